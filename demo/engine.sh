@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs a real inference engine for the demo and the tests to profile: llama.cpp's libraries,
+# unmodified, as npm ships them inside node-llama-cpp, and a Node.js that can drive them. Only the
+# Debian and npm package clients are used, with whatever registries they are configured for.
+#
+#   usage: engine.sh [DIR]          DIR defaults to build/demo/engine
+#
+# Afterwards DIR/libs is the folder with libllama*.so, libggml*.so and llama-addon.node, DIR/node
+# the Node.js to use, and DIR/node_modules what generate.mjs imports. Prints the folder with the
+# libraries, alone, on stdout. A second run finds DIR/.complete and returns at once. Two runs at a
+# time wait for each other.
+
+set -eu
+
+version=3.22.1		# of node-llama-cpp and of its package with the libraries
+node_version=22.23.3	# fetched only where the system's Node.js is older than node_major
+node_major=20
+
+fail()
+{
+	echo "engine.sh: $1" >&2
+	exit 1
+}
+
+note()
+{
+	echo "engine.sh: $1" >&2
+}
+
+# run_logged WHAT COMMAND...: the output goes to the log, its last line into the error.
+run_logged()
+{
+	what=$1
+	shift
+	if ! "$@" >>"$log" 2>&1; then
+		why=$(grep -v -e '^npm .*A complete log' -e '^[[:space:]]*$' "$log" | tail -n 1)
+		fail "$what: ${why:-no output} (log: $log)"
+	fi
+}
+
+case $(uname -s)-$(uname -m) in
+Linux-x86_64)	platform=linux-x64 ;;
+Linux-aarch64)	platform=linux-arm64 ;;
+*)		fail "no libraries are shipped for $(uname -s) on $(uname -m)" ;;
+esac
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=${1:-$root/build/demo/engine}
+mkdir -p "$dir" 2>/dev/null || fail "$dir: cannot create this folder"
+dir=$(cd "$dir" && pwd)
+log=$dir/install.log
+libs=$dir/node_modules/@node-llama-cpp/$platform/bins/$platform
+stamp="node-llama-cpp $version $platform"
+
+is_complete()
+{
+	[ "$(cat "$dir/.complete" 2>/dev/null)" = "$stamp" ] && [ -e "$libs/llama-addon.node" ] &&
+		[ -x "$dir/node" ]
+}
+
+if is_complete; then
+	echo "$libs"
+	exit 0
+fi
+
+if command -v flock >/dev/null; then
+	exec 9>"$dir/.lock"
+	flock 9
+	if is_complete; then	# by the run we waited for
+		echo "$libs"
+		exit 0
+	fi
+fi
+
+rm -f "$dir/.complete"
+: >"$log" || fail "$log: cannot write"
+export NODE_LLAMA_CPP_SKIP_DOWNLOAD=true
+export npm_config_loglevel=error npm_config_update_notifier=false
+
+install_debian()
+{
+	note "installing $* (apt-get)"
+	command -v apt-get >/dev/null || fail "$* not found, and no apt-get to install it with"
+	[ "$(id -u)" = 0 ] || fail "$* not found: install with 'apt-get install $*' as root"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get install -y --no-install-recommends "$@" >>"$log" 2>&1 ||
+		run_logged "apt-get update" apt-get update
+	run_logged "apt-get install $*" apt-get install -y --no-install-recommends "$@"
+}
+
+install_npm()
+{
+	run_logged "npm install $*" npm install --prefix "$dir" --omit=optional --ignore-scripts \
+		--no-audit --no-fund --no-package-lock --save-exact "$@"
+}
+
+node_is_new_enough()
+{
+	major=$("$1" -p 'process.versions.node.split(".")[0]' 2>/dev/null) || return 1
+	[ "$major" -ge "$node_major" ] 2>/dev/null
+}
+
+command -v node >/dev/null || install_debian nodejs npm
+command -v npm >/dev/null || install_debian npm
+
+# npm takes the nearest folder with a package.json above --prefix for its own otherwise.
+[ -e "$dir/package.json" ] || echo '{ "private": true }' >"$dir/package.json"
+
+note "installing $stamp (npm)"
+install_npm "node-llama-cpp@$version" "@node-llama-cpp/$platform@$version"
+[ -e "$libs/llama-addon.node" ] || fail "$libs: the package has no llama-addon.node"
+
+node=$(command -v node)
+if ! node_is_new_enough "$node"; then
+	note "Node.js $("$node" --version 2>/dev/null) is older than $node_major: installing" \
+		"$node_version (npm)"
+	install_npm "node-$platform@$node_version"
+	node=$dir/node_modules/node-$platform/bin/node
+	node_is_new_enough "$node" || fail "$node: does not run here"
+fi
+
+ln -sfn "$node" "$dir/node"
+ln -sfn "node_modules/@node-llama-cpp/$platform/bins/$platform" "$dir/libs"
+
+# The proof that it works is that it loads: libc, addon and libraries fit each other.
+cat >"$dir/probe.mjs" <<'PROBE'
+import { getLlama } from "node-llama-cpp";
+const llama = await getLlama({ gpu: false, build: "never", logLevel: "error" });
+await llama.dispose();
+PROBE
+run_logged "loading the libraries" "$dir/node" "$dir/probe.mjs"
+
+echo "$stamp" >"$dir/.complete"
+echo "$libs"

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frozen layout of a session: the shared-memory file through which a profiled process hands its
+ * records and statistics to whoever consumes them (the recorder, the live view, its own writer
+ * thread). One session per process, one lane per thread or device queue.
+ *
+ *   offset 0          struct brick_session_header     (one page)
+ *   notes_offset      text, "key=value\n" lines       (provenance: what was attached, how, why not)
+ *   category_offset   struct brick_session_category[BRICK_MAX_CATEGORIES]
+ *   brick_offset      struct brick_session_brick[BRICK_MAX_BRICKS]
+ *   site_offset       struct brick_session_site[BRICK_MAX_SITES]   (index 0 is unused)
+ *   drained_offset    uint32_t [BRICK_MAX_BRICKS][BRICK_HISTOGRAM_BUCKETS], by the consumer
+ *   lanes[i].offset   struct brick_lane, then its histograms and its ring
+ *
+ * Rules. Tables are append-only: an entry is complete before the count that covers it is stored
+ * with release order. A lane is written by its owner only, except `tail` and the drained
+ * histograms, which belong to the one consumer. The file is sparse: what no count covers may be a
+ * hole. A reader trusts nothing in here: every index, offset and count is checked against the size
+ * of the file before it is used.
+ */
+#ifndef BRICK_ABI_SESSION_H
+#define BRICK_ABI_SESSION_H
+
+#include <stdint.h>
+#include "brick/clock.h"
+#include "brick/registry.h"
+
+#define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
+#define BRICK_SESSION_VERSION 1u
+
+enum {
+	BRICK_MAX_BRICKS = 1024,
+	BRICK_MAX_CATEGORIES = 64,
+	BRICK_MAX_SITES = 65536,
+	BRICK_MAX_LANES = 1024,
+	BRICK_MAX_DEPTH = 128,
+	BRICK_NOTES_BYTES = 16384,
+	BRICK_COMMAND_BYTES = 1024,
+};
+
+/*
+ * Log-linear histogram of durations in ticks: values below 64 have a bucket each; above, every
+ * octave is cut into 64 equal buckets, so that the middle of a bucket is within 0.8 % of all that
+ * it holds. Values of 2^44 ticks and more (1.9 hours at 2.6 GHz) share the last bucket.
+ */
+enum {
+	BRICK_HISTOGRAM_SUB_BITS = 6,
+	BRICK_HISTOGRAM_MAX_BITS = 44,
+	BRICK_HISTOGRAM_BUCKETS = (BRICK_HISTOGRAM_MAX_BITS - BRICK_HISTOGRAM_SUB_BITS + 1)
+		<< BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
+};
+
+static inline uint32_t brick_histogram_index(uint64_t value)
+{
+	if (value < (1u << BRICK_HISTOGRAM_SUB_BITS))
+		return (uint32_t)value;
+	if (value >> BRICK_HISTOGRAM_MAX_BITS)
+		return BRICK_HISTOGRAM_BUCKETS - 1;
+	uint32_t shift = 63u - (uint32_t)__builtin_clzll(value) - BRICK_HISTOGRAM_SUB_BITS;
+	return (shift << BRICK_HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+}
+
+/* Middle of a bucket, in ticks. */
+static inline uint64_t brick_histogram_value(uint32_t index)
+{
+	if (index < (2u << BRICK_HISTOGRAM_SUB_BITS))
+		return index;
+	uint32_t shift = (index >> BRICK_HISTOGRAM_SUB_BITS) - 1;
+	uint64_t low = ((uint64_t)(index & ((1u << BRICK_HISTOGRAM_SUB_BITS) - 1)) +
+			(1u << BRICK_HISTOGRAM_SUB_BITS))
+		<< shift;
+	return low + ((1ull << shift) >> 1);
+}
+
+/* How a time was obtained. */
+enum brick_source {
+	BRICK_SOURCE_UNKNOWN = 0,
+	BRICK_SOURCE_TSC = 1,             /* two readings of the host clock around the work */
+	BRICK_SOURCE_SYNC_WALL = 2,       /* host clock around work and a synchronisation */
+	BRICK_SOURCE_DEVICE_EVENT = 3,    /* device events around the work */
+	BRICK_SOURCE_DEVICE_ACTIVITY = 4, /* activity records of the driver */
+	BRICK_SOURCE_TIMESTAMP_QUERY = 5, /* timestamps written by the device's command stream */
+	BRICK_SOURCE_REPORTED = 6,        /* a duration handed in by the program */
+	BRICK_SOURCE_CALLBACK = 7,        /* between two of the engine's own callbacks */
+};
+
+/*
+ * One record of a ring, 32 bytes. Records stand in the order of their begin times within a lane,
+ * and nest: a brick that ended without any other brick inside is one SAMPLE; one that holds others
+ * is an OPEN before them and a CLOSE after them. A long leaf (>= 2^32 ticks) is OPEN + CLOSE too.
+ */
+enum brick_record_kind {
+	BRICK_RECORD_NONE = 0,
+	BRICK_RECORD_SAMPLE = 1,  /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
+	BRICK_RECORD_OPEN = 2,    /* begin; for a step: elements = tokens */
+	BRICK_RECORD_CLOSE = 3,   /* begin = the END time; wait, elements/site as in SAMPLE */
+	BRICK_RECORD_WORK = 4,    /* bytes in `begin`, FLOPs in `elements`, of the record before */
+	BRICK_RECORD_WAIT = 5,    /* a wait of its own: begin, elements = ticks (64 bits) */
+	BRICK_RECORD_THREAD = 6,  /* the lane has a new owner: begin = when, elements = tid */
+	BRICK_RECORD_INSTANT = 7, /* begin; brick names it */
+	BRICK_RECORD_COUNTER = 8, /* begin; brick names it, elements = value (bits of a double) */
+	BRICK_RECORD_DROP = 9,    /* begin; elements = records dropped in a row just before */
+};
+
+enum brick_record_flags {
+	BRICK_FLAG_SITE = 1,     /* `site` and `inner` are valid, else `elements` */
+	BRICK_FLAG_CLAMPED = 2,  /* an end before its begin was set to the begin */
+	BRICK_FLAG_UNWOUND = 4,  /* closed because something outside of it was closed */
+	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
+};
+
+struct brick_record {
+	uint64_t begin;  /* ticks */
+	uint32_t ticks;  /* length */
+	uint32_t wait;   /* ticks of waiting (barrier) that follow the end; saturates */
+	uint8_t kind;    /* enum brick_record_kind */
+	uint8_t source;  /* enum brick_source */
+	uint16_t brick;
+	int16_t layer;
+	uint16_t flags;
+	union {
+		uint64_t elements;
+		struct {
+			uint32_t site;
+			uint32_t inner; /* ticks of waiting inside of the length; saturates */
+		};
+	};
+};
+
+/* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
+struct brick_stat {
+	uint64_t count;
+	uint64_t total;    /* time with at least one execution open on this lane (recursion once) */
+	uint64_t self;     /* less what nested bricks and waits took */
+	uint64_t min, max; /* of single executions; min is UINT64_MAX while count is 0 */
+	uint64_t elements;
+	uint64_t bytes;
+	uint64_t flops;
+	uint64_t wait;     /* waiting inside of and right after its executions */
+	uint64_t nested;   /* length of executions inside of another of the same brick; sum = total + nested */
+	uint64_t active;   /* executions open now */
+	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
+	uint64_t square_lo, square_hi; /* sum of squared lengths, 128 bits: variance */
+	uint64_t reserved[2];
+};
+
+/* An open brick. */
+struct brick_frame {
+	uint64_t begin;
+	uint64_t child; /* ticks of what was nested so far */
+	uint16_t brick;
+	int16_t layer;
+	uint16_t flags; /* enum brick_frame_flags */
+	uint16_t reserved;
+	uint64_t tokens; /* of a step */
+};
+
+enum brick_frame_flags {
+	BRICK_FRAME_OPENED = 1,  /* its OPEN record is in the ring */
+	BRICK_FRAME_DROPPED = 2, /* its OPEN record was dropped: its CLOSE must be, too */
+};
+
+enum brick_lane_state {
+	BRICK_LANE_FREE = 0, /* its thread has ended; the next new one takes it over */
+	BRICK_LANE_LIVE = 1,
+};
+
+enum brick_lane_kind {
+	BRICK_LANE_THREAD = 0,
+	BRICK_LANE_QUEUE = 1, /* CUDA stream, OpenCL queue, ...: times of the device */
+};
+
+/* What was lost, on one lane or in the process as a whole. */
+struct brick_ledger {
+	uint64_t dropped;     /* records for which the ring had no room */
+	uint64_t unmatched;   /* ends without a begin, begins closed from outside */
+	uint64_t clamped;     /* negative or absurd times that were set to a bound */
+	uint64_t unsupported; /* work seen that this attachment cannot time */
+	uint64_t too_deep;    /* begins below BRICK_MAX_DEPTH */
+	uint64_t table_full;  /* bricks, sites or lanes for which there was no entry */
+	uint64_t reserved[2];
+};
+
+/* One thread or queue. The three first cache-line groups have one writer each. */
+struct brick_lane {
+	/* owner, hot */
+	uint64_t head;  /* records ever written; the next goes to ring[head % capacity] */
+	uint64_t limit; /* head may not pass this without a look at tail */
+	uint32_t depth; /* open frames */
+	uint32_t default_layer; /* layer + 1 given to samples that name none (int16 + 1) */
+	uint64_t pad0[5];
+
+	/* consumer */
+	uint64_t tail; /* records ever consumed */
+	uint64_t pad1[7];
+
+	/* owner, cold */
+	uint32_t state; /* enum brick_lane_state */
+	uint32_t kind;  /* enum brick_lane_kind */
+	uint64_t tid;   /* of the thread, or number of the queue */
+	uint64_t owners; /* threads that have used this lane, one after the other */
+	uint64_t start_ticks, end_ticks; /* of the present or last owner; end 0 while it lives */
+	uint64_t live_ticks; /* of all former owners together */
+	char name[64];
+	struct brick_ledger ledger;
+
+	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
+	uint64_t hook_calls, hook_timed, hook_ticks, hook_square_lo;
+
+	uint64_t capacity;         /* of the ring, in records; a power of two */
+	uint64_t histogram_offset; /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the owner */
+	uint64_t ring_offset;      /* from the lane: struct brick_record[capacity] */
+	uint64_t pad2[8];
+
+	struct brick_frame frames[BRICK_MAX_DEPTH];
+	struct brick_stat stats[BRICK_MAX_BRICKS];
+};
+
+struct brick_session_brick {
+	char name[48];
+	uint16_t category;
+	uint16_t reserved[7];
+};
+
+struct brick_session_category {
+	char name[48];
+	uint64_t reserved[2];
+};
+
+struct brick_session_site {
+	uint16_t brick;
+	int16_t layer;
+	uint32_t flags;
+	uint64_t elements, bytes, flops;
+	char operation[32];
+	char label[64];
+};
+
+struct brick_session_lane {
+	uint64_t offset; /* of its struct brick_lane in the file, page-aligned */
+	uint64_t bytes;  /* lane, histograms and ring */
+};
+
+enum brick_session_state {
+	BRICK_SESSION_OPEN = 1,
+	BRICK_SESSION_CLOSED = 2, /* the process ended the session in good order */
+};
+
+struct brick_session_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes; /* sizeof(struct brick_session_header) of the writer */
+	uint32_t lane_bytes;   /* sizeof(struct brick_lane) */
+	uint32_t state;        /* enum brick_session_state */
+
+	uint32_t pid, parent;
+	uint32_t mode;   /* enum brick_mode */
+	uint32_t paused; /* 1 while switched off */
+	int32_t rank, world; /* -1 when the launcher names none */
+	uint64_t start_ticks, end_ticks;
+	uint64_t start_ns;         /* CLOCK_MONOTONIC */
+	uint64_t start_unix_ns;    /* CLOCK_REALTIME */
+	struct brick_clock clock;  /* as the process calibrated it */
+
+	/* cost of one begin/end pair, measured in this process at start: median and quartiles, ticks x 256 */
+	uint64_t pair_cost, pair_cost_low, pair_cost_high;
+
+	uint32_t brick_count, category_count, site_count, lane_count;
+	uint32_t notes_bytes;
+	uint32_t reserved0;
+	uint64_t notes_offset, category_offset, brick_offset, site_offset, drained_offset;
+	struct brick_ledger ledger; /* of the process; lanes have their own */
+
+	char host[64];
+	char executable[256];
+	char command[BRICK_COMMAND_BYTES]; /* argv, each argument ended by NUL */
+	uint32_t command_bytes;
+	uint32_t reserved1;
+};
+
+/* The lane table follows the header at this fixed offset. */
+enum { BRICK_SESSION_LANES_OFFSET = 4096 };
+
+#ifdef __cplusplus
+#define BRICK_ABI_ASSERT static_assert
+#else
+#define BRICK_ABI_ASSERT _Static_assert
+#endif
+BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_session_site) == 128, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_session_brick) == 64, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_session_header) <= BRICK_SESSION_LANES_OFFSET, "frozen");
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brick, a token-centric profiler: all of its public interface. */
+#ifndef BRICK_BRICK_H
+#define BRICK_BRICK_H
+
+#include "brick/clock.h"
+#include "brick/error.h"
+#include "brick/export.h"
+#include "brick/probe.h"
+#include "brick/registry.h"
+#include "brick/session.h"
+#include "brick/stats.h"
+#include "brick/version.h"
+
+#endif

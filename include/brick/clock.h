@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host clock. Times are taken in ticks of the cheapest clock that is known to be sound (the
+ * invariant TSC, CNTVCT, or CLOCK_MONOTONIC itself) and turned into nanoseconds of CLOCK_MONOTONIC
+ * by one linear calibration. Any thread.
+ */
+#ifndef BRICK_CLOCK_H
+#define BRICK_CLOCK_H
+
+#include <stdint.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+enum brick_clock_source {
+	BRICK_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC); 1 tick = 1 ns */
+	BRICK_CLOCK_TSC = 1,       /* x86-64 invariant time stamp counter */
+	BRICK_CLOCK_CNTVCT = 2,    /* AArch64 virtual counter */
+};
+
+/* A linear map from ticks to ns: ns = base_ns + (ticks - base_ticks) * mult / 2^shift. */
+struct brick_clock {
+	uint32_t source;      /* enum brick_clock_source */
+	uint32_t shift;
+	uint64_t mult;
+	uint64_t base_ticks;
+	uint64_t base_ns;     /* CLOCK_MONOTONIC */
+	uint64_t frequency;   /* ticks per second, as calibrated */
+	uint32_t residual_ns; /* largest |predicted - measured| seen when checked against the OS */
+	uint32_t step_ticks;  /* smallest step between two different readings */
+};
+
+/* Name of a source: "tsc", "cntvct" or "monotonic". */
+BRICK_API const char *brick_clock_source_name(uint32_t source);
+
+/* The process's clock, chosen and calibrated on first use (takes about 2 ms once). */
+BRICK_API const struct brick_clock *brick_clock_get(void);
+
+/* Why the TSC or CNTVCT was not used; "" when it is. */
+BRICK_API const char *brick_clock_reason(void);
+
+/* Present time in ticks. */
+BRICK_API uint64_t brick_ticks(void);
+
+/* Ticks since *clock's base to CLOCK_MONOTONIC ns; exact to 1 ns over 100 years. */
+static inline uint64_t brick_clock_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	int64_t delta = (int64_t)(ticks - clock->base_ticks);
+	__int128 scaled = (__int128)delta * (__int128)clock->mult;
+	return clock->base_ns + (uint64_t)(int64_t)(scaled >> clock->shift);
+}
+
+/* Length in ticks to ns. */
+static inline uint64_t brick_clock_duration_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	return (uint64_t)(((unsigned __int128)ticks * clock->mult) >> clock->shift);
+}
+
+BRICK_END_DECLS
+
+#endif

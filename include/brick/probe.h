@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timing a brick. Begin and end are a branch when profiling is off, and two clock readings, an
+ * indexed update and one 32-byte store when it is on: no lock, allocation, system call, division
+ * or format. Any thread, each for itself; not from signal handlers.
+ */
+#ifndef BRICK_PROBE_H
+#define BRICK_PROBE_H
+
+#include <stdint.h>
+#include "brick/export.h"
+#include "brick/registry.h"
+#include "brick/abi/session.h"
+
+BRICK_BEGIN_DECLS
+
+/* Depth of an open brick on its thread; 0 when nothing was begun (off, or nested too deep). */
+typedef uint32_t brick_span;
+
+/* Not 0 while a session records. Read it through brick_enabled(). */
+BRICK_API extern uint32_t brick__on;
+
+BRICK_API brick_span brick__begin(uint32_t brick);
+BRICK_API brick_span brick__begin_layer(uint32_t brick, int layer);
+BRICK_API void brick__end(brick_span span);
+BRICK_API void brick__end_elements(brick_span span, uint64_t elements);
+BRICK_API void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops);
+BRICK_API void brick__end_site(brick_span span, uint32_t site);
+
+static inline int brick_enabled(void)
+{
+	return __atomic_load_n(&brick__on, __ATOMIC_RELAXED) != 0;
+}
+
+/* Begin a brick on this thread, in the thread's present layer (brick_layer_set). */
+static inline brick_span brick_begin(uint32_t brick)
+{
+	return BRICK_UNLIKELY(brick_enabled()) ? brick__begin(brick) : 0;
+}
+
+/* The same in a given layer; -1 is outside of blocks. */
+static inline brick_span brick_begin_layer(uint32_t brick, int layer)
+{
+	return BRICK_UNLIKELY(brick_enabled()) ? brick__begin_layer(brick, layer) : 0;
+}
+
+/* End what brick_begin() began. Inner bricks still open are closed with it and counted unmatched. */
+static inline void brick_end(brick_span span)
+{
+	if (BRICK_UNLIKELY(span))
+		brick__end(span);
+}
+
+/* ... and say how many elements it produced. */
+static inline void brick_end_elements(brick_span span, uint64_t elements)
+{
+	if (BRICK_UNLIKELY(span))
+		brick__end_elements(span, elements);
+}
+
+/* ... and the bytes it moved and the floating-point operations it did. */
+static inline void brick_end_work(brick_span span, uint64_t elements, uint64_t bytes,
+	uint64_t flops)
+{
+	if (BRICK_UNLIKELY(span))
+		brick__end_work(span, elements, bytes, flops);
+}
+
+/* ... and that it was an execution of a registered site (its layer and work are the site's). */
+static inline void brick_end_site(brick_span span, uint32_t site)
+{
+	if (BRICK_UNLIKELY(span))
+		brick__end_site(span, site);
+}
+
+/* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
+BRICK_API void brick_layer_set(int layer);
+
+/* A step of the engine: one evaluation of `tokens` tokens. End it with brick_end(). */
+BRICK_API brick_span brick_step_begin(int decode, uint64_t tokens);
+
+/* One execution that was timed elsewhere, in ticks of brick_ticks(). For engines' interposers. */
+struct brick_sample {
+	uint64_t begin, end; /* ticks */
+	uint64_t wait;       /* ticks of waiting right after the end */
+	uint64_t inner;      /* ticks of waiting between begin and end */
+	uint32_t site;       /* 0: brick, layer and elements below are used instead */
+	uint16_t brick;
+	int16_t layer;
+	uint64_t elements;
+	uint32_t source; /* enum brick_source */
+};
+
+/* Record it, below whatever this thread has open. Samples of a thread must come in begin order. */
+BRICK_API void brick_record_sample(const struct brick_sample *sample);
+
+/* Record an execution that took `ns` nanoseconds up to now (source "reported"). */
+BRICK_API void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes);
+
+/* A point in time, and a value over time, both named by a registered brick. */
+BRICK_API void brick_instant(uint32_t brick);
+BRICK_API void brick_counter(uint32_t brick, double value);
+
+/* Name of this thread in reports; at most 63 bytes are kept. */
+BRICK_API void brick_thread_name(const char *name);
+
+BRICK_END_DECLS
+
+/* BRICK_SCOPE(BRICK_RMS_NORM); times the rest of the enclosing block, in C and C++. */
+#define BRICK__JOIN2(a, b) a##b
+#define BRICK__JOIN(a, b) BRICK__JOIN2(a, b)
+#ifdef __cplusplus
+namespace brick
+{
+class scope
+{
+	brick_span span_;
+
+public:
+	explicit scope(uint32_t brick) : span_(brick_begin(brick)) {}
+	scope(uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer)) {}
+	~scope() { brick_end(span_); }
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+};
+} // namespace brick
+#define BRICK_SCOPE(id) ::brick::scope BRICK__JOIN(brick__scope_, __LINE__)(id)
+#else
+static inline void brick__scope_end(brick_span *span)
+{
+	brick_end(*span);
+}
+#define BRICK_SCOPE(id)                                                                            \
+	brick_span BRICK__JOIN(brick__scope_, __LINE__)                                            \
+		__attribute__((cleanup(brick__scope_end), unused)) = brick_begin(id)
+#endif
+
+/* BRICK_TIMED(id, expression): the value of the expression, timed. */
+#define BRICK_TIMED(id, ...)                                                                       \
+	__extension__({                                                                            \
+		BRICK_SCOPE(id);                                                                   \
+		__VA_ARGS__;                                                                       \
+	})
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of bricks, categories and sites. A brick is a named unit of compute; ids are dense, so that
+ * everything about a brick is one array index away. A site is one place of a model that runs a
+ * brick: brick + layer + label + the work one execution does; registering it once keeps the hot
+ * path free of all of these. The registry is per process, append-only and outlives sessions. Any
+ * thread; registering takes a lock, looking up by id does not.
+ */
+#ifndef BRICK_REGISTRY_H
+#define BRICK_REGISTRY_H
+
+#include <stdint.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+/* Stable ids of the well-known bricks. X(id, identifier, name, category, aliases) */
+#define BRICK_WELL_KNOWN(X)                                                                        \
+	X(0, RMS_NORM, "RmsNorm", NORM, "")                                                        \
+	X(1, LAYER_NORM, "LayerNorm", NORM, "")                                                    \
+	X(2, QKV_PROJECTION, "QkvProjection", ATTENTION, "Qkv")                                    \
+	X(3, ROPE_EMBEDDING, "RopeEmbedding", ATTENTION, "Rope,RoPE")                              \
+	X(4, ATTENTION_SCORE, "AttentionScore", ATTENTION, "")                                     \
+	X(5, ATTENTION_SOFTMAX, "AttentionSoftmax", ATTENTION, "Softmax")                          \
+	X(6, ATTENTION_OUTPUT, "AttentionOutput", ATTENTION, "")                                   \
+	X(7, OUTPUT_PROJECTION, "OutputProjection", ATTENTION, "OutProj")                          \
+	X(8, GATE_PROJECTION, "GateProjection", FFN, "Gate")                                       \
+	X(9, UP_PROJECTION, "UpProjection", FFN, "Up")                                             \
+	X(10, ACTIVATION, "Activation", FFN, "SiLU,GELU,ReLU")                                     \
+	X(11, DOWN_PROJECTION, "DownProjection", FFN, "Down")                                      \
+	X(12, EMBEDDING, "Embedding", OTHER, "Embed")                                              \
+	X(13, LM_HEAD, "LmHead", OTHER, "Head")                                                    \
+	X(14, SAMPLING, "Sampling", OTHER, "Sample")                                               \
+	X(15, SPMV, "SpMV", SPARSE, "spmv")                                                        \
+	X(16, SPMM, "SpMM", SPARSE, "spmm")                                                        \
+	X(17, FORMAT_CONVERT, "FormatConvert", SPARSE, "")                                         \
+	X(18, FFT_1D, "FFT1D", FFT, "fft1d,FFT")                                                   \
+	X(19, FFT_2D, "FFT2D", FFT, "fft2d")                                                       \
+	X(20, LU_FACTORIZE, "LUFactorize", SOLVER, "LU")                                           \
+	X(21, QR_FACTORIZE, "QRFactorize", SOLVER, "QR")                                           \
+	X(22, SVD_COMPUTE, "SVDCompute", SOLVER, "SVD")
+
+/* Brick's own ids: steps, waits and the phases of an engine's step. Same columns. */
+#define BRICK_BUILT_IN(X)                                                                          \
+	X(23, PREFILL, "Prefill", STEP, "")                                                        \
+	X(24, DECODE, "Decode", STEP, "")                                                          \
+	X(25, BARRIER_WAIT, "BarrierWait", WAIT, "")                                               \
+	X(26, GRAPH_BUILD, "GraphBuild", ENGINE, "")                                               \
+	X(27, GRAPH_ALLOC, "GraphAlloc", ENGINE, "")                                               \
+	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "")                                           \
+	X(29, INPUT_COPY, "InputCopy", ENGINE, "")                                                 \
+	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")                                               \
+	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")
+
+enum brick_id {
+#define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+	BRICK_FIRST_DYNAMIC = 32, /* the first id that brick_register() hands out */
+};
+
+enum { BRICK_WELL_KNOWN_COUNT = 23 };
+
+enum brick_category {
+	BRICK_CATEGORY_NORM = 0,
+	BRICK_CATEGORY_ATTENTION = 1,
+	BRICK_CATEGORY_FFN = 2,
+	BRICK_CATEGORY_OTHER = 3, /* the default */
+	BRICK_CATEGORY_SPARSE = 4,
+	BRICK_CATEGORY_FFT = 5,
+	BRICK_CATEGORY_SOLVER = 6,
+	BRICK_CATEGORY_ENGINE = 7, /* phases of a step outside of its bricks */
+	BRICK_CATEGORY_WAIT = 8,   /* barriers and synchronisation */
+	BRICK_CATEGORY_STEP = 9,   /* the steps themselves: containers, never counted as work */
+	BRICK_CATEGORY_FIRST_DYNAMIC = 10,
+};
+
+/* A site; also what one execution there works on. Unknown counts are 0 with their flag clear. */
+struct brick_site {
+	uint16_t brick;       /* brick id */
+	int16_t layer;        /* transformer block, -1 outside of blocks */
+	uint32_t flags;       /* BRICK_SITE_* */
+	uint64_t elements;    /* elements produced */
+	uint64_t bytes;       /* bytes read and written, computed from shapes and types */
+	uint64_t flops;       /* floating-point operations, computed from shapes */
+	const char *operation; /* the engine's name of the operation, or NULL; copied */
+	const char *label;     /* the engine's name of the node or tensor, or NULL; copied */
+};
+
+enum brick_site_flags {
+	BRICK_SITE_HAS_ELEMENTS = 1,
+	BRICK_SITE_HAS_BYTES = 2,
+	BRICK_SITE_HAS_FLOPS = 4,
+	BRICK_SITE_UNKNOWN_OPERATION = 8, /* no rule knew it: recorded under its own name */
+};
+
+/*
+ * Register a brick; returns its id (>= BRICK_FIRST_DYNAMIC), or the id of the brick that already
+ * has that name. name: 1 to 47 bytes. -EINVAL: bad name or category. BRICK_EFULL: 1024 bricks.
+ */
+BRICK_API int brick_register(const char *name, int category);
+
+/* Register a category; returns its id, or that of the one that has the name. Errors as above (64). */
+BRICK_API int brick_category_register(const char *name);
+
+/*
+ * Register a site; returns its index (>= 1). Equal sites get equal indices only if the caller keeps
+ * them: every call makes a new one. -EINVAL: no such brick. BRICK_EFULL: 65535 sites. -ENOMEM.
+ */
+BRICK_API int brick_site_register(const struct brick_site *site);
+
+/* Id by name or alias, case-sensitive; -ENOENT if there is none. */
+BRICK_API int brick_lookup(const char *name);
+
+/* Name by id, NULL if there is none; static storage. */
+BRICK_API const char *brick_name(int id);
+BRICK_API const char *brick_category_name(int category);
+
+/* Category by brick id; BRICK_CATEGORY_OTHER for an unknown id. */
+BRICK_API int brick_category_of(int id);
+
+/* Number of ids in use: bricks are 0 .. count-1. */
+BRICK_API int brick_count(void);
+BRICK_API int brick_category_count(void);
+
+BRICK_END_DECLS
+
+#endif

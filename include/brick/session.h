@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording in this process. A session starts by itself in a process that `brick record` runs; an
+ * embedding program starts its own and may have the library write the recording. One session at a
+ * time per process; start and stop from one thread at a time, the rest from any thread.
+ */
+#ifndef BRICK_SESSION_H
+#define BRICK_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+enum brick_mode {
+	BRICK_MODE_DEFERRED = 0,  /* no synchronisation; device timestamps (default) */
+	BRICK_MODE_PER_LAYER = 1, /* synchronise at the end of each layer */
+	BRICK_MODE_IMMEDIATE = 2, /* synchronise around each brick */
+	BRICK_MODE_NONE = 3,      /* nothing is recorded */
+};
+
+struct brick_session_options {
+	size_t size;          /* sizeof(struct brick_session_options) */
+	const char *output;   /* recording to write (a Perfetto trace), or NULL for statistics only */
+	const char *directory; /* where to keep the session file for a consumer outside; NULL: memory */
+	uint32_t mode;        /* enum brick_mode */
+	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
+	uint32_t interval_ms; /* of the writer thread; 0: 100 */
+	uint32_t reserved;
+};
+
+#define BRICK_SESSION_OPTIONS_INIT                                                                 \
+	{                                                                                          \
+		sizeof(struct brick_session_options), NULL, NULL, 0, 0, 0, 0                       \
+	}
+
+/*
+ * Start recording. options may be NULL (statistics only). -EALREADY: one is running. -errno when
+ * memory or files cannot be had, after which everything is as if it had not been called.
+ * A program under `brick record` gets 0 and the recorder's session, whatever it asks for.
+ */
+BRICK_API int brick_session_start(const struct brick_session_options *options);
+
+/*
+ * Stop: lets a writer finish the file (complete and under its final name on return 0) and frees
+ * all memory. Threads may still be inside of bricks. -ENOENT: none runs; else the writer's error.
+ */
+BRICK_API int brick_session_stop(void);
+
+/* Switch recording off and on without ending the session. */
+BRICK_API void brick_pause(void);
+BRICK_API void brick_resume(void);
+
+/* Set all statistics of this process back to zero; records already written stay. */
+BRICK_API int brick_reset(void);
+
+/* Add "key=value" to what the recording says of itself. Newlines are replaced. -ENOENT: no session. */
+BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
+
+BRICK_END_DECLS
+
+#endif

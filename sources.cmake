@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# The one list of sources, by the room of the house that they live in (docs/ARCHITECTURE.md).
+
+# DEVELOPMENT: globbed while the rooms fill; becomes explicit before release.
+file(GLOB BRICK_LIB_SOURCES CONFIGURE_DEPENDS lib/*.c lib/sys/*.c record/drain*.c record/writer*.c
+  record/sink*.c trace/writer*.c trace/pb_write*.c trace/deflate*.c)
+file(GLOB BRICK_GGML_SOURCES CONFIGURE_DEPENDS attach/ggml/*.c)
+file(GLOB BRICK_TOOLS_SOURCES CONFIGURE_DEPENDS trace/*.c analysis/*.c record/*.c)
+list(REMOVE_ITEM BRICK_TOOLS_SOURCES ${BRICK_LIB_SOURCES})
+file(GLOB BRICK_CLI_SOURCES CONFIGURE_DEPENDS cli/*.c)
+file(GLOB BRICK_EXAMPLES CONFIGURE_DEPENDS examples/*.c)
+
+set(BRICK_DEMO_PROGRAMS)

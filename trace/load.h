@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading a recording into a run. Input is never trusted: any file gives a run or an error that
+ * names the offset; a file cut off anywhere loads up to its last whole packet. One run at a time
+ * per call; any thread.
+ */
+#ifndef BRICK_TRACE_LOAD_H
+#define BRICK_TRACE_LOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+/* Where and why loading failed; text is a sentence without a newline. */
+struct load_error {
+	uint64_t offset; /* in the file */
+	char text[256];
+};
+
+/*
+ * -errno: cannot be read. BRICK_EFORMAT: not a trace, or none of Brick's. BRICK_EVERSION.
+ * -ENOMEM. When PATH does not exist but PATH.part does (its writer was killed or still runs),
+ * that one is loaded, and run->path says so.
+ */
+int run_load(struct run **out, const char *path, struct load_error *error);
+
+/* The same from memory (tests, fuzzing); name appears as run->path. */
+int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
+	struct load_error *error);
+
+#endif

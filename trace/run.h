@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run: a recording, loaded. Plain arrays with indices between them; times in ns of
+ * CLOCK_MONOTONIC, relative to nothing (subtract run->start_ns). Bricks, categories and sites of
+ * all processes are merged by name, so that ids in here are the run's own. Everything is owned by
+ * the run. Read-only after loading: any thread.
+ */
+#ifndef BRICK_TRACE_RUN_H
+#define BRICK_TRACE_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/abi/session.h"
+
+#define RUN_NONE UINT32_MAX
+
+struct run_category {
+	char *name;
+};
+
+struct run_brick {
+	char *name;
+	uint32_t category;
+	int32_t well_known; /* id of registry.h (built-in ones included), or -1 */
+};
+
+struct run_site {
+	uint32_t brick;
+	int32_t layer;
+	uint32_t flags; /* BRICK_SITE_* */
+	uint64_t elements, bytes, flops;
+	char *operation, *label; /* NULL when unknown */
+};
+
+/* One execution. Sorted by begin within its lane, a parent before what it holds. */
+struct run_sample {
+	uint64_t begin_ns, end_ns;
+	uint32_t site;
+	uint32_t wait_ns;  /* right after the end; saturates */
+	uint32_t inner_ns; /* of waiting inside; saturates */
+	uint8_t depth;     /* 0: outermost on its lane */
+	uint8_t source;    /* enum brick_source */
+	uint8_t flags;     /* enum run_sample_flags */
+	uint8_t reserved;
+};
+
+enum run_sample_flags {
+	RUN_SAMPLE_OPEN = 1,    /* never ended: end_ns is where the recording of its lane ends */
+	RUN_SAMPLE_UNWOUND = 2, /* ended by an outer end */
+	RUN_SAMPLE_CLAMPED = 4,
+};
+
+struct run_lane {
+	uint32_t process;
+	uint32_t kind; /* enum brick_lane_kind */
+	uint64_t tid;
+	char *name;
+	uint64_t start_ns, end_ns;
+	struct run_sample *samples; /* also waits of their own (brick BarrierWait) */
+	size_t sample_count;
+	struct brick_ledger ledger;
+	/* of run bricks [brick_count]; times in ns; NULL when the file holds no statistics of it */
+	struct brick_stat *stats;
+	uint64_t hook_calls, hook_timed, hook_ns;
+};
+
+/* One evaluation by the engine. */
+struct run_step {
+	uint32_t lane;
+	uint32_t sample; /* index of its sample on that lane */
+	uint32_t decode; /* 0: prefill */
+	uint64_t tokens;
+	uint64_t begin_ns, end_ns;
+};
+
+struct run_process {
+	uint32_t pid, parent;
+	int32_t rank, world;
+	char *host, *executable;
+	char **command; /* NULL-terminated */
+	uint64_t start_ns, end_ns;
+	int closed; /* ended in good order */
+	struct brick_ledger ledger;
+	double pair_cost_ns, pair_cost_low_ns, pair_cost_high_ns;
+	uint32_t clock_source;
+	uint32_t mode;
+};
+
+struct run_note {
+	uint32_t process;
+	char *key, *value;
+};
+
+struct run {
+	char *path;
+	char **command; /* NULL-terminated; of the recorder's command line */
+	char *host, *cpu;
+	uint64_t start_ns, end_ns, start_unix_ns;
+	struct brick_clock clock;
+	uint32_t cpus;
+	int32_t exit_code; /* -1: not known */
+	uint64_t consumer_cpu_ns, program_cpu_ns;
+
+	struct run_category *categories;
+	size_t category_count;
+	struct run_brick *bricks;
+	size_t brick_count;
+	struct run_site *sites;
+	size_t site_count;
+	struct run_process *processes;
+	size_t process_count;
+	struct run_lane *lanes;
+	size_t lane_count;
+	struct run_step *steps; /* by begin time */
+	size_t step_count;
+	struct run_note *notes;
+	size_t note_count;
+	/* [brick_count], each NULL or uint64_t[BRICK_HISTOGRAM_BUCKETS] over durations in TICKS */
+	uint64_t **histograms;
+
+	/* what the file lacks */
+	int complete;             /* 0: never finished: cut off, or its writer was killed */
+	uint64_t truncated_bytes; /* behind the last whole packet */
+	uint64_t lost_processes;
+	uint64_t open_samples;
+	uint64_t bad_packets;     /* whole packets that could not be used */
+};
+
+/* Find the run's brick by name; RUN_NONE if it has none. */
+uint32_t run_brick_find(const struct run *run, const char *name);
+
+/* Value of the first note with that key (of any process); NULL if there is none. */
+const char *run_note_find(const struct run *run, const char *key);
+
+/* NULL is legal. */
+void run_destroy(struct run *run);
+
+#endif
