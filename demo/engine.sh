@@ -26,18 +26,24 @@ fail()
 
 note()
 {
-	echo "engine.sh: $1" >&2
+	echo "engine.sh: $*" >&2
 }
 
-# run_logged WHAT COMMAND...: the output goes to the log, its last line into the error.
+# The line of the log that says what went wrong: npm's first sentence, else the last line.
+log_reason()
+{
+	why=$(grep -i '^npm err' "$log" | grep -v -e ' code ' -e ' errno ' -e ' syscall ' |
+		cut -d ' ' -f 3- | head -n 1)
+	[ -n "$why" ] || why=$(grep -v '^[[:space:]]*$' "$log" | tail -n 1)
+	echo "${why:-no output}"
+}
+
+# run_logged WHAT COMMAND...
 run_logged()
 {
 	what=$1
 	shift
-	if ! "$@" >>"$log" 2>&1; then
-		why=$(grep -v -e '^npm .*A complete log' -e '^[[:space:]]*$' "$log" | tail -n 1)
-		fail "$what: ${why:-no output} (log: $log)"
-	fi
+	"$@" >>"$log" 2>&1 || fail "$what: $(log_reason) (log: $log)"
 }
 
 case $(uname -s)-$(uname -m) in

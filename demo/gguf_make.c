@@ -1,50 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// brick-model: writes a model of architecture "llama" with random weights, for an engine to run
-// where no trained model can be had. What it computes means nothing; what it costs is real. The
-// weight at a place depends on the seed, the tensor and the place only, so the files of all types
-// hold the same weights up to rounding. Owns the shape of the model and the command line.
-#define _GNU_SOURCE
+// brick-model: writes a llama model with random weights, for an engine to run where no trained
+// model can be had. What it computes means nothing; what it costs is real. Owns the command line.
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "gguf_encode.h"
-#include "gguf_writer.h"
-#include "vocab.h"
+#include "model.h"
 
-struct shape {
+static const char usage[] = "usage: brick-model [OPTIONS] OUT\n"
+			    "Writes a llama model with random weights to the GGUF file OUT.\n"
+			    "  --type f32|f16|q8_0  type of the matrices (f16)\n"
+			    "  --layers N           blocks (7)\n"
+			    "  --embd N             width (512)\n"
+			    "  --heads N            attention heads (8)\n"
+			    "  --kv-heads N         key and value heads (4)\n"
+			    "  --ff N               width inside the feed-forward network (1408)\n"
+			    "  --vocab N            tokens, 384 or more (2048)\n"
+			    "  --ctx N              context length it claims (2048)\n"
+			    "  --seed N             which weights (1)\n"
+			    "  --help               show this\n";
+
+static const struct {
+	const char *name;
 	enum gguf_type type;
-	uint32_t file_type; // general.file_type
-	uint32_t n_layers;
-	uint32_t n_embd;
-	uint32_t n_heads;
-	uint32_t n_kv_heads;
-	uint32_t n_ff;
-	uint32_t n_vocab;
-	uint32_t n_ctx;
-	uint64_t seed;
+} types[] = {
+	{"f32", GGUF_TYPE_F32},
+	{"f16", GGUF_TYPE_F16},
+	{"q8_0", GGUF_TYPE_Q8_0},
 };
 
-// One tensor: a vector where `n_rows` is 0. The weights are `mean` + `deviation` * noise.
-struct tensor {
-	char name[64];
-	enum gguf_type type;
-	uint32_t n_cols;
-	uint32_t n_rows;
-	uint32_t n_zero_rows; // leading rows that are all zero
-	float mean;
-	float deviation;
-};
-
-typedef void (*tensor_fn)(void *arg, const struct tensor *t);
-
-__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
 {
 	va_list args;
 
@@ -53,273 +43,16 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 	va_end(args);
-	exit(1);
+	exit(status);
 }
 
-// --- the model's tensors ---
-
-static struct tensor make_norm(uint32_t n)
-{
-	return (struct tensor){ .type = GGUF_TYPE_F32, .n_cols = n, .mean = 1, .deviation = 0.05f };
-}
-
-// Products keep the size of their input, whatever its length.
-static struct tensor make_matrix(const struct shape *s, uint32_t n_cols, uint32_t n_rows)
-{
-	return (struct tensor){
-		.type = s->type,
-		.n_cols = n_cols,
-		.n_rows = n_rows,
-		.deviation = 1 / sqrtf((float)n_cols),
-	};
-}
-
-// Products that are added to the residual stream: small enough that it stays near 1 to the end.
-static struct tensor make_residual(const struct shape *s, uint32_t n_cols, uint32_t n_rows)
-{
-	struct tensor t = make_matrix(s, n_cols, n_rows);
-
-	t.deviation /= sqrtf(2 * (float)s->n_layers);
-	return t;
-}
-
-static void visit(tensor_fn fn, void *arg, struct tensor t, const char *name)
-{
-	snprintf(t.name, sizeof(t.name), "%s.weight", name);
-	fn(arg, &t);
-}
-
-static void visit_in_block(tensor_fn fn, void *arg, struct tensor t, uint32_t block,
-			   const char *name)
-{
-	snprintf(t.name, sizeof(t.name), "blk.%u.%s.weight", block, name);
-	fn(arg, &t);
-}
-
-static void visit_block(const struct shape *s, uint32_t block, tensor_fn fn, void *arg)
-{
-	uint32_t n_kv = s->n_embd / s->n_heads * s->n_kv_heads;
-
-	visit_in_block(fn, arg, make_norm(s->n_embd), block, "attn_norm");
-	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_embd), block, "attn_q");
-	visit_in_block(fn, arg, make_matrix(s, s->n_embd, n_kv), block, "attn_k");
-	visit_in_block(fn, arg, make_matrix(s, s->n_embd, n_kv), block, "attn_v");
-	visit_in_block(fn, arg, make_residual(s, s->n_embd, s->n_embd), block, "attn_output");
-	visit_in_block(fn, arg, make_norm(s->n_embd), block, "ffn_norm");
-	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_ff), block, "ffn_gate");
-	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_ff), block, "ffn_up");
-	visit_in_block(fn, arg, make_residual(s, s->n_ff, s->n_embd), block, "ffn_down");
-}
-
-static void visit_all(const struct shape *s, tensor_fn fn, void *arg)
-{
-	struct tensor embedding = make_matrix(s, s->n_embd, s->n_vocab);
-	struct tensor output = make_matrix(s, s->n_embd, s->n_vocab);
-
-	embedding.deviation = 1;
-	output.n_zero_rows = VOCAB_CONTROLS; // logits of 0 never win, so no text ends by chance
-	visit(fn, arg, embedding, "token_embd");
-	for (uint32_t i = 0; i < s->n_layers; i++)
-		visit_block(s, i, fn, arg);
-	visit(fn, arg, make_norm(s->n_embd), "output_norm");
-	visit(fn, arg, output, "output");
-}
-
-// --- random weights ---
-
-// SplitMix64's output function.
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-// Mean 0, deviation 1, near enough to normal: the sum of four uniform numbers of 16 bits.
-static float noise(uint64_t key, uint64_t place)
-{
-	uint64_t z = mix(key + (place + 1) * 0x9e3779b97f4a7c15);
-	int32_t sum = (int32_t)((z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48));
-
-	return (float)(sum - 2 * 0xffff) * (1.7320508f / 65536);
-}
-
-static uint64_t tensor_key(uint64_t seed, const char *name)
-{
-	uint64_t key = mix(seed);
-
-	for (; *name; name++)
-		key = mix(key + (unsigned char)*name);
-	return key;
-}
-
-static void fill_row(const struct tensor *t, uint64_t key, uint32_t row, float *out)
-{
-	uint64_t place = (uint64_t)row * t->n_cols;
-
-	for (uint32_t i = 0; i < t->n_cols; i++)
-		out[i] = row < t->n_zero_rows ? 0 : t->mean + t->deviation * noise(key, place + i);
-}
-
-// --- the file ---
-
-struct sink {
-	struct gguf_writer *writer;
-	uint64_t seed;
-	float *row;
-	void *encoded;
-	uint64_t n_tensors;
-	uint64_t n_params;
-	uint32_t max_cols;
-};
-
-static void count_tensor(void *arg, const struct tensor *t)
-{
-	struct sink *sink = arg;
-
-	sink->n_tensors++;
-	sink->n_params += (uint64_t)t->n_cols * (t->n_rows ? t->n_rows : 1);
-	sink->max_cols = t->n_cols > sink->max_cols ? t->n_cols : sink->max_cols;
-}
-
-static void describe_tensor(void *arg, const struct tensor *t)
-{
-	struct sink *sink = arg;
-
-	gguf_put_tensor(sink->writer, t->name, t->type, t->n_cols, t->n_rows);
-}
-
-static void write_tensor(void *arg, const struct tensor *t)
-{
-	struct sink *sink = arg;
-	uint64_t key = tensor_key(sink->seed, t->name);
-	uint32_t n_rows = t->n_rows ? t->n_rows : 1;
-
-	for (uint32_t i = 0; i < n_rows && !gguf_failed(sink->writer); i++) {
-		fill_row(t, key, i, sink->row);
-		gguf_encode_row(t->type, sink->row, t->n_cols, sink->encoded);
-		gguf_write(sink->writer, sink->encoded, gguf_row_bytes(t->type, t->n_cols));
-	}
-	gguf_align(sink->writer);
-}
-
-enum { N_KV = 23 };
-
-static void put_architecture(struct gguf_writer *w, const struct shape *s)
-{
-	gguf_put_string(w, "general.architecture", "llama");
-	gguf_put_string(w, "general.name", "Brick random llama");
-	gguf_put_u32(w, "general.file_type", s->file_type);
-	gguf_put_u32(w, "general.quantization_version", 2);
-	gguf_put_u32(w, "llama.block_count", s->n_layers);
-	gguf_put_u32(w, "llama.context_length", s->n_ctx);
-	gguf_put_u32(w, "llama.embedding_length", s->n_embd);
-	gguf_put_u32(w, "llama.feed_forward_length", s->n_ff);
-	gguf_put_u32(w, "llama.attention.head_count", s->n_heads);
-	gguf_put_u32(w, "llama.attention.head_count_kv", s->n_kv_heads);
-	gguf_put_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-	gguf_put_u32(w, "llama.rope.dimension_count", s->n_embd / s->n_heads);
-	gguf_put_f32(w, "llama.rope.freq_base", 10000);
-	gguf_put_u32(w, "llama.vocab_size", s->n_vocab);
-}
-
-static void put_tokenizer(struct gguf_writer *w, const struct vocab *v)
-{
-	gguf_put_string(w, "tokenizer.ggml.model", "llama");
-	gguf_put_strings(w, "tokenizer.ggml.tokens", v->pieces, v->size);
-	gguf_put_f32s(w, "tokenizer.ggml.scores", v->scores, v->size);
-	gguf_put_i32s(w, "tokenizer.ggml.token_type", v->kinds, v->size);
-	gguf_put_u32(w, "tokenizer.ggml.unknown_token_id", VOCAB_UNKNOWN);
-	gguf_put_u32(w, "tokenizer.ggml.bos_token_id", VOCAB_BOS);
-	gguf_put_u32(w, "tokenizer.ggml.eos_token_id", VOCAB_EOS);
-	gguf_put_bool(w, "tokenizer.ggml.add_bos_token", true);
-	gguf_put_bool(w, "tokenizer.ggml.add_eos_token", false);
-}
-
-static int write_model(const struct shape *s, const char *path, struct sink *sink, uint64_t *bytes)
-{
-	struct vocab vocab;
-	int error = vocab_init(&vocab, s->n_vocab);
-
-	if (error)
-		return error;
-	error = gguf_open(&sink->writer, path, sink->n_tensors, N_KV);
-	if (error)
-		goto out;
-	put_architecture(sink->writer, s);
-	put_tokenizer(sink->writer, &vocab);
-	visit_all(s, describe_tensor, sink);
-	gguf_align(sink->writer);
-	visit_all(s, write_tensor, sink);
-	error = gguf_commit(sink->writer, bytes);
-out:
-	vocab_fini(&vocab);
-	return error;
-}
-
-static void make_model(const struct shape *s, const char *path)
-{
-	struct sink sink = { .seed = s->seed };
-	uint64_t bytes;
-	int error;
-
-	visit_all(s, count_tensor, &sink);
-	sink.row = malloc(sink.max_cols * sizeof(*sink.row));
-	sink.encoded = malloc(sink.max_cols * sizeof(*sink.row));
-	if (!sink.row || !sink.encoded)
-		die("out of memory");
-	error = write_model(s, path, &sink, &bytes);
-	if (error)
-		die("%s: %s", path, strerror(-error));
-	printf("%s: %.2f million parameters, %.1f MB\n", path, (double)sink.n_params / 1e6,
-	       (double)bytes / 1e6);
-	free(sink.row);
-	free(sink.encoded);
-}
-
-// --- the command line ---
-
-static const char usage[] =
-	"usage: brick-model [OPTIONS] OUT\n"
-	"Writes a llama model with random weights to the GGUF file OUT.\n"
-	"  --type f32|f16|q8_0  type of the matrices (f16)\n"
-	"  --layers N           blocks (7)\n"
-	"  --embd N             width (512)\n"
-	"  --heads N            attention heads (8)\n"
-	"  --kv-heads N         key and value heads (4)\n"
-	"  --ff N               width inside the feed-forward network (1408)\n"
-	"  --vocab N            tokens, 384 or more (2048)\n"
-	"  --ctx N              context length it claims (2048)\n"
-	"  --seed N             which weights (1)\n"
-	"  --help               show this\n";
-
-static const struct {
-	const char *name;
-	enum gguf_type type;
-	uint32_t file_type;
-} types[] = {
-	{ "f32", GGUF_TYPE_F32, 0 },
-	{ "f16", GGUF_TYPE_F16, 1 },
-	{ "q8_0", GGUF_TYPE_Q8_0, 7 },
-};
-
-__attribute__((noreturn)) static void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(2);
-}
-
-static void set_type(struct shape *s, const char *name)
+static enum gguf_type parse_type(const char *name)
 {
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		if (!strcasecmp(name, types[i].name)) {
-			s->type = types[i].type;
-			s->file_type = types[i].file_type;
-			return;
-		}
+		if (!strcasecmp(name, types[i].name))
+			return types[i].type;
 	}
-	fprintf(stderr, "brick-model: --type %s: not one of f32, f16, q8_0\n", name);
-	exit(2);
+	die(2, "--type %s: not one of f32, f16, q8_0", name);
 }
 
 static uint64_t parse_number(const char *option, const char *text, uint64_t min, uint64_t max)
@@ -328,78 +61,87 @@ static uint64_t parse_number(const char *option, const char *text, uint64_t min,
 	uint64_t value;
 
 	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (errno || end == text || *end || *text == '-' || value < min || value > max) {
-		fprintf(stderr, "brick-model: --%s %s: not a number from %llu to %llu\n", option,
-			text, (unsigned long long)min, (unsigned long long)max);
-		exit(2);
-	}
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || value < min || value > max)
+		die(2, "--%s %s: not a number from %llu to %llu", option, text,
+			(unsigned long long)min, (unsigned long long)max);
 	return value;
 }
 
-static void check(bool holds, const char *what)
+static const struct option options[] = {
+	{"type", required_argument, NULL, 't'},
+	{"layers", required_argument, NULL, 'l'},
+	{"embd", required_argument, NULL, 'e'},
+	{"heads", required_argument, NULL, 'n'},
+	{"kv-heads", required_argument, NULL, 'k'},
+	{"ff", required_argument, NULL, 'f'},
+	{"vocab", required_argument, NULL, 'v'},
+	{"ctx", required_argument, NULL, 'c'},
+	{"seed", required_argument, NULL, 's'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static uint32_t *number_of(struct model_shape *s, int option)
 {
-	if (!holds) {
-		fprintf(stderr, "brick-model: %s\n", what);
-		exit(2);
+	switch (option) {
+	case 'l':
+		return &s->n_layers;
+	case 'e':
+		return &s->n_embd;
+	case 'n':
+		return &s->n_heads;
+	case 'k':
+		return &s->n_kv_heads;
+	case 'f':
+		return &s->n_ff;
+	case 'v':
+		return &s->n_vocab;
+	case 'c':
+		return &s->n_ctx;
+	default:
+		return NULL;
 	}
 }
 
-static void check_shape(const struct shape *s)
+static void parse_option(struct model_shape *s, int option, const char *name)
 {
-	uint64_t block = gguf_block_elements(s->type);
-
-	check(s->n_embd % s->n_heads == 0, "--embd must be a multiple of --heads");
-	check(s->n_embd / s->n_heads % 2 == 0, "--embd over --heads must be even");
-	check(s->n_heads % s->n_kv_heads == 0, "--heads must be a multiple of --kv-heads");
-	check(s->n_embd % block == 0, "--embd must be a multiple of 32 for this type");
-	check(s->n_ff % block == 0, "--ff must be a multiple of 32 for this type");
+	switch (option) {
+	case 't':
+		s->type = parse_type(optarg);
+		break;
+	case 's':
+		s->seed = parse_number(name, optarg, 0, UINT64_MAX);
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		if (!number_of(s, option)) // getopt_long() has said why
+			exit(2);
+		*number_of(s, option) = (uint32_t)parse_number(name, optarg, 1, 1 << 20);
+	}
 }
 
-static const char *parse(struct shape *s, int argc, char **argv)
+static const char *parse(struct model_shape *s, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "type", required_argument, NULL, 't' },  { "layers", required_argument, NULL, 'l' },
-		{ "embd", required_argument, NULL, 'e' },  { "heads", required_argument, NULL, 'n' },
-		{ "kv-heads", required_argument, NULL, 'k' }, { "ff", required_argument, NULL, 'f' },
-		{ "vocab", required_argument, NULL, 'v' }, { "ctx", required_argument, NULL, 'c' },
-		{ "seed", required_argument, NULL, 's' },  { "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	uint32_t *const numbers[128] = {
-		['l'] = &s->n_layers,	['e'] = &s->n_embd,  ['n'] = &s->n_heads,
-		['k'] = &s->n_kv_heads, ['f'] = &s->n_ff,    ['v'] = &s->n_vocab,
-		['c'] = &s->n_ctx,
-	};
-	int c, i;
+	const char *problem;
+	int option, i = 0;
 
-	while ((c = getopt_long(argc, argv, "h", options, &i)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			exit(0);
-		}
-		if (c == 't')
-			set_type(s, optarg);
-		else if (c == 's')
-			s->seed = parse_number("seed", optarg, 0, UINT64_MAX);
-		else if (c < 128 && c > 0 && numbers[c])
-			*numbers[c] = (uint32_t)parse_number(options[i].name, optarg,
-							     c == 'v' ? VOCAB_MIN_SIZE : 1,
-							     1 << 20);
-		else
-			die_usage();
-	}
+	while ((option = getopt_long(argc, argv, "h", options, &i)) != -1)
+		parse_option(s, option, options[i].name);
 	if (optind + 1 != argc)
-		die_usage();
-	check_shape(s);
+		die(2, "one file to write is needed (see --help)");
+	problem = model_check(s);
+	if (problem)
+		die(2, "%s", problem);
 	return argv[optind];
 }
 
 int main(int argc, char **argv)
 {
-	struct shape shape = {
+	struct model_shape shape = {
 		.type = GGUF_TYPE_F16,
-		.file_type = 1,
 		.n_layers = 7,
 		.n_embd = 512,
 		.n_heads = 8,
@@ -410,7 +152,12 @@ int main(int argc, char **argv)
 		.seed = 1,
 	};
 	const char *path = parse(&shape, argc, argv);
+	uint64_t n_params, bytes;
+	int error = model_write(&shape, path, &n_params, &bytes);
 
-	make_model(&shape, path);
+	if (error)
+		die(1, "%s: %s", path, strerror(-error));
+	printf("%s: %.2f million parameters, %.1f MB\n", path, (double)n_params / 1e6,
+		(double)bytes / 1e6);
 	return 0;
 }

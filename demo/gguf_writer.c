@@ -156,7 +156,7 @@ void gguf_put_i32s(struct gguf_writer *w, const char *key, const int32_t *values
 }
 
 void gguf_put_tensor(struct gguf_writer *w, const char *name, enum gguf_type type, uint64_t n_cols,
-		     uint64_t n_rows)
+	uint64_t n_rows)
 {
 	uint64_t bytes = gguf_row_bytes(type, n_cols) * (n_rows ? n_rows : 1);
 

@@ -44,7 +44,7 @@ void gguf_put_i32s(struct gguf_writer *w, const char *key, const int32_t *values
 
 // Describes the next tensor; `n_rows` 0 makes it a vector of `n_cols`.
 void gguf_put_tensor(struct gguf_writer *w, const char *name, enum gguf_type type, uint64_t n_cols,
-		     uint64_t n_rows);
+	uint64_t n_rows);
 
 // Appends tensor data; gguf_align() goes before the first tensor's data and after each tensor's.
 void gguf_write(struct gguf_writer *w, const void *data, size_t bytes);

@@ -16,8 +16,14 @@ struct symbol {
 	size_t offset;
 };
 
-#define LLAMA(field) { "llama_" #field, offsetof(struct llama_abi, field) }
-#define GGML(field) { "ggml_" #field, offsetof(struct llama_abi, field) }
+#define LLAMA(field)                                               \
+	{                                                          \
+		"llama_" #field, offsetof(struct llama_abi, field) \
+	}
+#define GGML(field)                                               \
+	{                                                         \
+		"ggml_" #field, offsetof(struct llama_abi, field) \
+	}
 
 static const struct symbol symbols[] = {
 	LLAMA(model_default_params),
@@ -157,15 +163,15 @@ static int find_flash(const struct llama_params *params)
 }
 
 int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t n_batch,
-			  uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size)
+	uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size)
 {
 	int word = find_flash(params);
 
 	if (params->words[WORD_N_CTX] != 512 || params->words[WORD_N_BATCH] != 2048 ||
-	    params->words[WORD_N_UBATCH] != 512) {
+		params->words[WORD_N_UBATCH] != 512) {
 		snprintf(why, why_size, "unknown version: its context defaults begin %u %u %u",
-			 params->words[WORD_N_CTX], params->words[WORD_N_BATCH],
-			 params->words[WORD_N_UBATCH]);
+			params->words[WORD_N_CTX], params->words[WORD_N_BATCH],
+			params->words[WORD_N_UBATCH]);
 		return -1;
 	}
 	if (word < 0 && flash != LLAMA_FLASH_AUTO) {

@@ -45,7 +45,7 @@ struct llama_abi {
 	void (*set_n_threads)(void *context, int32_t decode, int32_t prefill);
 	const void *(*model_get_vocab)(const void *model);
 	int32_t (*tokenize)(const void *vocab, const char *text, int32_t length, int32_t *tokens,
-			    int32_t n_max, bool add_special, bool parse_special);
+		int32_t n_max, bool add_special, bool parse_special);
 	struct llama_batch (*batch_get_one)(int32_t *tokens, int32_t n);
 	int32_t (*decode)(void *context, struct llama_batch batch);
 	void (*synchronize)(void *context);
@@ -81,9 +81,9 @@ int llama_abi_open(struct llama_abi *abi, const char *dir, char *why, size_t why
 // Sets what a context is created with. 0, or -1 with a line in `why` when the defaults that this
 // library gives are not where they are expected.
 int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t n_batch,
-			  uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size);
+	uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size);
 
-// True when a batch of `n` tokens looks as expected.
+// True when what batch_get_one() returns looks as expected.
 bool llama_abi_batch_fits(const struct llama_abi *abi);
 
 #endif

@@ -95,15 +95,15 @@ static void create_context(struct engine *e, const struct arguments *a)
 	uint32_t n_ctx = a->n_prompt + a->n_predict;
 	char why[256];
 
-	if (llama_abi_set_context(&params, n_ctx, a->n_prompt, a->n_ubatch, a->flash, why,
-				  sizeof(why)))
+	if (llama_abi_set_context(
+		    &params, n_ctx, a->n_prompt, a->n_ubatch, a->flash, why, sizeof(why)))
 		die(4, "%s: %s", a->libs, why);
 	e->context = e->abi.init_from_model(e->model, params);
 	if (!e->context)
 		die(1, "%s: cannot create a context of %u tokens", a->model, n_ctx);
 	e->abi.set_n_threads(e->context, (int32_t)a->n_threads, (int32_t)a->n_threads);
 	if (e->abi.n_ctx(e->context) < n_ctx || e->abi.n_batch(e->context) < a->n_prompt ||
-	    e->abi.n_threads(e->context) != (int32_t)a->n_threads)
+		e->abi.n_threads(e->context) != (int32_t)a->n_threads)
 		die(4, "%s: unknown version: the context did not take its parameters", a->libs);
 }
 
@@ -150,7 +150,7 @@ static int32_t *make_prompt(const struct engine *e, uint32_t n)
 	for (size_t i = 0; i < n_copies; i++)
 		memcpy(text + i * length, prompt_text, length);
 	n_tokens = e->abi.tokenize(e->abi.model_get_vocab(e->model), text,
-				   (int32_t)(n_copies * length), tokens, n_max, true, false);
+		(int32_t)(n_copies * length), tokens, n_max, true, false);
 	free(text);
 	if (n_tokens < (int32_t)n)
 		die(1, "the model's tokenizer makes no %u tokens of the prompt", n);
@@ -166,15 +166,15 @@ static int32_t evaluate(struct engine *e, int32_t *tokens, uint32_t n)
 	return e->abi.sampler_sample(e->sampler, e->context, -1);
 }
 
-static void generate(struct engine *e, const struct arguments *a, int32_t *prompt,
-		     struct generation *g)
+static void generate(
+	struct engine *e, const struct arguments *a, int32_t *prompt, struct generation *g)
 {
 	e->abi.memory_clear(e->abi.get_memory(e->context), true);
 	for (uint32_t i = 0; i < a->n_predict; i++) {
 		uint64_t start = now_ns();
 
-		g->tokens[i] = i ? evaluate(e, &g->tokens[i - 1], 1) :
-				   evaluate(e, prompt, a->n_prompt);
+		g->tokens[i] =
+			i ? evaluate(e, &g->tokens[i - 1], 1) : evaluate(e, prompt, a->n_prompt);
 		g->step_ns[i] = now_ns() - start;
 	}
 }
@@ -210,7 +210,7 @@ static void print_timing(struct generation *g, const struct arguments *a, uint32
 	if (!n) {
 		fputs("\"decode_ns\": 0, \"decode_tokens_per_s\": null, \"decode_min_ns\": null, "
 		      "\"decode_p50_ns\": null}\n",
-		      stderr);
+			stderr);
 		return;
 	}
 	qsort(steps, n, sizeof(*steps), compare_ns);
@@ -256,12 +256,6 @@ static const char usage[] =
 	"  --timing             a line of JSON for each repetition on stderr\n"
 	"  --help               show this\n";
 
-__attribute__((noreturn)) static void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(2);
-}
-
 static uint32_t parse_number(const char *option, const char *text)
 {
 	char *end;
@@ -286,18 +280,18 @@ static enum llama_flash parse_flash(const char *text)
 }
 
 static const struct option options[] = {
-	{ "libs", required_argument, NULL, 'L' },
-	{ "model", required_argument, NULL, 'm' },
-	{ "prompt-tokens", required_argument, NULL, 'n' },
-	{ "predict", required_argument, NULL, 'p' },
-	{ "threads", required_argument, NULL, 't' },
-	{ "no-pool", no_argument, NULL, 'P' },
-	{ "ubatch", required_argument, NULL, 'u' },
-	{ "flash", required_argument, NULL, 'f' },
-	{ "repeat", required_argument, NULL, 'r' },
-	{ "timing", no_argument, NULL, 'T' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+	{"libs", required_argument, NULL, 'L'},
+	{"model", required_argument, NULL, 'm'},
+	{"prompt-tokens", required_argument, NULL, 'n'},
+	{"predict", required_argument, NULL, 'p'},
+	{"threads", required_argument, NULL, 't'},
+	{"no-pool", no_argument, NULL, 'P'},
+	{"ubatch", required_argument, NULL, 'u'},
+	{"flash", required_argument, NULL, 'f'},
+	{"repeat", required_argument, NULL, 'r'},
+	{"timing", no_argument, NULL, 'T'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
 };
 
 static uint32_t *number_of(struct arguments *a, int option)
@@ -340,8 +334,8 @@ static void parse_option(struct arguments *a, int option, const char *name)
 		fputs(usage, stdout);
 		exit(0);
 	default:
-		if (!number_of(a, option))
-			die_usage();
+		if (!number_of(a, option)) // getopt_long() has said why
+			exit(2);
 		*number_of(a, option) = parse_number(name, optarg);
 	}
 }
@@ -353,7 +347,7 @@ static void parse(struct arguments *a, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "h", options, &i)) != -1)
 		parse_option(a, option, options[i].name);
 	if (optind != argc)
-		die_usage();
+		die(2, "%s: not an option (see --help)", argv[optind]);
 	if (!a->model)
 		die(2, "--model is missing (see --help)");
 }
@@ -370,7 +364,7 @@ int main(int argc, char **argv)
 		.flash = LLAMA_FLASH_AUTO,
 		.pool = true,
 	};
-	struct engine engine = { 0 };
+	struct engine engine = {0};
 
 	parse(&arguments, argc, argv);
 	open_engine(&engine, &arguments);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the vocabulary of vocab.h. Invariant: a piece is at least two characters that are in the
-// vocabulary themselves or is a single one, and the beginning of each word piece is a piece too,
-// because the tokenizer only ever joins two neighbours. Called by gguf_make.c only.
+// Builds the vocabulary of vocab.h. Invariant: a piece of more than one character can be made by
+// joining two pieces of the vocabulary, because joining neighbours is all the tokenizer does.
+// Called by gguf_make.c only.
 #define _GNU_SOURCE
 #include "vocab.h"
 
@@ -21,32 +21,20 @@ enum kind {
 	KIND_BYTE = 6,
 };
 
-static const char *const words[] = {
-	"the",	   "of",      "and",	  "to",	      "in",	 "is",	    "that",    "for",
-	"it",	   "with",    "as",	  "was",      "on",	 "are",	    "this",    "be",
-	"at",	   "by",      "from",	  "or",	      "have",	 "an",	    "they",    "which",
-	"one",	   "you",     "had",	  "not",      "were",	 "but",	    "all",     "we",
-	"when",	   "there",   "can",	  "more",     "if",	 "will",    "each",    "about",
-	"how",	   "up",      "out",	  "them",     "then",	 "she",	    "many",    "some",
-	"time",	   "would",   "into",	  "has",      "two",	 "like",    "other",   "her",
-	"could",   "make",    "than",	  "first",    "been",	 "its",	    "who",     "now",
-	"people",  "only",    "did",	  "down",     "made",	 "over",    "after",   "where",
-	"back",	   "little",  "work",	  "year",     "came",	 "show",    "every",   "good",
-	"give",	   "our",     "under",	  "name",     "very",	 "through", "just",    "form",
-	"great",   "think",   "say",	  "help",     "low",	 "line",    "before",  "turn",
-	"cause",   "same",    "mean",	  "differ",   "move",	 "right",   "old",     "too",
-	"does",	   "tell",    "sentence", "set",      "three",	 "want",    "air",     "well",
-	"also",	   "play",    "small",	  "end",      "put",	 "home",    "read",    "hand",
-	"large",   "spell",   "add",	  "even",     "land",	 "here",    "must",    "big",
-	"high",	   "such",    "follow",	  "act",      "why",	 "ask",	    "change",  "light",
-	"kind",	   "need",    "house",	  "picture",  "try",	 "again",   "point",   "mother",
-	"world",   "near",    "build",	  "self",     "earth",	 "father",  "any",     "new",
-	"part",	   "take",    "place",	  "live",     "most",	 "token",   "layer",   "model",
-	"engine",  "measure", "clock",	  "kernel",   "memory",	 "attention", "normal", "output",
-	"input",   "weight",  "number",	  "letter",   "question", "answer", "system",  "program",
-	"language", "machine", "learn",	  "train",    "profile", "trace",   "record",  "report",
-	"second",  "minute",  "speed",	  "slow",     "fast",	 "brick",   "wall",    "science",
-};
+static const char words[] =
+	"the of and to in is that for it with as was on are this be at by from or have an "
+	"they which one you had not were but all we when there can more if will each "
+	"about how up out them then she many some time would into has two like other her "
+	"could make than first been its who now people only did down made over after "
+	"where back little work year came show every good give our under name very "
+	"through just form great think say help low line before turn cause same mean "
+	"differ move right old too does tell sentence set three want air well also play "
+	"small end put home read hand large spell add even land here must big high such "
+	"follow act why ask change light kind need house picture try again point mother "
+	"world near build self earth father any new part take place live most token layer "
+	"model engine measure clock kernel memory attention normal output input weight "
+	"number letter question answer system program language machine learn train "
+	"profile trace record report second minute speed slow fast brick wall science";
 
 static const char vowels[] = "aeiouy";
 static const char consonants[] = "tnshrdlcmwfgpbvk";
@@ -86,17 +74,17 @@ static int add_characters(struct vocab *v)
 	int error = add_piece(v, KIND_NORMAL, SPACE);
 
 	for (char c = '!'; c <= '~' && !error; c++)
-		error = add_piece(v, KIND_NORMAL, (char[]){ c, 0 });
+		error = add_piece(v, KIND_NORMAL, (char[]){c, 0});
 	return error;
 }
 
 // The word behind a space, and each beginning of it.
-static int add_word(struct vocab *v, const char *word, uint32_t room)
+static int add_word(struct vocab *v, const char *word, int length, uint32_t room)
 {
 	char piece[32];
 	int error = 0;
 
-	for (int n = 1; word[n - 1] && !error && v->size < room; n++) {
+	for (int n = 1; n <= length && !error && v->size < room; n++) {
 		snprintf(piece, sizeof(piece), SPACE "%.*s", n, word);
 		error = add_piece(v, KIND_NORMAL, piece);
 	}
@@ -105,10 +93,15 @@ static int add_word(struct vocab *v, const char *word, uint32_t room)
 
 static int add_words(struct vocab *v, uint32_t room)
 {
+	const char *word = words;
 	int error = 0;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words) && !error; i++)
-		error = add_word(v, words[i], room);
+	while (*word && !error) {
+		int length = (int)strcspn(word, " ");
+
+		error = add_word(v, word, length, room);
+		word += length + (word[length] == ' ');
+	}
 	return error;
 }
 
@@ -119,10 +112,10 @@ static int add_syllables(struct vocab *v, uint32_t room)
 
 	for (const char *c = consonants; *c; c++) {
 		for (const char *o = vowels; *o && !error && v->size < room; o++)
-			error = add_piece(v, KIND_NORMAL, (char[]){ *c, *o, 0 });
+			error = add_piece(v, KIND_NORMAL, (char[]){*c, *o, 0});
 	}
 	for (size_t i = 0; i < 16 * 6 * 16 && !error && v->size < room; i++) {
-		char piece[] = { consonants[i / 96], vowels[i / 16 % 6], consonants[i % 16], 0 };
+		char piece[] = {consonants[i / 96], vowels[i / 16 % 6], consonants[i % 16], 0};
 
 		error = add_piece(v, KIND_NORMAL, piece);
 	}
@@ -169,7 +162,7 @@ int vocab_init(struct vocab *v, uint32_t size)
 {
 	int error = -ENOMEM;
 
-	*v = (struct vocab){ 0 };
+	*v = (struct vocab){0};
 	v->pieces = calloc(size, sizeof(*v->pieces));
 	v->scores = calloc(size, sizeof(*v->scores));
 	v->kinds = calloc(size, sizeof(*v->kinds));
@@ -187,5 +180,5 @@ void vocab_fini(struct vocab *v)
 	free(v->pieces);
 	free(v->scores);
 	free(v->kinds);
-	*v = (struct vocab){ 0 };
+	*v = (struct vocab){0};
 }

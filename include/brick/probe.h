@@ -14,10 +14,10 @@
 
 BRICK_BEGIN_DECLS
 
-/* Depth of an open brick on its thread; 0 when nothing was begun (off, or nested too deep). */
+/* An open brick: session and depth on its thread; 0 when nothing was begun (off, or nested too deep). */
 typedef uint32_t brick_span;
 
-/* Not 0 while a session records. Read it through brick_enabled(). */
+/* Serial number of the session that records, 0 while none does. Read it through brick_enabled(). */
 BRICK_API extern uint32_t brick__on;
 
 BRICK_API brick_span brick__begin(uint32_t brick);
@@ -94,7 +94,10 @@ struct brick_sample {
 /* Record it, below whatever this thread has open. Samples of a thread must come in begin order. */
 BRICK_API void brick_record_sample(const struct brick_sample *sample);
 
-/* Record an execution that took `ns` nanoseconds up to now (source "reported"). */
+/*
+ * Count an execution that the program timed itself (source "reported"). It has a length but no place
+ * on the time line: it appears in statistics, and in the recording as a point.
+ */
 BRICK_API void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes);
 
 /* A point in time, and a value over time, both named by a registered brick. */

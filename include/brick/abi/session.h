@@ -100,6 +100,7 @@ enum brick_record_kind {
 	BRICK_RECORD_INSTANT = 7, /* begin; brick names it */
 	BRICK_RECORD_COUNTER = 8, /* begin; brick names it, elements = value (bits of a double) */
 	BRICK_RECORD_DROP = 9,    /* begin; elements = records dropped in a row just before */
+	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
 };
 
 enum brick_record_flags {
@@ -138,26 +139,27 @@ struct brick_stat {
 	uint64_t flops;
 	uint64_t wait;     /* waiting inside of and right after its executions */
 	uint64_t nested;   /* length of executions inside of another of the same brick; sum = total + nested */
-	uint64_t active;   /* executions open now */
 	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
 	uint64_t square_lo, square_hi; /* sum of squared lengths, 128 bits: variance */
-	uint64_t reserved[2];
+	uint64_t reserved[3];
 };
 
-/* An open brick. */
+/* An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become. */
 struct brick_frame {
 	uint64_t begin;
 	uint64_t child; /* ticks of what was nested so far */
+	uint8_t kind;
+	uint8_t source;
 	uint16_t brick;
 	int16_t layer;
-	uint16_t flags; /* enum brick_frame_flags */
-	uint16_t reserved;
-	uint64_t tokens; /* of a step */
+	uint16_t flags;  /* enum brick_frame_flags */
+	uint64_t tokens; /* of a step; else undefined */
 };
 
 enum brick_frame_flags {
-	BRICK_FRAME_OPENED = 1,  /* its OPEN record is in the ring */
-	BRICK_FRAME_DROPPED = 2, /* its OPEN record was dropped: its CLOSE must be, too */
+	BRICK_FRAME_OPENED = 0x100,  /* its OPEN record is in the ring */
+	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
+	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
 };
 
 enum brick_lane_state {
@@ -210,6 +212,7 @@ struct brick_lane {
 	uint64_t capacity;         /* of the ring, in records; a power of two */
 	uint64_t histogram_offset; /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the owner */
 	uint64_t ring_offset;      /* from the lane: struct brick_record[capacity] */
+	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
 	uint64_t pad2[8];
 
 	struct brick_frame frames[BRICK_MAX_DEPTH];

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's clock: chosen once, calibrated against CLOCK_MONOTONIC, checked by predicting a
+ * third reading, and given up for CLOCK_MONOTONIC itself when the prediction fails. BRICK_CLOCK in
+ * the environment ("monotonic") forces the fall-back.
+ */
+#include "brick/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/clock_fit.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+
+enum {
+	BASELINE_NS = 2000000,  /* between the two readings of a calibration */
+	CHECK_NS = 500000,      /* from there to the reading that is predicted */
+	TOLERANCE_NS = 2000,    /* how far the prediction may be off */
+	ATTEMPTS = 4,
+};
+
+uint32_t brick__counter_used;
+
+static struct brick_clock process_clock;
+static char fallback_reason[96];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+struct clock_pair brick__clock_pair(void)
+{
+	struct clock_pair best = {0, 0, UINT64_MAX};
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = brick__counter();
+		uint64_t ns = brick__monotonic_ns();
+		uint64_t after = brick__counter();
+		if (after - before < best.width) {
+			best.width = after - before;
+			best.ticks = before + (after - before) / 2;
+			best.ns = ns;
+		}
+	}
+	return best;
+}
+
+int brick__clock_fit(struct brick_clock *clock, const struct clock_pair *first,
+	const struct clock_pair *last)
+{
+	uint64_t ticks = last->ticks - first->ticks;
+	uint64_t ns = last->ns - first->ns;
+
+	if ((int64_t)ticks <= 0 || (int64_t)ns <= 0)
+		return 0;
+	/* 2^40 / GHz keeps 12 significant digits and the 128-bit product away from overflow. */
+	clock->shift = 40;
+	clock->mult = (uint64_t)(((unsigned __int128)ns << 40) / ticks);
+	clock->frequency = (uint64_t)((unsigned __int128)ticks * 1000000000u / ns);
+	clock->base_ticks = first->ticks;
+	clock->base_ns = first->ns;
+	return clock->mult != 0;
+}
+
+uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair)
+{
+	int64_t off = (int64_t)(brick_clock_ns(clock, pair->ticks) - pair->ns);
+	return (uint64_t)(off < 0 ? -off : off);
+}
+
+static void spin_until(uint64_t ns)
+{
+	while (brick__monotonic_ns() < ns)
+		;
+}
+
+static uint32_t smallest_step(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 256; i++) {
+		uint64_t a = brick__now(), b = brick__now();
+		if (b > a && b - a < least)
+			least = b - a;
+	}
+	return least > UINT32_MAX ? 0 : (uint32_t)least;
+}
+
+static int calibrate(struct brick_clock *clock)
+{
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct clock_pair first = brick__clock_pair();
+		spin_until(first.ns + BASELINE_NS);
+		struct clock_pair last = brick__clock_pair();
+		if (!brick__clock_fit(clock, &first, &last))
+			continue;
+		spin_until(last.ns + CHECK_NS);
+		struct clock_pair check = brick__clock_pair();
+		uint64_t residual = brick__clock_residual(clock, &check);
+		clock->residual_ns = (uint32_t)residual;
+		if (residual <= TOLERANCE_NS)
+			return 1;
+	}
+	return 0;
+}
+
+static void use_monotonic(const char *reason)
+{
+	memset(&process_clock, 0, sizeof process_clock);
+	process_clock.source = BRICK_CLOCK_MONOTONIC;
+	process_clock.mult = 1;
+	process_clock.frequency = 1000000000;
+	if (reason != fallback_reason)
+		snprintf(fallback_reason, sizeof fallback_reason, "%s", reason);
+}
+
+static void choose(void)
+{
+	const char *wanted = getenv("BRICK_CLOCK");
+	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof fallback_reason);
+
+	if (wanted && !strcmp(wanted, "monotonic"))
+		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
+	else if (kind == BRICK_CLOCK_MONOTONIC)
+		use_monotonic(fallback_reason);
+	else if (!calibrate(&process_clock))
+		use_monotonic("the counter does not keep pace with CLOCK_MONOTONIC");
+	else {
+		process_clock.source = kind;
+		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
+	}
+	process_clock.step_ticks = smallest_step();
+}
+
+const struct brick_clock *brick_clock_get(void)
+{
+	pthread_once(&once, choose);
+	return &process_clock;
+}
+
+const char *brick_clock_reason(void)
+{
+	brick_clock_get();
+	return fallback_reason;
+}
+
+uint64_t brick_ticks(void)
+{
+	pthread_once(&once, choose);
+	return brick__now();
+}
+
+const char *brick_clock_source_name(uint32_t source)
+{
+	static const char *const names[] = {"monotonic", "tsc", "cntvct"};
+	return source < sizeof names / sizeof *names ? names[source] : "unknown";
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the library share: the process's one session, the calling thread's lane, and
+ * the slow halves of the hot path. Lock order: session lock, then registry lock.
+ */
+#ifndef BRICK_LIB_CORE_H
+#define BRICK_LIB_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/brick.h"
+#include "brick/abi/session.h"
+
+/* The calling thread's place to record into; all 0 until its first brick. */
+struct brick__thread {
+	struct brick_lane *lane;
+	struct brick_record *ring;
+	uint64_t mask;    /* of the ring: capacity - 1 */
+	uint32_t serial;  /* of the session that the lane belongs to; the lane stays mapped after it */
+	uint32_t tag;     /* serial << 8: the upper bits of the spans that are begun here */
+};
+
+extern __thread struct brick__thread brick__thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* A mapped lane of the process's own session. */
+struct brick__lane_entry {
+	struct brick_lane *lane;
+	uint64_t bytes;
+};
+
+/* The process's session; header is NULL when there is none. Changes under the session lock only. */
+struct brick__session {
+	uint32_t serial; /* of the running or the last session; grows with each */
+	int fd;
+	struct brick_session_header *header; /* header, tables and drained histograms */
+	uint64_t header_bytes;
+	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
+	uint32_t ring_records; /* 0: nobody consumes records */
+	int external;          /* its consumer is another process */
+	struct writer_thread *writer;
+};
+
+extern struct brick__session brick__session;
+
+void brick__session_lock(void);
+void brick__session_unlock(void);
+
+/* Start the session that BRICK_SESSION_DIR asks for, if it does and none runs. 0 or -errno. */
+int brick__session_ensure(void);
+
+/* A lane for the calling thread: its thread's first brick, or the first in a new session. NULL: off. */
+struct brick_lane *brick__thread_attach(void);
+
+/* Give back all lanes of a session that ends; those of live threads stay mapped until they notice. */
+void brick__lanes_release(struct brick__session *session);
+
+/* Hold the registry still over a fork. */
+void brick__registry_lock(void);
+void brick__registry_unlock(void);
+
+/* In the child of a fork: unmap what is the parent's. */
+void brick__lanes_abandon(struct brick__session *session);
+void brick__session_abandon(void);
+
+/* Entries for tables of a new session (under the session lock), and of what is registered later. */
+void brick__registry_publish(struct brick__session *session);
+
+/* A registered site by index; NULL if there is none. */
+const struct brick_session_site *brick__site(uint32_t index);
+
+/* Enter one length into the histogram that the owner of the lane keeps. */
+void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
+
+/* Enter all lanes' histograms of a brick, and what the consumer has drained, into merged[]. */
+void brick__histogram_merge(const struct brick__session *session, uint32_t brick,
+	uint64_t *merged);
+
+/* Median and quartiles of what a begin/end pair costs, into the header. */
+void brick__pair_cost_measure(struct brick_session_header *header);
+
+/* Pointers into the session's own mapping. */
+static inline void *brick__at(const struct brick__session *session, uint64_t offset)
+{
+	return (char *)session->header + offset;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Surviving fork: the locks are held over it, and the child, whose mappings are still its parent's
+ * session, lets go of them before it can write there. Its own session starts with its first brick.
+ */
+#include <pthread.h>
+#include "lib/core.h"
+
+static void before(void)
+{
+	brick__session_lock();
+	brick__registry_lock();
+}
+
+static void in_parent(void)
+{
+	brick__registry_unlock();
+	brick__session_unlock();
+}
+
+static void in_child(void)
+{
+	brick__session_abandon();
+	brick__registry_unlock();
+	brick__session_unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before, in_parent, in_child);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes: where a thread records. A thread gets one at its first brick, a lane whose thread has
+ * ended if there is one (its statistics go on, its rings are warm), else a new one at the end of
+ * the session file. A lane outlives its session while its thread may still write to it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "lib/core.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+
+enum { PAGE = 4096 };
+
+__thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+
+static uint64_t page_round(uint64_t bytes)
+{
+	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static uint64_t lane_bytes(const struct brick_lane *lane)
+{
+	return page_round(lane->ring_offset + lane->capacity * sizeof(struct brick_record));
+}
+
+/* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
+static void leave_lane(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	brick__session_lock();
+	if (!lane) {
+		brick__session_unlock();
+		return;
+	}
+	if (brick__session.header && self->serial == brick__session.serial) {
+		lane->end_ticks = brick__now();
+		lane->live_ticks += lane->end_ticks - lane->start_ticks;
+		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
+	} else {
+		brick__sys_unmap(lane, lane_bytes(lane));
+	}
+	memset(self, 0, sizeof *self);
+	brick__session_unlock();
+}
+
+static void thread_exits(void *self)
+{
+	leave_lane(self);
+}
+
+static void make_exit_key(void)
+{
+	pthread_key_create(&exit_key, thread_exits);
+}
+
+/* Under the session lock: a lane that no thread uses any more. */
+static struct brick_lane *reuse_lane(struct brick__session *s)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (lane->kind == BRICK_LANE_THREAD &&
+			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE)
+			return lane;
+	}
+	return NULL;
+}
+
+static void init_lane(struct brick_lane *lane, uint64_t histogram_offset, uint64_t ring_offset,
+	uint64_t capacity)
+{
+	lane->capacity = capacity;
+	lane->histogram_offset = histogram_offset;
+	lane->ring_offset = ring_offset;
+	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
+		lane->stats[i].min = UINT64_MAX;
+}
+
+/* Under the session lock: a new lane at the end of the file, NULL when there is no room for it. */
+static struct brick_lane *create_lane(struct brick__session *s)
+{
+	uint32_t index = s->header->lane_count;
+	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
+	uint64_t ring_offset = page_round(histogram_offset +
+		(uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
+	uint64_t ring_bytes = page_round(s->ring_records * sizeof(struct brick_record));
+	uint64_t bytes = ring_offset + ring_bytes;
+	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+	int error = 0;
+
+	if (index >= BRICK_MAX_LANES)
+		return NULL;
+	uint64_t offset = index ? table[index - 1].offset + table[index - 1].bytes
+				: page_round(s->header_bytes);
+	if (brick__sys_shared_extend(s->fd, offset + bytes) ||
+		brick__sys_shared_reserve(s->fd, offset, histogram_offset) ||
+		(ring_bytes && brick__sys_shared_reserve(s->fd, offset + ring_offset, ring_bytes)))
+		return NULL;
+	struct brick_lane *lane = brick__sys_map(s->fd, offset, bytes, 1, &error);
+	if (!lane)
+		return NULL;
+	init_lane(lane, histogram_offset, ring_offset, s->ring_records);
+	if (ring_bytes)
+		brick__sys_touch((char *)lane + ring_offset, ring_bytes);
+	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
+	table[index] = (struct brick_session_lane){offset, bytes};
+	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);
+	return lane;
+}
+
+static void announce_owner(struct brick_lane *lane, struct brick__thread *self)
+{
+	if (!lane->capacity || lane->head >= lane->limit)
+		return;
+	self->ring[lane->head & self->mask] = (struct brick_record){
+		.begin = lane->start_ticks,
+		.kind = BRICK_RECORD_THREAD,
+		.layer = -1,
+		.elements = lane->tid,
+	};
+	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
+}
+
+static void own_lane(struct brick_lane *lane)
+{
+	struct brick__thread *self = &brick__thread;
+	uint64_t reserve = 2 * BRICK_MAX_DEPTH;
+
+	lane->tid = brick__sys_thread_id();
+	lane->owners++;
+	lane->start_ticks = brick__now();
+	lane->end_ticks = 0;
+	lane->depth = 0;
+	lane->default_layer = 0;
+	brick__sys_thread_name(lane->name, sizeof lane->name);
+	if (lane->capacity && !lane->limit)
+		lane->limit = lane->capacity - reserve;
+	self->lane = lane;
+	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	self->mask = lane->capacity ? lane->capacity - 1 : 0;
+	self->serial = brick__session.serial;
+	self->tag = self->serial << 8;
+	announce_owner(lane, self);
+	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+}
+
+struct brick_lane *brick__thread_attach(void)
+{
+	int saved = errno;
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = NULL;
+
+	if (self->lane)
+		leave_lane(self);
+	brick__session_ensure();
+	pthread_once(&exit_key_once, make_exit_key);
+	brick__session_lock();
+	struct brick__session *s = &brick__session;
+	if (s->header && brick__on) {
+		lane = reuse_lane(s);
+		if (!lane)
+			lane = create_lane(s);
+		if (lane)
+			own_lane(lane);
+		else
+			s->header->ledger.table_full++;
+	}
+	brick__session_unlock();
+	if (lane)
+		pthread_setspecific(exit_key, self);
+	errno = saved;
+	return lane;
+}
+
+void brick__lanes_release(struct brick__session *s)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick__lane_entry *entry = &s->lanes[i];
+		int ours = entry->lane == brick__thread.lane;
+		if (!ours && __atomic_load_n(&entry->lane->state, __ATOMIC_ACQUIRE) ==
+				BRICK_LANE_LIVE)
+			continue; /* its owner unmaps it */
+		brick__sys_unmap(entry->lane, entry->bytes);
+		if (ours)
+			memset(&brick__thread, 0, sizeof brick__thread);
+	}
+}
+
+void brick__lanes_abandon(struct brick__session *s)
+{
+	uint32_t count = s->header ? s->header->lane_count : 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		brick__sys_unmap(s->lanes[i].lane, s->lanes[i].bytes);
+	memset(&brick__thread, 0, sizeof brick__thread);
+}
+
+void brick_thread_name(const char *name)
+{
+	if (!brick_enabled() ||
+		(brick__thread.serial != brick__on && !brick__thread_attach()))
+		return;
+	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
+}
+
+void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
+{
+	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	uint32_t *buckets = (uint32_t *)((char *)lane + lane->histogram_offset) +
+		(uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
+	uint64_t bit = 1ull << (brick & 63);
+
+	if (BRICK_UNLIKELY(!(lane->histogram_rows[brick >> 6] & bit))) {
+		/* The first entry of a brick: its row is a hole of the file until now. */
+		struct brick_session_lane *table = brick__at(&brick__session,
+			BRICK_SESSION_LANES_OFFSET);
+		uint32_t i = 0;
+		brick__session_lock();
+		int error = -ENOENT;
+		if (brick__session.header && brick__thread.serial == brick__session.serial) {
+			while (i < brick__session.header->lane_count &&
+				brick__session.lanes[i].lane != lane)
+				i++;
+			error = brick__sys_shared_reserve(brick__session.fd, table[i].offset +
+				lane->histogram_offset + brick * row, row);
+		}
+		brick__session_unlock();
+		if (error) {
+			lane->ledger.table_full++;
+			return;
+		}
+		lane->histogram_rows[brick >> 6] |= bit;
+	}
+	buckets[brick_histogram_index(ticks)]++;
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hot path: begin and end of a brick. The fast half reads the clock, keeps the thread's stack
+ * of open bricks, updates one statistics entry and stores one record; every other case (no lane
+ * yet, ring full, unbalanced ends, long or recursive bricks) goes to a slow half that is out of
+ * line. Invariants: records of a lane are in begin order; a CLOSE always finds room, because
+ * ordinary records leave 2 x BRICK_MAX_DEPTH entries of the ring free for them.
+ */
+#include "brick/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include "lib/core.h"
+#include "lib/sys/ticks.h"
+
+enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
+
+#define SLOW __attribute__((noinline, cold))
+
+/* What an end says of the execution. */
+struct work {
+	uint64_t elements, bytes, flops;
+	uint32_t site;
+	uint16_t flags;
+};
+
+/* Room for `count` records that are no CLOSE. */
+static SLOW int ring_look(struct brick_lane *lane, uint64_t count)
+{
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+
+	if (!lane->capacity || lane->head - tail > lane->capacity)
+		return 0;
+	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
+	return lane->head + count <= lane->limit;
+}
+
+static inline int ring_has(struct brick_lane *lane, uint64_t count)
+{
+	return BRICK_LIKELY(lane->head + count <= lane->limit) || ring_look(lane, count);
+}
+
+static inline struct brick_record *ring_at(const struct brick__thread *self, uint64_t index)
+{
+	return &self->ring[index & self->mask];
+}
+
+static inline void ring_publish(struct brick_lane *lane, uint64_t count)
+{
+	__atomic_store_n(&lane->head, lane->head + count, __ATOMIC_RELEASE);
+}
+
+/* No record was written: keep its length in the histogram, which the consumer would have kept. */
+static SLOW void drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
+{
+	if (lane->capacity)
+		lane->ledger.dropped++;
+	brick__lane_histogram(lane, brick, ticks);
+}
+
+static SLOW void write_open(struct brick__thread *self, struct brick_frame *frame)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (!ring_has(lane, 1)) {
+		frame->flags |= BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED;
+		return;
+	}
+	*ring_at(self, lane->head) = (struct brick_record){
+		.begin = frame->begin,
+		.kind = BRICK_RECORD_OPEN,
+		.source = frame->source,
+		.brick = frame->brick,
+		.layer = frame->layer,
+		.elements = frame->flags & BRICK_FRAME_STEP ? frame->tokens : 0,
+	};
+	frame->flags |= BRICK_FRAME_OPENED;
+	ring_publish(lane, 1);
+}
+
+/* Before something is recorded inside of them, all open bricks must be in the ring, outermost first. */
+static SLOW void open_frames(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	for (uint32_t i = 0; i < lane->depth; i++)
+		if (!(lane->frames[i].flags & BRICK_FRAME_OPENED))
+			write_open(self, &lane->frames[i]);
+}
+
+static inline void open_parents(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (lane->depth &&
+		BRICK_UNLIKELY(!(lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED)))
+		open_frames(self);
+}
+
+static inline int lane_is_current(const struct brick__thread *self)
+{
+	return self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+}
+
+static SLOW struct brick__thread *attach(void)
+{
+	return brick__thread_attach() ? &brick__thread : NULL;
+}
+
+static inline struct brick__thread *thread_here(void)
+{
+	struct brick__thread *self = &brick__thread;
+
+	return BRICK_LIKELY(lane_is_current(self)) ? self : attach();
+}
+
+/* The eight bytes of a frame from `kind` on, composed in a register. */
+static inline uint64_t frame_word(uint32_t brick, uint32_t layer)
+{
+	return (uint64_t)BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
+		(uint64_t)brick << 16 | (uint64_t)(layer & 0xffff) << 32;
+}
+
+static inline __attribute__((always_inline)) brick_span push(struct brick__thread *self,
+	uint32_t brick, uint32_t layer)
+{
+	struct brick_lane *lane = self->lane;
+	uint32_t depth = lane->depth;
+	struct brick_frame *frame = &lane->frames[depth];
+	uint64_t word = frame_word(brick, layer);
+
+	memcpy(&frame->kind, &word, sizeof word);
+	frame->child = 0;
+	lane->depth = depth + 1;
+	frame->begin = brick__now();
+	return self->tag | (depth + 1);
+}
+
+/* The first brick of a thread, one inside of another that is not in the ring yet, or one too many. */
+static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
+{
+	struct brick__thread *self = thread_here();
+
+	if (!self)
+		return 0;
+	struct brick_lane *lane = self->lane;
+	if (brick >= BRICK_MAX_BRICKS) {
+		lane->ledger.unmatched++;
+		return 0;
+	}
+	if (lane->depth >= BRICK_MAX_DEPTH) {
+		lane->ledger.too_deep++;
+		return 0;
+	}
+	open_parents(self);
+	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
+}
+
+static inline __attribute__((always_inline)) brick_span begin(uint32_t brick, int32_t layer,
+	int given)
+{
+	struct brick__thread *self = &brick__thread;
+
+	if (BRICK_UNLIKELY(!lane_is_current(self) || brick >= BRICK_MAX_BRICKS))
+		return begin_slow(brick, layer, given);
+	struct brick_lane *lane = self->lane;
+	uint32_t depth = lane->depth;
+	if (depth && BRICK_UNLIKELY(depth >= BRICK_MAX_DEPTH ||
+			!(lane->frames[depth - 1].flags & BRICK_FRAME_OPENED)))
+		return begin_slow(brick, layer, given);
+	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
+}
+
+brick_span brick__begin(uint32_t brick)
+{
+	return begin(brick, 0, 0);
+}
+
+brick_span brick__begin_layer(uint32_t brick, int layer)
+{
+	return begin(brick, layer, 1);
+}
+
+/* Is an outer frame of the same brick? Then its time is being counted already. */
+static inline int is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
+{
+	for (uint32_t i = 0; i < depth; i++)
+		if (lane->frames[i].brick == brick)
+			return 1;
+	return 0;
+}
+
+/* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */
+static inline void count(struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks,
+	int recursive)
+{
+	stat->count++;
+	stat->self += self_ticks;
+	if (BRICK_LIKELY(!recursive))
+		stat->total += ticks;
+	else
+		stat->nested += ticks;
+	if (ticks < stat->min)
+		stat->min = ticks;
+	if (ticks > stat->max)
+		stat->max = ticks;
+	unsigned __int128 square = (unsigned __int128)ticks * ticks;
+	uint64_t low = (uint64_t)square;
+	stat->square_hi += (uint64_t)(square >> 64) +
+		(uint64_t)__builtin_add_overflow(stat->square_lo, low, &stat->square_lo);
+}
+
+static SLOW void write_work(struct brick__thread *self, const struct work *work)
+{
+	*ring_at(self, self->lane->head) = (struct brick_record){
+		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+	ring_publish(self->lane, 1);
+}
+
+/* The end of a brick whose OPEN is out, or that is too long for a SAMPLE. */
+static SLOW void write_close(struct brick__thread *self, struct brick_frame *frame, uint64_t end,
+	const struct work *work, uint16_t flags)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_RELAXED);
+
+	if (!(frame->flags & BRICK_FRAME_OPENED))
+		write_open(self, frame);
+	if ((frame->flags & BRICK_FRAME_DROPPED) || lane->head - tail + 2 > lane->capacity) {
+		drop(lane, frame->brick, end - frame->begin);
+		return;
+	}
+	struct brick_record *record = ring_at(self, lane->head);
+	*record = (struct brick_record){
+		.begin = end,
+		.kind = BRICK_RECORD_CLOSE,
+		.source = BRICK_SOURCE_TSC,
+		.brick = frame->brick,
+		.layer = frame->layer,
+		.flags = flags | work->flags,
+	};
+	record->elements = work->site ? work->site : work->elements;
+	ring_publish(lane, 1);
+	if (work->bytes | work->flops)
+		write_work(self, work);
+}
+
+static inline __attribute__((always_inline)) void write_sample(struct brick__thread *self,
+	const struct brick_frame *frame, uint64_t ticks, const struct work *work, uint16_t flags)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t head = lane->head, word;
+	int two = (work->bytes | work->flops) != 0;
+
+	if (BRICK_UNLIKELY(!ring_has(lane, 1 + (uint64_t)two))) {
+		drop(lane, frame->brick, ticks);
+		return;
+	}
+	struct brick_record *record = ring_at(self, head);
+	memcpy(&word, &frame->kind, sizeof word);
+	word |= (uint64_t)(flags | work->flags) << 48;
+	record->begin = frame->begin;
+	memcpy(&record->ticks, &ticks, sizeof ticks); /* below 2^32: `wait` is 0 */
+	memcpy(&record->kind, &word, sizeof word);
+	record->elements = work->site ? work->site : work->elements; /* `inner` is 0 */
+	ring_publish(lane, 1);
+	if (two)
+		write_work(self, work);
+}
+
+/* Take the innermost frame off the stack. */
+static inline __attribute__((always_inline)) void close_top(struct brick__thread *self, uint64_t end, const struct work *work,
+	uint16_t flags)
+{
+	struct brick_lane *lane = self->lane;
+	uint32_t depth = lane->depth - 1;
+	struct brick_frame *frame = &lane->frames[depth];
+	uint64_t ticks = end - frame->begin;
+
+	if (BRICK_UNLIKELY((int64_t)ticks < 0)) {
+		lane->ledger.clamped++;
+		flags |= BRICK_FLAG_CLAMPED;
+		end = frame->begin;
+		ticks = 0;
+	}
+	struct brick_stat *stat = &lane->stats[frame->brick];
+	uint64_t child = frame->child < ticks ? frame->child : ticks;
+	count(stat, ticks, ticks - child, is_recursive(lane, depth, frame->brick));
+	if (work->flags & BRICK_FLAG_ELEMENTS) {
+		stat->elements += work->elements;
+		stat->bytes += work->bytes;
+		stat->flops += work->flops;
+	}
+	lane->depth = depth;
+	if (depth)
+		lane->frames[depth - 1].child += ticks;
+	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32))
+		write_close(self, frame, end, work, flags);
+	else
+		write_sample(self, frame, ticks, work, flags);
+}
+
+/* An end that is not of the innermost open brick: what is inside of it is closed with it. */
+static SLOW void unwind(struct brick__thread *self, brick_span span, uint64_t end,
+	const struct work *work)
+{
+	static const struct work nothing;
+	struct brick_lane *lane = self->lane;
+
+	uint32_t depth = span & 0xff;
+
+	if (!lane || self->tag != (span & ~0xffu) || depth > lane->depth) {
+		if (lane)
+			lane->ledger.unmatched++;
+		return;
+	}
+	while (lane->depth > depth) {
+		lane->ledger.unmatched++;
+		close_top(self, end, &nothing, BRICK_FLAG_UNWOUND);
+	}
+	close_top(self, end, work, 0);
+}
+
+static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
+{
+	uint64_t now = brick__now();
+	struct brick__thread *self = &brick__thread;
+
+	if (BRICK_UNLIKELY(!self->lane || (self->tag | self->lane->depth) != span))
+		unwind(self, span, now, work);
+	else
+		close_top(self, now, work, 0);
+}
+
+void brick__end(brick_span span)
+{
+	const struct work work = {0};
+	end(span, &work);
+}
+
+void brick__end_elements(brick_span span, uint64_t elements)
+{
+	const struct work work = {.elements = elements, .flags = BRICK_FLAG_ELEMENTS};
+	end(span, &work);
+}
+
+void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops)
+{
+	const struct work work = {
+		.elements = elements, .bytes = bytes, .flops = flops, .flags = BRICK_FLAG_ELEMENTS};
+	end(span, &work);
+}
+
+/* Work counts of a site, once per execution; a site that is not registered counts nothing. */
+static inline void count_site(struct brick_stat *stat, uint32_t index)
+{
+	const struct brick_session_site *site = brick__site(index);
+
+	if (site) {
+		stat->elements += site->elements;
+		stat->bytes += site->bytes;
+		stat->flops += site->flops;
+	}
+}
+
+void brick__end_site(brick_span span, uint32_t site)
+{
+	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
+	struct brick__thread *self = &brick__thread;
+	uint32_t depth = span & 0xff;
+
+	if (self->lane && self->tag == (span & ~0xffu) && depth && depth <= self->lane->depth)
+		count_site(&self->lane->stats[self->lane->frames[depth - 1].brick], site);
+	end(span, &work);
+}
+
+void brick_layer_set(int layer)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (self && layer >= -1 && layer <= INT16_MAX)
+		self->lane->default_layer = (uint32_t)(layer + 1);
+}
+
+brick_span brick_step_begin(int decode, uint64_t tokens)
+{
+	uint32_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
+	brick_span span = brick_enabled() ? begin_slow(brick, -1, 1) : 0;
+
+	if (span) {
+		struct brick_lane *lane = brick__thread.lane;
+		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];
+		frame->tokens = tokens;
+		frame->flags |= BRICK_FRAME_STEP;
+		lane->stats[frame->brick].elements += tokens;
+		write_open(&brick__thread, frame);
+	}
+	return span;
+}
+
+static inline uint32_t saturate(uint64_t ticks)
+{
+	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+}
+
+/* Waiting belongs to BarrierWait, and to whatever is open as time that is not its own. */
+static inline void count_wait(struct brick_lane *lane, uint64_t ticks)
+{
+	if (ticks)
+		count(&lane->stats[BRICK_BARRIER_WAIT], ticks, ticks, 0);
+}
+
+static SLOW void drop_sample(struct brick_lane *lane, const struct brick_sample *sample,
+	uint32_t brick)
+{
+	drop(lane, brick, sample->end - sample->begin);
+	if (sample->wait)
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->wait);
+	if (sample->inner)
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->inner);
+}
+
+/* A sample too long for one record. */
+static SLOW void write_long(struct brick__thread *self, const struct brick_sample *sample,
+	struct brick_record record)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (!ring_has(lane, 3)) {
+		drop_sample(lane, sample, record.brick);
+		return;
+	}
+	uint16_t flags = record.flags;
+	uint64_t payload = record.elements;
+	record.ticks = record.wait = 0;
+	record.kind = BRICK_RECORD_OPEN;
+	record.flags = 0;
+	record.elements = 0;
+	*ring_at(self, lane->head) = record;
+	record.kind = BRICK_RECORD_CLOSE;
+	record.begin = sample->end;
+	record.flags = flags;
+	record.elements = payload;
+	*ring_at(self, lane->head + 1) = record;
+	uint64_t written = 2;
+	if (sample->wait) {
+		*ring_at(self, lane->head + 2) = (struct brick_record){.begin = sample->end,
+			.kind = BRICK_RECORD_WAIT, .source = record.source,
+			.brick = BRICK_BARRIER_WAIT, .layer = -1, .elements = sample->wait};
+		written = 3;
+	}
+	ring_publish(lane, written);
+}
+
+static SLOW void clamp_sample(struct brick_lane *lane, struct brick_sample *sample)
+{
+	lane->ledger.clamped++;
+	if (sample->end < sample->begin)
+		sample->end = sample->begin;
+	if (sample->inner > sample->end - sample->begin)
+		sample->inner = sample->end - sample->begin;
+}
+
+void brick_record_sample(const struct brick_sample *given)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+	struct brick_sample sample = *given;
+	const struct brick_session_site *site = brick__site(sample.site);
+
+	if (!self)
+		return;
+	struct brick_lane *lane = self->lane;
+	uint32_t brick = site ? site->brick : sample.brick;
+	if (BRICK_UNLIKELY(brick >= BRICK_MAX_BRICKS)) {
+		lane->ledger.unmatched++;
+		return;
+	}
+	if (BRICK_UNLIKELY(sample.end < sample.begin ||
+			sample.inner > sample.end - sample.begin))
+		clamp_sample(lane, &sample);
+	open_parents(self);
+
+	uint64_t ticks = sample.end - sample.begin;
+	struct brick_stat *stat = &lane->stats[brick];
+	count(stat, ticks, ticks - sample.inner, is_recursive(lane, lane->depth, brick));
+	stat->wait += sample.wait + sample.inner;
+	stat->elements += site ? site->elements : sample.elements;
+	if (site) {
+		stat->bytes += site->bytes;
+		stat->flops += site->flops;
+	}
+	count_wait(lane, sample.wait);
+	count_wait(lane, sample.inner);
+	if (lane->depth)
+		lane->frames[lane->depth - 1].child += ticks + sample.wait;
+
+	struct brick_record record = {
+		.begin = sample.begin,
+		.ticks = (uint32_t)ticks,
+		.wait = (uint32_t)sample.wait,
+		.kind = BRICK_RECORD_SAMPLE,
+		.source = (uint8_t)sample.source,
+		.brick = (uint16_t)brick,
+		.layer = site ? site->layer : sample.layer,
+		.flags = site ? BRICK_FLAG_SITE : BRICK_FLAG_ELEMENTS,
+		.elements = sample.elements,
+	};
+	if (site) {
+		record.site = sample.site;
+		record.inner = saturate(sample.inner);
+	}
+	if (BRICK_UNLIKELY((ticks | sample.wait) >> 32)) {
+		write_long(self, &sample, record);
+	} else if (BRICK_LIKELY(ring_has(lane, 1))) {
+		*ring_at(self, lane->head) = record;
+		ring_publish(lane, 1);
+	} else {
+		drop_sample(lane, &sample, brick);
+	}
+}
+
+static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self || brick >= BRICK_MAX_BRICKS)
+		return;
+	open_parents(self);
+	if (!ring_has(self->lane, 1)) {
+		self->lane->ledger.dropped += self->lane->capacity != 0;
+		if (kind == BRICK_RECORD_REPORTED)
+			brick__lane_histogram(self->lane, brick, value);
+		return;
+	}
+	*ring_at(self, self->lane->head) = (struct brick_record){.begin = brick__now(),
+		.kind = kind, .brick = (uint16_t)brick, .layer = -1, .elements = value};
+	ring_publish(self->lane, 1);
+}
+
+void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self || brick >= BRICK_MAX_BRICKS)
+		return;
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t ticks = (uint64_t)(((unsigned __int128)ns << clock->shift) / clock->mult);
+	struct brick_stat *stat = &self->lane->stats[brick];
+	count(stat, ticks, ticks, 0);
+	stat->elements += elements;
+	stat->bytes += bytes;
+	write_point(brick, BRICK_RECORD_REPORTED, ticks);
+}
+
+void brick_instant(uint32_t brick)
+{
+	write_point(brick, BRICK_RECORD_INSTANT, 0);
+}
+
+void brick_counter(uint32_t brick, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	write_point(brick, BRICK_RECORD_COUNTER, bits);
+}

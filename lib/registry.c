@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bricks, categories and sites of the process: append-only tables, each entry complete before the
+ * count that covers it, so that readers need no lock. A running session holds a copy, which every
+ * registration extends.
+ */
+#include "brick/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core.h"
+#include "lib/sys/sys.h"
+
+enum { SITES_PER_CHUNK = 1024 };
+
+static struct brick_session_brick bricks[BRICK_MAX_BRICKS] = {
+#define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+};
+
+static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
+#define BRICK_X(id, identifier, name, category, aliases) aliases,
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+};
+
+static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
+	{"Norm", {0}}, {"Attention", {0}}, {"FFN", {0}}, {"Other", {0}}, {"Sparse", {0}},
+	{"FFT", {0}}, {"Solver", {0}}, {"Engine", {0}}, {"Wait", {0}}, {"Step", {0}},
+};
+
+static struct brick_session_site *site_chunks[BRICK_MAX_SITES / SITES_PER_CHUNK];
+
+static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
+static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
+static uint32_t site_total = 1; /* index 0 means "no site" */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void brick__registry_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void brick__registry_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static uint32_t count_of(const uint32_t *count)
+{
+	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
+}
+
+static void publish_count(uint32_t *count, uint32_t value)
+{
+	__atomic_store_n(count, value, __ATOMIC_RELEASE);
+}
+
+static int name_is_valid(const char *name)
+{
+	size_t n = name ? strnlen(name, sizeof bricks->name) : 0;
+	return n > 0 && n < sizeof bricks->name;
+}
+
+static int is_alias(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (list && *list) {
+		size_t item = strcspn(list, ",");
+		if (item == n && !memcmp(list, name, n))
+			return 1;
+		list += item + (list[item] == ',');
+	}
+	return 0;
+}
+
+static int find_brick(const char *name)
+{
+	uint32_t total = count_of(&brick_total);
+
+	for (uint32_t i = 0; i < total; i++)
+		if (!strcmp(bricks[i].name, name))
+			return (int)i;
+	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
+		if (is_alias(alias_lists[i], name))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Copy the entries from..to of one table into the running session; its count follows. */
+static void publish(struct brick__session *s, uint64_t offset, uint32_t *count, const void *table,
+	size_t entry, uint32_t from, uint32_t to)
+{
+	memcpy((char *)brick__at(s, offset) + from * entry, (const char *)table + from * entry,
+		(to - from) * entry);
+	publish_count(count, to);
+}
+
+static void publish_bricks(struct brick__session *s, uint32_t from)
+{
+	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof *bricks, from,
+		brick_total);
+}
+
+static void publish_categories(struct brick__session *s, uint32_t from)
+{
+	publish(s, s->header->category_offset, &s->header->category_count, categories,
+		sizeof *categories, from, category_total);
+}
+
+/* Sites are many and large: their part of the file gets its memory as they come. */
+static int publish_sites(struct brick__session *s, uint32_t from)
+{
+	uint64_t entry = sizeof(struct brick_session_site);
+	int error = brick__sys_shared_reserve(s->fd, s->header->site_offset + from * entry,
+		(site_total - from) * entry);
+
+	if (error)
+		return error;
+	struct brick_session_site *to = brick__at(s, s->header->site_offset);
+	for (uint32_t i = from; i < site_total; i++)
+		to[i] = site_chunks[i / SITES_PER_CHUNK][i % SITES_PER_CHUNK];
+	publish_count(&s->header->site_count, site_total);
+	return 0;
+}
+
+void brick__registry_publish(struct brick__session *s)
+{
+	pthread_mutex_lock(&lock);
+	publish_categories(s, 0);
+	publish_bricks(s, 0);
+	publish_count(&s->header->site_count, 1);
+	if (site_total > 1)
+		publish_sites(s, 1);
+	pthread_mutex_unlock(&lock);
+}
+
+int brick_category_register(const char *name)
+{
+	int id = BRICK_EFULL;
+
+	if (!name_is_valid(name))
+		return -EINVAL;
+	brick__session_lock();
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < category_total && id < 0; i++)
+		if (!strcmp(categories[i].name, name))
+			id = (int)i;
+	if (id < 0 && category_total < BRICK_MAX_CATEGORIES) {
+		id = (int)category_total;
+		memcpy(categories[id].name, name, strlen(name) + 1);
+		publish_count(&category_total, category_total + 1);
+		if (brick__session.header)
+			publish_categories(&brick__session, (uint32_t)id);
+	}
+	pthread_mutex_unlock(&lock);
+	brick__session_unlock();
+	return id;
+}
+
+int brick_register(const char *name, int category)
+{
+	if (!name_is_valid(name) || category < 0 || category >= brick_category_count())
+		return -EINVAL;
+	brick__session_lock();
+	pthread_mutex_lock(&lock);
+	int id = find_brick(name);
+	if (id < 0 && brick_total < BRICK_MAX_BRICKS) {
+		id = (int)brick_total;
+		bricks[id].category = (uint16_t)category;
+		memcpy(bricks[id].name, name, strlen(name) + 1);
+		publish_count(&brick_total, brick_total + 1);
+		if (brick__session.header)
+			publish_bricks(&brick__session, (uint32_t)id);
+	} else if (id < 0) {
+		id = BRICK_EFULL;
+		if (brick__session.header)
+			brick__session.header->ledger.table_full++;
+	}
+	pthread_mutex_unlock(&lock);
+	brick__session_unlock();
+	return id;
+}
+
+static void copy_text(char *to, size_t bytes, const char *from)
+{
+	size_t n = from ? strnlen(from, bytes - 1) : 0;
+
+	memcpy(to, from ? from : "", n);
+	memset(to + n, 0, bytes - n);
+}
+
+/* Under the lock: the place of the next site, or NULL. */
+static struct brick_session_site *next_site(void)
+{
+	struct brick_session_site **chunk = &site_chunks[site_total / SITES_PER_CHUNK];
+
+	if (!*chunk)
+		*chunk = calloc(SITES_PER_CHUNK, sizeof **chunk);
+	return *chunk ? &(*chunk)[site_total % SITES_PER_CHUNK] : NULL;
+}
+
+static int add_site(const struct brick_site *site)
+{
+	struct brick_session_site *entry;
+
+	if (site_total >= BRICK_MAX_SITES)
+		return BRICK_EFULL;
+	entry = next_site();
+	if (!entry)
+		return -ENOMEM;
+	entry->brick = site->brick;
+	entry->layer = site->layer;
+	entry->flags = site->flags;
+	entry->elements = site->elements;
+	entry->bytes = site->bytes;
+	entry->flops = site->flops;
+	copy_text(entry->operation, sizeof entry->operation, site->operation);
+	copy_text(entry->label, sizeof entry->label, site->label);
+	publish_count(&site_total, site_total + 1);
+	if (brick__session.header) {
+		int error = publish_sites(&brick__session, site_total - 1);
+		if (error) {
+			publish_count(&site_total, site_total - 1);
+			return error;
+		}
+	}
+	return (int)site_total - 1;
+}
+
+int brick_site_register(const struct brick_site *site)
+{
+	int saved = errno;
+
+	if (!site || site->brick >= count_of(&brick_total))
+		return -EINVAL;
+	brick__session_lock();
+	pthread_mutex_lock(&lock);
+	int index = add_site(site);
+	if (index < 0 && brick__session.header)
+		brick__session.header->ledger.table_full++;
+	pthread_mutex_unlock(&lock);
+	brick__session_unlock();
+	errno = saved;
+	return index;
+}
+
+const struct brick_session_site *brick__site(uint32_t index)
+{
+	if (index == 0 || index >= count_of(&site_total))
+		return NULL;
+	return &site_chunks[index / SITES_PER_CHUNK][index % SITES_PER_CHUNK];
+}
+
+int brick_lookup(const char *name)
+{
+	return name ? find_brick(name) : -ENOENT;
+}
+
+const char *brick_name(int id)
+{
+	return id >= 0 && (uint32_t)id < count_of(&brick_total) ? bricks[id].name : NULL;
+}
+
+const char *brick_category_name(int category)
+{
+	if (category < 0 || (uint32_t)category >= count_of(&category_total))
+		return NULL;
+	return categories[category].name;
+}
+
+int brick_category_of(int id)
+{
+	if (id < 0 || (uint32_t)id >= count_of(&brick_total))
+		return BRICK_CATEGORY_OTHER;
+	return bricks[id].category;
+}
+
+int brick_count(void)
+{
+	return (int)count_of(&brick_total);
+}
+
+int brick_category_count(void)
+{
+	return (int)count_of(&category_total);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of the process's session: the shared file with its header and tables, who consumes it,
+ * and the switch that probes read. brick__on is the session's serial number while it records, so
+ * that one comparison tells a thread both that recording is on and that its lane is of this session.
+ */
+#include "brick/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/core.h"
+#include "lib/launcher.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+#include "record/writer_thread.h"
+
+enum { DEFAULT_RING_RECORDS = 262144, LEAST_RING_RECORDS = 1024, MOST_RING_RECORDS = 1 << 26 };
+
+struct brick__session brick__session;
+uint32_t brick__on;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void brick__session_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void brick__session_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void switch_to(uint32_t value)
+{
+	__atomic_store_n(&brick__on, value, __ATOMIC_RELEASE);
+}
+
+static uint32_t next_serial(void)
+{
+	uint32_t serial = brick__session.serial + 1;
+	return serial ? serial : 1;
+}
+
+static uint32_t ring_size(uint32_t wanted)
+{
+	uint32_t size = LEAST_RING_RECORDS;
+
+	while (size < wanted && size < MOST_RING_RECORDS)
+		size *= 2;
+	return size;
+}
+
+/* Offsets of the tables behind the header; returns the bytes of all. */
+static uint64_t lay_out(struct brick_session_header *h)
+{
+	uint64_t at = BRICK_SESSION_LANES_OFFSET;
+
+	at += BRICK_MAX_LANES * sizeof(struct brick_session_lane);
+	h->notes_offset = at;
+	at += BRICK_NOTES_BYTES;
+	h->category_offset = at;
+	at += BRICK_MAX_CATEGORIES * sizeof(struct brick_session_category);
+	h->brick_offset = at;
+	at += BRICK_MAX_BRICKS * sizeof(struct brick_session_brick);
+	h->site_offset = at;
+	at += BRICK_MAX_SITES * sizeof(struct brick_session_site);
+	h->drained_offset = at;
+	at += (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	return at;
+}
+
+static void describe_process(struct brick_session_header *h)
+{
+	struct timespec now;
+
+	h->pid = (uint32_t)getpid();
+	h->parent = (uint32_t)getppid();
+	brick__launcher_rank(&h->rank, &h->world);
+	clock_gettime(CLOCK_REALTIME, &now);
+	h->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	h->start_ns = brick__monotonic_ns();
+	h->start_ticks = brick__now();
+	gethostname(h->host, sizeof h->host - 1);
+	brick__sys_executable(h->executable, sizeof h->executable);
+	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof h->command);
+}
+
+/* Map a new session file and fill its header; the magic comes last. */
+static int create_session(struct brick__session *s, const char *directory, const char *name,
+	uint32_t mode)
+{
+	struct brick_session_header layout = {0};
+	uint64_t bytes = lay_out(&layout);
+	int error;
+
+	int fd = brick__sys_shared_create(directory, name);
+	if (fd < 0)
+		return fd;
+	error = brick__sys_shared_extend(fd, bytes);
+	if (!error)
+		error = brick__sys_shared_reserve(fd, 0, layout.site_offset);
+	if (!error)
+		s->header = brick__sys_map(fd, 0, bytes, 1, &error);
+	if (error) {
+		close(fd);
+		s->header = NULL;
+		return error;
+	}
+	s->fd = fd;
+	s->header_bytes = bytes;
+	*s->header = layout;
+	s->header->version = BRICK_SESSION_VERSION;
+	s->header->header_bytes = sizeof *s->header;
+	s->header->lane_bytes = sizeof(struct brick_lane);
+	s->header->state = BRICK_SESSION_OPEN;
+	s->header->mode = mode;
+	s->header->clock = *brick_clock_get();
+	describe_process(s->header);
+	brick__registry_publish(s);
+	brick__pair_cost_measure(s->header);
+	__atomic_store_n(&s->header->magic, BRICK_SESSION_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void destroy_session(struct brick__session *s)
+{
+	brick__sys_unmap(s->header, s->header_bytes);
+	close(s->fd);
+	s->header = NULL;
+	s->fd = -1;
+}
+
+/* The session for a recorder outside: a file that gets its final name when it is valid. */
+static int start_external(const char *directory)
+{
+	const char *mode = getenv("BRICK_MODE"), *ring = getenv("BRICK_RING_RECORDS");
+	char name[64], from[512], to[512];
+
+	snprintf(name, sizeof name, ".%d-%llx", (int)getpid(),
+		(unsigned long long)brick__monotonic_ns());
+	int n = snprintf(from, sizeof from, "%s/%s", directory, name);
+	snprintf(to, sizeof to, "%s/%s.session", directory, name + 1);
+	if (n < 0 || (size_t)n + sizeof ".session" > sizeof to)
+		return -ENAMETOOLONG;
+	brick__session.ring_records =
+		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
+	brick__session.external = 1;
+	int error = create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
+	if (!error && rename(from, to) < 0) {
+		error = -errno;
+		unlink(from);
+		destroy_session(&brick__session);
+	}
+	return error;
+}
+
+int brick__session_ensure(void)
+{
+	int saved = errno;
+	int error = 0;
+
+	brick__session_lock();
+	const char *directory = getenv("BRICK_SESSION_DIR");
+	if (!brick__session.header && directory && *directory) {
+		brick__session.serial = next_serial();
+		error = start_external(directory);
+		switch_to(error ? 0 : brick__session.serial);
+	} else if (!brick__session.header) {
+		error = -ENOENT;
+		switch_to(0);
+	}
+	brick__session_unlock();
+	errno = saved;
+	return error;
+}
+
+static int start_own(const struct brick_session_options *o)
+{
+	struct brick__session *s = &brick__session;
+	int consumed = o->output || o->directory;
+
+	s->external = o->directory && !o->output;
+	s->ring_records = !consumed ? 0
+		: ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
+	char name[48];
+	snprintf(name, sizeof name, o->directory ? "%d.session" : "brick-session", (int)getpid());
+	int error = create_session(s, o->directory, name, o->mode);
+	if (error)
+		return error;
+	if (o->output)
+		error = writer_thread_start(&s->writer, s->fd, o->output,
+			o->interval_ms ? o->interval_ms : 100);
+	if (error)
+		destroy_session(s);
+	return error;
+}
+
+int brick_session_start(const struct brick_session_options *options)
+{
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+	int saved = errno;
+
+	if (options && options->size > sizeof o)
+		return -EINVAL;
+	if (options)
+		memcpy(&o, options, options->size);
+	if (o.mode > BRICK_MODE_NONE)
+		return -EINVAL;
+	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure())
+		return 0;
+	brick__session_lock();
+	int error = brick__session.header ? -EALREADY : 0;
+	if (!error) {
+		uint32_t serial = next_serial();
+		error = start_own(&o);
+		if (!error) {
+			brick__session.serial = serial;
+			if (o.mode != BRICK_MODE_NONE)
+				switch_to(serial);
+		}
+	}
+	brick__session_unlock();
+	errno = saved;
+	return error;
+}
+
+static int stop_session(void)
+{
+	struct brick__session *s = &brick__session;
+	int error = 0;
+
+	switch_to(0);
+	s->header->end_ticks = brick__now();
+	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
+	if (s->writer)
+		error = writer_thread_stop(s->writer);
+	s->writer = NULL;
+	brick__lanes_release(s);
+	destroy_session(s);
+	return error;
+}
+
+int brick_session_stop(void)
+{
+	int saved = errno;
+	int error = -ENOENT;
+
+	brick__session_lock();
+	if (brick__session.header && brick__session.external && getenv("BRICK_SESSION_DIR"))
+		error = 0; /* the recorder's session ends with the process */
+	else if (brick__session.header)
+		error = stop_session();
+	brick__session_unlock();
+	errno = saved;
+	return error;
+}
+
+void brick_pause(void)
+{
+	brick__session_lock();
+	if (brick__session.header) {
+		brick__session.header->paused = 1;
+		switch_to(0);
+	}
+	brick__session_unlock();
+}
+
+void brick_resume(void)
+{
+	brick__session_lock();
+	if (brick__session.header && brick__session.header->mode != BRICK_MODE_NONE) {
+		brick__session.header->paused = 0;
+		switch_to(brick__session.serial);
+	}
+	brick__session_unlock();
+}
+
+/* Append a line to the notes; what does not fit is dropped whole and counted. */
+static int append_note(struct brick_session_header *h, const char *line, size_t bytes)
+{
+	uint32_t used = h->notes_bytes;
+
+	if (bytes > BRICK_NOTES_BYTES - used) {
+		h->ledger.table_full++;
+		return BRICK_EFULL;
+	}
+	memcpy((char *)h + h->notes_offset + used, line, bytes);
+	__atomic_store_n(&h->notes_bytes, used + (uint32_t)bytes, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int brick_note(const char *key, const char *format, ...)
+{
+	char line[1024];
+	int error = -ENOENT;
+	va_list arguments;
+
+	int n = snprintf(line, sizeof line, "%s=", key);
+	if (n < 0 || n >= (int)sizeof line / 2)
+		return -EINVAL;
+	va_start(arguments, format);
+	vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
+	va_end(arguments);
+	for (char *p = line; *p; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	size_t bytes = strlen(line);
+	line[bytes++] = '\n';
+	brick__session_lock();
+	if (brick__session.header)
+		error = append_note(brick__session.header, line, bytes);
+	brick__session_unlock();
+	return error;
+}
+
+/* In the child of a fork the session is the parent's: forget it; the next brick starts our own. */
+void brick__session_abandon(void)
+{
+	struct brick__session *s = &brick__session;
+
+	brick__lanes_abandon(s);
+	if (s->header)
+		destroy_session(s);
+	s->writer = NULL;
+	switch_to(getenv("BRICK_SESSION_DIR") ? next_serial() : 0);
+}
+
+__attribute__((constructor)) static void arm(void)
+{
+	const char *directory = getenv("BRICK_SESSION_DIR"), *mode = getenv("BRICK_MODE");
+
+	if (directory && *directory && (!mode || atoi(mode) != BRICK_MODE_NONE))
+		switch_to(next_serial());
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+	brick__session_lock();
+	if (brick__session.header && brick__session.writer)
+		stop_session();
+	else if (brick__session.header) {
+		brick__session.header->end_ticks = brick__now();
+		__atomic_store_n(&brick__session.header->state, BRICK_SESSION_CLOSED,
+			__ATOMIC_RELEASE);
+	}
+	brick__session_unlock();
+}

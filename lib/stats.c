@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading and resetting the statistics of the running session: sums over its lanes, percentiles
+ * from the merged histograms. Nothing in here is on the hot path, and nothing stops a writer.
+ */
+#include "brick/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "brick/session.h"
+#include "lib/core.h"
+#include "record/writer_thread.h"
+
+static int row_is_backed(const struct brick_lane *lane, uint32_t brick)
+{
+	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
+}
+
+static void add_row(uint64_t *merged, const uint32_t *row)
+{
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		merged[i] += row[i];
+}
+
+void brick__histogram_merge(const struct brick__session *s, uint32_t brick, uint64_t *merged)
+{
+	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
+
+	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	if (s->ring_records)
+		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (row_is_backed(lane, brick))
+			add_row(merged, (uint32_t *)((char *)lane + lane->histogram_offset) + row);
+	}
+}
+
+/* The value below which `share` of the entries lie; ticks. */
+static uint64_t percentile(const uint64_t *merged, uint64_t entries, double share)
+{
+	uint64_t rank = (uint64_t)(share * (double)entries), seen = 0;
+
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		seen += merged[i];
+		if (seen > rank)
+			return brick_histogram_value(i);
+	}
+	return 0;
+}
+
+static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
+{
+	sum->count += stat->count;
+	sum->total += stat->total;
+	sum->nested += stat->nested;
+	sum->self += stat->self;
+	sum->wait += stat->wait;
+	sum->elements += stat->elements;
+	sum->bytes += stat->bytes;
+	sum->bytes_out += stat->bytes_out;
+	sum->flops += stat->flops;
+	if (stat->min < sum->min)
+		sum->min = stat->min;
+	if (stat->max > sum->max)
+		sum->max = stat->max;
+	sum->square_hi += stat->square_hi +
+		(uint64_t)__builtin_add_overflow(sum->square_lo, stat->square_lo, &sum->square_lo);
+}
+
+/* Under the session lock. */
+static struct brick_stat sum_lanes(const struct brick__session *s, uint32_t brick)
+{
+	struct brick_stat sum = {.min = UINT64_MAX};
+
+	for (uint32_t i = 0; i < s->header->lane_count; i++)
+		add_stat(&sum, &s->lanes[i].lane->stats[brick]);
+	return sum;
+}
+
+static void fill(struct brick_stats *out, const struct brick_stat *sum)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
+	double n = (double)sum->count;
+	double square = ldexp((double)sum->square_hi, 64) + (double)sum->square_lo;
+	double mean = (double)(sum->total + sum->nested) / n;
+	double variance = square / n - mean * mean;
+
+	memset(out, 0, sizeof *out);
+	out->count = sum->count;
+	out->total_ns = brick_clock_duration_ns(clock, sum->total);
+	out->self_ns = brick_clock_duration_ns(clock, sum->self);
+	out->wait_ns = brick_clock_duration_ns(clock, sum->wait);
+	out->min_ns = brick_clock_duration_ns(clock, sum->min);
+	out->max_ns = brick_clock_duration_ns(clock, sum->max);
+	out->mean_ns = mean * ns_per_tick;
+	out->stddev_ns = variance > 0 ? sqrt(variance) * ns_per_tick : 0;
+	out->elements = sum->elements;
+	out->bytes = sum->bytes;
+	out->bytes_out = sum->bytes_out;
+	out->flops = sum->flops;
+}
+
+static void fill_percentiles(struct brick_stats *out, const uint64_t *merged)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t entries = 0;
+
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		entries += merged[i];
+	out->p50_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.50));
+	out->p95_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.95));
+	out->p99_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.99));
+}
+
+int brick_stats_get(int brick, struct brick_stats *out)
+{
+	int error = -ENOENT;
+
+	if (brick < 0 || brick >= brick_count())
+		return -EINVAL;
+	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	if (!merged)
+		return -ENOMEM;
+	brick__session_lock();
+	if (brick__session.header) {
+		struct brick_stat sum = sum_lanes(&brick__session, (uint32_t)brick);
+		error = sum.count ? 0 : BRICK_ENOTRECORDED;
+		if (!error) {
+			fill(out, &sum);
+			if (brick__session.writer)
+				writer_thread_drain(brick__session.writer);
+			brick__histogram_merge(&brick__session, (uint32_t)brick, merged);
+			fill_percentiles(out, merged);
+		}
+	}
+	brick__session_unlock();
+	free(merged);
+	return error;
+}
+
+int brick_category_stats_get(int category, struct brick_stats *out)
+{
+	struct brick_stat sum = {.min = UINT64_MAX};
+	int error = -ENOENT;
+
+	if (category < 0 || category >= brick_category_count())
+		return -EINVAL;
+	brick__session_lock();
+	if (brick__session.header) {
+		for (int i = 0; i < brick_count(); i++) {
+			struct brick_stat one = sum_lanes(&brick__session, (uint32_t)i);
+			if (one.count && brick_category_of(i) == category)
+				add_stat(&sum, &one);
+		}
+		error = sum.count ? 0 : BRICK_ENOTRECORDED;
+		if (!error)
+			fill(out, &sum);
+	}
+	brick__session_unlock();
+	return error;
+}
+
+static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
+{
+	out->dropped += ledger->dropped;
+	out->unmatched += ledger->unmatched + ledger->too_deep + ledger->table_full;
+	out->clamped += ledger->clamped;
+	out->unsupported += ledger->unsupported;
+}
+
+int brick_losses_get(struct brick_losses *out)
+{
+	int error = -ENOENT;
+
+	brick__session_lock();
+	if (brick__session.header) {
+		memset(out, 0, sizeof *out);
+		add_ledger(out, &brick__session.header->ledger);
+		for (uint32_t i = 0; i < brick__session.header->lane_count; i++) {
+			add_ledger(out, &brick__session.lanes[i].lane->ledger);
+			out->open += brick__session.lanes[i].lane->depth;
+		}
+		error = 0;
+	}
+	brick__session_unlock();
+	return error;
+}
+
+static void clear_lane(struct brick_lane *lane)
+{
+	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
+		if (row_is_backed(lane, i))
+			memset((char *)lane + lane->histogram_offset +
+					(uint64_t)i * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t),
+				0, BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
+		if (lane->stats[i].count)
+			lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
+	}
+	memset(&lane->ledger, 0, sizeof lane->ledger);
+	lane->hook_calls = lane->hook_timed = lane->hook_ticks = lane->hook_square_lo = 0;
+}
+
+static void clear_drained(struct brick__session *s)
+{
+	uint32_t *drained = brick__at(s, s->header->drained_offset);
+
+	for (uint32_t i = 0; i < (uint32_t)brick_count(); i++)
+		memset(drained + (uint64_t)i * BRICK_HISTOGRAM_BUCKETS, 0,
+			BRICK_HISTOGRAM_BUCKETS * sizeof *drained);
+}
+
+int brick_reset(void)
+{
+	struct brick__session *s = &brick__session;
+	int error = 0;
+
+	brick__session_lock();
+	if (!s->header)
+		error = -ENOENT;
+	else if (s->external)
+		error = BRICK_ESTATE;
+	for (uint32_t i = 0; !error && i < s->header->lane_count; i++)
+		if (s->lanes[i].lane->depth)
+			error = -EBUSY;
+	if (!error) {
+		if (s->writer)
+			writer_thread_drain(s->writer);
+		for (uint32_t i = 0; i < s->header->lane_count; i++)
+			clear_lane(s->lanes[i].lane);
+		memset(&s->header->ledger, 0, sizeof s->header->ledger);
+		if (s->writer)
+			clear_drained(s);
+	}
+	brick__session_unlock();
+	return error;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPU's own counter, inline because it is the hot path. Which counter is sound on this machine
+ * is decided once by lib/clock.c; until then, and where there is none, the OS clock is read.
+ */
+#ifndef BRICK_SYS_TICKS_H
+#define BRICK_SYS_TICKS_H
+
+#include <stdint.h>
+#include <time.h>
+#include "brick/export.h"
+
+/* 1 when brick__counter() is invariant and calibrated, and so is what brick__now() reads. */
+extern uint32_t brick__counter_used __attribute__((visibility("hidden")));
+
+#if defined(__x86_64__)
+static inline uint64_t brick__counter(void)
+{
+	uint32_t low, high;
+	__asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+#elif defined(__aarch64__)
+static inline uint64_t brick__counter(void)
+{
+	uint64_t value;
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
+	return value;
+}
+#else
+static inline uint64_t brick__counter(void)
+{
+	return 0;
+}
+#endif
+
+static inline uint64_t brick__monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Present time in ticks of the process's clock. */
+static inline uint64_t brick__now(void)
+{
+	if (BRICK_LIKELY(brick__counter_used))
+		return brick__counter();
+	return brick__monotonic_ns();
+}
+
+#endif
