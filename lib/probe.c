@@ -204,10 +204,6 @@ static inline void count(struct brick_stat *stat, uint64_t ticks, uint64_t self_
 		stat->min = ticks;
 	if (ticks > stat->max)
 		stat->max = ticks;
-	unsigned __int128 square = (unsigned __int128)ticks * ticks;
-	uint64_t low = (uint64_t)square;
-	stat->square_hi += (uint64_t)(square >> 64) +
-		(uint64_t)__builtin_add_overflow(stat->square_lo, low, &stat->square_lo);
 }
 
 static SLOW void write_work(struct brick__thread *self, const struct work *work)
@@ -245,31 +241,68 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 		write_work(self, work);
 }
 
-static inline __attribute__((always_inline)) void write_sample(struct brick__thread *self,
+/* A brick without others inside becomes one record. The caller has made sure of room. */
+static inline __attribute__((always_inline)) void store_sample(struct brick__thread *self,
 	const struct brick_frame *frame, uint64_t ticks, const struct work *work, uint16_t flags)
 {
-	struct brick_lane *lane = self->lane;
-	uint64_t head = lane->head, word;
-	int two = (work->bytes | work->flops) != 0;
-
-	if (BRICK_UNLIKELY(!ring_has(lane, 1 + (uint64_t)two))) {
-		drop(lane, frame->brick, ticks);
-		return;
-	}
+	uint64_t head = self->lane->head, word;
 	struct brick_record *record = ring_at(self, head);
+
 	memcpy(&word, &frame->kind, sizeof word);
 	word |= (uint64_t)(flags | work->flags) << 48;
 	record->begin = frame->begin;
 	memcpy(&record->ticks, &ticks, sizeof ticks); /* below 2^32: `wait` is 0 */
 	memcpy(&record->kind, &word, sizeof word);
 	record->elements = work->site ? work->site : work->elements; /* `inner` is 0 */
-	ring_publish(lane, 1);
-	if (two)
+	__atomic_store_n(&self->lane->head, head + 1, __ATOMIC_RELEASE);
+}
+
+static inline int has_work(const struct work *work)
+{
+	return (work->bytes | work->flops) != 0;
+}
+
+/* The same where the ring looks full, or more than one record is due. */
+static SLOW void write_sample(struct brick__thread *self, const struct brick_frame *frame,
+	uint64_t ticks, const struct work *work, uint16_t flags)
+{
+	if (!ring_has(self->lane, 1 + (uint64_t)has_work(work))) {
+		drop(self->lane, frame->brick, ticks);
+		return;
+	}
+	store_sample(self, frame, ticks, work, flags);
+	if (has_work(work))
 		write_work(self, work);
 }
 
-/* Take the innermost frame off the stack. */
-static inline __attribute__((always_inline)) void close_top(struct brick__thread *self, uint64_t end, const struct work *work,
+static inline __attribute__((always_inline)) void count_work(struct brick_stat *stat,
+	const struct work *work)
+{
+	if (work->flags & BRICK_FLAG_ELEMENTS) {
+		stat->elements += work->elements;
+		stat->bytes += work->bytes;
+		stat->flops += work->flops;
+	}
+}
+
+/* Statistics of the frame at `depth`, which leaves the stack. */
+static inline __attribute__((always_inline)) void pop(struct brick_lane *lane, uint32_t depth,
+	uint64_t ticks, const struct work *work)
+{
+	const struct brick_frame *frame = &lane->frames[depth];
+	struct brick_stat *stat = &lane->stats[frame->brick];
+	uint64_t child = frame->child;
+
+	count(stat, ticks, child < ticks ? ticks - child : 0,
+		is_recursive(lane, depth, frame->brick));
+	count_work(stat, work);
+	lane->depth = depth;
+	if (depth)
+		lane->frames[depth - 1].child += ticks;
+}
+
+/* Take the innermost frame off the stack, whatever it is. */
+static SLOW void close_top(struct brick__thread *self, uint64_t end, const struct work *work,
 	uint16_t flags)
 {
 	struct brick_lane *lane = self->lane;
@@ -277,24 +310,14 @@ static inline __attribute__((always_inline)) void close_top(struct brick__thread
 	struct brick_frame *frame = &lane->frames[depth];
 	uint64_t ticks = end - frame->begin;
 
-	if (BRICK_UNLIKELY((int64_t)ticks < 0)) {
+	if ((int64_t)ticks < 0) {
 		lane->ledger.clamped++;
 		flags |= BRICK_FLAG_CLAMPED;
 		end = frame->begin;
 		ticks = 0;
 	}
-	struct brick_stat *stat = &lane->stats[frame->brick];
-	uint64_t child = frame->child < ticks ? frame->child : ticks;
-	count(stat, ticks, ticks - child, is_recursive(lane, depth, frame->brick));
-	if (work->flags & BRICK_FLAG_ELEMENTS) {
-		stat->elements += work->elements;
-		stat->bytes += work->bytes;
-		stat->flops += work->flops;
-	}
-	lane->depth = depth;
-	if (depth)
-		lane->frames[depth - 1].child += ticks;
-	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32))
+	pop(lane, depth, ticks, work);
+	if ((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32)
 		write_close(self, frame, end, work, flags);
 	else
 		write_sample(self, frame, ticks, work, flags);
@@ -306,7 +329,6 @@ static SLOW void unwind(struct brick__thread *self, brick_span span, uint64_t en
 {
 	static const struct work nothing;
 	struct brick_lane *lane = self->lane;
-
 	uint32_t depth = span & 0xff;
 
 	if (!lane || self->tag != (span & ~0xffu) || depth > lane->depth) {
@@ -325,17 +347,30 @@ static inline __attribute__((always_inline)) void end(brick_span span, const str
 {
 	uint64_t now = brick__now();
 	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = self->lane;
 
-	if (BRICK_UNLIKELY(!self->lane || (self->tag | self->lane->depth) != span))
+	if (BRICK_UNLIKELY(!lane || (self->tag | lane->depth) != span)) {
 		unwind(self, span, now, work);
-	else
+		return;
+	}
+	uint32_t depth = lane->depth - 1;
+	struct brick_frame *frame = &lane->frames[depth];
+	uint64_t ticks = now - frame->begin;
+	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32)) {
 		close_top(self, now, work, 0);
+		return;
+	}
+	pop(lane, depth, ticks, work);
+	if (BRICK_LIKELY(lane->head < lane->limit && !has_work(work)))
+		store_sample(self, frame, ticks, work, 0);
+	else
+		write_sample(self, frame, ticks, work, 0);
 }
 
 void brick__end(brick_span span)
 {
-	const struct work work = {0};
-	end(span, &work);
+	static const struct work nothing;
+	end(span, &nothing);
 }
 
 void brick__end_elements(brick_span span, uint64_t elements)

@@ -66,8 +66,6 @@ static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 		sum->min = stat->min;
 	if (stat->max > sum->max)
 		sum->max = stat->max;
-	sum->square_hi += stat->square_hi +
-		(uint64_t)__builtin_add_overflow(sum->square_lo, stat->square_lo, &sum->square_lo);
 }
 
 /* Under the session lock. */
@@ -84,10 +82,6 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
-	double n = (double)sum->count;
-	double square = ldexp((double)sum->square_hi, 64) + (double)sum->square_lo;
-	double mean = (double)(sum->total + sum->nested) / n;
-	double variance = square / n - mean * mean;
 
 	memset(out, 0, sizeof *out);
 	out->count = sum->count;
@@ -96,21 +90,39 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 	out->wait_ns = brick_clock_duration_ns(clock, sum->wait);
 	out->min_ns = brick_clock_duration_ns(clock, sum->min);
 	out->max_ns = brick_clock_duration_ns(clock, sum->max);
-	out->mean_ns = mean * ns_per_tick;
-	out->stddev_ns = variance > 0 ? sqrt(variance) * ns_per_tick : 0;
+	out->mean_ns = (double)(sum->total + sum->nested) / (double)sum->count * ns_per_tick;
 	out->elements = sum->elements;
 	out->bytes = sum->bytes;
 	out->bytes_out = sum->bytes_out;
 	out->flops = sum->flops;
 }
 
-static void fill_percentiles(struct brick_stats *out, const uint64_t *merged)
+/* Spread of the histogram's entries in ticks, every entry taken at the middle of its bucket. */
+static double deviation(const uint64_t *merged, uint64_t entries)
+{
+	double mean = 0, square = 0;
+
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		mean += (double)merged[i] * (double)brick_histogram_value(i) / (double)entries;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		double off = (double)brick_histogram_value(i) - mean;
+		square += (double)merged[i] * off * off;
+	}
+	return sqrt(square / (double)entries);
+}
+
+/* What the histogram alone knows. */
+static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	uint64_t entries = 0;
 
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		entries += merged[i];
+	if (!entries)
+		return;
+	out->stddev_ns = ldexp(deviation(merged, entries) * (double)clock->mult,
+		-(int)clock->shift);
 	out->p50_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.50));
 	out->p95_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.95));
 	out->p99_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.99));
@@ -131,10 +143,8 @@ int brick_stats_get(int brick, struct brick_stats *out)
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(out, &sum);
-			if (brick__session.writer)
-				writer_thread_drain(brick__session.writer);
 			brick__histogram_merge(&brick__session, (uint32_t)brick, merged);
-			fill_percentiles(out, merged);
+			fill_distribution(out, merged);
 		}
 	}
 	brick__session_unlock();
@@ -227,8 +237,6 @@ int brick_reset(void)
 		if (s->lanes[i].lane->depth)
 			error = -EBUSY;
 	if (!error) {
-		if (s->writer)
-			writer_thread_drain(s->writer);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
 		memset(&s->header->ledger, 0, sizeof s->header->ledger);

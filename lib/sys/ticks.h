@@ -41,12 +41,15 @@ static inline uint64_t brick__monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
+/* Out of line: the case without a usable counter. */
+uint64_t brick__monotonic_slow(void) __attribute__((visibility("hidden"), cold));
+
 /* Present time in ticks of the process's clock. */
 static inline uint64_t brick__now(void)
 {
 	if (BRICK_LIKELY(brick__counter_used))
 		return brick__counter();
-	return brick__monotonic_ns();
+	return brick__monotonic_slow();
 }
 
 #endif

@@ -140,8 +140,7 @@ struct brick_stat {
 	uint64_t wait;     /* waiting inside of and right after its executions */
 	uint64_t nested;   /* length of executions inside of another of the same brick; sum = total + nested */
 	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
-	uint64_t square_lo, square_hi; /* sum of squared lengths, 128 bits: variance */
-	uint64_t reserved[3];
+	uint64_t reserved[5];
 };
 
 /* An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become. */
