@@ -57,9 +57,14 @@ int brick__clock_fit(struct brick_clock *clock, const struct clock_pair *first,
 
 	if ((int64_t)ticks <= 0 || (int64_t)ns <= 0)
 		return 0;
-	/* 2^40 / GHz keeps 12 significant digits and the 128-bit product away from overflow. */
-	clock->shift = 40;
-	clock->mult = (uint64_t)(((unsigned __int128)ns << 40) / ticks);
+	/* A multiplier of 62 bits: times 63 bits of ticks it fits 128, and costs no precision. */
+	unsigned __int128 mult = ((unsigned __int128)ns << 61) / ticks;
+	clock->shift = 61;
+	while (mult >> 62) {
+		mult >>= 1;
+		clock->shift--;
+	}
+	clock->mult = (uint64_t)mult;
 	clock->frequency = (uint64_t)((unsigned __int128)ticks * 1000000000u / ns);
 	clock->base_ticks = first->ticks;
 	clock->base_ns = first->ns;

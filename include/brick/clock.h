@@ -42,7 +42,7 @@ BRICK_API const char *brick_clock_reason(void);
 /* Present time in ticks. */
 BRICK_API uint64_t brick_ticks(void);
 
-/* Ticks since *clock's base to CLOCK_MONOTONIC ns; exact to 1 ns over 100 years. */
+/* Ticks since *clock's base to CLOCK_MONOTONIC ns; the conversion itself adds less than 1 ns. */
 static inline uint64_t brick_clock_ns(const struct brick_clock *clock, uint64_t ticks)
 {
 	int64_t delta = (int64_t)(ticks - clock->base_ticks);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock: conversion without overflow, never backwards, in step with the OS, forced fall-back. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "brick/brick.h"
+#include "lib/clock_fit.h"
+
+static uint64_t os_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* A reading converted to ns lies between two readings of the OS clock, give or take the residual. */
+static void agrees_with_os(void **state)
+{
+	const struct brick_clock *clock = brick_clock_get();
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = os_now();
+		uint64_t ns = brick_clock_ns(clock, brick_ticks());
+		uint64_t after = os_now();
+		assert_true(ns + 20000 >= before);
+		assert_true(ns <= after + 20000);
+	}
+}
+
+static void *never_back(void *argument)
+{
+	uint64_t last = 0;
+
+	for (int i = 0; i < 1000000; i++) {
+		uint64_t now = brick_ticks();
+		assert_true(now >= last);
+		last = now;
+	}
+	return NULL;
+}
+
+static void monotonic(void **state)
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, never_back, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void conversion(void **state)
+{
+	struct brick_clock clock = {0};
+	struct clock_pair first = {1000, 5000, 0}, last = {1000 + 2600000000ull, 1000005000, 0};
+	const uint64_t year_s = 31557600;
+
+	assert_true(brick__clock_fit(&clock, &first, &last));
+	assert_int_equal(clock.frequency, 2600000000);
+	assert_int_equal(brick_clock_ns(&clock, 1000), 5000);
+	assert_int_equal(brick_clock_duration_ns(&clock, 2600), 999); /* rounded down */
+	/* 10 years on */
+	uint64_t ns = brick_clock_ns(&clock, 1000 + 10 * year_s * 2600000000ull);
+	uint64_t exact = 5000 + 10 * year_s * 1000000000ull;
+	assert_true(exact - ns <= 2);
+	/* before the base, too */
+	assert_in_range(brick_clock_ns(&clock, 1000 - 26), 4989, 4990);
+	assert_in_range(brick__clock_residual(&clock, &last), 0, 1);
+}
+
+static void bad_fits(void **state)
+{
+	struct brick_clock clock = {0};
+	struct clock_pair a = {1000, 5000, 0}, back = {900, 6000, 0}, still = {2000, 5000, 0};
+
+	assert_false(brick__clock_fit(&clock, &a, &back)); /* the counter ran back */
+	assert_false(brick__clock_fit(&clock, &a, &still));
+	assert_false(brick__clock_fit(&clock, &a, &a));
+}
+
+/* A clock that jumps is found by the check of a third reading. */
+static void jump_is_seen(void **state)
+{
+	struct brick_clock clock = {0};
+	struct clock_pair a = {0, 0, 0}, b = {2000000, 1000000, 0};
+	struct clock_pair jumped = {4000000 + 50000, 2000000, 0};
+
+	assert_true(brick__clock_fit(&clock, &a, &b));
+	assert_in_range(brick__clock_residual(&clock, &jumped), 24000, 26000);
+}
+
+static void fallback(void **state)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		/* a new process image, so that the choice is made again */
+		setenv("BRICK_CLOCK", "monotonic", 1);
+		execl("/proc/self/exe", "clock", "--fallback", NULL);
+		_exit(9);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int check_fallback(void)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t before = os_now(), ticks = brick_ticks(), after = os_now();
+
+	if (clock->source != BRICK_CLOCK_MONOTONIC || !*brick_clock_reason())
+		return 1;
+	if (ticks < before || ticks > after)
+		return 2;
+	return brick_clock_ns(clock, ticks) != ticks ? 3 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "--fallback"))
+		return check_fallback();
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agrees_with_os), cmocka_unit_test(monotonic),
+		cmocka_unit_test(conversion), cmocka_unit_test(bad_fits),
+		cmocka_unit_test(jump_is_seen), cmocka_unit_test(fallback),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests of the probe: a session in a directory of its own, looked at through its file as a
+ * consumer sees it.
+ */
+#ifndef BRICK_TESTS_PEEK_H
+#define BRICK_TESTS_PEEK_H
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "brick/brick.h"
+
+struct peek {
+	char directory[64], path[128];
+	char *base;
+	size_t bytes;
+};
+
+static inline void peek_start(struct peek *p, uint32_t ring_records)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+
+	snprintf(p->directory, sizeof p->directory, "/tmp/brick-peek-XXXXXX");
+	assert_non_null(mkdtemp(p->directory));
+	snprintf(p->path, sizeof p->path, "%s/%d.session", p->directory, (int)getpid());
+	options.directory = p->directory;
+	options.ring_records = ring_records;
+	assert_int_equal(brick_session_start(&options), 0);
+}
+
+/* Map the file as it is now. */
+static inline void peek_map(struct peek *p)
+{
+	struct stat st;
+	int fd = open(p->path, O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	p->bytes = (size_t)st.st_size;
+	p->base = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(p->base != MAP_FAILED);
+	close(fd);
+}
+
+static inline struct brick_session_header *peek_header(struct peek *p)
+{
+	return (struct brick_session_header *)p->base;
+}
+
+static inline struct brick_lane *peek_lane(struct peek *p, uint32_t index)
+{
+	struct brick_session_lane *table =
+		(struct brick_session_lane *)(p->base + BRICK_SESSION_LANES_OFFSET);
+	assert_true(index < peek_header(p)->lane_count);
+	assert_true(table[index].offset + table[index].bytes <= p->bytes);
+	return (struct brick_lane *)(p->base + table[index].offset);
+}
+
+static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t index)
+{
+	struct brick_record *ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	return &ring[index & (lane->capacity - 1)];
+}
+
+static inline void peek_stop(struct peek *p)
+{
+	if (p->base)
+		munmap(p->base, p->bytes);
+	p->base = NULL;
+	assert_int_equal(brick_session_stop(), 0);
+	unlink(p->path);
+	rmdir(p->directory);
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe, seen through the session file: what records a nest of bricks makes, self and total
+ * times, recursion, ends that do not match, a full ring, long samples, samples timed elsewhere.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "tests/unit/peek.h"
+
+static void spin_ticks(uint64_t ticks)
+{
+	uint64_t end = brick_ticks() + ticks;
+	while (brick_ticks() < end)
+		;
+}
+
+static void off_does_nothing(void **state)
+{
+	assert_false(brick_enabled());
+	assert_int_equal(brick_begin(BRICK_RMS_NORM), 0);
+	brick_end(0);
+	struct brick_stats stats;
+	assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), -2 /* ENOENT */);
+}
+
+static void leaf_is_one_sample(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span span = brick_begin_layer(BRICK_RMS_NORM, 5);
+	spin_ticks(1000);
+	brick_end_elements(span, 4096);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->head, 2);
+	assert_int_equal(peek_record(lane, 0)->kind, BRICK_RECORD_THREAD);
+	struct brick_record *r = peek_record(lane, 1);
+	assert_int_equal(r->kind, BRICK_RECORD_SAMPLE);
+	assert_int_equal(r->source, BRICK_SOURCE_TSC);
+	assert_int_equal(r->brick, BRICK_RMS_NORM);
+	assert_int_equal(r->layer, 5);
+	assert_int_equal(r->flags, BRICK_FLAG_ELEMENTS);
+	assert_int_equal(r->elements, 4096);
+	assert_int_equal(r->wait, 0);
+	assert_true(r->ticks >= 1000);
+	struct brick_stat *stat = &lane->stats[BRICK_RMS_NORM];
+	assert_int_equal(stat->count, 1);
+	assert_int_equal(stat->total, r->ticks);
+	assert_int_equal(stat->self, r->ticks);
+	assert_int_equal(stat->min, r->ticks);
+	assert_int_equal(stat->max, r->ticks);
+	assert_int_equal(stat->elements, 4096);
+	peek_stop(&p);
+}
+
+static void nest_is_open_and_close(void **state)
+{
+	static const uint8_t kinds[] = {BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_OPEN,
+		BRICK_RECORD_SAMPLE, BRICK_RECORD_CLOSE, BRICK_RECORD_SAMPLE, BRICK_RECORD_CLOSE};
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span outer = brick_begin(1), middle = brick_begin(2), inner = brick_begin(3);
+	spin_ticks(3000);
+	brick_end(inner);
+	spin_ticks(2000);
+	brick_end_work(middle, 1, 2, 3); /* with work: a WORK record follows */
+	inner = brick_begin(4);
+	brick_end(inner);
+	brick_end(outer);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	uint64_t at = 0, last = 0;
+	for (size_t i = 0; i < sizeof kinds; i++, at++) {
+		if (peek_record(lane, at)->kind == BRICK_RECORD_WORK) {
+			assert_int_equal(peek_record(lane, at)->begin, 2);
+			assert_int_equal(peek_record(lane, at)->elements, 3);
+			at++;
+		}
+		assert_int_equal(peek_record(lane, at)->kind, kinds[i]);
+		assert_true(peek_record(lane, at)->begin >= last);
+		last = peek_record(lane, at)->begin;
+	}
+	assert_int_equal(lane->head, at);
+	assert_int_equal(lane->depth, 0);
+	struct brick_stat *s = lane->stats;
+	assert_int_equal(s[1].self, s[1].total - s[2].total - s[4].total);
+	assert_int_equal(s[2].self, s[2].total - s[3].total);
+	assert_int_equal(s[1].self + s[2].self + s[3].self + s[4].self, s[1].total);
+	assert_true(s[2].self >= 2000);
+	assert_int_equal(s[2].bytes, 2);
+	peek_stop(&p);
+}
+
+static void recurse(int depth)
+{
+	brick_span span = brick_begin(9);
+
+	spin_ticks(500);
+	if (depth > 1)
+		recurse(depth - 1);
+	brick_end(span);
+}
+
+static void recursion_counts_once(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	uint64_t begin = brick_ticks();
+	recurse(10);
+	uint64_t span = brick_ticks() - begin;
+	peek_map(&p);
+	struct brick_stat *stat = &peek_lane(&p, 0)->stats[9];
+	assert_int_equal(stat->count, 10);
+	assert_true(stat->total <= span);
+	assert_true(stat->total >= 5000);
+	assert_int_equal(stat->self, stat->total); /* all time inside is its own */
+	assert_true(stat->nested >= 500 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9));
+	assert_int_equal(stat->max, stat->total);
+	peek_stop(&p);
+}
+
+static void outer_end_closes_inner(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span outer = brick_begin(1);
+	brick_span inner = brick_begin(2);
+	brick_begin(3);
+	brick_end(outer);
+	brick_end(inner); /* too late: counted, nothing else */
+	brick_end(outer);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->depth, 0);
+	assert_int_equal(lane->ledger.unmatched, 4);
+	for (int i = 1; i <= 3; i++)
+		assert_int_equal(lane->stats[i].count, 1);
+	brick_end(brick_begin(4)); /* and goes on as if nothing had been */
+	assert_int_equal(lane->stats[4].count, 1);
+	peek_stop(&p);
+}
+
+static void too_deep_is_counted(void **state)
+{
+	struct peek p = {0};
+	brick_span spans[BRICK_MAX_DEPTH + 10];
+
+	peek_start(&p, 4096);
+	for (int i = 0; i < BRICK_MAX_DEPTH + 10; i++)
+		spans[i] = brick_begin(1);
+	for (int i = BRICK_MAX_DEPTH + 9; i >= 0; i--)
+		brick_end(spans[i]);
+	brick_begin(5000);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->ledger.too_deep, 10);
+	assert_int_equal(lane->ledger.unmatched, 1);
+	assert_int_equal(lane->stats[1].count, BRICK_MAX_DEPTH);
+	assert_int_equal(lane->depth, 0);
+	peek_stop(&p);
+}
+
+/* Statistics and histogram stay exact when the ring is full; opened bricks still get their CLOSE. */
+static void full_ring(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span outer = brick_begin(1);
+	for (int i = 0; i < 5000; i++)
+		brick_end(brick_begin(2));
+	brick_end(outer);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->stats[2].count, 5000);
+	uint64_t samples = 0, opens = 0, closes = 0, kept = 0;
+	for (uint64_t i = 0; i < lane->head; i++) {
+		samples += peek_record(lane, i)->kind == BRICK_RECORD_SAMPLE;
+		opens += peek_record(lane, i)->kind == BRICK_RECORD_OPEN;
+		closes += peek_record(lane, i)->kind == BRICK_RECORD_CLOSE;
+	}
+	assert_true(lane->head <= lane->capacity);
+	assert_int_equal(opens, 1);
+	assert_int_equal(closes, 1);
+	assert_int_equal(lane->ledger.dropped, 5000 - samples);
+	uint32_t *row = (uint32_t *)((char *)lane + lane->histogram_offset) +
+		2 * BRICK_HISTOGRAM_BUCKETS;
+	for (int i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		kept += row[i];
+	assert_int_equal(kept, 5000 - samples);
+	peek_stop(&p);
+}
+
+/* An OPEN that found no room takes its CLOSE with it. */
+static void dropped_open(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	for (int i = 0; i < 1024; i++)
+		brick_end(brick_begin(2));
+	brick_span outer = brick_begin(1), inner = brick_begin(3);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	lane->tail = lane->head; /* the consumer comes by */
+	brick_end(inner);
+	brick_end(outer);
+	uint64_t depth = 0;
+	for (uint64_t i = lane->tail; i < lane->head; i++) {
+		depth += peek_record(lane, i)->kind == BRICK_RECORD_OPEN;
+		assert_true(depth > 0 || peek_record(lane, i)->kind != BRICK_RECORD_CLOSE);
+	}
+	assert_int_equal(lane->stats[1].count, 1);
+	peek_stop(&p);
+}
+
+static void sample_timed_elsewhere(void **state)
+{
+	struct peek p = {0};
+	struct brick_site site = {.brick = BRICK_LM_HEAD, .layer = 3, .elements = 10, .bytes = 20,
+		.flops = 30, .flags = 7};
+
+	peek_start(&p, 1024);
+	int index = brick_site_register(&site);
+	brick_span outer = brick_begin(BRICK_DECODE);
+	uint64_t now = brick_ticks();
+	struct brick_sample sample = {.begin = now - 1000, .end = now - 200, .wait = 150,
+		.inner = 100, .site = (uint32_t)index, .source = BRICK_SOURCE_TSC};
+	brick_record_sample(&sample);
+	sample.end = sample.begin - 1; /* a clock that jumped back */
+	brick_record_sample(&sample);
+	brick_end(outer);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	struct brick_stat *stat = &lane->stats[BRICK_LM_HEAD];
+	assert_int_equal(stat->count, 2);
+	assert_int_equal(stat->total, 800);
+	assert_int_equal(stat->self, 700);
+	assert_int_equal(stat->elements, 20);
+	assert_int_equal(stat->bytes, 40);
+	assert_int_equal(stat->flops, 60);
+	assert_int_equal(lane->ledger.clamped, 1);
+	assert_int_equal(lane->stats[BRICK_BARRIER_WAIT].total, 150 + 100 + 150);
+	struct brick_record *r = peek_record(lane, 2);
+	assert_int_equal(r->kind, BRICK_RECORD_SAMPLE);
+	assert_int_equal(r->ticks, 800);
+	assert_int_equal(r->wait, 150);
+	assert_int_equal(r->inner, 100);
+	assert_int_equal(r->site, index);
+	assert_int_equal(r->layer, 3);
+	peek_stop(&p);
+}
+
+static void long_sample(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_end(brick_begin(1));
+	uint64_t now = brick_ticks();
+	struct brick_sample sample = {.begin = now, .end = now + (5ull << 32), .wait = 6ull << 32,
+		.brick = 2, .layer = -1, .source = BRICK_SOURCE_TSC, .elements = 9};
+	brick_record_sample(&sample);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(peek_record(lane, 2)->kind, BRICK_RECORD_OPEN);
+	assert_int_equal(peek_record(lane, 3)->kind, BRICK_RECORD_CLOSE);
+	assert_int_equal(peek_record(lane, 3)->begin - peek_record(lane, 2)->begin, 5ull << 32);
+	assert_int_equal(peek_record(lane, 3)->elements, 9);
+	assert_int_equal(peek_record(lane, 4)->kind, BRICK_RECORD_WAIT);
+	assert_int_equal(peek_record(lane, 4)->elements, 6ull << 32);
+	assert_int_equal(lane->stats[2].total, 5ull << 32);
+	peek_stop(&p);
+}
+
+static void scope_and_timed(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	{
+		BRICK_SCOPE(7);
+		BRICK_SCOPE(8);
+	}
+	int value = BRICK_TIMED(6, 40 + 2);
+	assert_int_equal(value, 42);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	for (int i = 6; i <= 8; i++)
+		assert_int_equal(lane->stats[i].count, 1);
+	assert_true(lane->stats[7].total >= lane->stats[8].total);
+	peek_stop(&p);
+}
+
+static void pause_and_resume(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span across = brick_begin(1);
+	brick_pause();
+	assert_false(brick_enabled());
+	brick_end(brick_begin(2));
+	brick_end(across); /* begun while on: ends all the same */
+	brick_resume();
+	brick_span again = brick_begin(3);
+	brick_end(again);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->stats[1].count, 1);
+	assert_int_equal(lane->stats[2].count, 0);
+	assert_int_equal(lane->stats[3].count, 1);
+	assert_int_equal(lane->ledger.unmatched, 0);
+	peek_stop(&p);
+}
+
+/* A brick begun in one session and ended in the next belongs to neither. */
+static void span_of_old_session(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span old = brick_begin(1);
+	peek_stop(&p);
+	brick_end(old);
+	peek_start(&p, 1024);
+	brick_span young = brick_begin(2);
+	brick_end(old);
+	brick_end(young);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->stats[1].count, 0);
+	assert_int_equal(lane->stats[2].count, 1);
+	assert_int_equal(lane->ledger.unmatched, 1);
+	peek_stop(&p);
+}
+
+static void step_carries_tokens(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span step = brick_step_begin(0, 256);
+	brick_end(step);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(peek_record(lane, 1)->kind, BRICK_RECORD_OPEN);
+	assert_int_equal(peek_record(lane, 1)->brick, BRICK_PREFILL);
+	assert_int_equal(peek_record(lane, 1)->elements, 256);
+	assert_int_equal(lane->stats[BRICK_PREFILL].elements, 256);
+	peek_stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(off_does_nothing), cmocka_unit_test(leaf_is_one_sample),
+		cmocka_unit_test(nest_is_open_and_close), cmocka_unit_test(recursion_counts_once),
+		cmocka_unit_test(outer_end_closes_inner), cmocka_unit_test(too_deep_is_counted),
+		cmocka_unit_test(full_ring), cmocka_unit_test(dropped_open),
+		cmocka_unit_test(sample_timed_elsewhere), cmocka_unit_test(long_sample),
+		cmocka_unit_test(scope_and_timed), cmocka_unit_test(pause_and_resume),
+		cmocka_unit_test(span_of_old_session), cmocka_unit_test(step_carries_tokens),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

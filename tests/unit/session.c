@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions: threads that come and go, fork, statistics by API against what was really done, reset,
+ * notes, options of other sizes, no memory left behind.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+#include "tests/unit/peek.h"
+
+static void *one_brick(void *argument)
+{
+	brick_thread_name(argument);
+	for (int i = 0; i < 100; i++)
+		brick_end(brick_begin(2));
+	return NULL;
+}
+
+static void threads_reuse_lanes(void **state)
+{
+	struct peek p = {0};
+	struct brick_stats stats;
+
+	peek_start(&p, 1024);
+	for (int i = 0; i < 50; i++) {
+		pthread_t thread;
+		pthread_create(&thread, NULL, one_brick, "short-lived");
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(brick_stats_get(2, &stats), 0);
+	assert_int_equal(stats.count, 5000);
+	peek_map(&p);
+	assert_int_equal(peek_header(&p)->lane_count, 1);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->owners, 50);
+	assert_int_equal(lane->state, BRICK_LANE_FREE);
+	assert_string_equal(lane->name, "short-lived");
+	peek_stop(&p);
+}
+
+static pthread_barrier_t together;
+
+static void *busy(void *argument)
+{
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < 20000; i++) {
+		brick_span outer = brick_begin(1);
+		brick_end_elements(brick_begin(2), 3);
+		brick_end(outer);
+	}
+	return NULL;
+}
+
+/* F107: safe from many threads; counts are exact. */
+static void many_threads(void **state)
+{
+	enum { THREADS = 8 };
+	pthread_t threads[THREADS];
+	struct brick_stats stats;
+
+	pthread_barrier_init(&together, NULL, THREADS);
+	assert_int_equal(brick_session_start(NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, busy, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(brick_stats_get(2, &stats), 0);
+	assert_int_equal(stats.count, THREADS * 20000);
+	assert_int_equal(stats.elements, THREADS * 20000 * 3);
+	assert_true(stats.min_ns <= stats.p50_ns && stats.p50_ns <= stats.p95_ns);
+	assert_true(stats.p95_ns <= stats.p99_ns);
+	assert_true(stats.p99_ns * 99 / 100 <= stats.max_ns);
+	struct brick_stats outer, norm;
+	assert_int_equal(brick_stats_get(1, &outer), 0);
+	assert_true(outer.self_ns <= outer.total_ns - stats.total_ns + 1000);
+	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_NORM, &norm), 0);
+	assert_int_equal(norm.count, outer.count);
+	assert_int_equal(brick_session_stop(), 0);
+	pthread_barrier_destroy(&together);
+}
+
+static void *outlives_session(void *argument)
+{
+	brick_span span = brick_begin(1);
+	pthread_barrier_wait(&together); /* the session is stopped now ... */
+	pthread_barrier_wait(&together);
+	brick_end(span); /* ... and this must do no harm */
+	brick_end(brick_begin(2));
+	return NULL;
+}
+
+static void stop_while_inside(void **state)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&together, NULL, 2);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(brick_session_start(NULL), 0);
+		pthread_create(&thread, NULL, outlives_session, NULL);
+		pthread_barrier_wait(&together);
+		assert_int_equal(brick_session_stop(), 0);
+		pthread_barrier_wait(&together);
+		pthread_join(thread, NULL);
+	}
+	pthread_barrier_destroy(&together);
+}
+
+/* The child's bricks are not its parent's. */
+static void fork_leaves_parent_alone(void **state)
+{
+	struct peek p = {0};
+	int status;
+
+	peek_start(&p, 1024);
+	brick_end(brick_begin(1));
+	brick_span open = brick_begin(3);
+	pid_t child = fork();
+	if (!child) {
+		brick_end(open);
+		for (int i = 0; i < 100; i++)
+			brick_end(brick_begin(1));
+		struct brick_stats stats;
+		_exit(brick_stats_get(1, &stats) == -ENOENT && !brick_enabled() ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	brick_end(open);
+	peek_map(&p);
+	assert_int_equal(peek_lane(&p, 0)->stats[1].count, 1);
+	assert_int_equal(peek_lane(&p, 0)->stats[3].count, 1);
+	peek_stop(&p);
+}
+
+static void reset_sets_all_back(void **state)
+{
+	struct brick_stats stats;
+
+	assert_int_equal(brick_reset(), -ENOENT);
+	assert_int_equal(brick_session_start(NULL), 0);
+	brick_end_elements(brick_begin(1), 5);
+	brick_end(99);
+	brick_span open = brick_begin(2);
+	assert_int_equal(brick_reset(), -EBUSY);
+	brick_end(open);
+	assert_int_equal(brick_reset(), 0);
+	assert_int_equal(brick_stats_get(1, &stats), BRICK_ENOTRECORDED);
+	struct brick_losses losses;
+	assert_int_equal(brick_losses_get(&losses), 0);
+	assert_int_equal(losses.unmatched, 0);
+	brick_end(brick_begin(1));
+	assert_int_equal(brick_stats_get(1, &stats), 0);
+	assert_int_equal(stats.count, 1);
+	assert_int_equal(stats.elements, 0);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
+static void elapsed_is_exact(void **state)
+{
+	struct brick_stats stats;
+
+	assert_int_equal(brick_session_start(NULL), 0);
+	for (uint64_t i = 1; i <= 1000; i++)
+		brick_record_elapsed(4, i * 1000, 1, 8);
+	assert_int_equal(brick_stats_get(4, &stats), 0);
+	assert_int_equal(stats.count, 1000);
+	assert_int_equal(stats.bytes, 8000);
+	assert_in_range(stats.total_ns, 500500000 - 2000, 500500000);
+	assert_in_range(stats.p50_ns, 500000 * 99 / 100, 502000 * 101 / 100);
+	assert_in_range(stats.p99_ns, 990000 * 99 / 100, 992000 * 101 / 100);
+	assert_in_range(stats.max_ns, 999998, 1000000);
+	assert_true(stats.stddev_ns > 288675 * 0.98 && stats.stddev_ns < 288675 * 1.02);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
+static void start_and_stop(void **state)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+
+	assert_int_equal(brick_session_stop(), -ENOENT);
+	options.directory = "/nowhere/at/all";
+	assert_int_equal(brick_session_start(&options), -ENOENT);
+	options.directory = NULL;
+	options.size = sizeof options + 8;
+	assert_int_equal(brick_session_start(&options), -EINVAL);
+	options.size = sizeof options;
+	options.mode = BRICK_MODE_NONE;
+	assert_int_equal(brick_session_start(&options), 0);
+	assert_int_equal(brick_begin(1), 0);
+	assert_int_equal(brick_session_start(NULL), -EALREADY);
+	assert_int_equal(brick_session_stop(), 0);
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(brick_session_start(NULL), 0);
+		brick_end(brick_begin(1));
+		assert_int_equal(brick_session_stop(), 0);
+	}
+}
+
+static void notes(void **state)
+{
+	struct peek p = {0};
+
+	assert_int_equal(brick_note("k", "v"), -ENOENT);
+	peek_start(&p, 1024);
+	assert_int_equal(brick_note("attach", "ggml %d\nhooks", 5), 0);
+	int error = 0;
+	for (int i = 0; i < 1000 && !error; i++)
+		error = brick_note("filler", "%0100d", i);
+	assert_int_equal(error, BRICK_EFULL);
+	peek_map(&p);
+	struct brick_session_header *h = peek_header(&p);
+	assert_true(h->notes_bytes <= BRICK_NOTES_BYTES);
+	assert_memory_equal(p.base + h->notes_offset, "attach=ggml 5 hooks\n", 20);
+	assert_int_equal(p.base[h->notes_offset + h->notes_bytes - 1], '\n');
+	assert_int_equal(h->ledger.table_full, 1);
+	peek_stop(&p);
+}
+
+static void errno_is_kept(void **state)
+{
+	errno = 77;
+	assert_int_equal(brick_session_start(NULL), 0);
+	brick_end(brick_begin(1));
+	struct brick_site site = {.brick = 1};
+	brick_site_register(&site);
+	assert_int_equal(brick_session_stop(), 0);
+	assert_int_equal(errno, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_reuse_lanes), cmocka_unit_test(many_threads),
+		cmocka_unit_test(stop_while_inside), cmocka_unit_test(fork_leaves_parent_alone),
+		cmocka_unit_test(reset_sets_all_back), cmocka_unit_test(elapsed_is_exact),
+		cmocka_unit_test(start_and_stop), cmocka_unit_test(notes),
+		cmocka_unit_test(errno_is_kept),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
