@@ -10,4 +10,6 @@ list(REMOVE_ITEM BRICK_TOOLS_SOURCES ${BRICK_LIB_SOURCES})
 file(GLOB BRICK_CLI_SOURCES CONFIGURE_DEPENDS cli/*.c)
 file(GLOB BRICK_EXAMPLES CONFIGURE_DEPENDS examples/*.c)
 
-set(BRICK_DEMO_PROGRAMS)
+set(BRICK_MODEL_SOURCES demo/gguf_make.c demo/model.c demo/gguf_writer.c demo/gguf_encode.c
+  demo/vocab.c)
+set(BRICK_LLAMA_SOURCES demo/llama_run.c demo/llama_abi.c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The embedded consumer: a thread of the profiled process itself that drains the process's session
- * into a recording. Called by lib/session.c and lib/stats.c under the session lock, which the
- * thread therefore never takes. After fork the child forgets its handle; nothing is freed there.
+ * The embedded consumer: a thread of the profiled process that drains the process's own session
+ * into a recording. start and stop from one thread at a time. A child of a fork forgets the handle;
+ * it has no such thread, and nothing but the handle's memory is left of it there.
  */
 #ifndef BRICK_RECORD_WRITER_THREAD_H
 #define BRICK_RECORD_WRITER_THREAD_H
@@ -12,16 +12,16 @@
 struct writer_thread;
 
 /*
- * Start draining the session file `fd` (borrowed; outlives the thread) into a recording at `path`,
- * every interval_ms. Returns when the output exists; -errno if it cannot be created.
+ * Begin to write the session in fd to PATH (PATH.part until it is whole). fd stays the caller's,
+ * and open until after stop. Drains at least every interval_ms, more often when a ring fills up.
+ * -errno or BRICK_E*: nothing was started and no file is left.
  */
-int writer_thread_start(struct writer_thread **out, int fd, const char *path,
-	uint32_t interval_ms);
+int writer_thread_start(struct writer_thread **out, int fd, const char *path, uint32_t interval_ms);
 
-/* Drain now; when it returns, all that was in the rings before the call is in the histograms. */
-int writer_thread_drain(struct writer_thread *writer);
-
-/* Drain the last, complete the file under its final name, end the thread, free. First error. */
-int writer_thread_stop(struct writer_thread *writer);
+/*
+ * Drain what is left, complete the file, end the thread, free t. Call it after the session's state
+ * was set to closed. Returns 0 or the first error there was, after which no file is left.
+ */
+int writer_thread_stop(struct writer_thread *t);
 
 #endif

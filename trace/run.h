@@ -86,6 +86,23 @@ struct run_process {
 	uint32_t mode;
 };
 
+enum run_point_kind {
+	RUN_POINT_INSTANT = 0, /* named by its brick */
+	RUN_POINT_COUNTER = 1, /* a new value of what its brick names */
+	RUN_POINT_DROPPED = 2, /* `value` records were lost here */
+	RUN_POINT_THREAD = 3,  /* the lane goes on with thread `value` */
+};
+
+/* Something without a length. In the order of the file: by time within a lane. */
+struct run_point {
+	uint64_t ns;
+	uint32_t lane;
+	uint32_t kind;  /* enum run_point_kind */
+	uint32_t brick; /* RUN_NONE: none */
+	uint32_t reserved;
+	double value;
+};
+
 struct run_note {
 	uint32_t process;
 	char *key, *value;
@@ -115,6 +132,8 @@ struct run {
 	size_t step_count;
 	struct run_note *notes;
 	size_t note_count;
+	struct run_point *points;
+	size_t point_count;
 	/* [brick_count], each NULL or uint64_t[BRICK_HISTOGRAM_BUCKETS] over durations in TICKS */
 	uint64_t **histograms;
 
@@ -124,6 +143,7 @@ struct run {
 	uint64_t lost_processes;
 	uint64_t open_samples;
 	uint64_t bad_packets;     /* whole packets that could not be used */
+	uint64_t bad_records;     /* that broke the rules of their ring: not in the file */
 };
 
 /* Find the run's brick by name; RUN_NONE if it has none. */

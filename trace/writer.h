@@ -38,6 +38,13 @@ int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock);
 int trace_writer_process(struct trace_writer *w, const struct brick_session_header *header);
 
 /*
+ * The header as it stands now (ledger, costs); later calls replace earlier ones. Optional: a
+ * process whose ledger never changed needs none.
+ */
+int trace_writer_process_state(struct trace_writer *w, int process,
+	const struct brick_session_header *header);
+
+/*
  * What the session's tables hold now; call it before records that may use new entries. Entries are
  * append-only, so only those beyond the counts of the last call are looked at.
  */

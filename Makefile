@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands of the README, and what they consist of. CMake builds; see CMakePresets.json.
+
+.PHONY: all demo test bench fuzz install deps build models clean
+
+all: build
+
+demo: models
+	@demo/demo.sh
+
+test: deps
+	@tests/run.sh
+
+bench: models
+	@bench/run.sh
+
+fuzz: deps
+	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)
+
+deps:
+	@demo/deps.sh
+
+build: deps
+	@cmake --preset default -Wno-dev --log-level=WARNING
+	@cmake --build --preset default
+
+# The real engine and random-weights models that the demo, the tests and the benches run.
+models: build
+	@demo/models.sh
+
+install: build
+	@cmake --install build
+
+clean:
+	rm -rf build build-clang build-asan build-tsan build-fuzz

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a call tree from a walk: every frame finds the node of its path, and adds to it when it
+ * ends. Children are few and come in the same order again and again, so that the search for one
+ * starts behind the one found last. Called by `brick tree`.
+ */
+#include "analysis/call_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/unknown.h"
+#include "analysis/walk.h"
+
+struct builder {
+	struct call_tree *tree;
+	const struct step_index *index;
+	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
+	int failed;
+};
+
+static uint32_t add_node(struct call_tree *tree, uint32_t parent, struct call_node node)
+{
+	if (tree->count == tree->capacity) {
+		size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
+		struct call_node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
+		if (!nodes)
+			return RUN_NONE;
+		tree->nodes = nodes;
+		tree->capacity = capacity;
+	}
+	uint32_t number = (uint32_t)tree->count++;
+	node.parent = parent;
+	node.first = node.last = node.next = node.hint = RUN_NONE;
+	node.elements = node.bytes = node.flops = ANALYSIS_UNKNOWN;
+	tree->nodes[number] = node;
+	if (parent == RUN_NONE)
+		return number;
+	struct call_node *above = &tree->nodes[parent];
+	if (above->last == RUN_NONE)
+		above->first = number;
+	else
+		tree->nodes[above->last].next = number;
+	above->last = number;
+	return number;
+}
+
+static int is_same(const struct call_node *a, const struct call_node *b)
+{
+	return a->kind == b->kind && a->brick == b->brick && a->site == b->site &&
+	       a->layer == b->layer;
+}
+
+static uint32_t search(const struct call_tree *tree, uint32_t from, uint32_t end,
+	const struct call_node *node)
+{
+	for (uint32_t i = from; i != end; i = tree->nodes[i].next)
+		if (is_same(&tree->nodes[i], node))
+			return i;
+	return RUN_NONE;
+}
+
+/* The child like `node`, made if there is none. */
+static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
+{
+	struct call_tree *tree = b->tree;
+	uint32_t hint = tree->nodes[parent].hint;
+	uint32_t from = hint == RUN_NONE ? RUN_NONE : tree->nodes[hint].next;
+	uint32_t found = hint != RUN_NONE && is_same(&tree->nodes[hint], &node)
+				 ? hint
+				 : search(tree, from, RUN_NONE, &node);
+	if (found == RUN_NONE)
+		found = search(tree, tree->nodes[parent].first, from, &node);
+	if (found == RUN_NONE)
+		found = add_node(tree, parent, node);
+	if (found == RUN_NONE) {
+		b->failed = 1;
+		return parent;
+	}
+	tree->nodes[parent].hint = found;
+	return found;
+}
+
+/* The node that holds those of a layer: a layer's own below what holds the layer. */
+static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
+{
+	const struct call_node *above = &b->tree->nodes[parent];
+	if (layer < 0 || above->layer == layer)
+		return parent;
+	return child(b, parent,
+		(struct call_node){
+			.kind = CALL_LAYER, .layer = layer, .brick = RUN_NONE, .site = RUN_NONE});
+}
+
+static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
+{
+	if (tree->step == RUN_NONE)
+		return 1;
+	return frame->step == tree->step &&
+	       (frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER);
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = context;
+	struct call_tree *tree = b->tree;
+	b->at[depth] = b->at[depth - 1];
+	if (!is_part(tree, frame) || (tree->step != RUN_NONE && frame->is_step))
+		return;
+	int32_t layer = tree->run->sites[frame->sample->site].layer;
+	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
+	b->at[depth] = child(b, parent,
+		(struct call_node){.kind = CALL_BRICK, .brick = frame->brick, .site = RUN_NONE,
+			.layer = tree->nodes[parent].layer});
+}
+
+static void add_known(uint64_t *sum, uint64_t value, int known)
+{
+	if (known)
+		*sum = (*sum == ANALYSIS_UNKNOWN ? 0 : *sum) + value;
+}
+
+static void add_execution(struct call_node *node, const struct walk_frame *frame,
+	const struct run_site *site)
+{
+	node->count++;
+	node->time_ns += frame->length_ns - frame->inner_ns;
+	node->self_ns += frame->self_ns;
+	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
+	add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
+}
+
+static void add_operation(struct builder *b, uint32_t brick, const struct walk_frame *frame)
+{
+	struct call_tree *tree = b->tree;
+	const struct run_site *site = &tree->run->sites[frame->sample->site];
+	if (!site->operation && !site->label)
+		return;
+	uint32_t node = child(b, brick,
+		(struct call_node){.kind = CALL_OPERATION, .brick = frame->brick,
+			.site = frame->sample->site, .layer = tree->nodes[brick].layer});
+	if (!b->failed)
+		add_execution(&tree->nodes[node], frame, site);
+}
+
+static void add_wait(struct builder *b, uint32_t beside, uint64_t ns, uint64_t count)
+{
+	struct call_tree *tree = b->tree;
+	if (!ns)
+		return;
+	uint32_t wait = child(b, beside,
+		(struct call_node){.kind = CALL_WAIT, .brick = RUN_NONE, .site = RUN_NONE,
+			.layer = tree->nodes[beside].layer});
+	if (b->failed)
+		return;
+	tree->nodes[wait].count += count;
+	tree->nodes[wait].time_ns += ns;
+	tree->nodes[wait].self_ns += ns;
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = context;
+	struct call_tree *tree = b->tree;
+	uint64_t waits = (frame->inner_ns != 0) + (frame->wait_ns != 0);
+	if (!is_part(tree, frame) || b->failed)
+		return;
+	if (tree->step != RUN_NONE && frame->is_step) {
+		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
+		add_wait(b, 0, frame->inner_ns + frame->wait_ns, waits);
+		return;
+	}
+	uint32_t node = b->at[depth];
+	add_execution(&tree->nodes[node], frame, &tree->run->sites[frame->sample->site]);
+	add_operation(b, node, frame);
+	add_wait(b, tree->nodes[node].parent, frame->inner_ns + frame->wait_ns, waits);
+}
+
+/* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
+static int is_sum(const struct call_node *node)
+{
+	return node->kind == CALL_LAYER || (node->kind == CALL_BRICK && !node->count);
+}
+
+static void sum_up(struct call_tree *tree)
+{
+	/* What is below a node has a higher number. */
+	for (size_t i = tree->count; i-- > 1;) {
+		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
+		if (!is_sum(above))
+			continue;
+		above->time_ns += node->time_ns;
+		if (node->kind == CALL_BRICK && above->kind == CALL_LAYER)
+			above->count += node->count;
+	}
+	struct call_node *root = &tree->nodes[0];
+	uint64_t below_ns = 0;
+	for (uint32_t i = root->first; i != RUN_NONE; i = tree->nodes[i].next)
+		below_ns += tree->nodes[i].time_ns;
+	root->time_ns = below_ns + root->self_ns;
+}
+
+static size_t lower_bound(const struct run_lane *lane, uint64_t ns)
+{
+	size_t low = 0, high = lane->sample_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (lane->samples[middle].begin_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint32_t count_threads(const struct run *run, const struct run_step *step)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (i == step->lane || lane->process != run->lanes[step->lane].process ||
+			lane->kind != BRICK_LANE_THREAD)
+			continue;
+		size_t first = lower_bound(lane, step->begin_ns);
+		n += first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
+	}
+	return n;
+}
+
+static int build(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t lane, uint32_t step)
+{
+	struct call_tree *tree = calloc(1, sizeof(*tree));
+	if (!tree)
+		return -ENOMEM;
+	tree->run = run;
+	tree->lane = lane;
+	tree->step = step;
+	struct builder b = {.tree = tree, .index = index};
+	const struct call_node root = {
+		.kind = CALL_ROOT, .brick = RUN_NONE, .site = RUN_NONE, .layer = -1};
+	if (add_node(tree, RUN_NONE, root) == RUN_NONE) {
+		call_tree_destroy(tree);
+		return -ENOMEM;
+	}
+	const struct walk_visitor visitor = {on_begin, on_end, &b};
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (i == lane || (step != RUN_NONE && run->lanes[i].process == run->lanes[lane].process))
+			walk_lane(run, index, i, &visitor);
+	if (b.failed) {
+		call_tree_destroy(tree);
+		return -ENOMEM;
+	}
+	sum_up(tree);
+	*out = tree;
+	return 0;
+}
+
+int call_tree_of_step(struct call_tree **out, const struct run *run,
+	const struct step_index *index, uint32_t step)
+{
+	int rc = build(out, run, index, run->steps[step].lane, step);
+	if (rc == 0)
+		(*out)->threads = count_threads(run, &run->steps[step]);
+	return rc;
+}
+
+int call_tree_of_lane(struct call_tree **out, const struct run *run,
+	const struct step_index *index, uint32_t lane)
+{
+	return build(out, run, index, lane, RUN_NONE);
+}
+
+void call_tree_destroy(struct call_tree *tree)
+{
+	if (!tree)
+		return;
+	free(tree->nodes);
+	free(tree);
+}

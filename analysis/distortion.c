@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
+ * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
+ * up and down per hook call, because timing a call in place counts part of the timing and not the
+ * way into the call; and, on a machine that the program kept busy, the recorder's CPU time spread
+ * over the CPUs (estimate) or holding up all of them (high). Called by the report.
+ */
+#include "analysis/distortion.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct costs {
+	double pairs, pair_ns; /* pair_ns: of the last process that had any */
+	double ns, low_ns, high_ns;
+	bool known; /* all that was counted has a cost */
+};
+
+static void add_pairs(struct costs *costs, const struct summary *summary)
+{
+	const struct run *run = summary->run;
+	for (size_t i = 0; i < run->process_count; i++) {
+		const struct run_process *process = &run->processes[i];
+		double pairs = (double)summary->process_pairs[i];
+		if (!summary->process_pairs[i])
+			continue;
+		if (!(process->pair_cost_ns > 0)) {
+			costs->known = false;
+			continue;
+		}
+		double low_ns = process->pair_cost_low_ns, high_ns = process->pair_cost_high_ns;
+		costs->pairs += pairs;
+		costs->pair_ns = process->pair_cost_ns;
+		costs->ns += pairs * process->pair_cost_ns;
+		costs->low_ns += pairs * (low_ns > 0 ? low_ns : process->pair_cost_ns);
+		costs->high_ns += pairs * (high_ns > 0 ? high_ns : process->pair_cost_ns);
+	}
+}
+
+static bool is_driver(const struct run *run, uint32_t lane)
+{
+	if (!run->step_count)
+		return run->lanes[lane].kind == BRICK_LANE_THREAD;
+	for (size_t i = 0; i < run->step_count; i++)
+		if (run->steps[i].lane == lane)
+			return true;
+	return false;
+}
+
+struct hooks {
+	double calls, timed, timed_ns;
+};
+
+static void add_hooks(struct costs *costs, struct hooks *hooks, const struct run *run)
+{
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (!lane->hook_calls || !is_driver(run, i))
+			continue;
+		if (!lane->hook_timed) {
+			costs->known = false;
+			continue;
+		}
+		double calls = (double)lane->hook_calls;
+		double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
+		double spread_ns = run->processes[lane->process].pair_cost_ns / 2;
+		hooks->calls += calls;
+		hooks->timed += (double)lane->hook_timed;
+		hooks->timed_ns += (double)lane->hook_ns;
+		costs->ns += calls * mean_ns;
+		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
+		costs->high_ns += calls * (mean_ns + spread_ns);
+	}
+}
+
+/* The recorder's part: it costs the program only what the program would have used itself. */
+static void add_consumer(struct distortion *d, const struct run *run)
+{
+	double wall_ns = run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) : 0;
+	double cpus = run->cpus;
+	d->consumer_share = -1;
+	if (wall_ns <= 0 || cpus <= 0 || !run->program_cpu_ns)
+		return;
+	d->consumer_share = (double)run->consumer_cpu_ns / (wall_ns * cpus);
+	d->saturated = (double)run->program_cpu_ns / (wall_ns * cpus) > 0.9;
+	if (d->saturated && d->share >= 0) {
+		d->share += d->consumer_share;
+		d->high += d->consumer_share * cpus;
+	}
+}
+
+static void append(char *text, size_t size, const char *part)
+{
+	size_t used = strlen(text);
+	snprintf(text + used, size - used, "%s%s", used ? "; " : "", part);
+}
+
+static void say_how(struct distortion *d, const struct costs *costs, const struct hooks *hooks)
+{
+	char part[160];
+	size_t size = sizeof(d->method);
+	if (costs->pairs > 0) {
+		snprintf(part, sizeof(part), "%.0f begin/end pairs at %.1f ns, timed at the start",
+			costs->pairs, costs->pair_ns);
+		append(d->method, size, part);
+	}
+	if (hooks->timed > 0) {
+		snprintf(part, sizeof(part), "%.0f hook calls at %.1f ns, %.0f of them timed in place",
+			hooks->calls, hooks->timed_ns / hooks->timed, hooks->timed);
+		append(d->method, size, part);
+	}
+	if (!costs->known)
+		append(d->method, size, "some costs were not measured");
+	if (d->consumer_share >= 0) {
+		snprintf(part, sizeof(part), "the recorder took %.2f %% of the CPUs' time%s",
+			100 * d->consumer_share,
+			d->saturated ? " from a program that kept them busy"
+				     : ", which the program left idle");
+		append(d->method, size, part);
+	}
+}
+
+void distortion_estimate(struct distortion *d, const struct summary *summary)
+{
+	struct costs costs = {.known = true};
+	struct hooks hooks = {0};
+	memset(d, 0, sizeof(*d));
+	d->share = d->low = d->high = d->pairs_share = d->hooks_share = -1;
+	add_pairs(&costs, summary);
+	double pairs_ns = costs.ns, wall_ns = (double)summary->wall_ns;
+	add_hooks(&costs, &hooks, summary->run);
+	bool counted = costs.pairs > 0 || hooks.timed > 0;
+	if (counted && costs.known && summary->wall_ns) {
+		d->share = costs.ns / wall_ns;
+		d->low = costs.low_ns / wall_ns;
+		d->high = costs.high_ns / wall_ns;
+		d->pairs_share = pairs_ns / wall_ns;
+		d->hooks_share = (costs.ns - pairs_ns) / wall_ns;
+	}
+	add_consumer(d, summary->run);
+	say_how(d, &costs, &hooks);
+}

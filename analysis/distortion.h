@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording cost the run that was recorded, as shares of the wall time of its steps. Computed
+ * from what was measured in that very run: the cost of a begin/end pair (timed in each process at
+ * start), the cost of the attached hooks (timed in place, a sample of their calls) and the CPU time
+ * of the recorder. Pure; any thread.
+ */
+#ifndef BRICK_ANALYSIS_DISTORTION_H
+#define BRICK_ANALYSIS_DISTORTION_H
+
+#include "analysis/summary.h"
+#include "trace/run.h"
+
+struct distortion {
+	/* Negative when nothing was measured that would tell. */
+	double share, low, high;
+	double pairs_share, hooks_share; /* what `share` is made of */
+	double consumer_share; /* of the CPU time of the machine that the recorder took */
+	int saturated; /* the program kept the CPUs busy, so that the recorder took from it */
+	char method[512]; /* how it was obtained, one sentence */
+};
+
+void distortion_estimate(struct distortion *distortion, const struct summary *summary);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adds up ledgers. What is listed here is printed with every answer; a new kind of loss is one more
+ * line in `lines`. Called by the report.
+ */
+#include "analysis/losses.h"
+
+#include <string.h>
+
+static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
+{
+	losses->dropped += ledger->dropped;
+	losses->unmatched += ledger->unmatched;
+	losses->clamped += ledger->clamped;
+	losses->unsupported += ledger->unsupported;
+	losses->too_deep += ledger->too_deep;
+	losses->table_full += ledger->table_full;
+}
+
+void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched)
+{
+	memset(losses, 0, sizeof(*losses));
+	for (size_t i = 0; i < run->process_count; i++) {
+		add_ledger(losses, &run->processes[i].ledger);
+		losses->unfinished_processes += !run->processes[i].closed;
+	}
+	for (size_t i = 0; i < run->lane_count; i++)
+		add_ledger(losses, &run->lanes[i].ledger);
+	losses->unmatched += mismatched;
+	losses->mismatched = mismatched;
+	losses->open = run->open_samples;
+	losses->truncated_bytes = run->truncated_bytes;
+	losses->lost_processes = run->lost_processes;
+	losses->bad_packets = run->bad_packets;
+	losses->incomplete = !run->complete;
+}
+
+int losses_describe(const struct losses *losses, size_t k, uint64_t *count, const char **what)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} lines[] = {
+		{losses->dropped, "records dropped because a ring was full"},
+		{losses->open, "samples never ended"},
+		{losses->unmatched, "begins and ends unmatched"},
+		{losses->clamped, "times clamped"},
+		{losses->unsupported, "executions seen but not timed"},
+		{losses->too_deep, "bricks nested too deep"},
+		{losses->table_full, "names, sites or threads without room in a table"},
+		{losses->truncated_bytes, "bytes at the end of the file unreadable"},
+		{losses->bad_packets, "packets of the file unusable"},
+		{losses->lost_processes, "processes lost"},
+		{losses->unfinished_processes, "processes not ended in good order"},
+	};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (!lines[i].count || k--)
+			continue;
+		*count = lines[i].count;
+		*what = lines[i].what;
+		return 1;
+	}
+	return 0;
+}
+
+int losses_any(const struct losses *losses)
+{
+	uint64_t count;
+	const char *what;
+	return losses->incomplete || losses_describe(losses, 0, &count, &what);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order statistics of exact values and of log-linear histograms. Ranks are computed in integers, so
+ * that equal input gives equal output everywhere. Called by the summary and the step times.
+ */
+#include "analysis/percentile.h"
+
+#include <stdlib.h>
+
+#include "analysis/unknown.h"
+#include "brick/abi/session.h"
+
+uint64_t percentile_needs(unsigned percent)
+{
+	if (percent <= 50)
+		return 1;
+	return (100 + (100 - percent) - 1) / (100 - percent);
+}
+
+/* 1-based rank of a percentile among n values. */
+static uint64_t rank_of(uint64_t n, unsigned percent)
+{
+	uint64_t rank = (uint64_t)(((unsigned __int128)n * percent + 99) / 100);
+	return rank ? rank : 1;
+}
+
+uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
+{
+	if (n < percentile_needs(percent))
+		return ANALYSIS_UNKNOWN;
+	return values[rank_of(n, percent) - 1];
+}
+
+uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		n += buckets[i];
+	if (n < percentile_needs(percent))
+		return ANALYSIS_UNKNOWN;
+
+	uint64_t rank = rank_of(n, percent), seen = 0;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		seen += buckets[i];
+		if (seen >= rank)
+			return brick_histogram_value(i);
+	}
+	return ANALYSIS_UNKNOWN;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+void percentile_sort(uint64_t *values, size_t n)
+{
+	if (n > 1)
+		qsort(values, n, sizeof(*values), compare_values);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Percentiles by nearest rank: the smallest value that at least P percent of the values do not
+ * exceed. One that fewer than 100 / (100 - P) values would have to carry is unknown: p95 needs 20
+ * values, p99 needs 100. Pure; any thread.
+ */
+#ifndef BRICK_ANALYSIS_PERCENTILE_H
+#define BRICK_ANALYSIS_PERCENTILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values that are needed before a percentile (0 < percent < 100) may be stated. */
+uint64_t percentile_needs(unsigned percent);
+
+/* Of n values in ascending order; ANALYSIS_UNKNOWN when there are too few. */
+uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent);
+
+/*
+ * Of a histogram, uint64_t[BRICK_HISTOGRAM_BUCKETS] (brick/abi/session.h): the middle of the
+ * bucket, in the histogram's unit; ANALYSIS_UNKNOWN when it holds too few.
+ */
+uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent);
+
+/* Sort ascending, in place. */
+void percentile_sort(uint64_t *values, size_t n);
+
+#endif

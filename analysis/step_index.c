@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorts the steps of a run into its lanes and processes. A step that points outside of its lane is
+ * ignored, so that all others may index without checks. Called by whoever walks samples.
+ */
+#include "analysis/step_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct run_sample *sample_of(const struct run *run, const struct run_step *step)
+{
+	if (step->lane >= run->lane_count)
+		return NULL;
+	const struct run_lane *lane = &run->lanes[step->lane];
+	if (step->sample >= lane->sample_count || lane->process >= run->process_count)
+		return NULL;
+	return &lane->samples[step->sample];
+}
+
+static void prefix_sums(uint32_t *first, size_t n)
+{
+	uint32_t sum = 0;
+	for (size_t i = 0; i <= n; i++) {
+		uint32_t here = first[i];
+		first[i] = sum;
+		sum += here;
+	}
+}
+
+/* Steps of one lane, by sample; drop those that begin before the last kept one has ended. */
+static uint32_t keep_outermost(const struct run *run, uint32_t *steps, uint32_t n)
+{
+	uint32_t kept = 0;
+	uint64_t end_ns = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct run_step *step = &run->steps[steps[i]];
+		if (kept && step->begin_ns < end_ns)
+			continue;
+		steps[kept++] = steps[i];
+		end_ns = step->end_ns;
+	}
+	return kept;
+}
+
+static int compare_samples(const void *a, const void *b, void *run)
+{
+	const struct run_step *steps = ((const struct run *)run)->steps;
+	uint32_t x = steps[*(const uint32_t *)a].sample, y = steps[*(const uint32_t *)b].sample;
+	return (x > y) - (x < y);
+}
+
+static void index_lanes(struct step_index *index, const struct run *run, uint32_t *cursor)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		if (sample_of(run, &run->steps[i]))
+			index->lane_first[run->steps[i].lane]++;
+	prefix_sums(index->lane_first, run->lane_count);
+	memcpy(cursor, index->lane_first, run->lane_count * sizeof(*cursor));
+	for (size_t i = 0; i < run->step_count; i++)
+		if (sample_of(run, &run->steps[i]))
+			index->by_lane[cursor[run->steps[i].lane]++] = (uint32_t)i;
+
+	uint32_t out = 0;
+	for (size_t lane = 0; lane < run->lane_count; lane++) {
+		uint32_t first = index->lane_first[lane];
+		uint32_t n = index->lane_first[lane + 1] - first;
+		qsort_r(index->by_lane + first, n, sizeof(uint32_t), compare_samples, (void *)run);
+		n = keep_outermost(run, index->by_lane + first, n);
+		memmove(index->by_lane + out, index->by_lane + first, n * sizeof(uint32_t));
+		index->lane_first[lane] = out;
+		out += n;
+	}
+	index->lane_first[run->lane_count] = out;
+
+	for (uint32_t i = 0; i < out; i++) {
+		const struct run_step *step = &run->steps[index->by_lane[i]];
+		if (!(sample_of(run, step)->flags & RUN_SAMPLE_OPEN)) {
+			index->finished[index->by_lane[i]] = 1;
+			index->count++;
+		}
+	}
+}
+
+static void index_processes(struct step_index *index, const struct run *run, uint32_t *cursor)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i])
+			index->process_first[run->lanes[run->steps[i].lane].process]++;
+	prefix_sums(index->process_first, run->process_count);
+	memcpy(cursor, index->process_first, run->process_count * sizeof(*cursor));
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i])
+			index->by_process[cursor[run->lanes[run->steps[i].lane].process]++] =
+				(uint32_t)i;
+}
+
+static void classify_bricks(struct step_index *index, const struct run *run)
+{
+	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
+	const char *step = brick_category_name(BRICK_CATEGORY_STEP);
+	for (size_t i = 0; i < run->brick_count; i++) {
+		const char *name = run->categories[run->bricks[i].category].name;
+		if (!strcmp(name, wait))
+			index->kinds[i] = BRICK_KIND_WAIT;
+		else if (!strcmp(name, step))
+			index->kinds[i] = BRICK_KIND_STEP;
+	}
+}
+
+int step_index_init(struct step_index *index, const struct run *run)
+{
+	memset(index, 0, sizeof(*index));
+	size_t most = run->lane_count > run->process_count ? run->lane_count : run->process_count;
+	uint32_t *cursor = calloc(most + 1, sizeof(*cursor));
+	index->by_lane = calloc(run->step_count + 1, sizeof(uint32_t));
+	index->lane_first = calloc(run->lane_count + 1, sizeof(uint32_t));
+	index->by_process = calloc(run->step_count + 1, sizeof(uint32_t));
+	index->process_first = calloc(run->process_count + 1, sizeof(uint32_t));
+	index->finished = calloc(run->step_count + 1, 1);
+	index->kinds = calloc(run->brick_count + 1, 1);
+	if (!cursor || !index->kinds || !index->by_lane || !index->lane_first || !index->by_process ||
+		!index->process_first || !index->finished) {
+		free(cursor);
+		step_index_fini(index);
+		return -ENOMEM;
+	}
+	classify_bricks(index, run);
+	index_lanes(index, run, cursor);
+	index_processes(index, run, cursor);
+	free(cursor);
+	return 0;
+}
+
+void step_index_fini(struct step_index *index)
+{
+	free(index->by_lane);
+	free(index->lane_first);
+	free(index->by_process);
+	free(index->process_first);
+	free(index->finished);
+	free(index->kinds);
+	memset(index, 0, sizeof(*index));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the steps of a run lie: per lane in the order of its samples, per process by begin time;
+ * and which bricks are work, which are waits and which are steps.
+ * Steps inside of other steps of the same lane are left out: they are parts of the outer one.
+ * Borrows the run. Read-only once made: any thread.
+ */
+#ifndef BRICK_ANALYSIS_STEP_INDEX_H
+#define BRICK_ANALYSIS_STEP_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+/* What a brick's time is. */
+enum brick_kind {
+	BRICK_KIND_WORK = 0, /* the engine's phases, too */
+	BRICK_KIND_WAIT = 1,
+	BRICK_KIND_STEP = 2, /* a container: what it does not hand on to others is unattributed */
+};
+
+struct step_index {
+	uint32_t count;          /* of outermost steps that have ended */
+	uint32_t *by_lane;       /* step numbers */
+	uint32_t *lane_first;    /* [lane_count + 1]: where a lane's part of by_lane begins */
+	uint32_t *by_process;    /* step numbers */
+	uint32_t *process_first; /* [process_count + 1] */
+	uint8_t *finished;       /* [step_count]: 1 if the step is outermost and has ended */
+	uint8_t *kinds;          /* [brick_count]: enum brick_kind */
+};
+
+/* -ENOMEM; *index is then empty. */
+int step_index_init(struct step_index *index, const struct run *run);
+void step_index_fini(struct step_index *index);
+
+/* Whether a lane runs steps, so that its time is the wall clock of the engine. */
+static inline bool step_index_drives(const struct step_index *index, uint32_t lane)
+{
+	return index->lane_first[lane] != index->lane_first[lane + 1];
+}
+
+#endif

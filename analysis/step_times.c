@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times of steps, exact order statistics over them, and the time to the first token. Fed by a walk
+ * (analysis/walk.h), so that what it counts is what the report's rows count. Called by the summary
+ * and by the tree of a step.
+ */
+#include "analysis/step_times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/percentile.h"
+#include "analysis/unknown.h"
+
+int step_times_init(struct step_times *times, const struct run *run)
+{
+	memset(times, 0, sizeof(*times));
+	times->ttft_ns = ANALYSIS_UNKNOWN;
+	times->steps = calloc(run->step_count + 1, sizeof(*times->steps));
+	return times->steps ? 0 : -ENOMEM;
+}
+
+void step_times_fini(struct step_times *times)
+{
+	free(times->steps);
+	times->steps = NULL;
+}
+
+void step_times_add(struct step_times *times, const struct run *run,
+	const struct step_index *index, const struct walk_frame *frame)
+{
+	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
+		return;
+	struct step_time *step = &times->steps[frame->step];
+	if (frame->scope == WALK_AFTER) {
+		uint64_t ns = frame->self_ns + frame->inner_ns + frame->wait_ns;
+		step->after_ns += ns;
+		times->wall_ns += ns;
+		if (run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
+			frame->end_ns > step->sampled_end_ns)
+			step->sampled_end_ns = frame->end_ns;
+		return;
+	}
+	if (index->kinds[frame->brick] == BRICK_KIND_STEP)
+		step->unattributed_ns += frame->self_ns;
+	if (frame->is_step) {
+		step->span_ns = frame->length_ns;
+		step->after_ns += frame->wait_ns;
+		times->wall_ns += frame->length_ns + frame->wait_ns;
+	}
+}
+
+static uint64_t percentile_or_unknown(const uint64_t *sorted, size_t n, unsigned percent)
+{
+	return n ? percentile_sorted(sorted, n, percent) : ANALYSIS_UNKNOWN;
+}
+
+static void finish_phase(struct step_times *times, const struct run *run,
+	const struct step_index *index, uint32_t decode, uint64_t *values)
+{
+	struct step_phase_times *phase = &times->phases[decode];
+	size_t n = 0;
+	for (size_t i = 0; i < run->step_count; i++) {
+		if (!index->finished[i] || !!run->steps[i].decode != decode)
+			continue;
+		const struct step_time *step = &times->steps[i];
+		values[n++] = step_time_total_ns(step);
+		phase->tokens += run->steps[i].tokens;
+		phase->total_ns += step_time_total_ns(step);
+		phase->after_ns += step->after_ns;
+		phase->unattributed_ns += step->unattributed_ns;
+	}
+	percentile_sort(values, n);
+	phase->count = n;
+	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
+	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
+	phase->p50_ns = percentile_or_unknown(values, n, 50);
+	phase->p95_ns = percentile_or_unknown(values, n, 95);
+	phase->p99_ns = percentile_or_unknown(values, n, 99);
+}
+
+/* Steps are looked at in the order of their begins. */
+static uint64_t first_token_ns(const struct step_times *times, const struct run *run,
+	const struct step_index *index)
+{
+	uint64_t begin_ns = ANALYSIS_UNKNOWN, prefill_end_ns = 0, decode_seen = 0;
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (!index->finished[i] || (begin_ns == ANALYSIS_UNKNOWN && step->decode))
+			continue;
+		if (begin_ns == ANALYSIS_UNKNOWN)
+			begin_ns = step->begin_ns;
+		if (times->steps[i].sampled_end_ns > begin_ns)
+			return times->steps[i].sampled_end_ns - begin_ns;
+		if (step->decode)
+			decode_seen = 1;
+		else if (!decode_seen)
+			prefill_end_ns = step->end_ns;
+	}
+	return decode_seen ? prefill_end_ns - begin_ns : ANALYSIS_UNKNOWN;
+}
+
+int step_times_finish(struct step_times *times, const struct run *run,
+	const struct step_index *index)
+{
+	uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t phase = 0; phase < STEP_PHASES; phase++)
+		finish_phase(times, run, index, phase, values);
+	times->ttft_ns = first_token_ns(times, run, index);
+	free(values);
+	return 0;
+}
+
+struct measure {
+	struct step_times *times;
+	const struct run *run;
+	const struct step_index *index;
+};
+
+static void measure_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	(void)depth;
+	const struct measure *m = context;
+	step_times_add(m->times, m->run, m->index, frame);
+}
+
+int step_times_measure(struct step_times *times, const struct run *run,
+	const struct step_index *index)
+{
+	int rc = step_times_init(times, run);
+	if (rc < 0)
+		return rc;
+	struct measure m = {times, run, index};
+	struct walk_visitor visitor = {.end = measure_end, .context = &m};
+	for (uint32_t lane = 0; lane < run->lane_count; lane++)
+		walk_lane(run, index, lane, &visitor);
+	rc = step_times_finish(times, run, index);
+	if (rc < 0)
+		step_times_fini(times);
+	return rc;
+}
+
+struct ranked_step {
+	uint64_t ns;
+	uint32_t step;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked_step *x = a, *y = b;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+uint32_t step_times_median(const struct step_times *times, const struct run *run,
+	const struct step_index *index, enum step_phase phase)
+{
+	struct ranked_step *ranked = calloc(run->step_count + 1, sizeof(*ranked));
+	if (!ranked)
+		return RUN_NONE;
+	size_t n = 0;
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (index->finished[i] && !!run->steps[i].decode == (phase == STEP_DECODE))
+			ranked[n++] = (struct ranked_step){step_time_total_ns(&times->steps[i]), i};
+	qsort(ranked, n, sizeof(*ranked), compare_ranked);
+	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;
+	free(ranked);
+	return median;
+}

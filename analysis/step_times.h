@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the steps of a run took. A step's time is its span and, after it, the time in bricks that
+ * the engine's thread ran outside of any step before the next one (sampling); the wall time of a
+ * run is the sum of its steps' times. Only outermost steps that ended count. Read-only once made.
+ */
+#ifndef BRICK_ANALYSIS_STEP_TIMES_H
+#define BRICK_ANALYSIS_STEP_TIMES_H
+
+#include <stdint.h>
+#include "analysis/walk.h"
+
+enum step_phase { STEP_PREFILL = 0, STEP_DECODE = 1, STEP_PHASES = 2 };
+
+struct step_time {
+	uint64_t span_ns;  /* from its begin to its end */
+	uint64_t after_ns; /* in bricks after it that are in its account */
+	uint64_t unattributed_ns; /* of the span: in no brick and no wait */
+	uint64_t sampled_end_ns; /* when the last sampling in its account ended; 0: there was none */
+};
+
+/* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
+struct step_phase_times {
+	uint64_t count, tokens;
+	uint64_t total_ns, after_ns, unattributed_ns;
+	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
+};
+
+struct step_times {
+	struct step_time *steps; /* [run->step_count] */
+	uint64_t wall_ns;
+	struct step_phase_times phases[STEP_PHASES];
+	/*
+	 * Time to first token: from the begin of the first prefill step to the end of the first
+	 * step after which a token was there, with its sampling: the first that is followed by
+	 * sampling, or, where sampling was not recorded, the last prefill before the first decode.
+	 * ANALYSIS_UNKNOWN when no step is known to have given a token.
+	 */
+	uint64_t ttft_ns;
+};
+
+/* -ENOMEM; *times is then empty. */
+int step_times_init(struct step_times *times, const struct run *run);
+void step_times_fini(struct step_times *times);
+
+/* Count a sample in; call it at the end of every frame of a walk. */
+void step_times_add(struct step_times *times, const struct run *run,
+	const struct step_index *index, const struct walk_frame *frame);
+
+/* After the last step_times_add(). -ENOMEM. */
+int step_times_finish(struct step_times *times, const struct run *run,
+	const struct step_index *index);
+
+/* All of it: a walk over every lane that can hold part of a step's account. -ENOMEM. */
+int step_times_measure(struct step_times *times, const struct run *run,
+	const struct step_index *index);
+
+static inline uint64_t step_time_total_ns(const struct step_time *time)
+{
+	return time->span_ns + time->after_ns;
+}
+
+/* The step of a phase whose time is the median (the lower one of two); RUN_NONE if there is none. */
+uint32_t step_times_median(const struct step_times *times, const struct run *run,
+	const struct step_index *index, enum step_phase phase);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the time of a run went: rows by brick, category, layer, phase or thread, and what all of
+ * them leave over. The wall time of a run is the sum over its steps of their time on the thread
+ * that runs them (analysis/step_times.h); a run without steps has the lifetimes of its threads
+ * instead. Each ns of it is in one row or unattributed: wall_ns of all rows of one kind and
+ * unattributed_ns add up to wall_ns of the summary.
+ *
+ * Rows by brick and category are kinds of work: their wall time is their self time, and waiting is
+ * rows of its own (BarrierWait). Rows by layer, phase and thread are places: theirs includes the
+ * waiting that happened there. All other times of a row add up all threads.
+ *
+ * Owned by the summary, which borrows the run. Read-only once made: any thread.
+ */
+#ifndef BRICK_ANALYSIS_SUMMARY_H
+#define BRICK_ANALYSIS_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/step_times.h"
+#include "trace/run.h"
+
+enum summary_by {
+	SUMMARY_BY_BRICK,
+	SUMMARY_BY_CATEGORY,
+	SUMMARY_BY_LAYER,
+	SUMMARY_BY_PHASE,
+	SUMMARY_BY_THREAD,
+	SUMMARY_BY_COUNT, /* kernels and queues will stand before it */
+};
+
+/* "brick", "category", ...; and the plural that names the array in JSON. */
+const char *summary_by_name(enum summary_by by);
+const char *summary_by_plural(enum summary_by by);
+
+/* ANALYSIS_UNKNOWN where a number is not known. Rates: negative. */
+struct summary_row {
+	char *name;
+	const char *category; /* NULL where a row has none */
+	uint32_t id;          /* of the brick, category or lane; layer + 1; phase */
+	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
+	int on_device;        /* recorded on a queue of a device, not on a thread */
+	uint64_t count;       /* executions */
+	uint64_t total_ns;    /* with at least one open */
+	uint64_t self_ns;     /* less what was nested and waited */
+	uint64_t wait_ns;     /* inside of and right after them */
+	uint64_t wall_ns;     /* its part of the wall time of the run */
+	double share;         /* the same as a share, 0 to 1 */
+	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
+	uint64_t elements, bytes, flops;
+	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
+};
+
+struct summary {
+	const struct run *run;
+	enum summary_by by;
+	struct summary_row *rows; /* by share, largest first; places in their own order */
+	size_t row_count;
+	struct summary_row *categories;
+	size_t category_count;
+	struct step_times steps;
+	uint64_t wall_ns, unattributed_ns;
+	double coverage; /* 1 - unattributed / wall; negative when there is no wall time */
+	/*
+	 * Samples in the file that have ended, and executions that the threads counted themselves,
+	 * also while samples were dropped; ANALYSIS_UNKNOWN when the file has no such statistics.
+	 */
+	uint64_t samples, executions;
+	uint64_t mismatched; /* difference of the two where nothing is known to have been dropped */
+	uint64_t unknown_operations; /* executions of operations that no rule knew */
+	/*
+	 * [process_count]: begin/end pairs within the wall time, without those that attached hooks
+	 * recorded, whose cost is known by itself.
+	 */
+	uint64_t *process_pairs;
+};
+
+/* -ENOMEM. */
+int summary_create(struct summary **out, const struct run *run, enum summary_by by);
+void summary_destroy(struct summary *summary);
+
+/* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */
+double summary_phase_coverage(const struct summary *summary, enum step_phase phase);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one pass over all samples adds up: per brick (exact statistics of the lanes taken in where
+ * the recording has them), per category, and per group of one more kind. Inside of analysis/ only;
+ * analysis/summary.h is what others use.
+ */
+#ifndef BRICK_ANALYSIS_TALLY_H
+#define BRICK_ANALYSIS_TALLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/step_index.h"
+#include "analysis/step_times.h"
+#include "analysis/summary.h"
+#include "trace/run.h"
+
+/* Times in ns. min_ns is UINT64_MAX while count is 0. */
+struct tally {
+	uint64_t count;
+	uint64_t sum_ns;   /* of lengths */
+	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
+	uint64_t self_ns, wait_ns;
+	uint64_t wall_ns;  /* of the wall time of the run */
+	uint64_t min_ns, max_ns;
+	uint64_t elements, bytes, flops;
+	/* of the samples that say what they moved and did: for rates */
+	uint64_t rated_bytes, bytes_time_ns, rated_flops, flops_time_ns;
+	uint64_t *histogram; /* NULL: not kept */
+	uint32_t active;
+	uint32_t sources; /* 1 << enum brick_source */
+	uint32_t flags;   /* BRICK_SITE_HAS_* */
+};
+
+struct tallies {
+	const struct run *run;
+	const struct step_index *index;
+	enum summary_by by;
+
+	struct tally *bricks;   /* [brick_count + 1] */
+	uint32_t wait_brick;    /* BarrierWait's, or brick_count when the run does not know it */
+	struct tally *groups;   /* of summary_by layer, phase, thread; else NULL */
+	uint32_t group_count;
+	uint64_t *category_total_ns; /* [category_count], by samples */
+	struct step_times steps;
+	uint64_t wall_ns, unattributed_ns;
+	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
+	uint64_t mismatched;          /* between the two, where nothing was dropped */
+	uint64_t unknown_operations;
+	uint64_t *process_pairs; /* [process_count] */
+
+	/* of the lane that is being walked */
+	uint32_t lane;
+	bool lane_counts;
+	struct tally *lane_bricks; /* [brick_count + 1] */
+	uint32_t *category_active;
+	uint64_t attributed_ns;
+	uint64_t lane_end_ns;
+	bool failed; /* out of memory */
+};
+
+/* -ENOMEM; *tallies is then empty. */
+int tallies_init(struct tallies *tallies, const struct run *run, const struct step_index *index,
+	enum summary_by by);
+void tallies_fini(struct tallies *tallies);
+
+/* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
+enum { TALLY_PHASE_OUTSIDE = STEP_PHASES, TALLY_PHASES };
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the samples of a lane in which each nanosecond is counted once. A sample's time is
+ * cut to its parent's and begins where its elder sibling and the wait after it end; what is left
+ * of it after its nested samples and their waits is its inner waiting and its self time:
+ *
+ *   length = self + inner + sum over nested (length + wait)
+ *
+ * Begin and end are called for each sample, nested like the samples. Read-only on the run; one
+ * walk per thread.
+ */
+#ifndef BRICK_ANALYSIS_WALK_H
+#define BRICK_ANALYSIS_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/step_index.h"
+#include "trace/run.h"
+
+/* Where the time of a sample lies in the accounts. */
+enum walk_scope {
+	WALK_OUTSIDE,   /* in no step's account */
+	WALK_IN_STEP,   /* is, or lies in, a step of its own lane: part of the wall time */
+	WALK_AFTER,     /* outside of steps, on the engine's thread: in the account of the step before */
+	WALK_ALONGSIDE,  /* on another thread while a step of its process ran */
+	WALK_UNFINISHED, /* is, or lies in, a step that never ended: in no account */
+};
+
+struct walk_frame {
+	const struct run_sample *sample;
+	uint32_t index; /* on its lane */
+	uint32_t brick;
+	uint32_t step; /* number in run->steps, or RUN_NONE */
+	enum walk_scope scope;
+	bool is_step;    /* the outermost, finished step itself */
+	bool holds_step; /* steps are nested in it, so that it is no part of any */
+	uint64_t begin_ns, end_ns;
+	uint64_t length_ns; /* valid at the end, as are the next three */
+	uint64_t self_ns;
+	uint64_t inner_ns; /* of waiting inside of it */
+	uint64_t wait_ns;  /* of waiting right after it */
+	uint64_t nested_ns, cursor_ns;
+};
+
+/*
+ * Frames of what is open stand one after the other: frame[-1] holds frame[0]; the outermost has
+ * depth 1. scope may still turn from WALK_AFTER to WALK_OUTSIDE between begin and end.
+ */
+struct walk_visitor {
+	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
+	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
+	void *context;
+};
+
+void walk_lane(const struct run *run, const struct step_index *index, uint32_t lane,
+	const struct walk_visitor *visitor);
+
+/* The same for samples [first, end) only, as if nothing held them. */
+void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
+	size_t first, size_t end, const struct walk_visitor *visitor);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * UTF-8, escapes and widths. What is safe is decided here and nowhere else. Called by everything
+ * that prints names from recordings, files or the environment.
+ */
+#include "cli/text.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "cli/memory.h"
+
+void text_init(void)
+{
+	setlocale(LC_CTYPE, "");
+}
+
+bool text_is_utf8(void)
+{
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+size_t text_decode(const char *s, size_t n, uint32_t *code)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *b = (const unsigned char *)s;
+	if (!n)
+		return 0;
+	size_t length = b[0] < 0x80 ? 1 : b[0] >> 5 == 6 ? 2 : b[0] >> 4 == 14 ? 3
+		: b[0] >> 3 == 30				? 4
+								: 0;
+	if (!length || length > n)
+		return 0;
+	uint32_t value = length == 1 ? b[0] : b[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if (b[i] >> 6 != 2)
+			return 0;
+		value = value << 6 | (b[i] & 0x3f);
+	}
+	if (value < least[length] || (value >= 0xd800 && value < 0xe000) || value > 0x10ffff)
+		return 0;
+	*code = value;
+	return length;
+}
+
+/* Characters that act on the terminal or on the order of the text, or cannot be seen. */
+static bool is_unsafe(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+	       (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
+}
+
+static bool can_show(uint32_t code)
+{
+	if (is_unsafe(code))
+		return false;
+	return code < 0x7f || (text_is_utf8() && wcwidth((wchar_t)code) >= 0);
+}
+
+/* The escape of a byte or a character, at most 10 characters. */
+static void spell(char out[16], uint32_t code, bool valid)
+{
+	if (code == '\n' || code == '\t' || code == '\r')
+		snprintf(out, 16, "\\%c", code == '\n' ? 'n' : code == '\t' ? 't' : 'r');
+	else if (!valid || code < 0x80)
+		snprintf(out, 16, "\\x%02x", (unsigned)(code & 0xff));
+	else if (code < 0x10000)
+		snprintf(out, 16, "\\u%04x", (unsigned)code);
+	else
+		snprintf(out, 16, "\\U%08x", (unsigned)code);
+}
+
+void text_escape(char *out, size_t size, const char *s)
+{
+	size_t used = 0, left = s ? strlen(s) : 0;
+	if (!size)
+		return;
+	while (left) {
+		uint32_t code = (unsigned char)*s;
+		size_t length = text_decode(s, left, &code), step = length ? length : 1;
+		char piece[16];
+		if (length && can_show(code)) {
+			memcpy(piece, s, length);
+			piece[length] = '\0';
+		} else {
+			spell(piece, code, length != 0);
+		}
+		size_t n = strlen(piece);
+		if (used + n >= size)
+			break;
+		memcpy(out + used, piece, n);
+		used += n;
+		s += step;
+		left -= step;
+	}
+	out[used] = '\0';
+}
+
+char *text_safe(const char *s)
+{
+	size_t size = 10 * (s ? strlen(s) : 0) + 1;
+	char *out = xcalloc(size, 1);
+	text_escape(out, size, s);
+	return out;
+}
+
+char *text_valid(const char *s)
+{
+	size_t left = s ? strlen(s) : 0, used = 0;
+	char *out = xcalloc(3 * left + 1, 1);
+	while (left) {
+		uint32_t code;
+		size_t length = text_decode(s, left, &code), step = length ? length : 1;
+		memcpy(out + used, length ? s : "\xef\xbf\xbd", length ? length : 3);
+		used += length ? length : 3;
+		s += step;
+		left -= step;
+	}
+	return out;
+}
+
+static size_t width_of(uint32_t code)
+{
+	int width = wcwidth((wchar_t)code);
+	return width > 0 ? (size_t)width : width == 0 ? 0 : 1;
+}
+
+size_t text_width(const char *s)
+{
+	size_t width = 0, left = strlen(s);
+	while (left) {
+		uint32_t code;
+		size_t length = text_decode(s, left, &code);
+		width += length ? width_of(code) : 1;
+		s += length ? length : 1;
+		left -= length ? length : 1;
+	}
+	return width;
+}
+
+char *text_cut(const char *s, size_t width)
+{
+	if (text_width(s) <= width)
+		return xstrdup(s);
+	const char *dots = text_is_utf8() ? "\xe2\x80\xa6" : "...";
+	size_t room = text_is_utf8() ? 1 : 3, bytes = 0, left = strlen(s), used = 0;
+	room = width > room ? width - room : 0;
+	while (left - bytes) {
+		uint32_t code = 0;
+		size_t length = text_decode(s + bytes, left - bytes, &code);
+		size_t columns = length ? width_of(code) : 1;
+		if (used + columns > room)
+			break;
+		used += columns;
+		bytes += length ? length : 1;
+	}
+	return xasprintf("%.*s%s", (int)bytes, s, dots);
+}
+
+static void pad(FILE *out, size_t columns)
+{
+	fprintf(out, "%*s", (int)columns, "");
+}
+
+void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const char *text)
+{
+	size_t at = text_width(label);
+	fputs(label, out);
+	if (at < indent)
+		pad(out, indent - at);
+	if (at > indent)
+		indent = at + 1;
+	at = indent;
+	bool first = true;
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		char *word = xasprintf("%.*s", (int)n, text);
+		size_t columns = text_width(word);
+		if (!first && width && at + 1 + columns > width) {
+			fputc('\n', out);
+			pad(out, indent);
+			at = indent;
+			first = true;
+		}
+		fprintf(out, "%s%s", first ? "" : " ", word);
+		at += columns + !first;
+		first = false;
+		free(word);
+		text += n;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}

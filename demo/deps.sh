@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs the Debian packages that building, testing and the demo need and that are missing.
+# Re-runnable: does nothing when all are there. On systems without apt it says what it wants.
+
+set -eu
+
+# program or pkg-config module -> package
+packages=
+need()
+{
+	packages="$packages $1"
+}
+command -v cc >/dev/null && command -v c++ >/dev/null || need build-essential
+command -v cmake >/dev/null || need cmake
+command -v ninja >/dev/null || need ninja-build
+command -v pkg-config >/dev/null || need pkg-config
+command -v python3 >/dev/null || need python3
+command -v clang >/dev/null || need clang
+command -v clang-format >/dev/null || need clang-format
+command -v protoc >/dev/null || need protobuf-compiler
+command -v jq >/dev/null || need jq
+command -v valgrind >/dev/null || need valgrind
+command -v mandoc >/dev/null || need mandoc
+command -v npm >/dev/null || need "nodejs npm"
+for module in jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
+	lttng-ust:liblttng-ust-dev; do
+	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
+		need "${module#*:}"
+	fi
+done
+if command -v clang >/dev/null; then
+	runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
+	[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
+	[ -f "$runtime" ] || need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+else
+	need libclang-rt-14-dev
+fi
+[ -n "$packages" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "deps: missing, and there is no apt-get to install them:$packages" >&2
+	exit 4
+fi
+sudo=
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo >/dev/null || {
+		echo "deps: please install as root:$packages" >&2
+		exit 4
+	}
+	sudo=sudo
+fi
+echo "deps: installing$packages" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+{
+	$sudo apt-get update -qq &&
+	$sudo apt-get install -y -qq --no-install-recommends $packages
+} >"$log" 2>&1 || {
+	tail -20 "$log" >&2
+	echo "deps: could not install:$packages" >&2
+	exit 4
+}

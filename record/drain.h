@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The consumer of one session (include/brick/abi/session.h): takes records out of its rings, keeps
+ * the drained histograms, and tells a trace writer all that the session holds. The session file is
+ * another process's and never trusted: layouts are checked once, against the size of the file, and
+ * kept in private memory; everything else is copied before it is looked at.
+ *
+ * Two sides, each used by one thread at a time, which may be two different threads: the *taking*
+ * side moves records from rings into memory of the caller and is cheap; the *telling* side feeds
+ * the writer. What was taken must be told in the same order, lane by lane.
+ *
+ * Libc only; part of libbrick, where the thread of record/writer_thread.c uses it.
+ */
+#ifndef BRICK_RECORD_DRAIN_H
+#define BRICK_RECORD_DRAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/abi/session.h"
+#include "trace/writer.h"
+
+struct drain;
+
+/*
+ * Whoever maps files that others can shrink must survive the SIGBUS of it: `add` learns of every
+ * mapping and sets *spoiled when it had to replace a page. add returns 0 when it cannot watch one
+ * more mapping, which is then not used.
+ */
+struct drain_guard {
+	int (*add)(const void *address, size_t bytes, uint32_t *spoiled);
+	void (*remove)(const void *address, size_t bytes);
+};
+
+/*
+ * Open the session in fd, which stays the caller's and must stay open. guard may be NULL for a file
+ * that nobody else can shrink. BRICK_EFORMAT, BRICK_EVERSION, BRICK_ETRUNCATED: no usable session;
+ * *why (static text) then says what is wrong with it. -errno.
+ */
+int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
+
+/* NULL is legal. */
+void drain_close(struct drain *d);
+
+/* The header as it was when the session was opened; texts in it are ended and clean. */
+const struct brick_session_header *drain_header(const struct drain *d);
+
+/* enum brick_session_state, and when the session ended, as its process says now. */
+uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
+
+/* What went wrong with the session since it was opened, as static text; NULL: nothing. */
+const char *drain_trouble(const struct drain *d);
+
+/* ---- taking ---- */
+
+/* Look for lanes that joined; returns how many there are. */
+uint32_t drain_lanes(struct drain *d);
+
+/* Records that wait in a lane's ring, its capacity (0: it has no ring), and all ever written. */
+struct drain_level {
+	uint64_t waiting, capacity, written;
+};
+struct drain_level drain_level(struct drain *d, uint32_t lane);
+
+/* Move up to `room` records out of the ring; returns how many. */
+size_t drain_take(struct drain *d, uint32_t lane, struct brick_record *out, size_t room);
+
+/* ---- telling; errors are the writer's and stay with it ---- */
+
+/* Records that were taken, in order. */
+int drain_tell(struct drain *d, struct trace_writer *w, uint32_t lane,
+	const struct brick_record *records, size_t count);
+
+enum drain_end {
+	DRAIN_END_CLOSED,   /* in good order */
+	DRAIN_END_DEAD,     /* its process died */
+	DRAIN_END_EXEC,     /* its process became another program */
+	DRAIN_END_OUTLIVED, /* its process was still running when recording ended */
+	DRAIN_END_BROKEN,   /* its contents made no sense any more */
+};
+
+/*
+ * The session is over and all that was taken has been told: statistics, histograms, notes, open
+ * bricks, end. Nothing may be told of it afterwards.
+ */
+int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, uint64_t end_ticks);
+
+/* What has been told so far. dropped and threads are known after drain_finish() only. */
+struct drain_counts {
+	uint64_t records, samples, steps, dropped, threads;
+};
+struct drain_counts drain_counts(const struct drain *d);
+
+/* The notes as they were told by drain_finish(), ended by NUL; "" before. */
+const char *drain_notes(const struct drain *d);
+
+#endif

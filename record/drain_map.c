@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a session and mapping its lanes. The one place that looks at offsets and sizes of the
+ * untrusted file: each is checked against the file's present size before it is used, and what was
+ * checked is kept in private memory and never read again. The header and the tables are one
+ * mapping and each lane is another, so that nothing ever moves while the other side reads it.
+ */
+#include "record/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "brick/clock.h"
+#include "brick/error.h"
+#include "record/drain_state.h"
+
+#define LANE_TABLE_END                                                                             \
+	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
+#define HISTOGRAMS_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t))
+
+/* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
+#define MOST_CAPACITY (1ull << 32)
+
+static uint64_t file_bytes(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ? 0
+									    : (uint64_t)st.st_size;
+}
+
+static void *map(struct drain *d, uint64_t offset, uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, (off_t)offset);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	if (d->guard && !d->guard->add(at, bytes, &d->spoiled)) {
+		munmap(at, bytes);
+		errno = ENOMEM;
+		return NULL;
+	}
+	/* When embedded: a forked child has no use for it. */
+	madvise(at, bytes, MADV_DONTFORK);
+	return at;
+}
+
+static void unmap(struct drain *d, void *at, uint64_t bytes)
+{
+	if (!at)
+		return;
+	if (d->guard)
+		d->guard->remove(at, bytes);
+	munmap(at, bytes);
+}
+
+static int inside(uint64_t offset, uint64_t bytes, uint64_t end)
+{
+	return bytes <= end && offset <= end - bytes;
+}
+
+/* The end of the last table, or 0 when one of them lies outside of the file. */
+static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
+{
+	const uint64_t tables[][2] = {
+		{h->notes_offset, BRICK_NOTES_BYTES},
+		{h->category_offset, BRICK_MAX_CATEGORIES * sizeof(struct brick_session_category)},
+		{h->brick_offset, BRICK_MAX_BRICKS * sizeof(struct brick_session_brick)},
+		{h->site_offset, BRICK_MAX_SITES * sizeof(struct brick_session_site)},
+		{h->drained_offset, HISTOGRAMS_BYTES},
+	};
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		uint64_t offset = tables[i][0], bytes = tables[i][1];
+		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, end))
+			return 0;
+		if (offset + bytes > last)
+			last = offset + bytes;
+	}
+	return last;
+}
+
+static int refuse(const char **why, const char *text, int code)
+{
+	*why = text;
+	return code;
+}
+
+static int check_header(const struct brick_session_header *h, uint64_t end, const char **why)
+{
+	if (h->magic != BRICK_SESSION_MAGIC)
+		return refuse(why, "it does not begin like a session", BRICK_EFORMAT);
+	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof *h ||
+		h->lane_bytes != sizeof(struct brick_lane))
+		return refuse(why, "it was made by an incompatible libbrick", BRICK_EVERSION);
+	if (!tables_end(h, end))
+		return refuse(why, "one of its tables lies outside of the file", BRICK_EFORMAT);
+	if (h->state != BRICK_SESSION_OPEN && h->state != BRICK_SESSION_CLOSED)
+		return refuse(why, "it has no valid state", BRICK_EFORMAT);
+	if (h->clock.source != brick_clock_get()->source)
+		return refuse(why, "its process reads another clock than the recorder",
+			BRICK_EUNSUPPORTED);
+	return 0;
+}
+
+static void clean_header(struct brick_session_header *h)
+{
+	drain_clean_text(h->host, sizeof h->host);
+	drain_clean_text(h->executable, sizeof h->executable);
+	if (h->command_bytes > sizeof h->command)
+		h->command_bytes = sizeof h->command;
+	if (h->command_bytes)
+		h->command[h->command_bytes - 1] = '\0';
+	/* argument by argument, so that the NULs between them stay */
+	for (uint32_t at = 0; at < h->command_bytes;) {
+		size_t length = strlen(h->command + at);
+		drain_clean_text(h->command + at, length + 1);
+		at += (uint32_t)length + 1;
+	}
+}
+
+static int open_mapped(struct drain *d, const char **why)
+{
+	uint64_t end = file_bytes(d->fd);
+	struct brick_session_header *h = &d->header;
+
+	*why = "it cannot be read";
+	ssize_t n = pread(d->fd, h, sizeof *h, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof *h)
+		return refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
+	int error = check_header(h, end, why);
+	if (error)
+		return error;
+	d->shared_bytes = tables_end(h, end);
+	d->shared = map(d, 0, d->shared_bytes);
+	if (!d->shared)
+		return refuse(why, "it cannot be mapped", -errno);
+	clean_header(h);
+	*why = NULL;
+	return 0;
+}
+
+int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+{
+	struct drain *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return refuse(why, "out of memory", -ENOMEM);
+	d->fd = fd;
+	d->guard = guard;
+	d->process = -1;
+	d->tables.bricks = d->bricks;
+	d->tables.categories = d->categories;
+	int error = open_mapped(d, why);
+	if (error) {
+		free(d);
+		return error;
+	}
+	*out = d;
+	return 0;
+}
+
+void drain_close(struct drain *d)
+{
+	if (!d)
+		return;
+	drain_histogram_fini(d);
+	for (uint32_t i = 0; i < d->lane_count; i++) {
+		unmap(d, d->lanes[i]->shared, d->lanes[i]->bytes);
+		free(d->lanes[i]);
+	}
+	unmap(d, d->shared, d->shared_bytes);
+	free(d->sites);
+	free(d);
+}
+
+const struct brick_session_header *drain_header(const struct drain *d)
+{
+	return &d->header;
+}
+
+uint32_t drain_state(const struct drain *d, uint64_t *end_ticks)
+{
+	uint32_t state = __atomic_load_n(&d->shared->state, __ATOMIC_ACQUIRE);
+
+	*end_ticks = __atomic_load_n(&d->shared->end_ticks, __ATOMIC_RELAXED);
+	return state;
+}
+
+const char *drain_trouble(const struct drain *d)
+{
+	if (__atomic_load_n(&d->spoiled, __ATOMIC_RELAXED))
+		return "its file was cut short";
+	return __atomic_load_n(&d->trouble, __ATOMIC_RELAXED);
+}
+
+/* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
+static const char *check_lane(struct drain_lane *lane, const struct brick_lane *shared)
+{
+	lane->capacity = shared->capacity;
+	lane->ring_offset = shared->ring_offset;
+	lane->histogram_offset = shared->histogram_offset;
+	lane->tail = shared->tail;
+	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof *shared ||
+		!inside(lane->histogram_offset, HISTOGRAMS_BYTES, lane->bytes))
+		return "the histograms of a lane lie outside of it";
+	if (!lane->capacity)
+		return NULL;
+	if (lane->capacity > MOST_CAPACITY || (lane->capacity & (lane->capacity - 1)))
+		return "the size of a ring is no power of two";
+	if (lane->ring_offset % 8 || lane->ring_offset < sizeof *shared ||
+		!inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
+			lane->bytes))
+		return "a ring lies outside of its lane";
+	return NULL;
+}
+
+static const char *map_lane(struct drain *d, struct drain_lane *lane,
+	const struct brick_session_lane *entry)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (entry->offset % page || entry->offset < d->shared_bytes ||
+		entry->bytes < sizeof(struct brick_lane) ||
+		!inside(entry->offset, entry->bytes, file_bytes(d->fd)))
+		return "a lane lies outside of the file";
+	lane->offset = entry->offset;
+	lane->bytes = entry->bytes;
+	struct brick_lane *shared = map(d, entry->offset, entry->bytes);
+	if (!shared)
+		return "a lane cannot be mapped";
+	const char *wrong = check_lane(lane, shared);
+	if (wrong) {
+		unmap(d, shared, entry->bytes);
+		return wrong;
+	}
+	lane->shared = shared;
+	return NULL;
+}
+
+uint32_t drain_lanes(struct drain *d)
+{
+	uint32_t now = __atomic_load_n(&d->shared->lane_count, __ATOMIC_ACQUIRE);
+
+	if (now > BRICK_MAX_LANES || now < d->lane_count) {
+		drain_note_trouble(d, "its number of lanes makes no sense");
+		return d->lane_count;
+	}
+	while (d->lane_count < now) {
+		struct brick_session_lane entry;
+		struct drain_lane *lane = calloc(1, sizeof *lane);
+		if (!lane)
+			break;
+		memcpy(&entry, (char *)d->shared + BRICK_SESSION_LANES_OFFSET +
+				d->lane_count * sizeof entry, sizeof entry);
+		lane->number = -1;
+		const char *wrong = map_lane(d, lane, &entry);
+		if (wrong)
+			drain_note_trouble(d, wrong);
+		d->lanes[d->lane_count++] = lane;
+	}
+	return d->lane_count;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pace of looking at rings: each ring's rate since the last look says when it would be half
+ * full; half of that time is slept. A ring that has just begun to fill has no rate yet, so the
+ * caller's bound must be short enough for a burst.
+ */
+#include "record/drain_pace.h"
+
+enum { LEAST_MS = 2 };
+
+/* Milliseconds until a ring is half full at the rate it had since the last look. */
+static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, uint64_t elapsed_ns)
+{
+	uint64_t half = level->capacity / 2;
+
+	if (level->waiting >= half)
+		return 0;
+	if (!grown)
+		return UINT64_MAX;
+	return (uint64_t)((double)(half - level->waiting) * (double)elapsed_ns / (double)grown /
+		1e6);
+}
+
+struct drain_outlook drain_look(struct drain *d, struct drain_pace *p, uint64_t now_ns,
+	uint32_t most_ms)
+{
+	struct drain_outlook outlook = {0, most_ms, 0};
+	uint32_t lanes = drain_lanes(d);
+	uint64_t elapsed_ns = p->looked_ns && now_ns > p->looked_ns ? now_ns - p->looked_ns : 0;
+
+	for (uint32_t i = 0; i < lanes; i++) {
+		struct drain_level level = drain_level(d, i);
+		if (!level.capacity)
+			continue;
+		uint32_t percent = (uint32_t)(level.waiting * 100 / level.capacity);
+		uint64_t ms = UINT64_MAX;
+		if (elapsed_ns)
+			ms = half_full_ms(&level, level.written - p->written[i], elapsed_ns) / 2;
+		if (ms < LEAST_MS)
+			ms = LEAST_MS;
+		if (ms < outlook.next_ms)
+			outlook.next_ms = (uint32_t)ms;
+		if (percent > outlook.fullest_percent)
+			outlook.fullest_percent = percent;
+		outlook.waiting += level.waiting;
+		p->written[i] = level.written;
+	}
+	p->looked_ns = now_ns;
+	return outlook;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When to look at rings again: often enough that none fills up, as seldom as that allows. Keeps
+ * what it saw of one session; taking side of drain.h.
+ */
+#ifndef BRICK_RECORD_DRAIN_PACE_H
+#define BRICK_RECORD_DRAIN_PACE_H
+
+#include "record/drain.h"
+
+struct drain_pace {
+	uint64_t looked_ns;
+	uint64_t written[BRICK_MAX_LANES]; /* as of then */
+};
+
+struct drain_outlook {
+	uint32_t fullest_percent; /* of the fullest ring */
+	uint32_t next_ms;         /* until the next look is due, at most what was asked for */
+	uint64_t waiting;         /* records, of all rings */
+};
+
+/* Look at all rings at time now_ns; most_ms bounds next_ms. */
+struct drain_outlook drain_look(struct drain *d, struct drain_pace *p, uint64_t now_ns,
+	uint32_t most_ms);
+
+#endif

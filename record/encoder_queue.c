@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A linked queue of one writer and one reader with an empty node in front. What the reader is done
+ * with goes onto a stack that the writer takes whole, so that no node is ever freed or reused while
+ * the other side looks at it.
+ */
+#include "record/encoder_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* More than a normal round needs; what a burst needed beyond that goes back to the system. */
+enum { MOST_UNUSED = 16 };
+
+int queue_init(struct queue *q)
+{
+	*q = (struct queue){0};
+	q->front = q->back = calloc(1, sizeof *q->front);
+	return q->front ? 0 : -ENOMEM;
+}
+
+static void message_free(struct message *m)
+{
+	free(m->records);
+	free(m);
+}
+
+static void list_free(struct message *m)
+{
+	while (m) {
+		struct message *next = m->next;
+		message_free(m);
+		m = next;
+	}
+}
+
+void queue_fini(struct queue *q)
+{
+	list_free(q->front);
+	list_free(q->unused);
+	list_free(q->spent);
+}
+
+struct message *queue_message(struct queue *q, enum message_kind kind, int with_records)
+{
+	struct message *m = with_records ? q->unused : NULL;
+	struct brick_record *records = NULL;
+
+	if (m) {
+		q->unused = m->next;
+		q->unused_count--;
+		records = m->records;
+	} else {
+		m = malloc(sizeof *m);
+		if (m && with_records)
+			records = malloc(MESSAGE_RECORDS_ROOM * sizeof *records);
+		if (!m || (with_records && !records)) {
+			free(m);
+			return NULL;
+		}
+	}
+	*m = (struct message){.kind = kind, .records = records};
+	return m;
+}
+
+void queue_unuse(struct queue *q, struct message *m)
+{
+	if (!m->records || q->unused_count >= MOST_UNUSED) {
+		message_free(m);
+		return;
+	}
+	m->next = q->unused;
+	q->unused = m;
+	q->unused_count++;
+}
+
+static uint64_t message_bytes(const struct message *m)
+{
+	return m->kind == MESSAGE_RECORDS ? m->count * sizeof(struct brick_record) : 0;
+}
+
+void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
+{
+	m->next = NULL;
+	q->times_ns[q->pushed++ % QUEUE_TIMES] = now_ns;
+	q->pushed_bytes += message_bytes(m);
+	__atomic_store_n(&q->back->next, m, __ATOMIC_SEQ_CST);
+	q->back = m;
+}
+
+struct message *queue_spent(struct queue *q)
+{
+	return __atomic_exchange_n(&q->spent, NULL, __ATOMIC_ACQUIRE);
+}
+
+uint64_t queue_backlog_bytes(const struct queue *q)
+{
+	return q->pushed_bytes - __atomic_load_n(&q->popped_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns)
+{
+	uint64_t popped = __atomic_load_n(&q->popped, __ATOMIC_RELAXED);
+
+	if (popped == q->pushed)
+		return 0;
+	/* of very many messages the time of the oldest is no longer known: at least this old */
+	if (q->pushed - popped > QUEUE_TIMES)
+		popped = q->pushed - QUEUE_TIMES;
+	return now_ns - q->times_ns[popped % QUEUE_TIMES];
+}
+
+struct message *queue_front(struct queue *q)
+{
+	return __atomic_load_n(&q->front->next, __ATOMIC_SEQ_CST);
+}
+
+void queue_pop(struct queue *q)
+{
+	struct message *spent = q->front, *m = queue_front(q);
+	uint64_t bytes = message_bytes(m);
+
+	/* The node becomes the empty one in front; the former empty one carries its content away. */
+	*spent = *m;
+	m->records = NULL;
+	q->front = m;
+	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&q->spent, &spent->next, spent, 1, __ATOMIC_RELEASE,
+		__ATOMIC_RELAXED))
+		;
+	__atomic_store_n(&q->popped_bytes, q->popped_bytes + bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->popped, q->popped + 1, __ATOMIC_RELEASE);
+}

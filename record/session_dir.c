@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session directories: brick-PID-STARTTIME-XXXXXX with the recorder's pid and start time, mode
+ * 0700, and a file `lock` that the recorder holds a lock on for as long as it lives. A directory is
+ * stale when that process is gone and nobody holds the lock; only our own user's are looked at.
+ */
+#include "record/session_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Eight threads' rings. */
+#define ROOM_BYTES (64ull << 20)
+
+#define PREFIX "brick-"
+#define SUFFIX ".session"
+
+unsigned long long process_start_time(pid_t pid)
+{
+	char path[64], text[1024], state;
+	long threads;
+	unsigned long long start;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* the name in parentheses may hold anything, parentheses too */
+	const char *at = strrchr(text, ')');
+	if (!at || sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			      "%*d %ld %*d %llu", &state, &threads, &start) != 3)
+		return 0;
+	/* dead, but for being waited for; with other threads alive only its first thread is */
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return 0;
+	return start;
+}
+
+static int has_room(const char *base)
+{
+	struct statvfs vfs;
+
+	return access(base, W_OK | X_OK) == 0 && statvfs(base, &vfs) == 0 &&
+		(unsigned long long)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
+}
+
+static const char *disk_base(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	return tmp && tmp[0] == '/' ? tmp : "/tmp";
+}
+
+/* A listing with a position of its own. */
+static DIR *open_list(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
+static void remove_files(int fd)
+{
+	DIR *list = open_list(fd);
+	struct dirent *entry;
+
+	if (!list)
+		return;
+	while ((entry = readdir(list)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			unlinkat(fd, entry->d_name, 0);
+	closedir(list);
+}
+
+/* Is the directory of a recorder that is gone? `name` has the form of one. */
+static int is_stale(int fd, const char *name)
+{
+	struct stat st;
+	int pid;
+	unsigned long long start;
+
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
+		return 0;
+	if (sscanf(name, PREFIX "%d-%llu-", &pid, &start) != 2)
+		return 0;
+	if (process_start_time(pid) == start)
+		return 0;
+	int lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (lock < 0)
+		return errno == ENOENT;
+	int stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
+	close(lock);
+	return stale;
+}
+
+static void remove_stale(const char *base)
+{
+	DIR *list = opendir(base);
+	struct dirent *entry;
+
+	if (!list)
+		return;
+	while ((entry = readdir(list))) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+			continue;
+		int fd = openat(dirfd(list), entry->d_name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (is_stale(fd, entry->d_name)) {
+			remove_files(fd);
+			unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
+		}
+		close(fd);
+	}
+	closedir(list);
+}
+
+static int open_and_lock(struct session_dir *dir)
+{
+	dir->lock_fd = -1;
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir->fd < 0)
+		return -errno;
+	dir->lock_fd = openat(dir->fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (dir->lock_fd < 0 || flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return 0;
+}
+
+int session_dir_create(struct session_dir *dir)
+{
+	const char *base = "/dev/shm";
+
+	remove_stale(base);
+	remove_stale(disk_base());
+	if (!has_room(base))
+		base = disk_base();
+	int n = snprintf(dir->path, sizeof dir->path, "%s/" PREFIX "%d-%llu-XXXXXX", base,
+		(int)getpid(), process_start_time(getpid()));
+	if (n < 0 || (size_t)n >= sizeof dir->path)
+		return -ENAMETOOLONG;
+	if (!mkdtemp(dir->path))
+		return -errno;
+	int error = open_and_lock(dir);
+	if (error)
+		session_dir_remove(dir);
+	return error;
+}
+
+void session_dir_remove(struct session_dir *dir)
+{
+	if (dir->fd >= 0) {
+		remove_files(dir->fd);
+		close(dir->fd);
+	}
+	rmdir(dir->path);
+	if (dir->lock_fd >= 0)
+		close(dir->lock_fd);
+	dir->fd = dir->lock_fd = -1;
+}
+
+/* The pid of a session's file name, 0 when it is not one. */
+static pid_t session_pid(const char *name)
+{
+	char *end;
+	size_t length = strlen(name);
+
+	if (length < strlen(SUFFIX) || strcmp(name + length - strlen(SUFFIX), SUFFIX))
+		return 0;
+	long pid = strtol(name, &end, 10);
+	return pid > 0 && pid <= 0x7fffffff && *end == '-' ? (pid_t)pid : 0;
+}
+
+void session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context)
+{
+	DIR *list = open_list(dir->fd);
+	struct dirent *entry;
+
+	if (!list)
+		return;
+	while ((entry = readdir(list))) {
+		pid_t pid = session_pid(entry->d_name);
+		if (pid)
+			fn(context, entry->d_name, pid);
+	}
+	closedir(list);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The private directory through which sessions reach the recorder: in shared memory where there is
+ * room, locked while its recorder lives. Files in it named PID-UNIQUE.session are sessions.
+ * One thread at a time.
+ */
+#ifndef BRICK_RECORD_SESSION_DIR_H
+#define BRICK_RECORD_SESSION_DIR_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct session_dir {
+	char path[256];
+	int fd, lock_fd;
+};
+
+/* Make one, and remove those that recorders left who were killed. 0 or -errno. */
+int session_dir_create(struct session_dir *dir);
+
+/* Remove the directory with all that is in it. */
+void session_dir_remove(struct session_dir *dir);
+
+/* Call fn for every session file; pid is the one in its name. */
+typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
+void session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
+
+/* Start time of a process in clock ticks since boot; 0 when there is no such living process. */
+unsigned long long process_start_time(pid_t pid);
+
+#endif

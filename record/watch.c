@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The turn of the watcher. Invariants: a session's end is decided before its rings are emptied for
+ * the last time, and its file is removed as soon as it is mapped no further by us. A session stays
+ * allocated until the encoder has told all of it.
+ */
+#include "record/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "record/drain_machine.h"
+#include "record/drain_pace.h"
+#include "record/guard.h"
+
+enum {
+	LOOK_MS = 100,        /* at most, while sessions are open: bounds how far a burst gets */
+	RETRY_MS = 5,         /* when there was no memory for what waits in rings */
+	IDLE_MS = 1000,       /* at most, while there is none: events wake us */
+	FULL_PERCENT = 25,    /* a ring that full is emptied */
+	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
+	MOST_SESSIONS = 4096,
+	MOST_NOTES_BYTES = 64 << 10,
+};
+
+struct watched {
+	struct watched *next;
+	char name[256];
+	pid_t pid;
+	unsigned long long start_time; /* of the process; 0: it was gone when we looked */
+	int fd, pidfd;
+	struct drain *drain;
+	struct drain_pace pace;
+	uint64_t taken_ns;
+	int ending; /* handed to the encoder to be finished */
+	int told;   /* ... which it has done */
+};
+
+struct watch {
+	struct watch_options options;
+	struct encoder *encoder;
+	int epoll_fd, inotify_fd;
+	struct watched *sessions;
+	uint32_t live, known;
+	int took;
+	struct watch_totals totals;
+	char *notes;
+	size_t notes_bytes;
+};
+
+static void poll_add(struct watch *w, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+int watch_create(struct watch **out, const struct watch_options *options)
+{
+	struct watch *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return -ENOMEM;
+	w->options = *options;
+	w->inotify_fd = -1;
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll_fd < 0) {
+		int error = -errno;
+		free(w);
+		return error;
+	}
+	/* Without inotify (its instances are limited) the directory is read at every turn. */
+	w->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (w->inotify_fd >= 0 &&
+		inotify_add_watch(w->inotify_fd, options->dir->path, IN_MOVED_TO) < 0) {
+		close(w->inotify_fd);
+		w->inotify_fd = -1;
+	}
+	if (w->inotify_fd >= 0)
+		poll_add(w, w->inotify_fd);
+	*out = w;
+	return 0;
+}
+
+int watch_fd(const struct watch *w)
+{
+	return w->epoll_fd;
+}
+
+void watch_encoder_set(struct watch *w, struct encoder *e)
+{
+	w->encoder = e;
+}
+
+static void count_lost(struct watch *w, const char *why)
+{
+	w->totals.lost++;
+	if (!w->totals.trouble)
+		w->totals.trouble = why;
+}
+
+static void destroy(struct watch *w, struct watched *s)
+{
+	drain_close(s->drain);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	if (s->fd >= 0)
+		close(s->fd);
+	w->known--;
+	free(s);
+}
+
+/* Between turns only: while sessions are gone through, none may vanish. */
+static void sweep(struct watch *w)
+{
+	for (struct watched **at = &w->sessions; *at;) {
+		struct watched *s = *at;
+		if (s->told) {
+			*at = s->next;
+			destroy(w, s);
+		} else {
+			at = &s->next;
+		}
+	}
+}
+
+/* The clock's line must be known to the writer before anything is converted with it. */
+static void settle_clock(struct watch *w)
+{
+	if (!w->options.clock->settled)
+		encoder_clock(w->encoder, drain_clock_settle(w->options.clock));
+}
+
+/* Returns how much had to stay in the rings, for lack of memory. */
+static uint64_t take_all(struct watch *w, struct watched *s, uint64_t now_ns)
+{
+	uint32_t lanes = drain_lanes(s->drain);
+	uint64_t left = 0;
+
+	settle_clock(w);
+	for (uint32_t i = 0; i < lanes; i++)
+		left += encoder_take(w->encoder, s->drain, i);
+	s->taken_ns = now_ns;
+	w->took = 1;
+	return left;
+}
+
+/* Hand the session over to be finished. What is still in its rings is lost, and counted. */
+static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks,
+	uint64_t left)
+{
+	const char *trouble = drain_trouble(s->drain);
+
+	if (!trouble && left)
+		trouble = "out of memory for its last records";
+	if (trouble) {
+		count_lost(w, trouble);
+		if (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC)
+			end = DRAIN_END_BROKEN;
+	}
+	w->totals.processes++;
+	w->totals.dead += end == DRAIN_END_DEAD;
+	w->totals.outlived += end == DRAIN_END_OUTLIVED;
+	unlinkat(w->options.dir->fd, s->name, 0);
+	s->ending = 1;
+	w->live--;
+	if (encoder_end(w->encoder, s->drain, end, end_ticks))
+		s->told = 1;
+}
+
+/* A process that became another program has a newer session under the same pid: end the older. */
+static void end_replaced(struct watch *w, struct watched *added)
+{
+	uint64_t start = drain_header(added->drain)->start_ticks;
+
+	for (struct watched *s = w->sessions; s; s = s->next) {
+		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
+		if (s == added || s->ending || s->told || s->pid != added->pid)
+			continue;
+		struct watched *older = other < start ? s : added;
+		int closed = drain_state(older->drain, &end_ticks) == BRICK_SESSION_CLOSED;
+		if (!closed)
+			end_ticks = other < start ? start : other;
+		uint64_t left = take_all(w, older, drain_now_ns());
+		end_session(w, older, closed ? DRAIN_END_CLOSED : DRAIN_END_EXEC, end_ticks, left);
+		if (older == added)
+			return;
+	}
+}
+
+static int is_known(const struct watch *w, const char *name)
+{
+	for (const struct watched *s = w->sessions; s; s = s->next)
+		if (!s->told && !strcmp(s->name, name))
+			return 1;
+	return 0;
+}
+
+static const char *open_session(struct watch *w, struct watched *s)
+{
+	const char *why = NULL;
+
+	s->fd = openat(w->options.dir->fd, s->name,
+		O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (s->fd < 0)
+		return "it cannot be opened";
+	if (drain_open(&s->drain, s->fd, &guard_mappings, &why))
+		return why;
+	return NULL;
+}
+
+/* One more session file, unless it is one that we have. */
+static void add_session(void *context, const char *name, pid_t pid)
+{
+	struct watch *w = context;
+
+	if (is_known(w, name))
+		return;
+	struct watched *s = w->known < MOST_SESSIONS ? calloc(1, sizeof *s) : NULL;
+	if (!s) {
+		count_lost(w, "there are too many processes at a time");
+		unlinkat(w->options.dir->fd, name, 0);
+		return;
+	}
+	snprintf(s->name, sizeof s->name, "%s", name);
+	s->pid = pid;
+	s->start_time = process_start_time(pid);
+	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	w->known++;
+	const char *why = open_session(w, s);
+	if (why) {
+		count_lost(w, why);
+		unlinkat(w->options.dir->fd, name, 0);
+		destroy(w, s);
+		return;
+	}
+	s->next = w->sessions;
+	w->sessions = s;
+	w->live++;
+	if (s->pidfd >= 0)
+		poll_add(w, s->pidfd);
+	s->taken_ns = drain_now_ns();
+	end_replaced(w, s);
+}
+
+static int has_exited(const struct watched *s)
+{
+	struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
+
+	if (s->pidfd >= 0)
+		return poll(&fd, 1, 0) > 0;
+	return !s->start_time || process_start_time(s->pid) != s->start_time;
+}
+
+/* When a session is over: how, and when. Decided before its rings are emptied for the last time. */
+static int is_over(const struct watched *s, enum drain_end *end, uint64_t *end_ticks)
+{
+	int exited = has_exited(s);
+
+	if (drain_state(s->drain, end_ticks) == BRICK_SESSION_CLOSED) {
+		*end = DRAIN_END_CLOSED;
+		return 1;
+	}
+	*end_ticks = brick_ticks();
+	*end = exited ? DRAIN_END_DEAD : DRAIN_END_BROKEN;
+	return exited || drain_trouble(s->drain);
+}
+
+/* One look at one session; returns milliseconds until the next. */
+static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
+{
+	enum drain_end end;
+	uint64_t end_ticks;
+
+	if (is_over(s, &end, &end_ticks)) {
+		uint64_t left = take_all(w, s, now_ns);
+		if (left)
+			return RETRY_MS;
+		end_session(w, s, end, end_ticks, 0);
+		return LOOK_MS;
+	}
+	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, LOOK_MS);
+	int full = outlook.fullest_percent >= FULL_PERCENT;
+	int due = outlook.waiting &&
+		now_ns - s->taken_ns >= (uint64_t)w->options.interval_ms * 1000000u;
+	if (!w->options.clock->settled && outlook.fullest_percent < PRESSED_PERCENT &&
+		drain_clock_baseline_ns(w->options.clock) < DRAIN_CLOCK_BASELINE_NS)
+		return outlook.next_ms;
+	if (full || due)
+		take_all(w, s, now_ns);
+	return outlook.next_ms;
+}
+
+static void find_sessions(struct watch *w)
+{
+	char events[4096];
+	int any = w->inotify_fd < 0;
+
+	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof events) > 0)
+		any = 1;
+	if (any)
+		session_dir_each(w->options.dir, add_session, w);
+}
+
+uint32_t watch_turn(struct watch *w, uint64_t now_ns)
+{
+	uint32_t next_ms = w->inotify_fd < 0 ? LOOK_MS : IDLE_MS;
+
+	sweep(w);
+	find_sessions(w);
+	for (struct watched *s = w->sessions; s; s = s->next) {
+		if (s->ending)
+			continue;
+		uint32_t ms = visit(w, s, now_ns);
+		if (ms < next_ms)
+			next_ms = ms;
+	}
+	return next_ms;
+}
+
+uint32_t watch_live(const struct watch *w)
+{
+	return w->live;
+}
+
+void watch_end_all(struct watch *w)
+{
+	sweep(w);
+	session_dir_each(w->options.dir, add_session, w);
+	for (struct watched *s = w->sessions; s; s = s->next) {
+		enum drain_end end;
+		uint64_t end_ticks, left;
+		if (s->ending)
+			continue;
+		if (!is_over(s, &end, &end_ticks))
+			end = DRAIN_END_OUTLIVED;
+		/* while the encoder makes progress there will be memory for the rest */
+		while ((left = take_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
+			encoder_assist(w->encoder))
+			;
+		end_session(w, s, end, end_ticks, left);
+	}
+}
+
+int watch_took(struct watch *w)
+{
+	int took = w->took;
+
+	w->took = 0;
+	return took;
+}
+
+static void add_notes(struct watch *w, const char *notes)
+{
+	size_t bytes = strlen(notes);
+
+	if (bytes > MOST_NOTES_BYTES - w->notes_bytes)
+		return;
+	char *grown = realloc(w->notes, w->notes_bytes + bytes + 1);
+	if (!grown)
+		return;
+	memcpy(grown + w->notes_bytes, notes, bytes + 1);
+	w->notes = grown;
+	w->notes_bytes += bytes;
+}
+
+void watch_session_done(void *watch, struct drain *drain)
+{
+	struct watch *w = watch;
+	struct drain_counts counts = drain_counts(drain);
+
+	w->totals.records += counts.records;
+	w->totals.samples += counts.samples;
+	w->totals.steps += counts.steps;
+	w->totals.threads += counts.threads;
+	w->totals.dropped += counts.dropped;
+	add_notes(w, drain_notes(drain));
+	for (struct watched *s = w->sessions; s; s = s->next)
+		if (s->drain == drain)
+			s->told = 1;
+}
+
+struct watch_totals watch_totals(const struct watch *w)
+{
+	struct watch_totals totals = w->totals;
+
+	totals.notes = w->notes ? w->notes : "";
+	return totals;
+}
+
+void watch_destroy(struct watch *w)
+{
+	if (!w)
+		return;
+	for (struct watched *s = w->sessions; s; s = s->next)
+		s->told = 1;
+	sweep(w);
+	if (w->inotify_fd >= 0)
+		close(w->inotify_fd);
+	close(w->epoll_fd);
+	free(w->notes);
+	free(w);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded consumer of libbrick: one thread that sleeps, looks at the rings, takes and tells.
+ * After an error of the writer it only waits to be stopped; the program never notices.
+ */
+#include "record/writer_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "record/drain.h"
+#include "record/drain_clock.h"
+#include "record/drain_machine.h"
+#include "record/drain_pace.h"
+
+enum {
+	CHUNK_RECORDS = 16384,
+	MOST_ARGUMENTS = 256,
+	FLUSH_NS = 1000000000,
+	FULL_PERCENT = 25,
+};
+
+struct writer_thread {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	int stopping; /* under the lock */
+
+	struct drain *drain;
+	struct drain_pace pace;
+	struct drain_clock clock;
+	struct trace_writer *writer; /* NULL after an error */
+	struct brick_record *chunk;
+	uint32_t interval_ms;
+	uint64_t drained_ns, flushed_ns;
+	int error; /* the first */
+};
+
+static void fail(struct writer_thread *t, int error)
+{
+	if (!t->error)
+		t->error = error;
+	trace_writer_abandon(t->writer);
+	t->writer = NULL;
+}
+
+static int account(struct writer_thread *t)
+{
+	uint64_t own_ns = drain_thread_cpu_ns();
+	struct trace_account a = {
+		.end_ns = drain_now_ns(),
+		.consumer_cpu_ns = own_ns,
+		.program_cpu_ns = drain_process_cpu_ns() - own_ns,
+		.cpus = drain_cpus_online(),
+		.exit_code = -1,
+		.clock_residual_ns = drain_clock_check(&t->clock),
+	};
+	return trace_writer_account(t->writer, &a);
+}
+
+/* The clock's line, as soon as something must be converted with it. */
+static int settle_clock(struct writer_thread *t)
+{
+	if (t->clock.settled)
+		return 0;
+	return trace_writer_clock(t->writer, drain_clock_settle(&t->clock));
+}
+
+static int drain_all(struct writer_thread *t)
+{
+	uint32_t lanes = drain_lanes(t->drain);
+	int error = settle_clock(t);
+
+	for (uint32_t i = 0; i < lanes && !error; i++) {
+		size_t n;
+		/* not for ever: a thread that fills its ring faster must not keep us here */
+		uint64_t most = drain_level(t->drain, i).waiting;
+		for (uint64_t done = 0; done < most && !error; done += n) {
+			n = drain_take(t->drain, i, t->chunk, CHUNK_RECORDS);
+			if (!n)
+				break;
+			error = drain_tell(t->drain, t->writer, i, t->chunk, n);
+		}
+	}
+	return error;
+}
+
+/* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
+static int drain_is_due(const struct writer_thread *t, const struct drain_outlook *outlook,
+	uint64_t now_ns)
+{
+	if (outlook->fullest_percent >= FULL_PERCENT)
+		return 1;
+	if (!outlook->waiting || now_ns - t->drained_ns < (uint64_t)t->interval_ms * 1000000u)
+		return 0;
+	return t->clock.settled || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+}
+
+static int flush(struct writer_thread *t, uint64_t now_ns)
+{
+	int error = account(t);
+
+	t->flushed_ns = now_ns;
+	return error ? error : trace_writer_flush(t->writer);
+}
+
+/* One look; returns how long to sleep. */
+static uint32_t turn(struct writer_thread *t)
+{
+	uint64_t now_ns = drain_now_ns();
+	int error = 0;
+
+	if (!t->writer)
+		return t->interval_ms;
+	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
+	if (drain_is_due(t, &outlook, now_ns)) {
+		error = drain_all(t);
+		t->drained_ns = now_ns;
+	}
+	if (!error && t->clock.settled && now_ns - t->flushed_ns >= FLUSH_NS)
+		error = flush(t, now_ns);
+	if (error)
+		fail(t, error);
+	return outlook.next_ms;
+}
+
+static void finish(struct writer_thread *t)
+{
+	uint64_t end_ticks;
+	int error;
+
+	if (!t->writer)
+		return;
+	enum drain_end end = drain_state(t->drain, &end_ticks) == BRICK_SESSION_CLOSED
+		? DRAIN_END_CLOSED
+		: DRAIN_END_OUTLIVED;
+	if (!end_ticks)
+		end_ticks = brick_ticks();
+	error = drain_all(t);
+	if (!error)
+		error = drain_finish(t->drain, t->writer, end, end_ticks);
+	if (!error)
+		error = account(t);
+	if (error) {
+		fail(t, error);
+		return;
+	}
+	t->error = trace_writer_finish(t->writer);
+	t->writer = NULL;
+}
+
+/* Sleep, or return 1 at once when it is time to stop. */
+static int stopped(struct writer_thread *t, uint32_t ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&t->lock);
+	while (!t->stopping && pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
+		;
+	int stopping = t->stopping;
+	pthread_mutex_unlock(&t->lock);
+	return stopping;
+}
+
+static void *run(void *argument)
+{
+	struct writer_thread *t = argument;
+	uint32_t ms = t->interval_ms;
+
+	pthread_setname_np(pthread_self(), "brick-writer");
+	while (!stopped(t, ms))
+		ms = turn(t);
+	finish(t);
+	return NULL;
+}
+
+static int create_writer(struct writer_thread *t, const char *path)
+{
+	const struct brick_session_header *h = drain_header(t->drain);
+	const char *command[MOST_ARGUMENTS + 1];
+	char cpu[128];
+	size_t count = 0;
+
+	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
+		command[count++] = h->command + at;
+		at += (uint32_t)strlen(h->command + at) + 1;
+	}
+	command[count] = NULL;
+	drain_cpu_model(cpu, sizeof cpu);
+	struct trace_writer_options options = {
+		.path = path,
+		.start_unix_ns = h->start_unix_ns,
+		.start_ns = h->start_ns,
+		.command = command,
+		.host = h->host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.compress = 1,
+	};
+	return trace_writer_create(&t->writer, &options);
+}
+
+static int launch(struct writer_thread *t)
+{
+	pthread_condattr_t monotonic;
+	sigset_t all, before;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
+
+static void destroy(struct writer_thread *t)
+{
+	trace_writer_abandon(t->writer);
+	drain_close(t->drain);
+	free(t->chunk);
+	free(t);
+}
+
+int writer_thread_start(struct writer_thread **out, int fd, const char *path, uint32_t interval_ms)
+{
+	struct writer_thread *t = calloc(1, sizeof *t);
+	const char *why;
+	int error = -ENOMEM;
+
+	if (!t)
+		return error;
+	t->interval_ms = interval_ms ? interval_ms : 1;
+	drain_clock_start(&t->clock);
+	t->flushed_ns = t->drained_ns = drain_now_ns();
+	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
+	if (t->chunk)
+		error = drain_open(&t->drain, fd, NULL, &why);
+	if (!error)
+		error = create_writer(t, path);
+	if (!error)
+		error = launch(t);
+	if (error) {
+		destroy(t);
+		return error;
+	}
+	*out = t;
+	return 0;
+}
+
+int writer_thread_stop(struct writer_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->stopping = 1;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	int error = t->error;
+	destroy(t);
+	return error;
+}

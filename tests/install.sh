@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is installed can be found and used: pkg-config and find_package build examples/embed.c.
+set -e
+cd "$(dirname "$0")/.."
+source=$PWD
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cmake --install build --prefix "$out/usr" >/dev/null
+"$out/usr/bin/brick" --version
+export PKG_CONFIG_PATH=$(dirname "$(find "$out/usr" -name brick.pc)")
+cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
+libs=$(pkg-config --variable=libdir brick)
+cd "$out"
+LD_LIBRARY_PATH=$libs ./embed one.pftrace
+"$out/usr/bin/brick" report one.pftrace --json | jq -e '.bricks | length > 0'
+
+mkdir project
+cat >project/CMakeLists.txt <<EOF
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(brick 0.1 REQUIRED)
+add_executable(user $source/examples/embed.c)
+target_link_libraries(user PRIVATE brick::brick)
+EOF
+cmake -S project -B built -DCMAKE_PREFIX_PATH="$out/usr" >/dev/null
+cmake --build built >/dev/null
+LD_LIBRARY_PATH=$libs built/user two.pftrace
+# the installed recorder finds what it injects
+LD_LIBRARY_PATH=$libs "$out/usr/bin/brick" record -o three.pftrace -- built/user three-own.pftrace
+"$out/usr/bin/brick" report three.pftrace --json | jq -e '.bricks | length > 0'

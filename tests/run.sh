@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# All tests: the whole suite with gcc, the unit tests again with clang under ASan+UBSan and with
+# gcc under TSan, valgrind on the library's tests, formatting, and a short run of the fuzzers. Ends
+# with one line, "N passed, N failed, N skipped".
+
+set -u
+cd "$(dirname "$0")/.."
+passed=0 failed=0 skipped=0
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+
+# check NAME COMMAND...: one job that passes or fails as a whole
+check()
+{
+	local name=$1 start=$SECONDS
+	shift
+	if "$@" >"$log/job" 2>&1; then
+		passed=$((passed + 1))
+		echo "ok    $name ($((SECONDS - start)) s)"
+	else
+		failed=$((failed + 1))
+		tail -40 "$log/job"
+		echo "FAIL  $name"
+	fi
+}
+
+# suite NAME BUILD CTEST-ARGUMENTS...: a CTest run whose tests count one by one
+suite()
+{
+	local name=$1 dir=$2 start=$SECONDS
+	shift 2
+	ctest --test-dir "$dir" --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
+	local total bad skips
+	total=$(sed -n 's/.* tests failed out of \([0-9]*\)/\1/p' "$log/suite")
+	bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$log/suite")
+	skips=$(grep -c '\*\*\*Skipped' "$log/suite")
+	if [ -z "$total" ]; then
+		failed=$((failed + 1))
+		tail -40 "$log/suite"
+		echo "FAIL  $name: CTest did not finish"
+		return
+	fi
+	[ "$bad" = 0 ] || cat "$log/suite"
+	grep -A99 'The following tests did not run' "$log/suite" | grep Skipped
+	passed=$((passed + total - bad - skips))
+	failed=$((failed + bad))
+	skipped=$((skipped + skips))
+	echo "$([ "$bad" = 0 ] && echo ok || echo FAIL)    $name: $total tests ($((SECONDS - start)) s)"
+}
+
+build()
+{
+	cmake --preset "$1" && cmake --build --preset "$1"
+}
+
+run_fuzzers()
+{
+	build fuzz && tests/fuzz/run.sh "${FUZZ_SECONDS:-10}"
+}
+
+check "build with gcc" build default
+check "engine and models" demo/models.sh
+suite "tests" build
+check "build with clang, ASan and UBSan" build asan
+suite "unit tests under ASan and UBSan" build-asan -L unit
+check "build with gcc, TSan" build tsan
+suite "library tests under TSan" build-tsan -R 'unit/(registry|clock|session|record)'
+check "no leaks under valgrind" tests/valgrind.sh
+check "fuzzers" run_fuzzers
+check "formatting" tests/format.sh
+check "headers compile alone, as C11 and C++17" tests/headers.sh
+check "install, pkg-config and find_package" tests/install.sh
+
+echo
+if [ $skipped -gt 0 ]; then
+	echo "$passed passed, $failed failed, $skipped skipped"
+else
+	echo "$passed passed, $failed failed"
+fi
+[ $failed = 0 ]

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Field numbers of Perfetto's trace format that Brick writes and reads: facts of that format, by
+ * message. The writer and the reader share them; docs/FORMAT.md says how they are used.
+ */
+#ifndef BRICK_TRACE_PERFETTO_H
+#define BRICK_TRACE_PERFETTO_H
+
+enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_LENGTH = 2, PB_FIXED32 = 5 };
+
+#define PB_TAG(field, wire) ((uint32_t)(field) << 3 | (uint32_t)(wire))
+
+enum perfetto_trace { TRACE_PACKET = 1 };
+
+enum perfetto_packet {
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_COMPRESSED = 50,
+	PACKET_TIMESTAMP_CLOCK_ID = 58,
+	PACKET_DEFAULTS = 59,
+	PACKET_TRACK_DESCRIPTOR = 60,
+};
+
+enum perfetto_sequence_flags { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+
+enum perfetto_defaults { DEFAULTS_TRACK_EVENT = 11, DEFAULTS_CLOCK_ID = 58 };
+enum perfetto_event_defaults { EVENT_DEFAULTS_TRACK_UUID = 11 };
+
+enum perfetto_clock_snapshot { SNAPSHOT_CLOCKS = 1 };
+enum perfetto_clock {
+	CLOCK_ID = 1,
+	CLOCK_TIMESTAMP = 2,
+	CLOCK_IS_INCREMENTAL = 3,
+	CLOCK_UNIT_NS = 4,
+};
+enum perfetto_clock_id {
+	CLOCK_ID_REALTIME = 1,
+	CLOCK_ID_MONOTONIC = 3,
+	CLOCK_ID_BOOTTIME = 6,
+	CLOCK_ID_LANE = 64, /* the first of those that belong to one sequence */
+};
+
+enum perfetto_interned {
+	INTERNED_CATEGORIES = 1,
+	INTERNED_EVENT_NAMES = 2,
+	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_STRING_VALUES = 29,
+};
+enum perfetto_interned_entry { ENTRY_IID = 1, ENTRY_TEXT = 2 };
+
+enum perfetto_track {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
+	TRACK_PARENT_UUID = 5,
+	TRACK_COUNTER = 8,
+};
+enum perfetto_process { PROCESS_PID = 1, PROCESS_COMMAND = 2, PROCESS_NAME = 6 };
+enum perfetto_thread { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+
+enum perfetto_event {
+	EVENT_CATEGORY_IIDS = 3,
+	EVENT_ANNOTATIONS = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK_UUID = 11,
+	EVENT_CATEGORIES = 22,
+	EVENT_NAME = 23,
+	EVENT_DOUBLE_COUNTER = 44,
+};
+enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+
+enum perfetto_annotation {
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
+	ANNOTATION_UINT = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_DOUBLE = 5,
+	ANNOTATION_STRING = 6,
+	ANNOTATION_NAME = 10,
+	ANNOTATION_DICT = 11,
+	ANNOTATION_ARRAY = 12,
+	ANNOTATION_STRING_IID = 17,
+};
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run's memory, and looking things up in it. Filled by load*.c, used by analysis/ and cli/. */
+#include "trace/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t run_brick_find(const struct run *run, const char *name)
+{
+	for (size_t i = 0; i < run->brick_count; i++)
+		if (!strcmp(run->bricks[i].name, name))
+			return (uint32_t)i;
+	return RUN_NONE;
+}
+
+const char *run_note_find(const struct run *run, const char *key)
+{
+	for (size_t i = 0; i < run->note_count; i++)
+		if (!strcmp(run->notes[i].key, key))
+			return run->notes[i].value;
+	return NULL;
+}
+
+static void free_list(char **list)
+{
+	for (char **s = list; s && *s; s++)
+		free(*s);
+	free(list);
+}
+
+static void free_names(struct run *run)
+{
+	for (size_t i = 0; i < run->category_count; i++)
+		free(run->categories[i].name);
+	for (size_t i = 0; i < run->brick_count; i++)
+		free(run->bricks[i].name);
+	for (size_t i = 0; i < run->site_count; i++) {
+		free(run->sites[i].operation);
+		free(run->sites[i].label);
+	}
+	for (size_t i = 0; i < run->note_count; i++) {
+		free(run->notes[i].key);
+		free(run->notes[i].value);
+	}
+	free(run->categories);
+	free(run->bricks);
+	free(run->sites);
+	free(run->notes);
+}
+
+static void free_processes(struct run *run)
+{
+	for (size_t i = 0; i < run->process_count; i++) {
+		free(run->processes[i].host);
+		free(run->processes[i].executable);
+		free_list(run->processes[i].command);
+	}
+	for (size_t i = 0; i < run->lane_count; i++) {
+		free(run->lanes[i].name);
+		free(run->lanes[i].samples);
+		free(run->lanes[i].stats);
+	}
+	free(run->processes);
+	free(run->lanes);
+}
+
+void run_destroy(struct run *run)
+{
+	if (!run)
+		return;
+	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
+		free(run->histograms[i]);
+	free(run->histograms);
+	free_names(run);
+	free_processes(run);
+	free(run->steps);
+	free(run->points);
+	free(run->path);
+	free(run->host);
+	free(run->cpu);
+	free_list(run->command);
+	free(run);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer's life: from PATH.part to PATH, and who takes part in the run: processes with their
+ * tables, lanes. Tables are copied in, because the memory that they come from is another
+ * process's. Called by record/ and by tests.
+ */
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	return clock_gettime(id, &t) ? 0 : t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* SplitMix64: uuids of one file never collide, and hardly with those of another. */
+uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index)
+{
+	uint64_t x = w->uuid_seed + (kind << 56) + index * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	x ^= x >> 31;
+	return x >> 1 | 1;
+}
+
+static const struct brick_clock *clock_of(const struct trace_writer *w,
+	const struct writer_process *process)
+{
+	return w->have_clock && w->clock.source == process->clock.source ? &w->clock
+									  : &process->clock;
+}
+
+uint64_t writer_ns(const struct trace_writer *w, const struct writer_process *process,
+	uint64_t ticks)
+{
+	const struct brick_clock *clock = clock_of(w, process);
+	uint64_t delta = ticks - clock->base_ticks;
+
+	if ((int64_t)delta < 0)
+		return brick_clock_ns(clock, ticks);
+	return clock->base_ns + brick_clock_duration_ns(clock, delta);
+}
+
+uint64_t writer_duration_ns(const struct trace_writer *w, const struct writer_process *process,
+	uint64_t ticks)
+{
+	return brick_clock_duration_ns(clock_of(w, process), ticks);
+}
+
+static void free_process(struct writer_process *process)
+{
+	if (!process)
+		return;
+	free(process->bricks);
+	free(process->categories);
+	free(process->sites);
+	free(process->counter_uuids);
+	free(process);
+}
+
+static void free_lane(struct writer_lane *lane)
+{
+	if (!lane)
+		return;
+	free(lane->site_templates);
+	free(lane->plain.entries);
+	free(lane->plain.keys);
+	free(lane);
+}
+
+static void free_writer(struct trace_writer *w)
+{
+	for (uint32_t i = 0; i < w->process_count; i++)
+		free_process(w->processes[i]);
+	for (uint32_t i = 0; i < w->lane_count; i++)
+		free_lane(w->lanes[i]);
+	free(w->processes);
+	free(w->lanes);
+	deflate_destroy(w->deflater);
+	pb_buffer_fini(&w->scratch);
+	pb_buffer_fini(&w->packed);
+	free(w->chunk);
+	free(w->path);
+	free(w->part);
+	free(w);
+}
+
+static int make_buffers(struct trace_writer *w, int compress)
+{
+	w->chunk = malloc(CHUNK_BYTES + CHUNK_MARGIN_BYTES);
+	w->deflater = compress ? deflate_create(CHUNK_BYTES + CHUNK_MARGIN_BYTES) : NULL;
+	if (!w->chunk || (compress && !w->deflater))
+		return -ENOMEM;
+	w->chunk_number = 1;
+	if (w->deflater)
+		deflate_start(w->deflater, w->chunk);
+	return 0;
+}
+
+int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options)
+{
+	struct trace_writer *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return -ENOMEM;
+	w->descriptor = -1;
+	int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
+	w->boot_offset_ns = clock_ns(CLOCK_BOOTTIME) - monotonic;
+	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
+	w->uuid_seed = options->start_unix_ns ^ (uint64_t)monotonic << 20;
+	w->start_ns = w->last_ns = options->start_ns;
+	int result = make_buffers(w, options->compress);
+	if (!result)
+		result = writer_open(w, options->path);
+	if (!result)
+		result = writer_run(w, options);
+	if (result) {
+		trace_writer_abandon(w);
+		return result;
+	}
+	*out = w;
+	return 0;
+}
+
+int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock)
+{
+	if (w->error)
+		return w->error;
+	if (!clock->mult || clock->shift > 63)
+		return -EINVAL;
+	w->clock = *clock;
+	w->have_clock = 1;
+	return writer_clock(w);
+}
+
+/* One more pointer at the end of an array of them. */
+static void **add_slot(struct trace_writer *w, void ***array, uint32_t count)
+{
+	void **grown = count & (count - 1) ? *array
+					   : realloc(*array, (count ? count * 2 : 1) * sizeof **array);
+
+	if (!grown) {
+		writer_fail(w, -ENOMEM);
+		return NULL;
+	}
+	*array = grown;
+	return &grown[count];
+}
+
+int trace_writer_process(struct trace_writer *w, const struct brick_session_header *header)
+{
+	if (w->error)
+		return w->error;
+	struct writer_process *process = calloc(1, sizeof *process);
+	void **slot = add_slot(w, (void ***)&w->processes, w->process_count);
+	if (process)
+		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof *process->counter_uuids);
+	if (!process || !process->counter_uuids || !slot) {
+		free_process(process);
+		return writer_fail(w, -ENOMEM);
+	}
+	process->pid = header->pid;
+	process->clock = header->clock;
+	if (!process->clock.mult || process->clock.shift > 63)
+		process->clock = (struct brick_clock){.mult = 1};
+	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
+	*slot = process;
+	int number = (int)w->process_count++;
+	return writer_process(w, number, header) ? w->error : number;
+}
+
+/* Copy the entries [*have, count) of a table; *room is that of *copy. */
+static int copy_table(struct trace_writer *w, void **copy, uint32_t *room, uint32_t *have,
+	const void *table, uint32_t count, uint32_t limit, size_t entry_bytes)
+{
+	if (count > limit)
+		count = limit;
+	if (count <= *have)
+		return 0;
+	if (count > *room) {
+		uint32_t wanted = *room ? *room : 64;
+		while (wanted < count)
+			wanted *= 2;
+		void *grown = realloc(*copy, wanted * entry_bytes);
+		if (!grown)
+			return writer_fail(w, -ENOMEM);
+		*copy = grown;
+		*room = wanted;
+	}
+	memcpy((char *)*copy + *have * entry_bytes, (const char *)table + *have * entry_bytes,
+		(count - *have) * entry_bytes);
+	*have = count;
+	return 0;
+}
+
+int trace_writer_tables(struct trace_writer *w, int number, const struct trace_tables *tables)
+{
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->process_count)
+		return -EINVAL;
+	struct writer_process *p = w->processes[number];
+	if (copy_table(w, (void **)&p->categories, &p->category_room, &p->category_count,
+		    tables->categories, tables->category_count, BRICK_MAX_CATEGORIES,
+		    sizeof *p->categories) ||
+		copy_table(w, (void **)&p->bricks, &p->brick_room, &p->brick_count, tables->bricks,
+			tables->brick_count, BRICK_MAX_BRICKS, sizeof *p->bricks) ||
+		copy_table(w, (void **)&p->sites, &p->site_room, &p->site_count, tables->sites,
+			tables->site_count, BRICK_MAX_SITES, sizeof *p->sites))
+		return w->error;
+	return 0;
+}
+
+static void make_end_tail(struct writer_lane *lane)
+{
+	unsigned n = slice_common(lane->end_tail, lane->sequence);
+
+	lane->end_tail[n++] = 2;
+	lane->end_tail_bytes = n + slice_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
+}
+
+int trace_writer_lane(struct trace_writer *w, int number, const struct brick_lane *state)
+{
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->process_count)
+		return -EINVAL;
+	struct writer_lane *lane = calloc(1, sizeof *lane);
+	void **slot = add_slot(w, (void ***)&w->lanes, w->lane_count);
+	if (!lane || !slot) {
+		free(lane);
+		return writer_fail(w, -ENOMEM);
+	}
+	lane->process = w->processes[number];
+	lane->process_number = (uint32_t)number;
+	lane->number = w->lane_count;
+	lane->sequence = FORMAT_LANE_SEQUENCE + w->lane_count;
+	lane->kind = state->kind;
+	lane->tid = state->tid;
+	lane->start_ticks = state->start_ticks;
+	lane->uuid = writer_uuid(w, UUID_LANE, w->lane_count);
+	memcpy(lane->name, state->name, sizeof lane->name);
+	make_end_tail(lane);
+	*slot = lane;
+	w->lane_count++;
+	return writer_lane_event(w, lane) ? w->error : (int)lane->number;
+}
+
+int trace_writer_flush(struct trace_writer *w)
+{
+	return writer_chunk_out(w);
+}
+
+void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
+{
+	*bytes = w->bytes;
+	*pairs = w->pairs;
+}
+
+int trace_writer_finish(struct trace_writer *w)
+{
+	if (!writer_end(w))
+		writer_chunk_out(w);
+	int result = writer_close(w, 1);
+	free_writer(w);
+	return result;
+}
+
+void trace_writer_abandon(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	writer_close(w, 0);
+	free_writer(w);
+}

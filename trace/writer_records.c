@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records of a lane become packets. Nothing in a record is trusted: what breaks the rules of
+ * the ring is counted and not written, so that the slices of a lane always nest and its time never
+ * runs back. The recorder competes with the profiled program for its cores: a sample with a site
+ * is two copies of a template and two timestamps.
+ */
+#include <errno.h>
+#include <string.h>
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+static inline uint8_t *chunk_end(struct trace_writer *w)
+{
+	return w->chunk + w->chunk_size;
+}
+
+/* A packet of n bytes has been laid at the end of the chunk; *chunk, *position: where its like is. */
+static inline void packet_laid(struct trace_writer *w, unsigned n, uint32_t *chunk,
+	uint32_t *position)
+{
+	uint32_t source = *chunk == w->chunk_number ? *position : DEFLATE_UNKNOWN;
+
+	*chunk = w->chunk_number;
+	*position = (uint32_t)w->chunk_size;
+	chunk_end(w)[1] = (uint8_t)(n - 2);
+	w->chunk_size += n;
+	if (w->deflater)
+		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source);
+}
+
+/* Time of a lane never runs back, whatever the clock's calibrations do. */
+static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
+{
+	uint64_t delta = ns > lane->last_ns ? ns - lane->last_ns : 0;
+
+	lane->last_ns += delta;
+	return delta;
+}
+
+static inline void begin_from(struct trace_writer *w, struct writer_lane *lane,
+	struct packet_template *t, uint64_t ns)
+{
+	uint8_t *at = chunk_end(w);
+	unsigned n = t->length;
+
+	memcpy(at, t->bytes, sizeof t->bytes);
+	n += pb_put_varint(at + n, lane_step(lane, ns));
+	packet_laid(w, n, &t->chunk, &t->position);
+}
+
+static inline void end_plain(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+{
+	uint8_t *at = chunk_end(w);
+	unsigned n = 3;
+
+	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
+	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
+	n += pb_put_varint(at + n, lane_step(lane, ns));
+	memcpy(at + n, lane->end_tail, sizeof lane->end_tail);
+	packet_laid(w, n + lane->end_tail_bytes, &lane->end_chunk, &lane->end_position);
+	w->pairs++;
+}
+
+static void end_annotated(struct trace_writer *w, struct writer_lane *lane, uint64_t ns,
+	const uint8_t *annotations, unsigned annotation_bytes)
+{
+	uint8_t *at = chunk_end(w);
+	unsigned n = 3;
+
+	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
+	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
+	n += pb_put_varint(at + n, lane_step(lane, ns));
+	n += slice_common(at + n, lane->sequence);
+	at[n++] = (uint8_t)(2 + annotation_bytes);
+	n += slice_field(at + n, EVENT_TYPE, EVENT_END);
+	memcpy(at + n, annotations, annotation_bytes);
+	packet_laid(w, n + annotation_bytes, &lane->end_chunk, &lane->end_position);
+	w->pairs++;
+}
+
+/* What only the end of an execution tells: work, waiting inside, how it ended. */
+static unsigned end_annotations(uint8_t *at, const struct trace_writer *w,
+	const struct writer_lane *lane, const struct brick_record *r,
+	const struct brick_record *work)
+{
+	unsigned n = 0;
+
+	if (r->flags & BRICK_FLAG_SITE) {
+		if (r->kind == BRICK_RECORD_CLOSE)
+			n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+		if (r->inner)
+			n += slice_annotation(at + n, FORMAT_A_INNER, ANNOTATION_UINT,
+				writer_duration_ns(w, lane->process, r->inner));
+	} else if (r->flags & BRICK_FLAG_ELEMENTS) {
+		n += slice_annotation(at + n, FORMAT_A_ELEMENTS, ANNOTATION_UINT, r->elements);
+	}
+	if (work && work->begin)
+		n += slice_annotation(at + n, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
+	if (work && work->elements)
+		n += slice_annotation(at + n, FORMAT_A_FLOPS, ANNOTATION_UINT, work->elements);
+	if (r->flags & BRICK_FLAG_CLAMPED)
+		n += slice_annotation(at + n, FORMAT_A_CLAMPED, ANNOTATION_BOOL, 1);
+	if (r->flags & BRICK_FLAG_UNWOUND)
+		n += slice_annotation(at + n, FORMAT_A_UNWOUND, ANNOTATION_BOOL, 1);
+	return n;
+}
+
+static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t ns,
+	const struct brick_record *r, const struct brick_record *work)
+{
+	uint8_t annotations[96];
+
+	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
+		(!(r->flags & BRICK_FLAG_SITE) ||
+			(!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
+		end_plain(w, lane, ns);
+		return;
+	}
+	end_annotated(w, lane, ns, annotations, end_annotations(annotations, w, lane, r, work));
+}
+
+static int is_step(const struct brick_record *r)
+{
+	return r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+}
+
+/* A begin that says more than a template does: tokens, a source. */
+static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, uint64_t ns)
+{
+	uint8_t annotations[96], *at;
+	uint32_t chunk = 0, position = 0;
+	unsigned n = 0;
+
+	if (writer_intern_brick(w, lane, r->brick))
+		return;
+	if (r->source != BRICK_SOURCE_TSC && writer_intern_source(w, lane, r->source))
+		return;
+	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE) {
+		if (!template_site(w, lane, r->site))
+			return;
+		n += slice_annotation(annotations, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+	} else {
+		n += template_layer(annotations, r->brick, r->layer);
+	}
+	if (is_step(r))
+		n += slice_annotation(annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT,
+			r->elements);
+	if (r->source != BRICK_SOURCE_TSC)
+		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
+			FORMAT_SOURCE_IID + r->source);
+	at = chunk_end(w);
+	unsigned size = template_begin(at, lane, r->brick, annotations, n);
+	size += pb_put_varint(at + size, lane_step(lane, ns));
+	packet_laid(w, size, &chunk, &position);
+}
+
+/* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
+static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, uint64_t ns)
+{
+	struct packet_template *t;
+
+	if (r->source != BRICK_SOURCE_TSC || is_step(r)) {
+		begin_annotated(w, lane, r, ns);
+		return !w->error;
+	}
+	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
+		t = r->site < lane->site_room && lane->site_templates[r->site].length
+			? &lane->site_templates[r->site]
+			: template_site(w, lane, r->site);
+	else
+		t = template_plain(w, lane, r->brick, r->layer);
+	if (!t)
+		return 0;
+	begin_from(w, lane, t, ns);
+	return 1;
+}
+
+static int bad(struct trace_writer *w)
+{
+	w->bad_records++;
+	return 0;
+}
+
+static int site_known(const struct writer_lane *lane, const struct brick_record *r)
+{
+	return !(r->flags & BRICK_FLAG_SITE) ||
+		(r->site && r->site < lane->process->site_count &&
+			lane->process->sites[r->site].brick < lane->process->brick_count);
+}
+
+static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_t end_ticks)
+{
+	struct packet_template *t = template_wait(w, lane);
+
+	if (!t)
+		return;
+	begin_from(w, lane, t, lane->last_ns);
+	end_plain(w, lane, writer_ns(w, lane->process, end_ticks));
+}
+
+static int write_sample(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, const struct brick_record *work)
+{
+	uint64_t end = r->begin + r->ticks;
+
+	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
+		!site_known(lane, r))
+		return bad(w);
+	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+		return 0;
+	end_slice(w, lane, writer_ns(w, lane->process, end), r, work);
+	if (r->wait && BRICK_BARRIER_WAIT < lane->process->brick_count)
+		write_wait(w, lane, end + r->wait);
+	lane->last_ticks = end;
+	return 1;
+}
+
+static int write_open(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
+		return bad(w);
+	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+		return 0;
+	lane->open[lane->depth++] = r->brick;
+	lane->last_ticks = r->begin;
+	return 1;
+}
+
+/* End the frames above `depth` that will never be closed: flag says how. */
+static void end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
+	enum format_annotation how)
+{
+	uint8_t annotation[8];
+	unsigned n = slice_annotation(annotation, how, ANNOTATION_BOOL, 1);
+
+	while (lane->depth > depth) {
+		lane->depth--;
+		end_annotated(w, lane, lane->last_ns, annotation, n);
+	}
+}
+
+/* A close is of the innermost open brick; one whose own frame lost its inner closes ends those too. */
+static int write_close(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, const struct brick_record *work)
+{
+	uint32_t depth = lane->depth;
+
+	while (depth && lane->open[depth - 1] != r->brick)
+		depth--;
+	if (!depth || r->begin < lane->last_ticks || !site_known(lane, r))
+		return bad(w);
+	if (depth < lane->depth) {
+		w->bad_records += lane->depth - depth;
+		lane_step(lane, writer_ns(w, lane->process, lane->last_ticks));
+		end_frames(w, lane, depth, FORMAT_A_UNWOUND);
+	}
+	if (r->flags & BRICK_FLAG_SITE && !template_site(w, lane, r->site))
+		return 0;
+	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, work);
+	lane->depth--;
+	lane->last_ticks = r->begin;
+	return 1;
+}
+
+static int write_alone_wait(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	uint64_t end = r->begin + r->elements;
+
+	if (r->begin < lane->last_ticks || end < r->begin)
+		return bad(w);
+	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+		return 0;
+	end_plain(w, lane, writer_ns(w, lane->process, end));
+	lane->last_ticks = end;
+	return 1;
+}
+
+/* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
+static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t category,
+	uint32_t name, const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
+{
+	uint8_t *at = chunk_end(w);
+	uint32_t chunk = 0, position = 0;
+	unsigned n = slice_head(at, lane->sequence), body = n++;
+
+	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
+	n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
+	n += slice_field(at + n, EVENT_NAME_IID, name);
+	memcpy(at + n, annotations, annotation_bytes);
+	n += annotation_bytes;
+	at[body] = (uint8_t)(n - body - 1);
+	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
+	packet_laid(w, n, &chunk, &position);
+}
+
+static int write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
+	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
+{
+	if (!writer_intern_event(w, lane, name))
+		instant(w, lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
+	return !w->error;
+}
+
+static int write_thread(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	uint8_t annotation[24];
+
+	w->open_frames += lane->depth;
+	end_frames(w, lane, 0, FORMAT_A_OPEN);
+	if (r->elements == lane->tid)
+		return 1;
+	lane->tid = r->elements;
+	return write_own_instant(w, lane, FORMAT_N_THREAD, annotation,
+		slice_annotation(annotation, FORMAT_A_TID, ANNOTATION_UINT, r->elements),
+		writer_ns(w, lane->process, r->begin));
+}
+
+static int write_drop(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	uint8_t annotation[24];
+
+	return write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
+		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
+		writer_ns(w, lane->process, r->begin));
+}
+
+/* The work of a slice that an earlier call has ended already. */
+static int write_late_work(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	uint8_t annotations[48];
+	unsigned n = slice_annotation(annotations, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
+
+	n += slice_annotation(annotations + n, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
+	return write_own_instant(w, lane, FORMAT_N_WORK, annotations, n, lane->last_ns);
+}
+
+static int write_instant(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	if (writer_intern_brick(w, lane, r->brick))
+		return 0;
+	instant(w, lane, lane->process->bricks[r->brick].category + 1u, r->brick + 1u, NULL, 0,
+		writer_ns(w, lane->process, r->begin));
+	return 1;
+}
+
+static int write_counter(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	if (writer_counter_track(w, lane, r->brick))
+		return 0;
+	uint8_t *at = chunk_end(w);
+	uint32_t chunk = 0, position = 0;
+	unsigned n = slice_head(at, lane->sequence), body = n++;
+	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
+	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
+	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
+	for (int i = 0; i < 8; i++)
+		at[n++] = (uint8_t)(r->elements >> (8 * i));
+	at[body] = (uint8_t)(n - body - 1);
+	n += slice_field(at + n, PACKET_TIMESTAMP,
+		lane_step(lane, writer_ns(w, lane->process, r->begin)));
+	packet_laid(w, n, &chunk, &position);
+	return 1;
+}
+
+/* Instants, counters and the like: a point in time, in order. */
+static int write_point(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r)
+{
+	if (r->begin < lane->last_ticks)
+		return bad(w);
+	lane->last_ticks = r->begin;
+	switch (r->kind) {
+	case BRICK_RECORD_THREAD:
+		return write_thread(w, lane, r);
+	case BRICK_RECORD_DROP:
+		return write_drop(w, lane, r);
+	case BRICK_RECORD_INSTANT:
+		return write_instant(w, lane, r);
+	default:
+		return write_counter(w, lane, r);
+	}
+}
+
+static int write_record(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, const struct brick_record *work)
+{
+	if (r->source >= FORMAT_SOURCE_COUNT ||
+		(r->brick >= lane->process->brick_count && r->kind != BRICK_RECORD_THREAD &&
+			r->kind != BRICK_RECORD_DROP))
+		return bad(w);
+	switch (r->kind) {
+	case BRICK_RECORD_SAMPLE:
+		return write_sample(w, lane, r, work);
+	case BRICK_RECORD_OPEN:
+		return write_open(w, lane, r);
+	case BRICK_RECORD_CLOSE:
+		return write_close(w, lane, r, work);
+	case BRICK_RECORD_WAIT:
+		return write_alone_wait(w, lane, r);
+	case BRICK_RECORD_THREAD:
+	case BRICK_RECORD_DROP:
+	case BRICK_RECORD_INSTANT:
+	case BRICK_RECORD_COUNTER:
+		return write_point(w, lane, r);
+	default:
+		return bad(w);
+	}
+}
+
+static int takes_work(const struct brick_record *r)
+{
+	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
+}
+
+/* Where the lane's time begins. A WORK has none of its own. */
+static uint64_t first_ns(const struct trace_writer *w, const struct writer_lane *lane,
+	const struct brick_record *first)
+{
+	uint64_t ticks = first->kind == BRICK_RECORD_WORK ? lane->start_ticks : first->begin;
+
+	return writer_ns(w, lane->process, ticks);
+}
+
+int trace_writer_records(struct trace_writer *w, int number, const struct brick_record *records,
+	size_t count)
+{
+	if (w->error || !count)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->lane_count)
+		return -EINVAL;
+	struct writer_lane *lane = w->lanes[number];
+	if (!lane->started && writer_lane_start(w, lane, first_ns(w, lane, records)))
+		return w->error;
+	for (size_t i = 0; i < count && !w->error; i++) {
+		struct brick_record r = records[i], work;
+		int has_work = takes_work(&r) && i + 1 < count;
+		if (has_work) {
+			work = records[i + 1];
+			has_work = work.kind == BRICK_RECORD_WORK;
+			i += (size_t)has_work;
+		}
+		if (r.kind == BRICK_RECORD_WORK && lane->ended)
+			write_late_work(w, lane, &r);
+		else
+			lane->ended = write_record(w, lane, &r, has_work ? &work : NULL) &&
+				takes_work(&r) && !has_work;
+		if (w->chunk_size >= CHUNK_BYTES)
+			writer_chunk_out(w);
+	}
+	if (lane->last_ns > w->last_ns)
+		w->last_ns = lane->last_ns;
+	return w->error;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the writer share: its state, and the calls between them. Packets are laid into
+ * one chunk of memory; a full chunk goes to the file at once, compressed. Nothing outside of
+ * writer*.c includes this.
+ */
+#ifndef BRICK_TRACE_WRITER_STATE_H
+#define BRICK_TRACE_WRITER_STATE_H
+
+#include "trace/deflate.h"
+#include "trace/format.h"
+#include "trace/pb_write.h"
+#include "trace/writer.h"
+
+enum {
+	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */
+	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
+	TEMPLATE_BYTES = 40,
+};
+
+/* The start of a slice, ready to copy: a packet but for its timestamp, which comes last. */
+struct packet_template {
+	uint8_t length; /* of bytes; 0: not made yet */
+	uint8_t bytes[TEMPLATE_BYTES + 3];
+	uint32_t chunk, position; /* where it was copied to last: the likeliest repetition */
+};
+
+/* Templates for slices without a site, by brick and layer; open addressing. */
+struct template_table {
+	struct packet_template *entries;
+	uint64_t *keys;
+	uint32_t capacity, count;
+};
+
+/* Kinds of tracks, for their uuids. */
+enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER };
+
+struct writer_process {
+	uint32_t pid;
+	uint64_t uuid;
+	struct brick_clock clock; /* its own, used while nobody gave a better one of the same source */
+	struct brick_session_brick *bricks;
+	struct brick_session_category *categories;
+	struct brick_session_site *sites;
+	uint32_t brick_count, category_count, site_count;
+	uint32_t brick_room, category_room, site_room;
+	uint64_t *counter_uuids; /* by brick; 0: no track yet */
+	int ended;
+};
+
+struct writer_lane {
+	struct writer_process *process;
+	uint32_t number, process_number, sequence;
+	uint32_t kind;
+	uint64_t tid, uuid, start_ticks;
+	char name[64];
+	int started; /* its sequence has its first packet */
+
+	uint64_t last_ns; /* of its last packet: what the next timestamp is relative to */
+	uint64_t last_ticks; /* no record may be earlier */
+	uint32_t depth;
+	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
+	int ended; /* the last record ended a slice, whose WORK may still come */
+
+	uint64_t interned_bricks[BRICK_MAX_BRICKS / 64];
+	uint64_t interned_categories;
+	uint32_t interned_sources, interned_events;
+	struct packet_template *site_templates; /* by site */
+	uint32_t site_room;
+	struct template_table plain;
+	struct packet_template wait_begin;
+	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
+	uint32_t end_tail_bytes;
+	uint32_t end_chunk, end_position; /* of the last end */
+};
+
+struct trace_writer {
+	int error;
+	int descriptor;
+	char *path, *part;
+	int compress;
+	int64_t boot_offset_ns, unix_offset_ns; /* to add to CLOCK_MONOTONIC */
+	uint64_t uuid_seed;
+	uint64_t start_ns, last_ns; /* last: newest time seen, for events without one of their own */
+	struct brick_clock clock;
+	int have_clock;
+
+	uint8_t *chunk; /* CHUNK_BYTES + CHUNK_MARGIN_BYTES */
+	size_t chunk_size;
+	uint32_t chunk_number; /* from 1 */
+	struct deflater *deflater;
+	struct pb_buffer scratch, packed;
+	size_t event_packet, event_body; /* the instant that is open in the scratch */
+	uint8_t event_nesting[8]; /* 1: a dictionary, 2: an array */
+	uint32_t event_depth;
+	uint64_t bytes, pairs, bad_records, open_frames;
+
+	struct writer_process **processes;
+	uint32_t process_count;
+	struct writer_lane **lanes;
+	uint32_t lane_count;
+};
+
+/* writer_file.c */
+int writer_fail(struct trace_writer *w, int error);
+int writer_open(struct trace_writer *w, const char *path);
+int writer_chunk_out(struct trace_writer *w);
+/* Append one packet, made in w->scratch by packet_open/close; empties the scratch. */
+int writer_packet_out(struct trace_writer *w);
+int writer_close(struct trace_writer *w, int keep);
+
+/* writer_text.c: untrusted text of a fixed field, made valid UTF-8, as JSON where said so */
+size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes);
+size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);
+
+/* writer_names.c: what must be said before a packet may use it */
+void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock);
+int writer_lane_start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns);
+int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
+int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site);
+int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint32_t source);
+int writer_intern_event(struct trace_writer *w, struct writer_lane *lane, uint32_t name);
+int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
+
+/* writer_event.c: instants on the run's own track */
+void event_open(struct trace_writer *w, const char *name, uint64_t ns);
+int event_close(struct trace_writer *w);
+void event_uint(struct trace_writer *w, const char *name, uint64_t value);
+void event_int(struct trace_writer *w, const char *name, int64_t value);
+void event_text(struct trace_writer *w, const char *name, const char *text, size_t bytes);
+size_t event_dict(struct trace_writer *w, const char *name);
+size_t event_array(struct trace_writer *w, const char *name);
+void event_end_nested(struct trace_writer *w, size_t opened);
+
+/* writer_run.c: what the run says of itself */
+int writer_run(struct trace_writer *w, const struct trace_writer_options *options);
+int writer_clock(struct trace_writer *w);
+int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header);
+int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane);
+int writer_end(struct trace_writer *w);
+
+/* writer.c */
+uint64_t writer_ns(const struct trace_writer *w, const struct writer_process *process,
+	uint64_t ticks);
+uint64_t writer_duration_ns(const struct trace_writer *w, const struct writer_process *process,
+	uint64_t ticks);
+uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Templates: the packet that begins a slice of a certain site, or of a brick in a layer, made once
+ * per lane and copied from then on. Making one also interns all that it refers to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+enum { LEAST_TABLE = 64 };
+
+/* Everything of a begin packet but the timestamp's value. Returns its length. */
+static unsigned begin_bytes(uint8_t *at, const struct writer_lane *lane, uint32_t brick)
+{
+	uint32_t category = lane->process->bricks[brick].category;
+	unsigned n = slice_head(at, lane->sequence), body = n;
+
+	at[n++] = 0; /* length of the track event */
+	n += slice_field(at + n, EVENT_TYPE, EVENT_BEGIN);
+	if (category < lane->process->category_count)
+		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category + 1);
+	n += slice_field(at + n, EVENT_NAME_IID, brick + 1);
+	at[body] = (uint8_t)(n - body - 1);
+	return n;
+}
+
+unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t brick,
+	const uint8_t *annotations, unsigned annotation_bytes)
+{
+	unsigned body = slice_head(at, lane->sequence), n = begin_bytes(at, lane, brick);
+
+	memcpy(at + n, annotations, annotation_bytes);
+	at[body] = (uint8_t)(at[body] + annotation_bytes);
+	n += annotation_bytes;
+	at[n++] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
+	return n;
+}
+
+unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer)
+{
+	unsigned n = 0;
+
+	if (layer != -1)
+		n += slice_annotation(at + n, FORMAT_A_LAYER, ANNOTATION_INT,
+			(uint64_t)(int64_t)layer);
+	if (brick == BRICK_BARRIER_WAIT)
+		n += slice_annotation(at + n, FORMAT_A_ALONE, ANNOTATION_BOOL, 1);
+	return n;
+}
+
+static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_template *t,
+	uint32_t brick, const uint8_t *annotations, unsigned annotation_bytes)
+{
+	uint8_t bytes[128];
+
+	if (writer_intern_brick(w, lane, brick))
+		return w->error;
+	unsigned n = template_begin(bytes, lane, brick, annotations, annotation_bytes);
+	if (n > sizeof t->bytes)
+		return writer_fail(w, -EOVERFLOW);
+	memcpy(t->bytes, bytes, n);
+	t->length = (uint8_t)n;
+	t->chunk = 0;
+	return 0;
+}
+
+static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t site)
+{
+	uint32_t room = lane->site_room ? lane->site_room : LEAST_TABLE;
+
+	while (room <= site)
+		room *= 2;
+	struct packet_template *t = realloc(lane->site_templates, room * sizeof *t);
+	if (!t)
+		return writer_fail(w, -ENOMEM);
+	memset(t + lane->site_room, 0, (room - lane->site_room) * sizeof *t);
+	lane->site_templates = t;
+	lane->site_room = room;
+	return 0;
+}
+
+struct packet_template *template_site(struct trace_writer *w, struct writer_lane *lane,
+	uint32_t site)
+{
+	uint8_t annotation[24];
+
+	if (site >= lane->site_room && grow_sites(w, lane, site))
+		return NULL;
+	struct packet_template *t = &lane->site_templates[site];
+	if (t->length)
+		return t;
+	if (writer_intern_site(w, lane, site))
+		return NULL;
+	unsigned n = slice_annotation(annotation, FORMAT_A_SITE, ANNOTATION_STRING_IID, site);
+	return make(w, lane, t, lane->process->sites[site].brick, annotation, n) ? NULL : t;
+}
+
+static struct packet_template *find(struct template_table *table, uint64_t key)
+{
+	uint32_t mask = table->capacity - 1;
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) & mask;
+
+	while (table->keys[at] && table->keys[at] != key)
+		at = (at + 1) & mask;
+	table->keys[at] = key;
+	return &table->entries[at];
+}
+
+static int grow_table(struct trace_writer *w, struct template_table *table)
+{
+	struct template_table old = *table;
+	uint32_t capacity = old.capacity ? old.capacity * 2 : LEAST_TABLE;
+	struct packet_template *entries = calloc(capacity, sizeof *entries);
+	uint64_t *keys = calloc(capacity, sizeof *keys);
+
+	if (!entries || !keys) {
+		free(entries);
+		free(keys);
+		return writer_fail(w, -ENOMEM);
+	}
+	*table = (struct template_table){entries, keys, capacity, old.count};
+	for (uint32_t i = 0; i < old.capacity; i++)
+		if (old.keys[i])
+			*find(table, old.keys[i]) = old.entries[i];
+	free(old.entries);
+	free(old.keys);
+	return 0;
+}
+
+struct packet_template *template_plain(struct trace_writer *w, struct writer_lane *lane,
+	uint32_t brick, int32_t layer)
+{
+	struct template_table *table = &lane->plain;
+	uint8_t annotations[32];
+
+	if (table->count * 2 >= table->capacity && grow_table(w, table))
+		return NULL;
+	/* the key of brick 0 in layer 0 must not be 0 */
+	struct packet_template *t =
+		find(table, (uint64_t)(brick + 1) << 16 | (uint16_t)(int16_t)layer);
+	if (t->length)
+		return t;
+	unsigned n = template_layer(annotations, brick, layer);
+	if (make(w, lane, t, brick, annotations, n))
+		return NULL;
+	table->count++;
+	return t;
+}
+
+struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane)
+{
+	struct packet_template *t = &lane->wait_begin;
+
+	return t->length || !make(w, lane, t, BRICK_BARRIER_WAIT, NULL, 0) ? t : NULL;
+}
