@@ -8,6 +8,7 @@ for bench in build/bin/bench-*; do
 	printf '\n== %s\n' "$(basename "$bench")"
 	"$bench" || exit 1
 done
+bench/peer/lttng.sh || exit 1
 for bench in bench/*.py; do
 	[ -e "$bench" ] || continue
 	printf '\n== %s\n' "$(basename "$bench")"

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What recording costs the real engine: tokens/s with `brick record` against without.
+
+Pairs of fresh processes, interleaved ABBA, 1 thread and 2 threads (both cores saturated). Each
+process gives the median of its repeats; the effect is the Hodges-Lehmann shift of the log ratios
+with a 95 % interval from the signed-rank distribution. Beside it stands the recording's own
+estimate. `bench/distortion.py [PAIRS [REPEATS]]`
+"""
+import itertools
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("BRICK_BUILD", "build")
+PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+REPEATS = sys.argv[2] if len(sys.argv) > 2 else "5"
+
+
+def command(threads):
+    return [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--model",
+            f"{BUILD}/demo/model-f16.gguf", "--prompt-tokens", "256", "--predict", "64",
+            "--threads", str(threads), "--repeat", REPEATS, "--timing"]
+
+
+def run(threads, recording):
+    cmd = command(threads)
+    if recording:
+        cmd = [f"{BUILD}/bin/brick", "record", "-q", "-o", recording, "--"] + cmd
+    done = subprocess.run(cmd, check=True, capture_output=True, text=True)
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    return {phase: statistics.median(line[f"{phase}_ns"] for line in lines)
+            for phase in ("prefill", "decode")}
+
+
+def shift(values):
+    """Hodges-Lehmann estimate and 95 % interval of the centre of paired differences."""
+    walsh = sorted((a + b) / 2 for a, b in
+                   itertools.combinations_with_replacement(values, 2))
+    n = len(values)
+    rank = n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    low = walsh[max(0, math.floor(rank))]
+    high = walsh[min(len(walsh) - 1, len(walsh) - 1 - math.floor(rank))]
+    return statistics.median(walsh), low, high
+
+
+def percent(x):
+    return f"{(math.exp(x) - 1) * 100:+.2f} %"
+
+
+def main():
+    limits = {1: {"prefill": 1, "decode": 2}, 2: {"prefill": 2, "decode": 4}}
+    with tempfile.TemporaryDirectory() as tmp:
+        recording = os.path.join(tmp, "run.pftrace")
+        for threads in 1, 2:
+            logs = {"prefill": [], "decode": []}
+            own, size = [], []
+            for pair in range(PAIRS):
+                order = (False, True) if pair % 2 == 0 else (True, False)
+                result = {on: run(threads, recording if on else None) for on in order}
+                for phase in logs:
+                    logs[phase].append(math.log(result[True][phase] / result[False][phase]))
+                rep = json.loads(subprocess.run(
+                    [f"{BUILD}/bin/brick", "report", recording, "--json"], check=True,
+                    capture_output=True).stdout)
+                own.append(rep["distortion"])
+                size.append(os.path.getsize(recording))
+                if any(rep["losses"].values()):
+                    print(f"  losses: {rep['losses']}")
+            for phase in logs:
+                mid, low, high = shift(logs[phase])
+                print(f"{threads} thread(s), {phase:7}: time with/without "
+                      f"{percent(mid)} (95 %: {percent(low)} .. {percent(high)}), "
+                      f"limit +{limits[threads][phase]} %, {PAIRS} pairs")
+            low, mid, high = (statistics.median(o[k] * 100 for o in own)
+                              for k in ("low", "share", "high"))
+            print(f"{threads} thread(s), the report's own estimate over all steps: "
+                  f"{mid:.2f} % (stated interval {low:.2f} .. {high:.2f} %); "
+                  f"recording {statistics.median(size) / 1e6:.2f} MB")
+
+
+main()
