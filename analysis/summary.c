@@ -286,7 +286,7 @@ static int add_groups(struct summary *s, const struct tallies *t)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < t->group_count; g++) {
 		const struct tally *tally = &t->groups[g];
-		if (!tally->count && !tally->self_ns && !tally->total_ns)
+		if (!tally->count && !tally->total_ns && !tally->wait_ns)
 			continue;
 		struct summary_row *row = &s->rows[s->row_count];
 		row->name = group_label(t, g);

@@ -40,9 +40,10 @@ static uint32_t step_before(struct walk *w, uint64_t ns)
 
 static void place(struct walk *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
-	frame->scope = parent->scope;
-	frame->step = parent->step;
-	if (parent->scope != WALK_OUTSIDE)
+	/* What holds steps is in no account, but what stands between those steps is. */
+	frame->scope = parent->holds_step ? WALK_OUTSIDE : parent->scope;
+	frame->step = parent->holds_step ? RUN_NONE : parent->step;
+	if (frame->scope != WALK_OUTSIDE)
 		return;
 
 	const struct run *run = w->run;
@@ -68,6 +69,24 @@ static void mark_holders(struct walk *w)
 		w->frames[i].holds_step = true;
 }
 
+/* Whether a frame is an outermost step, which decides for all that is nested in it. */
+static void find_step(struct walk *w, struct walk_frame *frame, const struct walk_frame *parent)
+{
+	const struct run_step *steps = w->run->steps;
+	const uint32_t *order = w->index->by_lane;
+	while (w->own < w->own_end && steps[order[w->own]].sample < frame->index)
+		w->own++;
+	if (w->own == w->own_end || steps[order[w->own]].sample != frame->index)
+		return;
+	if (parent->scope == WALK_IN_STEP || parent->scope == WALK_UNFINISHED)
+		return;
+	mark_holders(w);
+	uint32_t step = order[w->own];
+	frame->is_step = w->index->finished[step];
+	frame->scope = frame->is_step ? WALK_IN_STEP : WALK_UNFINISHED;
+	frame->step = frame->is_step ? step : RUN_NONE;
+}
+
 static void push(struct walk *w, uint32_t i)
 {
 	const struct walk_frame *parent = &w->frames[w->depth];
@@ -83,15 +102,7 @@ static void push(struct walk *w, uint32_t i)
 	frame->cursor_ns = frame->begin_ns;
 	place(w, frame, parent);
 
-	while (w->own < w->own_end && w->run->steps[w->index->by_lane[w->own]].sample < i)
-		w->own++;
-	if (w->own < w->own_end && w->run->steps[w->index->by_lane[w->own]].sample == i) {
-		mark_holders(w);
-		uint32_t step = w->index->by_lane[w->own];
-		frame->is_step = w->index->finished[step];
-		frame->scope = frame->is_step ? WALK_IN_STEP : WALK_UNFINISHED;
-		frame->step = frame->is_step ? step : RUN_NONE;
-	}
+	find_step(w, frame, parent);
 	if (w->visitor->begin)
 		w->visitor->begin(w->visitor->context, frame, w->depth);
 }

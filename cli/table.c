@@ -60,7 +60,7 @@ void table_hide_empty(struct table *table)
 		bool empty = true;
 		for (size_t r = 0; r < table->row_count && empty; r++) {
 			const char *cell = table->rows[r].cells[i];
-			empty = !*cell || !strcmp(cell, "-");
+			empty = !*cell || !strcmp(cell, "-") || !strcmp(cell, "0");
 		}
 		table->hidden[i] = empty && table->columns[i].rank != 0;
 	}

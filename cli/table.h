@@ -25,7 +25,7 @@ struct table *table_create(const struct table_column *columns, size_t count);
 /* Add a row of `count` cells; copies them. */
 void table_add(struct table *table, const char *const *cells, enum terminal_style style);
 
-/* A column that is "-" or empty in all rows is not shown. */
+/* A column that is "-", "0" or empty in all rows is not shown. */
 void table_hide_empty(struct table *table);
 
 /* Print it; lines have no trailing blanks. */

@@ -75,7 +75,7 @@ static void spell(char out[16], uint32_t code, bool valid)
 		snprintf(out, 16, "\\U%08x", (unsigned)code);
 }
 
-void text_escape(char *out, size_t size, const char *s)
+static void escape(char *out, size_t size, const char *s, bool (*keep)(uint32_t))
 {
 	size_t used = 0, left = s ? strlen(s) : 0;
 	if (!size)
@@ -84,7 +84,7 @@ void text_escape(char *out, size_t size, const char *s)
 		uint32_t code = (unsigned char)*s;
 		size_t length = text_decode(s, left, &code), step = length ? length : 1;
 		char piece[16];
-		if (length && can_show(code)) {
+		if (length && keep(code)) {
 			memcpy(piece, s, length);
 			piece[length] = '\0';
 		} else {
@@ -99,6 +99,24 @@ void text_escape(char *out, size_t size, const char *s)
 		left -= step;
 	}
 	out[used] = '\0';
+}
+
+void text_escape(char *out, size_t size, const char *s)
+{
+	escape(out, size, s, can_show);
+}
+
+static bool is_harmless(uint32_t code)
+{
+	return !is_unsafe(code);
+}
+
+char *text_harmless(const char *s)
+{
+	size_t size = 10 * (s ? strlen(s) : 0) + 1;
+	char *out = xcalloc(size, 1);
+	escape(out, size, s, is_harmless);
+	return out;
 }
 
 char *text_safe(const char *s)

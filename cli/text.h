@@ -21,6 +21,9 @@ bool text_is_utf8(void);
 /* Safe copy; the caller frees. NULL gives an empty string. */
 char *text_safe(const char *s);
 
+/* The same for data: all that can be shown in any locale stays as it is. */
+char *text_harmless(const char *s);
+
 /* Safe copy in place of a buffer; what does not fit is cut off between characters. */
 void text_escape(char *out, size_t size, const char *s);
 

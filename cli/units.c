@@ -30,11 +30,13 @@ static char *scaled(char *out, double value, const char *const *units, size_t n)
 	return out;
 }
 
-char *units_time(char *out, uint64_t ns)
+char *units_time(char out[UNITS_BYTES], uint64_t ns)
 {
 	const char *const units[] = {text_is_utf8() ? "\xc2\xb5s" : "us", "ms", "s"};
 	if (ns == ANALYSIS_UNKNOWN)
 		return unknown(out);
+	if (!ns)
+		return strcpy(out, "0");
 	if (ns < 1000) {
 		snprintf(out, UNITS_BYTES, "%lluns", (unsigned long long)ns);
 		return out;
@@ -42,7 +44,7 @@ char *units_time(char *out, uint64_t ns)
 	return scaled(out, (double)ns / 1000, units, 3);
 }
 
-char *units_count(char *out, uint64_t count)
+char *units_count(char out[UNITS_BYTES], uint64_t count)
 {
 	static const char *const units[] = {"k", "M", "G", "T", "P"};
 	if (count == ANALYSIS_UNKNOWN)
@@ -54,7 +56,7 @@ char *units_count(char *out, uint64_t count)
 	return scaled(out, (double)count / 1000, units, 5);
 }
 
-char *units_bytes(char *out, uint64_t bytes)
+char *units_bytes(char out[UNITS_BYTES], uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB"};
 	if (bytes == ANALYSIS_UNKNOWN)
@@ -66,7 +68,7 @@ char *units_bytes(char *out, uint64_t bytes)
 	return scaled(out, (double)bytes / 1000, units, 5);
 }
 
-char *units_number(char *out, double value)
+char *units_number(char out[UNITS_BYTES], double value)
 {
 	if (!(value >= 0))
 		return unknown(out);
@@ -74,7 +76,7 @@ char *units_number(char *out, double value)
 	return out;
 }
 
-char *units_percent(char *out, double share)
+char *units_percent(char out[UNITS_BYTES], double share)
 {
 	double percent = 100 * share;
 	if (!(share >= 0))

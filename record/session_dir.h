@@ -18,7 +18,7 @@ struct session_dir {
 /* Make one, and remove those that recorders left who were killed. 0 or -errno. */
 int session_dir_create(struct session_dir *dir);
 
-/* Remove the directory with all that is in it. */
+/* Remove the directory with all that is in it. Not after a create that failed. */
 void session_dir_remove(struct session_dir *dir);
 
 /* Call fn for every session file; pid is the one in its name. */

@@ -168,6 +168,10 @@ static void end_session(struct watch *w, struct watched *s, enum drain_end end, 
 	w->totals.dead += end == DRAIN_END_DEAD;
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
 	unlinkat(w->options.dir->fd, s->name, 0);
+	/* a dead process would keep watch_fd() readable */
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	s->pidfd = -1;
 	s->ending = 1;
 	w->live--;
 	if (encoder_end(w->encoder, s->drain, end, end_ticks))

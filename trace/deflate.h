@@ -2,8 +2,9 @@
 /*
  * Compressing a chunk of trace packets (zlib format, RFC 1950 and 1951) for a few nanoseconds a
  * packet. Whoever lays a packet into the chunk knows which earlier packet it most likely repeats,
- * and says so; so no search is needed, and little memory is touched besides the chunk. Packets
- * without such knowledge are searched through a small hash. Owner thread.
+ * and where in it the timestamp stands that does not repeat; so nothing is searched, and little
+ * memory is touched besides the chunk. Packets without such knowledge are searched through a small
+ * hash. Owner thread.
  */
 #ifndef BRICK_TRACE_DEFLATE_H
 #define BRICK_TRACE_DEFLATE_H
@@ -25,10 +26,10 @@ void deflate_destroy(struct deflater *d);
 void deflate_start(struct deflater *d, const uint8_t *data);
 
 /*
- * The chunk has grown up to `end`; what is new probably resembles the bytes from `source` on.
- * Packets are handed in in order, without a gap.
+ * The chunk has grown up to `end`. What is new probably resembles the bytes from `source` on, but
+ * for a varint that stands at offset `varint` in both. Handed in in order, without a gap.
  */
-void deflate_packet(struct deflater *d, uint32_t end, uint32_t source);
+void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t varint);
 
 /* Append the compressed chunk to *out; its `failed` says whether there was memory. */
 void deflate_finish(struct deflater *d, struct pb_buffer *out);

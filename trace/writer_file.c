@@ -95,7 +95,7 @@ int writer_packet_out(struct trace_writer *w)
 	memcpy(w->chunk + w->chunk_size, b->data, size);
 	w->chunk_size += size;
 	if (w->deflater)
-		deflate_packet(w->deflater, (uint32_t)w->chunk_size, DEFLATE_UNKNOWN);
+		deflate_packet(w->deflater, (uint32_t)w->chunk_size, DEFLATE_UNKNOWN, 0);
 	return 0;
 }
 

@@ -15,18 +15,39 @@ static inline uint8_t *chunk_end(struct trace_writer *w)
 	return w->chunk + w->chunk_size;
 }
 
-/* A packet of n bytes has been laid at the end of the chunk; *chunk, *position: where its like is. */
-static inline void packet_laid(struct trace_writer *w, unsigned n, uint32_t *chunk,
-	uint32_t *position)
+/* Where a packet of a kind was laid last, if that was in this chunk. */
+static inline uint32_t last_place(const struct trace_writer *w, const struct packet_place *place)
 {
-	uint32_t source = *chunk == w->chunk_number ? *position : DEFLATE_UNKNOWN;
+	return place->chunk == w->chunk_number ? place->position : DEFLATE_UNKNOWN;
+}
 
-	*chunk = w->chunk_number;
-	*position = (uint32_t)w->chunk_size;
+/*
+ * A packet of n bytes has been laid at the end of the chunk. Its timestamp stands at `timestamp`;
+ * `source` is the packet that it most likely repeats.
+ */
+static inline void packet_laid(struct trace_writer *w, unsigned n, uint32_t source,
+	unsigned timestamp)
+{
 	chunk_end(w)[1] = (uint8_t)(n - 2);
 	w->chunk_size += n;
 	if (w->deflater)
-		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source);
+		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source, timestamp);
+}
+
+static inline struct packet_place here(const struct trace_writer *w)
+{
+	return (struct packet_place){w->chunk_number, (uint32_t)w->chunk_size};
+}
+
+/* At least two bytes, so that packets that repeat each other are of equal length. */
+static inline unsigned put_timestamp(uint8_t *at, uint64_t delta)
+{
+	if (delta < 1u << 14) {
+		at[0] = (uint8_t)(delta | 0x80);
+		at[1] = (uint8_t)(delta >> 7);
+		return 2;
+	}
+	return pb_put_varint(at, delta);
 }
 
 /* Time of a lane never runs back, whatever the clock's calibrations do. */
@@ -38,27 +59,45 @@ static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
 	return delta;
 }
 
+/* Its like: the same one, else one of the same brick, else any begin of this lane. */
+static inline uint32_t like_begin(const struct trace_writer *w, const struct writer_lane *lane,
+	const struct packet_template *t)
+{
+	const struct packet_place *brick = &lane->last_of_brick[t->brick];
+
+	if (t->last.chunk == w->chunk_number &&
+		w->chunk_size - t->last.position <= DEFLATE_REACH)
+		return t->last.position;
+	if (brick->chunk == w->chunk_number && w->chunk_size - brick->position <= DEFLATE_REACH)
+		return brick->position;
+	return last_place(w, &lane->last_begin);
+}
+
 static inline void begin_from(struct trace_writer *w, struct writer_lane *lane,
 	struct packet_template *t, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
 	unsigned n = t->length;
+	uint32_t source = like_begin(w, lane, t);
 
 	memcpy(at, t->bytes, sizeof t->bytes);
-	n += pb_put_varint(at + n, lane_step(lane, ns));
-	packet_laid(w, n, &t->chunk, &t->position);
+	n += put_timestamp(at + n, lane_step(lane, ns));
+	t->last = lane->last_of_brick[t->brick] = lane->last_begin = here(w);
+	packet_laid(w, n, source, t->length);
 }
 
 static inline void end_plain(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
+	uint32_t source = last_place(w, &lane->last_end);
 	unsigned n = 3;
 
 	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
 	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	n += pb_put_varint(at + n, lane_step(lane, ns));
+	n += put_timestamp(at + n, lane_step(lane, ns));
 	memcpy(at + n, lane->end_tail, sizeof lane->end_tail);
-	packet_laid(w, n + lane->end_tail_bytes, &lane->end_chunk, &lane->end_position);
+	lane->last_end = here(w);
+	packet_laid(w, n + lane->end_tail_bytes, source, 3);
 	w->pairs++;
 }
 
@@ -66,16 +105,18 @@ static void end_annotated(struct trace_writer *w, struct writer_lane *lane, uint
 	const uint8_t *annotations, unsigned annotation_bytes)
 {
 	uint8_t *at = chunk_end(w);
+	uint32_t source = last_place(w, &lane->last_annotated_end);
 	unsigned n = 3;
 
 	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
 	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	n += pb_put_varint(at + n, lane_step(lane, ns));
+	n += put_timestamp(at + n, lane_step(lane, ns));
 	n += slice_common(at + n, lane->sequence);
 	at[n++] = (uint8_t)(2 + annotation_bytes);
 	n += slice_field(at + n, EVENT_TYPE, EVENT_END);
 	memcpy(at + n, annotations, annotation_bytes);
-	packet_laid(w, n + annotation_bytes, &lane->end_chunk, &lane->end_position);
+	lane->last_annotated_end = here(w);
+	packet_laid(w, n + annotation_bytes, source, 3);
 	w->pairs++;
 }
 
@@ -130,7 +171,6 @@ static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
 	const struct brick_record *r, uint64_t ns)
 {
 	uint8_t annotations[96], *at;
-	uint32_t chunk = 0, position = 0;
 	unsigned n = 0;
 
 	if (writer_intern_brick(w, lane, r->brick))
@@ -152,8 +192,10 @@ static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
 			FORMAT_SOURCE_IID + r->source);
 	at = chunk_end(w);
 	unsigned size = template_begin(at, lane, r->brick, annotations, n);
-	size += pb_put_varint(at + size, lane_step(lane, ns));
-	packet_laid(w, size, &chunk, &position);
+	uint32_t source = last_place(w, &lane->last_of_brick[r->brick]);
+	lane->last_of_brick[r->brick] = here(w);
+	n = put_timestamp(at + size, lane_step(lane, ns));
+	packet_laid(w, size + n, source, size);
 }
 
 /* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
@@ -285,7 +327,6 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	uint32_t name, const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
-	uint32_t chunk = 0, position = 0;
 	unsigned n = slice_head(at, lane->sequence), body = n++;
 
 	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
@@ -295,7 +336,7 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	n += annotation_bytes;
 	at[body] = (uint8_t)(n - body - 1);
 	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
-	packet_laid(w, n, &chunk, &position);
+	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
 }
 
 static int write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
@@ -358,7 +399,6 @@ static int write_counter(struct trace_writer *w, struct writer_lane *lane,
 	if (writer_counter_track(w, lane, r->brick))
 		return 0;
 	uint8_t *at = chunk_end(w);
-	uint32_t chunk = 0, position = 0;
 	unsigned n = slice_head(at, lane->sequence), body = n++;
 	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
 	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
@@ -368,7 +408,7 @@ static int write_counter(struct trace_writer *w, struct writer_lane *lane,
 	at[body] = (uint8_t)(n - body - 1);
 	n += slice_field(at + n, PACKET_TIMESTAMP,
 		lane_step(lane, writer_ns(w, lane->process, r->begin)));
-	packet_laid(w, n, &chunk, &position);
+	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
 	return 1;
 }
 

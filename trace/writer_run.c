@@ -209,12 +209,16 @@ int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
 }
 
 /* One brick's entry; what is 0 is left out. */
-static void event_stat(struct trace_writer *w, const struct brick_session_brick *brick,
-	const struct brick_stat *stat)
+static void event_stat(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_brick *brick, const struct brick_stat *stat)
 {
 	size_t dict = event_dict(w, NULL);
 
 	event_text(w, "brick", brick->name, sizeof brick->name);
+	if (brick->category < process->category_count) {
+		const char *category = process->categories[brick->category].name;
+		event_text(w, "category", category, sizeof process->categories->name);
+	}
 #define FORMAT_X(field)                                                                            \
 	if (stat->field)                                                                           \
 		event_uint(w, #field, stat->field);
@@ -246,7 +250,7 @@ static uint32_t statistics_event(struct trace_writer *w, const struct writer_lan
 		struct brick_stat stat = state->stats[i];
 		if (!stat.count)
 			continue;
-		event_stat(w, &lane->process->bricks[i], &stat);
+		event_stat(w, lane->process, &lane->process->bricks[i], &stat);
 		left--;
 	}
 	event_end_nested(w, list);

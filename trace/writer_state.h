@@ -16,13 +16,20 @@ enum {
 	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */
 	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
 	TEMPLATE_BYTES = 40,
+	DEFLATE_REACH = 32768,         /* packets further back are of no use to the compressor */
+};
+
+/* Where a packet was laid. */
+struct packet_place {
+	uint32_t chunk, position;
 };
 
 /* The start of a slice, ready to copy: a packet but for its timestamp, which comes last. */
 struct packet_template {
-	uint8_t length; /* of bytes; 0: not made yet */
-	uint8_t bytes[TEMPLATE_BYTES + 3];
-	uint32_t chunk, position; /* where it was copied to last: the likeliest repetition */
+	uint8_t bytes[TEMPLATE_BYTES];
+	uint16_t length; /* of bytes; 0: not made yet */
+	uint16_t brick;
+	struct packet_place last;
 };
 
 /* Templates for slices without a site, by brick and layer; open addressing. */
@@ -71,7 +78,8 @@ struct writer_lane {
 	struct packet_template wait_begin;
 	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
 	uint32_t end_tail_bytes;
-	uint32_t end_chunk, end_position; /* of the last end */
+	struct packet_place last_begin, last_end, last_annotated_end;
+	struct packet_place last_of_brick[BRICK_MAX_BRICKS]; /* begins */
 };
 
 struct trace_writer {

@@ -31,9 +31,9 @@ unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t br
 {
 	unsigned body = slice_head(at, lane->sequence), n = begin_bytes(at, lane, brick);
 
-	memcpy(at + n, annotations, annotation_bytes);
+	for (unsigned i = 0; i < annotation_bytes; i++)
+		at[n++] = annotations[i];
 	at[body] = (uint8_t)(at[body] + annotation_bytes);
-	n += annotation_bytes;
 	at[n++] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
 	return n;
 }
@@ -61,8 +61,9 @@ static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_
 	if (n > sizeof t->bytes)
 		return writer_fail(w, -EOVERFLOW);
 	memcpy(t->bytes, bytes, n);
-	t->length = (uint8_t)n;
-	t->chunk = 0;
+	t->length = (uint16_t)n;
+	t->brick = (uint16_t)brick;
+	t->last.chunk = 0;
 	return 0;
 }
 

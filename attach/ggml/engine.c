@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of ggml in this process (engine.h). One is made when code of an object first calls a hook
+ * on the hot path, on whatever thread that is; the lock keeps others from doing it twice.
+ */
+#include "attach/ggml/engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct engine *engines;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void engines_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void engines_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void engines_watch_forks(void)
+{
+	pthread_atfork(engines_before_fork, engines_after_fork, engines_after_fork);
+}
+
+/* Functions have the size of data pointers wherever there is dlsym(). */
+#define LOOK_UP(field, name)                                                                       \
+	do {                                                                                       \
+		void *function = resolve_from(object, name);                                       \
+		memcpy(&(field), &function, sizeof function);                                      \
+	} while (0)
+
+static void look_up_functions(struct engine *e, const struct loaded_object *object)
+{
+	LOOK_UP(e->extra_forward, "ggml_cpu_extra_compute_forward");
+	LOOK_UP(e->fused_forward, "ggml_compute_forward_rms_norm_mul_fused");
+	LOOK_UP(e->barrier, "ggml_barrier");
+	LOOK_UP(e->op_desc, "ggml_op_desc");
+	LOOK_UP(e->op_name, "ggml_op_name");
+	LOOK_UP(e->get_name, "ggml_get_name");
+	LOOK_UP(e->block_size, "ggml_blck_size");
+	LOOK_UP(e->type_size, "ggml_type_size");
+	LOOK_UP(e->element_count, "ggml_nelements");
+	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
+	LOOK_UP(e->graph_node, "ggml_graph_node");
+	LOOK_UP(e->backend_name, "ggml_backend_name");
+	LOOK_UP(e->version, "ggml_version");
+	LOOK_UP(e->commit, "ggml_commit");
+}
+
+static void infer_layout(struct engine *e, const struct loaded_object *object)
+{
+	struct tensor_constructors make;
+
+	LOOK_UP(make.init, "ggml_init");
+	LOOK_UP(make.free, "ggml_free");
+	LOOK_UP(make.new_2d, "ggml_new_tensor_2d");
+	LOOK_UP(make.mul_mat, "ggml_mul_mat");
+	LOOK_UP(make.add, "ggml_add");
+	LOOK_UP(make.view_1d, "ggml_view_1d");
+	LOOK_UP(make.set_name, "ggml_set_name");
+	LOOK_UP(make.overhead, "ggml_tensor_overhead");
+	e->layout_known = !tensor_layout_infer(&e->layout, &make, &e->layout_refused);
+	if (e->layout_known && e->block_size && e->type_size) {
+		e->layout_refused = NULL;
+	} else if (e->layout_known) {
+		e->layout_known = 0;
+		e->layout_refused = "type sizes";
+	}
+}
+
+static struct engine *find(uintptr_t address, uint32_t generation)
+{
+	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
+
+	while (e && (address - e->object.low >= e->object.bytes ||
+			    __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation))
+		e = e->next;
+	return e;
+}
+
+/* Same object, same functions: an engine of an earlier generation that is still there. */
+static struct engine *find_former(const struct engine *like)
+{
+	struct engine *e = engines;
+
+	while (e && (e->object.low != like->object.low || e->object.bytes != like->object.bytes ||
+			    strcmp(e->object.path, like->object.path) ||
+			    e->extra_forward != like->extra_forward ||
+			    e->op_desc != like->op_desc || e->barrier != like->barrier))
+		e = e->next;
+	return e;
+}
+
+/* Under the lock. */
+static struct engine *create(uintptr_t address, uint32_t generation)
+{
+	struct engine *e = calloc(1, sizeof *e);
+
+	if (!e || !resolve_object(address, &e->object)) {
+		free(e);
+		return NULL;
+	}
+	look_up_functions(e, &e->object);
+	struct engine *former = find_former(e);
+	if (former) {
+		free(e);
+		e = former;
+	} else {
+		infer_layout(e, &e->object);
+		e->next = engines;
+		e->generation = generation;
+		__atomic_store_n(&engines, e, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&e->generation, generation, __ATOMIC_RELAXED);
+	return e;
+}
+
+const struct engine *engine_at(uintptr_t address)
+{
+	uint32_t generation = __atomic_load_n(&resolve_generation, __ATOMIC_ACQUIRE);
+	struct engine *e = find(address, generation);
+
+	if (e)
+		return e;
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	e = find(address, generation);
+	if (!e)
+		e = create(address, generation);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return e;
+}
+
+const struct engine *engine_first(void)
+{
+	return __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One copy of ggml in this process, as seen from the object that holds its CPU code: the functions
+ * that our hooks on the hot path stand in front of, accessors, and the layout of its tensors.
+ * Engines are never freed and, once published, change in their generation only. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_ENGINE_H
+#define BRICK_ATTACH_GGML_ENGINE_H
+
+#include <stdint.h>
+#include "attach/ggml/layout.h"
+#include "attach/ggml/resolve.h"
+
+/* Begins so in all versions seen; ours is only ever read through a pointer. */
+struct compute_params {
+	int ith, nth;
+};
+
+typedef _Bool (*extra_forward_fn)(const struct compute_params *params, void *node);
+typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm, void *mul);
+typedef void (*barrier_fn)(void *pool);
+
+struct engine {
+	struct engine *next;
+	struct loaded_object object;
+	uint32_t generation;
+
+	extra_forward_fn extra_forward;
+	fused_forward_fn fused_forward;
+	barrier_fn barrier;
+
+	const char *(*op_desc)(const void *tensor);
+	const char *(*op_name)(int op);
+	const char *(*get_name)(const void *tensor);
+	int64_t (*block_size)(int type);
+	size_t (*type_size)(int type);
+	int64_t (*element_count)(const void *tensor);
+	int (*graph_node_count)(const void *graph);
+	const void *(*graph_node)(const void *graph, int index);
+	const char *(*backend_name)(const void *backend);
+	const char *(*version)(void);
+	const char *(*commit)(void);
+
+	struct tensor_layout layout;
+	int layout_known;
+	const char *layout_refused; /* the field that was not found; NULL when known */
+};
+
+/* The engine that code at this address belongs to; NULL when out of memory or in no object. */
+const struct engine *engine_at(uintptr_t address);
+
+/* The first engine found, for hooks that are called from elsewhere; NULL before any was needed. */
+const struct engine *engine_first(void);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The symbols that are interposed. Nobody here calls them; the prototypes say how the engine does.
+ * Arguments that a hook only passes on are words. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_HOOKS_H
+#define BRICK_ATTACH_GGML_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/ggml/engine.h"
+#include "brick/export.h"
+
+/* Every node, on every thread of the CPU backend. */
+BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node);
+BRICK_API void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params,
+	void *norm, void *mul);
+BRICK_API void ggml_barrier(void *pool);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can be learnt of a node from the engine's memory, copied out: names, operations, shapes and
+ * types of it and its sources. With an unknown tensor layout the accessors give operation, name and
+ * number of elements only. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_NODE_TEXT_H
+#define BRICK_ATTACH_GGML_NODE_TEXT_H
+
+#include <stdint.h>
+#include "attach/ggml/engine.h"
+#include "attach/ggml/work.h"
+
+struct tensor_text {
+	char name[TENSOR_NAME_BYTES];
+	char operation[32];
+	int64_t ne[TENSOR_DIMS];
+	int32_t type;
+};
+
+struct node_text {
+	struct tensor_text self;
+	struct tensor_text source[TENSOR_SOURCES];
+	uint32_t source_count;
+	uint64_t elements; /* when shapes are not known */
+	int has_shapes;
+};
+
+void node_text_read(struct node_text *text, const struct engine *engine, const void *node,
+	const void *mul);
+
+/* 64 bits that differ for nodes that differ. */
+uint64_t node_text_hash(const struct node_text *text);
+
+/* What one execution works on. */
+void node_text_work(const struct node_text *text, const struct engine *engine,
+	struct work_counts *counts);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the function that a hook stands in front of (resolve.h). Ways are only ever added, under
+ * the lock, and published whole; after an unload they are looked up anew and come back to life when
+ * nothing about them has changed. Every function leaves errno, and dlerror()'s state, clean.
+ */
+#include "attach/ggml/resolve.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t resolve_generation = 1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long long unloads_seen;
+
+void resolve_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void resolve_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static int count_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
+{
+	(void)bytes;
+	*(unsigned long long *)unloads = info->dlpi_subs;
+	return 1; /* the first entry tells it all */
+}
+
+void resolve_check(void)
+{
+	unsigned long long now = 0;
+
+	dl_iterate_phdr(count_unloads, &now);
+	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
+		return;
+	resolve_lock();
+	if (now != unloads_seen) {
+		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&resolve_generation, resolve_generation + 1, __ATOMIC_RELEASE);
+	}
+	resolve_unlock();
+}
+
+struct object_search {
+	uintptr_t address;
+	struct loaded_object *object;
+};
+
+/* Lowest and highest address of an object's segments. */
+static void extent(const struct dl_phdr_info *info, uintptr_t *low, uintptr_t *high)
+{
+	*low = UINTPTR_MAX;
+	*high = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_LOAD)
+			continue;
+		uintptr_t begin = info->dlpi_addr + p->p_vaddr;
+		*low = begin < *low ? begin : *low;
+		*high = begin + p->p_memsz > *high ? begin + p->p_memsz : *high;
+	}
+}
+
+static int contains(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct object_search *search = argument;
+	uintptr_t low, high;
+
+	(void)bytes;
+	extent(info, &low, &high);
+	if (search->address < low || search->address >= high)
+		return 0;
+	search->object->low = low;
+	search->object->bytes = high - low;
+	snprintf(search->object->path, sizeof search->object->path, "%s", info->dlpi_name);
+	return 1;
+}
+
+int resolve_object(uintptr_t address, struct loaded_object *object)
+{
+	struct object_search search = {address, object};
+
+	return dl_iterate_phdr(contains, &search);
+}
+
+/* Is this one of our own hooks? */
+static int is_ours(const void *function)
+{
+	static uintptr_t low, bytes; /* never change once set: we are never unloaded */
+	struct loaded_object self;
+
+	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
+		if (!resolve_object((uintptr_t)&is_ours, &self))
+			return 0;
+		__atomic_store_n(&low, self.low, __ATOMIC_RELAXED);
+		__atomic_store_n(&bytes, self.bytes, __ATOMIC_RELEASE);
+	}
+	return (uintptr_t)function - low < bytes;
+}
+
+static void *other_than_ours(void *function)
+{
+	return function && is_ours(function) ? NULL : function;
+}
+
+static void *look_in(void *handle, const char *name)
+{
+	void *function = dlsym(handle, name);
+
+	if (!function)
+		dlerror();
+	return other_than_ours(function);
+}
+
+void *resolve_from(const struct loaded_object *object, const char *name)
+{
+	int saved = errno;
+	void *function = NULL;
+	void *handle = dlopen(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (handle) {
+		function = look_in(handle, name);
+		dlclose(handle);
+	} else {
+		dlerror();
+	}
+	if (!function)
+		function = look_in(RTLD_NEXT, name);
+	if (!function)
+		function = look_in(RTLD_DEFAULT, name);
+	errno = saved;
+	return function;
+}
+
+/* Paths of what is loaded, collected first: the loader must not be called from its own iteration. */
+struct path_list {
+	char *text; /* each ended by NUL, an empty one after the last */
+	size_t bytes;
+};
+
+static int add_path(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct path_list *list = argument;
+	size_t n = strlen(info->dlpi_name) + 1;
+
+	(void)bytes;
+	if (!strchr(info->dlpi_name, '/'))
+		return 0;
+	char *text = realloc(list->text, list->bytes + n + 1);
+	if (!text)
+		return 1;
+	memcpy(text + list->bytes, info->dlpi_name, n);
+	list->text = text;
+	list->bytes += n;
+	list->text[list->bytes] = '\0';
+	return 0;
+}
+
+/* The last resort: whatever object has it. */
+static void *look_everywhere(const char *name)
+{
+	struct path_list list = {NULL, 0};
+	int saved = errno;
+	void *function = NULL;
+
+	dl_iterate_phdr(add_path, &list);
+	for (char *path = list.text; path && *path && !function; path += strlen(path) + 1) {
+		void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle) {
+			dlerror();
+			continue;
+		}
+		function = look_in(handle, name);
+		dlclose(handle);
+	}
+	free(list.text);
+	errno = saved;
+	return function;
+}
+
+int resolve_exists(const char *name)
+{
+	return look_everywhere(name) != NULL;
+}
+
+/* Under the lock: an entry for this object that was found in an earlier generation. */
+static struct resolve_way *former_way(struct resolve_symbol *symbol,
+	const struct loaded_object *object, const void *function)
+{
+	const struct resolve_way *way = symbol->ways;
+
+	while (way && (way->low != object->low || way->bytes != object->bytes ||
+			      way->function != function))
+		way = way->next;
+	return (struct resolve_way *)way;
+}
+
+static void add_way(struct resolve_symbol *symbol, const struct loaded_object *object,
+	void *function)
+{
+	struct resolve_way *way = former_way(symbol, object, function);
+
+	if (way) {
+		__atomic_store_n(&way->generation, resolve_generation, __ATOMIC_RELAXED);
+		return;
+	}
+	way = malloc(sizeof *way);
+	if (!way)
+		return; /* it will be looked up again */
+	*way = (struct resolve_way){
+		symbol->ways, object->low, object->bytes, function, resolve_generation};
+	__atomic_store_n(&symbol->ways, way, __ATOMIC_RELEASE);
+}
+
+void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller)
+{
+	int saved = errno;
+	struct loaded_object object = {0, 0, ""};
+	int found = resolve_object(caller, &object);
+	void *function = found ? resolve_from(&object, symbol->name) : NULL;
+
+	if (!function)
+		function = look_everywhere(symbol->name);
+	if (found && function) {
+		resolve_lock();
+		add_way(symbol, &object, function);
+		resolve_unlock();
+	}
+	errno = saved;
+	return function;
+}

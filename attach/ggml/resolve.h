@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the function that a hook stands in front of. The right one is the one that the caller
+ * would have reached without us, and libraries that were loaded RTLD_LOCAL are out of reach of
+ * RTLD_NEXT, so it is looked up from the object that the call came from. Several copies of an
+ * engine may live in one process, be unloaded, and be replaced by others at the same address:
+ * whatever is found is good for calls from one range of addresses in one generation. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_RESOLVE_H
+#define BRICK_ATTACH_GGML_RESOLVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A loaded object. */
+struct loaded_object {
+	uintptr_t low, bytes;
+	char path[512]; /* "" is the program itself */
+};
+
+/* Where calls from one object lead. Immutable but for its generation. */
+struct resolve_way {
+	const struct resolve_way *next;
+	uintptr_t low, bytes;
+	void *function;
+	uint32_t generation;
+};
+
+/* A hooked symbol; one static instance per hook. */
+struct resolve_symbol {
+	const char *name;
+	const struct resolve_way *ways;
+};
+
+/* Grows whenever objects have been unloaded: what was found before may be gone. */
+extern uint32_t resolve_generation;
+
+/* Look whether that happened. Cheap enough for every graph, not for every node. */
+void resolve_check(void);
+
+/* The function that a call of symbol from this address means; NULL if there is none but ours. */
+void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller);
+
+static inline void *resolve(struct resolve_symbol *symbol, const void *return_address)
+{
+	uintptr_t caller = (uintptr_t)return_address;
+	const struct resolve_way *way = __atomic_load_n(&symbol->ways, __ATOMIC_ACQUIRE);
+
+	for (; way; way = way->next)
+		if (caller - way->low < way->bytes &&
+			__atomic_load_n(&way->generation, __ATOMIC_RELAXED) ==
+				__atomic_load_n(&resolve_generation, __ATOMIC_RELAXED))
+			return way->function;
+	return resolve_slow(symbol, caller);
+}
+
+/* The object that an address lies in; 0 if there is none. */
+int resolve_object(uintptr_t address, struct loaded_object *object);
+
+/* A symbol as code in that object would see it, leaving our own definitions out. NULL: not there. */
+void *resolve_from(const struct loaded_object *object, const char *name);
+
+/* Is there any definition of a symbol besides ours in what is loaded now? */
+int resolve_exists(const char *name);
+
+/* Held over fork. */
+void resolve_lock(void);
+void resolve_unlock(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules in force in this process: the user's file when BRICK_RULES names one, then, unless it
+ * says otherwise, Brick's own, which are compiled in. Any thread; read once, never changed.
+ */
+#ifndef BRICK_ATTACH_GGML_RULE_SET_H
+#define BRICK_ATTACH_GGML_RULE_SET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/ggml/node_text.h"
+
+struct rule_outcome {
+	uint16_t brick;
+	int16_t layer;
+	uint32_t flags; /* BRICK_SITE_UNKNOWN_OPERATION when no rule knew the node */
+};
+
+/* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
+void rule_set_apply(const struct node_text *text, struct rule_outcome *outcome);
+
+/* Which rules those are, and what was wrong with the user's file; for the recording's notes. */
+void rule_set_describe(char *text, size_t bytes);
+
+/* Brick's own rules as text (rules/ggml-llama.rules), compiled in. */
+extern const char rule_set_default_text[];
+extern const size_t rule_set_default_bytes;
+
+#endif

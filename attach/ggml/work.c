@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of an operation from shapes and types; the formulas stand in work.h. Shapes come from the
+ * profiled program's memory: products are checked for overflow. Called on the slow path only.
+ */
+#include "attach/ggml/work.h"
+
+#include <stddef.h>
+#include <string.h>
+#include "brick/registry.h"
+
+/* A count that knows when it has stopped being one. */
+struct count {
+	uint64_t value;
+	int overflow;
+};
+
+static struct count times(struct count a, uint64_t b)
+{
+	a.overflow |= __builtin_mul_overflow(a.value, b, &a.value);
+	return a;
+}
+
+static struct count plus(struct count a, struct count b)
+{
+	a.overflow |= b.overflow | __builtin_add_overflow(a.value, b.value, &a.value);
+	return a;
+}
+
+static struct count number(int64_t value)
+{
+	return (struct count){value < 0 ? 0 : (uint64_t)value, value < 0};
+}
+
+static struct count elements_of(const struct work_tensor *t)
+{
+	struct count n = number(t->ne[0]);
+
+	for (int i = 1; i < WORK_DIMS; i++)
+		n = times(n, number(t->ne[i]).value);
+	return n;
+}
+
+static struct count rows_of(const struct work_tensor *t)
+{
+	struct count n = number(t->ne[1]);
+
+	return times(times(n, number(t->ne[2]).value), number(t->ne[3]).value);
+}
+
+/* Bytes of one row. */
+static struct count row_bytes(const struct work_tensor *t)
+{
+	if (!t->block)
+		return (struct count){0, t->ne[0] != 0};
+	return times(number(t->ne[0] / (int64_t)t->block), t->block_bytes);
+}
+
+static struct count size_of(const struct work_tensor *t)
+{
+	return times(row_bytes(t), rows_of(t).value);
+}
+
+static struct count size_of_all(const struct work_node *node)
+{
+	struct count sum = size_of(&node->out);
+
+	for (int i = 0; i < WORK_SOURCES; i++)
+		sum = plus(sum, size_of(&node->source[i]));
+	return sum;
+}
+
+static struct count double_of(struct count a)
+{
+	return times(a, 2);
+}
+
+/* The three counts of a node while they are made. */
+struct tally {
+	struct count elements, bytes, flops;
+	int bytes_known, flops_known;
+};
+
+typedef void (*work_fn)(const struct work_node *node, struct tally *t);
+
+static void count_all(const struct work_node *node, struct tally *t, struct count flops)
+{
+	t->elements = elements_of(&node->out);
+	t->bytes = size_of_all(node);
+	t->flops = flops;
+	t->bytes_known = t->flops_known = 1;
+}
+
+static void product(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *a = &node->source[0];
+
+	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[0]).value)));
+}
+
+static void outer_product(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *a = &node->source[0];
+
+	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[1]).value)));
+}
+
+/* a: K x M x experts; ids: experts used x tokens. */
+static void expert_product(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *a = &node->source[0], *ids = &node->source[2];
+	struct count pairs = elements_of(ids), experts = number(a->ne[2]);
+	uint64_t read = pairs.value < experts.value ? pairs.value : experts.value;
+
+	product(node, t);
+	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[1]), size_of(ids)));
+	t->bytes = plus(t->bytes, times(times(row_bytes(a), number(a->ne[1]).value), read));
+}
+
+/* q: D x queries x heads x batch; k: D x KV x ...; v: Dv x KV x ... */
+static void attention(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2];
+	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
+	struct count scores = times(rows_of(q), number(k->ne[1]).value);
+
+	count_all(node, t, double_of(times(scores, widths.value)));
+}
+
+static void per_element(const struct work_node *node, struct tally *t, uint64_t flops)
+{
+	count_all(node, t, times(elements_of(&node->out), flops));
+}
+
+static void one_flop(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 1);
+}
+
+static void two_flops(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 2);
+}
+
+static void three_flops(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 3);
+}
+
+static void four_flops(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 4);
+}
+
+static void five_flops(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 5);
+}
+
+static void no_flops(const struct work_node *node, struct tally *t)
+{
+	per_element(node, t, 0);
+}
+
+static void reduction(const struct work_node *node, struct tally *t)
+{
+	count_all(node, t, elements_of(&node->source[0]));
+}
+
+/* kernel: KW x KH x channels in x channels out */
+static void convolution(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *kernel = &node->source[0];
+	struct count reach = times(times(number(kernel->ne[0]), number(kernel->ne[1]).value),
+		number(kernel->ne[2]).value);
+
+	count_all(node, t, double_of(times(elements_of(&node->out), reach.value)));
+}
+
+/* As many rows are read from a as come out; the type they are read in is a's. */
+static void gather(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];
+
+	no_flops(node, t);
+	t->bytes = plus(times(row_bytes(a), rows_of(&node->out).value),
+		plus(size_of(ids), size_of(&node->out)));
+}
+
+/* b's rows go into a view of a whole cache, in the cache's type. */
+static void scatter(const struct work_node *node, struct tally *t)
+{
+	const struct work_tensor *b = &node->source[0], *ids = &node->source[1];
+
+	no_flops(node, t);
+	t->elements = elements_of(b);
+	t->bytes = plus(times(row_bytes(&node->out), rows_of(b).value),
+		plus(size_of(ids), size_of(b)));
+}
+
+/* The source that a copy goes into is the result itself: counted once. */
+static void copy(const struct work_node *node, struct tally *t)
+{
+	no_flops(node, t);
+	t->bytes = plus(size_of(&node->source[0]), size_of(&node->out));
+}
+
+static void nothing(const struct work_node *node, struct tally *t)
+{
+	(void)node;
+	t->bytes_known = t->flops_known = 1;
+}
+
+static const struct {
+	const char *operation;
+	work_fn count;
+} operations[] = {
+	{"MUL_MAT", product}, {"MUL_MAT_ID", expert_product}, {"OUT_PROD", outer_product},
+	{"FLASH_ATTN_EXT", attention}, {"SOFT_MAX", five_flops}, {"RMS_NORM", three_flops},
+	{"RMS_NORM+MUL", four_flops}, {"NORM", five_flops}, {"GROUP_NORM", five_flops},
+	{"L2_NORM", three_flops}, {"ROPE", three_flops}, {"GET_ROWS", gather},
+	{"SET_ROWS", scatter}, {"CPY", copy}, {"DUP", copy}, {"CONT", copy},
+	{"CONV_2D", convolution}, {"SUM", reduction}, {"SUM_ROWS", reduction},
+	{"CUMSUM", reduction}, {"MEAN", reduction}, {"ARGMAX", reduction}, {"ADD", one_flop},
+	{"ADD_ID", one_flop}, {"ADD1", one_flop}, {"SUB", one_flop}, {"MUL", one_flop},
+	{"DIV", one_flop}, {"SCALE", one_flop}, {"SQR", one_flop}, {"SQRT", one_flop},
+	{"LOG", one_flop}, {"SIN", one_flop}, {"COS", one_flop}, {"CLAMP", one_flop},
+	{"ABS", one_flop}, {"SGN", one_flop}, {"NEG", one_flop}, {"STEP", one_flop},
+	{"TANH", one_flop}, {"ELU", one_flop}, {"RELU", one_flop}, {"SIGMOID", one_flop},
+	{"GELU", one_flop}, {"GELU_QUICK", one_flop}, {"GELU_ERF", one_flop}, {"SILU", one_flop},
+	{"HARDSWISH", one_flop}, {"HARDSIGMOID", one_flop}, {"EXP", one_flop},
+	{"SOFTPLUS", one_flop}, {"LEAKY_RELU", one_flop}, {"REGLU", two_flops},
+	{"GEGLU", two_flops}, {"SWIGLU", two_flops}, {"SWIGLU_OAI", two_flops},
+	{"GEGLU_ERF", two_flops}, {"GEGLU_QUICK", two_flops}, {"REPEAT", no_flops},
+	{"CONCAT", no_flops}, {"PAD", no_flops}, {"IM2COL", no_flops}, {"FILL", no_flops},
+	{"NONE", nothing}, {"RESHAPE", nothing}, {"VIEW", nothing}, {"PERMUTE", nothing},
+	{"TRANSPOSE", nothing},
+};
+
+static work_fn find(const char *operation)
+{
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+		if (!strcmp(operations[i].operation, operation))
+			return operations[i].count;
+	return NULL;
+}
+
+static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag)
+{
+	*out = known && !count.overflow ? count.value : 0;
+	return known && !count.overflow ? flag : 0;
+}
+
+void work_count(const struct work_node *node, struct work_counts *counts)
+{
+	struct tally t = {0};
+	work_fn count = find(node->operation);
+
+	if (count)
+		count(node, &t);
+	else
+		t.elements = elements_of(&node->out);
+	counts->flags = keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
+		keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
+		keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
+}
+
+int work_is_empty(const char *operation)
+{
+	return find(operation) == nothing;
+}

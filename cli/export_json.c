@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain dump of a run, written as it goes: recordings have millions of samples, which must not
+ * become a tree in memory first. Called by `brick export --format json`.
+ */
+#include <stdlib.h>
+
+#include "cli/export.h"
+#include "cli/json.h"
+#include "cli/provenance.h"
+
+static void text(FILE *out, const char *s)
+{
+	json_t *value = json_text(s);
+	json_dumpf(value, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(value);
+}
+
+static unsigned long long ull(uint64_t value)
+{
+	return (unsigned long long)value;
+}
+
+static void separate(FILE *out, size_t i)
+{
+	fputs(i ? ",\n" : "\n", out);
+}
+
+static void write_run(const struct run *run, FILE *out)
+{
+	char *start = provenance_start(run);
+	json_t *command = json_command(run->command);
+	fputs("\"command\": ", out);
+	json_dumpf(command, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(command);
+	fputs(",\n\"host\": ", out);
+	text(out, run->host);
+	fputs(",\n\"cpu\": ", out);
+	text(out, run->cpu);
+	fputs(",\n\"start\": ", out);
+	text(out, start);
+	fprintf(out, ",\n\"start_ns\": %llu,\n\"end_ns\": %llu,\n\"complete\": %s",
+		ull(run->start_ns), ull(run->end_ns), run->complete ? "true" : "false");
+	free(start);
+}
+
+static void write_bricks(const struct run *run, FILE *out)
+{
+	fputs(",\n\"bricks\": [", out);
+	for (size_t i = 0; i < run->brick_count; i++) {
+		separate(out, i);
+		fputs("{\"name\": ", out);
+		text(out, run->bricks[i].name);
+		fputs(", \"category\": ", out);
+		text(out, run->categories[run->bricks[i].category].name);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+static void write_work(const struct run_site *site, FILE *out)
+{
+	const struct {
+		const char *key;
+		uint32_t flag;
+		uint64_t value;
+	} work[] = {
+		{"elements", BRICK_SITE_HAS_ELEMENTS, site->elements},
+		{"bytes", BRICK_SITE_HAS_BYTES, site->bytes},
+		{"flops", BRICK_SITE_HAS_FLOPS, site->flops},
+	};
+	for (size_t i = 0; i < 3; i++) {
+		if (site->flags & work[i].flag)
+			fprintf(out, ", \"%s\": %llu", work[i].key, ull(work[i].value));
+		else
+			fprintf(out, ", \"%s\": null", work[i].key);
+	}
+}
+
+static void write_sites(const struct run *run, FILE *out)
+{
+	fputs(",\n\"sites\": [", out);
+	for (size_t i = 0; i < run->site_count; i++) {
+		const struct run_site *site = &run->sites[i];
+		separate(out, i);
+		fprintf(out, "{\"brick\": %u, \"layer\": %d, \"operation\": ", site->brick,
+			site->layer);
+		text(out, site->operation);
+		fputs(", \"label\": ", out);
+		text(out, site->label);
+		write_work(site, out);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+static void write_processes(const struct run *run, FILE *out)
+{
+	fputs(",\n\"processes\": [", out);
+	for (size_t i = 0; i < run->process_count; i++) {
+		const struct run_process *process = &run->processes[i];
+		separate(out, i);
+		fprintf(out, "{\"pid\": %u, \"parent\": %u, \"rank\": %d, \"world\": %d, "
+			"\"executable\": ", process->pid, process->parent, process->rank,
+			process->world);
+		text(out, process->executable);
+		fputs(", \"host\": ", out);
+		text(out, process->host);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+static void write_samples(const struct run_lane *lane, FILE *out)
+{
+	fputs(", \"samples\": [", out);
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		separate(out, i);
+		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", ull(s->begin_ns), ull(s->end_ns),
+			s->site, s->wait_ns, s->inner_ns, s->depth, s->source, s->flags);
+	}
+	fputs("]", out);
+}
+
+static void write_lanes(const struct run *run, FILE *out)
+{
+	fputs(",\n\"sample_fields\": [\"begin_ns\", \"end_ns\", \"site\", \"wait_ns\", "
+	      "\"inner_ns\", \"depth\", \"source\", \"flags\"],\n\"lanes\": [",
+		out);
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		separate(out, i);
+		fprintf(out, "{\"process\": %u, \"kind\": \"%s\", \"tid\": %llu, \"name\": ",
+			lane->process, lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread",
+			ull(lane->tid));
+		text(out, lane->name);
+		write_samples(lane, out);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+static void write_steps(const struct run *run, FILE *out)
+{
+	fputs(",\n\"steps\": [", out);
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		separate(out, i);
+		fprintf(out,
+			"{\"phase\": \"%s\", \"tokens\": %llu, \"lane\": %u, \"sample\": %u, "
+			"\"begin_ns\": %llu, \"end_ns\": %llu}",
+			step->decode ? "decode" : "prefill", ull(step->tokens), step->lane,
+			step->sample, ull(step->begin_ns), ull(step->end_ns));
+	}
+	fputs("]", out);
+}
+
+static void write_notes(const struct run *run, FILE *out)
+{
+	fputs(",\n\"notes\": [", out);
+	for (size_t i = 0; i < run->note_count; i++) {
+		separate(out, i);
+		fprintf(out, "{\"process\": %u, \"key\": ", run->notes[i].process);
+		text(out, run->notes[i].key);
+		fputs(", \"value\": ", out);
+		text(out, run->notes[i].value);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+int export_json(const struct run *run, FILE *out)
+{
+	fputs("{\"schema\": \"brick/export/1\",\n", out);
+	write_run(run, out);
+	write_processes(run, out);
+	write_bricks(run, out);
+	write_sites(run, out);
+	write_steps(run, out);
+	write_notes(run, out);
+	write_lanes(run, out);
+	fputs("}\n", out);
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recording that a command was given. Main thread. */
+#ifndef BRICK_CLI_INPUT_H
+#define BRICK_CLI_INPUT_H
+
+#include "trace/run.h"
+
+/*
+ * Load it, or end the program with CLI_INPUT and a message that names file, offset and reason. Says
+ * on stderr when it took a file that is still being written instead.
+ */
+struct run *input_load(const char *path);
+
+/* The one operand of a command: argv[optind], or wrong usage if there is not exactly one. */
+const char *input_operand(int argc, char **argv);
+
+#endif

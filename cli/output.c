@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers to stdout and to files. The temporary file lies in the directory of the final one, so
+ * that renaming it is atomic, and is removed when the program is interrupted. Called by main() and
+ * by the commands that write files.
+ */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/memory.h"
+
+struct output {
+	FILE *stream;
+	char *path, *temporary; /* NULL: written directly */
+};
+
+/* For the signal handler; set before the file exists, cleared when it has its name. */
+static char temporary_path[PATH_MAX];
+
+void output_init(void)
+{
+	/* Write-only for 0 and read-only for 1 and 2: using them fails, as it should. */
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+			open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) < 0)
+			return;
+}
+
+void output_ignore_pipe(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int output_finish(int code)
+{
+	errno = 0;
+	bool failed = ferror(stdout) != 0;
+	if (fflush(stdout) != 0)
+		failed = true;
+	if (!failed || errno == EPIPE)
+		return code;
+	warn("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	return CLI_SYSTEM;
+}
+
+static void remove_temporary(int number)
+{
+	if (temporary_path[0])
+		unlink(temporary_path);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void guard(const char *path)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXFSZ};
+	if (strlen(path) >= sizeof(temporary_path))
+		return;
+	strcpy(temporary_path, path);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		signal(numbers[i], remove_temporary);
+}
+
+static struct output *make(FILE *stream, char *path, char *temporary)
+{
+	struct output *output = xcalloc(1, sizeof(*output));
+	output->stream = stream;
+	output->path = path;
+	output->temporary = temporary;
+	return output;
+}
+
+static struct output *open_directly(const char *path)
+{
+	FILE *stream = fopen(path, "we");
+	if (!stream)
+		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
+	return make(stream, xstrdup(path), NULL);
+}
+
+/* What the path leads to, so that a link keeps pointing to the file. */
+static char *follow(const char *path)
+{
+	char *real = realpath(path, NULL);
+	return real ? real : xstrdup(path);
+}
+
+struct output *output_open(const char *path)
+{
+	struct stat st;
+	if (!path || !strcmp(path, "-"))
+		return make(stdout, NULL, NULL);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return open_directly(path);
+
+	char *real = follow(path), *temporary = xasprintf("%s.XXXXXX", real);
+	int fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
+	guard(temporary);
+	mode_t mask = umask(0);
+	umask(mask);
+	fchmod(fd, 0666 & ~mask);
+	FILE *stream = fdopen(fd, "w");
+	if (!stream)
+		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
+	return make(stream, real, temporary);
+}
+
+FILE *output_stream(struct output *output)
+{
+	return output->stream;
+}
+
+static void release(struct output *output)
+{
+	temporary_path[0] = '\0';
+	free(output->temporary);
+	free(output->path);
+	free(output);
+}
+
+void output_commit(struct output *output)
+{
+	if (!output->path) {
+		release(output);
+		return;
+	}
+	errno = 0;
+	bool failed = ferror(output->stream) != 0;
+	if (fclose(output->stream) != 0)
+		failed = true;
+	if (!failed && output->temporary && rename(output->temporary, output->path) != 0)
+		failed = true;
+	if (failed) {
+		int error = errno;
+		if (output->temporary)
+			unlink(output->temporary);
+		die(CLI_SYSTEM, "%s: %s", output->path,
+			error ? strerror(error) : "cannot be written");
+	}
+	release(output);
+}
+
+void output_abandon(struct output *output)
+{
+	if (output->temporary) {
+		fclose(output->stream);
+		unlink(output->temporary);
+	}
+	release(output);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * brick record: parses the command line, has record/ run the program, says on stderr what came of
+ * it. Returns the program's own exit code; stdout is the program's alone.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "brick/session.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "record/recorder.h"
+
+enum { DEFAULT_INTERVAL_MS = 1000, MOST_INTERVAL_MS = 60000, MOST_RING_RECORDS = 1 << 26 };
+
+enum { OPTION_MODE = 256, OPTION_RING, OPTION_INTERVAL, OPTION_RULES, OPTION_ATTACH, OPTION_GRAPH,
+	OPTION_TILES, OPTION_DIGEST, OPTION_PLAIN, OPTION_WAIT };
+
+static const struct option long_options[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"mode", required_argument, NULL, OPTION_MODE},
+	{"ring", required_argument, NULL, OPTION_RING},
+	{"interval", required_argument, NULL, OPTION_INTERVAL},
+	{"rules", required_argument, NULL, OPTION_RULES},
+	{"attach", required_argument, NULL, OPTION_ATTACH},
+	{"graph", no_argument, NULL, OPTION_GRAPH},
+	{"tiles", no_argument, NULL, OPTION_TILES},
+	{"digest", no_argument, NULL, OPTION_DIGEST},
+	{"no-compress", no_argument, NULL, OPTION_PLAIN},
+	{"wait", no_argument, NULL, OPTION_WAIT},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+	fputs("Usage: brick record [OPTIONS] [--] CMD [ARGS...]\n"
+	      "\n"
+	      "Run CMD, record it and its children, and return its exit code (128 + signal when a\n"
+	      "signal ended it, 127 when there is no such command). What uses ggml through shared\n"
+	      "libraries is attached to; programs with libbrick inside record themselves into it.\n"
+	      "\n"
+	      "Options:\n"
+	      "  -o, --output FILE   the recording; overwritten (default: run.pftrace)\n"
+	      "      --mode MODE     when to synchronise with devices: deferred (default),\n"
+	      "                      per-layer, immediate; none records nothing\n"
+	      "      --attach WHAT   auto (default), or none: only programs with libbrick inside\n"
+	      "      --rules FILE    map operations to bricks by these rules\n"
+	      "      --graph         also record the execution graph\n"
+	      "      --tiles         also record tiles\n"
+	      "      --digest        also record digests of results\n"
+	      "      --ring N        records that a thread can be ahead by (default: 262144)\n"
+	      "      --interval MS   drain at least this often (default: 1000)\n"
+	      "      --no-compress   write plain packets\n"
+	      "      --wait          wait for all recorded processes, not only for CMD\n"
+	      "  -q, --quiet         no summary\n"
+	      "  -h, --help          show this and exit\n"
+	      "\n"
+	      "Then: brick report FILE\n",
+		stdout);
+}
+
+/* ---- the command line ---- */
+
+struct arguments {
+	struct recorder_options options;
+	int quiet;
+	int graph, tiles, digest;
+};
+
+static void add_variable(struct arguments *a, const char *name, const char *value)
+{
+	if (spawn_environment_add(&a->options.environment, "%s=%s", name, value))
+		die(CLI_SYSTEM, "record: %s", strerror(ENOMEM));
+}
+
+static unsigned long number(const char *option, const char *text, unsigned long least,
+	unsigned long most)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || value < least || value > most)
+		die_usage("record", "record: %s %s: must be a number from %lu to %lu", option, text,
+			least, most);
+	return value;
+}
+
+static void set_mode(struct arguments *a, const char *name)
+{
+	static const char *const names[] = {
+		[BRICK_MODE_DEFERRED] = "deferred",
+		[BRICK_MODE_PER_LAYER] = "per-layer",
+		[BRICK_MODE_IMMEDIATE] = "immediate",
+		[BRICK_MODE_NONE] = "none",
+	};
+	char value[12];
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name, names[i])) {
+			snprintf(value, sizeof value, "%u", i);
+			add_variable(a, "BRICK_MODE", value);
+			return;
+		}
+	die_usage("record", "record: --mode %s: must be deferred, per-layer, immediate or none",
+		name);
+}
+
+/* Children may run in another directory: the path must be whole. */
+static void set_rules(struct arguments *a, const char *path)
+{
+	char whole[PATH_MAX];
+
+	if (!realpath(path, whole) || access(whole, R_OK))
+		die_usage("record", "record: %s: %s", path, strerror(errno));
+	add_variable(a, "BRICK_RULES", whole);
+}
+
+static void set_ring(struct arguments *a, const char *text)
+{
+	char value[12];
+
+	snprintf(value, sizeof value, "%lu", number("--ring", text, 1, MOST_RING_RECORDS));
+	add_variable(a, "BRICK_RING_RECORDS", value);
+}
+
+static void set_attach(struct arguments *a, const char *what)
+{
+	if (!strcmp(what, "none"))
+		a->options.inject = 0;
+	else if (strcmp(what, "auto"))
+		die_usage("record", "record: --attach %s: must be auto or none", what);
+}
+
+static void set_capture(struct arguments *a)
+{
+	char list[32];
+
+	if (!a->graph && !a->tiles && !a->digest)
+		return;
+	snprintf(list, sizeof list, "%s%s%s", a->graph ? "graph," : "", a->tiles ? "tiles," : "",
+		a->digest ? "digest," : "");
+	list[strlen(list) - 1] = '\0';
+	add_variable(a, "BRICK_CAPTURE", list);
+}
+
+static void set_option(struct arguments *a, int option)
+{
+	switch (option) {
+	case 'o':
+		a->options.output = optarg;
+		break;
+	case 'q':
+		a->quiet = 1;
+		break;
+	case OPTION_MODE:
+		set_mode(a, optarg);
+		break;
+	case OPTION_RING:
+		set_ring(a, optarg);
+		break;
+	case OPTION_INTERVAL:
+		a->options.interval_ms =
+			(uint32_t)number("--interval", optarg, 1, MOST_INTERVAL_MS);
+		break;
+	case OPTION_RULES:
+		set_rules(a, optarg);
+		break;
+	case OPTION_ATTACH:
+		set_attach(a, optarg);
+		break;
+	case OPTION_GRAPH:
+		a->graph = 1;
+		break;
+	case OPTION_TILES:
+		a->tiles = 1;
+		break;
+	case OPTION_DIGEST:
+		a->digest = 1;
+		break;
+	case OPTION_PLAIN:
+		a->options.compress = 0;
+		break;
+	case OPTION_WAIT:
+		a->options.wait = 1;
+		break;
+	}
+}
+
+static void bad_option(int argc, char **argv, int option)
+{
+	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
+
+	if (option == ':')
+		die_usage("record", "record: %s: needs a value", word);
+	if (optopt > 0 && optopt < 256)
+		die_usage("record", "record: -%c: no such option", optopt);
+	die_usage("record", "record: %s: no such option", word);
+}
+
+/* Returns 0 when help was asked for. */
+static int parse(struct arguments *a, int argc, char **argv)
+{
+	int option;
+
+	*a = (struct arguments){.options = {
+		.output = "run.pftrace",
+		.interval_ms = DEFAULT_INTERVAL_MS,
+		.compress = 1,
+		.inject = 1,
+		.warn = warn,
+	}};
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:o:qh", long_options, NULL)) >= 0) {
+		if (option == '?' || option == ':')
+			bad_option(argc, argv, option);
+		if (option == 'h')
+			return 0;
+		set_option(a, option);
+	}
+	if (optind >= argc)
+		die_usage("record", "record: which command?");
+	if (!*a->options.output)
+		die_usage("record", "record: --output: the name is empty");
+	set_capture(a);
+	a->options.command = argv + optind;
+	return 1;
+}
+
+/* ---- the summary ---- */
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+static void print_totals(const struct recorder_result *r)
+{
+	char samples[UNITS_BYTES], steps[UNITS_BYTES], wall[UNITS_BYTES];
+
+	fprintf(stderr, "brick: %s %s in %s %s; %u %s, %llu %s; %s\n",
+		units_count(samples, r->samples), plural(r->samples, "sample", "samples"),
+		units_count(steps, r->steps), plural(r->steps, "step", "steps"), r->processes,
+		plural(r->processes, "process", "processes"), (unsigned long long)r->threads,
+		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
+}
+
+/* Value of the first note with that key; its length in *length. NULL: there is none. */
+static const char *note(const char *notes, const char *key, size_t *length)
+{
+	size_t n = strlen(key);
+
+	for (const char *at = notes; at && *at;) {
+		size_t line = strcspn(at, "\n");
+		if (line > n && !strncmp(at, key, n) && at[n] == '=') {
+			*length = line - n - 1;
+			return at + n + 1;
+		}
+		at += line + (at[line] == '\n');
+	}
+	return NULL;
+}
+
+/* What was attached says so itself, in notes whose keys begin with "attach". */
+static int print_attached(const char *notes)
+{
+	int any = 0;
+
+	for (const char *at = notes; at && *at;) {
+		size_t line = strcspn(at, "\n");
+		if (!strncmp(at, "attach", 6) && memchr(at, '=', line)) {
+			/* the same from a second process says nothing new */
+			const char *before = notes;
+			while (before < at && strncmp(before, at, line + 1))
+				before += strcspn(before, "\n") + 1;
+			if (before >= at) {
+				char text[512], safe[1024];
+				snprintf(text, sizeof text, "%.*s", (int)line, at);
+				*strchr(text, '=') = ' ';
+				text_escape(safe, sizeof safe, text);
+				fprintf(stderr, "brick: %s\n", safe);
+			}
+			any = 1;
+		}
+		at += line + (at[line] == '\n');
+	}
+	return any;
+}
+
+static void print_nothing(const struct recorder_result *r, const char *command)
+{
+	const char *why = inject_obstacle_text(r->obstacle);
+
+	if (*why)
+		warn("nothing was attached: %s", why);
+	else
+		warn("nothing was attached: %s does not use ggml through shared libraries", command);
+}
+
+static void print_losses(const struct recorder_result *r)
+{
+	char count[UNITS_BYTES];
+
+	if (r->dropped)
+		fprintf(stderr, "brick: %s %s dropped (statistics are exact without them; "
+				"--ring takes more)\n",
+			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
+	if (r->lost)
+		warn("%u %s could not be read in full: %s", r->lost,
+			plural(r->lost, "process", "processes"), r->trouble);
+	if (r->dead)
+		fprintf(stderr, "brick: %u %s died without ending the recording; what was recorded "
+				"until then is there\n",
+			r->dead, plural(r->dead, "process", "processes"));
+	if (r->outlived)
+		fprintf(stderr, "brick: %u %s still running; recorded until now (--wait waits for "
+				"them)\n",
+			r->outlived, plural(r->outlived, "process is", "processes are"));
+}
+
+static void print_missing_captures(const struct arguments *a, const struct recorder_result *r)
+{
+	static const char *const names[] = {"graph", "tiles", "digest"};
+	const int wanted[] = {a->graph, a->tiles, a->digest};
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t length;
+		char key[32];
+		snprintf(key, sizeof key, "capture.%s", names[i]);
+		if (wanted[i] && !note(r->notes, key, &length))
+			fprintf(stderr, "brick: --%s: nothing in this run could record it\n",
+				names[i]);
+	}
+}
+
+static void print_summary(const struct arguments *a, const struct recorder_result *r)
+{
+	char bytes[UNITS_BYTES];
+
+	if (!r->recorded)
+		return;
+	print_totals(r);
+	if (!print_attached(r->notes) && !r->samples && a->options.inject)
+		print_nothing(r, a->options.command[0]);
+	print_missing_captures(a, r);
+	print_losses(r);
+	warn("%s: %s; to see it: brick report %s", a->options.output, units_bytes(bytes, r->bytes),
+		a->options.output);
+}
+
+static int run(int argc, char **argv)
+{
+	struct arguments arguments;
+	struct recorder_result result;
+
+	if (!parse(&arguments, argc, argv)) {
+		print_help();
+		return CLI_DONE;
+	}
+	recorder_run(&arguments.options, &result);
+	if (!arguments.quiet)
+		print_summary(&arguments, &result);
+	recorder_result_fini(&result);
+	spawn_environment_fini(&arguments.options.environment);
+	return result.exit_code;
+}
+
+const struct cli_command command_record = {
+	.name = "record",
+	.summary = "run a program and record it",
+	.run = run,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of a report share: the numbers, all computed before the first is printed. */
+#ifndef BRICK_CLI_REPORT_H
+#define BRICK_CLI_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/distortion.h"
+#include "analysis/losses.h"
+#include "analysis/summary.h"
+#include "trace/run.h"
+
+struct report {
+	const struct run *run;
+	struct summary *summary;
+	struct losses losses;
+	struct distortion distortion;
+	size_t shown; /* rows to print: all, or those of --top */
+};
+
+void report_text(const struct report *report, FILE *out);
+void report_json(const struct report *report, FILE *out);
+void report_csv(const struct report *report, FILE *out);
+
+/* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */
+char *report_sources(const struct report *report, uint32_t sources);
+
+/* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
+const char *report_backend(const struct report *report, const struct summary_row *row);
+
+/* Tokens per second of a phase; negative when unknown. */
+double report_tokens_per_s(const struct step_phase_times *times);
+
+#endif

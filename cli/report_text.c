@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report for people: heading, steps, rows, categories, and the three lines that no report goes
+ * without: coverage, distortion, losses. Called by `brick report`.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "cli/memory.h"
+#include "cli/provenance.h"
+#include "cli/report.h"
+#include "cli/report_rows.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+enum { LABEL = 13 };
+
+struct printer {
+	const struct report *report;
+	const struct terminal *terminal;
+	FILE *out;
+};
+
+/* A labelled paragraph; the text comes from our own formats and from safe strings. */
+static void say(const struct printer *p, const char *label, const char *format, ...)
+	BRICK_PRINTF(3, 4);
+
+static void say(const struct printer *p, const char *label, const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+	va_start(arguments, format);
+	int n = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	size_t width = p->terminal->width ? p->terminal->width : 100;
+	text_wrap(p->out, width, LABEL, label, text);
+	free(text);
+}
+
+static void print_origin(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char took[UNITS_BYTES];
+	char *command = provenance_command(run), *start = provenance_start(run);
+	char *safe = text_safe(command ? command : "(not known)"), *host = text_safe(run->host);
+	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
+	/* A long command line says little in its third line. */
+	size_t room = p->terminal->width ? 2 * (p->terminal->width - LABEL) : 400;
+	char *cut = text_cut(safe, room);
+	char *code = run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code)
+					 : xstrdup("");
+	say(p, "Command", "%s", cut);
+	say(p, "Recorded", "%.19s UTC, for %s%s%s%s", start ? start : "at an unknown time",
+		units_time(took, wall_ns), *host ? ", on " : "", host, code);
+	free(code);
+	free(cut);
+	free(host);
+	free(safe);
+	free(start);
+	free(command);
+}
+
+static void print_machine(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char residual[UNITS_BYTES];
+	char *cpu = text_safe(run->cpu ? run->cpu : "unknown CPU");
+	char *cpus = run->cpus ? xasprintf(", %u CPU%s", run->cpus, run->cpus == 1 ? "" : "s")
+			       : xstrdup("");
+	say(p, "Machine", "%s%s; clock %s, right within %s", cpu, cpus,
+		brick_clock_source_name(run->clock.source),
+		units_time(residual, run->clock.residual_ns));
+	free(cpus);
+	free(cpu);
+}
+
+/* What was attached and how, and anything else that the recording says of itself. */
+static void print_notes(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	for (size_t i = 0; i < run->note_count; i++) {
+		size_t k = 0;
+		while (k < i && (strcmp(run->notes[k].key, run->notes[i].key) ||
+					strcmp(run->notes[k].value, run->notes[i].value)))
+			k++;
+		if (k < i)
+			continue; /* another process has said so, too */
+		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
+		if (*key >= 'a' && *key <= 'z')
+			*key -= 'a' - 'A';
+		say(p, key, "%s", value);
+		free(value);
+		free(key);
+	}
+}
+
+static void print_phase(const struct printer *p, enum step_phase phase)
+{
+	static const char *const labels[] = {"Prefill", "Decode"};
+	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
+	char total[UNITS_BYTES], rate[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
+	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
+	if (!times->count)
+		return;
+	char *spread = xstrdup("");
+	if (times->count > 1) {
+		free(spread);
+		spread = xasprintf("; a step took p50 %s, p95 %s, p99 %s",
+			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
+			units_time(p99, times->p99_ns));
+	}
+	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s, %s%s",
+		units_number(rate, report_tokens_per_s(times)),
+		units_count(tokens, times->tokens), times->tokens == 1 ? "" : "s",
+		(unsigned long long)times->count, times->count == 1 ? "" : "s",
+		units_time(total, times->total_ns), spread);
+	free(spread);
+}
+
+static void print_steps(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char time[UNITS_BYTES];
+	if (!p->report->run->step_count) {
+		say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
+		return;
+	}
+	print_phase(p, STEP_PREFILL);
+	print_phase(p, STEP_DECODE);
+	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
+		say(p, "First token", "after %s, counted from the begin of the first prefill",
+			units_time(time, summary->steps.ttft_ns));
+}
+
+static void print_coverage(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
+	if (!summary->wall_ns) {
+		say(p, "Coverage", "unknown: no step ended");
+		return;
+	}
+	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
+		summary_phase_coverage(summary, STEP_DECODE)};
+	char *apart = phases[0] >= 0 && phases[1] >= 0
+			      ? xasprintf(" (prefill %s, decode %s)",
+					units_percent(prefill, phases[0]),
+					units_percent(decode, phases[1]))
+			      : xstrdup("");
+	say(p, "Coverage", "%s of %s of %s lies in the rows above%s",
+		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
+		p->report->run->step_count ? "steps" : "threads' time", apart);
+	free(apart);
+	if (summary->unknown_operations)
+		say(p, "Unknown", "%llu executions of operations that no rule knows, under their "
+			"own names", (unsigned long long)summary->unknown_operations);
+	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
+		say(p, "Samples", "%llu of %llu are in the file; counts and times are exact, "
+			"shares and rows by place are from samples",
+			(unsigned long long)summary->samples,
+			(unsigned long long)summary->executions);
+}
+
+static void print_distortion(const struct printer *p)
+{
+	const struct distortion *d = &p->report->distortion;
+	char share[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+	if (d->share < 0)
+		say(p, "Distortion", "unknown: %s",
+			d->method[0] ? d->method : "the recording does not say what it cost");
+	else
+		say(p, "Distortion", "%s (%s to %s): %s", units_percent(share, d->share),
+			units_percent(low, d->low), units_percent(high, d->high), d->method);
+}
+
+static void print_losses(const struct printer *p)
+{
+	const struct losses *losses = &p->report->losses;
+	char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
+	uint64_t count;
+	const char *what;
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
+		char *longer = xasprintf("%s%s%llu %s", text, *text ? "; " : "",
+			(unsigned long long)count, what);
+		free(text);
+		text = longer;
+	}
+	fputs(terminal_style_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	say(p, "Losses", "%s", *text ? text : "nothing was lost");
+	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	free(text);
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+	struct printer p = {report, &terminal, out};
+	print_origin(&p);
+	print_machine(&p);
+	print_notes(&p);
+	fputc('\n', out);
+	print_steps(&p);
+	fputc('\n', out);
+	report_rows(report, out, &terminal);
+	fputc('\n', out);
+	print_coverage(&p);
+	print_distortion(&p);
+	print_losses(&p);
+}

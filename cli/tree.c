@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick tree`: options, the choice of the step, and what both forms call things. A recording
+ * without steps shows what each of its threads did instead.
+ */
+#include "cli/tree.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brick/registry.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/memory.h"
+#include "cli/options.h"
+
+static const char help[] =
+	"Usage: brick tree [OPTIONS] FILE\n"
+	"\n"
+	"Show what one step was made of, layer by layer and brick by brick, in the order in which\n"
+	"it ran.\n"
+	"\n"
+	"  --step WHICH  decode (default) or prefill: the one that took the median time; or a\n"
+	"                number, counted from 1 in the order of their begins\n"
+	"  --nodes       show each operation below its brick, with the tensor it made\n"
+	"  --depth N     show N levels below the step only\n"
+	"  --json        as JSON (schema brick/tree/1)\n"
+	"  -h, --help    show this and exit\n";
+
+struct options {
+	const char *step;
+	unsigned depth;
+	bool nodes, json;
+};
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"step", required_argument, NULL, 's'},
+		{"nodes", no_argument, NULL, 'n'},
+		{"depth", required_argument, NULL, 'd'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
+		switch (c) {
+		case 's':
+			options->step = optarg;
+			break;
+		case 'n':
+			options->nodes = true;
+			break;
+		case 'd':
+			options->depth = (unsigned)options_number("tree", "--depth", optarg, 1, 1000);
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		}
+	}
+}
+
+char *tree_name(const struct call_tree *tree, const struct call_node *node)
+{
+	const struct run *run = tree->run;
+	const struct run_site *site;
+	switch (node->kind) {
+	case CALL_LAYER:
+		return xasprintf("Layer %d", node->layer);
+	case CALL_BRICK:
+		return xstrdup(run->bricks[node->brick].name);
+	case CALL_OPERATION:
+		site = &run->sites[node->site];
+		return xasprintf("%s%s%s", site->operation ? site->operation : "",
+			site->operation && site->label ? " " : "", site->label ? site->label : "");
+	case CALL_WAIT:
+		return xstrdup(brick_name(BRICK_BARRIER_WAIT));
+	default:
+		break;
+	}
+	if (tree->step != RUN_NONE)
+		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
+	const struct run_lane *lane = &run->lanes[tree->lane];
+	return xasprintf("Thread %s (%llu)", lane->name ? lane->name : "",
+		(unsigned long long)lane->tid);
+}
+
+uint32_t tree_step_number(const struct tree_view *view, uint32_t step)
+{
+	uint32_t number = 0;
+	for (uint32_t i = 0; i <= step; i++)
+		number += view->index->finished[i];
+	return number;
+}
+
+int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
+{
+	if (node->kind == CALL_OPERATION && !view->operations)
+		return 0;
+	return !view->depth || depth <= view->depth;
+}
+
+static uint32_t numbered_step(const struct tree_view *view, const char *text)
+{
+	if (!view->index->count)
+		die(CLI_INPUT, "%s: has no steps that ended", view->run->path);
+	unsigned long wanted = options_number("tree", "--step", text, 1, view->index->count);
+	for (uint32_t i = 0; i < view->run->step_count; i++)
+		if (view->index->finished[i] && --wanted == 0)
+			return i;
+	return RUN_NONE;
+}
+
+/* RUN_NONE: the recording has no steps, and none was asked for. */
+static uint32_t choose_step(const struct tree_view *view, const char *which)
+{
+	const char *path = view->run->path;
+	if (which && strcmp(which, "decode") && strcmp(which, "prefill"))
+		return numbered_step(view, which);
+	bool prefill = which && !strcmp(which, "prefill");
+	uint32_t step = step_times_median(view->times, view->run, view->index,
+		prefill ? STEP_PREFILL : STEP_DECODE);
+	if (step == RUN_NONE && which)
+		die(CLI_INPUT, "%s: has no %s step that ended", path, which);
+	if (step == RUN_NONE)
+		step = step_times_median(view->times, view->run, view->index, STEP_PREFILL);
+	if (step == RUN_NONE && view->run->step_count)
+		die(CLI_INPUT, "%s: has no step that ended", path);
+	return step;
+}
+
+static struct call_tree *checked(struct call_tree *tree, int rc)
+{
+	if (rc < 0)
+		die(CLI_SYSTEM, "not enough memory for the tree");
+	return tree;
+}
+
+static size_t make_trees(const struct tree_view *view, uint32_t step, struct call_tree **trees)
+{
+	struct call_tree *tree = NULL;
+	if (step != RUN_NONE) {
+		int rc = call_tree_of_step(&tree, view->run, view->index, step);
+		trees[0] = checked(tree, rc);
+		return 1;
+	}
+	size_t count = 0;
+	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
+		if (!view->run->lanes[lane].sample_count)
+			continue;
+		int rc = call_tree_of_lane(&tree, view->run, view->index, lane);
+		trees[count++] = checked(tree, rc);
+	}
+	return count;
+}
+
+static int run_tree(int argc, char **argv)
+{
+	struct options options = {0};
+	parse(&options, argc, argv);
+	struct run *run = input_load(input_operand(argc, argv));
+	struct step_index index;
+	struct step_times times;
+	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	struct tree_view view = {run, &index, &times, options.depth, options.nodes};
+	struct call_tree **trees = xcalloc(run->lane_count + 1, sizeof(struct call_tree *));
+	size_t count = make_trees(&view, choose_step(&view, options.step), trees);
+	struct terminal terminal;
+	terminal_init(&terminal, stdout);
+	if (options.json)
+		tree_json(&view, (const struct call_tree *const *)trees, count, stdout);
+	for (size_t i = 0; i < count; i++) {
+		if (!options.json)
+			tree_text(&view, trees[i], stdout, &terminal);
+		call_tree_destroy(trees[i]);
+	}
+	if (!count && !options.json)
+		fputs("No bricks were recorded.\n", stdout);
+	free(trees);
+	step_times_fini(&times);
+	step_index_fini(&index);
+	run_destroy(run);
+	return CLI_DONE;
+}
+
+const struct cli_command command_tree = {
+	.name = "tree",
+	.summary = "show what one step was made of",
+	.run = run_tree,
+	.flags = CLI_ANSWERS,
+};

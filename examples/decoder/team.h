@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads that run the same function together and wait for one another inside of it. The thread
+// that made the team is its worker 0.
+#ifndef DECODER_TEAM_H
+#define DECODER_TEAM_H
+
+#include <stddef.h>
+
+struct team;
+
+struct worker {
+	struct team *team;
+	size_t index, count; // of how many
+};
+
+typedef void team_fn(const struct worker *worker, void *context);
+
+// 0 or -1.
+int team_create(struct team **out, size_t n_workers);
+void team_destroy(struct team *team);
+
+// All workers run fn(); returns when all have done so. From worker 0 only.
+void team_run(struct team *team, team_fn *fn, void *context);
+
+// Returns when all workers have called it. The time is recorded as BarrierWait.
+void team_wait(const struct worker *worker);
+
+// The worker's part of n things, in whole units but for the last.
+struct part {
+	size_t begin, end;
+};
+struct part team_part(const struct worker *worker, size_t n, size_t unit);
+
+#endif

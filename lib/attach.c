@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What interposers need of the library beyond probes (include/brick/attach.h). */
+#include "brick/attach.h"
+
+#include <errno.h>
+#include "lib/core.h"
+
+static int has_lane(void)
+{
+	return brick_enabled() && brick__thread.serial == brick__on;
+}
+
+int brick_thread_ready(void)
+{
+	if (has_lane())
+		return 0;
+	return brick_enabled() && brick__thread_attach() ? 0 : -ENOENT;
+}
+
+void brick_hook_cost(uint64_t calls, uint64_t ticks)
+{
+	if (!has_lane())
+		return;
+	struct brick_lane *lane = brick__thread.lane;
+	lane->hook_calls += calls;
+	lane->hook_timed++;
+	lane->hook_ticks += ticks;
+	lane->hook_square_lo += ticks * ticks;
+}

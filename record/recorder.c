@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of a recording. Whatever fails on our side, the program runs, and its exit code is
+ * returned: before it has started it runs unrecorded, later it runs on while we only wait for it.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "brick/error.h"
+#include "record/drain_machine.h"
+#include "record/encoder.h"
+#include "record/guard.h"
+#include "record/session_dir.h"
+#include "record/watch.h"
+
+#define FLUSH_NS 1000000000ull
+#define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
+enum {
+	YIELD_MS = 5,           /* until the encoder's thread lets go of its work */
+	TIMER_SLACK_NS = 1000000,
+};
+
+struct recorder {
+	const struct recorder_options *options;
+	struct recorder_result *result;
+	struct signals signals;
+	struct spawn_environment environment;
+	struct session_dir dir;
+	struct drain_clock clock;
+	struct trace_writer *writer; /* the encoder's while there is one */
+	struct encoder *encoder;
+	struct watch *watch;
+	pid_t pid;
+	uint64_t start_ns, start_cpu_ns, flushed_ns;
+	uint64_t ended_ns; /* 0 while the program runs */
+	int interrupted;   /* after it ended: do not wait for others */
+};
+
+/* ---- what precedes the program ---- */
+
+static int create_writer(struct recorder *r)
+{
+	char host[256] = "", cpu[128];
+
+	gethostname(host, sizeof host - 1);
+	drain_cpu_model(cpu, sizeof cpu);
+	struct trace_writer_options options = {
+		.path = r->options->output,
+		.start_unix_ns = drain_unix_ns(),
+		.start_ns = drain_now_ns(),
+		.command = (const char *const *)r->options->command,
+		.host = host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.compress = r->options->compress,
+	};
+	return trace_writer_create(&r->writer, &options);
+}
+
+static int prepare_environment(struct recorder *r)
+{
+	struct spawn_environment *env = &r->environment;
+	char program[PATH_MAX], library[PATH_MAX];
+	const char *theirs = getenv("LD_PRELOAD");
+
+	int error = spawn_environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
+	for (uint32_t i = 0; i < r->options->environment.count && !error; i++)
+		error = spawn_environment_add(env, "%s", r->options->environment.variables[i]);
+	if (error || !r->options->inject)
+		return error;
+	r->result->obstacle = inject_library(library, sizeof library);
+	if (r->result->obstacle != INJECT_FINE)
+		return 0;
+	if (inject_resolve(r->options->command[0], program, sizeof program))
+		r->result->obstacle = inject_examine(program);
+	/* it would only make the dynamic linker complain on the program's stderr */
+	if (r->result->obstacle == INJECT_FOREIGN)
+		return 0;
+	return spawn_environment_add(env, theirs && *theirs ? "LD_PRELOAD=%s:%s" : "LD_PRELOAD=%s%s",
+		library, theirs ? theirs : "");
+}
+
+/* Nothing is left of what was prepared. */
+static void discard(struct recorder *r)
+{
+	trace_writer_abandon(r->writer);
+	r->writer = NULL;
+	watch_destroy(r->watch);
+	r->watch = NULL;
+	if (r->dir.path[0])
+		session_dir_remove(&r->dir);
+	r->dir.path[0] = '\0';
+}
+
+static int prepare_watching(struct recorder *r)
+{
+	struct watch_options options = {&r->dir, &r->clock, r->options->interval_ms};
+	int error = guard_install();
+
+	if (!error)
+		error = watch_create(&r->watch, &options);
+	return error ? error : prepare_environment(r);
+}
+
+/* Everything that recording needs; 0 when it cannot be had, which is said. */
+static int prepare(struct recorder *r)
+{
+	const char *what = r->options->output;
+	int error = create_writer(r);
+
+	if (!error) {
+		what = "session directory";
+		error = session_dir_create(&r->dir);
+		if (error)
+			r->dir.path[0] = '\0';
+	}
+	if (!error)
+		error = prepare_watching(r);
+	if (!error)
+		return 1;
+	r->options->warn("record: %s: %s; the program runs unrecorded", what,
+		brick_strerror(error));
+	discard(r);
+	spawn_environment_fini(&r->environment);
+	return 0;
+}
+
+/* ---- while it runs ---- */
+
+static void forward(const struct recorder *r, int number)
+{
+	if (!r->ended_ns)
+		kill(r->pid, number);
+}
+
+static void program_ended(struct recorder *r, const struct spawn_result *end)
+{
+	r->result->exit_code = end->exit_code;
+	r->result->program_cpu_ns = end->cpu_ns;
+	r->ended_ns = drain_now_ns();
+	r->result->wall_ns = r->ended_ns - r->start_ns;
+}
+
+static void handle_signals(struct recorder *r)
+{
+	struct spawn_result end;
+	enum signals_event event;
+	int number;
+
+	while ((event = signals_next(&r->signals, &number)) != SIGNALS_NONE) {
+		if (event == SIGNALS_FORWARD)
+			forward(r, number);
+		if (event != SIGNALS_CHILD && r->ended_ns)
+			r->interrupted = 1;
+	}
+	if (!r->ended_ns && spawn_wait(r->pid, 0, &end))
+		program_ended(r, &end);
+}
+
+static void pause_for(struct recorder *r, uint32_t ms)
+{
+	struct pollfd fds[2] = {
+		{.fd = r->signals.fd, .events = POLLIN},
+		{.fd = r->watch ? watch_fd(r->watch) : -1, .events = POLLIN},
+	};
+	poll(fds, 2, (int)ms);
+}
+
+/* Without recording: wait for the program as a shell would. */
+static void wait_only(struct recorder *r)
+{
+	while (!r->ended_ns) {
+		pause_for(r, UINT32_MAX);
+		handle_signals(r);
+	}
+}
+
+static int is_over(const struct recorder *r, uint64_t now_ns)
+{
+	if (!r->ended_ns)
+		return 0;
+	if (!watch_live(r->watch) || r->interrupted)
+		return 1;
+	return !r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS;
+}
+
+static struct trace_account account(struct recorder *r)
+{
+	return (struct trace_account){
+		.end_ns = drain_now_ns(),
+		.consumer_cpu_ns = drain_process_cpu_ns() - r->start_cpu_ns,
+		.program_cpu_ns = r->result->program_cpu_ns,
+		.lost_processes = watch_totals(r->watch).lost,
+		.cpus = drain_cpus_online(),
+		.exit_code = r->ended_ns ? r->result->exit_code : -1,
+		.clock_residual_ns = drain_clock_check(&r->clock),
+	};
+}
+
+/* One round; returns how long to sleep. */
+static uint32_t turn(struct recorder *r, uint64_t now_ns)
+{
+	uint32_t next_ms = watch_turn(r->watch, now_ns);
+	int behind = encoder_assist(r->encoder);
+
+	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_took(r->watch)) {
+		struct trace_account a = account(r);
+		encoder_flush(r->encoder, &a);
+		r->flushed_ns = now_ns;
+	}
+	if (behind)
+		next_ms = behind == 1 ? 0 : next_ms < YIELD_MS ? next_ms : YIELD_MS;
+	return next_ms;
+}
+
+static void record_until_over(struct recorder *r)
+{
+	uint64_t now_ns = drain_now_ns();
+
+	r->flushed_ns = now_ns;
+	while (!encoder_error(r->encoder)) {
+		uint32_t next_ms = turn(r, now_ns);
+		if (is_over(r, now_ns))
+			return;
+		pause_for(r, next_ms);
+		handle_signals(r);
+		now_ns = drain_now_ns();
+	}
+}
+
+/* ---- what follows it ---- */
+
+static void take_totals(struct recorder *r)
+{
+	struct watch_totals t = watch_totals(r->watch);
+	struct recorder_result *result = r->result;
+
+	result->processes = t.processes;
+	result->lost = t.lost;
+	result->dead = t.dead;
+	result->outlived = t.outlived;
+	result->records = t.records;
+	result->samples = t.samples;
+	result->steps = t.steps;
+	result->threads = t.threads;
+	result->dropped = t.dropped;
+	result->trouble = t.trouble;
+	result->notes = strdup(t.notes);
+}
+
+static int finish_file(struct recorder *r, const struct trace_account *a)
+{
+	uint64_t pairs;
+	int error = encoder_error(r->encoder);
+
+	if (!r->writer)
+		return error;
+	error = trace_writer_account(r->writer, a);
+	if (!error)
+		error = trace_writer_flush(r->writer);
+	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
+	int last = trace_writer_finish(r->writer);
+	r->writer = NULL;
+	return error ? error : last;
+}
+
+static void finish(struct recorder *r)
+{
+	if (!encoder_error(r->encoder))
+		watch_end_all(r->watch);
+	/* What is encoded from here on is no burden to the program any more. */
+	struct trace_account a = account(r);
+	encoder_finish(r->encoder, &r->writer);
+	a.lost_processes = watch_totals(r->watch).lost;
+	r->result->recorder_cpu_ns = a.consumer_cpu_ns;
+	int error = finish_file(r, &a);
+	take_totals(r);
+	r->result->recorded = !error;
+	encoder_destroy(r->encoder);
+	discard(r);
+	if (!r->ended_ns)
+		wait_only(r);
+	if (error)
+		r->options->warn("record: %s: %s; recording was given up, and no file is left",
+			r->options->output, brick_strerror(error));
+}
+
+static void lighten(void)
+{
+	struct rlimit files;
+
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static void exec_failed(struct recorder *r, int error)
+{
+	r->options->warn("record: %s: %s", r->options->command[0], strerror(-error));
+	r->result->exit_code = spawn_failure_code(-error);
+	discard(r);
+}
+
+static void record(struct recorder *r)
+{
+	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
+
+	if (error) {
+		r->options->warn("record: %s; the program runs unrecorded", strerror(-error));
+		discard(r);
+		wait_only(r);
+		return;
+	}
+	watch_encoder_set(r->watch, r->encoder);
+	record_until_over(r);
+	finish(r);
+}
+
+static void run(struct recorder *r)
+{
+	int recorded = prepare(r);
+
+	r->start_ns = drain_now_ns();
+	r->start_cpu_ns = drain_process_cpu_ns();
+	r->pid = spawn_program(r->options->command, &r->environment, &r->signals);
+	spawn_environment_fini(&r->environment);
+	if (r->pid < 0) {
+		exec_failed(r, r->pid);
+		return;
+	}
+	lighten();
+	if (recorded)
+		record(r);
+	else
+		wait_only(r);
+}
+
+void recorder_run(const struct recorder_options *options, struct recorder_result *result)
+{
+	struct recorder r = {.options = options, .result = result};
+
+	*result = (struct recorder_result){.exit_code = 126};
+	drain_clock_start(&r.clock);
+	int error = signals_take(&r.signals);
+	if (error) {
+		options->warn("record: signals: %s", strerror(-error));
+		return;
+	}
+	run(&r);
+	signals_restore(&r.signals);
+	signals_close(&r.signals);
+}
+
+void recorder_result_fini(struct recorder_result *result)
+{
+	free(result->notes);
+	result->notes = NULL;
+}

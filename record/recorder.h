@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of `brick record`: starts the program, drains the sessions of it and of its children into
+ * a recording, ends as the program ended. Once per process, from its only thread; descriptors 0 to
+ * 2 must be taken.
+ */
+#ifndef BRICK_RECORD_RECORDER_H
+#define BRICK_RECORD_RECORDER_H
+
+#include <stdint.h>
+#include "record/inject.h"
+#include "record/spawn.h"
+
+struct recorder_options {
+	const char *output;
+	char *const *command; /* NULL-terminated argv */
+	uint32_t interval_ms;
+	int compress;
+	int wait;   /* for every recorded process, not only for the program itself */
+	int inject; /* preload what attaches by itself */
+	struct spawn_environment environment; /* more variables for the program */
+	/* One line for the user; never called while the program runs recorded. */
+	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+};
+
+struct recorder_result {
+	int exit_code;
+	int recorded; /* a complete recording is under its final name */
+	uint64_t wall_ns; /* of the program */
+	uint64_t bytes;
+	uint32_t processes, lost, dead, outlived;
+	uint64_t records, samples, steps, threads, dropped;
+	uint64_t recorder_cpu_ns, program_cpu_ns;
+	const char *trouble; /* static text; NULL: none */
+	enum inject_obstacle obstacle;
+	char *notes; /* "key=value" lines of all processes; NULL when not recorded */
+};
+
+/* The program's exit code is in the result in every case. */
+void recorder_run(const struct recorder_options *options, struct recorder_result *result);
+void recorder_result_fini(struct recorder_result *result);
+
+#endif

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that leaves no core idle: the thread that encodes hardly runs, yet nothing is dropped
+and the file keeps growing."""
+import os
+import time
+
+from librecord import *
+
+need(PRODUCER)
+
+with Scratch() as scratch:
+    out = scratch.file("busy.pftrace")
+    cores = os.cpu_count()
+    # every core burnt twice over, and beside it two threads with 100000 bricks a second each
+    run = start(out, PRODUCER, f"busy={2 * cores},7000", "say=ready", "paced=2,500000,10", "say=end")
+    same(run.stdout.readline(), b"ready\n", "first line")
+    time.sleep(5)
+    part = Trace(out + ".part")
+    check(part.begins > 0, "after 5 s nothing is in PATH.part")
+    run.wait()
+    trace = Trace(out)
+    same(trace.counts["RmsNorm"], 1000000, "samples")
+    same({e["ledger"]["dropped"] for e in trace.all("brick.statistics")}, {0}, "dropped")
+    same(trace.negative, 0, "ends without a begin")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of the program, of the recorder, of both: what was drained until then can be read, and
+what the recorder had no time to remove is removed by the next one."""
+import os
+import signal
+import subprocess
+import time
+
+from librecord import *
+
+need(PRODUCER)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def started(scratch, name, *actions):
+    """A recording whose program has said "ready", and the pids of recorder and program."""
+    out = scratch.file(name)
+    run = start(out, PRODUCER, *actions)
+    same(run.stdout.readline(), b"ready\n", "first line")
+    return out, run, children(run.pid)[0]
+
+
+def program(scratch):
+    out, run, pid = started(scratch, "program.pftrace", "samples=1000", "open", "nested=3", "open",
+                            "say=ready", "sleep=60000")
+    os.kill(pid, signal.SIGKILL)
+    same(run.wait(timeout=20), 128 + 9, "exit code")
+    stderr = run.stderr.read()
+    check(b"1 process died without ending the recording" in stderr, stderr)
+    trace = Trace(out)
+    same((trace.counts["RmsNorm"], trace.counts["GraphCompute"]), (1000, 3), "samples")
+    # two that were open: one had others inside, the other only its frame tells of
+    same(trace.counts["Sampling"], 2, "open bricks")
+    same((trace.last("brick.process_end")["closed"], trace.last("brick.account")["exit_code"]),
+         (0, 137), "closed, exit code")
+    check(not trace.cut and trace.last("brick.end"), "the file is not whole")
+
+
+def wait_for_samples(path, count, deadline_s=20):
+    """Read PATH.part while it grows until it holds that many samples."""
+    until = time.monotonic() + deadline_s
+    trace = None
+    while time.monotonic() < until:
+        if os.path.exists(path + ".part"):
+            trace = Trace(path + ".part")
+            if trace.begins >= count:
+                return trace
+        time.sleep(0.1)
+    check(False, "PATH.part holds", trace and trace.begins, "samples instead of", count)
+
+
+def recorder(scratch):
+    out, run, pid = started(scratch, "recorder.pftrace", "samples=1000", "say=ready", "sleep=2500",
+                            "samples=2000000", "say=done")
+    wait_for_samples(out, 1000)
+    run.kill()
+    # the program goes on, and ends as if nothing had happened
+    same((run.stdout.readline(), run.wait()), (b"done\n", -9), "after the recorder's death")
+    check(not os.path.exists(out), "a file stands under the final name")
+    same(Trace(out + ".part").counts["RmsNorm"], 1000, "samples in PATH.part")
+    left = sessions() - scratch.before
+    same(len(left), 1, "session directories left by the killed recorder")
+    record(scratch.file("next.pftrace"), "true")
+    same(sessions() - scratch.before, set(), "session directories after the next recording")
+
+
+def both(scratch):
+    out, run, pid = started(scratch, "both.pftrace", "samples=1000", "say=ready",
+                            "paced=1,100000000,20")
+    wait_for_samples(out, 50000)
+    run.kill()
+    os.kill(pid, signal.SIGKILL)
+    run.wait()
+    trace = Trace(out + ".part")
+    check(trace.counts["RmsNorm"] >= 50000, "samples in PATH.part", trace.counts)
+    same(trace.negative, 0, "ends without a begin")
+    record(scratch.file("next.pftrace"), "true")
+    same(sessions() - scratch.before, set(), "session directories after the next recording")
+
+
+def stale(scratch):
+    """A living recorder's directory stays; so does what only looks like one."""
+    out, run, pid = started(scratch, "stale.pftrace", "say=ready", "sleep=1500", "samples=5")
+    imitation = "/dev/shm/brick-1-1-notes"
+    os.makedirs(imitation, mode=0o755, exist_ok=True)
+    try:
+        record(scratch.file("next.pftrace"), "true")
+        check(os.path.isdir(imitation), "a directory that others may read was removed")
+    finally:
+        os.rmdir(imitation)
+    same((run.wait(timeout=20), Trace(out).begins), (0, 5), "the first recording")
+
+
+with Scratch() as scratch:
+    for test in (program, recorder, both, stale):
+        test(scratch)
+    same(sessions() - scratch.before, set(), "session directories left")

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps: their times with the sampling after them, order statistics, the time to the first token,
+ * steps that never ended, and sampling on threads that run no steps.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "analysis/step_times.h"
+#include "analysis/summary.h"
+#include "analysis/unknown.h"
+#include "tests/unit/run_builder.h"
+
+struct fixture {
+	struct run run;
+	struct step_index index;
+	struct step_times times;
+	uint32_t prefill, decode, sampling, work; /* sites */
+	uint32_t process, lane;
+};
+
+static void open_fixture(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->run.complete = 1;
+	f->run.clock = *brick_clock_get();
+	f->prefill = builder_site(&f->run, builder_known(&f->run, BRICK_PREFILL), -1, NULL, NULL);
+	f->decode = builder_site(&f->run, builder_known(&f->run, BRICK_DECODE), -1, NULL, NULL);
+	f->sampling = builder_site(&f->run, builder_known(&f->run, BRICK_SAMPLING), -1, NULL, NULL);
+	f->work = builder_site(&f->run, builder_brick(&f->run, "Work", "Other"), 0, NULL, NULL);
+	f->process = builder_process(&f->run, 1);
+	f->lane = builder_lane(&f->run, f->process, 1);
+}
+
+static void measure(struct fixture *f)
+{
+	assert_int_equal(step_index_init(&f->index, &f->run), 0);
+	assert_int_equal(step_times_measure(&f->times, &f->run, &f->index), 0);
+}
+
+static void close_fixture(struct fixture *f)
+{
+	step_times_fini(&f->times);
+	step_index_fini(&f->index);
+	builder_fini(&f->run);
+}
+
+static uint32_t step(struct fixture *f, uint32_t site, uint64_t begin, uint64_t end, uint64_t tokens)
+{
+	builder_sample(&f->run, f->lane, site, begin, end, 0);
+	return builder_step(&f->run, f->lane, tokens);
+}
+
+static void sampling_counts_to_the_step_before(void **state)
+{
+	struct fixture f;
+	open_fixture(&f);
+	builder_sample(&f.run, f.lane, f.sampling, 10, 40, 0); /* before any step */
+	step(&f, f.prefill, 100, 1100, 256);
+	builder_sample(&f.run, f.lane, f.sampling, 1150, 1200, 0);
+	step(&f, f.decode, 1300, 1400, 1);
+	builder_sample(&f.run, f.lane, f.work, 1310, 1390, 1);
+	builder_sample(&f.run, f.lane, f.sampling, 1410, 1420, 0);
+	builder_sample(&f.run, f.lane, f.sampling, 1430, 1435, 0);
+	measure(&f);
+	assert_int_equal(f.times.steps[0].after_ns, 50);
+	assert_int_equal(f.times.steps[1].after_ns, 15);
+	assert_int_equal(f.times.steps[1].unattributed_ns, 20);
+	assert_int_equal(f.times.wall_ns, 1000 + 50 + 100 + 15);
+	const struct step_phase_times *prefill = &f.times.phases[STEP_PREFILL];
+	const struct step_phase_times *decode = &f.times.phases[STEP_DECODE];
+	assert_int_equal(prefill->count, 1);
+	assert_int_equal(prefill->tokens, 256);
+	assert_int_equal(prefill->total_ns, 1050);
+	assert_int_equal(prefill->p50_ns, 1050);
+	assert_true(prefill->p95_ns == ANALYSIS_UNKNOWN);
+	assert_int_equal(decode->total_ns, 115);
+	assert_int_equal(f.times.ttft_ns, 1200 - 100);
+	close_fixture(&f);
+}
+
+static void first_token_without_sampling(void **state)
+{
+	struct fixture f;
+	open_fixture(&f);
+	step(&f, f.prefill, 100, 200, 128);
+	step(&f, f.prefill, 250, 400, 128);
+	step(&f, f.decode, 500, 600, 1);
+	step(&f, f.prefill, 700, 900, 5);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 300);
+	close_fixture(&f);
+
+	open_fixture(&f); /* nothing says that there ever was a token */
+	step(&f, f.prefill, 100, 200, 128);
+	measure(&f);
+	assert_true(f.times.ttft_ns == ANALYSIS_UNKNOWN);
+	close_fixture(&f);
+
+	open_fixture(&f); /* joined in the middle: decode first */
+	step(&f, f.decode, 10, 20, 1);
+	step(&f, f.prefill, 100, 200, 128);
+	builder_sample(&f.run, f.lane, f.sampling, 210, 230, 0);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 130);
+	close_fixture(&f);
+}
+
+static void percentiles_and_median(void **state)
+{
+	struct fixture f;
+	uint64_t at = 0;
+	open_fixture(&f);
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t length = (i * 37) % 100 + 1;
+		step(&f, f.decode, at, at + length, 1);
+		at += length + 1000;
+	}
+	measure(&f);
+	const struct step_phase_times *decode = &f.times.phases[STEP_DECODE];
+	assert_int_equal(decode->min_ns, 1);
+	assert_int_equal(decode->p50_ns, 50);
+	assert_int_equal(decode->p95_ns, 95);
+	assert_int_equal(decode->p99_ns, 99);
+	assert_int_equal(decode->max_ns, 100);
+	uint32_t median = step_times_median(&f.times, &f.run, &f.index, STEP_DECODE);
+	assert_int_equal(step_time_total_ns(&f.times.steps[median]), 50);
+	assert_true(step_times_median(&f.times, &f.run, &f.index, STEP_PREFILL) == RUN_NONE);
+	close_fixture(&f);
+}
+
+/* What a step that never ended took is not known: neither it nor what is inside counts. */
+static void unfinished_step(void **state)
+{
+	struct fixture f;
+	struct summary *s;
+	open_fixture(&f);
+	step(&f, f.decode, 100, 200, 1);
+	builder_sample(&f.run, f.lane, f.work, 110, 190, 1);
+	step(&f, f.decode, 300, 5000, 1);
+	f.run.lanes[f.lane].samples[2].flags = RUN_SAMPLE_OPEN;
+	builder_sample(&f.run, f.lane, f.work, 310, 390, 1);
+	measure(&f);
+	assert_int_equal(f.index.count, 1);
+	assert_int_equal(f.times.wall_ns, 100);
+	assert_int_equal(f.times.phases[STEP_DECODE].count, 1);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(s->row_count, 1);
+	assert_int_equal(s->rows[0].count, 2);
+	assert_int_equal(s->rows[0].self_ns, 160);
+	assert_int_equal(s->rows[0].wall_ns, 80);
+	assert_int_equal(s->unattributed_ns, 20);
+	summary_destroy(s);
+	close_fixture(&f);
+}
+
+/* Engines may evaluate on one thread and sample on another; other threads' work is alongside. */
+static void other_threads(void **state)
+{
+	struct fixture f;
+	struct summary *s;
+	open_fixture(&f);
+	uint32_t sampler = builder_lane(&f.run, f.process, 2), worker = builder_lane(&f.run, f.process, 3);
+	step(&f, f.prefill, 100, 200, 8);
+	builder_sample(&f.run, f.lane, f.work, 100, 200, 1);
+	builder_sample(&f.run, worker, f.work, 110, 150, 0);
+	builder_sample(&f.run, sampler, f.sampling, 210, 240, 0);
+	builder_sample(&f.run, worker, f.work, 210, 290, 0);
+	step(&f, f.decode, 300, 400, 1);
+	builder_sample(&f.run, worker, f.work, 310, 360, 0);
+	measure(&f);
+	assert_int_equal(f.times.steps[0].after_ns, 30);
+	assert_int_equal(f.times.wall_ns, 230);
+	assert_int_equal(f.times.ttft_ns, 140);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_PHASE), 0);
+	assert_int_equal(s->row_count, 3);
+	assert_string_equal(s->rows[0].name, "prefill");
+	assert_int_equal(s->rows[0].self_ns, 100 + 40 + 30);
+	assert_int_equal(s->rows[0].wall_ns, 130);
+	assert_int_equal(s->rows[0].total_ns, 100 + 40 + 30);
+	assert_string_equal(s->rows[1].name, "decode");
+	assert_int_equal(s->rows[1].self_ns, 50);
+	assert_int_equal(s->rows[1].wall_ns, 0);
+	assert_int_equal(s->rows[1].total_ns, 150);
+	assert_string_equal(s->rows[2].name, "outside of steps");
+	assert_int_equal(s->rows[2].self_ns, 80);
+	assert_true(summary_phase_coverage(s, STEP_PREFILL) == 1);
+	assert_true(summary_phase_coverage(s, STEP_DECODE) == 0);
+	summary_destroy(s);
+	close_fixture(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sampling_counts_to_the_step_before),
+		cmocka_unit_test(first_token_without_sampling),
+		cmocka_unit_test(percentiles_and_median),
+		cmocka_unit_test(unfinished_step),
+		cmocka_unit_test(other_threads),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows: exact statistics over samples, what they say of losses, recursion, layers, threads, work
+ * and rates; the ledger; and the estimate of what recording cost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analysis/distortion.h"
+#include "analysis/losses.h"
+#include "analysis/summary.h"
+#include "analysis/unknown.h"
+#include "tests/unit/run_builder.h"
+
+static const struct summary_row *row_named(const struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->row_count; i++)
+		if (!strcmp(s->rows[i].name, name))
+			return &s->rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+static uint32_t start(struct run *run)
+{
+	memset(run, 0, sizeof(*run));
+	run->complete = 1;
+	run->clock = (struct brick_clock){.mult = 1};
+	return builder_lane(run, builder_process(run, 1), 1);
+}
+
+static void give_stats(struct run *run, uint32_t lane)
+{
+	struct brick_stat *stats = calloc(run->brick_count, sizeof(*stats));
+	for (size_t b = 0; b < run->brick_count; b++)
+		stats[b].min = UINT64_MAX;
+	run->lanes[lane].stats = stats;
+}
+
+/* Ten executions of which eight were dropped: the thread's own statistics know better. */
+static void exact_statistics_win(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t brick = builder_brick(&run, "Work", "Other");
+	uint32_t site = builder_site(&run, brick, 0, NULL, NULL);
+	builder_sample(&run, lane, site, 0, 10, 0);
+	builder_sample(&run, lane, site, 50, 60, 0);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[brick] = (struct brick_stat){.count = 10, .total = 200, .self = 190,
+		.min = 5, .max = 90, .elements = 1000, .wait = 7};
+	run.lanes[lane].ledger.dropped = 8;
+	run.lanes[lane].end_ns = 100;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	const struct summary_row *row = row_named(s, "Work");
+	assert_int_equal(row->count, 10);
+	assert_int_equal(row->total_ns, 200);
+	assert_int_equal(row->self_ns, 190);
+	assert_int_equal(row->wait_ns, 7);
+	assert_int_equal(row->min_ns, 5);
+	assert_int_equal(row->max_ns, 90);
+	assert_int_equal(row->avg_ns, 20);
+	assert_int_equal(row->elements, 1000);
+	assert_true(row->bytes == ANALYSIS_UNKNOWN);
+	assert_int_equal(row->wall_ns, 20);
+	assert_int_equal(s->samples, 2);
+	assert_int_equal(s->executions, 10);
+	assert_int_equal(s->mismatched, 0); /* the drops say why */
+	summary_destroy(s);
+
+	run.lanes[lane].ledger.dropped = 0;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(s->mismatched, 8);
+	struct losses losses;
+	losses_of_run(&losses, &run, s->mismatched);
+	assert_int_equal(losses.unmatched, 8);
+	assert_true(losses_any(&losses));
+	summary_destroy(s);
+
+	run.complete = 0; /* cut off: the last samples may be newer than the statistics */
+	run.lanes[lane].stats[brick].count = 1;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(row_named(s, "Work")->count, 2);
+	assert_int_equal(row_named(s, "Work")->self_ns, 20);
+	summary_destroy(s);
+	builder_fini(&run);
+}
+
+static void recursion_counts_once(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t outer = builder_site(&run, builder_brick(&run, "A", "X"), 3, NULL, NULL);
+	uint32_t inner = builder_site(&run, builder_brick(&run, "B", "X"), 3, NULL, NULL);
+	builder_sample(&run, lane, outer, 0, 100, 0);
+	builder_sample(&run, lane, inner, 10, 60, 1);
+	builder_sample(&run, lane, outer, 20, 50, 2);
+	run.lanes[lane].end_ns = 100;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(row_named(s, "A")->total_ns, 100);
+	assert_int_equal(row_named(s, "A")->self_ns, 80);
+	assert_int_equal(row_named(s, "A")->avg_ns, 65);
+	assert_int_equal(row_named(s, "B")->total_ns, 50);
+	assert_int_equal(s->category_count, 1);
+	assert_int_equal(s->categories[0].total_ns, 100);
+	assert_int_equal(s->categories[0].self_ns, 100);
+	summary_destroy(s);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_LAYER), 0);
+	assert_int_equal(s->row_count, 1);
+	assert_int_equal(row_named(s, "layer 3")->total_ns, 100);
+	assert_int_equal(row_named(s, "layer 3")->count, 3);
+	summary_destroy(s);
+	builder_fini(&run);
+}
+
+/* Only samples that say what they moved make a rate; their waits belong to its time. */
+static void rates(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t brick = builder_brick(&run, "Work", "Other");
+	uint32_t whole = builder_site(&run, brick, 0, "MUL_MAT", "x");
+	uint32_t part = builder_site(&run, brick, 0, "MUL_MAT", "x");
+	run.sites[whole].flags = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
+	run.sites[whole].bytes = 4000;
+	run.sites[whole].flops = 0;
+	uint32_t other = builder_lane(&run, 0, 2);
+	builder_sample(&run, lane, whole, 0, 90, 0)->wait_ns = 10;
+	builder_sample(&run, other, part, 0, 95, 0);
+	run.lanes[lane].end_ns = run.lanes[other].end_ns = 100;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	const struct summary_row *row = row_named(s, "Work");
+	assert_true(row->bytes_per_ns == 40);
+	assert_true(row->flops_per_ns < 0);
+	assert_int_equal(row->bytes, 4000);
+	assert_int_equal(row->flops, 0);
+	assert_true(row->elements == ANALYSIS_UNKNOWN);
+	assert_int_equal(row->wait_ns, 10);
+	assert_int_equal(row_named(s, "BarrierWait")->self_ns, 10);
+	summary_destroy(s);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD), 0);
+	assert_int_equal(row_named(s, "t (1)")->wall_ns, 100);
+	assert_int_equal(row_named(s, "t (1)")->self_ns, 90);
+	assert_int_equal(row_named(s, "t (2)")->wall_ns, 95);
+	summary_destroy(s);
+	builder_fini(&run);
+}
+
+/* Percentiles come from the run's histogram, whose values are ticks of the run's clock. */
+static void histogram_in_ticks(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t brick = builder_brick(&run, "Work", "Other");
+	uint32_t site = builder_site(&run, brick, 0, NULL, NULL);
+	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
+	uint64_t *histograms[] = {buckets};
+	for (uint64_t i = 0; i < 100; i++) {
+		builder_sample(&run, lane, site, 1000 * i, 1000 * i + 1 + i, 0);
+		buckets[brick_histogram_index((1 + i) / 2)]++;
+	}
+	run.clock = (struct brick_clock){.mult = 2}; /* a tick is 2 ns */
+	run.histograms = histograms;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
+	assert_in_range(row_named(s, "Work")->p99_ns, 98, 100);
+	summary_destroy(s);
+	run.histograms = NULL; /* then from the samples */
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
+	assert_int_equal(row_named(s, "Work")->p95_ns, 95);
+	summary_destroy(s);
+	free(buckets);
+	builder_fini(&run);
+}
+
+static void nothing_recorded(void **state)
+{
+	struct run run = {.complete = 1};
+	struct losses losses;
+	for (int by = 0; by < SUMMARY_BY_COUNT; by++) {
+		struct summary *s;
+		assert_int_equal(summary_create(&s, &run, by), 0);
+		assert_int_equal(s->row_count, 0);
+		assert_true(s->coverage < 0);
+		assert_true(s->executions == ANALYSIS_UNKNOWN);
+		summary_destroy(s);
+	}
+	losses_of_run(&losses, &run, 0);
+	assert_false(losses_any(&losses));
+	run.complete = 0;
+	losses_of_run(&losses, &run, 0);
+	assert_true(losses_any(&losses));
+}
+
+static void ledger_adds_up(void **state)
+{
+	struct run run;
+	struct losses losses;
+	uint64_t count, total = 0;
+	const char *what;
+	uint32_t lane = start(&run);
+	run.lanes[lane].ledger =
+		(struct brick_ledger){.dropped = 1, .unmatched = 2, .clamped = 4, .too_deep = 8};
+	run.processes[0].ledger = (struct brick_ledger){.dropped = 16, .unsupported = 32, .table_full = 64};
+	run.open_samples = 128;
+	run.truncated_bytes = 256;
+	run.lost_processes = 512;
+	run.bad_packets = 1024;
+	run.processes[0].closed = 0;
+	losses_of_run(&losses, &run, 4096);
+	assert_int_equal(losses.dropped, 17);
+	assert_int_equal(losses.unmatched, 4098);
+	size_t k = 0;
+	for (; losses_describe(&losses, k, &count, &what); k++)
+		total += count;
+	assert_int_equal(k, 11);
+	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 1);
+	builder_fini(&run);
+}
+
+static void distortion_from_costs(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t brick = builder_brick(&run, "Work", "Other");
+	uint32_t plain = builder_site(&run, brick, 0, NULL, NULL);
+	uint32_t hooked = builder_site(&run, brick, 0, "MUL_MAT", "x");
+	builder_sample(&run, lane, step, 0, 10000, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, plain, 0, 100, 1);
+	for (uint64_t i = 1; i < 5; i++)
+		builder_sample(&run, lane, hooked, 1000 * i, 1000 * i + 500, 1);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(s->process_pairs[0], 2);
+
+	distortion_estimate(&d, s); /* nobody measured anything */
+	assert_true(d.share < 0 && d.low < 0 && d.high < 0);
+
+	run.processes[0].pair_cost_ns = 20;
+	run.processes[0].pair_cost_low_ns = 18;
+	run.processes[0].pair_cost_high_ns = 30;
+	run.lanes[lane].hook_calls = 8;
+	distortion_estimate(&d, s); /* hooks ran, and none was timed */
+	assert_true(d.share < 0);
+
+	run.lanes[lane].hook_timed = 2;
+	run.lanes[lane].hook_ns = 100;
+	distortion_estimate(&d, s);
+	assert_true(d.share > 0.04399 && d.share < 0.04401); /* 2 x 20 + 8 x 50 of 10000 */
+	assert_true(d.low > 0.03559 && d.low < 0.03561);     /* 2 x 18 + 8 x 40 */
+	assert_true(d.high > 0.05399 && d.high < 0.05401);   /* 2 x 30 + 8 x 60 */
+	assert_true(d.consumer_share < 0 && !d.saturated);
+	assert_non_null(strstr(d.method, "timed in place"));
+
+	run.end_ns = 10000;
+	run.cpus = 2;
+	run.program_cpu_ns = 10000;
+	run.consumer_cpu_ns = 200;
+	distortion_estimate(&d, s); /* a CPU was idle: the recorder took nothing away */
+	assert_false(d.saturated);
+	assert_true(d.share < 0.04401 && d.consumer_share == 0.01);
+	run.program_cpu_ns = 19000;
+	distortion_estimate(&d, s);
+	assert_true(d.saturated);
+	assert_true(d.share > 0.05399 && d.share < 0.05401);
+	assert_true(d.high > 0.07399 && d.high < 0.07401);
+	summary_destroy(s);
+	builder_fini(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact_statistics_win),
+		cmocka_unit_test(recursion_counts_once),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(histogram_in_ticks),
+		cmocka_unit_test(nothing_recorded),
+		cmocka_unit_test(ledger_adds_up),
+		cmocka_unit_test(distortion_from_costs),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A struct run built by hand, for tests of what reads runs. Everything grows as it is added;
+ * run_builder_fini() frees all of it. One test at a time.
+ */
+#ifndef BRICK_TESTS_RUN_BUILDER_H
+#define BRICK_TESTS_RUN_BUILDER_H
+
+#include <stdlib.h>
+#include <string.h>
+#include "brick/registry.h"
+#include "trace/run.h"
+
+#define BUILDER_UNUSED __attribute__((unused))
+
+/* Room for one more: doubles at powers of two. */
+#define BUILDER_GROW(array, count)                                                                 \
+	do {                                                                                       \
+		if (((count) & ((count)-1)) == 0)                                                  \
+			(array) = realloc((array), ((count) ? 2 * (count) : 1) * sizeof(*(array))); \
+		if (!(array))                                                                      \
+			abort();                                                                   \
+	} while (0)
+
+static inline char *builder_copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+static BUILDER_UNUSED uint32_t builder_category(struct run *run, const char *name)
+{
+	for (uint32_t i = 0; i < run->category_count; i++)
+		if (!strcmp(run->categories[i].name, name))
+			return i;
+	BUILDER_GROW(run->categories, run->category_count);
+	run->categories[run->category_count].name = builder_copy(name);
+	return (uint32_t)run->category_count++;
+}
+
+static BUILDER_UNUSED uint32_t builder_brick(struct run *run, const char *name,
+	const char *category)
+{
+	for (uint32_t i = 0; i < run->brick_count; i++)
+		if (!strcmp(run->bricks[i].name, name))
+			return i;
+	uint32_t c = builder_category(run, category);
+	int id = brick_lookup(name);
+	BUILDER_GROW(run->bricks, run->brick_count);
+	run->bricks[run->brick_count] = (struct run_brick){builder_copy(name), c,
+		id >= 0 && id < BRICK_FIRST_DYNAMIC ? id : -1};
+	return (uint32_t)run->brick_count++;
+}
+
+/* A well-known or built-in brick by its id. */
+static BUILDER_UNUSED uint32_t builder_known(struct run *run, int id)
+{
+	return builder_brick(run, brick_name(id), brick_category_name(brick_category_of(id)));
+}
+
+static BUILDER_UNUSED uint32_t builder_site(struct run *run, uint32_t brick, int32_t layer,
+	const char *operation, const char *label)
+{
+	BUILDER_GROW(run->sites, run->site_count);
+	run->sites[run->site_count] = (struct run_site){.brick = brick, .layer = layer,
+		.operation = builder_copy(operation), .label = builder_copy(label)};
+	return (uint32_t)run->site_count++;
+}
+
+static BUILDER_UNUSED uint32_t builder_process(struct run *run, uint32_t pid)
+{
+	BUILDER_GROW(run->processes, run->process_count);
+	run->processes[run->process_count] =
+		(struct run_process){.pid = pid, .rank = -1, .world = -1, .closed = 1};
+	return (uint32_t)run->process_count++;
+}
+
+static BUILDER_UNUSED uint32_t builder_lane(struct run *run, uint32_t process, uint64_t tid)
+{
+	BUILDER_GROW(run->lanes, run->lane_count);
+	run->lanes[run->lane_count] = (struct run_lane){
+		.process = process, .kind = BRICK_LANE_THREAD, .tid = tid, .name = builder_copy("t")};
+	return (uint32_t)run->lane_count++;
+}
+
+/* Append a sample: call it in the order of begins, what holds others before them. */
+static BUILDER_UNUSED struct run_sample *builder_sample(struct run *run, uint32_t lane,
+	uint32_t site, uint64_t begin_ns, uint64_t end_ns, unsigned depth)
+{
+	struct run_lane *l = &run->lanes[lane];
+	BUILDER_GROW(l->samples, l->sample_count);
+	l->samples[l->sample_count] = (struct run_sample){.begin_ns = begin_ns, .end_ns = end_ns,
+		.site = site, .depth = (uint8_t)depth, .source = BRICK_SOURCE_TSC};
+	return &l->samples[l->sample_count++];
+}
+
+/* Declare the lane's last sample a step: call it in the order of begins over all lanes. */
+static BUILDER_UNUSED uint32_t builder_step(struct run *run, uint32_t lane, uint64_t tokens)
+{
+	const struct run_lane *l = &run->lanes[lane];
+	const struct run_sample *sample = &l->samples[l->sample_count - 1];
+	const struct run_brick *brick = &run->bricks[run->sites[sample->site].brick];
+	BUILDER_GROW(run->steps, run->step_count);
+	run->steps[run->step_count] = (struct run_step){.lane = lane,
+		.sample = (uint32_t)(l->sample_count - 1), .decode = brick->well_known == BRICK_DECODE,
+		.tokens = tokens, .begin_ns = sample->begin_ns, .end_ns = sample->end_ns};
+	return (uint32_t)run->step_count++;
+}
+
+static BUILDER_UNUSED void builder_note(struct run *run, const char *key, const char *value)
+{
+	BUILDER_GROW(run->notes, run->note_count);
+	run->notes[run->note_count++] = (struct run_note){0, builder_copy(key), builder_copy(value)};
+}
+
+static BUILDER_UNUSED void builder_fini(struct run *run)
+{
+	for (size_t i = 0; i < run->category_count; i++)
+		free(run->categories[i].name);
+	for (size_t i = 0; i < run->brick_count; i++)
+		free(run->bricks[i].name);
+	for (size_t i = 0; i < run->site_count; i++) {
+		free(run->sites[i].operation);
+		free(run->sites[i].label);
+	}
+	for (size_t i = 0; i < run->lane_count; i++) {
+		free(run->lanes[i].name);
+		free(run->lanes[i].samples);
+		free(run->lanes[i].stats);
+	}
+	for (size_t i = 0; i < run->note_count; i++) {
+		free(run->notes[i].key);
+		free(run->notes[i].value);
+	}
+	free(run->categories);
+	free(run->bricks);
+	free(run->sites);
+	free(run->processes);
+	free(run->lanes);
+	free(run->steps);
+	free(run->notes);
+	memset(run, 0, sizeof(*run));
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Huffman codes of bounded length. The tree is built over the sorted counts with two queues; codes
+ * that come out too long are shortened, and others lengthened until Kraft's sum fits again.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/deflate_state.h"
+
+enum { MOST_SYMBOLS = DEFLATE_LITERALS, MOST_LENGTH = 15 };
+
+struct leaf {
+	uint32_t count;
+	uint16_t symbol;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct leaf *x = a, *y = b;
+
+	return x->count != y->count ? (x->count < y->count ? -1 : 1)
+				    : (x->symbol > y->symbol) - (x->symbol < y->symbol);
+}
+
+/* Depth of each of the n sorted leaves in the tree of Huffman. */
+static void tree_depths(const struct leaf *leaves, unsigned n, uint8_t *depths)
+{
+	uint32_t weight[2 * MOST_SYMBOLS];
+	uint16_t parent[2 * MOST_SYMBOLS];
+	uint8_t depth[2 * MOST_SYMBOLS];
+	unsigned leaf = 0, node = n, last = n;
+
+	for (unsigned i = 0; i < n; i++)
+		weight[i] = leaves[i].count;
+	for (; last < 2 * n - 1; last++) {
+		weight[last] = 0;
+		for (int k = 0; k < 2; k++) {
+			int take_leaf = leaf < n && (node == last || weight[leaf] <= weight[node]);
+			unsigned i = take_leaf ? leaf++ : node++;
+			weight[last] += weight[i];
+			parent[i] = (uint16_t)last;
+		}
+	}
+	depth[last - 1] = 0;
+	for (unsigned i = last - 1; i-- > 0;) {
+		unsigned deeper = depth[parent[i]] + 1u;
+		depth[i] = (uint8_t)(deeper > 255 ? 255 : deeper);
+	}
+	memcpy(depths, depth, n);
+}
+
+/* Leaves are sorted by count: the first ones, the rarest, bear what must be longer. */
+static void bound_depths(uint8_t *depths, unsigned n, unsigned most)
+{
+	uint32_t used = 0, full = 1u << most;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (depths[i] > most)
+			depths[i] = (uint8_t)most;
+		used += full >> depths[i];
+	}
+	for (unsigned i = 0; used > full; i = (i + 1) % n)
+		while (used > full && depths[i] < most) {
+			used -= full >> (depths[i] + 1);
+			depths[i]++;
+		}
+	for (unsigned i = n; i-- > 0;)
+		while (depths[i] > 1 && used + (full >> depths[i]) <= full) {
+			used += full >> depths[i];
+			depths[i]--;
+		}
+}
+
+void huffman_lengths(const uint32_t *counts, unsigned symbols, unsigned most, uint8_t *lengths)
+{
+	struct leaf leaves[MOST_SYMBOLS];
+	uint8_t depths[MOST_SYMBOLS];
+	unsigned n = 0;
+
+	memset(lengths, 0, symbols);
+	for (unsigned i = 0; i < symbols; i++)
+		if (counts[i])
+			leaves[n++] = (struct leaf){counts[i], (uint16_t)i};
+	if (n == 1)
+		lengths[leaves[0].symbol] = 1;
+	if (n < 2)
+		return;
+	qsort(leaves, n, sizeof *leaves, by_count);
+	tree_depths(leaves, n, depths);
+	bound_depths(depths, n, most);
+	for (unsigned i = 0; i < n; i++)
+		lengths[leaves[i].symbol] = depths[i];
+}
+
+static uint16_t reverse(uint32_t code, unsigned bits)
+{
+	uint32_t reversed = 0;
+
+	for (unsigned i = 0; i < bits; i++)
+		reversed |= (code >> i & 1) << (bits - 1 - i);
+	return (uint16_t)reversed;
+}
+
+/* RFC 1951, 3.2.2 */
+void huffman_codes(const uint8_t *lengths, unsigned symbols, uint16_t *codes)
+{
+	uint32_t counts[MOST_LENGTH + 1] = {0}, next[MOST_LENGTH + 1], code = 0;
+
+	for (unsigned i = 0; i < symbols; i++)
+		counts[lengths[i]]++;
+	counts[0] = 0;
+	for (unsigned bits = 1; bits <= MOST_LENGTH; bits++) {
+		code = (code + counts[bits - 1]) << 1;
+		next[bits] = code;
+	}
+	for (unsigned i = 0; i < symbols; i++)
+		codes[i] = lengths[i] ? reverse(next[lengths[i]]++, lengths[i]) : 0;
+}

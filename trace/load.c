@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading: the file, read in pieces, is cut into packets; compressed ones are inflated into more
+ * packets. The first error ends it. Called by every command that takes a recording.
+ */
+#include "trace/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "brick/error.h"
+#include "trace/load_state.h"
+
+enum { PIECE_BYTES = 1 << 20, MOST_PACKET_BYTES = 64 << 20 };
+
+/* The bytes at hand of what is being read; `base` is where they stand in the file. */
+struct window {
+	const uint8_t *data;
+	size_t size;
+	uint64_t base;
+	int last; /* nothing follows them */
+};
+
+int load_fail(struct load *l, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (l->result)
+		return l->result;
+	l->result = code;
+	if (l->error) {
+		l->error->offset = l->offset;
+		va_start(args, format);
+		vsnprintf(l->error->text, sizeof l->error->text, format, args);
+		va_end(args);
+	}
+	return code;
+}
+
+int load_no_memory(struct load *l)
+{
+	return load_fail(l, -ENOMEM, "not enough memory");
+}
+
+int load_grow(struct load *l, void *array, size_t *room, size_t count, size_t bytes)
+{
+	void **data = array;
+
+	if (count < *room)
+		return 1;
+	size_t wanted = *room ? *room * 2 : 16;
+	void *grown = wanted <= SIZE_MAX / 2 / bytes ? realloc(*data, wanted * bytes) : NULL;
+	if (!grown) {
+		load_no_memory(l);
+		return 0;
+	}
+	memset((char *)grown + *room * bytes, 0, (wanted - *room) * bytes);
+	*data = grown;
+	*room = wanted;
+	return 1;
+}
+
+/* What a packet of the file holds if it is a compressed one. */
+static struct pb_reader compressed(struct pb_reader packet)
+{
+	struct pb_field f;
+
+	if (pb_next(&packet, &f) > 0 && f.number == PACKET_COMPRESSED && f.wire == PB_LENGTH)
+		return f.in;
+	return (struct pb_reader){NULL, NULL};
+}
+
+/* All packets of an inflated chunk. */
+static void read_chunk(struct load *l, struct pb_reader chunk)
+{
+	struct pb_field f;
+	int more = 0;
+
+	while (!l->result && (more = pb_next(&chunk, &f)) > 0)
+		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
+			load_packet(l, f.in);
+	if (more < 0)
+		l->run->bad_packets++;
+}
+
+static void read_packet(struct load *l, struct load_inflater *inflater, struct pb_reader packet)
+{
+	struct pb_reader packed = compressed(packet), chunk;
+
+	if (!packed.at)
+		load_packet(l, packet);
+	else if (load_inflate(inflater, packed, &chunk))
+		read_chunk(l, chunk);
+	else
+		l->run->bad_packets++;
+}
+
+/*
+ * Read the whole packets of a window. Returns how many bytes they take. *wanted: how many bytes
+ * the window should have to go on, 0 when what follows cannot be a packet.
+ */
+static size_t read_window(struct load *l, struct load_inflater *inflater, const struct window *w,
+	size_t *wanted)
+{
+	const uint8_t *at = w->data, *end = w->data + w->size;
+
+	*wanted = w->size + 1;
+	while (at < end && !l->result) {
+		uint64_t tag, size;
+		const uint8_t *body = pb_read_varint(at, end, &tag);
+		l->offset = w->base + (uint64_t)(at - w->data);
+		if (body && tag != PB_TAG(TRACE_PACKET, PB_LENGTH)) {
+			*wanted = 0;
+			break;
+		}
+		body = body ? pb_read_varint(body, end, &size) : NULL;
+		if (body && size > MOST_PACKET_BYTES) {
+			*wanted = 0;
+			break;
+		}
+		if (!body || size > (uint64_t)(end - body)) {
+			*wanted = body ? (size_t)(body - at) + (size_t)size : 32;
+			break;
+		}
+		read_packet(l, inflater, (struct pb_reader){body, body + size});
+		at = body + size;
+	}
+	return (size_t)(at - w->data);
+}
+
+/* What is left when no further packet can be read. */
+static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
+{
+	l->offset = offset;
+	l->run->truncated_bytes = file_bytes - offset;
+	if (l->run->truncated_bytes)
+		l->run->complete = 0;
+	if (!l->is_brick && !l->result)
+		load_fail(l, BRICK_EFORMAT,
+			offset < file_bytes && !offset ? "not a Perfetto trace"
+						       : "a trace, but none of Brick's");
+}
+
+static int load_create(struct load *l, const char *name, struct load_error *error,
+	struct load_inflater **inflater)
+{
+	memset(l, 0, sizeof *l);
+	l->error = error;
+	l->wait_brick = RUN_NONE;
+	if (error)
+		memset(error, 0, sizeof *error);
+	l->run = calloc(1, sizeof *l->run);
+	*inflater = load_inflater_create();
+	if (l->run) {
+		l->run->exit_code = -1;
+		l->run->path = strdup(name);
+	}
+	if (!l->run || !l->run->path || !*inflater)
+		return load_no_memory(l);
+	return 0;
+}
+
+static void free_process(struct load_process *process)
+{
+	for (size_t i = 0; i < process->histogram_room; i++)
+		free(process->histograms[i]);
+	free(process->histograms);
+}
+
+/* Hands the run over, or destroys it after an error. */
+static int load_destroy(struct load *l, struct load_inflater *inflater, struct run **out)
+{
+	for (size_t i = 0; i < l->room.load_lanes; i++)
+		free(l->lanes[i].stats);
+	for (size_t i = 0; i < l->room.load_processes; i++)
+		free_process(&l->processes[i]);
+	free(l->lanes);
+	free(l->processes);
+	free(l->counters);
+	load_memo_fini(l);
+	load_sequences_fini(l);
+	load_names_fini(l);
+	load_inflater_destroy(inflater);
+	if (l->result)
+		run_destroy(l->run);
+	else
+		*out = l->run;
+	return l->result;
+}
+
+int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
+	struct load_error *error)
+{
+	struct load l;
+	struct load_inflater *inflater;
+	struct window window = {data, bytes, 0, 1};
+	size_t wanted;
+
+	if (!load_create(&l, name, error, &inflater)) {
+		stop_at(&l, read_window(&l, inflater, &window, &wanted), bytes);
+		if (!l.result)
+			load_finish(&l);
+	}
+	return load_destroy(&l, inflater, out);
+}
+
+/* A buffer over a file: what has been read and not been used yet. */
+struct file {
+	int descriptor;
+	uint8_t *data;
+	size_t size, room;
+	uint64_t base;
+	int ended;
+};
+
+/* Have at least `wanted` bytes, or all there are. */
+static int file_fill(struct load *l, struct file *f, size_t wanted)
+{
+	if (wanted > f->room) {
+		size_t room = wanted + PIECE_BYTES;
+		uint8_t *data = realloc(f->data, room);
+		if (!data)
+			return load_no_memory(l);
+		f->data = data;
+		f->room = room;
+	}
+	while (f->size < wanted && !f->ended) {
+		ssize_t n = read(f->descriptor, f->data + f->size, f->room - f->size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return load_fail(l, -errno, "%s", strerror(errno));
+		f->size += (size_t)n;
+		f->ended = !n;
+	}
+	return 0;
+}
+
+/* Count what lies behind the last packet that could be read. */
+static uint64_t file_bytes(struct load *l, struct file *f)
+{
+	uint64_t rest = f->base + f->size;
+	ssize_t n;
+
+	while (!f->ended && (n = read(f->descriptor, f->data, f->room))) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			load_fail(l, -errno, "%s", strerror(errno));
+			break;
+		}
+		rest += (uint64_t)n;
+	}
+	return rest;
+}
+
+static void load_file(struct load *l, struct load_inflater *inflater, struct file *f)
+{
+	size_t wanted = PIECE_BYTES;
+
+	for (;;) {
+		size_t had = f->size;
+		if (file_fill(l, f, wanted) || (f->size == had && f->ended))
+			break;
+		struct window window = {f->data, f->size, f->base, f->ended};
+		size_t used = read_window(l, inflater, &window, &wanted);
+		memmove(f->data, f->data + used, f->size - used);
+		f->size -= used;
+		f->base += used;
+		if (l->result || !wanted)
+			break;
+	}
+	uint64_t offset = f->base;
+	stop_at(l, offset, file_bytes(l, f));
+	if (!l->result)
+		load_finish(l);
+}
+
+/* PATH, or PATH.part when only that exists. *name: which one; the caller frees it. */
+static int open_either(const char *path, char **name, struct load_error *error)
+{
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC), saved = errno;
+
+	*name = malloc(strlen(path) + sizeof ".part");
+	if (!*name) {
+		if (descriptor >= 0)
+			close(descriptor);
+		return -ENOMEM;
+	}
+	strcpy(*name, path);
+	if (descriptor < 0 && saved == ENOENT) {
+		strcat(*name, ".part");
+		descriptor = open(*name, O_RDONLY | O_CLOEXEC);
+	}
+	if (descriptor >= 0)
+		return descriptor;
+	if (error) {
+		error->offset = 0;
+		snprintf(error->text, sizeof error->text, "%s", strerror(saved));
+	}
+	return -saved;
+}
+
+int run_load(struct run **out, const char *path, struct load_error *error)
+{
+	struct load l;
+	struct load_inflater *inflater;
+	struct file file = {0};
+	char *name;
+
+	file.descriptor = open_either(path, &name, error);
+	if (file.descriptor < 0) {
+		free(name);
+		return file.descriptor;
+	}
+	if (!load_create(&l, name, error, &inflater))
+		load_file(&l, inflater, &file);
+	close(file.descriptor);
+	free(file.data);
+	free(name);
+	return load_destroy(&l, inflater, out);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When all packets are read: ticks become ns, what never ended gets the end of its lane, processes'
+ * histograms become the run's, and the steps are found.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/load_state.h"
+
+static const struct brick_clock *clock_of(const struct load *l, uint32_t process)
+{
+	const struct brick_clock *own = &l->processes[process].clock;
+
+	return own->mult && own->source != l->run->clock.source ? own : &l->run->clock;
+}
+
+static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	return clock->mult ? brick_clock_ns(clock, ticks) : 0;
+}
+
+static uint64_t length_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	return clock->mult ? brick_clock_duration_ns(clock, ticks) : ticks;
+}
+
+static double cost_ns(const struct brick_clock *clock, uint64_t ticks_256)
+{
+	return clock->mult ? (double)ticks_256 / 256 * (double)clock->mult /
+				     (double)(1ull << clock->shift)
+			   : 0;
+}
+
+static void finish_process(struct load *l, uint32_t i)
+{
+	struct run_process *process = &l->run->processes[i];
+	const struct load_process *state = &l->processes[i];
+	const struct brick_clock *clock = clock_of(l, i);
+
+	process->pair_cost_ns = cost_ns(clock, state->pair_cost);
+	process->pair_cost_low_ns = cost_ns(clock, state->pair_cost_low);
+	process->pair_cost_high_ns = cost_ns(clock, state->pair_cost_high);
+	if (state->ended)
+		process->end_ns = at_ns(clock, state->end_ticks);
+	if (process->end_ns > l->last_ns)
+		l->last_ns = process->end_ns;
+}
+
+/* Recorded up to here: until the lane's thread ended, its process ended, or the file was written. */
+static uint64_t lane_end(const struct load *l, uint32_t i)
+{
+	const struct run_lane *lane = &l->run->lanes[i];
+	const struct load_lane *state = &l->lanes[i];
+	const struct run_process *process = &l->run->processes[lane->process];
+	uint64_t end = state->end_ticks ? at_ns(clock_of(l, lane->process), state->end_ticks)
+		: process->end_ns	? process->end_ns
+					: l->run->end_ns;
+
+	return end > state->last_ns ? end : state->last_ns;
+}
+
+static void finish_samples(struct load *l, struct run_lane *lane, struct load_lane *state)
+{
+	if (!lane->sample_count) {
+		free(lane->samples);
+		lane->samples = NULL;
+		return;
+	}
+	for (size_t i = 0; i < lane->sample_count; i++)
+		if (lane->samples[i].flags & RUN_SAMPLE_OPEN && !lane->samples[i].end_ns) {
+			lane->samples[i].end_ns = lane->end_ns;
+			l->run->open_samples++;
+		}
+	struct run_sample *samples =
+		realloc(lane->samples, lane->sample_count * sizeof *samples);
+	if (samples)
+		lane->samples = samples;
+	state->sample_room = lane->sample_count;
+}
+
+/* The statistics move into the run, with room for all of its bricks. */
+static void finish_stats(struct load *l, struct run_lane *lane, struct load_lane *state)
+{
+	const struct brick_clock *clock = clock_of(l, lane->process);
+	size_t count = l->run->brick_count;
+
+	if (!state->stats || !count)
+		return;
+	struct brick_stat *stats = realloc(state->stats, count * sizeof *stats);
+	if (!stats) {
+		load_no_memory(l);
+		return;
+	}
+	state->stats = NULL;
+	lane->stats = stats;
+	for (size_t i = state->stat_room; i < count; i++)
+		stats[i] = (struct brick_stat){0};
+	for (size_t i = 0; i < count; i++) {
+		struct brick_stat *stat = &stats[i];
+		uint64_t *const times[] = {
+			&stat->total, &stat->self, &stat->min, &stat->max, &stat->wait, &stat->nested};
+		for (size_t k = 0; stat->count && k < sizeof times / sizeof *times; k++)
+			*times[k] = length_ns(clock, *times[k]);
+		if (!stat->count)
+			stat->min = UINT64_MAX;
+	}
+}
+
+static void finish_lane(struct load *l, uint32_t i)
+{
+	struct run_lane *lane = &l->run->lanes[i];
+	struct load_lane *state = &l->lanes[i];
+	const struct brick_clock *clock = clock_of(l, lane->process);
+
+	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
+	if (lane->sample_count &&
+		(!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
+		lane->start_ns = lane->samples[0].begin_ns;
+	lane->end_ns = lane_end(l, i);
+	if (lane->end_ns > l->last_ns)
+		l->last_ns = lane->end_ns;
+	lane->hook_ns = length_ns(clock, state->hook_ticks);
+	finish_samples(l, lane, state);
+	finish_stats(l, lane, state);
+}
+
+/* Add one process's buckets to the run's; the first one's become the run's. */
+static void merge_histogram(uint64_t **into, uint64_t **from)
+{
+	if (!*into) {
+		*into = *from;
+		*from = NULL;
+		return;
+	}
+	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		(*into)[i] += (*from)[i];
+}
+
+static void finish_histograms(struct load *l)
+{
+	struct run *run = l->run;
+
+	if (!run->brick_count)
+		return;
+	run->histograms = calloc(run->brick_count, sizeof *run->histograms);
+	if (!run->histograms) {
+		load_no_memory(l);
+		return;
+	}
+	for (size_t p = 0; p < run->process_count; p++) {
+		struct load_process *process = &l->processes[p];
+		for (size_t b = 0; b < process->histogram_room; b++)
+			if (process->histograms[b])
+				merge_histogram(&run->histograms[b], &process->histograms[b]);
+	}
+}
+
+/* Bricks of which only the name is known are of the default category. */
+static void finish_categories(struct load *l)
+{
+	for (size_t i = 0; i < l->run->brick_count; i++)
+		if (l->run->bricks[i].category == RUN_NONE)
+			l->run->bricks[i].category = load_category(l, pb_reader("Other", 5));
+}
+
+static int is_step(const struct run *run, const struct run_sample *sample)
+{
+	int32_t brick = run->bricks[run->sites[sample->site].brick].well_known;
+
+	return brick == BRICK_PREFILL || brick == BRICK_DECODE;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct run_step *x = a, *y = b;
+
+	return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1)
+					  : (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static void add_step(struct run *run, uint32_t lane, uint32_t index)
+{
+	const struct run_sample *sample = &run->lanes[lane].samples[index];
+	const struct run_site *site = &run->sites[sample->site];
+
+	run->steps[run->step_count++] = (struct run_step){
+		.lane = lane,
+		.sample = index,
+		.decode = run->bricks[site->brick].well_known == BRICK_DECODE,
+		.tokens = site->elements,
+		.begin_ns = sample->begin_ns,
+		.end_ns = sample->end_ns,
+	};
+}
+
+static void finish_steps(struct load *l)
+{
+	struct run *run = l->run;
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
+			count += (size_t)is_step(run, &run->lanes[i].samples[k]);
+	if (!count)
+		return;
+	run->steps = calloc(count, sizeof *run->steps);
+	if (!run->steps) {
+		load_no_memory(l);
+		return;
+	}
+	for (size_t i = 0; i < run->lane_count; i++)
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
+			if (is_step(run, &run->lanes[i].samples[k]))
+				add_step(run, (uint32_t)i, (uint32_t)k);
+	qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
+}
+
+void load_finish(struct load *l)
+{
+	struct run *run = l->run;
+
+	if (!l->has_clock && run->process_count)
+		run->clock = l->processes[0].clock;
+	l->last_ns = run->end_ns;
+	for (size_t i = 0; i < run->process_count; i++)
+		finish_process(l, (uint32_t)i);
+	for (size_t i = 0; i < run->lane_count; i++)
+		finish_lane(l, (uint32_t)i);
+	if (!run->end_ns)
+		run->end_ns = l->last_ns;
+	finish_categories(l);
+	finish_histograms(l);
+	finish_steps(l);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a packet adds to its sequence's interning tables. */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/load_state.h"
+
+struct entry {
+	uint64_t iid;
+	struct pb_reader text;
+};
+
+static int read_entry(struct pb_reader message, struct entry *entry)
+{
+	struct pb_field f;
+	int more;
+
+	*entry = (struct entry){0, pb_reader("", 0)};
+	while ((more = pb_next(&message, &f)) > 0) {
+		if (f.number == ENTRY_IID && f.wire == PB_VARINT)
+			entry->iid = f.value;
+		else if (f.number == ENTRY_TEXT && f.wire == PB_LENGTH)
+			entry->text = f.in;
+	}
+	return more == 0 && entry->iid;
+}
+
+/* Names of lanes' events are bricks, except for Brick's own, which have ids that no brick has. */
+static int intern_name(struct load *l, struct load_sequence *s, const struct entry *entry)
+{
+	uint32_t value = RUN_NONE;
+
+	if (entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_WORK)
+		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
+	else if (s->lane != RUN_NONE)
+		value = load_brick(l, entry->text);
+	return value != RUN_NONE && load_iid_set(l, &s->names, entry->iid, value);
+}
+
+static int intern_category(struct load *l, struct load_sequence *s, const struct entry *entry)
+{
+	uint32_t value = s->lane == RUN_NONE || entry->iid == FORMAT_OWN_CATEGORY_IID
+		? RUN_NONE
+		: load_category(l, entry->text);
+
+	return value == RUN_NONE || load_iid_set(l, &s->categories, entry->iid, value);
+}
+
+static int intern_annotation(struct load_sequence *s, const struct entry *entry)
+{
+	static const char *const names[] = {
+#define FORMAT_X(identifier, name) [FORMAT_A_##identifier] = name,
+		FORMAT_ANNOTATIONS(FORMAT_X)
+#undef FORMAT_X
+	};
+
+	if (entry->iid >= sizeof s->annotations)
+		return 1;
+	s->annotations[entry->iid] = FORMAT_A_NONE;
+	for (size_t i = 1; i < sizeof names / sizeof *names; i++)
+		if (pb_is(entry->text, names[i]))
+			s->annotations[entry->iid] = (uint8_t)i;
+	return 1;
+}
+
+static void read_value(struct load_value *value, struct pb_reader text)
+{
+	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
+
+	*value = (struct load_value){.kind = LOAD_VALUE_OTHER, .index = RUN_NONE};
+	if (load_site_json(text, &value->site)) {
+		value->kind = LOAD_VALUE_SITE;
+		return;
+	}
+	value->site = (struct run_site){0};
+	for (uint32_t i = 0; i < FORMAT_SOURCE_COUNT; i++)
+		if (pb_is(text, sources[i])) {
+			value->kind = LOAD_VALUE_SOURCE;
+			value->source = i;
+		}
+}
+
+static int intern_value(struct load *l, struct load_sequence *s, const struct entry *entry)
+{
+	if (s->lane == RUN_NONE)
+		return 1;
+	if (l->value_count >= RUN_NONE / 2 ||
+		!load_grow(l, &l->values, &l->room.values, l->value_count, sizeof *l->values))
+		return 0;
+	read_value(&l->values[l->value_count], entry->text);
+	return load_iid_set(l, &s->values, entry->iid, (uint32_t)l->value_count++);
+}
+
+static int intern(struct load *l, struct load_sequence *s, const struct pb_field *f)
+{
+	struct entry entry;
+
+	switch (f->number) {
+	case INTERNED_CATEGORIES:
+		return read_entry(f->in, &entry) && intern_category(l, s, &entry);
+	case INTERNED_EVENT_NAMES:
+		return read_entry(f->in, &entry) && intern_name(l, s, &entry);
+	case INTERNED_ANNOTATION_NAMES:
+		return read_entry(f->in, &entry) && intern_annotation(s, &entry);
+	case INTERNED_STRING_VALUES:
+		return read_entry(f->in, &entry) && intern_value(l, s, &entry);
+	default:
+		return 1;
+	}
+}
+
+int load_interned(struct load *l, struct load_sequence *s, struct pb_reader interned)
+{
+	struct pb_field f;
+	int more, good = 1;
+
+	while ((more = pb_next(&interned, &f)) > 0 && !l->result)
+		if (f.wire == PB_LENGTH)
+			good &= intern(l, s, &f);
+	return more == 0 && good;
+}

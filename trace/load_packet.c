@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One TracePacket: which sequence it is of, its time, and what it carries. Sequences that are no
+ * lane's are followed only as far as Brick's own events go; packets of other tracers are skipped.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/load_state.h"
+
+enum { LEAST_SEQUENCES = 16 };
+
+/* The parts of a packet that Brick uses; a part that is not there is empty. */
+struct packet {
+	uint64_t timestamp, sequence, flags, clock_id;
+	int has_timestamp;
+	uint32_t fields;
+	struct pb_reader timestamp_field; /* with its tag */
+	struct pb_reader event, interned, snapshot, track, defaults;
+};
+
+static int parse(struct pb_reader message, struct packet *p)
+{
+	struct pb_field f;
+	int more;
+
+	memset(p, 0, sizeof *p);
+	for (const uint8_t *at; at = message.at, (more = pb_next(&message, &f)) > 0;) {
+		p->fields++;
+		if (f.number == PACKET_TIMESTAMP && f.wire == PB_VARINT) {
+			p->timestamp = f.value;
+			p->has_timestamp = 1;
+			p->timestamp_field = (struct pb_reader){at, message.at};
+		} else if (f.number == PACKET_SEQUENCE_ID && f.wire == PB_VARINT) {
+			p->sequence = f.value;
+		} else if (f.number == PACKET_SEQUENCE_FLAGS && f.wire == PB_VARINT) {
+			p->flags = f.value;
+		} else if (f.number == PACKET_TRACK_EVENT && f.wire == PB_LENGTH) {
+			p->event = f.in;
+		} else if (f.number == PACKET_TIMESTAMP_CLOCK_ID && f.wire == PB_VARINT) {
+			p->clock_id = f.value;
+		} else if (f.wire == PB_LENGTH) {
+			if (f.number == PACKET_INTERNED_DATA)
+				p->interned = f.in;
+			else if (f.number == PACKET_CLOCK_SNAPSHOT)
+				p->snapshot = f.in;
+			else if (f.number == PACKET_TRACK_DESCRIPTOR)
+				p->track = f.in;
+			else if (f.number == PACKET_DEFAULTS)
+				p->defaults = f.in;
+		}
+	}
+	return more == 0;
+}
+
+static struct load_sequence **slot_of(const struct load *l, uint32_t id)
+{
+	uint32_t at = id * 0x9e3779b1u >> 8;
+
+	while (l->sequences[at & (l->sequence_capacity - 1)] &&
+		l->sequences[at & (l->sequence_capacity - 1)]->id != id)
+		at++;
+	return &l->sequences[at & (l->sequence_capacity - 1)];
+}
+
+static int grow_sequences(struct load *l)
+{
+	struct load_sequence **old = l->sequences;
+	uint32_t count = l->sequence_capacity;
+
+	if (l->sequence_count * 2 < count)
+		return 1;
+	l->sequence_capacity = count ? count * 2 : LEAST_SEQUENCES;
+	l->sequences = calloc(l->sequence_capacity, sizeof(struct load_sequence *));
+	if (!l->sequences) {
+		l->sequences = old;
+		l->sequence_capacity = count;
+		load_no_memory(l);
+		return 0;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (old[i])
+			*slot_of(l, old[i]->id) = old[i];
+	free(old);
+	return 1;
+}
+
+struct load_sequence *load_sequence(struct load *l, uint32_t id)
+{
+	if (l->last_sequence && l->last_sequence->id == id)
+		return l->last_sequence;
+	if (!grow_sequences(l))
+		return NULL;
+	struct load_sequence **slot = slot_of(l, id);
+	if (!*slot) {
+		if (l->sequence_count >= LOAD_MAX_SEQUENCES)
+			return NULL;
+		*slot = calloc(1, sizeof **slot);
+		if (!*slot)
+			return load_no_memory(l), NULL;
+		(*slot)->id = id;
+		(*slot)->lane = (*slot)->ended = RUN_NONE;
+		l->sequence_count++;
+	}
+	return l->last_sequence = *slot;
+}
+
+void load_sequences_fini(struct load *l)
+{
+	for (uint32_t i = 0; i < l->sequence_capacity; i++) {
+		struct load_sequence *s = l->sequences[i];
+		if (!s)
+			continue;
+		load_iids_fini(&s->names);
+		load_iids_fini(&s->categories);
+		load_iids_fini(&s->values);
+		free(s);
+	}
+	free(l->sequences);
+}
+
+static uint64_t field_value(struct pb_reader message, uint32_t number, uint64_t fallback)
+{
+	struct pb_field f;
+
+	while (pb_next(&message, &f) > 0)
+		if (f.number == number && f.wire == PB_VARINT)
+			fallback = f.value;
+	return fallback;
+}
+
+static struct pb_reader field_message(struct pb_reader message, uint32_t number)
+{
+	struct pb_field f;
+	struct pb_reader found = {NULL, NULL};
+
+	while (pb_next(&message, &f) > 0)
+		if (f.number == number && f.wire == PB_LENGTH)
+			found = f.in;
+	return found;
+}
+
+/* The snapshot sets the lane's clock, which later timestamps are relative to. */
+static int read_snapshot(struct load_sequence *s, struct pb_reader snapshot)
+{
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&snapshot, &f)) > 0) {
+		if (f.number != SNAPSHOT_CLOCKS || f.wire != PB_LENGTH ||
+			field_value(f.in, CLOCK_ID, 0) != CLOCK_ID_LANE)
+			continue;
+		uint64_t ns = field_value(f.in, CLOCK_TIMESTAMP, 0);
+		if (s->has_clock && ns < s->now)
+			return 0;
+		s->now = ns;
+		s->has_clock = 1;
+	}
+	return more == 0;
+}
+
+static int add_counter(struct load *l, uint64_t uuid, struct pb_reader name)
+{
+	uint32_t brick = load_brick(l, name);
+
+	if (brick == RUN_NONE || !load_grow(l, &l->counters, &l->room.counters, l->counter_count,
+					 sizeof *l->counters))
+		return 0;
+	l->counters[l->counter_count++] = (struct load_counter){uuid, brick};
+	return 1;
+}
+
+/* Of the tracks' descriptions only the names of counters are needed: lanes have their own event. */
+static int read_track(struct load *l, const struct load_sequence *s, struct pb_reader track)
+{
+	struct pb_field f;
+	int more, is_counter = 0;
+	uint64_t uuid = 0;
+	struct pb_reader name = {NULL, NULL};
+
+	while ((more = pb_next(&track, &f)) > 0) {
+		if (f.number == TRACK_UUID && f.wire == PB_VARINT)
+			uuid = f.value;
+		else if (f.number == TRACK_NAME && f.wire == PB_LENGTH)
+			name = f.in;
+		else if (f.number == TRACK_COUNTER && f.wire == PB_LENGTH)
+			is_counter = 1;
+	}
+	if (more)
+		return 0;
+	return !is_counter || !name.at || s->lane == RUN_NONE || add_counter(l, uuid, name);
+}
+
+static void start_sequence(struct load_sequence *s)
+{
+	load_iids_fini(&s->names);
+	load_iids_fini(&s->categories);
+	load_iids_fini(&s->values);
+	memset(s->annotations, 0, sizeof s->annotations);
+	s->cleared = 1;
+	s->names_version++;
+}
+
+static int lane_event(struct load *l, struct load_sequence *s, struct pb_reader message,
+	const struct packet *p)
+{
+	struct load_slice slice;
+
+	if (!p->has_timestamp || p->clock_id || !load_advance(s, p->timestamp))
+		return 0;
+	int result = load_lane_event(l, s, p->event, &slice);
+	/* sequence, flags, time and event: nothing else that a repetition could lack */
+	if (result == 2 && p->fields == 4 && p->flags == SEQUENCE_NEEDS_STATE)
+		load_memo_add(l, s, message, p->timestamp_field, &slice);
+	return result;
+}
+
+static int lane_packet(struct load *l, struct load_sequence *s, struct pb_reader message,
+	const struct packet *p)
+{
+	int good = 1;
+
+	if (p->interned.at) {
+		s->names_version++;
+		good &= load_interned(l, s, p->interned);
+	}
+	if (p->snapshot.at)
+		good &= read_snapshot(s, p->snapshot);
+	if (p->track.at)
+		good &= read_track(l, s, p->track);
+	if (p->event.at)
+		good &= lane_event(l, s, message, p) != 0;
+	return good;
+}
+
+/* Events of the run's own have absolute times, which nothing depends on. */
+static int own_packet(struct load *l, const struct packet *p)
+{
+	return !p->event.at || load_own_event(l, p->event);
+}
+
+void load_packet(struct load *l, struct pb_reader message)
+{
+	struct packet p;
+	struct load_sequence *s;
+
+	if (load_memo_packet(l, message))
+		return;
+	if (!parse(message, &p)) {
+		l->run->bad_packets++;
+		return;
+	}
+	if (!p.sequence || p.sequence > UINT32_MAX)
+		return;
+	s = load_sequence(l, (uint32_t)p.sequence);
+	if (!s) {
+		l->run->bad_packets++;
+		return;
+	}
+	if (__builtin_expect(p.flags & SEQUENCE_STATE_CLEARED, 0))
+		start_sequence(s);
+	if (!s->cleared)
+		return;
+	if (p.defaults.at)
+		s->track_uuid = field_value(field_message(p.defaults, DEFAULTS_TRACK_EVENT),
+			EVENT_DEFAULTS_TRACK_UUID, s->track_uuid);
+	if (!(s->lane != RUN_NONE ? lane_packet(l, s, message, &p) : own_packet(l, &p)))
+		l->run->bad_packets++;
+}
