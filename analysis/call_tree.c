@@ -7,6 +7,7 @@
 #include "analysis/call_tree.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
@@ -51,8 +52,8 @@ static int is_same(const struct call_node *a, const struct call_node *b)
 	       a->layer == b->layer;
 }
 
-static uint32_t search(const struct call_tree *tree, uint32_t from, uint32_t end,
-	const struct call_node *node)
+static uint32_t search(
+	const struct call_tree *tree, uint32_t from, uint32_t end, const struct call_node *node)
 {
 	for (uint32_t i = from; i != end; i = tree->nodes[i].next)
 		if (is_same(&tree->nodes[i], node))
@@ -110,7 +111,9 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
 	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
 	b->at[depth] = child(b, parent,
-		(struct call_node){.kind = CALL_BRICK, .brick = frame->brick, .site = RUN_NONE,
+		(struct call_node){.kind = CALL_BRICK,
+			.brick = frame->brick,
+			.site = RUN_NONE,
 			.layer = tree->nodes[parent].layer});
 }
 
@@ -120,8 +123,8 @@ static void add_known(uint64_t *sum, uint64_t value, int known)
 		*sum = (*sum == ANALYSIS_UNKNOWN ? 0 : *sum) + value;
 }
 
-static void add_execution(struct call_node *node, const struct walk_frame *frame,
-	const struct run_site *site)
+static void add_execution(
+	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
 {
 	node->count++;
 	node->time_ns += frame->length_ns - frame->inner_ns;
@@ -138,8 +141,10 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 	if (!site->operation && !site->label)
 		return;
 	uint32_t node = child(b, brick,
-		(struct call_node){.kind = CALL_OPERATION, .brick = frame->brick,
-			.site = frame->sample->site, .layer = tree->nodes[brick].layer});
+		(struct call_node){.kind = CALL_OPERATION,
+			.brick = frame->brick,
+			.site = frame->sample->site,
+			.layer = tree->nodes[brick].layer});
 	if (!b->failed)
 		add_execution(&tree->nodes[node], frame, site);
 }
@@ -150,7 +155,9 @@ static void add_wait(struct builder *b, uint32_t beside, uint64_t ns, uint64_t c
 	if (!ns)
 		return;
 	uint32_t wait = child(b, beside,
-		(struct call_node){.kind = CALL_WAIT, .brick = RUN_NONE, .site = RUN_NONE,
+		(struct call_node){.kind = CALL_WAIT,
+			.brick = RUN_NONE,
+			.site = RUN_NONE,
 			.layer = tree->nodes[beside].layer});
 	if (b->failed)
 		return;
@@ -223,7 +230,10 @@ static uint32_t count_threads(const struct run *run, const struct run_step *step
 			lane->kind != BRICK_LANE_THREAD)
 			continue;
 		size_t first = lower_bound(lane, step->begin_ns);
-		n += first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
+		bool begins =
+			first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
+		bool goes_on = first && lane->samples[first - 1].end_ns > step->begin_ns;
+		n += begins || goes_on;
 	}
 	return n;
 }
@@ -246,7 +256,8 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 	}
 	const struct walk_visitor visitor = {on_begin, on_end, &b};
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		if (i == lane || (step != RUN_NONE && run->lanes[i].process == run->lanes[lane].process))
+		if (i == lane ||
+			(step != RUN_NONE && run->lanes[i].process == run->lanes[lane].process))
 			walk_lane(run, index, i, &visitor);
 	if (b.failed) {
 		call_tree_destroy(tree);
@@ -257,8 +268,8 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 	return 0;
 }
 
-int call_tree_of_step(struct call_tree **out, const struct run *run,
-	const struct step_index *index, uint32_t step)
+int call_tree_of_step(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t step)
 {
 	int rc = build(out, run, index, run->steps[step].lane, step);
 	if (rc == 0)
@@ -266,8 +277,8 @@ int call_tree_of_step(struct call_tree **out, const struct run *run,
 	return rc;
 }
 
-int call_tree_of_lane(struct call_tree **out, const struct run *run,
-	const struct step_index *index, uint32_t lane)
+int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t lane)
 {
 	return build(out, run, index, lane, RUN_NONE);
 }

@@ -14,11 +14,11 @@
 #include "trace/run.h"
 
 enum call_kind {
-	CALL_ROOT,      /* the step or the thread */
-	CALL_LAYER,     /* `layer` */
-	CALL_BRICK,     /* `brick` */
+	CALL_ROOT,	/* the step or the thread */
+	CALL_LAYER,	/* `layer` */
+	CALL_BRICK,	/* `brick` */
 	CALL_OPERATION, /* `site`, below its brick */
-	CALL_WAIT,      /* waiting of what stands beside it */
+	CALL_WAIT,	/* waiting of what stands beside it */
 };
 
 struct call_node {
@@ -26,8 +26,8 @@ struct call_node {
 	uint32_t brick, site; /* RUN_NONE where not of that kind */
 	int32_t layer;
 	uint64_t count;
-	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
-	uint64_t self_ns; /* of it, in none of the nodes below */
+	uint64_t time_ns;		 /* without the waiting that a CALL_WAIT beside it shows */
+	uint64_t self_ns;		 /* of it, in none of the nodes below */
 	uint64_t elements, bytes, flops; /* ANALYSIS_UNKNOWN where nothing said them */
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
 	uint32_t hint; /* inside of call_tree.c: the child that was found last */
@@ -38,17 +38,17 @@ struct call_tree {
 	struct call_node *nodes; /* [0] is the root */
 	size_t count, capacity;
 	uint32_t lane;
-	uint32_t step;    /* RUN_NONE: of all the lane did */
+	uint32_t step;	  /* RUN_NONE: of all the lane did */
 	uint32_t threads; /* others of its process that recorded during the step */
 };
 
 /* Of an outermost, finished step, with what lies in its account after it. -ENOMEM. */
-int call_tree_of_step(struct call_tree **out, const struct run *run,
-	const struct step_index *index, uint32_t step);
+int call_tree_of_step(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t step);
 
 /* Of a whole lane. -ENOMEM. */
-int call_tree_of_lane(struct call_tree **out, const struct run *run,
-	const struct step_index *index, uint32_t lane);
+int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t lane);
 
 void call_tree_destroy(struct call_tree *tree);
 

@@ -106,14 +106,15 @@ static void say_how(struct distortion *d, const struct costs *costs, const struc
 		append(d->method, size, part);
 	}
 	if (hooks->timed > 0) {
-		snprintf(part, sizeof(part), "%.0f hook calls at %.1f ns, %.0f of them timed in place",
-			hooks->calls, hooks->timed_ns / hooks->timed, hooks->timed);
+		snprintf(part, sizeof(part),
+			"%.0f hook calls at %.1f ns, %.0f of them timed in place", hooks->calls,
+			hooks->timed_ns / hooks->timed, hooks->timed);
 		append(d->method, size, part);
 	}
 	if (!costs->known)
 		append(d->method, size, "some costs were not measured");
 	if (d->consumer_share >= 0) {
-		snprintf(part, sizeof(part), "the recorder took %.2f %% of the CPUs' time%s",
+		snprintf(part, sizeof(part), "the recorder took %.2f%% of the CPUs' time%s",
 			100 * d->consumer_share,
 			d->saturated ? " from a program that kept them busy"
 				     : ", which the program left idle");

@@ -15,8 +15,8 @@ struct distortion {
 	/* Negative when nothing was measured that would tell. */
 	double share, low, high;
 	double pairs_share, hooks_share; /* what `share` is made of */
-	double consumer_share; /* of the CPU time of the machine that the recorder took */
-	int saturated; /* the program kept the CPUs busy, so that the recorder took from it */
+	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
+	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
 	char method[512]; /* how it was obtained, one sentence */
 };
 

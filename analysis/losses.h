@@ -11,19 +11,19 @@
 #include "trace/run.h"
 
 struct losses {
-	uint64_t dropped;         /* records for which a ring had no room */
-	uint64_t open;            /* samples that never ended */
-	uint64_t unmatched;       /* ends without begin, begins closed from outside, and the next */
-	uint64_t mismatched;      /* samples and exact counts that differ though nothing was dropped */
-	uint64_t clamped;         /* times that were set to a bound */
-	uint64_t unsupported;     /* work seen that could not be timed */
-	uint64_t too_deep;        /* nested deeper than can be recorded */
-	uint64_t table_full;      /* names, sites or threads for which there was no room */
+	uint64_t dropped;     /* records for which a ring had no room */
+	uint64_t open;	      /* samples that never ended */
+	uint64_t unmatched;   /* ends without begin, begins closed from outside, and the next */
+	uint64_t mismatched;  /* samples and exact counts that differ though nothing was dropped */
+	uint64_t clamped;     /* times that were set to a bound */
+	uint64_t unsupported; /* work seen that could not be timed */
+	uint64_t too_deep;    /* nested deeper than can be recorded */
+	uint64_t table_full;  /* names, sites or threads for which there was no room */
 	uint64_t truncated_bytes; /* behind the last whole packet of the file */
 	uint64_t lost_processes;
 	uint64_t bad_packets;
 	uint64_t unfinished_processes; /* that did not end their session in good order */
-	int incomplete; /* the recording was never finished */
+	int incomplete;		       /* the recording was never finished */
 };
 
 /* mismatched: of the run's summary. */

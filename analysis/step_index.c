@@ -120,8 +120,8 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index->process_first = calloc(run->process_count + 1, sizeof(uint32_t));
 	index->finished = calloc(run->step_count + 1, 1);
 	index->kinds = calloc(run->brick_count + 1, 1);
-	if (!cursor || !index->kinds || !index->by_lane || !index->lane_first || !index->by_process ||
-		!index->process_first || !index->finished) {
+	if (!cursor || !index->kinds || !index->by_lane || !index->lane_first ||
+		!index->by_process || !index->process_first || !index->finished) {
 		free(cursor);
 		step_index_fini(index);
 		return -ENOMEM;

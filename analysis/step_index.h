@@ -20,13 +20,13 @@ enum brick_kind {
 };
 
 struct step_index {
-	uint32_t count;          /* of outermost steps that have ended */
-	uint32_t *by_lane;       /* step numbers */
-	uint32_t *lane_first;    /* [lane_count + 1]: where a lane's part of by_lane begins */
-	uint32_t *by_process;    /* step numbers */
+	uint32_t count;		 /* of outermost steps that have ended */
+	uint32_t *by_lane;	 /* step numbers */
+	uint32_t *lane_first;	 /* [lane_count + 1]: where a lane's part of by_lane begins */
+	uint32_t *by_process;	 /* step numbers */
 	uint32_t *process_first; /* [process_count + 1] */
-	uint8_t *finished;       /* [step_count]: 1 if the step is outermost and has ended */
-	uint8_t *kinds;          /* [brick_count]: enum brick_kind */
+	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
+	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
 };
 
 /* -ENOMEM; *index is then empty. */

@@ -27,8 +27,8 @@ void step_times_fini(struct step_times *times)
 	times->steps = NULL;
 }
 
-void step_times_add(struct step_times *times, const struct run *run,
-	const struct step_index *index, const struct walk_frame *frame)
+void step_times_add(struct step_times *times, const struct run *run, const struct step_index *index,
+	const struct walk_frame *frame)
 {
 	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
 		return;
@@ -81,8 +81,8 @@ static void finish_phase(struct step_times *times, const struct run *run,
 }
 
 /* Steps are looked at in the order of their begins. */
-static uint64_t first_token_ns(const struct step_times *times, const struct run *run,
-	const struct step_index *index)
+static uint64_t first_token_ns(
+	const struct step_times *times, const struct run *run, const struct step_index *index)
 {
 	uint64_t begin_ns = ANALYSIS_UNKNOWN, prefill_end_ns = 0, decode_seen = 0;
 	for (size_t i = 0; i < run->step_count; i++) {
@@ -101,8 +101,8 @@ static uint64_t first_token_ns(const struct step_times *times, const struct run 
 	return decode_seen ? prefill_end_ns - begin_ns : ANALYSIS_UNKNOWN;
 }
 
-int step_times_finish(struct step_times *times, const struct run *run,
-	const struct step_index *index)
+int step_times_finish(
+	struct step_times *times, const struct run *run, const struct step_index *index)
 {
 	uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
 	if (!values)
@@ -127,8 +127,8 @@ static void measure_end(void *context, const struct walk_frame *frame, unsigned 
 	step_times_add(m->times, m->run, m->index, frame);
 }
 
-int step_times_measure(struct step_times *times, const struct run *run,
-	const struct step_index *index)
+int step_times_measure(
+	struct step_times *times, const struct run *run, const struct step_index *index)
 {
 	int rc = step_times_init(times, run);
 	if (rc < 0)

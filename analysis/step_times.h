@@ -13,10 +13,11 @@
 enum step_phase { STEP_PREFILL = 0, STEP_DECODE = 1, STEP_PHASES = 2 };
 
 struct step_time {
-	uint64_t span_ns;  /* from its begin to its end */
-	uint64_t after_ns; /* in bricks after it that are in its account */
+	uint64_t span_ns;	  /* from its begin to its end */
+	uint64_t after_ns;	  /* in bricks after it that are in its account */
 	uint64_t unattributed_ns; /* of the span: in no brick and no wait */
-	uint64_t sampled_end_ns; /* when the last sampling in its account ended; 0: there was none */
+	uint64_t
+		sampled_end_ns; /* when the last sampling in its account ended; 0: there was none */
 };
 
 /* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
@@ -44,23 +45,24 @@ int step_times_init(struct step_times *times, const struct run *run);
 void step_times_fini(struct step_times *times);
 
 /* Count a sample in; call it at the end of every frame of a walk. */
-void step_times_add(struct step_times *times, const struct run *run,
-	const struct step_index *index, const struct walk_frame *frame);
+void step_times_add(struct step_times *times, const struct run *run, const struct step_index *index,
+	const struct walk_frame *frame);
 
 /* After the last step_times_add(). -ENOMEM. */
-int step_times_finish(struct step_times *times, const struct run *run,
-	const struct step_index *index);
+int step_times_finish(
+	struct step_times *times, const struct run *run, const struct step_index *index);
 
 /* All of it: a walk over every lane that can hold part of a step's account. -ENOMEM. */
-int step_times_measure(struct step_times *times, const struct run *run,
-	const struct step_index *index);
+int step_times_measure(
+	struct step_times *times, const struct run *run, const struct step_index *index);
 
 static inline uint64_t step_time_total_ns(const struct step_time *time)
 {
 	return time->span_ns + time->after_ns;
 }
 
-/* The step of a phase whose time is the median (the lower one of two); RUN_NONE if there is none. */
+/* The step of a phase whose time is the median (the lower one of two); RUN_NONE if there is none.
+ */
 uint32_t step_times_median(const struct step_times *times, const struct run *run,
 	const struct step_index *index, enum step_phase phase);
 

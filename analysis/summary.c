@@ -71,8 +71,8 @@ static uint64_t bounded(uint64_t ns, const struct summary_row *row)
 }
 
 /* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
-static void fill_percentiles(struct summary_row *row, const uint64_t *histogram,
-	const struct brick_clock *clock)
+static void fill_percentiles(
+	struct summary_row *row, const uint64_t *histogram, const struct brick_clock *clock)
 {
 	uint64_t *const out[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
 	static const unsigned percents[] = {50, 95, 99};
@@ -205,8 +205,8 @@ static void fold(struct tally *to, const struct tally *from)
  * Sum the bricks of one category into one tally. Their totals add up only where none is nested in
  * another of them; t knows the time with any of them open, as far as samples tell.
  */
-static void fold_category(struct tally *sum, const struct tallies *t, uint32_t category,
-	uint64_t *histogram)
+static void fold_category(
+	struct tally *sum, const struct tallies *t, uint32_t category, uint64_t *histogram)
 {
 	const struct run *run = t->run;
 	for (uint32_t b = 0; b <= run->brick_count; b++) {
@@ -214,8 +214,8 @@ static void fold_category(struct tally *sum, const struct tallies *t, uint32_t c
 			continue;
 		fold(sum, &t->bricks[b]);
 		const uint64_t *kept = run_histogram(run, b);
-		add_histogram(histogram, kept ? kept : t->bricks[b].histogram,
-			kept ? &run->clock : NULL);
+		add_histogram(
+			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);
 	}
 	bool waits = in_category(run, t->wait_brick, category);
 	uint64_t sampled_ns = t->category_total_ns[category];

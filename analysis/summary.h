@@ -37,15 +37,15 @@ const char *summary_by_plural(enum summary_by by);
 struct summary_row {
 	char *name;
 	const char *category; /* NULL where a row has none */
-	uint32_t id;          /* of the brick, category or lane; layer + 1; phase */
+	uint32_t id;	      /* of the brick, category or lane; layer + 1; phase */
 	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
-	int on_device;        /* recorded on a queue of a device, not on a thread */
-	uint64_t count;       /* executions */
+	int on_device;	      /* recorded on a queue of a device, not on a thread */
+	uint64_t count;	      /* executions */
 	uint64_t total_ns;    /* with at least one open */
 	uint64_t self_ns;     /* less what was nested and waited */
 	uint64_t wait_ns;     /* inside of and right after them */
 	uint64_t wall_ns;     /* its part of the wall time of the run */
-	double share;         /* the same as a share, 0 to 1 */
+	double share;	      /* the same as a share, 0 to 1 */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t elements, bytes, flops;
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */

@@ -126,8 +126,8 @@ static bool counts_to_wall(const struct tallies *t, const struct walk_frame *fra
 	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
-static void count_in_group(struct tallies *t, const struct walk_frame *frame, unsigned depth,
-	bool in_wall)
+static void count_in_group(
+	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
 	struct tally *group = group_of(t, frame);
 	const struct run_site *site = &t->run->sites[frame->sample->site];
@@ -162,8 +162,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 }
 
 /* Time of its own: part of the wall time, of a row or unattributed. */
-static void count_self(struct tallies *t, const struct walk_frame *frame, struct tally *tally,
-	bool in_wall)
+static void count_self(
+	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
 {
 	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
 	tally->self_ns += frame->self_ns;
@@ -262,8 +262,8 @@ static void add_sampled(struct tally *to, const struct tally *from)
  * The thread's own statistics know what was dropped; but those of a recording that was cut off may
  * be older than its last samples.
  */
-static const struct brick_stat *exact_stat(const struct tallies *t, const struct run_lane *lane,
-	uint32_t brick)
+static const struct brick_stat *exact_stat(
+	const struct tallies *t, const struct run_lane *lane, uint32_t brick)
 {
 	if (!lane->stats || brick >= t->run->brick_count)
 		return NULL;
@@ -277,7 +277,7 @@ static void merge_lane(struct tallies *t)
 {
 	const struct run_lane *lane = &t->run->lanes[t->lane];
 	bool lossless = t->run->complete && !lane->ledger.dropped &&
-		!t->run->processes[lane->process].ledger.dropped;
+			!t->run->processes[lane->process].ledger.dropped;
 	struct tally exact = {.min_ns = UINT64_MAX};
 	bool know = lane->stats != NULL;
 	for (uint32_t b = 0; b <= t->run->brick_count; b++) {
@@ -355,7 +355,8 @@ static bool allocate(struct tallies *t)
 	t->category_active = calloc(t->run->category_count + 1, sizeof(*t->category_active));
 	t->category_total_ns = calloc(t->run->category_count + 1, sizeof(uint64_t));
 	t->process_pairs = calloc(t->run->process_count + 1, sizeof(uint64_t));
-	if (!t->process_pairs || !t->bricks || !t->lane_bricks || !t->category_active || !t->category_total_ns)
+	if (!t->process_pairs || !t->bricks || !t->lane_bricks || !t->category_active ||
+		!t->category_total_ns)
 		return false;
 	for (size_t b = 0; b <= t->run->brick_count; b++)
 		t->bricks[b].min_ns = UINT64_MAX;
@@ -397,7 +398,8 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 	if (run->step_count)
 		t->wall_ns = t->steps.wall_ns;
 	else
-		t->unattributed_ns = t->wall_ns > t->attributed_ns ? t->wall_ns - t->attributed_ns : 0;
+		t->unattributed_ns =
+			t->wall_ns > t->attributed_ns ? t->wall_ns - t->attributed_ns : 0;
 	return 0;
 }
 

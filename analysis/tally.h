@@ -20,7 +20,7 @@ struct tally {
 	uint64_t sum_ns;   /* of lengths */
 	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
 	uint64_t self_ns, wait_ns;
-	uint64_t wall_ns;  /* of the wall time of the run */
+	uint64_t wall_ns; /* of the wall time of the run */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	/* of the samples that say what they moved and did: for rates */
@@ -28,7 +28,7 @@ struct tally {
 	uint64_t *histogram; /* NULL: not kept */
 	uint32_t active;
 	uint32_t sources; /* 1 << enum brick_source */
-	uint32_t flags;   /* BRICK_SITE_HAS_* */
+	uint32_t flags;	  /* BRICK_SITE_HAS_* */
 };
 
 struct tallies {
@@ -36,15 +36,15 @@ struct tallies {
 	const struct step_index *index;
 	enum summary_by by;
 
-	struct tally *bricks;   /* [brick_count + 1] */
-	uint32_t wait_brick;    /* BarrierWait's, or brick_count when the run does not know it */
-	struct tally *groups;   /* of summary_by layer, phase, thread; else NULL */
+	struct tally *bricks; /* [brick_count + 1] */
+	uint32_t wait_brick;  /* BarrierWait's, or brick_count when the run does not know it */
+	struct tally *groups; /* of summary_by layer, phase, thread; else NULL */
 	uint32_t group_count;
 	uint64_t *category_total_ns; /* [category_count], by samples */
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;
 	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
-	uint64_t mismatched;          /* between the two, where nothing was dropped */
+	uint64_t mismatched;	      /* between the two, where nothing was dropped */
 	uint64_t unknown_operations;
 	uint64_t *process_pairs; /* [process_count] */
 

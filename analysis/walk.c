@@ -16,7 +16,7 @@ struct walk {
 	const struct walk_visitor *visitor;
 	const struct run_lane *lane;
 	bool drives;
-	uint32_t own, own_end;         /* the lane's next step in index->by_lane */
+	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
 	uint32_t process, process_end; /* the step to begin next in index->by_process */
 	unsigned depth;
 	struct walk_frame frames[FRAMES];
@@ -149,8 +149,8 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	w.process = index->process_first[w.lane->process];
 	w.process_end = index->process_first[w.lane->process + 1];
 	w.depth = 0;
-	w.frames[0] = (struct walk_frame){
-		.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
+	w.frames[0] =
+		(struct walk_frame){.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
 
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {

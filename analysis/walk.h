@@ -19,10 +19,11 @@
 
 /* Where the time of a sample lies in the accounts. */
 enum walk_scope {
-	WALK_OUTSIDE,   /* in no step's account */
-	WALK_IN_STEP,   /* is, or lies in, a step of its own lane: part of the wall time */
-	WALK_AFTER,     /* outside of steps, on the engine's thread: in the account of the step before */
-	WALK_ALONGSIDE,  /* on another thread while a step of its process ran */
+	WALK_OUTSIDE, /* in no step's account */
+	WALK_IN_STEP, /* is, or lies in, a step of its own lane: part of the wall time */
+	WALK_AFTER,   /* outside of steps, on the engine's thread: in the account of the step before
+		       */
+	WALK_ALONGSIDE,	 /* on another thread while a step of its process ran */
 	WALK_UNFINISHED, /* is, or lies in, a step that never ended: in no account */
 };
 
@@ -32,7 +33,7 @@ struct walk_frame {
 	uint32_t brick;
 	uint32_t step; /* number in run->steps, or RUN_NONE */
 	enum walk_scope scope;
-	bool is_step;    /* the outermost, finished step itself */
+	bool is_step;	 /* the outermost, finished step itself */
 	bool holds_step; /* steps are nested in it, so that it is no part of any */
 	uint64_t begin_ns, end_ns;
 	uint64_t length_ns; /* valid at the end, as are the next three */

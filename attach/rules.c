@@ -22,6 +22,9 @@ enum { MOST_WORDS = 8, MOST_RULES = 4096, MOST_LAYERS = 64, NAME_BYTES = 48, MOS
 struct rule {
 	const char *operation, *name, *source;
 	const char *brick, *category;
+	uint8_t by_operation; /* source names operations, too */
+	uint8_t any_name, any_source; /* the pattern is "*" */
+	char first; /* letter that every alternative of operation begins with, 0 if there is none */
 };
 
 struct rules {
@@ -91,6 +94,17 @@ static int settle_category(const struct rules *rules, struct rule *rule, const c
 	return 0;
 }
 
+/* The letter that all alternatives of a pattern begin with; most rules are ruled out by it. */
+static char common_first(const char *pattern)
+{
+	char first = pattern[0];
+
+	for (const char *p = pattern; (p = strchr(p, '|')); p++)
+		if (p[1] != first)
+			return '\0';
+	return strchr("*?#", first) ? '\0' : first;
+}
+
 static int add_node(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	struct rule rule;
@@ -101,8 +115,16 @@ static int add_node(struct rules *rules, char **word, size_t words, struct rules
 		return fault(error, "a name is longer than %d bytes", NAME_BYTES - 1);
 	if (rules->rule_count == MOST_RULES)
 		return fault(error, "more than %d rules", MOST_RULES);
-	rule = (struct rule){.operation = word[1], .name = word[2], .source = word[3],
-		.brick = word[4]};
+	rule = (struct rule){
+		.operation = word[1],
+		.name = word[2],
+		.source = word[3],
+		.brick = word[4],
+		.by_operation = strchr(word[3], '@') != NULL,
+		.any_name = !strcmp(word[2], "*"),
+		.any_source = !strcmp(word[3], "*"),
+		.first = common_first(word[1]),
+	};
 	int status = settle_category(rules, &rule, words == 6 ? word[5] : NULL, error);
 	if (status)
 		return status;
@@ -258,19 +280,24 @@ int rules_load(struct rules **out, const char *path, struct rules_error *error)
 	return status;
 }
 
+static int operation_matches(const char *pattern, const char *operation)
+{
+	char text[48] = "@";
+	int number = 0;
+
+	snprintf(text + 1, sizeof text - 1, "%s", operation);
+	return rules_pattern_matches(pattern, text, &number);
+}
+
 static int source_matches(const struct rule *rule, const struct rules_node *node)
 {
 	int number = 0;
 
-	if (!strcmp(rule->source, "*"))
-		return 1;
 	for (uint32_t i = 0; i < node->source_count; i++) {
-		char operation[40];
-
 		if (rules_pattern_matches(rule->source, node->sources[i].name, &number))
 			return 1;
-		snprintf(operation, sizeof operation, "@%s", node->sources[i].operation);
-		if (rules_pattern_matches(rule->source, operation, &number))
+		if (rule->by_operation &&
+			operation_matches(rule->source, node->sources[i].operation))
 			return 1;
 	}
 	return 0;
@@ -280,9 +307,11 @@ static int rule_matches(const struct rule *rule, const struct rules_node *node)
 {
 	int number = 0;
 
+	if (rule->first && rule->first != node->operation[0])
+		return 0;
 	return rules_pattern_matches(rule->operation, node->operation, &number) &&
-		rules_pattern_matches(rule->name, node->name, &number) &&
-		source_matches(rule, node);
+		(rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
+		(rule->any_source || source_matches(rule, node));
 }
 
 static int find_layer(const struct rules *rules, const struct rules_node *node)

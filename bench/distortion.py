@@ -68,7 +68,7 @@ def main():
                     capture_output=True).stdout)
                 own.append(rep["distortion"])
                 size.append(os.path.getsize(recording))
-                if any(rep["losses"].values()):
+                if any(v for k, v in rep["losses"].items() if k != "complete"):
                     print(f"  losses: {rep['losses']}")
             for phase in logs:
                 mid, low, high = shift(logs[phase])

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-void csv_text(FILE *out, const char *s);           /* NULL: empty */
-void csv_number(FILE *out, uint64_t value);        /* ANALYSIS_UNKNOWN: empty */
-void csv_ratio(FILE *out, double value);           /* negative: empty */
+void csv_text(FILE *out, const char *s);    /* NULL: empty */
+void csv_number(FILE *out, uint64_t value); /* ANALYSIS_UNKNOWN: empty */
+void csv_ratio(FILE *out, double value);    /* negative: empty */
 void csv_end(FILE *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages to the user on stderr, each one line "brick: WHAT: WHY". Control characters in them are
- * made harmless, so that file names and names from recordings may be passed as they are. Any thread.
+ * made harmless, so that file names and names from recordings may be passed as they are. Any
+ * thread.
  */
 #ifndef BRICK_CLI_DIE_H
 #define BRICK_CLI_DIE_H

@@ -5,11 +5,9 @@
  */
 #include "cli/export.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/input.h"
@@ -80,13 +78,7 @@ static int run_export(int argc, char **argv)
 		die_usage("export", "--format: must be chrome, csv or json");
 	struct run *run = input_load(input_operand(argc, argv));
 	struct output *output = output_open(path);
-	int rc = format->write(run, output_stream(output));
-	if (rc < 0 && !ferror(output_stream(output))) {
-		output_abandon(output);
-		die(CLI_SYSTEM, "%s: %s", run->path,
-			rc < -4000 ? brick_strerror(rc) : strerror(-rc));
-	}
-	output_commit(output);
+	output_commit(output, format->write(run, output_stream(output)));
 	run_destroy(run);
 	return CLI_DONE;
 }

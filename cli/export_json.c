@@ -100,9 +100,10 @@ static void write_processes(const struct run *run, FILE *out)
 	for (size_t i = 0; i < run->process_count; i++) {
 		const struct run_process *process = &run->processes[i];
 		separate(out, i);
-		fprintf(out, "{\"pid\": %u, \"parent\": %u, \"rank\": %d, \"world\": %d, "
-			"\"executable\": ", process->pid, process->parent, process->rank,
-			process->world);
+		fprintf(out,
+			"{\"pid\": %u, \"parent\": %u, \"rank\": %d, \"world\": %d, "
+			"\"executable\": ",
+			process->pid, process->parent, process->rank, process->world);
 		text(out, process->executable);
 		fputs(", \"host\": ", out);
 		text(out, process->host);

@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 /* Each returns a new reference and ends the program when there is no memory. */
-json_t *json_text(const char *s);        /* NULL gives null */
-json_t *json_number(uint64_t value);     /* ANALYSIS_UNKNOWN gives null */
-json_t *json_rate(double value);         /* negative and not finite give null */
+json_t *json_text(const char *s);	 /* NULL gives null */
+json_t *json_number(uint64_t value);	 /* ANALYSIS_UNKNOWN gives null */
+json_t *json_rate(double value);	 /* negative and not finite give null */
 json_t *json_command(char *const *argv); /* array of strings; NULL gives null */
 
 /* Set a key of an object to a value that was just made. */

@@ -94,7 +94,8 @@ int main(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	const char *first = argv[1];
-	if (!strcmp(first, "--help") || !strcmp(first, "-h") || (!strcmp(first, "help") && argc == 2))
+	if (!strcmp(first, "--help") || !strcmp(first, "-h") ||
+		(!strcmp(first, "help") && argc == 2))
 		print_help(stdout);
 	else if (!strcmp(first, "--version") || !strcmp(first, "-V"))
 		printf("brick %s\n", brick_version());

@@ -24,8 +24,8 @@ static void complain(char **argv, int problem, const struct option *longs)
 	die_usage(argv[0], "%s: no such option", given);
 }
 
-int options_next(int argc, char **argv, const char *shorts, const struct option *longs,
-	const char *help)
+int options_next(
+	int argc, char **argv, const char *shorts, const struct option *longs, const char *help)
 {
 	char all[32];
 	opterr = 0;

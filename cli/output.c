@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/memory.h"
@@ -69,7 +70,8 @@ static void guard(const char *path)
 		return;
 	strcpy(temporary_path, path);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		signal(numbers[i], remove_temporary);
+		if (signal(numbers[i], remove_temporary) == SIG_IGN)
+			signal(numbers[i], SIG_IGN);
 }
 
 static struct output *make(FILE *stream, char *path, char *temporary)
@@ -131,11 +133,23 @@ static void release(struct output *output)
 	free(output);
 }
 
-void output_commit(struct output *output)
+static const char *error_text(int rc)
 {
-	if (!output->path) {
+	return rc <= -4000 ? brick_strerror(rc) : strerror(-rc);
+}
+
+void output_commit(struct output *output, int rc)
+{
+	if (!output->path && (rc >= 0 || rc == -EPIPE)) {
 		release(output);
 		return;
+	}
+	if (!output->path)
+		die(CLI_SYSTEM, "standard output: %s", error_text(rc));
+	if (rc < 0) {
+		if (output->temporary)
+			unlink(output->temporary);
+		die(CLI_SYSTEM, "%s: %s", output->path, error_text(rc));
 	}
 	errno = 0;
 	bool failed = ferror(output->stream) != 0;
@@ -149,15 +163,6 @@ void output_commit(struct output *output)
 			unlink(output->temporary);
 		die(CLI_SYSTEM, "%s: %s", output->path,
 			error ? strerror(error) : "cannot be written");
-	}
-	release(output);
-}
-
-void output_abandon(struct output *output)
-{
-	if (output->temporary) {
-		fclose(output->stream);
-		unlink(output->temporary);
 	}
 	release(output);
 }

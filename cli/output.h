@@ -32,10 +32,10 @@ struct output;
 struct output *output_open(const char *path);
 FILE *output_stream(struct output *output);
 
-/* Give the file its name, free output. Ends the program if anything could not be written. */
-void output_commit(struct output *output);
-
-/* Remove what was written, free output. */
-void output_abandon(struct output *output);
+/*
+ * Give the file its name, free output. Ends the program if anything could not be written. rc: what
+ * the writer says of it, 0 or a negative code.
+ */
+void output_commit(struct output *output, int rc);
 
 #endif

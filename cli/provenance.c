@@ -61,8 +61,8 @@ char *provenance_start(const struct run *run)
 	if (!run->start_unix_ns || !gmtime_r(&seconds, &tm) ||
 		!strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
 		return NULL;
-	return xasprintf("%s.%09lluZ", date,
-		(unsigned long long)(run->start_unix_ns % 1000000000u));
+	return xasprintf(
+		"%s.%09lluZ", date, (unsigned long long)(run->start_unix_ns % 1000000000u));
 }
 
 const char **provenance_notes(const struct run *run, const char *key)

@@ -21,8 +21,18 @@
 
 enum { DEFAULT_INTERVAL_MS = 1000, MOST_INTERVAL_MS = 60000, MOST_RING_RECORDS = 1 << 26 };
 
-enum { OPTION_MODE = 256, OPTION_RING, OPTION_INTERVAL, OPTION_RULES, OPTION_ATTACH, OPTION_GRAPH,
-	OPTION_TILES, OPTION_DIGEST, OPTION_PLAIN, OPTION_WAIT };
+enum {
+	OPTION_MODE = 256,
+	OPTION_RING,
+	OPTION_INTERVAL,
+	OPTION_RULES,
+	OPTION_ATTACH,
+	OPTION_GRAPH,
+	OPTION_TILES,
+	OPTION_DIGEST,
+	OPTION_PLAIN,
+	OPTION_WAIT
+};
 
 static const struct option long_options[] = {
 	{"output", required_argument, NULL, 'o'},
@@ -83,8 +93,8 @@ static void add_variable(struct arguments *a, const char *name, const char *valu
 		die(CLI_SYSTEM, "record: %s", strerror(ENOMEM));
 }
 
-static unsigned long number(const char *option, const char *text, unsigned long least,
-	unsigned long most)
+static unsigned long number(
+	const char *option, const char *text, unsigned long least, unsigned long most)
 {
 	char *end;
 
@@ -214,12 +224,12 @@ static int parse(struct arguments *a, int argc, char **argv)
 	int option;
 
 	*a = (struct arguments){.options = {
-		.output = "run.pftrace",
-		.interval_ms = DEFAULT_INTERVAL_MS,
-		.compress = 1,
-		.inject = 1,
-		.warn = warn,
-	}};
+					.output = "run.pftrace",
+					.interval_ms = DEFAULT_INTERVAL_MS,
+					.compress = 1,
+					.inject = 1,
+					.warn = warn,
+				}};
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:o:qh", long_options, NULL)) >= 0) {
 		if (option == '?' || option == ':')
@@ -255,46 +265,38 @@ static void print_totals(const struct recorder_result *r)
 		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
 }
 
-/* Value of the first note with that key; its length in *length. NULL: there is none. */
-static const char *note(const char *notes, const char *key, size_t *length)
+/* The different values of a note, joined; 0 when there is none. */
+static int join_notes(const char *notes, const char *key, char *out, size_t bytes)
 {
-	size_t n = strlen(key);
+	size_t n = strlen(key), used = 0;
 
+	out[0] = '\0';
 	for (const char *at = notes; at && *at;) {
 		size_t line = strcspn(at, "\n");
+		char value[256];
 		if (line > n && !strncmp(at, key, n) && at[n] == '=') {
-			*length = line - n - 1;
-			return at + n + 1;
+			snprintf(value, sizeof value, "%.*s", (int)(line - n - 1), at + n + 1);
+			if (!strstr(out, value) && used < bytes)
+				used += (size_t)snprintf(out + used, bytes - used, "%s%s",
+					used ? "; " : "", value);
 		}
 		at += line + (at[line] == '\n');
 	}
-	return NULL;
+	return used > 0;
 }
 
-/* What was attached says so itself, in notes whose keys begin with "attach". */
+/* What was attached says so itself, in notes. */
 static int print_attached(const char *notes)
 {
-	int any = 0;
+	char method[512], engine[512];
 
-	for (const char *at = notes; at && *at;) {
-		size_t line = strcspn(at, "\n");
-		if (!strncmp(at, "attach", 6) && memchr(at, '=', line)) {
-			/* the same from a second process says nothing new */
-			const char *before = notes;
-			while (before < at && strncmp(before, at, line + 1))
-				before += strcspn(before, "\n") + 1;
-			if (before >= at) {
-				char text[512], safe[1024];
-				snprintf(text, sizeof text, "%.*s", (int)line, at);
-				*strchr(text, '=') = ' ';
-				text_escape(safe, sizeof safe, text);
-				fprintf(stderr, "brick: %s\n", safe);
-			}
-			any = 1;
-		}
-		at += line + (at[line] == '\n');
-	}
-	return any;
+	if (!join_notes(notes, "attach", method, sizeof method))
+		return 0;
+	if (join_notes(notes, "ggml.version", engine, sizeof engine))
+		warn("attached to ggml %s: %s", engine, method);
+	else
+		warn("attached: %s", method);
+	return 1;
 }
 
 static void print_nothing(const struct recorder_result *r, const char *command)
@@ -304,7 +306,8 @@ static void print_nothing(const struct recorder_result *r, const char *command)
 	if (*why)
 		warn("nothing was attached: %s", why);
 	else
-		warn("nothing was attached: %s does not use ggml through shared libraries", command);
+		warn("nothing was attached: %s does not use ggml through shared libraries",
+			command);
 }
 
 static void print_losses(const struct recorder_result *r)
@@ -312,19 +315,22 @@ static void print_losses(const struct recorder_result *r)
 	char count[UNITS_BYTES];
 
 	if (r->dropped)
-		fprintf(stderr, "brick: %s %s dropped (statistics are exact without them; "
-				"--ring takes more)\n",
+		fprintf(stderr,
+			"brick: %s %s dropped (statistics are exact without them; "
+			"--ring takes more)\n",
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,
 			plural(r->lost, "process", "processes"), r->trouble);
 	if (r->dead)
-		fprintf(stderr, "brick: %u %s died without ending the recording; what was recorded "
-				"until then is there\n",
+		fprintf(stderr,
+			"brick: %u %s died without ending the recording; what was recorded "
+			"until then is there\n",
 			r->dead, plural(r->dead, "process", "processes"));
 	if (r->outlived)
-		fprintf(stderr, "brick: %u %s still running; recorded until now (--wait waits for "
-				"them)\n",
+		fprintf(stderr,
+			"brick: %u %s still running; recorded until now (--wait waits for "
+			"them)\n",
 			r->outlived, plural(r->outlived, "process is", "processes are"));
 }
 
@@ -334,10 +340,9 @@ static void print_missing_captures(const struct arguments *a, const struct recor
 	const int wanted[] = {a->graph, a->tiles, a->digest};
 
 	for (unsigned i = 0; i < 3; i++) {
-		size_t length;
-		char key[32];
+		char key[32], value[64];
 		snprintf(key, sizeof key, "capture.%s", names[i]);
-		if (wanted[i] && !note(r->notes, key, &length))
+		if (wanted[i] && !join_notes(r->notes, key, value, sizeof value))
 			fprintf(stderr, "brick: --%s: nothing in this run could record it\n",
 				names[i]);
 	}

@@ -20,7 +20,8 @@
 static const char help[] =
 	"Usage: brick report [OPTIONS] FILE\n"
 	"\n"
-	"Say where the time of a recording went: steps, bricks, categories, and what is in none of\n"
+	"Say where the time of a recording went: steps, bricks, categories, and what is in none "
+	"of\n"
 	"them; what recording cost, and what was lost.\n"
 	"\n"
 	"  --by WHAT     rows by brick (default), category, layer, phase or thread\n"

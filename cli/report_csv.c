@@ -22,8 +22,8 @@ static void print_row(const struct report *report, const struct summary_row *row
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		csv_number(out, times[i]);
 	csv_ratio(out, row->share);
-	const uint64_t others[] = {row->avg_ns, row->min_ns, row->p50_ns, row->p95_ns,
-		row->p99_ns, row->max_ns, row->elements, row->bytes, row->flops};
+	const uint64_t others[] = {row->avg_ns, row->min_ns, row->p50_ns, row->p95_ns, row->p99_ns,
+		row->max_ns, row->elements, row->bytes, row->flops};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		csv_number(out, others[i]);
 	csv_end(out);

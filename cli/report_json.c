@@ -100,8 +100,7 @@ static json_t *distortion_json(const struct distortion *distortion)
 	json_put(object, "share", json_rate(distortion->share));
 	json_put(object, "low", json_rate(distortion->low));
 	json_put(object, "high", json_rate(distortion->high));
-	json_put(object, "method",
-		json_text(distortion->method[0] ? distortion->method : NULL));
+	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));
 	json_put(object, "recorder", json_rate(distortion->consumer_share));
@@ -127,8 +126,7 @@ static json_t *losses_json(const struct losses *losses)
 }
 
 /* What rows of each kind say about which thing they are. */
-static void put_identity(json_t *object, const struct report *report,
-	const struct summary_row *row)
+static void put_identity(json_t *object, const struct report *report, const struct summary_row *row)
 {
 	const struct run *run = report->run;
 	switch (report->summary->by) {

@@ -123,7 +123,8 @@ static void add_others(struct table *table, const struct report *report)
 	free(name);
 }
 
-static void print_main(const struct report *report, FILE *out, const struct terminal *terminal)
+/* What there was no room for, or NULL. The caller frees. */
+static char *print_main(const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	const struct summary *summary = report->summary;
 	struct table_column columns[COLUMNS];
@@ -142,7 +143,9 @@ static void print_main(const struct report *report, FILE *out, const struct term
 		add_short(table, "unattributed", 1 - summary->coverage, summary->unattributed_ns);
 	table_hide_empty(table);
 	table_print(table, out, terminal);
+	char *left_out = table_left_out(table, terminal);
 	table_destroy(table);
+	return left_out;
 }
 
 static char *bar(double share, size_t width, bool utf8)
@@ -160,8 +163,8 @@ static char *bar(double share, size_t width, bool utf8)
 	return text;
 }
 
-static void print_categories(const struct report *report, FILE *out,
-	const struct terminal *terminal)
+static void print_categories(
+	const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	static const struct table_column columns[] = {
 		{"CATEGORY", 1, 0}, {"SHARE", 0, 0}, {"SELF", 0, 1}, {"COUNT", 0, 3}, {"", 1, 2}};
@@ -189,7 +192,8 @@ static void print_categories(const struct report *report, FILE *out,
 	table_destroy(table);
 }
 
-static void print_footnote(const struct report *report, FILE *out, const struct terminal *terminal)
+static void print_footnote(const struct report *report, const char *left_out, FILE *out,
+	const struct terminal *terminal)
 {
 	bool places = report->summary->by == SUMMARY_BY_LAYER ||
 		      report->summary->by == SUMMARY_BY_PHASE ||
@@ -198,8 +202,9 @@ static void print_footnote(const struct report *report, FILE *out, const struct 
 				   ? "SHARE is of the wall time of the steps, on the thread that "
 				     "runs them"
 				   : "SHARE is of the lifetimes of all threads";
-	char *text = xasprintf("%s%s; all other times add up all threads.", wall,
-		places ? " (waiting included)" : "");
+	char *text = xasprintf("%s%s; all other times add up all threads.%s%s%s", wall,
+		places ? " (waiting included)" : "", left_out ? " No room for " : "",
+		left_out ? left_out : "", left_out ? "." : "");
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
 	text_wrap(out, terminal->width ? terminal->width : 100, 0, "", text);
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
@@ -212,9 +217,10 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 		fputs("No bricks were recorded.\n", out);
 		return;
 	}
-	print_main(report, out, terminal);
-	print_footnote(report, out, terminal);
-	if (report->summary->by == SUMMARY_BY_CATEGORY)
+	char *left_out = print_main(report, out, terminal);
+	print_footnote(report, left_out, out, terminal);
+	free(left_out);
+	if (report->summary->by != SUMMARY_BY_BRICK)
 		return;
 	fputc('\n', out);
 	print_categories(report, out, terminal);

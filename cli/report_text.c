@@ -4,6 +4,7 @@
  * without: coverage, distortion, losses. Called by `brick report`.
  */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "cli/text.h"
 #include "cli/units.h"
 
-enum { LABEL = 13 };
+enum { LABEL = 13 }; /* columns of a label */
 
 struct printer {
 	const struct report *report;
@@ -52,11 +53,13 @@ static void print_origin(const struct printer *p)
 	/* A long command line says little in its third line. */
 	size_t room = p->terminal->width ? 2 * (p->terminal->width - LABEL) : 400;
 	char *cut = text_cut(safe, room);
-	char *code = run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code)
-					 : xstrdup("");
+	if (start)
+		start[10] = ' '; /* for people, without the T */
+	char *code =
+		run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code) : xstrdup("");
 	say(p, "Command", "%s", cut);
-	say(p, "Recorded", "%.19s UTC, for %s%s%s%s", start ? start : "at an unknown time",
-		units_time(took, wall_ns), *host ? ", on " : "", host, code);
+	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
+		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
 	free(code);
 	free(cut);
 	free(host);
@@ -74,29 +77,74 @@ static void print_machine(const struct printer *p)
 			       : xstrdup("");
 	say(p, "Machine", "%s%s; clock %s, right within %s", cpu, cpus,
 		brick_clock_source_name(run->clock.source),
-		units_time(residual, run->clock.residual_ns));
+		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
 	free(cpus);
 	free(cpu);
 }
 
-/* What was attached and how, and anything else that the recording says of itself. */
+/* Notes that belong into the heading, and what they are called there; the others stand at the end.
+ */
+static const struct {
+	const char *key, *label;
+} headings[] = {
+	{"ggml.version", "Engine"},
+	{"ggml.library", "Library"},
+	{"backend", "Backend"},
+	{"attach", "Attached by"},
+	{"steps", "Steps by"},
+};
+
+enum { HEADINGS = sizeof(headings) / sizeof(headings[0]) };
+
+static bool is_heading(const char *key)
+{
+	for (size_t i = 0; i < HEADINGS; i++)
+		if (!strcmp(key, headings[i].key))
+			return true;
+	return false;
+}
+
+static void print_headings(const struct printer *p)
+{
+	for (size_t i = 0; i < HEADINGS; i++) {
+		const char **values = provenance_notes(p->report->run, headings[i].key);
+		for (size_t k = 0; values[k]; k++) {
+			char *safe = text_safe(values[k]);
+			say(p, k ? "" : headings[i].label, "%s", safe);
+			free(safe);
+		}
+		free(values);
+	}
+}
+
+/* Whether another process has said the same, or all is as it should be. */
+static bool is_redundant(const struct run *run, size_t note)
+{
+	const struct run_note *here = &run->notes[note];
+	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
+		return true;
+	for (size_t i = 0; i < note; i++)
+		if (!strcmp(run->notes[i].key, here->key) &&
+			!strcmp(run->notes[i].value, here->value))
+			return true;
+	return false;
+}
+
 static void print_notes(const struct printer *p)
 {
 	const struct run *run = p->report->run;
+	const char *label = "Notes";
+	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
 	for (size_t i = 0; i < run->note_count; i++) {
-		size_t k = 0;
-		while (k < i && (strcmp(run->notes[k].key, run->notes[i].key) ||
-					strcmp(run->notes[k].value, run->notes[i].value)))
-			k++;
-		if (k < i)
-			continue; /* another process has said so, too */
+		if (is_heading(run->notes[i].key) || is_redundant(run, i))
+			continue;
 		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
-		if (*key >= 'a' && *key <= 'z')
-			*key -= 'a' - 'A';
-		say(p, key, "%s", value);
+		say(p, label, "%s: %s", key, value);
+		label = "";
 		free(value);
 		free(key);
 	}
+	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
 }
 
 static void print_phase(const struct printer *p, enum step_phase phase)
@@ -115,10 +163,9 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 			units_time(p99, times->p99_ns));
 	}
 	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s, %s%s",
-		units_number(rate, report_tokens_per_s(times)),
-		units_count(tokens, times->tokens), times->tokens == 1 ? "" : "s",
-		(unsigned long long)times->count, times->count == 1 ? "" : "s",
-		units_time(total, times->total_ns), spread);
+		units_number(rate, report_tokens_per_s(times)), units_count(tokens, times->tokens),
+		times->tokens == 1 ? "" : "s", (unsigned long long)times->count,
+		times->count == 1 ? "" : "s", units_time(total, times->total_ns), spread);
 	free(spread);
 }
 
@@ -147,20 +194,22 @@ static void print_coverage(const struct printer *p)
 	}
 	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
 		summary_phase_coverage(summary, STEP_DECODE)};
-	char *apart = phases[0] >= 0 && phases[1] >= 0
-			      ? xasprintf(" (prefill %s, decode %s)",
-					units_percent(prefill, phases[0]),
-					units_percent(decode, phases[1]))
-			      : xstrdup("");
+	char *apart = phases[0] >= 0 && phases[1] >= 0 ? xasprintf(" (prefill %s, decode %s)",
+								 units_percent(prefill, phases[0]),
+								 units_percent(decode, phases[1]))
+						       : xstrdup("");
 	say(p, "Coverage", "%s of %s of %s lies in the rows above%s",
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
 		p->report->run->step_count ? "steps" : "threads' time", apart);
 	free(apart);
 	if (summary->unknown_operations)
-		say(p, "Unknown", "%llu executions of operations that no rule knows, under their "
-			"own names", (unsigned long long)summary->unknown_operations);
+		say(p, "Unknown",
+			"%llu executions of operations that no rule knows, under their "
+			"own names",
+			(unsigned long long)summary->unknown_operations);
 	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
-		say(p, "Samples", "%llu of %llu are in the file; counts and times are exact, "
+		say(p, "Samples",
+			"%llu of %llu are in the file; counts and times are exact, "
 			"shares and rows by place are from samples",
 			(unsigned long long)summary->samples,
 			(unsigned long long)summary->executions);
@@ -169,13 +218,12 @@ static void print_coverage(const struct printer *p)
 static void print_distortion(const struct printer *p)
 {
 	const struct distortion *d = &p->report->distortion;
-	char share[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 	if (d->share < 0)
 		say(p, "Distortion", "unknown: %s",
 			d->method[0] ? d->method : "the recording does not say what it cost");
 	else
-		say(p, "Distortion", "%s (%s to %s): %s", units_percent(share, d->share),
-			units_percent(low, d->low), units_percent(high, d->high), d->method);
+		say(p, "Distortion", "%.2f%% (%.2f%% to %.2f%%): %s", 100 * d->share, 100 * d->low,
+			100 * d->high, d->method);
 }
 
 static void print_losses(const struct printer *p)
@@ -185,8 +233,8 @@ static void print_losses(const struct printer *p)
 	uint64_t count;
 	const char *what;
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
-		char *longer = xasprintf("%s%s%llu %s", text, *text ? "; " : "",
-			(unsigned long long)count, what);
+		char *longer = xasprintf(
+			"%s%s%llu %s", text, *text ? "; " : "", (unsigned long long)count, what);
 		free(text);
 		text = longer;
 	}
@@ -203,7 +251,7 @@ void report_text(const struct report *report, FILE *out)
 	struct printer p = {report, &terminal, out};
 	print_origin(&p);
 	print_machine(&p);
-	print_notes(&p);
+	print_headings(&p);
 	fputc('\n', out);
 	print_steps(&p);
 	fputc('\n', out);
@@ -212,4 +260,5 @@ void report_text(const struct report *report, FILE *out)
 	print_coverage(&p);
 	print_distortion(&p);
 	print_losses(&p);
+	print_notes(&p);
 }

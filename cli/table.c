@@ -44,8 +44,7 @@ void table_add(struct table *table, const char *const *cells, enum terminal_styl
 {
 	if (table->row_count == table->row_capacity) {
 		table->row_capacity = table->row_capacity ? 2 * table->row_capacity : 32;
-		table->rows =
-			xrealloc(table->rows, table->row_capacity * sizeof(*table->rows));
+		table->rows = xrealloc(table->rows, table->row_capacity * sizeof(*table->rows));
 	}
 	struct row *row = &table->rows[table->row_count++];
 	row->style = style;
@@ -130,15 +129,15 @@ static void layout_fini(struct layout *layout)
 	free(layout->shown);
 }
 
-static void print_row(const struct table *table, const struct layout *layout, FILE *out,
-	char *const *cells)
+static void print_row(
+	const struct table *table, const struct layout *layout, FILE *out, char *const *cells)
 {
 	size_t blanks = 0; /* owed, and printed only before more text */
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (!layout->shown[i])
 			continue;
-		char *cell = text_cut(cells ? cells[i] : table->columns[i].title,
-			layout->widths[i]);
+		char *cell =
+			text_cut(cells ? cells[i] : table->columns[i].title, layout->widths[i]);
 		size_t width = text_width(cell);
 		size_t room = layout->widths[i] > width ? layout->widths[i] - width : 0;
 		bool left = table->columns[i].is_text;

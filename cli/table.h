@@ -13,7 +13,7 @@
 
 struct table_column {
 	const char *title;
-	int is_text; /* aligned to the left */
+	int is_text;   /* aligned to the left */
 	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
 };
 

@@ -69,8 +69,8 @@ const char *terminal_style_end(const struct terminal *terminal, enum terminal_st
 	return terminal->colours && style != STYLE_PLAIN ? "\033[0m" : "";
 }
 
-void terminal_print(const struct terminal *terminal, FILE *out, enum terminal_style style,
-	const char *text)
+void terminal_print(
+	const struct terminal *terminal, FILE *out, enum terminal_style style, const char *text)
 {
 	fprintf(out, "%s%s%s", terminal_style_begin(terminal, style), text,
 		terminal_style_end(terminal, style));

@@ -27,8 +27,8 @@ enum terminal_style {
 void terminal_init(struct terminal *terminal, FILE *out);
 
 /* Print text in a style; safe text only. */
-void terminal_print(const struct terminal *terminal, FILE *out, enum terminal_style style,
-	const char *text);
+void terminal_print(
+	const struct terminal *terminal, FILE *out, enum terminal_style style, const char *text);
 
 /* The sequences around styled text; "" where there are no colours. */
 const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style);

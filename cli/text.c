@@ -29,9 +29,11 @@ size_t text_decode(const char *s, size_t n, uint32_t *code)
 	const unsigned char *b = (const unsigned char *)s;
 	if (!n)
 		return 0;
-	size_t length = b[0] < 0x80 ? 1 : b[0] >> 5 == 6 ? 2 : b[0] >> 4 == 14 ? 3
-		: b[0] >> 3 == 30				? 4
-								: 0;
+	size_t length = b[0] < 0x80	  ? 1
+			: b[0] >> 5 == 6  ? 2
+			: b[0] >> 4 == 14 ? 3
+			: b[0] >> 3 == 30 ? 4
+					  : 0;
 	if (!length || length > n)
 		return 0;
 	uint32_t value = length == 1 ? b[0] : b[0] & (0x7fu >> length);
@@ -185,14 +187,11 @@ static void pad(FILE *out, size_t columns)
 	fprintf(out, "%*s", (int)columns, "");
 }
 
-void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const char *text)
+void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *text)
 {
-	size_t at = text_width(label);
-	fputs(label, out);
-	if (at < indent)
-		pad(out, indent - at);
-	if (at > indent)
+	if (at >= indent && at)
 		indent = at + 1;
+	pad(out, indent - at);
 	at = indent;
 	bool first = true;
 	while (*text) {
@@ -213,4 +212,10 @@ void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const 
 		text += strspn(text, " ");
 	}
 	fputc('\n', out);
+}
+
+void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const char *text)
+{
+	fputs(label, out);
+	text_flow(out, width, indent, text_width(label), text);
 }

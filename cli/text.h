@@ -48,4 +48,7 @@ char *text_valid(const char *s);
  */
 void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const char *text);
 
+/* The same behind a label of `at` columns that the caller has printed. */
+void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *text);
+
 #endif

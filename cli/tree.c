@@ -55,7 +55,8 @@ static void parse(struct options *options, int argc, char **argv)
 			options->nodes = true;
 			break;
 		case 'd':
-			options->depth = (unsigned)options_number("tree", "--depth", optarg, 1, 1000);
+			options->depth =
+				(unsigned)options_number("tree", "--depth", optarg, 1, 1000);
 			break;
 		case 'j':
 			options->json = true;
@@ -85,8 +86,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	if (tree->step != RUN_NONE)
 		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
 	const struct run_lane *lane = &run->lanes[tree->lane];
-	return xasprintf("Thread %s (%llu)", lane->name ? lane->name : "",
-		(unsigned long long)lane->tid);
+	return xasprintf(
+		"Thread %s (%llu)", lane->name ? lane->name : "", (unsigned long long)lane->tid);
 }
 
 uint32_t tree_step_number(const struct tree_view *view, uint32_t step)
@@ -122,8 +123,8 @@ static uint32_t choose_step(const struct tree_view *view, const char *which)
 	if (which && strcmp(which, "decode") && strcmp(which, "prefill"))
 		return numbered_step(view, which);
 	bool prefill = which && !strcmp(which, "prefill");
-	uint32_t step = step_times_median(view->times, view->run, view->index,
-		prefill ? STEP_PREFILL : STEP_DECODE);
+	uint32_t step = step_times_median(
+		view->times, view->run, view->index, prefill ? STEP_PREFILL : STEP_DECODE);
 	if (step == RUN_NONE && which)
 		die(CLI_INPUT, "%s: has no %s step that ended", path, which);
 	if (step == RUN_NONE)

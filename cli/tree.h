@@ -12,8 +12,8 @@ struct tree_view {
 	const struct run *run;
 	const struct step_index *index;
 	const struct step_times *times;
-	unsigned depth;  /* levels below the root; 0: all */
-	int operations;  /* each operation below its brick */
+	unsigned depth; /* levels below the root; 0: all */
+	int operations; /* each operation below its brick */
 };
 
 void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,

@@ -57,8 +57,8 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	return object;
 }
 
-void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
-	FILE *out)
+void tree_json(
+	const struct tree_view *view, const struct call_tree *const *trees, size_t count, FILE *out)
 {
 	json_t *root = json_object(), *array = json_array();
 	json_put(root, "schema", json_text("brick/tree/1"));

@@ -54,8 +54,8 @@ static char *safe_name(const struct lines *lines, const struct call_node *node)
 }
 
 /* The children to be shown: waits after the others, as they are between all of them. */
-static size_t children_of(const struct lines *lines, const struct call_node *node, unsigned depth,
-	uint32_t *list)
+static size_t children_of(
+	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
 {
 	size_t count = 0;
 	for (int waits = 0; waits < 2; waits++)
@@ -68,11 +68,11 @@ static size_t children_of(const struct lines *lines, const struct call_node *nod
 	return count;
 }
 
-static void add_children(struct lines *lines, const struct call_node *node, const char *prefix,
-	unsigned depth);
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth);
 
-static void add_child(struct lines *lines, uint32_t number, const char *prefix, bool last,
-	unsigned depth)
+static void add_child(
+	struct lines *lines, uint32_t number, const char *prefix, bool last, unsigned depth)
 {
 	const struct call_node *node = &lines->tree->nodes[number];
 	struct line line = {
@@ -81,7 +81,7 @@ static void add_child(struct lines *lines, uint32_t number, const char *prefix, 
 		.time_ns = node->time_ns,
 		.count = node->kind == CALL_LAYER ? 1 : node->count,
 		.elements = node->elements,
-		.style = node->kind == CALL_LAYER ? STYLE_STRONG
+		.style = node->kind == CALL_LAYER  ? STYLE_STRONG
 			 : node->kind == CALL_WAIT ? STYLE_DIM
 						   : STYLE_PLAIN,
 	};
@@ -104,8 +104,8 @@ static bool holds_operations(const struct lines *lines, const uint32_t *list, si
 	return count && lines->tree->nodes[list[0]].kind == CALL_OPERATION;
 }
 
-static void add_children(struct lines *lines, const struct call_node *node, const char *prefix,
-	unsigned depth)
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
 {
 	uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
 	size_t count = children_of(lines, node, depth, list);
@@ -206,8 +206,9 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	}
 	free(lines.list);
 	if (tree->threads) {
-		char *note = xasprintf("On the thread that ran the step; %u other%s worked alongside.",
-			tree->threads, tree->threads == 1 ? "" : "s");
+		char *note =
+			xasprintf("On the thread that ran the step; %u other%s worked alongside.",
+				tree->threads, tree->threads == 1 ? "" : "s");
 		terminal_print(terminal, out, STYLE_DIM, note);
 		fputc('\n', out);
 		free(note);

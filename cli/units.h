@@ -23,7 +23,8 @@ char *units_bytes(char out[UNITS_BYTES], uint64_t bytes);
 /* Three significant digits, no unit; negative is unknown. */
 char *units_number(char out[UNITS_BYTES], double value);
 
-/* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would look like nothing; negative is unknown. */
+/* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would look like nothing; negative is unknown.
+ */
 char *units_percent(char out[UNITS_BYTES], double share);
 
 #endif

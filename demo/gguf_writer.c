@@ -4,7 +4,6 @@
 // offset of the tensor data; invariant: `position` is the number of bytes put so far, `data_offset`
 // the place of the next described tensor relative to the start of the data, both counted even
 // after an error so that no caller needs to look. Called by gguf_make.c only.
-#define _GNU_SOURCE
 #include "gguf_writer.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 // Opens llama.cpp's libraries and recognises its parameter structs. Owns the list of symbols and
 // the facts about layouts; everything is checked against what the library itself returns before it
 // is relied on. Called by llama_run.c only.
-#define _GNU_SOURCE
 #include "llama_abi.h"
 
 #include <dlfcn.h>

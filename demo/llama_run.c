@@ -5,7 +5,6 @@
 // chose, each repetition on a line of its own. M tokens take one evaluation of the prompt and M - 1
 // of a single token, each followed by sampling. generate.mjs does the same work from Node.js and
 // prints the same ids; `prompt_text` is the same text there. Owns the command line and the clock.
-#define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>

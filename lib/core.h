@@ -55,6 +55,9 @@ struct brick_lane *brick__thread_attach(void);
 /* Give back all lanes of a session that ends; those of live threads stay mapped until they notice. */
 void brick__lanes_release(struct brick__session *session);
 
+/* From the first session on, forks leave the child without one. */
+void brick__forks_watch(void);
+
 /* Hold the registry still over a fork. */
 void brick__registry_lock(void);
 void brick__registry_unlock(void);

@@ -25,7 +25,13 @@ static void in_child(void)
 	brick__session_unlock();
 }
 
-__attribute__((constructor)) static void watch_forks(void)
+static void watch(void)
 {
 	pthread_atfork(before, in_parent, in_child);
+}
+
+void brick__forks_watch(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, watch);
 }

@@ -100,6 +100,7 @@ static int create_session(struct brick__session *s, const char *directory, const
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
+	brick__forks_watch();
 	int fd = brick__sys_shared_create(directory, name);
 	if (fd < 0)
 		return fd;

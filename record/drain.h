@@ -47,8 +47,12 @@ const struct brick_session_header *drain_header(const struct drain *d);
 /* enum brick_session_state, and when the session ended, as its process says now. */
 uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
 
-/* What went wrong with the session since it was opened, as static text; NULL: nothing. */
+/*
+ * What went wrong with the session since it was opened, as static text; NULL: nothing. Known in
+ * full after drain_finish(). The consumer may have something to say, too: the first one counts.
+ */
 const char *drain_trouble(const struct drain *d);
+void drain_trouble_set(struct drain *d, const char *text);
 
 /* ---- taking ---- */
 

@@ -28,7 +28,7 @@ static uint32_t *row_create(struct drain *d, uint32_t brick)
 	d->histograms[brick] = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint32_t));
 	d->histogram_private[brick] = d->histograms[brick] != NULL;
 	if (!d->histograms[brick])
-		drain_note_trouble(d, "out of memory for its histograms");
+		drain_trouble_set(d, "out of memory for its histograms");
 	return d->histograms[brick];
 }
 
@@ -90,6 +90,10 @@ void drain_histogram_records(struct drain *d, struct drain_lane *lane,
 			break;
 		case BRICK_RECORD_CLOSE:
 			enter_close(d, lane, r);
+			break;
+		case BRICK_RECORD_REPORTED:
+			enter(d, r->brick, r->elements);
+			d->counts.samples++;
 			break;
 		case BRICK_RECORD_WAIT:
 			enter(d, BRICK_BARRIER_WAIT, r->elements);

@@ -199,6 +199,13 @@ const char *drain_trouble(const struct drain *d)
 	return __atomic_load_n(&d->trouble, __ATOMIC_RELAXED);
 }
 
+void drain_trouble_set(struct drain *d, const char *text)
+{
+	const char *none = NULL;
+
+	__atomic_compare_exchange_n(&d->trouble, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
 static const char *check_lane(struct drain_lane *lane, const struct brick_lane *shared)
 {
@@ -248,7 +255,7 @@ uint32_t drain_lanes(struct drain *d)
 	uint32_t now = __atomic_load_n(&d->shared->lane_count, __ATOMIC_ACQUIRE);
 
 	if (now > BRICK_MAX_LANES || now < d->lane_count) {
-		drain_note_trouble(d, "its number of lanes makes no sense");
+		drain_trouble_set(d, "its number of lanes makes no sense");
 		return d->lane_count;
 	}
 	while (d->lane_count < now) {
@@ -261,7 +268,7 @@ uint32_t drain_lanes(struct drain *d)
 		lane->number = -1;
 		const char *wrong = map_lane(d, lane, &entry);
 		if (wrong)
-			drain_note_trouble(d, wrong);
+			drain_trouble_set(d, wrong);
 		d->lanes[d->lane_count++] = lane;
 	}
 	return d->lane_count;

@@ -12,7 +12,7 @@
 static void give_up(struct drain *d, struct drain_lane *lane)
 {
 	lane->capacity = 0;
-	drain_note_trouble(d, "the head of a ring makes no sense");
+	drain_trouble_set(d, "the head of a ring makes no sense");
 }
 
 struct drain_level drain_level(struct drain *d, uint32_t index)

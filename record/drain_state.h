@@ -57,13 +57,6 @@ struct drain {
 	struct brick_lane scratch; /* a lane as the writer gets it */
 };
 
-/* The first trouble wins. */
-static inline void drain_note_trouble(struct drain *d, const char *what)
-{
-	const char *none = NULL;
-	__atomic_compare_exchange_n(&d->trouble, &none, what, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
 /* Copy an entry of a table's text field: ended, and without bytes that are no printable UTF-8. */
 void drain_clean_text(char *text, size_t bytes);
 

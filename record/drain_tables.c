@@ -52,7 +52,7 @@ static uint32_t next_count(struct drain *d, const uint32_t *shared, uint32_t hav
 
 	if (now >= have && now <= most)
 		return now;
-	drain_note_trouble(d, "the size of a table makes no sense");
+	drain_trouble_set(d, "the size of a table makes no sense");
 	return have;
 }
 
@@ -111,7 +111,7 @@ static void copy_sites(struct drain *d, uint32_t now)
 	if (now == d->tables.site_count)
 		return;
 	if (sites_reserve(d, now)) {
-		drain_note_trouble(d, "out of memory for its sites");
+		drain_trouble_set(d, "out of memory for its sites");
 		return;
 	}
 	for (uint32_t i = d->tables.site_count; i < now; i++) {

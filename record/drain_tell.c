@@ -84,10 +84,10 @@ static int tell_open_frames(struct drain *d, struct trace_writer *w, struct drai
 		open[count++] = (struct brick_record){
 			.begin = f->begin,
 			.kind = BRICK_RECORD_OPEN,
-			.source = BRICK_SOURCE_TSC,
+			.source = f->source,
 			.brick = f->brick,
 			.layer = f->layer,
-			.elements = f->tokens,
+			.elements = f->flags & BRICK_FRAME_STEP ? f->tokens : 0,
 		};
 	}
 	return count ? trace_writer_records(w, lane->number, open, count) : 0;
@@ -141,17 +141,31 @@ static int tell_notes(struct drain *d, struct trace_writer *w, enum drain_end en
 	return trace_writer_notes(w, d->process, d->notes, d->notes_bytes);
 }
 
+/* The header's own counts as they are at the end; what it says of the process stays as it was. */
+static int tell_header(struct drain *d, struct trace_writer *w)
+{
+	d->header.ledger = d->shared->ledger;
+	d->header.pair_cost = d->shared->pair_cost;
+	d->header.pair_cost_low = d->shared->pair_cost_low;
+	d->header.pair_cost_high = d->shared->pair_cost_high;
+	return trace_writer_process_state(w, d->process, &d->header);
+}
+
 int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, uint64_t end_ticks)
 {
 	int error = drain_join_process(d, w);
 
 	if (!error)
 		error = drain_tell_tables(d, w);
+	if (!error)
+		error = tell_header(d, w);
 	for (uint32_t i = 0; i < d->lane_count && !error; i++)
 		if (d->lanes[i]->shared)
 			error = tell_lane_end(d, w, d->lanes[i], end, end_ticks);
 	if (!error)
 		error = drain_histogram_tell(d, w);
+	if (drain_trouble(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
+		end = DRAIN_END_BROKEN;
 	if (!error)
 		error = tell_notes(d, w, end);
 	if (!error)

@@ -120,7 +120,7 @@ static void *run(void *argument)
 	while (!raised(&e->stopping)) {
 		work_while_wanted(e);
 		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
-		if ((queue_front(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
+		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
 			/* something came just now; a wake-up may already be on its way */
 			if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
 				continue;
@@ -142,6 +142,7 @@ static int launch(struct encoder *e)
 	sigset_t all, before;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* record/guard.c repairs what it is about */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = pthread_create(&e->thread, NULL, run, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

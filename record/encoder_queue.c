@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* More than a normal round needs; what a burst needed beyond that goes back to the system. */
 enum { MOST_UNUSED = 16 };
@@ -82,10 +83,17 @@ static uint64_t message_bytes(const struct message *m)
 void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
 {
 	m->next = NULL;
-	q->times_ns[q->pushed++ % QUEUE_TIMES] = now_ns;
+	q->times_ns[q->pushed % QUEUE_TIMES] = now_ns;
 	q->pushed_bytes += message_bytes(m);
-	__atomic_store_n(&q->back->next, m, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&q->back->next, m, __ATOMIC_RELEASE);
 	q->back = m;
+	__atomic_store_n(&q->pushed, q->pushed + 1, __ATOMIC_SEQ_CST);
+}
+
+int queue_is_empty(const struct queue *q)
+{
+	return __atomic_load_n(&q->pushed, __ATOMIC_SEQ_CST) ==
+		__atomic_load_n(&q->popped, __ATOMIC_SEQ_CST);
 }
 
 struct message *queue_spent(struct queue *q)
@@ -112,7 +120,7 @@ uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns)
 
 struct message *queue_front(struct queue *q)
 {
-	return __atomic_load_n(&q->front->next, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&q->front->next, __ATOMIC_ACQUIRE);
 }
 
 void queue_pop(struct queue *q)
@@ -120,8 +128,10 @@ void queue_pop(struct queue *q)
 	struct message *spent = q->front, *m = queue_front(q);
 	uint64_t bytes = message_bytes(m);
 
-	/* The node becomes the empty one in front; the former empty one carries its content away. */
-	*spent = *m;
+	/* The node becomes the empty one in front; the former empty one carries its content away,
+	 * all but `next`, which the other side may be setting. */
+	size_t content = offsetof(struct message, kind);
+	memcpy((char *)spent + content, (char *)m + content, sizeof *m - content);
 	m->records = NULL;
 	q->front = m;
 	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);

@@ -46,12 +46,12 @@ struct queue {
 	struct message *back;
 	struct message *unused; /* with records */
 	uint32_t unused_count;
-	uint64_t pushed, pushed_bytes;
+	uint64_t pushed_bytes;
 	uint64_t times_ns[QUEUE_TIMES]; /* when message i was pushed, at i % QUEUE_TIMES */
 	/* reading thread */
 	struct message *front; /* empty: what follows it is the first to be read */
 	/* both */
-	uint64_t popped, popped_bytes;
+	uint64_t pushed, popped, popped_bytes;
 	struct message *spent;
 };
 
@@ -69,6 +69,9 @@ struct message *queue_spent(struct queue *q);
 
 uint64_t queue_backlog_bytes(const struct queue *q);
 uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns);
+
+/* Is nothing unread? Any thread. */
+int queue_is_empty(const struct queue *q);
 
 /* The first unread message, NULL when there is none; and done with it. Reading thread. */
 struct message *queue_front(struct queue *q);

@@ -26,6 +26,7 @@ enum {
 	IDLE_MS = 1000,       /* at most, while there is none: events wake us */
 	FULL_PERCENT = 25,    /* a ring that full is emptied */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
+	LINGER_MS = 100,      /* threads of a process that closed its session may still record */
 	MOST_SESSIONS = 4096,
 	MOST_NOTES_BYTES = 64 << 10,
 };
@@ -38,7 +39,7 @@ struct watched {
 	int fd, pidfd;
 	struct drain *drain;
 	struct drain_pace pace;
-	uint64_t taken_ns;
+	uint64_t taken_ns, closed_ns; /* closed: seen first */
 	int ending; /* handed to the encoder to be finished */
 	int told;   /* ... which it has done */
 };
@@ -155,15 +156,8 @@ static uint64_t take_all(struct watch *w, struct watched *s, uint64_t now_ns)
 static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks,
 	uint64_t left)
 {
-	const char *trouble = drain_trouble(s->drain);
-
-	if (!trouble && left)
-		trouble = "out of memory for its last records";
-	if (trouble) {
-		count_lost(w, trouble);
-		if (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC)
-			end = DRAIN_END_BROKEN;
-	}
+	if (left)
+		drain_trouble_set(s->drain, "out of memory for its last records");
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
@@ -262,14 +256,19 @@ static int has_exited(const struct watched *s)
 	return !s->start_time || process_start_time(s->pid) != s->start_time;
 }
 
-/* When a session is over: how, and when. Decided before its rings are emptied for the last time. */
-static int is_over(const struct watched *s, enum drain_end *end, uint64_t *end_ticks)
+/*
+ * When a session is over: how, and when. Decided before its rings are emptied for the last time.
+ * A process closes its session on its way out, when other threads may still run for a moment.
+ */
+static int is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks)
 {
 	int exited = has_exited(s);
 
 	if (drain_state(s->drain, end_ticks) == BRICK_SESSION_CLOSED) {
 		*end = DRAIN_END_CLOSED;
-		return 1;
+		if (!s->closed_ns)
+			s->closed_ns = now_ns;
+		return exited || now_ns - s->closed_ns >= LINGER_MS * 1000000u;
 	}
 	*end_ticks = brick_ticks();
 	*end = exited ? DRAIN_END_DEAD : DRAIN_END_BROKEN;
@@ -282,7 +281,7 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	enum drain_end end;
 	uint64_t end_ticks;
 
-	if (is_over(s, &end, &end_ticks)) {
+	if (is_over(s, now_ns, &end, &end_ticks)) {
 		uint64_t left = take_all(w, s, now_ns);
 		if (left)
 			return RETRY_MS;
@@ -342,7 +341,8 @@ void watch_end_all(struct watch *w)
 		uint64_t end_ticks, left;
 		if (s->ending)
 			continue;
-		if (!is_over(s, &end, &end_ticks))
+		is_over(s, drain_now_ns(), &end, &end_ticks);
+		if (end == DRAIN_END_BROKEN && !drain_trouble(s->drain))
 			end = DRAIN_END_OUTLIVED;
 		/* while the encoder makes progress there will be memory for the rest */
 		while ((left = take_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
@@ -379,6 +379,8 @@ void watch_session_done(void *watch, struct drain *drain)
 	struct watch *w = watch;
 	struct drain_counts counts = drain_counts(drain);
 
+	if (drain_trouble(drain))
+		count_lost(w, drain_trouble(drain));
 	w->totals.records += counts.records;
 	w->totals.samples += counts.samples;
 	w->totals.steps += counts.steps;

@@ -74,37 +74,48 @@ static struct pb_reader compressed(struct pb_reader packet)
 	return (struct pb_reader){NULL, NULL};
 }
 
-/* All packets of an inflated chunk. */
-static void read_chunk(struct load *l, struct pb_reader chunk)
+/* All packets of the oldest chunk that has been handed in. 0: there is none. */
+static int read_chunk(struct load *l)
 {
+	struct pb_reader chunk;
 	struct pb_field f;
+	uint64_t offset = l->offset;
 	int more = 0;
 
-	while (!l->result && (more = pb_next(&chunk, &f)) > 0)
+	if (!load_ahead_take(l->ahead, &chunk, &l->offset))
+		return 0;
+	while (!l->result && chunk.at && (more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
-	if (more < 0)
+	if (!chunk.at || more < 0)
 		l->run->bad_packets++;
+	load_ahead_release(l->ahead);
+	l->offset = offset;
+	return !l->result;
 }
 
-static void read_packet(struct load *l, struct load_inflater *inflater, struct pb_reader packet)
+static void read_packet(struct load *l, struct pb_reader packet)
 {
-	struct pb_reader packed = compressed(packet), chunk;
+	struct pb_reader packed = compressed(packet);
 
-	if (!packed.at)
-		load_packet(l, packet);
-	else if (load_inflate(inflater, packed, &chunk))
-		read_chunk(l, chunk);
-	else
-		l->run->bad_packets++;
+	if (!packed.at) {
+		while (read_chunk(l))
+			;
+		if (!l->result)
+			load_packet(l, packet);
+		return;
+	}
+	if (load_ahead_full(l->ahead))
+		read_chunk(l);
+	if (!l->result && !load_ahead_hand(l->ahead, packed, l->offset))
+		load_no_memory(l);
 }
 
 /*
  * Read the whole packets of a window. Returns how many bytes they take. *wanted: how many bytes
  * the window should have to go on, 0 when what follows cannot be a packet.
  */
-static size_t read_window(struct load *l, struct load_inflater *inflater, const struct window *w,
-	size_t *wanted)
+static size_t read_window(struct load *l, const struct window *w, size_t *wanted)
 {
 	const uint8_t *at = w->data, *end = w->data + w->size;
 
@@ -126,7 +137,7 @@ static size_t read_window(struct load *l, struct load_inflater *inflater, const 
 			*wanted = body ? (size_t)(body - at) + (size_t)size : 32;
 			break;
 		}
-		read_packet(l, inflater, (struct pb_reader){body, body + size});
+		read_packet(l, (struct pb_reader){body, body + size});
 		at = body + size;
 	}
 	return (size_t)(at - w->data);
@@ -135,6 +146,8 @@ static size_t read_window(struct load *l, struct load_inflater *inflater, const 
 /* What is left when no further packet can be read. */
 static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 {
+	while (read_chunk(l))
+		;
 	l->offset = offset;
 	l->run->truncated_bytes = file_bytes - offset;
 	if (l->run->truncated_bytes)
@@ -145,8 +158,7 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 						       : "a trace, but none of Brick's");
 }
 
-static int load_create(struct load *l, const char *name, struct load_error *error,
-	struct load_inflater **inflater)
+static int load_create(struct load *l, const char *name, struct load_error *error)
 {
 	memset(l, 0, sizeof *l);
 	l->error = error;
@@ -154,12 +166,12 @@ static int load_create(struct load *l, const char *name, struct load_error *erro
 	if (error)
 		memset(error, 0, sizeof *error);
 	l->run = calloc(1, sizeof *l->run);
-	*inflater = load_inflater_create();
+	l->ahead = load_ahead_create();
 	if (l->run) {
 		l->run->exit_code = -1;
 		l->run->path = strdup(name);
 	}
-	if (!l->run || !l->run->path || !*inflater)
+	if (!l->run || !l->run->path || !l->ahead)
 		return load_no_memory(l);
 	return 0;
 }
@@ -172,7 +184,7 @@ static void free_process(struct load_process *process)
 }
 
 /* Hands the run over, or destroys it after an error. */
-static int load_destroy(struct load *l, struct load_inflater *inflater, struct run **out)
+static int load_destroy(struct load *l, struct run **out)
 {
 	for (size_t i = 0; i < l->room.load_lanes; i++)
 		free(l->lanes[i].stats);
@@ -184,7 +196,7 @@ static int load_destroy(struct load *l, struct load_inflater *inflater, struct r
 	load_memo_fini(l);
 	load_sequences_fini(l);
 	load_names_fini(l);
-	load_inflater_destroy(inflater);
+	load_ahead_destroy(l->ahead);
 	if (l->result)
 		run_destroy(l->run);
 	else
@@ -196,16 +208,15 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 	struct load_error *error)
 {
 	struct load l;
-	struct load_inflater *inflater;
 	struct window window = {data, bytes, 0, 1};
 	size_t wanted;
 
-	if (!load_create(&l, name, error, &inflater)) {
-		stop_at(&l, read_window(&l, inflater, &window, &wanted), bytes);
+	if (!load_create(&l, name, error)) {
+		stop_at(&l, read_window(&l, &window, &wanted), bytes);
 		if (!l.result)
 			load_finish(&l);
 	}
-	return load_destroy(&l, inflater, out);
+	return load_destroy(&l, out);
 }
 
 /* A buffer over a file: what has been read and not been used yet. */
@@ -258,7 +269,7 @@ static uint64_t file_bytes(struct load *l, struct file *f)
 	return rest;
 }
 
-static void load_file(struct load *l, struct load_inflater *inflater, struct file *f)
+static void load_file(struct load *l, struct file *f)
 {
 	size_t wanted = PIECE_BYTES;
 
@@ -267,7 +278,7 @@ static void load_file(struct load *l, struct load_inflater *inflater, struct fil
 		if (file_fill(l, f, wanted) || (f->size == had && f->ended))
 			break;
 		struct window window = {f->data, f->size, f->base, f->ended};
-		size_t used = read_window(l, inflater, &window, &wanted);
+		size_t used = read_window(l, &window, &wanted);
 		memmove(f->data, f->data + used, f->size - used);
 		f->size -= used;
 		f->base += used;
@@ -308,7 +319,6 @@ static int open_either(const char *path, char **name, struct load_error *error)
 int run_load(struct run **out, const char *path, struct load_error *error)
 {
 	struct load l;
-	struct load_inflater *inflater;
 	struct file file = {0};
 	char *name;
 
@@ -317,10 +327,10 @@ int run_load(struct run **out, const char *path, struct load_error *error)
 		free(name);
 		return file.descriptor;
 	}
-	if (!load_create(&l, name, error, &inflater))
-		load_file(&l, inflater, &file);
+	if (!load_create(&l, name, error))
+		load_file(&l, &file);
 	close(file.descriptor);
 	free(file.data);
 	free(name);
-	return load_destroy(&l, inflater, out);
+	return load_destroy(&l, out);
 }

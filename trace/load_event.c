@@ -191,6 +191,13 @@ static inline int is_its_wait(const struct load *l, const struct load_sequence *
 		lane->samples[s->ended].end_ns == s->now;
 }
 
+static __attribute__((noinline)) uint32_t bare_site(struct load *l, uint32_t brick)
+{
+	const struct run_site site = {.brick = brick, .layer = -1};
+
+	return plain_site(l, &site);
+}
+
 static inline int begin_slice(struct load *l, struct load_sequence *s,
 	const struct load_slice *slice)
 {
@@ -202,13 +209,18 @@ static inline int begin_slice(struct load *l, struct load_sequence *s,
 		s->wait_begin = s->now;
 		return 1;
 	}
+	uint32_t site = slice->site != RUN_NONE ? slice->site : bare_site(l, slice->brick);
+	if (site == RUN_NONE) {
+		s->too_deep++;
+		return 0;
+	}
 	if (lane->sample_count == room->sample_room && !grow_samples(l, lane, room)) {
 		s->too_deep++;
 		return 0;
 	}
 	lane->samples[lane->sample_count] = (struct run_sample){
 		.begin_ns = s->now,
-		.site = slice->site,
+		.site = site,
 		.depth = (uint8_t)s->depth,
 		.source = slice->source,
 		.flags = RUN_SAMPLE_OPEN,
@@ -265,9 +277,13 @@ static int begin(struct load *l, struct load_sequence *s, const struct event *e,
 
 	if (!can_begin(s))
 		return 0;
-	uint32_t site = brick == RUN_NONE || brick & LOAD_OWN_NAME ? RUN_NONE
-								   : begin_site(l, s, brick, e);
-	if (site == RUN_NONE) {
+	if (brick == RUN_NONE || brick & LOAD_OWN_NAME) {
+		s->too_deep++;
+		return 0;
+	}
+	/* what says nothing may be a wait: its site is looked up when it is none */
+	uint32_t site = e->present ? begin_site(l, s, brick, e) : RUN_NONE;
+	if (site == RUN_NONE && e->present) {
 		s->too_deep++;
 		return 0;
 	}

@@ -91,7 +91,7 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 	const struct load_memo *m = l->memo;
 	uint64_t delta;
 
-	if (!m || pb_size(packet) < LEAST_BYTES)
+	if (!m || !m->capacity || pb_size(packet) < LEAST_BYTES)
 		return 0;
 	uint32_t first = *packet.at == PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
 	if (!split(&packet, &delta) || pb_size(packet) < LEAST_BYTES ||

@@ -127,6 +127,7 @@ struct load {
 	uint32_t sequence_capacity, sequence_count;
 	struct load_sequence *last_sequence;
 	struct load_memo *memo;
+	struct load_ahead *ahead;
 	struct load_counter *counters;
 	size_t counter_count;
 };
@@ -216,5 +217,16 @@ struct load_inflater;
 struct load_inflater *load_inflater_create(void);
 void load_inflater_destroy(struct load_inflater *inflater);
 int load_inflate(struct load_inflater *inflater, struct pb_reader packed, struct pb_reader *out);
+
+/* load_ahead.c: the same for a few packets at a time */
+struct load_ahead;
+struct load_ahead *load_ahead_create(void);
+void load_ahead_destroy(struct load_ahead *a);
+int load_ahead_full(const struct load_ahead *a);
+/* One more, if it is not full; packed is copied. 0: no memory. */
+int load_ahead_hand(struct load_ahead *a, struct pb_reader packed, uint64_t offset);
+/* The oldest one's packets, until it is released; .at is NULL when it cannot be inflated. 0: none. */
+int load_ahead_take(struct load_ahead *a, struct pb_reader *out, uint64_t *offset);
+void load_ahead_release(struct load_ahead *a);
 
 #endif

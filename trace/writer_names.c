@@ -85,9 +85,9 @@ static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, lane->uuid);
 	pb_varint(b, TRACK_PARENT_UUID, lane->process->uuid);
-	if (size)
+	if (lane->kind != BRICK_LANE_THREAD) {
 		pb_string(b, TRACK_NAME, name, size);
-	if (lane->kind == BRICK_LANE_THREAD) {
+	} else {
 		size_t thread = pb_open(b, TRACK_THREAD);
 		pb_varint(b, THREAD_PID, lane->process->pid);
 		pb_varint(b, THREAD_TID, lane->tid);

@@ -332,8 +332,8 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
 	n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
 	n += slice_field(at + n, EVENT_NAME_IID, name);
-	memcpy(at + n, annotations, annotation_bytes);
-	n += annotation_bytes;
+	for (unsigned i = 0; i < annotation_bytes; i++)
+		at[n++] = annotations[i];
 	at[body] = (uint8_t)(n - body - 1);
 	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
 	packet_laid(w, n, DEFLATE_UNKNOWN, 0);

@@ -6,24 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "trace/utf8.h"
 #include "trace/writer_state.h"
-
-/* Bytes of the valid UTF-8 character at s, 0 when there is none. */
-static size_t character(const unsigned char *s, size_t left)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-	uint32_t code = n > 1 ? s[0] & (0x7fu >> n) : s[0];
-
-	if (!n || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (s[i] & 0x3fu);
-	}
-	return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
-}
 
 /* Copies up to the first NUL; '?' stands for what is not UTF-8. Ends with NUL; returns the length. */
 size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes)
@@ -31,7 +15,7 @@ size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes)
 	size_t length = strnlen(from, from_bytes), size = 0;
 
 	for (size_t i = 0; i < length;) {
-		size_t n = character((const unsigned char *)from + i, length - i);
+		size_t n = utf8_character(from + i, length - i);
 		size_t step = n ? n : 1;
 		if (size + step >= room)
 			break;

@@ -100,16 +100,21 @@ static struct engine *find_former(const struct engine *like)
 /* Under the lock. */
 static struct engine *create(uintptr_t address, uint32_t generation)
 {
-	struct engine *e = calloc(1, sizeof *e);
+	struct {
+		struct engine engine;
+		struct barrier_lore lore;
+	} *place = calloc(1, sizeof *place);
+	struct engine *e = place ? &place->engine : NULL;
 
 	if (!e || !resolve_object(address, &e->object)) {
-		free(e);
+		free(place);
 		return NULL;
 	}
+	e->lore = &place->lore;
 	look_up_functions(e, &e->object);
 	struct engine *former = find_former(e);
 	if (former) {
-		free(e);
+		free(place);
 		e = former;
 	} else {
 		infer_layout(e, &e->object);

@@ -20,6 +20,13 @@ typedef _Bool (*extra_forward_fn)(const struct compute_params *params, void *nod
 typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm, void *mul);
 typedef void (*barrier_fn)(void *pool);
 
+/* The barrier that every graph has ended at so far; written by the threads that see the ends. */
+struct barrier_lore {
+	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
+	uint32_t agreed;   /* graphs after the first that ended there too */
+	uint32_t refuted;  /* it is not always the last */
+};
+
 struct engine {
 	struct engine *next;
 	struct loaded_object object;
@@ -44,6 +51,7 @@ struct engine {
 	struct tensor_layout layout;
 	int layout_known;
 	const char *layout_refused; /* the field that was not found; NULL when known */
+	struct barrier_lore *lore;
 };
 
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */

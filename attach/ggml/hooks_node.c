@@ -2,7 +2,7 @@
 /*
  * The three hooks of the CPU backend that are called for every node of every graph on every thread:
  * the hot path of the interposer. A node's time begins as late as the hook can manage, after its
- * site has been found and the node before it has been recorded.
+ * site has been found and the node before it has been put away.
  */
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/nodes.h"
@@ -18,47 +18,55 @@ static ALWAYS_INLINE uint64_t shape_of(const struct node_thread *t, const void *
 	const int64_t *ne = tensor_field(node, t->ne_offset);
 	uint64_t kind = (uint64_t)(uint32_t)tensor_int32(node, t->op_offset) << 32 |
 		(uint32_t)tensor_int32(node, t->type_offset);
-	return ((uint64_t)ne[0] * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)ne[1] * 0xc2b2ae3d27d4eb4full) ^
+	return ((uint64_t)ne[0] * 0x9e3779b97f4a7c15ull) ^
+		((uint64_t)ne[1] * 0xc2b2ae3d27d4eb4full) ^
 		((uint64_t)ne[2] * 0x165667b19e3779f9ull) ^
 		((uint64_t)ne[3] * 0x27d4eb2f165667c5ull) ^ (kind << 1 | (uint64_t)part);
 }
 
+/* Nodes come in the same order again and again: look where the last one points. */
 static ALWAYS_INLINE uint32_t find_site(struct node_thread *t, const void *node, const void *mul,
 	int part)
 {
-	uint32_t generation = __atomic_load_n(&graph_generation, __ATOMIC_RELAXED);
 	uint64_t shape = shape_of(t, node, part);
-	const struct site_slot *slot = &t->slots[node_slot_index(t, node)];
+	const struct site_slot *slot = &t->slots[t->slot_next];
 
-	for (int i = 0; i < 2; i++)
-		if (BRICK_LIKELY(slot[i].node == node && slot[i].shape == shape &&
-				slot[i].generation == generation))
-			return slot[i].site;
-	return node_site_slow(t, node, mul, part, shape);
+	if (BRICK_UNLIKELY(slot->node != node || slot->shape != shape ||
+			slot->generation != __atomic_load_n(&graph_generation, __ATOMIC_RELAXED)))
+		return node_site_slow(t, node, mul, part, shape);
+	t->slot_now = t->slot_next;
+	t->slot_next = slot->next;
+	__builtin_prefetch(&t->slots[slot->next]);
+	return slot->site;
 }
 
 /* Begin a node; the caller jumps into it right after. */
 static ALWAYS_INLINE void begin(struct node_thread *t, const struct compute_params *params,
 	const void *node, const void *mul)
 {
-	uint64_t entered = 0, now = 0;
+	uint32_t serial = __atomic_load_n(&graph_serial, __ATOMIC_RELAXED);
+	int timed = --t->hook_left == 0;
+	uint64_t entered = 0;
 
-	if (BRICK_UNLIKELY(--t->hook_left == 0))
+	if (BRICK_UNLIKELY(t->alone || timed))
 		entered = brick__now();
-	if (BRICK_UNLIKELY(t->graph_entered != 0))
-		node_graph_started(t, params->nth);
-	if (BRICK_UNLIKELY(t->open && !t->end))
-		now = brick__now();
-	uint32_t site = find_site(t, node, mul, params->ith != 0);
-	if (BRICK_LIKELY(t->open))
-		node_finish(t, now);
+	if (BRICK_LIKELY(t->open)) {
+		if (BRICK_UNLIKELY(!t->alone && t->last_barrier == t->final_barrier))
+			node_final_refuted(t);
+		node_finish(t, !t->alone && t->end ? t->end : entered ? entered : brick__now());
+	}
+	if (BRICK_UNLIKELY(t->graph_serial != serial))
+		node_graph_enter(t, params->nth, serial);
+	t->site = find_site(t, node, mul, params->ith != 0);
 	t->open = 1;
-	t->alone = params->nth == 1;
-	t->site = site;
 	t->started++;
 	t->end = t->wait = t->inner = 0;
-	if (BRICK_UNLIKELY(entered != 0))
-		node_hook_timed(t, brick__now() - entered);
+	t->last_barrier = 0;
+	t->cost = 0;
+	if (BRICK_UNLIKELY(timed)) {
+		node_hook_draw(t);
+		t->cost = (uint32_t)(brick__now() - entered);
+	}
 	t->begin = brick__now();
 }
 
@@ -83,27 +91,33 @@ void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
 	if (BRICK_LIKELY(brick_enabled())) {
-		t->fused++;
 		begin(t, params, norm, mul);
+		t->fused++;
 	}
 	t->fused_forward(params, norm, mul);
 }
 
 /* A barrier with others to wait for. */
-static ALWAYS_INLINE void wait_in(struct node_thread *t, barrier_fn barrier, void *pool)
+static ALWAYS_INLINE void wait_in(struct node_thread *t, void *pool, uintptr_t caller)
 {
-	uint64_t timed = 0;
-
-	if (BRICK_UNLIKELY(--t->hook_left == 0))
-		timed = brick__now();
+	int timed = --t->hook_left == 0;
+	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 	uint64_t end = brick__now();
-	barrier(pool);
+
+	t->barrier(pool);
 	uint64_t left = brick__now();
 	t->inner += t->wait;
 	t->end = end;
 	t->wait = left - end;
-	if (BRICK_UNLIKELY(timed != 0))
-		node_hook_timed(t, (end - timed) + (brick__now() - left));
+	t->last_barrier = caller;
+	if (BRICK_UNLIKELY(timed)) {
+		entered = end - entered + (brick__now() - left);
+		node_hook_draw(t);
+		node_hook_timed(entered);
+	}
+	/* Others have their graph recorded here, the thread that called for it when it gets it back. */
+	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
+		node_settle();
 }
 
 void ggml_barrier(void *pool)
@@ -113,17 +127,8 @@ void ggml_barrier(void *pool)
 
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
-	barrier_fn barrier = t->barrier;
-	if (BRICK_LIKELY(t->open && !t->alone)) {
-		wait_in(t, barrier, pool);
-		return;
-	}
-	if (t->open) {
-		if (BRICK_UNLIKELY(--t->hook_left == 0)) {
-			uint64_t timed = brick__now();
-			node_hook_timed(t, brick__now() - timed);
-		}
-		t->end = brick__now();
-	}
-	barrier(pool);
+	if (t->open && !t->alone)
+		wait_in(t, pool, caller);
+	else
+		t->barrier(pool);
 }

@@ -12,73 +12,114 @@
 #include <string.h>
 #include "attach/ggml/notes.h"
 #include "attach/ggml/phases.h"
+#include "attach/ggml/site_table.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { FIRST_SLOTS = 4096, MOST_SLOTS = 1 << 16, HOOK_INTERVAL = 64 };
+enum {
+	FIRST_SLOTS = 4096,
+	MOST_SLOTS = 1 << 16,
+	EVENTS = 1024,
+	HOOK_INTERVAL = 64,
+	AGREEMENTS = 2, /* graphs that must end at the same barrier before it is believed */
+};
 
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 uint32_t graph_generation = 1;
-uint32_t brick__counter_used; /* our own copy for brick__now(): the library hides its */
+uint32_t graph_serial = 1;
 
-/* A cache whose thread has ended; the list's link lies in its first slot. */
-struct free_cache {
-	struct free_cache *next;
-	uint32_t mask;
+/* What a thread allocates, kept when it ends for the next one. */
+struct thread_memory {
+	struct thread_memory *next;
+	struct site_slot *slots;
+	uint32_t slot_mask;
+	struct node_event events[EVENTS];
 };
 
-static struct free_cache *free_caches;
-static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct thread_memory *free_memory;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t exit_key;
 
-static void take_cache(struct node_thread *t)
+/* For a thread without memory: never a match, and room for one event before it must be flushed. */
+static struct site_slot no_slots[2];
+static __thread struct node_event one_event[1] __attribute__((tls_model("initial-exec")));
+static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
+
+static struct site_slot *new_slots(uint32_t count)
 {
-	pthread_mutex_lock(&cache_lock);
-	struct free_cache *cache = free_caches;
-	if (cache)
-		free_caches = cache->next;
-	pthread_mutex_unlock(&cache_lock);
-	if (cache) {
-		t->slot_mask = cache->mask;
-		t->slots = (struct site_slot *)cache;
-		memset(t->slots, 0, sizeof *t->slots);
-		return;
+	void *slots;
+
+	if (posix_memalign(&slots, 64, count * sizeof(struct site_slot)))
+		return NULL;
+	return memset(slots, 0, count * sizeof(struct site_slot));
+}
+
+static struct thread_memory *new_memory(void)
+{
+	void *place;
+
+	if (posix_memalign(&place, 64, sizeof(struct thread_memory)))
+		return NULL;
+	struct thread_memory *memory = memset(place, 0, sizeof *memory);
+	memory->slots = new_slots(FIRST_SLOTS);
+	memory->slot_mask = FIRST_SLOTS - 1;
+	if (!memory->slots) {
+		free(memory);
+		return NULL;
 	}
-	if (posix_memalign((void **)&t->slots, 64, FIRST_SLOTS * sizeof *t->slots)) {
-		t->slots = NULL;
+	return memory;
+}
+
+static void take_memory(struct node_thread *t)
+{
+	pthread_mutex_lock(&memory_lock);
+	struct thread_memory *memory = free_memory;
+	if (memory)
+		free_memory = memory->next;
+	pthread_mutex_unlock(&memory_lock);
+	if (!memory)
+		memory = new_memory();
+	thread_memory = memory;
+	t->slots = memory ? memory->slots : no_slots;
+	t->slot_mask = memory ? memory->slot_mask : 1;
+	t->events = memory ? memory->events : one_event;
+	t->event_room = memory ? EVENTS : 1;
+}
+
+static void give_memory(struct node_thread *t)
+{
+	struct thread_memory *memory = thread_memory;
+
+	if (!memory)
 		return;
-	}
-	memset(t->slots, 0, FIRST_SLOTS * sizeof *t->slots);
-	t->slot_mask = FIRST_SLOTS - 1;
+	memory->slots = t->slots;
+	memory->slot_mask = t->slot_mask;
+	pthread_mutex_lock(&memory_lock);
+	memory->next = free_memory;
+	free_memory = memory;
+	pthread_mutex_unlock(&memory_lock);
+	thread_memory = NULL;
 }
 
 static void thread_exits(void *argument)
 {
 	struct node_thread *t = argument;
 
-	node_finish_open();
-	if (t->slots) {
-		struct free_cache *cache = (struct free_cache *)t->slots;
-		uint32_t mask = t->slot_mask;
-		pthread_mutex_lock(&cache_lock);
-		cache->mask = mask;
-		cache->next = free_caches;
-		free_caches = cache;
-		pthread_mutex_unlock(&cache_lock);
-	}
+	node_settle();
+	give_memory(t);
 	memset(t, 0, sizeof *t);
 }
 
-static void lock_caches(void)
+static void lock_all(void)
 {
 	site_table_lock();
 	resolve_lock();
-	pthread_mutex_lock(&cache_lock);
+	pthread_mutex_lock(&memory_lock);
 }
 
-static void unlock_caches(void)
+static void unlock_all(void)
 {
-	pthread_mutex_unlock(&cache_lock);
+	pthread_mutex_unlock(&memory_lock);
 	resolve_unlock();
 	site_table_unlock();
 }
@@ -86,7 +127,9 @@ static void unlock_caches(void)
 static void unlock_in_child(void)
 {
 	node_thread.open = 0; /* its time was the parent's */
-	unlock_caches();
+	node_thread.event_count = 0;
+	phase_forget();
+	unlock_all();
 }
 
 /*
@@ -96,7 +139,7 @@ static void unlock_in_child(void)
 __attribute__((constructor)) static void watch_threads(void)
 {
 	pthread_key_create(&exit_key, thread_exits);
-	pthread_atfork(lock_caches, unlock_caches, unlock_in_child);
+	pthread_atfork(lock_all, unlock_all, unlock_in_child);
 }
 
 /* Stand-ins for what an engine does not have, although it has just been called. */
@@ -135,25 +178,42 @@ static void lead_to(struct node_thread *t, const struct engine *e)
 	}
 }
 
-void node_thread_prepare(struct node_thread *t, uintptr_t caller)
+/* The session on this thread is a new one, or its first: its notes shall name the engine. */
+static void greet(struct node_thread *t)
+{
+	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (t->session == session || !t->engine || brick_thread_ready())
+		return;
+	t->session = session;
+	notes_engine(t->engine);
+	notes_method("node hooks");
+}
+
+void node_thread_init(struct node_thread *t)
 {
 	int saved = errno;
 
 	brick__counter_used = brick_clock_get()->source != BRICK_CLOCK_MONOTONIC;
+	t->random = (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now();
+	node_hook_draw(t);
+	t->ready = 1;
+	take_memory(t);
+	pthread_setspecific(exit_key, t);
+	if (brick_enabled())
+		brick_thread_ready();
+	errno = saved;
+}
+
+void node_thread_prepare(struct node_thread *t, uintptr_t caller)
+{
+	int saved = errno;
+
+	node_thread_ready(t);
 	t->resolve_generation = __atomic_load_n(&resolve_generation, __ATOMIC_ACQUIRE);
 	lead_to(t, engine_at(caller));
-	if (!t->slots)
-		take_cache(t);
-	if (!t->hook_left) {
-		t->random = (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now();
-		t->hook_left = t->hook_interval = HOOK_INTERVAL;
-	}
-	if (!t->registered)
-		t->registered = !pthread_setspecific(exit_key, t);
-	if (brick_enabled()) {
-		brick_thread_ready();
-		notes_engine(t->engine);
-	}
+	if (brick_enabled())
+		greet(t);
 	errno = saved;
 }
 
@@ -161,7 +221,7 @@ void node_thread_prepare(struct node_thread *t, uintptr_t caller)
  * What must be the same for a cached node to be the same after graphs were rebuilt: its name, where
  * its sources are, and the shapes of the first two, which its own does not always show.
  */
-static uint64_t identity_of(const struct engine *e, const void *node, const void *mul)
+static uint32_t identity_of(const struct engine *e, const void *node, const void *mul)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)mul, word;
 	const char *name = tensor_field(mul ? mul : node, e->layout.name);
@@ -171,7 +231,7 @@ static uint64_t identity_of(const struct engine *e, const void *node, const void
 		memcpy(&word, name + i, sizeof word);
 		hash = (hash ^ word) * 0xff51afd7ed558ccdull;
 		hash ^= hash >> 32;
-		if (memchr(name + i, '\0', sizeof word))
+		if (memchr(&word, '\0', sizeof word))
 			break;
 	}
 	for (uint32_t i = 0; i < sources; i++) {
@@ -182,64 +242,70 @@ static uint64_t identity_of(const struct engine *e, const void *node, const void
 				0xff51afd7ed558ccdull;
 		hash ^= hash >> 32;
 	}
-	return hash;
+	return (uint32_t)(hash >> 32);
+}
+
+/* First of the two slots that a node may be in. */
+static uint32_t slot_index(const struct node_thread *t, const void *node)
+{
+	return (uint32_t)(((uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15ull) >> 32) &
+		t->slot_mask & ~1u;
 }
 
 /* Twice as many slots, so that nodes of one graph do not push each other out. */
-static void grow_cache(struct node_thread *t)
+static void grow_slots(struct node_thread *t)
 {
-	uint32_t count = (t->slot_mask + 1) * 2;
-	struct site_slot *old = t->slots, *more = NULL;
-	uint32_t old_count = t->slot_mask + 1;
+	uint32_t count = t->slot_mask + 1;
+	struct site_slot *old = t->slots;
+	struct site_slot *more = count * 2 <= MOST_SLOTS ? new_slots(count * 2) : NULL;
 
-	if (count > MOST_SLOTS || posix_memalign((void **)&more, 64, count * sizeof *more))
+	if (!more)
 		return;
-	memset(more, 0, count * sizeof *more);
 	t->slots = more;
-	t->slot_mask = count - 1;
-	for (uint32_t i = 0; i < old_count; i++) {
-		struct site_slot *slot = &more[node_slot_index(t, old[i].node)];
+	t->slot_mask = count * 2 - 1;
+	t->slot_now = t->slot_next = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct site_slot *slot = &more[slot_index(t, old[i].node)];
+		old[i].next = 0;
 		if (old[i].node)
 			slot[slot->node != NULL] = old[i];
 	}
 	free(old);
 }
 
-/* A slot for the node: its own, a stale one, or the second of the two. */
-static struct site_slot *slot_for(struct node_thread *t, const void *node, uint32_t generation)
+/* Its own slot, a stale one, or the second of its two when both are in use and no more can be had. */
+static uint32_t slot_for(struct node_thread *t, const void *node, uint32_t generation)
 {
-	struct site_slot *slot = &t->slots[node_slot_index(t, node)];
+	uint32_t index = slot_index(t, node);
+	const struct site_slot *slot = &t->slots[index];
 
-	for (int i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		if (slot[i].node == node)
-			return &slot[i];
-	for (int i = 0; i < 2; i++)
+			return index + i;
+	for (uint32_t i = 0; i < 2; i++)
 		if (slot[i].generation != generation)
-			return &slot[i];
-	grow_cache(t);
-	slot = &t->slots[node_slot_index(t, node)];
-	return slot->node ? slot + 1 : slot;
+			return index + i;
+	grow_slots(t);
+	index = slot_index(t, node);
+	return index + (t->slots[index].node != NULL);
 }
 
 static uint32_t site_of(struct node_thread *t, const void *node, const void *mul, int part)
 {
-	struct site_pair pair;
+	struct site_found found;
 
-	site_table_find(t->engine, node, mul, &pair);
-	t->brick = pair.brick;
-	t->layer = pair.layer;
-	return part ? pair.part : pair.whole;
+	site_table_find(t->engine, node, mul, part, &found);
+	t->brick = found.brick;
+	t->layer = found.layer;
+	return found.site;
 }
 
-static uint32_t find_site(struct node_thread *t, const void *node, const void *mul, int part,
-	uint64_t shape)
+/* Make the slot hold the node as it is now; 0: there is no site for it. */
+static uint32_t fill_slot(struct node_thread *t, struct site_slot *slot, const void *node,
+	const void *mul, int part, uint64_t shape, uint32_t generation)
 {
-	uint32_t generation = __atomic_load_n(&graph_generation, __ATOMIC_RELAXED);
+	uint32_t identity = t->has_layout ? identity_of(t->engine, node, mul) : 0;
 
-	if (!t->slots || !t->engine)
-		return t->engine ? site_of(t, node, mul, part) : 0;
-	struct site_slot *slot = slot_for(t, node, generation);
-	uint64_t identity = t->has_layout ? identity_of(t->engine, node, mul) : 0;
 	if (t->has_layout && slot->node == node && slot->shape == shape &&
 		slot->identity == identity) {
 		slot->generation = generation;
@@ -247,23 +313,36 @@ static uint32_t find_site(struct node_thread *t, const void *node, const void *m
 	}
 	uint32_t site = site_of(t, node, mul, part);
 	if (site)
-		*slot = (struct site_slot){node, shape, identity, generation, site};
+		*slot = (struct site_slot){node, shape, generation, identity, site, slot->next};
 	return site;
 }
 
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
 	uint64_t shape)
 {
-	if (!brick_thread_ready())
-		notes_session(t->engine);
-	return find_site(t, node, mul, part, shape);
+	uint32_t generation = __atomic_load_n(&graph_generation, __ATOMIC_RELAXED);
+
+	greet(t);
+	if (!t->engine)
+		return 0;
+	if (t->slots == no_slots)
+		return site_of(t, node, mul, part);
+	uint32_t index = slot_for(t, node, generation);
+	struct site_slot *slot = &t->slots[index];
+	uint32_t site = slot->site;
+	if (slot->node != node || slot->shape != shape || slot->generation != generation)
+		site = fill_slot(t, slot, node, mul, part, shape, generation);
+	t->slots[t->slot_now].next = index;
+	t->slot_now = index;
+	t->slot_next = slot->next;
+	return site;
 }
 
-void node_finish(struct node_thread *t, uint64_t now)
+void node_record(struct node_thread *t, uint64_t end)
 {
 	const struct brick_sample sample = {
 		.begin = t->begin,
-		.end = t->end ? t->end : now,
+		.end = end,
 		.wait = t->wait,
 		.inner = t->inner,
 		.site = t->site,
@@ -272,8 +351,47 @@ void node_finish(struct node_thread *t, uint64_t now)
 		.source = BRICK_SOURCE_TSC,
 	};
 
-	t->open = 0;
+	node_flush(t);
 	brick_record_sample(&sample);
+}
+
+static void record_event(const struct node_event *e)
+{
+	const struct brick_sample sample = {
+		.begin = e->begin,
+		.end = e->begin + e->length,
+		.wait = e->wait,
+		.inner = e->inner,
+		.site = e->site,
+		.source = BRICK_SOURCE_TSC,
+	};
+	uint64_t begin = BRICK_UNLIKELY(e->cost) ? brick__now() : 0;
+
+	brick_record_sample(&sample);
+	if (BRICK_UNLIKELY(e->cost))
+		node_hook_timed(e->cost + (brick__now() - begin));
+}
+
+void node_flush(struct node_thread *t)
+{
+	enum { AHEAD = 6 };
+	uint32_t count = t->event_count;
+
+	t->event_count = 0;
+	for (uint32_t i = 0; i < count && i < AHEAD; i++)
+		brick_site_prefetch(t->events[i].site);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + AHEAD < count)
+			brick_site_prefetch(t->events[i + AHEAD].site);
+		record_event(&t->events[i]);
+	}
+}
+
+void node_settle_slow(struct node_thread *t)
+{
+	if (t->open)
+		node_finish(t, !t->alone && t->end ? t->end : brick__now());
+	node_flush(t);
 }
 
 static void record_span(uint16_t brick, uint64_t begin, uint64_t end)
@@ -284,12 +402,49 @@ static void record_span(uint16_t brick, uint64_t begin, uint64_t end)
 	brick_record_sample(&sample);
 }
 
-void node_graph_started(struct node_thread *t, int threads)
+/* Does every graph of this engine end at the same barrier? Learnt where the end can be seen. */
+static void learn_final_barrier(const struct engine *e, uintptr_t barrier)
+{
+	struct barrier_lore *lore = e->lore;
+
+	if (!barrier || __atomic_load_n(&lore->refuted, __ATOMIC_RELAXED))
+		return;
+	uintptr_t known = __atomic_load_n(&lore->barrier, __ATOMIC_RELAXED);
+	if (!known)
+		__atomic_store_n(&lore->barrier, barrier, __ATOMIC_RELAXED);
+	else if (known == barrier)
+		__atomic_add_fetch(&lore->agreed, 1, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(&lore->refuted, 1, __ATOMIC_RELAXED);
+}
+
+static uintptr_t final_barrier_of(const struct engine *e)
+{
+	const struct barrier_lore *lore = e->lore;
+
+	if (__atomic_load_n(&lore->refuted, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&lore->agreed, __ATOMIC_RELAXED) < AGREEMENTS)
+		return 0;
+	return __atomic_load_n(&lore->barrier, __ATOMIC_RELAXED);
+}
+
+void node_final_refuted(struct node_thread *t)
+{
+	if (t->final_barrier && t->engine)
+		__atomic_store_n(&t->engine->lore->refuted, 1, __ATOMIC_RELAXED);
+	t->final_barrier = 0;
+}
+
+void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
 {
 	uint64_t entered = t->graph_entered;
 
+	t->graph_serial = serial;
 	t->graph_entered = 0;
-	if (threads > 1)
+	t->alone = threads == 1;
+	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
+	node_flush(t);
+	if (entered && threads > 1)
 		record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 }
 
@@ -297,10 +452,12 @@ void node_graph_begin(struct graph_scope *outer)
 {
 	struct node_thread *t = &node_thread;
 
-	node_finish_open();
+	greet(t);
+	node_settle();
 	*outer = (struct graph_scope){t->graph_entered, t->started, t->fused, t->in_graph};
 	t->in_graph = 1;
 	t->started = t->fused = 0;
+	__atomic_add_fetch(&graph_serial, 1, __ATOMIC_RELAXED);
 	t->graph_entered = brick__now();
 }
 
@@ -309,11 +466,12 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	struct node_thread *t = &node_thread;
 
 	if (t->open) {
-		uint64_t now = brick__now(), left = t->end + t->wait;
-		int joined = t->end && !t->alone;
-		node_finish(t, now);
-		if (joined)
-			record_span(phase_brick(PHASE_THREAD_JOIN), left, now);
+		uint64_t now = brick__now(), joined = t->alone || !t->end ? 0 : t->end + t->wait;
+		node_settle();
+		if (joined) {
+			record_span(phase_brick(PHASE_THREAD_JOIN), joined, now);
+			learn_final_barrier(t->engine, t->last_barrier);
+		}
 	}
 	notes_graph(t->engine, graph, t->started, t->fused);
 	t->graph_entered = outer->entered;
@@ -322,11 +480,18 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	t->in_graph = outer->in_graph;
 }
 
-void node_hook_timed(struct node_thread *t, uint64_t ticks)
+void node_hook_draw(struct node_thread *t)
 {
-	brick_hook_cost(t->hook_interval, ticks);
 	/* Not a fixed step, which could keep in time with the graph. */
 	t->random = t->random * 1664525u + 1013904223u;
-	t->hook_interval = HOOK_INTERVAL / 2 + (t->random >> 26);
-	t->hook_left = t->hook_interval;
+	t->hook_left = HOOK_INTERVAL / 2 + (t->random >> 26);
+	t->hook_calls += t->hook_left;
+}
+
+void node_hook_timed(uint64_t ticks)
+{
+	struct node_thread *t = &node_thread;
+
+	brick_hook_cost(t->hook_calls, ticks);
+	t->hook_calls = 0;
 }

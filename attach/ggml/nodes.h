@@ -1,65 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node that each thread is executing. A node begins when its forward hook is called. Every
- * ggml_barrier() after that may be its last: entering it ends the work, what follows is waiting.
- * Only the next beginning, or the end of the graph, tells which barrier was the last one; then the
- * node becomes a sample, and the barriers before become waits inside of it. All of it is
- * thread-local; nothing here is shared but the generation of graphs.
+ * The node that each thread is executing. A node begins when its forward hook is called.
+ *
+ * On several threads every ggml_barrier() after that may be its last: entering it ends the work, what
+ * follows is waiting. Only the next beginning, or the end of the graph, tells which one was the
+ * last; the barriers before were waits inside of the node. On one thread barriers return at once and
+ * are not looked at: a node ends where the next hook is entered.
+ *
+ * Nodes that are over are kept as events, 32 bytes each, and become samples when the graph is: the
+ * engine streams its weights through the caches, so that whatever a hook touches between two nodes
+ * comes from main memory, and a hundred samples in a row are far cheaper than a hundred at a time.
+ * All of it is thread-local; nothing here is shared but two counters of graphs.
  */
 #ifndef BRICK_ATTACH_GGML_NODES_H
 #define BRICK_ATTACH_GGML_NODES_H
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
-#include "attach/ggml/site_table.h"
 #include "lib/sys/ticks.h"
 
-/* What a thread remembers of a tensor: 32 bytes, two to a cache line. */
+/* What a thread remembers of a tensor. */
 struct site_slot {
 	const void *node;
-	uint64_t shape;    /* of operation, type and own shape; what the hot path compares */
-	uint64_t identity; /* of name and sources as well: compared when graphs were rebuilt */
-	uint32_t generation;
+	uint64_t shape;      /* of operation, type and own shape; what the hot path compares */
+	uint32_t generation; /* of graphs; compared too */
+	uint32_t identity;   /* of name and sources: compared when graphs were rebuilt */
 	uint32_t site;
+	uint32_t next; /* the slot that was wanted after this one, the last time */
+};
+
+/* A node that is over; ticks. */
+struct node_event {
+	uint64_t begin;
+	uint32_t length, wait, inner;
+	uint32_t site;
+	uint32_t cost; /* of the hook that began it, if that was timed, else 0 */
+	uint32_t unused;
 };
 
 struct node_thread {
 	/* Where hooks lead to, as long as they are called from this range in this generation. */
 	uintptr_t low, bytes;
-	uint32_t resolve_generation;
-	uint32_t hook_left; /* calls until one is timed */
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
 	barrier_fn barrier;
+	uint32_t resolve_generation;
+	uint32_t hook_left; /* calls until one is timed */
+	uint8_t open;       /* a node is being executed */
+	uint8_t alone;      /* its graph runs on one thread */
+	uint8_t in_graph;   /* which this thread has called for */
+	uint8_t ready;
+	uint32_t unused;
 
-	/* The node being executed, if `open`. */
-	uint8_t open;
-	uint8_t alone; /* the graph runs on one thread: its barriers return at once */
-	uint8_t in_graph;
-	uint8_t registered; /* with the destructor of threads */
-	uint32_t site;
+	/* The node being executed. */
 	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier yet */
+	uintptr_t last_barrier; /* where it was called from */
+	uint32_t site, cost;
+	struct node_event *events;
+	uint32_t event_count, event_room;
 
-	/* The graph that this thread has called for. */
-	uint64_t graph_entered; /* ticks; 0 once its first node has begun */
-	uint32_t started, fused;
-
-	/* Its cache of sites, `slot_mask` + 1 of them. */
-	struct site_slot *slots;
+	/* Its cache of sites. */
+	struct site_slot *slots; /* slot_mask + 1 */
 	uint32_t slot_mask;
-	uint32_t hook_interval;
+	uint32_t slot_now, slot_next; /* of the last node; where the next one is expected */
 	uint16_t ne_offset, op_offset, type_offset, has_layout;
+
+	/* Its graph. */
+	uint32_t graph_serial;
+	uint32_t started, fused;
+	uint32_t threads;
+	uint64_t graph_entered;  /* ticks; 0 once its first node has begun */
+	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known */
+
+	uint32_t hook_calls; /* made since the last one that was reported */
 	uint32_t random;
-	uint64_t slow; /* ticks spent on the slow path since it was last set to 0 */
-	const struct engine *engine;
-	uint16_t brick; /* of a node without a site */
+	uint32_t session; /* whose notes name the engine */
+	uint16_t brick;   /* of a node without a site */
 	int16_t layer;
-};
+	const struct engine *engine;
+} __attribute__((aligned(64)));
 
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
 /* Grows whenever a graph may have been built anew: cached tensors are then compared in full. */
 extern uint32_t graph_generation;
+
+/* Grows with every graph that is computed. */
+extern uint32_t graph_serial;
 
 static inline void graph_generation_next(void)
 {
@@ -72,25 +99,60 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 		t->resolve_generation == __atomic_load_n(&resolve_generation, __ATOMIC_RELAXED);
 }
 
+/* Everything but the engine: clock, counters, the destructor. */
+void node_thread_init(struct node_thread *t);
+
+static inline void node_thread_ready(struct node_thread *t)
+{
+	if (BRICK_UNLIKELY(!t->ready))
+		node_thread_init(t);
+}
+
 /* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
 void node_thread_prepare(struct node_thread *t, uintptr_t caller);
 
-/* First of the two slots that a node may be in. */
-static inline uint32_t node_slot_index(const struct node_thread *t, const void *node)
-{
-	return (uint32_t)(((uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15ull) >> 32) &
-		t->slot_mask & ~1u;
-}
-
-/* The site of a node that the thread's cache does not know as it is; 0: none, see brick and layer. */
+/* The site of a node that is not where it was expected; 0: none, see brick and layer. */
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
 	uint64_t shape);
 
-/* Record the node that is open. `now` ends it when it had no barrier. */
-void node_finish(struct node_thread *t, uint64_t now);
+/* Turn what has been kept into samples. */
+void node_flush(struct node_thread *t);
 
-/* The first node of a graph on the thread that called for it is about to begin. */
-void node_graph_started(struct node_thread *t, int threads);
+/* Record the open node at once, for what fits no event. */
+void node_record(struct node_thread *t, uint64_t end);
+
+/* The open node is over. */
+static inline void node_finish(struct node_thread *t, uint64_t end)
+{
+	uint64_t length = end - t->begin;
+
+	t->open = 0;
+	if (BRICK_UNLIKELY((length | t->wait | t->inner) >> 32 || !t->site)) {
+		node_record(t, end);
+		return;
+	}
+	t->events[t->event_count] = (struct node_event){t->begin, (uint32_t)length,
+		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost, 0};
+	if (BRICK_UNLIKELY(++t->event_count == t->event_room))
+		node_flush(t);
+}
+
+/* Nothing of this thread may be pending when something else is recorded on it. */
+void node_settle_slow(struct node_thread *t);
+
+static inline void node_settle(void)
+{
+	struct node_thread *t = &node_thread;
+
+	if (BRICK_UNLIKELY(t->open || t->event_count))
+		node_settle_slow(t);
+}
+
+/* The first node of a graph on this thread is about to begin. */
+void node_graph_enter(struct node_thread *t, int threads, uint32_t serial);
+
+/* The barrier that was taken for the last of all graphs was followed by another node. */
+void node_final_refuted(struct node_thread *t);
 
 /* A graph on the calling thread; graphs may nest (operations of the program's own). */
 struct graph_scope {
@@ -101,13 +163,11 @@ struct graph_scope {
 void node_graph_begin(struct graph_scope *outer);
 void node_graph_end(const struct graph_scope *outer, const void *graph);
 
-/* One in about 64 hook calls is timed. Call when hook_left has come down to 0. */
-void node_hook_timed(struct node_thread *t, uint64_t ticks);
-
-static inline void node_finish_open(void)
-{
-	if (BRICK_UNLIKELY(node_thread.open))
-		node_finish(&node_thread, brick__now());
-}
+/*
+ * One in about 64 hook calls is timed: the one with which hook_left comes down to 0. Draw the next
+ * one then, and report how long this one took.
+ */
+void node_hook_draw(struct node_thread *t);
+void node_hook_timed(uint64_t ticks);
 
 #endif

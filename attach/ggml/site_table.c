@@ -16,9 +16,11 @@
 
 enum { FIRST_SLOTS = 1024, MOST_SLOTS = 1 << 18 };
 
+#define PART_BIT 0x5555555555555555ull /* tells the hash of a twin from the other's */
+
 struct entry {
 	uint64_t hash; /* 0: free */
-	struct site_pair pair;
+	struct site_found found;
 };
 
 static struct entry *entries;
@@ -68,65 +70,51 @@ static uint32_t register_site(const struct brick_site *site)
 	return index > 0 ? (uint32_t)index : 0;
 }
 
-static void register_node(const struct engine *engine, const struct node_text *text,
-	struct site_pair *pair)
+/* The site of a node, or its twin that has no work of its own. */
+static void register_node(const struct engine *engine, const struct node_text *text, int part,
+	struct site_found *found)
 {
 	struct rule_outcome outcome;
-	struct work_counts counts;
+	struct work_counts counts = {0};
 
 	rule_set_apply(text, &outcome);
-	node_text_work(text, engine, &counts);
-	struct brick_site site = {
+	if (!part)
+		node_text_work(text, engine, &counts);
+	const struct brick_site site = {
 		.brick = outcome.brick,
 		.layer = outcome.layer,
-		.flags = counts.flags | outcome.flags,
+		.flags = counts.flags | outcome.flags | (part ? BRICK_SITE_PART : 0),
 		.elements = counts.elements,
 		.bytes = counts.bytes,
 		.flops = counts.flops,
 		.operation = text->self.operation,
 		.label = text->self.name,
 	};
-	pair->brick = outcome.brick;
-	pair->layer = outcome.layer;
-	pair->whole = register_site(&site);
-	site.flags = outcome.flags | BRICK_SITE_PART;
-	site.elements = site.bytes = site.flops = 0;
-	pair->part = pair->whole ? register_site(&site) : 0;
+	*found = (struct site_found){register_site(&site), outcome.brick, outcome.layer};
 }
 
-void site_table_find(const struct engine *engine, const void *node, const void *mul,
-	struct site_pair *pair)
+void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
+	struct site_found *found)
 {
 	int saved = errno;
 	struct node_text text;
 
 	node_text_read(&text, engine, node, mul);
-	uint64_t hash = node_text_hash(&text);
+	uint64_t hash = node_text_hash(&text) ^ (part ? PART_BIT : 0);
 	site_table_lock();
 	struct entry *entry = slots ? seek(entries, slots, hash) : NULL;
 	if (entry && entry->hash) {
-		*pair = entry->pair;
+		*found = entry->found;
 	} else {
-		register_node(engine, &text, pair);
+		register_node(engine, &text, part, found);
 		if (used * 2 >= slots && grow())
 			entry = seek(entries, slots, hash);
 		if (entry && used * 2 < slots) {
 			entry->hash = hash;
-			entry->pair = *pair;
+			entry->found = *found;
 			used++;
 		}
 	}
 	site_table_unlock();
 	errno = saved;
-}
-
-uint32_t site_table_named(const char *operation, const char *label, uint16_t brick)
-{
-	const struct brick_site site = {
-		.brick = brick, .layer = -1, .operation = operation, .label = label};
-	int saved = errno;
-	uint32_t index = register_site(&site);
-
-	errno = saved;
-	return index;
 }

@@ -10,23 +10,20 @@
 #include <stdint.h>
 #include "attach/ggml/engine.h"
 
-/* A site and its twin, which is the same place with no work of its own. */
-struct site_pair {
-	uint32_t whole; /* 0: there was no room for another site */
-	uint32_t part;  /* for threads that do a part of an execution that is counted elsewhere */
-	uint16_t brick; /* for records without a site */
+struct site_found {
+	uint32_t site;  /* 0: there was no room for another one; then the two below are all there is */
+	uint16_t brick;
 	int16_t layer;
 };
 
 /*
- * The sites of a node; `mul` is the second node of a fused RMS_NORM and MUL, NULL for others. The
- * names are read from the engine's memory while it executes the node. errno is kept.
+ * The site of a node; `mul` is the second node of a fused RMS_NORM and MUL, NULL for others. With
+ * `part`, its twin: the same place without any work, for threads that do a part of an execution
+ * that is counted on another. Names are read from the engine's memory while it executes the node.
+ * errno is kept.
  */
-void site_table_find(const struct engine *engine, const void *node, const void *mul,
-	struct site_pair *pair);
-
-/* Registered bricks for the operation alone, for work that has no tensor; 0 when the table is full. */
-uint32_t site_table_named(const char *operation, const char *label, uint16_t brick);
+void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
+	struct site_found *found);
 
 void site_table_lock(void);
 void site_table_unlock(void);

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernels there are in this build (CMakeLists.txt says, by the CPU it builds for) and which
+// Which kernels there are in this build (KERNELS_X86 or KERNELS_ARM, from CMakeLists.txt) and which
 // of them this CPU can run.
 #include "kernels.h"
 
 #include <string.h>
 
-static const struct kernels *const built[] = {KERNELS_BUILT &kernels_scalar}; // best first
-
-static bool can_run(const struct kernels *kernels)
+static const struct kernels *find(const char *isa, const struct kernels *kernels, int can_run)
 {
-#ifdef KERNELS_X86
-	if (!strcmp(kernels->isa, "avx512"))
-		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
-	if (!strcmp(kernels->isa, "avx2")) // where there is AVX2, there is F16C
-		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-	return true; // NEON is part of every AArch64
+	return can_run && (!strcmp(isa, "auto") || !strcmp(isa, kernels->isa)) ? kernels : NULL;
 }
 
 const struct kernels *kernels_find(const char *isa)
 {
-	for (size_t i = 0; i < sizeof(built) / sizeof(*built); i++)
-		if ((!strcmp(isa, "auto") || !strcmp(isa, built[i]->isa)) && can_run(built[i]))
-			return built[i];
-	return NULL;
+	const struct kernels *found = NULL;
+#ifdef KERNELS_X86
+	found = find(isa, &kernels_avx512, __builtin_cpu_supports("avx512f"));
+	if (!found) // where there is AVX2, there is F16C
+		found = find(isa, &kernels_avx2,
+			__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+#endif
+#ifdef KERNELS_ARM
+	found = find(isa, &kernels_neon, 1);
+#endif
+	return found ? found : find(isa, &kernels_scalar, 1);
 }

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The team: one barrier, passed by all workers at the begin and the end of each run and wherever
-// fn() waits. Whoever arrives last begins the next round; the others look at its number, a moment
-// busily, because rounds are microseconds apart, then between yields of the CPU.
+// fn() waits. Whoever arrives last begins the next round; the others watch its number, busily for a
+// moment because rounds are microseconds apart, then giving way between looks.
 #include "team.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "brick/brick.h"
+#include "memory.h"
 
 enum { LOOKS_BEFORE_YIELD = 20000 };
 
 struct team {
-	team_fn *fn; // NULL: the workers leave
+	team_fn *fn; // NULL: leave
 	void *context;
 	struct worker *workers;
 	pthread_t *threads;
@@ -28,7 +26,6 @@ struct team {
 static void meet(struct team *team)
 {
 	unsigned round = atomic_load_explicit(&team->round, memory_order_acquire);
-
 	if (atomic_fetch_add(&team->arrived, 1) + 1 == team->n_workers) {
 		atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
 		atomic_store_explicit(&team->round, round + 1, memory_order_release);
@@ -41,11 +38,9 @@ static void meet(struct team *team)
 
 void team_wait(const struct worker *worker)
 {
-	brick_span span;
-
 	if (worker->count == 1)
 		return;
-	span = brick_begin(BRICK_BARRIER_WAIT);
+	brick_span span = brick_begin(BRICK_BARRIER_WAIT);
 	meet(worker->team);
 	brick_end(span);
 }
@@ -55,7 +50,6 @@ static void *work(void *arg)
 	const struct worker *worker = arg;
 	struct team *team = worker->team;
 	char name[32];
-
 	snprintf(name, sizeof(name), "decoder %zu", worker->index);
 	brick_thread_name(name);
 	for (meet(team); team->fn; meet(team)) {
@@ -74,14 +68,37 @@ void team_run(struct team *team, team_fn *fn, void *context)
 	team_wait(&team->workers[0]);
 }
 
-int team_create(struct team **out, size_t n_workers)
+struct team *team_create(size_t n_workers)
 {
-	struct team *team = aligned_alloc(64, sizeof(*team));
+	struct team *team = allocate(1, sizeof(*team));
+	team->workers = allocate(n_workers, sizeof(*team->workers));
+	team->threads = allocate(n_workers, sizeof(*team->threads));
+	team->n_workers = n_workers;
+	for (size_t i = 0; i < n_workers; i++) {
+		team->workers[i] = (struct worker){team, i, n_workers};
+		if (i && pthread_create(&team->threads[i], NULL, work, &team->workers[i])) {
+			fprintf(stderr, "example-decoder: cannot make thread %zu\n", i);
+			exit(1);
+		}
+	}
+	return team;
+}
 
-	if (!team)
-		return -1;
-	*team = (struct team){.n_workers = 1};
-	team->workers = calloc(n_workers, sizeof(*team->workers));
-	team->threads = calloc(n_workers, sizeof(*team->threads));
-	...
+void team_destroy(struct team *team)
+{
+	team->fn = NULL;
+	meet(team);
+	for (size_t i = 1; i < team->n_workers; i++)
+		pthread_join(team->threads[i], NULL);
+	free(team->workers);
+	free(team->threads);
+	free(team);
+}
+
+struct part team_part(const struct worker *worker, size_t n, size_t unit)
+{
+	size_t units = (n + unit - 1) / unit;
+	size_t begin = units * worker->index / worker->count * unit;
+	size_t end = units * (worker->index + 1) / worker->count * unit;
+	return (struct part){begin < n ? begin : n, end < n ? end : n};
 }

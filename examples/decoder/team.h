@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads that run the same function together and wait for one another inside of it. The thread
-// that made the team is its worker 0.
+// that makes the team is its worker 0; all but team_wait() and team_part() are called by it only.
 #ifndef DECODER_TEAM_H
 #define DECODER_TEAM_H
 
@@ -16,11 +16,10 @@ struct worker {
 
 typedef void team_fn(const struct worker *worker, void *context);
 
-// 0 or -1.
-int team_create(struct team **out, size_t n_workers);
+struct team *team_create(size_t n_workers);
 void team_destroy(struct team *team);
 
-// All workers run fn(); returns when all have done so. From worker 0 only.
+// All workers run fn(); returns when all have done so.
 void team_run(struct team *team, team_fn *fn, void *context);
 
 // Returns when all workers have called it. The time is recorded as BarrierWait.

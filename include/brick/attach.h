@@ -23,6 +23,9 @@ BRICK_API int brick_thread_ready(void);
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
+/* A sample of this site is about to be recorded: bring it into the cache. Any index. */
+BRICK_API void brick_site_prefetch(uint32_t site);
+
 BRICK_END_DECLS
 
 #endif

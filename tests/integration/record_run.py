@@ -77,6 +77,8 @@ def preload(scratch):
     environment = dict(os.environ, LD_PRELOAD="libc.so.6")
     show = ["sh", "-c", "echo $LD_PRELOAD"]
     run = record(out, *show, env=environment)
+    if b"ASan runtime" in run.stderr:
+        return  # built so that it tolerates no preloading
     ours = os.path.join(BUILD, "lib", "libbrick-ggml.so")
     expected = f"{os.path.realpath(ours)}:libc.so.6" if os.path.exists(ours) else "libc.so.6"
     same(run.stdout.decode().strip(), expected, "LD_PRELOAD")

@@ -189,9 +189,11 @@ static void cut_session(void)
 
 static void act(char **argv, const char *action, char **rest)
 {
-	char *word = strdup(action), *value = strchr(word, '=');
+	char word[256], *value;
 	long a = 0, b = 0, c = 0;
 
+	snprintf(word, sizeof word, "%s", action);
+	value = strchr(word, '=');
 	if (value) {
 		*value++ = '\0';
 		sscanf(value, "%ld,%ld,%ld", &a, &b, &c);
@@ -239,7 +241,6 @@ static void act(char **argv, const char *action, char **rest)
 		fprintf(stderr, "%s: what?\n", word);
 		exit(98);
 	}
-	free(word);
 }
 
 int main(int argc, char **argv)

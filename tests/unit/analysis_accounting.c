@@ -58,7 +58,8 @@ static void grow(struct picture *p, int parent, int begin, int end, int depth, b
 		*node = (struct node){.begin = at, .parent = parent, .step = NO_STEP};
 		node->end = at + (pick(8) ? pick(left < 300 ? left + 1 : 300) : left);
 		bool step = !in_step && depth < 3 && !pick(2);
-		node->brick = step ? pick(2) ? DECODE : PREFILL : SAMPLING + pick(BRICKS - SAMPLING);
+		node->brick =
+			step ? pick(2) ? DECODE : PREFILL : SAMPLING + pick(BRICKS - SAMPLING);
 		if (step) {
 			node->step = p->steps;
 			p->step_begin[p->steps++] = at;
@@ -103,7 +104,7 @@ static int next_child(const struct picture *p, int parent, int after)
 static void paint(struct picture *p, int number, int outer, int limit)
 {
 	const struct node *node = &p->nodes[number];
-	int account = outer != NO_STEP	       ? outer
+	int account = outer != NO_STEP	      ? outer
 		      : node->step != NO_STEP ? node->step
 					      : step_before(p, node->begin);
 	if (node->holds_step)

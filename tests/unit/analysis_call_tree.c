@@ -9,8 +9,8 @@
 #include "analysis/unknown.h"
 #include "tests/unit/run_builder.h"
 
-static const struct call_node *child(const struct call_tree *tree, const struct call_node *node,
-	enum call_kind kind, int k)
+static const struct call_node *child(
+	const struct call_tree *tree, const struct call_node *node, enum call_kind kind, int k)
 {
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
 		if (tree->nodes[i].kind == kind && k-- == 0)
@@ -34,7 +34,8 @@ static void check_sums(const struct call_tree *tree)
 		}
 		if (operations)
 			assert_int_equal(operations, node->time_ns);
-		assert_int_equal(node->time_ns, sum + (node->kind == CALL_LAYER ? 0 : node->self_ns));
+		assert_int_equal(
+			node->time_ns, sum + (node->kind == CALL_LAYER ? 0 : node->self_ns));
 	}
 }
 
@@ -44,7 +45,8 @@ static void one_step(void **state)
 	struct step_index index;
 	struct call_tree *tree;
 	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
-	uint32_t compute = builder_site(&run, builder_known(&run, BRICK_GRAPH_COMPUTE), -1, NULL, NULL);
+	uint32_t compute =
+		builder_site(&run, builder_known(&run, BRICK_GRAPH_COMPUTE), -1, NULL, NULL);
 	uint32_t sampling = builder_site(&run, builder_known(&run, BRICK_SAMPLING), -1, NULL, NULL);
 	uint32_t qkv = builder_known(&run, BRICK_QKV_PROJECTION);
 	uint32_t q = builder_site(&run, qkv, 0, "MUL_MAT", "Qcur-0");

@@ -47,7 +47,8 @@ static void close_fixture(struct fixture *f)
 	builder_fini(&f->run);
 }
 
-static uint32_t step(struct fixture *f, uint32_t site, uint64_t begin, uint64_t end, uint64_t tokens)
+static uint32_t step(
+	struct fixture *f, uint32_t site, uint64_t begin, uint64_t end, uint64_t tokens)
 {
 	builder_sample(&f->run, f->lane, site, begin, end, 0);
 	return builder_step(&f->run, f->lane, tokens);
@@ -162,7 +163,8 @@ static void other_threads(void **state)
 	struct fixture f;
 	struct summary *s;
 	open_fixture(&f);
-	uint32_t sampler = builder_lane(&f.run, f.process, 2), worker = builder_lane(&f.run, f.process, 3);
+	uint32_t sampler = builder_lane(&f.run, f.process, 2),
+		 worker = builder_lane(&f.run, f.process, 3);
 	step(&f, f.prefill, 100, 200, 8);
 	builder_sample(&f.run, f.lane, f.work, 100, 200, 1);
 	builder_sample(&f.run, worker, f.work, 110, 150, 0);

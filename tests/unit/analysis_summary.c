@@ -51,8 +51,13 @@ static void exact_statistics_win(void **state)
 	builder_sample(&run, lane, site, 0, 10, 0);
 	builder_sample(&run, lane, site, 50, 60, 0);
 	give_stats(&run, lane);
-	run.lanes[lane].stats[brick] = (struct brick_stat){.count = 10, .total = 200, .self = 190,
-		.min = 5, .max = 90, .elements = 1000, .wait = 7};
+	run.lanes[lane].stats[brick] = (struct brick_stat){.count = 10,
+		.total = 200,
+		.self = 190,
+		.min = 5,
+		.max = 90,
+		.elements = 1000,
+		.wait = 7};
 	run.lanes[lane].ledger.dropped = 8;
 	run.lanes[lane].end_ns = 100;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
@@ -209,7 +214,8 @@ static void ledger_adds_up(void **state)
 	uint32_t lane = start(&run);
 	run.lanes[lane].ledger =
 		(struct brick_ledger){.dropped = 1, .unmatched = 2, .clamped = 4, .too_deep = 8};
-	run.processes[0].ledger = (struct brick_ledger){.dropped = 16, .unsupported = 32, .table_full = 64};
+	run.processes[0].ledger =
+		(struct brick_ledger){.dropped = 16, .unsupported = 32, .table_full = 64};
 	run.open_samples = 128;
 	run.truncated_bytes = 256;
 	run.lost_processes = 512;

@@ -14,12 +14,13 @@
 #define BUILDER_UNUSED __attribute__((unused))
 
 /* Room for one more: doubles at powers of two. */
-#define BUILDER_GROW(array, count)                                                                 \
-	do {                                                                                       \
-		if (((count) & ((count)-1)) == 0)                                                  \
-			(array) = realloc((array), ((count) ? 2 * (count) : 1) * sizeof(*(array))); \
-		if (!(array))                                                                      \
-			abort();                                                                   \
+#define BUILDER_GROW(array, count)                                                                \
+	do {                                                                                      \
+		if (((count) & ((count)-1)) == 0)                                                 \
+			(array) =                                                                 \
+				realloc((array), ((count) ? 2 * (count) : 1) * sizeof(*(array))); \
+		if (!(array))                                                                     \
+			abort();                                                                  \
 	} while (0)
 
 static inline char *builder_copy(const char *s)
@@ -37,8 +38,8 @@ static BUILDER_UNUSED uint32_t builder_category(struct run *run, const char *nam
 	return (uint32_t)run->category_count++;
 }
 
-static BUILDER_UNUSED uint32_t builder_brick(struct run *run, const char *name,
-	const char *category)
+static BUILDER_UNUSED uint32_t builder_brick(
+	struct run *run, const char *name, const char *category)
 {
 	for (uint32_t i = 0; i < run->brick_count; i++)
 		if (!strcmp(run->bricks[i].name, name))
@@ -46,8 +47,8 @@ static BUILDER_UNUSED uint32_t builder_brick(struct run *run, const char *name,
 	uint32_t c = builder_category(run, category);
 	int id = brick_lookup(name);
 	BUILDER_GROW(run->bricks, run->brick_count);
-	run->bricks[run->brick_count] = (struct run_brick){builder_copy(name), c,
-		id >= 0 && id < BRICK_FIRST_DYNAMIC ? id : -1};
+	run->bricks[run->brick_count] = (struct run_brick){
+		builder_copy(name), c, id >= 0 && id < BRICK_FIRST_DYNAMIC ? id : -1};
 	return (uint32_t)run->brick_count++;
 }
 
@@ -57,12 +58,14 @@ static BUILDER_UNUSED uint32_t builder_known(struct run *run, int id)
 	return builder_brick(run, brick_name(id), brick_category_name(brick_category_of(id)));
 }
 
-static BUILDER_UNUSED uint32_t builder_site(struct run *run, uint32_t brick, int32_t layer,
-	const char *operation, const char *label)
+static BUILDER_UNUSED uint32_t builder_site(
+	struct run *run, uint32_t brick, int32_t layer, const char *operation, const char *label)
 {
 	BUILDER_GROW(run->sites, run->site_count);
-	run->sites[run->site_count] = (struct run_site){.brick = brick, .layer = layer,
-		.operation = builder_copy(operation), .label = builder_copy(label)};
+	run->sites[run->site_count] = (struct run_site){.brick = brick,
+		.layer = layer,
+		.operation = builder_copy(operation),
+		.label = builder_copy(label)};
 	return (uint32_t)run->site_count++;
 }
 
@@ -77,8 +80,10 @@ static BUILDER_UNUSED uint32_t builder_process(struct run *run, uint32_t pid)
 static BUILDER_UNUSED uint32_t builder_lane(struct run *run, uint32_t process, uint64_t tid)
 {
 	BUILDER_GROW(run->lanes, run->lane_count);
-	run->lanes[run->lane_count] = (struct run_lane){
-		.process = process, .kind = BRICK_LANE_THREAD, .tid = tid, .name = builder_copy("t")};
+	run->lanes[run->lane_count] = (struct run_lane){.process = process,
+		.kind = BRICK_LANE_THREAD,
+		.tid = tid,
+		.name = builder_copy("t")};
 	return (uint32_t)run->lane_count++;
 }
 
@@ -88,8 +93,11 @@ static BUILDER_UNUSED struct run_sample *builder_sample(struct run *run, uint32_
 {
 	struct run_lane *l = &run->lanes[lane];
 	BUILDER_GROW(l->samples, l->sample_count);
-	l->samples[l->sample_count] = (struct run_sample){.begin_ns = begin_ns, .end_ns = end_ns,
-		.site = site, .depth = (uint8_t)depth, .source = BRICK_SOURCE_TSC};
+	l->samples[l->sample_count] = (struct run_sample){.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.site = site,
+		.depth = (uint8_t)depth,
+		.source = BRICK_SOURCE_TSC};
 	return &l->samples[l->sample_count++];
 }
 
@@ -101,15 +109,19 @@ static BUILDER_UNUSED uint32_t builder_step(struct run *run, uint32_t lane, uint
 	const struct run_brick *brick = &run->bricks[run->sites[sample->site].brick];
 	BUILDER_GROW(run->steps, run->step_count);
 	run->steps[run->step_count] = (struct run_step){.lane = lane,
-		.sample = (uint32_t)(l->sample_count - 1), .decode = brick->well_known == BRICK_DECODE,
-		.tokens = tokens, .begin_ns = sample->begin_ns, .end_ns = sample->end_ns};
+		.sample = (uint32_t)(l->sample_count - 1),
+		.decode = brick->well_known == BRICK_DECODE,
+		.tokens = tokens,
+		.begin_ns = sample->begin_ns,
+		.end_ns = sample->end_ns};
 	return (uint32_t)run->step_count++;
 }
 
 static BUILDER_UNUSED void builder_note(struct run *run, const char *key, const char *value)
 {
 	BUILDER_GROW(run->notes, run->note_count);
-	run->notes[run->note_count++] = (struct run_note){0, builder_copy(key), builder_copy(value)};
+	run->notes[run->note_count++] =
+		(struct run_note){0, builder_copy(key), builder_copy(value)};
 }
 
 static BUILDER_UNUSED void builder_fini(struct run *run)

@@ -1,80 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Description: what the trace writer is given comes back from the reader, record by record. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include <cmocka.h>
-#include "brick/error.h"
-#include "tests/unit/trace_fake.h"
-#include "trace/load.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* What all tests share: a session, a writer to a file of its own, and the run read back. */
-struct scene {
-	struct fake fake;
-	struct trace_writer *writer;
-	struct run *run;
-	char path[64];
-};
-
-static void open_scene(struct scene *s, int compress)
-{
-	fake_init(&s->fake, 4242);
-	snprintf(s->path, sizeof s->path, "trace-roundtrip-%d.pftrace", (int)getpid());
-	s->run = NULL;
-	assert_int_equal(fake_writer(&s->writer, &s->fake, s->path, compress), 0);
-}
-
-static void write_records(struct scene *s, const struct brick_record *records, size_t count)
-{
-	assert_int_equal(trace_writer_tables(s->writer, 0, &s->fake.tables), 0);
-	assert_int_equal(trace_writer_records(s->writer, 0, records, count), 0);
-}
-
-static void read_back(struct scene *s)
-{
-	struct load_error error;
-
-	assert_int_equal(trace_writer_finish(s->writer), 0);
-	int result = run_load(&s->run, s->path, &error);
-	if (result)
-		print_error("%s at %llu\n", error.text, (unsigned long long)error.offset);
-	assert_int_equal(result, 0);
-	assert_int_equal(s->run->bad_packets, 0);
-	assert_int_equal(s->run->truncated_bytes, 0);
-	assert_true(s->run->complete);
-}
-
-static void close_scene(struct scene *s)
-{
-	run_destroy(s->run);
-	unlink(s->path);
-}
-
-static const struct run_site *site_of(const struct scene *s, size_t lane, size_t i)
-{
-	return &s->run->sites[s->run->lanes[lane].samples[i].site];
-}
-
-static const char *brick_of(const struct scene *s, size_t lane, size_t i)
-{
-	return s->run->bricks[site_of(s, lane, i)->brick].name;
-}
-
-static void check_sample(const struct scene *s, size_t i, const char *brick, uint64_t begin,
-	uint64_t end, int depth)
-{
-	assert_true(i < s->run->lanes[0].sample_count);
-	const struct run_sample *sample = &s->run->lanes[0].samples[i];
-	assert_string_equal(brick_of(s, 0, i), brick);
-	assert_int_equal(sample->begin_ns, fake_ns(begin));
-	assert_int_equal(sample->end_ns, fake_ns(end));
-	assert_int_equal(sample->depth, depth);
-}
+/* Description: records of every kind come back from the reader as they went into the writer. */
+#include "tests/unit/trace_scene.h"
 
 static void sites_and_waits(void **state)
 {
@@ -98,14 +24,13 @@ static void sites_and_waits(void **state)
 		check_sample(&s, 0, "RmsNorm", 100, 150, 0);
 		check_sample(&s, 1, "GateProjection", 160, 200, 0);
 		check_sample(&s, 2, "RmsNorm", 225, 225, 0);
-		const struct run_sample *samples = s.run->lanes[0].samples;
-		assert_int_equal(samples[0].wait_ns, 0);
-		assert_int_equal(samples[1].wait_ns, 25);
-		assert_int_equal(samples[1].inner_ns, 13);
-		assert_int_equal(samples[2].wait_ns, 5);
-		assert_int_equal(samples[0].site, samples[2].site);
-		assert_int_equal(samples[0].source, BRICK_SOURCE_TSC);
-		const struct run_site *site = site_of(&s, 0, 0);
+		assert_int_equal(sample_of(&s, 0)->wait_ns, 0);
+		assert_int_equal(sample_of(&s, 1)->wait_ns, 25);
+		assert_int_equal(sample_of(&s, 1)->inner_ns, 13);
+		assert_int_equal(sample_of(&s, 2)->wait_ns, 5);
+		assert_int_equal(sample_of(&s, 0)->site, sample_of(&s, 2)->site);
+		assert_int_equal(sample_of(&s, 0)->source, BRICK_SOURCE_TSC);
+		const struct run_site *site = site_of(&s, 0);
 		assert_int_equal(site->layer, 3);
 		assert_int_equal(site->elements, 512);
 		assert_int_equal(site->bytes, 2048);
@@ -114,20 +39,354 @@ static void sites_and_waits(void **state)
 		assert_string_equal(site->label, "a\"\\\n");
 		assert_int_equal(site->flags,
 			BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS);
-		site = site_of(&s, 0, 1);
+		site = site_of(&s, 1);
 		assert_int_equal(site->flags, BRICK_SITE_UNKNOWN_OPERATION);
 		assert_null(site->label);
 		assert_int_equal(s.run->bricks[site->brick].well_known, BRICK_GATE_PROJECTION);
-		assert_string_equal(
-			s.run->categories[s.run->bricks[site->brick].category].name, "FFN");
+		assert_string_equal(s.run->categories[s.run->bricks[site->brick].category].name,
+			"FFN");
 		close_scene(&s);
 	}
+}
+
+/* A work record says what the one before it did. */
+static struct brick_record work(uint64_t bytes, uint64_t flops)
+{
+	return (struct brick_record){
+		.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
+}
+
+static void samples_without_site(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	struct brick_record counted = fake_sample(20, 5, BRICK_EMBEDDING, 7);
+	counted.flags = BRICK_FLAG_ELEMENTS;
+	counted.elements = 99;
+	const struct brick_record first[] = {
+		fake_sample(10, 5, FAKE_CUSTOM_BRICK, -1),
+		counted,
+		work(1000, 0),
+		fake_sample(30, 5, BRICK_EMBEDDING, 0),
+	};
+	/* the work of a sample that was handed in by an earlier call */
+	const struct brick_record second[] = {work(5, 6), fake_sample(40, 1, BRICK_EMBEDDING, 0)};
+	write_records(&s, first, COUNT(first));
+	write_records(&s, second, COUNT(second));
+	read_back(&s);
+
+	check_sample(&s, 0, "My \"brick\"\n\xc3\xa4", 10, 15, 0);
+	assert_int_equal(site_of(&s, 0)->layer, -1);
+	assert_int_equal(site_of(&s, 0)->flags, 0);
+	assert_int_equal(s.run->bricks[site_of(&s, 0)->brick].well_known, -1);
+	assert_int_equal(site_of(&s, 1)->layer, 7);
+	assert_int_equal(site_of(&s, 1)->elements, 99);
+	assert_int_equal(site_of(&s, 1)->bytes, 1000);
+	assert_int_equal(site_of(&s, 1)->flags, BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES);
+	assert_int_equal(site_of(&s, 2)->bytes, 5);
+	assert_int_equal(site_of(&s, 2)->flops, 6);
+	assert_int_equal(site_of(&s, 3)->layer, 0);
+	assert_int_equal(site_of(&s, 3)->flags, 0);
+	assert_int_equal(s.run->lanes[0].sample_count, 4);
+	assert_int_equal(s.run->bad_records, 0);
+	close_scene(&s);
+}
+
+static void nesting_and_recursion(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	uint32_t site = fake_site(&s.fake, BRICK_EMBEDDING, -1, 5, "GET_ROWS", "embd");
+	struct brick_record sited = fake_at(BRICK_RECORD_CLOSE, 90, BRICK_EMBEDDING, 0);
+	sited.flags = BRICK_FLAG_SITE;
+	sited.site = site;
+	sited.inner = 4 * FAKE_TICKS;
+	struct brick_record unwound = fake_at(BRICK_RECORD_CLOSE, 85, BRICK_SAMPLING, 0);
+	unwound.flags = BRICK_FLAG_UNWOUND;
+	struct brick_record clamped = fake_sample(70, 0, BRICK_SAMPLING, -1);
+	clamped.flags = BRICK_FLAG_CLAMPED;
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 10, BRICK_DECODE, 3),
+		fake_at(BRICK_RECORD_OPEN, 20, BRICK_EMBEDDING, 0),
+		fake_at(BRICK_RECORD_OPEN, 20, BRICK_EMBEDDING, 0),
+		fake_sample(20, 10, BRICK_EMBEDDING, 2),
+		fake_at(BRICK_RECORD_CLOSE, 60, BRICK_EMBEDDING, 0),
+		clamped,
+		fake_at(BRICK_RECORD_OPEN, 80, BRICK_SAMPLING, 0),
+		unwound,
+		sited,
+		fake_at(BRICK_RECORD_CLOSE, 100, BRICK_DECODE, 0),
+		work(77, 88),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+
+	check_sample(&s, 0, "Decode", 10, 100, 0);
+	check_sample(&s, 1, "Embedding", 20, 90, 1);
+	check_sample(&s, 2, "Embedding", 20, 60, 2);
+	check_sample(&s, 3, "Embedding", 20, 30, 3);
+	check_sample(&s, 4, "Sampling", 70, 70, 2);
+	check_sample(&s, 5, "Sampling", 80, 85, 2);
+	assert_int_equal(sample_of(&s, 4)->flags, RUN_SAMPLE_CLAMPED);
+	assert_int_equal(sample_of(&s, 5)->flags, RUN_SAMPLE_UNWOUND);
+	assert_string_equal(site_of(&s, 1)->label, "embd");
+	assert_int_equal(sample_of(&s, 1)->inner_ns, 4);
+	assert_int_equal(s.run->step_count, 1);
+	assert_int_equal(s.run->steps[0].tokens, 3);
+	assert_true(s.run->steps[0].decode);
+	assert_int_equal(s.run->steps[0].end_ns, fake_ns(100));
+	assert_int_equal(site_of(&s, 0)->flops, 88);
+	assert_int_equal(s.run->open_samples, 0);
+	assert_int_equal(s.run->bad_records, 0);
+	close_scene(&s);
+}
+
+static void long_samples_and_waits_alone(void **state)
+{
+	struct scene s;
+	uint64_t ns = 6000000000;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 10, BRICK_LM_HEAD, 0),
+		fake_at(BRICK_RECORD_CLOSE, 10 + ns, BRICK_LM_HEAD, 0),
+		fake_at(BRICK_RECORD_WAIT, 10 + ns, BRICK_BARRIER_WAIT, ns * FAKE_TICKS),
+		/* a wait that somebody timed as a brick, right behind another sample */
+		fake_sample(10 + 2 * ns, 5, BRICK_LM_HEAD, -1),
+		fake_sample(15 + 2 * ns, 5, BRICK_BARRIER_WAIT, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+
+	check_sample(&s, 0, "LmHead", 10, 10 + ns, 0);
+	assert_int_equal(sample_of(&s, 0)->wait_ns, 0);
+	check_sample(&s, 1, "BarrierWait", 10 + ns, 10 + 2 * ns, 0);
+	check_sample(&s, 2, "LmHead", 10 + 2 * ns, 15 + 2 * ns, 0);
+	check_sample(&s, 3, "BarrierWait", 15 + 2 * ns, 20 + 2 * ns, 0);
+	assert_int_equal(sample_of(&s, 2)->wait_ns, 0);
+	close_scene(&s);
+}
+
+static void points(void **state)
+{
+	struct scene s;
+	double value = -2.5;
+	uint64_t bits;
+	(void)state;
+
+	memcpy(&bits, &value, sizeof bits);
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_THREAD, 1, 0, 4242),
+		fake_at(BRICK_RECORD_INSTANT, 10, BRICK_SAMPLING, 0),
+		fake_at(BRICK_RECORD_COUNTER, 20, FAKE_CUSTOM_BRICK, bits),
+		fake_at(BRICK_RECORD_OPEN, 22, BRICK_DECODE, 1),
+		fake_at(BRICK_RECORD_DROP, 30, 0, 17),
+		fake_at(BRICK_RECORD_COUNTER, 40, FAKE_CUSTOM_BRICK, 0),
+		fake_at(BRICK_RECORD_THREAD, 50, 0, 4243),
+		fake_sample(60, 1, BRICK_SAMPLING, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+
+	const struct {
+		uint64_t ns;
+		uint32_t kind;
+		const char *brick;
+		double value;
+	} expected[] = {
+		{10, RUN_POINT_INSTANT, "Sampling", 0},
+		{20, RUN_POINT_COUNTER, "My \"brick\"\n\xc3\xa4", -2.5},
+		{30, RUN_POINT_DROPPED, NULL, 17},
+		{40, RUN_POINT_COUNTER, "My \"brick\"\n\xc3\xa4", 0},
+		{50, RUN_POINT_THREAD, NULL, 4243},
+	};
+	assert_int_equal(s.run->point_count, COUNT(expected));
+	for (size_t i = 0; i < COUNT(expected); i++) {
+		const struct run_point *point = &s.run->points[i];
+		assert_int_equal(point->ns, fake_ns(expected[i].ns));
+		assert_int_equal(point->kind, expected[i].kind);
+		assert_true(point->value == expected[i].value);
+		if (expected[i].brick)
+			assert_string_equal(s.run->bricks[point->brick].name, expected[i].brick);
+		else
+			assert_int_equal(point->brick, RUN_NONE);
+	}
+	/* what the first thread had open ends where it was heard of last, and says so */
+	check_sample(&s, 0, "Decode", 22, 40, 0);
+	assert_int_equal(sample_of(&s, 0)->flags, RUN_SAMPLE_OPEN);
+	check_sample(&s, 1, "Sampling", 60, 61, 0);
+	assert_int_equal(s.run->open_samples, 1);
+	close_scene(&s);
+}
+
+static void sources(void **state)
+{
+	struct scene s;
+	struct brick_record records[8];
+	(void)state;
+
+	open_scene(&s, 1);
+	uint32_t site = fake_site(&s.fake, BRICK_LM_HEAD, -1, 5, "MUL_MAT", "out");
+	for (uint8_t i = 0; i < COUNT(records); i++) {
+		records[i] = i % 2 ? fake_sited(&s.fake, 10u * i, 5, site, 2, 0)
+				   : fake_sample(10u * i, 5, BRICK_LM_HEAD, i);
+		records[i].source = i;
+	}
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	for (uint8_t i = 0; i < COUNT(records); i++) {
+		check_sample(&s, i, "LmHead", 10u * i, 10u * i + 5, 0);
+		assert_int_equal(sample_of(&s, i)->source, i);
+		assert_int_equal(sample_of(&s, i)->wait_ns, i % 2 ? 2 : 0);
+		assert_int_equal(site_of(&s, i)->layer, i % 2 ? -1 : i);
+	}
+	close_scene(&s);
+}
+
+static void open_at_the_end(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 10, BRICK_PREFILL, 256),
+		fake_at(BRICK_RECORD_OPEN, 20, BRICK_GRAPH_COMPUTE, 0),
+		fake_sample(30, 10, BRICK_LM_HEAD, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	assert_int_equal(trace_writer_process_end(s.writer, 0, fake_ticks(500), 0), 0);
+	read_back(&s);
+	check_sample(&s, 0, "Prefill", 10, 500, 0);
+	check_sample(&s, 1, "GraphCompute", 20, 500, 1);
+	check_sample(&s, 2, "LmHead", 30, 40, 2);
+	assert_int_equal(sample_of(&s, 0)->flags, RUN_SAMPLE_OPEN);
+	assert_int_equal(sample_of(&s, 1)->flags, RUN_SAMPLE_OPEN);
+	assert_int_equal(sample_of(&s, 2)->flags, 0);
+	assert_int_equal(s.run->open_samples, 2);
+	assert_false(s.run->processes[0].closed);
+	assert_int_equal(s.run->processes[0].end_ns, fake_ns(500));
+	assert_int_equal(s.run->steps[0].tokens, 256);
+	assert_false(s.run->steps[0].decode);
+	close_scene(&s);
+}
+
+static struct brick_record with_kind(struct brick_record r, uint8_t kind)
+{
+	r.kind = kind;
+	return r;
+}
+
+/* Whatever is wrong with a record: it is counted, and the others come through. */
+static void bad_records(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	fake_site(&s.fake, 60000, -1, 5, "X", "a brick that is not there");
+	struct brick_record no_site = fake_sample(20, 1, BRICK_LM_HEAD, -1);
+	no_site.flags = BRICK_FLAG_SITE;
+	no_site.site = 2;
+	struct brick_record bad_site = no_site, wraps = fake_sample(20, 1, BRICK_LM_HEAD, -1);
+	bad_site.site = 1;
+	wraps.begin = UINT64_MAX - 1;
+	struct brick_record endless = fake_at(BRICK_RECORD_WAIT, 20, BRICK_BARRIER_WAIT, UINT64_MAX);
+	struct brick_record source = fake_sample(20, 1, BRICK_LM_HEAD, -1);
+	source.source = 200;
+	const struct brick_record records[] = {
+		fake_sample(10, 5, BRICK_LM_HEAD, -1),
+		fake_sample(12, 5, BRICK_LM_HEAD, -1),                      /* overlaps */
+		fake_sample(20, 1, (uint16_t)s.fake.tables.brick_count, -1), /* no such brick */
+		with_kind(fake_sample(20, 1, BRICK_LM_HEAD, -1), 0),
+		with_kind(fake_sample(20, 1, BRICK_LM_HEAD, -1), 99),
+		fake_at(BRICK_RECORD_CLOSE, 20, BRICK_LM_HEAD, 0),          /* nothing is open */
+		no_site,
+		bad_site,
+		wraps,
+		endless,
+		source,
+		fake_at(BRICK_RECORD_INSTANT, 1, BRICK_LM_HEAD, 0),         /* back in time */
+		work(1, 1),                                                 /* of a bad one */
+		fake_sample(20, 5, BRICK_LM_HEAD, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	assert_int_equal(s.run->lanes[0].sample_count, 2);
+	check_sample(&s, 0, "LmHead", 10, 15, 0);
+	check_sample(&s, 1, "LmHead", 20, 25, 0);
+	assert_int_equal(s.run->bad_records, COUNT(records) - 2);
+	assert_int_equal(s.run->point_count, 0);
+	close_scene(&s);
+}
+
+/* A close that was lost does not leave its brick open for good. */
+static void lost_close(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 10, BRICK_DECODE, 1),
+		fake_at(BRICK_RECORD_OPEN, 20, BRICK_GRAPH_COMPUTE, 0),
+		fake_sample(30, 10, BRICK_LM_HEAD, -1),
+		fake_at(BRICK_RECORD_CLOSE, 50, BRICK_DECODE, 0),
+		fake_sample(60, 10, BRICK_LM_HEAD, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	check_sample(&s, 0, "Decode", 10, 50, 0);
+	check_sample(&s, 1, "GraphCompute", 20, 40, 1);
+	assert_int_equal(sample_of(&s, 1)->flags, RUN_SAMPLE_UNWOUND);
+	check_sample(&s, 3, "LmHead", 60, 70, 0);
+	assert_int_equal(s.run->bad_records, 1);
+	close_scene(&s);
+}
+
+static void as_deep_as_it_gets(void **state)
+{
+	struct scene s;
+	struct brick_record records[2 * (BRICK_MAX_DEPTH + 1)];
+	const size_t most = BRICK_MAX_DEPTH + 1;
+	(void)state;
+
+	open_scene(&s, 1);
+	for (size_t i = 0; i < most; i++) {
+		records[i] = fake_at(BRICK_RECORD_OPEN, i, BRICK_SAMPLING, 0);
+		records[2 * most - 1 - i] =
+			fake_at(BRICK_RECORD_CLOSE, 1000 - i, BRICK_SAMPLING, 0);
+	}
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	assert_int_equal(s.run->lanes[0].sample_count, BRICK_MAX_DEPTH);
+	/* the one begin too many, and the close that then finds nothing */
+	assert_int_equal(s.run->bad_records, 2);
+	assert_int_equal(s.run->open_samples, 0);
+	check_sample(&s, BRICK_MAX_DEPTH - 1, "Sampling", BRICK_MAX_DEPTH - 1,
+		1000 - BRICK_MAX_DEPTH, BRICK_MAX_DEPTH - 1);
+	close_scene(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_and_waits),
+		cmocka_unit_test(samples_without_site),
+		cmocka_unit_test(nesting_and_recursion),
+		cmocka_unit_test(long_samples_and_waits_alone),
+		cmocka_unit_test(points),
+		cmocka_unit_test(sources),
+		cmocka_unit_test(open_at_the_end),
+		cmocka_unit_test(bad_records),
+		cmocka_unit_test(lost_close),
+		cmocka_unit_test(as_deep_as_it_gets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

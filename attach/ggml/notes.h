@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a recording says of how it was made: which engine, how attached, which rules, how the nodes
+ * of its graphs compare with those that were seen. Every fact is written once per session. Any
+ * thread; nothing is written, and nothing else happens, while no session runs.
+ */
+#ifndef BRICK_ATTACH_GGML_NOTES_H
+#define BRICK_ATTACH_GGML_NOTES_H
+
+#include <stdint.h>
+#include "attach/ggml/engine.h"
+
+/* The engine that a thread has found itself in. */
+void notes_engine(const struct engine *engine);
+
+/* How nodes are timed ("node hooks", ...), how steps are found, which backends compute. */
+void notes_method(const char *method);
+void notes_steps(const char *method);
+void notes_library(const char *key, uintptr_t address);
+void notes_backend(const char *name);
+
+/* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
+void notes_graph(const struct engine *engine, const void *graph, uint32_t started,
+	uint32_t fused);
+
+/* A fact as it is; kept like the others. */
+void notes_fact(const char *key, const char *value);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phases and steps (phases.h). The stack grows as the thread's own does: an entry whose frame is
+ * not above the frame of a new one has been left behind. Called by the hooks.
+ */
+#include "attach/ggml/phases.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include "attach/ggml/nodes.h"
+#include "attach/ggml/notes.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { MOST_DEPTH = 24 };
+
+struct open_phase {
+	const char *frame;
+	brick_span span;
+	uint16_t brick;
+	uint16_t is_step;
+};
+
+struct phase_thread {
+	uint32_t depth;
+	uint32_t steps;
+	struct open_phase open[MOST_DEPTH];
+};
+
+static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
+static uint16_t bricks[PHASE_COUNT];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void register_bricks(void)
+{
+	static const struct {
+		enum phase phase;
+		int brick; /* -1: registered by name */
+		const char *name;
+	} list[PHASE_COUNT] = {
+		{PHASE_BATCH_PREPARE, -1, "BatchPrepare"},
+		{PHASE_KV_PREPARE, -1, "KvCachePrepare"},
+		{PHASE_UBATCH, -1, "UbatchProcess"},
+		{PHASE_GRAPH_BUILD, BRICK_GRAPH_BUILD, NULL},
+		{PHASE_GRAPH_ALLOC, BRICK_GRAPH_ALLOC, NULL},
+		{PHASE_GRAPH_PLAN, -1, "GraphPlan"},
+		{PHASE_GRAPH_COMPUTE, BRICK_GRAPH_COMPUTE, NULL},
+		{PHASE_THREAD_START, -1, "ThreadStart"},
+		{PHASE_THREAD_JOIN, -1, "ThreadJoin"},
+		{PHASE_INPUT_COPY, BRICK_INPUT_COPY, NULL},
+		{PHASE_OUTPUT_COPY, BRICK_OUTPUT_COPY, NULL},
+		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
+		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
+	};
+
+	for (int i = 0; i < PHASE_COUNT; i++) {
+		int id = list[i].brick >= 0 ? list[i].brick
+					    : brick_register(list[i].name, BRICK_CATEGORY_ENGINE);
+		bricks[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
+	}
+}
+
+uint16_t phase_brick(enum phase phase)
+{
+	pthread_once(&once, register_bricks);
+	return bricks[phase];
+}
+
+static void close_top(struct phase_thread *p)
+{
+	struct open_phase *top = &p->open[--p->depth];
+
+	p->steps -= top->is_step;
+	brick_end(top->span);
+}
+
+static void close_left_behind(struct phase_thread *p, const char *frame)
+{
+	while (p->depth && p->open[p->depth - 1].frame <= frame)
+		close_top(p);
+}
+
+/* Ready to record on this thread, at the right depth; 0 when recording is off. */
+static int enter(struct phase_scope *scope, const char *frame)
+{
+	struct node_thread *t = &node_thread;
+
+	*scope = (struct phase_scope){0, 0, 0};
+	if (!brick_enabled())
+		return 0;
+	node_thread_ready(t);
+	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
+		node_hook_draw(t);
+		scope->timed = 1;
+		scope->hook_ticks = brick__now();
+	}
+	node_settle();
+	close_left_behind(&phase_thread, frame);
+	return 1;
+}
+
+/* The first half of the hook is over; keep how long it took. */
+static void entered(struct phase_scope *scope)
+{
+	if (BRICK_UNLIKELY(scope->timed))
+		scope->hook_ticks = brick__now() - scope->hook_ticks;
+}
+
+void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
+{
+	struct phase_thread *p = &phase_thread;
+
+	if (!enter(scope, frame))
+		return;
+	uint16_t brick = phase_brick(phase);
+	int folded = p->depth && p->open[p->depth - 1].brick == brick;
+	if (!folded && p->depth < MOST_DEPTH) {
+		p->open[p->depth++] =
+			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0};
+		scope->depth = p->depth;
+	}
+	entered(scope);
+}
+
+void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const void *frame)
+{
+	struct phase_thread *p = &phase_thread;
+
+	if (!enter(scope, frame) || p->depth == MOST_DEPTH)
+		return;
+	uint16_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
+	p->open[p->depth++] = (struct open_phase){frame, brick_step_begin(decode, tokens), brick, 1};
+	p->steps++;
+	scope->depth = p->depth;
+	entered(scope);
+}
+
+void phase_end(struct phase_scope *scope)
+{
+	struct phase_thread *p = &phase_thread;
+	uint64_t now = scope->timed ? brick__now() : 0;
+
+	if (!scope->depth && !scope->timed)
+		return;
+	node_settle();
+	while (scope->depth && p->depth >= scope->depth)
+		close_top(p);
+	if (BRICK_UNLIKELY(scope->timed))
+		node_hook_timed(scope->hook_ticks + (brick__now() - now));
+}
+
+int phase_in_step(const void *frame)
+{
+	close_left_behind(&phase_thread, frame);
+	return phase_thread.steps != 0;
+}
+
+void phase_forget(void)
+{
+	phase_thread.depth = phase_thread.steps = 0;
+}

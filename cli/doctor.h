@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `brick doctor` found: one entry per thing that was looked at, in the order in which it is
+ * told. Those who look only add entries. Main thread.
+ */
+#ifndef BRICK_CLI_DOCTOR_H
+#define BRICK_CLI_DOCTOR_H
+
+#include <stddef.h>
+#include "brick/export.h"
+
+enum doctor_status {
+	DOCTOR_OK,
+	DOCTOR_LIMITED, /* works, but not as well as it could */
+	DOCTOR_NO,	/* does not work */
+	DOCTOR_ABSENT,	/* "no" as well, but of what this machine simply does not have */
+};
+
+struct doctor_check {
+	const char *group, *name;
+	enum doctor_status status;
+	char *finding;	    /* what is so, and why */
+	const char *advice; /* what to do about it; NULL: nothing */
+};
+
+/* One symbol that Brick stands in front of. */
+struct doctor_hook {
+	const char *symbol, *gives;
+	int defined, reached; /* exported; called through the dynamic linker */
+};
+
+enum { DOCTOR_HOOKS = 16 };
+
+struct doctor_engine {
+	char *path;
+	char *files; /* names of the objects that were looked at */
+	struct doctor_hook hooks[DOCTOR_HOOKS];
+	size_t hook_count;
+	enum doctor_status status;
+	char *method;
+};
+
+struct doctor {
+	struct doctor_check *checks;
+	size_t check_count;
+	struct doctor_engine *engines;
+	size_t engine_count;
+	int cannot_record; /* nothing can be recorded here at all */
+};
+
+/* Add an entry; group, name and advice are constants. */
+void doctor_add(struct doctor *doctor, const char *group, const char *name,
+	enum doctor_status status, const char *advice, const char *format, ...) BRICK_PRINTF(6, 7);
+
+/* Those who look. */
+void doctor_clock(struct doctor *doctor);
+void doctor_machine(struct doctor *doctor);
+void doctor_attach(struct doctor *doctor);
+void doctor_surroundings(struct doctor *doctor);
+void doctor_devices(struct doctor *doctor);
+
+/* paths: directories and files that the user named, NULL-terminated. */
+void doctor_ggml(struct doctor *doctor, const char *const *paths);
+
+/* First line of a small text file without its newline; 0 when it cannot be read. */
+int doctor_read_line(const char *path, char *out, size_t size);
+
+const char *doctor_status_name(enum doctor_status status);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clock that times are taken with, hardware counters, and the CPUs that a program may have.
+ * Called by `brick doctor`.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "brick/clock.h"
+#include "cli/doctor.h"
+#include "cli/units.h"
+
+/* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
+static int has_cpu_flag(const char *flag)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int found = -1;
+	FILE *file = fopen("/proc/cpuinfo", "re");
+	while (file && found < 0 && getline(&line, &size, file) > 0) {
+		if (strncmp(line, "flags", 5))
+			continue;
+		found = 0;
+		for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n"))
+			if (!strcmp(word, flag))
+				found = 1;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+void doctor_clock(struct doctor *doctor)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	const char *reason = brick_clock_reason();
+	char residual[UNITS_BYTES], source[64];
+	double step_ns = clock->frequency ? 1e9 * clock->step_ticks / (double)clock->frequency : 0;
+	units_time(residual, clock->residual_ns);
+	doctor_add(doctor, "Clock", "clock", *reason ? DOCTOR_LIMITED : DOCTOR_OK,
+		"times are right, but each costs more to take",
+		"%s at %.3f GHz, in steps of %.1f ns, within %s of CLOCK_MONOTONIC%s%s",
+		brick_clock_source_name(clock->source), (double)clock->frequency / 1e9, step_ns,
+		residual, *reason ? "; nothing better because " : "", reason);
+	int constant = has_cpu_flag("constant_tsc"), nonstop = has_cpu_flag("nonstop_tsc");
+	if (constant >= 0)
+		doctor_add(doctor, "Clock", "tsc",
+			constant && nonstop > 0 ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
+			"the CPU says that its TSC %s at a constant rate and %s in sleep",
+			constant ? "runs" : "does not run", nonstop ? "goes on" : "stops");
+	if (doctor_read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		    source, sizeof(source)))
+		doctor_add(doctor, "Clock", "kernel", DOCTOR_OK, NULL,
+			"the kernel itself keeps time by %s", source);
+}
+
+static bool can_count(uint32_t type, uint64_t config, int *error)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	*error = fd < 0 ? errno : 0;
+	if (fd >= 0)
+		close((int)fd);
+	return fd >= 0;
+}
+
+static void add_counters(struct doctor *doctor)
+{
+	char level[32] = "not there";
+	int hardware, software;
+	doctor_read_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
+	bool has_software = can_count(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, &software);
+	bool has_hardware = can_count(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, &hardware);
+	if (has_hardware)
+		doctor_add(doctor, "Machine", "counters", DOCTOR_OK, NULL,
+			"hardware cycles can be counted (perf_event_paranoid %s)", level);
+	else if (hardware == EACCES || hardware == EPERM)
+		doctor_add(doctor, "Machine", "counters", DOCTOR_LIMITED,
+			"sysctl kernel.perf_event_paranoid=2, or ask for CAP_PERFMON",
+			"the kernel does not let this user count (perf_event_paranoid %s: %s)",
+			level, strerror(hardware));
+	else
+		doctor_add(doctor, "Machine", "counters", DOCTOR_LIMITED,
+			"times do not need them; on a virtual machine they are the host's to give",
+			"no hardware counters here (%s)%s; perf_event_paranoid %s",
+			strerror(hardware), has_software ? ", software ones work" : "", level);
+}
+
+/* CPUs' worth of time that the control group may use; negative: no limit. */
+static double cgroup_limit(void)
+{
+	char line[128], path[512] = "/sys/fs/cgroup/cpu.max";
+	double least = -1;
+	/* A group's own limit and those above it; within a container the root is its own. */
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char entry[400];
+	while (file && fgets(entry, sizeof(entry), file))
+		if (!strncmp(entry, "0::", 3)) {
+			entry[strcspn(entry, "\n")] = '\0';
+			snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", entry + 3);
+		}
+	if (file)
+		fclose(file);
+	const char *const places[] = {path, "/sys/fs/cgroup/cpu.max"};
+	for (size_t i = 0; i < 2; i++) {
+		double quota, period;
+		if (doctor_read_line(places[i], line, sizeof(line)) &&
+			sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0 &&
+			(least < 0 || quota / period < least))
+			least = quota / period;
+	}
+	return least;
+}
+
+static void add_cpus(struct doctor *doctor)
+{
+	cpu_set_t set;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	int allowed = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+	double limit = cgroup_limit();
+	bool less = allowed && allowed < online;
+	doctor_add(doctor, "Machine", "cpus", less || online < 2 ? DOCTOR_LIMITED : DOCTOR_OK,
+		less ? "a program recorded from here has no more either"
+		     : "the recorder takes turns with the program: expect more distortion",
+		"%ld online, %d of them for this process", online, allowed);
+	if (limit >= 0)
+		doctor_add(doctor, "Machine", "quota",
+			limit < (double)(allowed ? allowed : online) ? DOCTOR_LIMITED : DOCTOR_OK,
+			"a control group (container) takes the CPU away when it is used up: times "
+			"then hold pauses that are no work",
+			"%.2f CPUs' worth of time", limit);
+}
+
+static void add_governor(struct doctor *doctor)
+{
+	char governor[64];
+	if (!doctor_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+		    sizeof(governor)))
+		return;
+	bool steady = !strcmp(governor, "performance");
+	doctor_add(doctor, "Machine", "governor", steady ? DOCTOR_OK : DOCTOR_LIMITED,
+		"for comparable numbers: cpupower frequency-set -g performance",
+		"CPU frequency is governed by '%s'", governor);
+}
+
+void doctor_machine(struct doctor *doctor)
+{
+	add_cpus(doctor);
+	add_governor(doctor);
+	add_counters(doctor);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products with weights. What one of them does is known from its shape: it is registered as a site
+// once, so that saying it costs nothing where time counts.
+#include "brick/brick.h"
+#include "decoder.h"
+
+enum { ROWS_PER_PART = 32 };
+
+static uint32_t register_site(uint32_t brick, int layer, const struct matrix *matrix,
+	const struct gemm *g)
+{
+	int site = brick_site_register(&(struct brick_site){
+		.brick = (uint16_t)brick,
+		.layer = (int16_t)layer,
+		.flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
+		.elements = g->rows * g->tokens,
+		.bytes = g->rows * g->w_stride + (g->rows + g->k) * g->tokens * sizeof(float),
+		.flops = 2 * g->rows * g->k * g->tokens,
+		.label = matrix->name,
+	});
+	return site > 0 ? (uint32_t)site : 0; // too many: then the work is not counted
+}
+
+// The site of a worker's part; one is kept for prompts and one for single tokens.
+static uint32_t find_site(struct product_sites *sites, uint32_t brick, int layer,
+	const struct matrix *matrix, const struct gemm *g)
+{
+	int single = g->tokens == 1;
+	if (sites->tokens[single] != g->tokens) {
+		sites->tokens[single] = g->tokens;
+		sites->site[single] = register_site(brick, layer, matrix, g);
+	}
+	return sites->site[single];
+}
+
+struct part matmul_part(const struct worker *w, const struct matrix *matrix)
+{
+	return team_part(w, matrix->rows, ROWS_PER_PART);
+}
+
+void matmul(struct decoder *d, const struct worker *w, uint32_t brick, int layer,
+	const struct matrix *matrix, const float *x, float *out, size_t n_tokens)
+{
+	struct part part = matmul_part(w, matrix);
+	const struct gemm g = {
+		.w = (const char *)matrix->data + part.begin * matrix->row_bytes,
+		.x = x,
+		.out = out + part.begin,
+		.w_stride = matrix->row_bytes,
+		.x_stride = matrix->cols,
+		.out_stride = matrix->rows,
+		.rows = part.end - part.begin,
+		.tokens = n_tokens,
+		.k = matrix->cols,
+	};
+	if (!g.rows)
+		return;
+	const struct kernels *kernels = d->options.kernels;
+	struct product_sites *sites = &d->sites[w->index * d->model->n_matrices + matrix->number];
+	uint32_t site = brick_enabled() ? find_site(sites, brick, layer, matrix, &g) : 0;
+	brick_span span = brick_begin(brick);
+	if (matrix->type == GGUF_F32)
+		kernels->gemm_f32(&g);
+	else if (matrix->type == GGUF_F16)
+		kernels->gemm_f16(&g);
+	else
+		kernels->gemm_q8_0(&g);
+	brick_end_site(span, site);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The execution graph: layers, bricks, kernels, transfers, functions and asynchronous tasks, what
+ * ran inside of what, and what had to wait for what. Build one inside of an engine, or let `brick
+ * graph` build it from a recording; ask it about itself here, and about its critical path in
+ * graph_path.h. A graph is used by one thread at a time; different graphs are independent.
+ *
+ * Two kinds of edges are kept apart. Holding (CALLS, CONTAINS, LAUNCHES): `to` is part of `from`,
+ * and its time is part of the time of `from`. Precedence (SEQUENCE, DEPENDS_ON, TRANSFER): `to`
+ * cannot begin before `from` has ended. All edges point the way that time goes.
+ *
+ * What a graph hands out (names, arrays) is valid until the next call that changes it.
+ */
+#ifndef BRICK_GRAPH_H
+#define BRICK_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+struct brick_graph;
+
+enum brick_node_kind {
+	BRICK_NODE_LAYER = 0,
+	BRICK_NODE_BRICK = 1,
+	BRICK_NODE_KERNEL = 2,   /* one launch on a device */
+	BRICK_NODE_TRANSFER = 3, /* a copy between host and device */
+	BRICK_NODE_FUNCTION = 4,
+	BRICK_NODE_TASK = 5, /* an asynchronous task that is polled until it is done */
+	BRICK_NODE_KINDS,
+};
+
+enum brick_edge_kind {
+	BRICK_EDGE_CALLS = 0,
+	BRICK_EDGE_CONTAINS = 1,
+	BRICK_EDGE_LAUNCHES = 2, /* on the lane of `from`: inside of it; on another: see below */
+	BRICK_EDGE_SEQUENCE = 3,
+	BRICK_EDGE_DEPENDS_ON = 4, /* `to` depends on `from` */
+	BRICK_EDGE_TRANSFER = 5,   /* data goes from `from` to `to` */
+	BRICK_EDGE_KINDS,
+};
+
+enum brick_transfer_direction {
+	BRICK_TRANSFER_UNKNOWN = 0,
+	BRICK_TRANSFER_H2D = 1,
+	BRICK_TRANSFER_D2H = 2,
+	BRICK_TRANSFER_D2D = 3,
+};
+
+/* What is not known is 0 with its flag clear, and is never shown as a 0. */
+enum brick_node_flags {
+	BRICK_NODE_HAS_TIME = 1,
+	BRICK_NODE_HAS_BEGIN = 2,
+	BRICK_NODE_HAS_ELEMENTS = 4,
+	BRICK_NODE_HAS_BYTES = 8,
+	BRICK_NODE_HAS_INTENSITY = 16,
+	BRICK_NODE_HAS_TFLOPS = 32,
+	BRICK_NODE_MARKED = 64, /* stands out in pictures: on a critical path, for instance */
+};
+
+enum { BRICK_GRAPH_NAME_BYTES = 4096 };
+
+struct brick_graph_kernel {
+	uint64_t code; /* from brick_graph_code_add(), or 0 */
+	uint32_t grid[3], block[3]; /* all 0: not known */
+	uint64_t shared_bytes;
+	double intensity; /* FLOP per byte */
+	double tflops;    /* achieved */
+};
+
+struct brick_graph_transfer {
+	const char *source, *target; /* names of buffers or places, or NULL */
+	uint32_t direction;          /* enum brick_transfer_direction */
+};
+
+struct brick_graph_function {
+	const char *file; /* or NULL */
+	uint32_t line;
+};
+
+struct brick_graph_task {
+	uint64_t polls, yields;
+	uint64_t poll_ns; /* spent in polls, all together */
+};
+
+struct brick_graph_node {
+	uint32_t kind;     /* enum brick_node_kind */
+	uint32_t flags;    /* enum brick_node_flags */
+	const char *name;  /* copied; of a layer: NULL gives "Layer N" */
+	const char *label; /* tells it from others of its name, or NULL; copied */
+	uint64_t begin_ns;
+	uint64_t time_ns;
+	uint64_t wait_ns; /* of its time: waiting for what its precedence edges come from */
+	uint64_t elements;
+	uint64_t bytes;
+	uint32_t lane; /* thread or queue; the nodes of one lane run one after the other */
+	int32_t layer; /* -1: outside of blocks */
+	union {
+		struct brick_graph_kernel kernel;
+		struct brick_graph_transfer transfer;
+		struct brick_graph_function function;
+		struct brick_graph_task task;
+		uint64_t reserved[12];
+	};
+};
+
+struct brick_graph_edge {
+	uint32_t from, to; /* nodes */
+	uint32_t kind;     /* enum brick_edge_kind */
+	double weight;     /* yours: a count, bytes, ns; analysis does not look at it */
+};
+
+/* -ENOMEM. */
+BRICK_API int brick_graph_create(struct brick_graph **out);
+
+/* NULL is legal. */
+BRICK_API void brick_graph_destroy(struct brick_graph *graph);
+
+/* Forget everything, lanes, scopes and code included: the graph is as it was when it was created. */
+BRICK_API void brick_graph_clear(struct brick_graph *graph);
+
+/*
+ * Add a node; returns its id: 0, 1, 2, ... Inside of a scope it is linked by itself: held by the
+ * scope (LAUNCHES for a kernel, CALLS for a function in a function, else CONTAINS), and in SEQUENCE
+ * with the node before it in the same scope and lane. A kernel or transfer on another lane than its
+ * scope's is asynchronous: LAUNCHES lets it begin after its scope has begun, its time is no part of
+ * its scope's, and it is in SEQUENCE with the asynchronous one before it on its lane.
+ * -EINVAL: kind, name, or a number that is not finite. BRICK_EFULL: 2^31 - 1 nodes. -ENOMEM.
+ */
+BRICK_API int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *node);
+
+/* Add an edge; returns its id: 0, 1, 2, ... -EINVAL: kind or weight. -ENOENT: no such node.
+ * BRICK_EFULL. -ENOMEM. An edge that closes a cycle is taken, and named by brick_graph_cycle(). */
+BRICK_API int brick_graph_connect(struct brick_graph *graph, uint32_t from, uint32_t to, int kind,
+	double weight);
+
+/* Say what became known after a node was added. -ENOENT: no such node. */
+BRICK_API int brick_graph_time_set(struct brick_graph *graph, uint32_t node, uint64_t begin_ns,
+	uint64_t time_ns);
+BRICK_API int brick_graph_mark(struct brick_graph *graph, uint32_t node);
+
+/* Name a lane. -EINVAL: bad name. -ENOMEM. Its name, or NULL if it has none. */
+BRICK_API int brick_graph_lane_name_set(struct brick_graph *graph, uint32_t lane, const char *name);
+BRICK_API const char *brick_graph_lane_name(const struct brick_graph *graph, uint32_t lane);
+
+/* Open a scope: what is added from now on is part of that node. -ENOENT: no such node. -ENOMEM. */
+BRICK_API int brick_graph_push(struct brick_graph *graph, uint32_t node);
+
+/* Add a node and open its scope; returns its id. Errors as of brick_graph_add(). */
+BRICK_API int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node);
+
+/* Close the innermost scope; returns its node. BRICK_ESTATE: none is open. */
+BRICK_API int brick_graph_pop(struct brick_graph *graph);
+
+/* Node of the innermost scope; -ENOENT if none is open. */
+BRICK_API int brick_graph_current(const struct brick_graph *graph);
+
+/* 1 when every push was popped and no pop found nothing to close, else 0. */
+BRICK_API int brick_graph_is_balanced(const struct brick_graph *graph);
+
+BRICK_API size_t brick_graph_node_count(const struct brick_graph *graph);
+BRICK_API size_t brick_graph_edge_count(const struct brick_graph *graph);
+
+/* -ENOENT: no such node or edge; *out is untouched. */
+BRICK_API int brick_graph_node_get(const struct brick_graph *graph, uint32_t id,
+	struct brick_graph_node *out);
+BRICK_API int brick_graph_edge_get(const struct brick_graph *graph, uint32_t id,
+	struct brick_graph_edge *out);
+
+/* The first node with that name, and the next one with the name of a node; -ENOENT: there is none. */
+BRICK_API int brick_graph_find(const struct brick_graph *graph, const char *name);
+BRICK_API int brick_graph_find_next(const struct brick_graph *graph, uint32_t node);
+
+/* Edges that leave or enter a node, in the order in which they were added; returns their number. */
+BRICK_API int brick_graph_out(struct brick_graph *graph, uint32_t node, const uint32_t **edges);
+BRICK_API int brick_graph_in(struct brick_graph *graph, uint32_t node, const uint32_t **edges);
+
+/* Nodes of a kind, in the order in which they were added; returns their number. */
+BRICK_API int brick_graph_of_kind(const struct brick_graph *graph, int kind,
+	const uint32_t **nodes);
+
+/* The kernel with the longest known time, the first of equal ones. BRICK_ENOTRECORDED: none has. */
+BRICK_API int brick_graph_slowest_kernel(const struct brick_graph *graph);
+
+/* 1 / polls: 1 for a task that was done when it was first asked; negative when not known. */
+BRICK_API double brick_graph_task_efficiency(const struct brick_graph_node *node);
+
+/* Source of kernels, by the FNV-1a hash of its text. Strings are copied. */
+struct brick_graph_code {
+	uint64_t hash;
+	const char *name, *source, *path; /* path may be NULL */
+};
+
+/* FNV-1a, 64 bits: the same everywhere and always; the empty text has cbf29ce484222325. */
+BRICK_API uint64_t brick_code_hash(const void *text, size_t bytes);
+
+/* Register source under its hash, which `code->hash` receives. -EEXIST: other source has the same
+ * hash. 0 for what was known already (its first name stays). -EINVAL: no name or source. -ENOMEM. */
+BRICK_API int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *code);
+
+/* -ENOENT: no such source. */
+BRICK_API int brick_graph_code_get(const struct brick_graph *graph, uint64_t hash,
+	struct brick_graph_code *out);
+
+enum brick_graph_format {
+	BRICK_GRAPH_DOT = 0,    /* Graphviz */
+	BRICK_GRAPH_JSON = 1,   /* schema brick/graph/1 */
+	BRICK_GRAPH_CSR = 2,    /* compressed sparse rows as JSON arrays: schema brick/graph-csr/1 */
+	BRICK_GRAPH_FOLDED = 3, /* "a;b;c ns" lines for flame graphs: own times of stacks */
+	BRICK_GRAPH_TREE = 4,   /* what holds what, as lines of UTF-8 text */
+	BRICK_GRAPH_FORMATS,
+};
+
+/* Takes bytes of the output; returns 0, or a negative code that ends the writing. */
+typedef int (*brick_graph_write_fn)(void *context, const char *data, size_t bytes);
+
+/*
+ * Write the graph, the same bytes for the same graph wherever it runs. Names are escaped as the
+ * format needs. BRICK_ECYCLE (FOLDED and TREE): see brick_graph_cycle(). -EINVAL. -ENOMEM.
+ */
+BRICK_API int brick_graph_write(struct brick_graph *graph, int format, brick_graph_write_fn write,
+	void *context);
+
+/* The same to a file that appears under its name only when it is whole. Also -errno. */
+BRICK_API int brick_graph_save(struct brick_graph *graph, int format, const char *path);
+
+BRICK_END_DECLS
+
+#endif

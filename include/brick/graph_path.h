@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an execution graph says about speed: the critical path, the slack of each node, what a
+ * faster brick would buy, transfers that go back and forth. All of it in time that grows linearly
+ * with the graph; answers are kept until the graph changes. Threads: as in graph.h.
+ *
+ * A node's own time is its time less what it waited and less the longest chain of what it holds on
+ * its behalf, so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us
+ * long, not 380. It comes first, then what the node holds, in the order of the precedence edges.
+ * What holds the node is decided by the first holding edge that enters it; others are for reading.
+ * A node without a known time takes as long as what it holds.
+ */
+#ifndef BRICK_GRAPH_PATH_H
+#define BRICK_GRAPH_PATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+#include "brick/graph.h"
+
+BRICK_BEGIN_DECLS
+
+/*
+ * The nodes of one cycle, in its order, when there is one: each is followed by what an edge leads
+ * to (or, where a node precedes what is inside of it, by what holds it), the last by the first.
+ * Returns their number, 0 when there is no cycle. -ENOMEM.
+ */
+BRICK_API int brick_graph_cycle(struct brick_graph *graph, const uint32_t **nodes);
+
+struct brick_graph_path {
+	uint64_t length_ns;    /* sum of the own times of its nodes */
+	const uint32_t *nodes; /* in the order of time; without nodes that only hold others */
+	size_t count;
+};
+
+/* The longest chain. Of several equally long ones, always the same. BRICK_ECYCLE. -ENOMEM. */
+BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
+
+/* When a node runs if everything runs as early as it can, and how much later it could begin. */
+struct brick_graph_times {
+	uint64_t begin_ns, end_ns; /* from the begin of the graph; end: with all that it holds */
+	uint64_t own_ns;
+	uint64_t slack_ns; /* what it could be longer or later without making the graph longer */
+};
+
+/* -ENOENT: no such node. BRICK_ECYCLE. -ENOMEM. */
+BRICK_API int brick_graph_times_get(struct brick_graph *graph, uint32_t node,
+	struct brick_graph_times *out);
+
+/*
+ * Length of the critical path if all nodes of that name took `factor` of their time (0 to 1e6),
+ * with the kernels, transfers, functions and tasks in them, but not bricks and layers in them.
+ * -ENOENT: no such name. -EINVAL: factor. BRICK_ECYCLE. -ENOMEM.
+ */
+BRICK_API int brick_graph_what_if(struct brick_graph *graph, const char *name, double factor,
+	uint64_t *length_ns);
+
+struct brick_graph_opportunity {
+	const char *name;
+	uint64_t on_path_ns;   /* own time of its nodes on the critical path */
+	uint64_t less_ns;      /* length of the critical path if it took 10 % less */
+	uint64_t nothing_ns;   /* ... if it took no time at all */
+};
+
+/*
+ * The `room` names whose 10 % buy most, best first. Tried are those with most time on the path, up to
+ * 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
+ */
+BRICK_API int brick_graph_opportunities(struct brick_graph *graph,
+	struct brick_graph_opportunity *out, size_t room);
+
+/* Data that went somewhere and, as many bytes, came back: transfers of this graph. */
+struct brick_graph_ping_pong {
+	uint32_t there, back; /* nodes; `back` is the later one */
+	uint64_t bytes;       /* of one way */
+	uint64_t time_ns;     /* of both; what is not known counts 0 */
+};
+
+/*
+ * Pairs of transfers with exchanged source and target and equal bytes, each transfer in at most
+ * one, paired with the nearest before it; by `back`. Writes at most `room`; returns how many there
+ * are. -ENOMEM.
+ */
+BRICK_API int brick_graph_ping_pongs(struct brick_graph *graph, struct brick_graph_ping_pong *out,
+	size_t room);
+
+struct brick_graph_summary {
+	size_t nodes, edges;
+	size_t by_node_kind[BRICK_NODE_KINDS], by_edge_kind[BRICK_EDGE_KINDS];
+	size_t without_time;   /* kernels and transfers whose time is not known */
+	uint64_t length_ns;    /* of the critical path */
+	uint64_t work_ns;      /* own times of all nodes */
+	double parallelism;    /* work / length; negative when there is no length */
+	uint64_t ping_pong_bytes; /* both ways */
+	size_t ping_pongs;
+};
+
+/* BRICK_ECYCLE. -ENOMEM. */
+BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out);
+
+/*
+ * How far from the roof: 1 - achieved / min(peak, intensity x bandwidth), in FLOP/s, FLOP per byte
+ * and bytes/s. 0 is the roof itself; a negative value means that the work was faster than the roof
+ * that was given, and is not made to look right. NaN when an argument makes no sense.
+ */
+BRICK_API double brick_roofline_distance(double achieved, double peak, double intensity,
+	double bandwidth);
+
+BRICK_END_DECLS
+
+#endif

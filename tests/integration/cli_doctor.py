@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick doctor: its answer in both forms, and what it says of libraries with and without hooks."""
+import os
+import shutil
+import subprocess
+import sys
+
+from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, on_terminal, plain
+
+HOOKS = """
+__attribute__((visibility("default"))) int ggml_cpu_extra_compute_forward(void *p, void *n) { return 0; }
+__attribute__((visibility("default"))) void ggml_barrier(void *p) {}
+__attribute__((visibility("default"))) int llama_decode(void *c) {
+	ggml_barrier(c);
+	return ggml_cpu_extra_compute_forward(c, c);
+}
+"""
+
+
+def compile_library(path, source, *flags):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        print("no C compiler")
+        sys.exit(77)
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", path, *flags],
+                   input=source.encode(), check=True)
+
+
+def engines():
+    engine = os.path.join(TMP, "engine", "deep")
+    os.makedirs(engine)
+    library = os.path.join(engine, "libggml-cpu.so")
+
+    def look(path):
+        return brick_json("doctor", "--json", "--engine", path)["engines"]
+
+    compile_library(library, HOOKS)
+    found = look(os.path.join(TMP, "engine"))
+    expect("found below", [e["path"] for e in found], [os.path.realpath(engine)])
+    expect("status", found[0]["status"], "ok")
+    hooks = {h["symbol"]: h for h in found[0]["hooks"]}
+    expect_true("barrier", hooks["ggml_barrier"]["exported"] and hooks["ggml_barrier"]["reached"])
+    expect("no such symbol", hooks["ggml_graph_compute"]["exported"], False)
+
+    compile_library(library, HOOKS, "-Wl,-Bsymbolic")
+    found = look(library)
+    hooks = {h["symbol"]: h for h in found[0]["hooks"]}
+    expect("bound within the library", (hooks["ggml_barrier"]["exported"],
+                                        hooks["ggml_barrier"]["reached"]), (True, False))
+    expect("so nodes cannot be timed", found[0]["status"], "limited")
+
+    compile_library(library, "int other(void) { return 1; }")
+    expect("nothing to stand in front of", look(library)[0]["status"], "no")
+
+    # Damaged files: an answer, whatever is in them.
+    compile_library(library, HOOKS)
+    with open(library, "rb") as file:
+        good = file.read()
+    for size in (0, 3, 16, 63, 64, len(good) // 2, len(good) - 1):
+        with open(library, "wb") as file:
+            file.write(good[:size])
+        look(library)
+    for at in range(0, 64):
+        with open(library, "wb") as file:
+            file.write(good[:at] + b"\xff" + good[at + 1:])
+        look(library)
+    # ... and in the table of sections, which the file ends with
+    for at in range(len(good) - 64 * 12, len(good), 7):
+        with open(library, "wb") as file:
+            file.write(good[:at] + b"\xff\xff" + good[at + 2:])
+        look(library)
+    answer = brick_json("doctor", "--json", "--engine", os.path.join(TMP, "nowhere"))
+    expect_true("nowhere", any("No such file" in c["finding"] for c in answer["checks"]))
+
+
+def main():
+    answer = brick_json("doctor", "--json")
+    expect("schema", answer["schema"], "brick/doctor/1")
+    expect("can record", answer["can_record"], True)
+    checks = {(c["group"], c["name"]): c for c in answer["checks"]}
+    for key in (("Clock", "clock"), ("Machine", "cpus"), ("Machine", "counters"),
+                ("Recording", "sessions"), ("Recording", "attach"), ("Output", "characters"),
+                ("Output", "terminal"), ("Devices", "cuda"), ("ggml", "libraries")):
+        expect_true(f"{key} is told", key in checks)
+        expect_true(f"{key} has a status", checks[key]["status"] in ("ok", "limited", "no"))
+    text = brick("doctor")[0].decode()
+    for group, name in checks:
+        expect_true(f"{name} in text", f"\n{group}\n" in "\n" + text and f" {name} " in text)
+    attach = checks["Recording", "attach"]
+    if os.path.exists(os.path.join(BUILD, "lib", "libbrick-ggml.so")):
+        expect(f"attach: {attach['finding']}", attach["status"], "ok")
+    for line in plain(on_terminal("doctor", columns=80)).splitlines():
+        expect_true(f"80 columns: {line}", len(line) <= 80 or "/" in line)
+    engines()
+
+
+main()

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick report: the JSON contract, the same numbers in all forms, shares that add up, and layout."""
+import csv
+import io
+import re
+import unicodedata
+
+from libcli import (brick, brick_json, expect, expect_true, fail, on_terminal, plain, recording)
+
+NUMBER = (int, float)
+PHASE = {"count": int, "tokens": int, "total_ns": int, "tokens_per_s": (float, type(None))}
+DECODE = dict(PHASE, p50_ns=int, p95_ns=(int, type(None)), p99_ns=(int, type(None)))
+ROW = {"name": str, "category": (str, type(None)), "backend": (str, type(None)),
+       "source": (str, type(None)), "count": int, "total_ns": int, "self_ns": int, "wait_ns": int,
+       "share": NUMBER, "avg_ns": int, "min_ns": int, "p50_ns": int, "p95_ns": (int, type(None)),
+       "p99_ns": (int, type(None)), "max_ns": int, "elements": (int, type(None)),
+       "bytes": (int, type(None)), "flops": (int, type(None))}
+REPORT = {
+    "schema": str,
+    "run": {"command": list, "start": str, "wall_ns": int, "host": str, "cpu": str,
+            "backends": list, "clock": {"source": str, "residual_ns": int}},
+    "steps": {"prefill": PHASE, "decode": DECODE, "ttft_ns": int},
+    "coverage": {"share": NUMBER, "unattributed_ns": int},
+    "distortion": {"share": NUMBER, "low": NUMBER, "high": NUMBER, "method": str},
+    "losses": {name: int for name in ("dropped", "open", "unmatched", "clamped", "unsupported",
+                                      "truncated")},
+    "categories": list,
+}
+CATEGORY = {"name": str, "count": int, "total_ns": int, "self_ns": int, "share": NUMBER}
+
+
+def check(value, shape, where):
+    for key, kind in shape.items():
+        if key not in value:
+            fail(f"{where}: no {key}")
+        if isinstance(kind, dict):
+            check(value[key], kind, f"{where}.{key}")
+        elif not isinstance(value[key], kind) or isinstance(value[key], bool):
+            fail(f"{where}.{key} is {value[key]!r}")
+
+
+def contract(path):
+    report = brick_json("report", "--json", path)
+    check(report, REPORT, "report")
+    expect("schema", report["schema"], "brick/report/1")
+    expect("backends", report["run"]["backends"], ["CPU"])
+    expect_true("start is RFC 3339",
+                re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z", report["run"]["start"]))
+    for row in report["bricks"]:
+        check(row, ROW, row["name"])
+    for row in report["categories"]:
+        check(row, CATEGORY, row["name"])
+    rows = {row["name"]: row for row in report["bricks"]}
+    expect("steps", (report["steps"]["prefill"]["count"], report["steps"]["prefill"]["tokens"],
+                     report["steps"]["decode"]["count"]), (1, 16, 30))
+    expect("a p99 of 30 steps is not known", report["steps"]["decode"]["p99_ns"], None)
+    expect("RmsNorm", (rows["RmsNorm"]["count"], rows["RmsNorm"]["elements"],
+                       rows["RmsNorm"]["flops"]), (93, 93 * 512, 93 * 8192))
+    expect("elements nobody gave", rows["Sampling"]["elements"], None)
+    expect("p99 of 93", rows["RmsNorm"]["p99_ns"], None)
+    expect_true("a step is no row", "Decode" not in rows and "Prefill" not in rows)
+    expect("nothing lost", sum(report["losses"][k] for k in REPORT["losses"]), 0)
+    expect_true("distortion lies in its interval", 0 < report["distortion"]["low"]
+                <= report["distortion"]["share"] <= report["distortion"]["high"])
+    return report
+
+
+def shares_add_up(path):
+    names = {"brick": "bricks", "category": "categories", "layer": "layers", "phase": "phases",
+             "thread": "threads"}
+    for by, array in names.items():
+        report = brick_json("report", "--json", "--by", by, path)
+        total = sum(row["share"] for row in report[array]) + 1 - report["coverage"]["share"]
+        expect_true(f"shares by {by} add up to {total}", abs(total - 1) < 1e-6)
+        for row in report[array]:
+            check(row, ROW, f"{by} {row['name']}")
+        expect_true(f"only {array}", [k for k in names.values() if k in report and
+                                      k != "categories"] == [a for a in [array]
+                                                             if a != "categories"])
+    layers = brick_json("report", "--json", "--by", "layer", path)["layers"]
+    expect("layers", [row["layer"] for row in layers], [-1, 0, 1, 2])
+    threads = brick_json("report", "--json", "--by", "thread", path)["threads"]
+    expect("threads", len(threads), 2)
+    expect("the worker has no part in the wall time",
+           [row["share"] == 0 for row in threads], [False, True])
+
+
+def same_in_csv(path, report):
+    rows = list(csv.DictReader(io.StringIO(brick("report", "--csv", path)[0].decode())))
+    expect("last row", rows[-1]["name"], "unattributed")
+    expect("unattributed", int(rows[-1]["self_ns"]), report["coverage"]["unattributed_ns"])
+    expect("rows", len(rows) - 1, len(report["bricks"]))
+    for row, want in zip(rows, report["bricks"]):
+        for key in row:
+            text = "" if want[key] is None else want[key]
+            if key == "share":
+                expect_true(f"{want['name']} share", abs(float(row[key]) - text) < 1e-8)
+            else:
+                expect(f"{want['name']} {key}", row[key], str(text))
+
+
+def duration(text):
+    """ns of '12.3µs', and how far it may be off."""
+    match = re.fullmatch(r"([\d.]+)(ns|µs|ms|s)", text)
+    if text == "0":
+        return 0, 0
+    unit = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[match[2]]
+    digits = len(match[1].split(".")[1]) if "." in match[1] else 0
+    return float(match[1]) * unit, 0.5001 * unit * 10 ** -digits
+
+
+def same_in_text(path, report):
+    lines = brick("report", path, COLUMNS="400")[0].decode().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("BRICK"))
+    titles = lines[at].split()
+    for line, want in zip(lines[at + 1:], report["bricks"]):
+        cells = dict(zip(titles, line.split()))
+        expect("name", cells["BRICK"], want["name"])
+        for title, key in (("SELF", "self_ns"), ("TOTAL", "total_ns"), ("AVG", "avg_ns"),
+                           ("MIN", "min_ns"), ("P50", "p50_ns"), ("MAX", "max_ns"),
+                           ("WAIT", "wait_ns")):
+            near, off = duration(cells[title])
+            expect_true(f"{want['name']} {title}: {cells[title]} is {want[key]} ns",
+                        abs(near - want[key]) <= off)
+        expect_true(f"{want['name']} share: {cells['SHARE']} is {want['share']}",
+                    abs(float(cells["SHARE"].rstrip("%")) - 100 * want["share"]) <= 0.051)
+        expect("count", cells["COUNT"], str(want["count"]))
+
+
+def sorting(path):
+    for column, key in (("self", "self_ns"), ("count", "count"), ("total_ns", "total_ns"),
+                        ("elements", "elements"), ("p50", "p50_ns")):
+        rows = brick_json("report", "--json", "--sort", column, path)["bricks"]
+        values = [-1 if row[key] is None else row[key] for row in rows]
+        expect(f"sorted by {column}", values, sorted(values, reverse=True))
+    rows = brick_json("report", "--json", "--sort", "name", path)["bricks"]
+    expect("names", [row["name"] for row in rows], sorted(row["name"] for row in rows))
+    top = brick_json("report", "--json", "--sort", "name", "--top", "2", path)["bricks"]
+    expect("top", top, rows[:2])
+    expect_true("the rest is named", b"more rows" in brick("report", "--top", "2", path)[0])
+
+
+def columns_of(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+               for c in line)
+
+
+def layout(path):
+    for by in ("brick", "category", "layer", "phase", "thread"):
+        for width in (20, 40, 80, 200):
+            out = plain(on_terminal("report", "--by", by, path, columns=width))
+            for line in out.splitlines():
+                if width >= 80:
+                    expect_true(f"{by} at {width}: {line}", columns_of(line) <= width)
+                expect("no trailing blanks", line, line.rstrip())
+    narrow = plain(on_terminal("report", path, columns=80))
+    wide = plain(on_terminal("report", path, columns=200))
+    expect_true("80 columns leave some out", "No room for" in narrow and "SELF" in narrow)
+    expect_true("200 columns show all", "No room for" not in wide and "SOURCE" in wide)
+    expect("COLUMNS wins", plain(on_terminal("report", path, columns=200, COLUMNS="80")), narrow)
+
+
+def colours(path):
+    expect_true("colours on a terminal", "\x1b[" in on_terminal("report", path))
+    for changes in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": None}):
+        expect_true(f"no colours with {changes}", "\x1b" not in on_terminal("report", path, **changes))
+    expect_true("NO_COLOR must not be empty", "\x1b[" in on_terminal("report", path, NO_COLOR=""))
+    expect_true("none elsewhere", b"\x1b" not in brick("report", path)[0])
+
+
+def ascii_locale(path):
+    for args in (["report", path], ["tree", path], ["doctor"]):
+        out = brick(*args, LC_ALL="C")[0]
+        expect_true(f"{args} in the C locale is ASCII", all(byte < 128 for byte in out))
+    expect_true("us", b"us" in brick("report", path, LC_ALL="C")[0])
+
+
+def main():
+    path = recording()
+    report = contract(path)
+    shares_add_up(path)
+    same_in_csv(path, report)
+    same_in_text(path, report)
+    sorting(path)
+    layout(path)
+    colours(path)
+    ascii_locale(path)
+
+
+main()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick tree: the structure of a step, sums at every node, the choice of the step, both forms."""
+from libcli import brick, brick_json, expect, expect_true, on_terminal, plain, recording
+
+
+def check_sums(node):
+    parts = [child for child in node["children"] if child["kind"] != "operation"]
+    own = 0 if node["kind"] == "layer" else node["self_ns"]
+    expect(f"time of {node['name']}", node["time_ns"],
+           own + sum(child["time_ns"] for child in parts))
+    for child in parts:
+        check_sums(child)
+
+
+def main():
+    path = recording()
+    answer = brick_json("tree", "--json", path)
+    expect("schema", answer["schema"], "brick/tree/1")
+    expect("one tree", len(answer["trees"]), 1)
+    tree = answer["trees"][0]
+    expect("step", (tree["step"]["phase"], tree["step"]["tokens"], tree["step"]["of"]),
+           ("decode", 1, 31))
+    expect_true("the worker, if it had a CPU", tree["other_threads"] in (0, 1))
+    root = tree["tree"]
+    check_sums(root)
+    expect("total", root["time_ns"], tree["step"]["total_ns"])
+    expect("in order", [node["name"] for node in root["children"]], ["GraphCompute", "Sampling"])
+    layers = root["children"][0]["children"]
+    expect("layers", [node["name"] for node in layers], ["Layer 0", "Layer 1", "Layer 2"])
+    for node in layers:
+        expect("bricks", [child["name"] for child in node["children"]],
+               ["RmsNorm", "QkvProjection", "DownProjection", "BarrierWait"])
+
+    decode = [brick_json("tree", "--json", "--step", str(i), path)["trees"][0]["step"]["total_ns"]
+              for i in range(2, 32)]
+    expect("the median step", tree["step"]["total_ns"], sorted(decode)[14])
+    prefill = brick_json("tree", "--json", "--step", "prefill", path)["trees"][0]["step"]
+    expect("prefill", (prefill["phase"], prefill["number"], prefill["tokens"]), ("prefill", 1, 16))
+
+    nodes = brick_json("tree", "--json", "--nodes", path)["trees"][0]["tree"]
+    brick_node = nodes["children"][0]["children"][1]["children"][1]
+    expect("operations", [child["name"] for child in brick_node["children"]], ["MUL_MAT Qcur-1"])
+
+    text = brick("tree", path)[0].decode()
+    expect_true("branches", "├── GraphCompute" in text and "│   │   ├── RmsNorm" in text and
+                "└── unattributed" in text)
+    expect_true("elements", "(512 elem)" in text)
+    expect_true("operations only when asked", "Qcur" not in text and
+                "MUL_MAT Qcur-1" in brick("tree", "--nodes", path)[0].decode())
+    shallow = brick("tree", "--depth", "1", path)[0].decode()
+    expect_true("depth", "GraphCompute" in shallow and "Layer" not in shallow)
+    ascii_text = brick("tree", path, LC_ALL="C")[0].decode("ascii")
+    expect_true("ASCII branches", "|-- GraphCompute" in ascii_text and "`-- " in ascii_text)
+    for line in plain(on_terminal("tree", "--nodes", path, columns=60)).splitlines():
+        expect_true(f"60 columns: {line}", len(line) <= 60 or line.startswith(("Decode", "On the")))
+
+
+main()

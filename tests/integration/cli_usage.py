@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help for all commands, messages and exit codes of wrong usage, and output that cannot be written."""
+import os
+import re
+import signal
+import subprocess
+
+from libcli import BRICK, TMP, brick, environment, expect, expect_true, fail, recording
+
+COMMANDS = ["record", "report", "tree", "export", "doctor"]
+
+
+def help_is_there():
+    out = brick("--help")[0].decode()
+    expect("-h", brick("-h")[0].decode(), out)
+    for command in COMMANDS:
+        expect_true(f"{command} is listed", re.search(rf"^  {command} +\S", out, re.M))
+        text, err = brick(command, "--help")
+        expect_true(f"usage of {command}", text.startswith(f"Usage: brick {command}".encode()))
+        expect("nothing on stderr", err, b"")
+        expect("help COMMAND", brick("help", command)[0], text)
+        for line in text.decode().splitlines():
+            expect_true(f"{command} --help fits 90 columns: {line}", len(line) <= 90)
+    listed = re.findall(r"^  ([a-z]+)  +\S", out.split("Options:")[0], re.M)
+    expect("the commands", listed, COMMANDS)
+    expect_true("version", re.fullmatch(rb"brick \d+\.\d+\.\d+\n", brick("--version")[0]))
+
+
+def wrong_usage():
+    path = recording()
+    cases = [
+        ([], b""),
+        (["reprot"], b"'report'"),
+        (["xyzzy"], b"no such command"),
+        (["--nope"], b"--nope"),
+        (["report"], b"no recording"),
+        (["report", path, path], b"one recording"),
+        (["report", "--by", "layr", path], b"'layer'"),
+        (["report", "--by", "kernel", path], b"must be brick"),
+        (["report", "--by"], b"needs a value"),
+        (["report", "--sort", "colour", path], b"must be one of"),
+        (["report", "--top", "0", path], b"whole number"),
+        (["report", "--top", "-3", path], b"whole number"),
+        (["report", "--top", "2x", path], b"whole number"),
+        (["report", "--json", "--csv", path], b"one form"),
+        (["report", "--json=x", path], b"takes no value"),
+        (["report", "-q", path], b"-q: no such option"),
+        (["report", "--quark", path], b"--quark: no such option"),
+        (["tree", "--depth", "0", path], b"whole number"),
+        (["tree", "--step", "last", path], b"whole number"),
+        (["tree", "--step", "1000", path], b"from 1 to 31"),
+        (["export", path], b"--format"),
+        (["export", "--format", "chrom", path], b"'chrome'"),
+        (["doctor", "extra"], b"--engine"),
+    ]
+    for args, why in cases:
+        out, err = brick(*args, code=2)
+        expect(f"stdout of {args}", out, b"")
+        expect_true(f"{args}: {err!r} names {why!r}", why in err)
+        if args:
+            expect_true(f"{args}: {err!r} begins with brick:", err.startswith(b"brick: "))
+
+
+def run(args, **options):
+    return subprocess.run([BRICK, *args], stderr=subprocess.PIPE, env=environment(), timeout=60,
+                          **options)
+
+
+def cannot_be_written():
+    path = recording()
+    forms = [["report", path], ["report", "--json", path], ["report", "--csv", path],
+             ["tree", path], ["tree", "--json", path], ["export", "--format", "json", path],
+             ["export", "--format", "chrome", path], ["export", "--format", "csv", path],
+             ["doctor"], ["--help"], ["report", "--help"]]
+    for args in forms:
+        with open("/dev/full", "wb") as full:
+            done = run(args, stdout=full)
+        expect(f"{args} on a full disk", done.returncode, 4)
+        expect_true(f"{args}: {done.stderr!r}", b"No space left" in done.stderr)
+        done = run(args, preexec_fn=lambda: os.close(1))
+        expect(f"{args} with stdout closed", done.returncode, 4)
+        expect_true(f"{args}: {done.stderr!r}", b"Bad file descriptor" in done.stderr)
+
+
+def reader_goes_away():
+    """`brick report | head`: no noise, no signal, whether SIGPIPE is ignored or not."""
+    path = recording()
+    for disposition in (signal.SIG_DFL, signal.SIG_IGN):
+        for args in (["report", path], ["export", "--format", "json", path]):
+            r, w = os.pipe()
+            os.close(r)
+            done = run(args, stdout=w, preexec_fn=lambda: signal.signal(signal.SIGPIPE, disposition))
+            os.close(w)
+            expect(f"{args}", (done.returncode, done.stderr), (0, b""))
+
+
+def bad_files():
+    def write(name, data):
+        path = os.path.join(TMP, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    with open(recording(), "rb") as file:
+        good = file.read()
+    cases = [
+        (os.path.join(TMP, "none.pftrace"), b"no such file"),
+        (TMP, b""),
+        (write("empty", b""), b""),
+        (write("text", b"this is no trace\n" * 100), b"at byte"),
+        (write("zeros", bytes(4096)), b"at byte"),
+    ]
+    for path, why in cases:
+        for command in (["report"], ["tree"], ["export", "--format", "csv"]):
+            out, err = brick(*command, path, code=3)
+            expect(f"stdout for {path}", out, b"")
+            expect_true(f"{err!r} names the file", err.startswith(b"brick: " + path.encode()))
+            expect_true(f"{err!r} says {why!r}", why in err)
+    cut = write("cut", good[: len(good) * 2 // 3])
+    out, err = brick("report", cut)
+    expect_true("a cut-off recording says so", b"never finished" in out)
+    for line in brick("report", "--csv", cut)[1].splitlines():
+        expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
+
+
+if __name__ == "__main__":
+    help_is_there()
+    wrong_usage()
+    cannot_be_written()
+    reader_goes_away()
+    bad_files()

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Checks a recording as a Perfetto trace, independently of Brick's own reader: a wire-format decoder
+of its own, and the rules that Perfetto's importer relies on. check(path) returns a list of
+sentences, empty when all is well; load(path) the slices found.
+"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+
+MOST_COMPRESSED = 512 * 1024
+LANE_CLOCK = 64
+CLEARED, NEEDS_STATE = 1, 2
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("varint of more than ten bytes")
+
+
+def fields(data):
+    """(number, wire type, value) of a message; raises when it is malformed."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = varint(data, at)
+        elif wire == 2:
+            size, at = varint(data, at)
+            value = data[at:at + size]
+            if len(value) != size:
+                raise ValueError("field %d is cut off" % number)
+            at += size
+        elif wire == 1:
+            value = struct.unpack("<Q", data[at:at + 8])[0]
+            at += 8
+        elif wire == 5:
+            value = struct.unpack("<I", data[at:at + 4])[0]
+            at += 4
+        else:
+            raise ValueError("wire type %d" % wire)
+        yield number, wire, value
+
+
+def packets(data):
+    """(packet, size of the compressed one it came in, or 0)"""
+    for number, wire, value in fields(data):
+        if (number, wire) != (1, 2):
+            raise ValueError("top-level field %d of wire type %d" % (number, wire))
+        compressed = [v for n, w, v in fields(value) if n == 50]
+        if not compressed:
+            yield value, 0
+            continue
+        if len(list(fields(value))) != 1:
+            raise ValueError("a compressed packet with other fields")
+        inflated = zlib.decompress(compressed[0])
+        for inner, inner_wire, packet in fields(inflated):
+            if (inner, inner_wire) != (1, 2):
+                raise ValueError("field %d inside of a compressed packet" % inner)
+            yield packet, len(value)
+
+
+def one(message, number, default=None):
+    for n, _, value in fields(message):
+        if n == number:
+            default = value
+    return default
+
+
+def every(message, number):
+    return [value for n, _, value in fields(message) if n == number]
+
+
+class Sequence:
+    def __init__(self):
+        self.cleared = False
+        self.clock = None
+        self.track = 0
+        self.now = None
+        self.names, self.categories, self.annotations, self.values = {}, {}, {}, {}
+
+
+class Slice:
+    __slots__ = ("track", "name", "category", "begin", "end", "depth", "arguments")
+
+    def __init__(self, track, name, category, begin, depth, arguments):
+        self.track, self.name, self.category = track, name, category
+        self.begin, self.end, self.depth, self.arguments = begin, None, depth, arguments
+
+
+class Checker:
+    def __init__(self):
+        self.problems = []
+        self.sequences = {}
+        self.tracks = {}      # uuid: descriptor
+        self.used_tracks = set()
+        self.parents = set()
+        self.stacks = {}
+        self.slices = []
+        self.instants, self.counters = [], []
+        self.events = 0
+
+    def bad(self, text, *args):
+        if len(self.problems) < 50:
+            self.problems.append(text % args)
+
+    def text(self, data):
+        try:
+            return bytes(data).decode("utf-8")
+        except UnicodeDecodeError:
+            self.bad("text is not UTF-8: %r", data)
+            return ""
+
+    def intern(self, table, entry, what):
+        iid, text = one(entry, 1, 0), self.text(one(entry, 2, b""))
+        if not iid:
+            self.bad("%s %r interned as 0", what, text)
+        if table.get(iid, text) != text:
+            self.bad("%s %d means %r and %r", what, iid, table[iid], text)
+        table[iid] = text
+
+    def look_up(self, table, iid, what):
+        if iid not in table:
+            self.bad("%s %d was never interned", what, iid)
+        return table.get(iid, "?")
+
+    def interned(self, s, data):
+        for number, _, entry in fields(data):
+            tables = {1: (s.categories, "category"), 2: (s.names, "event name"),
+                      3: (s.annotations, "annotation name"), 29: (s.values, "string value")}
+            self.intern(tables[number][0], entry, tables[number][1])
+
+    def snapshot(self, s, data):
+        clocks = {}
+        for clock in every(data, 1):
+            clocks[one(clock, 1)] = clock
+        if 6 not in clocks or 3 not in clocks:
+            self.bad("a snapshot without BOOTTIME and MONOTONIC")
+        if LANE_CLOCK not in clocks:
+            return
+        clock = clocks[LANE_CLOCK]
+        if one(clock, 3) != 1 or one(clock, 4, 1) != 1:
+            self.bad("the lane's clock is not incremental, or not in ns")
+        if one(clock, 2) != one(clocks[3], 2):
+            self.bad("the lane's clock does not start at MONOTONIC")
+        if s.now is not None and one(clock, 2) < s.now:
+            self.bad("a snapshot sets a sequence's clock back")
+        s.now = one(clock, 2)
+
+    def descriptor(self, data):
+        uuid = one(data, 1, 0)
+        if not uuid:
+            self.bad("a track with uuid 0")
+        if uuid in self.tracks:
+            self.bad("track %d is described twice", uuid)
+        self.tracks[uuid] = data
+        parent = one(data, 5)
+        if parent is not None:
+            self.parents.add(parent)
+        for number in (2,):
+            if one(data, number) is not None:
+                self.text(one(data, number))
+        if one(data, 3) is not None and not one(one(data, 3), 1, 0):
+            self.bad("a process track without pid")
+        if one(data, 4) is not None and not one(one(data, 4), 2, 0):
+            self.bad("a thread track without tid")
+
+    def annotation(self, s, data, named=True):
+        name, value = None, None
+        for number, wire, v in fields(data):
+            if number == 1:
+                name = self.look_up(s.annotations, v, "annotation name")
+            elif number == 10:
+                name = self.text(v)
+            elif number == 17:
+                value = self.look_up(s.values, v, "string value")
+            elif number == 6:
+                value = self.text(v)
+            elif number == 4:
+                value = v - (1 << 64) if v >> 63 else v
+            elif number == 11:
+                value = value or {}
+                key, inner = self.annotation(s, v)
+                value[key] = inner
+            elif number == 12:
+                value = value or []
+                value.append(self.annotation(s, v, False)[1])
+            else:
+                value = v
+        if named and not name:
+            self.bad("an annotation without a name")
+        if name == "site":
+            try:
+                value = json.loads(value)
+            except ValueError:
+                self.bad("a site is not JSON: %r", value)
+        return name, value
+
+    def event(self, s, data, ns):
+        track, kind, name, category, arguments, counter = s.track, 0, None, None, {}, None
+        for number, _, v in fields(data):
+            if number == 9:
+                kind = v
+            elif number == 10:
+                name = self.look_up(s.names, v, "event name")
+            elif number == 23:
+                name = self.text(v)
+            elif number == 3:
+                category = self.look_up(s.categories, v, "category")
+            elif number == 22:
+                category = self.text(v)
+            elif number == 11:
+                track = v
+            elif number == 44:
+                counter = struct.unpack("<d", struct.pack("<Q", v))[0]
+            elif number == 4:
+                key, value = self.annotation(s, v)
+                arguments[key] = value
+            else:
+                self.bad("field %d in a track event", number)
+        self.events += 1
+        if not track:
+            self.bad("an event on track 0")
+        self.used_tracks.add(track)
+        stack = self.stacks.setdefault(track, [])
+        if kind == BEGIN:
+            if not name or not category:
+                self.bad("a slice without name or category")
+            stack.append(Slice(track, name, category, ns, len(stack), arguments))
+            self.slices.append(stack[-1])
+        elif kind == END:
+            if not stack:
+                self.bad("an end without a begin on track %d", track)
+            else:
+                done = stack.pop()
+                done.end = ns
+                done.arguments.update(arguments)
+        elif kind == INSTANT:
+            self.instants.append((track, name, ns, arguments))
+        elif kind == COUNTER:
+            if counter is None:
+                self.bad("a counter event without value")
+            self.counters.append((track, ns, counter))
+        else:
+            self.bad("an event of type %d", kind)
+
+    def packet(self, data):
+        found = {}
+        for number, _, value in fields(data):
+            if number in found:
+                self.bad("field %d twice in a packet", number)
+            found[number] = value
+        sid = found.get(10, 0)
+        if not sid:
+            self.bad("a packet without a sequence")
+        s = self.sequences.setdefault(sid, Sequence())
+        flags = found.get(13, 0)
+        if flags & CLEARED:
+            s.__init__()
+            s.cleared = True
+        if not s.cleared:
+            self.bad("sequence %d does not begin with its state cleared", sid)
+        if 59 in found:
+            s.clock = one(found[59], 58)
+            s.track = one(one(found[59], 11), 11, 0)
+        elif not flags & NEEDS_STATE:
+            self.bad("a packet of sequence %d does not say that it needs state", sid)
+        if 12 in found:
+            self.interned(s, found[12])
+        if 6 in found:
+            self.snapshot(s, found[6])
+        if 60 in found:
+            self.descriptor(found[60])
+        if 11 in found:
+            self.timed(s, sid, found)
+        elif 8 in found:
+            self.bad("a timestamp without an event")
+
+    def timed(self, s, sid, found):
+        if 8 not in found:
+            self.bad("an event without a timestamp")
+            return
+        ns = found[8]
+        if s.clock == LANE_CLOCK:
+            if s.now is None:
+                self.bad("sequence %d has events before its clock is set", sid)
+                return
+            s.now += ns
+            ns = s.now
+        elif s.clock != 3:
+            self.bad("sequence %d is on clock %r", sid, s.clock)
+        elif s.now is not None and ns < s.now:
+            self.bad("sequence %d runs back", sid)
+        s.now = ns
+        self.event(s, found[11], ns)
+
+    def finish(self, allow_open):
+        for uuid in self.used_tracks | self.parents:
+            if uuid not in self.tracks:
+                self.bad("track %d is used and never described", uuid)
+        for track, stack in self.stacks.items():
+            if stack and not allow_open:
+                self.bad("%d slices of track %d never end", len(stack), track)
+
+
+def load(path, allow_open=True):
+    checker = Checker()
+    with open(path, "rb") as f:
+        data = f.read()
+    try:
+        for packet, compressed in packets(data):
+            if compressed >= MOST_COMPRESSED:
+                checker.bad("a compressed packet of %d bytes", compressed)
+            checker.packet(packet)
+    except (ValueError, IndexError, zlib.error, struct.error) as error:
+        checker.bad("malformed: %s", error)
+    checker.finish(allow_open)
+    return checker
+
+
+def check(path, allow_open=True):
+    return load(path, allow_open).problems
+
+
+def plain(path):
+    """The same packets, none of them compressed."""
+    out = bytearray()
+    with open(path, "rb") as f:
+        data = f.read()
+    for packet, _ in packets(data):
+        size, length = len(packet), bytearray()
+        while size >= 0x80:
+            length.append(size & 0x7F | 0x80)
+            size >>= 7
+        length.append(size)
+        out += b"\x0a" + length + packet
+    return bytes(out)
+
+
+def protoc_problems(path, source):
+    """What protoc says of it with the field numbers of Perfetto; None when there is no protoc."""
+    if not shutil.which("protoc"):
+        return None
+    proto = os.path.join(source, "tests", "data", "perfetto_subset.proto")
+    for data in (open(path, "rb").read(), plain(path)):
+        result = subprocess.run(
+            ["protoc", "--decode=subset.Trace", "-I", os.path.dirname(proto), proto],
+            input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if result.returncode:
+            return ["protoc: " + result.stderr.decode(errors="replace").strip()]
+        unknown = re.search(rb"^\s*\d+[:\s{]", result.stdout, re.MULTILINE)
+        if unknown:
+            return ["protoc finds an unknown field: %r" % unknown.group(0)]
+        if not result.stdout.startswith(b"packet {"):
+            return ["protoc finds no packets"]
+    return []

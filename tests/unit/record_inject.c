@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the recorder finds out about programs before it runs them, about processes, and its private
+ * directory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "record/inject.h"
+#include "record/session_dir.h"
+
+static char path[] = "/tmp/brick-unit-XXXXXX";
+
+/* A file with an ELF header of this program's own, changed, and one program header. */
+static enum inject_obstacle examine(unsigned char class, unsigned machine_offset, unsigned type)
+{
+	Elf64_Ehdr elf;
+	Elf64_Phdr segment = {.p_type = type};
+	int own = open("/proc/self/exe", O_RDONLY);
+
+	assert_int_equal(read(own, &elf, sizeof elf), sizeof elf);
+	close(own);
+	elf.e_ident[EI_CLASS] = class;
+	elf.e_machine = (Elf64_Half)(elf.e_machine + machine_offset);
+	elf.e_phoff = sizeof elf;
+	elf.e_phnum = 1;
+	int fd = open(path, O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, &elf, sizeof elf), sizeof elf);
+	assert_int_equal(write(fd, &segment, sizeof segment), sizeof segment);
+	close(fd);
+	return inject_examine(path);
+}
+
+static void programs_are_told_apart(void **state)
+{
+	assert_int_equal(inject_examine("/proc/self/exe"), INJECT_FINE);
+	assert_int_equal(examine(ELFCLASS64, 0, PT_INTERP), INJECT_FINE);
+	assert_int_equal(examine(ELFCLASS64, 0, PT_LOAD), INJECT_STATIC);
+	assert_int_equal(examine(ELFCLASS32, 0, PT_INTERP), INJECT_FOREIGN);
+	assert_int_equal(examine(ELFCLASS64, 1, PT_INTERP), INJECT_FOREIGN);
+	assert_int_equal(truncate(path, 20), 0);
+	assert_int_equal(inject_examine(path), INJECT_FOREIGN);
+	assert_int_equal(truncate(path, 3), 0);
+	assert_int_equal(inject_examine(path), INJECT_FINE); /* no ELF file: whatever exec makes of it */
+	assert_int_equal(inject_examine("/nonexistent"), INJECT_FINE);
+}
+
+static void commands_are_found_like_a_shell_does(void **state)
+{
+	char found[PATH_MAX];
+	char *saved = strdup(getenv("PATH"));
+
+	assert_int_equal(inject_resolve("sh", found, sizeof found), 1);
+	assert_int_equal(access(found, X_OK), 0);
+	assert_int_equal(inject_resolve("/bin/sh", found, sizeof found), 1);
+	assert_int_equal(inject_resolve("no-such-command", found, sizeof found), 0);
+	assert_int_equal(inject_resolve("/tmp", found, sizeof found), 0);
+	assert_int_equal(inject_resolve("sh", found, 4), 0);
+	/* an empty entry is the current directory */
+	setenv("PATH", "/nonexistent::/bin", 1);
+	assert_int_equal(chdir("/bin"), 0);
+	assert_int_equal(inject_resolve("sh", found, sizeof found), 1);
+	assert_string_equal(found, "./sh");
+	setenv("PATH", saved, 1);
+	free(saved);
+}
+
+static void start_times_tell_processes_apart(void **state)
+{
+	unsigned long long own = process_start_time(getpid());
+
+	assert_true(own > 0);
+	assert_int_equal(process_start_time(getpid()), own);
+	pid_t child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(process_start_time(child) >= own);
+	kill(child, SIGKILL);
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(process_start_time(child), 0); /* a zombie is not alive */
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(process_start_time(child), 0);
+}
+
+static void count_session(void *context, const char *name, pid_t pid)
+{
+	assert_string_equal(name, "17-x.session");
+	assert_int_equal(pid, 17);
+	++*(int *)context;
+}
+
+static void the_directory_is_private_and_vanishes(void **state)
+{
+	static const char *const names[] = {"17-x.session", ".17-x.session", "x.session",
+		"17.session", "-1-x.session", "17-x", "99999999999-x.session"};
+	struct session_dir dir;
+	struct stat st;
+	int count = 0;
+
+	assert_int_equal(session_dir_create(&dir), 0);
+	assert_int_equal(stat(dir.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		close(openat(dir.fd, names[i], O_CREAT | O_WRONLY, 0600));
+	session_dir_each(&dir, count_session, &count);
+	assert_int_equal(count, 1);
+	/* a second one leaves the first, whose owner lives, alone */
+	struct session_dir other;
+	assert_int_equal(session_dir_create(&other), 0);
+	session_dir_remove(&other);
+	assert_int_equal(stat(dir.path, &st), 0);
+	session_dir_remove(&dir);
+	assert_int_equal(stat(dir.path, &st), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_are_told_apart),
+		cmocka_unit_test(commands_are_found_like_a_shell_does),
+		cmocka_unit_test(start_times_tell_processes_apart),
+		cmocka_unit_test(the_directory_is_private_and_vanishes),
+	};
+	close(mkstemp(path));
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Description: files cut off anywhere, damaged anywhere, or of somebody else: a run or an error. */
+#include "brick/error.h"
+#include "tests/unit/trace_check.h"
+#include "tests/unit/trace_scene.h"
+
+struct file {
+	uint8_t *data;
+	size_t size;
+};
+
+/* A small recording that has some of everything, in several chunks. */
+static struct file make(int compress)
+{
+	struct scene s;
+	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
+	const uint64_t *histograms[1] = {buckets};
+	struct trace_account account = {fake_ns(700), 1, 2, 0, 2, 0, 1};
+	(void)account;
+
+	open_scene(&s, compress);
+	uint32_t site = fake_site(&s.fake, BRICK_RMS_NORM, 3, 512, "RMS_NORM", "norm-3");
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 5, BRICK_DECODE, 1),
+		fake_sited(&s.fake, 10, 50, site, 20, 5),
+		fake_at(BRICK_RECORD_INSTANT, 100, BRICK_SAMPLING, 0),
+		fake_at(BRICK_RECORD_COUNTER, 110, FAKE_CUSTOM_BRICK, 0),
+		fake_at(BRICK_RECORD_OPEN, 120, BRICK_GRAPH_COMPUTE, 0),
+		fake_sited(&s.fake, 130, 50, site, 0, 0),
+		fake_at(BRICK_RECORD_CLOSE, 200, BRICK_GRAPH_COMPUTE, 0),
+		fake_at(BRICK_RECORD_DROP, 210, 0, 3),
+		fake_at(BRICK_RECORD_CLOSE, 220, BRICK_DECODE, 0),
+	};
+	for (size_t i = 0; i < COUNT(records); i++) {
+		write_records(&s, &records[i], 1);
+		if (i % 2)
+			assert_int_equal(trace_writer_flush(s.writer), 0);
+	}
+	buckets[7] = 9;
+	s.fake.lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
+	assert_int_equal(trace_writer_lane_stats(s.writer, 0, &s.fake.lane), 0);
+	assert_int_equal(trace_writer_histograms(s.writer, 0, 1, histograms), 0);
+	assert_int_equal(trace_writer_notes(s.writer, 0, "a=b\n", 4), 0);
+	assert_int_equal(trace_writer_account(s.writer, &account), 0);
+	assert_int_equal(trace_writer_process_end(s.writer, 0, fake_ticks(300), 1), 0);
+	assert_int_equal(trace_writer_finish(s.writer), 0);
+
+	FILE *f = fopen(s.path, "rb");
+	assert_non_null(f);
+	struct file file = {malloc(1 << 16), 0};
+	file.size = fread(file.data, 1, 1 << 16, f);
+	fclose(f);
+	unlink(s.path);
+	assert_true(file.size > 500 && file.size < 1 << 16);
+	return file;
+}
+
+/* How much of the recording a run holds. */
+static size_t amount(const struct run *run)
+{
+	size_t n = run->process_count + run->note_count + run->point_count + run->brick_count;
+
+	for (size_t i = 0; i < run->lane_count; i++) {
+		n += 1 + run->lanes[i].sample_count + (run->lanes[i].stats != NULL);
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
+			n += !(run->lanes[i].samples[k].flags & RUN_SAMPLE_OPEN);
+	}
+	return n + (size_t)run->complete;
+}
+
+/* Load a copy of exactly that size, so that reading beyond it is seen. */
+static int load_copy(struct run **run, const uint8_t *data, size_t size, struct load_error *error)
+{
+	uint8_t *copy = malloc(size ? size : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, data, size);
+	int result = run_load_memory(run, copy, size, "copy", error);
+	free(copy);
+	return result;
+}
+
+static void cut_at_every_byte(void **state)
+{
+	(void)state;
+
+	for (int compress = 0; compress < 2; compress++) {
+		struct file file = make(compress);
+		size_t last = 0, loaded = 0;
+		for (size_t size = 0; size <= file.size; size++) {
+			struct run *run;
+			struct load_error error;
+			int result = load_copy(&run, file.data, size, &error);
+			if (result) {
+				/* only before the run's own first event is there nothing to say */
+				assert_int_equal(result, BRICK_EFORMAT);
+				assert_int_equal(last, 0);
+				assert_true(error.text[0]);
+				continue;
+			}
+			loaded++;
+			assert_null(check_run(run));
+			assert_int_equal(run->bad_packets, 0);
+			assert_int_equal(run->complete, size == file.size);
+			assert_true(amount(run) >= last);
+			assert_true(run->truncated_bytes < size);
+			last = amount(run);
+			run_destroy(run);
+		}
+		assert_true(loaded > file.size / 2);
+		free(file.data);
+	}
+}
+
+static void damaged_anywhere(void **state)
+{
+	uint64_t random = 88172645463325252ull;
+	size_t loaded = 0;
+	(void)state;
+
+	for (int compress = 0; compress < 2; compress++) {
+		struct file file = make(compress);
+		uint8_t *copy = malloc(file.size);
+		for (int round = 0; round < 20000; round++) {
+			struct run *run;
+			struct load_error error;
+			memcpy(copy, file.data, file.size);
+			for (int i = 0; i <= round % 4; i++) {
+				random ^= random << 13;
+				random ^= random >> 7;
+				random ^= random << 17;
+				copy[random % file.size] = (uint8_t)(random >> 32);
+			}
+			int result = run_load_memory(&run, copy, file.size, "damaged", &error);
+			if (result) {
+				assert_true(result == BRICK_EFORMAT || result == BRICK_EVERSION);
+				continue;
+			}
+			loaded++;
+			const char *wrong = check_run(run);
+			if (wrong)
+				print_error("round %d: %s\n", round, wrong);
+			assert_null(wrong);
+			run_destroy(run);
+		}
+		free(copy);
+		free(file.data);
+	}
+	assert_true(loaded > 10000);
+}
+
+static void check_refused(const void *data, size_t size, int expected, uint64_t offset)
+{
+	struct run *run = NULL;
+	struct load_error error;
+
+	assert_int_equal(load_copy(&run, data, size, &error), expected);
+	assert_null(run);
+	assert_true(error.text[0]);
+	assert_int_equal(error.offset, offset);
+}
+
+static void of_somebody_else(void **state)
+{
+	/* a sequence's packet with a timestamp and an event of another tracer */
+	static const uint8_t foreign[] = {0x0a, 0x08, 0x08, 0x05, 0x50, 0x01, 0x68, 0x01, 0x58, 0x00};
+	static const uint8_t endless[] = {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00};
+	(void)state;
+
+	check_refused("", 0, BRICK_EFORMAT, 0);
+	check_refused("GGUF....", 8, BRICK_EFORMAT, 0);
+	check_refused("{\"traceEvents\":[]}", 18, BRICK_EFORMAT, 0);
+	check_refused(foreign, sizeof foreign, BRICK_EFORMAT, sizeof foreign);
+	check_refused(endless, sizeof endless, BRICK_EFORMAT, 0);
+}
+
+static void of_a_later_version(void **state)
+{
+	struct file file = make(0);
+	const uint8_t member[] = {0x52, 6, 'f', 'o', 'r', 'm', 'a', 't', 0x18, 1};
+	uint8_t *at = memmem(file.data, file.size, member, sizeof member);
+	(void)state;
+
+	assert_non_null(at);
+	at[sizeof member - 1] = 2;
+	struct run *run;
+	struct load_error error;
+	assert_int_equal(
+		run_load_memory(&run, file.data, file.size, "x", &error), BRICK_EVERSION);
+	assert_true(error.offset > 0 && error.offset < file.size);
+	free(file.data);
+}
+
+/* Zeros compressed a thousandfold are refused; what follows is still read. */
+static void inflates_without_end(void **state)
+{
+	struct file file = make(1);
+	struct pb_bomb {
+		uint8_t head[16];
+	} bomb;
+	(void)state;
+
+	/* a stored deflate stream would not do: take a run of matches, as no recording has */
+	uint8_t *packet = malloc(70000);
+	size_t n = 0;
+	assert_non_null(packet);
+	(void)bomb;
+	packet[n++] = 0x0a;
+	size_t length_at = n;
+	n += 4;
+	packet[n++] = 0x92;
+	packet[n++] = 0x03;
+	size_t inner_at = n;
+	n += 4;
+	packet[n++] = 0x78;
+	packet[n++] = 0x01;
+	/* fixed codes: literal 0, then matches of 258 at distance 1: bits from a tiny writer */
+	uint64_t pending = 0;
+	unsigned bits = 0;
+#define PUT(value, count)                                                                          \
+	do {                                                                                       \
+		pending |= (uint64_t)(value) << bits;                                              \
+		bits += (count);                                                                   \
+		while (bits >= 8) {                                                                \
+			packet[n++] = (uint8_t)pending;                                            \
+			pending >>= 8;                                                             \
+			bits -= 8;                                                                 \
+		}                                                                                  \
+	} while (0)
+	PUT(3, 3);    /* last block, fixed codes */
+	PUT(0x0c, 8); /* literal 0 (00110000, reversed) */
+	while (n < 60000) {
+		PUT(0xa3, 8); /* length 258 (11000101, reversed) */
+		PUT(0, 5);    /* distance 1 */
+	}
+	PUT(0, 7);
+	PUT(0, 7);
+#undef PUT
+	for (int i = 0; i < 4; i++) {
+		uint8_t more = i < 3 ? 0x80 : 0;
+		packet[length_at + (size_t)i] = (uint8_t)(((n - length_at - 4) >> (7 * i) & 0x7f) | more);
+		packet[inner_at + (size_t)i] = (uint8_t)(((n - inner_at - 4) >> (7 * i) & 0x7f) | more);
+	}
+	uint8_t *both = malloc(file.size + n);
+	assert_non_null(both);
+	memcpy(both, packet, n);
+	memcpy(both + n, file.data, file.size);
+	struct run *run;
+	struct load_error error;
+	assert_int_equal(run_load_memory(&run, both, file.size + n, "bomb", &error), 0);
+	assert_int_equal(run->bad_packets, 1);
+	assert_true(run->complete);
+	assert_int_equal(run->lanes[0].sample_count, 4);
+	run_destroy(run);
+	free(both);
+	free(packet);
+	free(file.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cut_at_every_byte),
+		cmocka_unit_test(damaged_anywhere),
+		cmocka_unit_test(of_somebody_else),
+		cmocka_unit_test(of_a_later_version),
+		cmocka_unit_test(inflates_without_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

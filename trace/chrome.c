@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome trace events. A site's part of an event is made once and copied for each of its samples,
+ * because a recording has millions of those. Called by `brick export`.
+ */
+#include "trace/chrome.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "trace/text.h"
+
+/* Above all thread ids of Linux: for lanes whose own id is taken. */
+enum { FIRST_FREE_TID = 1 << 23 };
+
+struct site_text {
+	char *head; /* {"ph":"X","name":...,"cat":... */
+	char *args; /* without braces; may be empty */
+};
+
+struct chrome {
+	const struct run *run;
+	FILE *out;
+	struct site_text *sites;
+	uint64_t *tids; /* by lane */
+	const char *separator; /* before the next event */
+};
+
+static void site_args(FILE *out, const struct run_site *site)
+{
+	fprintf(out, "\"layer\":%d", site->layer);
+	if (site->operation) {
+		fputs(",\"op\":", out);
+		text_json(out, site->operation);
+	}
+	if (site->label) {
+		fputs(",\"tensor\":", out);
+		text_json(out, site->label);
+	}
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
+		fprintf(out, ",\"elements\":%llu", (unsigned long long)site->elements);
+	if (site->flags & BRICK_SITE_HAS_BYTES)
+		fprintf(out, ",\"bytes\":%llu", (unsigned long long)site->bytes);
+	if (site->flags & BRICK_SITE_HAS_FLOPS)
+		fprintf(out, ",\"flops\":%llu", (unsigned long long)site->flops);
+}
+
+/* The start of an event that a brick names. */
+static void brick_head(FILE *out, const struct run *run, const char *kind, uint32_t brick)
+{
+	fprintf(out, "{\"ph\":\"%s\",\"name\":", kind);
+	text_json(out, run->bricks[brick].name);
+	fputs(",\"cat\":", out);
+	text_json(out, run->categories[run->bricks[brick].category].name);
+}
+
+static int make_site(const struct run *run, uint32_t index, struct site_text *text)
+{
+	size_t size;
+	FILE *head = open_memstream(&text->head, &size);
+
+	if (!head)
+		return -errno;
+	brick_head(head, run, "X", run->sites[index].brick);
+	if (fclose(head))
+		return -ENOMEM;
+	FILE *args = open_memstream(&text->args, &size);
+	if (!args)
+		return -errno;
+	site_args(args, &run->sites[index]);
+	return fclose(args) ? -ENOMEM : 0;
+}
+
+static int pid_of(const struct run *run, uint32_t lane)
+{
+	return (int)run->processes[run->lanes[lane].process].pid;
+}
+
+/* Viewers tell tracks apart by pid and tid; queues and lanes of a reused pid may clash. */
+static int tid_taken(const struct chrome *c, uint32_t lane)
+{
+	for (uint32_t i = 0; i < lane; i++)
+		if (pid_of(c->run, i) == pid_of(c->run, lane) &&
+			c->tids[i] == c->run->lanes[lane].tid)
+			return 1;
+	return 0;
+}
+
+static int prepare(struct chrome *c)
+{
+	const struct run *run = c->run;
+	int error = 0;
+
+	c->sites = calloc(run->site_count + 1, sizeof *c->sites);
+	c->tids = calloc(run->lane_count + 1, sizeof *c->tids);
+	if (!c->sites || !c->tids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->site_count && !error; i++)
+		error = make_site(run, i, &c->sites[i]);
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		c->tids[i] = run->lanes[i].kind == BRICK_LANE_QUEUE || tid_taken(c, i)
+			? FIRST_FREE_TID + (uint64_t)i
+			: run->lanes[i].tid;
+	return error;
+}
+
+static void discard(struct chrome *c)
+{
+	for (size_t i = 0; c->sites && i < c->run->site_count; i++) {
+		free(c->sites[i].head);
+		free(c->sites[i].args);
+	}
+	free(c->sites);
+	free(c->tids);
+}
+
+static void write_us(FILE *out, uint64_t ns)
+{
+	char fraction[4] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+		(char)('0' + ns % 10)};
+
+	text_unsigned(out, ns / 1000);
+	fwrite(fraction, 1, sizeof fraction, out);
+}
+
+static void write_time(const struct chrome *c, uint64_t ns)
+{
+	if (ns < c->run->start_ns) {
+		fputc('-', c->out);
+		write_us(c->out, c->run->start_ns - ns);
+	} else {
+		write_us(c->out, ns - c->run->start_ns);
+	}
+}
+
+static void next_event(struct chrome *c)
+{
+	fputs(c->separator, c->out);
+	c->separator = ",\n";
+}
+
+static void write_place(const struct chrome *c, uint32_t lane)
+{
+	fputs(",\"pid\":", c->out);
+	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
+	fputs(",\"tid\":", c->out);
+	text_unsigned(c->out, c->tids[lane]);
+}
+
+static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
+{
+	next_event(c);
+	fprintf(c->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":",
+		what, pid, (unsigned long long)tid);
+	text_json(c->out, name);
+	fputs("}}", c->out);
+}
+
+static void write_names(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (size_t i = 0; i < run->process_count; i++) {
+		const char *path = run->processes[i].executable;
+		const char *slash = path ? strrchr(path, '/') : NULL;
+		write_name(c, "process_name", (int)run->processes[i].pid, 0,
+			slash ? slash + 1 : path);
+	}
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		write_name(c, "thread_name", pid_of(run, i), c->tids[i], run->lanes[i].name);
+}
+
+static void write_sample(struct chrome *c, uint32_t lane, const struct run_sample *s)
+{
+	const struct site_text *site = &c->sites[s->site];
+
+	next_event(c);
+	fputs(site->head, c->out);
+	fputs(",\"ts\":", c->out);
+	write_time(c, s->begin_ns);
+	fputs(",\"dur\":", c->out);
+	write_us(c->out, s->end_ns - s->begin_ns);
+	write_place(c, lane);
+	fputs(",\"args\":{", c->out);
+	fputs(site->args, c->out);
+	if (s->inner_ns)
+		fprintf(c->out, ",\"inner_ns\":%u", s->inner_ns);
+	if (s->source != BRICK_SOURCE_TSC)
+		fprintf(c->out, ",\"source\":\"%s\"", text_source(s->source));
+	if (s->flags & RUN_SAMPLE_OPEN)
+		fputs(",\"open\":true", c->out);
+	if (s->flags & RUN_SAMPLE_UNWOUND)
+		fputs(",\"unwound\":true", c->out);
+	if (s->flags & RUN_SAMPLE_CLAMPED)
+		fputs(",\"clamped\":true", c->out);
+	fputs("}}", c->out);
+}
+
+static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
+{
+	next_event(c);
+	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
+	write_time(c, s->end_ns);
+	fputs(",\"dur\":", c->out);
+	write_us(c->out, s->wait_ns);
+	write_place(c, lane);
+	fputc('}', c->out);
+}
+
+static void write_point(struct chrome *c, const struct run_point *p)
+{
+	const char *kind = p->kind == RUN_POINT_COUNTER ? "C" : "i";
+
+	next_event(c);
+	if (p->brick != RUN_NONE)
+		brick_head(c->out, c->run, kind, p->brick);
+	else
+		fprintf(c->out, "{\"ph\":\"i\",\"name\":\"%s\",\"cat\":\"brick\"",
+			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
+	fputs(",\"ts\":", c->out);
+	write_time(c, p->ns);
+	write_place(c, p->lane);
+	if (*kind == 'i')
+		fputs(",\"s\":\"t\"", c->out);
+	if (p->kind == RUN_POINT_INSTANT)
+		fputc('}', c->out);
+	else if (p->value - p->value == 0)
+		fprintf(c->out, ",\"args\":{\"value\":%.17g}}", p->value);
+	else /* infinite, or no number: JSON has none of these */
+		fputs(",\"args\":{\"value\":null}}", c->out);
+}
+
+static void write_events(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
+			const struct run_sample *s = &run->lanes[i].samples[k];
+			write_sample(c, i, s);
+			if (s->wait_ns)
+				write_wait(c, i, s);
+		}
+	for (size_t i = 0; i < run->point_count; i++)
+		write_point(c, &run->points[i]);
+}
+
+int trace_chrome_write(const struct run *run, FILE *out)
+{
+	struct chrome c = {.run = run, .out = out, .separator = "\n"};
+	int error = prepare(&c);
+
+	if (!error) {
+		errno = 0;
+		fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+		write_names(&c);
+		write_events(&c);
+		fputs("\n]}\n", out);
+		if (fflush(out) || ferror(out))
+			error = errno ? -errno : -EIO;
+	}
+	discard(&c);
+	return error;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text for the exporters: strings come from recordings, and those from anywhere. */
+#include "trace/text.h"
+
+#include <string.h>
+#include "trace/format.h"
+#include "trace/utf8.h"
+
+static size_t json_character(FILE *out, const char *s, size_t left)
+{
+	unsigned char c = (unsigned char)*s;
+	size_t n = utf8_character(s, left);
+
+	if (!n) {
+		fputs("\\ufffd", out);
+		return 1;
+	}
+	if (c == '"' || c == '\\')
+		fputc('\\', out);
+	if (c < 0x20 || c == 0x7f)
+		fprintf(out, "\\u%04x", c);
+	else
+		fwrite(s, 1, n, out);
+	return n;
+}
+
+void text_json(FILE *out, const char *text)
+{
+	size_t left = text ? strlen(text) : 0;
+
+	fputc('"', out);
+	while (left) {
+		size_t n = json_character(out, text, left);
+		text += n;
+		left -= n;
+	}
+	fputc('"', out);
+}
+
+void text_unsigned(FILE *out, uint64_t value)
+{
+	char digits[20];
+	size_t n = sizeof digits;
+
+	do
+		digits[--n] = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite(digits + n, 1, sizeof digits - n, out);
+}
+
+const char *text_source(uint32_t source)
+{
+	static const char *const names[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
+
+	return names[source < FORMAT_SOURCE_COUNT ? source : 0];
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of text that the exporters share. Any thread. */
+#ifndef BRICK_TRACE_TEXT_H
+#define BRICK_TRACE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A JSON string with its quotes; what is not UTF-8 becomes U+FFFD. NULL is "". */
+void text_json(FILE *out, const char *text);
+
+/* Decimal digits; much faster than printf. */
+void text_unsigned(FILE *out, uint64_t value);
+
+/* Name of an enum brick_source; "unknown" for others. */
+const char *text_source(uint32_t source);
+
+#endif
