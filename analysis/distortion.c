@@ -8,66 +8,78 @@
  */
 #include "analysis/distortion.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 struct costs {
 	double pairs, pair_ns; /* pair_ns: of the last process that had any */
-	double ns, low_ns, high_ns;
+	double calls, timed, timed_ns;
+	double ns, pairs_part_ns, low_ns, high_ns;
 	bool known; /* all that was counted has a cost */
 };
 
-static void add_pairs(struct costs *costs, const struct summary *summary)
+/* What fell into the wall time that the estimate is about. */
+static double within(const struct summary *summary, const struct summary_pairs *pairs, int phase)
+{
+	if (!summary->run->step_count)
+		return (double)pairs->count[STEP_PHASES];
+	if (phase != SUMMARY_ALL_PHASES)
+		return (double)pairs->count[phase];
+	return (double)pairs->count[STEP_PREFILL] + (double)pairs->count[STEP_DECODE];
+}
+
+static double wall_of(const struct summary *summary, int phase)
+{
+	if (!summary->run->step_count)
+		return (double)summary->wall_ns;
+	if (phase != SUMMARY_ALL_PHASES)
+		return (double)summary->steps.phases[phase].total_ns;
+	return (double)summary->steps.wall_ns;
+}
+
+static void add_pairs(struct costs *costs, const struct run_process *process, double pairs)
+{
+	double low_ns = process->pair_cost_low_ns, high_ns = process->pair_cost_high_ns;
+	if (pairs <= 0)
+		return;
+	if (!(process->pair_cost_ns > 0)) {
+		costs->known = false;
+		return;
+	}
+	costs->pairs += pairs;
+	costs->pair_ns = process->pair_cost_ns;
+	costs->ns += pairs * process->pair_cost_ns;
+	costs->pairs_part_ns += pairs * process->pair_cost_ns;
+	costs->low_ns += pairs * (low_ns > 0 ? low_ns : process->pair_cost_ns);
+	costs->high_ns += pairs * (high_ns > 0 ? high_ns : process->pair_cost_ns);
+}
+
+static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
-	for (size_t i = 0; i < run->process_count; i++) {
-		const struct run_process *process = &run->processes[i];
-		double pairs = (double)summary->process_pairs[i];
-		if (!summary->process_pairs[i])
-			continue;
-		if (!(process->pair_cost_ns > 0)) {
-			costs->known = false;
-			continue;
-		}
-		double low_ns = process->pair_cost_low_ns, high_ns = process->pair_cost_high_ns;
-		costs->pairs += pairs;
-		costs->pair_ns = process->pair_cost_ns;
-		costs->ns += pairs * process->pair_cost_ns;
-		costs->low_ns += pairs * (low_ns > 0 ? low_ns : process->pair_cost_ns);
-		costs->high_ns += pairs * (high_ns > 0 ? high_ns : process->pair_cost_ns);
-	}
-}
-
-static bool is_driver(const struct run *run, uint32_t lane)
-{
-	if (!run->step_count)
-		return run->lanes[lane].kind == BRICK_LANE_THREAD;
-	for (size_t i = 0; i < run->step_count; i++)
-		if (run->steps[i].lane == lane)
-			return true;
-	return false;
-}
-
-struct hooks {
-	double calls, timed, timed_ns;
-};
-
-static void add_hooks(struct costs *costs, struct hooks *hooks, const struct run *run)
-{
-	for (uint32_t i = 0; i < run->lane_count; i++) {
+	for (size_t i = 0; i < run->lane_count; i++) {
 		const struct run_lane *lane = &run->lanes[i];
-		if (!lane->hook_calls || !is_driver(run, i))
+		const uint64_t *counts = summary->hooked[i].count;
+		double all = (double)counts[0] + (double)counts[1] + (double)counts[2];
+		double here = within(summary, &summary->hooked[i], phase);
+		if (here <= 0)
 			continue;
-		if (!lane->hook_timed) {
-			costs->known = false;
+		if (lane->stats && !lane->hook_calls) {
+			/* No hooks: the program handed in samples of its own. */
+			add_pairs(costs, &run->processes[lane->process], here);
 			continue;
 		}
-		double calls = (double)lane->hook_calls;
+		if (!lane->hook_timed) {
+			costs->known = false; /* the file ends before it says what they cost */
+			continue;
+		}
+		double calls = (double)lane->hook_calls * here / all;
 		double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
 		double spread_ns = run->processes[lane->process].pair_cost_ns / 2;
-		hooks->calls += calls;
-		hooks->timed += (double)lane->hook_timed;
-		hooks->timed_ns += (double)lane->hook_ns;
+		costs->calls += calls;
+		costs->timed += (double)lane->hook_timed;
+		costs->timed_ns += (double)lane->hook_ns;
 		costs->ns += calls * mean_ns;
 		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
 		costs->high_ns += calls * (mean_ns + spread_ns);
@@ -96,7 +108,7 @@ static void append(char *text, size_t size, const char *part)
 	snprintf(text + used, size - used, "%s%s", used ? "; " : "", part);
 }
 
-static void say_how(struct distortion *d, const struct costs *costs, const struct hooks *hooks)
+static void say_how(struct distortion *d, const struct costs *costs)
 {
 	char part[160];
 	size_t size = sizeof(d->method);
@@ -105,10 +117,9 @@ static void say_how(struct distortion *d, const struct costs *costs, const struc
 			costs->pairs, costs->pair_ns);
 		append(d->method, size, part);
 	}
-	if (hooks->timed > 0) {
-		snprintf(part, sizeof(part),
-			"%.0f hook calls at %.1f ns, %.0f of them timed in place", hooks->calls,
-			hooks->timed_ns / hooks->timed, hooks->timed);
+	if (costs->timed > 0) {
+		snprintf(part, sizeof(part), "%.0f hook calls at %.1f ns, by %.0f timed in place",
+			costs->calls, costs->timed_ns / costs->timed, costs->timed);
 		append(d->method, size, part);
 	}
 	if (!costs->known)
@@ -122,23 +133,24 @@ static void say_how(struct distortion *d, const struct costs *costs, const struc
 	}
 }
 
-void distortion_estimate(struct distortion *d, const struct summary *summary)
+void distortion_estimate(struct distortion *d, const struct summary *summary, int phase)
 {
 	struct costs costs = {.known = true};
-	struct hooks hooks = {0};
+	double wall_ns = wall_of(summary, phase);
 	memset(d, 0, sizeof(*d));
 	d->share = d->low = d->high = d->pairs_share = d->hooks_share = -1;
-	add_pairs(&costs, summary);
-	double pairs_ns = costs.ns, wall_ns = (double)summary->wall_ns;
-	add_hooks(&costs, &hooks, summary->run);
-	bool counted = costs.pairs > 0 || hooks.timed > 0;
-	if (counted && costs.known && summary->wall_ns) {
+	for (size_t i = 0; i < summary->run->process_count; i++)
+		add_pairs(&costs, &summary->run->processes[i],
+			within(summary, &summary->pairs[i], phase));
+	add_hooks(&costs, summary, phase);
+	bool counted = costs.pairs > 0 || costs.timed > 0;
+	if (counted && costs.known && wall_ns > 0) {
 		d->share = costs.ns / wall_ns;
 		d->low = costs.low_ns / wall_ns;
 		d->high = costs.high_ns / wall_ns;
-		d->pairs_share = pairs_ns / wall_ns;
-		d->hooks_share = (costs.ns - pairs_ns) / wall_ns;
+		d->pairs_share = costs.pairs_part_ns / wall_ns;
+		d->hooks_share = (costs.ns - costs.pairs_part_ns) / wall_ns;
 	}
 	add_consumer(d, summary->run);
-	say_how(d, &costs, &hooks);
+	say_how(d, &costs);
 }

@@ -14,12 +14,16 @@
 struct distortion {
 	/* Negative when nothing was measured that would tell. */
 	double share, low, high;
-	double pairs_share, hooks_share; /* what `share` is made of */
+	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
 	char method[512]; /* how it was obtained, one sentence */
 };
 
-void distortion_estimate(struct distortion *distortion, const struct summary *summary);
+/*
+ * phase: of the steps of one phase, or SUMMARY_ALL_PHASES. The hooks' calls are those of the phase
+ * by the samples that they recorded in it.
+ */
+void distortion_estimate(struct distortion *distortion, const struct summary *summary, int phase);
 
 #endif

@@ -39,25 +39,31 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 {
 	const struct {
 		uint64_t count;
-		const char *what;
+		const char *one, *many;
 	} lines[] = {
-		{losses->dropped, "records dropped because a ring was full"},
-		{losses->open, "samples never ended"},
-		{losses->unmatched, "begins and ends unmatched"},
-		{losses->clamped, "times clamped"},
-		{losses->unsupported, "executions seen but not timed"},
-		{losses->too_deep, "bricks nested too deep"},
-		{losses->table_full, "names, sites or threads without room in a table"},
-		{losses->truncated_bytes, "bytes at the end of the file unreadable"},
-		{losses->bad_packets, "packets of the file unusable"},
-		{losses->lost_processes, "processes lost"},
-		{losses->unfinished_processes, "processes not ended in good order"},
+		{losses->dropped, "record dropped because a ring was full",
+			"records dropped because a ring was full"},
+		{losses->open, "sample never ended", "samples never ended"},
+		{losses->unmatched, "begin or end unmatched", "begins or ends unmatched"},
+		{losses->clamped, "time clamped", "times clamped"},
+		{losses->unsupported, "execution seen but not timed",
+			"executions seen but not timed"},
+		{losses->too_deep, "brick nested too deep", "bricks nested too deep"},
+		{losses->table_full, "name, site or thread without room in a table",
+			"names, sites or threads without room in a table"},
+		{losses->truncated_bytes, "byte at the end of the file unreadable",
+			"bytes at the end of the file unreadable"},
+		{losses->bad_packets, "packet of the file unusable",
+			"packets of the file unusable"},
+		{losses->lost_processes, "process lost", "processes lost"},
+		{losses->unfinished_processes, "process did not end in good order",
+			"processes did not end in good order"},
 	};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (!lines[i].count || k--)
 			continue;
 		*count = lines[i].count;
-		*what = lines[i].what;
+		*what = lines[i].count == 1 ? lines[i].one : lines[i].many;
 		return 1;
 	}
 	return 0;

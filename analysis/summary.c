@@ -86,8 +86,12 @@ static void fill_percentiles(
 	}
 }
 
-static const uint64_t *run_histogram(const struct run *run, uint32_t brick)
+/* The run's own histogram of a brick knows all of its executions, but not of one phase. */
+static const uint64_t *run_histogram(const struct tallies *t, uint32_t brick)
 {
+	const struct run *run = t->run;
+	if (t->only != SUMMARY_ALL_PHASES)
+		return NULL;
 	return brick < run->brick_count && run->histograms ? run->histograms[brick] : NULL;
 }
 
@@ -158,7 +162,7 @@ static int add_bricks(struct summary *s, const struct tallies *t)
 		row->id = b;
 		row->category = category_name(run, b);
 		fill_row(row, tally, s->wall_ns);
-		const uint64_t *kept = run_histogram(run, b);
+		const uint64_t *kept = run_histogram(t, b);
 		fill_percentiles(row, kept ? kept : tally->histogram, kept ? &run->clock : NULL);
 	}
 	mark_devices(s, t);
@@ -213,13 +217,14 @@ static void fold_category(
 		if (!in_category(run, b, category) || is_step(t, b))
 			continue;
 		fold(sum, &t->bricks[b]);
-		const uint64_t *kept = run_histogram(run, b);
+		const uint64_t *kept = run_histogram(t, b);
 		add_histogram(
 			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);
 	}
 	bool waits = in_category(run, t->wait_brick, category);
 	uint64_t sampled_ns = t->category_total_ns[category];
-	if (!waits && sampled_ns && sampled_ns < sum->total_ns && t->samples == t->executions)
+	bool all_there = t->samples == t->executions || t->only != SUMMARY_ALL_PHASES;
+	if (!waits && sampled_ns && sampled_ns < sum->total_ns && all_there)
 		sum->total_ns = sampled_ns;
 }
 
@@ -335,8 +340,9 @@ static void take_totals(struct summary *s, struct tallies *t)
 	s->executions = exact_executions(t);
 	s->mismatched = t->mismatched;
 	s->unknown_operations = t->unknown_operations;
-	s->process_pairs = t->process_pairs;
-	t->process_pairs = NULL;
+	s->pairs = t->pairs;
+	s->hooked = t->hooked;
+	t->pairs = t->hooked = NULL;
 	s->steps = t->steps;
 	t->steps.steps = NULL;
 }
@@ -370,19 +376,20 @@ static int add_rows(struct summary *s, const struct tallies *t)
 	return rc;
 }
 
-int summary_create(struct summary **out, const struct run *run, enum summary_by by)
+int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only)
 {
 	struct summary *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->run = run;
 	s->by = by;
+	s->only = only;
 	struct step_index index;
 	struct tallies tallies;
 	int rc = step_index_init(&index, run);
 	if (rc < 0)
 		goto fail_index;
-	rc = tallies_init(&tallies, run, &index, by);
+	rc = tallies_init(&tallies, run, &index, by, only);
 	if (rc < 0)
 		goto fail_tallies;
 	take_totals(s, &tallies);
@@ -413,7 +420,8 @@ void summary_destroy(struct summary *s)
 	free_rows(s->rows, s->row_count);
 	free_rows(s->categories, s->category_count);
 	step_times_fini(&s->steps);
-	free(s->process_pairs);
+	free(s->pairs);
+	free(s->hooked);
 	free(s);
 }
 

@@ -51,9 +51,14 @@ struct summary_row {
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
 };
 
+struct summary_pairs {
+	uint64_t count[STEP_PHASES + 1];
+};
+
 struct summary {
 	const struct run *run;
 	enum summary_by by;
+	int only;		  /* see summary_create() */
 	struct summary_row *rows; /* by share, largest first; places in their own order */
 	size_t row_count;
 	struct summary_row *categories;
@@ -69,14 +74,22 @@ struct summary {
 	uint64_t mismatched; /* difference of the two where nothing is known to have been dropped */
 	uint64_t unknown_operations; /* executions of operations that no rule knew */
 	/*
-	 * [process_count]: begin/end pairs within the wall time, without those that attached hooks
-	 * recorded, whose cost is known by itself.
+	 * What of recording fell into the wall time of each phase (the last element: into none; in
+	 * a run without steps, all of it): [process_count] begin/end pairs that the process made,
+	 * and [lane_count] samples that attached hooks recorded, whose cost is known by itself.
 	 */
-	uint64_t *process_pairs;
+	struct summary_pairs *pairs, *hooked;
 };
 
-/* -ENOMEM. */
-int summary_create(struct summary **out, const struct run *run, enum summary_by by);
+/* "All phases" where a phase may be asked for. */
+enum { SUMMARY_ALL_PHASES = -1 };
+
+/*
+ * only: SUMMARY_ALL_PHASES, or an enum step_phase: then rows, wall time and coverage are of the
+ * steps of that phase, on all threads, and come from samples alone. Step times are always of all.
+ * -ENOMEM.
+ */
+int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only);
 void summary_destroy(struct summary *summary);
 
 /* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */

@@ -1,213 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pass itself. Each lane is tallied by brick on its own, so that its samples can be compared
- * with, and completed by, the statistics that its thread kept; then it is added to the run's.
- * Called by summary_create() only.
+ * The pass over all lanes. Each lane is tallied by brick on its own (tally_count.c), so that its
+ * samples can be compared with, and completed by, the statistics that its thread kept; then it is
+ * added to the run's. Called by summary_create() only.
  */
 #include "analysis/tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "analysis/percentile.h"
-#include "analysis/unknown.h"
-
-/* More groups than this get no percentiles: each takes 20 KB. */
-enum { HISTOGRAMS_MAX = 2048 };
-
-static void count_duration(struct tally *tally, uint64_t ns)
-{
-	tally->count++;
-	tally->sum_ns += ns;
-	if (ns < tally->min_ns)
-		tally->min_ns = ns;
-	if (ns > tally->max_ns)
-		tally->max_ns = ns;
-}
-
-static void count_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
-{
-	if (!tally->histogram)
-		tally->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
-	if (tally->histogram)
-		tally->histogram[brick_histogram_index(ns)]++;
-	else
-		t->failed = true;
-}
-
-/* Percentiles of a brick come from the run's own histogram of it where there is one. */
-static bool needs_histogram(const struct tallies *t, uint32_t brick)
-{
-	if (t->by != SUMMARY_BY_BRICK && t->by != SUMMARY_BY_CATEGORY)
-		return false;
-	return brick >= t->run->brick_count || !t->run->histograms || !t->run->histograms[brick];
-}
-
-static void count_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
-{
-	tally->flags |= site->flags;
-	tally->elements += site->elements;
-	tally->bytes += site->bytes;
-	tally->flops += site->flops;
-	if (site->flags & BRICK_SITE_HAS_BYTES) {
-		tally->rated_bytes += site->bytes;
-		tally->bytes_time_ns += time_ns;
-	}
-	if (site->flags & BRICK_SITE_HAS_FLOPS) {
-		tally->rated_flops += site->flops;
-		tally->flops_time_ns += time_ns;
-	}
-}
-
-/* One wait that belongs to a sample: a row of its own. */
-static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_wall)
-{
-	struct tally *tally = &t->lane_bricks[t->wait_brick];
-	if (!ns)
-		return;
-	count_duration(tally, ns);
-	tally->total_ns += ns;
-	tally->self_ns += ns;
-	tally->sources |= 1u << (source & 31);
-	if (in_wall)
-		tally->wall_ns += ns;
-	if (needs_histogram(t, t->wait_brick))
-		count_histogram(t, &t->bricks[t->wait_brick], ns);
-}
-
-static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
-{
-	if (frame->step == RUN_NONE)
-		return TALLY_PHASE_OUTSIDE;
-	return t->run->steps[frame->step].decode ? STEP_DECODE : STEP_PREFILL;
-}
-
-static uint32_t layer_group(const struct tallies *t, const struct walk_frame *frame)
-{
-	int32_t layer = t->run->sites[frame->sample->site].layer;
-	return layer >= 0 ? (uint32_t)layer + 1 : 0;
-}
-
-/* Where else a sample counts: its layer, phase or thread. */
-static struct tally *group_of(const struct tallies *t, const struct walk_frame *frame)
-{
-	switch (t->by) {
-	case SUMMARY_BY_LAYER:
-		return &t->groups[layer_group(t, frame)];
-	case SUMMARY_BY_PHASE:
-		return &t->groups[phase_of(t, frame)];
-	default:
-		return &t->groups[t->lane];
-	}
-}
-
-/* Whether nothing that holds the frame is in the same group. Steps themselves lie in no layer. */
-static bool enters_group(const struct tallies *t, const struct walk_frame *frame, unsigned depth)
-{
-	if (t->by == SUMMARY_BY_THREAD)
-		return depth == 1;
-	if (t->by == SUMMARY_BY_PHASE)
-		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
-	uint32_t group = layer_group(t, frame);
-	if (t->index->kinds[frame->brick] == BRICK_KIND_STEP)
-		return false;
-	for (unsigned i = 1; i < depth; i++)
-		if (layer_group(t, frame - i) == group &&
-			t->index->kinds[frame[-(int)i].brick] != BRICK_KIND_STEP)
-			return false;
-	return true;
-}
-
-static bool counts_to_wall(const struct tallies *t, const struct walk_frame *frame)
-{
-	if (!t->run->step_count)
-		return t->lane_counts;
-	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
-}
-
-static void count_in_group(
-	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
-{
-	struct tally *group = group_of(t, frame);
-	const struct run_site *site = &t->run->sites[frame->sample->site];
-	enum brick_kind kind = t->index->kinds[frame->brick];
-	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
-	if (enters_group(t, frame, depth))
-		group->total_ns += frame->length_ns;
-	group->wait_ns += waits_ns;
-	if (in_wall)
-		group->wall_ns += waits_ns + (kind == BRICK_KIND_STEP ? 0 : frame->self_ns);
-	if (kind == BRICK_KIND_STEP)
-		return;
-	if (kind == BRICK_KIND_WAIT)
-		group->wait_ns += frame->self_ns;
-	else
-		group->self_ns += frame->self_ns;
-	group->sources |= 1u << (frame->sample->source & 31);
-	if (frame->sample->flags & RUN_SAMPLE_OPEN)
-		return;
-	count_work(group, site, frame->length_ns + frame->wait_ns);
-	count_duration(group, frame->length_ns);
-	if (t->group_count <= HISTOGRAMS_MAX)
-		count_histogram(t, group, frame->length_ns);
-}
-
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct tallies *t = context;
-	(void)depth;
-	t->lane_bricks[frame->brick].active++;
-	t->category_active[t->run->bricks[frame->brick].category]++;
-}
-
-/* Time of its own: part of the wall time, of a row or unattributed. */
-static void count_self(
-	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
-{
-	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
-	tally->self_ns += frame->self_ns;
-	tally->wait_ns += waits_ns;
-	tally->sources |= 1u << (frame->sample->source & 31);
-	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
-		t->unattributed_ns += frame->self_ns;
-		t->attributed_ns += waits_ns;
-	} else if (in_wall) {
-		tally->wall_ns += frame->self_ns;
-		t->attributed_ns += frame->self_ns + waits_ns;
-	}
-	count_wait(t, frame->inner_ns, frame->sample->source, in_wall);
-	count_wait(t, frame->wait_ns, frame->sample->source, in_wall);
-}
-
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct tallies *t = context;
-	const struct run_site *site = &t->run->sites[frame->sample->site];
-	struct tally *tally = &t->lane_bricks[frame->brick];
-	uint32_t category = t->run->bricks[frame->brick].category;
-	bool in_wall = counts_to_wall(t, frame);
-
-	step_times_add(&t->steps, t->run, t->index, frame);
-	if (--tally->active == 0)
-		tally->total_ns += frame->length_ns;
-	if (--t->category_active[category] == 0)
-		t->category_total_ns[category] += frame->length_ns;
-	count_self(t, frame, tally, in_wall);
-	if (in_wall && !site->operation)
-		t->process_pairs[t->run->lanes[t->lane].process]++;
-	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)
-		t->lane_end_ns = frame->end_ns + frame->wait_ns;
-	if (t->groups)
-		count_in_group(t, frame, depth, in_wall);
-	if (frame->sample->flags & RUN_SAMPLE_OPEN)
-		return;
-	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
-	count_duration(tally, frame->length_ns);
-	count_work(tally, site, frame->length_ns + frame->wait_ns);
-	if (needs_histogram(t, frame->brick))
-		count_histogram(t, &t->bricks[frame->brick], frame->length_ns);
-}
 
 static uint64_t difference(uint64_t a, uint64_t b)
 {
@@ -265,7 +66,7 @@ static void add_sampled(struct tally *to, const struct tally *from)
 static const struct brick_stat *exact_stat(
 	const struct tallies *t, const struct run_lane *lane, uint32_t brick)
 {
-	if (!lane->stats || brick >= t->run->brick_count)
+	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
 		return NULL;
 	const struct brick_stat *stat = &lane->stats[brick];
 	if (!t->run->complete && stat->count < t->lane_bricks[brick].count)
@@ -273,13 +74,29 @@ static const struct brick_stat *exact_stat(
 	return stat;
 }
 
+/*
+ * What the thread counted and what is in the file, where nothing is known to have been dropped.
+ * Waits are left out: those of less than a ns are in the statistics only.
+ */
+static void compare_lane(struct tallies *t, const struct run_lane *lane)
+{
+	const struct run_process *process = &t->run->processes[lane->process];
+	bool lossless = t->run->complete && !lane->ledger.dropped && !process->ledger.dropped;
+	for (uint32_t b = 0; b < t->run->brick_count; b++) {
+		uint64_t sampled = t->lane_counts_all[b];
+		if (b == t->wait_brick)
+			continue;
+		t->samples += sampled;
+		t->executions += lane->stats ? lane->stats[b].count : sampled;
+		if (lane->stats && lossless && !t->was_reset)
+			t->mismatched += difference(lane->stats[b].count, sampled);
+	}
+}
+
 static void merge_lane(struct tallies *t)
 {
 	const struct run_lane *lane = &t->run->lanes[t->lane];
-	bool lossless = t->run->complete && !lane->ledger.dropped &&
-			!t->run->processes[lane->process].ledger.dropped;
 	struct tally exact = {.min_ns = UINT64_MAX};
-	bool know = lane->stats != NULL;
 	for (uint32_t b = 0; b <= t->run->brick_count; b++) {
 		struct tally *sampled = &t->lane_bricks[b];
 		const struct brick_stat *stat = exact_stat(t, lane, b);
@@ -289,16 +106,11 @@ static void merge_lane(struct tallies *t)
 		else
 			add_samples(to, sampled);
 		add_sampled(to, sampled);
-		if (b == t->wait_brick)
-			continue;
-		t->samples += sampled->count;
-		t->executions += stat ? stat->count : sampled->count;
-		if (stat && lossless)
-			t->mismatched += difference(stat->count, sampled->count);
 		if (stat && t->index->kinds[b] == BRICK_KIND_WORK)
 			add_exact(&exact, stat);
 	}
-	if (t->by == SUMMARY_BY_THREAD && know && t->run->complete) {
+	if (t->by == SUMMARY_BY_THREAD && t->only == SUMMARY_ALL_PHASES && lane->stats &&
+		t->run->complete) {
 		struct tally *group = &t->groups[t->lane];
 		group->count = exact.count;
 		group->self_ns = exact.self_ns;
@@ -313,18 +125,19 @@ static void clear_lane(struct tallies *t)
 	memset(t->lane_bricks, 0, (t->run->brick_count + 1) * sizeof(*t->lane_bricks));
 	for (size_t b = 0; b <= t->run->brick_count; b++)
 		t->lane_bricks[b].min_ns = UINT64_MAX;
+	memset(t->lane_counts_all, 0, (t->run->brick_count + 1) * sizeof(*t->lane_counts_all));
 	t->lane_end_ns = 0;
 }
 
 static void tally_lane(struct tallies *t, uint32_t number)
 {
 	const struct run_lane *lane = &t->run->lanes[number];
-	const struct walk_visitor visitor = {on_begin, on_end, t};
 	t->lane = number;
 	t->lane_counts = lane->kind == BRICK_LANE_THREAD;
 	clear_lane(t);
-	walk_lane(t->run, t->index, number, &visitor);
+	tally_samples(t);
 	merge_lane(t);
+	compare_lane(t, lane);
 	if (!t->run->step_count && t->lane_counts) {
 		uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
 		if (lane->sample_count && lane->samples[0].begin_ns < begin_ns)
@@ -343,7 +156,7 @@ static uint32_t count_groups(const struct run *run, enum summary_by by)
 		return (uint32_t)run->lane_count;
 	int32_t last = -1;
 	for (size_t i = 0; i < run->site_count; i++)
-		if (run->sites[i].layer > last)
+		if (run->sites[i].layer > last && run->sites[i].layer <= TALLY_LAST_LAYER)
 			last = run->sites[i].layer;
 	return (uint32_t)last + 2;
 }
@@ -354,9 +167,11 @@ static bool allocate(struct tallies *t)
 	t->lane_bricks = calloc(t->run->brick_count + 1, sizeof(*t->lane_bricks));
 	t->category_active = calloc(t->run->category_count + 1, sizeof(*t->category_active));
 	t->category_total_ns = calloc(t->run->category_count + 1, sizeof(uint64_t));
-	t->process_pairs = calloc(t->run->process_count + 1, sizeof(uint64_t));
-	if (!t->process_pairs || !t->bricks || !t->lane_bricks || !t->category_active ||
-		!t->category_total_ns)
+	t->pairs = calloc(t->run->process_count + 1, sizeof(*t->pairs));
+	t->hooked = calloc(t->run->lane_count + 1, sizeof(*t->hooked));
+	t->lane_counts_all = calloc(t->run->brick_count + 1, sizeof(uint64_t));
+	if (!t->pairs || !t->hooked || !t->lane_counts_all || !t->bricks || !t->lane_bricks ||
+		!t->category_active || !t->category_total_ns)
 		return false;
 	for (size_t b = 0; b <= t->run->brick_count; b++)
 		t->bricks[b].min_ns = UINT64_MAX;
@@ -378,12 +193,14 @@ static uint32_t find_wait_brick(const struct run *run)
 }
 
 int tallies_init(struct tallies *t, const struct run *run, const struct step_index *index,
-	enum summary_by by)
+	enum summary_by by, int only)
 {
 	memset(t, 0, sizeof(*t));
 	t->run = run;
 	t->index = index;
 	t->by = by;
+	t->only = only;
+	t->was_reset = run_note_find(run, "reset") != NULL;
 	t->wait_brick = find_wait_brick(run);
 	if (step_times_init(&t->steps, run) < 0 || !allocate(t)) {
 		tallies_fini(t);
@@ -395,7 +212,9 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 		tallies_fini(t);
 		return -ENOMEM;
 	}
-	if (run->step_count)
+	if (only != SUMMARY_ALL_PHASES)
+		t->wall_ns = t->steps.phases[only].total_ns;
+	else if (run->step_count)
 		t->wall_ns = t->steps.wall_ns;
 	else
 		t->unattributed_ns =
@@ -413,7 +232,9 @@ void tallies_fini(struct tallies *t)
 	free(t->lane_bricks);
 	free(t->groups);
 	free(t->category_active);
-	free(t->process_pairs);
+	free(t->pairs);
+	free(t->hooked);
+	free(t->lane_counts_all);
 	free(t->category_total_ns);
 	step_times_fini(&t->steps);
 	memset(t, 0, sizeof(*t));

@@ -35,6 +35,8 @@ struct tallies {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
+	int only;	/* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool was_reset; /* the program set its statistics back to zero */
 
 	struct tally *bricks; /* [brick_count + 1] */
 	uint32_t wait_brick;  /* BarrierWait's, or brick_count when the run does not know it */
@@ -46,12 +48,13 @@ struct tallies {
 	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
 	uint64_t mismatched;	      /* between the two, where nothing was dropped */
 	uint64_t unknown_operations;
-	uint64_t *process_pairs; /* [process_count] */
+	struct summary_pairs *pairs, *hooked; /* as in the summary */
 
 	/* of the lane that is being walked */
 	uint32_t lane;
 	bool lane_counts;
 	struct tally *lane_bricks; /* [brick_count + 1] */
+	uint64_t *lane_counts_all; /* [brick_count + 1]: executions, of all phases */
 	uint32_t *category_active;
 	uint64_t attributed_ns;
 	uint64_t lane_end_ns;
@@ -60,10 +63,13 @@ struct tallies {
 
 /* -ENOMEM; *tallies is then empty. */
 int tallies_init(struct tallies *tallies, const struct run *run, const struct step_index *index,
-	enum summary_by by);
+	enum summary_by by, int only);
 void tallies_fini(struct tallies *tallies);
 
+/* Count the samples of the lane that is being walked. */
+void tally_samples(struct tallies *tallies);
+
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
-enum { TALLY_PHASE_OUTSIDE = STEP_PHASES, TALLY_PHASES };
+enum { TALLY_PHASE_OUTSIDE = STEP_PHASES, TALLY_PHASES, TALLY_LAST_LAYER = INT16_MAX };
 
 #endif

@@ -33,6 +33,8 @@ struct rules {
 	uint32_t rule_count;
 	const char *layers[MOST_LAYERS];
 	uint32_t layer_count;
+	const char *outside[MOST_LAYERS];
+	uint32_t outside_count;
 	int defaults_off;
 	int versioned;
 };
@@ -151,6 +153,16 @@ static int add_layer(struct rules *rules, char **word, size_t words, struct rule
 	return 0;
 }
 
+static int add_outside(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	if (words != 2)
+		return fault(error, "outside needs one PATTERN");
+	if (rules->outside_count == MOST_LAYERS)
+		return fault(error, "more than %d patterns of what is outside", MOST_LAYERS);
+	rules->outside[rules->outside_count++] = word[1];
+	return 0;
+}
+
 static int add_line(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (!rules->versioned) {
@@ -163,11 +175,13 @@ static int add_line(struct rules *rules, char **word, size_t words, struct rules
 		return add_node(rules, word, words, error);
 	if (!strcmp(word[0], "layer"))
 		return add_layer(rules, word, words, error);
+	if (!strcmp(word[0], "outside"))
+		return add_outside(rules, word, words, error);
 	if (!strcmp(word[0], "defaults-off") && words == 1) {
 		rules->defaults_off = 1;
 		return 0;
 	}
-	return fault(error, "\"%.40s\" is not one of node, layer, defaults-off", word[0]);
+	return fault(error, "\"%.40s\" is not one of node, layer, outside, defaults-off", word[0]);
 }
 
 static size_t split(char *line, char **word)
@@ -318,6 +332,9 @@ static int find_layer(const struct rules *rules, const struct rules_node *node)
 {
 	int layer = -1;
 
+	for (uint32_t i = 0; i < rules->outside_count; i++)
+		if (rules_pattern_matches(rules->outside[i], node->name, &layer))
+			return -1;
 	for (uint32_t i = 0; i < rules->layer_count; i++) {
 		if (rules_pattern_matches(rules->layers[i], node->name, &layer))
 			return layer;

@@ -4,6 +4,7 @@
  * no comment is "brick-rules 1", then, one per line, '#' as the first character starting a comment:
  *
  *   layer  PATTERN                           where a layer's number stands in a name
+ *   outside PATTERN                          nodes of these names lie in no layer
  *   node   OPERATION NAME SOURCE BRICK [CATEGORY]
  *   defaults-off                             in a user's file: do not fall back to Brick's own rules
  *

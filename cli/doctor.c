@@ -97,9 +97,8 @@ static void print_entry(const struct terminal *terminal, enum doctor_status stat
 	text_flow(stdout, width, INDENT, STATUS_COLUMNS + text_width(safe_name), safe);
 	if (advice && status != DOCTOR_OK) {
 		printf("%*s", INDENT, "");
-		const char *arrow = terminal->utf8 ? "\xe2\x86\x92 " : "-> ";
-		fputs(arrow, stdout);
-		text_flow(stdout, width, 0, INDENT + text_width(arrow) - 1, advice);
+		fputs(terminal->utf8 ? "\xe2\x86\x92" : ">", stdout);
+		text_flow(stdout, width, INDENT + 2, INDENT + 1, advice);
 	}
 	free(safe_name);
 	free(safe);

@@ -38,18 +38,39 @@ static int has_cpu_flag(const char *flag)
 	return found;
 }
 
+/*
+ * The smallest difference between two readings that is no rarity: some CPUs let two readings within
+ * one step of their counter differ by 1, so that the smallest of all says nothing.
+ */
+static uint32_t usual_step(void)
+{
+	enum { READINGS = 20000, LONGEST = 4096 };
+	uint32_t counts[LONGEST] = {0};
+	uint64_t last = brick_ticks();
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t now = brick_ticks();
+		counts[now - last < LONGEST ? now - last : LONGEST - 1]++;
+		last = now;
+	}
+	for (uint32_t step = 1; step < LONGEST - 1; step++)
+		if (counts[step] > READINGS / 100)
+			return step;
+	return brick_clock_get()->step_ticks;
+}
+
 void doctor_clock(struct doctor *doctor)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	const char *reason = brick_clock_reason();
 	char residual[UNITS_BYTES], source[64];
-	double step_ns = clock->frequency ? 1e9 * clock->step_ticks / (double)clock->frequency : 0;
+	double step_ns = clock->frequency ? 1e9 * usual_step() / (double)clock->frequency : 0;
 	units_time(residual, clock->residual_ns);
 	doctor_add(doctor, "Clock", "clock", *reason ? DOCTOR_LIMITED : DOCTOR_OK,
 		"times are right, but each costs more to take",
-		"%s at %.3f GHz, in steps of %.1f ns, within %s of CLOCK_MONOTONIC%s%s",
-		brick_clock_source_name(clock->source), (double)clock->frequency / 1e9, step_ns,
-		residual, *reason ? "; nothing better because " : "", reason);
+		"%s at %.3f GHz, within %s of CLOCK_MONOTONIC, in steps of %.0f ns (what is "
+		"shorter is resolved on average only)%s%s",
+		brick_clock_source_name(clock->source), (double)clock->frequency / 1e9, residual,
+		step_ns, *reason ? "; nothing better because " : "", reason);
 	int constant = has_cpu_flag("constant_tsc"), nonstop = has_cpu_flag("nonstop_tsc");
 	if (constant >= 0)
 		doctor_add(doctor, "Clock", "tsc",

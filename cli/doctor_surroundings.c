@@ -33,22 +33,11 @@ static void add_terminal(struct doctor *doctor)
 						: "no colours");
 }
 
-static void add_compression(struct doctor *doctor)
-{
-#ifdef BRICK_HAVE_ZLIB
-	doctor_add(doctor, "Output", "compression", DOCTOR_OK, NULL,
-		"recordings are packed with zlib");
-#else
-	doctor_add(doctor, "Output", "compression", DOCTOR_LIMITED,
-		"build with zlib1g-dev installed",
-		"built without zlib: recordings are packed by Brick's own, simpler means");
-#endif
-}
-
 void doctor_surroundings(struct doctor *doctor)
 {
 	add_terminal(doctor);
-	add_compression(doctor);
+	doctor_add(doctor, "Output", "compression", DOCTOR_OK, NULL,
+		"recordings are packed, by means of Brick's own");
 }
 
 void doctor_devices(struct doctor *doctor)

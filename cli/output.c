@@ -125,44 +125,32 @@ FILE *output_stream(struct output *output)
 	return output->stream;
 }
 
-static void release(struct output *output)
-{
-	temporary_path[0] = '\0';
-	free(output->temporary);
-	free(output->path);
-	free(output);
-}
+static void fail(const struct output *output, const char *why) __attribute__((noreturn));
 
-static const char *error_text(int rc)
+static void fail(const struct output *output, const char *why)
 {
-	return rc <= -4000 ? brick_strerror(rc) : strerror(-rc);
+	if (output->temporary)
+		unlink(output->temporary);
+	die(CLI_SYSTEM, "%s: %s", output->path ? output->path : "standard output", why);
 }
 
 void output_commit(struct output *output, int rc)
 {
-	if (!output->path && (rc >= 0 || rc == -EPIPE)) {
-		release(output);
-		return;
+	bool gone = !output->path && rc == -EPIPE; /* the reader had seen enough */
+	if (rc < 0 && !gone)
+		fail(output, rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
+	if (output->path) {
+		errno = 0;
+		bool failed = ferror(output->stream) != 0;
+		if (fclose(output->stream) != 0)
+			failed = true;
+		if (!failed && output->temporary && rename(output->temporary, output->path) != 0)
+			failed = true;
+		if (failed)
+			fail(output, errno ? strerror(errno) : "cannot be written");
 	}
-	if (!output->path)
-		die(CLI_SYSTEM, "standard output: %s", error_text(rc));
-	if (rc < 0) {
-		if (output->temporary)
-			unlink(output->temporary);
-		die(CLI_SYSTEM, "%s: %s", output->path, error_text(rc));
-	}
-	errno = 0;
-	bool failed = ferror(output->stream) != 0;
-	if (fclose(output->stream) != 0)
-		failed = true;
-	if (!failed && output->temporary && rename(output->temporary, output->path) != 0)
-		failed = true;
-	if (failed) {
-		int error = errno;
-		if (output->temporary)
-			unlink(output->temporary);
-		die(CLI_SYSTEM, "%s: %s", output->path,
-			error ? strerror(error) : "cannot be written");
-	}
-	release(output);
+	temporary_path[0] = '\0';
+	free(output->temporary);
+	free(output->path);
+	free(output);
 }

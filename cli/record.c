@@ -277,8 +277,8 @@ static int join_notes(const char *notes, const char *key, char *out, size_t byte
 		if (line > n && !strncmp(at, key, n) && at[n] == '=') {
 			snprintf(value, sizeof value, "%.*s", (int)(line - n - 1), at + n + 1);
 			if (!strstr(out, value) && used < bytes)
-				used += (size_t)snprintf(out + used, bytes - used, "%s%s",
-					used ? "; " : "", value);
+				used += (size_t)snprintf(
+					out + used, bytes - used, "%s%s", used ? "; " : "", value);
 		}
 		at += line + (at[line] == '\n');
 	}

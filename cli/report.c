@@ -25,6 +25,7 @@ static const char help[] =
 	"them; what recording cost, and what was lost.\n"
 	"\n"
 	"  --by WHAT     rows by brick (default), category, layer, phase or thread\n"
+	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
 	"  --sort COL    order by share (default), name, count, self, total, wait, avg, min,\n"
 	"                p50, p95, p99, max, elements, bytes, flops, GB/s or GFLOP/s\n"
 	"  --top N       show the first N rows only\n"
@@ -36,6 +37,7 @@ struct options {
 	enum summary_by by;
 	const struct report_sort *sort;
 	unsigned long top; /* 0: all */
+	int phase;
 	bool json, csv;
 };
 
@@ -53,6 +55,15 @@ static enum summary_by parse_by(const char *text)
 	die_usage("report", "--by %s: must be brick, category, layer, phase or thread", text);
 }
 
+static int parse_phase(const char *text)
+{
+	if (!strcmp(text, "prefill"))
+		return STEP_PREFILL;
+	if (!strcmp(text, "decode"))
+		return STEP_DECODE;
+	die_usage("report", "--phase %s: must be prefill or decode", text);
+}
+
 static const struct report_sort *parse_sort(const char *text)
 {
 	const struct report_sort *sort = report_sort_find(text);
@@ -65,6 +76,7 @@ static void parse(struct options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"by", required_argument, NULL, 'b'},
+		{"phase", required_argument, NULL, 'p'},
 		{"sort", required_argument, NULL, 's'},
 		{"top", required_argument, NULL, 't'},
 		{"json", no_argument, NULL, 'j'},
@@ -77,6 +89,9 @@ static void parse(struct options *options, int argc, char **argv)
 		switch (c) {
 		case 'b':
 			options->by = parse_by(optarg);
+			break;
+		case 'p':
+			options->phase = parse_phase(optarg);
 			break;
 		case 's':
 			options->sort = parse_sort(optarg);
@@ -127,6 +142,11 @@ const char *report_backend(const struct report *report, const struct summary_row
 	return row->on_device ? run_note_find(report->run, "backend") : "cpu";
 }
 
+const char *report_phase_name(int phase)
+{
+	return phase == STEP_PREFILL ? "prefill" : phase == STEP_DECODE ? "decode" : NULL;
+}
+
 double report_tokens_per_s(const struct step_phase_times *times)
 {
 	if (!times->tokens || !times->total_ns)
@@ -136,12 +156,17 @@ double report_tokens_per_s(const struct step_phase_times *times)
 
 static void compute(struct report *report, const struct options *options)
 {
-	int rc = summary_create(&report->summary, report->run, options->by);
+	int rc = summary_create(&report->summary, report->run, options->by, options->phase);
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", report->run->path);
 	struct summary *summary = report->summary;
+	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
+		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,
+			report_phase_name(options->phase));
 	losses_of_run(&report->losses, report->run, summary->mismatched);
-	distortion_estimate(&report->distortion, summary);
+	distortion_estimate(&report->distortion, summary, options->phase);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		distortion_estimate(&report->phases[phase], summary, phase);
 	if (options->sort)
 		report_sort_rows(options->sort, summary->rows, summary->row_count);
 	report->shown = summary->row_count;
@@ -151,7 +176,7 @@ static void compute(struct report *report, const struct options *options)
 
 static int run_report(int argc, char **argv)
 {
-	struct options options = {.by = SUMMARY_BY_BRICK};
+	struct options options = {.by = SUMMARY_BY_BRICK, .phase = SUMMARY_ALL_PHASES};
 	parse(&options, argc, argv);
 	struct run *run = input_load(input_operand(argc, argv));
 	struct report report = {.run = run};

@@ -14,7 +14,8 @@ struct report {
 	const struct run *run;
 	struct summary *summary;
 	struct losses losses;
-	struct distortion distortion;
+	struct distortion distortion; /* of the phase asked for, or of all */
+	struct distortion phases[STEP_PHASES];
 	size_t shown; /* rows to print: all, or those of --top */
 };
 
@@ -27,6 +28,9 @@ char *report_sources(const struct report *report, uint32_t sources);
 
 /* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
 const char *report_backend(const struct report *report, const struct summary_row *row);
+
+/* "prefill", "decode", or NULL for all phases. */
+const char *report_phase_name(int phase);
 
 /* Tokens per second of a phase; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);

@@ -3,6 +3,7 @@
  * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
  * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json`.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,14 @@ static json_t *notes_json(const struct run *run)
 	return array;
 }
 
+static bool has_thread_samples(const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].kind == BRICK_LANE_THREAD && run->lanes[i].sample_count)
+			return true;
+	return false;
+}
+
 static json_t *run_json(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
@@ -30,6 +39,8 @@ static json_t *run_json(const struct run *run)
 	const char **names = provenance_notes(run, "backend");
 	for (size_t i = 0; names[i]; i++)
 		json_add(backends, json_text(names[i]));
+	if (!names[0] && has_thread_samples(run))
+		json_add(backends, json_text("cpu"));
 	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
 	json_put(clock, "residual_ns", json_number(run->clock.residual_ns));
 	json_put(object, "command", json_command(run->command));
@@ -94,16 +105,25 @@ static json_t *coverage_json(const struct report *report)
 	return object;
 }
 
-static json_t *distortion_json(const struct distortion *distortion)
+static json_t *interval_json(const struct distortion *distortion)
 {
 	json_t *object = json_object();
 	json_put(object, "share", json_rate(distortion->share));
 	json_put(object, "low", json_rate(distortion->low));
 	json_put(object, "high", json_rate(distortion->high));
+	return object;
+}
+
+static json_t *distortion_json(const struct report *report)
+{
+	const struct distortion *distortion = &report->distortion;
+	json_t *object = interval_json(distortion);
 	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));
 	json_put(object, "recorder", json_rate(distortion->consumer_share));
+	json_put(object, "prefill", interval_json(&report->phases[STEP_PREFILL]));
+	json_put(object, "decode", interval_json(&report->phases[STEP_DECODE]));
 	return object;
 }
 
@@ -197,8 +217,9 @@ void report_json(const struct report *report, FILE *out)
 	json_put(root, "schema", json_text("brick/report/1"));
 	json_put(root, "run", run_json(report->run));
 	json_put(root, "steps", steps_json(report));
+	json_put(root, "phase", json_text(report_phase_name(summary->only)));
 	json_put(root, "coverage", coverage_json(report));
-	json_put(root, "distortion", distortion_json(&report->distortion));
+	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "losses", losses_json(&report->losses));
 	/* By category the rows have all fields, and stand in for the short form. */
 	if (summary->by != SUMMARY_BY_CATEGORY)

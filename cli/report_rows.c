@@ -198,13 +198,17 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 	bool places = report->summary->by == SUMMARY_BY_LAYER ||
 		      report->summary->by == SUMMARY_BY_PHASE ||
 		      report->summary->by == SUMMARY_BY_THREAD;
-	const char *wall = report->run->step_count
-				   ? "SHARE is of the wall time of the steps, on the thread that "
-				     "runs them"
-				   : "SHARE is of the lifetimes of all threads";
+	const char *phase = report_phase_name(report->summary->only);
+	char *wall =
+		report->run->step_count
+			? xasprintf("SHARE is of the wall time of the %s%ssteps, on the thread "
+				    "that runs them",
+				  phase ? phase : "", phase ? " " : "")
+			: xstrdup("SHARE is of the lifetimes of all threads");
 	char *text = xasprintf("%s%s; all other times add up all threads.%s%s%s", wall,
 		places ? " (waiting included)" : "", left_out ? " No room for " : "",
 		left_out ? left_out : "", left_out ? "." : "");
+	free(wall);
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
 	text_wrap(out, terminal->width ? terminal->width : 100, 0, "", text);
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
@@ -214,7 +218,11 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 void report_rows(const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	if (!report->summary->row_count) {
-		fputs("No bricks were recorded.\n", out);
+		text_wrap(out, terminal->width ? terminal->width : 100, 0, "",
+			"No bricks were recorded. Only programs that use ggml through shared "
+			"libraries, or have libbrick inside, can be seen into; 'brick doctor' "
+			"looks "
+			"at an engine's libraries.");
 		return;
 	}
 	char *left_out = print_main(report, out, terminal);

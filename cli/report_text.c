@@ -87,7 +87,7 @@ static void print_machine(const struct printer *p)
 static const struct {
 	const char *key, *label;
 } headings[] = {
-	{"ggml.version", "Engine"},
+	{"ggml.version", "ggml"},
 	{"ggml.library", "Library"},
 	{"backend", "Backend"},
 	{"attach", "Attached by"},
@@ -174,7 +174,8 @@ static void print_steps(const struct printer *p)
 	const struct summary *summary = p->report->summary;
 	char time[UNITS_BYTES];
 	if (!p->report->run->step_count) {
-		say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
+		if (summary->row_count)
+			say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
 		return;
 	}
 	print_phase(p, STEP_PREFILL);
@@ -189,7 +190,8 @@ static void print_coverage(const struct printer *p)
 	const struct summary *summary = p->report->summary;
 	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
 	if (!summary->wall_ns) {
-		say(p, "Coverage", "unknown: no step ended");
+		say(p, "Coverage", "unknown: %s",
+			p->report->run->step_count ? "no step ended" : "nothing was recorded");
 		return;
 	}
 	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
@@ -198,9 +200,11 @@ static void print_coverage(const struct printer *p)
 								 units_percent(prefill, phases[0]),
 								 units_percent(decode, phases[1]))
 						       : xstrdup("");
-	say(p, "Coverage", "%s of %s of %s lies in the rows above%s",
+	const char *phase = report_phase_name(summary->only);
+	say(p, "Coverage", "%s of %s of %s%s%s lies in the rows above%s",
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
-		p->report->run->step_count ? "steps" : "threads' time", apart);
+		phase ? phase : "", phase ? " " : "",
+		p->report->run->step_count ? "steps" : "threads' time", phase ? "" : apart);
 	free(apart);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
@@ -215,15 +219,31 @@ static void print_coverage(const struct printer *p)
 			(unsigned long long)summary->executions);
 }
 
+/* "0.32% (0.24% to 0.39%)"; the caller frees. */
+static char *interval(const struct distortion *d)
+{
+	return xasprintf("%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
+}
+
 static void print_distortion(const struct printer *p)
 {
-	const struct distortion *d = &p->report->distortion;
-	if (d->share < 0)
-		say(p, "Distortion", "unknown: %s",
-			d->method[0] ? d->method : "the recording does not say what it cost");
+	const struct distortion *d = &p->report->distortion, *phases = p->report->phases;
+	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES &&
+		     phases[STEP_PREFILL].share >= 0 && phases[STEP_DECODE].share >= 0;
+	if (d->share < 0) {
+		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
+		return;
+	}
+	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
+	char *decode = interval(&phases[STEP_DECODE]);
+	if (apart)
+		say(p, "Distortion", "%s; prefill %s, decode %s. From %s", all, prefill, decode,
+			d->method);
 	else
-		say(p, "Distortion", "%.2f%% (%.2f%% to %.2f%%): %s", 100 * d->share, 100 * d->low,
-			100 * d->high, d->method);
+		say(p, "Distortion", "%s. From %s", all, d->method);
+	free(all);
+	free(prefill);
+	free(decode);
 }
 
 static void print_losses(const struct printer *p)
@@ -254,7 +274,8 @@ void report_text(const struct report *report, FILE *out)
 	print_headings(&p);
 	fputc('\n', out);
 	print_steps(&p);
-	fputc('\n', out);
+	if (report->run->step_count || report->summary->row_count)
+		fputc('\n', out);
 	report_rows(report, out, &terminal);
 	fputc('\n', out);
 	print_coverage(&p);

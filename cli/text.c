@@ -187,27 +187,53 @@ static void pad(FILE *out, size_t columns)
 	fprintf(out, "%*s", (int)columns, "");
 }
 
+/* Bytes of as much of a word as fits into so many columns, at least one character. */
+static size_t fitting(const char *word, size_t n, size_t columns)
+{
+	size_t bytes = 0, used = 0;
+	while (bytes < n) {
+		uint32_t code = 0;
+		size_t length = text_decode(word + bytes, n - bytes, &code);
+		size_t wide = length ? width_of(code) : 1;
+		if (bytes && used + wide > columns)
+			break;
+		used += wide;
+		bytes += length ? length : 1;
+	}
+	return bytes;
+}
+
+static size_t width_of_part(const char *s, size_t n)
+{
+	char *part = xasprintf("%.*s", (int)n, s);
+	size_t width = text_width(part);
+	free(part);
+	return width;
+}
+
+/* A word that is wider than a line (a path) is broken wherever the line ends. */
 void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *text)
 {
 	if (at >= indent && at)
 		indent = at + 1;
 	pad(out, indent - at);
 	at = indent;
-	bool first = true;
+	size_t room = width > indent ? width - indent : 1;
 	while (*text) {
-		size_t n = strcspn(text, " ");
-		char *word = xasprintf("%.*s", (int)n, text);
-		size_t columns = text_width(word);
-		if (!first && width && at + 1 + columns > width) {
+		size_t n = strcspn(text, " "), columns = width_of_part(text, n);
+		bool first = at == indent;
+		if (width && !first && at + 1 + columns > width) {
 			fputc('\n', out);
 			pad(out, indent);
 			at = indent;
-			first = true;
+			continue;
 		}
-		fprintf(out, "%s%s", first ? "" : " ", word);
+		if (width && columns > room) {
+			n = fitting(text, n, room);
+			columns = width_of_part(text, n);
+		}
+		fprintf(out, "%s%.*s", first ? "" : " ", (int)n, text);
 		at += columns + !first;
-		first = false;
-		free(word);
 		text += n;
 		text += strspn(text, " ");
 	}

@@ -145,7 +145,7 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	if (line->count != 1)
 		fprintf(out, "  %s%s", terminal->utf8 ? "\xc3\x97" : "x",
 			units_count(times, line->count));
-	if (line->elements != ANALYSIS_UNKNOWN)
+	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
 		fprintf(out, "  (%s elem)", units_count(elements, line->elements));
 	fputc('\n', out);
 	free(name);

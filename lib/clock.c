@@ -83,16 +83,17 @@ static void spin_until(uint64_t ns)
 		;
 }
 
-static uint32_t smallest_step(void)
+/* Mean distance of readings that differ: what the counter advances by, or a reading's own time. */
+static uint32_t measure_step(void)
 {
-	uint64_t least = UINT64_MAX;
+	uint64_t first = brick__now(), last = first, changes = 0;
 
-	for (int i = 0; i < 256; i++) {
-		uint64_t a = brick__now(), b = brick__now();
-		if (b > a && b - a < least)
-			least = b - a;
+	for (int i = 0; i < 4096; i++) {
+		uint64_t now = brick__now();
+		changes += now - last > 1; /* steps may be uneven by one tick */
+		last = now;
 	}
-	return least > UINT32_MAX ? 0 : (uint32_t)least;
+	return changes ? (uint32_t)((last - first) / changes) : 0;
 }
 
 static int calibrate(struct brick_clock *clock)
@@ -138,7 +139,7 @@ static void choose(void)
 		process_clock.source = kind;
 		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
 	}
-	process_clock.step_ticks = smallest_step();
+	process_clock.step_ticks = measure_step();
 }
 
 const struct brick_clock *brick_clock_get(void)

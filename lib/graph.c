@@ -114,8 +114,8 @@ static int intern(struct brick_graph *graph, const char *text, uint32_t *number)
 	return text && *text ? brick__names_add(&graph->names, text, number) : 0;
 }
 
-static int intern_name(struct brick_graph *graph, const struct brick_graph_node *node,
-	uint32_t *number)
+static int intern_name(
+	struct brick_graph *graph, const struct brick_graph_node *node, uint32_t *number)
 {
 	char layer[32];
 
@@ -130,7 +130,7 @@ static int store_payload(struct brick_graph *graph, const struct brick_graph_nod
 	if (brick__grow(&kind->nodes, &kind->capacity, kind->count, sizeof(*kind->nodes)) < 0)
 		return -ENOMEM;
 	if (payload_bytes[node->kind] && brick__grow(&kind->payloads, &kind->payload_capacity,
-						kind->count, payload_bytes[node->kind]) < 0)
+						 kind->count, payload_bytes[node->kind]) < 0)
 		return -ENOMEM;
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
@@ -176,6 +176,8 @@ static void append(struct brick_graph *graph, const struct brick_graph_node *nod
 		.layer = node->layer,
 		.kind = (uint8_t)node->kind,
 		.flags = (uint8_t)node->flags};
+	if (node->kind == BRICK_NODE_LAYER)
+		graph->nodes[id].flags |= BRICK_NODE_HAS_LAYER;
 	kind->nodes[kind->count++] = id;
 	if (same->last == BRICK__NONE)
 		same->first = id;
@@ -206,8 +208,8 @@ int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *no
 	return (int)graph->node_count - 1;
 }
 
-int brick_graph_time_set(struct brick_graph *graph, uint32_t node, uint64_t begin_ns,
-	uint64_t time_ns)
+int brick_graph_time_set(
+	struct brick_graph *graph, uint32_t node, uint64_t begin_ns, uint64_t time_ns)
 {
 	if (node >= graph->node_count)
 		return -ENOENT;

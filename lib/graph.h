@@ -22,7 +22,7 @@ struct brick__map {
 	struct brick__map_slot {
 		uint64_t key;
 		uint32_t value; /* BRICK__NONE: empty */
-	} *slots;
+	} * slots;
 	uint32_t capacity, count; /* capacity: 0 or a power of two */
 };
 
@@ -87,9 +87,9 @@ struct brick__rows {
 struct brick__plan {
 	struct brick__dag dag;
 	uint32_t *parent; /* [nodes] what holds or launched it, or BRICK__NONE */
-	uint8_t *held;    /* [nodes] 1: its time is part of its parent's */
-	uint32_t *end;    /* [nodes] the activity that ends it */
-	uint32_t *ends;   /* [activities - nodes] the node that it ends */
+	uint8_t *held;	  /* [nodes] 1: its time is part of its parent's */
+	uint32_t *end;	  /* [nodes] the activity that ends it */
+	uint32_t *ends;	  /* [activities - nodes] the node that it ends */
 	uint64_t *own_ns; /* [activities] */
 	uint64_t *finish_ns;
 	uint64_t *latest_ns; /* latest finish; NULL: not asked for yet */
@@ -116,7 +116,7 @@ struct brick_graph {
 	} kinds[BRICK_NODE_KINDS];
 
 	struct brick__map lane_names; /* lane: name */
-	struct brick__map last;       /* scope and lane: the node added last */
+	struct brick__map last;	      /* scope and lane: the node added last */
 	uint32_t *scopes;
 	size_t scope_capacity;
 	uint32_t depth;
@@ -125,14 +125,14 @@ struct brick_graph {
 	struct brick__code {
 		uint64_t hash;
 		char *name, *source, *path;
-	} *codes;
+	} * codes;
 	size_t code_capacity;
 	uint32_t code_count;
 	struct brick__map code_index;
 
 	struct brick__rows out, in;
 	struct brick__plan *plan; /* NULL: not made */
-	uint32_t *cycle;          /* of the plan that could not be made, or of brick_graph_cycle() */
+	uint32_t *cycle; /* of the plan that could not be made, or of brick_graph_cycle() */
 	uint32_t cycle_count;
 };
 
@@ -145,8 +145,8 @@ void brick__graph_retimed(struct brick_graph *graph);
 
 /* Room for `edges` more edges, so that adding them cannot fail. -ENOMEM. BRICK_EFULL. */
 int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges);
-void brick__graph_append_edge(struct brick_graph *graph, uint32_t from, uint32_t to, int kind,
-	double weight);
+void brick__graph_append_edge(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight);
 
 /* graph_scope.c: link a new node to what is open; call it before and after the node is added. */
 int brick__graph_reserve_links(struct brick_graph *graph, const struct brick_graph_node *node);

@@ -55,8 +55,8 @@ int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *cod
 	return 0;
 }
 
-int brick_graph_code_get(const struct brick_graph *graph, uint64_t hash,
-	struct brick_graph_code *out)
+int brick_graph_code_get(
+	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out)
 {
 	uint32_t known = brick__map_get(&graph->code_index, hash);
 

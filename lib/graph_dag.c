@@ -49,7 +49,7 @@ enum state { NEW, OPEN, DONE };
 struct walk {
 	struct brick__dag *dag;
 	uint8_t *state;
-	uint32_t *next;  /* the place in `before` to look at next */
+	uint32_t *next;	 /* the place in `before` to look at next */
 	uint32_t *stack; /* activities that are open: each is before the one below it */
 	uint32_t depth, sorted;
 };
@@ -143,8 +143,8 @@ uint64_t brick__dag_begin(const struct brick__dag *dag, const uint64_t *finish, 
 	return begin;
 }
 
-uint64_t brick__dag_forward(const struct brick__dag *dag, const uint64_t *duration,
-	uint64_t *finish)
+uint64_t brick__dag_forward(
+	const struct brick__dag *dag, const uint64_t *duration, uint64_t *finish)
 {
 	uint64_t last = 0;
 
@@ -175,8 +175,8 @@ void brick__dag_backward(const struct brick__dag *dag, const uint64_t *duration,
 	}
 }
 
-size_t brick__dag_path(const struct brick__dag *dag, const uint64_t *finish, uint32_t last,
-	uint32_t *path)
+size_t brick__dag_path(
+	const struct brick__dag *dag, const uint64_t *finish, uint32_t last, uint32_t *path)
 {
 	size_t n = 0;
 

@@ -12,9 +12,9 @@
 
 struct brick__dag {
 	uint32_t count;
-	uint32_t *first; /* [count + 1]: where an activity's part of `before` begins */
+	uint32_t *first;  /* [count + 1]: where an activity's part of `before` begins */
 	uint32_t *before; /* what must have ended, in the order in which the edges were given */
-	uint32_t *order; /* every activity after all that is before it; NULL: not sorted */
+	uint32_t *order;  /* every activity after all that is before it; NULL: not sorted */
 };
 
 /* An edge: `to` begins when `from` has ended. */
@@ -34,8 +34,8 @@ void brick__dag_fini(struct brick__dag *dag);
 int brick__dag_sort(struct brick__dag *dag, uint32_t **cycle, uint32_t *cycle_count);
 
 /* Earliest finish of every activity [count]; returns the largest. Sums stop at UINT64_MAX. */
-uint64_t brick__dag_forward(const struct brick__dag *dag, const uint64_t *duration,
-	uint64_t *finish);
+uint64_t brick__dag_forward(
+	const struct brick__dag *dag, const uint64_t *duration, uint64_t *finish);
 
 /*
  * Latest finish of every activity such that what comes after it still ends by `deadline`. end:
@@ -53,7 +53,7 @@ uint64_t brick__dag_begin(const struct brick__dag *dag, const uint64_t *finish, 
  * The chain that decided when `last` could begin, ending with it, into path [count]; of equals
  * before an activity the one whose edge was given first. Returns how many.
  */
-size_t brick__dag_path(const struct brick__dag *dag, const uint64_t *finish, uint32_t last,
-	uint32_t *path);
+size_t brick__dag_path(
+	const struct brick__dag *dag, const uint64_t *finish, uint32_t last, uint32_t *path);
 
 #endif

@@ -41,15 +41,15 @@ int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges)
 	return brick__grow(&graph->edge_kinds, &graph->edge_kind_capacity, last, 1);
 }
 
-void brick__graph_append_edge(struct brick_graph *graph, uint32_t from, uint32_t to, int kind,
-	double weight)
+void brick__graph_append_edge(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight)
 {
 	graph->edges[graph->edge_count] = (struct brick__edge){weight, from, to};
 	graph->edge_kinds[graph->edge_count++] = (uint8_t)kind;
 }
 
-int brick_graph_connect(struct brick_graph *graph, uint32_t from, uint32_t to, int kind,
-	double weight)
+int brick_graph_connect(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight)
 {
 	if (kind < 0 || kind >= BRICK_EDGE_KINDS || !isfinite(weight))
 		return -EINVAL;

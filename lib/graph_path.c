@@ -45,8 +45,8 @@ int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path
 		if (!plan->path)
 			return -ENOMEM;
 		if (plan->dag.count)
-			plan->path_count = brick__dag_path(&plan->dag, plan->finish_ns,
-				last_activity(plan), plan->path);
+			plan->path_count = brick__dag_path(
+				&plan->dag, plan->finish_ns, last_activity(plan), plan->path);
 		plan->path_count = keep_nodes(graph, plan->path, plan->path_count);
 	}
 	*out = (struct brick_graph_path){plan->length_ns, plan->path, plan->path_count};
@@ -60,8 +60,8 @@ static int find_latest(struct brick__plan *plan)
 	plan->latest_ns = malloc(((size_t)plan->dag.count + 1) * sizeof(*plan->latest_ns));
 	if (!plan->latest_ns)
 		return -ENOMEM;
-	brick__dag_backward(&plan->dag, plan->own_ns, plan->length_ns, BRICK__DAG_ALL,
-		plan->latest_ns);
+	brick__dag_backward(
+		&plan->dag, plan->own_ns, plan->length_ns, BRICK__DAG_ALL, plan->latest_ns);
 	return 0;
 }
 

@@ -82,8 +82,8 @@ static uint32_t number_ends(const struct brick_graph *graph, struct brick__plan 
 	return activities;
 }
 
-static int connect_activities(const struct brick_graph *graph, struct brick__plan *plan,
-	uint32_t activities)
+static int connect_activities(
+	const struct brick_graph *graph, struct brick__plan *plan, uint32_t activities)
 {
 	size_t most = (size_t)graph->edge_count + 2 * (size_t)graph->node_count, count = 0;
 	struct brick__dag_edge *edges = malloc((most + 1) * sizeof(*edges));
@@ -108,8 +108,8 @@ static int connect_activities(const struct brick_graph *graph, struct brick__pla
 	return error;
 }
 
-static uint32_t node_of(const struct brick_graph *graph, const struct brick__plan *plan,
-	uint32_t activity)
+static uint32_t node_of(
+	const struct brick_graph *graph, const struct brick__plan *plan, uint32_t activity)
 {
 	return activity < graph->node_count ? activity : plan->ends[activity - graph->node_count];
 }
@@ -178,8 +178,8 @@ static uint64_t begin_in_parent(const struct brick_graph *graph, const struct br
 	return begin;
 }
 
-static void end_in_parent(const struct brick__plan *plan, struct chains *chains, uint32_t v,
-	uint64_t total_ns)
+static void end_in_parent(
+	const struct brick__plan *plan, struct chains *chains, uint32_t v, uint64_t total_ns)
 {
 	if (!plan->held[v])
 		return;

@@ -59,8 +59,8 @@ void brick__graph_link(struct brick_graph *graph, uint32_t id)
 	uint64_t key = sequence_key(graph, node->kind, node->lane);
 	uint32_t last = brick__map_get(&graph->last, key);
 
-	brick__graph_append_edge(graph, graph->scopes[graph->depth - 1], id,
-		holding_kind(scope_of(graph), node), 1);
+	brick__graph_append_edge(
+		graph, graph->scopes[graph->depth - 1], id, holding_kind(scope_of(graph), node), 1);
 	if (last < id)
 		brick__graph_append_edge(graph, last, id, BRICK_EDGE_SEQUENCE, 1);
 	brick__map_set(&graph->last, key, id); /* the entry is there: cannot fail */

@@ -13,7 +13,7 @@ struct route {
 	uint64_t bytes;
 	uint32_t source, target;
 	uint32_t newest; /* place among the transfers, or BRICK__NONE */
-	uint32_t next;   /* route with the same key, or BRICK__NONE */
+	uint32_t next;	 /* route with the same key, or BRICK__NONE */
 };
 
 struct routes {
@@ -41,8 +41,8 @@ static struct route *find(struct routes *routes, uint32_t source, uint32_t targe
 	return NULL;
 }
 
-static struct route *find_or_add(struct routes *routes, uint32_t source, uint32_t target,
-	uint64_t bytes)
+static struct route *find_or_add(
+	struct routes *routes, uint32_t source, uint32_t target, uint64_t bytes)
 {
 	struct route *known = find(routes, source, target, bytes);
 	uint64_t key = key_of(source, target, bytes);
@@ -52,7 +52,8 @@ static struct route *find_or_add(struct routes *routes, uint32_t source, uint32_
 	if (brick__grow(&routes->list, &routes->capacity, routes->count, sizeof(*routes->list)) < 0)
 		return NULL;
 	struct route *r = &routes->list[routes->count];
-	*r = (struct route){bytes, source, target, BRICK__NONE, brick__map_get(&routes->index, key)};
+	*r = (struct route){
+		bytes, source, target, BRICK__NONE, brick__map_get(&routes->index, key)};
 	return brick__map_set(&routes->index, key, routes->count++) < 0 ? NULL : r;
 }
 
@@ -115,8 +116,8 @@ int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_
 	return pairs;
 }
 
-int brick_graph_ping_pongs(struct brick_graph *graph, struct brick_graph_ping_pong *out,
-	size_t room)
+int brick_graph_ping_pongs(
+	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room)
 {
 	uint64_t bytes;
 	return brick__graph_ping_pongs(graph, out, room, &bytes);

@@ -22,7 +22,7 @@ static int stands_alone(const struct brick__node *node)
 struct trial {
 	const struct brick_graph *graph;
 	uint64_t *duration, *finish; /* [activities] */
-	uint8_t *scaled;             /* [nodes] */
+	uint8_t *scaled;	     /* [nodes] */
 };
 
 static void trial_fini(struct trial *trial)
@@ -67,17 +67,17 @@ static uint64_t run_trial(struct trial *trial, uint32_t name, double factor)
 			continue;
 		const struct brick__node *node = &trial->graph->nodes[v];
 		uint32_t parent = plan->parent[v];
-		trial->scaled[v] = node->name == name ||
-				   (!stands_alone(node) && parent != BRICK__NONE &&
-					   trial->scaled[parent]);
+		trial->scaled[v] =
+			node->name == name ||
+			(!stands_alone(node) && parent != BRICK__NONE && trial->scaled[parent]);
 		if (trial->scaled[v])
 			trial->duration[v] = scale(plan->own_ns[v], factor);
 	}
 	return brick__dag_forward(&plan->dag, trial->duration, trial->finish);
 }
 
-int brick_graph_what_if(struct brick_graph *graph, const char *name, double factor,
-	uint64_t *length_ns)
+int brick_graph_what_if(
+	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns)
 {
 	struct trial trial;
 	int first = brick_graph_find(graph, name);
@@ -130,8 +130,8 @@ static int by_bound(const void *a, const void *b)
 }
 
 /* Names with time on the path, those first that can buy most. NULL: no memory. */
-static struct candidate *find_candidates(struct brick_graph *graph,
-	const struct brick_graph_path *path, size_t *count)
+static struct candidate *find_candidates(
+	struct brick_graph *graph, const struct brick_graph_path *path, size_t *count)
 {
 	uint64_t *ns = path_times(graph, path);
 	size_t n = graph->names.count;
@@ -151,8 +151,8 @@ static struct candidate *find_candidates(struct brick_graph *graph,
 	return list;
 }
 
-static int is_better(const struct brick_graph_opportunity *a,
-	const struct brick_graph_opportunity *b)
+static int is_better(
+	const struct brick_graph_opportunity *a, const struct brick_graph_opportunity *b)
 {
 	if (a->less_ns != b->less_ns)
 		return a->less_ns < b->less_ns;
@@ -209,8 +209,8 @@ static size_t try_candidates(struct trial *trial, const struct brick_graph_path 
 	return count;
 }
 
-int brick_graph_opportunities(struct brick_graph *graph, struct brick_graph_opportunity *out,
-	size_t room)
+int brick_graph_opportunities(
+	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t room)
 {
 	struct brick_graph_path path;
 	struct trial trial;

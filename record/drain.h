@@ -76,8 +76,8 @@ int drain_tell(struct drain *d, struct trace_writer *w, uint32_t lane,
 
 enum drain_end {
 	DRAIN_END_CLOSED,   /* in good order */
-	DRAIN_END_DEAD,     /* its process died */
-	DRAIN_END_EXEC,     /* its process became another program */
+	DRAIN_END_DEAD,	    /* its process died */
+	DRAIN_END_EXEC,	    /* its process became another program */
 	DRAIN_END_OUTLIVED, /* its process was still running when recording ended */
 	DRAIN_END_BROKEN,   /* its contents made no sense any more */
 };

@@ -65,8 +65,8 @@ static void enter_close(struct drain *d, struct drain_lane *lane, const struct b
 	enter_waits(d, r);
 }
 
-void drain_histogram_records(struct drain *d, struct drain_lane *lane,
-	const struct brick_record *records, size_t count)
+void drain_histogram_records(
+	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count)
 {
 	uint32_t bricks = d->tables.brick_count;
 
@@ -108,8 +108,8 @@ void drain_histogram_records(struct drain *d, struct drain_lane *lane,
 }
 
 /* Add a row that an owner kept for what it dropped. Read, not mapped: holes stay holes. */
-static void add_lane_row(struct drain *d, const struct drain_lane *lane, uint32_t brick,
-	uint64_t *sum)
+static void add_lane_row(
+	struct drain *d, const struct drain_lane *lane, uint32_t brick, uint64_t *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
 	uint64_t offset = lane->offset + lane->histogram_offset + (uint64_t)brick * ROW_BYTES;
@@ -123,8 +123,9 @@ static void add_lane_row(struct drain *d, const struct drain_lane *lane, uint32_
 static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
 {
 	return lane->shared &&
-		(__atomic_load_n(&lane->shared->histogram_rows[brick / 64], __ATOMIC_RELAXED) >>
-				(brick % 64) & 1);
+	       (__atomic_load_n(&lane->shared->histogram_rows[brick / 64], __ATOMIC_RELAXED) >>
+			       (brick % 64) &
+		       1);
 }
 
 /* The merged row of a brick; NULL when nobody entered anything, or without memory. */

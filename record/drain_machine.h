@@ -12,8 +12,8 @@ void drain_cpu_model(char *name, size_t bytes);
 uint32_t drain_cpus_online(void);
 
 /* Present times in ns. */
-uint64_t drain_now_ns(void);    /* CLOCK_MONOTONIC */
-uint64_t drain_unix_ns(void);   /* CLOCK_REALTIME */
+uint64_t drain_now_ns(void);  /* CLOCK_MONOTONIC */
+uint64_t drain_unix_ns(void); /* CLOCK_REALTIME */
 uint64_t drain_process_cpu_ns(void);
 uint64_t drain_thread_cpu_ns(void);
 

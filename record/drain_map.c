@@ -17,7 +17,7 @@
 #include "brick/error.h"
 #include "record/drain_state.h"
 
-#define LANE_TABLE_END                                                                             \
+#define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
 #define HISTOGRAMS_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t))
 
@@ -203,7 +203,8 @@ void drain_trouble_set(struct drain *d, const char *text)
 {
 	const char *none = NULL;
 
-	__atomic_compare_exchange_n(&d->trouble, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(
+		&d->trouble, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
@@ -227,8 +228,8 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	return NULL;
 }
 
-static const char *map_lane(struct drain *d, struct drain_lane *lane,
-	const struct brick_session_lane *entry)
+static const char *map_lane(
+	struct drain *d, struct drain_lane *lane, const struct brick_session_lane *entry)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -263,8 +264,10 @@ uint32_t drain_lanes(struct drain *d)
 		struct drain_lane *lane = calloc(1, sizeof *lane);
 		if (!lane)
 			break;
-		memcpy(&entry, (char *)d->shared + BRICK_SESSION_LANES_OFFSET +
-				d->lane_count * sizeof entry, sizeof entry);
+		memcpy(&entry,
+			(char *)d->shared + BRICK_SESSION_LANES_OFFSET +
+				d->lane_count * sizeof entry,
+			sizeof entry);
 		lane->number = -1;
 		const char *wrong = map_lane(d, lane, &entry);
 		if (wrong)

@@ -18,11 +18,11 @@ static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, ui
 	if (!grown)
 		return UINT64_MAX;
 	return (uint64_t)((double)(half - level->waiting) * (double)elapsed_ns / (double)grown /
-		1e6);
+			  1e6);
 }
 
-struct drain_outlook drain_look(struct drain *d, struct drain_pace *p, uint64_t now_ns,
-	uint32_t most_ms)
+struct drain_outlook drain_look(
+	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t most_ms)
 {
 	struct drain_outlook outlook = {0, most_ms, 0};
 	uint32_t lanes = drain_lanes(d);

@@ -15,12 +15,12 @@ struct drain_pace {
 
 struct drain_outlook {
 	uint32_t fullest_percent; /* of the fullest ring */
-	uint32_t next_ms;         /* until the next look is due, at most what was asked for */
-	uint64_t waiting;         /* records, of all rings */
+	uint32_t next_ms;	  /* until the next look is due, at most what was asked for */
+	uint64_t waiting;	  /* records, of all rings */
 };
 
 /* Look at all rings at time now_ns; most_ms bounds next_ms. */
-struct drain_outlook drain_look(struct drain *d, struct drain_pace *p, uint64_t now_ns,
-	uint32_t most_ms);
+struct drain_outlook drain_look(
+	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t most_ms);
 
 #endif

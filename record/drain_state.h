@@ -17,7 +17,7 @@ struct drain_frame {
 struct drain_lane {
 	/* set once by the taking side, when the lane joins */
 	struct brick_lane *shared; /* NULL: unusable */
-	uint64_t offset, bytes;    /* in the file */
+	uint64_t offset, bytes;	   /* in the file */
 	uint64_t capacity, ring_offset, histogram_offset;
 	/* taking */
 	uint64_t tail;
@@ -64,8 +64,8 @@ void drain_clean_text(char *text, size_t bytes);
 int drain_tell_tables(struct drain *d, struct trace_writer *w);
 
 /* Enter a length, or all that records say, into the drained histograms. */
-void drain_histogram_records(struct drain *d, struct drain_lane *lane,
-	const struct brick_record *records, size_t count);
+void drain_histogram_records(
+	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count);
 
 /* Tell the histograms of the whole process: drained ones and those that the lanes kept. */
 int drain_histogram_tell(struct drain *d, struct trace_writer *w);

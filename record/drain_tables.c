@@ -139,8 +139,8 @@ int drain_tell_tables(struct drain *d, struct trace_writer *w)
 	 * its entries refer to. */
 	uint32_t sites = next_count(d, &h->site_count, have.site_count, BRICK_MAX_SITES);
 	uint32_t bricks = next_count(d, &h->brick_count, have.brick_count, BRICK_MAX_BRICKS);
-	uint32_t categories = next_count(d, &h->category_count, have.category_count,
-		BRICK_MAX_CATEGORIES);
+	uint32_t categories =
+		next_count(d, &h->category_count, have.category_count, BRICK_MAX_CATEGORIES);
 	if (sites == have.site_count && bricks == have.brick_count &&
 		categories == have.category_count)
 		return 0;

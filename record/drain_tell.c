@@ -19,9 +19,10 @@ int drain_join_process(struct drain *d, struct trace_writer *w)
 	return d->process < 0 ? d->process : 0;
 }
 
-/* A lane as it stands now into scratch: what precedes the frames, and statistics of known bricks. */
-static const struct brick_lane *snapshot(struct drain *d, const struct drain_lane *lane,
-	int with_stats)
+/* A lane as it stands now into scratch: what precedes the frames, and statistics of known bricks.
+ */
+static const struct brick_lane *snapshot(
+	struct drain *d, const struct drain_lane *lane, int with_stats)
 {
 	struct brick_lane *to = &d->scratch;
 	const struct brick_lane *from = lane->shared;
@@ -67,8 +68,8 @@ int drain_tell(struct drain *d, struct trace_writer *w, uint32_t index,
  * Bricks that were open when the process died and had nothing inside of them are in no record yet:
  * only their frames know of them.
  */
-static int tell_open_frames(struct drain *d, struct trace_writer *w, struct drain_lane *lane,
-	uint64_t end_ticks)
+static int tell_open_frames(
+	struct drain *d, struct trace_writer *w, struct drain_lane *lane, uint64_t end_ticks)
 {
 	const struct brick_lane *state = &d->scratch;
 	struct brick_record open[BRICK_MAX_DEPTH];
@@ -129,11 +130,11 @@ static int tell_notes(struct drain *d, struct trace_writer *w, enum drain_end en
 	size_t n = strlen(d->notes);
 	if (n && d->notes[n - 1] != '\n')
 		d->notes[n++] = '\n';
-	n += (size_t)snprintf(d->notes + n, sizeof d->notes - n, "session.end=%s\n",
-		end_names[end]);
+	n += (size_t)snprintf(
+		d->notes + n, sizeof d->notes - n, "session.end=%s\n", end_names[end]);
 	if (trouble)
-		n += (size_t)snprintf(d->notes + n, sizeof d->notes - n, "session.trouble=%s\n",
-			trouble);
+		n += (size_t)snprintf(
+			d->notes + n, sizeof d->notes - n, "session.trouble=%s\n", trouble);
 	if (d->bad_entries)
 		n += (size_t)snprintf(d->notes + n, sizeof d->notes - n,
 			"session.bad_entries=%llu\n", (unsigned long long)d->bad_entries);
@@ -169,8 +170,8 @@ int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, ui
 	if (!error)
 		error = tell_notes(d, w, end);
 	if (!error)
-		error = trace_writer_process_end(w, d->process, end_ticks,
-			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
+		error = trace_writer_process_end(
+			w, d->process, end_ticks, end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
 	return error;
 }
 

@@ -16,10 +16,10 @@
 #include "record/drain_machine.h"
 #include "record/encoder_queue.h"
 
-#define LATE_NS 2000000000ull             /* a backlog older than this is no longer the idle thread's */
-#define LARGE_BYTES (64ull << 20)         /* or larger than this */
-#define MOST_BYTES (512ull << 20)         /* rather than using more, rings are left to fill up */
-#define ASSIST_NS 20000000ull             /* at a stretch */
+#define LATE_NS 2000000000ull	  /* a backlog older than this is no longer the idle thread's */
+#define LARGE_BYTES (64ull << 20) /* or larger than this */
+#define MOST_BYTES (512ull << 20) /* rather than using more, rings are left to fill up */
+#define ASSIST_NS 20000000ull	  /* at a stretch */
 enum { PIECE_RECORDS = 2048 };
 
 struct encoder {
@@ -149,8 +149,8 @@ static int launch(struct encoder *e)
 	return -error;
 }
 
-int encoder_create(struct encoder **out, struct trace_writer *writer, encoder_done_fn done,
-	void *context)
+int encoder_create(
+	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context)
 {
 	struct encoder *e = calloc(1, sizeof *e);
 
@@ -257,7 +257,7 @@ int encoder_flush(struct encoder *e, const struct trace_account *account)
 static int is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
 {
 	return queue_backlog_bytes(&e->queue) > large_bytes ||
-		queue_backlog_age_ns(&e->queue, drain_now_ns()) > late_ns;
+	       queue_backlog_age_ns(&e->queue, drain_now_ns()) > late_ns;
 }
 
 int encoder_assist(struct encoder *e)
@@ -293,7 +293,8 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer)
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->stopping, 1, __ATOMIC_SEQ_CST);
 	wake(e);
-	/* Nothing is recorded any more that could overflow: now there is time to wait for the lock. */
+	/* Nothing is recorded any more that could overflow: now there is time to wait for the lock.
+	 */
 	pthread_mutex_lock(&e->work);
 	while (step(e))
 		;

@@ -18,12 +18,13 @@
 
 struct encoder;
 
-/* Called in the filling thread once everything of a session has been told; drain is the callee's. */
+/* Called in the filling thread once everything of a session has been told; drain is the callee's.
+ */
 typedef void (*encoder_done_fn)(void *context, struct drain *drain);
 
 /* Takes the writer over. -errno: it stays the caller's. */
-int encoder_create(struct encoder **out, struct trace_writer *writer, encoder_done_fn done,
-	void *context);
+int encoder_create(
+	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context);
 
 /* Take everything that waits in the ring of `lane`; returns how much stays for lack of memory. */
 uint64_t encoder_take(struct encoder *e, struct drain *drain, uint32_t lane);

@@ -93,7 +93,7 @@ void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
 int queue_is_empty(const struct queue *q)
 {
 	return __atomic_load_n(&q->pushed, __ATOMIC_SEQ_CST) ==
-		__atomic_load_n(&q->popped, __ATOMIC_SEQ_CST);
+	       __atomic_load_n(&q->popped, __ATOMIC_SEQ_CST);
 }
 
 struct message *queue_spent(struct queue *q)
@@ -135,8 +135,8 @@ void queue_pop(struct queue *q)
 	m->records = NULL;
 	q->front = m;
 	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&q->spent, &spent->next, spent, 1, __ATOMIC_RELEASE,
-		__ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(
+		&q->spent, &spent->next, spent, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	__atomic_store_n(&q->popped_bytes, q->popped_bytes + bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->popped, q->popped + 1, __ATOMIC_RELEASE);

@@ -25,15 +25,15 @@ static int add(const void *address, size_t bytes, uint32_t *spoiled)
 {
 	for (uint32_t i = 0; i < MOST_MAPPINGS; i++) {
 		uintptr_t free = 0;
-		if (!__atomic_compare_exchange_n(&mappings[i].begin, &free, 1, 0, __ATOMIC_ACQUIRE,
-			__ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(
+			    &mappings[i].begin, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		mappings[i].end = (uintptr_t)address + bytes;
 		mappings[i].spoiled = spoiled;
 		__atomic_store_n(&mappings[i].begin, (uintptr_t)address, __ATOMIC_RELEASE);
 		uint32_t seen = __atomic_load_n(&used, __ATOMIC_RELAXED);
 		while (seen < i + 1 && !__atomic_compare_exchange_n(&used, &seen, i + 1, 0,
-			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+					       __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			;
 		return 1;
 	}
@@ -61,7 +61,7 @@ static int repair(uintptr_t address)
 			continue;
 		void *page = (void *)(address & ~(page_bytes - 1));
 		if (mmap(page, page_bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			return 0;
 		__atomic_store_n(mappings[i].spoiled, 1, __ATOMIC_RELAXED);
 		return 1;

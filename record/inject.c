@@ -66,8 +66,8 @@ int inject_resolve(const char *command, char *path, size_t bytes)
 		return snprintf(path, bytes, "%s", command) < (int)bytes && is_program(path);
 	for (const char *at = list ? list : "/bin:/usr/bin"; at;) {
 		int length = (int)strcspn(at, ":");
-		int n = snprintf(path, bytes, "%.*s/%s", length ? length : 1, length ? at : ".",
-			command);
+		int n = snprintf(
+			path, bytes, "%.*s/%s", length ? length : 1, length ? at : ".", command);
 		if (n > 0 && n < (int)bytes && is_program(path))
 			return 1;
 		at = at[length] ? at + length + 1 : NULL;
@@ -105,10 +105,9 @@ static enum inject_obstacle examine_open(int fd)
 		return INJECT_FOREIGN;
 	if (!has_interpreter(fd, &elf))
 		return INJECT_STATIC;
-	if (fstat(fd, &st) == 0 &&
-		(((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-			((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
-				st.st_gid != getegid())))
+	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+					   ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
+						   st.st_gid != getegid())))
 		return INJECT_PRIVILEGED;
 	return INJECT_FINE;
 }

@@ -12,11 +12,11 @@
 /* What stands in the way. */
 enum inject_obstacle {
 	INJECT_FINE,
-	INJECT_NO_LIBRARY,  /* libbrick-ggml.so is not where it should be */
-	INJECT_BAD_PATH,    /* its path has a space or colon, which LD_PRELOAD cannot express */
-	INJECT_STATIC,      /* the program is linked statically */
-	INJECT_FOREIGN,     /* the program is for another kind of CPU or 32-bit */
-	INJECT_PRIVILEGED,  /* the program is set-user-ID or set-group-ID */
+	INJECT_NO_LIBRARY, /* libbrick-ggml.so is not where it should be */
+	INJECT_BAD_PATH,   /* its path has a space or colon, which LD_PRELOAD cannot express */
+	INJECT_STATIC,	   /* the program is linked statically */
+	INJECT_FOREIGN,	   /* the program is for another kind of CPU or 32-bit */
+	INJECT_PRIVILEGED, /* the program is set-user-ID or set-group-ID */
 };
 
 /* Where the library is, seen from this program's own file; path is PATH_MAX bytes. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "brick/error.h"
 #include "record/drain_machine.h"
+#include "record/drain_output.h"
 #include "record/encoder.h"
 #include "record/guard.h"
 #include "record/session_dir.h"
@@ -22,7 +23,7 @@
 #define FLUSH_NS 1000000000ull
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
 enum {
-	YIELD_MS = 5,           /* until the encoder's thread lets go of its work */
+	YIELD_MS = 5, /* until the encoder's thread lets go of its work */
 	TIMER_SLACK_NS = 1000000,
 };
 
@@ -46,12 +47,15 @@ struct recorder {
 
 static int create_writer(struct recorder *r)
 {
-	char host[256] = "", cpu[128];
+	char host[256] = "", cpu[128], *output;
 
+	int error = drain_output_resolve(&output, r->options->output);
+	if (error)
+		return error;
 	gethostname(host, sizeof host - 1);
 	drain_cpu_model(cpu, sizeof cpu);
 	struct trace_writer_options options = {
-		.path = r->options->output,
+		.path = output,
 		.start_unix_ns = drain_unix_ns(),
 		.start_ns = drain_now_ns(),
 		.command = (const char *const *)r->options->command,
@@ -59,7 +63,9 @@ static int create_writer(struct recorder *r)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = r->options->compress,
 	};
-	return trace_writer_create(&r->writer, &options);
+	error = trace_writer_create(&r->writer, &options);
+	free(output);
+	return error;
 }
 
 static int prepare_environment(struct recorder *r)
@@ -81,8 +87,9 @@ static int prepare_environment(struct recorder *r)
 	/* it would only make the dynamic linker complain on the program's stderr */
 	if (r->result->obstacle == INJECT_FOREIGN)
 		return 0;
-	return spawn_environment_add(env, theirs && *theirs ? "LD_PRELOAD=%s:%s" : "LD_PRELOAD=%s%s",
-		library, theirs ? theirs : "");
+	return spawn_environment_add(env,
+		theirs && *theirs ? "LD_PRELOAD=%s:%s" : "LD_PRELOAD=%s%s", library,
+		theirs ? theirs : "");
 }
 
 /* Nothing is left of what was prepared. */
@@ -123,8 +130,8 @@ static int prepare(struct recorder *r)
 		error = prepare_watching(r);
 	if (!error)
 		return 1;
-	r->options->warn("record: %s: %s; the program runs unrecorded", what,
-		brick_strerror(error));
+	r->options->warn(
+		"record: %s: %s; the program runs unrecorded", what, brick_strerror(error));
 	discard(r);
 	spawn_environment_fini(&r->environment);
 	return 0;

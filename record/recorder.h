@@ -25,7 +25,7 @@ struct recorder_options {
 
 struct recorder_result {
 	int exit_code;
-	int recorded; /* a complete recording is under its final name */
+	int recorded;	  /* a complete recording is under its final name */
 	uint64_t wall_ns; /* of the program */
 	uint64_t bytes;
 	uint32_t processes, lost, dead, outlived;

@@ -38,8 +38,10 @@ unsigned long long process_start_time(pid_t pid)
 	text[n > 0 ? n : 0] = '\0';
 	/* the name in parentheses may hold anything, parentheses too */
 	const char *at = strrchr(text, ')');
-	if (!at || sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-			      "%*d %ld %*d %llu", &state, &threads, &start) != 3)
+	if (!at || sscanf(at,
+			   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			   "%*d %ld %*d %llu",
+			   &state, &threads, &start) != 3)
 		return 0;
 	/* dead, but for being waited for; with other threads alive only its first thread is */
 	if ((state == 'Z' || state == 'X') && threads <= 1)
@@ -52,7 +54,7 @@ static int has_room(const char *base)
 	struct statvfs vfs;
 
 	return access(base, W_OK | X_OK) == 0 && statvfs(base, &vfs) == 0 &&
-		(unsigned long long)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
+	       (unsigned long long)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
 }
 
 static const char *disk_base(void)

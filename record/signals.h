@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 struct signals {
-	int fd; /* readable when one has come */
-	sigset_t mask; /* as inherited */
+	int fd;					 /* readable when one has come */
+	sigset_t mask;				 /* as inherited */
 	struct sigaction child, file_size, pipe; /* as inherited: SIGCHLD, SIGXFSZ, SIGPIPE */
 };
 
@@ -24,8 +24,8 @@ void signals_close(struct signals *s);
 
 /* What a signal means to the recorder. */
 enum signals_event {
-	SIGNALS_NONE,      /* no more */
-	SIGNALS_CHILD,     /* a child may have ended */
+	SIGNALS_NONE,	   /* no more */
+	SIGNALS_CHILD,	   /* a child may have ended */
 	SIGNALS_FORWARD,   /* *number is for the program */
 	SIGNALS_INTERRUPT, /* from the terminal, which has given it to the program too */
 };

@@ -53,8 +53,8 @@ static void __attribute__((noreturn)) become(char *const *argv, const struct spa
 	_exit(n == sizeof error ? spawn_failure_code(error) : 127);
 }
 
-int spawn_program(char *const *argv, const struct spawn_environment *env,
-	const struct signals *signals)
+int spawn_program(
+	char *const *argv, const struct spawn_environment *env, const struct signals *signals)
 {
 	int report[2], error = 0;
 

@@ -20,12 +20,12 @@ int spawn_environment_add(struct spawn_environment *env, const char *format, ...
 void spawn_environment_fini(struct spawn_environment *env);
 
 /* Run argv, found like a shell does. The pid, or -errno of exec (or of what precedes it). */
-int spawn_program(char *const *argv, const struct spawn_environment *env,
-	const struct signals *signals);
+int spawn_program(
+	char *const *argv, const struct spawn_environment *env, const struct signals *signals);
 
 /* How a program ended. */
 struct spawn_result {
-	int exit_code;   /* as the shell sees it */
+	int exit_code;	 /* as the shell sees it */
 	uint64_t cpu_ns; /* of it and of those of its children that it has waited for */
 };
 

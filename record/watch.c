@@ -21,9 +21,9 @@
 #include "record/guard.h"
 
 enum {
-	LOOK_MS = 100,        /* at most, while sessions are open: bounds how far a burst gets */
-	RETRY_MS = 5,         /* when there was no memory for what waits in rings */
-	IDLE_MS = 1000,       /* at most, while there is none: events wake us */
+	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
+	RETRY_MS = 5,	      /* when there was no memory for what waits in rings */
+	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
 	FULL_PERCENT = 25,    /* a ring that full is emptied */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
 	LINGER_MS = 100,      /* threads of a process that closed its session may still record */
@@ -40,8 +40,8 @@ struct watched {
 	struct drain *drain;
 	struct drain_pace pace;
 	uint64_t taken_ns, closed_ns; /* closed: seen first */
-	int ending; /* handed to the encoder to be finished */
-	int told;   /* ... which it has done */
+	int ending;		      /* handed to the encoder to be finished */
+	int told;		      /* ... which it has done */
 };
 
 struct watch {
@@ -153,8 +153,8 @@ static uint64_t take_all(struct watch *w, struct watched *s, uint64_t now_ns)
 }
 
 /* Hand the session over to be finished. What is still in its rings is lost, and counted. */
-static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks,
-	uint64_t left)
+static void end_session(
+	struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks, uint64_t left)
 {
 	if (left)
 		drain_trouble_set(s->drain, "out of memory for its last records");
@@ -291,7 +291,7 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, LOOK_MS);
 	int full = outlook.fullest_percent >= FULL_PERCENT;
 	int due = outlook.waiting &&
-		now_ns - s->taken_ns >= (uint64_t)w->options.interval_ms * 1000000u;
+		  now_ns - s->taken_ns >= (uint64_t)w->options.interval_ms * 1000000u;
 	if (!w->options.clock->settled && outlook.fullest_percent < PRESSED_PERCENT &&
 		drain_clock_baseline_ns(w->options.clock) < DRAIN_CLOCK_BASELINE_NS)
 		return outlook.next_ms;

@@ -17,7 +17,7 @@ struct watch;
 struct watch_options {
 	const struct session_dir *dir;
 	struct drain_clock *clock; /* started */
-	uint32_t interval_ms;      /* between gulps of rings that do not fill up sooner */
+	uint32_t interval_ms;	   /* between gulps of rings that do not fill up sooner */
 };
 
 /* -errno. The directory is watched from here on. */
@@ -44,12 +44,12 @@ int watch_took(struct watch *w);
 
 /* What came of it, complete once the encoder has finished. */
 struct watch_totals {
-	uint32_t processes;           /* whose sessions were read */
-	uint32_t lost;                /* whose sessions could not, or only in part */
-	uint32_t dead, outlived;      /* of `processes`: how they ended, if not in good order */
+	uint32_t processes;	 /* whose sessions were read */
+	uint32_t lost;		 /* whose sessions could not, or only in part */
+	uint32_t dead, outlived; /* of `processes`: how they ended, if not in good order */
 	uint64_t records, samples, steps, threads, dropped;
-	const char *trouble;          /* of the first that was lost; static text */
-	const char *notes;            /* of all sessions, line by line */
+	const char *trouble; /* of the first that was lost; static text */
+	const char *notes;   /* of all sessions, line by line */
 };
 struct watch_totals watch_totals(const struct watch *w);
 

@@ -14,6 +14,7 @@
 #include "record/drain.h"
 #include "record/drain_clock.h"
 #include "record/drain_machine.h"
+#include "record/drain_output.h"
 #include "record/drain_pace.h"
 
 enum {
@@ -89,8 +90,8 @@ static int drain_all(struct writer_thread *t)
 }
 
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
-static int drain_is_due(const struct writer_thread *t, const struct drain_outlook *outlook,
-	uint64_t now_ns)
+static int drain_is_due(
+	const struct writer_thread *t, const struct drain_outlook *outlook, uint64_t now_ns)
 {
 	if (outlook->fullest_percent >= FULL_PERCENT)
 		return 1;
@@ -135,8 +136,8 @@ static void finish(struct writer_thread *t)
 	if (!t->writer)
 		return;
 	enum drain_end end = drain_state(t->drain, &end_ticks) == BRICK_SESSION_CLOSED
-		? DRAIN_END_CLOSED
-		: DRAIN_END_OUTLIVED;
+				     ? DRAIN_END_CLOSED
+				     : DRAIN_END_OUTLIVED;
 	if (!end_ticks)
 		end_ticks = brick_ticks();
 	error = drain_all(t);
@@ -188,9 +189,12 @@ static int create_writer(struct writer_thread *t, const char *path)
 {
 	const struct brick_session_header *h = drain_header(t->drain);
 	const char *command[MOST_ARGUMENTS + 1];
-	char cpu[128];
+	char cpu[128], *output;
 	size_t count = 0;
 
+	int error = drain_output_resolve(&output, path);
+	if (error)
+		return error;
 	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
 		command[count++] = h->command + at;
 		at += (uint32_t)strlen(h->command + at) + 1;
@@ -198,7 +202,7 @@ static int create_writer(struct writer_thread *t, const char *path)
 	command[count] = NULL;
 	drain_cpu_model(cpu, sizeof cpu);
 	struct trace_writer_options options = {
-		.path = path,
+		.path = output,
 		.start_unix_ns = h->start_unix_ns,
 		.start_ns = h->start_ns,
 		.command = command,
@@ -206,7 +210,9 @@ static int create_writer(struct writer_thread *t, const char *path)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = 1,
 	};
-	return trace_writer_create(&t->writer, &options);
+	error = trace_writer_create(&t->writer, &options);
+	free(output);
+	return error;
 }
 
 static int launch(struct writer_thread *t)

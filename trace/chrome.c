@@ -22,7 +22,7 @@ struct chrome {
 	const struct run *run;
 	FILE *out;
 	struct site_text *sites;
-	uint64_t *tids; /* by lane */
+	uint64_t *tids;	       /* by lane */
 	const char *separator; /* before the next event */
 };
 
@@ -99,8 +99,8 @@ static int prepare(struct chrome *c)
 		error = make_site(run, i, &c->sites[i]);
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		c->tids[i] = run->lanes[i].kind == BRICK_LANE_QUEUE || tid_taken(c, i)
-			? FIRST_FREE_TID + (uint64_t)i
-			: run->lanes[i].tid;
+				     ? FIRST_FREE_TID + (uint64_t)i
+				     : run->lanes[i].tid;
 	return error;
 }
 
@@ -150,8 +150,9 @@ static void write_place(const struct chrome *c, uint32_t lane)
 static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
 {
 	next_event(c);
-	fprintf(c->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":",
-		what, pid, (unsigned long long)tid);
+	fprintf(c->out,
+		"{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":", what,
+		pid, (unsigned long long)tid);
 	text_json(c->out, name);
 	fputs("}}", c->out);
 }
@@ -163,8 +164,8 @@ static void write_names(struct chrome *c)
 	for (size_t i = 0; i < run->process_count; i++) {
 		const char *path = run->processes[i].executable;
 		const char *slash = path ? strrchr(path, '/') : NULL;
-		write_name(c, "process_name", (int)run->processes[i].pid, 0,
-			slash ? slash + 1 : path);
+		write_name(
+			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		write_name(c, "thread_name", pid_of(run, i), c->tids[i], run->lanes[i].name);

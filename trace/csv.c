@@ -73,8 +73,8 @@ static void write_flags(FILE *out, uint8_t flags)
 		}
 }
 
-static void write_sample(FILE *out, const struct run *run, const struct run_lane *lane,
-	const struct run_sample *s)
+static void write_sample(
+	FILE *out, const struct run *run, const struct run_lane *lane, const struct run_sample *s)
 {
 	const struct run_site *site = &run->sites[s->site];
 	const struct run_brick *brick = &run->bricks[site->brick];

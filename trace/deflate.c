@@ -10,6 +10,8 @@
 #include <string.h>
 #include "trace/deflate_state.h"
 
+enum { VARINT_BYTES = 10 };
+
 struct deflater *deflate_create(size_t chunk_bytes)
 {
 	struct deflater *d = calloc(1, sizeof *d);
@@ -83,11 +85,11 @@ static inline void add_match(struct deflater *d, uint32_t start, uint32_t source
 	while (length) {
 		/* never leave a rest that is too short to be a match of its own */
 		uint32_t part = length <= DEFLATE_MOST_MATCH ? length
-			: length < DEFLATE_MOST_MATCH + DEFLATE_LEAST_MATCH
-			? length - DEFLATE_LEAST_MATCH
-			: DEFLATE_MOST_MATCH;
-		d->steps[d->step_count++] = (struct deflate_step){
-			literals, (uint16_t)part, (uint16_t)distance};
+				: length < DEFLATE_MOST_MATCH + DEFLATE_LEAST_MATCH
+					? length - DEFLATE_LEAST_MATCH
+					: DEFLATE_MOST_MATCH;
+		d->steps[d->step_count++] =
+			(struct deflate_step){literals, (uint16_t)part, (uint16_t)distance};
 		literals = 0;
 		length -= part;
 	}
@@ -99,6 +101,14 @@ static inline void close_open(struct deflater *d)
 		add_match(d, d->open_start, d->open_source, d->open_length);
 		d->open_length = 0;
 	}
+}
+
+void deflate_close(struct deflater *d)
+{
+	close_open(d);
+	if (d->covered < d->end)
+		d->steps[d->step_count++] = (struct deflate_step){d->end - d->covered, 0, 0};
+	d->covered = d->end;
 }
 
 static inline uint32_t *hash_slot(struct deflater *d, const uint8_t *at)
@@ -127,13 +137,14 @@ static void search(struct deflater *d, uint32_t start, uint32_t end)
 	}
 }
 
-static inline uint32_t varint_bytes(const uint8_t *at)
+/* Behind the varint at `at`, or where it should have ended: what a hint promises may be wrong. */
+static inline uint32_t skip_varint(const struct deflater *d, uint32_t at)
 {
-	uint32_t n = 1;
+	uint32_t most = at + VARINT_BYTES < d->end ? at + VARINT_BYTES : d->end;
 
-	while (*at++ >= 0x80)
-		n++;
-	return n;
+	while (at < most && d->data[at++] >= 0x80)
+		;
+	return at;
 }
 
 /*
@@ -163,18 +174,18 @@ void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t 
 	uint32_t start = d->end;
 
 	d->end = end;
-	if (source == DEFLATE_UNKNOWN || start - source > DEFLATE_WINDOW) {
+	if (source >= start || start - source > DEFLATE_WINDOW) {
 		close_open(d);
 		search(d, start, end);
 		return;
 	}
 	uint32_t length = equal_bytes(data + start, data + source, end - start);
 	match_head(d, start, source, length);
-	if (length == end - start)
+	uint32_t at = skip_varint(d, start + varint);
+	if (at >= end || start + length >= at)
 		return;
-	uint32_t at = start + varint + varint_bytes(data + start + varint);
-	source += varint + varint_bytes(data + source + varint);
-	if (at >= end || at - source > DEFLATE_WINDOW || start + length >= at)
+	source = skip_varint(d, source + varint);
+	if (source >= at || at - source > DEFLATE_WINDOW)
 		return;
 	length = equal_bytes(data + at, data + source, end - at);
 	if (length < DEFLATE_LEAST_MATCH)

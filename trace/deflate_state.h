@@ -9,10 +9,10 @@
 #include "trace/deflate.h"
 
 enum {
-	DEFLATE_LEAST_MATCH = 4,     /* shorter ones cost more than their literals */
+	DEFLATE_LEAST_MATCH = 4, /* shorter ones cost more than their literals */
 	DEFLATE_MOST_MATCH = 258,
 	DEFLATE_WINDOW = 32768,
-	DEFLATE_LITERALS = 286,      /* bytes, end of block, lengths */
+	DEFLATE_LITERALS = 286, /* bytes, end of block, lengths */
 	DEFLATE_DISTANCES = 30,
 	DEFLATE_HASH_BITS = 12,
 };
@@ -25,8 +25,8 @@ struct deflate_step {
 
 struct deflater {
 	const uint8_t *data;
-	uint32_t end;      /* of what was handed in */
-	uint32_t covered;  /* what is before it is in steps */
+	uint32_t end;	  /* of what was handed in */
+	uint32_t covered; /* what is before it is in steps */
 	/* a match up to `end` that the next packet may find a longer one for; length 0: none */
 	uint32_t open_start, open_source, open_length;
 	struct deflate_step *steps;
@@ -34,6 +34,9 @@ struct deflater {
 	uint32_t hash[1 << DEFLATE_HASH_BITS]; /* position + 1 of four bytes */
 	size_t chunk_bytes;
 };
+
+/* No more packets: whatever is not in steps yet is put there. */
+void deflate_close(struct deflater *d);
 
 /* Code lengths of at most `most` bits for the symbols that occur; 0 for the others. */
 void huffman_lengths(const uint32_t *counts, unsigned symbols, unsigned most, uint8_t *lengths);

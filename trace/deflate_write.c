@@ -43,8 +43,7 @@ static inline struct extra distance_symbol(uint32_t distance)
 	if (distance < 4)
 		return (struct extra){(uint16_t)distance, 0, (uint16_t)distance};
 	uint32_t bits = 30u - (uint32_t)__builtin_clz(distance), step = distance >> bits;
-	return (struct extra){
-		(uint16_t)(bits * 2 + step), (uint8_t)bits, (uint16_t)(step << bits)};
+	return (struct extra){(uint16_t)(bits * 2 + step), (uint8_t)bits, (uint16_t)(step << bits)};
 }
 
 /* Bits go out lowest first. There is always room: the caller has reserved it. */
@@ -167,8 +166,7 @@ static inline void put_literal(struct bits *b, const struct codes *c, unsigned s
 	put_bits(b, c->literal_codes[symbol], c->literal_lengths[symbol]);
 }
 
-static inline void put_match(struct bits *b, const struct codes *c,
-	const struct deflate_step *step)
+static inline void put_match(struct bits *b, const struct codes *c, const struct deflate_step *step)
 {
 	struct extra length = length_symbol(step->length);
 	struct extra distance = distance_symbol(step->distance);
@@ -204,27 +202,12 @@ static void write_steps(const struct deflater *d, struct bits *b, const struct c
 	flush_bits(b);
 }
 
-/* What no match covers at the end, and a match that still waits for a longer one. */
-static void close_steps(struct deflater *d)
-{
-	if (d->open_length) {
-		d->steps[d->step_count++] = (struct deflate_step){d->open_start - d->covered,
-			(uint16_t)d->open_length,
-			(uint16_t)(d->open_start - d->open_source - 1)};
-		d->covered = d->open_start + d->open_length;
-		d->open_length = 0;
-	}
-	if (d->covered < d->end)
-		d->steps[d->step_count++] = (struct deflate_step){d->end - d->covered, 0, 0};
-	d->covered = d->end;
-}
-
 void deflate_finish(struct deflater *d, struct pb_buffer *out)
 {
 	struct codes c;
 	size_t room = HEADER_BYTES + CODES_BYTES + (size_t)d->end * 2 + ADLER_BYTES + 16;
 
-	close_steps(d);
+	deflate_close(d);
 	memset(&c, 0, sizeof c);
 	count_symbols(d, &c);
 	make_codes(&c);

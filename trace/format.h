@@ -16,29 +16,30 @@ enum {
 	FORMAT_LANE_SEQUENCE = 2, /* of lane 0; lane n has this + n */
 };
 
-/* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order from 1. */
-#define FORMAT_ANNOTATIONS(X)                                                                      \
-	X(SITE, "site")         /* interned JSON: what was executed, FORMAT_SITE_* */              \
-	X(LAYER, "layer")       /* int; absent: -1, or the site's */                               \
-	X(ELEMENTS, "elements") /* uint */                                                         \
-	X(BYTES, "bytes")       /* uint */                                                         \
-	X(FLOPS, "flops")       /* uint */                                                         \
-	X(TOKENS, "tokens")     /* uint, of a step */                                              \
-	X(INNER, "inner_ns")    /* uint: waiting inside of the slice */                            \
-	X(SOURCE, "source")     /* interned name; absent: "tsc" */                                 \
-	X(CLAMPED, "clamped")   /* true */                                                         \
-	X(UNWOUND, "unwound")   /* true */                                                         \
-	X(ALONE, "alone")       /* true: a wait that does not belong to the slice before it */     \
-	X(COUNT, "count")       /* uint, of dropped records */                                     \
-	X(TID, "tid")           /* uint, of the thread that takes over the lane */                 \
-	X(OPEN, "open")         /* true: not ended, its thread was gone */
+/* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order
+ * from 1. */
+#define FORMAT_ANNOTATIONS(X)                                                                  \
+	X(SITE, "site")		/* interned JSON: what was executed, FORMAT_SITE_* */          \
+	X(LAYER, "layer")	/* int; absent: -1, or the site's */                           \
+	X(ELEMENTS, "elements") /* uint */                                                     \
+	X(BYTES, "bytes")	/* uint */                                                     \
+	X(FLOPS, "flops")	/* uint */                                                     \
+	X(TOKENS, "tokens")	/* uint, of a step */                                          \
+	X(INNER, "inner_ns")	/* uint: waiting inside of the slice */                        \
+	X(SOURCE, "source")	/* interned name; absent: "tsc" */                             \
+	X(CLAMPED, "clamped")	/* true */                                                     \
+	X(UNWOUND, "unwound")	/* true */                                                     \
+	X(ALONE, "alone")	/* true: a wait that does not belong to the slice before it */ \
+	X(COUNT, "count")	/* uint, of dropped records */                                 \
+	X(TID, "tid")		/* uint, of the thread that takes over the lane */             \
+	X(OPEN, "open")		/* true: not ended, its thread was gone */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
 #define FORMAT_X(identifier, name) FORMAT_A_##identifier,
 	FORMAT_ANNOTATIONS(FORMAT_X)
 #undef FORMAT_X
-	FORMAT_A_COUNT_PLUS_1,
+		FORMAT_A_COUNT_PLUS_1,
 };
 
 /* Interned string values: sites by their index, sources from here on. */
@@ -47,31 +48,31 @@ enum { FORMAT_SOURCE_IID = BRICK_MAX_SITES };
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */
 enum format_event_name {
 	FORMAT_N_DROPPED = BRICK_MAX_BRICKS + 1, /* records were lost here */
-	FORMAT_N_THREAD,                         /* another thread takes over the lane */
-	FORMAT_N_WORK,                           /* bytes and FLOPs of the slice that ended last */
+	FORMAT_N_THREAD,			 /* another thread takes over the lane */
+	FORMAT_N_WORK,				 /* bytes and FLOPs of the slice that ended last */
 };
 #define FORMAT_DROPPED "Dropped"
 #define FORMAT_THREAD "Thread"
 #define FORMAT_WORK "Work"
-#define FORMAT_CATEGORY "brick" /* of Brick's own instants */
+#define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 
 /* Names of enum brick_source, in its order. */
-#define FORMAT_SOURCES                                                                             \
-	{                                                                                          \
-		"unknown", "tsc", "sync-wall", "device-event", "device-activity",                  \
-			"timestamp-query", "reported", "callback"                                  \
+#define FORMAT_SOURCES                                                            \
+	{                                                                         \
+		"unknown", "tsc", "sync-wall", "device-event", "device-activity", \
+			"timestamp-query", "reported", "callback"                 \
 	}
 enum { FORMAT_SOURCE_COUNT = 8 };
 
 /* Members of the session's structs that go into the run's own events under their own names. */
-#define FORMAT_STAT_FIELDS(X)                                                                      \
-	X(count)                                                                                   \
+#define FORMAT_STAT_FIELDS(X) \
+	X(count)              \
 	X(total) X(self) X(min) X(max) X(elements) X(bytes) X(flops) X(wait) X(nested) X(bytes_out)
-#define FORMAT_LEDGER_FIELDS(X)                                                                    \
+#define FORMAT_LEDGER_FIELDS(X) \
 	X(dropped) X(unmatched) X(clamped) X(unsupported) X(too_deep) X(table_full)
-#define FORMAT_CLOCK_FIELDS(X)                                                                     \
-	X(source)                                                                                  \
+#define FORMAT_CLOCK_FIELDS(X) \
+	X(source)              \
 	X(shift) X(mult) X(base_ticks) X(base_ns) X(frequency) X(residual_ns) X(step_ticks)
 
 /* Instants on the run's own track. */

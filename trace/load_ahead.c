@@ -2,7 +2,8 @@
 /*
  * Inflating ahead: a second thread inflates the next few compressed packets while the caller
  * decodes the one before them. Memory is that of the few. Short files, and processes that get no
- * thread, are inflated by the caller. The caller is one thread; results come in the order handed in.
+ * thread, are inflated by the caller. The caller is one thread; results come in the order handed
+ * in.
  */
 #include <pthread.h>
 #include <stdlib.h>

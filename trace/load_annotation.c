@@ -15,7 +15,7 @@ static int read(struct pb_reader message, struct load_annotation *a)
 			a->text = f.in;
 		else if ((f.number == ANNOTATION_UINT || f.number == ANNOTATION_INT ||
 				 f.number == ANNOTATION_BOOL) &&
-			f.wire == PB_VARINT)
+			 f.wire == PB_VARINT)
 			a->value = f.value;
 	}
 	return more == 0;
@@ -32,8 +32,7 @@ int load_next(struct pb_reader *message, uint32_t field, struct load_annotation 
 	return more;
 }
 
-int load_find(struct pb_reader message, uint32_t field, const char *name,
-	struct load_annotation *a)
+int load_find(struct pb_reader message, uint32_t field, const char *name, struct load_annotation *a)
 {
 	while (load_next(&message, field, a) > 0)
 		if (pb_is(a->name, name))
@@ -41,8 +40,8 @@ int load_find(struct pb_reader message, uint32_t field, const char *name,
 	return 0;
 }
 
-uint64_t load_find_uint(struct pb_reader message, uint32_t field, const char *name,
-	uint64_t fallback)
+uint64_t load_find_uint(
+	struct pb_reader message, uint32_t field, const char *name, uint64_t fallback)
 {
 	struct load_annotation a;
 

@@ -13,8 +13,8 @@ enum { LEAST_SAMPLES = 1024 };
 #define HAS(e, name) ((e)->present >> FORMAT_A_##name & 1)
 
 /* What says how much work was done: it makes up the site of a sample without an interned one. */
-#define WORK_MASK                                                                                  \
-	(1u << FORMAT_A_SITE | 1u << FORMAT_A_ELEMENTS | 1u << FORMAT_A_BYTES |                    \
+#define WORK_MASK                                                               \
+	(1u << FORMAT_A_SITE | 1u << FORMAT_A_ELEMENTS | 1u << FORMAT_A_BYTES | \
 		1u << FORMAT_A_FLOPS | 1u << FORMAT_A_TOKENS)
 
 struct event {
@@ -24,8 +24,8 @@ struct event {
 	uint64_t value[32];
 };
 
-static int parse_annotation(const struct load_sequence *s, struct pb_reader message,
-	struct event *e)
+static int parse_annotation(
+	const struct load_sequence *s, struct pb_reader message, struct event *e)
 {
 	struct pb_field f;
 	uint64_t iid = 0, value = 0;
@@ -91,7 +91,7 @@ static uint32_t interned_site(struct load *l, struct load_sequence *s, uint32_t 
 static int same_counts(const struct run_site *a, const struct run_site *b)
 {
 	return a->layer == b->layer && a->flags == b->flags && a->elements == b->elements &&
-		a->bytes == b->bytes && a->flops == b->flops && !a->operation && !a->label;
+	       a->bytes == b->bytes && a->flops == b->flops && !a->operation && !a->label;
 }
 
 static uint32_t plain_site(struct load *l, const struct run_site *site)
@@ -123,8 +123,8 @@ static void add_work(struct run_site *site, const struct event *e)
 		}
 }
 
-static uint32_t begin_site(struct load *l, struct load_sequence *s, uint32_t brick,
-	const struct event *e)
+static uint32_t begin_site(
+	struct load *l, struct load_sequence *s, uint32_t brick, const struct event *e)
 {
 	if (HAS(e, SITE))
 		return interned_site(l, s, brick, e->value[FORMAT_A_SITE]);
@@ -136,8 +136,8 @@ static uint32_t begin_site(struct load *l, struct load_sequence *s, uint32_t bri
 }
 
 /* An end may say more of what was executed than its begin could. */
-static void refine_site(struct load *l, struct load_sequence *s, struct run_sample *sample,
-	const struct event *e)
+static void refine_site(
+	struct load *l, struct load_sequence *s, struct run_sample *sample, const struct event *e)
 {
 	const struct run_site *old = &l->run->sites[sample->site];
 	uint32_t index;
@@ -155,10 +155,10 @@ static void refine_site(struct load *l, struct load_sequence *s, struct run_samp
 
 static int grow_samples(struct load *l, struct run_lane *lane, struct load_lane *room)
 {
-	size_t count = room->sample_room ? room->sample_room + room->sample_room / 2 : LEAST_SAMPLES;
-	struct run_sample *samples = count <= RUN_NONE
-		? realloc(lane->samples, count * sizeof *samples)
-		: NULL;
+	size_t count =
+		room->sample_room ? room->sample_room + room->sample_room / 2 : LEAST_SAMPLES;
+	struct run_sample *samples =
+		count <= RUN_NONE ? realloc(lane->samples, count * sizeof *samples) : NULL;
 
 	if (!samples)
 		return load_no_memory(l), 0;
@@ -172,15 +172,14 @@ static uint32_t saturate(uint64_t ns)
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-static uint8_t source_of(const struct load *l, const struct load_sequence *s,
-	const struct event *e)
+static uint8_t source_of(const struct load *l, const struct load_sequence *s, const struct event *e)
 {
 	if (__builtin_expect(!HAS(e, SOURCE), 1))
 		return BRICK_SOURCE_TSC;
 	uint32_t at = load_iid_get(&s->values, e->value[FORMAT_A_SOURCE]);
 	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_SOURCE
-		? (uint8_t)l->values[at].source
-		: BRICK_SOURCE_UNKNOWN;
+		       ? (uint8_t)l->values[at].source
+		       : BRICK_SOURCE_UNKNOWN;
 }
 
 /* The wait right behind the sample that has just ended is told from others by saying nothing. */
@@ -188,7 +187,7 @@ static inline int is_its_wait(const struct load *l, const struct load_sequence *
 	const struct run_lane *lane, const struct load_slice *slice)
 {
 	return slice->brick == l->wait_brick && slice->bare && s->ended != RUN_NONE &&
-		lane->samples[s->ended].end_ns == s->now;
+	       lane->samples[s->ended].end_ns == s->now;
 }
 
 static __attribute__((noinline)) uint32_t bare_site(struct load *l, uint32_t brick)
@@ -198,8 +197,8 @@ static __attribute__((noinline)) uint32_t bare_site(struct load *l, uint32_t bri
 	return plain_site(l, &site);
 }
 
-static inline int begin_slice(struct load *l, struct load_sequence *s,
-	const struct load_slice *slice)
+static inline int begin_slice(
+	struct load *l, struct load_sequence *s, const struct load_slice *slice)
 {
 	struct run_lane *lane = &l->run->lanes[s->lane];
 	struct load_lane *room = &l->lanes[s->lane];
@@ -267,11 +266,12 @@ int load_slice(struct load *l, struct load_sequence *s, const struct load_slice 
 {
 	if (s->now > l->lanes[s->lane].last_ns)
 		l->lanes[s->lane].last_ns = s->now;
-	return slice->is_end ? can_end(s) && end_slice(l, s) : can_begin(s) && begin_slice(l, s, slice);
+	return slice->is_end ? can_end(s) && end_slice(l, s)
+			     : can_begin(s) && begin_slice(l, s, slice);
 }
 
-static int begin(struct load *l, struct load_sequence *s, const struct event *e,
-	struct load_slice *slice)
+static int begin(
+	struct load *l, struct load_sequence *s, const struct event *e, struct load_slice *slice)
 {
 	uint32_t brick = load_iid_get(&s->names, e->name);
 
@@ -311,8 +311,8 @@ static void end_annotations(struct load *l, struct load_sequence *s, const struc
 		refine_site(l, s, sample, e);
 }
 
-static int end(struct load *l, struct load_sequence *s, const struct event *e,
-	struct load_slice *slice)
+static int end(
+	struct load *l, struct load_sequence *s, const struct event *e, struct load_slice *slice)
 {
 	if (!can_end(s))
 		return 0;
@@ -338,8 +338,8 @@ static int add_point(struct load *l, const struct load_sequence *s, enum run_poi
 	return 1;
 }
 
-static int own_instant(struct load *l, struct load_sequence *s, uint32_t name,
-	const struct event *e)
+static int own_instant(
+	struct load *l, struct load_sequence *s, uint32_t name, const struct event *e)
 {
 	struct run_lane *lane = &l->run->lanes[s->lane];
 
@@ -348,8 +348,8 @@ static int own_instant(struct load *l, struct load_sequence *s, uint32_t name,
 		return HAS(e, COUNT) && add_point(l, s, RUN_POINT_DROPPED, RUN_NONE,
 						(double)e->value[FORMAT_A_COUNT]);
 	case FORMAT_N_THREAD:
-		return HAS(e, TID) && add_point(l, s, RUN_POINT_THREAD, RUN_NONE,
-					      (double)e->value[FORMAT_A_TID]);
+		return HAS(e, TID) &&
+		       add_point(l, s, RUN_POINT_THREAD, RUN_NONE, (double)e->value[FORMAT_A_TID]);
 	default:
 		if (s->ended == RUN_NONE)
 			return 0;
@@ -375,13 +375,13 @@ static int counter(struct load *l, struct load_sequence *s, const struct event *
 {
 	for (size_t i = l->counter_count; i; i--)
 		if (l->counters[i - 1].uuid == e->track_uuid)
-			return add_point(l, s, RUN_POINT_COUNTER, l->counters[i - 1].brick,
-				e->counter);
+			return add_point(
+				l, s, RUN_POINT_COUNTER, l->counters[i - 1].brick, e->counter);
 	return 0;
 }
 
-int load_lane_event(struct load *l, struct load_sequence *s, struct pb_reader message,
-	struct load_slice *slice)
+int load_lane_event(
+	struct load *l, struct load_sequence *s, struct pb_reader message, struct load_slice *slice)
 {
 	struct event e;
 

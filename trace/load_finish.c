@@ -46,15 +46,16 @@ static void finish_process(struct load *l, uint32_t i)
 		l->last_ns = process->end_ns;
 }
 
-/* Recorded up to here: until the lane's thread ended, its process ended, or the file was written. */
+/* Recorded up to here: until the lane's thread ended, its process ended, or the file was written.
+ */
 static uint64_t lane_end(const struct load *l, uint32_t i)
 {
 	const struct run_lane *lane = &l->run->lanes[i];
 	const struct load_lane *state = &l->lanes[i];
 	const struct run_process *process = &l->run->processes[lane->process];
-	uint64_t end = state->end_ticks ? at_ns(clock_of(l, lane->process), state->end_ticks)
-		: process->end_ns	? process->end_ns
-					: l->run->end_ns;
+	uint64_t end = state->end_ticks	 ? at_ns(clock_of(l, lane->process), state->end_ticks)
+		       : process->end_ns ? process->end_ns
+					 : l->run->end_ns;
 
 	return end > state->last_ns ? end : state->last_ns;
 }
@@ -71,8 +72,7 @@ static void finish_samples(struct load *l, struct run_lane *lane, struct load_la
 			lane->samples[i].end_ns = lane->end_ns;
 			l->run->open_samples++;
 		}
-	struct run_sample *samples =
-		realloc(lane->samples, lane->sample_count * sizeof *samples);
+	struct run_sample *samples = realloc(lane->samples, lane->sample_count * sizeof *samples);
 	if (samples)
 		lane->samples = samples;
 	state->sample_room = lane->sample_count;
@@ -97,8 +97,8 @@ static void finish_stats(struct load *l, struct run_lane *lane, struct load_lane
 		stats[i] = (struct brick_stat){0};
 	for (size_t i = 0; i < count; i++) {
 		struct brick_stat *stat = &stats[i];
-		uint64_t *const times[] = {
-			&stat->total, &stat->self, &stat->min, &stat->max, &stat->wait, &stat->nested};
+		uint64_t *const times[] = {&stat->total, &stat->self, &stat->min, &stat->max,
+			&stat->wait, &stat->nested};
 		for (size_t k = 0; stat->count && k < sizeof times / sizeof *times; k++)
 			*times[k] = length_ns(clock, *times[k]);
 		if (!stat->count)
@@ -113,8 +113,7 @@ static void finish_lane(struct load *l, uint32_t i)
 	const struct brick_clock *clock = clock_of(l, lane->process);
 
 	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
-	if (lane->sample_count &&
-		(!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
+	if (lane->sample_count && (!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
 		lane->start_ns = lane->samples[0].begin_ns;
 	lane->end_ns = lane_end(l, i);
 	if (lane->end_ns > l->last_ns)

@@ -1,37 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inflating compressed packets, bounded: what a hostile file may make of a few bytes is limited by
- * a ratio that no recording comes near.
+ * a ratio that no recording comes near. The memory is kept from one packet to the next.
  */
-#include <limits.h>
 #include <stdlib.h>
-#include <zlib.h>
+#include "trace/inflate.h"
 #include "trace/load_state.h"
 
 enum { LEAST_BYTES = 1 << 20, MOST_BYTES = 64 << 20, MOST_RATIO = 200 };
 
 struct load_inflater {
-	z_stream stream;
+	struct inflate_tables tables;
 	uint8_t *out;
 	size_t room;
 };
 
 struct load_inflater *load_inflater_create(void)
 {
-	struct load_inflater *inflater = calloc(1, sizeof *inflater);
-
-	if (inflater && inflateInit(&inflater->stream) != Z_OK) {
-		free(inflater);
-		inflater = NULL;
-	}
-	return inflater;
+	return calloc(1, sizeof(struct load_inflater));
 }
 
 void load_inflater_destroy(struct load_inflater *inflater)
 {
 	if (!inflater)
 		return;
-	inflateEnd(&inflater->stream);
 	free(inflater->out);
 	free(inflater);
 }
@@ -46,39 +38,28 @@ static size_t limit(size_t packed)
 static int grow(struct load_inflater *inflater, size_t most)
 {
 	size_t room = inflater->room ? inflater->room * 2 : LEAST_BYTES;
-	uint8_t *out;
 
 	if (inflater->room >= most)
 		return 0;
-	if (room > most)
-		room = most;
-	out = realloc(inflater->out, room);
-	if (!out)
-		return 0;
-	inflater->out = out;
-	inflater->room = room;
-	return 1;
+	free(inflater->out);
+	inflater->room = room < most ? room : most;
+	inflater->out = malloc(inflater->room);
+	if (!inflater->out)
+		inflater->room = 0;
+	return inflater->out != NULL;
 }
 
 int load_inflate(struct load_inflater *inflater, struct pb_reader packed, struct pb_reader *out)
 {
-	z_stream *z = &inflater->stream;
 	size_t size = 0, most = limit(pb_size(packed));
-	int result = Z_OK;
+	enum inflate_result result = INFLATE_FULL;
 
-	if (pb_size(packed) > UINT_MAX || inflateReset(z) != Z_OK)
+	if (!inflater->out && !grow(inflater, most))
 		return 0;
-	z->next_in = (Bytef *)packed.at;
-	z->avail_in = (uInt)pb_size(packed);
-	while (result == Z_OK) {
-		if (size >= most || (size == inflater->room && !grow(inflater, most)))
-			return 0;
-		size_t room = (inflater->room < most ? inflater->room : most) - size;
-		z->next_out = inflater->out + size;
-		z->avail_out = (uInt)room;
-		result = inflate(z, Z_NO_FLUSH);
-		size += room - z->avail_out;
-	}
+	do
+		result = inflate_stream(&inflater->tables, packed.at, pb_size(packed),
+			inflater->out, inflater->room < most ? inflater->room : most, &size);
+	while (result == INFLATE_FULL && grow(inflater, most));
 	*out = pb_reader(inflater->out, size);
-	return result == Z_STREAM_END;
+	return result == INFLATE_DONE;
 }

@@ -39,8 +39,8 @@ static int intern_name(struct load *l, struct load_sequence *s, const struct ent
 static int intern_category(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
 	uint32_t value = s->lane == RUN_NONE || entry->iid == FORMAT_OWN_CATEGORY_IID
-		? RUN_NONE
-		: load_category(l, entry->text);
+				 ? RUN_NONE
+				 : load_category(l, entry->text);
 
 	return value == RUN_NONE || load_iid_set(l, &s->categories, entry->iid, value);
 }

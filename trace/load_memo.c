@@ -14,7 +14,7 @@ enum { MOST_BYTES = 56, LEAST_BYTES = 8, MOST_MEMOS = 1 << 16, LEAST_SLOTS = 256
 struct memo {
 	uint8_t bytes[MOST_BYTES]; /* all but the timestamp field */
 	uint32_t length;
-	uint32_t version;          /* of the sequence's names */
+	uint32_t version; /* of the sequence's names */
 	struct load_sequence *sequence;
 	struct load_slice slice;
 	uint32_t timestamp_first;
@@ -97,8 +97,7 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 	if (!split(&packet, &delta) || pb_size(packet) < LEAST_BYTES ||
 		pb_size(packet) > MOST_BYTES)
 		return 0;
-	const struct memo *memo =
-		&m->memos[*slot_of(m, packet.at, (uint32_t)pb_size(packet))];
+	const struct memo *memo = &m->memos[*slot_of(m, packet.at, (uint32_t)pb_size(packet))];
 	if (!memo->length || memo->timestamp_first != first ||
 		memo->version != memo->sequence->names_version)
 		return 0;

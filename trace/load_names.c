@@ -41,8 +41,8 @@ static void index_put(struct load_index *index, uint32_t hash, uint32_t value)
 }
 
 /* Room for one more; rehash(l, i) is the hash of entry i. */
-static int index_grow(struct load *l, struct load_index *index,
-	uint32_t (*rehash)(const struct load *, uint32_t))
+static int index_grow(
+	struct load *l, struct load_index *index, uint32_t (*rehash)(const struct load *, uint32_t))
 {
 	if (index->count * 2 < index->capacity)
 		return 1;
@@ -149,8 +149,8 @@ uint32_t load_brick(struct load *l, struct pb_reader name)
 			return i - 1;
 	}
 	if (run->brick_count >= LOAD_MAX_NAMES || !index_grow(l, &l->brick_index, rehash_brick) ||
-		!load_grow(l, &run->bricks, &l->room.bricks, run->brick_count,
-			sizeof *run->bricks) ||
+		!load_grow(
+			l, &run->bricks, &l->room.bricks, run->brick_count, sizeof *run->bricks) ||
 		!load_grow(l, &l->plain_sites, &l->room.plain_sites, run->brick_count,
 			sizeof *l->plain_sites))
 		return RUN_NONE;
@@ -190,8 +190,8 @@ static int same_text(const char *a, const char *b)
 static int same_site(const struct run_site *a, const struct run_site *b)
 {
 	return a->brick == b->brick && a->layer == b->layer && a->flags == b->flags &&
-		a->elements == b->elements && a->bytes == b->bytes && a->flops == b->flops &&
-		same_text(a->operation, b->operation) && same_text(a->label, b->label);
+	       a->elements == b->elements && a->bytes == b->bytes && a->flops == b->flops &&
+	       same_text(a->operation, b->operation) && same_text(a->label, b->label);
 }
 
 static char *copy_text(struct load *l, const char *text, int *failed)

@@ -200,8 +200,8 @@ static void start_sequence(struct load_sequence *s)
 	s->names_version++;
 }
 
-static int lane_event(struct load *l, struct load_sequence *s, struct pb_reader message,
-	const struct packet *p)
+static int lane_event(
+	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
 {
 	struct load_slice slice;
 
@@ -214,8 +214,8 @@ static int lane_event(struct load *l, struct load_sequence *s, struct pb_reader 
 	return result;
 }
 
-static int lane_packet(struct load *l, struct load_sequence *s, struct pb_reader message,
-	const struct packet *p)
+static int lane_packet(
+	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
 {
 	int good = 1;
 

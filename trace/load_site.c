@@ -12,9 +12,9 @@ struct json {
 };
 
 struct json_value {
-	char *text;      /* owned by the reader of values until taken; NULL: not text */
+	char *text; /* owned by the reader of values until taken; NULL: not text */
 	int64_t number;
-	uint64_t count;  /* the number, when it is not negative */
+	uint64_t count; /* the number, when it is not negative */
 	int is_true;
 };
 

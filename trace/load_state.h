@@ -11,12 +11,12 @@
 #include "trace/pb_read.h"
 
 enum {
-	LOAD_MAX_NAMES = 1 << 16,     /* bricks, or categories, of all processes together */
+	LOAD_MAX_NAMES = 1 << 16, /* bricks, or categories, of all processes together */
 	LOAD_MAX_PROCESSES = 1 << 14,
 	LOAD_MAX_LANES = 1 << 14,
 	LOAD_MAX_SEQUENCES = 1 << 15,
-	LOAD_MAX_DEPTH = 250,         /* deeper begins and their ends are bad */
-	LOAD_MAX_TEXT = 1 << 16,      /* of one name or value; longer ones are cut */
+	LOAD_MAX_DEPTH = 250,	 /* deeper begins and their ends are bad */
+	LOAD_MAX_TEXT = 1 << 16, /* of one name or value; longer ones are cut */
 };
 
 /* Indices of equal things, by hash; what is equal the user knows. 0: empty, else index + 1. */
@@ -30,7 +30,7 @@ struct load_iids {
 	struct load_iid {
 		uint64_t iid; /* 0: empty */
 		uint32_t value;
-	} *slots;
+	} * slots;
 	uint32_t capacity, count;
 };
 
@@ -38,10 +38,10 @@ enum load_value_kind { LOAD_VALUE_SITE, LOAD_VALUE_SOURCE, LOAD_VALUE_OTHER };
 
 /* An interned string value of a sequence: a site, once its brick is known, or a source. */
 struct load_value {
-	uint32_t kind;          /* enum load_value_kind */
-	uint32_t source;        /* enum brick_source */
-	struct run_site site;   /* brick: the one it was resolved for last; owns its texts */
-	uint32_t index;         /* the run's site for that brick; RUN_NONE: not resolved yet */
+	uint32_t kind;	      /* enum load_value_kind */
+	uint32_t source;      /* enum brick_source */
+	struct run_site site; /* brick: the one it was resolved for last; owns its texts */
+	uint32_t index;	      /* the run's site for that brick; RUN_NONE: not resolved yet */
 };
 
 /* What a slice's begin or end comes to, apart from its time: the same for equal packets. */
@@ -56,21 +56,21 @@ struct load_slice {
 struct load_sequence {
 	uint32_t id;
 	uint32_t names_version; /* changes whenever the interning tables do */
-	uint32_t lane;       /* index, or RUN_NONE */
-	int cleared;         /* its first packet, with what the others need, was there */
-	int has_clock;       /* `now` is set */
-	uint64_t track_uuid; /* of its events */
-	uint64_t now;        /* ns, of the clock of lanes */
+	uint32_t lane;		/* index, or RUN_NONE */
+	int cleared;		/* its first packet, with what the others need, was there */
+	int has_clock;		/* `now` is set */
+	uint64_t track_uuid;	/* of its events */
+	uint64_t now;		/* ns, of the clock of lanes */
 
-	struct load_iids names;      /* of events: the run's bricks, enum format_event_name | OWN_NAME */
+	struct load_iids names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
 	struct load_iids categories; /* the run's categories */
 	struct load_iids values;     /* indices of l->values */
 	uint8_t annotations[32];     /* by iid: enum format_annotation */
 
 	uint32_t depth, too_deep;
 	uint32_t stack[LOAD_MAX_DEPTH]; /* samples */
-	uint32_t ended;                 /* the sample that ended last, or RUN_NONE */
-	int in_wait;                    /* inside of the wait that belongs to it */
+	uint32_t ended;			/* the sample that ended last, or RUN_NONE */
+	int in_wait;			/* inside of the wait that belongs to it */
 	uint64_t wait_begin;
 };
 
@@ -109,9 +109,9 @@ struct load_counter {
 struct load {
 	struct run *run;
 	struct load_error *error;
-	int result;      /* the first error; nothing is read after it */
+	int result;	 /* the first error; nothing is read after it */
 	uint64_t offset; /* in the file, of the packet being read */
-	int is_brick;    /* its own first event has been seen */
+	int is_brick;	 /* its own first event has been seen */
 	int has_clock;
 	uint64_t last_ns;
 	uint32_t wait_brick; /* the run's BarrierWait, or RUN_NONE */
@@ -133,7 +133,8 @@ struct load {
 };
 
 /* load.c: the first error wins; returns it. */
-int load_fail(struct load *l, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int load_fail(struct load *l, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 int load_no_memory(struct load *l);
 /* Room for one more entry of `bytes` each; new ones are zeroed. 0: no memory. */
 int load_grow(struct load *l, void *array, size_t *room, size_t count, size_t bytes);
@@ -176,8 +177,8 @@ int load_interned(struct load *l, struct load_sequence *s, struct pb_reader inte
  * load_event.c: a track event of a lane, at s->now. 0: it could not be used. *slice: what it came
  * to; the result is 2 when every packet with the same event comes to the same.
  */
-int load_lane_event(struct load *l, struct load_sequence *s, struct pb_reader event,
-	struct load_slice *slice);
+int load_lane_event(
+	struct load *l, struct load_sequence *s, struct pb_reader event, struct load_slice *slice);
 int load_slice(struct load *l, struct load_sequence *s, const struct load_slice *slice);
 
 /* load_memo.c: packets that were decoded before, but for their timestamp */
@@ -194,20 +195,31 @@ static inline int load_advance(struct load_sequence *s, uint64_t delta)
 /* load_run.c: an event of the run's own. 0: it could not be used. */
 int load_own_event(struct load *l, struct pb_reader event);
 
+/* What several kinds of them have. Texts replace *to; what is not there changes nothing. */
+uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback);
+void load_text_of(struct load *l, struct pb_reader event, const char *name, char **to);
+void load_ledger(struct pb_reader event, struct brick_ledger *ledger);
+/* The process that an event is about; NULL when there is none of that number. */
+struct load_process *load_process(struct load *l, struct pb_reader event, uint64_t *number);
+
+/* load_statistics.c: the events of that name. 0: it could not be used. */
+int load_statistics(struct load *l, struct pb_reader event);
+int load_histogram(struct load *l, struct pb_reader event);
+
 /* load_annotation.c: one debug annotation, and finding one by name */
 struct load_annotation {
-	struct pb_reader name; /* empty in lists */
-	struct pb_reader text; /* .at is NULL when it is no text */
-	uint64_t value;        /* of integers and booleans */
+	struct pb_reader name;	 /* empty in lists */
+	struct pb_reader text;	 /* .at is NULL when it is no text */
+	uint64_t value;		 /* of integers and booleans */
 	struct pb_reader inside; /* the message itself, for load_next() on lists and dictionaries */
 };
 /* The next one of `field` in a message. 1, 0 at the end, -1 malformed. */
 int load_next(struct pb_reader *message, uint32_t field, struct load_annotation *a);
 /* In a whole event (field EVENT_ANNOTATIONS) or dictionary (ANNOTATION_DICT). 0: not there. */
-int load_find(struct pb_reader message, uint32_t field, const char *name,
-	struct load_annotation *a);
-uint64_t load_find_uint(struct pb_reader message, uint32_t field, const char *name,
-	uint64_t fallback);
+int load_find(
+	struct pb_reader message, uint32_t field, const char *name, struct load_annotation *a);
+uint64_t load_find_uint(
+	struct pb_reader message, uint32_t field, const char *name, uint64_t fallback);
 
 /* load_finish.c: all packets are read */
 void load_finish(struct load *l);
@@ -225,7 +237,8 @@ void load_ahead_destroy(struct load_ahead *a);
 int load_ahead_full(const struct load_ahead *a);
 /* One more, if it is not full; packed is copied. 0: no memory. */
 int load_ahead_hand(struct load_ahead *a, struct pb_reader packed, uint64_t offset);
-/* The oldest one's packets, until it is released; .at is NULL when it cannot be inflated. 0: none. */
+/* The oldest one's packets, until it is released; .at is NULL when it cannot be inflated. 0: none.
+ */
 int load_ahead_take(struct load_ahead *a, struct pb_reader *out, uint64_t *offset);
 void load_ahead_release(struct load_ahead *a);
 

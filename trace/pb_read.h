@@ -18,7 +18,7 @@ struct pb_reader {
 struct pb_field {
 	uint32_t number;
 	uint32_t wire;
-	uint64_t value;      /* of PB_VARINT, PB_FIXED64, PB_FIXED32 */
+	uint64_t value;	     /* of PB_VARINT, PB_FIXED64, PB_FIXED32 */
 	struct pb_reader in; /* what PB_LENGTH holds */
 };
 

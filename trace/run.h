@@ -38,14 +38,14 @@ struct run_sample {
 	uint32_t site;
 	uint32_t wait_ns;  /* right after the end; saturates */
 	uint32_t inner_ns; /* of waiting inside; saturates */
-	uint8_t depth;     /* 0: outermost on its lane */
-	uint8_t source;    /* enum brick_source */
-	uint8_t flags;     /* enum run_sample_flags */
+	uint8_t depth;	   /* 0: outermost on its lane */
+	uint8_t source;	   /* enum brick_source */
+	uint8_t flags;	   /* enum run_sample_flags */
 	uint8_t reserved;
 };
 
 enum run_sample_flags {
-	RUN_SAMPLE_OPEN = 1,    /* never ended: end_ns is where the recording of its lane ends */
+	RUN_SAMPLE_OPEN = 1,	/* never ended: end_ns is where the recording of its lane ends */
 	RUN_SAMPLE_UNWOUND = 2, /* ended by an outer end */
 	RUN_SAMPLE_CLAMPED = 4,
 };
@@ -97,7 +97,7 @@ enum run_point_kind {
 struct run_point {
 	uint64_t ns;
 	uint32_t lane;
-	uint32_t kind;  /* enum run_point_kind */
+	uint32_t kind;	/* enum run_point_kind */
 	uint32_t brick; /* RUN_NONE: none */
 	uint32_t reserved;
 	double value;
@@ -138,12 +138,12 @@ struct run {
 	uint64_t **histograms;
 
 	/* what the file lacks */
-	int complete;             /* 0: never finished: cut off, or its writer was killed */
+	int complete;		  /* 0: never finished: cut off, or its writer was killed */
 	uint64_t truncated_bytes; /* behind the last whole packet */
 	uint64_t lost_processes;
 	uint64_t open_samples;
-	uint64_t bad_packets;     /* whole packets that could not be used */
-	uint64_t bad_records;     /* that broke the rules of their ring: not in the file */
+	uint64_t bad_packets; /* whole packets that could not be used */
+	uint64_t bad_records; /* that broke the rules of their ring: not in the file */
 };
 
 /* Find the run's brick by name; RUN_NONE if it has none. */

@@ -11,11 +11,11 @@ static inline size_t utf8_character(const char *text, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *s = (const unsigned char *)text;
-	size_t n = s[0] < 0x80 ? 1
-		: s[0] >> 5 == 6 ? 2
-		: s[0] >> 4 == 14 ? 3
-		: s[0] >> 3 == 30 ? 4
-				  : 0;
+	size_t n = s[0] < 0x80	     ? 1
+		   : s[0] >> 5 == 6  ? 2
+		   : s[0] >> 4 == 14 ? 3
+		   : s[0] >> 3 == 30 ? 4
+				     : 0;
 	uint32_t code = n > 1 ? s[0] & (0x7fu >> n) : s[0];
 
 	if (!n || n > left)

@@ -31,15 +31,15 @@ uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index
 	return x >> 1 | 1;
 }
 
-static const struct brick_clock *clock_of(const struct trace_writer *w,
-	const struct writer_process *process)
+static const struct brick_clock *clock_of(
+	const struct trace_writer *w, const struct writer_process *process)
 {
 	return w->have_clock && w->clock.source == process->clock.source ? &w->clock
-									  : &process->clock;
+									 : &process->clock;
 }
 
-uint64_t writer_ns(const struct trace_writer *w, const struct writer_process *process,
-	uint64_t ticks)
+uint64_t writer_ns(
+	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks)
 {
 	const struct brick_clock *clock = clock_of(w, process);
 	uint64_t delta = ticks - clock->base_ticks;
@@ -49,8 +49,8 @@ uint64_t writer_ns(const struct trace_writer *w, const struct writer_process *pr
 	return clock->base_ns + brick_clock_duration_ns(clock, delta);
 }
 
-uint64_t writer_duration_ns(const struct trace_writer *w, const struct writer_process *process,
-	uint64_t ticks)
+uint64_t writer_duration_ns(
+	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks)
 {
 	return brick_clock_duration_ns(clock_of(w, process), ticks);
 }
@@ -144,8 +144,9 @@ int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock)
 /* One more pointer at the end of an array of them. */
 static void **add_slot(struct trace_writer *w, void ***array, uint32_t count)
 {
-	void **grown = count & (count - 1) ? *array
-					   : realloc(*array, (count ? count * 2 : 1) * sizeof **array);
+	void **grown = count & (count - 1)
+			       ? *array
+			       : realloc(*array, (count ? count * 2 : 1) * sizeof **array);
 
 	if (!grown) {
 		writer_fail(w, -ENOMEM);

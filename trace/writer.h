@@ -19,13 +19,13 @@
 struct trace_writer;
 
 struct trace_writer_options {
-	const char *path;           /* final name */
-	uint64_t start_unix_ns;     /* of the run */
-	uint64_t start_ns;          /* CLOCK_MONOTONIC */
+	const char *path;	    /* final name */
+	uint64_t start_unix_ns;	    /* of the run */
+	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
 	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
 	const char *host;
-	const char *cpu;            /* model name of the CPU, or NULL */
-	int compress;               /* 0: plain packets */
+	const char *cpu; /* model name of the CPU, or NULL */
+	int compress;	 /* 0: plain packets */
 };
 
 /* -errno: PATH.part cannot be created; *out untouched. */
@@ -41,8 +41,8 @@ int trace_writer_process(struct trace_writer *w, const struct brick_session_head
  * The header as it stands now (ledger, costs); later calls replace earlier ones. Optional: a
  * process whose ledger never changed needs none.
  */
-int trace_writer_process_state(struct trace_writer *w, int process,
-	const struct brick_session_header *header);
+int trace_writer_process_state(
+	struct trace_writer *w, int process, const struct brick_session_header *header);
 
 /*
  * What the session's tables hold now; call it before records that may use new entries. Entries are
@@ -61,14 +61,17 @@ int trace_writer_tables(struct trace_writer *w, int process, const struct trace_
 /* A thread or queue of a process joins; returns its number (>= 0), unique over the file. */
 int trace_writer_lane(struct trace_writer *w, int process, const struct brick_lane *lane);
 
-/* Records of a lane, in ring order. Records that break the rules of the ring are counted, not written. */
-int trace_writer_records(struct trace_writer *w, int lane, const struct brick_record *records,
-	size_t count);
+/* Records of a lane, in ring order. Records that break the rules of the ring are counted, not
+ * written. */
+int trace_writer_records(
+	struct trace_writer *w, int lane, const struct brick_record *records, size_t count);
 
 /*
  * Exact statistics as they stand now (later calls replace earlier ones): of one lane, and the
  * histograms of a process (uint32_t[brick_count][BRICK_HISTOGRAM_BUCKETS], all lanes merged).
- * A histogram pointer for a brick may be NULL: then it has none.
+ * A histogram pointer for a brick may be NULL: then it has none. A lane's take about 100 bytes per
+ * brick that ran: once a second or so costs nothing that shows, and leaves exact numbers in a file
+ * whose writer is killed.
  */
 int trace_writer_lane_stats(struct trace_writer *w, int lane, const struct brick_lane *state);
 int trace_writer_histograms(struct trace_writer *w, int process, uint32_t brick_count,
@@ -79,12 +82,12 @@ int trace_writer_notes(struct trace_writer *w, int process, const char *notes, s
 
 /* What the consumer itself lost or spent; later calls replace earlier ones. */
 struct trace_account {
-	uint64_t end_ns;           /* CLOCK_MONOTONIC: up to when the recording is complete */
-	uint64_t consumer_cpu_ns;  /* CPU time that recording took outside of the program */
-	uint64_t program_cpu_ns;   /* CPU time of the program and its children */
-	uint64_t lost_processes;   /* processes whose session could not be read */
-	uint32_t cpus;             /* online */
-	int32_t exit_code;         /* as the shell sees it; -1: not known (yet) */
+	uint64_t end_ns;	  /* CLOCK_MONOTONIC: up to when the recording is complete */
+	uint64_t consumer_cpu_ns; /* CPU time that recording took outside of the program */
+	uint64_t program_cpu_ns;  /* CPU time of the program and its children */
+	uint64_t lost_processes;  /* processes whose session could not be read */
+	uint32_t cpus;		  /* online */
+	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns;
 };
 int trace_writer_account(struct trace_writer *w, const struct trace_account *account);

@@ -213,10 +213,10 @@ int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint3
 
 	if (process->counter_uuids[brick])
 		return w->error;
-	process->counter_uuids[brick] = writer_uuid(w, UUID_COUNTER,
-		(uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
-	size_t size = writer_text(name, sizeof name, process->bricks[brick].name,
-		sizeof process->bricks->name);
+	process->counter_uuids[brick] = writer_uuid(
+		w, UUID_COUNTER, (uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
+	size_t size = writer_text(
+		name, sizeof name, process->bricks[brick].name, sizeof process->bricks->name);
 	b->size = 0;
 	size_t packet = pb_open(b, TRACE_PACKET);
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);

@@ -10,71 +10,21 @@
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
-static inline uint8_t *chunk_end(struct trace_writer *w)
-{
-	return w->chunk + w->chunk_size;
-}
-
-/* Where a packet of a kind was laid last, if that was in this chunk. */
-static inline uint32_t last_place(const struct trace_writer *w, const struct packet_place *place)
-{
-	return place->chunk == w->chunk_number ? place->position : DEFLATE_UNKNOWN;
-}
-
-/*
- * A packet of n bytes has been laid at the end of the chunk. Its timestamp stands at `timestamp`;
- * `source` is the packet that it most likely repeats.
- */
-static inline void packet_laid(struct trace_writer *w, unsigned n, uint32_t source,
-	unsigned timestamp)
-{
-	chunk_end(w)[1] = (uint8_t)(n - 2);
-	w->chunk_size += n;
-	if (w->deflater)
-		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source, timestamp);
-}
-
-static inline struct packet_place here(const struct trace_writer *w)
-{
-	return (struct packet_place){w->chunk_number, (uint32_t)w->chunk_size};
-}
-
-/* At least two bytes, so that packets that repeat each other are of equal length. */
-static inline unsigned put_timestamp(uint8_t *at, uint64_t delta)
-{
-	if (delta < 1u << 14) {
-		at[0] = (uint8_t)(delta | 0x80);
-		at[1] = (uint8_t)(delta >> 7);
-		return 2;
-	}
-	return pb_put_varint(at, delta);
-}
-
-/* Time of a lane never runs back, whatever the clock's calibrations do. */
-static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
-{
-	uint64_t delta = ns > lane->last_ns ? ns - lane->last_ns : 0;
-
-	lane->last_ns += delta;
-	return delta;
-}
-
 /* Its like: the same one, else one of the same brick, else any begin of this lane. */
 static inline uint32_t like_begin(const struct trace_writer *w, const struct writer_lane *lane,
 	const struct packet_template *t)
 {
 	const struct packet_place *brick = &lane->last_of_brick[t->brick];
 
-	if (t->last.chunk == w->chunk_number &&
-		w->chunk_size - t->last.position <= DEFLATE_REACH)
+	if (t->last.chunk == w->chunk_number && w->chunk_size - t->last.position <= DEFLATE_REACH)
 		return t->last.position;
 	if (brick->chunk == w->chunk_number && w->chunk_size - brick->position <= DEFLATE_REACH)
 		return brick->position;
 	return last_place(w, &lane->last_begin);
 }
 
-static inline void begin_from(struct trace_writer *w, struct writer_lane *lane,
-	struct packet_template *t, uint64_t ns)
+static inline void begin_from(
+	struct trace_writer *w, struct writer_lane *lane, struct packet_template *t, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
 	unsigned n = t->length;
@@ -129,7 +79,8 @@ static unsigned end_annotations(uint8_t *at, const struct trace_writer *w,
 
 	if (r->flags & BRICK_FLAG_SITE) {
 		if (r->kind == BRICK_RECORD_CLOSE)
-			n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+			n += slice_annotation(
+				at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
 		if (r->inner)
 			n += slice_annotation(at + n, FORMAT_A_INNER, ANNOTATION_UINT,
 				writer_duration_ns(w, lane->process, r->inner));
@@ -153,8 +104,7 @@ static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t
 	uint8_t annotations[96];
 
 	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
-		(!(r->flags & BRICK_FLAG_SITE) ||
-			(!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
+		(!(r->flags & BRICK_FLAG_SITE) || (!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
 		end_plain(w, lane, ns);
 		return;
 	}
@@ -167,8 +117,8 @@ static int is_step(const struct brick_record *r)
 }
 
 /* A begin that says more than a template does: tokens, a source. */
-static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, uint64_t ns)
+static void begin_annotated(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r, uint64_t ns)
 {
 	uint8_t annotations[96], *at;
 	unsigned n = 0;
@@ -185,8 +135,8 @@ static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
 		n += template_layer(annotations, r->brick, r->layer);
 	}
 	if (is_step(r))
-		n += slice_annotation(annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT,
-			r->elements);
+		n += slice_annotation(
+			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
 	if (r->source != BRICK_SOURCE_TSC)
 		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
 			FORMAT_SOURCE_IID + r->source);
@@ -199,28 +149,27 @@ static void begin_annotated(struct trace_writer *w, struct writer_lane *lane,
 }
 
 /* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
-static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, uint64_t ns)
+static int begin_slice(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r, uint64_t ns)
 {
-	struct packet_template *t;
+	struct packet_template *t = NULL;
+	int plain = r->source == BRICK_SOURCE_TSC && !is_step(r);
 
-	if (r->source != BRICK_SOURCE_TSC || is_step(r)) {
-		begin_annotated(w, lane, r, ns);
-		return !w->error;
-	}
-	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
+	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
 		t = r->site < lane->site_room && lane->site_templates[r->site].length
-			? &lane->site_templates[r->site]
-			: template_site(w, lane, r->site);
-	else
+			    ? &lane->site_templates[r->site]
+			    : template_site(w, lane, r->site);
+	else if (plain)
 		t = template_plain(w, lane, r->brick, r->layer);
-	if (!t)
-		return 0;
-	begin_from(w, lane, t, ns);
-	return 1;
+	/* an execution of a site is not always one of the site's own brick */
+	if (t && t->brick == r->brick)
+		begin_from(w, lane, t, ns);
+	else if (!w->error)
+		begin_annotated(w, lane, r, ns);
+	return !w->error;
 }
 
-static int bad(struct trace_writer *w)
+int records_bad(struct trace_writer *w)
 {
 	w->bad_records++;
 	return 0;
@@ -229,8 +178,8 @@ static int bad(struct trace_writer *w)
 static int site_known(const struct writer_lane *lane, const struct brick_record *r)
 {
 	return !(r->flags & BRICK_FLAG_SITE) ||
-		(r->site && r->site < lane->process->site_count &&
-			lane->process->sites[r->site].brick < lane->process->brick_count);
+	       (r->site && r->site < lane->process->site_count &&
+		       lane->process->sites[r->site].brick < lane->process->brick_count);
 }
 
 static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_t end_ticks)
@@ -250,7 +199,7 @@ static int write_sample(struct trace_writer *w, struct writer_lane *lane,
 
 	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
 		!site_known(lane, r))
-		return bad(w);
+		return records_bad(w);
 	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
 		return 0;
 	end_slice(w, lane, writer_ns(w, lane->process, end), r, work);
@@ -260,11 +209,11 @@ static int write_sample(struct trace_writer *w, struct writer_lane *lane,
 	return 1;
 }
 
-static int write_open(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
+static int write_open(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
-		return bad(w);
+		return records_bad(w);
 	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
 		return 0;
 	lane->open[lane->depth++] = r->brick;
@@ -273,7 +222,7 @@ static int write_open(struct trace_writer *w, struct writer_lane *lane,
 }
 
 /* End the frames above `depth` that will never be closed: flag says how. */
-static void end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
+void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
 	enum format_annotation how)
 {
 	uint8_t annotation[8];
@@ -285,7 +234,8 @@ static void end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_
 	}
 }
 
-/* A close is of the innermost open brick; one whose own frame lost its inner closes ends those too. */
+/* A close is of the innermost open brick, unless closes of inner ones were lost: then it ends
+ * those. */
 static int write_close(struct trace_writer *w, struct writer_lane *lane,
 	const struct brick_record *r, const struct brick_record *work)
 {
@@ -294,11 +244,11 @@ static int write_close(struct trace_writer *w, struct writer_lane *lane,
 	while (depth && lane->open[depth - 1] != r->brick)
 		depth--;
 	if (!depth || r->begin < lane->last_ticks || !site_known(lane, r))
-		return bad(w);
+		return records_bad(w);
 	if (depth < lane->depth) {
 		w->bad_records += lane->depth - depth;
 		lane_step(lane, writer_ns(w, lane->process, lane->last_ticks));
-		end_frames(w, lane, depth, FORMAT_A_UNWOUND);
+		records_end_frames(w, lane, depth, FORMAT_A_UNWOUND);
 	}
 	if (r->flags & BRICK_FLAG_SITE && !template_site(w, lane, r->site))
 		return 0;
@@ -308,127 +258,18 @@ static int write_close(struct trace_writer *w, struct writer_lane *lane,
 	return 1;
 }
 
-static int write_alone_wait(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
+static int write_alone_wait(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	uint64_t end = r->begin + r->elements;
 
 	if (r->begin < lane->last_ticks || end < r->begin)
-		return bad(w);
+		return records_bad(w);
 	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
 		return 0;
 	end_plain(w, lane, writer_ns(w, lane->process, end));
 	lane->last_ticks = end;
 	return 1;
-}
-
-/* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
-static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t category,
-	uint32_t name, const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
-{
-	uint8_t *at = chunk_end(w);
-	unsigned n = slice_head(at, lane->sequence), body = n++;
-
-	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
-	n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
-	n += slice_field(at + n, EVENT_NAME_IID, name);
-	for (unsigned i = 0; i < annotation_bytes; i++)
-		at[n++] = annotations[i];
-	at[body] = (uint8_t)(n - body - 1);
-	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
-	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
-}
-
-static int write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
-	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
-{
-	if (!writer_intern_event(w, lane, name))
-		instant(w, lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
-	return !w->error;
-}
-
-static int write_thread(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	uint8_t annotation[24];
-
-	w->open_frames += lane->depth;
-	end_frames(w, lane, 0, FORMAT_A_OPEN);
-	if (r->elements == lane->tid)
-		return 1;
-	lane->tid = r->elements;
-	return write_own_instant(w, lane, FORMAT_N_THREAD, annotation,
-		slice_annotation(annotation, FORMAT_A_TID, ANNOTATION_UINT, r->elements),
-		writer_ns(w, lane->process, r->begin));
-}
-
-static int write_drop(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	uint8_t annotation[24];
-
-	return write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
-		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
-		writer_ns(w, lane->process, r->begin));
-}
-
-/* The work of a slice that an earlier call has ended already. */
-static int write_late_work(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	uint8_t annotations[48];
-	unsigned n = slice_annotation(annotations, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
-
-	n += slice_annotation(annotations + n, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
-	return write_own_instant(w, lane, FORMAT_N_WORK, annotations, n, lane->last_ns);
-}
-
-static int write_instant(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	if (writer_intern_brick(w, lane, r->brick))
-		return 0;
-	instant(w, lane, lane->process->bricks[r->brick].category + 1u, r->brick + 1u, NULL, 0,
-		writer_ns(w, lane->process, r->begin));
-	return 1;
-}
-
-static int write_counter(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	if (writer_counter_track(w, lane, r->brick))
-		return 0;
-	uint8_t *at = chunk_end(w);
-	unsigned n = slice_head(at, lane->sequence), body = n++;
-	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
-	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
-	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
-	for (int i = 0; i < 8; i++)
-		at[n++] = (uint8_t)(r->elements >> (8 * i));
-	at[body] = (uint8_t)(n - body - 1);
-	n += slice_field(at + n, PACKET_TIMESTAMP,
-		lane_step(lane, writer_ns(w, lane->process, r->begin)));
-	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
-	return 1;
-}
-
-/* Instants, counters and the like: a point in time, in order. */
-static int write_point(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r)
-{
-	if (r->begin < lane->last_ticks)
-		return bad(w);
-	lane->last_ticks = r->begin;
-	switch (r->kind) {
-	case BRICK_RECORD_THREAD:
-		return write_thread(w, lane, r);
-	case BRICK_RECORD_DROP:
-		return write_drop(w, lane, r);
-	case BRICK_RECORD_INSTANT:
-		return write_instant(w, lane, r);
-	default:
-		return write_counter(w, lane, r);
-	}
 }
 
 static int write_record(struct trace_writer *w, struct writer_lane *lane,
@@ -437,7 +278,7 @@ static int write_record(struct trace_writer *w, struct writer_lane *lane,
 	if (r->source >= FORMAT_SOURCE_COUNT ||
 		(r->brick >= lane->process->brick_count && r->kind != BRICK_RECORD_THREAD &&
 			r->kind != BRICK_RECORD_DROP))
-		return bad(w);
+		return records_bad(w);
 	switch (r->kind) {
 	case BRICK_RECORD_SAMPLE:
 		return write_sample(w, lane, r, work);
@@ -451,9 +292,9 @@ static int write_record(struct trace_writer *w, struct writer_lane *lane,
 	case BRICK_RECORD_DROP:
 	case BRICK_RECORD_INSTANT:
 	case BRICK_RECORD_COUNTER:
-		return write_point(w, lane, r);
+		return points_write(w, lane, r);
 	default:
-		return bad(w);
+		return records_bad(w);
 	}
 }
 
@@ -462,17 +303,19 @@ static int takes_work(const struct brick_record *r)
 	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
 }
 
-/* Where the lane's time begins. A WORK has none of its own. */
+/* Where the lane's time begins: with its thread, or with a record of a thread before that one. */
 static uint64_t first_ns(const struct trace_writer *w, const struct writer_lane *lane,
 	const struct brick_record *first)
 {
-	uint64_t ticks = first->kind == BRICK_RECORD_WORK ? lane->start_ticks : first->begin;
+	uint64_t ticks = lane->start_ticks;
 
+	if (first->kind != BRICK_RECORD_WORK && (!ticks || first->begin < ticks))
+		ticks = first->begin;
 	return writer_ns(w, lane->process, ticks);
 }
 
-int trace_writer_records(struct trace_writer *w, int number, const struct brick_record *records,
-	size_t count)
+int trace_writer_records(
+	struct trace_writer *w, int number, const struct brick_record *records, size_t count)
 {
 	if (w->error || !count)
 		return w->error;
@@ -490,10 +333,10 @@ int trace_writer_records(struct trace_writer *w, int number, const struct brick_
 			i += (size_t)has_work;
 		}
 		if (r.kind == BRICK_RECORD_WORK && lane->ended)
-			write_late_work(w, lane, &r);
+			points_late_work(w, lane, &r);
 		else
 			lane->ended = write_record(w, lane, &r, has_work ? &work : NULL) &&
-				takes_work(&r) && !has_work;
+				      takes_work(&r) && !has_work;
 		if (w->chunk_size >= CHUNK_BYTES)
 			writer_chunk_out(w);
 	}

@@ -107,8 +107,7 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 {
 	struct pb_buffer *b = &w->scratch;
 	char name[3 * sizeof header->executable];
-	size_t size = writer_text(name, sizeof name, header->executable,
-		sizeof header->executable);
+	size_t size = writer_text(name, sizeof name, header->executable, sizeof header->executable);
 	const char *base = memrchr(name, '/', size);
 
 	base = base ? base + 1 : name;
@@ -137,8 +136,7 @@ static void event_ledger(struct trace_writer *w, const struct brick_ledger *ledg
 }
 
 /* The arguments in header->command, each ended by its NUL. */
-static void event_process_command(struct trace_writer *w,
-	const struct brick_session_header *header)
+static void event_process_command(struct trace_writer *w, const struct brick_session_header *header)
 {
 	size_t bytes = header->command_bytes, list = event_array(w, "command");
 
@@ -152,8 +150,8 @@ static void event_process_command(struct trace_writer *w,
 	event_end_nested(w, list);
 }
 
-static int process_event(struct trace_writer *w, int number,
-	const struct brick_session_header *header)
+static int process_event(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	const struct writer_process *process = w->processes[number];
 
@@ -185,8 +183,8 @@ int writer_process(struct trace_writer *w, int number, const struct brick_sessio
 	return process_event(w, number, header);
 }
 
-int trace_writer_process_state(struct trace_writer *w, int number,
-	const struct brick_session_header *header)
+int trace_writer_process_state(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	if (w->error)
 		return w->error;
@@ -219,8 +217,8 @@ static void event_stat(struct trace_writer *w, const struct writer_process *proc
 		const char *category = process->categories[brick->category].name;
 		event_text(w, "category", category, sizeof process->categories->name);
 	}
-#define FORMAT_X(field)                                                                            \
-	if (stat->field)                                                                           \
+#define FORMAT_X(field)  \
+	if (stat->field) \
 		event_uint(w, #field, stat->field);
 	FORMAT_STAT_FIELDS(FORMAT_X)
 #undef FORMAT_X
@@ -273,8 +271,8 @@ int trace_writer_lane_stats(struct trace_writer *w, int number, const struct bri
 }
 
 /* Buckets that are not empty, as text: "index:count" with blanks between. */
-static int histogram_event(struct trace_writer *w, int number, uint32_t brick,
-	const uint64_t *buckets)
+static int histogram_event(
+	struct trace_writer *w, int number, uint32_t brick, const uint64_t *buckets)
 {
 	const struct brick_session_brick *entry = &w->processes[number]->bricks[brick];
 	char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
@@ -295,8 +293,8 @@ static int histogram_event(struct trace_writer *w, int number, uint32_t brick,
 	return event_close(w);
 }
 
-int trace_writer_histograms(struct trace_writer *w, int number, uint32_t brick_count,
-	const uint64_t *const *histograms)
+int trace_writer_histograms(
+	struct trace_writer *w, int number, uint32_t brick_count, const uint64_t *const *histograms)
 {
 	if (w->error)
 		return w->error;

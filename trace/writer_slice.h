@@ -33,8 +33,16 @@ static inline unsigned slice_head(uint8_t *at, uint32_t sequence)
 	return 2 + slice_common(at + 2, sequence);
 }
 
-static inline unsigned slice_annotation(uint8_t *at, enum format_annotation name, uint32_t field,
-	uint64_t value)
+/* The brick's category as it is interned; 0: it has none that exists. */
+static inline uint32_t slice_category(const struct writer_process *process, uint32_t brick)
+{
+	uint32_t category = process->bricks[brick].category;
+
+	return category < process->category_count ? category + 1 : 0;
+}
+
+static inline unsigned slice_annotation(
+	uint8_t *at, enum format_annotation name, uint32_t field, uint64_t value)
 {
 	unsigned n = 2;
 
@@ -45,11 +53,60 @@ static inline unsigned slice_annotation(uint8_t *at, enum format_annotation name
 	return n;
 }
 
+static inline uint8_t *chunk_end(struct trace_writer *w)
+{
+	return w->chunk + w->chunk_size;
+}
+
+/* Where a packet of a kind was laid last, if that was in this chunk. */
+static inline uint32_t last_place(const struct trace_writer *w, const struct packet_place *place)
+{
+	return place->chunk == w->chunk_number ? place->position : DEFLATE_UNKNOWN;
+}
+
+/*
+ * A packet of n bytes has been laid at the end of the chunk. Its timestamp stands at `timestamp`;
+ * `source` is the packet that it most likely repeats.
+ */
+static inline void packet_laid(
+	struct trace_writer *w, unsigned n, uint32_t source, unsigned timestamp)
+{
+	chunk_end(w)[1] = (uint8_t)(n - 2);
+	w->chunk_size += n;
+	if (w->deflater)
+		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source, timestamp);
+}
+
+static inline struct packet_place here(const struct trace_writer *w)
+{
+	return (struct packet_place){w->chunk_number, (uint32_t)w->chunk_size};
+}
+
+/* At least two bytes, so that packets that repeat each other are of equal length. */
+static inline unsigned put_timestamp(uint8_t *at, uint64_t delta)
+{
+	if (delta < 1u << 14) {
+		at[0] = (uint8_t)(delta | 0x80);
+		at[1] = (uint8_t)(delta >> 7);
+		return 2;
+	}
+	return pb_put_varint(at, delta);
+}
+
+/* Time of a lane never runs back, whatever the clock's calibrations do. */
+static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
+{
+	uint64_t delta = ns > lane->last_ns ? ns - lane->last_ns : 0;
+
+	lane->last_ns += delta;
+	return delta;
+}
+
 /* writer_template.c. NULL: the writer has failed. */
-struct packet_template *template_site(struct trace_writer *w, struct writer_lane *lane,
-	uint32_t site);
-struct packet_template *template_plain(struct trace_writer *w, struct writer_lane *lane,
-	uint32_t brick, int32_t layer);
+struct packet_template *template_site(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t site);
+struct packet_template *template_plain(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer);
 struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane);
 
 /* A begin packet that has no template, up to its timestamp's value; returns its length. */
@@ -58,5 +115,16 @@ unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t br
 
 /* Annotations that any slice of that brick and layer without a site has. */
 unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer);
+
+/* writer_records.c: a record that breaks the rules is counted; returns 0 */
+int records_bad(struct trace_writer *w);
+/* End the frames above `depth` that will never be closed: `how` says why. */
+void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
+	enum format_annotation how);
+
+/* writer_points.c: instants, counters and the like; 1 when it was written */
+int points_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
+int points_late_work(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
 
 #endif

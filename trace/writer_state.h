@@ -16,7 +16,7 @@ enum {
 	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */
 	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
 	TEMPLATE_BYTES = 40,
-	DEFLATE_REACH = 32768,         /* packets further back are of no use to the compressor */
+	DEFLATE_REACH = 32768, /* packets further back are of no use to the compressor */
 };
 
 /* Where a packet was laid. */
@@ -45,7 +45,8 @@ enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER };
 struct writer_process {
 	uint32_t pid;
 	uint64_t uuid;
-	struct brick_clock clock; /* its own, used while nobody gave a better one of the same source */
+	struct brick_clock
+		clock; /* its own, used while nobody gave a better one of the same source */
 	struct brick_session_brick *bricks;
 	struct brick_session_category *categories;
 	struct brick_session_site *sites;
@@ -63,7 +64,7 @@ struct writer_lane {
 	char name[64];
 	int started; /* its sequence has its first packet */
 
-	uint64_t last_ns; /* of its last packet: what the next timestamp is relative to */
+	uint64_t last_ns;    /* of its last packet: what the next timestamp is relative to */
 	uint64_t last_ticks; /* no record may be earlier */
 	uint32_t depth;
 	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
@@ -89,7 +90,8 @@ struct trace_writer {
 	int compress;
 	int64_t boot_offset_ns, unix_offset_ns; /* to add to CLOCK_MONOTONIC */
 	uint64_t uuid_seed;
-	uint64_t start_ns, last_ns; /* last: newest time seen, for events without one of their own */
+	uint64_t start_ns,
+		last_ns; /* last: newest time seen, for events without one of their own */
 	struct brick_clock clock;
 	int have_clock;
 
@@ -99,7 +101,7 @@ struct trace_writer {
 	struct deflater *deflater;
 	struct pb_buffer scratch, packed;
 	size_t event_packet, event_body; /* the instant that is open in the scratch */
-	uint8_t event_nesting[8]; /* 1: a dictionary, 2: an array */
+	uint8_t event_nesting[8];	 /* 1: a dictionary, 2: an array */
 	uint32_t event_depth;
 	uint64_t bytes, pairs, bad_records, open_frames;
 
@@ -148,10 +150,10 @@ int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane);
 int writer_end(struct trace_writer *w);
 
 /* writer.c */
-uint64_t writer_ns(const struct trace_writer *w, const struct writer_process *process,
-	uint64_t ticks);
-uint64_t writer_duration_ns(const struct trace_writer *w, const struct writer_process *process,
-	uint64_t ticks);
+uint64_t writer_ns(
+	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks);
+uint64_t writer_duration_ns(
+	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks);
 uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index);
 
 #endif

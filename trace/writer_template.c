@@ -14,13 +14,13 @@ enum { LEAST_TABLE = 64 };
 /* Everything of a begin packet but the timestamp's value. Returns its length. */
 static unsigned begin_bytes(uint8_t *at, const struct writer_lane *lane, uint32_t brick)
 {
-	uint32_t category = lane->process->bricks[brick].category;
+	uint32_t category = slice_category(lane->process, brick);
 	unsigned n = slice_head(at, lane->sequence), body = n;
 
 	at[n++] = 0; /* length of the track event */
 	n += slice_field(at + n, EVENT_TYPE, EVENT_BEGIN);
-	if (category < lane->process->category_count)
-		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category + 1);
+	if (category)
+		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
 	n += slice_field(at + n, EVENT_NAME_IID, brick + 1);
 	at[body] = (uint8_t)(n - body - 1);
 	return n;
@@ -43,8 +43,8 @@ unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer)
 	unsigned n = 0;
 
 	if (layer != -1)
-		n += slice_annotation(at + n, FORMAT_A_LAYER, ANNOTATION_INT,
-			(uint64_t)(int64_t)layer);
+		n += slice_annotation(
+			at + n, FORMAT_A_LAYER, ANNOTATION_INT, (uint64_t)(int64_t)layer);
 	if (brick == BRICK_BARRIER_WAIT)
 		n += slice_annotation(at + n, FORMAT_A_ALONE, ANNOTATION_BOOL, 1);
 	return n;
@@ -82,8 +82,8 @@ static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t
 	return 0;
 }
 
-struct packet_template *template_site(struct trace_writer *w, struct writer_lane *lane,
-	uint32_t site)
+struct packet_template *template_site(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t site)
 {
 	uint8_t annotation[24];
 
@@ -130,8 +130,8 @@ static int grow_table(struct trace_writer *w, struct template_table *table)
 	return 0;
 }
 
-struct packet_template *template_plain(struct trace_writer *w, struct writer_lane *lane,
-	uint32_t brick, int32_t layer)
+struct packet_template *template_plain(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer)
 {
 	struct template_table *table = &lane->plain;
 	uint8_t annotations[32];

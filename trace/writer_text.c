@@ -9,7 +9,8 @@
 #include "trace/utf8.h"
 #include "trace/writer_state.h"
 
-/* Copies up to the first NUL; '?' stands for what is not UTF-8. Ends with NUL; returns the length. */
+/* Copies up to the first NUL; '?' stands for what is not UTF-8. Ends with NUL; returns the length.
+ */
 size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes)
 {
 	size_t length = strnlen(from, from_bytes), size = 0;
@@ -30,8 +31,7 @@ size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes)
 	return size;
 }
 
-static size_t json_text(char *to, size_t room, const char *key, const char *from,
-	size_t from_bytes)
+static size_t json_text(char *to, size_t room, const char *key, const char *from, size_t from_bytes)
 {
 	char text[256];
 	size_t size = (size_t)snprintf(to, room, ",\"%s\":\"", key);
@@ -61,11 +61,11 @@ size_t writer_site_json(char *to, size_t room, const struct brick_session_site *
 	size_t size = (size_t)snprintf(to, room, "{\"layer\":%d", site->layer);
 
 	if (site->operation[0])
-		size += json_text(to + size, room - size, "op", site->operation,
-			sizeof site->operation);
+		size += json_text(
+			to + size, room - size, "op", site->operation, sizeof site->operation);
 	if (site->label[0])
-		size += json_text(to + size, room - size, "tensor", site->label,
-			sizeof site->label);
+		size += json_text(
+			to + size, room - size, "tensor", site->label, sizeof site->label);
 	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
 		size += json_count(to + size, room - size, "elements", site->elements);
 	if (site->flags & BRICK_SITE_HAS_BYTES)

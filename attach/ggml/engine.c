@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/work.h"
 
 static struct engine *engines;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -103,6 +104,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 	struct {
 		struct engine engine;
 		struct barrier_lore lore;
+		uint8_t operation_class[OPERATION_CLASSES];
 	} *place = calloc(1, sizeof *place);
 	struct engine *e = place ? &place->engine : NULL;
 
@@ -111,6 +113,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 		return NULL;
 	}
 	e->lore = &place->lore;
+	e->operation_class = place->operation_class;
 	look_up_functions(e, &e->object);
 	struct engine *former = find_former(e);
 	if (former) {
@@ -141,6 +144,22 @@ const struct engine *engine_at(uintptr_t address)
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 	return e;
+}
+
+enum operation_class engine_operation(const struct engine *e, const void *node)
+{
+	uint32_t op = (uint32_t)tensor_int32(node, e->layout.op);
+	uint8_t class = op < OPERATION_CLASSES ? e->operation_class[op] : OPERATION_WORK;
+
+	if (class != OPERATION_UNKNOWN || !e->op_desc)
+		return class;
+	const char *name = e->op_desc(node);
+	class = work_is_empty(name)      ? OPERATION_EMPTY
+		: !strcmp(name, "RMS_NORM") ? OPERATION_RMS_NORM
+		: !strcmp(name, "MUL")      ? OPERATION_MUL
+					    : OPERATION_WORK;
+	e->operation_class[op] = class;
+	return class;
 }
 
 const struct engine *engine_first(void)

@@ -27,6 +27,16 @@ struct barrier_lore {
 	uint32_t refuted;  /* it is not always the last */
 };
 
+/* What an operation's number means; found out when it is first met. */
+enum operation_class {
+	OPERATION_UNKNOWN = 0,
+	OPERATION_WORK,
+	OPERATION_EMPTY, /* never executed */
+	OPERATION_RMS_NORM,
+	OPERATION_MUL,
+};
+enum { OPERATION_CLASSES = 256 };
+
 struct engine {
 	struct engine *next;
 	struct loaded_object object;
@@ -52,10 +62,14 @@ struct engine {
 	int layout_known;
 	const char *layout_refused; /* the field that was not found; NULL when known */
 	struct barrier_lore *lore;
+	uint8_t *operation_class; /* [OPERATION_CLASSES] */
 };
 
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */
 const struct engine *engine_at(uintptr_t address);
+
+/* Class of a node's operation; needs a known layout. */
+enum operation_class engine_operation(const struct engine *engine, const void *node);
 
 /* The first engine found, for hooks that are called from elsewhere; NULL before any was needed. */
 const struct engine *engine_first(void);

@@ -3,13 +3,19 @@
  * Graphs: where they are split and allocated, computed by a scheduler, by one backend, and by the
  * CPU's threads. All are C functions that every version since 2024 has.
  */
+#include <stdio.h>
+#include <string.h>
+#include "attach/ggml/callback.h"
 #include "attach/ggml/hook_words.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/nodes.h"
 #include "attach/ggml/notes.h"
 #include "attach/ggml/steps.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 
 static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
+static int all_on_cpu = 1; /* the backends of the last scheduler made */
 
 PHASE_HOOK(hook_sched_reset, "ggml_backend_sched_reset", PHASE_GRAPH_ALLOC)
 PHASE_HOOK(hook_sched_reserve_graph, "ggml_backend_sched_reserve", PHASE_GRAPH_ALLOC)
@@ -30,6 +36,76 @@ WORDS_HOOK(hook_sched_alloc_graph, "ggml_backend_sched_alloc_graph")
 	return result;
 }
 
+/* The library's own way to set a callback, found from where the scheduler's code is. */
+static set_callback_fn set_callback_of(words_fn scheduler_code)
+{
+	static struct resolve_symbol original = {"ggml_backend_sched_set_eval_callback", NULL};
+
+	return (set_callback_fn)resolve(&original, (const void *)scheduler_code);
+}
+
+BRICK_API void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback,
+	void *data);
+void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback, void *data)
+{
+	static struct resolve_symbol original = {"ggml_backend_sched_set_eval_callback", NULL};
+	set_callback_fn function =
+		(set_callback_fn)resolve(&original, __builtin_return_address(0));
+
+	if (function)
+		callback_set(function, scheduler, callback, data);
+}
+
+static int is_cpu(const char *backend)
+{
+	return !strcmp(backend, "CPU") || !strcmp(backend, "BLAS");
+}
+
+/* Do all of these backends compute on the CPU? Names them in the recording. */
+static int note_backends(const void *const *backends, int count, uintptr_t scheduler_code)
+{
+	const struct engine *e = engine_at(scheduler_code);
+	int cpu_only = 1;
+
+	for (int i = 0; i < count && i < 16; i++) {
+		const char *name = e && e->backend_name ? e->backend_name(backends[i]) : NULL;
+		if (!name)
+			continue;
+		cpu_only &= is_cpu(name);
+		if (brick_enabled() && !brick_thread_ready())
+			notes_backend(name);
+	}
+	return cpu_only;
+}
+
+/* (backends, buffer types, number of them, ...): also a good moment to get ready for recording. */
+WORDS_HOOK(hook_sched_new, "ggml_backend_sched_new")
+{
+	static struct resolve_symbol original = {"ggml_backend_sched_new", NULL};
+	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	struct phase_scope scope;
+
+	if (!function)
+		return 0;
+	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	callback_scheduler_made((void *)(word)result);
+	all_on_cpu = note_backends((const void *const *)a, (int)c, (uintptr_t)function);
+	method_scheduler_made(all_on_cpu);
+	return result;
+}
+
+/* Nodes that have begun on this thread; and of a graph, how many it has. */
+static void judge_graph(words_fn function, const void *graph, uint32_t seen)
+{
+	const struct engine *e = method_is_settled() ? NULL : engine_at((uintptr_t)function);
+
+	if (e && e->graph_node_count)
+		method_graph_computed(all_on_cpu,
+			e->graph_node_count((void *)(uintptr_t)graph), seen);
+}
+
 WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_async")
 {
 	static struct resolve_symbol original = {"ggml_backend_sched_graph_compute_async", NULL};
@@ -39,28 +115,59 @@ WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_asy
 
 	if (!function)
 		return (word_pair)(word)-1;
+	uint64_t begun = node_thread.begun;
 	step_begin_graph(&step, frame);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
+	callback_compute_begin(set_callback_of(function), (void *)a);
 	scheduled++;
 	word_pair result = function(a, b, c, d, e, f);
 	scheduled--;
+	callback_compute_end();
 	phase_end(&scope);
 	phase_end(&step);
+	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));
 	return result;
+}
+
+/*
+ * What a backend does with its part of a graph: the CPU's is GraphCompute, whose nodes are seen; any
+ * other has a brick with its own name.
+ */
+static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
+{
+	static const void *last;
+	static uint16_t last_brick;
+	const struct engine *e;
+	char name[48];
+
+	if (!brick_enabled() || !backend || all_on_cpu)
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	if (__atomic_load_n(&last, __ATOMIC_ACQUIRE) == backend)
+		return __atomic_load_n(&last_brick, __ATOMIC_RELAXED);
+	e = engine_at((uintptr_t)backend_code);
+	const char *text = e && e->backend_name ? e->backend_name(backend) : NULL;
+	if (!text || is_cpu(text))
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	snprintf(name, sizeof name, "Graph %.40s", text);
+	int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
+	if (brick < 0)
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	__atomic_store_n(&last_brick, (uint16_t)brick, __ATOMIC_RELAXED);
+	__atomic_store_n(&last, backend, __ATOMIC_RELEASE);
+	return (uint16_t)brick;
 }
 
 WORDS_HOOK(hook_backend_graph_compute_async, "ggml_backend_graph_compute_async")
 {
 	static struct resolve_symbol original = {"ggml_backend_graph_compute_async", NULL};
-	const void *caller = __builtin_return_address(0);
-	words_fn function = (words_fn)resolve(&original, caller);
+	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
 	const void *frame = __builtin_frame_address(0);
 	struct phase_scope step, scope;
 
 	if (!function)
 		return (word_pair)(word)-1;
 	step_begin_graph(&step, frame);
-	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
+	phase_begin_brick(&scope, brick_of_backend((const void *)a, function), frame);
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
 	phase_end(&step);
@@ -79,7 +186,9 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 		graph_generation_next();
 	step_begin_graph(&step, frame);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
-	node_graph_begin(&outer);
+	if (!node_thread_knows(&node_thread, (uintptr_t)function))
+		node_thread_prepare(&node_thread, (uintptr_t)function);
+	node_graph_begin(&outer, graph);
 	int status = function(graph, plan);
 	node_graph_end(&outer, graph);
 	phase_end(&scope);
@@ -96,7 +205,7 @@ int ggml_graph_compute(void *graph, void *plan)
 
 	if (!function)
 		return -1;
-	if (!brick_enabled())
+	if (!brick_enabled() || phase_is_muted())
 		return function(graph, plan);
 	return compute(function, graph, plan, __builtin_frame_address(0));
 }

@@ -5,8 +5,25 @@
  * it where C cannot reach it, so this file is built for x86-64 only.
  */
 #include "attach/ggml/hook_words.h"
+#include "attach/ggml/site_table.h"
 
-PHASE_HOOK(hook_graph_plan, "ggml_graph_plan", PHASE_GRAPH_PLAN)
+/* (plan, graph, threads, pool); says early whether sites need twins. */
+WORDS_HOOK(hook_graph_plan, "ggml_graph_plan")
+{
+	static struct resolve_symbol original = {"ggml_graph_plan", NULL};
+	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	struct phase_scope scope;
+
+	if (!function)
+		return 0;
+	if ((int)c > 1)
+		__atomic_store_n(&site_table_wants_parts, 1, __ATOMIC_RELAXED);
+	phase_begin(&scope, PHASE_GRAPH_PLAN, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	return result;
+}
+
 PHASE_HOOK(hook_graph_params,
 	"_ZNK13llama_context12graph_paramsEP16llm_graph_resultRK12llama_ubatch"
 	"PK22llama_memory_context_i14llm_graph_type",

@@ -68,11 +68,15 @@ struct node_thread {
 	/* Its graph. */
 	uint32_t graph_serial;
 	uint32_t started, fused;
-	uint32_t threads;
+	uint64_t begun; /* nodes of all former graphs */
+	uint32_t walked; /* graph_generation in which all nodes of `walked_graph` were looked up */
+	const void *walked_graph;
 	uint64_t graph_entered;  /* ticks; 0 once its first node has begun */
 	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known */
 
-	uint32_t hook_calls; /* made since the last one that was reported */
+	uint32_t hook_calls; /* made since the last one that was timed and reported */
+	uint32_t cost_calls; /* all of which were timed, and took cost_ticks */
+	uint64_t cost_ticks;
 	uint32_t random;
 	uint32_t session; /* whose notes name the engine */
 	uint16_t brick;   /* of a node without a site */
@@ -110,6 +114,21 @@ static inline void node_thread_ready(struct node_thread *t)
 
 /* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
 void node_thread_prepare(struct node_thread *t, uintptr_t caller);
+
+/* Shape, type and operation in one word; without a known layout the pointer must do. */
+static inline __attribute__((always_inline)) uint64_t node_shape(const struct node_thread *t,
+	const void *node, int part)
+{
+	if (BRICK_UNLIKELY(!t->has_layout))
+		return (uint64_t)part;
+	const int64_t *ne = tensor_field(node, t->ne_offset);
+	uint64_t kind = (uint64_t)(uint32_t)tensor_int32(node, t->op_offset) << 32 |
+		(uint32_t)tensor_int32(node, t->type_offset);
+	return ((uint64_t)ne[0] * 0x9e3779b97f4a7c15ull) ^
+		((uint64_t)ne[1] * 0xc2b2ae3d27d4eb4full) ^
+		((uint64_t)ne[2] * 0x165667b19e3779f9ull) ^
+		((uint64_t)ne[3] * 0x27d4eb2f165667c5ull) ^ (kind << 1 | (uint64_t)part);
+}
 
 /* The site of a node that is not where it was expected; 0: none, see brick and layer. */
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
@@ -160,7 +179,7 @@ struct graph_scope {
 	uint32_t started, fused;
 	uint8_t in_graph;
 };
-void node_graph_begin(struct graph_scope *outer);
+void node_graph_begin(struct graph_scope *outer, const void *graph);
 void node_graph_end(const struct graph_scope *outer, const void *graph);
 
 /*

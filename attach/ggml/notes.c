@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/ggml/method.h"
 #include "attach/ggml/rule_set.h"
 #include "attach/ggml/site_table.h"
 #include "attach/ggml/work.h"
@@ -177,14 +178,15 @@ static int remember_graph(uint64_t key)
 
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
-	if (!brick_enabled() || !e || !e->graph_node_count)
+	if (!brick_enabled() || !method_is(METHOD_NODES) || !e || !e->graph_node_count)
 		return;
 	int nodes = e->graph_node_count((void *)(uintptr_t)graph);
 	uint64_t key = (uint64_t)(uint32_t)nodes << 40 | (uint64_t)(started & 0xfffff) << 20 |
 		(fused & 0xfffff);
 	if (!remember_graph(key))
 		return;
-	int empty = count_empty(e, graph, nodes);
+	int empty = count_empty(e, graph, nodes), seen = (int)(started + fused);
+	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
 	note("graph", "%d nodes, %d of them without work, %u seen (%u of them two in one), %d not seen",
-		nodes, empty, started, fused, nodes - empty - (int)started - (int)fused);
+		nodes, empty, started, fused, expected - seen);
 }

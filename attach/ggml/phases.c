@@ -24,6 +24,7 @@ struct open_phase {
 struct phase_thread {
 	uint32_t depth;
 	uint32_t steps;
+	uint32_t muted;
 	struct open_phase open[MOST_DEPTH];
 };
 
@@ -86,7 +87,7 @@ static int enter(struct phase_scope *scope, const char *frame)
 	struct node_thread *t = &node_thread;
 
 	*scope = (struct phase_scope){0, 0, 0};
-	if (!brick_enabled())
+	if (!brick_enabled() || phase_thread.muted)
 		return 0;
 	node_thread_ready(t);
 	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
@@ -108,11 +109,15 @@ static void entered(struct phase_scope *scope)
 
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 {
+	phase_begin_brick(scope, phase_brick(phase), frame);
+}
+
+void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame)
+{
 	struct phase_thread *p = &phase_thread;
 
 	if (!enter(scope, frame))
 		return;
-	uint16_t brick = phase_brick(phase);
 	int folded = p->depth && p->open[p->depth - 1].brick == brick;
 	if (!folded && p->depth < MOST_DEPTH) {
 		p->open[p->depth++] =
@@ -155,7 +160,17 @@ int phase_in_step(const void *frame)
 	return phase_thread.steps != 0;
 }
 
+void phase_mute(int muted)
+{
+	phase_thread.muted = (uint32_t)muted;
+}
+
+int phase_is_muted(void)
+{
+	return phase_thread.muted != 0;
+}
+
 void phase_forget(void)
 {
-	phase_thread.depth = phase_thread.steps = 0;
+	phase_thread.depth = phase_thread.steps = phase_thread.muted = 0;
 }

@@ -93,6 +93,11 @@ void rule_set_apply(const struct node_text *text, struct rule_outcome *outcome)
 	outcome->brick = (uint16_t)(brick < 0 ? brick_of_operation(text->self.operation) : brick);
 }
 
+void rule_set_ready(void)
+{
+	pthread_once(&once, load);
+}
+
 void rule_set_describe(char *text, size_t bytes)
 {
 	pthread_once(&once, load);

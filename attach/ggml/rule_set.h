@@ -19,6 +19,9 @@ struct rule_outcome {
 /* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
 void rule_set_apply(const struct node_text *text, struct rule_outcome *outcome);
 
+/* Read them now, rather than when the first node needs them. */
+void rule_set_ready(void);
+
 /* Which rules those are, and what was wrong with the user's file; for the recording's notes. */
 void rule_set_describe(char *text, size_t bytes);
 

@@ -16,12 +16,15 @@
 
 enum { FIRST_SLOTS = 1024, MOST_SLOTS = 1 << 18 };
 
-#define PART_BIT 0x5555555555555555ull /* tells the hash of a twin from the other's */
-
 struct entry {
 	uint64_t hash; /* 0: free */
-	struct site_found found;
+	uint32_t whole, part; /* sites; 0: not registered */
+	uint16_t brick;
+	int16_t layer;
+	uint32_t flags; /* of both sites */
 };
+
+int site_table_wants_parts;
 
 static struct entry *entries;
 static uint32_t slots, used;
@@ -70,27 +73,53 @@ static uint32_t register_site(const struct brick_site *site)
 	return index > 0 ? (uint32_t)index : 0;
 }
 
-/* The site of a node, or its twin that has no work of its own. */
-static void register_node(const struct engine *engine, const struct node_text *text, int part,
-	struct site_found *found)
+static void register_whole(struct entry *entry, const struct node_text *text,
+	const struct engine *engine)
 {
-	struct rule_outcome outcome;
-	struct work_counts counts = {0};
+	struct work_counts counts;
 
-	rule_set_apply(text, &outcome);
-	if (!part)
-		node_text_work(text, engine, &counts);
-	const struct brick_site site = {
-		.brick = outcome.brick,
-		.layer = outcome.layer,
-		.flags = counts.flags | outcome.flags | (part ? BRICK_SITE_PART : 0),
+	node_text_work(text, engine, &counts);
+	entry->whole = register_site(&(struct brick_site){
+		.brick = entry->brick,
+		.layer = entry->layer,
+		.flags = entry->flags | counts.flags,
 		.elements = counts.elements,
 		.bytes = counts.bytes,
 		.flops = counts.flops,
 		.operation = text->self.operation,
 		.label = text->self.name,
-	};
-	*found = (struct site_found){register_site(&site), outcome.brick, outcome.layer};
+	});
+}
+
+static void register_part(struct entry *entry, const struct node_text *text)
+{
+	entry->part = register_site(&(struct brick_site){
+		.brick = entry->brick,
+		.layer = entry->layer,
+		.flags = entry->flags | BRICK_SITE_PART,
+		.operation = text->self.operation,
+		.label = text->self.name,
+	});
+}
+
+/* Under the lock: the entry of a node, made if need be. *spare is used when there is no room. */
+static struct entry *entry_of(const struct node_text *text, struct entry *spare)
+{
+	uint64_t hash = node_text_hash(text);
+	struct rule_outcome outcome;
+
+	if (used * 2 >= slots)
+		grow();
+	struct entry *entry = slots ? seek(entries, slots, hash) : spare;
+	if (entry->hash)
+		return entry;
+	if (slots && used * 2 >= slots)
+		entry = spare;
+	else if (slots)
+		used++;
+	rule_set_apply(text, &outcome);
+	*entry = (struct entry){hash, 0, 0, outcome.brick, outcome.layer, outcome.flags};
+	return entry;
 }
 
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
@@ -98,23 +127,16 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 {
 	int saved = errno;
 	struct node_text text;
+	struct entry spare = {0};
 
 	node_text_read(&text, engine, node, mul);
-	uint64_t hash = node_text_hash(&text) ^ (part ? PART_BIT : 0);
 	site_table_lock();
-	struct entry *entry = slots ? seek(entries, slots, hash) : NULL;
-	if (entry && entry->hash) {
-		*found = entry->found;
-	} else {
-		register_node(engine, &text, part, found);
-		if (used * 2 >= slots && grow())
-			entry = seek(entries, slots, hash);
-		if (entry && used * 2 < slots) {
-			entry->hash = hash;
-			entry->found = *found;
-			used++;
-		}
-	}
+	struct entry *entry = entry_of(&text, &spare);
+	if (!entry->whole)
+		register_whole(entry, &text, engine);
+	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))
+		register_part(entry, &text);
+	*found = (struct site_found){part ? entry->part : entry->whole, entry->brick, entry->layer};
 	site_table_unlock();
 	errno = saved;
 }

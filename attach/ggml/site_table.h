@@ -25,6 +25,9 @@ struct site_found {
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
 	struct site_found *found);
 
+/* Set when graphs run on several threads: twins are then made along with their sites. */
+extern int site_table_wants_parts;
+
 void site_table_lock(void);
 void site_table_unlock(void);
 

@@ -65,5 +65,6 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 		phase_in_step(frame))
 		return;
 	note_method("one per graph: this engine has no steps that are known; tokens unknown");
-	phase_step_begin(scope, 1, 0, frame);
+	/* Just above the phase that the same hook is going to begin. */
+	phase_step_begin(scope, 1, 0, (const char *)frame + 1);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention over the cache. A worker owns some key heads and the query heads that share them: all
-// that it reads from the batch and the cache it has written itself, so there is nothing to wait for.
+// that it reads from the batch and the cache it has written itself, so there is nothing to wait
+// for.
 #include <math.h>
 #include <string.h>
 #include "brick/brick.h"
 #include "decoder.h"
+#include "half.h"
 
 enum { K_BLOCK = 32 }; // kernels work on whole blocks of k
 
@@ -13,7 +15,7 @@ enum { K_BLOCK = 32 }; // kernels work on whole blocks of k
 struct heads {
 	struct part keys, queries; // heads
 	size_t size, n_per_key;
-	size_t first, n; // position of the first token, and number of tokens
+	size_t first, n;		   // position of the first token, and number of tokens
 	uint16_t *key_cache, *value_cache; // of the layer
 	float factor;
 };
@@ -55,17 +57,15 @@ static void rotate_heads(struct decoder *d, const struct heads *h)
 
 static void write_cache(struct decoder *d, const struct heads *h)
 {
-	size_t kv_size = d->model->kv_size, begin = h->keys.begin * h->size;
-	size_t size = h->keys.end * h->size - begin;
-	for (size_t t = 0; t < h->n; t++) {
-		uint16_t *row = h->key_cache + (h->first + t) * kv_size + begin;
-		uint16_t *column = h->value_cache + begin * d->n_positions + h->first + t;
-		// Values pass through the place of the keys, which are written there after them.
-		d->options.kernels->to_half(d->value + t * kv_size + begin, row, size);
-		for (size_t i = 0; i < size; i++)
-			column[i * d->n_positions] = row[i];
-		d->options.kernels->to_half(d->key + t * kv_size + begin, row, size);
-	}
+	size_t kv_size = d->model->kv_size;
+	for (size_t t = 0; t < h->n; t++)
+		for (size_t i = h->keys.begin * h->size; i < h->keys.end * h->size; i++) {
+			size_t position = h->first + t;
+			h->key_cache[position * kv_size + i] =
+				float_to_half(d->key[t * kv_size + i]);
+			h->value_cache[i * d->n_positions + position] =
+				float_to_half(d->value[t * kv_size + i]);
+		}
 }
 
 static float *scores_of(const struct decoder *d, size_t head)

@@ -47,8 +47,8 @@ static void norm(struct decoder *d, const struct worker *w, const float *x, cons
 	brick_end_work(span, n, 8 * n, 4 * n);
 }
 
-static void add_branch(struct decoder *d, const struct worker *w, float *x, const float *branch,
-	size_t n_tokens)
+static void add_branch(
+	struct decoder *d, const struct worker *w, float *x, const float *branch, size_t n_tokens)
 {
 	struct part part = team_part(w, n_tokens * d->model->n_embd, d->model->n_embd);
 	size_t n = part.end - part.begin;

@@ -2,8 +2,7 @@
 //
 // A decoder: a model, the threads that compute it and the state of one text. It evaluates tokens
 // and says which comes next. One thread at a time.
-#ifndef DECODER_DECODER_H
-#define DECODER_DECODER_H
+#pragma once
 
 #include "kernels.h"
 #include "model.h"
@@ -11,16 +10,16 @@
 
 struct decoder_options {
 	const struct kernels *kernels;
-	size_t n_context;   // tokens of the text, all in all
+	size_t n_context; // tokens of the text, all in all
 	size_t n_threads;
-	int wrong_layer;    // for tests: RoPE of this layer is made wrong; -1: of none
+	int wrong_layer;    // for tests: RoPE of this layer is made wrong (-1: of none)
 	float wrong_factor; // by this
 };
 
-// A worker's part of one product, as sites: for a prompt, and for a single token.
-struct product_sites {
-	size_t tokens[2];
-	uint32_t site[2];
+// A worker's part of a product of so many tokens, as a site of Brick.
+struct site {
+	size_t tokens;
+	uint32_t index;
 };
 
 struct decoder {
@@ -28,7 +27,7 @@ struct decoder {
 	const struct model *model;
 	struct team *team;
 	size_t n_batch; // most tokens in one pass
-	size_t n_past;  // tokens in the cache; 0 begins a new text
+	size_t n_past;	// tokens in the cache; set it to 0 to begin a new text
 
 	// A row per token of the batch; scores: [head][token][position]; logits: of the last token.
 	float *residual, *branch, *normed, *query, *key, *value, *attended, *gate, *up;
@@ -37,9 +36,9 @@ struct decoder {
 	size_t n_positions;    // n_context in whole blocks
 	uint16_t *key_cache;   // [layer][position][kv_size], binary16
 	uint16_t *value_cache; // [layer][kv_size][position]: transposed, for sums over positions
-	float *rope;           // [position][pair]: cosine, sine
+	float *rope;	       // [position][pair]: cosine, sine
 
-	struct product_sites *sites; // [worker][matrix]
+	struct site (*sites)[2]; // [worker][matrix]: for prompts and for single tokens
 	uint32_t brick_cache_write, brick_residual; // bricks that Brick does not know
 
 	// Of the pass that is running.
@@ -57,17 +56,13 @@ int32_t decoder_evaluate(struct decoder *decoder, const int32_t *tokens, size_t 
 
 // --- parts of a pass, called by all workers together ---
 
-// out[token][row] = matrix * x[token]; a worker does some of the rows.
-void matmul(struct decoder *d, const struct worker *w, uint32_t brick, int layer,
+// out[token][row] = matrix * x[token]; a worker does the rows of its part.
+void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens);
+struct part matmul_part(const struct worker *w, const struct matrix *matrix);
 
 // Positions, cache, scores, softmax and sums of values, for the key heads that are the worker's.
 void attention(struct decoder *d, const struct worker *w, int layer);
 
-// The rows that matmul() gives to a worker.
-struct part matmul_part(const struct worker *w, const struct matrix *matrix);
-
-// cosine, sine for n_pairs angles of each position.
+// Cosine and sine of each angle of each position.
 void rope_init(float *out, size_t n_positions, const struct model *model);
-
-#endif

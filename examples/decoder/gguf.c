@@ -12,8 +12,16 @@
 #include <unistd.h>
 #include "memory.h"
 
-enum { ARRAY = 9, TYPES = 13, DIMS_MAX = 4 };
+enum { ARRAY = 9, TYPES = 13, DIMS_MAX = 4, ENTRIES_MAX = 1 << 16 };
 static const uint8_t value_bytes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+struct gguf_pair {
+	struct gguf_text key;
+	uint32_t type; // of the value, or of the items of an array
+	bool is_array;
+	uint64_t count;
+	const unsigned char *value;
+};
 
 int gguf_fail(struct gguf *file, uint64_t offset, const char *format, ...)
 {
@@ -84,9 +92,8 @@ static void take_pair(struct gguf *file, struct gguf_pair *pair)
 	}
 	size_t bytes = value_bytes[pair->type];
 	pair->count = pair->is_array ? take_count(file, bytes ? bytes : 8, "items") : 1;
-	pair->at = file->at;
-	if (pair->type != GGUF_STRING)
-		take(file, pair->count * bytes);
+	pair->value = file->bytes + file->at;
+	take(file, pair->count * bytes);
 	for (uint64_t i = 0; pair->type == GGUF_STRING && !file->failed && i < pair->count; i++)
 		take_text(file);
 }
@@ -104,10 +111,10 @@ static void take_tensor(struct gguf *file, struct gguf_tensor *tensor)
 	tensor->at = file->at;
 	tensor->name = take_text(file);
 	tensor->cols = tensor->rows = 1;
-	uint64_t n_dims = take_number(file, 4);
+	uint32_t n_dims = (uint32_t)take_number(file, 4);
 	if (n_dims < 1 || n_dims > DIMS_MAX)
-		gguf_fail(file, tensor->at, "a tensor of %llu dimensions", (unsigned long long)n_dims);
-	for (uint64_t i = 0; i < n_dims && !file->failed; i++) {
+		gguf_fail(file, tensor->at, "a tensor of %u dimensions", n_dims);
+	for (uint32_t i = 0; i < n_dims && !file->failed; i++) {
 		uint64_t n = take_number(file, 8), *product = i ? &tensor->rows : &tensor->cols;
 		if (!n || n > UINT32_MAX / *product)
 			gguf_fail(file, tensor->at, "a tensor of an impossible shape");
@@ -116,7 +123,8 @@ static void take_tensor(struct gguf *file, struct gguf_tensor *tensor)
 	tensor->type = (uint32_t)take_number(file, 4);
 	tensor->offset = take_number(file, 8);
 	if (tensor->type != GGUF_F32 && tensor->type != GGUF_F16 && tensor->type != GGUF_Q8_0)
-		gguf_fail(file, tensor->at, "a tensor of type %u, not F32, F16 or Q8_0", tensor->type);
+		gguf_fail(file, tensor->at, "a tensor of type %u, not F32, F16 or Q8_0",
+			tensor->type);
 	if (tensor->type == GGUF_Q8_0 && tensor->cols % GGUF_Q8_NUMBERS)
 		gguf_fail(file, tensor->at, "a tensor with rows that are not whole blocks");
 }
@@ -140,13 +148,17 @@ int gguf_parse(struct gguf *file, const char *name, const void *bytes, size_t si
 	if (version != 2 && version != 3)
 		gguf_fail(file, 4, "version %u of GGUF, not 2 or 3", version);
 	size_t n_tensors = take_count(file, 24, "tensors"), n_pairs = take_count(file, 13, "pairs");
+	if (n_tensors > ENTRIES_MAX || n_pairs > ENTRIES_MAX)
+		gguf_fail(file, 8, "more than %d tensors or pairs", ENTRIES_MAX);
+	if (file->failed)
+		return -1;
 	file->pairs = allocate(n_pairs, sizeof(*file->pairs));
 	file->tensors = allocate(n_tensors, sizeof(*file->tensors));
 	for (; file->n_pairs < n_pairs && !file->failed; file->n_pairs++)
 		take_pair(file, &file->pairs[file->n_pairs]);
 	gguf_get(file, "general.alignment", GGUF_UINT32, &alignment);
 	if (alignment < 8 || alignment > 1 << 20 || alignment & (alignment - 1))
-		gguf_fail(file, file->at, "impossible alignment %u", alignment);
+		return gguf_fail(file, file->at, "impossible alignment %u", alignment);
 	for (; file->n_tensors < n_tensors && !file->failed; file->n_tensors++)
 		take_tensor(file, &file->tensors[file->n_tensors]);
 	take(file, -(uint64_t)file->at % alignment);
@@ -157,12 +169,12 @@ int gguf_parse(struct gguf *file, const char *name, const void *bytes, size_t si
 
 int gguf_open(struct gguf *file, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 	void *bytes = MAP_FAILED;
-	*file = (struct gguf){.path = path};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &status))
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	*file = (struct gguf){.path = path};
 	if (bytes == MAP_FAILED)
 		gguf_fail(file, 0, "cannot read it: %s", strerror(errno));
 	if (fd >= 0)
@@ -182,46 +194,46 @@ void gguf_close(struct gguf *file)
 		munmap((void *)file->bytes, file->size);
 }
 
-static bool text_is(struct gguf_text text, const char *expected)
+struct gguf_text gguf_text(const void **value)
+{
+	size_t size = (size_t)load(*value, 8);
+	const char *data = (const char *)*value + 8;
+	*value = data + size;
+	return (struct gguf_text){data, size};
+}
+
+bool gguf_text_is(struct gguf_text text, const char *expected)
 {
 	return text.size == strlen(expected) && !memcmp(text.data, expected, text.size);
 }
 
-struct gguf_text gguf_text(const struct gguf *file, uint64_t *at)
+const void *gguf_value(
+	struct gguf *file, const char *key, enum gguf_value_type type, uint64_t *count)
 {
-	size_t size = (size_t)load(file->bytes + *at, 8);
-	*at += 8 + size;
-	return (struct gguf_text){(const char *)file->bytes + *at - size, size};
-}
-
-const struct gguf_pair *gguf_pair(const struct gguf *file, const char *key)
-{
-	for (size_t i = 0; i < file->n_pairs; i++)
-		if (text_is(file->pairs[i].key, key))
-			return &file->pairs[i];
-	return NULL;
-}
-
-bool gguf_is(const struct gguf *file, const char *key, const char *text)
-{
-	const struct gguf_pair *pair = gguf_pair(file, key);
-	uint64_t at = pair ? pair->at : 0;
-	return pair && pair->type == GGUF_STRING && pair->count && text_is(gguf_text(file, &at), text);
+	const struct gguf_pair *pair = file->pairs, *end = pair + file->n_pairs;
+	while (pair < end && !gguf_text_is(pair->key, key))
+		pair++;
+	if (pair < end && (pair->type != type || pair->is_array != !!count))
+		gguf_fail(file, (uint64_t)(pair->value - file->bytes), "%s: not %s of type %u", key,
+			count ? "an array" : "a single value", type);
+	if (pair == end || file->failed)
+		return NULL;
+	if (count)
+		*count = pair->count;
+	return pair->value;
 }
 
 void gguf_get(struct gguf *file, const char *key, enum gguf_value_type type, void *out)
 {
-	const struct gguf_pair *pair = gguf_pair(file, key);
-	if (pair && (pair->type != type || pair->is_array))
-		gguf_fail(file, pair->at, "%s has type %u, not %u", key, pair->type, type);
-	else if (pair)
-		memcpy(out, file->bytes + pair->at, 4);
+	const void *value = gguf_value(file, key, type, NULL);
+	if (value)
+		memcpy(out, value, 4);
 }
 
 struct gguf_tensor *gguf_find(struct gguf *file, const char *name)
 {
 	for (size_t i = 0; i < file->n_tensors; i++)
-		if (text_is(file->tensors[i].name, name)) {
+		if (gguf_text_is(file->tensors[i].name, name)) {
 			file->tensors[i].used = true;
 			return &file->tensors[i];
 		}

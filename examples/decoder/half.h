@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // IEEE binary16, as models and the KV cache store it, without help from the CPU. Any thread.
-#ifndef DECODER_HALF_H
-#define DECODER_HALF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,12 +25,12 @@ static inline float half_to_float(uint16_t half)
 static inline uint16_t float_to_half(float value)
 {
 	union float_bits f = {.value = value};
-	uint16_t sign = f.bits >> 16 & 0x8000;
+	uint32_t sign = f.bits >> 16 & 0x8000;
 	f.bits &= 0x7fffffff;
 	if (f.bits > 0x7f800000)
-		return sign | 0x7e00; // not a number
+		return (uint16_t)(sign | 0x7e00); // not a number
 	if (f.bits >= 0x477ff000)
-		return sign | 0x7c00; // 65520 and up
+		return (uint16_t)(sign | 0x7c00); // 65520 and up
 	if (f.bits < 0x38800000) { // below 2^-14: the sum rounds at the last bit, 2^-24
 		f.value += 0.5f;
 		return (uint16_t)(sign | (f.bits - 0x3f000000));
@@ -39,5 +38,3 @@ static inline uint16_t float_to_half(float value)
 	f.bits += 0xfff + (f.bits >> 13 & 1) - 0x38000000;
 	return (uint16_t)(sign | f.bits >> 13);
 }
-
-#endif

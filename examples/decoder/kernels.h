@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic that depends on the CPU: products of matrices and conversion to binary16, one
-// table of them per instruction set. Any thread.
-#ifndef DECODER_KERNELS_H
-#define DECODER_KERNELS_H
+// The arithmetic that depends on the CPU: products of matrices, a table of them per instruction
+// set. Any thread.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,9 +12,9 @@ struct gemm {
 	const void *w;
 	const float *x;
 	float *out;
-	size_t w_stride;             // bytes
+	size_t w_stride;	     // bytes
 	size_t x_stride, out_stride; // floats
-	size_t rows, tokens, k;      // k: a multiple of 32
+	size_t rows, tokens, k;	     // k: a multiple of 32
 };
 
 struct kernels {
@@ -23,12 +22,9 @@ struct kernels {
 	void (*gemm_f32)(const struct gemm *g); // the type is that of w
 	void (*gemm_f16)(const struct gemm *g);
 	void (*gemm_q8_0)(const struct gemm *g);
-	void (*to_half)(const float *x, uint16_t *out, size_t n); // n: a multiple of 32
 };
 
 extern const struct kernels kernels_scalar, kernels_avx2, kernels_avx512, kernels_neon;
 
 // By name, or the best for "auto"; NULL if this CPU or this build has none such.
 const struct kernels *kernels_find(const char *isa);
-
-#endif

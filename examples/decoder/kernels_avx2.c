@@ -17,8 +17,8 @@ static inline float sum_lanes(__m256 v)
 #define ROWS 4
 #define COLS 3
 #define LOAD_HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
-#define STORE_HALVES(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
-#define LOAD_BYTES(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
+#define LOAD_BYTES(p) \
+	_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #define HALF(h) _cvtsh_ss(h)
 #define SUM(v) sum_lanes(v)
 #include "kernels_body.h"

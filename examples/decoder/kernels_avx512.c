@@ -10,8 +10,8 @@
 #define ROWS 4
 #define COLS 6
 #define LOAD_HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
-#define STORE_HALVES(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_cvtps_ph(v, 0))
-#define LOAD_BYTES(p) _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p))))
+#define LOAD_BYTES(p) \
+	_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p))))
 #define HALF(h) _cvtsh_ss(h)
 #define SUM(v) _mm512_reduce_add_ps(v)
 #include "kernels_body.h"

@@ -33,10 +33,13 @@ INLINE void tile(const struct gemm *g, VEC (*load)(const void *, size_t), size_t
 	VEC sums[ROWS][COLS] = {0};
 	const char *w = (const char *)g->w + row * g->w_stride;
 	const float *x = g->x + token * g->x_stride;
-	for (size_t k = 0; k < g->k; k += LANES) {
+	const char *ahead = w + ROWS * g->w_stride;
+	for (size_t k = 0; k < g->k; k += LANES, ahead += g->w_stride * LANES / g->k) {
 		VEC weights[ROWS];
 		for (size_t r = 0; r < n_rows; r++)
 			weights[r] = load(w + r * g->w_stride, k);
+		for (size_t r = 0; r < ROWS && n_tokens == 1; r++) // w comes from memory: ask now
+			__builtin_prefetch(ahead + r * g->w_stride);
 		for (size_t t = 0; t < n_tokens; t++) {
 			VEC input = load_f32(x + t * g->x_stride, k);
 			for (size_t r = 0; r < n_rows; r++)
@@ -83,10 +86,4 @@ static void gemm_q8_0(const struct gemm *g)
 	sweep(g, load_q8_0);
 }
 
-static void to_half(const float *x, uint16_t *out, size_t n)
-{
-	for (size_t i = 0; i < n; i += LANES)
-		STORE_HALVES(out + i, load_f32(x, i));
-}
-
-const struct kernels KERNELS = {ISA, gemm_f32, gemm_f16, gemm_q8_0, to_half};
+const struct kernels KERNELS = {ISA, gemm_f32, gemm_f16, gemm_q8_0};

@@ -18,7 +18,6 @@ static inline float32x4_t load_bytes(const int8_t *p)
 #define ROWS 4
 #define COLS 5
 #define LOAD_HALVES(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
-#define STORE_HALVES(p, v) vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
 #define LOAD_BYTES(p) load_bytes(p)
 #define HALF(h) vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0)
 #define SUM(v) vaddvq_f32(v)

@@ -9,7 +9,6 @@
 #define ROWS 4
 #define COLS 2
 #define LOAD_HALVES(p) half_to_float(*(p))
-#define STORE_HALVES(p, v) (*(p) = float_to_half(v))
 #define LOAD_BYTES(p) ((float)*(p))
 #define HALF(h) half_to_float(h)
 #define SUM(v) (v)

@@ -8,7 +8,6 @@
 #include "brick/brick.h"
 #include "decoder.h"
 #include "memory.h"
-#include "prompt.h"
 
 static const char usage[] =
 	"usage: example-decoder --model FILE [OPTIONS]\n"
@@ -20,8 +19,14 @@ static const char usage[] =
 	"  --repeat R          do it all R times (1)\n"
 	"  --timing            a line of JSON for each repetition on stderr\n"
 	"  --record FILE       write a recording (Perfetto trace)\n"
-	"  --pause             record repetitions 1, 2, 5, 6, ... only: with and without bricks, ABBA\n"
-	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n";
+	"  --pause             do not record repetitions 0, 3, 4, 7, 8, ...\n"
+	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n"
+	"  --help              show this\n";
+
+struct arguments {
+	const char *model, *isa, *record, *rope_error, *n_prompt, *n_predict, *n_threads, *n_repeat;
+	bool timing, pause, help;
+};
 
 __attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
 {
@@ -34,34 +39,35 @@ __attribute__((format(printf, 2, 3), noreturn)) static void die(int status, cons
 	exit(status);
 }
 
-struct arguments {
-	const char *model, *isa, *record, *rope_error;
-	const char *n_prompt, *n_predict, *n_threads, *n_repeat;
-	bool timing, pause, help;
-};
-
 static void parse(struct arguments *a, char **argv)
 {
-	const struct {
+	const struct option {
 		const char *name, **text;
 		bool *flag;
 	} options[] = {
-		{"--model", &a->model, NULL}, {"--isa", &a->isa, NULL},
-		{"--record", &a->record, NULL}, {"--rope-error", &a->rope_error, NULL},
-		{"--prompt-tokens", &a->n_prompt, NULL}, {"--predict", &a->n_predict, NULL},
-		{"--threads", &a->n_threads, NULL}, {"--repeat", &a->n_repeat, NULL},
-		{"--timing", NULL, &a->timing}, {"--pause", NULL, &a->pause},
-		{"--help", NULL, &a->help}, {NULL, NULL, NULL},
+		{"--model", &a->model, NULL},
+		{"--prompt-tokens", &a->n_prompt, NULL},
+		{"--predict", &a->n_predict, NULL},
+		{"--threads", &a->n_threads, NULL},
+		{"--isa", &a->isa, NULL},
+		{"--repeat", &a->n_repeat, NULL},
+		{"--record", &a->record, NULL},
+		{"--rope-error", &a->rope_error, NULL},
+		{"--timing", NULL, &a->timing},
+		{"--pause", NULL, &a->pause},
+		{"--help", NULL, &a->help},
+		{NULL, NULL, NULL},
 	};
-	for (size_t i = 0; *++argv; i = 0) {
-		while (options[i].name && strcmp(options[i].name, *argv))
-			i++;
-		if (!options[i].name)
+	while (*++argv) {
+		const struct option *option = options;
+		while (option->name && strcmp(option->name, *argv))
+			option++;
+		if (!option->name)
 			die(2, "%s: not an option (see --help)", *argv);
-		if (options[i].flag)
-			*options[i].flag = true;
-		else if (!(*options[i].text = *++argv))
-			die(2, "%s: a value is missing", options[i].name);
+		if (option->flag)
+			*option->flag = true;
+		else if (!(*option->text = *++argv))
+			die(2, "%s: its value is missing", option->name);
 	}
 }
 
@@ -81,88 +87,84 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-struct run {
-	const struct arguments *arguments;
-	struct decoder *decoder;
-	int32_t *prompt, *tokens;
-	uint64_t *step_ns; // the prompt's is the first
-	size_t n_prompt, n_predict;
-};
-
-// M tokens take one evaluation of the prompt and M - 1 of a single token.
-static void generate(struct run *r)
+// n tokens take one evaluation of the prompt and n - 1 of a single token.
+static void generate(
+	struct decoder *d, const int32_t *prompt, size_t n_prompt, size_t n, bool timing)
 {
-	r->decoder->n_past = 0;
-	for (size_t i = 0; i < r->n_predict; i++) {
-		uint64_t start = now_ns();
-		r->tokens[i] = i ? decoder_evaluate(r->decoder, &r->tokens[i - 1], 1)
-				 : decoder_evaluate(r->decoder, r->prompt, r->n_prompt);
-		r->step_ns[i] = now_ns() - start;
+	int32_t token = -1;
+	uint64_t start = now_ns(), prefill_ns = 0;
+	d->n_past = 0;
+	for (size_t i = 0; i < n; i++) {
+		token = i ? decoder_evaluate(d, &token, 1) : decoder_evaluate(d, prompt, n_prompt);
+		prefill_ns = i ? prefill_ns : now_ns() - start;
+		printf("%d%c", token, i + 1 < n ? ' ' : '\n');
 	}
-	for (size_t i = 0; i < r->n_predict; i++)
-		printf("%d%c", r->tokens[i], i + 1 < r->n_predict ? ' ' : '\n');
+	if (timing)
+		fprintf(stderr,
+			"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, "
+			"\"prefill_tokens\": %zu, \"prefill_ns\": %llu, "
+			"\"decode_steps\": %zu, \"decode_ns\": %llu}\n",
+			d->options.kernels->isa, d->options.n_threads,
+			brick_enabled() ? "true" : "false", n_prompt,
+			(unsigned long long)prefill_ns, n - 1,
+			(unsigned long long)(now_ns() - start - prefill_ns));
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
-static void print_timing(struct run *r, size_t repeat)
-{
-	size_t n = r->n_predict - 1;
-	uint64_t total = 0, *steps = r->step_ns + 1;
-	for (size_t i = 0; i < n; i++)
-		total += steps[i];
-	qsort(steps, n, sizeof(*steps), compare_ns);
-	fprintf(stderr,
-		"{\"repeat\": %zu, \"threads\": %zu, \"isa\": \"%s\", \"bricks\": %s, "
-		"\"prefill_tokens\": %zu, \"prefill_ns\": %llu, \"decode_steps\": %zu, "
-		"\"decode_ns\": %llu, \"decode_min_ns\": %llu, \"decode_p50_ns\": %llu}\n",
-		repeat, r->decoder->options.n_threads, r->decoder->options.kernels->isa,
-		brick_enabled() ? "true" : "false", r->n_prompt,
-		(unsigned long long)r->step_ns[0], n, (unsigned long long)total,
-		(unsigned long long)(n ? steps[0] : 0), (unsigned long long)(n ? steps[n / 2] : 0));
-}
-
-static void start_recording(const char *path, const char *isa)
+static void start_recording(const char *path)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	options.output = path;
-	int error = path ? brick_session_start(&options) : 0;
+	int error = brick_session_start(&options);
 	if (error < 0)
 		die(1, "%s: %s", path, brick_strerror(error));
-	brick_thread_name("decoder 0");
-	brick_note("backend", "cpu %s", isa); // also under `brick record`
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.isa = "auto", .n_prompt = "256", .n_predict = "64", .n_threads = "1",
+	struct arguments a = {.isa = "auto",
+		.n_prompt = "256",
+		.n_predict = "64",
+		.n_threads = "1",
 		.n_repeat = "1"};
-	struct decoder_options options = {.wrong_layer = -1, .wrong_factor = 1};
-	struct run r = {.arguments = &a};
-	struct model model;
-
 	parse(&a, argv);
 	if (a.help)
 		return fputs(usage, stdout) < 0;
 	if (!a.model)
 		die(2, "--model is missing (see --help)");
-	r.n_prompt = number(a.n_prompt);
-	r.n_predict = number(a.n_predict);
-	options.n_context = r.n_prompt + r.n_predict;
-	options.n_threads = number(a.n_threads);
-	options.kernels = kernels_find(a.isa);
+	size_t n_prompt = number(a.n_prompt), n_predict = number(a.n_predict);
+	struct decoder_options options = {
+		.kernels = kernels_find(a.isa),
+		.n_context = n_prompt + n_predict,
+		.n_threads = number(a.n_threads),
+		.wrong_layer = -1,
+	};
 	if (!options.kernels)
-		die(4, "--isa %s: not on this CPU (see --help)", a.isa);
-	if (a.rope_error && sscanf(a.rope_error, "%d:%f", &options.wrong_layer, &options.wrong_factor) != 2)
+		die(4, "--isa %s: not known or not on this CPU", a.isa);
+	float percent = 0;
+	if (a.rope_error && sscanf(a.rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
 		die(2, "--rope-error %s: not LAYER:PERCENT", a.rope_error);
-	options.wrong_factor = a.rope_error ? 1 + options.wrong_factor / 100 : 1;
-	if (model_open(&model, a.model) || !(r.prompt = prompt_create(&model, r.n_prompt)))
+	options.wrong_factor = 1 + percent / 100;
+	struct model model;
+	int32_t *prompt = model_open(&model, a.model) ? NULL : prompt_create(&model, n_prompt);
+	if (!prompt)
 		die(3, "%s", model.file.why);
 
-	start_recording(a.record, options.kernels->isa);
-	...
+	if (a.record)
+		start_recording(a.record);
+	brick_note("backend", "cpu %s", options.kernels->isa); // heard by `brick record`, too
+	brick_thread_name("decoder 0");
+	struct decoder *decoder = decoder_create(&model, &options);
+	for (size_t i = 0; i < number(a.n_repeat); i++) {
+		if (a.pause && (i + 1) / 2 % 2 == 0)
+			brick_pause();
+		generate(decoder, prompt, n_prompt, n_predict, a.timing);
+		brick_resume();
+	}
+	decoder_destroy(decoder);
+	int error = a.record ? brick_session_stop() : 0;
+	if (error < 0)
+		die(1, "%s: %s", a.record, brick_strerror(error));
+	free(prompt);
+	model_close(&model);
+	return fflush(stdout) ? 1 : 0;
 }

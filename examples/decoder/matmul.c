@@ -7,8 +7,8 @@
 
 enum { ROWS_PER_PART = 32 };
 
-static uint32_t register_site(uint32_t brick, int layer, const struct matrix *matrix,
-	const struct gemm *g)
+static uint32_t register_site(
+	int brick, int layer, const struct matrix *matrix, const struct gemm *g)
 {
 	int site = brick_site_register(&(struct brick_site){
 		.brick = (uint16_t)brick,
@@ -22,24 +22,12 @@ static uint32_t register_site(uint32_t brick, int layer, const struct matrix *ma
 	return site > 0 ? (uint32_t)site : 0; // too many: then the work is not counted
 }
 
-// The site of a worker's part; one is kept for prompts and one for single tokens.
-static uint32_t find_site(struct product_sites *sites, uint32_t brick, int layer,
-	const struct matrix *matrix, const struct gemm *g)
-{
-	int single = g->tokens == 1;
-	if (sites->tokens[single] != g->tokens) {
-		sites->tokens[single] = g->tokens;
-		sites->site[single] = register_site(brick, layer, matrix, g);
-	}
-	return sites->site[single];
-}
-
 struct part matmul_part(const struct worker *w, const struct matrix *matrix)
 {
 	return team_part(w, matrix->rows, ROWS_PER_PART);
 }
 
-void matmul(struct decoder *d, const struct worker *w, uint32_t brick, int layer,
+void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens)
 {
 	struct part part = matmul_part(w, matrix);
@@ -56,15 +44,16 @@ void matmul(struct decoder *d, const struct worker *w, uint32_t brick, int layer
 	};
 	if (!g.rows)
 		return;
-	const struct kernels *kernels = d->options.kernels;
-	struct product_sites *sites = &d->sites[w->index * d->model->n_matrices + matrix->number];
-	uint32_t site = brick_enabled() ? find_site(sites, brick, layer, matrix, &g) : 0;
-	brick_span span = brick_begin(brick);
+	struct site *site =
+		&d->sites[w->index * d->model->n_matrices + matrix->number][n_tokens == 1];
+	if (brick_enabled() && site->tokens != n_tokens)
+		*site = (struct site){n_tokens, register_site(brick, layer, matrix, &g)};
+	brick_span span = brick_begin((uint32_t)brick);
 	if (matrix->type == GGUF_F32)
-		kernels->gemm_f32(&g);
+		d->options.kernels->gemm_f32(&g);
 	else if (matrix->type == GGUF_F16)
-		kernels->gemm_f16(&g);
+		d->options.kernels->gemm_f16(&g);
 	else
-		kernels->gemm_q8_0(&g);
-	brick_end_site(span, site);
+		d->options.kernels->gemm_q8_0(&g);
+	brick_end_site(span, site->index);
 }

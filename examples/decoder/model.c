@@ -26,15 +26,17 @@ static void require(struct model *m, bool condition, const char *what)
 
 static void read_sizes(struct model *m)
 {
-	require(m, gguf_is(&m->file, "general.architecture", "llama"), "not of the llama architecture");
+	struct gguf *file = &m->file;
+	const void *name = gguf_value(file, "general.architecture", GGUF_STRING, NULL);
+	require(m, name && gguf_text_is(gguf_text(&name), "llama"),
+		"its architecture is not llama");
 	get_size(m, "llama.block_count", 1024, &m->n_layers);
 	get_size(m, "llama.embedding_length", 1 << 16, &m->n_embd);
 	get_size(m, "llama.feed_forward_length", 1 << 18, &m->n_ff);
-	get_size(m, "llama.context_length", 1 << 24, &m->n_context);
 	get_size(m, "llama.attention.head_count", 1024, &m->n_heads);
 	m->n_kv_heads = m->n_heads;
 	get_size(m, "llama.attention.head_count_kv", 1024, &m->n_kv_heads);
-	if (m->file.failed)
+	if (file->failed)
 		return;
 	uint32_t key_size, value_size;
 	m->head_size = m->n_rope = key_size = value_size = m->n_embd / m->n_heads;
@@ -43,15 +45,16 @@ static void read_sizes(struct model *m)
 	get_size(m, "llama.rope.dimension_count", 1 << 16, &m->n_rope);
 	get_size(m, "llama.attention.key_length", 1 << 16, &key_size);
 	get_size(m, "llama.attention.value_length", 1 << 16, &value_size);
-	gguf_get(&m->file, "llama.rope.freq_base", GGUF_FLOAT32, &m->rope_base);
-	gguf_get(&m->file, "llama.attention.layer_norm_rms_epsilon", GGUF_FLOAT32, &m->epsilon);
-	require(m, m->n_embd % m->n_heads == 0, "the width is no multiple of the heads");
-	require(m, m->n_heads % m->n_kv_heads == 0, "the heads are no multiple of the key heads");
-	require(m, m->head_size % MULTIPLE == 0, "the width of a head is no multiple of 32");
-	require(m, m->n_ff % MULTIPLE == 0, "the hidden width is no multiple of 32");
-	require(m, m->n_rope % 2 == 0 && m->n_rope <= m->head_size, "rotation beyond the head");
+	gguf_get(file, "llama.rope.freq_base", GGUF_FLOAT32, &m->rope_base);
+	gguf_get(file, "llama.attention.layer_norm_rms_epsilon", GGUF_FLOAT32, &m->epsilon);
+	require(m, m->n_embd % m->n_heads == 0, "its width is no multiple of the heads");
+	require(m, m->n_heads % m->n_kv_heads == 0, "its heads are no multiple of the key heads");
+	require(m, m->head_size % MULTIPLE == 0, "the width of its heads is no multiple of 32");
+	require(m, m->n_ff % MULTIPLE == 0, "its hidden width is no multiple of 32");
+	require(m, m->n_rope % 2 == 0 && m->n_rope <= m->head_size, "it rotates more than a head");
 	require(m, key_size == m->head_size && value_size == m->head_size, "heads of other widths");
-	require(m, !gguf_pair(&m->file, "llama.rope.scaling.type"), "scaled positions");
+	require(m, !gguf_value(file, "llama.rope.scaling.type", GGUF_STRING, NULL),
+		"it scales RoPE");
 }
 
 static struct gguf_tensor *find(struct model *m, size_t rows, size_t cols, const char *name)
@@ -61,7 +64,8 @@ static struct gguf_tensor *find(struct model *m, size_t rows, size_t cols, const
 		gguf_fail(&m->file, 0, "tensor %s is missing", name);
 	else if (tensor->rows != rows || tensor->cols != cols)
 		gguf_fail(&m->file, tensor->at, "tensor %s is %llu x %llu, not %zu x %zu", name,
-			(unsigned long long)tensor->cols, (unsigned long long)tensor->rows, cols, rows);
+			(unsigned long long)tensor->cols, (unsigned long long)tensor->rows, cols,
+			rows);
 	return m->file.failed ? NULL : tensor;
 }
 
@@ -99,33 +103,41 @@ static void read_layer(struct model *m, uint32_t i, struct layer *layer)
 	layer->gate = matrix(m, m->n_ff, m->n_embd, NAME("ffn_gate"));
 	layer->up = matrix(m, m->n_ff, m->n_embd, NAME("ffn_up"));
 	layer->down = matrix(m, m->n_embd, m->n_ff, NAME("ffn_down"));
+#undef NAME
 }
 
 static void read_weights(struct model *m)
 {
 	struct gguf_tensor *embedding = gguf_find(&m->file, "token_embd.weight");
-	const char *head = gguf_find(&m->file, "output.weight") ? "output.weight" : "token_embd.weight";
+	bool tied = !gguf_find(&m->file, "output.weight");
 	m->n_vocab = embedding ? (uint32_t)embedding->rows : 0;
 	m->embedding = matrix(m, m->n_vocab, m->n_embd, "token_embd.weight");
-	m->head = matrix(m, m->n_vocab, m->n_embd, head);
+	m->head = matrix(m, m->n_vocab, m->n_embd, tied ? "token_embd.weight" : "output.weight");
 	m->output_norm = vector(m, "output_norm.weight");
 	m->layers = allocate(m->n_layers, sizeof(*m->layers));
 	for (uint32_t i = 0; i < m->n_layers && !m->file.failed; i++)
 		read_layer(m, i, &m->layers[i]);
-	for (size_t i = 0; i < m->file.n_tensors; i++)
-		if (!m->file.tensors[i].used)
-			gguf_fail(&m->file, m->file.tensors[i].at, "unsupported model: tensor %.*s",
-				(int)(m->file.tensors[i].name.size & 63), m->file.tensors[i].name.data);
+	for (size_t i = 0; i < m->file.n_tensors; i++) {
+		const struct gguf_tensor *tensor = &m->file.tensors[i];
+		int size = tensor->name.size < 64 ? (int)tensor->name.size : 64;
+		if (!tensor->used)
+			gguf_fail(&m->file, tensor->at, "unsupported model: it has a tensor %.*s",
+				size, tensor->name.data);
+	}
+}
+
+int model_read(struct model *model)
+{
+	read_sizes(model);
+	if (!model->file.failed)
+		read_weights(model);
+	return model->file.failed ? -1 : 0;
 }
 
 int model_open(struct model *model, const char *path)
 {
 	*model = (struct model){0};
-	if (!gguf_open(&model->file, path))
-		read_sizes(model);
-	if (!model->file.failed)
-		read_weights(model);
-	return model->file.failed ? -1 : 0;
+	return gguf_open(&model->file, path) ? -1 : model_read(model);
 }
 
 void model_close(struct model *model)
@@ -137,9 +149,9 @@ void model_close(struct model *model)
 void matrix_row(const struct matrix *matrix, size_t row, float *out)
 {
 	const void *data = (const char *)matrix->data + row * matrix->row_bytes;
-	const struct gguf_q8_0 *blocks = data;
 	for (size_t i = 0; i < matrix->cols; i++) {
-		const struct gguf_q8_0 *block = &blocks[i / GGUF_Q8_NUMBERS];
+		const struct gguf_q8_0 *block =
+			(const struct gguf_q8_0 *)data + i / GGUF_Q8_NUMBERS;
 		if (matrix->type == GGUF_F32)
 			out[i] = ((const float *)data)[i];
 		else if (matrix->type == GGUF_F16)

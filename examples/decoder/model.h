@@ -2,14 +2,13 @@
 //
 // A model of the llama architecture: its shape and its weights, which stay in the mapped file.
 // Read-only once opened: any thread.
-#ifndef DECODER_MODEL_H
-#define DECODER_MODEL_H
+#pragma once
 
 #include "gguf.h"
 
 // y[row] = sum over col of data[row][col] * x[col]
 struct matrix {
-	char name[48];   // as in the file
+	char name[48];	 // as in the file
 	uint32_t number; // each has its own, below n_matrices
 	enum gguf_type type;
 	size_t rows, cols, row_bytes;
@@ -23,20 +22,22 @@ struct layer {
 
 struct model {
 	struct gguf file;
-	uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_context, n_vocab, n_matrices;
+	uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_vocab, n_matrices;
 	uint32_t head_size, kv_size; // of one head; of all key heads of a token
-	uint32_t n_rope;             // how much of a head is rotated
+	uint32_t n_rope;	     // how much of a head is rotated
 	float rope_base, epsilon;
 	const float *output_norm;
 	struct matrix embedding, head;
 	struct layer *layers;
 };
 
-// 0, or -1 with model->file.why set. Close it in either case.
+// 0, or -1 with model->file.why set. Close it in either case. model_read(): model->file is open.
 int model_open(struct model *model, const char *path);
+int model_read(struct model *model);
 void model_close(struct model *model);
 
 // A row of a matrix as floats.
 void matrix_row(const struct matrix *matrix, size_t row, float *out);
 
-#endif
+// A prompt of n tokens of the model's vocabulary; free() it. NULL with model->file.why set.
+int32_t *prompt_create(struct model *model, size_t n);

@@ -1,151 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokens of a vocabulary of the SentencePiece kind ("llama"): of all neighbours in the text that
+// Tokens of a vocabulary of the SentencePiece kind ("llama"), word by word: of all neighbours that
 // make a known piece together, those with the best score are joined, the leftmost first, until
-// there are none. The text is that of demo/llama_run.c, so that both make the same prompts.
-#include "prompt.h"
-
+// there are none. The text is that of demo/llama_run.c, so that the prompts are the same.
 #include "memory.h"
+#include "model.h"
 
 static const char prompt_text[] =
 	"The people who build an engine want to know where the time of every token went. "
 	"They measure each layer and each part of it with a clock, and they show it as a line. "
 	"A good answer is one that you could make again on the same machine and then on another. ";
-static const char space[] = "\xe2\x96\x81"; // U+2581 stands for a space; one more begins the text
 
-struct piece {
-	struct gguf_text text;
-	int32_t token;
-	float score;
-};
+enum { WORD_MAX = 64 };
+#define SPACE "\xe2\x96\x81" // U+2581, with which every word begins
 
 struct vocabulary {
-	struct piece *pieces; // sorted by text
-	size_t n;
+	const void *pieces; // strings, one after the other
+	const char *scores;
+	uint32_t n, first; // how many; that with which a text begins
 };
 
-// A part of the text, the one behind it, and the piece that the two would make.
-struct symbol {
-	struct gguf_text text;
-	struct symbol *next;
-	const struct piece *joined;
-};
-
-// A piece begins with its text.
-static int compare(const void *a, const void *b)
+// The token that is this text, or -1.
+static int find(const struct vocabulary *v, const char *text, size_t size, float *score)
 {
-	const struct gguf_text *x = a, *y = b;
-	int order = memcmp(x->data, y->data, x->size < y->size ? x->size : y->size);
-	return order ? order : (x->size > y->size) - (x->size < y->size);
-}
-
-static const struct piece *find(const struct vocabulary *v, const char *data, size_t size)
-{
-	struct gguf_text text = {data, size};
-	return bsearch(&text, v->pieces, v->n, sizeof(*v->pieces), compare);
-}
-
-static int read_vocabulary(struct vocabulary *v, struct gguf *file, uint32_t n)
-{
-	const struct gguf_pair *tokens = gguf_pair(file, "tokenizer.ggml.tokens");
-	const struct gguf_pair *scores = gguf_pair(file, "tokenizer.ggml.scores");
-	if (!gguf_is(file, "tokenizer.ggml.model", "llama"))
-		return gguf_fail(file, 0, "tokenizer.ggml.model is not llama");
-	if (!tokens || !tokens->is_array || tokens->type != GGUF_STRING || tokens->count != n)
-		return gguf_fail(file, 0, "tokenizer.ggml.tokens are not %u strings", n);
-	if (!scores || !scores->is_array || scores->type != GGUF_FLOAT32 || scores->count != n)
-		return gguf_fail(file, 0, "tokenizer.ggml.scores are not %u numbers", n);
-	*v = (struct vocabulary){allocate(n, sizeof(*v->pieces)), n};
-	uint64_t at = tokens->at;
-	for (uint32_t i = 0; i < n; i++) {
-		v->pieces[i].text = gguf_text(file, &at);
-		v->pieces[i].token = (int32_t)i;
-		memcpy(&v->pieces[i].score, file->bytes + scores->at + 4 * (uint64_t)i, 4);
-	}
-	qsort(v->pieces, n, sizeof(*v->pieces), compare);
-	return 0;
-}
-
-// The text over and over, each character a symbol.
-static void split(struct symbol *symbols, size_t n, char *text)
-{
-	for (size_t i = 0; i < n; i++) {
-		char c = i ? prompt_text[(i - 1) % (sizeof(prompt_text) - 1)] : ' ';
-		size_t size = c == ' ' ? strlen(space) : 1;
-		memcpy(text, c == ' ' ? space : &c, size);
-		symbols[i].text = (struct gguf_text){text, size};
-		symbols[i].next = i + 1 < n ? &symbols[i + 1] : NULL;
-		text += size;
-	}
-}
-
-static void look_behind(const struct vocabulary *v, struct symbol *s)
-{
-	s->joined = NULL;
-	if (s->next)
-		s->joined = find(v, s->text.data, s->text.size + s->next->text.size);
-}
-
-static void join(const struct vocabulary *v, struct symbol *first)
-{
-	struct symbol *best, *before, *last;
-	for (struct symbol *s = first; s; s = s->next)
-		look_behind(v, s);
-	for (;;) {
-		best = before = last = NULL;
-		for (struct symbol *s = first; s; last = s, s = s->next)
-			if (s->joined && (!best || s->joined->score > best->joined->score)) {
-				best = s;
-				before = last;
-			}
-		if (!best)
-			return;
-		best->text.size += best->next->text.size;
-		best->next = best->next->next;
-		look_behind(v, best);
-		if (before)
-			look_behind(v, before);
-	}
-}
-
-// Each symbol's token, or those of its bytes. Returns how many, at most n.
-static size_t put(const struct vocabulary *v, const struct symbol *s, int32_t *tokens, size_t n)
-{
-	size_t done = 0;
-	for (; s && done < n; s = s->next) {
-		const struct piece *piece = find(v, s->text.data, s->text.size);
-		if (piece)
-			tokens[done++] = piece->token;
-		for (size_t i = 0; !piece && i < s->text.size && done < n; i++) {
-			char name[8];
-			snprintf(name, sizeof(name), "<0x%02X>", (unsigned char)s->text.data[i]);
-			const struct piece *byte = find(v, name, strlen(name));
-			tokens[done++] = byte ? byte->token : 0;
+	const void *at = v->pieces;
+	for (uint32_t i = 0; i < v->n; i++) {
+		struct gguf_text piece = gguf_text(&at);
+		if (piece.size == size && !memcmp(piece.data, text, size)) {
+			memcpy(score, v->scores + 4 * (size_t)i, 4);
+			return (int)i;
 		}
 	}
-	return done;
+	return -1;
+}
+
+// Where the parts begin that a word falls into, and its end. Returns the number of parts.
+static size_t cut_word(const struct vocabulary *v, const char *word, size_t size, size_t *cuts)
+{
+	size_t n = 0;
+	for (size_t i = 0; i <= size; i += i ? 1 : strlen(SPACE))
+		cuts[n++] = i;
+	for (;;) {
+		size_t best = SIZE_MAX;
+		float best_score = 0, score = 0;
+		for (size_t i = 0; i + 2 < n; i++) {
+			if (find(v, word + cuts[i], cuts[i + 2] - cuts[i], &score) < 0)
+				continue;
+			if (best == SIZE_MAX || score > best_score) {
+				best = i;
+				best_score = score;
+			}
+		}
+		if (best == SIZE_MAX)
+			return n - 1;
+		n--;
+		memmove(&cuts[best + 1], &cuts[best + 2], (n - best - 1) * sizeof(*cuts));
+	}
+}
+
+static bool read_vocabulary(struct vocabulary *v, struct gguf *file, uint32_t n)
+{
+	uint64_t n_tokens = 0, n_scores = 0;
+	const void *kind = gguf_value(file, "tokenizer.ggml.model", GGUF_STRING, NULL);
+	v->pieces = gguf_value(file, "tokenizer.ggml.tokens", GGUF_STRING, &n_tokens);
+	v->scores = gguf_value(file, "tokenizer.ggml.scores", GGUF_FLOAT32, &n_scores);
+	v->n = n;
+	gguf_get(file, "tokenizer.ggml.bos_token_id", GGUF_UINT32, &v->first);
+	if (!kind || !gguf_text_is(gguf_text(&kind), "llama"))
+		gguf_fail(file, 0, "tokenizer.ggml.model is not llama");
+	if (n_tokens != n || n_scores != n)
+		gguf_fail(file, 0, "%u embeddings, but not as many tokens and scores", n);
+	if (v->first >= n)
+		gguf_fail(file, 0, "texts begin with token %u of %u", v->first, n);
+	return !file->failed;
 }
 
 int32_t *prompt_create(struct model *model, size_t n)
 {
-	struct vocabulary v;
-	uint32_t begin = 1;
-	gguf_get(&model->file, "tokenizer.ggml.bos_token_id", GGUF_UINT32, &begin);
-	if (begin >= model->n_vocab)
-		gguf_fail(&model->file, 0, "a text begins with token %u of %u", begin, model->n_vocab);
-	if (model->file.failed || read_vocabulary(&v, &model->file, model->n_vocab))
+	struct vocabulary v = {.first = 1};
+	if (!read_vocabulary(&v, &model->file, model->n_vocab))
 		return NULL;
-	size_t length = (n / 32 + 2) * (sizeof(prompt_text) - 1) + 1; // a copy is more than 32 tokens
-	struct symbol *symbols = allocate(length, sizeof(*symbols));
-	char *text = allocate(length, strlen(space));
 	int32_t *tokens = allocate(n, sizeof(*tokens));
-	tokens[0] = (int32_t)begin;
-	split(symbols, length, text);
-	join(&v, symbols);
-	if (put(&v, symbols, tokens + 1, n - 1) < n - 1)
-		gguf_fail(&model->file, 0, "the vocabulary makes no %zu tokens of the prompt", n);
-	free(symbols);
-	free(text);
-	free(v.pieces);
+	size_t n_done = 1, cuts[WORD_MAX];
+	tokens[0] = (int32_t)v.first;
+	for (const char *at = prompt_text; n_done < n && *at; at += strcspn(at, " ") + 1) {
+		char word[WORD_MAX];
+		int size = snprintf(word, sizeof(word), SPACE "%.*s", (int)strcspn(at, " "), at);
+		size_t n_parts = cut_word(&v, word, (size_t)size, cuts);
+		for (size_t i = 0; i < n_parts && n_done < n; i++) {
+			float score;
+			int token = find(&v, word + cuts[i], cuts[i + 1] - cuts[i], &score);
+			tokens[n_done++] = token < 0 ? 0 : token; // 0: unknown
+		}
+	}
+	for (size_t i = n_done; i < n; i++) // the text over and over
+		tokens[i] = tokens[i - n_done + 1];
 	return tokens;
 }

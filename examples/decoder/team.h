@@ -2,8 +2,7 @@
 //
 // Threads that run the same function together and wait for one another inside of it. The thread
 // that makes the team is its worker 0; all but team_wait() and team_part() are called by it only.
-#ifndef DECODER_TEAM_H
-#define DECODER_TEAM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ struct part {
 	size_t begin, end;
 };
 struct part team_part(const struct worker *worker, size_t n, size_t unit);
-
-#endif

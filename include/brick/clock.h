@@ -27,7 +27,7 @@ struct brick_clock {
 	uint64_t base_ns;     /* CLOCK_MONOTONIC */
 	uint64_t frequency;   /* ticks per second, as calibrated */
 	uint32_t residual_ns; /* largest |predicted - measured| seen when checked against the OS */
-	uint32_t step_ticks;  /* smallest step between two different readings */
+	uint32_t step_ticks;  /* what successive readings differ by: a shorter time is not resolved */
 };
 
 /* Name of a source: "tsc", "cntvct" or "monotonic". */

@@ -25,7 +25,7 @@ struct brick_graph;
 enum brick_node_kind {
 	BRICK_NODE_LAYER = 0,
 	BRICK_NODE_BRICK = 1,
-	BRICK_NODE_KERNEL = 2,   /* one launch on a device */
+	BRICK_NODE_KERNEL = 2,	 /* one launch on a device */
 	BRICK_NODE_TRANSFER = 3, /* a copy between host and device */
 	BRICK_NODE_FUNCTION = 4,
 	BRICK_NODE_TASK = 5, /* an asynchronous task that is polled until it is done */
@@ -57,22 +57,23 @@ enum brick_node_flags {
 	BRICK_NODE_HAS_BYTES = 8,
 	BRICK_NODE_HAS_INTENSITY = 16,
 	BRICK_NODE_HAS_TFLOPS = 32,
-	BRICK_NODE_MARKED = 64, /* stands out in pictures: on a critical path, for instance */
+	BRICK_NODE_HAS_LAYER = 64, /* a layer always has its own */
+	BRICK_NODE_MARKED = 128, /* stands out in pictures: on a critical path, for instance */
 };
 
 enum { BRICK_GRAPH_NAME_BYTES = 4096 };
 
 struct brick_graph_kernel {
-	uint64_t code; /* from brick_graph_code_add(), or 0 */
+	uint64_t code;		    /* from brick_graph_code_add(), or 0 */
 	uint32_t grid[3], block[3]; /* all 0: not known */
 	uint64_t shared_bytes;
 	double intensity; /* FLOP per byte */
-	double tflops;    /* achieved */
+	double tflops;	  /* achieved */
 };
 
 struct brick_graph_transfer {
 	const char *source, *target; /* names of buffers or places, or NULL */
-	uint32_t direction;          /* enum brick_transfer_direction */
+	uint32_t direction;	     /* enum brick_transfer_direction */
 };
 
 struct brick_graph_function {
@@ -86,8 +87,8 @@ struct brick_graph_task {
 };
 
 struct brick_graph_node {
-	uint32_t kind;     /* enum brick_node_kind */
-	uint32_t flags;    /* enum brick_node_flags */
+	uint32_t kind;	   /* enum brick_node_kind */
+	uint32_t flags;	   /* enum brick_node_flags */
 	const char *name;  /* copied; of a layer: NULL gives "Layer N" */
 	const char *label; /* tells it from others of its name, or NULL; copied */
 	uint64_t begin_ns;
@@ -96,7 +97,7 @@ struct brick_graph_node {
 	uint64_t elements;
 	uint64_t bytes;
 	uint32_t lane; /* thread or queue; the nodes of one lane run one after the other */
-	int32_t layer; /* -1: outside of blocks */
+	int32_t layer;
 	union {
 		struct brick_graph_kernel kernel;
 		struct brick_graph_transfer transfer;
@@ -108,8 +109,8 @@ struct brick_graph_node {
 
 struct brick_graph_edge {
 	uint32_t from, to; /* nodes */
-	uint32_t kind;     /* enum brick_edge_kind */
-	double weight;     /* yours: a count, bytes, ns; analysis does not look at it */
+	uint32_t kind;	   /* enum brick_edge_kind */
+	double weight;	   /* yours: a count, bytes, ns; analysis does not look at it */
 };
 
 /* -ENOMEM. */
@@ -118,7 +119,8 @@ BRICK_API int brick_graph_create(struct brick_graph **out);
 /* NULL is legal. */
 BRICK_API void brick_graph_destroy(struct brick_graph *graph);
 
-/* Forget everything, lanes, scopes and code included: the graph is as it was when it was created. */
+/* Forget everything, lanes, scopes and code included: the graph is as it was when it was created.
+ */
 BRICK_API void brick_graph_clear(struct brick_graph *graph);
 
 /*
@@ -133,12 +135,12 @@ BRICK_API int brick_graph_add(struct brick_graph *graph, const struct brick_grap
 
 /* Add an edge; returns its id: 0, 1, 2, ... -EINVAL: kind or weight. -ENOENT: no such node.
  * BRICK_EFULL. -ENOMEM. An edge that closes a cycle is taken, and named by brick_graph_cycle(). */
-BRICK_API int brick_graph_connect(struct brick_graph *graph, uint32_t from, uint32_t to, int kind,
-	double weight);
+BRICK_API int brick_graph_connect(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight);
 
 /* Say what became known after a node was added. -ENOENT: no such node. */
-BRICK_API int brick_graph_time_set(struct brick_graph *graph, uint32_t node, uint64_t begin_ns,
-	uint64_t time_ns);
+BRICK_API int brick_graph_time_set(
+	struct brick_graph *graph, uint32_t node, uint64_t begin_ns, uint64_t time_ns);
 BRICK_API int brick_graph_mark(struct brick_graph *graph, uint32_t node);
 
 /* Name a lane. -EINVAL: bad name. -ENOMEM. Its name, or NULL if it has none. */
@@ -164,12 +166,13 @@ BRICK_API size_t brick_graph_node_count(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_edge_count(const struct brick_graph *graph);
 
 /* -ENOENT: no such node or edge; *out is untouched. */
-BRICK_API int brick_graph_node_get(const struct brick_graph *graph, uint32_t id,
-	struct brick_graph_node *out);
-BRICK_API int brick_graph_edge_get(const struct brick_graph *graph, uint32_t id,
-	struct brick_graph_edge *out);
+BRICK_API int brick_graph_node_get(
+	const struct brick_graph *graph, uint32_t id, struct brick_graph_node *out);
+BRICK_API int brick_graph_edge_get(
+	const struct brick_graph *graph, uint32_t id, struct brick_graph_edge *out);
 
-/* The first node with that name, and the next one with the name of a node; -ENOENT: there is none. */
+/* The first node with that name, and the next one with the name of a node; -ENOENT: there is none.
+ */
 BRICK_API int brick_graph_find(const struct brick_graph *graph, const char *name);
 BRICK_API int brick_graph_find_next(const struct brick_graph *graph, uint32_t node);
 
@@ -178,8 +181,8 @@ BRICK_API int brick_graph_out(struct brick_graph *graph, uint32_t node, const ui
 BRICK_API int brick_graph_in(struct brick_graph *graph, uint32_t node, const uint32_t **edges);
 
 /* Nodes of a kind, in the order in which they were added; returns their number. */
-BRICK_API int brick_graph_of_kind(const struct brick_graph *graph, int kind,
-	const uint32_t **nodes);
+BRICK_API int brick_graph_of_kind(
+	const struct brick_graph *graph, int kind, const uint32_t **nodes);
 
 /* The kernel with the longest known time, the first of equal ones. BRICK_ENOTRECORDED: none has. */
 BRICK_API int brick_graph_slowest_kernel(const struct brick_graph *graph);
@@ -197,19 +200,20 @@ struct brick_graph_code {
 BRICK_API uint64_t brick_code_hash(const void *text, size_t bytes);
 
 /* Register source under its hash, which `code->hash` receives. -EEXIST: other source has the same
- * hash. 0 for what was known already (its first name stays). -EINVAL: no name or source. -ENOMEM. */
+ * hash. 0 for what was known already (its first name stays). -EINVAL: no name or source. -ENOMEM.
+ */
 BRICK_API int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *code);
 
 /* -ENOENT: no such source. */
-BRICK_API int brick_graph_code_get(const struct brick_graph *graph, uint64_t hash,
-	struct brick_graph_code *out);
+BRICK_API int brick_graph_code_get(
+	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out);
 
 enum brick_graph_format {
-	BRICK_GRAPH_DOT = 0,    /* Graphviz */
-	BRICK_GRAPH_JSON = 1,   /* schema brick/graph/1 */
-	BRICK_GRAPH_CSR = 2,    /* compressed sparse rows as JSON arrays: schema brick/graph-csr/1 */
+	BRICK_GRAPH_DOT = 0,  /* Graphviz */
+	BRICK_GRAPH_JSON = 1, /* schema brick/graph/1 */
+	BRICK_GRAPH_CSR = 2,  /* compressed sparse rows as JSON arrays: schema brick/graph-csr/1 */
 	BRICK_GRAPH_FOLDED = 3, /* "a;b;c ns" lines for flame graphs: own times of stacks */
-	BRICK_GRAPH_TREE = 4,   /* what holds what, as lines of UTF-8 text */
+	BRICK_GRAPH_TREE = 4,	/* what holds what, as lines of UTF-8 text */
 	BRICK_GRAPH_FORMATS,
 };
 
@@ -220,8 +224,8 @@ typedef int (*brick_graph_write_fn)(void *context, const char *data, size_t byte
  * Write the graph, the same bytes for the same graph wherever it runs. Names are escaped as the
  * format needs. BRICK_ECYCLE (FOLDED and TREE): see brick_graph_cycle(). -EINVAL. -ENOMEM.
  */
-BRICK_API int brick_graph_write(struct brick_graph *graph, int format, brick_graph_write_fn write,
-	void *context);
+BRICK_API int brick_graph_write(
+	struct brick_graph *graph, int format, brick_graph_write_fn write, void *context);
 
 /* The same to a file that appears under its name only when it is whole. Also -errno. */
 BRICK_API int brick_graph_save(struct brick_graph *graph, int format, const char *path);

@@ -44,35 +44,35 @@ struct brick_graph_times {
 };
 
 /* -ENOENT: no such node. BRICK_ECYCLE. -ENOMEM. */
-BRICK_API int brick_graph_times_get(struct brick_graph *graph, uint32_t node,
-	struct brick_graph_times *out);
+BRICK_API int brick_graph_times_get(
+	struct brick_graph *graph, uint32_t node, struct brick_graph_times *out);
 
 /*
  * Length of the critical path if all nodes of that name took `factor` of their time (0 to 1e6),
  * with the kernels, transfers, functions and tasks in them, but not bricks and layers in them.
  * -ENOENT: no such name. -EINVAL: factor. BRICK_ECYCLE. -ENOMEM.
  */
-BRICK_API int brick_graph_what_if(struct brick_graph *graph, const char *name, double factor,
-	uint64_t *length_ns);
+BRICK_API int brick_graph_what_if(
+	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns);
 
 struct brick_graph_opportunity {
 	const char *name;
-	uint64_t on_path_ns;   /* own time of its nodes on the critical path */
-	uint64_t less_ns;      /* length of the critical path if it took 10 % less */
-	uint64_t nothing_ns;   /* ... if it took no time at all */
+	uint64_t on_path_ns; /* own time of its nodes on the critical path */
+	uint64_t less_ns;    /* length of the critical path if it took 10 % less */
+	uint64_t nothing_ns; /* ... if it took no time at all */
 };
 
 /*
- * The `room` names whose 10 % buy most, best first. Tried are those with most time on the path, up to
- * 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
+ * The `room` names whose 10 % buy most, best first. Tried are those with most time on the path, up
+ * to 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
  */
-BRICK_API int brick_graph_opportunities(struct brick_graph *graph,
-	struct brick_graph_opportunity *out, size_t room);
+BRICK_API int brick_graph_opportunities(
+	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t room);
 
 /* Data that went somewhere and, as many bytes, came back: transfers of this graph. */
 struct brick_graph_ping_pong {
 	uint32_t there, back; /* nodes; `back` is the later one */
-	uint64_t bytes;       /* of one way */
+	uint64_t bytes;	      /* of one way */
 	uint64_t time_ns;     /* of both; what is not known counts 0 */
 };
 
@@ -81,16 +81,16 @@ struct brick_graph_ping_pong {
  * one, paired with the nearest before it; by `back`. Writes at most `room`; returns how many there
  * are. -ENOMEM.
  */
-BRICK_API int brick_graph_ping_pongs(struct brick_graph *graph, struct brick_graph_ping_pong *out,
-	size_t room);
+BRICK_API int brick_graph_ping_pongs(
+	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room);
 
 struct brick_graph_summary {
 	size_t nodes, edges;
 	size_t by_node_kind[BRICK_NODE_KINDS], by_edge_kind[BRICK_EDGE_KINDS];
-	size_t without_time;   /* kernels and transfers whose time is not known */
-	uint64_t length_ns;    /* of the critical path */
-	uint64_t work_ns;      /* own times of all nodes */
-	double parallelism;    /* work / length; negative when there is no length */
+	size_t without_time;	  /* kernels and transfers whose time is not known */
+	uint64_t length_ns;	  /* of the critical path */
+	uint64_t work_ns;	  /* own times of all nodes */
+	double parallelism;	  /* work / length; negative when there is no length */
 	uint64_t ping_pong_bytes; /* both ways */
 	size_t ping_pongs;
 };
@@ -103,8 +103,8 @@ BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_grap
  * and bytes/s. 0 is the roof itself; a negative value means that the work was faster than the roof
  * that was given, and is not made to look right. NaN when an argument makes no sense.
  */
-BRICK_API double brick_roofline_distance(double achieved, double peak, double intensity,
-	double bandwidth);
+BRICK_API double brick_roofline_distance(
+	double achieved, double peak, double intensity, double bandwidth);
 
 BRICK_END_DECLS
 

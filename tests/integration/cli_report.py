@@ -85,6 +85,25 @@ def shares_add_up(path):
            [row["share"] == 0 for row in threads], [False, True])
 
 
+def one_phase(path, report):
+    counts = {}
+    for phase in ("prefill", "decode"):
+        part = brick_json("report", "--json", "--phase", phase, path)
+        expect("phase", part["phase"], phase)
+        total = sum(row["share"] for row in part["bricks"]) + 1 - part["coverage"]["share"]
+        expect_true(f"shares in {phase} add up to {total}", abs(total - 1) < 1e-6)
+        expect("wall", part["coverage"]["wall_ns"], report["steps"][phase]["total_ns"])
+        expect("coverage", part["coverage"]["share"], report["steps"][phase]["coverage"])
+        expect("steps are of all", part["steps"], report["steps"])
+        for row in part["bricks"]:
+            counts[row["name"]] = counts.get(row["name"], 0) + row["count"]
+    for row in report["bricks"]:
+        if row["name"] not in ("QkvProjection", "BarrierWait"):  # of the worker as well
+            expect(f"{row['name']} in both", counts[row["name"]], row["count"])
+    expect("phase is null for all", report["phase"], None)
+    expect_true("said in text", b"of decode steps" in brick("report", "--phase", "decode", path)[0])
+
+
 def same_in_csv(path, report):
     rows = list(csv.DictReader(io.StringIO(brick("report", "--csv", path)[0].decode())))
     expect("last row", rows[-1]["name"], "unattributed")
@@ -179,6 +198,7 @@ def main():
     path = recording()
     report = contract(path)
     shares_add_up(path)
+    one_phase(path, report)
     same_in_csv(path, report)
     same_in_text(path, report)
     sorting(path)

@@ -149,6 +149,15 @@ def nothing(scratch):
     run = record(out, "true")
     check(b"nothing was attached: " in run.stderr, run.stderr)
     check(not Trace(out).cut and Trace(out).last("brick.end"), "the empty recording is damaged")
+    ours = os.path.join(BUILD, "lib", "libbrick-ggml.so")
+    if os.path.exists(ours) and os.access("/sbin/ldconfig", os.X_OK):
+        run = record(out, "/sbin/ldconfig", "-p")  # static on all systems with glibc
+        same(run.returncode, 0, "exit code of a static program")
+        check(b"nothing was attached: the program is linked statically" in run.stderr, run.stderr)
+    # a recorder under a recorder: the inner one records its own program
+    inner = scratch.file("inner.pftrace")
+    run = record(out, BRICK, "record", "-q", "-o", inner, "--", PRODUCER, "samples=8", "exit=9")
+    same((run.returncode, Trace(inner).begins, Trace(out).begins), (9, 8, 0), "nested recorders")
     run = record(out, PRODUCER, "samples=1", options=["--graph"])
     check(b"--graph: nothing in this run could record it" in run.stderr, run.stderr)
 

@@ -46,8 +46,8 @@ static uint64_t page_round(uint64_t bytes)
 static void lay_out(void)
 {
 	struct brick_session_header h = {0};
-	uint64_t at = BRICK_SESSION_LANES_OFFSET +
-		BRICK_MAX_LANES * sizeof(struct brick_session_lane);
+	uint64_t at =
+		BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane);
 
 	h.notes_offset = at;
 	at += BRICK_NOTES_BYTES;
@@ -242,13 +242,13 @@ static uint64_t number(void)
 
 static uint64_t lie_value(void)
 {
-	static const uint64_t values[] = {0, 1, 2, 31, 127, 128, 1023, 1024, 4095, 4096, 65535, 65536,
-		INT32_MAX, UINT32_MAX, 1ull << 32, INT64_MAX, UINT64_MAX, UINT64_MAX - 4095};
+	static const uint64_t values[] = {0, 1, 2, 31, 127, 128, 1023, 1024, 4095, 4096, 65535,
+		65536, INT32_MAX, UINT32_MAX, 1ull << 32, INT64_MAX, UINT64_MAX, UINT64_MAX - 4095};
 	uint64_t pick = number() % 24;
 
 	return pick < sizeof values / sizeof *values ? values[pick]
-		: pick < 22                         ? number()
-						    : number() << 32 | number();
+	       : pick < 22			     ? number()
+						     : number() << 32 | number();
 }
 
 /* Random values anywhere that a reader looks: header, tables, lane, ring; rarely a new length. */
@@ -271,7 +271,7 @@ static void lie_randomly(int count)
 			break;
 		case 4:
 			at = file + BRICK_SESSION_LANES_OFFSET +
-				number() % (lanes_at - BRICK_SESSION_LANES_OFFSET - 8);
+			     number() % (lanes_at - BRICK_SESSION_LANES_OFFSET - 8);
 			break;
 		case 5:
 			lane->head += number() % CAPACITY;

@@ -254,7 +254,8 @@ static void summary_is_the_picture(void **state)
 		for (int i = 0; i < p.count; i++)
 			holders += p.nodes[i].holds_step;
 		if (p.steps) {
-			assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+			assert_int_equal(
+				summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 			compare_bricks(s, &p);
 			compare_whole(s, &p);
 			compare_steps(s, &p);
@@ -279,7 +280,7 @@ static void all_rows_add_up(void **state)
 		for (int by = 0; by < SUMMARY_BY_COUNT; by++) {
 			struct summary *s;
 			uint64_t sum = 0, categories = 0;
-			assert_int_equal(summary_create(&s, &run, by), 0);
+			assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
 			for (size_t i = 0; i < s->row_count; i++)
 				sum += s->rows[i].wall_ns;
 			for (size_t i = 0; i < s->category_count; i++)
@@ -314,7 +315,7 @@ static void nonsense_is_not_counted_twice(void **state)
 				builder_step(&run, lane, 1);
 		}
 		struct summary *s;
-		assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+		assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 		uint64_t sum = 0, self = 0;
 		for (size_t i = 0; i < s->row_count; i++) {
 			sum += s->rows[i].wall_ns;
@@ -341,7 +342,7 @@ static void no_steps(void **state)
 		builder_sample(&run, lane, WORK_A, 1500, 2000, 0);
 		builder_sample(&run, lane, WORK_B, 1600, 1700, 1)->wait_ns = 50;
 	}
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->wall_ns, 4000);
 	assert_int_equal(s->unattributed_ns, 3000);
 	assert_int_equal(row_of(s, WORK_A)->wall_ns, 700);

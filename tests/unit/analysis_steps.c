@@ -147,7 +147,7 @@ static void unfinished_step(void **state)
 	assert_int_equal(f.index.count, 1);
 	assert_int_equal(f.times.wall_ns, 100);
 	assert_int_equal(f.times.phases[STEP_DECODE].count, 1);
-	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->row_count, 1);
 	assert_int_equal(s->rows[0].count, 2);
 	assert_int_equal(s->rows[0].self_ns, 160);
@@ -176,7 +176,7 @@ static void other_threads(void **state)
 	assert_int_equal(f.times.steps[0].after_ns, 30);
 	assert_int_equal(f.times.wall_ns, 230);
 	assert_int_equal(f.times.ttft_ns, 140);
-	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_PHASE), 0);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_PHASE, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->row_count, 3);
 	assert_string_equal(s->rows[0].name, "prefill");
 	assert_int_equal(s->rows[0].self_ns, 100 + 40 + 30);
@@ -190,6 +190,26 @@ static void other_threads(void **state)
 	assert_int_equal(s->rows[2].self_ns, 80);
 	assert_true(summary_phase_coverage(s, STEP_PREFILL) == 1);
 	assert_true(summary_phase_coverage(s, STEP_DECODE) == 0);
+	summary_destroy(s);
+
+	/* One phase only: what lies in its steps, on all threads. */
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, STEP_PREFILL), 0);
+	assert_int_equal(s->wall_ns, 130);
+	assert_int_equal(s->unattributed_ns, 0);
+	assert_int_equal(s->row_count, 2);
+	assert_string_equal(s->rows[0].name, "Work");
+	assert_int_equal(s->rows[0].count, 2);
+	assert_int_equal(s->rows[0].self_ns, 140);
+	assert_int_equal(s->rows[0].wall_ns, 100);
+	assert_int_equal(s->rows[1].wall_ns, 30);
+	summary_destroy(s);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, STEP_DECODE), 0);
+	assert_int_equal(s->wall_ns, 100);
+	assert_int_equal(s->unattributed_ns, 100);
+	assert_int_equal(s->row_count, 1);
+	assert_int_equal(s->rows[0].self_ns, 50);
+	assert_int_equal(s->rows[0].wall_ns, 0);
+	assert_int_equal(s->samples, 6 + 1);
 	summary_destroy(s);
 	close_fixture(&f);
 }

@@ -60,7 +60,7 @@ static void exact_statistics_win(void **state)
 		.wait = 7};
 	run.lanes[lane].ledger.dropped = 8;
 	run.lanes[lane].end_ns = 100;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	const struct summary_row *row = row_named(s, "Work");
 	assert_int_equal(row->count, 10);
 	assert_int_equal(row->total_ns, 200);
@@ -78,7 +78,7 @@ static void exact_statistics_win(void **state)
 	summary_destroy(s);
 
 	run.lanes[lane].ledger.dropped = 0;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->mismatched, 8);
 	struct losses losses;
 	losses_of_run(&losses, &run, s->mismatched);
@@ -88,7 +88,7 @@ static void exact_statistics_win(void **state)
 
 	run.complete = 0; /* cut off: the last samples may be newer than the statistics */
 	run.lanes[lane].stats[brick].count = 1;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "Work")->count, 2);
 	assert_int_equal(row_named(s, "Work")->self_ns, 20);
 	summary_destroy(s);
@@ -106,7 +106,7 @@ static void recursion_counts_once(void **state)
 	builder_sample(&run, lane, inner, 10, 60, 1);
 	builder_sample(&run, lane, outer, 20, 50, 2);
 	run.lanes[lane].end_ns = 100;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "A")->total_ns, 100);
 	assert_int_equal(row_named(s, "A")->self_ns, 80);
 	assert_int_equal(row_named(s, "A")->avg_ns, 65);
@@ -115,7 +115,7 @@ static void recursion_counts_once(void **state)
 	assert_int_equal(s->categories[0].total_ns, 100);
 	assert_int_equal(s->categories[0].self_ns, 100);
 	summary_destroy(s);
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_LAYER), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_LAYER, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->row_count, 1);
 	assert_int_equal(row_named(s, "layer 3")->total_ns, 100);
 	assert_int_equal(row_named(s, "layer 3")->count, 3);
@@ -139,7 +139,7 @@ static void rates(void **state)
 	builder_sample(&run, lane, whole, 0, 90, 0)->wait_ns = 10;
 	builder_sample(&run, other, part, 0, 95, 0);
 	run.lanes[lane].end_ns = run.lanes[other].end_ns = 100;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	const struct summary_row *row = row_named(s, "Work");
 	assert_true(row->bytes_per_ns == 40);
 	assert_true(row->flops_per_ns < 0);
@@ -149,7 +149,7 @@ static void rates(void **state)
 	assert_int_equal(row->wait_ns, 10);
 	assert_int_equal(row_named(s, "BarrierWait")->self_ns, 10);
 	summary_destroy(s);
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "t (1)")->wall_ns, 100);
 	assert_int_equal(row_named(s, "t (1)")->self_ns, 90);
 	assert_int_equal(row_named(s, "t (2)")->wall_ns, 95);
@@ -173,12 +173,12 @@ static void histogram_in_ticks(void **state)
 	}
 	run.clock = (struct brick_clock){.mult = 2}; /* a tick is 2 ns */
 	run.histograms = histograms;
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
 	assert_in_range(row_named(s, "Work")->p99_ns, 98, 100);
 	summary_destroy(s);
 	run.histograms = NULL; /* then from the samples */
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
 	assert_int_equal(row_named(s, "Work")->p95_ns, 95);
 	summary_destroy(s);
@@ -192,7 +192,7 @@ static void nothing_recorded(void **state)
 	struct losses losses;
 	for (int by = 0; by < SUMMARY_BY_COUNT; by++) {
 		struct summary *s;
-		assert_int_equal(summary_create(&s, &run, by), 0);
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
 		assert_int_equal(s->row_count, 0);
 		assert_true(s->coverage < 0);
 		assert_true(s->executions == ANALYSIS_UNKNOWN);
@@ -247,22 +247,29 @@ static void distortion_from_costs(void **state)
 	builder_sample(&run, lane, plain, 0, 100, 1);
 	for (uint64_t i = 1; i < 5; i++)
 		builder_sample(&run, lane, hooked, 1000 * i, 1000 * i + 500, 1);
-	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK), 0);
-	assert_int_equal(s->process_pairs[0], 2);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 2);
+	assert_int_equal(s->hooked[lane].count[STEP_DECODE], 4);
 
-	distortion_estimate(&d, s); /* nobody measured anything */
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* nobody measured anything */
 	assert_true(d.share < 0 && d.low < 0 && d.high < 0);
 
 	run.processes[0].pair_cost_ns = 20;
 	run.processes[0].pair_cost_low_ns = 18;
 	run.processes[0].pair_cost_high_ns = 30;
+	distortion_estimate(&d, s,
+		SUMMARY_ALL_PHASES); /* hooks recorded samples, and nothing says what they cost */
+	assert_true(d.share < 0);
+	give_stats(&run, lane);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* no hooks: the program's own samples */
+	assert_true(d.share > 0.01199 && d.share < 0.01201); /* 6 x 20 */
 	run.lanes[lane].hook_calls = 8;
-	distortion_estimate(&d, s); /* hooks ran, and none was timed */
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* hooks ran, and none was timed */
 	assert_true(d.share < 0);
 
 	run.lanes[lane].hook_timed = 2;
 	run.lanes[lane].hook_ns = 100;
-	distortion_estimate(&d, s);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share > 0.04399 && d.share < 0.04401); /* 2 x 20 + 8 x 50 of 10000 */
 	assert_true(d.low > 0.03559 && d.low < 0.03561);     /* 2 x 18 + 8 x 40 */
 	assert_true(d.high > 0.05399 && d.high < 0.05401);   /* 2 x 30 + 8 x 60 */
@@ -273,11 +280,12 @@ static void distortion_from_costs(void **state)
 	run.cpus = 2;
 	run.program_cpu_ns = 10000;
 	run.consumer_cpu_ns = 200;
-	distortion_estimate(&d, s); /* a CPU was idle: the recorder took nothing away */
+	distortion_estimate(
+		&d, s, SUMMARY_ALL_PHASES); /* a CPU was idle: the recorder took nothing away */
 	assert_false(d.saturated);
 	assert_true(d.share < 0.04401 && d.consumer_share == 0.01);
 	run.program_cpu_ns = 19000;
-	distortion_estimate(&d, s);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.saturated);
 	assert_true(d.share > 0.05399 && d.share < 0.05401);
 	assert_true(d.high > 0.07399 && d.high < 0.07401);

@@ -156,8 +156,11 @@ static void assert_all(const struct run *run, const char *name, uint64_t count)
 static void every_kind_of_record_is_exact(void **state)
 {
 	struct fixture *f = *state;
-	struct brick_site site = {.brick = BRICK_QKV_PROJECTION, .layer = 3, .elements = 7,
-		.flags = BRICK_SITE_HAS_ELEMENTS, .label = "Qcur-3"};
+	struct brick_site site = {.brick = BRICK_QKV_PROJECTION,
+		.layer = 3,
+		.elements = 7,
+		.flags = BRICK_SITE_HAS_ELEMENTS,
+		.label = "Qcur-3"};
 
 	start_session(f, 4096);
 	open_drain(f);
@@ -170,8 +173,12 @@ static void every_kind_of_record_is_exact(void **state)
 	(void)inner; /* left open: ended by its outer one */
 	brick_end(outer);
 	for (uint64_t at = brick_ticks(), i = 0; i < 20; i++, at += 100) {
-		struct brick_sample s = {.begin = at, .end = at + 50, .site = index, .wait = i % 2 * 10,
-			.inner = i % 4 == 3 ? 5 : 0, .source = BRICK_SOURCE_CALLBACK};
+		struct brick_sample s = {.begin = at,
+			.end = at + 50,
+			.site = index,
+			.wait = i % 2 * 10,
+			.inner = i % 4 == 3 ? 5 : 0,
+			.source = BRICK_SOURCE_CALLBACK};
 		brick_record_sample(&s);
 	}
 	brick_record_elapsed(BRICK_SAMPLING, 12345, 1, 0);
@@ -214,7 +221,8 @@ static void drops_are_counted_and_in_the_histogram(void **state)
 	uint64_t dropped = drain_counts(f->drain).dropped;
 	assert_true(dropped > 9000);
 	assert_int_equal(samples_of(run, "RmsNorm") + samples_of(run, "LmHead") +
-			samples_of(run, "GraphCompute") + dropped, 5000 + 5000 + 1 + 100);
+				 samples_of(run, "GraphCompute") + dropped,
+		5000 + 5000 + 1 + 100);
 	assert_int_equal(counted(run, "RmsNorm"), 5100);
 	assert_int_equal(in_histogram(run, "RmsNorm"), 5100);
 	assert_int_equal(in_histogram(run, "LmHead"), 5000);

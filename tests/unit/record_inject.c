@@ -53,7 +53,8 @@ static void programs_are_told_apart(void **state)
 	assert_int_equal(truncate(path, 20), 0);
 	assert_int_equal(inject_examine(path), INJECT_FOREIGN);
 	assert_int_equal(truncate(path, 3), 0);
-	assert_int_equal(inject_examine(path), INJECT_FINE); /* no ELF file: whatever exec makes of it */
+	assert_int_equal(
+		inject_examine(path), INJECT_FINE); /* no ELF file: whatever exec makes of it */
 	assert_int_equal(inject_examine("/nonexistent"), INJECT_FINE);
 }
 

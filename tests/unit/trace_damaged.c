@@ -163,7 +163,8 @@ static void check_refused(const void *data, size_t size, int expected, uint64_t 
 static void of_somebody_else(void **state)
 {
 	/* a sequence's packet with a timestamp and an event of another tracer */
-	static const uint8_t foreign[] = {0x0a, 0x08, 0x08, 0x05, 0x50, 0x01, 0x68, 0x01, 0x58, 0x00};
+	static const uint8_t foreign[] = {
+		0x0a, 0x08, 0x08, 0x05, 0x50, 0x01, 0x68, 0x01, 0x58, 0x00};
 	static const uint8_t endless[] = {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00};
 	(void)state;
 
@@ -185,8 +186,7 @@ static void of_a_later_version(void **state)
 	at[sizeof member - 1] = 2;
 	struct run *run;
 	struct load_error error;
-	assert_int_equal(
-		run_load_memory(&run, file.data, file.size, "x", &error), BRICK_EVERSION);
+	assert_int_equal(run_load_memory(&run, file.data, file.size, "x", &error), BRICK_EVERSION);
 	assert_true(error.offset > 0 && error.offset < file.size);
 	free(file.data);
 }
@@ -217,15 +217,15 @@ static void inflates_without_end(void **state)
 	/* fixed codes: literal 0, then matches of 258 at distance 1: bits from a tiny writer */
 	uint64_t pending = 0;
 	unsigned bits = 0;
-#define PUT(value, count)                                                                          \
-	do {                                                                                       \
-		pending |= (uint64_t)(value) << bits;                                              \
-		bits += (count);                                                                   \
-		while (bits >= 8) {                                                                \
-			packet[n++] = (uint8_t)pending;                                            \
-			pending >>= 8;                                                             \
-			bits -= 8;                                                                 \
-		}                                                                                  \
+#define PUT(value, count)                               \
+	do {                                            \
+		pending |= (uint64_t)(value) << bits;   \
+		bits += (count);                        \
+		while (bits >= 8) {                     \
+			packet[n++] = (uint8_t)pending; \
+			pending >>= 8;                  \
+			bits -= 8;                      \
+		}                                       \
 	} while (0)
 	PUT(3, 3);    /* last block, fixed codes */
 	PUT(0x0c, 8); /* literal 0 (00110000, reversed) */
@@ -238,8 +238,10 @@ static void inflates_without_end(void **state)
 #undef PUT
 	for (int i = 0; i < 4; i++) {
 		uint8_t more = i < 3 ? 0x80 : 0;
-		packet[length_at + (size_t)i] = (uint8_t)(((n - length_at - 4) >> (7 * i) & 0x7f) | more);
-		packet[inner_at + (size_t)i] = (uint8_t)(((n - inner_at - 4) >> (7 * i) & 0x7f) | more);
+		packet[length_at + (size_t)i] =
+			(uint8_t)(((n - length_at - 4) >> (7 * i) & 0x7f) | more);
+		packet[inner_at + (size_t)i] =
+			(uint8_t)(((n - inner_at - 4) >> (7 * i) & 0x7f) | more);
 	}
 	uint8_t *both = malloc(file.size + n);
 	assert_non_null(both);

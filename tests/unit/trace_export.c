@@ -64,10 +64,10 @@ static json_t *event(json_t *root, const char *kind, const char *name, int n)
 	json_t *list = json_object_get(root, "traceEvents"), *item;
 	size_t i;
 
-	json_array_foreach(list, i, item)
-		if (!strcmp(json_string_value(json_object_get(item, "ph")), kind) &&
-			!strcmp(json_string_value(json_object_get(item, "name")), name) && !n--)
-			return item;
+	json_array_foreach(list, i,
+		item) if (!strcmp(json_string_value(json_object_get(item, "ph")), kind) &&
+			  !strcmp(json_string_value(json_object_get(item, "name")), name) &&
+			  !n--) return item;
 	fail_msg("no event %s %s", kind, name);
 	return NULL;
 }
@@ -95,7 +95,8 @@ static void chrome(void **state)
 
 	make(&s);
 	json_t *root = export_chrome(s.run);
-	json_t *e = event(root, "X", "My \"brick\"\n\xc3\xa4", 0), *args = json_object_get(e, "args");
+	json_t *e = event(root, "X", "My \"brick\"\n\xc3\xa4", 0),
+	       *args = json_object_get(e, "args");
 	assert_string_equal(string(e, "cat"), "Mine");
 	assert_true(number(e, "ts") == 0.020);
 	assert_true(number(e, "dur") == 1234.567);
@@ -125,8 +126,8 @@ static void chrome(void **state)
 	double tids[3];
 	for (int i = 0; i < 3; i++)
 		tids[i] = number(event(root, "M", "thread_name", i), "tid");
-	assert_true(tids[0] == 4242 && tids[1] != tids[0] && tids[2] != tids[1] &&
-		tids[2] != tids[0]);
+	assert_true(
+		tids[0] == 4242 && tids[1] != tids[0] && tids[2] != tids[1] && tids[2] != tids[0]);
 	json_decref(root);
 	close_scene(&s);
 }
@@ -146,7 +147,8 @@ static void csv(void **state)
 		"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,"
 		"wait_ns,inner_ns,elements,bytes,flops,source,flags\n"
 		"4242,4242,main,0,Decode,Step,-1,,,10,1999991,0,0,4,,,tsc,open\n"
-		"4242,4242,main,1,\"My \"\"brick\"\"\n\xc3\xa4\",Mine,3,\"a,\"\"b\"\"\",\"x\ny?\",20,"
+		"4242,4242,main,1,\"My "
+		"\"\"brick\"\"\n\xc3\xa4\",Mine,3,\"a,\"\"b\"\"\",\"x\ny?\",20,"
 		"1234567,1500,60,512,2048,,tsc,\n"
 		"4242,4242,main,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped\n"
 		"4242,4242,queue,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped\n";

@@ -127,8 +127,8 @@ static inline void fake_init(struct fake *f, uint32_t pid)
 		f->lane.stats[i].min = UINT64_MAX;
 }
 
-static inline struct brick_record fake_sample(uint64_t begin_ns, uint64_t ns, uint16_t brick,
-	int16_t layer)
+static inline struct brick_record fake_sample(
+	uint64_t begin_ns, uint64_t ns, uint16_t brick, int16_t layer)
 {
 	return (struct brick_record){.begin = fake_ticks(begin_ns),
 		.ticks = (uint32_t)(ns * FAKE_TICKS),
@@ -152,8 +152,8 @@ static inline struct brick_record fake_sited(const struct fake *f, uint64_t begi
 	return r;
 }
 
-static inline struct brick_record fake_at(uint8_t kind, uint64_t ns, uint16_t brick,
-	uint64_t elements)
+static inline struct brick_record fake_at(
+	uint8_t kind, uint64_t ns, uint16_t brick, uint64_t elements)
 {
 	return (struct brick_record){.begin = fake_ticks(ns),
 		.kind = kind,
@@ -164,12 +164,12 @@ static inline struct brick_record fake_at(uint8_t kind, uint64_t ns, uint16_t br
 }
 
 /* A writer to path, with the fake's process and lane already in it: both have number 0. */
-static inline int fake_writer(struct trace_writer **out, struct fake *f, const char *path,
-	int compress)
+static inline int fake_writer(
+	struct trace_writer **out, struct fake *f, const char *path, int compress)
 {
 	static const char *const command[] = {"engine", "-p", "a \"prompt\"", NULL};
-	struct trace_writer_options options = {path, 1700000000000000000ull, fake_ns(0), command,
-		"box", "A CPU", compress};
+	struct trace_writer_options options = {
+		path, 1700000000000000000ull, fake_ns(0), command, "box", "A CPU", compress};
 	struct brick_clock clock = fake_clock();
 	int result = trace_writer_create(out, &options);
 

@@ -43,8 +43,8 @@ static void sites_and_waits(void **state)
 		assert_int_equal(site->flags, BRICK_SITE_UNKNOWN_OPERATION);
 		assert_null(site->label);
 		assert_int_equal(s.run->bricks[site->brick].well_known, BRICK_GATE_PROJECTION);
-		assert_string_equal(s.run->categories[s.run->bricks[site->brick].category].name,
-			"FFN");
+		assert_string_equal(
+			s.run->categories[s.run->bricks[site->brick].category].name, "FFN");
 		close_scene(&s);
 	}
 }
@@ -52,8 +52,7 @@ static void sites_and_waits(void **state)
 /* A work record says what the one before it did. */
 static struct brick_record work(uint64_t bytes, uint64_t flops)
 {
-	return (struct brick_record){
-		.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
+	return (struct brick_record){.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
 }
 
 static void samples_without_site(void **state)
@@ -297,23 +296,24 @@ static void bad_records(void **state)
 	struct brick_record bad_site = no_site, wraps = fake_sample(20, 1, BRICK_LM_HEAD, -1);
 	bad_site.site = 1;
 	wraps.begin = UINT64_MAX - 1;
-	struct brick_record endless = fake_at(BRICK_RECORD_WAIT, 20, BRICK_BARRIER_WAIT, UINT64_MAX);
+	struct brick_record endless =
+		fake_at(BRICK_RECORD_WAIT, 20, BRICK_BARRIER_WAIT, UINT64_MAX);
 	struct brick_record source = fake_sample(20, 1, BRICK_LM_HEAD, -1);
 	source.source = 200;
 	const struct brick_record records[] = {
 		fake_sample(10, 5, BRICK_LM_HEAD, -1),
-		fake_sample(12, 5, BRICK_LM_HEAD, -1),                      /* overlaps */
+		fake_sample(12, 5, BRICK_LM_HEAD, -1),			     /* overlaps */
 		fake_sample(20, 1, (uint16_t)s.fake.tables.brick_count, -1), /* no such brick */
 		with_kind(fake_sample(20, 1, BRICK_LM_HEAD, -1), 0),
 		with_kind(fake_sample(20, 1, BRICK_LM_HEAD, -1), 99),
-		fake_at(BRICK_RECORD_CLOSE, 20, BRICK_LM_HEAD, 0),          /* nothing is open */
+		fake_at(BRICK_RECORD_CLOSE, 20, BRICK_LM_HEAD, 0), /* nothing is open */
 		no_site,
 		bad_site,
 		wraps,
 		endless,
 		source,
-		fake_at(BRICK_RECORD_INSTANT, 1, BRICK_LM_HEAD, 0),         /* back in time */
-		work(1, 1),                                                 /* of a bad one */
+		fake_at(BRICK_RECORD_INSTANT, 1, BRICK_LM_HEAD, 0), /* back in time */
+		work(1, 1),					    /* of a bad one */
 		fake_sample(20, 5, BRICK_LM_HEAD, -1),
 	};
 	write_records(&s, records, COUNT(records));
@@ -323,6 +323,48 @@ static void bad_records(void **state)
 	check_sample(&s, 1, "LmHead", 20, 25, 0);
 	assert_int_equal(s.run->bad_records, COUNT(records) - 2);
 	assert_int_equal(s.run->point_count, 0);
+	close_scene(&s);
+}
+
+/* A brick may be executed at another one's site: it keeps its own name. */
+static void site_of_another_brick(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	uint32_t site = fake_site(&s.fake, BRICK_LM_HEAD, 4, 5, "MUL_MAT", "out");
+	struct brick_record other = fake_sited(&s.fake, 20, 5, site, 0, 0);
+	other.brick = BRICK_SAMPLING;
+	const struct brick_record records[] = {
+		fake_sited(&s.fake, 10, 5, site, 0, 0),
+		other,
+		fake_sited(&s.fake, 30, 5, site, 0, 0),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	check_sample(&s, 0, "LmHead", 10, 15, 0);
+	check_sample(&s, 1, "Sampling", 20, 25, 0);
+	check_sample(&s, 2, "LmHead", 30, 35, 0);
+	assert_int_equal(site_of(&s, 1)->layer, 4);
+	assert_int_equal(sample_of(&s, 0)->site, sample_of(&s, 2)->site);
+	close_scene(&s);
+}
+
+/* A first record with a wild time does not take the lane's clock with it. */
+static void wild_first_record(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		with_kind(fake_sample(1ull << 50, 5, BRICK_LM_HEAD, -1), 99),
+		fake_sample(10, 5, BRICK_LM_HEAD, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	check_sample(&s, 0, "LmHead", 10, 15, 0);
 	close_scene(&s);
 }
 
@@ -385,6 +427,8 @@ int main(void)
 		cmocka_unit_test(sources),
 		cmocka_unit_test(open_at_the_end),
 		cmocka_unit_test(bad_records),
+		cmocka_unit_test(site_of_another_brick),
+		cmocka_unit_test(wild_first_record),
 		cmocka_unit_test(lost_close),
 		cmocka_unit_test(as_deep_as_it_gets),
 	};

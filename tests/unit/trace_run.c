@@ -189,7 +189,8 @@ static void histograms(void **state)
 	assert_int_equal(trace_writer_histograms(s.writer, 1, 1, others), 0);
 	read_back(&s);
 
-	uint32_t head = run_brick_find(s.run, "LmHead"), sampling = run_brick_find(s.run, "Sampling");
+	uint32_t head = run_brick_find(s.run, "LmHead"),
+		 sampling = run_brick_find(s.run, "Sampling");
 	assert_memory_equal(s.run->histograms[head], rows[0], sizeof rows[0]);
 	assert_int_equal(s.run->histograms[sampling][5], 140);
 	assert_int_equal(s.run->brick_count, 2);
@@ -221,8 +222,8 @@ static void processes_are_merged_by_name(void **state)
 	assert_int_equal(trace_writer_lane(s.writer, 1, &other.lane), 1);
 	const struct brick_record first[] = {
 		fake_sited(&s.fake, 10, 5, 1, 0, 0), fake_sited(&s.fake, 20, 5, 2, 0, 0)};
-	const struct brick_record second[] = {fake_sited(&other, 12, 5, 1, 0, 0),
-		fake_sample(22, 5, BRICK_LM_HEAD, -1)};
+	const struct brick_record second[] = {
+		fake_sited(&other, 12, 5, 1, 0, 0), fake_sample(22, 5, BRICK_LM_HEAD, -1)};
 	write_lane(&s, 0, first, 2);
 	write_lane(&s, 1, second, 2);
 	read_back(&s);
@@ -255,8 +256,12 @@ static void clocks(void **state)
 	assert_int_equal(trace_writer_process(s.writer, &other.header), 1);
 	assert_int_equal(trace_writer_tables(s.writer, 1, &other.tables), 0);
 	assert_int_equal(trace_writer_lane(s.writer, 1, &other.lane), 1);
-	const struct brick_record plain = {.begin = 3000, .ticks = 7, .source = BRICK_SOURCE_TSC,
-		.kind = BRICK_RECORD_SAMPLE, .brick = BRICK_SAMPLING, .layer = -1};
+	const struct brick_record plain = {.begin = 3000,
+		.ticks = 7,
+		.source = BRICK_SOURCE_TSC,
+		.kind = BRICK_RECORD_SAMPLE,
+		.brick = BRICK_SAMPLING,
+		.layer = -1};
 	write_lane(&s, 1, &plain, 1);
 	other.lane.stats[BRICK_SAMPLING] = some_stat(40);
 	assert_int_equal(trace_writer_lane_stats(s.writer, 1, &other.lane), 0);
@@ -311,8 +316,8 @@ static void many(void **state)
 		for (uint32_t i = 0; i < SAMPLES; i++) {
 			const struct run_sample *sample = &read->samples[i];
 			const struct run_site *site = &s.run->sites[sample->site];
-			assert_int_equal(sample->begin_ns,
-				fake_ns(1000ull * i * (1 + (uint64_t)lane * 20)));
+			assert_int_equal(
+				sample->begin_ns, fake_ns(1000ull * i * (1 + (uint64_t)lane * 20)));
 			assert_int_equal(sample->end_ns - sample->begin_ns, 500 + i % 90);
 			assert_int_equal(sample->wait_ns, i % 4 ? i % 50 : 0);
 			assert_int_equal(sample->inner_ns, i % 3);

@@ -33,8 +33,8 @@ static inline void open_scene(struct scene *s, int compress)
 	assert_int_equal(fake_writer(&s->writer, &s->fake, s->path, compress), 0);
 }
 
-static inline void write_lane(struct scene *s, int lane, const struct brick_record *records,
-	size_t count)
+static inline void write_lane(
+	struct scene *s, int lane, const struct brick_record *records, size_t count)
 {
 	assert_int_equal(trace_writer_tables(s->writer, 0, &s->fake.tables), 0);
 	assert_int_equal(trace_writer_records(s->writer, lane, records, count), 0);
@@ -86,8 +86,8 @@ static inline const struct run_site *site_of(const struct scene *s, size_t i)
 	return &s->run->sites[sample_of(s, i)->site];
 }
 
-static inline void check_sample(const struct scene *s, size_t i, const char *brick, uint64_t begin,
-	uint64_t end, int depth)
+static inline void check_sample(
+	const struct scene *s, size_t i, const char *brick, uint64_t begin, uint64_t end, int depth)
 {
 	const struct run_sample *sample = sample_of(s, i);
 

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes a schedule: which samples belong to the window, then what comes before what. A window is a
+ * step with all that its process did meanwhile, or everything that a process did.
+ */
+#include "analysis/schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/schedule_state.h"
+#include "brick/error.h"
+
+void *schedule_grow(
+	struct schedule_maker *m, void *array, size_t *capacity, size_t count, size_t bytes)
+{
+	void **p = array;
+
+	if (m->failed)
+		return NULL;
+	if (count < *capacity)
+		return *p;
+	size_t larger = *capacity ? 2 * *capacity : 64;
+	void *moved = reallocarray(*p, larger, bytes);
+	if (!moved) {
+		m->failed = true;
+		return NULL;
+	}
+	*p = moved;
+	*capacity = larger;
+	return moved;
+}
+
+uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)
+{
+	struct schedule *s = m->schedule;
+
+	if (s->count >= UINT32_MAX / 4)
+		m->failed = true;
+	if (!schedule_grow(m, &s->activities, &s->capacity, s->count, sizeof(*s->activities)))
+		return RUN_NONE;
+	s->activities[s->count] = *activity;
+	return (uint32_t)s->count++;
+}
+
+void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to)
+{
+	if (!schedule_grow(m, &m->edges, &m->edge_capacity, m->edge_count, sizeof(*m->edges)))
+		return;
+	m->edges[m->edge_count++] = (struct brick__dag_edge){from, to};
+}
+
+static uint32_t add_point(struct schedule_maker *m, uint64_t ns)
+{
+	return schedule_add(m, &(struct schedule_activity){.begin_ns = ns,
+				       .end_ns = ns,
+				       .owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST,
+				       .lane = RUN_NONE,
+				       .sample = RUN_NONE,
+				       .cause = RUN_NONE,
+				       .kind = SCHEDULE_POINT});
+}
+
+static size_t first_sample_from(const struct run_lane *lane, uint64_t ns)
+{
+	size_t low = 0, high = lane->sample_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (lane->samples[middle].begin_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Samples that begin within the window, and one before that reaches into it. */
+static void take_other_lane(struct schedule_maker *m, uint32_t lane)
+{
+	const struct run_lane *l = &m->run->lanes[lane];
+	size_t first = first_sample_from(l, m->begin_ns), end = first_sample_from(l, m->end_ns);
+
+	if (first > 0) {
+		const struct run_sample *before = &l->samples[first - 1];
+		if (before->end_ns + before->wait_ns > m->begin_ns)
+			first--;
+	}
+	schedule_take_lane(m, lane, first, end);
+}
+
+/* Whether a lane runs a step of its own in the window: it then works for that one. */
+static bool has_own_step(const struct schedule_maker *m, uint32_t lane)
+{
+	uint32_t low = m->index->lane_first[lane], high = m->index->lane_first[lane + 1];
+	uint32_t end = high;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (m->run->steps[m->index->by_lane[middle]].end_ns <= m->begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < end && m->run->steps[m->index->by_lane[low]].begin_ns < m->end_ns;
+}
+
+static void take_step(struct schedule_maker *m, const struct run_step *step)
+{
+	const struct run_lane *driver = &m->run->lanes[step->lane];
+	size_t end = step->sample + 1;
+
+	while (end < driver->sample_count &&
+		driver->samples[end].depth > driver->samples[step->sample].depth)
+		end++;
+	m->driver = step->lane;
+	schedule_take_lane(m, step->lane, step->sample, end);
+	for (uint32_t lane = 0; lane < m->run->lane_count; lane++)
+		if (lane != step->lane && m->run->lanes[lane].process == driver->process &&
+			!has_own_step(m, lane))
+			take_other_lane(m, lane);
+}
+
+static int compare_forks(const void *a, const void *b)
+{
+	const struct schedule_fork *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* The last fork within a time; NULL if there was none. The lane has none of its own. */
+static const struct schedule_fork *fork_within(
+	const struct schedule_maker *m, const struct schedule_activity *gap)
+{
+	const struct schedule_fork *forks = m->schedule->forks;
+	size_t low = 0, high = m->schedule->fork_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (forks[middle].ns <= gap->end_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && forks[low - 1].ns >= gap->begin_ns ? &forks[low - 1] : NULL;
+}
+
+/* Time in which a thread did nothing: it may have ended because others' work began. */
+static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
+{
+	struct schedule_activity *gap = &m->schedule->activities[number];
+	const struct schedule_fork *fork = fork_within(m, gap);
+
+	if (!fork) {
+		m->schedule->counts.idle++;
+		m->schedule->counts.idle_ns += gap->duration_ns;
+		return;
+	}
+	gap->kind = SCHEDULE_START;
+	gap->cause = (uint32_t)(fork - m->schedule->forks);
+	gap->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_START;
+	gap->duration_ns = gap->end_ns - fork->ns;
+	m->schedule->counts.starts++;
+	schedule_connect(m, fork->before == RUN_NONE ? source : fork->before, number);
+}
+
+static void link_lane(struct schedule_maker *m, uint32_t source, const struct schedule_lane *lane)
+{
+	uint32_t before = source;
+	bool is_thread = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD;
+
+	for (uint32_t i = lane->first; i < lane->first + lane->count; i++) {
+		const struct schedule_activity *a = &m->schedule->activities[i];
+		if (a->kind == SCHEDULE_WAIT && a->cause != RUN_NONE && a->cause != i) {
+			schedule_connect(m, before, a->cause);
+			schedule_connect(m, a->cause, i);
+		} else {
+			schedule_connect(m, before, i);
+		}
+		if (a->kind == SCHEDULE_REST && a->sample == RUN_NONE && !lane->drives && is_thread)
+			link_gap(m, source, i);
+		before = i;
+	}
+}
+
+/* Each thread by itself, as long as it was: when times contradict each other. */
+static void link_apart(struct schedule_maker *m, uint32_t source)
+{
+	struct schedule *s = m->schedule;
+
+	m->edge_count = 0;
+	s->counts = (struct schedule_counts){.contradictions = 1};
+	for (size_t k = 0; k < m->lane_count; k++) {
+		uint32_t first = m->lanes[k].first;
+		for (uint32_t i = first; i < first + m->lanes[k].count; i++) {
+			struct schedule_activity *a = &s->activities[i];
+			a->duration_ns = a->end_ns - a->begin_ns;
+			a->cause = RUN_NONE;
+			if (a->kind == SCHEDULE_START)
+				a->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST;
+			schedule_connect(m, i == first ? source : i - 1, i);
+		}
+	}
+}
+
+/* All that must have ended before the window does. */
+static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
+{
+	for (size_t k = 0; k < m->lane_count; k++) {
+		const struct schedule_lane *lane = &m->lanes[k];
+		uint32_t last = lane->count ? lane->first + lane->count - 1 : source;
+		if (m->driver != RUN_NONE && lane->lane != m->driver) {
+			if (!lane->stays || m->run->lanes[lane->lane].kind != BRICK_LANE_THREAD)
+				continue;
+			last = schedule_work_ended_by(m, lane, m->end_ns);
+		}
+		if (last != RUN_NONE)
+			schedule_connect(m, last, end);
+	}
+	if (!m->lane_count)
+		schedule_connect(m, source, end);
+}
+
+/* What is in the step's account after its end comes one after the other. */
+static void add_after(struct schedule_maker *m, const struct schedule_after *after)
+{
+	struct schedule *s = m->schedule;
+
+	for (uint32_t i = after->first[s->step]; i < after->first[s->step + 1]; i++) {
+		const struct schedule_after_item *item = &after->items[i];
+		uint32_t brick =
+			m->run->sites[m->run->lanes[item->lane].samples[item->sample].site].brick;
+		struct schedule_activity part = {.begin_ns = item->begin_ns,
+			.end_ns = item->begin_ns + item->own_ns,
+			.duration_ns = item->own_ns,
+			.owner = brick,
+			.lane = item->lane,
+			.sample = item->sample,
+			.cause = RUN_NONE,
+			.is_last = 1};
+		if (m->index->kinds[brick] == BRICK_KIND_WAIT)
+			part.kind = SCHEDULE_WAIT;
+		if (m->index->kinds[brick] != BRICK_KIND_STEP) /* else only its wait is here */
+			schedule_add(m, &part);
+		if (!item->wait_ns)
+			continue;
+		part.begin_ns = part.end_ns;
+		part.end_ns += item->wait_ns;
+		part.duration_ns = item->wait_ns;
+		part.owner = m->wait_owner;
+		part.kind = SCHEDULE_WAIT;
+		schedule_add(m, &part);
+	}
+}
+
+static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bool apart)
+{
+	if (apart)
+		link_apart(m, source);
+	for (size_t k = 0; k < m->lane_count && !apart; k++)
+		link_lane(m, source, &m->lanes[k]);
+	link_end(m, source, end);
+	for (uint32_t i = end + 1; i < m->schedule->count; i++)
+		schedule_connect(m, i - 1, i);
+}
+
+static int sort(struct schedule_maker *m)
+{
+	struct schedule *s = m->schedule;
+	uint32_t *cycle = NULL, cycle_count;
+
+	if (m->failed)
+		return -ENOMEM;
+	brick__dag_fini(&s->dag);
+	int error = brick__dag_init(&s->dag, (uint32_t)s->count, m->edges, m->edge_count);
+	if (error == 0)
+		error = brick__dag_sort(&s->dag, &cycle, &cycle_count);
+	free(cycle);
+	return error;
+}
+
+/* Everything after the samples have been taken. */
+static int finish(struct schedule_maker *m, const struct schedule_after *after)
+{
+	struct schedule *s = m->schedule;
+
+	if (s->fork_count)
+		qsort(s->forks, s->fork_count, sizeof(*s->forks), compare_forks);
+	schedule_join_waits(m);
+	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
+	if (after)
+		add_after(m, after);
+	s->end = (uint32_t)s->count - 1;
+	s->measured_ns = m->end_ns - m->begin_ns;
+	for (uint32_t i = end + 1; !m->failed && i < s->count; i++)
+		s->measured_ns += s->activities[i].duration_ns;
+	if (!m->failed)
+		link_all(m, source, end, false);
+	int error = sort(m);
+	if (error == BRICK_ECYCLE) {
+		link_all(m, source, end, true);
+		error = sort(m);
+	}
+	free(m->lanes);
+	free(m->waits);
+	free(m->edges);
+	if (error < 0)
+		schedule_fini(s);
+	return error;
+}
+
+static struct schedule_maker begin(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t wait = run_brick_find(run, brick_name(BRICK_BARRIER_WAIT));
+
+	*schedule = (struct schedule){.run = run, .step = RUN_NONE, .begin_ns = begin_ns};
+	return (struct schedule_maker){.schedule = schedule,
+		.run = run,
+		.index = index,
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.driver = RUN_NONE,
+		.wait_owner = wait == RUN_NONE ? (uint32_t)run->brick_count + SCHEDULE_OWNER_BARRIER
+					       : wait};
+}
+
+int schedule_of_step(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, const struct schedule_after *after, uint32_t step)
+{
+	const struct run_step *s = &run->steps[step];
+	struct schedule_maker m = begin(schedule, run, index, s->begin_ns,
+		s->end_ns > s->begin_ns ? s->end_ns : s->begin_ns);
+
+	schedule->step = step;
+	schedule->process = run->lanes[s->lane].process;
+	take_step(&m, s);
+	return finish(&m, after);
+}
+
+int schedule_of_process(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, uint32_t process)
+{
+	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (lane->process != process || !lane->sample_count)
+			continue;
+		if (lane->samples[0].begin_ns < begin_ns)
+			begin_ns = lane->samples[0].begin_ns;
+	}
+	if (begin_ns == UINT64_MAX)
+		return BRICK_ENOTRECORDED;
+	struct schedule_maker m = begin(schedule, run, index, begin_ns, UINT64_MAX);
+	schedule->process = process;
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].process == process)
+			schedule_take_lane(&m, i, 0, run->lanes[i].sample_count);
+	for (size_t k = 0; k < m.lane_count; k++) {
+		const struct schedule_lane *lane = &m.lanes[k];
+		if (lane->count &&
+			schedule->activities[lane->first + lane->count - 1].end_ns > end_ns)
+			end_ns = schedule->activities[lane->first + lane->count - 1].end_ns;
+	}
+	m.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
+	return finish(&m, NULL);
+}
+
+void schedule_fini(struct schedule *schedule)
+{
+	brick__dag_fini(&schedule->dag);
+	free(schedule->activities);
+	free(schedule->forks);
+	memset(schedule, 0, sizeof(*schedule));
+}

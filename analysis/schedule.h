@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What really had to wait for what, in one step or in all that a process did: activities, and which
+ * of them come before which. Bricks become activities of their own time, so that nothing counts
+ * twice. What decides when an activity can begin:
+ *
+ *   - the activity before it on its thread or queue;
+ *   - barriers: when a thread leaves one, all who take part have arrived. Those who were waiting
+ *     then take part, unless it left its next one while they still waited, or they were together
+ *     neither at the one before nor at the one after. All can leave when the last has arrived; what
+ *     a thread took longer is its own;
+ *   - waits for a device (Synchronize): what each queue had ended last when the wait ended;
+ *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
+ *     (GraphCompute) on another thread begins because of that;
+ *   - the end of a step: threads that worked during the step only have ended before it ends.
+ *
+ * All times are measured: with the durations as they are, every activity begins and ends when it
+ * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
+ * for, which launch a device's work belongs to, where inside of a brick it waited. Such times stay
+ * as they were, and are counted. Borrows the run. Read-only once made: any thread.
+ */
+#ifndef BRICK_ANALYSIS_SCHEDULE_H
+#define BRICK_ANALYSIS_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/step_index.h"
+#include "lib/graph_dag.h"
+#include "trace/run.h"
+
+enum schedule_kind {
+	SCHEDULE_WORK,	/* of `brick`: its own time, with its waiting inside */
+	SCHEDULE_REST,	/* of a step or a thread: in no brick */
+	SCHEDULE_WAIT,	/* what is left of a wait when all it waited for had come; all, if not known
+			 */
+	SCHEDULE_START, /* from the begin of the work to a thread's first brick */
+	SCHEDULE_POINT, /* takes no time: several come together */
+};
+
+struct schedule_activity {
+	uint64_t begin_ns, end_ns; /* measured */
+	uint64_t duration_ns;	   /* scheduled: less than measured where others explain it */
+	uint32_t owner;		   /* a brick, or enum schedule_owner above them */
+	uint32_t lane;		   /* RUN_NONE for points */
+	uint32_t sample;	   /* on its lane; RUN_NONE where there is none */
+	/*
+	 * Why a wait ended: the point where all came together; the wait itself: devices; RUN_NONE:
+	 * not known. Why a thread started: a number in forks. Else RUN_NONE.
+	 */
+	uint32_t cause;
+	uint8_t kind;	 /* enum schedule_kind */
+	uint8_t is_last; /* of its sample, whose execution it stands for; or a wait after one */
+};
+
+/* The begin of work for other threads: of a step, or of the computation of a graph. */
+struct schedule_fork {
+	uint64_t ns;
+	uint32_t lane, sample;
+	uint32_t before; /* the activity that ends there; RUN_NONE: the window's begin */
+};
+
+/* Owners of what no brick of the run owns: add run->brick_count. */
+enum schedule_owner {
+	SCHEDULE_OWNER_BARRIER = 0, /* BarrierWait, where the run has no such brick */
+	SCHEDULE_OWNER_REST = 1,    /* in no brick */
+	SCHEDULE_OWNER_START = 2,
+	SCHEDULE_OWNERS = 3,
+};
+
+/* How much of it is known. */
+struct schedule_counts {
+	uint64_t barriers;	/* that were put together from waits */
+	uint64_t waits;		/* of all kinds */
+	uint64_t unknown_waits; /* for nothing that the recording knows */
+	uint64_t unknown_wait_ns;
+	uint64_t idle; /* times in which a thread other than a step's did nothing, not known why */
+	uint64_t idle_ns;
+	uint64_t starts;	 /* of threads by a step or a graph */
+	uint64_t contradictions; /* 1: times contradict each other; threads are taken by themselves
+				  */
+};
+
+struct schedule {
+	const struct run *run;
+	uint32_t process;
+	uint32_t step;	      /* RUN_NONE: all of the process */
+	uint64_t begin_ns;    /* measured; times of the schedule count from here */
+	uint64_t measured_ns; /* of the step's account, or of all */
+	struct schedule_activity *activities;
+	size_t count, capacity;
+	struct schedule_fork *forks; /* by time */
+	size_t fork_count, fork_capacity;
+	struct brick__dag dag;
+	uint32_t end; /* the activity that all leads to */
+	struct schedule_counts counts;
+};
+
+/* What lies in the accounts of steps after their ends, for all steps of a run. */
+struct schedule_after {
+	struct schedule_after_item {
+		uint64_t begin_ns;
+		uint64_t own_ns, wait_ns;
+		uint32_t step, lane, sample;
+	} * items; /* by step, then by begin */
+	size_t count, capacity;
+	uint32_t *first; /* [step_count + 1] */
+};
+
+/* -ENOMEM; *after is then empty. */
+int schedule_after_init(
+	struct schedule_after *after, const struct run *run, const struct step_index *index);
+void schedule_after_fini(struct schedule_after *after);
+
+/* Of an outermost, finished step. -ENOMEM; *schedule is then empty. */
+int schedule_of_step(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, const struct schedule_after *after, uint32_t step);
+
+/* Of all that a process did. -ENOMEM. BRICK_ENOTRECORDED: nothing. */
+int schedule_of_process(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, uint32_t process);
+
+void schedule_fini(struct schedule *schedule);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cuts the time of one lane into activities without a gap: own times of bricks, waits, and the rest
+ * between them. Uses the walk that the report uses, so that both agree on whose time is whose.
+ */
+#include <string.h>
+
+#include "analysis/schedule_state.h"
+#include "analysis/walk.h"
+
+struct cutter {
+	struct schedule_maker *m;
+	uint32_t lane, place;
+	bool is_thread;
+	uint64_t cursor_ns;
+};
+
+static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
+{
+	return c->m->run->sites[frame->sample->site].brick;
+}
+
+/* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
+static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+{
+	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
+	uint64_t to = end_ns > from ? end_ns : from;
+
+	if (to == from && !part.is_last)
+		return RUN_NONE;
+	part.begin_ns = from;
+	part.end_ns = to;
+	part.duration_ns = to - from;
+	part.lane = c->lane;
+	part.cause = RUN_NONE;
+	c->cursor_ns = to;
+	return schedule_add(c->m, &part);
+}
+
+static void add_wait(struct cutter *c, uint64_t arrive_ns, uint32_t activity, uint8_t kind)
+{
+	struct schedule_maker *m = c->m;
+	struct schedule_wait *waits =
+		schedule_grow(m, &m->waits, &m->wait_capacity, m->wait_count, sizeof(*m->waits));
+
+	if (!waits || activity == RUN_NONE)
+		return;
+	waits[m->wait_count++] = (struct schedule_wait){
+		arrive_ns, m->schedule->activities[activity].end_ns, activity, c->place, kind};
+}
+
+/* Own time of a brick up to `end_ns`. */
+static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t end_ns, bool is_last)
+{
+	uint32_t brick = brick_of(c, frame);
+	enum brick_kind kind = c->m->index->kinds[brick];
+	struct schedule_activity part = {
+		.owner = brick, .sample = frame->index, .is_last = is_last, .kind = SCHEDULE_WORK};
+
+	if (kind == BRICK_KIND_STEP) {
+		part.kind = SCHEDULE_REST;
+		part.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST;
+	} else if (kind == BRICK_KIND_WAIT) {
+		part.kind = SCHEDULE_WAIT;
+	}
+	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t activity = cut(c, end_ns, part);
+	if (kind != BRICK_KIND_WAIT)
+		return;
+	int known = c->m->run->bricks[brick].well_known;
+	add_wait(c, arrive_ns, activity,
+		known == BRICK_BARRIER_WAIT && c->is_thread ? WAIT_BARRIER
+		: known == BRICK_SYNCHRONIZE		    ? WAIT_DEVICE
+							    : WAIT_OTHER);
+}
+
+/* Time of the lane in none of its samples. */
+static void cut_gap(struct cutter *c, uint64_t end_ns)
+{
+	cut(c, end_ns,
+		(struct schedule_activity){
+			.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
+			.sample = RUN_NONE,
+			.kind = SCHEDULE_REST});
+}
+
+/* Others may begin because of this one: of a step, or of the computation of a graph. */
+static void add_fork(struct cutter *c, const struct walk_frame *frame)
+{
+	struct schedule_maker *m = c->m;
+	uint32_t brick = brick_of(c, frame);
+
+	if (m->index->kinds[brick] != BRICK_KIND_STEP &&
+		m->run->bricks[brick].well_known != BRICK_GRAPH_COMPUTE)
+		return;
+	struct schedule *to = m->schedule;
+	struct schedule_fork *forks = schedule_grow(
+		m, &to->forks, &to->fork_capacity, to->fork_count, sizeof(*to->forks));
+	if (!forks)
+		return;
+	forks[to->fork_count++] = (struct schedule_fork){c->cursor_ns, c->lane, frame->index,
+		to->count > m->lanes[c->place].first ? (uint32_t)to->count - 1 : RUN_NONE};
+	m->lanes[c->place].drives = true;
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct cutter *c = context;
+
+	if (depth > 1)
+		cut_own(c, frame - 1, frame->begin_ns, false);
+	else
+		cut_gap(c, frame->begin_ns);
+	if (c->is_thread)
+		add_fork(c, frame);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct cutter *c = context;
+	struct schedule_maker *m = c->m;
+
+	(void)depth;
+	cut_own(c, frame, frame->end_ns, true);
+	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
+		m->lanes[c->place].stays = false;
+	/* What a step waits after its end is in its account, but not in its span. */
+	if (!frame->wait_ns || (c->lane == m->driver && frame->is_step))
+		return;
+	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
+		(struct schedule_activity){.owner = m->wait_owner,
+			.sample = frame->index,
+			.is_last = 1,
+			.kind = SCHEDULE_WAIT});
+	add_wait(c, arrive_ns, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
+}
+
+void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end)
+{
+	const struct run_lane *from = &m->run->lanes[lane];
+	struct schedule_lane *lanes =
+		schedule_grow(m, &m->lanes, &m->lane_capacity, m->lane_count, sizeof(*m->lanes));
+
+	if (!lanes || first == end)
+		return;
+	struct cutter c = {.m = m,
+		.lane = lane,
+		.place = (uint32_t)m->lane_count,
+		.is_thread = from->kind == BRICK_LANE_THREAD,
+		.cursor_ns = m->begin_ns};
+	const struct run_sample *sample = &from->samples[first];
+	bool crosses = sample->begin_ns < m->begin_ns && sample->end_ns > m->begin_ns &&
+		       m->index->kinds[m->run->sites[sample->site].brick] == BRICK_KIND_WORK;
+	lanes[m->lane_count++] = (struct schedule_lane){
+		.lane = lane, .first = (uint32_t)m->schedule->count, .stays = !crosses};
+	const struct walk_visitor visitor = {on_begin, on_end, &c};
+	walk_samples(m->run, m->index, lane, first, end, &visitor);
+	m->lanes[c.place].count = (uint32_t)m->schedule->count - m->lanes[c.place].first;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files that make a schedule share: the window that is looked at and what has been found
+ * in it so far. Nothing outside of schedule*.c includes this.
+ */
+#ifndef BRICK_ANALYSIS_SCHEDULE_STATE_H
+#define BRICK_ANALYSIS_SCHEDULE_STATE_H
+
+#include <stdbool.h>
+#include "analysis/schedule.h"
+
+/* A lane's activities stand one after the other. */
+struct schedule_lane {
+	uint32_t lane;
+	uint32_t first, count; /* of its activities */
+	bool drives;	       /* its steps decide when others begin */
+	bool stays;	       /* all of its work lies within the step */
+};
+
+enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
+
+struct schedule_wait {
+	uint64_t arrive_ns, leave_ns;
+	uint32_t activity;
+	uint32_t lane; /* place in maker->lanes */
+	uint8_t kind;  /* enum schedule_wait_kind */
+};
+
+struct schedule_maker {
+	struct schedule *schedule;
+	const struct run *run;
+	const struct step_index *index;
+	uint64_t begin_ns, end_ns;
+	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
+	uint32_t wait_owner;
+
+	struct schedule_lane *lanes;
+	size_t lane_count, lane_capacity;
+	struct schedule_wait *waits; /* by lane, then by time */
+	size_t wait_count, wait_capacity;
+	struct brick__dag_edge *edges;
+	size_t edge_count, edge_capacity;
+	bool failed; /* out of memory */
+};
+
+/* Room for one more; zeroes nothing. NULL: failed, and says so in the maker. */
+void *schedule_grow(
+	struct schedule_maker *m, void *array, size_t *capacity, size_t count, size_t bytes);
+
+/* Append an activity; returns its number. */
+uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity);
+void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to);
+
+/* schedule_lane.c: samples [first, end) of a lane become activities, waits and forks. */
+void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end);
+
+/* schedule_wait.c: which waits are one barrier, and what waits for devices waited for. */
+void schedule_join_waits(struct schedule_maker *m);
+
+/* The last work of a lane that had ended by then; RUN_NONE if none had. */
+uint32_t schedule_work_ended_by(
+	const struct schedule_maker *m, const struct schedule_lane *lane, uint64_t ns);
+
+#endif

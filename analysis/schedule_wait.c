@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds out from measured times what waits waited for. A sweep over arrivals and leavings: whoever
+ * leaves first shows that all who take part have arrived.
+ */
+#include <stdlib.h>
+
+#include "analysis/schedule_state.h"
+
+/* Arrivals and leavings come from different readings and roundings. */
+enum { ROUNDING_NS = 2 };
+
+struct event {
+	uint64_t ns;
+	uint32_t wait;
+	uint32_t leaves;
+};
+
+struct sweep {
+	struct schedule_maker *m;
+	struct event *events;
+	size_t event_count;
+	uint32_t *before, *after; /* [waits] the thread's waits at other barriers, or RUN_NONE */
+	uint32_t *open; /* waits of those who have arrived and whose barrier is not known yet */
+	size_t open_count;
+	uint64_t patience; /* how often more a stranger may be looked at again */
+};
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	if (x->leaves != y->leaves)
+		return x->leaves ? 1 : -1;
+	return (x->wait > y->wait) - (x->wait < y->wait);
+}
+
+static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
+{
+	return &s->m->waits[s->open[open]];
+}
+
+/* Whether two waits may be for the same: 1, -1 if not, 0 if there are none. */
+static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
+{
+	if (a == RUN_NONE || b == RUN_NONE)
+		return a == b ? 0 : -1;
+	const struct schedule_wait *x = &s->m->waits[a], *y = &s->m->waits[b];
+	return x->arrive_ns <= y->leave_ns + ROUNDING_NS &&
+			       y->arrive_ns <= x->leave_ns + ROUNDING_NS
+		       ? 1
+		       : -1;
+}
+
+/*
+ * Whether who waits while another leaves may wait for the same as that one. Not if the other has
+ * left its next barrier earlier: nobody leaves the next before all have left this one. Else those
+ * who come together here have come together before, or will again.
+ */
+static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
+{
+	uint32_t next = s->after[leaves];
+
+	if (leaves == waits)
+		return true;
+	if (next != RUN_NONE && s->m->waits[next].leave_ns < s->m->waits[waits].leave_ns)
+		return false;
+	return are_together(s, s->before[leaves], s->before[waits]) +
+		       are_together(s, next, s->after[waits]) >=
+	       0;
+}
+
+/* Move those who wait for something else behind the others; returns how many are left. */
+static size_t drop_strangers(struct sweep *s, uint32_t leaves)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->open_count; i++) {
+		uint32_t wait = s->open[i];
+		if (!is_member(s, leaves, wait))
+			continue;
+		s->open[i] = s->open[kept];
+		s->open[kept++] = wait;
+	}
+	return kept;
+}
+
+/* Those who were there when the first of them left: what they wait longer is their own. */
+static void join(struct sweep *s, size_t members)
+{
+	struct schedule_maker *m = s->m;
+	uint64_t last_ns = m->begin_ns;
+
+	for (size_t i = 0; i < members; i++)
+		if (wait_of(s, i)->arrive_ns > last_ns)
+			last_ns = wait_of(s, i)->arrive_ns;
+	uint32_t point = schedule_add(m, &(struct schedule_activity){.begin_ns = last_ns,
+						 .end_ns = last_ns,
+						 .owner = m->wait_owner,
+						 .lane = RUN_NONE,
+						 .sample = RUN_NONE,
+						 .cause = RUN_NONE,
+						 .kind = SCHEDULE_POINT});
+	if (point == RUN_NONE)
+		return;
+	m->schedule->counts.barriers++;
+	for (size_t i = 0; i < members; i++) {
+		const struct schedule_wait *wait = wait_of(s, i);
+		struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+		activity->cause = point;
+		activity->duration_ns = wait->leave_ns > last_ns ? wait->leave_ns - last_ns : 0;
+	}
+}
+
+/* One of the open ones leaves as the first: all who take part were there. */
+static void close_barrier(struct sweep *s, uint32_t leaves)
+{
+	size_t members = drop_strangers(s, leaves), strangers = s->open_count - members;
+
+	if (members > 1)
+		join(s, members);
+	if (strangers > s->patience)
+		strangers = 0; /* many wait for nothing that can be found */
+	s->patience -= strangers;
+	for (size_t i = 0; i < strangers; i++)
+		s->open[i] = s->open[members + i];
+	s->open_count = strangers;
+}
+
+static bool is_open(const struct sweep *s, uint32_t wait)
+{
+	for (size_t i = 0; i < s->open_count; i++)
+		if (s->open[i] == wait)
+			return true;
+	return false;
+}
+
+/* The place of a thread among the open ones; open_count: it is not there. */
+static size_t place_of(const struct sweep *s, uint32_t lane)
+{
+	size_t i = 0;
+
+	while (i < s->open_count && wait_of(s, i)->lane != lane)
+		i++;
+	return i;
+}
+
+/* A thread that arrives has left the barrier before, whatever rounding says. */
+static void arrive(struct sweep *s, uint32_t wait)
+{
+	size_t place = place_of(s, s->m->waits[wait].lane);
+
+	if (place < s->open_count)
+		close_barrier(s, s->open[place]);
+	s->open[s->open_count++] = wait;
+}
+
+static void find_neighbours(struct sweep *s)
+{
+	const struct schedule_maker *m = s->m;
+	uint32_t last = RUN_NONE;
+
+	for (uint32_t i = 0; i < m->wait_count; i++) {
+		s->before[i] = s->after[i] = RUN_NONE;
+		if (m->waits[i].kind != WAIT_BARRIER)
+			continue;
+		if (last != RUN_NONE && m->waits[last].lane == m->waits[i].lane) {
+			s->before[i] = last;
+			s->after[last] = i;
+		}
+		last = i;
+	}
+}
+
+static void run_sweep(struct sweep *s)
+{
+	const struct schedule_maker *m = s->m;
+
+	for (uint32_t i = 0; i < m->wait_count; i++) {
+		const struct schedule_wait *w = &m->waits[i];
+		if (w->kind != WAIT_BARRIER)
+			continue;
+		s->events[s->event_count++] = (struct event){w->arrive_ns, i, 0};
+		s->events[s->event_count++] = (struct event){w->leave_ns + ROUNDING_NS, i, 1};
+	}
+	qsort(s->events, s->event_count, sizeof(*s->events), compare_events);
+	find_neighbours(s);
+	s->patience = 64 * m->wait_count + 1000000;
+	for (size_t i = 0; i < s->event_count && !m->failed; i++) {
+		const struct event *e = &s->events[i];
+		if (!e->leaves)
+			arrive(s, e->wait);
+		else if (is_open(s, e->wait))
+			close_barrier(s, e->wait);
+	}
+}
+
+static void join_barriers(struct schedule_maker *m)
+{
+	struct sweep s = {.m = m,
+		.events = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
+		.before = malloc((m->wait_count + 1) * sizeof(uint32_t)),
+		.after = malloc((m->wait_count + 1) * sizeof(uint32_t)),
+		.open = malloc((m->lane_count + 1) * sizeof(uint32_t))};
+
+	if (s.events && s.before && s.after && s.open)
+		run_sweep(&s);
+	else
+		m->failed = true;
+	free(s.events);
+	free(s.before);
+	free(s.after);
+	free(s.open);
+}
+
+uint32_t schedule_work_ended_by(
+	const struct schedule_maker *m, const struct schedule_lane *lane, uint64_t ns)
+{
+	const struct schedule_activity *activities = m->schedule->activities + lane->first;
+	uint32_t low = 0, high = lane->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (activities[middle].end_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low && activities[low - 1].kind != SCHEDULE_WORK)
+		low--;
+	return low ? lane->first + low - 1 : RUN_NONE;
+}
+
+/* A wait for devices can end when the last of all queues has ended what it had. */
+static void join_devices(struct schedule_maker *m, const struct schedule_wait *wait)
+{
+	struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+	uint64_t last_ns = 0;
+
+	for (size_t i = 0; i < m->lane_count; i++) {
+		const struct schedule_lane *queue = &m->lanes[i];
+		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
+			continue;
+		uint32_t ended = schedule_work_ended_by(m, queue, wait->leave_ns);
+		if (ended == RUN_NONE)
+			continue;
+		schedule_connect(m, ended, wait->activity);
+		if (m->schedule->activities[ended].end_ns > last_ns)
+			last_ns = m->schedule->activities[ended].end_ns;
+	}
+	if (last_ns <= activity->begin_ns)
+		return;
+	activity->duration_ns = wait->leave_ns - last_ns;
+	activity->cause = wait->activity;
+}
+
+void schedule_join_waits(struct schedule_maker *m)
+{
+	struct schedule_counts *counts = &m->schedule->counts;
+
+	join_barriers(m);
+	for (size_t i = 0; i < m->wait_count && !m->failed; i++) {
+		const struct schedule_wait *wait = &m->waits[i];
+		const struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+		if (wait->kind == WAIT_DEVICE)
+			join_devices(m, wait);
+		counts->waits++;
+		if (activity->cause != RUN_NONE)
+			continue;
+		counts->unknown_waits++;
+		counts->unknown_wait_ns += activity->duration_ns;
+	}
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one sample adds to the tallies of its lane: by brick, by category, and by the group that was
+ * asked for. Runs once per sample, so that nothing in here searches or allocates but the first of a
+ * histogram. Called by tally.c, through the walk of a lane.
+ */
+#include "analysis/tally.h"
+
+#include <stdlib.h>
+
+/* More groups than this get no percentiles: each takes 20 KB. */
+enum { HISTOGRAMS_MAX = 2048 };
+
+static void count_duration(struct tally *tally, uint64_t ns)
+{
+	tally->count++;
+	tally->sum_ns += ns;
+	if (ns < tally->min_ns)
+		tally->min_ns = ns;
+	if (ns > tally->max_ns)
+		tally->max_ns = ns;
+}
+
+static void count_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
+{
+	if (!tally->histogram)
+		tally->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+	if (tally->histogram)
+		tally->histogram[brick_histogram_index(ns)]++;
+	else
+		t->failed = true;
+}
+
+/* Percentiles of a brick come from the run's own histogram of it where there is one. */
+static bool needs_histogram(const struct tallies *t, uint32_t brick)
+{
+	if (t->by != SUMMARY_BY_BRICK && t->by != SUMMARY_BY_CATEGORY)
+		return false;
+	return t->only != SUMMARY_ALL_PHASES || brick >= t->run->brick_count ||
+	       !t->run->histograms || !t->run->histograms[brick];
+}
+
+static void count_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
+{
+	tally->flags |= site->flags;
+	tally->elements += site->elements;
+	tally->bytes += site->bytes;
+	tally->flops += site->flops;
+	if (site->flags & BRICK_SITE_HAS_BYTES) {
+		tally->rated_bytes += site->bytes;
+		tally->bytes_time_ns += time_ns;
+	}
+	if (site->flags & BRICK_SITE_HAS_FLOPS) {
+		tally->rated_flops += site->flops;
+		tally->flops_time_ns += time_ns;
+	}
+}
+
+/* One wait that belongs to a sample: a row of its own. */
+static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_wall)
+{
+	struct tally *tally = &t->lane_bricks[t->wait_brick];
+	if (!ns)
+		return;
+	count_duration(tally, ns);
+	tally->total_ns += ns;
+	tally->self_ns += ns;
+	tally->sources |= 1u << (source & 31);
+	if (in_wall)
+		tally->wall_ns += ns;
+	if (needs_histogram(t, t->wait_brick))
+		count_histogram(t, &t->bricks[t->wait_brick], ns);
+}
+
+static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
+{
+	if (frame->step == RUN_NONE)
+		return TALLY_PHASE_OUTSIDE;
+	return t->run->steps[frame->step].decode ? STEP_DECODE : STEP_PREFILL;
+}
+
+static uint32_t layer_group(const struct tallies *t, const struct walk_frame *frame)
+{
+	int32_t layer = t->run->sites[frame->sample->site].layer;
+	return layer >= 0 && layer <= TALLY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+}
+
+/* Where else a sample counts: its layer, phase or thread. */
+static struct tally *group_of(const struct tallies *t, const struct walk_frame *frame)
+{
+	switch (t->by) {
+	case SUMMARY_BY_LAYER:
+		return &t->groups[layer_group(t, frame)];
+	case SUMMARY_BY_PHASE:
+		return &t->groups[phase_of(t, frame)];
+	default:
+		return &t->groups[t->lane];
+	}
+}
+
+/* Whether nothing that holds the frame is in the same group. Steps themselves lie in no layer. */
+static bool enters_group(const struct tallies *t, const struct walk_frame *frame, unsigned depth)
+{
+	if (t->by == SUMMARY_BY_THREAD)
+		return depth == 1;
+	if (t->by == SUMMARY_BY_PHASE)
+		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
+	uint32_t group = layer_group(t, frame);
+	if (t->index->kinds[frame->brick] == BRICK_KIND_STEP)
+		return false;
+	for (unsigned i = 1; i < depth; i++)
+		if (layer_group(t, frame - i) == group &&
+			t->index->kinds[frame[-(int)i].brick] != BRICK_KIND_STEP)
+			return false;
+	return true;
+}
+
+static bool counts_to_wall(const struct tallies *t, const struct walk_frame *frame)
+{
+	if (!t->run->step_count)
+		return t->lane_counts;
+	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+}
+
+static void count_in_group(
+	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
+{
+	struct tally *group = group_of(t, frame);
+	const struct run_site *site = &t->run->sites[frame->sample->site];
+	enum brick_kind kind = t->index->kinds[frame->brick];
+	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
+	if (enters_group(t, frame, depth))
+		group->total_ns += frame->length_ns;
+	group->wait_ns += waits_ns;
+	if (in_wall)
+		group->wall_ns += waits_ns + (kind == BRICK_KIND_STEP ? 0 : frame->self_ns);
+	if (kind == BRICK_KIND_STEP)
+		return;
+	if (kind == BRICK_KIND_WAIT)
+		group->wait_ns += frame->self_ns;
+	else
+		group->self_ns += frame->self_ns;
+	group->sources |= 1u << (frame->sample->source & 31);
+	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	count_work(group, site, frame->length_ns + frame->wait_ns);
+	count_duration(group, frame->length_ns);
+	if (t->group_count <= HISTOGRAMS_MAX)
+		count_histogram(t, group, frame->length_ns);
+}
+
+/* Frames of other phases than the one that was asked for are walked, but not counted. */
+static bool is_asked_for(const struct tallies *t, const struct walk_frame *frame)
+{
+	return t->only == SUMMARY_ALL_PHASES || phase_of(t, frame) == (uint32_t)t->only;
+}
+
+/* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */
+static void count_always(
+	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
+{
+	step_times_add(&t->steps, t->run, t->index, frame);
+	uint32_t phase = in_wall ? phase_of(t, frame) : TALLY_PHASE_OUTSIDE;
+	if (t->run->sites[frame->sample->site].operation)
+		t->hooked[t->lane].count[phase]++;
+	else
+		t->pairs[t->run->lanes[t->lane].process].count[phase]++;
+	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)
+		t->lane_end_ns = frame->end_ns + frame->wait_ns;
+	if (!(frame->sample->flags & RUN_SAMPLE_OPEN))
+		t->lane_counts_all[frame->brick]++;
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct tallies *t = context;
+	(void)depth;
+	t->lane_bricks[frame->brick].active++;
+	t->category_active[t->run->bricks[frame->brick].category]++;
+}
+
+/* Time of its own: part of the wall time, of a row or unattributed. */
+static void count_self(
+	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
+{
+	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
+	tally->self_ns += frame->self_ns;
+	tally->wait_ns += waits_ns;
+	tally->sources |= 1u << (frame->sample->source & 31);
+	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
+		t->unattributed_ns += frame->self_ns;
+		t->attributed_ns += waits_ns;
+	} else if (in_wall) {
+		tally->wall_ns += frame->self_ns;
+		t->attributed_ns += frame->self_ns + waits_ns;
+	}
+	count_wait(t, frame->inner_ns, frame->sample->source, in_wall);
+	count_wait(t, frame->wait_ns, frame->sample->source, in_wall);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct tallies *t = context;
+	const struct run_site *site = &t->run->sites[frame->sample->site];
+	struct tally *tally = &t->lane_bricks[frame->brick];
+	uint32_t category = t->run->bricks[frame->brick].category;
+	bool in_wall = counts_to_wall(t, frame);
+	bool outermost = --tally->active == 0;
+	bool category_outermost = --t->category_active[category] == 0;
+
+	count_always(t, frame, depth, in_wall);
+	if (!is_asked_for(t, frame))
+		return;
+	if (outermost)
+		tally->total_ns += frame->length_ns;
+	if (category_outermost)
+		t->category_total_ns[category] += frame->length_ns;
+	count_self(t, frame, tally, in_wall);
+	if (t->groups)
+		count_in_group(t, frame, depth, in_wall);
+	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
+	count_duration(tally, frame->length_ns);
+	count_work(tally, site, frame->length_ns + frame->wait_ns);
+	if (needs_histogram(t, frame->brick))
+		count_histogram(t, &t->bricks[frame->brick], frame->length_ns);
+}
+
+void tally_samples(struct tallies *t)
+{
+	const struct walk_visitor visitor = {on_begin, on_end, t};
+	walk_lane(t->run, t->index, t->lane, &visitor);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The evaluation callback (callback.h): a table of the schedulers seen, with the program's callback
+ * of each. A node lies between the answer to "do you want this one" and the call that says it is
+ * there. Nodes without work are left to be computed along with the next one.
+ */
+#include "attach/ggml/callback.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include "attach/ggml/method.h"
+#include "attach/ggml/nodes.h"
+#include "attach/ggml/phases.h"
+#include "brick/brick.h"
+
+enum { MOST_SCHEDULERS = 64 };
+
+struct scheduler {
+	void *address;
+	eval_callback_fn callback; /* the program's */
+	void *data;
+	int installed; /* ours is in its place */
+	int wanted;    /* the program has asked for the node that is being computed */
+	uint64_t begin;
+};
+
+static struct scheduler schedulers[MOST_SCHEDULERS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
+
+/* The entry of a scheduler, a new one if need be; NULL when the table is full. */
+static struct scheduler *entry_of(void *address)
+{
+	struct scheduler *entry = NULL;
+
+	hold();
+	for (int i = 0; i < MOST_SCHEDULERS && !entry; i++)
+		if (schedulers[i].address == address)
+			entry = &schedulers[i];
+	for (int i = 0; i < MOST_SCHEDULERS && !entry; i++)
+		if (!schedulers[i].address)
+			entry = &schedulers[i];
+	if (entry)
+		entry->address = address;
+	let_go();
+	return entry;
+}
+
+void callback_scheduler_made(void *scheduler)
+{
+	struct scheduler *entry = scheduler ? entry_of(scheduler) : NULL;
+
+	if (entry)
+		*entry = (struct scheduler){.address = scheduler};
+}
+
+static int is_work(struct node_thread *t, const void *tensor)
+{
+	return !t->engine || !t->has_layout ||
+		engine_operation(t->engine, tensor) != OPERATION_EMPTY;
+}
+
+static void record(struct node_thread *t, const void *tensor, uint64_t begin, uint64_t end)
+{
+	struct brick_sample sample = {.begin = begin, .end = end, .source = BRICK_SOURCE_CALLBACK};
+
+	sample.site = node_site_slow(t, tensor, NULL, 0, node_shape(t, tensor, 0));
+	sample.brick = t->brick;
+	sample.layer = t->layer;
+	brick_record_sample(&sample);
+}
+
+static _Bool on_node(void *tensor, _Bool ask, void *data)
+{
+	uint64_t now = brick__now();
+	struct scheduler *s = data;
+	struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (!node_thread_knows(t, caller))
+		node_thread_prepare(t, caller);
+	if (ask) {
+		s->wanted = s->callback && s->callback(tensor, 1, s->data);
+		if (!s->wanted && (!brick_enabled() || !is_work(t, tensor)))
+			return 0;
+		phase_mute(1);
+		s->begin = brick__now();
+		return 1;
+	}
+	phase_mute(0);
+	if (brick_enabled() && s->begin)
+		record(t, tensor, s->begin, now);
+	s->begin = 0;
+	return s->wanted ? s->callback(tensor, 0, s->data) : 1;
+}
+
+void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callback, void *data)
+{
+	struct scheduler *entry = entry_of(scheduler);
+
+	if (!entry) {
+		set(scheduler, callback, data);
+		return;
+	}
+	entry->callback = callback;
+	entry->data = data;
+	entry->installed = brick_enabled() && method_is(METHOD_CALLBACK);
+	if (entry->installed)
+		set(scheduler, on_node, entry);
+	else
+		set(scheduler, callback, data);
+}
+
+void callback_compute_begin(set_callback_fn set, void *scheduler)
+{
+	struct scheduler *entry;
+
+	if (!method_is(METHOD_CALLBACK) || !set || !brick_enabled())
+		return;
+	entry = entry_of(scheduler);
+	if (!entry || entry->installed)
+		return;
+	entry->installed = 1;
+	set(scheduler, on_node, entry);
+}
+
+void callback_compute_end(void)
+{
+	phase_mute(0);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Choosing how nodes are timed (method.h). The choice falls at two moments: when a scheduler is made
+ * and nothing that is loaded has the hooks, or when a first graph was computed and none was called,
+ * as in builds that bind their own calls. It never goes back.
+ */
+#include "attach/ggml/method.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/notes.h"
+#include "attach/ggml/resolve.h"
+#include "brick/attach.h"
+
+uint32_t method_in_use;
+
+static uint32_t is_forced, is_settled;
+
+static void use(enum method method)
+{
+	__atomic_store_n(&method_in_use, (uint32_t)method, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_settled, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *wanted = getenv("BRICK_ATTACH");
+
+	if (!wanted || !*wanted || !strcmp(wanted, "auto"))
+		return;
+	is_forced = 1;
+	use(!strcmp(wanted, "callback") ? METHOD_CALLBACK
+			: !strcmp(wanted, "graph") ? METHOD_GRAPHS : METHOD_NODES);
+}
+
+static int may_choose(void)
+{
+	return brick_enabled() && !__atomic_load_n(&is_settled, __ATOMIC_RELAXED);
+}
+
+int method_is_settled(void)
+{
+	return !may_choose();
+}
+
+void method_scheduler_made(int cpu_only)
+{
+	if (!may_choose() || resolve_exists("ggml_cpu_extra_compute_forward"))
+		return;
+	use(cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
+	method_note();
+}
+
+void method_graph_computed(int cpu_only, int nodes, uint32_t seen)
+{
+	if (!may_choose() || nodes <= 0)
+		return;
+	use(seen ? METHOD_NODES : cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
+	method_note();
+}
+
+void method_note(void)
+{
+	static const char *const texts[] = {
+		[METHOD_NODES] = "node hooks",
+		[METHOD_CALLBACK] = "eval callback: it splits the graph, times are inflated",
+		[METHOD_GRAPHS] = "graphs only: no node is timed",
+	};
+	uint32_t method = __atomic_load_n(&method_in_use, __ATOMIC_RELAXED);
+	char text[96];
+
+	if (brick_thread_ready())
+		return;
+	strcpy(text, texts[method]);
+	if (is_forced)
+		strcat(text, " (BRICK_ATTACH)");
+	notes_method(text);
+}

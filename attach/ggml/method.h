@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How nodes are timed in this process. BRICK_ATTACH in the environment forces one way: "nodes",
+ * "callback" or "graph"; otherwise ("auto") the hooks of the CPU backend are used where they are
+ * called, else the scheduler's evaluation callback, which splits graphs and is therefore never used
+ * without saying so, else whole graphs only. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_METHOD_H
+#define BRICK_ATTACH_GGML_METHOD_H
+
+#include <stdint.h>
+#include "brick/probe.h"
+
+enum method {
+	METHOD_NODES = 0,    /* the default, until the first graph shows that no hook is called */
+	METHOD_CALLBACK = 1,
+	METHOD_GRAPHS = 2,
+};
+
+extern uint32_t method_in_use; /* read through method_is() */
+
+static inline int method_is(enum method method)
+{
+	return __atomic_load_n(&method_in_use, __ATOMIC_RELAXED) == (uint32_t)method;
+}
+
+/* Are nodes to be recorded by the hooks of the CPU backend? */
+static inline int method_records_nodes(void)
+{
+	return BRICK_LIKELY(brick_enabled()) && BRICK_LIKELY(method_is(METHOD_NODES));
+}
+
+/* Is there nothing left to find out? */
+int method_is_settled(void);
+
+/* A scheduler was made. cpu_only: all of its backends run on the CPU. */
+void method_scheduler_made(int cpu_only);
+
+/* A graph of `nodes` nodes was computed through a scheduler, and `seen` of them were seen. */
+void method_graph_computed(int cpu_only, int nodes, uint32_t seen);
+
+/* Tell the recording which method is in use; once per session. */
+void method_note(void);
+
+#endif

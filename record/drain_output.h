@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a recording may be written. Any thread. */
+#ifndef BRICK_RECORD_DRAIN_OUTPUT_H
+#define BRICK_RECORD_DRAIN_OUTPUT_H
+
+/*
+ * The absolute form of a recording's name, so that it stays the same when the program changes its
+ * directory; the caller frees *out. -EISDIR, -EINVAL (a device, a pipe: a recording would take its
+ * place), -ENAMETOOLONG, -errno.
+ */
+int drain_output_resolve(char **out, const char *path);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Seeds for fuzz-load: small recordings, compressed and not, complete and cut off. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "tests/unit/trace_fake.h"
+
+static void records(struct trace_writer *w, struct fake *f)
+{
+	uint32_t site = fake_site(f, BRICK_RMS_NORM, 3, 512, "RMS_NORM", "norm-3");
+	struct brick_record sited = fake_at(BRICK_RECORD_CLOSE, 300, BRICK_GRAPH_COMPUTE, 0);
+	sited.flags = BRICK_FLAG_SITE | BRICK_FLAG_UNWOUND;
+	sited.site = site;
+	struct brick_record reported = fake_sample(400, 5, BRICK_SAMPLING, 2);
+	reported.source = BRICK_SOURCE_REPORTED;
+	reported.flags = BRICK_FLAG_ELEMENTS | BRICK_FLAG_CLAMPED;
+	const struct brick_record list[] = {
+		fake_at(BRICK_RECORD_THREAD, 1, 0, 43),
+		fake_at(BRICK_RECORD_OPEN, 5, BRICK_DECODE, 1),
+		fake_sited(f, 10, 50, site, 20, 5),
+		fake_sited(f, 80, 50, site, 0, 0),
+		fake_at(BRICK_RECORD_INSTANT, 200, BRICK_SAMPLING, 0),
+		fake_at(BRICK_RECORD_COUNTER, 210, FAKE_CUSTOM_BRICK, 0x4000000000000000),
+		fake_at(BRICK_RECORD_OPEN, 220, BRICK_GRAPH_COMPUTE, 0),
+		sited,
+		reported,
+		{.begin = 100, .kind = BRICK_RECORD_WORK, .elements = 200},
+		fake_at(BRICK_RECORD_WAIT, 500, BRICK_BARRIER_WAIT, 300),
+		fake_at(BRICK_RECORD_DROP, 900, 0, 3),
+		fake_at(BRICK_RECORD_CLOSE, 1000, BRICK_DECODE, 0),
+		fake_at(BRICK_RECORD_OPEN, 1100, BRICK_PREFILL, 1),
+	};
+
+	trace_writer_tables(w, 0, &f->tables);
+	trace_writer_records(w, 0, list, sizeof list / sizeof *list);
+}
+
+static void rest(struct trace_writer *w, struct fake *f)
+{
+	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
+	const uint64_t *histograms[1] = {buckets};
+	const struct trace_account account = {fake_ns(2000), 1, 2, 0, 2, 0, 1};
+
+	buckets[7] = 9;
+	buckets[700] = 1;
+	f->lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
+	trace_writer_lane_stats(w, 0, &f->lane);
+	trace_writer_histograms(w, 0, 1, histograms);
+	trace_writer_notes(w, 0, "a=b\nc=d\n", 8);
+	trace_writer_account(w, &account);
+	trace_writer_process_end(w, 0, fake_ticks(1500), 1);
+}
+
+static int make(const char *directory, const char *name, int compress, int parts)
+{
+	static struct fake fake;
+	struct trace_writer *w;
+	char path[1024];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	fake_init(&fake, 42);
+	int error = fake_writer(&w, &fake, path, compress);
+	if (error)
+		return error;
+	if (parts > 0)
+		records(w, &fake);
+	if (parts > 1)
+		rest(w, &fake);
+	return trace_writer_finish(w);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+		return 2;
+	}
+	int failed = 0;
+	failed |= make(argv[1], "empty", 0, 0);
+	failed |= make(argv[1], "records", 0, 1);
+	failed |= make(argv[1], "all", 0, 2);
+	failed |= make(argv[1], "compressed", 1, 2);
+	return failed != 0;
+}

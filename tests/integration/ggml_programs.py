@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that use ggml in unusual ways are recorded and not disturbed: without a scheduler, with an
+evaluation callback of their own, with backends that come and go, graphs inside of graphs, several
+contexts at once, and fork."""
+import collections
+
+import libggml as g
+import libsession
+
+GRAPHS = 5
+NODES = ["UpProjection", "Activation", "ADD", "MUL_MAT"]
+
+
+def check(mode, threads):
+    libs = g.libraries()
+    command = [g.GRAPH, libs, mode, str(threads), str(GRAPHS)]
+    plain = g.run(command)
+    if plain.returncode == 77:
+        g.skip(plain.stderr)
+    assert plain.returncode == 0, plain.stderr
+    with g.Recorded(command) as recorded:
+        g.assert_same(plain, recorded.result, f"{mode} on {threads}")
+        sessions = recorded.sessions()
+    for session in sessions:
+        g.assert_clean(session)
+        assert session.note("attach") == ["node hooks"], session.notes
+        assert session.note("steps")[0].startswith("one per graph"), session.notes
+        for step in g.steps_of(session):
+            assert (step.brick, step.tokens) == ("Decode", 0)
+            assert [c.brick for c in step.children][-1] == "GraphCompute", step.children
+    return sessions
+
+
+def counts(sessions):
+    """Executions of each brick over all lanes of all sessions."""
+    return collections.Counter(
+        n.brick for s in sessions for lane in s.lanes for n in g.nodes_of(s, lane))
+
+
+def check_names(session):
+    """A rule knows the first two; the others stand under the names of their operations."""
+    sites = {s.label: s for s in session.sites.values() if not s.flags & libsession.SITE_PART}
+    assert session.bricks[sites["ffn_up-3"].brick] == "UpProjection"
+    assert sites["ffn_up-3"].layer == sites["ffn_silu-3"].layer == 3
+    assert session.bricks[sites["mystery"].brick] == "MUL_MAT"
+    assert session.categories["MUL_MAT"] == "Other"
+    assert sites["mystery"].flags & libsession.SITE_UNKNOWN
+    assert not sites["ffn_up-3"].flags & libsession.SITE_UNKNOWN
+    assert sites["mystery"].flops == 2 * 64 * 64 * 8
+
+
+for threads in (1, 2):
+    (plain,) = check("plain", threads)
+    # "l_out-3" is a residual add by its name
+    expected = {"UpProjection": 1, "Activation": 1, "ResidualAdd": 1, "MUL_MAT": 1}
+    check_names(plain)
+    assert counts([plain]) == {k: v * GRAPHS * threads for k, v in expected.items()}
+    assert counts(check("sched", threads)) == counts([plain])
+    assert counts(check("local", threads)) == counts([plain])
+
+    reloaded = check("reload", threads)
+    assert counts(reloaded) == {k: v * (GRAPHS + 1) * threads for k, v in expected.items()}
+    assert len(reloaded[0].note("ggml.library")) in (1, 2), reloaded[0].notes
+
+    nested = counts(check("nested", threads))
+    # the outer graph on all threads, the inner one on one
+    assert nested["Activation"] == GRAPHS * (threads + 1), nested
+    assert nested["MAP_CUSTOM1"] == GRAPHS * threads, nested
+
+    parallel = check("parallel", threads)
+    assert counts(parallel) == {k: v * 2 * GRAPHS * threads for k, v in expected.items()}
+
+    forked = check("fork", threads)
+    assert len(forked) == 2, "the child has a session of its own"
+    assert counts(forked) == {k: v * 3 * threads for k, v in expected.items()}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rule files: patterns, what the parser accepts and how it refuses, which rule wins, and what Brick's
+ * own rules make of the nodes of the model families that they name.
+ */
+#include "attach/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "brick/error.h"
+
+#define DEFAULT_RULES BRICK_SOURCE_DIR "/rules/ggml-llama.rules"
+
+static void assert_matches(const char *pattern, const char *text, int expected, int number)
+{
+	int got = -7;
+
+	if (rules_pattern_matches(pattern, text, &got) != expected)
+		fail_msg("\"%s\" %s \"%s\"", pattern, expected ? "misses" : "matches", text);
+	assert_int_equal(got, number);
+}
+
+static void patterns_match_whole_texts(void **state)
+{
+	(void)state;
+	assert_matches("", "", 1, -7);
+	assert_matches("*", "", 1, -7);
+	assert_matches("*", "anything at all", 1, -7);
+	assert_matches("abc", "abc", 1, -7);
+	assert_matches("abc", "abcd", 0, -7);
+	assert_matches("abc", "ab", 0, -7);
+	assert_matches("a?c", "abc", 1, -7);
+	assert_matches("a?c", "ac", 0, -7);
+	assert_matches("*attn_q.*", "blk.3.attn_q.weight", 1, -7);
+	assert_matches("*attn_q.*", "blk.3.attn_qkv.weight", 0, -7);
+	assert_matches("*a*b*c", "xxaxxbxxbxxc", 1, -7);
+	assert_matches("*a*b*c", "xxaxxbxxbxxd", 0, -7);
+	assert_matches("kq|kqv", "kqv", 1, -7);
+	assert_matches("kq|kqv", "kq|kqv", 0, -7);
+}
+
+static void numbers_are_whole(void **state)
+{
+	(void)state;
+	assert_matches("*-#", "Qcur-12", 1, 12);
+	assert_matches("*-#", "a-b-7", 1, 7);
+	assert_matches("*-#", "node_12", 0, -7);
+	assert_matches("*#x", "12x", 1, 12);
+	assert_matches("*#2", "12", 0, -7); /* not "1" as the number and "2" as itself */
+	assert_matches("blk.#.*", "blk.0.attn_q.weight", 1, 0);
+	assert_matches("blk.#.*", "blk.99999.w", 0, -7);
+	assert_matches("blk.#.*", "blk.123456789012345678901.w", 0, -7);
+	assert_matches("cache_?_l#?*", "cache_v_l31 (view)", 1, 31);
+}
+
+static void long_patterns_take_linear_time(void **state)
+{
+	char text[4096], pattern[256];
+
+	(void)state;
+	memset(text, 'a', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (size_t i = 0; i + 2 < sizeof pattern; i += 2)
+		memcpy(pattern + i, "a*", 3);
+	strcpy(pattern + sizeof pattern - 3, "b");
+	assert_matches(pattern, text, 0, -7); /* would not end in our days otherwise */
+}
+
+static int parse(struct rules **rules, const char *text, struct rules_error *error)
+{
+	return rules_parse(rules, text, strlen(text), error);
+}
+
+static void assert_refused(const char *text, uint32_t line, const char *part)
+{
+	struct rules *rules = NULL;
+	struct rules_error error;
+
+	assert_int_equal(parse(&rules, text, &error), BRICK_EFORMAT);
+	assert_null(rules);
+	assert_int_equal(error.line, line);
+	if (!strstr(error.text, part))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, part);
+}
+
+static void faults_are_named_by_line(void **state)
+{
+	(void)state;
+	assert_refused("", 1, "missing");
+	assert_refused("node * * * RmsNorm\n", 1, "brick-rules 1");
+	assert_refused("brick-rules 2\n", 1, "brick-rules 1");
+	assert_refused("brick-rules 1\n\n# text\nnode * * *\n", 4, "node needs");
+	assert_refused("brick-rules 1\nnode * * * RmsNorm Norm more\n", 2, "node needs");
+	assert_refused("brick-rules 1\nnode * * * RmsNrom\n", 2, "RmsNrom");
+	assert_refused("brick-rules 1\nnode * * * RmsNorm FFN\n", 2, "of category Norm");
+	assert_refused("brick-rules 1\nnode * * * Mine FFN\nnode * * * Mine Norm\n", 3, "FFN");
+	assert_refused("brick-rules 1\nlayer blk.*\n", 2, "'#'");
+	assert_refused("brick-rules 1\r\nnoed * * * X Y\r\n", 2, "noed");
+	assert_refused("brick-rules 1\nnode * * * "
+		       "aNameThatIsLongerThanFortySevenBytesWhichIsTooMuch Other\n",
+		2, "longer");
+}
+
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+	static const char text[] = "brick-rules 1\nnode \0 * * RmsNorm\n";
+	struct rules *rules = NULL;
+	struct rules_error error;
+
+	(void)state;
+	assert_int_equal(rules_parse(&rules, text, sizeof text - 1, &error), BRICK_EFORMAT);
+	assert_null(rules);
+	assert_int_equal(rules_load(&rules, "/nonexistent/file", &error), -2);
+	assert_int_equal(error.line, 0);
+}
+
+/* What a set of rules says of a node: "Brick/Category/layer". */
+static const char *judge(const struct rules *rules, const char *operation, const char *name, ...)
+{
+	static char text[128];
+	struct rules_source sources[8];
+	struct rules_node node = {operation, name, sources, 0};
+	struct rules_verdict v;
+	va_list list;
+
+	va_start(list, name);
+	for (const char *s; (s = va_arg(list, const char *));)
+		sources[node.source_count++] = (struct rules_source){s, va_arg(list, const char *)};
+	va_end(list);
+	rules_apply(rules, &node, &v);
+	snprintf(text, sizeof text, "%s/%s/%d", v.brick ? v.brick : "?",
+		v.category ? v.category : "", v.layer);
+	return text;
+}
+
+static void the_first_rule_wins(void **state)
+{
+	struct rules *rules;
+	struct rules_error error;
+
+	(void)state;
+	assert_int_equal(parse(&rules,
+				 "# mine\nbrick-rules 1\n"
+				 "layer L#\n layer *-#\n"
+				 "node MUL_MAT|ADD kq* * Mine FFN\n"
+				 "node MUL_MAT * @RMS_NORM RmsNorm\n"
+				 "node MUL_MAT * w.* Mine\n"
+				 "node * odd * Embedding",
+				 &error),
+		0);
+	assert_int_equal(rules_count(rules), 4);
+	assert_false(rules_defaults_off(rules));
+	assert_string_equal(judge(rules, "MUL_MAT", "kq-3", NULL), "Mine/FFN/3");
+	assert_string_equal(judge(rules, "MUL", "kq-3", NULL), "?//3");
+	assert_string_equal(judge(rules, "MUL_MAT", "x", "n", "RMS_NORM", NULL), "RmsNorm//-1");
+	assert_string_equal(judge(rules, "MUL_MAT", "x", "L9", "NONE", "w.q", "NONE", NULL),
+		"Mine/FFN/9");
+	assert_string_equal(judge(rules, "ROPE", "odd", "b-4", "NONE", NULL), "Embedding//4");
+	/* The first layer pattern decides, the node's own name before its sources'. */
+	assert_string_equal(judge(rules, "ROPE", "odd-1", "L9", "NONE", NULL), "?//9");
+	assert_string_equal(judge(rules, "ROPE", "odd-1", "b-4", "NONE", NULL), "?//1");
+	rules_destroy(rules);
+	rules_destroy(NULL);
+}
+
+static void defaults_can_be_switched_off(void **state)
+{
+	struct rules *rules;
+	struct rules_error error;
+
+	(void)state;
+	assert_int_equal(parse(&rules, "brick-rules 1\ndefaults-off\n", &error), 0);
+	assert_true(rules_defaults_off(rules));
+	rules_destroy(rules);
+}
+
+static int load_defaults(void **state)
+{
+	struct rules *rules;
+	struct rules_error error;
+
+	if (rules_load(&rules, DEFAULT_RULES, &error)) {
+		print_error("%s:%u: %s\n", DEFAULT_RULES, error.line, error.text);
+		return -1;
+	}
+	*state = rules;
+	return 0;
+}
+
+static int unload_defaults(void **state)
+{
+	rules_destroy(*state);
+	return 0;
+}
+
+#define N "NONE"
+#define V "VIEW"
+#define expect(text, ...) assert_string_equal(judge(*state, __VA_ARGS__, NULL), text)
+
+static void llama(void **state)
+{
+	expect("Embedding//-1", "GET_ROWS", "embd", "token_embd.weight", N, "inp_tokens", N);
+	expect("Embedding//-1", "GET_ROWS", "inp_embd", "token_embd.weight", N);
+	expect("RmsNorm//2", "RMS_NORM+MUL", "attn_norm-2", "l_out-1", "ADD",
+		"blk.2.attn_norm.weight", N);
+	expect("RmsNorm//0", "RMS_NORM", "norm-0", "embd", "GET_ROWS");
+	expect("RmsNorm//4", "MUL", "ffn_norm-4", "norm-4", "RMS_NORM", "blk.4.ffn_norm.weight", N);
+	expect("RmsNorm//-1", "RMS_NORM+MUL", "result_norm", "l_out-5", "ADD",
+		"output_norm.weight", N) ;
+	expect("QkvProjection//1", "MUL_MAT", "Qcur-1", "blk.1.attn_q.weight", N, "attn_norm-1", "MUL");
+	expect("QkvProjection//1", "MUL_MAT", "node_9", "blk.1.attn_v.weight", N, "attn_norm-1", "MUL");
+	expect("QkvProjection//1", "ADD", "Qcur-1", "Qcur-1", "MUL_MAT", "blk.1.attn_q.bias", N);
+	expect("QkvProjection//7", "MUL_MAT", "wqkv-7", "blk.7.attn_qkv.weight", N);
+	expect("RopeEmbedding//3", "ROPE", "Kcur-3", "Kcur-3 (reshaped)", "RESHAPE", "inp_pos", N);
+	expect("KvCacheWrite/Attention/3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V,
+		"leaf_9", N, "cache_k_l3", N);
+	expect("KvCacheWrite/Attention/5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5", "ROPE",
+		"k_cache_view-5", V);
+	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "node_21",
+		"Qcur-0 (view) (permuted)", "PERMUTE", "cache_k_l0 (view) (permuted)", "PERMUTE");
+	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "__fattn__-0", "q", N);
+	expect("AttentionScore//2", "MUL_MAT", "kq-2", "cache_k_l2 (view)", V, "Qcur-2", "ROPE");
+	expect("AttentionSoftmax//2", "SOFT_MAX", "kq_soft_max-2", "kq-2", "MUL_MAT", "KQ_mask", N);
+	expect("AttentionOutput//2", "MUL_MAT", "kqv-2", "cache_v_l2 (view)", V, "kq_soft_max-2",
+		"SOFT_MAX");
+	expect("AttentionOutput//2", "CONT", "kqv_out-2", "kqv-2 (permuted)", "PERMUTE");
+	expect("OutputProjection//2", "MUL_MAT", "attn_out-2", "blk.2.attn_output.weight", N);
+	expect("ResidualAdd/Other/2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1", "ADD");
+	expect("GateProjection//2", "MUL_MAT", "ffn_gate-2", "blk.2.ffn_gate.weight", N);
+	expect("UpProjection//2", "MUL_MAT", "ffn_up-2", "blk.2.ffn_up.weight", N);
+	expect("Activation//2", "SWIGLU", "ffn_swiglu-2", "ffn_gate-2", "MUL_MAT");
+	expect("Activation//2", "SILU", "ffn_silu-2", "ffn_gate-2", "MUL_MAT");
+	expect("Activation//2", "MUL", "ffn_gate_par-2", "ffn_silu-2", "SILU", "ffn_up-2", "MUL_MAT");
+	expect("DownProjection//2", "MUL_MAT", "ffn_out-2", "blk.2.ffn_down.weight", N,
+		"ffn_gate_par-2", "MUL");
+	expect("ResidualAdd/Other/2", "ADD", "l_out-2", "ffn_out-2", "MUL_MAT", "ffn_inp-2", "ADD");
+	expect("RowGather/Other/5", "GET_ROWS", "node_210", "attn_out-5", "MUL_MAT", "inp_out_ids", N);
+	expect("LmHead//-1", "MUL_MAT", "result_output", "output.weight", N, "result_norm", "MUL");
+	expect("LmHead//-1", "MUL_MAT", "node_99", "token_embd.weight", N, "result_norm", "MUL");
+}
+
+static void mixture_of_experts(void **state)
+{
+	expect("ExpertRouter/FFN/3", "MUL_MAT", "ffn_moe_logits-3", "blk.3.ffn_gate_inp.weight", N);
+	expect("ExpertRouter/FFN/3", "SOFT_MAX", "ffn_moe_probs-3", "ffn_moe_logits-3", "MUL_MAT");
+	expect("ExpertRouter/FFN/3", "ARGSORT", "ffn_moe_argsort-3", "ffn_moe_probs-3", "SOFT_MAX");
+	expect("ExpertRouter/FFN/3", "GET_ROWS", "ffn_moe_weights-3", "ffn_moe_probs-3", "RESHAPE");
+	expect("GateProjection//3", "MUL_MAT_ID", "ffn_moe_gate-3", "blk.3.ffn_gate_exps.weight", N);
+	expect("UpProjection//3", "MUL_MAT_ID", "ffn_moe_up-3", "blk.3.ffn_up_exps.weight", N);
+	expect("GateUpProjection/FFN/3", "MUL_MAT_ID", "ffn_moe_gate_up-3",
+		"blk.3.ffn_gate_up_exps.weight", N);
+	expect("Activation//3", "SWIGLU", "ffn_moe_swiglu-3", "ffn_moe_gate-3", "MUL_MAT_ID");
+	expect("DownProjection//3", "MUL_MAT_ID", "ffn_moe_down-3", "blk.3.ffn_down_exps.weight", N);
+	expect("ExpertCombine/FFN/3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
+	expect("ExpertCombine/FFN/3", "ADD", "ffn_moe_out-3", "v", V);
+	expect("GateProjection//3", "MUL_MAT", "ffn_gate-3", "blk.3.ffn_gate_shexp.weight", N);
+	expect("DownProjection//3", "MUL_MAT", "ffn_out-3", "blk.3.ffn_down_shexp.weight", N);
+}
+
+static void gpt2_bert_and_whisper(void **state)
+{
+	expect("LayerNorm//1", "NORM", "norm-1", "l_out-0", "ADD");
+	expect("LayerNorm//1", "MUL", "norm_w-1", "norm-1", "NORM", "blk.1.attn_norm.weight", N);
+	expect("LayerNorm//1", "ADD", "attn_norm-1", "norm_w-1", "MUL", "blk.1.attn_norm.bias", N);
+	expect("Embedding//-1", "GET_ROWS", "pos_embd", "position_embd.weight", N, "inp_pos", N);
+	expect("Embedding//-1", "ADD", "inp_embd", "node_1", "GET_ROWS", "node_2", "GET_ROWS");
+	expect("OutputProjection//1", "ADD", "attn_out-1", "attn_out-1", "MUL_MAT",
+		"blk.1.attn_output.bias", N);
+	expect("UpProjection//1", "ADD", "ffn_up_b-1", "ffn_up-1", "MUL_MAT", "blk.1.ffn_up.bias", N);
+	expect("DownProjection//1", "ADD", "ffn_out-1", "x", "MUL_MAT", "blk.1.ffn_down.bias", N);
+	expect("Activation//1", "GELU", "ffn_gelu-1", "ffn_up_b-1", "ADD");
+	expect("Pooling/Other/-1", "MUL_MAT", "result_embd_pooled", "inp_mean", N);
+
+	expect("QkvProjection//4", "MUL_MAT", "", "encoder.blocks.4.attn.query.weight", N);
+	expect("QkvProjection//4", "MUL_MAT", "", "decoder.blocks.4.cross_attn.key.weight", N);
+	expect("OutputProjection//4", "MUL_MAT", "", "encoder.blocks.4.attn.out.weight", N);
+	expect("LayerNorm//4", "MUL", "", "", "NORM", "encoder.blocks.4.attn_ln.weight", N);
+	expect("UpProjection//4", "MUL_MAT", "", "decoder.blocks.4.mlp.0.weight", N);
+	expect("DownProjection//4", "ADD", "", "", "MUL_MAT", "decoder.blocks.4.mlp.2.bias", N);
+	expect("Embedding//-1", "GET_ROWS", "", "decoder.token_embedding.weight", N);
+	expect("LmHead//-1", "MUL_MAT", "", "decoder.token_embedding.weight", N, "x", "ADD");
+	expect("Convolution/Other/-1", "MUL_MAT", "", "encoder.conv1.weight", N);
+	expect("QkvProjection//3", "MUL_MAT", "", "model/h3/attn/c_attn/w", N);
+}
+
+static void the_rest(void **state)
+{
+	expect("?//-1", "WIN_PART", "node_3", "x", N);
+	expect("?//7", "ADD", "mystery-7", "x", N);
+	expect("?//-1", "MUL_MAT", "node_3", "w", N);
+	expect("EmptyNode/Engine/0", "VIEW", "Qcur-0 (view)", "Qcur-0", "ROPE");
+	expect("TensorCopy/Other/-1", "CPY", " (copy)", "", N);
+	expect("StateSpaceScan/Other/2", "SSM_SCAN", "node_9", "ssm-2", N);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(patterns_match_whole_texts),
+		cmocka_unit_test(numbers_are_whole),
+		cmocka_unit_test(long_patterns_take_linear_time),
+		cmocka_unit_test(faults_are_named_by_line),
+		cmocka_unit_test(bytes_that_are_no_text_are_refused),
+		cmocka_unit_test(the_first_rule_wins),
+		cmocka_unit_test(defaults_can_be_switched_off),
+		cmocka_unit_test_setup_teardown(llama, load_defaults, unload_defaults),
+		cmocka_unit_test_setup_teardown(mixture_of_experts, load_defaults, unload_defaults),
+		cmocka_unit_test_setup_teardown(gpt2_bert_and_whisper, load_defaults, unload_defaults),
+		cmocka_unit_test_setup_teardown(the_rest, load_defaults, unload_defaults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

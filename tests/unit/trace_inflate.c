@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Description: the compressor and the decompressor of the trace, against each other and zlib. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#ifdef BRICK_HAVE_ZLIB
+#include <zlib.h>
+#endif
+#include "trace/deflate.h"
+#include "trace/inflate.h"
+
+enum { MOST = 300000 };
+
+static uint64_t state_of_random = 88172645463325252ull;
+static struct inflate_tables tables;
+
+static uint32_t random_below(uint32_t limit)
+{
+	state_of_random ^= state_of_random << 13;
+	state_of_random ^= state_of_random >> 7;
+	state_of_random ^= state_of_random << 17;
+	return (uint32_t)(state_of_random >> 20) % limit;
+}
+
+/* Data of several kinds: constant, text of few letters, random, runs that repeat further back. */
+static void make_data(uint8_t *data, uint32_t size, int kind)
+{
+	for (uint32_t i = 0; i < size; i++)
+		switch (kind) {
+		case 0:
+			data[i] = 7;
+			break;
+		case 1:
+			data[i] = (uint8_t)("etaoin shrdlu"[random_below(13)]);
+			break;
+		case 2:
+			data[i] = (uint8_t)random_below(256);
+			break;
+		default:
+			data[i] = i > 5000 && i % 97 ? data[i - 4096 - (uint32_t)kind]
+						     : (uint8_t)random_below(256);
+		}
+}
+
+static void check_inflates(const struct pb_buffer *packed, const uint8_t *data, uint32_t size)
+{
+	uint8_t *out = malloc(size + 3);
+	size_t got;
+
+	assert_non_null(out);
+	assert_int_equal(inflate_stream(&tables, packed->data, packed->size, out, size + 3, &got),
+		INFLATE_DONE);
+	assert_int_equal(got, size);
+	assert_memory_equal(out, data, size);
+#ifdef BRICK_HAVE_ZLIB
+	uLongf length = size + 3;
+	assert_int_equal(uncompress(out, &length, packed->data, packed->size), Z_OK);
+	assert_int_equal(length, size);
+	assert_memory_equal(out, data, size);
+#endif
+	free(out);
+}
+
+/* Packets of any length with any hints, right and wrong ones: what comes out is what went in. */
+static void any_hints(void **state)
+{
+	struct deflater *d = deflate_create(MOST);
+	struct pb_buffer packed = {0};
+	uint8_t *data = malloc(MOST);
+	(void)state;
+
+	assert_non_null(d);
+	assert_non_null(data);
+	for (int round = 0; round < 60; round++) {
+		uint32_t size = round < 8 ? (uint32_t)round : random_below(MOST), end = 0;
+		make_data(data, size, round % 6);
+		deflate_start(d, data);
+		while (end < size) {
+			uint32_t n = 1 + random_below(random_below(50) ? 60 : 5000);
+			if (n > size - end)
+				n = size - end;
+			uint32_t source = random_below(4) ? random_below(end + 2)
+					  : end > 4200	  ? end - 4096 - (uint32_t)(round % 6)
+							  : DEFLATE_UNKNOWN;
+			end += n;
+			deflate_packet(d, end, source, random_below(n + 1));
+		}
+		packed.size = 0;
+		deflate_finish(d, &packed);
+		assert_false(packed.failed);
+		check_inflates(&packed, data, size);
+	}
+	pb_buffer_fini(&packed);
+	deflate_destroy(d);
+	free(data);
+}
+
+/* With right hints, repetitions all but vanish. */
+static void repetitions_vanish(void **state)
+{
+	struct deflater *d = deflate_create(MOST);
+	struct pb_buffer packed = {0};
+	uint8_t *data = malloc(MOST);
+	uint32_t end = 0, packets = 0;
+	(void)state;
+
+	assert_non_null(d);
+	assert_non_null(data);
+	deflate_start(d, data);
+	for (; end + 40 < MOST; packets++) {
+		for (uint32_t i = 0; i < 38; i++)
+			data[end + i] = (uint8_t)(i * 5 + 1);
+		data[end + 20] = (uint8_t)(0x80 | random_below(128));
+		data[end + 21] = (uint8_t)random_below(128);
+		end += 38;
+		deflate_packet(d, end, packets ? end - 76 : DEFLATE_UNKNOWN, 20);
+	}
+	deflate_finish(d, &packed);
+	check_inflates(&packed, data, end);
+	/* two bytes of each packet are random; the rest is a match */
+	assert_true(packed.size < packets * 4);
+	pb_buffer_fini(&packed);
+	deflate_destroy(d);
+	free(data);
+}
+
+#ifdef BRICK_HAVE_ZLIB
+static uint8_t *pack(const uint8_t *data, uint32_t size, int level, int strategy, size_t *packed)
+{
+	z_stream z = {0};
+	uint8_t *out = malloc(MOST * 2);
+
+	assert_non_null(out);
+	assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, 15, 8, strategy), Z_OK);
+	z.next_in = (Bytef *)data;
+	z.avail_in = size;
+	z.next_out = out;
+	z.avail_out = MOST * 2;
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	*packed = z.total_out;
+	deflateEnd(&z);
+	return out;
+}
+
+/* Whatever zlib writes: stored, fixed and dynamic blocks, long codes, all levels. */
+static void others_streams(void **state)
+{
+	static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_HUFFMAN_ONLY, Z_RLE, Z_FIXED};
+	uint8_t *data = malloc(MOST), *out = malloc(MOST + 3);
+	(void)state;
+
+	assert_non_null(data);
+	assert_non_null(out);
+	for (int kind = 0; kind < 6; kind++)
+		for (int level = 0; level <= 9; level += 3)
+			for (int i = 0; i < 4; i++) {
+				uint32_t size = random_below(MOST);
+				size_t packed, got = 0;
+				make_data(data, size, kind);
+				uint8_t *in = pack(data, size, level, strategies[i], &packed);
+				assert_int_equal(
+					inflate_stream(&tables, in, packed, out, size + 3, &got),
+					INFLATE_DONE);
+				assert_int_equal(got, size);
+				assert_memory_equal(out, data, size);
+				if (size > 100)
+					assert_int_equal(inflate_stream(&tables, in, packed, out,
+								 size - 1, &got),
+						INFLATE_FULL);
+				free(in);
+			}
+	free(data);
+	free(out);
+}
+
+/* Damaged streams: never an overrun, and never taken for good when zlib refuses them. */
+static void damaged_streams(void **state)
+{
+	uint8_t *data = malloc(5000), *out = malloc(MOST), *theirs = malloc(MOST);
+	(void)state;
+
+	assert_non_null(data);
+	for (int round = 0; round < 20000; round++) {
+		size_t packed, got;
+		uint32_t size = 1 + random_below(5000);
+		make_data(data, size, round % 6);
+		uint8_t *in = pack(data, size, 1 + round % 9, round % 5, &packed), *copy;
+		for (int i = 0; i <= round % 3; i++)
+			in[random_below((uint32_t)packed)] ^= (uint8_t)(1 << random_below(8));
+		if (round % 7 == 0)
+			packed = random_below((uint32_t)packed + 1);
+		copy = malloc(packed + 1);
+		assert_non_null(copy);
+		memcpy(copy, in, packed);
+		uLongf length = MOST;
+		int result = uncompress(theirs, &length, copy, packed);
+		int own = inflate_stream(&tables, copy, packed, out, MOST, &got);
+		if (result == Z_OK) {
+			assert_int_equal(own, INFLATE_DONE);
+			assert_int_equal(got, length);
+			assert_memory_equal(out, theirs, got);
+		} else {
+			assert_int_not_equal(own, INFLATE_DONE);
+		}
+		free(copy);
+		free(in);
+	}
+	free(data);
+	free(out);
+	free(theirs);
+}
+#else
+static void others_streams(void **state)
+{
+	(void)state;
+	skip();
+}
+
+static void damaged_streams(void **state)
+{
+	(void)state;
+	skip();
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_hints),
+		cmocka_unit_test(repetitions_vanish),
+		cmocka_unit_test(others_streams),
+		cmocka_unit_test(damaged_streams),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

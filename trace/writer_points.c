@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records without a length: instants, counters, losses, threads that take over a lane, and work
+ * that is told of after its slice. Same rules as for the others (writer_records.c).
+ */
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+/* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
+static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t category,
+	uint32_t name, const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
+{
+	uint8_t *at = chunk_end(w);
+	unsigned n = slice_head(at, lane->sequence), body = n++;
+
+	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
+	if (category)
+		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
+	n += slice_field(at + n, EVENT_NAME_IID, name);
+	for (unsigned i = 0; i < annotation_bytes; i++)
+		at[n++] = annotations[i];
+	at[body] = (uint8_t)(n - body - 1);
+	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
+	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
+}
+
+static int write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
+	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
+{
+	if (!writer_intern_event(w, lane, name))
+		instant(w, lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
+	return !w->error;
+}
+
+static int write_thread(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	uint8_t annotation[24];
+
+	w->open_frames += lane->depth;
+	records_end_frames(w, lane, 0, FORMAT_A_OPEN);
+	if (r->elements == lane->tid)
+		return 1;
+	lane->tid = r->elements;
+	return write_own_instant(w, lane, FORMAT_N_THREAD, annotation,
+		slice_annotation(annotation, FORMAT_A_TID, ANNOTATION_UINT, r->elements),
+		writer_ns(w, lane->process, r->begin));
+}
+
+static int write_drop(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	uint8_t annotation[24];
+
+	return write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
+		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
+		writer_ns(w, lane->process, r->begin));
+}
+
+/* The work of a slice that an earlier call has ended already. */
+int points_late_work(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	uint8_t annotations[48];
+	unsigned n = slice_annotation(annotations, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
+
+	n += slice_annotation(annotations + n, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
+	return write_own_instant(w, lane, FORMAT_N_WORK, annotations, n, lane->last_ns);
+}
+
+static int write_instant(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	if (writer_intern_brick(w, lane, r->brick))
+		return 0;
+	instant(w, lane, slice_category(lane->process, r->brick), r->brick + 1u, NULL, 0,
+		writer_ns(w, lane->process, r->begin));
+	return 1;
+}
+
+static int write_counter(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	if (writer_counter_track(w, lane, r->brick))
+		return 0;
+	uint8_t *at = chunk_end(w);
+	unsigned n = slice_head(at, lane->sequence), body = n++;
+	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
+	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
+	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
+	for (int i = 0; i < 8; i++)
+		at[n++] = (uint8_t)(r->elements >> (8 * i));
+	at[body] = (uint8_t)(n - body - 1);
+	n += slice_field(
+		at + n, PACKET_TIMESTAMP, lane_step(lane, writer_ns(w, lane->process, r->begin)));
+	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
+	return 1;
+}
+
+/* Instants, counters and the like: a point in time, in order. */
+int points_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	if (r->begin < lane->last_ticks)
+		return records_bad(w);
+	lane->last_ticks = r->begin;
+	switch (r->kind) {
+	case BRICK_RECORD_THREAD:
+		return write_thread(w, lane, r);
+	case BRICK_RECORD_DROP:
+		return write_drop(w, lane, r);
+	case BRICK_RECORD_INSTANT:
+		return write_instant(w, lane, r);
+	default:
+		return write_counter(w, lane, r);
+	}
+}
