@@ -19,4 +19,4 @@ file(GLOB BRICK_EXAMPLES CONFIGURE_DEPENDS examples/*.c)
 set(BRICK_MODEL_SOURCES demo/gguf_make.c demo/model.c demo/gguf_writer.c demo/gguf_encode.c
   demo/vocab.c)
 set(BRICK_LLAMA_SOURCES demo/llama_run.c demo/llama_abi.c)
-file(GLOB BRICK_BENCH_SOURCES CONFIGURE_DEPENDS bench/*.c)
+file(GLOB BRICK_BENCH_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS bench/*.c)

@@ -167,7 +167,8 @@ static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
 	schedule_connect(m, fork->before == RUN_NONE ? source : fork->before, number);
 }
 
-static void link_lane(struct schedule_maker *m, uint32_t source, const struct schedule_lane *lane)
+static void link_lane(
+	struct schedule_maker *m, uint32_t source, const struct schedule_span *lane, bool drives)
 {
 	uint32_t before = source;
 	bool is_thread = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD;
@@ -180,7 +181,7 @@ static void link_lane(struct schedule_maker *m, uint32_t source, const struct sc
 		} else {
 			schedule_connect(m, before, i);
 		}
-		if (a->kind == SCHEDULE_REST && a->sample == RUN_NONE && !lane->drives && is_thread)
+		if (a->kind == SCHEDULE_REST && a->sample == RUN_NONE && !drives && is_thread)
 			link_gap(m, source, i);
 		before = i;
 	}
@@ -193,9 +194,9 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 
 	m->edge_count = 0;
 	s->counts = (struct schedule_counts){.contradictions = 1};
-	for (size_t k = 0; k < m->lane_count; k++) {
-		uint32_t first = m->lanes[k].first;
-		for (uint32_t i = first; i < first + m->lanes[k].count; i++) {
+	for (size_t k = 0; k < s->span_count; k++) {
+		uint32_t first = s->spans[k].first;
+		for (uint32_t i = first; i < first + s->spans[k].count; i++) {
 			struct schedule_activity *a = &s->activities[i];
 			a->duration_ns = a->end_ns - a->begin_ns;
 			a->cause = RUN_NONE;
@@ -206,21 +207,32 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 	}
 }
 
-/* All that must have ended before the window does. */
+/*
+ * Whether a step ends after the work of another thread: of those that it meets at barriers, or, if
+ * it meets none at all, of all that worked during the step only.
+ */
+static bool is_joined(const struct schedule_maker *m, size_t span)
+{
+	uint32_t lane = m->schedule->spans[span].lane;
+
+	if (!m->lanes[span].stays || m->run->lanes[lane].kind != BRICK_LANE_THREAD)
+		return false;
+	return m->lanes[span].meets_driver || !m->lanes[0].meets_driver;
+}
+
+/* All that must have ended before the window does. The step's own lane is the first. */
 static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 {
-	for (size_t k = 0; k < m->lane_count; k++) {
-		const struct schedule_lane *lane = &m->lanes[k];
-		uint32_t last = lane->count ? lane->first + lane->count - 1 : source;
-		if (m->driver != RUN_NONE && lane->lane != m->driver) {
-			if (!lane->stays || m->run->lanes[lane->lane].kind != BRICK_LANE_THREAD)
-				continue;
-			last = schedule_work_ended_by(m, lane, m->end_ns);
-		}
+	for (size_t k = 0; k < m->schedule->span_count; k++) {
+		const struct schedule_span *span = &m->schedule->spans[k];
+		uint32_t last = span->count ? span->first + span->count - 1 : source;
+		if (m->driver != RUN_NONE && span->lane != m->driver)
+			last = is_joined(m, k) ? schedule_work_ended_by(m, span, m->end_ns)
+					       : RUN_NONE;
 		if (last != RUN_NONE)
 			schedule_connect(m, last, end);
 	}
-	if (!m->lane_count)
+	if (!m->schedule->span_count)
 		schedule_connect(m, source, end);
 }
 
@@ -260,8 +272,8 @@ static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bo
 {
 	if (apart)
 		link_apart(m, source);
-	for (size_t k = 0; k < m->lane_count && !apart; k++)
-		link_lane(m, source, &m->lanes[k]);
+	for (size_t k = 0; k < m->schedule->span_count && !apart; k++)
+		link_lane(m, source, &m->schedule->spans[k], m->lanes[k].drives);
 	link_end(m, source, end);
 	for (uint32_t i = end + 1; i < m->schedule->count; i++)
 		schedule_connect(m, i - 1, i);
@@ -291,6 +303,7 @@ static int finish(struct schedule_maker *m, const struct schedule_after *after)
 		qsort(s->forks, s->fork_count, sizeof(*s->forks), compare_forks);
 	schedule_join_waits(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
+	s->after = (uint32_t)s->count;
 	if (after)
 		add_after(m, after);
 	s->end = (uint32_t)s->count - 1;
@@ -360,11 +373,11 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (run->lanes[i].process == process)
 			schedule_take_lane(&m, i, 0, run->lanes[i].sample_count);
-	for (size_t k = 0; k < m.lane_count; k++) {
-		const struct schedule_lane *lane = &m.lanes[k];
-		if (lane->count &&
-			schedule->activities[lane->first + lane->count - 1].end_ns > end_ns)
-			end_ns = schedule->activities[lane->first + lane->count - 1].end_ns;
+	for (size_t k = 0; k < schedule->span_count; k++) {
+		const struct schedule_span *span = &schedule->spans[k];
+		uint32_t last = span->first + span->count - 1;
+		if (span->count && schedule->activities[last].end_ns > end_ns)
+			end_ns = schedule->activities[last].end_ns;
 	}
 	m.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
 	return finish(&m, NULL);
@@ -375,5 +388,6 @@ void schedule_fini(struct schedule *schedule)
 	brick__dag_fini(&schedule->dag);
 	free(schedule->activities);
 	free(schedule->forks);
+	free(schedule->spans);
 	memset(schedule, 0, sizeof(*schedule));
 }

@@ -12,7 +12,8 @@
  *   - waits for a device (Synchronize): what each queue had ended last when the wait ended;
  *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
  *     (GraphCompute) on another thread begins because of that;
- *   - the end of a step: threads that worked during the step only have ended before it ends.
+ *   - the end of a step: the work of the threads that it met at barriers has ended before; if it
+ *     met none, that of all threads whose work lay within the step.
  *
  * All times are measured: with the durations as they are, every activity begins and ends when it
  * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
@@ -67,6 +68,12 @@ enum schedule_owner {
 	SCHEDULE_OWNERS = 3,
 };
 
+/* The activities of a lane stand one after the other. */
+struct schedule_span {
+	uint32_t lane;
+	uint32_t first, count;
+};
+
 /* How much of it is known. */
 struct schedule_counts {
 	uint64_t barriers;	/* that were put together from waits */
@@ -88,6 +95,9 @@ struct schedule {
 	uint64_t measured_ns; /* of the step's account, or of all */
 	struct schedule_activity *activities;
 	size_t count, capacity;
+	struct schedule_span *spans; /* of a step: its own lane first */
+	size_t span_count, span_capacity;
+	uint32_t after; /* the first of the activities in the step's account after its end */
 	struct schedule_fork *forks; /* by time */
 	size_t fork_count, fork_capacity;
 	struct brick__dag dag;

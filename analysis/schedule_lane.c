@@ -99,7 +99,7 @@ static void add_fork(struct cutter *c, const struct walk_frame *frame)
 	if (!forks)
 		return;
 	forks[to->fork_count++] = (struct schedule_fork){c->cursor_ns, c->lane, frame->index,
-		to->count > m->lanes[c->place].first ? (uint32_t)to->count - 1 : RUN_NONE};
+		to->count > to->spans[c->place].first ? (uint32_t)to->count - 1 : RUN_NONE};
 	m->lanes[c->place].drives = true;
 }
 
@@ -138,23 +138,27 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 
 void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end)
 {
+	struct schedule *to = m->schedule;
 	const struct run_lane *from = &m->run->lanes[lane];
-	struct schedule_lane *lanes =
-		schedule_grow(m, &m->lanes, &m->lane_capacity, m->lane_count, sizeof(*m->lanes));
+	size_t place = to->span_count;
 
-	if (!lanes || first == end)
+	if (first == end ||
+		!schedule_grow(
+			m, &to->spans, &to->span_capacity, to->span_count, sizeof(*to->spans)) ||
+		!schedule_grow(m, &m->lanes, &m->lane_capacity, to->span_count, sizeof(*m->lanes)))
 		return;
 	struct cutter c = {.m = m,
 		.lane = lane,
-		.place = (uint32_t)m->lane_count,
+		.place = (uint32_t)place,
 		.is_thread = from->kind == BRICK_LANE_THREAD,
 		.cursor_ns = m->begin_ns};
 	const struct run_sample *sample = &from->samples[first];
 	bool crosses = sample->begin_ns < m->begin_ns && sample->end_ns > m->begin_ns &&
 		       m->index->kinds[m->run->sites[sample->site].brick] == BRICK_KIND_WORK;
-	lanes[m->lane_count++] = (struct schedule_lane){
-		.lane = lane, .first = (uint32_t)m->schedule->count, .stays = !crosses};
+	m->lanes[place] = (struct schedule_lane){.stays = !crosses};
+	to->spans[place] = (struct schedule_span){lane, (uint32_t)to->count, 0};
+	to->span_count++;
 	const struct walk_visitor visitor = {on_begin, on_end, &c};
 	walk_samples(m->run, m->index, lane, first, end, &visitor);
-	m->lanes[c.place].count = (uint32_t)m->schedule->count - m->lanes[c.place].first;
+	to->spans[place].count = (uint32_t)to->count - to->spans[place].first;
 }

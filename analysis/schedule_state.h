@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include "analysis/schedule.h"
 
-/* A lane's activities stand one after the other. */
+/* What is known of the lane of a span. */
 struct schedule_lane {
-	uint32_t lane;
-	uint32_t first, count; /* of its activities */
-	bool drives;	       /* its steps decide when others begin */
-	bool stays;	       /* all of its work lies within the step */
+	bool drives;	   /* its steps decide when others begin */
+	bool stays;	   /* all of its work lies within the step */
+	bool meets_driver; /* at a barrier */
 };
 
 enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
@@ -22,7 +21,7 @@ enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
 struct schedule_wait {
 	uint64_t arrive_ns, leave_ns;
 	uint32_t activity;
-	uint32_t lane; /* place in maker->lanes */
+	uint32_t lane; /* number of its span */
 	uint8_t kind;  /* enum schedule_wait_kind */
 };
 
@@ -34,8 +33,8 @@ struct schedule_maker {
 	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
 	uint32_t wait_owner;
 
-	struct schedule_lane *lanes;
-	size_t lane_count, lane_capacity;
+	struct schedule_lane *lanes; /* as many as spans */
+	size_t lane_capacity;
 	struct schedule_wait *waits; /* by lane, then by time */
 	size_t wait_count, wait_capacity;
 	struct brick__dag_edge *edges;
@@ -59,6 +58,6 @@ void schedule_join_waits(struct schedule_maker *m);
 
 /* The last work of a lane that had ended by then; RUN_NONE if none had. */
 uint32_t schedule_work_ended_by(
-	const struct schedule_maker *m, const struct schedule_lane *lane, uint64_t ns);
+	const struct schedule_maker *m, const struct schedule_span *span, uint64_t ns);
 
 #endif

@@ -106,7 +106,11 @@ static void join(struct sweep *s, size_t members)
 	if (point == RUN_NONE)
 		return;
 	m->schedule->counts.barriers++;
+	bool has_driver = false;
+	for (size_t i = 0; i < members; i++)
+		has_driver |= m->schedule->spans[wait_of(s, i)->lane].lane == m->driver;
 	for (size_t i = 0; i < members; i++) {
+		m->lanes[wait_of(s, i)->lane].meets_driver |= has_driver;
 		const struct schedule_wait *wait = wait_of(s, i);
 		struct schedule_activity *activity = &m->schedule->activities[wait->activity];
 		activity->cause = point;
@@ -203,7 +207,7 @@ static void join_barriers(struct schedule_maker *m)
 		.events = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
 		.before = malloc((m->wait_count + 1) * sizeof(uint32_t)),
 		.after = malloc((m->wait_count + 1) * sizeof(uint32_t)),
-		.open = malloc((m->lane_count + 1) * sizeof(uint32_t))};
+		.open = malloc((m->schedule->span_count + 1) * sizeof(uint32_t))};
 
 	if (s.events && s.before && s.after && s.open)
 		run_sweep(&s);
@@ -216,10 +220,10 @@ static void join_barriers(struct schedule_maker *m)
 }
 
 uint32_t schedule_work_ended_by(
-	const struct schedule_maker *m, const struct schedule_lane *lane, uint64_t ns)
+	const struct schedule_maker *m, const struct schedule_span *span, uint64_t ns)
 {
-	const struct schedule_activity *activities = m->schedule->activities + lane->first;
-	uint32_t low = 0, high = lane->count;
+	const struct schedule_activity *activities = m->schedule->activities + span->first;
+	uint32_t low = 0, high = span->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -230,7 +234,7 @@ uint32_t schedule_work_ended_by(
 	}
 	while (low && activities[low - 1].kind != SCHEDULE_WORK)
 		low--;
-	return low ? lane->first + low - 1 : RUN_NONE;
+	return low ? span->first + low - 1 : RUN_NONE;
 }
 
 /* A wait for devices can end when the last of all queues has ended what it had. */
@@ -239,8 +243,8 @@ static void join_devices(struct schedule_maker *m, const struct schedule_wait *w
 	struct schedule_activity *activity = &m->schedule->activities[wait->activity];
 	uint64_t last_ns = 0;
 
-	for (size_t i = 0; i < m->lane_count; i++) {
-		const struct schedule_lane *queue = &m->lanes[i];
+	for (size_t i = 0; i < m->schedule->span_count; i++) {
+		const struct schedule_span *queue = &m->schedule->spans[i];
 		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
 			continue;
 		uint32_t ended = schedule_work_ended_by(m, queue, wait->leave_ns);

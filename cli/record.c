@@ -85,6 +85,7 @@ struct arguments {
 	struct recorder_options options;
 	int quiet;
 	int graph, tiles, digest;
+	int off; /* --mode none */
 };
 
 static void add_variable(struct arguments *a, const char *name, const char *value)
@@ -119,6 +120,7 @@ static void set_mode(struct arguments *a, const char *name)
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i])) {
 			snprintf(value, sizeof value, "%u", i);
+			a->off = i == BRICK_MODE_NONE;
 			add_variable(a, "BRICK_MODE", value);
 			return;
 		}
@@ -299,15 +301,20 @@ static int print_attached(const char *notes)
 	return 1;
 }
 
-static void print_nothing(const struct recorder_result *r, const char *command)
+static void print_nothing(const struct arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
 
-	if (*why)
+	if (a->off)
+		warn("nothing was recorded: --mode none switches recording off");
+	else if (*why)
 		warn("nothing was attached: %s", why);
-	else
+	else if (a->options.inject)
 		warn("nothing was attached: %s does not use ggml through shared libraries",
-			command);
+			a->options.command[0]);
+	else
+		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
+			a->options.command[0]);
 }
 
 static void print_losses(const struct recorder_result *r)
@@ -355,8 +362,8 @@ static void print_summary(const struct arguments *a, const struct recorder_resul
 	if (!r->recorded)
 		return;
 	print_totals(r);
-	if (!print_attached(r->notes) && !r->samples && a->options.inject)
-		print_nothing(r, a->options.command[0]);
+	if (!print_attached(r->notes) && !r->samples)
+		print_nothing(a, r);
 	print_missing_captures(a, r);
 	print_losses(r);
 	warn("%s: %s; to see it: brick report %s", a->options.output, units_bytes(bytes, r->bytes),

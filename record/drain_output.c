@@ -6,6 +6,7 @@
 #include "record/drain_output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,4 +27,38 @@ int drain_output_resolve(char **out, const char *path)
 	if (path[0] != '/' && !getcwd(directory, sizeof directory))
 		return -errno;
 	return asprintf(out, "%s%s%s", directory, *directory ? "/" : "", path) < 0 ? -ENOMEM : 0;
+}
+
+static int part_name(char *part, const char *path)
+{
+	int n = snprintf(part, PATH_MAX, "%s.part", path);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int drain_output_claim(const char *path)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char part[PATH_MAX];
+
+	int error = part_name(part, path);
+	if (error)
+		return error;
+	int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	if (fd < 0)
+		return -errno;
+	/* a file system without locks does not keep us from recording */
+	if (fcntl(fd, F_SETLK, &whole) < 0 && (errno == EACCES || errno == EAGAIN)) {
+		close(fd);
+		return -EBUSY;
+	}
+	return fd;
+}
+
+void drain_output_disclaim(const char *path, int claim)
+{
+	char part[PATH_MAX];
+
+	if (!part_name(part, path))
+		unlink(part);
+	close(claim);
 }

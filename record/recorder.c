@@ -35,6 +35,7 @@ struct recorder {
 	struct session_dir dir;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* the encoder's while there is one */
+	int claim;		     /* of the output; negative: none */
 	struct encoder *encoder;
 	struct watch *watch;
 	pid_t pid;
@@ -63,7 +64,12 @@ static int create_writer(struct recorder *r)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = r->options->compress,
 	};
-	error = trace_writer_create(&r->writer, &options);
+	r->claim = drain_output_claim(output);
+	error = r->claim < 0 ? r->claim : trace_writer_create(&r->writer, &options);
+	if (error && r->claim >= 0) {
+		drain_output_disclaim(output, r->claim);
+		r->claim = -1;
+	}
 	free(output);
 	return error;
 }
@@ -102,6 +108,9 @@ static void discard(struct recorder *r)
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
+	if (r->claim >= 0)
+		close(r->claim);
+	r->claim = -1;
 }
 
 static int prepare_watching(struct recorder *r)
@@ -130,8 +139,10 @@ static int prepare(struct recorder *r)
 		error = prepare_watching(r);
 	if (!error)
 		return 1;
-	r->options->warn(
-		"record: %s: %s; the program runs unrecorded", what, brick_strerror(error));
+	const char *why = brick_strerror(error);
+	if (error == -EBUSY)
+		why = "another recording is being written there";
+	r->options->warn("record: %s: %s; the program runs unrecorded", what, why);
 	discard(r);
 	spawn_environment_fini(&r->environment);
 	return 0;
@@ -351,7 +362,7 @@ static void run(struct recorder *r)
 
 void recorder_run(const struct recorder_options *options, struct recorder_result *result)
 {
-	struct recorder r = {.options = options, .result = result};
+	struct recorder r = {.options = options, .result = result, .claim = -1};
 
 	*result = (struct recorder_result){.exit_code = 126};
 	drain_clock_start(&r.clock);

@@ -82,8 +82,9 @@ static void remove_files(int fd)
 	if (!list)
 		return;
 	while ((entry = readdir(list)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			unlinkat(fd, entry->d_name, 0);
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			unlinkat(fd, entry->d_name, 0) < 0)
+			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 	closedir(list);
 }
 

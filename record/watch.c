@@ -7,18 +7,13 @@
 #include "record/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "record/drain_machine.h"
-#include "record/drain_pace.h"
-#include "record/guard.h"
+#include "record/watched.h"
 
 enum {
 	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
@@ -26,22 +21,8 @@ enum {
 	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
 	FULL_PERCENT = 25,    /* a ring that full is emptied */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
-	LINGER_MS = 100,      /* threads of a process that closed its session may still record */
 	MOST_SESSIONS = 4096,
 	MOST_NOTES_BYTES = 64 << 10,
-};
-
-struct watched {
-	struct watched *next;
-	char name[256];
-	pid_t pid;
-	unsigned long long start_time; /* of the process; 0: it was gone when we looked */
-	int fd, pidfd;
-	struct drain *drain;
-	struct drain_pace pace;
-	uint64_t taken_ns, closed_ns; /* closed: seen first */
-	int ending;		      /* handed to the encoder to be finished */
-	int told;		      /* ... which it has done */
 };
 
 struct watch {
@@ -106,17 +87,6 @@ static void count_lost(struct watch *w, const char *why)
 		w->totals.trouble = why;
 }
 
-static void destroy(struct watch *w, struct watched *s)
-{
-	drain_close(s->drain);
-	if (s->pidfd >= 0)
-		close(s->pidfd);
-	if (s->fd >= 0)
-		close(s->fd);
-	w->known--;
-	free(s);
-}
-
 /* Between turns only: while sessions are gone through, none may vanish. */
 static void sweep(struct watch *w)
 {
@@ -124,7 +94,8 @@ static void sweep(struct watch *w)
 		struct watched *s = *at;
 		if (s->told) {
 			*at = s->next;
-			destroy(w, s);
+			watched_close(s);
+			w->known--;
 		} else {
 			at = &s->next;
 		}
@@ -163,9 +134,7 @@ static void end_session(
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
 	unlinkat(w->options.dir->fd, s->name, 0);
 	/* a dead process would keep watch_fd() readable */
-	if (s->pidfd >= 0)
-		close(s->pidfd);
-	s->pidfd = -1;
+	watched_leave_process(s);
 	s->ending = 1;
 	w->live--;
 	if (encoder_end(w->encoder, s->drain, end, end_ticks))
@@ -178,9 +147,9 @@ static void end_replaced(struct watch *w, struct watched *added)
 	uint64_t start = drain_header(added->drain)->start_ticks;
 
 	for (struct watched *s = w->sessions; s; s = s->next) {
-		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
-		if (s == added || s->ending || s->told || s->pid != added->pid)
+		if (s == added || s->ending || s->pid != added->pid)
 			continue;
+		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
 		struct watched *older = other < start ? s : added;
 		int closed = drain_state(older->drain, &end_ticks) == BRICK_SESSION_CLOSED;
 		if (!closed)
@@ -200,79 +169,35 @@ static int is_known(const struct watch *w, const char *name)
 	return 0;
 }
 
-static const char *open_session(struct watch *w, struct watched *s)
-{
-	const char *why = NULL;
-
-	s->fd = openat(w->options.dir->fd, s->name,
-		O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (s->fd < 0)
-		return "it cannot be opened";
-	if (drain_open(&s->drain, s->fd, &guard_mappings, &why))
-		return why;
-	return NULL;
-}
-
-/* One more session file, unless it is one that we have. */
+/* One more session file, unless it is one that we have. One that is unusable is kept in mind. */
 static void add_session(void *context, const char *name, pid_t pid)
 {
 	struct watch *w = context;
+	const char *why = "there are too many processes at a time";
+	struct watched *s = NULL;
 
 	if (is_known(w, name))
 		return;
-	struct watched *s = w->known < MOST_SESSIONS ? calloc(1, sizeof *s) : NULL;
-	if (!s) {
-		count_lost(w, "there are too many processes at a time");
-		unlinkat(w->options.dir->fd, name, 0);
-		return;
+	if (w->known < MOST_SESSIONS)
+		s = watched_open(w->options.dir->fd, name, pid, &why);
+	if (s) {
+		s->next = w->sessions;
+		w->sessions = s;
+		w->known++;
 	}
-	snprintf(s->name, sizeof s->name, "%s", name);
-	s->pid = pid;
-	s->start_time = process_start_time(pid);
-	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	w->known++;
-	const char *why = open_session(w, s);
 	if (why) {
 		count_lost(w, why);
 		unlinkat(w->options.dir->fd, name, 0);
-		destroy(w, s);
+		if (s) {
+			watched_leave_process(s);
+			s->ending = 1;
+		}
 		return;
 	}
-	s->next = w->sessions;
-	w->sessions = s;
 	w->live++;
 	if (s->pidfd >= 0)
 		poll_add(w, s->pidfd);
-	s->taken_ns = drain_now_ns();
 	end_replaced(w, s);
-}
-
-static int has_exited(const struct watched *s)
-{
-	struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
-
-	if (s->pidfd >= 0)
-		return poll(&fd, 1, 0) > 0;
-	return !s->start_time || process_start_time(s->pid) != s->start_time;
-}
-
-/*
- * When a session is over: how, and when. Decided before its rings are emptied for the last time.
- * A process closes its session on its way out, when other threads may still run for a moment.
- */
-static int is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks)
-{
-	int exited = has_exited(s);
-
-	if (drain_state(s->drain, end_ticks) == BRICK_SESSION_CLOSED) {
-		*end = DRAIN_END_CLOSED;
-		if (!s->closed_ns)
-			s->closed_ns = now_ns;
-		return exited || now_ns - s->closed_ns >= LINGER_MS * 1000000u;
-	}
-	*end_ticks = brick_ticks();
-	*end = exited ? DRAIN_END_DEAD : DRAIN_END_BROKEN;
-	return exited || drain_trouble(s->drain);
 }
 
 /* One look at one session; returns milliseconds until the next. */
@@ -281,14 +206,15 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	enum drain_end end;
 	uint64_t end_ticks;
 
-	if (is_over(s, now_ns, &end, &end_ticks)) {
+	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
 		uint64_t left = take_all(w, s, now_ns);
 		if (left)
 			return RETRY_MS;
 		end_session(w, s, end, end_ticks, 0);
 		return LOOK_MS;
 	}
-	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, LOOK_MS);
+	uint32_t most_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
+	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, most_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;
 	int due = outlook.waiting &&
 		  now_ns - s->taken_ns >= (uint64_t)w->options.interval_ms * 1000000u;
@@ -341,9 +267,7 @@ void watch_end_all(struct watch *w)
 		uint64_t end_ticks, left;
 		if (s->ending)
 			continue;
-		is_over(s, drain_now_ns(), &end, &end_ticks);
-		if (end == DRAIN_END_BROKEN && !drain_trouble(s->drain))
-			end = DRAIN_END_OUTLIVED;
+		watched_is_over(s, drain_now_ns(), &end, &end_ticks);
 		/* while the encoder makes progress there will be memory for the rest */
 		while ((left = take_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
 			encoder_assist(w->encoder))

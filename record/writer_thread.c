@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "record/drain.h"
 #include "record/drain_clock.h"
 #include "record/drain_machine.h"
@@ -34,6 +35,7 @@ struct writer_thread {
 	struct drain_pace pace;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* NULL after an error */
+	int claim;		     /* of the output; negative: none */
 	struct brick_record *chunk;
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
@@ -210,7 +212,12 @@ static int create_writer(struct writer_thread *t, const char *path)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = 1,
 	};
-	error = trace_writer_create(&t->writer, &options);
+	t->claim = drain_output_claim(output);
+	error = t->claim < 0 ? t->claim : trace_writer_create(&t->writer, &options);
+	if (error && t->claim >= 0) {
+		drain_output_disclaim(output, t->claim);
+		t->claim = -1;
+	}
 	free(output);
 	return error;
 }
@@ -236,6 +243,8 @@ static void destroy(struct writer_thread *t)
 {
 	trace_writer_abandon(t->writer);
 	drain_close(t->drain);
+	if (t->claim >= 0)
+		close(t->claim);
 	free(t->chunk);
 	free(t);
 }
@@ -249,6 +258,7 @@ int writer_thread_start(struct writer_thread **out, int fd, const char *path, ui
 	if (!t)
 		return error;
 	t->interval_ms = interval_ms ? interval_ms : 1;
+	t->claim = -1;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = drain_now_ns();
 	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);

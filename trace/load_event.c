@@ -197,6 +197,16 @@ static __attribute__((noinline)) uint32_t bare_site(struct load *l, uint32_t bri
 	return plain_site(l, &site);
 }
 
+/* Only where it is, for now: the rest is known when it has ended. */
+static __attribute__((noinline)) void add_step(struct load *l, uint32_t lane, size_t sample)
+{
+	struct run *run = l->run;
+
+	if (load_grow(l, &run->steps, &l->room.steps, run->step_count, sizeof *run->steps))
+		run->steps[run->step_count++] =
+			(struct run_step){.lane = lane, .sample = (uint32_t)sample};
+}
+
 static inline int begin_slice(
 	struct load *l, struct load_sequence *s, const struct load_slice *slice)
 {
@@ -224,6 +234,8 @@ static inline int begin_slice(
 		.source = slice->source,
 		.flags = RUN_SAMPLE_OPEN,
 	};
+	if (__builtin_expect(slice->step, 0))
+		add_step(l, s->lane, lane->sample_count);
 	s->stack[s->depth++] = (uint32_t)lane->sample_count++;
 	s->ended = RUN_NONE;
 	return 1;
@@ -289,7 +301,14 @@ static int begin(
 	}
 	if (l->run->bricks[brick].category == RUN_NONE)
 		l->run->bricks[brick].category = load_iid_get(&s->categories, e->category);
-	*slice = (struct load_slice){brick, site, 0, source_of(l, s, e), !e->present};
+	int32_t known = l->run->bricks[brick].well_known;
+	*slice = (struct load_slice){
+		.brick = brick,
+		.site = site,
+		.source = source_of(l, s, e),
+		.bare = !e->present,
+		.step = known == BRICK_PREFILL || known == BRICK_DECODE,
+	};
 	return begin_slice(l, s, slice) ? 2 : 0;
 }
 

@@ -60,18 +60,14 @@ static uint64_t lane_end(const struct load *l, uint32_t i)
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-static void finish_samples(struct load *l, struct run_lane *lane, struct load_lane *state)
+/* No more room than is needed. */
+static void finish_samples(struct run_lane *lane, struct load_lane *state)
 {
 	if (!lane->sample_count) {
 		free(lane->samples);
 		lane->samples = NULL;
 		return;
 	}
-	for (size_t i = 0; i < lane->sample_count; i++)
-		if (lane->samples[i].flags & RUN_SAMPLE_OPEN && !lane->samples[i].end_ns) {
-			lane->samples[i].end_ns = lane->end_ns;
-			l->run->open_samples++;
-		}
 	struct run_sample *samples = realloc(lane->samples, lane->sample_count * sizeof *samples);
 	if (samples)
 		lane->samples = samples;
@@ -119,7 +115,7 @@ static void finish_lane(struct load *l, uint32_t i)
 	if (lane->end_ns > l->last_ns)
 		l->last_ns = lane->end_ns;
 	lane->hook_ns = length_ns(clock, state->hook_ticks);
-	finish_samples(l, lane, state);
+	finish_samples(lane, state);
 	finish_stats(l, lane, state);
 }
 
@@ -162,13 +158,6 @@ static void finish_categories(struct load *l)
 			l->run->bricks[i].category = load_category(l, pb_reader("Other", 5));
 }
 
-static int is_step(const struct run *run, const struct run_sample *sample)
-{
-	int32_t brick = run->bricks[run->sites[sample->site].brick].well_known;
-
-	return brick == BRICK_PREFILL || brick == BRICK_DECODE;
-}
-
 static int by_begin(const void *a, const void *b)
 {
 	const struct run_step *x = a, *y = b;
@@ -177,41 +166,33 @@ static int by_begin(const void *a, const void *b)
 					  : (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-static void add_step(struct run *run, uint32_t lane, uint32_t index)
+static void finish_steps(struct run *run)
 {
-	const struct run_sample *sample = &run->lanes[lane].samples[index];
-	const struct run_site *site = &run->sites[sample->site];
-
-	run->steps[run->step_count++] = (struct run_step){
-		.lane = lane,
-		.sample = index,
-		.decode = run->bricks[site->brick].well_known == BRICK_DECODE,
-		.tokens = site->elements,
-		.begin_ns = sample->begin_ns,
-		.end_ns = sample->end_ns,
-	};
+	for (size_t i = 0; i < run->step_count; i++) {
+		struct run_step *step = &run->steps[i];
+		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
+		const struct run_site *site = &run->sites[sample->site];
+		step->decode = run->bricks[site->brick].well_known == BRICK_DECODE;
+		step->tokens = site->elements;
+		step->begin_ns = sample->begin_ns;
+		step->end_ns = sample->end_ns;
+	}
+	if (run->step_count)
+		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
 }
 
-static void finish_steps(struct load *l)
+/* What is still on the stacks ends where its lane does. */
+static void finish_open(struct load *l)
 {
-	struct run *run = l->run;
-	size_t count = 0;
-
-	for (size_t i = 0; i < run->lane_count; i++)
-		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
-			count += (size_t)is_step(run, &run->lanes[i].samples[k]);
-	if (!count)
-		return;
-	run->steps = calloc(count, sizeof *run->steps);
-	if (!run->steps) {
-		load_no_memory(l);
-		return;
+	for (uint32_t i = 0; i < l->sequence_capacity; i++) {
+		const struct load_sequence *s = l->sequences[i];
+		if (!s || s->lane == RUN_NONE)
+			continue;
+		struct run_lane *lane = &l->run->lanes[s->lane];
+		for (uint32_t k = 0; k < s->depth; k++)
+			lane->samples[s->stack[k]].end_ns = lane->end_ns;
+		l->run->open_samples += s->depth;
 	}
-	for (size_t i = 0; i < run->lane_count; i++)
-		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
-			if (is_step(run, &run->lanes[i].samples[k]))
-				add_step(run, (uint32_t)i, (uint32_t)k);
-	qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
 }
 
 void load_finish(struct load *l)
@@ -229,5 +210,6 @@ void load_finish(struct load *l)
 		run->end_ns = l->last_ns;
 	finish_categories(l);
 	finish_histograms(l);
-	finish_steps(l);
+	finish_open(l);
+	finish_steps(run);
 }

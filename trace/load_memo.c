@@ -17,7 +17,6 @@ struct memo {
 	uint32_t version; /* of the sequence's names */
 	struct load_sequence *sequence;
 	struct load_slice slice;
-	uint32_t timestamp_first;
 };
 
 struct load_memo {
@@ -93,13 +92,11 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 
 	if (!m || !m->capacity || pb_size(packet) < LEAST_BYTES)
 		return 0;
-	uint32_t first = *packet.at == PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
 	if (!split(&packet, &delta) || pb_size(packet) < LEAST_BYTES ||
 		pb_size(packet) > MOST_BYTES)
 		return 0;
 	const struct memo *memo = &m->memos[*slot_of(m, packet.at, (uint32_t)pb_size(packet))];
-	if (!memo->length || memo->timestamp_first != first ||
-		memo->version != memo->sequence->names_version)
+	if (!memo->length || memo->version != memo->sequence->names_version)
 		return 0;
 	if (!load_advance(memo->sequence, delta) || !load_slice(l, memo->sequence, &memo->slice))
 		l->run->bad_packets++;
@@ -170,7 +167,6 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 	memo->version = s->names_version;
 	memo->sequence = s;
 	memo->slice = *slice;
-	memo->timestamp_first = (uint32_t)first;
 }
 
 void load_memo_fini(struct load *l)

@@ -50,6 +50,7 @@ struct load_slice {
 	uint8_t is_end;
 	uint8_t source;
 	uint8_t bare; /* without annotations */
+	uint8_t step; /* of the engine */
 };
 
 /* A sequence of packets. Those of lanes have a lane. */
@@ -79,7 +80,8 @@ struct load_sequence {
 
 /* What the run's arrays have room for. */
 struct load_room {
-	size_t categories, bricks, sites, processes, lanes, notes, points, plain_sites, values;
+	size_t categories, bricks, sites, processes, lanes, notes, points, steps, plain_sites,
+		values;
 	size_t load_processes, load_lanes, counters;
 };
 

@@ -131,7 +131,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 
 const struct engine *engine_at(uintptr_t address)
 {
-	uint32_t generation = __atomic_load_n(&resolve_generation, __ATOMIC_ACQUIRE);
+	uint32_t generation = shared_get(&attach_shared.resolve_generation);
 	struct engine *e = find(address, generation);
 
 	if (e)

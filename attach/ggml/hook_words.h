@@ -8,6 +8,7 @@
 #define BRICK_ATTACH_GGML_HOOK_WORDS_H
 
 #include <stdint.h>
+#include "attach/ggml/method.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/resolve.h"
 #include "brick/export.h"
@@ -31,6 +32,24 @@ typedef word_pair (*words_fn)(word, word, word, word, word, word);
 		if (!function)                                                                     \
 			return 0;                                                                  \
 		phase_begin(&scope, phase, __builtin_frame_address(0));                            \
+		word_pair result = function(a, b, c, d, e, f);                                     \
+		phase_end(&scope);                                                                 \
+		return result;                                                                     \
+	}
+
+/* The same for waiting, which a backend that computes on the CPU never does. */
+#define WAIT_HOOK(hook, symbol)                                                                    \
+	WORDS_HOOK(hook, symbol)                                                                   \
+	{                                                                                          \
+		static struct resolve_symbol original = {symbol, NULL};                            \
+		words_fn function =                                                                \
+			(words_fn)resolve(&original, __builtin_return_address(0));                 \
+		struct phase_scope scope;                                                          \
+		if (!function)                                                                     \
+			return 0;                                                                  \
+		if (method_cpu_only())                                                             \
+			return function(a, b, c, d, e, f);                                         \
+		phase_begin(&scope, PHASE_SYNCHRONIZE, __builtin_frame_address(0));                \
 		word_pair result = function(a, b, c, d, e, f);                                     \
 		phase_end(&scope);                                                                 \
 		return result;                                                                     \

@@ -15,7 +15,6 @@
 #include "brick/brick.h"
 
 static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
-static int all_on_cpu = 1; /* the backends of the last scheduler made */
 
 PHASE_HOOK(hook_sched_reset, "ggml_backend_sched_reset", PHASE_GRAPH_ALLOC)
 PHASE_HOOK(hook_sched_reserve_graph, "ggml_backend_sched_reserve", PHASE_GRAPH_ALLOC)
@@ -91,8 +90,8 @@ WORDS_HOOK(hook_sched_new, "ggml_backend_sched_new")
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
 	callback_scheduler_made((void *)(word)result);
-	all_on_cpu = note_backends((const void *const *)a, (int)c, (uintptr_t)function);
-	method_scheduler_made(all_on_cpu);
+	method_scheduler_made(
+		note_backends((const void *const *)a, (int)c, (uintptr_t)function));
 	return result;
 }
 
@@ -102,8 +101,7 @@ static void judge_graph(words_fn function, const void *graph, uint32_t seen)
 	const struct engine *e = method_is_settled() ? NULL : engine_at((uintptr_t)function);
 
 	if (e && e->graph_node_count)
-		method_graph_computed(all_on_cpu,
-			e->graph_node_count((void *)(uintptr_t)graph), seen);
+		method_graph_computed(e->graph_node_count((void *)(uintptr_t)graph), seen);
 }
 
 WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_async")
@@ -140,7 +138,7 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	const struct engine *e;
 	char name[48];
 
-	if (!brick_enabled() || !backend || all_on_cpu)
+	if (!brick_enabled() || !backend || method_cpu_only())
 		return phase_brick(PHASE_GRAPH_COMPUTE);
 	if (__atomic_load_n(&last, __ATOMIC_ACQUIRE) == backend)
 		return __atomic_load_n(&last_brick, __ATOMIC_RELAXED);

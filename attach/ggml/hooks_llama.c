@@ -24,5 +24,5 @@ PHASE_HOOK(hook_set_inputs, "_ZN16llm_graph_result10set_inputsEPK12llama_ubatch"
 	PHASE_INPUT_COPY)
 PHASE_HOOK(hook_context_graph_compute, "_ZN13llama_context13graph_computeEP11ggml_cgraphb",
 	PHASE_GRAPH_COMPUTE)
-PHASE_HOOK(hook_context_synchronize, "_ZN13llama_context11synchronizeEv", PHASE_SYNCHRONIZE)
-PHASE_HOOK(hook_synchronize, "llama_synchronize", PHASE_SYNCHRONIZE)
+WAIT_HOOK(hook_context_synchronize, "_ZN13llama_context11synchronizeEv")
+WAIT_HOOK(hook_synchronize, "llama_synchronize")

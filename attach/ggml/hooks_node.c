@@ -19,7 +19,7 @@ static ALWAYS_INLINE uint32_t find_site(struct node_thread *t, const void *node,
 	const struct site_slot *slot = &t->slots[t->slot_next];
 
 	if (BRICK_UNLIKELY(slot->node != node || slot->shape != shape ||
-			slot->generation != __atomic_load_n(&graph_generation, __ATOMIC_RELAXED)))
+			slot->generation != shared_get(&attach_shared.graph_generation)))
 		return node_site_slow(t, node, mul, part, shape);
 	t->slot_now = t->slot_next;
 	t->slot_next = slot->next;
@@ -34,7 +34,7 @@ static ALWAYS_INLINE uint32_t find_site(struct node_thread *t, const void *node,
 static ALWAYS_INLINE void begin(struct node_thread *t, const struct compute_params *params,
 	const void *node, const void *mul)
 {
-	uint32_t serial = __atomic_load_n(&graph_serial, __ATOMIC_RELAXED);
+	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = !t->alone && --t->hook_left == 0;
 	uint64_t entered = t->alone || BRICK_UNLIKELY(timed) ? brick__now() : 0;
 

@@ -12,13 +12,11 @@
 #include "attach/ggml/resolve.h"
 #include "brick/attach.h"
 
-uint32_t method_in_use;
-
-static uint32_t is_forced, is_settled;
+static uint32_t is_forced, is_settled, has_device;
 
 static void use(enum method method)
 {
-	__atomic_store_n(&method_in_use, (uint32_t)method, __ATOMIC_RELAXED);
+	__atomic_store_n(&attach_shared.method, (uint32_t)method, __ATOMIC_RELAXED);
 	__atomic_store_n(&is_settled, 1, __ATOMIC_RELAXED);
 }
 
@@ -43,19 +41,26 @@ int method_is_settled(void)
 	return !may_choose();
 }
 
+int method_cpu_only(void)
+{
+	return !__atomic_load_n(&has_device, __ATOMIC_RELAXED);
+}
+
 void method_scheduler_made(int cpu_only)
 {
+	if (!cpu_only)
+		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
 	if (!may_choose() || resolve_exists("ggml_cpu_extra_compute_forward"))
 		return;
 	use(cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
 	method_note();
 }
 
-void method_graph_computed(int cpu_only, int nodes, uint32_t seen)
+void method_graph_computed(int nodes, uint32_t seen)
 {
 	if (!may_choose() || nodes <= 0)
 		return;
-	use(seen ? METHOD_NODES : cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
+	use(seen ? METHOD_NODES : method_cpu_only() ? METHOD_CALLBACK : METHOD_GRAPHS);
 	method_note();
 }
 
@@ -66,7 +71,7 @@ void method_note(void)
 		[METHOD_CALLBACK] = "eval callback: it splits the graph, times are inflated",
 		[METHOD_GRAPHS] = "graphs only: no node is timed",
 	};
-	uint32_t method = __atomic_load_n(&method_in_use, __ATOMIC_RELAXED);
+	uint32_t method = shared_get(&attach_shared.method);
 	char text[96];
 
 	if (brick_thread_ready())

@@ -9,6 +9,7 @@
 #define BRICK_ATTACH_GGML_METHOD_H
 
 #include <stdint.h>
+#include "attach/ggml/shared.h"
 #include "brick/probe.h"
 
 enum method {
@@ -17,11 +18,9 @@ enum method {
 	METHOD_GRAPHS = 2,
 };
 
-extern uint32_t method_in_use; /* read through method_is() */
-
 static inline int method_is(enum method method)
 {
-	return __atomic_load_n(&method_in_use, __ATOMIC_RELAXED) == (uint32_t)method;
+	return shared_get(&attach_shared.method) == (uint32_t)method;
 }
 
 /* Are nodes to be recorded by the hooks of the CPU backend? */
@@ -33,11 +32,14 @@ static inline int method_records_nodes(void)
 /* Is there nothing left to find out? */
 int method_is_settled(void);
 
+/* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
+int method_cpu_only(void);
+
 /* A scheduler was made. cpu_only: all of its backends run on the CPU. */
 void method_scheduler_made(int cpu_only);
 
 /* A graph of `nodes` nodes was computed through a scheduler, and `seen` of them were seen. */
-void method_graph_computed(int cpu_only, int nodes, uint32_t seen);
+void method_graph_computed(int nodes, uint32_t seen);
 
 /* Tell the recording which method is in use; once per session. */
 void method_note(void);

@@ -27,8 +27,7 @@ enum {
 };
 
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
-uint32_t graph_generation = 1;
-uint32_t graph_serial = 1;
+struct attach_shared attach_shared = {1, 1, 1, METHOD_NODES};
 
 /* What a thread allocates, kept when it ends for the next one. */
 struct thread_memory {
@@ -219,7 +218,7 @@ void node_thread_prepare(struct node_thread *t, uintptr_t caller)
 	int saved = errno;
 
 	node_thread_ready(t);
-	t->resolve_generation = __atomic_load_n(&resolve_generation, __ATOMIC_ACQUIRE);
+	t->resolve_generation = shared_get(&attach_shared.resolve_generation);
 	lead_to(t, engine_at(caller));
 	if (brick_enabled())
 		greet(t);
@@ -329,7 +328,7 @@ static uint32_t fill_slot(struct node_thread *t, struct site_slot *slot, const v
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
 	uint64_t shape)
 {
-	uint32_t generation = __atomic_load_n(&graph_generation, __ATOMIC_RELAXED);
+	uint32_t generation = shared_get(&attach_shared.graph_generation);
 
 	greet(t);
 	if (!t->engine)
@@ -381,16 +380,17 @@ static void record_event(const struct node_event *e)
 		node_hook_timed(e->cost + (brick__now() - begin));
 }
 
+/* Sites are spread over memory and have gone cold: ask for all of a batch before using the first. */
 static void record_events(const struct node_event *events, uint32_t count)
 {
-	enum { AHEAD = 6 };
+	enum { BATCH = 128 };
 
-	for (uint32_t i = 0; i < count && i < AHEAD; i++)
-		brick_site_prefetch(events[i].site);
-	for (uint32_t i = 0; i < count; i++) {
-		if (i + AHEAD < count)
-			brick_site_prefetch(events[i + AHEAD].site);
-		record_event(&events[i]);
+	for (uint32_t from = 0; from < count; from += BATCH) {
+		uint32_t to = count - from < BATCH ? count : from + BATCH;
+		for (uint32_t i = from; i < to; i++)
+			brick_site_prefetch(events[i].site);
+		for (uint32_t i = from; i < to; i++)
+			record_event(&events[i]);
 	}
 }
 
@@ -502,7 +502,7 @@ static const void *fused_with(const struct engine *e, const void *norm, const vo
 static void walk_graph(struct node_thread *t, const void *graph)
 {
 	const struct engine *e = t->engine;
-	uint32_t generation = __atomic_load_n(&graph_generation, __ATOMIC_RELAXED);
+	uint32_t generation = shared_get(&attach_shared.graph_generation);
 	uint32_t first = 0, seen = 0;
 
 	if (!method_is(METHOD_NODES) || (t->walked == generation && t->walked_graph == graph) || !e || !t->has_layout ||
@@ -535,7 +535,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 	*outer = (struct graph_scope){t->graph_entered, t->started, t->fused, t->in_graph};
 	t->in_graph = 1;
 	t->started = t->fused = 0;
-	__atomic_add_fetch(&graph_serial, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_RELAXED);
 	t->graph_entered = brick__now();
 }
 

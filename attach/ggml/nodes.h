@@ -64,19 +64,18 @@ struct node_thread {
 	uint32_t slot_mask;
 	uint32_t slot_now, slot_next; /* of the last node; where the next one is expected */
 	uint16_t ne_offset, op_offset, type_offset, has_layout;
-
-	/* Its graph. */
 	uint32_t graph_serial;
-	uint32_t started, fused;
-	uint64_t begun; /* nodes of all former graphs */
-	uint32_t walked; /* graph_generation in which all nodes of `walked_graph` were looked up */
-	const void *walked_graph;
-	uint64_t graph_entered;  /* ticks; 0 once its first node has begun */
+	uint32_t started, fused; /* nodes of its graph */
+	uint32_t cost_calls;     /* hook calls, all of which were timed, and took cost_ticks */
+	uint64_t cost_ticks;
 	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known */
 
+	/* What follows is not touched for every node. */
+	uint64_t graph_entered; /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;         /* nodes of all former graphs */
+	const void *walked_graph; /* all nodes of which were looked up */
+	uint32_t walked;          /* in this generation of graphs */
 	uint32_t hook_calls; /* made since the last one that was timed and reported */
-	uint32_t cost_calls; /* all of which were timed, and took cost_ticks */
-	uint64_t cost_ticks;
 	uint32_t random;
 	uint32_t session; /* whose notes name the engine */
 	uint16_t brick;   /* of a node without a site */
@@ -86,21 +85,16 @@ struct node_thread {
 
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
-/* Grows whenever a graph may have been built anew: cached tensors are then compared in full. */
-extern uint32_t graph_generation;
-
-/* Grows with every graph that is computed. */
-extern uint32_t graph_serial;
-
+/* A graph may have been built anew: cached tensors are compared in full from now on. */
 static inline void graph_generation_next(void)
 {
-	__atomic_add_fetch(&graph_generation, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&attach_shared.graph_generation, 1, __ATOMIC_RELAXED);
 }
 
 static inline int node_thread_knows(const struct node_thread *t, uintptr_t caller)
 {
 	return caller - t->low < t->bytes &&
-		t->resolve_generation == __atomic_load_n(&resolve_generation, __ATOMIC_RELAXED);
+		t->resolve_generation == shared_get(&attach_shared.resolve_generation);
 }
 
 /* Everything but the engine: clock, counters, the destructor. */

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t resolve_generation = 1;
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
@@ -46,7 +44,8 @@ void resolve_check(void)
 	resolve_lock();
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&resolve_generation, resolve_generation + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&attach_shared.resolve_generation,
+			attach_shared.resolve_generation + 1, __ATOMIC_RELEASE);
 	}
 	resolve_unlock();
 }
@@ -108,18 +107,26 @@ static int is_ours(const void *function)
 	return (uintptr_t)function - low < bytes;
 }
 
-static void *other_than_ours(void *function)
-{
-	return function && is_ours(function) ? NULL : function;
-}
-
-static void *look_in(void *handle, const char *name)
+static void *look_up(void *handle, const char *name)
 {
 	void *function = dlsym(handle, name);
 
 	if (!function)
 		dlerror();
-	return other_than_ours(function);
+	return function;
+}
+
+/*
+ * A definition behind ours. One that everybody finds first is in front of ours: another interposer
+ * that has called us, and that must not be called back.
+ */
+static void *look_in(void *handle, const char *name)
+{
+	void *function = look_up(handle, name);
+
+	if (!function || is_ours(function) || function == look_up(RTLD_DEFAULT, name))
+		return NULL;
+	return function;
 }
 
 void *resolve_from(const struct loaded_object *object, const char *name)
@@ -136,8 +143,6 @@ void *resolve_from(const struct loaded_object *object, const char *name)
 	}
 	if (!function)
 		function = look_in(RTLD_NEXT, name);
-	if (!function)
-		function = look_in(RTLD_DEFAULT, name);
 	errno = saved;
 	return function;
 }
@@ -211,14 +216,16 @@ static void add_way(struct resolve_symbol *symbol, const struct loaded_object *o
 	struct resolve_way *way = former_way(symbol, object, function);
 
 	if (way) {
-		__atomic_store_n(&way->generation, resolve_generation, __ATOMIC_RELAXED);
+		__atomic_store_n(&way->generation, shared_get(&attach_shared.resolve_generation),
+			__ATOMIC_RELAXED);
 		return;
 	}
 	way = malloc(sizeof *way);
 	if (!way)
 		return; /* it will be looked up again */
 	*way = (struct resolve_way){
-		symbol->ways, object->low, object->bytes, function, resolve_generation};
+		symbol->ways, object->low, object->bytes, function,
+		shared_get(&attach_shared.resolve_generation)};
 	__atomic_store_n(&symbol->ways, way, __ATOMIC_RELEASE);
 }
 

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "attach/ggml/shared.h"
 
 /* A loaded object. */
 struct loaded_object {
@@ -32,10 +33,10 @@ struct resolve_symbol {
 	const struct resolve_way *ways;
 };
 
-/* Grows whenever objects have been unloaded: what was found before may be gone. */
-extern uint32_t resolve_generation;
-
-/* Look whether that happened. Cheap enough for every graph, not for every node. */
+/*
+ * Look whether objects have been unloaded: then what was found before may be gone, and
+ * attach_shared.resolve_generation grows. Cheap enough for every graph, not for every node.
+ */
 void resolve_check(void);
 
 /* The function that a call of symbol from this address means; NULL if there is none but ours. */
@@ -49,7 +50,7 @@ static inline void *resolve(struct resolve_symbol *symbol, const void *return_ad
 	for (; way; way = way->next)
 		if (caller - way->low < way->bytes &&
 			__atomic_load_n(&way->generation, __ATOMIC_RELAXED) ==
-				__atomic_load_n(&resolve_generation, __ATOMIC_RELAXED))
+				shared_get(&attach_shared.resolve_generation))
 			return way->function;
 	return resolve_slow(symbol, caller);
 }

@@ -151,8 +151,8 @@ int main(int argc, char **argv)
 
 	if (a.record)
 		start_recording(a.record);
-	brick_note("backend", "cpu %s", options.kernels->isa); // heard by `brick record`, too
-	brick_thread_name("decoder 0");
+	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
+	brick_note("backend", "cpu %s", options.kernels->isa);
 	struct decoder *decoder = decoder_create(&model, &options);
 	for (size_t i = 0; i < number(a.n_repeat); i++) {
 		if (a.pause && (i + 1) / 2 % 2 == 0)

@@ -115,11 +115,16 @@ def failures(scratch):
     run = record(scratch.file("new.pftrace"), scratch.path)
     same(run.returncode, 126, "code of a directory as command")
     same(left(), before, "files left by commands that do not start")
-    for output in ("/nonexistent-directory/run.pftrace", scratch.path):
+    null = os.stat("/dev/null")
+    for output in ("/nonexistent-directory/run.pftrace", scratch.path, scratch.path + "/", "/dev/null",
+                   "/proc/run.pftrace"):
         run = record(output, "sh", "-c", "echo ran; exit 7")
         same((run.returncode, run.stdout), (7, b"ran\n"), "with an unwritable output")
         check(run.stderr.startswith(b"brick: record: " + output.encode() + b": "), run.stderr)
+        check(b"the program runs unrecorded" in run.stderr, run.stderr)
     same(left(), before, "files left by unwritable outputs")
+    same(os.stat("/dev/null").st_rdev, null.st_rdev, "/dev/null")
+    check(not os.path.exists("/dev/null.part"), "there is a /dev/null.part")
     for wrong in (["--mode", "sometimes"], ["--ring", "many"], ["--ring", "0"], ["--interval", "-1"],
                   ["--no-such-option"], ["--attach", "all"], ["--rules", "/nonexistent"], ["-o", ""]):
         run = subprocess.run([BRICK, "record", *wrong, "--", "touch", scratch.file("touched")],
@@ -144,11 +149,29 @@ def names(scratch):
     same(Trace(default).begins, 5, "samples after a failed run")
 
 
+def twice(scratch):
+    """Two recorders that would write to the same file: the second one does not."""
+    out = scratch.file("twice.pftrace")
+    first = start(out, PRODUCER, "samples=6", "say=ready", "sleep=1500", "samples=1")
+    first.stdout.readline()
+    second = record(out, PRODUCER, "samples=50", "say=ran", "exit=2")
+    same((second.returncode, second.stdout), (2, b"ran\n"), "the second program")
+    check(b"another recording is being written there" in second.stderr, second.stderr)
+    same((first.wait(), Trace(out).begins), (0, 7), "the first recording")
+    same(record(out, PRODUCER, "samples=9").returncode, 0, "afterwards")
+    same(Trace(out).begins, 9, "samples afterwards")
+
+
 def nothing(scratch):
     out = scratch.file("nothing.pftrace")
     run = record(out, "true")
     check(b"nothing was attached: " in run.stderr, run.stderr)
     check(not Trace(out).cut and Trace(out).last("brick.end"), "the empty recording is damaged")
+    for option in (["--mode", "none"], ["--attach", "none"]):
+        run = record(out, "true", options=option)
+        check(b"nothing was recorded: " in run.stderr, option, run.stderr)
+    same(record(out, PRODUCER, "samples=5", options=["--mode", "none"]).returncode, 0, "exit code")
+    same(Trace(out).begins, 0, "samples with --mode none")
     ours = os.path.join(BUILD, "lib", "libbrick-ggml.so")
     if os.path.exists(ours) and os.access("/sbin/ldconfig", os.X_OK):
         run = record(out, "/sbin/ldconfig", "-p")  # static on all systems with glibc
@@ -163,6 +186,6 @@ def nothing(scratch):
 
 
 with Scratch() as scratch:
-    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, nothing):
+    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, twice, nothing):
         test(scratch)
     same(sessions() - scratch.before, set(), "session directories left")

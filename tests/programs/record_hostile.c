@@ -7,7 +7,6 @@
  *   hostile LIE        one of the lies below ("none" is an honest session of 100 samples)
  *   hostile random=N   random lies for a while, seeded by N
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,7 +329,7 @@ int main(int argc, char **argv)
 			fail("mkdir");
 		publish();
 		pause_ms(200);
-		return rmdir(final) < 0 && errno != ENOENT;
+		return 0;
 	}
 	if (!strcmp(lie, "link")) {
 		if (symlink("/etc/passwd", draft) < 0)

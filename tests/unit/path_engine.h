@@ -65,7 +65,7 @@ static struct run_sample *engine_brick(
 	return builder_sample(run, lane, s->e->sites[owner], begin, s->now[lane], depth);
 }
 
-/* All have arrived when the last one has; leaving takes each its own time. */
+/* All have arrived when the last one has; leaving takes each its own time, but never none. */
 static void engine_barrier(struct engine_state *s, struct run_sample **last)
 {
 	struct engine *e = s->e;
@@ -74,7 +74,8 @@ static void engine_barrier(struct engine_state *s, struct run_sample **last)
 	for (unsigned t = 0; t < e->threads; t++)
 		all = s->now[t] > all ? s->now[t] : all;
 	for (unsigned t = 0; t < e->threads; t++) {
-		uint64_t leave = all + engine_length(s, ENGINE_BARRIER, 40);
+		uint64_t leave =
+			all + (1 + engine_random(s, 40)) * e->tenths[ENGINE_BARRIER];
 		if (engine_random(s, 2) && last[t])
 			last[t]->wait_ns = (uint32_t)(leave - s->now[t]);
 		else

@@ -20,7 +20,7 @@ static struct engine engine_of(uint64_t seed)
 		.threads = 1 + (unsigned)(seed % ENGINE_THREADS),
 		.steps = 1 + (unsigned)(seed / 3 % 3),
 		.phases = 1 + (unsigned)(seed / 7 % 6),
-		.background = seed % 5 == 0};
+		.background = seed % 5 == 0 && seed % ENGINE_THREADS};
 	for (int i = 0; i < ENGINE_OWNERS; i++)
 		e.tenths[i] = 10;
 	return e;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One session that the recorder watches: its file, its process, how it ended. One thread. */
+#ifndef BRICK_RECORD_WATCHED_H
+#define BRICK_RECORD_WATCHED_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "record/drain.h"
+#include "record/drain_pace.h"
+
+struct watched {
+	struct watched *next;
+	char name[256]; /* of its file */
+	pid_t pid;
+	unsigned long long start_time; /* of the process; 0: it was gone when we looked */
+	int fd, pidfd;		       /* -1: none */
+	struct drain *drain;	       /* NULL: its file is none that can be used */
+	struct drain_pace pace;
+	uint64_t taken_ns;  /* when its rings were emptied last */
+	uint64_t closed_ns; /* when it was first seen closed */
+	int ending;	    /* handed to the encoder to be finished, or unusable */
+	int told;	    /* ... which it has done */
+};
+
+/* Open a session file. NULL: no memory. Why it cannot be used in *why, else NULL. */
+struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why);
+
+/* Is it over, how, and when? To be asked before its rings are emptied for the last time. */
+int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
+
+/* Stop watching the process. */
+void watched_leave_process(struct watched *s);
+
+void watched_close(struct watched *s);
+
+#endif
