@@ -55,7 +55,7 @@ static int init_lane(struct graph_builder *b, uint32_t number)
 	if (!lane->samples)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < lane->count; i++)
-		lane->samples[i] = (struct graph_sample){RUN_NONE, RUN_NONE, RUN_NONE, 0};
+		lane->samples[i] = (struct graph_sample){RUN_NONE, RUN_NONE, RUN_NONE, RUN_NONE, 0};
 	for (uint32_t i = 0; i < span->count; i++)
 		if (activities[i].kind == SCHEDULE_WAIT)
 			sample_of(b, number, &activities[i])->waited_ns +=
@@ -86,18 +86,20 @@ static void link_start(struct graph_builder *b, uint32_t number)
 		BRICK_EDGE_LAUNCHES, 1);
 }
 
-/* The node at which a barrier's threads come together; made by the first of them. */
-static uint32_t barrier_node(struct graph_builder *b, uint32_t point, uint32_t *barriers)
+/* The node at which a barrier's threads come together: made by, and part of what the first does. */
+static uint32_t barrier_node(
+	struct graph_builder *b, uint32_t point, uint32_t lane, uint32_t scope, uint32_t *barriers)
 {
-	const struct schedule_activity *a = &b->schedule->activities[point];
 	const struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
 		.name = "Barrier",
-		.flags = BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME,
-		.begin_ns = a->begin_ns,
-		.lane = b->schedule->spans[0].lane};
+		.flags = BRICK_NODE_HAS_BEGIN,
+		.begin_ns = b->schedule->activities[point].begin_ns,
+		.lane = lane};
 
-	if (barriers[point] == RUN_NONE && !b->error)
+	if (barriers[point] == RUN_NONE && !b->error) {
 		barriers[point] = graph_check(b, brick_graph_add(b->graph, &node));
+		connect(b, scope, barriers[point], BRICK_EDGE_CONTAINS, 1);
+	}
 	return barriers[point];
 }
 
@@ -130,7 +132,7 @@ static void link_wait(struct graph_builder *b, uint32_t span, uint32_t number, u
 		link_device_wait(b, number, wait);
 		return;
 	}
-	uint32_t barrier = barrier_node(b, a->cause, barriers);
+	uint32_t barrier = barrier_node(b, a->cause, a->lane, sample->scope, barriers);
 	connect(b, before, barrier, BRICK_EDGE_DEPENDS_ON, 1);
 	connect(b, barrier, wait, BRICK_EDGE_DEPENDS_ON, 1);
 }
@@ -222,11 +224,11 @@ static int mark_path(struct graph_builder *b, const uint32_t *nodes)
 static void name_lanes(struct graph_builder *b)
 {
 	const struct schedule *s = b->schedule;
+	char name[GRAPH_LANE_NAME_BYTES];
 
 	for (size_t i = 0; i < s->span_count && !b->error; i++) {
-		const char *name = b->run->lanes[s->spans[i].lane].name;
-		if (name && *name)
-			graph_check(b, brick_graph_lane_name_set(b->graph, s->spans[i].lane, name));
+		graph_lane_name(name, &b->run->lanes[s->spans[i].lane]);
+		graph_check(b, brick_graph_lane_name_set(b->graph, s->spans[i].lane, name));
 	}
 }
 
@@ -275,22 +277,8 @@ static int add_schedule(struct brick_graph *graph, const struct run *run,
 	return rc;
 }
 
-static int add_step(struct brick_graph *graph, const struct run *run,
-	const struct step_index *index, uint32_t step)
-{
-	struct schedule_after after;
-	struct schedule schedule;
-	int rc = schedule_after_init(&after, run, index);
-
-	if (rc < 0)
-		return rc;
-	rc = schedule_of_step(&schedule, run, index, &after, step);
-	schedule_after_fini(&after);
-	return rc < 0 ? rc : add_schedule(graph, run, index, &schedule);
-}
-
-static int add_processes(
-	struct brick_graph *graph, const struct run *run, const struct step_index *index)
+static int add_processes(struct brick_graph *graph, const struct run *run,
+	const struct step_index *index, const struct schedule_source *source)
 {
 	struct schedule schedule;
 	size_t samples = 0;
@@ -301,7 +289,7 @@ static int add_processes(
 	if (samples > GRAPH_FROM_RUN_SAMPLES)
 		return BRICK_ERANGE;
 	for (uint32_t process = 0; process < run->process_count; process++) {
-		int one = schedule_of_process(&schedule, run, index, process);
+		int one = schedule_of_process(&schedule, run, index, source, process);
 		if (one == BRICK_ENOTRECORDED)
 			continue;
 		rc = one < 0 ? one : add_schedule(graph, run, index, &schedule);
@@ -311,16 +299,29 @@ static int add_processes(
 	return rc;
 }
 
+static int add_step(struct brick_graph *graph, const struct run *run,
+	const struct step_index *index, const struct schedule_source *source, uint32_t step)
+{
+	struct schedule schedule;
+	int rc = schedule_of_step(&schedule, run, index, source, step);
+
+	return rc < 0 ? rc : add_schedule(graph, run, index, &schedule);
+}
+
 int graph_from_run(struct brick_graph **out, const struct run *run, const struct step_index *index,
 	uint32_t step)
 {
-	struct brick_graph *graph;
-	int rc = brick_graph_create(&graph);
+	struct schedule_source source;
+	struct brick_graph *graph = NULL;
+	int rc = schedule_source_init(&source, run, index);
 
 	if (rc < 0)
 		return rc;
-	rc = step == RUN_NONE ? add_processes(graph, run, index)
-			      : add_step(graph, run, index, step);
+	rc = brick_graph_create(&graph);
+	if (rc == 0)
+		rc = step == RUN_NONE ? add_processes(graph, run, index, &source)
+				      : add_step(graph, run, index, &source, step);
+	schedule_source_fini(&source);
 	if (rc < 0)
 		brick_graph_destroy(graph);
 	else

@@ -80,18 +80,20 @@ static void close_thread(struct walker *w)
 	w->thread = RUN_NONE;
 }
 
+void graph_lane_name(char name[GRAPH_LANE_NAME_BYTES], const struct run_lane *lane)
+{
+	snprintf(name, GRAPH_LANE_NAME_BYTES, "%s %.80s%s(%llu)",
+		lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread", lane->name ? lane->name : "",
+		lane->name && *lane->name ? " " : "", (unsigned long long)lane->tid);
+}
+
 static void open_thread(struct walker *w, uint64_t begin_ns)
 {
-	const struct run_lane *lane = &w->b->run->lanes[w->lane];
-	const char *what = w->is_queue ? "queue" : "thread";
-	char name[96];
-
-	if (lane->name && *lane->name)
-		snprintf(name, sizeof(name), "%s %.63s", what, lane->name);
-	else
-		snprintf(name, sizeof(name), "%s %llu", what, (unsigned long long)lane->tid);
+	char name[GRAPH_LANE_NAME_BYTES];
 	const struct brick_graph_node node = {
 		.kind = BRICK_NODE_FUNCTION, .name = name, .lane = w->lane};
+
+	graph_lane_name(name, &w->b->run->lanes[w->lane]);
 	if (!w->b->error)
 		w->thread = graph_check(w->b, brick_graph_enter(w->b->graph, &node));
 	w->thread_begin_ns = w->thread_end_ns = begin_ns;
@@ -221,6 +223,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	if (!is_wait(w, frame)) /* waits stay in the layer that they follow */
 		open_layer(w, around, layer < 0 ? NO_LAYER : layer, frame->begin_ns);
 	sample->before = w->last;
+	int scope = brick_graph_current(w->b->graph);
+	sample->scope = scope < 0 ? RUN_NONE : (uint32_t)scope;
 	sample->node = enter_sample(
 		w->b, w->lane, frame->index, sample->waited_ns, frame->end_ns - frame->begin_ns);
 	w->levels[depth] =
@@ -251,7 +255,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	close_layer(w, &w->levels[depth]);
 	leave(w, sample->node, frame->begin_ns, frame->end_ns);
 	w->last = sample->node;
-	if (frame->wait_ns && !(w->is_driver && frame->is_step))
+	if (frame->wait_ns && !(w->is_driver && depth == 1))
 		add_wait(w, sample, frame);
 	around->end_ns = w->thread_end_ns = frame->end_ns + frame->wait_ns;
 }

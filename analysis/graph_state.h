@@ -12,6 +12,7 @@ struct graph_sample {
 	uint32_t node;	    /* its execution */
 	uint32_t wait;	    /* its waiting right after the end */
 	uint32_t before;    /* what had ended last on its lane when it began */
+	uint32_t scope;	    /* what its waiting is part of; RUN_NONE: nothing */
 	uint64_t waited_ns; /* of its waiting: for others */
 };
 
@@ -32,6 +33,10 @@ struct graph_builder {
 
 /* The id, or RUN_NONE after an error, which is kept. */
 uint32_t graph_check(struct graph_builder *b, int result);
+
+/* graph_lane.c: what a lane is called. */
+enum { GRAPH_LANE_NAME_BYTES = 128 };
+void graph_lane_name(char name[GRAPH_LANE_NAME_BYTES], const struct run_lane *lane);
 
 /* graph_lane.c: nodes for the samples of a span. */
 void graph_take_lane(struct graph_builder *b, uint32_t span);

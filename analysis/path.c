@@ -114,7 +114,7 @@ static int add_schedule(struct path_section *section, struct path_solver *solver
 }
 
 static int measure_phase(struct path *path, struct path_solver *solver,
-	const struct step_index *index, const struct schedule_after *after, uint32_t phase)
+	const struct step_index *index, const struct schedule_source *source, uint32_t phase)
 {
 	const struct run *run = path->run;
 	struct path_section *section = &path->sections[path->section_count];
@@ -126,7 +126,7 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 		if (!index->finished[i] || !!run->steps[i].decode != phase)
 			continue;
 		section->tokens += run->steps[i].tokens;
-		rc = schedule_of_step(&schedule, run, index, after, i);
+		rc = schedule_of_step(&schedule, run, index, source, i);
 		if (rc == 0)
 			rc = add_schedule(section, solver, &schedule, 0);
 	}
@@ -134,7 +134,7 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 }
 
 static int measure_step(struct path *path, struct path_solver *solver,
-	const struct step_index *index, const struct schedule_after *after, uint32_t step)
+	const struct step_index *index, const struct schedule_source *source, uint32_t step)
 {
 	const struct run_step *s = &path->run->steps[step];
 	struct path_section *section = &path->sections[path->section_count];
@@ -142,7 +142,7 @@ static int measure_step(struct path *path, struct path_solver *solver,
 
 	*section = (struct path_section){
 		.phase = s->decode ? STEP_DECODE : STEP_PREFILL, .step = step, .tokens = s->tokens};
-	int rc = schedule_of_step(&schedule, path->run, index, after, step);
+	int rc = schedule_of_step(&schedule, path->run, index, source, step);
 	if (rc == 0)
 		rc = add_schedule(section, solver, &schedule, 1);
 	return rc == 0 ? finish_section(path, solver) : rc;
@@ -169,14 +169,14 @@ static uint32_t largest_process(struct path *path)
 	return largest;
 }
 
-static int measure_process(
-	struct path *path, struct path_solver *solver, const struct step_index *index)
+static int measure_process(struct path *path, struct path_solver *solver,
+	const struct step_index *index, const struct schedule_source *source)
 {
 	struct path_section *section = &path->sections[path->section_count];
 	struct schedule schedule;
 
 	*section = (struct path_section){.phase = STEP_PHASES, .step = RUN_NONE};
-	int rc = schedule_of_process(&schedule, path->run, index, largest_process(path));
+	int rc = schedule_of_process(&schedule, path->run, index, source, largest_process(path));
 	if (rc == 0)
 		rc = add_schedule(section, solver, &schedule, 1);
 	section->steps = 0;
@@ -184,7 +184,7 @@ static int measure_process(
 }
 
 static int measure(struct path *path, const struct step_index *index,
-	const struct schedule_after *after, uint32_t step)
+	const struct schedule_source *source, uint32_t step)
 {
 	struct path_solver solver;
 	int rc = path_solver_init(&solver, path->run);
@@ -192,13 +192,13 @@ static int measure(struct path *path, const struct step_index *index,
 	if (rc < 0)
 		return rc;
 	if (step != RUN_NONE) {
-		rc = measure_step(path, &solver, index, after, step);
+		rc = measure_step(path, &solver, index, source, step);
 	} else if (path->run->step_count) {
-		rc = measure_phase(path, &solver, index, after, STEP_DECODE);
+		rc = measure_phase(path, &solver, index, source, STEP_DECODE);
 		if (rc == 0)
-			rc = measure_phase(path, &solver, index, after, STEP_PREFILL);
+			rc = measure_phase(path, &solver, index, source, STEP_PREFILL);
 	} else {
-		rc = measure_process(path, &solver, index);
+		rc = measure_process(path, &solver, index, source);
 	}
 	path_solver_fini(&solver);
 	return rc == 0 && !path->section_count ? BRICK_ENOTRECORDED : rc;
@@ -207,9 +207,9 @@ static int measure(struct path *path, const struct step_index *index,
 int path_create(
 	struct path **out, const struct run *run, const struct step_index *index, uint32_t step)
 {
-	struct schedule_after after;
+	struct schedule_source source;
 	struct path *path = calloc(1, sizeof(*path));
-	int rc = schedule_after_init(&after, run, index);
+	int rc = schedule_source_init(&source, run, index);
 
 	if (path)
 		path->sections = calloc(STEP_PHASES + 1, sizeof(*path->sections));
@@ -217,9 +217,9 @@ int path_create(
 		rc = -ENOMEM;
 	if (rc == 0) {
 		path->run = run;
-		rc = measure(path, index, &after, step);
+		rc = measure(path, index, &source, step);
 	}
-	schedule_after_fini(&after);
+	schedule_source_fini(&source);
 	if (rc < 0)
 		path_destroy(path);
 	else

@@ -29,6 +29,7 @@ static void free_scratch(struct path_solver *solver)
 	free(solver->latest_ns);
 	free(solver->path);
 	free(solver->sample_on_path);
+	free(solver->trial_ns);
 	solver->capacity = 0;
 }
 
@@ -51,8 +52,9 @@ static int reserve(struct path_solver *solver, size_t count)
 	solver->latest_ns = malloc(count * sizeof(uint64_t));
 	solver->path = malloc(count * sizeof(uint32_t));
 	solver->sample_on_path = malloc(count);
+	solver->trial_ns = malloc(count * PATH_TRIALS * sizeof(uint64_t));
 	if (!solver->duration_ns || !solver->finish_ns || !solver->latest_ns || !solver->path ||
-		!solver->sample_on_path)
+		!solver->sample_on_path || !solver->trial_ns)
 		return -ENOMEM;
 	solver->capacity = count;
 	return 0;
@@ -137,31 +139,6 @@ static void add_activities(struct path_solver *solver, const struct schedule *sc
 	}
 }
 
-/* Length if an owner's activities took `tenths` of their time. */
-static uint64_t length_if(struct path_solver *solver, const struct schedule *schedule,
-	uint32_t owner, unsigned tenths)
-{
-	for (size_t i = 0; i < schedule->count; i++) {
-		uint64_t ns = schedule->activities[i].duration_ns;
-		if (schedule->activities[i].owner == owner)
-			ns = ns / 10 * tenths + (ns % 10 * tenths + 5) / 10;
-		solver->duration_ns[i] = ns;
-	}
-	/* latest_ns is not needed any more: finishes of the trial go there */
-	brick__dag_forward(&schedule->dag, solver->duration_ns, solver->latest_ns);
-	return solver->latest_ns[schedule->end];
-}
-
-static void try_owners(
-	struct path_solver *solver, const struct schedule *schedule, uint64_t length_ns)
-{
-	for (uint32_t i = 0; i < solver->owner_count; i++) {
-		struct path_sum *sum = &solver->sums[i];
-		sum->less_ns += sum->on_path ? length_if(solver, schedule, i, 9) : length_ns;
-		sum->nothing_ns += sum->on_path ? length_if(solver, schedule, i, 0) : length_ns;
-	}
-}
-
 int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	struct path_section *section, int keep_hops)
 {
@@ -180,6 +157,6 @@ int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	add_activities(solver, schedule);
 	if (keep_hops && add_hops(solver, schedule, length, section) < 0)
 		return -ENOMEM;
-	try_owners(solver, schedule, length_ns);
+	path_try_owners(solver, schedule, length_ns);
 	return 0;
 }

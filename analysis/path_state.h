@@ -9,9 +9,13 @@ struct path_sum {
 	uint64_t count, own_ns, on_path_ns, on_path_count;
 	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns, nothing_ns;
-	int seen;    /* has activities in the section */
-	int on_path; /* of the schedule that is being solved */
+	int seen;      /* has activities in the section */
+	uint8_t trial; /* number of its trial, while it is tried */
+	int on_path;   /* of the schedule that is being solved */
 };
+
+/* Schedules that are run at once: one cache line of times. */
+enum { PATH_TRIALS = 8 };
 
 struct path_solver {
 	const struct run *run;
@@ -24,6 +28,7 @@ struct path_solver {
 	uint32_t *path;
 	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
 				  */
+	uint64_t *trial_ns;	 /* [activities][PATH_TRIALS]: when they finish */
 };
 
 /* -ENOMEM; *solver is then empty. */
@@ -33,5 +38,9 @@ void path_solver_fini(struct path_solver *solver);
 /* Solve one schedule and add it to the sums and the section. -ENOMEM. */
 int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	struct path_section *section, int keep_hops);
+
+/* path_what_if.c: what all owners could save in a schedule that has been solved. */
+void path_try_owners(
+	struct path_solver *solver, const struct schedule *schedule, uint64_t length_ns);
 
 #endif

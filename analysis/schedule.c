@@ -237,12 +237,13 @@ static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 }
 
 /* What is in the step's account after its end comes one after the other. */
-static void add_after(struct schedule_maker *m, const struct schedule_after *after)
+static void add_after(struct schedule_maker *m)
 {
 	struct schedule *s = m->schedule;
+	const struct schedule_source *source = m->source;
 
-	for (uint32_t i = after->first[s->step]; i < after->first[s->step + 1]; i++) {
-		const struct schedule_after_item *item = &after->items[i];
+	for (uint32_t i = source->first[s->step]; i < source->first[s->step + 1]; i++) {
+		const struct schedule_after_item *item = &source->items[i];
 		uint32_t brick =
 			m->run->sites[m->run->lanes[item->lane].samples[item->sample].site].brick;
 		struct schedule_activity part = {.begin_ns = item->begin_ns,
@@ -295,7 +296,7 @@ static int sort(struct schedule_maker *m)
 }
 
 /* Everything after the samples have been taken. */
-static int finish(struct schedule_maker *m, const struct schedule_after *after)
+static int finish(struct schedule_maker *m)
 {
 	struct schedule *s = m->schedule;
 
@@ -304,8 +305,8 @@ static int finish(struct schedule_maker *m, const struct schedule_after *after)
 	schedule_join_waits(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
 	s->after = (uint32_t)s->count;
-	if (after)
-		add_after(m, after);
+	if (s->step != RUN_NONE)
+		add_after(m);
 	s->end = (uint32_t)s->count - 1;
 	s->measured_ns = m->end_ns - m->begin_ns;
 	for (uint32_t i = end + 1; !m->failed && i < s->count; i++)
@@ -326,7 +327,8 @@ static int finish(struct schedule_maker *m, const struct schedule_after *after)
 }
 
 static struct schedule_maker begin(struct schedule *schedule, const struct run *run,
-	const struct step_index *index, uint64_t begin_ns, uint64_t end_ns)
+	const struct step_index *index, const struct schedule_source *source, uint64_t begin_ns,
+	uint64_t end_ns)
 {
 	uint32_t wait = run_brick_find(run, brick_name(BRICK_BARRIER_WAIT));
 
@@ -334,6 +336,7 @@ static struct schedule_maker begin(struct schedule *schedule, const struct run *
 	return (struct schedule_maker){.schedule = schedule,
 		.run = run,
 		.index = index,
+		.source = source,
 		.begin_ns = begin_ns,
 		.end_ns = end_ns,
 		.driver = RUN_NONE,
@@ -342,20 +345,20 @@ static struct schedule_maker begin(struct schedule *schedule, const struct run *
 }
 
 int schedule_of_step(struct schedule *schedule, const struct run *run,
-	const struct step_index *index, const struct schedule_after *after, uint32_t step)
+	const struct step_index *index, const struct schedule_source *source, uint32_t step)
 {
 	const struct run_step *s = &run->steps[step];
-	struct schedule_maker m = begin(schedule, run, index, s->begin_ns,
+	struct schedule_maker m = begin(schedule, run, index, source, s->begin_ns,
 		s->end_ns > s->begin_ns ? s->end_ns : s->begin_ns);
 
 	schedule->step = step;
 	schedule->process = run->lanes[s->lane].process;
 	take_step(&m, s);
-	return finish(&m, after);
+	return finish(&m);
 }
 
 int schedule_of_process(struct schedule *schedule, const struct run *run,
-	const struct step_index *index, uint32_t process)
+	const struct step_index *index, const struct schedule_source *source, uint32_t process)
 {
 	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
 
@@ -368,7 +371,7 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	}
 	if (begin_ns == UINT64_MAX)
 		return BRICK_ENOTRECORDED;
-	struct schedule_maker m = begin(schedule, run, index, begin_ns, UINT64_MAX);
+	struct schedule_maker m = begin(schedule, run, index, source, begin_ns, UINT64_MAX);
 	schedule->process = process;
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (run->lanes[i].process == process)
@@ -380,7 +383,7 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 			end_ns = schedule->activities[last].end_ns;
 	}
 	m.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
-	return finish(&m, NULL);
+	return finish(&m);
 }
 
 void schedule_fini(struct schedule *schedule)

@@ -105,8 +105,9 @@ struct schedule {
 	struct schedule_counts counts;
 };
 
-/* What lies in the accounts of steps after their ends, for all steps of a run. */
-struct schedule_after {
+/* What all schedules of a run share. */
+struct schedule_source {
+	/* what lies in the accounts of steps after their ends */
 	struct schedule_after_item {
 		uint64_t begin_ns;
 		uint64_t own_ns, wait_ns;
@@ -114,20 +115,22 @@ struct schedule_after {
 	} * items; /* by step, then by begin */
 	size_t count, capacity;
 	uint32_t *first; /* [step_count + 1] */
+	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
+	struct step_index windows;
 };
 
-/* -ENOMEM; *after is then empty. */
-int schedule_after_init(
-	struct schedule_after *after, const struct run *run, const struct step_index *index);
-void schedule_after_fini(struct schedule_after *after);
+/* -ENOMEM; *source is then empty. */
+int schedule_source_init(
+	struct schedule_source *source, const struct run *run, const struct step_index *index);
+void schedule_source_fini(struct schedule_source *source);
 
 /* Of an outermost, finished step. -ENOMEM; *schedule is then empty. */
 int schedule_of_step(struct schedule *schedule, const struct run *run,
-	const struct step_index *index, const struct schedule_after *after, uint32_t step);
+	const struct step_index *index, const struct schedule_source *source, uint32_t step);
 
 /* Of all that a process did. -ENOMEM. BRICK_ENOTRECORDED: nothing. */
 int schedule_of_process(struct schedule *schedule, const struct run *run,
-	const struct step_index *index, uint32_t process);
+	const struct step_index *index, const struct schedule_source *source, uint32_t process);
 
 void schedule_fini(struct schedule *schedule);
 

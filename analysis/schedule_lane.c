@@ -120,12 +120,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct cutter *c = context;
 	struct schedule_maker *m = c->m;
 
-	(void)depth;
 	cut_own(c, frame, frame->end_ns, true);
 	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes[c->place].stays = false;
 	/* What a step waits after its end is in its account, but not in its span. */
-	if (!frame->wait_ns || (c->lane == m->driver && frame->is_step))
+	if (!frame->wait_ns || (c->lane == m->driver && depth == 1))
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
@@ -159,6 +158,6 @@ void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, s
 	to->spans[place] = (struct schedule_span){lane, (uint32_t)to->count, 0};
 	to->span_count++;
 	const struct walk_visitor visitor = {on_begin, on_end, &c};
-	walk_samples(m->run, m->index, lane, first, end, &visitor);
+	walk_samples(m->run, &m->source->windows, lane, first, end, &visitor);
 	to->spans[place].count = (uint32_t)to->count - to->spans[place].first;
 }

@@ -29,6 +29,7 @@ struct schedule_maker {
 	struct schedule *schedule;
 	const struct run *run;
 	const struct step_index *index;
+	const struct schedule_source *source;
 	uint64_t begin_ns, end_ns;
 	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
 	uint32_t wait_owner;

@@ -59,16 +59,16 @@ static inline void body(int which, struct numbers *n)
 		__asm__ __volatile__("" : : : "memory");
 }
 
-#define LOOP(before, after)                                                                        \
-	for (int i = 0; i < PAIRS; i++) {                                                          \
-		before;                                                                            \
-		body(which, n);                                                                    \
-		after;                                                                             \
+#define LOOP(before, after)               \
+	for (int i = 0; i < PAIRS; i++) { \
+		before;                   \
+		body(which, n);           \
+		after;                    \
 	}
 
 /* One specialised loop for each body, so that choosing it costs nothing inside. */
-static inline __attribute__((always_inline)) double time_body(enum variant v, const int which,
-	struct numbers *n)
+static inline __attribute__((always_inline)) double time_body(
+	enum variant v, const int which, struct numbers *n)
 {
 	volatile uint64_t sink;
 	uint64_t begin = brick__monotonic_ns();
@@ -212,7 +212,8 @@ static void print_table(void)
 			printf("  %-17s body %5.1f ns;", body_names[which], alone);
 			for (int v = FLOOR; v < VARIANTS; v++) {
 				double cost = median(thread, v, which) - alone;
-				printf("  %s %+.1f ns (%.2f)", variant_names[v], cost, cost / floor);
+				printf("  %s %+.1f ns (%.2f)", variant_names[v], cost,
+					cost / floor);
 			}
 			printf("\n");
 		}

@@ -27,11 +27,3 @@ void brick_hook_cost(uint64_t calls, uint64_t ticks)
 	lane->hook_ticks += ticks;
 	lane->hook_square_lo += ticks * ticks;
 }
-
-void brick_site_prefetch(uint32_t index)
-{
-	const struct brick_session_site *site = brick__site(index);
-
-	if (site)
-		__builtin_prefetch(site);
-}

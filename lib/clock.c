@@ -15,9 +15,9 @@
 #include "lib/sys/ticks.h"
 
 enum {
-	BASELINE_NS = 2000000,  /* between the two readings of a calibration */
-	CHECK_NS = 500000,      /* from there to the reading that is predicted */
-	TOLERANCE_NS = 2000,    /* how far the prediction may be off */
+	BASELINE_NS = 2000000, /* between the two readings of a calibration */
+	CHECK_NS = 500000,     /* from there to the reading that is predicted */
+	TOLERANCE_NS = 2000,   /* how far the prediction may be off */
 	ATTEMPTS = 4,
 };
 
@@ -49,8 +49,8 @@ struct clock_pair brick__clock_pair(void)
 	return best;
 }
 
-int brick__clock_fit(struct brick_clock *clock, const struct clock_pair *first,
-	const struct clock_pair *last)
+int brick__clock_fit(
+	struct brick_clock *clock, const struct clock_pair *first, const struct clock_pair *last)
 {
 	uint64_t ticks = last->ticks - first->ticks;
 	uint64_t ns = last->ns - first->ns;

@@ -18,8 +18,8 @@ struct clock_pair {
 struct clock_pair brick__clock_pair(void);
 
 /* The line through two pairs, into mult, shift, base and frequency; 0 when they are no line. */
-int brick__clock_fit(struct brick_clock *clock, const struct clock_pair *first,
-	const struct clock_pair *last);
+int brick__clock_fit(
+	struct brick_clock *clock, const struct clock_pair *first, const struct clock_pair *last);
 
 /* How far the clock's prediction is from a pair, in ns. */
 uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair);

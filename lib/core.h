@@ -15,9 +15,10 @@
 struct brick__thread {
 	struct brick_lane *lane;
 	struct brick_record *ring;
-	uint64_t mask;    /* of the ring: capacity - 1 */
-	uint32_t serial;  /* of the session that the lane belongs to; the lane stays mapped after it */
-	uint32_t tag;     /* serial << 8: the upper bits of the spans that are begun here */
+	uint64_t mask;	 /* of the ring: capacity - 1 */
+	uint32_t serial; /* of the session that the lane belongs to; the lane stays mapped after it
+			  */
+	uint32_t tag;	 /* serial << 8: the upper bits of the spans that are begun here */
 };
 
 extern __thread struct brick__thread brick__thread
@@ -36,8 +37,8 @@ struct brick__session {
 	struct brick_session_header *header; /* header, tables and drained histograms */
 	uint64_t header_bytes;
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
-	uint32_t ring_records; /* 0: nobody consumes records */
-	int external;          /* its consumer is another process */
+	uint32_t ring_records;				 /* 0: nobody consumes records */
+	int external;					 /* its consumer is another process */
 	struct writer_thread *writer;
 };
 
@@ -49,10 +50,12 @@ void brick__session_unlock(void);
 /* Start the session that BRICK_SESSION_DIR asks for, if it does and none runs. 0 or -errno. */
 int brick__session_ensure(void);
 
-/* A lane for the calling thread: its thread's first brick, or the first in a new session. NULL: off. */
+/* A lane for the calling thread: its thread's first brick, or the first in a new session. NULL:
+ * off. */
 struct brick_lane *brick__thread_attach(void);
 
-/* Give back all lanes of a session that ends; those of live threads stay mapped until they notice. */
+/* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.
+ */
 void brick__lanes_release(struct brick__session *session);
 
 /* From the first session on, forks leave the child without one. */
@@ -76,8 +79,7 @@ const struct brick_session_site *brick__site(uint32_t index);
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
 
 /* Enter all lanes' histograms of a brick, and what the consumer has drained, into merged[]. */
-void brick__histogram_merge(const struct brick__session *session, uint32_t brick,
-	uint64_t *merged);
+void brick__histogram_merge(const struct brick__session *session, uint32_t brick, uint64_t *merged);
 
 /* Median and quartiles of what a begin/end pair costs, into the header. */
 void brick__pair_cost_measure(struct brick_session_header *header);

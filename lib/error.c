@@ -8,8 +8,8 @@
 const char *brick_strerror(int code)
 {
 	switch (code) {
-#define BRICK_X(name, value, text)                                                                 \
-	case value:                                                                                \
+#define BRICK_X(name, value, text) \
+	case value:                \
 		return text;
 		BRICK_ERRORS(BRICK_X)
 #undef BRICK_X

@@ -66,14 +66,16 @@ static uint64_t *self_times(const struct brick_graph *graph, const struct brick_
 	return ns;
 }
 
-/* The first frame of what stands on a lane with a name is that name. */
+/* The first frame of what stands on a lane with a name is that name, once. */
 static int root_stack(
 	const struct brick_graph *graph, struct stacks *stacks, uint32_t node, uint32_t *out)
 {
 	uint32_t name = brick__map_get(&graph->lane_names, graph->nodes[node].lane);
 
 	*out = BRICK__NONE;
-	return name == BRICK__NONE ? 0 : find_or_add(stacks, BRICK__NONE, name, out);
+	if (name == BRICK__NONE || name == graph->nodes[node].name)
+		return 0;
+	return find_or_add(stacks, BRICK__NONE, name, out);
 }
 
 static int fold(const struct brick_graph *graph, const struct brick__forest *forest,

@@ -12,7 +12,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
 __thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec")));
 
@@ -72,8 +72,8 @@ static struct brick_lane *reuse_lane(struct brick__session *s)
 	return NULL;
 }
 
-static void init_lane(struct brick_lane *lane, uint64_t histogram_offset, uint64_t ring_offset,
-	uint64_t capacity)
+static void init_lane(
+	struct brick_lane *lane, uint64_t histogram_offset, uint64_t ring_offset, uint64_t capacity)
 {
 	lane->capacity = capacity;
 	lane->histogram_offset = histogram_offset;
@@ -87,8 +87,9 @@ static struct brick_lane *create_lane(struct brick__session *s)
 {
 	uint32_t index = s->header->lane_count;
 	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
-	uint64_t ring_offset = page_round(histogram_offset +
-		(uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
+	uint64_t ring_offset =
+		page_round(histogram_offset +
+			   (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
 	uint64_t ring_bytes = page_round(s->ring_records * sizeof(struct brick_record));
 	uint64_t bytes = ring_offset + ring_bytes;
 	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
@@ -183,8 +184,8 @@ void brick__lanes_release(struct brick__session *s)
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick__lane_entry *entry = &s->lanes[i];
 		int ours = entry->lane == brick__thread.lane;
-		if (!ours && __atomic_load_n(&entry->lane->state, __ATOMIC_ACQUIRE) ==
-				BRICK_LANE_LIVE)
+		if (!ours &&
+			__atomic_load_n(&entry->lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE)
 			continue; /* its owner unmaps it */
 		brick__sys_unmap(entry->lane, entry->bytes);
 		if (ours)
@@ -203,8 +204,7 @@ void brick__lanes_abandon(struct brick__session *s)
 
 void brick_thread_name(const char *name)
 {
-	if (!brick_enabled() ||
-		(brick__thread.serial != brick__on && !brick__thread_attach()))
+	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
 }
@@ -213,13 +213,13 @@ void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t tic
 {
 	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
 	uint32_t *buckets = (uint32_t *)((char *)lane + lane->histogram_offset) +
-		(uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
+			    (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 	uint64_t bit = 1ull << (brick & 63);
 
 	if (BRICK_UNLIKELY(!(lane->histogram_rows[brick >> 6] & bit))) {
 		/* The first entry of a brick: its row is a hole of the file until now. */
-		struct brick_session_lane *table = brick__at(&brick__session,
-			BRICK_SESSION_LANES_OFFSET);
+		struct brick_session_lane *table =
+			brick__at(&brick__session, BRICK_SESSION_LANES_OFFSET);
 		uint32_t i = 0;
 		brick__session_lock();
 		int error = -ENOENT;
@@ -227,8 +227,8 @@ void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t tic
 			while (i < brick__session.header->lane_count &&
 				brick__session.lanes[i].lane != lane)
 				i++;
-			error = brick__sys_shared_reserve(brick__session.fd, table[i].offset +
-				lane->histogram_offset + brick * row, row);
+			error = brick__sys_shared_reserve(brick__session.fd,
+				table[i].offset + lane->histogram_offset + brick * row, row);
 		}
 		brick__session_unlock();
 		if (error) {

@@ -78,7 +78,8 @@ static SLOW void write_open(struct brick__thread *self, struct brick_frame *fram
 	ring_publish(lane, 1);
 }
 
-/* Before something is recorded inside of them, all open bricks must be in the ring, outermost first. */
+/* Before something is recorded inside of them, all open bricks must be in the ring, outermost
+ * first. */
 static SLOW void open_frames(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
@@ -118,11 +119,11 @@ static inline struct brick__thread *thread_here(void)
 static inline uint64_t frame_word(uint32_t brick, uint32_t layer)
 {
 	return (uint64_t)BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
-		(uint64_t)brick << 16 | (uint64_t)(layer & 0xffff) << 32;
+	       (uint64_t)brick << 16 | (uint64_t)(layer & 0xffff) << 32;
 }
 
-static inline __attribute__((always_inline)) brick_span push(struct brick__thread *self,
-	uint32_t brick, uint32_t layer)
+static inline __attribute__((always_inline)) brick_span push(
+	struct brick__thread *self, uint32_t brick, uint32_t layer)
 {
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth;
@@ -136,7 +137,8 @@ static inline __attribute__((always_inline)) brick_span push(struct brick__threa
 	return self->tag | (depth + 1);
 }
 
-/* The first brick of a thread, one inside of another that is not in the ring yet, or one too many. */
+/* The first brick of a thread, one inside of another that is not in the ring yet, or one too many.
+ */
 static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = thread_here();
@@ -156,8 +158,8 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
 }
 
-static inline __attribute__((always_inline)) brick_span begin(uint32_t brick, int32_t layer,
-	int given)
+static inline __attribute__((always_inline)) brick_span begin(
+	uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = &brick__thread;
 
@@ -166,7 +168,7 @@ static inline __attribute__((always_inline)) brick_span begin(uint32_t brick, in
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth;
 	if (depth && BRICK_UNLIKELY(depth >= BRICK_MAX_DEPTH ||
-			!(lane->frames[depth - 1].flags & BRICK_FRAME_OPENED)))
+				    !(lane->frames[depth - 1].flags & BRICK_FRAME_OPENED)))
 		return begin_slow(brick, layer, given);
 	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
 }
@@ -191,8 +193,8 @@ static inline int is_recursive(const struct brick_lane *lane, uint32_t depth, ui
 }
 
 /* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */
-static inline void count(struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks,
-	int recursive)
+static inline void count(
+	struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks, int recursive)
 {
 	stat->count++;
 	stat->self += self_ticks;
@@ -275,8 +277,8 @@ static SLOW void write_sample(struct brick__thread *self, const struct brick_fra
 		write_work(self, work);
 }
 
-static inline __attribute__((always_inline)) void count_work(struct brick_stat *stat,
-	const struct work *work)
+static inline __attribute__((always_inline)) void count_work(
+	struct brick_stat *stat, const struct work *work)
 {
 	if (work->flags & BRICK_FLAG_ELEMENTS) {
 		stat->elements += work->elements;
@@ -286,8 +288,8 @@ static inline __attribute__((always_inline)) void count_work(struct brick_stat *
 }
 
 /* Statistics of the frame at `depth`, which leaves the stack. */
-static inline __attribute__((always_inline)) void pop(struct brick_lane *lane, uint32_t depth,
-	uint64_t ticks, const struct work *work)
+static inline __attribute__((always_inline)) void pop(
+	struct brick_lane *lane, uint32_t depth, uint64_t ticks, const struct work *work)
 {
 	const struct brick_frame *frame = &lane->frames[depth];
 	struct brick_stat *stat = &lane->stats[frame->brick];
@@ -302,8 +304,8 @@ static inline __attribute__((always_inline)) void pop(struct brick_lane *lane, u
 }
 
 /* Take the innermost frame off the stack, whatever it is. */
-static SLOW void close_top(struct brick__thread *self, uint64_t end, const struct work *work,
-	uint16_t flags)
+static SLOW void close_top(
+	struct brick__thread *self, uint64_t end, const struct work *work, uint16_t flags)
 {
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth - 1;
@@ -324,8 +326,8 @@ static SLOW void close_top(struct brick__thread *self, uint64_t end, const struc
 }
 
 /* An end that is not of the innermost open brick: what is inside of it is closed with it. */
-static SLOW void unwind(struct brick__thread *self, brick_span span, uint64_t end,
-	const struct work *work)
+static SLOW void unwind(
+	struct brick__thread *self, brick_span span, uint64_t end, const struct work *work)
 {
 	static const struct work nothing;
 	struct brick_lane *lane = self->lane;
@@ -445,19 +447,19 @@ static inline void count_wait(struct brick_lane *lane, uint64_t ticks)
 		count(&lane->stats[BRICK_BARRIER_WAIT], ticks, ticks, 0);
 }
 
-static SLOW void drop_sample(struct brick_lane *lane, const struct brick_sample *sample,
-	uint32_t brick)
+static SLOW void drop_sample(
+	struct brick_lane *lane, const struct brick_sample *sample, uint32_t brick)
 {
 	drop(lane, brick, sample->end - sample->begin);
 	if (sample->wait)
 		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->wait);
-	if (sample->inner)
+	if (sample->inner && sample->site)
 		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->inner);
 }
 
 /* A sample too long for one record. */
-static SLOW void write_long(struct brick__thread *self, const struct brick_sample *sample,
-	struct brick_record record)
+static SLOW void write_long(
+	struct brick__thread *self, const struct brick_sample *sample, struct brick_record record)
 {
 	struct brick_lane *lane = self->lane;
 
@@ -480,8 +482,11 @@ static SLOW void write_long(struct brick__thread *self, const struct brick_sampl
 	uint64_t written = 2;
 	if (sample->wait) {
 		*ring_at(self, lane->head + 2) = (struct brick_record){.begin = sample->end,
-			.kind = BRICK_RECORD_WAIT, .source = record.source,
-			.brick = BRICK_BARRIER_WAIT, .layer = -1, .elements = sample->wait};
+			.kind = BRICK_RECORD_WAIT,
+			.source = record.source,
+			.brick = BRICK_BARRIER_WAIT,
+			.layer = -1,
+			.elements = sample->wait};
 		written = 3;
 	}
 	ring_publish(lane, written);
@@ -510,8 +515,7 @@ void brick_record_sample(const struct brick_sample *given)
 		lane->ledger.unmatched++;
 		return;
 	}
-	if (BRICK_UNLIKELY(sample.end < sample.begin ||
-			sample.inner > sample.end - sample.begin))
+	if (BRICK_UNLIKELY(sample.end < sample.begin || sample.inner > sample.end - sample.begin))
 		clamp_sample(lane, &sample);
 	open_parents(self);
 
@@ -543,6 +547,9 @@ void brick_record_sample(const struct brick_sample *given)
 	if (site) {
 		record.site = sample.site;
 		record.inner = saturate(sample.inner);
+	} else if (sample.inner) {
+		/* the record has no room for it: it is in statistics and histogram only */
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample.inner);
 	}
 	if (BRICK_UNLIKELY((ticks | sample.wait) >> 32)) {
 		write_long(self, &sample, record);
@@ -568,7 +575,10 @@ static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
 		return;
 	}
 	*ring_at(self, self->lane->head) = (struct brick_record){.begin = brick__now(),
-		.kind = kind, .brick = (uint16_t)brick, .layer = -1, .elements = value};
+		.kind = kind,
+		.brick = (uint16_t)brick,
+		.layer = -1,
+		.elements = value};
 	ring_publish(self->lane, 1);
 }
 

@@ -28,8 +28,16 @@ static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
 };
 
 static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
-	{"Norm", {0}}, {"Attention", {0}}, {"FFN", {0}}, {"Other", {0}}, {"Sparse", {0}},
-	{"FFT", {0}}, {"Solver", {0}}, {"Engine", {0}}, {"Wait", {0}}, {"Step", {0}},
+	{"Norm", {0}},
+	{"Attention", {0}},
+	{"FFN", {0}},
+	{"Other", {0}},
+	{"Sparse", {0}},
+	{"FFT", {0}},
+	{"Solver", {0}},
+	{"Engine", {0}},
+	{"Wait", {0}},
+	{"Step", {0}},
 };
 
 static struct brick_session_site *site_chunks[BRICK_MAX_SITES / SITES_PER_CHUNK];
@@ -124,8 +132,8 @@ static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
 
 	if (first >= end)
 		return 0;
-	return brick__sys_shared_reserve(s->fd, s->header->site_offset + first * 4096,
-		(end - first) * 4096);
+	return brick__sys_shared_reserve(
+		s->fd, s->header->site_offset + first * 4096, (end - first) * 4096);
 }
 
 static int publish_sites(struct brick__session *s, uint32_t from)

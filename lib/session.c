@@ -2,7 +2,8 @@
 /*
  * The life of the process's session: the shared file with its header and tables, who consumes it,
  * and the switch that probes read. brick__on is the session's serial number while it records, so
- * that one comparison tells a thread both that recording is on and that its lane is of this session.
+ * that one comparison tells a thread both that recording is on and that its lane is of this
+ * session.
  */
 #include "brick/session.h"
 
@@ -93,8 +94,8 @@ static void describe_process(struct brick_session_header *h)
 }
 
 /* Map a new session file and fill its header; the magic comes last. */
-static int create_session(struct brick__session *s, const char *directory, const char *name,
-	uint32_t mode)
+static int create_session(
+	struct brick__session *s, const char *directory, const char *name, uint32_t mode)
 {
 	struct brick_session_header layout = {0};
 	uint64_t bytes = lay_out(&layout);
@@ -153,7 +154,8 @@ static int start_external(const char *directory)
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
 	brick__session.external = 1;
-	int error = create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
+	int error =
+		create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
 	if (!error && rename(from, to) < 0) {
 		error = -errno;
 		unlink(from);
@@ -188,16 +190,16 @@ static int start_own(const struct brick_session_options *o)
 	int consumed = o->output || o->directory;
 
 	s->external = o->directory && !o->output;
-	s->ring_records = !consumed ? 0
-		: ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
+	s->ring_records =
+		!consumed ? 0 : ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
 	char name[48];
 	snprintf(name, sizeof name, o->directory ? "%d.session" : "brick-session", (int)getpid());
 	int error = create_session(s, o->directory, name, o->mode);
 	if (error)
 		return error;
 	if (o->output)
-		error = writer_thread_start(&s->writer, s->fd, o->output,
-			o->interval_ms ? o->interval_ms : 100);
+		error = writer_thread_start(
+			&s->writer, s->fd, o->output, o->interval_ms ? o->interval_ms : 100);
 	if (error)
 		destroy_session(s);
 	return error;
@@ -348,8 +350,8 @@ __attribute__((destructor)) static void finish(void)
 		stop_session();
 	else if (brick__session.header) {
 		brick__session.header->end_ticks = brick__now();
-		__atomic_store_n(&brick__session.header->state, BRICK_SESSION_CLOSED,
-			__ATOMIC_RELEASE);
+		__atomic_store_n(
+			&brick__session.header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 	}
 	brick__session_unlock();
 }

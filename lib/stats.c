@@ -121,8 +121,8 @@ static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
 		entries += merged[i];
 	if (!entries)
 		return;
-	out->stddev_ns = ldexp(deviation(merged, entries) * (double)clock->mult,
-		-(int)clock->shift);
+	out->stddev_ns =
+		ldexp(deviation(merged, entries) * (double)clock->mult, -(int)clock->shift);
 	out->p50_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.50));
 	out->p95_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.95));
 	out->p99_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.99));
@@ -143,6 +143,8 @@ int brick_stats_get(int brick, struct brick_stats *out)
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(out, &sum);
+			if (brick__session.writer)
+				writer_thread_drain(brick__session.writer);
 			brick__histogram_merge(&brick__session, (uint32_t)brick, merged);
 			fill_distribution(out, merged);
 		}
@@ -237,6 +239,8 @@ int brick_reset(void)
 		if (s->lanes[i].lane->depth)
 			error = -EBUSY;
 	if (!error) {
+		if (s->writer)
+			writer_thread_drain(s->writer);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
 		memset(&s->header->ledger, 0, sizeof s->header->ledger);
@@ -244,5 +248,7 @@ int brick_reset(void)
 			clear_drained(s);
 	}
 	brick__session_unlock();
+	if (!error)
+		brick_note("reset", "1"); /* records and statistics differ from here on */
 	return error;
 }

@@ -52,6 +52,7 @@ struct drain {
 	uint64_t bad_entries; /* table entries that had to be put right */
 	char notes[BRICK_NOTES_BYTES + 256];
 	size_t notes_bytes;
+	uint32_t told_notes; /* bytes of the session's notes that the writer has */
 	uint32_t *histograms[BRICK_MAX_BRICKS]; /* of the session, or private; NULL: none yet */
 	uint8_t histogram_private[BRICK_MAX_BRICKS];
 	struct brick_lane scratch; /* a lane as the writer gets it */

@@ -47,6 +47,47 @@ int drain_join_lane(struct drain *d, struct trace_writer *w, struct drain_lane *
 	return lane->number < 0 ? lane->number : 0;
 }
 
+/* The process's notes, and below them what its consumer has to say of it. */
+static int tell_notes(struct drain *d, struct trace_writer *w, const char *end)
+{
+	uint32_t bytes = __atomic_load_n(&d->shared->notes_bytes, __ATOMIC_ACQUIRE);
+	const char *trouble = drain_trouble(d);
+
+	if (bytes > BRICK_NOTES_BYTES)
+		bytes = BRICK_NOTES_BYTES;
+	d->told_notes = bytes;
+	memcpy(d->notes, (char *)d->shared + d->header.notes_offset, bytes);
+	d->notes[bytes] = '\0';
+	/* line by line, so that the newlines stay */
+	for (size_t at = 0; d->notes[at];) {
+		size_t length = strcspn(d->notes + at, "\n");
+		char last = d->notes[at + length];
+		drain_clean_text(d->notes + at, length + 1);
+		d->notes[at + length] = last;
+		at += length + (last != '\0');
+	}
+	size_t n = strlen(d->notes);
+	if (n && d->notes[n - 1] != '\n')
+		d->notes[n++] = '\n';
+	n += (size_t)snprintf(d->notes + n, sizeof d->notes - n, "session.end=%s\n", end);
+	if (trouble)
+		n += (size_t)snprintf(
+			d->notes + n, sizeof d->notes - n, "session.trouble=%s\n", trouble);
+	if (d->bad_entries)
+		n += (size_t)snprintf(d->notes + n, sizeof d->notes - n,
+			"session.bad_entries=%llu\n", (unsigned long long)d->bad_entries);
+	d->notes_bytes = n;
+	return trace_writer_notes(w, d->process, d->notes, d->notes_bytes);
+}
+
+/* Notes that are new, so that a recording whose recorder is killed has them. */
+static int tell_new_notes(struct drain *d, struct trace_writer *w)
+{
+	uint32_t bytes = __atomic_load_n(&d->shared->notes_bytes, __ATOMIC_RELAXED);
+
+	return bytes == d->told_notes ? 0 : tell_notes(d, w, "running");
+}
+
 int drain_tell(struct drain *d, struct trace_writer *w, uint32_t index,
 	const struct brick_record *records, size_t count)
 {
@@ -57,6 +98,8 @@ int drain_tell(struct drain *d, struct trace_writer *w, uint32_t index,
 		error = drain_tell_tables(d, w);
 	if (!error)
 		error = drain_join_lane(d, w, lane);
+	if (!error)
+		error = tell_new_notes(d, w);
 	if (error)
 		return error;
 	drain_histogram_records(d, lane, records, count);
@@ -109,39 +152,6 @@ static int tell_lane_end(struct drain *d, struct trace_writer *w, struct drain_l
 	return error ? error : trace_writer_lane_stats(w, lane->number, state);
 }
 
-/* The process's notes, and below them what its consumer has to say of it. */
-static int tell_notes(struct drain *d, struct trace_writer *w, enum drain_end end)
-{
-	uint32_t bytes = __atomic_load_n(&d->shared->notes_bytes, __ATOMIC_ACQUIRE);
-	const char *trouble = drain_trouble(d);
-
-	if (bytes > BRICK_NOTES_BYTES)
-		bytes = BRICK_NOTES_BYTES;
-	memcpy(d->notes, (char *)d->shared + d->header.notes_offset, bytes);
-	d->notes[bytes] = '\0';
-	/* line by line, so that the newlines stay */
-	for (size_t at = 0; d->notes[at];) {
-		size_t length = strcspn(d->notes + at, "\n");
-		char last = d->notes[at + length];
-		drain_clean_text(d->notes + at, length + 1);
-		d->notes[at + length] = last;
-		at += length + (last != '\0');
-	}
-	size_t n = strlen(d->notes);
-	if (n && d->notes[n - 1] != '\n')
-		d->notes[n++] = '\n';
-	n += (size_t)snprintf(
-		d->notes + n, sizeof d->notes - n, "session.end=%s\n", end_names[end]);
-	if (trouble)
-		n += (size_t)snprintf(
-			d->notes + n, sizeof d->notes - n, "session.trouble=%s\n", trouble);
-	if (d->bad_entries)
-		n += (size_t)snprintf(d->notes + n, sizeof d->notes - n,
-			"session.bad_entries=%llu\n", (unsigned long long)d->bad_entries);
-	d->notes_bytes = n;
-	return trace_writer_notes(w, d->process, d->notes, d->notes_bytes);
-}
-
 /* The header's own counts as they are at the end; what it says of the process stays as it was. */
 static int tell_header(struct drain *d, struct trace_writer *w)
 {
@@ -168,7 +178,7 @@ int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, ui
 	if (drain_trouble(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
 		end = DRAIN_END_BROKEN;
 	if (!error)
-		error = tell_notes(d, w, end);
+		error = tell_notes(d, w, end_names[end]);
 	if (!error)
 		error = trace_writer_process_end(
 			w, d->process, end_ticks, end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);

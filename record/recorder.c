@@ -81,6 +81,9 @@ static int prepare_environment(struct recorder *r)
 	const char *theirs = getenv("LD_PRELOAD");
 
 	int error = spawn_environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
+	/* all processes of a recording must read the same clock */
+	if (!error && r->clock.clock.source == BRICK_CLOCK_MONOTONIC)
+		error = spawn_environment_add(env, "BRICK_CLOCK=monotonic");
 	for (uint32_t i = 0; i < r->options->environment.count && !error; i++)
 		error = spawn_environment_add(env, "%s", r->options->environment.variables[i]);
 	if (error || !r->options->inject)

@@ -28,8 +28,10 @@ enum {
 struct writer_thread {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	int stopping; /* under the lock */
+	pthread_cond_t wake, drained;
+	/* under the lock */
+	int stopping;
+	uint64_t asked, answered; /* calls of writer_thread_drain() */
 
 	struct drain *drain;
 	struct drain_pace pace;
@@ -91,6 +93,11 @@ static int drain_all(struct writer_thread *t)
 	return error;
 }
 
+static int clock_is_sound(const struct writer_thread *t)
+{
+	return t->clock.settled || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+}
+
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
 static int drain_is_due(
 	const struct writer_thread *t, const struct drain_outlook *outlook, uint64_t now_ns)
@@ -99,7 +106,23 @@ static int drain_is_due(
 		return 1;
 	if (!outlook->waiting || now_ns - t->drained_ns < (uint64_t)t->interval_ms * 1000000u)
 		return 0;
-	return t->clock.settled || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+	return clock_is_sound(t);
+}
+
+static uint64_t asked(struct writer_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t value = t->asked;
+	pthread_mutex_unlock(&t->lock);
+	return value;
+}
+
+static void answer(struct writer_thread *t, uint64_t value)
+{
+	pthread_mutex_lock(&t->lock);
+	t->answered = value;
+	pthread_cond_broadcast(&t->drained);
+	pthread_mutex_unlock(&t->lock);
 }
 
 static int flush(struct writer_thread *t, uint64_t now_ns)
@@ -113,15 +136,21 @@ static int flush(struct writer_thread *t, uint64_t now_ns)
 /* One look; returns how long to sleep. */
 static uint32_t turn(struct writer_thread *t)
 {
-	uint64_t now_ns = drain_now_ns();
+	uint64_t now_ns = drain_now_ns(), wanted = asked(t);
 	int error = 0;
 
-	if (!t->writer)
+	if (!t->writer) {
+		answer(t, wanted);
 		return t->interval_ms;
+	}
 	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
-	if (drain_is_due(t, &outlook, now_ns)) {
+	int now = wanted != t->answered;
+	if (drain_is_due(t, &outlook, now_ns) || (now && clock_is_sound(t))) {
 		error = drain_all(t);
 		t->drained_ns = now_ns;
+		answer(t, wanted);
+	} else if (now) {
+		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
 	}
 	if (!error && t->clock.settled && now_ns - t->flushed_ns >= FLUSH_NS)
 		error = flush(t, now_ns);
@@ -168,7 +197,9 @@ static int stopped(struct writer_thread *t, uint32_t ms)
 		until.tv_nsec -= 1000000000;
 	}
 	pthread_mutex_lock(&t->lock);
-	while (!t->stopping && pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
+	uint64_t before = t->asked;
+	while (!t->stopping && t->asked == before &&
+		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
 		;
 	int stopping = t->stopping;
 	pthread_mutex_unlock(&t->lock);
@@ -184,6 +215,7 @@ static void *run(void *argument)
 	while (!stopped(t, ms))
 		ms = turn(t);
 	finish(t);
+	answer(t, UINT64_MAX);
 	return NULL;
 }
 
@@ -231,6 +263,7 @@ static int launch(struct writer_thread *t)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->drained, NULL);
 	pthread_condattr_destroy(&monotonic);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -276,6 +309,16 @@ int writer_thread_start(struct writer_thread **out, int fd, const char *path, ui
 	return 0;
 }
 
+void writer_thread_drain(struct writer_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t mine = ++t->asked;
+	pthread_cond_signal(&t->wake);
+	while (t->answered < mine)
+		pthread_cond_wait(&t->drained, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
 int writer_thread_stop(struct writer_thread *t)
 {
 	pthread_mutex_lock(&t->lock);
@@ -284,6 +327,7 @@ int writer_thread_stop(struct writer_thread *t)
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
 	pthread_cond_destroy(&t->wake);
+	pthread_cond_destroy(&t->drained);
 	pthread_mutex_destroy(&t->lock);
 	int error = t->error;
 	destroy(t);

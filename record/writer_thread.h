@@ -19,6 +19,12 @@ struct writer_thread;
 int writer_thread_start(struct writer_thread **out, int fd, const char *path, uint32_t interval_ms);
 
 /*
+ * Drain now: when it returns, what was in the rings before the call is in the drained histograms.
+ * Waits for the clock's baseline (some 50 ms) in a young session. Any thread that lets stop wait.
+ */
+void writer_thread_drain(struct writer_thread *t);
+
+/*
  * Drain what is left, complete the file, end the thread, free t. Call it after the session's state
  * was set to closed. Returns 0 or the first error there was, after which no file is left.
  */

@@ -3,7 +3,6 @@
  * Huffman codes of bounded length. The tree is built over the sorted counts with two queues; codes
  * that come out too long are shortened, and others lengthened until Kraft's sum fits again.
  */
-#include <stdlib.h>
 #include <string.h>
 #include "trace/deflate_state.h"
 
@@ -14,12 +13,12 @@ struct leaf {
 	uint16_t symbol;
 };
 
-static int by_count(const void *a, const void *b)
+/* By count. In place: qsort() may allocate. */
+static void insert(struct leaf *leaves, unsigned n, struct leaf leaf)
 {
-	const struct leaf *x = a, *y = b;
-
-	return x->count != y->count ? (x->count < y->count ? -1 : 1)
-				    : (x->symbol > y->symbol) - (x->symbol < y->symbol);
+	for (; n && leaves[n - 1].count > leaf.count; n--)
+		leaves[n] = leaves[n - 1];
+	leaves[n] = leaf;
 }
 
 /* Depth of each of the n sorted leaves in the tree of Huffman. */
@@ -80,12 +79,11 @@ void huffman_lengths(const uint32_t *counts, unsigned symbols, unsigned most, ui
 	memset(lengths, 0, symbols);
 	for (unsigned i = 0; i < symbols; i++)
 		if (counts[i])
-			leaves[n++] = (struct leaf){counts[i], (uint16_t)i};
+			insert(leaves, n++, (struct leaf){counts[i], (uint16_t)i});
 	if (n == 1)
 		lengths[leaves[0].symbol] = 1;
 	if (n < 2)
 		return;
-	qsort(leaves, n, sizeof *leaves, by_count);
 	tree_depths(leaves, n, depths);
 	bound_depths(depths, n, most);
 	for (unsigned i = 0; i < n; i++)

@@ -80,14 +80,16 @@ static int read_chunk(struct load *l)
 	struct pb_reader chunk;
 	struct pb_field f;
 	uint64_t offset = l->offset;
-	int more = 0;
+	int more = 0, inflated;
 
-	if (!load_ahead_take(l->ahead, &chunk, &l->offset))
+	if (!load_ahead_take(l->ahead, &chunk, &inflated, &l->offset))
 		return 0;
-	while (!l->result && chunk.at && (more = pb_next(&chunk, &f)) > 0)
+	if (inflated < 0)
+		load_no_memory(l);
+	while (!l->result && inflated > 0 && (more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
-	if (!chunk.at || more < 0)
+	if (!inflated || more < 0)
 		l->run->bad_packets++;
 	load_ahead_release(l->ahead);
 	l->offset = offset;

@@ -18,7 +18,7 @@ struct job {
 	uint64_t offset;
 	struct load_inflater *inflater;
 	struct pb_reader out;
-	int good;
+	int result; /* of load_inflate() */
 };
 
 struct load_ahead {
@@ -35,7 +35,7 @@ static void work(struct job *job)
 {
 	struct pb_reader packed = pb_reader(job->packed, job->size);
 
-	job->good = job->inflater && load_inflate(job->inflater, packed, &job->out);
+	job->result = load_inflate(job->inflater, packed, &job->out);
 }
 
 static void *run_thread(void *argument)
@@ -99,15 +99,14 @@ static int copy_packed(struct job *job, struct pb_reader packed)
 {
 	size_t size = pb_size(packed);
 
-	if (size > job->room) {
-		uint8_t *grown = realloc(job->packed, size);
+	if (size >= job->room) {
+		uint8_t *grown = realloc(job->packed, size + 1);
 		if (!grown)
 			return 0;
 		job->packed = grown;
-		job->room = size;
+		job->room = size + 1;
 	}
-	if (size)
-		memcpy(job->packed, packed.at, size);
+	memcpy(job->packed, packed.at, size);
 	job->size = size;
 	return 1;
 }
@@ -145,7 +144,7 @@ int load_ahead_hand(struct load_ahead *a, struct pb_reader packed, uint64_t offs
 	return 1;
 }
 
-int load_ahead_take(struct load_ahead *a, struct pb_reader *out, uint64_t *offset)
+int load_ahead_take(struct load_ahead *a, struct pb_reader *out, int *result, uint64_t *offset)
 {
 	if (a->taken == a->handed)
 		return 0;
@@ -156,7 +155,8 @@ int load_ahead_take(struct load_ahead *a, struct pb_reader *out, uint64_t *offse
 		pthread_mutex_unlock(&a->lock);
 	}
 	const struct job *job = &a->jobs[a->taken % JOBS];
-	*out = job->good ? job->out : (struct pb_reader){NULL, NULL};
+	*out = job->out;
+	*result = job->result;
 	*offset = job->offset;
 	return 1;
 }

@@ -55,11 +55,13 @@ int load_inflate(struct load_inflater *inflater, struct pb_reader packed, struct
 	enum inflate_result result = INFLATE_FULL;
 
 	if (!inflater->out && !grow(inflater, most))
-		return 0;
+		return -1;
 	do
 		result = inflate_stream(&inflater->tables, packed.at, pb_size(packed),
 			inflater->out, inflater->room < most ? inflater->room : most, &size);
 	while (result == INFLATE_FULL && grow(inflater, most));
+	if (!inflater->out)
+		return -1;
 	*out = pb_reader(inflater->out, size);
 	return result == INFLATE_DONE;
 }

@@ -226,7 +226,7 @@ uint64_t load_find_uint(
 /* load_finish.c: all packets are read */
 void load_finish(struct load *l);
 
-/* load_inflate.c: the packets of a compressed one. 0: cannot be inflated. */
+/* load_inflate.c: the packets of a compressed one. 1, 0: cannot be inflated, -1: no memory. */
 struct load_inflater;
 struct load_inflater *load_inflater_create(void);
 void load_inflater_destroy(struct load_inflater *inflater);
@@ -239,9 +239,9 @@ void load_ahead_destroy(struct load_ahead *a);
 int load_ahead_full(const struct load_ahead *a);
 /* One more, if it is not full; packed is copied. 0: no memory. */
 int load_ahead_hand(struct load_ahead *a, struct pb_reader packed, uint64_t offset);
-/* The oldest one's packets, until it is released; .at is NULL when it cannot be inflated. 0: none.
- */
-int load_ahead_take(struct load_ahead *a, struct pb_reader *out, uint64_t *offset);
+/* Whether there is one; *result: as of load_inflate(), of the oldest; *out: its packets until it is
+ * released. */
+int load_ahead_take(struct load_ahead *a, struct pb_reader *out, int *result, uint64_t *offset);
 void load_ahead_release(struct load_ahead *a);
 
 #endif

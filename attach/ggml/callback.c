@@ -78,7 +78,7 @@ static void record(struct node_thread *t, const void *tensor, uint64_t begin, ui
 {
 	struct brick_sample sample = {.begin = begin, .end = end, .source = BRICK_SOURCE_CALLBACK};
 
-	sample.site = node_site_slow(t, tensor, NULL, 0, node_shape(t, tensor, 0));
+	sample.site = node_site_slow(t, tensor, NULL, 0);
 	sample.brick = t->brick;
 	sample.layer = t->layer;
 	brick_record_sample(&sample);

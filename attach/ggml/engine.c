@@ -30,17 +30,18 @@ __attribute__((constructor)) static void engines_watch_forks(void)
 }
 
 /* Functions have the size of data pointers wherever there is dlsym(). */
-#define LOOK_UP(field, name)                                                                       \
+#define LOOK_UP(field, name) LOOK_UP_AS(field, name, 0)
+#define LOOK_UP_AS(field, name, hooked)                                                            \
 	do {                                                                                       \
-		void *function = resolve_from(object, name);                                       \
+		void *function = resolve_from(object, name, hooked);                               \
 		memcpy(&(field), &function, sizeof function);                                      \
 	} while (0)
 
 static void look_up_functions(struct engine *e, const struct loaded_object *object)
 {
-	LOOK_UP(e->extra_forward, "ggml_cpu_extra_compute_forward");
-	LOOK_UP(e->fused_forward, "ggml_compute_forward_rms_norm_mul_fused");
-	LOOK_UP(e->barrier, "ggml_barrier");
+	LOOK_UP_AS(e->extra_forward, "ggml_cpu_extra_compute_forward", 1);
+	LOOK_UP_AS(e->fused_forward, "ggml_compute_forward_rms_norm_mul_fused", 1);
+	LOOK_UP_AS(e->barrier, "ggml_barrier", 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
 	LOOK_UP(e->op_name, "ggml_op_name");
 	LOOK_UP(e->get_name, "ggml_get_name");

@@ -3,6 +3,11 @@
  * The three hooks of the CPU backend that are called for every node of every graph on every thread:
  * the hot path of the interposer. A node's time begins as late as the hook can manage, after its
  * site has been found and the node before it has been put away.
+ *
+ * The engine's weights have pushed the hooks out of the caches when they are called again, code as
+ * well as data. So the common case, a graph on one thread whose nodes are known, is a leaf of a few
+ * cache lines; everything else leaves through a function of its own. A barrier, which comes before
+ * nearly every node, asks for what the next beginning will need.
  */
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/method.h"
@@ -10,17 +15,20 @@
 #include "brick/brick.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))
+#define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
+enum { LINE = 64, BEGIN_LINES = 7 };
 
-/* Nodes come in the same order again and again: look where the last one points. */
-static ALWAYS_INLINE uint32_t find_site(struct node_thread *t, const void *node, const void *mul,
-	int part)
+/* Nodes come in the same order again and again: the slot that the last one points to is tried first. */
+static ALWAYS_INLINE int slot_fits(const struct node_thread *t, const struct site_slot *slot,
+	const void *node, uint64_t shape)
 {
-	uint64_t shape = node_shape(t, node, part);
-	const struct site_slot *slot = &t->slots[t->slot_next];
+	return slot->node == node && slot->shape == shape &&
+		slot->generation == shared_get(&attach_shared.graph_generation);
+}
 
-	if (BRICK_UNLIKELY(slot->node != node || slot->shape != shape ||
-			slot->generation != shared_get(&attach_shared.graph_generation)))
-		return node_site_slow(t, node, mul, part, shape);
+static ALWAYS_INLINE uint32_t take_slot(struct node_thread *t, const struct site_slot *slot)
+{
 	t->slot_now = t->slot_next;
 	t->slot_next = slot->next;
 	__builtin_prefetch(&t->slots[slot->next]);
@@ -28,71 +36,95 @@ static ALWAYS_INLINE uint32_t find_site(struct node_thread *t, const void *node,
 }
 
 /*
- * Begin a node; the caller jumps into it right after. What this costs is known of every call where
- * the clock is read at the entry anyway, and of one in 64 elsewhere.
+ * Begin a node of a graph on one thread, all of which is as it was the last time. 0: it is not, and
+ * nothing has been done. What this costs is known of every call, as the clock is read twice anyway.
  */
-static ALWAYS_INLINE void begin(struct node_thread *t, const struct compute_params *params,
-	const void *node, const void *mul)
+static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
+	const struct compute_params *params, const void *node)
 {
-	uint32_t serial = shared_get(&attach_shared.graph_serial);
-	int timed = !t->alone && --t->hook_left == 0;
-	uint64_t entered = t->alone || BRICK_UNLIKELY(timed) ? brick__now() : 0;
+	uint64_t entered = brick__counter(), length = entered - t->begin;
 
-	if (BRICK_LIKELY(t->open)) {
-		if (BRICK_UNLIKELY(!t->alone && t->last_barrier == t->final_barrier))
-			node_final_refuted(t);
-		node_finish(t, !t->alone && t->end ? t->end : entered ? entered : brick__now());
-	}
-	if (BRICK_UNLIKELY(t->graph_serial != serial))
-		node_graph_enter(t, params->nth, serial);
-	t->site = find_site(t, node, mul, params->ith != 0);
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller) || t->mode != NODE_MODE_ALONE ||
+			t->graph_serial != shared_get(&attach_shared.graph_serial) ||
+			params->nth != 1 || length >> 32 || !t->site ||
+			t->event_count == t->event_room))
+		return 0;
+	const struct site_slot *slot = &t->slots[t->slot_next];
+	if (BRICK_UNLIKELY(!slot_fits(t, slot, node, node_shape(t, node, 0))))
+		return 0;
+	t->events[t->event_count] =
+		(struct brick_timing){t->begin, (uint32_t)length, 0, 0, t->site, 0, 0};
+	t->event_count += t->open;
+	t->site = take_slot(t, slot);
 	t->open = 1;
-	t->alone = params->nth == 1;
 	t->started++;
+	t->cost_ticks -= entered;
+	t->begin = brick__counter();
+	t->cost_ticks += t->begin;
+	return 1;
+}
+
+/* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
+static APART void begin(struct node_thread *t, uintptr_t caller,
+	const struct compute_params *params, const void *node, const void *mul)
+{
+	uint64_t entered = brick__now();
+
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
+		node_thread_prepare(t, caller);
+	uint32_t serial = shared_get(&attach_shared.graph_serial);
+	int timed = --t->hook_left == 0;
+	if (BRICK_LIKELY(t->open)) {
+		if (BRICK_UNLIKELY(t->last_barrier && t->last_barrier == t->final_barrier))
+			node_final_refuted(t);
+		node_finish(t, t->end ? t->end : entered);
+	}
+	if (BRICK_UNLIKELY(t->graph_serial != serial || (params->nth == 1) !=
+			(t->mode == NODE_MODE_ALONE)))
+		node_graph_enter(t, params->nth, serial);
+	if (t->mode == NODE_MODE_OFF)
+		return;
+	int part = params->ith != 0;
+	uint64_t shape = t->has_layout ? node_shape(t, node, part) : (uint64_t)part;
+	const struct site_slot *slot = &t->slots[t->slot_next];
+	t->site = BRICK_LIKELY(slot_fits(t, slot, node, shape))
+		? take_slot(t, slot)
+		: node_site_slow(t, node, mul, part);
+	t->open = 1;
+	t->started++;
+	t->fused += mul != NULL;
 	t->end = t->wait = t->inner = 0;
 	t->last_barrier = 0;
 	t->cost = 0;
 	if (BRICK_UNLIKELY(timed)) {
 		node_hook_draw(t);
 		t->cost = (uint32_t)(brick__now() - entered);
+		t->marked = 1;
 	}
 	t->begin = brick__now();
-	if (!timed && entered) {
-		t->cost_ticks += t->begin - entered;
-		t->cost_calls++;
-	}
 }
 
-_Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
+static APART _Bool extra_forward(uintptr_t caller, const struct compute_params *params, void *node)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
-	if (method_records_nodes())
-		begin(t, params, node, NULL);
+	begin(t, caller, params, node, NULL);
 	return t->extra_forward(params, node);
 }
 
-void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params, void *norm,
+static APART void fused_forward(uintptr_t caller, const struct compute_params *params, void *norm,
 	void *mul)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
-	if (method_records_nodes()) {
-		begin(t, params, norm, mul);
-		t->fused++;
-	}
+	begin(t, caller, params, norm, mul);
 	t->fused_forward(params, norm, mul);
 }
 
 /* A barrier with others to wait for. */
-static ALWAYS_INLINE void wait_in(struct node_thread *t, void *pool, uintptr_t caller)
+static APART void wait_in(uintptr_t caller, void *pool)
 {
+	struct node_thread *t = &node_thread;
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 	uint64_t end = brick__now();
@@ -113,15 +145,61 @@ static ALWAYS_INLINE void wait_in(struct node_thread *t, void *pool, uintptr_t c
 		node_settle();
 }
 
-void ggml_barrier(void *pool)
+static APART void strange_barrier(uintptr_t caller, void *pool)
+{
+	struct node_thread *t = &node_thread;
+
+	node_thread_prepare(t, caller);
+	t->barrier(pool);
+}
+
+/* What the next node's beginning will touch. */
+static ALWAYS_INLINE void expect_node(const struct node_thread *t)
+{
+	const char *code = (const char *)(uintptr_t)&ggml_cpu_extra_compute_forward;
+
+	for (int i = 0; i < BEGIN_LINES; i++)
+		__builtin_prefetch(code + i * LINE);
+	__builtin_prefetch(&t->slots[t->slot_next]);
+	__builtin_prefetch(&t->events[t->event_count], 1);
+}
+
+HOT void ggml_barrier(void *pool)
 {
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
-	if (t->open && !t->alone)
-		wait_in(t, pool, caller);
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller))) {
+		strange_barrier(caller, pool);
+		return;
+	}
+	expect_node(t);
+	if (t->open && t->mode == NODE_MODE_TEAM)
+		wait_in(caller, pool);
 	else
 		t->barrier(pool);
+}
+
+HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
+{
+	struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (BRICK_LIKELY(begin_alone(t, caller, params, node)))
+		return t->extra_forward(params, node);
+	return extra_forward(caller, params, node);
+}
+
+HOT void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params, void *norm,
+	void *mul)
+{
+	struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (BRICK_LIKELY(begin_alone(t, caller, params, norm))) {
+		t->fused++;
+		t->fused_forward(params, norm, mul);
+		return;
+	}
+	fused_forward(caller, params, norm, mul);
 }

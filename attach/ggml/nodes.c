@@ -34,7 +34,7 @@ struct thread_memory {
 	struct thread_memory *next;
 	struct site_slot *slots;
 	uint32_t slot_mask;
-	struct node_event events[EVENTS];
+	struct brick_timing events[EVENTS];
 };
 
 static struct thread_memory *free_memory;
@@ -43,7 +43,7 @@ static pthread_key_t exit_key;
 
 /* For a thread without memory: never a match, and room for one event before it must be flushed. */
 static struct site_slot no_slots[2];
-static __thread struct node_event one_event[1] __attribute__((tls_model("initial-exec")));
+static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
 static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
 
 static struct site_slot *new_slots(uint32_t count)
@@ -325,9 +325,9 @@ static uint32_t fill_slot(struct node_thread *t, struct site_slot *slot, const v
 	return site;
 }
 
-uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
-	uint64_t shape)
+uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
 {
+	uint64_t shape = t->has_layout ? node_shape(t, node, part) : (uint64_t)part;
 	uint32_t generation = shared_get(&attach_shared.graph_generation);
 
 	greet(t);
@@ -363,35 +363,17 @@ void node_record(struct node_thread *t, uint64_t end)
 	brick_record_sample(&sample);
 }
 
-static void record_event(const struct node_event *e)
+/* Record what was collected, and what the timed ones among them cost with their share of it. */
+static void record_marked(struct node_thread *t, uint32_t count)
 {
-	const struct brick_sample sample = {
-		.begin = e->begin,
-		.end = e->begin + e->length,
-		.wait = e->wait,
-		.inner = e->inner,
-		.site = e->site,
-		.source = BRICK_SOURCE_TSC,
-	};
-	uint64_t begin = BRICK_UNLIKELY(e->cost) ? brick__now() : 0;
+	uint64_t begin = brick__now();
 
-	brick_record_sample(&sample);
-	if (BRICK_UNLIKELY(e->cost))
-		node_hook_timed(e->cost + (brick__now() - begin));
-}
-
-/* Sites are spread over memory and have gone cold: ask for all of a batch before using the first. */
-static void record_events(const struct node_event *events, uint32_t count)
-{
-	enum { BATCH = 128 };
-
-	for (uint32_t from = 0; from < count; from += BATCH) {
-		uint32_t to = count - from < BATCH ? count : from + BATCH;
-		for (uint32_t i = from; i < to; i++)
-			brick_site_prefetch(events[i].site);
-		for (uint32_t i = from; i < to; i++)
-			record_event(&events[i]);
-	}
+	brick_record_timings(t->events, count);
+	uint64_t share = (brick__now() - begin) / count;
+	for (uint32_t i = 0; i < count; i++)
+		if (t->events[i].mark)
+			node_hook_timed(t->events[i].mark + share);
+	t->marked = t->open && t->cost;
 }
 
 /*
@@ -413,20 +395,25 @@ void node_flush(struct node_thread *t)
 	uint32_t count = t->event_count;
 
 	t->event_count = 0;
-	if (!t->alone) {
-		record_events(t->events, count);
+	if (!count)
+		return;
+	if (t->marked) {
+		record_marked(t, count);
 		return;
 	}
-	uint64_t begin = brick__now();
-	record_events(t->events, count);
-	t->cost_ticks += brick__now() - begin;
-	report_cost(t);
+	uint64_t begin = t->cost_ticks ? brick__now() : 0;
+	brick_record_timings(t->events, count);
+	if (begin) {
+		t->cost_ticks += brick__now() - begin;
+		t->cost_calls += count;
+		report_cost(t);
+	}
 }
 
 void node_settle_slow(struct node_thread *t)
 {
 	if (t->open)
-		node_finish(t, !t->alone && t->end ? t->end : brick__now());
+		node_finish(t, t->end ? t->end : brick__now());
 	node_flush(t);
 }
 
@@ -481,6 +468,12 @@ void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
 	node_flush(t);
 	if (entered && threads > 1)
 		record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
+	if (!method_records_nodes())
+		t->mode = NODE_MODE_OFF;
+	else if (threads == 1 && t->has_layout && brick__counter_used)
+		t->mode = NODE_MODE_ALONE;
+	else
+		t->mode = NODE_MODE_TEAM;
 }
 
 /* The MUL that the engine will compute together with this RMS_NORM; NULL when it does not. */
@@ -517,7 +510,7 @@ static void walk_graph(struct node_thread *t, const void *graph)
 			continue;
 		if (i + 1 < count)
 			mul = fused_with(e, node, e->graph_node(graph, i + 1));
-		node_site_slow(t, node, mul, 0, node_shape(t, node, 0));
+		node_site_slow(t, node, mul, 0);
 		i += mul != NULL;
 		if (!seen++)
 			first = t->slot_now;
@@ -544,7 +537,7 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	struct node_thread *t = &node_thread;
 
 	if (t->open) {
-		uint64_t now = brick__now(), joined = t->alone || !t->end ? 0 : t->end + t->wait;
+		uint64_t now = brick__now(), joined = t->end ? t->end + t->wait : 0;
 		node_settle();
 		if (joined) {
 			record_span(phase_brick(PHASE_THREAD_JOIN), joined, now);

@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
+#include "brick/attach.h"
 #include "lib/sys/ticks.h"
 
 /* What a thread remembers of a tensor. */
@@ -29,13 +30,10 @@ struct site_slot {
 	uint32_t next; /* the slot that was wanted after this one, the last time */
 };
 
-/* A node that is over; ticks. */
-struct node_event {
-	uint64_t begin;
-	uint32_t length, wait, inner;
-	uint32_t site;
-	uint32_t cost; /* of the hook that began it, if that was timed, else 0 */
-	uint32_t unused;
+enum node_mode {
+	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
+	NODE_MODE_ALONE,   /* its graph runs on one thread: barriers are nothing; the short path */
+	NODE_MODE_TEAM,
 };
 
 struct node_thread {
@@ -46,17 +44,18 @@ struct node_thread {
 	barrier_fn barrier;
 	uint32_t resolve_generation;
 	uint32_t hook_left; /* calls until one is timed */
-	uint8_t open;       /* a node is being executed */
-	uint8_t alone;      /* its graph runs on one thread */
-	uint8_t in_graph;   /* which this thread has called for */
+	uint8_t open;     /* a node is being executed: 0 or 1 */
+	uint8_t mode;     /* enum node_mode */
+	uint8_t in_graph; /* which this thread has called for */
 	uint8_t ready;
-	uint32_t unused;
+	uint32_t marked; /* some events have a mark */
+	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known */
 
 	/* The node being executed. */
-	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier yet */
+	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier that was looked at */
 	uintptr_t last_barrier; /* where it was called from */
 	uint32_t site, cost;
-	struct node_event *events;
+	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
 	uint32_t event_count, event_room;
 
 	/* Its cache of sites. */
@@ -66,9 +65,8 @@ struct node_thread {
 	uint16_t ne_offset, op_offset, type_offset, has_layout;
 	uint32_t graph_serial;
 	uint32_t started, fused; /* nodes of its graph */
-	uint32_t cost_calls;     /* hook calls, all of which were timed, and took cost_ticks */
+	uint32_t cost_calls;     /* calls of the short path, which took cost_ticks in all */
 	uint64_t cost_ticks;
-	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known */
 
 	/* What follows is not touched for every node. */
 	uint64_t graph_entered; /* ticks; 0 once the graph's first node has begun */
@@ -109,24 +107,28 @@ static inline void node_thread_ready(struct node_thread *t)
 /* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
 void node_thread_prepare(struct node_thread *t, uintptr_t caller);
 
-/* Shape, type and operation in one word; without a known layout the pointer must do. */
+static inline uint64_t node_rotate(uint64_t value, int bits)
+{
+	return value << bits | value >> (64 - bits);
+}
+
+/*
+ * Shape, type and operation in one word. Not a good hash: it only has to tell the few shapes apart
+ * that a tensor at one address takes on. Needs a known layout.
+ */
 static inline __attribute__((always_inline)) uint64_t node_shape(const struct node_thread *t,
 	const void *node, int part)
 {
-	if (BRICK_UNLIKELY(!t->has_layout))
-		return (uint64_t)part;
 	const int64_t *ne = tensor_field(node, t->ne_offset);
-	uint64_t kind = (uint64_t)(uint32_t)tensor_int32(node, t->op_offset) << 32 |
+	uint32_t kind = (uint32_t)tensor_int32(node, t->op_offset) << 8 ^
 		(uint32_t)tensor_int32(node, t->type_offset);
-	return ((uint64_t)ne[0] * 0x9e3779b97f4a7c15ull) ^
-		((uint64_t)ne[1] * 0xc2b2ae3d27d4eb4full) ^
-		((uint64_t)ne[2] * 0x165667b19e3779f9ull) ^
-		((uint64_t)ne[3] * 0x27d4eb2f165667c5ull) ^ (kind << 1 | (uint64_t)part);
+	return (uint64_t)ne[0] ^ node_rotate((uint64_t)ne[1], 20) ^
+		node_rotate((uint64_t)ne[2], 37) ^ node_rotate((uint64_t)ne[3], 51) ^
+		((uint64_t)kind << 45 | (uint64_t)part << 63);
 }
 
 /* The site of a node that is not where it was expected; 0: none, see brick and layer. */
-uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part,
-	uint64_t shape);
+uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part);
 
 /* Turn what has been kept into samples. */
 void node_flush(struct node_thread *t);
@@ -144,9 +146,9 @@ static inline void node_finish(struct node_thread *t, uint64_t end)
 		node_record(t, end);
 		return;
 	}
-	t->events[t->event_count] = (struct node_event){t->begin, (uint32_t)length,
+	t->events[t->event_count] = (struct brick_timing){t->begin, (uint32_t)length,
 		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost, 0};
-	if (BRICK_UNLIKELY(++t->event_count == t->event_room))
+	if (BRICK_UNLIKELY(++t->event_count >= t->event_room))
 		node_flush(t);
 }
 

@@ -117,32 +117,32 @@ static void *look_up(void *handle, const char *name)
 }
 
 /*
- * A definition behind ours. One that everybody finds first is in front of ours: another interposer
- * that has called us, and that must not be called back.
+ * A definition that is not ours; of a symbol that we hook, one that stands behind ours: what everybody
+ * finds first is in front of it, another interposer that has called us and must not be called back.
  */
-static void *look_in(void *handle, const char *name)
+static void *look_in(void *handle, const char *name, int hooked)
 {
 	void *function = look_up(handle, name);
 
-	if (!function || is_ours(function) || function == look_up(RTLD_DEFAULT, name))
+	if (!function || is_ours(function))
 		return NULL;
-	return function;
+	return hooked && function == look_up(RTLD_DEFAULT, name) ? NULL : function;
 }
 
-void *resolve_from(const struct loaded_object *object, const char *name)
+void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
 {
 	int saved = errno;
 	void *function = NULL;
 	void *handle = dlopen(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (handle) {
-		function = look_in(handle, name);
+		function = look_in(handle, name, hooked);
 		dlclose(handle);
 	} else {
 		dlerror();
 	}
 	if (!function)
-		function = look_in(RTLD_NEXT, name);
+		function = look_in(RTLD_NEXT, name, hooked);
 	errno = saved;
 	return function;
 }
@@ -185,7 +185,7 @@ static void *look_everywhere(const char *name)
 			dlerror();
 			continue;
 		}
-		function = look_in(handle, name);
+		function = look_in(handle, name, 1);
 		dlclose(handle);
 	}
 	free(list.text);
@@ -234,7 +234,7 @@ void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller)
 	int saved = errno;
 	struct loaded_object object = {0, 0, ""};
 	int found = resolve_object(caller, &object);
-	void *function = found ? resolve_from(&object, symbol->name) : NULL;
+	void *function = found ? resolve_from(&object, symbol->name, 1) : NULL;
 
 	if (!function)
 		function = look_everywhere(symbol->name);

@@ -58,8 +58,11 @@ static inline void *resolve(struct resolve_symbol *symbol, const void *return_ad
 /* The object that an address lies in; 0 if there is none. */
 int resolve_object(uintptr_t address, struct loaded_object *object);
 
-/* A symbol as code in that object would see it, leaving our own definitions out. NULL: not there. */
-void *resolve_from(const struct loaded_object *object, const char *name);
+/*
+ * A symbol as code in that object would see it, leaving our own definitions out, and what stands in
+ * front of them if it is hooked. NULL: not there.
+ */
+void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
 
 /* Is there any definition of a symbol besides ours in what is loaded now? */
 int resolve_exists(const char *name);

@@ -10,13 +10,12 @@
 
 struct decoder_options {
 	const struct kernels *kernels;
-	size_t n_context; // tokens of the text, all in all
-	size_t n_threads;
-	int wrong_layer;    // for tests: RoPE of this layer is made wrong (-1: of none)
-	float wrong_factor; // by this
+	size_t n_context, n_threads; // n_context: tokens of the text, all in all
+	int wrong_layer;             // for tests: RoPE of this layer is made wrong (-1: of none)
+	float wrong_factor;          // by this
 };
 
-// A worker's part of a product of so many tokens, as a site of Brick.
+// A worker's part of a product for so many tokens, as a site of Brick.
 struct site {
 	size_t tokens;
 	uint32_t index;
@@ -27,24 +26,20 @@ struct decoder {
 	const struct model *model;
 	struct team *team;
 	size_t n_batch; // most tokens in one pass
-	size_t n_past;	// tokens in the cache; set it to 0 to begin a new text
-
+	size_t n_past;  // tokens in the cache; set it to 0 to begin a new text
 	// A row per token of the batch; scores: [head][token][position]; logits: of the last token.
 	float *residual, *branch, *normed, *query, *key, *value, *attended, *gate, *up;
 	float *scores, *logits;
-
 	size_t n_positions;    // n_context in whole blocks
 	uint16_t *key_cache;   // [layer][position][kv_size], binary16
 	uint16_t *value_cache; // [layer][kv_size][position]: transposed, for sums over positions
-	float *rope;	       // [position][pair]: cosine, sine
-
+	float *rope;           // [position][pair]: cosine, sine
 	struct site (*sites)[2]; // [worker][matrix]: for prompts and for single tokens
 	uint32_t brick_cache_write, brick_residual; // bricks that Brick does not know
-
-	// Of the pass that is running.
+	// Of the pass that is running; is_last: of an evaluation, so that a token is wanted.
 	const int32_t *tokens;
 	size_t n_tokens;
-	bool is_last; // of an evaluation: a token is wanted
+	bool is_last;
 	int32_t next;
 };
 
@@ -54,15 +49,9 @@ void decoder_destroy(struct decoder *decoder);
 // The most likely token behind the text and these, which must fit and be below n_vocab.
 int32_t decoder_evaluate(struct decoder *decoder, const int32_t *tokens, size_t n);
 
-// --- parts of a pass, called by all workers together ---
-
-// out[token][row] = matrix * x[token]; a worker does the rows of its part.
+// Parts of a pass, called by all workers together: out[token][row] = matrix * x[token], where a
+// worker does the rows of its part; and all between projections, for the worker's key heads.
 void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens);
-struct part matmul_part(const struct worker *w, const struct matrix *matrix);
-
-// Positions, cache, scores, softmax and sums of values, for the key heads that are the worker's.
 void attention(struct decoder *d, const struct worker *w, int layer);
-
-// Cosine and sine of each angle of each position.
 void rope_init(float *out, size_t n_positions, const struct model *model);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "memory.h"
 
-enum { ARRAY = 9, TYPES = 13, DIMS_MAX = 4, ENTRIES_MAX = 1 << 16 };
+enum { ARRAY = 9, TYPES = 13, DIMS_MAX = 4, ENTRIES_MAX = 1 << 16, ALIGNMENT_MAX = 1 << 20 };
 static const uint8_t value_bytes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 struct gguf_pair {
@@ -25,15 +25,15 @@ struct gguf_pair {
 
 int gguf_fail(struct gguf *file, uint64_t offset, const char *format, ...)
 {
-	if (file->failed)
-		return -1;
-	file->failed = true;
-	int n = snprintf(file->why, sizeof(file->why), "%.100s: offset %llu: ", file->path,
-		(unsigned long long)offset);
+	char reason[160];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(file->why + n, sizeof(file->why) - (size_t)n, format, args);
+	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
+	if (!file->failed)
+		snprintf(file->why, sizeof(file->why), "%.70s: offset %llu: %s", file->path,
+			(unsigned long long)offset, reason);
+	file->failed = true;
 	return -1;
 }
 
@@ -41,8 +41,7 @@ static const void *take(struct gguf *file, uint64_t n)
 {
 	static const char zeros[8];
 	if (!file->failed && n > file->size - file->at)
-		gguf_fail(file, file->at, "%llu bytes should follow, but %zu are left",
-			(unsigned long long)n, file->size - file->at);
+		gguf_fail(file, file->at, "%llu bytes should follow here", (unsigned long long)n);
 	if (file->failed)
 		return zeros;
 	file->at += (size_t)n;
@@ -86,11 +85,9 @@ static void take_pair(struct gguf *file, struct gguf_pair *pair)
 	pair->is_array = pair->type == ARRAY;
 	if (pair->is_array)
 		pair->type = (uint32_t)take_number(file, 4);
-	if (pair->type >= TYPES || pair->type == ARRAY) {
+	if (pair->type >= TYPES || pair->type == ARRAY)
 		gguf_fail(file, file->at - 4, "unknown type of value %u", pair->type);
-		return;
-	}
-	size_t bytes = value_bytes[pair->type];
+	size_t bytes = file->failed ? 0 : value_bytes[pair->type];
 	pair->count = pair->is_array ? take_count(file, bytes ? bytes : 8, "items") : 1;
 	pair->value = file->bytes + file->at;
 	take(file, pair->count * bytes);
@@ -101,7 +98,7 @@ static void take_pair(struct gguf *file, struct gguf_pair *pair)
 uint64_t gguf_row_bytes(uint32_t type, uint64_t cols)
 {
 	if (type == GGUF_Q8_0)
-		return cols / GGUF_Q8_NUMBERS * sizeof(struct gguf_q8_0);
+		return cols / BLOCK * sizeof(struct gguf_q8_0);
 	return cols * (type == GGUF_F16 ? 2 : 4);
 }
 
@@ -123,9 +120,8 @@ static void take_tensor(struct gguf *file, struct gguf_tensor *tensor)
 	tensor->type = (uint32_t)take_number(file, 4);
 	tensor->offset = take_number(file, 8);
 	if (tensor->type != GGUF_F32 && tensor->type != GGUF_F16 && tensor->type != GGUF_Q8_0)
-		gguf_fail(file, tensor->at, "a tensor of type %u, not F32, F16 or Q8_0",
-			tensor->type);
-	if (tensor->type == GGUF_Q8_0 && tensor->cols % GGUF_Q8_NUMBERS)
+		gguf_fail(file, tensor->at, "type %u, not F32, F16 or Q8_0", tensor->type);
+	if (tensor->type == GGUF_Q8_0 && tensor->cols % BLOCK)
 		gguf_fail(file, tensor->at, "a tensor with rows that are not whole blocks");
 }
 
@@ -157,7 +153,7 @@ int gguf_parse(struct gguf *file, const char *name, const void *bytes, size_t si
 	for (; file->n_pairs < n_pairs && !file->failed; file->n_pairs++)
 		take_pair(file, &file->pairs[file->n_pairs]);
 	gguf_get(file, "general.alignment", GGUF_UINT32, &alignment);
-	if (alignment < 8 || alignment > 1 << 20 || alignment & (alignment - 1))
+	if (alignment < 8 || alignment > ALIGNMENT_MAX || alignment & (alignment - 1))
 		return gguf_fail(file, file->at, "impossible alignment %u", alignment);
 	for (; file->n_tensors < n_tensors && !file->failed; file->n_tensors++)
 		take_tensor(file, &file->tensors[file->n_tensors]);
@@ -177,13 +173,12 @@ int gguf_open(struct gguf *file, const char *path)
 	*file = (struct gguf){.path = path};
 	if (bytes == MAP_FAILED)
 		gguf_fail(file, 0, "cannot read it: %s", strerror(errno));
+	else
+		gguf_parse(file, path, bytes, (size_t)status.st_size);
+	file->mapped = bytes != MAP_FAILED;
 	if (fd >= 0)
 		close(fd);
-	if (file->failed)
-		return -1;
-	int error = gguf_parse(file, path, bytes, (size_t)status.st_size);
-	file->mapped = true;
-	return error;
+	return file->failed ? -1 : 0;
 }
 
 void gguf_close(struct gguf *file)
@@ -207,8 +202,7 @@ bool gguf_text_is(struct gguf_text text, const char *expected)
 	return text.size == strlen(expected) && !memcmp(text.data, expected, text.size);
 }
 
-const void *gguf_value(
-	struct gguf *file, const char *key, enum gguf_value_type type, uint64_t *count)
+const void *gguf_value(struct gguf *file, const char *key, uint32_t type, uint64_t *count)
 {
 	const struct gguf_pair *pair = file->pairs, *end = pair + file->n_pairs;
 	while (pair < end && !gguf_text_is(pair->key, key))

@@ -5,8 +5,6 @@
 #include "brick/brick.h"
 #include "decoder.h"
 
-enum { ROWS_PER_PART = 32 };
-
 static uint32_t register_site(
 	int brick, int layer, const struct matrix *matrix, const struct gemm *g)
 {
@@ -22,15 +20,10 @@ static uint32_t register_site(
 	return site > 0 ? (uint32_t)site : 0; // too many: then the work is not counted
 }
 
-struct part matmul_part(const struct worker *w, const struct matrix *matrix)
-{
-	return team_part(w, matrix->rows, ROWS_PER_PART);
-}
-
 void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens)
 {
-	struct part part = matmul_part(w, matrix);
+	struct part part = team_part(w, matrix->rows, BLOCK);
 	const struct gemm g = {
 		.w = (const char *)matrix->data + part.begin * matrix->row_bytes,
 		.x = x,
@@ -44,8 +37,8 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	};
 	if (!g.rows)
 		return;
-	struct site *site =
-		&d->sites[w->index * d->model->n_matrices + matrix->number][n_tokens == 1];
+	struct site *site = d->sites[w->index * d->model->n_matrices + matrix->number];
+	site += n_tokens == 1;
 	if (brick_enabled() && site->tokens != n_tokens)
 		*site = (struct site){n_tokens, register_site(brick, layer, matrix, &g)};
 	brick_span span = brick_begin((uint32_t)brick);

@@ -8,9 +8,6 @@
 #include "half.h"
 #include "memory.h"
 
-// Kernels work on rows of whole blocks, which are whole vectors on every CPU.
-enum { MULTIPLE = GGUF_Q8_NUMBERS };
-
 static void get_size(struct model *m, const char *key, uint32_t limit, uint32_t *out)
 {
 	gguf_get(&m->file, key, GGUF_UINT32, out);
@@ -28,8 +25,7 @@ static void read_sizes(struct model *m)
 {
 	struct gguf *file = &m->file;
 	const void *name = gguf_value(file, "general.architecture", GGUF_STRING, NULL);
-	require(m, name && gguf_text_is(gguf_text(&name), "llama"),
-		"its architecture is not llama");
+	require(m, name && gguf_text_is(gguf_text(&name), "llama"), "its architecture is not llama");
 	get_size(m, "llama.block_count", 1024, &m->n_layers);
 	get_size(m, "llama.embedding_length", 1 << 16, &m->n_embd);
 	get_size(m, "llama.feed_forward_length", 1 << 18, &m->n_ff);
@@ -49,12 +45,11 @@ static void read_sizes(struct model *m)
 	gguf_get(file, "llama.attention.layer_norm_rms_epsilon", GGUF_FLOAT32, &m->epsilon);
 	require(m, m->n_embd % m->n_heads == 0, "its width is no multiple of the heads");
 	require(m, m->n_heads % m->n_kv_heads == 0, "its heads are no multiple of the key heads");
-	require(m, m->head_size % MULTIPLE == 0, "the width of its heads is no multiple of 32");
-	require(m, m->n_ff % MULTIPLE == 0, "its hidden width is no multiple of 32");
+	require(m, m->head_size % BLOCK == 0, "the width of its heads is no multiple of 32");
+	require(m, m->n_ff % BLOCK == 0, "its hidden width is no multiple of 32");
 	require(m, m->n_rope % 2 == 0 && m->n_rope <= m->head_size, "it rotates more than a head");
 	require(m, key_size == m->head_size && value_size == m->head_size, "heads of other widths");
-	require(m, !gguf_value(file, "llama.rope.scaling.type", GGUF_STRING, NULL),
-		"it scales RoPE");
+	require(m, !gguf_value(file, "llama.rope.scaling.type", GGUF_STRING, NULL), "scaled RoPE");
 }
 
 static struct gguf_tensor *find(struct model *m, size_t rows, size_t cols, const char *name)
@@ -63,9 +58,8 @@ static struct gguf_tensor *find(struct model *m, size_t rows, size_t cols, const
 	if (!tensor)
 		gguf_fail(&m->file, 0, "tensor %s is missing", name);
 	else if (tensor->rows != rows || tensor->cols != cols)
-		gguf_fail(&m->file, tensor->at, "tensor %s is %llu x %llu, not %zu x %zu", name,
-			(unsigned long long)tensor->cols, (unsigned long long)tensor->rows, cols,
-			rows);
+		gguf_fail(&m->file, tensor->at, "tensor %s is %zu x %zu, not %zu x %zu", name,
+			(size_t)tensor->cols, (size_t)tensor->rows, cols, rows);
 	return m->file.failed ? NULL : tensor;
 }
 
@@ -103,12 +97,14 @@ static void read_layer(struct model *m, uint32_t i, struct layer *layer)
 	layer->gate = matrix(m, m->n_ff, m->n_embd, NAME("ffn_gate"));
 	layer->up = matrix(m, m->n_ff, m->n_embd, NAME("ffn_up"));
 	layer->down = matrix(m, m->n_embd, m->n_ff, NAME("ffn_down"));
-#undef NAME
 }
 
-static void read_weights(struct model *m)
+int model_read(struct model *m)
 {
-	struct gguf_tensor *embedding = gguf_find(&m->file, "token_embd.weight");
+	read_sizes(m);
+	if (m->file.failed)
+		return -1;
+	struct gguf_tensor *embedding = gguf_find(&m->file, "token_embd.weight"), *tensor;
 	bool tied = !gguf_find(&m->file, "output.weight");
 	m->n_vocab = embedding ? (uint32_t)embedding->rows : 0;
 	m->embedding = matrix(m, m->n_vocab, m->n_embd, "token_embd.weight");
@@ -117,21 +113,11 @@ static void read_weights(struct model *m)
 	m->layers = allocate(m->n_layers, sizeof(*m->layers));
 	for (uint32_t i = 0; i < m->n_layers && !m->file.failed; i++)
 		read_layer(m, i, &m->layers[i]);
-	for (size_t i = 0; i < m->file.n_tensors; i++) {
-		const struct gguf_tensor *tensor = &m->file.tensors[i];
-		int size = tensor->name.size < 64 ? (int)tensor->name.size : 64;
+	for (tensor = m->file.tensors; tensor < m->file.tensors + m->file.n_tensors; tensor++)
 		if (!tensor->used)
 			gguf_fail(&m->file, tensor->at, "unsupported model: it has a tensor %.*s",
-				size, tensor->name.data);
-	}
-}
-
-int model_read(struct model *model)
-{
-	read_sizes(model);
-	if (!model->file.failed)
-		read_weights(model);
-	return model->file.failed ? -1 : 0;
+				(int)(tensor->name.size < 64 ? tensor->name.size : 64), tensor->name.data);
+	return m->file.failed ? -1 : 0;
 }
 
 int model_open(struct model *model, const char *path)
@@ -150,13 +136,12 @@ void matrix_row(const struct matrix *matrix, size_t row, float *out)
 {
 	const void *data = (const char *)matrix->data + row * matrix->row_bytes;
 	for (size_t i = 0; i < matrix->cols; i++) {
-		const struct gguf_q8_0 *block =
-			(const struct gguf_q8_0 *)data + i / GGUF_Q8_NUMBERS;
+		const struct gguf_q8_0 *block = (const struct gguf_q8_0 *)data + i / BLOCK;
 		if (matrix->type == GGUF_F32)
 			out[i] = ((const float *)data)[i];
 		else if (matrix->type == GGUF_F16)
 			out[i] = half_to_float(((const uint16_t *)data)[i]);
 		else
-			out[i] = half_to_float(block->scale) * block->numbers[i % GGUF_Q8_NUMBERS];
+			out[i] = half_to_float(block->scale) * block->numbers[i % BLOCK];
 	}
 }

@@ -8,7 +8,7 @@
 
 // y[row] = sum over col of data[row][col] * x[col]
 struct matrix {
-	char name[48];	 // as in the file
+	char name[48];   // as in the file
 	uint32_t number; // each has its own, below n_matrices
 	enum gguf_type type;
 	size_t rows, cols, row_bytes;
@@ -23,8 +23,7 @@ struct layer {
 struct model {
 	struct gguf file;
 	uint32_t n_layers, n_embd, n_ff, n_heads, n_kv_heads, n_vocab, n_matrices;
-	uint32_t head_size, kv_size; // of one head; of all key heads of a token
-	uint32_t n_rope;	     // how much of a head is rotated
+	uint32_t head_size, kv_size, n_rope; // of a head; of all key heads; how much is rotated
 	float rope_base, epsilon;
 	const float *output_norm;
 	struct matrix embedding, head;

@@ -20,18 +20,17 @@ struct team {
 	pthread_t *threads;
 	size_t n_workers;
 	_Alignas(64) atomic_size_t arrived;
-	_Alignas(64) atomic_uint round;
+	_Alignas(64) atomic_size_t round;
 };
 
 static void meet(struct team *team)
 {
-	unsigned round = atomic_load_explicit(&team->round, memory_order_acquire);
+	size_t round = atomic_load(&team->round);
 	if (atomic_fetch_add(&team->arrived, 1) + 1 == team->n_workers) {
-		atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
-		atomic_store_explicit(&team->round, round + 1, memory_order_release);
-		return;
+		atomic_store(&team->arrived, 0);
+		atomic_store(&team->round, round + 1);
 	}
-	for (int i = 0; atomic_load_explicit(&team->round, memory_order_acquire) == round; i++)
+	for (size_t i = 0; atomic_load_explicit(&team->round, memory_order_acquire) == round; i++)
 		if (i >= LOOKS_BEFORE_YIELD)
 			sched_yield();
 }

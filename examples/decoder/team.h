@@ -6,11 +6,14 @@
 
 #include <stddef.h>
 
-struct team;
-
 struct worker {
 	struct team *team;
 	size_t index, count; // of how many
+};
+
+// Of n things a worker does those from begin to before end.
+struct part {
+	size_t begin, end;
 };
 
 typedef void team_fn(const struct worker *worker, void *context);
@@ -25,7 +28,4 @@ void team_run(struct team *team, team_fn *fn, void *context);
 void team_wait(const struct worker *worker);
 
 // The worker's part of n things, in whole units but for the last.
-struct part {
-	size_t begin, end;
-};
 struct part team_part(const struct worker *worker, size_t n, size_t unit);

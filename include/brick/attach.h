@@ -18,13 +18,28 @@ BRICK_BEGIN_DECLS
 BRICK_API int brick_thread_ready(void);
 
 /*
- * One hook call in `calls` was timed whole and took `ticks`. Kept on the thread's lane; does nothing
- * where there is none.
+ * One hook call in `calls` was timed whole and took `ticks`. Kept on the thread's lane; does
+ * nothing where there is none.
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
-/* A sample of this site is about to be recorded: bring it into the cache. Any index. */
-BRICK_API void brick_site_prefetch(uint32_t site);
+/* One execution of a site, timed elsewhere; ticks. Lengths that do not fit need
+ * brick_record_sample(). */
+struct brick_timing {
+	uint64_t begin;
+	uint32_t ticks; /* length */
+	uint32_t wait;	/* waiting right after it */
+	uint32_t inner; /* waiting inside of it; at most `ticks` */
+	uint32_t site;
+	uint32_t mark; /* the caller's own; not looked at */
+	uint32_t reserved;
+};
+
+/*
+ * Record them all, as brick_record_sample() would one by one (source BRICK_SOURCE_TSC), in a
+ * fraction of the time. They must be in begin order.
+ */
+BRICK_API void brick_record_timings(const struct brick_timing *timings, uint32_t count);
 
 BRICK_END_DECLS
 

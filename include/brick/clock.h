@@ -14,20 +14,21 @@ BRICK_BEGIN_DECLS
 
 enum brick_clock_source {
 	BRICK_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC); 1 tick = 1 ns */
-	BRICK_CLOCK_TSC = 1,       /* x86-64 invariant time stamp counter */
-	BRICK_CLOCK_CNTVCT = 2,    /* AArch64 virtual counter */
+	BRICK_CLOCK_TSC = 1,	   /* x86-64 invariant time stamp counter */
+	BRICK_CLOCK_CNTVCT = 2,	   /* AArch64 virtual counter */
 };
 
 /* A linear map from ticks to ns: ns = base_ns + (ticks - base_ticks) * mult / 2^shift. */
 struct brick_clock {
-	uint32_t source;      /* enum brick_clock_source */
+	uint32_t source; /* enum brick_clock_source */
 	uint32_t shift;
 	uint64_t mult;
 	uint64_t base_ticks;
 	uint64_t base_ns;     /* CLOCK_MONOTONIC */
 	uint64_t frequency;   /* ticks per second, as calibrated */
 	uint32_t residual_ns; /* largest |predicted - measured| seen when checked against the OS */
-	uint32_t step_ticks;  /* what successive readings differ by: a shorter time is not resolved */
+	uint32_t
+		step_ticks; /* what successive readings differ by: a shorter time is not resolved */
 };
 
 /* Name of a source: "tsc", "cntvct" or "monotonic". */

@@ -11,16 +11,16 @@
 BRICK_BEGIN_DECLS
 
 /* Brick's own codes lie below every -errno. X(name, value, text) */
-#define BRICK_ERRORS(X)                                                                            \
-	X(BRICK_EFORMAT, -4001, "not in a format that Brick knows")                                \
-	X(BRICK_ETRUNCATED, -4002, "the data ends in the middle of an element")                    \
-	X(BRICK_EVERSION, -4003, "written by an incompatible version")                             \
-	X(BRICK_EFULL, -4004, "a fixed-size table is full")                                        \
-	X(BRICK_ENOTRECORDED, -4005, "nothing was recorded")                                       \
-	X(BRICK_EUNSUPPORTED, -4006, "not supported on this machine or by this engine")            \
-	X(BRICK_ESTATE, -4007, "not possible in the present state")                                \
-	X(BRICK_ERANGE, -4008, "a value lies outside of its permitted range")                      \
-	X(BRICK_ECYCLE, -4009, "the graph has a cycle")                                            \
+#define BRICK_ERRORS(X)                                                                 \
+	X(BRICK_EFORMAT, -4001, "not in a format that Brick knows")                     \
+	X(BRICK_ETRUNCATED, -4002, "the data ends in the middle of an element")         \
+	X(BRICK_EVERSION, -4003, "written by an incompatible version")                  \
+	X(BRICK_EFULL, -4004, "a fixed-size table is full")                             \
+	X(BRICK_ENOTRECORDED, -4005, "nothing was recorded")                            \
+	X(BRICK_EUNSUPPORTED, -4006, "not supported on this machine or by this engine") \
+	X(BRICK_ESTATE, -4007, "not possible in the present state")                     \
+	X(BRICK_ERANGE, -4008, "a value lies outside of its permitted range")           \
+	X(BRICK_ECYCLE, -4009, "the graph has a cycle")                                 \
 	X(BRICK_EDEVICE, -4010, "the device or its driver reported a failure")
 
 enum brick_error {

@@ -58,7 +58,7 @@ enum brick_node_flags {
 	BRICK_NODE_HAS_INTENSITY = 16,
 	BRICK_NODE_HAS_TFLOPS = 32,
 	BRICK_NODE_HAS_LAYER = 64, /* a layer always has its own */
-	BRICK_NODE_MARKED = 128, /* stands out in pictures: on a critical path, for instance */
+	BRICK_NODE_MARKED = 128,   /* stands out in pictures: on a critical path, for instance */
 };
 
 enum { BRICK_GRAPH_NAME_BYTES = 4096 };

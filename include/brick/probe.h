@@ -14,7 +14,8 @@
 
 BRICK_BEGIN_DECLS
 
-/* An open brick: session and depth on its thread; 0 when nothing was begun (off, or nested too deep). */
+/* An open brick: session and depth on its thread; 0 when nothing was begun (off, or nested too
+ * deep). */
 typedef uint32_t brick_span;
 
 /* Serial number of the session that records, 0 while none does. Read it through brick_enabled(). */
@@ -44,7 +45,8 @@ static inline brick_span brick_begin_layer(uint32_t brick, int layer)
 	return BRICK_UNLIKELY(brick_enabled()) ? brick__begin_layer(brick, layer) : 0;
 }
 
-/* End what brick_begin() began. Inner bricks still open are closed with it and counted unmatched. */
+/* End what brick_begin() began. Inner bricks still open are closed with it and counted unmatched.
+ */
 static inline void brick_end(brick_span span)
 {
 	if (BRICK_UNLIKELY(span))
@@ -59,8 +61,8 @@ static inline void brick_end_elements(brick_span span, uint64_t elements)
 }
 
 /* ... and the bytes it moved and the floating-point operations it did. */
-static inline void brick_end_work(brick_span span, uint64_t elements, uint64_t bytes,
-	uint64_t flops)
+static inline void brick_end_work(
+	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops)
 {
 	if (BRICK_UNLIKELY(span))
 		brick__end_work(span, elements, bytes, flops);
@@ -82,9 +84,9 @@ BRICK_API brick_span brick_step_begin(int decode, uint64_t tokens);
 /* One execution that was timed elsewhere, in ticks of brick_ticks(). For engines' interposers. */
 struct brick_sample {
 	uint64_t begin, end; /* ticks */
-	uint64_t wait;       /* ticks of waiting right after the end */
-	uint64_t inner;      /* ticks of waiting between begin and end */
-	uint32_t site;       /* 0: brick, layer and elements below are used instead */
+	uint64_t wait;	     /* ticks of waiting right after the end */
+	uint64_t inner;	     /* ticks of waiting between begin and end */
+	uint32_t site;	     /* 0: brick, layer and elements below are used instead */
 	uint16_t brick;
 	int16_t layer;
 	uint64_t elements;
@@ -95,8 +97,8 @@ struct brick_sample {
 BRICK_API void brick_record_sample(const struct brick_sample *sample);
 
 /*
- * Count an execution that the program timed itself (source "reported"). It has a length but no place
- * on the time line: it appears in statistics, and in the recording as a point.
+ * Count an execution that the program timed itself (source "reported"). It has a length but no
+ * place on the time line: it appears in statistics, and in the recording as a point.
  */
 BRICK_API void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes);
 
@@ -119,10 +121,17 @@ class scope
 {
 	brick_span span_;
 
-public:
-	explicit scope(uint32_t brick) : span_(brick_begin(brick)) {}
-	scope(uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer)) {}
-	~scope() { brick_end(span_); }
+      public:
+	explicit scope(uint32_t brick) : span_(brick_begin(brick))
+	{
+	}
+	scope(uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer))
+	{
+	}
+	~scope()
+	{
+		brick_end(span_);
+	}
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
 };
@@ -133,16 +142,16 @@ static inline void brick__scope_end(brick_span *span)
 {
 	brick_end(*span);
 }
-#define BRICK_SCOPE(id)                                                                            \
-	brick_span BRICK__JOIN(brick__scope_, __LINE__)                                            \
+#define BRICK_SCOPE(id)                                 \
+	brick_span BRICK__JOIN(brick__scope_, __LINE__) \
 		__attribute__((cleanup(brick__scope_end), unused)) = brick_begin(id)
 #endif
 
 /* BRICK_TIMED(id, expression): the value of the expression, timed. */
-#define BRICK_TIMED(id, ...)                                                                       \
-	__extension__({                                                                            \
-		BRICK_SCOPE(id);                                                                   \
-		__VA_ARGS__;                                                                       \
+#define BRICK_TIMED(id, ...)     \
+	__extension__({          \
+		BRICK_SCOPE(id); \
+		__VA_ARGS__;     \
 	})
 
 #endif

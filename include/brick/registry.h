@@ -15,48 +15,48 @@
 BRICK_BEGIN_DECLS
 
 /* Stable ids of the well-known bricks. X(id, identifier, name, category, aliases) */
-#define BRICK_WELL_KNOWN(X)                                                                        \
-	X(0, RMS_NORM, "RmsNorm", NORM, "")                                                        \
-	X(1, LAYER_NORM, "LayerNorm", NORM, "")                                                    \
-	X(2, QKV_PROJECTION, "QkvProjection", ATTENTION, "Qkv")                                    \
-	X(3, ROPE_EMBEDDING, "RopeEmbedding", ATTENTION, "Rope,RoPE")                              \
-	X(4, ATTENTION_SCORE, "AttentionScore", ATTENTION, "")                                     \
-	X(5, ATTENTION_SOFTMAX, "AttentionSoftmax", ATTENTION, "Softmax")                          \
-	X(6, ATTENTION_OUTPUT, "AttentionOutput", ATTENTION, "")                                   \
-	X(7, OUTPUT_PROJECTION, "OutputProjection", ATTENTION, "OutProj")                          \
-	X(8, GATE_PROJECTION, "GateProjection", FFN, "Gate")                                       \
-	X(9, UP_PROJECTION, "UpProjection", FFN, "Up")                                             \
-	X(10, ACTIVATION, "Activation", FFN, "SiLU,GELU,ReLU")                                     \
-	X(11, DOWN_PROJECTION, "DownProjection", FFN, "Down")                                      \
-	X(12, EMBEDDING, "Embedding", OTHER, "Embed")                                              \
-	X(13, LM_HEAD, "LmHead", OTHER, "Head")                                                    \
-	X(14, SAMPLING, "Sampling", OTHER, "Sample")                                               \
-	X(15, SPMV, "SpMV", SPARSE, "spmv")                                                        \
-	X(16, SPMM, "SpMM", SPARSE, "spmm")                                                        \
-	X(17, FORMAT_CONVERT, "FormatConvert", SPARSE, "")                                         \
-	X(18, FFT_1D, "FFT1D", FFT, "fft1d,FFT")                                                   \
-	X(19, FFT_2D, "FFT2D", FFT, "fft2d")                                                       \
-	X(20, LU_FACTORIZE, "LUFactorize", SOLVER, "LU")                                           \
-	X(21, QR_FACTORIZE, "QRFactorize", SOLVER, "QR")                                           \
+#define BRICK_WELL_KNOWN(X)                                               \
+	X(0, RMS_NORM, "RmsNorm", NORM, "")                               \
+	X(1, LAYER_NORM, "LayerNorm", NORM, "")                           \
+	X(2, QKV_PROJECTION, "QkvProjection", ATTENTION, "Qkv")           \
+	X(3, ROPE_EMBEDDING, "RopeEmbedding", ATTENTION, "Rope,RoPE")     \
+	X(4, ATTENTION_SCORE, "AttentionScore", ATTENTION, "")            \
+	X(5, ATTENTION_SOFTMAX, "AttentionSoftmax", ATTENTION, "Softmax") \
+	X(6, ATTENTION_OUTPUT, "AttentionOutput", ATTENTION, "")          \
+	X(7, OUTPUT_PROJECTION, "OutputProjection", ATTENTION, "OutProj") \
+	X(8, GATE_PROJECTION, "GateProjection", FFN, "Gate")              \
+	X(9, UP_PROJECTION, "UpProjection", FFN, "Up")                    \
+	X(10, ACTIVATION, "Activation", FFN, "SiLU,GELU,ReLU")            \
+	X(11, DOWN_PROJECTION, "DownProjection", FFN, "Down")             \
+	X(12, EMBEDDING, "Embedding", OTHER, "Embed")                     \
+	X(13, LM_HEAD, "LmHead", OTHER, "Head")                           \
+	X(14, SAMPLING, "Sampling", OTHER, "Sample")                      \
+	X(15, SPMV, "SpMV", SPARSE, "spmv")                               \
+	X(16, SPMM, "SpMM", SPARSE, "spmm")                               \
+	X(17, FORMAT_CONVERT, "FormatConvert", SPARSE, "")                \
+	X(18, FFT_1D, "FFT1D", FFT, "fft1d,FFT")                          \
+	X(19, FFT_2D, "FFT2D", FFT, "fft2d")                              \
+	X(20, LU_FACTORIZE, "LUFactorize", SOLVER, "LU")                  \
+	X(21, QR_FACTORIZE, "QRFactorize", SOLVER, "QR")                  \
 	X(22, SVD_COMPUTE, "SVDCompute", SOLVER, "SVD")
 
 /* Brick's own ids: steps, waits and the phases of an engine's step. Same columns. */
-#define BRICK_BUILT_IN(X)                                                                          \
-	X(23, PREFILL, "Prefill", STEP, "")                                                        \
-	X(24, DECODE, "Decode", STEP, "")                                                          \
-	X(25, BARRIER_WAIT, "BarrierWait", WAIT, "")                                               \
-	X(26, GRAPH_BUILD, "GraphBuild", ENGINE, "")                                               \
-	X(27, GRAPH_ALLOC, "GraphAlloc", ENGINE, "")                                               \
-	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "")                                           \
-	X(29, INPUT_COPY, "InputCopy", ENGINE, "")                                                 \
-	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")                                               \
+#define BRICK_BUILT_IN(X)                                \
+	X(23, PREFILL, "Prefill", STEP, "")              \
+	X(24, DECODE, "Decode", STEP, "")                \
+	X(25, BARRIER_WAIT, "BarrierWait", WAIT, "")     \
+	X(26, GRAPH_BUILD, "GraphBuild", ENGINE, "")     \
+	X(27, GRAPH_ALLOC, "GraphAlloc", ENGINE, "")     \
+	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "") \
+	X(29, INPUT_COPY, "InputCopy", ENGINE, "")       \
+	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")     \
 	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")
 
 enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
 #undef BRICK_X
-	BRICK_FIRST_DYNAMIC = 32, /* the first id that brick_register() hands out */
+		BRICK_FIRST_DYNAMIC = 32, /* the first id that brick_register() hands out */
 };
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
@@ -77,12 +77,12 @@ enum brick_category {
 
 /* A site; also what one execution there works on. Unknown counts are 0 with their flag clear. */
 struct brick_site {
-	uint16_t brick;       /* brick id */
-	int16_t layer;        /* transformer block, -1 outside of blocks */
-	uint32_t flags;       /* BRICK_SITE_* */
-	uint64_t elements;    /* elements produced */
-	uint64_t bytes;       /* bytes read and written, computed from shapes and types */
-	uint64_t flops;       /* floating-point operations, computed from shapes */
+	uint16_t brick;	       /* brick id */
+	int16_t layer;	       /* transformer block, -1 outside of blocks */
+	uint32_t flags;	       /* BRICK_SITE_* */
+	uint64_t elements;     /* elements produced */
+	uint64_t bytes;	       /* bytes read and written, computed from shapes and types */
+	uint64_t flops;	       /* floating-point operations, computed from shapes */
 	const char *operation; /* the engine's name of the operation, or NULL; copied */
 	const char *label;     /* the engine's name of the node or tensor, or NULL; copied */
 };
@@ -101,7 +101,8 @@ enum brick_site_flags {
  */
 BRICK_API int brick_register(const char *name, int category);
 
-/* Register a category; returns its id, or that of the one that has the name. Errors as above (64). */
+/* Register a category; returns its id, or that of the one that has the name. Errors as above (64).
+ */
 BRICK_API int brick_category_register(const char *name);
 
 /*

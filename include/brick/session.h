@@ -17,22 +17,23 @@ enum brick_mode {
 	BRICK_MODE_DEFERRED = 0,  /* no synchronisation; device timestamps (default) */
 	BRICK_MODE_PER_LAYER = 1, /* synchronise at the end of each layer */
 	BRICK_MODE_IMMEDIATE = 2, /* synchronise around each brick */
-	BRICK_MODE_NONE = 3,      /* nothing is recorded */
+	BRICK_MODE_NONE = 3,	  /* nothing is recorded */
 };
 
 struct brick_session_options {
-	size_t size;          /* sizeof(struct brick_session_options) */
-	const char *output;   /* recording to write (a Perfetto trace), or NULL for statistics only */
-	const char *directory; /* where to keep the session file for a consumer outside; NULL: memory */
-	uint32_t mode;        /* enum brick_mode */
+	size_t size;	    /* sizeof(struct brick_session_options) */
+	const char *output; /* recording to write (a Perfetto trace), or NULL for statistics only */
+	const char *
+		directory; /* where to keep the session file for a consumer outside; NULL: memory */
+	uint32_t mode;	   /* enum brick_mode */
 	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
-	uint32_t interval_ms; /* of the writer thread; 0: 100 */
+	uint32_t interval_ms;  /* of the writer thread; 0: 100 */
 	uint32_t reserved;
 };
 
-#define BRICK_SESSION_OPTIONS_INIT                                                                 \
-	{                                                                                          \
-		sizeof(struct brick_session_options), NULL, NULL, 0, 0, 0, 0                       \
+#define BRICK_SESSION_OPTIONS_INIT                                           \
+	{                                                                    \
+		sizeof(struct brick_session_options), NULL, NULL, 0, 0, 0, 0 \
 	}
 
 /*
@@ -55,7 +56,8 @@ BRICK_API void brick_resume(void);
 /* Set all statistics of this process back to zero; records already written stay. */
 BRICK_API int brick_reset(void);
 
-/* Add "key=value" to what the recording says of itself. Newlines are replaced. -ENOENT: no session. */
+/* Add "key=value" to what the recording says of itself. Newlines are replaced. -ENOENT: no session.
+ */
 BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
 
 BRICK_END_DECLS

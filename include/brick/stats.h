@@ -19,8 +19,8 @@ struct brick_stats {
 	uint64_t wait_ns;
 	uint64_t min_ns, max_ns;
 	uint64_t p50_ns, p95_ns, p99_ns; /* within 1 % */
-	double mean_ns;   /* of single executions, exact */
-	double stddev_ns; /* of single executions, within 1 % */
+	double mean_ns;			 /* of single executions, exact */
+	double stddev_ns;		 /* of single executions, within 1 % */
 	uint64_t elements, bytes, bytes_out, flops;
 };
 

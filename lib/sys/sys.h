@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which counter the CPU has (enum brick_clock_source); why not in `reason` when it is the OS clock. */
+/* Which counter the CPU has (enum brick_clock_source); why not in `reason` when it is the OS clock.
+ */
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes);
 
-/* A new file of shared memory, without a name (directory NULL) or in a directory; returns the fd. */
+/* A new file of shared memory, without a name (directory NULL) or in a directory; returns the fd.
+ */
 int brick__sys_shared_create(const char *directory, const char *name);
 
 /* Give the file at least `bytes` bytes of length; never shrinks it. */

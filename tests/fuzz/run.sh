@@ -5,18 +5,21 @@
 set -eu
 seconds=${1:-600}
 cd "$(dirname "$0")/../.."
+targets="fuzz-load fuzz-write fuzz-gguf"
+
 cmake --preset fuzz >/dev/null
-cmake --build build-fuzz --target fuzz-load fuzz-write fuzz-seeds
-for target in fuzz-load fuzz-write; do
-	corpus=build-fuzz/$target/corpus
-	mkdir -p "$corpus"
-	[ $target = fuzz-write ] || build-fuzz/bin/fuzz-seeds "$corpus"
+# shellcheck disable=SC2086
+cmake --build build-fuzz --target $targets fuzz-seeds
+for target in $targets; do
+	place=build-fuzz/$target
+	mkdir -p "$place/corpus"
+	[ "$target" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$place/corpus"
 	echo "$target: $seconds s"
-	build-fuzz/bin/$target -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=20 \
-		-max_len=16384 -print_final_stats=1 \
-		-artifact_prefix=build-fuzz/$target/ "$corpus" 2>build-fuzz/$target/log || {
-		tail -40 build-fuzz/$target/log
+	build-fuzz/bin/"$target" -max_total_time="$seconds" -max_len=16384 -len_control=10 \
+		-rss_limit_mb=2048 -timeout=20 -print_final_stats=1 -artifact_prefix="$place/" \
+		"$place/corpus" 2>"$place/log" || {
+		tail -40 "$place/log"
 		exit 1
 	}
-	grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' build-fuzz/$target/log
+	grep -E 'stat::(number_of_executed_units|peak_rss_mb)' "$place/log"
 done

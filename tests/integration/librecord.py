@@ -151,11 +151,10 @@ class Trace:
 
 
 class Scratch:
-    """A directory of its own for a test, removed at the end; no session may be left behind."""
+    """A directory of its own for a test, removed at the end."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp(prefix="brick-test-")
-        self.before = sessions()
         return self
 
     def __exit__(self, *_):
@@ -165,31 +164,42 @@ class Scratch:
         return os.path.join(self.path, name)
 
 
+RECORDERS = set()  # pids of those that this test has started
+
+
 def sessions():
-    """Session directories of recorders."""
+    """Session directories of this test's recorders: those of others come and go meanwhile."""
     found = set()
     for base in ("/dev/shm", os.environ.get("TMPDIR", "/tmp")):
         try:
             found |= {os.path.join(base, n) for n in os.listdir(base)
-                      if n.startswith("brick-") and n.split("-")[1].isdigit()}
+                      if n.startswith("brick-") and n.split("-")[1].isdigit()
+                      and int(n.split("-")[1]) in RECORDERS}
         except OSError:
             pass
     return found
 
 
-def record(output, *command, options=(), **keywords):
-    """Run `brick record`; returns what subprocess.run does, with text."""
-    keywords.setdefault("timeout", 120)
-    keywords.setdefault("stdout", subprocess.PIPE)
-    keywords.setdefault("stderr", subprocess.PIPE)
-    return subprocess.run([BRICK, "record", "-o", output, *options, "--", *command],
-                          **keywords)
-
-
 def start(output, *command, options=(), **keywords):
+    """Start `brick record`; both streams are pipes unless said otherwise."""
     keywords.setdefault("stdout", subprocess.PIPE)
     keywords.setdefault("stderr", subprocess.PIPE)
-    return subprocess.Popen([BRICK, "record", "-o", output, *options, "--", *command], **keywords)
+    run = subprocess.Popen([BRICK, "record", "-o", output, *options, "--", *command], **keywords)
+    RECORDERS.add(run.pid)
+    return run
+
+
+def record(output, *command, input=None, timeout=120, **keywords):
+    """The same, to its end; returns what subprocess.run does."""
+    if input is not None:
+        keywords["stdin"] = subprocess.PIPE
+    run = start(output, *command, **keywords)
+    try:
+        stdout, stderr = run.communicate(input, timeout)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        check(False, command, "did not end within", timeout, "s")
+    return subprocess.CompletedProcess(run.args, run.returncode, stdout, stderr)
 
 
 def check(condition, *what):

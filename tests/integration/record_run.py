@@ -162,6 +162,20 @@ def twice(scratch):
     same(Trace(out).begins, 9, "samples afterwards")
 
 
+def clock(scratch):
+    """The fall-back clock, which all processes of a recording must share."""
+    out = scratch.file("clock.pftrace")
+    record(out, PRODUCER, "nested=7", env=dict(os.environ, BRICK_CLOCK="monotonic"))
+    trace = Trace(out)
+    same((trace.begins, trace.last("brick.clock")["clock"]["source"]), (14, 0), "samples, clock")
+    # one that insists on another clock than the recorder's is not mixed in, but counted
+    run = record(out, "env", "BRICK_CLOCK=monotonic", PRODUCER, "nested=7")
+    trace = Trace(out)
+    lost = trace.last("brick.account")["lost_processes"]
+    same((trace.begins, lost) in ((0, 1), (14, 0)), True, "samples and lost processes")
+    same(b"reads another clock" in run.stderr, lost == 1, "the message")
+
+
 def nothing(scratch):
     out = scratch.file("nothing.pftrace")
     run = record(out, "true")
@@ -186,6 +200,6 @@ def nothing(scratch):
 
 
 with Scratch() as scratch:
-    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, twice, nothing):
+    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, twice, clock, nothing):
         test(scratch)
-    same(sessions() - scratch.before, set(), "session directories left")
+    same(sessions(), set(), "session directories left")

@@ -21,9 +21,14 @@ static const struct {
 	uint64_t length_ns;
 	int repeats;
 } plan[BRICKS] = {
-	{"spin-2us", 2000, 2000},	{"spin-10us", 10000, 800},   {"spin-50us", 50000, 200},
-	{"spin-500us", 500000, 40}, {"spin-5ms", 5000000, 8}, {"spin-50ms", 50000000, 2},
-	{"nest-outer", 300000, 50}, {"nest-inner", 100000, 100},
+	{"spin-2us", 2000, 2000},
+	{"spin-10us", 10000, 800},
+	{"spin-50us", 50000, 200},
+	{"spin-500us", 500000, 40},
+	{"spin-5ms", 5000000, 8},
+	{"spin-50ms", 50000000, 2},
+	{"nest-outer", 300000, 50},
+	{"nest-inner", 100000, 100},
 };
 
 struct truth {
@@ -92,10 +97,10 @@ static void run_nest(struct truth *truth)
 	brick_end(span);
 	b.outside_end = now();
 	add(&truth[OUTER], &b);
-	truth[OUTER].self_low_ns += b.inside_end - b.inside_begin -
-		(truth[INNER].high_ns - inner.high_ns);
-	truth[OUTER].self_high_ns += b.outside_end - b.outside_begin -
-		(truth[INNER].low_ns - inner.low_ns);
+	truth[OUTER].self_low_ns +=
+		b.inside_end - b.inside_begin - (truth[INNER].high_ns - inner.high_ns);
+	truth[OUTER].self_high_ns +=
+		b.outside_end - b.outside_begin - (truth[INNER].low_ns - inner.low_ns);
 }
 
 static void *run(void *argument)

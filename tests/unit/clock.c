@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: conversion without overflow, never backwards, in step with the OS, forced fall-back. */
+/* The clock: conversion without overflow, never backwards, in step with the OS, forced fall-back.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,8 @@ static uint64_t os_now(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-/* A reading converted to ns lies between two readings of the OS clock, give or take the residual. */
+/* A reading converted to ns lies between two readings of the OS clock, give or take the residual.
+ */
 static void agrees_with_os(void **state)
 {
 	const struct brick_clock *clock = brick_clock_get();
@@ -129,9 +131,12 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--fallback"))
 		return check_fallback();
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_os), cmocka_unit_test(monotonic),
-		cmocka_unit_test(conversion), cmocka_unit_test(bad_fits),
-		cmocka_unit_test(jump_is_seen), cmocka_unit_test(fallback),
+		cmocka_unit_test(agrees_with_os),
+		cmocka_unit_test(monotonic),
+		cmocka_unit_test(conversion),
+		cmocka_unit_test(bad_fits),
+		cmocka_unit_test(jump_is_seen),
+		cmocka_unit_test(fallback),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_MAX = 1 << 18, FILE_TENSORS = 12, FILE_PAIRS = 14 };
+enum { FILE_MAX = 1 << 18, FILE_TENSORS = 12, FILE_PAIRS = 14, FILE_PIECES = 7 };
 
 struct file {
 	unsigned char bytes[FILE_MAX];
@@ -22,15 +22,16 @@ struct file {
 /* What a test changes; 0 is "as it should be". */
 struct file_damage {
 	const char *key;     /* this pair ... */
-	uint32_t value;      /* ... has this value */
+	uint32_t value;	     /* ... has this value */
 	uint32_t value_type; /* ... and this type; 0: uint32 */
+	int array;	     /* ... and is the only item of an array */
 	const char *tensor;  /* this tensor ... */
 	const char *rename;  /* ... is called so */
-	uint32_t type;       /* ... is of this type, less 1 */
-	uint32_t cols;       /* ... has so many columns */
+	uint32_t type;	     /* ... is of this type, less 1 */
+	uint32_t cols;	     /* ... has so many columns */
 	uint64_t offset;     /* ... and its data begin so much further on */
-	uint32_t dims;       /* ... and so many dimensions are announced */
-	int omit;            /* ... is not there */
+	uint32_t dims;	     /* ... and so many dimensions are announced */
+	int omit;	     /* ... is not there */
 };
 
 static void put_number(struct file *f, uint64_t value, size_t n)
@@ -51,7 +52,11 @@ static void put_u32(struct file *f, const struct file_damage *d, const char *key
 	int hit = d->key && !strcmp(d->key, key);
 
 	put_text(f, key);
+	if (hit && d->array)
+		put_number(f, 9, 4);
 	put_number(f, hit && d->value_type ? d->value_type : 4, 4);
+	if (hit && d->array)
+		put_number(f, 1, 8);
 	put_number(f, hit ? d->value : value, 4);
 }
 
@@ -89,7 +94,18 @@ static void put_tensor(struct file *f, const struct file_damage *d, const char *
 
 static void put_pairs(struct file *f, const struct file_damage *d)
 {
-	static const char *const pieces[] = {"<unk>", "<s>", "\xe2\x96\x81", "t", "\xe2\x96\x81t"};
+	static const struct {
+		const char *text;
+		uint32_t score; /* bits */
+	} pieces[FILE_PIECES] = {
+		{"<unk>", 0},
+		{"<s>", 0},
+		{"\xe2\x96\x81", 0xc0a00000},
+		{"t", 0xc0a00000},
+		{"\xe2\x96\x81t", 0xbf800000},
+		{"o", 0xc0a00000},
+		{"to", 0xc0000000},
+	};
 
 	put_text(f, "general.architecture");
 	put_number(f, 8, 4);
@@ -109,19 +125,19 @@ static void put_pairs(struct file *f, const struct file_damage *d)
 	put_text(f, "tokenizer.ggml.model");
 	put_number(f, 8, 4);
 	put_text(f, "llama");
-	put_array(f, "tokenizer.ggml.tokens", 8, 5);
-	for (size_t i = 0; i < 5; i++)
-		put_text(f, pieces[i]);
-	put_array(f, "tokenizer.ggml.scores", 6, 5);
-	for (size_t i = 0; i < 5; i++)
-		put_number(f, i == 4 ? 0xbf800000 : 0xc0a00000, 4);
+	put_array(f, "tokenizer.ggml.tokens", 8, FILE_PIECES);
+	for (size_t i = 0; i < FILE_PIECES; i++)
+		put_text(f, pieces[i].text);
+	put_array(f, "tokenizer.ggml.scores", 6, FILE_PIECES);
+	for (size_t i = 0; i < FILE_PIECES; i++)
+		put_number(f, pieces[i].score, 4);
 }
 
 static void put_tensors(struct file *f, const struct file_damage *d)
 {
-	put_tensor(f, d, "token_embd.weight", 0, 64, 5);
+	put_tensor(f, d, "token_embd.weight", 0, 64, FILE_PIECES);
 	put_tensor(f, d, "output_norm.weight", 0, 64, 0);
-	put_tensor(f, d, "output.weight", 0, 64, 5);
+	put_tensor(f, d, "output.weight", 0, 64, FILE_PIECES);
 	put_tensor(f, d, "blk.0.attn_norm.weight", 0, 64, 0);
 	put_tensor(f, d, "blk.0.attn_q.weight", 1, 64, 64);
 	put_tensor(f, d, "blk.0.attn_k.weight", 8, 64, 32);

@@ -54,7 +54,7 @@ static void right_file(void **state)
 	assert_int_equal(model.head_size, 32);
 	assert_int_equal(model.kv_size, 32);
 	assert_int_equal(model.n_rope, 32);
-	assert_int_equal(model.n_vocab, 5);
+	assert_int_equal(model.n_vocab, FILE_PIECES);
 	assert_true(model.epsilon == 1e-5f);
 	assert_true(model.rope_base == 10000);
 	assert_int_equal(model.layers[0].down.cols, 96);
@@ -66,7 +66,8 @@ static void right_file(void **state)
 	assert_int_equal(prompt[1], 2); /* "_The people who build an engine want to" */
 	assert_int_equal(prompt[2], 0); /* T is no piece */
 	assert_int_equal(prompt[36], 3);
-	assert_int_equal(prompt[37], 4);
+	assert_int_equal(prompt[37], 4); /* "_t" and "o", not "_" and "to": by score */
+	assert_int_equal(prompt[38], 5);
 	free(prompt);
 	close_model(&model);
 }
@@ -131,10 +132,12 @@ static void wrong_pairs(void **state)
 		{"llama.block_count", 2, 0, "tensor blk.1.attn_norm.weight is missing"},
 		{"llama.block_count", UINT32_MAX, 0, "llama.block_count is 4294967295"},
 		{"llama.embedding_length", 63, 0, "no multiple of the heads"},
-		{"llama.embedding_length", 128, 0, "tensor token_embd.weight is 64 x 5, not 128 x 5"},
+		{"llama.embedding_length", 128, 0,
+			"tensor token_embd.weight is 64 x 7, not 128 x 7"},
 		{"llama.attention.head_count", 3, 0, "no multiple of the heads"},
 		{"llama.attention.head_count", 4, 0, "heads is no multiple of 32"},
-		{"llama.attention.head_count_kv", 2, 0, "blk.0.attn_k.weight is 64 x 32, not 64 x 64"},
+		{"llama.attention.head_count_kv", 2, 0,
+			"blk.0.attn_k.weight is 64 x 32, not 64 x 64"},
 		{"llama.attention.head_count_kv", 3, 0, "no multiple of the key heads"},
 		{"llama.feed_forward_length", 97, 0, "hidden width"},
 		{"llama.rope.dimension_count", 64, 0, "rotates more than a head"},
@@ -142,6 +145,10 @@ static void wrong_pairs(void **state)
 		{"llama.rope.dimension_count", 32, 13, "unknown type of value 13"},
 	};
 
+	expect_refused(
+		&(struct file_damage){
+			.key = "llama.attention.head_count_kv", .value = 1, .array = 1},
+		"llama.attention.head_count_kv: not a single value of type 4");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		expect_refused(&(struct file_damage){.key = cases[i].key,
 				       .value = cases[i].value,
@@ -156,12 +163,15 @@ static void wrong_tensors(void **state)
 	expect_refused(&(struct file_damage){.tensor = down, .rename = "blk.0.ffn_down.bias"},
 		"tensor blk.0.ffn_down.weight is missing");
 	expect_refused(&(struct file_damage){.tensor = down, .type = 1 + 2}, "type 2, not F32");
-	expect_refused(&(struct file_damage){.tensor = down, .cols = 64}, "is 64 x 64, not 96 x 64");
+	expect_refused(
+		&(struct file_damage){.tensor = down, .cols = 64}, "is 64 x 64, not 96 x 64");
 	expect_refused(&(struct file_damage){.tensor = down, .cols = UINT32_MAX}, "not inside");
 	expect_refused(&(struct file_damage){.tensor = down, .dims = 3}, "impossible shape");
 	expect_refused(&(struct file_damage){.tensor = down, .dims = 5}, "5 dimensions");
-	expect_refused(&(struct file_damage){.tensor = down, .offset = 1}, "not inside of the file");
-	expect_refused(&(struct file_damage){.tensor = down, .offset = 32}, "not inside of the file");
+	expect_refused(
+		&(struct file_damage){.tensor = down, .offset = 1}, "not inside of the file");
+	expect_refused(
+		&(struct file_damage){.tensor = down, .offset = 32}, "not inside of the file");
 	expect_refused(&(struct file_damage){.tensor = down, .offset = 1ull << 63}, "not inside");
 	expect_refused(&(struct file_damage){.tensor = "output.weight", .rename = "output.bias"},
 		"it has a tensor output.bias");
@@ -175,10 +185,10 @@ static void wrong_vocabulary(void **state)
 {
 	struct model model;
 
-	make_file(&file, &(struct file_damage){.key = "tokenizer.ggml.bos_token_id", .value = 5});
+	make_file(&file, &(struct file_damage){.key = "tokenizer.ggml.bos_token_id", .value = 7});
 	assert_int_equal(read_bytes(&model, file.bytes, file.size), 0);
 	assert_null(prompt_create(&model, 8));
-	assert_non_null(strstr(model.file.why, "texts begin with token 5 of 5"));
+	assert_non_null(strstr(model.file.why, "texts begin with token 7 of 7"));
 	close_model(&model);
 }
 
@@ -190,7 +200,8 @@ static void counts_beyond_the_file(void **state)
 		make_file(&file, &(struct file_damage){0});
 		memset(file.bytes + at, 0xff, 8);
 		assert_int_equal(read_bytes(&model, file.bytes, file.size), -1);
-		assert_non_null(strstr(model.file.why, at == 8 ? "offset 8: no room for" : "offset 16"));
+		assert_non_null(
+			strstr(model.file.why, at == 8 ? "offset 8: no room for" : "offset 16"));
 		close_model(&model);
 	}
 }
@@ -201,7 +212,8 @@ static void unreadable(void **state)
 	struct model model;
 
 	assert_int_equal(model_open(&model, "/nonexistent/model.gguf"), -1);
-	assert_non_null(strstr(model.file.why, "/nonexistent/model.gguf: offset 0: cannot read it"));
+	assert_non_null(
+		strstr(model.file.why, "/nonexistent/model.gguf: offset 0: cannot read it"));
 	model_close(&model);
 	assert_int_equal(model_open(&model, "/tmp"), -1);
 	model_close(&model);

@@ -69,11 +69,12 @@ static void check_sum(const struct gemm *g, const struct matrix *w, size_t row, 
 		sum += (double)weights[i] * g->x[token * g->x_stride + i];
 		size += fabs((double)weights[i] * g->x[token * g->x_stride + i]);
 	}
-	assert_true(fabs(g->out[token * g->out_stride + row] - sum) <= (double)g->k * size * 0x1p-24);
+	assert_true(
+		fabs(g->out[token * g->out_stride + row] - sum) <= (double)g->k * size * 0x1p-24);
 }
 
-static void check_shape(const struct kernels *kernels, enum gguf_type type, size_t rows,
-	size_t tokens, size_t k)
+static void check_shape(
+	const struct kernels *kernels, enum gguf_type type, size_t rows, size_t tokens, size_t k)
 {
 	struct matrix w = {.type = type, .rows = rows, .cols = k};
 	struct gemm g = {.rows = rows, .tokens = tokens, .k = k, .x_stride = k + PAD};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log-linear histogram: every value in a bucket whose middle is within 1 %, in order, no gaps. */
+/* The log-linear histogram: every value in a bucket whose middle is within 1 %, in order, no gaps.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,8 @@ static void bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(within_one_percent), cmocka_unit_test(ordered),
+		cmocka_unit_test(within_one_percent),
+		cmocka_unit_test(ordered),
 		cmocka_unit_test(bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

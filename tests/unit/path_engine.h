@@ -74,8 +74,7 @@ static void engine_barrier(struct engine_state *s, struct run_sample **last)
 	for (unsigned t = 0; t < e->threads; t++)
 		all = s->now[t] > all ? s->now[t] : all;
 	for (unsigned t = 0; t < e->threads; t++) {
-		uint64_t leave =
-			all + (1 + engine_random(s, 40)) * e->tenths[ENGINE_BARRIER];
+		uint64_t leave = all + (1 + engine_random(s, 40)) * e->tenths[ENGINE_BARRIER];
 		if (engine_random(s, 2) && last[t])
 			last[t]->wait_ns = (uint32_t)(leave - s->now[t]);
 		else

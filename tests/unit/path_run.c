@@ -121,13 +121,13 @@ static void slack_is_what_it_says(void **state)
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct engine e = engine_of(seed);
 		struct step_index index;
-		struct schedule_after after;
+		struct schedule_source source;
 		struct schedule s;
 		e.steps = 1;
 		engine_run(&e);
 		assert_int_equal(step_index_init(&index, &e.run), 0);
-		assert_int_equal(schedule_after_init(&after, &e.run, &index), 0);
-		assert_int_equal(schedule_of_step(&s, &e.run, &index, &after, 0), 0);
+		assert_int_equal(schedule_source_init(&source, &e.run, &index), 0);
+		assert_int_equal(schedule_of_step(&s, &e.run, &index, &source, 0), 0);
 		uint64_t *duration = calloc(s.count, sizeof(*duration));
 		uint64_t *finish = calloc(s.count, sizeof(*finish));
 		uint64_t *latest = calloc(s.count, sizeof(*latest));
@@ -162,7 +162,7 @@ static void slack_is_what_it_says(void **state)
 		free(finish);
 		free(latest);
 		schedule_fini(&s);
-		schedule_after_fini(&after);
+		schedule_source_fini(&source);
 		step_index_fini(&index);
 		builder_fini(&e.run);
 	}
@@ -255,6 +255,7 @@ static void two_teams(void **state)
 {
 	struct hand h;
 	struct step_index index;
+	struct schedule_source source;
 	struct schedule s;
 
 	hand_init(&h, 4);
@@ -265,10 +266,12 @@ static void two_teams(void **state)
 	builder_sample(&h.run, 2, h.b, 1000, 1010, 0)->wait_ns = 365; /* a slow one */
 	builder_sample(&h.run, 3, h.b, 1000, 1370, 0)->wait_ns = 5;
 	assert_int_equal(step_index_init(&index, &h.run), 0);
-	assert_int_equal(schedule_of_process(&s, &h.run, &index, 0), 0);
+	assert_int_equal(schedule_source_init(&source, &h.run, &index), 0);
+	assert_int_equal(schedule_of_process(&s, &h.run, &index, &source, 0), 0);
 	assert_int_equal(s.counts.barriers, 5);
 	assert_int_equal(s.counts.unknown_waits, 0);
 	schedule_fini(&s);
+	schedule_source_fini(&source);
 	step_index_fini(&index);
 	builder_fini(&h.run);
 }

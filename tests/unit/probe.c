@@ -166,7 +166,8 @@ static void too_deep_is_counted(void **state)
 	peek_stop(&p);
 }
 
-/* Statistics and histogram stay exact when the ring is full; opened bricks still get their CLOSE. */
+/* Statistics and histogram stay exact when the ring is full; opened bricks still get their CLOSE.
+ */
 static void full_ring(void **state)
 {
 	struct peek p = {0};
@@ -189,8 +190,8 @@ static void full_ring(void **state)
 	assert_int_equal(opens, 1);
 	assert_int_equal(closes, 1);
 	assert_int_equal(lane->ledger.dropped, 5000 - samples);
-	uint32_t *row = (uint32_t *)((char *)lane + lane->histogram_offset) +
-		2 * BRICK_HISTOGRAM_BUCKETS;
+	uint32_t *row =
+		(uint32_t *)((char *)lane + lane->histogram_offset) + 2 * BRICK_HISTOGRAM_BUCKETS;
 	for (int i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		kept += row[i];
 	assert_int_equal(kept, 5000 - samples);
@@ -223,15 +224,23 @@ static void dropped_open(void **state)
 static void sample_timed_elsewhere(void **state)
 {
 	struct peek p = {0};
-	struct brick_site site = {.brick = BRICK_LM_HEAD, .layer = 3, .elements = 10, .bytes = 20,
-		.flops = 30, .flags = 7};
+	struct brick_site site = {.brick = BRICK_LM_HEAD,
+		.layer = 3,
+		.elements = 10,
+		.bytes = 20,
+		.flops = 30,
+		.flags = 7};
 
 	peek_start(&p, 1024);
 	int index = brick_site_register(&site);
 	brick_span outer = brick_begin(BRICK_DECODE);
 	uint64_t now = brick_ticks();
-	struct brick_sample sample = {.begin = now - 1000, .end = now - 200, .wait = 150,
-		.inner = 100, .site = (uint32_t)index, .source = BRICK_SOURCE_TSC};
+	struct brick_sample sample = {.begin = now - 1000,
+		.end = now - 200,
+		.wait = 150,
+		.inner = 100,
+		.site = (uint32_t)index,
+		.source = BRICK_SOURCE_TSC};
 	brick_record_sample(&sample);
 	sample.end = sample.begin - 1; /* a clock that jumped back */
 	brick_record_sample(&sample);
@@ -264,8 +273,13 @@ static void long_sample(void **state)
 	peek_start(&p, 1024);
 	brick_end(brick_begin(1));
 	uint64_t now = brick_ticks();
-	struct brick_sample sample = {.begin = now, .end = now + (5ull << 32), .wait = 6ull << 32,
-		.brick = 2, .layer = -1, .source = BRICK_SOURCE_TSC, .elements = 9};
+	struct brick_sample sample = {.begin = now,
+		.end = now + (5ull << 32),
+		.wait = 6ull << 32,
+		.brick = 2,
+		.layer = -1,
+		.source = BRICK_SOURCE_TSC,
+		.elements = 9};
 	brick_record_sample(&sample);
 	peek_map(&p);
 	struct brick_lane *lane = peek_lane(&p, 0);
@@ -360,13 +374,20 @@ static void step_carries_tokens(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(off_does_nothing), cmocka_unit_test(leaf_is_one_sample),
-		cmocka_unit_test(nest_is_open_and_close), cmocka_unit_test(recursion_counts_once),
-		cmocka_unit_test(outer_end_closes_inner), cmocka_unit_test(too_deep_is_counted),
-		cmocka_unit_test(full_ring), cmocka_unit_test(dropped_open),
-		cmocka_unit_test(sample_timed_elsewhere), cmocka_unit_test(long_sample),
-		cmocka_unit_test(scope_and_timed), cmocka_unit_test(pause_and_resume),
-		cmocka_unit_test(span_of_old_session), cmocka_unit_test(step_carries_tokens),
+		cmocka_unit_test(off_does_nothing),
+		cmocka_unit_test(leaf_is_one_sample),
+		cmocka_unit_test(nest_is_open_and_close),
+		cmocka_unit_test(recursion_counts_once),
+		cmocka_unit_test(outer_end_closes_inner),
+		cmocka_unit_test(too_deep_is_counted),
+		cmocka_unit_test(full_ring),
+		cmocka_unit_test(dropped_open),
+		cmocka_unit_test(sample_timed_elsewhere),
+		cmocka_unit_test(long_sample),
+		cmocka_unit_test(scope_and_timed),
+		cmocka_unit_test(pause_and_resume),
+		cmocka_unit_test(span_of_old_session),
+		cmocka_unit_test(step_carries_tokens),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,19 +17,32 @@ struct row {
 
 /* Written out, not generated from the header: this is what may never change. */
 static const struct row rows[] = {
-	{0, "RmsNorm", "Norm", NULL}, {1, "LayerNorm", "Norm", NULL},
-	{2, "QkvProjection", "Attention", "Qkv"}, {3, "RopeEmbedding", "Attention", "Rope"},
-	{3, "RopeEmbedding", "Attention", "RoPE"}, {4, "AttentionScore", "Attention", NULL},
-	{5, "AttentionSoftmax", "Attention", "Softmax"}, {6, "AttentionOutput", "Attention", NULL},
-	{7, "OutputProjection", "Attention", "OutProj"}, {8, "GateProjection", "FFN", "Gate"},
-	{9, "UpProjection", "FFN", "Up"}, {10, "Activation", "FFN", "SiLU"},
-	{10, "Activation", "FFN", "GELU"}, {10, "Activation", "FFN", "ReLU"},
-	{11, "DownProjection", "FFN", "Down"}, {12, "Embedding", "Other", "Embed"},
-	{13, "LmHead", "Other", "Head"}, {14, "Sampling", "Other", "Sample"},
-	{15, "SpMV", "Sparse", "spmv"}, {16, "SpMM", "Sparse", "spmm"},
-	{17, "FormatConvert", "Sparse", NULL}, {18, "FFT1D", "FFT", "fft1d"},
-	{18, "FFT1D", "FFT", "FFT"}, {19, "FFT2D", "FFT", "fft2d"},
-	{20, "LUFactorize", "Solver", "LU"}, {21, "QRFactorize", "Solver", "QR"},
+	{0, "RmsNorm", "Norm", NULL},
+	{1, "LayerNorm", "Norm", NULL},
+	{2, "QkvProjection", "Attention", "Qkv"},
+	{3, "RopeEmbedding", "Attention", "Rope"},
+	{3, "RopeEmbedding", "Attention", "RoPE"},
+	{4, "AttentionScore", "Attention", NULL},
+	{5, "AttentionSoftmax", "Attention", "Softmax"},
+	{6, "AttentionOutput", "Attention", NULL},
+	{7, "OutputProjection", "Attention", "OutProj"},
+	{8, "GateProjection", "FFN", "Gate"},
+	{9, "UpProjection", "FFN", "Up"},
+	{10, "Activation", "FFN", "SiLU"},
+	{10, "Activation", "FFN", "GELU"},
+	{10, "Activation", "FFN", "ReLU"},
+	{11, "DownProjection", "FFN", "Down"},
+	{12, "Embedding", "Other", "Embed"},
+	{13, "LmHead", "Other", "Head"},
+	{14, "Sampling", "Other", "Sample"},
+	{15, "SpMV", "Sparse", "spmv"},
+	{16, "SpMM", "Sparse", "spmm"},
+	{17, "FormatConvert", "Sparse", NULL},
+	{18, "FFT1D", "FFT", "fft1d"},
+	{18, "FFT1D", "FFT", "FFT"},
+	{19, "FFT2D", "FFT", "fft2d"},
+	{20, "LUFactorize", "Solver", "LU"},
+	{21, "QRFactorize", "Solver", "QR"},
 	{22, "SVDCompute", "Solver", "SVD"},
 };
 
@@ -38,8 +51,8 @@ static void well_known(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_string_equal(brick_name(rows[i].id), rows[i].name);
 		assert_int_equal(brick_lookup(rows[i].name), rows[i].id);
-		assert_string_equal(brick_category_name(brick_category_of(rows[i].id)),
-			rows[i].category);
+		assert_string_equal(
+			brick_category_name(brick_category_of(rows[i].id)), rows[i].category);
 		if (rows[i].alias)
 			assert_int_equal(brick_lookup(rows[i].alias), rows[i].id);
 	}
@@ -78,8 +91,11 @@ static void dynamic(void **state)
 
 static void sites(void **state)
 {
-	struct brick_site site = {.brick = BRICK_LM_HEAD, .layer = -1, .elements = 7,
-		.operation = "MUL_MAT", .label = "result_output"};
+	struct brick_site site = {.brick = BRICK_LM_HEAD,
+		.layer = -1,
+		.elements = 7,
+		.operation = "MUL_MAT",
+		.label = "result_output"};
 	int first = brick_site_register(&site);
 
 	assert_true(first >= 1);
@@ -129,8 +145,11 @@ static void fills_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(well_known), cmocka_unit_test(dynamic), cmocka_unit_test(sites),
-		cmocka_unit_test(threads), cmocka_unit_test(fills_up),
+		cmocka_unit_test(well_known),
+		cmocka_unit_test(dynamic),
+		cmocka_unit_test(sites),
+		cmocka_unit_test(threads),
+		cmocka_unit_test(fills_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,6 +365,24 @@ static void numbers_out_of_order(void **state)
 	run_destroy(run);
 }
 
+/* Compressed packets that hold nothing, or no zlib stream. */
+static void compressed_nonsense(void **state)
+{
+	(void)state;
+
+	start();
+	for (int i = 0; i < 10; i++) {
+		size_t packet = pb_open(&b, TRACE_PACKET);
+		pb_string(&b, PACKET_COMPRESSED, "x\x01\x03 no stream", (size_t)i);
+		pb_close(&b, packet);
+	}
+	begin(1, 1);
+	end(1);
+	struct run *run = load(10);
+	assert_int_equal(run->lanes[0].sample_count, 1);
+	run_destroy(run);
+}
+
 /* Packets of other tracers, of sequences that never began, and of none. */
 static void strangers(void **state)
 {
@@ -431,6 +449,7 @@ int main(void)
 		cmocka_unit_test(clock_that_runs_back),
 		cmocka_unit_test(lanes_that_move),
 		cmocka_unit_test(numbers_out_of_order),
+		cmocka_unit_test(compressed_nonsense),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(values_that_are_none),
 	};

@@ -47,7 +47,7 @@ enum {
 	BRICK_HISTOGRAM_SUB_BITS = 6,
 	BRICK_HISTOGRAM_MAX_BITS = 44,
 	BRICK_HISTOGRAM_BUCKETS = (BRICK_HISTOGRAM_MAX_BITS - BRICK_HISTOGRAM_SUB_BITS + 1)
-		<< BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
+				  << BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
 };
 
 static inline uint32_t brick_histogram_index(uint64_t value)
@@ -67,21 +67,21 @@ static inline uint64_t brick_histogram_value(uint32_t index)
 		return index;
 	uint32_t shift = (index >> BRICK_HISTOGRAM_SUB_BITS) - 1;
 	uint64_t low = ((uint64_t)(index & ((1u << BRICK_HISTOGRAM_SUB_BITS) - 1)) +
-			(1u << BRICK_HISTOGRAM_SUB_BITS))
-		<< shift;
+			       (1u << BRICK_HISTOGRAM_SUB_BITS))
+		       << shift;
 	return low + ((1ull << shift) >> 1);
 }
 
 /* How a time was obtained. */
 enum brick_source {
 	BRICK_SOURCE_UNKNOWN = 0,
-	BRICK_SOURCE_TSC = 1,             /* two readings of the host clock around the work */
-	BRICK_SOURCE_SYNC_WALL = 2,       /* host clock around work and a synchronisation */
-	BRICK_SOURCE_DEVICE_EVENT = 3,    /* device events around the work */
+	BRICK_SOURCE_TSC = 1,		  /* two readings of the host clock around the work */
+	BRICK_SOURCE_SYNC_WALL = 2,	  /* host clock around work and a synchronisation */
+	BRICK_SOURCE_DEVICE_EVENT = 3,	  /* device events around the work */
 	BRICK_SOURCE_DEVICE_ACTIVITY = 4, /* activity records of the driver */
 	BRICK_SOURCE_TIMESTAMP_QUERY = 5, /* timestamps written by the device's command stream */
-	BRICK_SOURCE_REPORTED = 6,        /* a duration handed in by the program */
-	BRICK_SOURCE_CALLBACK = 7,        /* between two of the engine's own callbacks */
+	BRICK_SOURCE_REPORTED = 6,	  /* a duration handed in by the program */
+	BRICK_SOURCE_CALLBACK = 7,	  /* between two of the engine's own callbacks */
 };
 
 /*
@@ -92,30 +92,30 @@ enum brick_source {
 enum brick_record_kind {
 	BRICK_RECORD_NONE = 0,
 	BRICK_RECORD_SAMPLE = 1,  /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
-	BRICK_RECORD_OPEN = 2,    /* begin; for a step: elements = tokens */
-	BRICK_RECORD_CLOSE = 3,   /* begin = the END time; wait, elements/site as in SAMPLE */
-	BRICK_RECORD_WORK = 4,    /* bytes in `begin`, FLOPs in `elements`, of the record before */
-	BRICK_RECORD_WAIT = 5,    /* a wait of its own: begin, elements = ticks (64 bits) */
+	BRICK_RECORD_OPEN = 2,	  /* begin; for a step: elements = tokens */
+	BRICK_RECORD_CLOSE = 3,	  /* begin = the END time; wait, elements/site as in SAMPLE */
+	BRICK_RECORD_WORK = 4,	  /* bytes in `begin`, FLOPs in `elements`, of the record before */
+	BRICK_RECORD_WAIT = 5,	  /* a wait of its own: begin, elements = ticks (64 bits) */
 	BRICK_RECORD_THREAD = 6,  /* the lane has a new owner: begin = when, elements = tid */
 	BRICK_RECORD_INSTANT = 7, /* begin; brick names it */
 	BRICK_RECORD_COUNTER = 8, /* begin; brick names it, elements = value (bits of a double) */
-	BRICK_RECORD_DROP = 9,    /* begin; elements = records dropped in a row just before */
+	BRICK_RECORD_DROP = 9,	  /* begin; elements = records dropped in a row just before */
 	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
 };
 
 enum brick_record_flags {
-	BRICK_FLAG_SITE = 1,     /* `site` and `inner` are valid, else `elements` */
-	BRICK_FLAG_CLAMPED = 2,  /* an end before its begin was set to the begin */
-	BRICK_FLAG_UNWOUND = 4,  /* closed because something outside of it was closed */
+	BRICK_FLAG_SITE = 1,	 /* `site` and `inner` are valid, else `elements` */
+	BRICK_FLAG_CLAMPED = 2,	 /* an end before its begin was set to the begin */
+	BRICK_FLAG_UNWOUND = 4,	 /* closed because something outside of it was closed */
 	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
 };
 
 struct brick_record {
-	uint64_t begin;  /* ticks */
-	uint32_t ticks;  /* length */
-	uint32_t wait;   /* ticks of waiting (barrier) that follow the end; saturates */
-	uint8_t kind;    /* enum brick_record_kind */
-	uint8_t source;  /* enum brick_source */
+	uint64_t begin; /* ticks */
+	uint32_t ticks; /* length */
+	uint32_t wait;	/* ticks of waiting (barrier) that follow the end; saturates */
+	uint8_t kind;	/* enum brick_record_kind */
+	uint8_t source; /* enum brick_source */
 	uint16_t brick;
 	int16_t layer;
 	uint16_t flags;
@@ -131,14 +131,15 @@ struct brick_record {
 /* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
 struct brick_stat {
 	uint64_t count;
-	uint64_t total;    /* time with at least one execution open on this lane (recursion once) */
-	uint64_t self;     /* less what nested bricks and waits took */
+	uint64_t total;	   /* time with at least one execution open on this lane (recursion once) */
+	uint64_t self;	   /* less what nested bricks and waits took */
 	uint64_t min, max; /* of single executions; min is UINT64_MAX while count is 0 */
 	uint64_t elements;
 	uint64_t bytes;
 	uint64_t flops;
-	uint64_t wait;     /* waiting inside of and right after its executions */
-	uint64_t nested;   /* length of executions inside of another of the same brick; sum = total + nested */
+	uint64_t wait;	 /* waiting inside of and right after its executions */
+	uint64_t nested; /* length of executions inside of another of the same brick; sum = total +
+			    nested */
 	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
 	uint64_t reserved[5];
 };
@@ -151,7 +152,7 @@ struct brick_frame {
 	uint8_t source;
 	uint16_t brick;
 	int16_t layer;
-	uint16_t flags;  /* enum brick_frame_flags */
+	uint16_t flags;	 /* enum brick_frame_flags */
 	uint64_t tokens; /* of a step; else undefined */
 };
 
@@ -185,9 +186,9 @@ struct brick_ledger {
 /* One thread or queue. The three first cache-line groups have one writer each. */
 struct brick_lane {
 	/* owner, hot */
-	uint64_t head;  /* records ever written; the next goes to ring[head % capacity] */
-	uint64_t limit; /* head may not pass this without a look at tail */
-	uint32_t depth; /* open frames */
+	uint64_t head;		/* records ever written; the next goes to ring[head % capacity] */
+	uint64_t limit;		/* head may not pass this without a look at tail */
+	uint32_t depth;		/* open frames */
 	uint32_t default_layer; /* layer + 1 given to samples that name none (int16 + 1) */
 	uint64_t pad0[5];
 
@@ -196,21 +197,22 @@ struct brick_lane {
 	uint64_t pad1[7];
 
 	/* owner, cold */
-	uint32_t state; /* enum brick_lane_state */
-	uint32_t kind;  /* enum brick_lane_kind */
-	uint64_t tid;   /* of the thread, or number of the queue */
-	uint64_t owners; /* threads that have used this lane, one after the other */
+	uint32_t state;			 /* enum brick_lane_state */
+	uint32_t kind;			 /* enum brick_lane_kind */
+	uint64_t tid;			 /* of the thread, or number of the queue */
+	uint64_t owners;		 /* threads that have used this lane, one after the other */
 	uint64_t start_ticks, end_ticks; /* of the present or last owner; end 0 while it lives */
-	uint64_t live_ticks; /* of all former owners together */
+	uint64_t live_ticks;		 /* of all former owners together */
 	char name[64];
 	struct brick_ledger ledger;
 
 	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
 	uint64_t hook_calls, hook_timed, hook_ticks, hook_square_lo;
 
-	uint64_t capacity;         /* of the ring, in records; a power of two */
-	uint64_t histogram_offset; /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the owner */
-	uint64_t ring_offset;      /* from the lane: struct brick_record[capacity] */
+	uint64_t capacity;	     /* of the ring, in records; a power of two */
+	uint64_t histogram_offset;   /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the
+					owner */
+	uint64_t ring_offset;	     /* from the lane: struct brick_record[capacity] */
 	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
 	uint64_t pad2[8];
 
@@ -240,7 +242,7 @@ struct brick_session_site {
 
 struct brick_session_lane {
 	uint64_t offset; /* of its struct brick_lane in the file, page-aligned */
-	uint64_t bytes;  /* lane, histograms and ring */
+	uint64_t bytes;	 /* lane, histograms and ring */
 };
 
 enum brick_session_state {
@@ -253,18 +255,19 @@ struct brick_session_header {
 	uint32_t version;
 	uint32_t header_bytes; /* sizeof(struct brick_session_header) of the writer */
 	uint32_t lane_bytes;   /* sizeof(struct brick_lane) */
-	uint32_t state;        /* enum brick_session_state */
+	uint32_t state;	       /* enum brick_session_state */
 
 	uint32_t pid, parent;
-	uint32_t mode;   /* enum brick_mode */
-	uint32_t paused; /* 1 while switched off */
+	uint32_t mode;	     /* enum brick_mode */
+	uint32_t paused;     /* 1 while switched off */
 	int32_t rank, world; /* -1 when the launcher names none */
 	uint64_t start_ticks, end_ticks;
-	uint64_t start_ns;         /* CLOCK_MONOTONIC */
-	uint64_t start_unix_ns;    /* CLOCK_REALTIME */
-	struct brick_clock clock;  /* as the process calibrated it */
+	uint64_t start_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t start_unix_ns;	  /* CLOCK_REALTIME */
+	struct brick_clock clock; /* as the process calibrated it */
 
-	/* cost of one begin/end pair, measured in this process at start: median and quartiles, ticks x 256 */
+	/* cost of one begin/end pair, measured in this process at start: median and quartiles,
+	 * ticks x 256 */
 	uint64_t pair_cost, pair_cost_low, pair_cost_high;
 
 	uint32_t brick_count, category_count, site_count, lane_count;

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all bricks cost the decoder of examples/: time with a recording being written against the same
+binary with none.
+
+Two ways, because they fail differently. Pairs of fresh processes, interleaved ABBA: includes all
+that recording does, and the luck of each process. Blocks of four repetitions off, on, on, off in
+one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
+shift of the log ratios, with a 95 % interval from the signed-rank distribution. llama.cpp's times
+on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS]]`
+"""
+import itertools
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("BRICK_BUILD", "build")
+PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+REPEATS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+LIMIT = 2  # percent
+PHASES = "prefill", "decode"
+
+
+def timed(command, threads, repeats):
+    """The lines of one process, one per repetition; the first, which warms up, is left out."""
+    done = subprocess.run(command + ["--model", f"{BUILD}/demo/model-f16.gguf", "--timing",
+                                     "--threads", str(threads), "--repeat", str(repeats + 1)],
+                          check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")][1:]
+
+
+def decoder(threads, repeats, *options):
+    return timed([f"{BUILD}/bin/example-decoder", *options], threads, repeats)
+
+
+def llama(threads, repeats):
+    return timed([f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs"], threads,
+                 repeats)
+
+
+def medians(lines):
+    return {phase: statistics.median(line[f"{phase}_ns"] for line in lines) for phase in PHASES}
+
+
+def shift(values):
+    """Hodges-Lehmann estimate and 95 % interval of the centre of paired differences."""
+    walsh = sorted((a + b) / 2 for a, b in
+                   itertools.combinations_with_replacement(values, 2))
+    n = len(values)
+    rank = n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    low = walsh[max(0, math.floor(rank))]
+    high = walsh[min(len(walsh) - 1, len(walsh) - 1 - math.floor(rank))]
+    return statistics.median(walsh), low, high
+
+
+def percent(x):
+    return f"{(math.exp(x) - 1) * 100:+.2f} %"
+
+
+def state(what, threads, logs):
+    for phase in PHASES:
+        mid, low, high = map(percent, shift(logs[phase]))
+        print(f"{threads} thread(s), {phase:7} with/without bricks, {what}: {mid} "
+              f"(95 %: {low} .. {high}), limit +{LIMIT} %", flush=True)
+
+
+def processes(threads, recording):
+    logs = {phase: [] for phase in PHASES}
+    times = {phase: [] for phase in PHASES}
+    for pair in range(PAIRS):
+        order = (False, True) if pair % 2 == 0 else (True, False)
+        result = {on: medians(decoder(threads, REPEATS, *(("--record", recording) if on else ())))
+                  for on in order}
+        for phase in PHASES:
+            logs[phase].append(math.log(result[True][phase] / result[False][phase]))
+            times[phase].append(result[False][phase])
+    state(f"{PAIRS} pairs of processes", threads, logs)
+    return {phase: statistics.median(times[phase]) for phase in PHASES}
+
+
+def blocks(threads, recording):
+    """Repetition 0 warms up, off; then 1, 2 on; 3, 4 off; ..."""
+    logs = {phase: [] for phase in PHASES}
+    for _ in range(PAIRS):
+        lines = decoder(threads, 4 * REPEATS, "--pause", "--record", recording)
+        for first in range(0, len(lines) - 3, 4):
+            block = lines[first:first + 4]
+            for phase in PHASES:
+                on, off = (sum(line[f"{phase}_ns"] for line in block if line["bricks"] == wanted)
+                           for wanted in (True, False))
+                logs[phase].append(math.log(on / off))
+    state(f"{len(logs['decode'])} blocks in a process", threads, logs)
+
+
+def own_estimate(recording):
+    done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, "--json"], check=True,
+                          capture_output=True)
+    rep = json.loads(done.stdout)
+    low, mid, high = (rep["distortion"][k] * 100 for k in ("low", "share", "high"))
+    print(f"    the recording's own estimate: {mid:.2f} % ({low:.2f} .. {high:.2f} %); "
+          f"{os.path.getsize(recording) / 1e6:.2f} MB, dropped {rep['losses']['dropped']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        recording = os.path.join(tmp, "run.pftrace")
+        for threads in 1, 2:
+            times = processes(threads, recording)
+            own_estimate(recording)
+            blocks(threads, recording)
+            peer = medians(llama(threads, REPEATS))
+            for phase in PHASES:
+                print(f"    {phase}: {times[phase] / 1e6:.1f} ms, "
+                      f"{times[phase] / peer[phase]:.2f} times llama.cpp's {peer[phase] / 1e6:.1f} ms")
+
+
+main()

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick path`: options, numbers, and the choice of the form. The forms are in path_text.c and
+ * path_json.c.
+ */
+#include "cli/path.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "brick/error.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/options.h"
+#include "cli/step_choice.h"
+
+static const char help[] =
+	"Usage: brick path [OPTIONS] FILE\n"
+	"\n"
+	"Say what decided how long the steps took, how much later everything else could have "
+	"been,\n"
+	"and how fast the program would be if a brick took 10 % less time, or none.\n"
+	"\n"
+	"  --step WHICH  of one step only, with the longest parts of its path: decode or prefill,\n"
+	"                the one that took the median time; or a number, counted from 1\n"
+	"  --top N       show the N best opportunities only\n"
+	"  --all         show all bricks, also those below 0.1% of the path\n"
+	"  --json        all of it as JSON (schema brick/path/1)\n"
+	"  -h, --help    show this and exit\n";
+
+struct options {
+	const char *step;
+	unsigned long top;
+	bool all, json;
+};
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"step", required_argument, NULL, 's'},
+		{"top", required_argument, NULL, 't'},
+		{"all", no_argument, NULL, 'a'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
+		switch (c) {
+		case 's':
+			options->step = optarg;
+			break;
+		case 't':
+			options->top = options_number("path", "--top", optarg, 1, UINT32_MAX);
+			break;
+		case 'a':
+			options->all = true;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		}
+	}
+}
+
+static int run_path(int argc, char **argv)
+{
+	struct options options = {0};
+	struct step_index index;
+	struct path *path;
+
+	parse(&options, argc, argv);
+	if (options.top && options.all)
+		die_usage("path", "--top and --all: one of them, please");
+	struct run *run = input_load(input_operand(argc, argv));
+	if (step_index_init(&index, run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	uint32_t step = RUN_NONE;
+	if (options.step)
+		step = step_choose(run, &index, "path", options.step);
+	int rc = path_create(&path, run, &index, step);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT, "%s: %s", run->path,
+			run->step_count ? "has no steps that ended" : "no bricks were recorded");
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its path", run->path);
+	const struct path_view view = {run, path, &index, options.top, options.all};
+	if (options.json)
+		path_json(&view, stdout);
+	else
+		path_text(&view, stdout);
+	path_destroy(path);
+	step_index_fini(&index);
+	run_destroy(run);
+	return CLI_DONE;
+}
+
+const struct cli_command command_path = {
+	.name = "path",
+	.summary = "say what decided the time, and what a faster brick would buy",
+	.run = run_path,
+	.flags = CLI_ANSWERS,
+};

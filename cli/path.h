@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick path` share. */
+#ifndef BRICK_CLI_PATH_H
+#define BRICK_CLI_PATH_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/path.h"
+
+struct path_view {
+	const struct run *run;
+	const struct path *path;
+	const struct step_index *index;
+	size_t top; /* rows to show of each section; 0: those that count for something */
+	int all;    /* all rows */
+};
+
+void path_text(const struct path_view *view, FILE *out);
+void path_json(const struct path_view *view, FILE *out);
+
+#endif

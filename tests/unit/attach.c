@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What interposers need of the library: samples by the hundred leave exactly what they leave one by
+ * one, out of the ordinary ones among them; lanes made ready; the cost of hooks.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "brick/attach.h"
+#include "tests/unit/peek.h"
+
+enum { MOST = 3000, UNKNOWN_SITE = 60000, RING = 1024 };
+
+static struct brick_timing timings[MOST];
+static uint32_t sites[3];
+
+static void register_sites(void)
+{
+	static const uint16_t bricks[3] = {BRICK_RMS_NORM, BRICK_QKV_PROJECTION, BRICK_EMBEDDING};
+
+	for (int i = 0; i < 3 && !sites[i]; i++) {
+		const struct brick_site site = {.brick = bricks[i], .layer = (int16_t)(i - 1),
+			.elements = 10, .bytes = 20, .flops = (uint64_t)i};
+		sites[i] = (uint32_t)brick_site_register(&site);
+	}
+}
+
+/* Ordinary timings, one after the other. */
+static void fill(uint32_t count)
+{
+	uint64_t at = 1000000;
+
+	register_sites();
+	for (uint32_t i = 0; i < count; i++) {
+		timings[i] = (struct brick_timing){at, 100 + i * 7 % 50, i % 5 * 3, i % 4 * 2,
+			sites[i % 3], i, 0};
+		at += 1000;
+	}
+}
+
+static void record_singly(const struct brick_timing *t, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct brick_sample sample = {.begin = t[i].begin,
+			.end = t[i].begin + t[i].ticks,
+			.wait = t[i].wait,
+			.inner = t[i].inner,
+			.site = t[i].site,
+			.source = BRICK_SOURCE_TSC};
+		brick_record_sample(&sample);
+	}
+}
+
+typedef void (*record_fn)(const struct brick_timing *timings, uint32_t count);
+
+/* What a way to record leaves behind. */
+struct outcome {
+	struct brick_stat stats[BRICK_MAX_BRICKS];
+	struct brick_ledger ledger;
+	struct brick_record records[RING];
+	uint64_t head, dropped_lengths;
+};
+
+/* The times of the frames around them differ from run to run; what was nested in them does not. */
+static void forget_times(struct outcome *o, uint32_t outer)
+{
+	struct brick_stat *around[] = {&o->stats[outer], &o->stats[BRICK_DECODE]};
+
+	for (uint64_t i = 0; i < RING; i++)
+		if (!(o->records[i].flags & BRICK_FLAG_SITE))
+			o->records[i].begin = o->records[i].ticks = o->records[i].elements = 0;
+	for (int i = 0; i < 2; i++) {
+		around[i]->total = i ? 0 : around[i]->total - around[i]->self;
+		around[i]->self = around[i]->min = around[i]->max = 0;
+	}
+}
+
+static void spin(void)
+{
+	uint64_t end = brick_ticks() + 3000000;
+
+	while (brick_ticks() < end)
+		;
+}
+
+static struct outcome *run(record_fn record, uint32_t outer, uint32_t count)
+{
+	struct outcome *o = calloc(1, sizeof *o);
+	struct peek p = {0};
+
+	assert_non_null(o);
+	peek_start(&p, RING);
+	brick_span step = brick_step_begin(1, 1), span = brick_begin(outer);
+	record(timings, count);
+	spin(); /* their sum must not be longer than what they lie in */
+	brick_end(span);
+	brick_end(step);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	memcpy(o->stats, lane->stats, sizeof o->stats);
+	o->ledger = lane->ledger;
+	o->head = lane->head;
+	for (uint64_t i = 0; i < lane->head && i < RING; i++)
+		o->records[i] = *peek_record(lane, i);
+	peek_stop(&p);
+	forget_times(o, outer);
+	return o;
+}
+
+static void assert_same(uint32_t outer, uint32_t count)
+{
+	struct outcome *a = run(record_singly, outer, count);
+	struct outcome *b = run(brick_record_timings, outer, count);
+
+	assert_int_equal(a->head, b->head);
+	assert_memory_equal(&a->ledger, &b->ledger, sizeof a->ledger);
+	assert_memory_equal(a->records, b->records, sizeof a->records);
+	assert_memory_equal(a->stats, b->stats, sizeof a->stats);
+	free(a);
+	free(b);
+}
+
+static void many_are_as_one_by_one(void **state)
+{
+	fill(500);
+	assert_same(BRICK_GRAPH_COMPUTE, 0);
+	assert_same(BRICK_GRAPH_COMPUTE, 1);
+	assert_same(BRICK_GRAPH_COMPUTE, 500);
+}
+
+static void their_statistics_are_right(void **state)
+{
+	struct peek p = {0};
+	uint64_t ticks = 0, wait = 0;
+
+	fill(300);
+	for (int i = 0; i < 300; i += 3) {
+		ticks += timings[i].ticks;
+		wait += timings[i].wait + timings[i].inner;
+	}
+	peek_start(&p, RING);
+	brick_record_timings(timings, 300);
+	peek_map(&p);
+	const struct brick_stat *stat = &peek_lane(&p, 0)->stats[BRICK_RMS_NORM];
+	assert_int_equal(stat->count, 100);
+	assert_int_equal(stat->total, ticks);
+	assert_int_equal(stat->wait, wait);
+	assert_int_equal(stat->elements, 1000);
+	assert_int_equal(stat->bytes, 2000);
+	assert_int_equal(peek_lane(&p, 0)->head, 301);
+	peek_stop(&p);
+}
+
+static void odd_ones_among_them(void **state)
+{
+	fill(400);
+	timings[7].site = UNKNOWN_SITE;
+	timings[130].site = 0;
+	timings[200].inner = timings[200].ticks + 1; /* clamped */
+	timings[399].site = UNKNOWN_SITE;
+	assert_same(BRICK_GRAPH_COMPUTE, 400);
+	assert_same(BRICK_QKV_PROJECTION, 400); /* which some of them are: recursion */
+}
+
+static void a_full_ring_drops_and_counts(void **state)
+{
+	fill(MOST);
+	assert_same(BRICK_GRAPH_COMPUTE, MOST);
+}
+
+static void off_and_not_ready(void **state)
+{
+	fill(10);
+	assert_int_equal(brick_thread_ready(), -2 /* ENOENT */);
+	brick_record_timings(timings, 10);
+	brick_hook_cost(64, 100);
+}
+
+static void lanes_are_made_ready_and_costs_kept(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, RING);
+	assert_int_equal(brick_thread_ready(), 0);
+	assert_int_equal(brick_thread_ready(), 0);
+	brick_hook_cost(64, 100);
+	brick_hook_cost(60, 300);
+	peek_map(&p);
+	assert_int_equal(peek_header(&p)->lane_count, 1);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->hook_calls, 124);
+	assert_int_equal(lane->hook_timed, 2);
+	assert_int_equal(lane->hook_ticks, 400);
+	assert_int_equal(lane->hook_square_lo, 100000);
+	peek_stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(off_and_not_ready),
+		cmocka_unit_test(many_are_as_one_by_one),
+		cmocka_unit_test(their_statistics_are_right),
+		cmocka_unit_test(odd_ones_among_them),
+		cmocka_unit_test(a_full_ring_drops_and_counts),
+		cmocka_unit_test(lanes_are_made_ready_and_costs_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The formats of an execution graph: each is read back, with names that would break it, and says
+ * what the graph says. Files appear whole or not at all.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "brick/error.h"
+#include "brick/graph_path.h"
+#include "tests/unit/graph_text.h"
+
+static const char hostile[] =
+	"a;b \"c\" \\ {d} <e> & [f] \n\r\t\x1b[31m \x7f \xc2\x9b \xe2\x80\xae "
+	"\xff \xc0\x80 \xed\xa0\x80 \xf5\x80\x80\x80 \xf0\x9f\xa7\xb1 \xc3";
+
+static int create(void **state)
+{
+	return brick_graph_create((struct brick_graph **)state);
+}
+
+static int destroy(void **state)
+{
+	brick_graph_destroy(*state);
+	return 0;
+}
+
+static uint32_t brick(struct brick_graph *g, const char *name, uint64_t time_ns)
+{
+	return (uint32_t)brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK,
+						    .name = name,
+						    .flags = BRICK_NODE_HAS_TIME,
+						    .time_ns = time_ns});
+}
+
+static json_t *load(const char *text)
+{
+	json_error_t error;
+	json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!value)
+		fail_msg("%s at byte %d of %s", error.text, error.position, text);
+	return value;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	assert_true(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static void json_says_all(void **state)
+{
+	struct brick_graph *g = *state;
+	struct brick_graph_code code = {.name = "k\"", .source = "line 1\nline 2", .path = NULL};
+	char *text;
+
+	brick_graph_code_add(g, &code);
+	brick_graph_lane_name_set(g, 7, "stream");
+	brick_graph_lane_name_set(g, 3, hostile);
+	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_KERNEL,
+				   .name = hostile,
+				   .flags = BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_TFLOPS |
+					    BRICK_NODE_HAS_INTENSITY | BRICK_NODE_MARKED,
+				   .time_ns = UINT64_C(9007199254740993),
+				   .lane = 7,
+				   .kernel = {.code = code.hash,
+					   .grid = {1, 2, 3},
+					   .block = {4, 5, 6},
+					   .shared_bytes = 48,
+					   .intensity = 0.1,
+					   .tflops = 1e-300}});
+	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TRANSFER,
+				   .name = "t",
+				   .transfer = {NULL, "b", BRICK_TRANSFER_D2H}});
+	brick_graph_add(g, &(struct brick_graph_node){
+				   .kind = BRICK_NODE_TASK, .name = "u", .task = {9, 8, 7}});
+	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER, .layer = -2});
+	brick_graph_connect(g, 0, 1, BRICK_EDGE_TRANSFER, 1.0 / 3);
+	text = graph_text(g, BRICK_GRAPH_JSON);
+	for (const char *c = text; *c; c++)
+		assert_true(*c == '\n' || (*c >= 0x20 && *c < 0x7f));
+	json_t *root = load(text), *nodes = json_object_get(root, "nodes");
+	assert_string_equal(string_of(root, "schema"), "brick/graph/1");
+	assert_int_equal(json_array_size(nodes), 4);
+	const json_t *kernel = json_array_get(nodes, 0), *edge;
+	assert_string_equal(string_of(kernel, "kind"), "kernel");
+	assert_non_null(
+		strstr(string_of(kernel, "name"), "a;b \"c\" \\ {d} <e> & [f] \n\r\t\x1b[31m"));
+	assert_non_null(strstr(string_of(kernel, "name"), "\xf0\x9f\xa7\xb1 \xef\xbf\xbd"));
+	assert_int_equal(number_of(kernel, "time_ns"), INT64_C(9007199254740993));
+	assert_null(json_object_get(kernel, "begin_ns"));
+	assert_null(json_object_get(kernel, "layer"));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(kernel, "grid"), 2)), 3);
+	assert_true(json_real_value(json_object_get(kernel, "intensity")) == 0.1);
+	assert_true(json_real_value(json_object_get(kernel, "tflops")) == 1e-300);
+	assert_true(json_is_true(json_object_get(kernel, "marked")));
+	assert_true(json_is_null(json_object_get(json_array_get(nodes, 1), "source")));
+	assert_string_equal(string_of(json_array_get(nodes, 1), "direction"), "D2H");
+	assert_int_equal(number_of(json_array_get(nodes, 2), "yields"), 8);
+	assert_string_equal(string_of(json_array_get(nodes, 3), "name"), "Layer -2");
+	assert_int_equal(number_of(json_array_get(nodes, 3), "layer"), -2);
+	edge = json_array_get(json_object_get(root, "edges"), 0);
+	assert_true(json_real_value(json_object_get(edge, "weight")) == 1.0 / 3);
+	const json_t *lanes = json_object_get(root, "lanes");
+	assert_int_equal(number_of(json_array_get(lanes, 0), "lane"), 3);
+	assert_string_equal(string_of(json_array_get(lanes, 1), "name"), "stream");
+	const json_t *codes = json_object_get(root, "code");
+	assert_string_equal(string_of(json_array_get(codes, 0), "source"), "line 1\nline 2");
+	assert_string_equal(string_of(json_array_get(codes, 0), "hash"), string_of(kernel, "code"));
+	json_decref(root);
+	free(text);
+}
+
+static void csr_is_the_graph(void **state)
+{
+	struct brick_graph *g = *state;
+	uint32_t seed = 5;
+
+	for (int empty = 1; empty >= 0; empty--) {
+		char *text = graph_text(g, BRICK_GRAPH_CSR);
+		json_t *root = load(text), *row = json_object_get(root, "row");
+		json_t *column = json_object_get(root, "column");
+		json_t *weight = json_object_get(root, "weight"),
+		       *name = json_object_get(root, "name");
+		size_t n = brick_graph_node_count(g), m = brick_graph_edge_count(g), seen = 0;
+		assert_int_equal(number_of(root, "nodes"), n);
+		assert_int_equal(number_of(root, "edges"), m);
+		assert_int_equal(json_array_size(row), n + 1);
+		assert_int_equal(json_array_size(column), m);
+		assert_int_equal(json_array_size(json_object_get(root, "edge_kind")), m);
+		assert_int_equal(json_integer_value(json_array_get(row, n)), m);
+		for (uint32_t v = 0; v < n; v++) {
+			const uint32_t *edges;
+			struct brick_graph_node node;
+			int out = brick_graph_out(g, v, &edges);
+			json_int_t first = json_integer_value(json_array_get(row, v));
+			assert_int_equal(
+				json_integer_value(json_array_get(row, v + 1)) - first, out);
+			for (int i = 0; i < out; i++) {
+				struct brick_graph_edge e;
+				size_t at = (size_t)first + (size_t)i;
+				brick_graph_edge_get(g, edges[i], &e);
+				assert_int_equal(
+					json_integer_value(json_array_get(column, at)), e.to);
+				assert_true(
+					json_number_value(json_array_get(weight, at)) == e.weight);
+				seen++;
+			}
+			brick_graph_node_get(g, v, &node);
+			json_t *names = json_object_get(root, "names");
+			size_t number = (size_t)json_integer_value(json_array_get(name, v));
+			assert_string_equal(
+				json_string_value(json_array_get(names, number)), node.name);
+		}
+		assert_int_equal(seen, m);
+		json_decref(root);
+		free(text);
+		for (int i = 0; empty && i < 100; i++)
+			brick(g, (const char *[]){"x", "y", "z"}[i % 3], (uint64_t)i);
+		for (int i = 0; empty && i < 300; i++) {
+			seed = seed * 1664525 + 1013904223;
+			brick_graph_connect(g, (seed >> 8) % 100, (seed >> 16) % 100,
+				(int)(seed % 6), (seed >> 4) % 16 / 4.0);
+		}
+	}
+}
+
+/* The tree as it is drawn for kernels of a GPU. */
+static void tree_is_drawn(void **state)
+{
+	struct brick_graph *g = *state;
+	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+		.name = "RmsNorm",
+		.flags = BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_ELEMENTS,
+		.time_ns = 50000,
+		.elements = 4096};
+	struct brick_graph_node kernel = {.kind = BRICK_NODE_KERNEL,
+		.name = "rmsnorm_kernel",
+		.kernel = {.grid = {16, 1, 1}, .block = {256, 1, 1}, .shared_bytes = 1024}};
+
+	brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER});
+	brick_graph_enter(g, &node);
+	brick_graph_add(g, &kernel);
+	brick_graph_pop(g);
+	node.name = "QkvProjection";
+	node.time_ns = 200000;
+	brick_graph_enter(g, &node);
+	kernel.name = "batched_q4k_gemv";
+	kernel.kernel.grid[0] = 32;
+	kernel.kernel.shared_bytes = 4096;
+	brick_graph_add(g, &kernel);
+	brick_graph_pop(g);
+	brick_graph_pop(g);
+	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TRANSFER,
+				   .name = "logits",
+				   .flags = BRICK_NODE_HAS_BYTES,
+				   .bytes = 8192,
+				   .transfer = {"cuda:0", "host", BRICK_TRANSFER_D2H}});
+	brick_graph_add(g, &(struct brick_graph_node){
+				   .kind = BRICK_NODE_TASK, .name = "fetch\n", .task = {3, 2, 1}});
+	brick_graph_add(
+		g, &(struct brick_graph_node){
+			   .kind = BRICK_NODE_FUNCTION, .name = "main", .function = {"main.c", 7}});
+	char *text = graph_text(g, BRICK_GRAPH_TREE);
+	assert_string_equal(text, "Layer 0\n"
+				  "├── RmsNorm  50.0µs (4096 elem)\n"
+				  "│   └── rmsnorm_kernel  <<<(16,1,1),(256,1,1)>>> smem=1024B\n"
+				  "└── QkvProjection  200.0µs (4096 elem)\n"
+				  "    └── batched_q4k_gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B\n"
+				  "logits  D2H cuda:0 → host 8192B\n"
+				  "fetch\\x0a  polls=3 yields=2 efficiency=33%\n"
+				  "main  main.c:7\n");
+	free(text);
+}
+
+static void times_are_rounded(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {{0, "0.0µs"}, {49, "0.0µs"}, {50, "0.1µs"}, {999949, "999.9µs"},
+		{999950, "1.0ms"}, {12345678, "12.3ms"}, {999950000, "1.0s"},
+		{3600000000000, "3600.0s"}, {UINT64_MAX, "18446744073.7s"}};
+	char expected[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct brick_graph *g = *state;
+		brick_graph_clear(g);
+		brick(g, "b", cases[i].ns);
+		char *text = graph_text(g, BRICK_GRAPH_TREE);
+		snprintf(expected, sizeof(expected), "b  %s\n", cases[i].text);
+		assert_string_equal(text, expected);
+		free(text);
+	}
+}
+
+static void folded_adds_up(void **state)
+{
+	struct brick_graph *g = *state;
+	uint64_t sum = 0;
+
+	brick_graph_lane_name_set(g, 0, "main;thread");
+	for (int i = 0; i < 3; i++) {
+		brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK,
+					     .name = "step",
+					     .flags = BRICK_NODE_HAS_TIME,
+					     .time_ns = 100});
+		brick(g, "a", 30);
+		brick(g, hostile, 20);
+		brick(g, "nothing", 0);
+		/* on a queue: not part of the step's own time */
+		brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_KERNEL,
+					   .name = "k",
+					   .flags = BRICK_NODE_HAS_TIME,
+					   .time_ns = 1000,
+					   .lane = 1});
+		brick_graph_pop(g);
+	}
+	char *text = graph_text(g, BRICK_GRAPH_FOLDED), *save;
+	assert_non_null(strstr(text, "main\\x3bthread;step 150\n"));
+	assert_non_null(strstr(text, "main\\x3bthread;step;a 90\n"));
+	assert_non_null(strstr(text, "main\\x3bthread;step;k 3000\n"));
+	assert_null(strstr(text, "nothing"));
+	int lines = 0;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *number = strrchr(line, ' ');
+		assert_non_null(number);
+		sum += strtoull(number + 1, NULL, 10);
+		for (const char *c = line; *c; c++)
+			assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+		lines++;
+	}
+	assert_int_equal(lines, 4);
+	assert_int_equal(sum, 300 + 3000);
+	free(text);
+}
+
+/* Numbers look the same where a comma divides whole from fraction. */
+static void locale_does_not_matter(void **state)
+{
+	struct brick_graph *g = *state;
+	char folder[] = "/tmp/brick-locale-XXXXXX", command[128];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null",
+		folder);
+	int made = system(command) == 0;
+	setenv("LOCPATH", folder, 1);
+	brick(g, "a", 1500);
+	brick(g, "b", 2500);
+	brick_graph_connect(g, 0, 1, BRICK_EDGE_SEQUENCE, 0.125);
+	char *before = graph_text(g, BRICK_GRAPH_JSON), *after = NULL;
+	int changed = made && setlocale(LC_ALL, "de_DE.UTF-8");
+	snprintf(command, sizeof(command), "%.1f", 0.5);
+	if (changed) {
+		assert_string_equal(command, "0,5");
+		after = graph_text(g, BRICK_GRAPH_JSON);
+		assert_string_equal(before, after);
+	}
+	setlocale(LC_ALL, "C");
+	unsetenv("LOCPATH");
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	free(before);
+	free(after);
+	if (!changed)
+		skip();
+}
+
+static int refuse(void *context, const char *data, size_t bytes)
+{
+	int *calls = context;
+	return --*calls < 0 ? -ENOSPC : 0;
+}
+
+static void errors_of_writing(void **state)
+{
+	struct brick_graph *g = *state;
+
+	for (int i = 0; i < 5000; i++)
+		brick(g, "a longer name than necessary", 1);
+	for (int format = 0; format < BRICK_GRAPH_FORMATS; format++) {
+		int calls = 0;
+		assert_int_equal(brick_graph_write(g, format, refuse, &calls), -ENOSPC);
+		assert_int_equal(calls, -1); /* and not asked again */
+	}
+}
+
+static void files_are_whole(void **state)
+{
+	struct brick_graph *g = *state;
+	char folder[] = "/tmp/brick-graph-XXXXXX", path[64], text[64] = "";
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/graph.json", folder);
+	brick(g, "first", 1);
+	errno = 77;
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_TREE, path), 0);
+	assert_int_equal(errno, 77);
+	brick_graph_connect(g, 0, 0, BRICK_EDGE_CONTAINS, 1);
+	/* what cannot be written leaves what was there */
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_TREE, path), BRICK_ECYCLE);
+	FILE *file = fopen(path, "r");
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "first  0.0µs\n");
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0); /* nothing else is left */
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_JSON, path), -ENOENT);
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_JSON, "/dev/null"), 0);
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_JSON, "/dev/full"), -ENOSPC);
+	assert_int_equal(brick_graph_save(g, -1, path), -EINVAL);
+	assert_int_equal(brick_graph_save(g, BRICK_GRAPH_JSON, ""), -EINVAL);
+}
+
+#define GRAPH_TEST(test) cmocka_unit_test_setup_teardown(test, create, destroy)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GRAPH_TEST(json_says_all),
+		GRAPH_TEST(csr_is_the_graph),
+		GRAPH_TEST(tree_is_drawn),
+		GRAPH_TEST(times_are_rounded),
+		GRAPH_TEST(folded_adds_up),
+		GRAPH_TEST(locale_does_not_matter),
+		GRAPH_TEST(errors_of_writing),
+		GRAPH_TEST(files_are_whole),
+	};
+	return cmocka_run_group_tests_name("graph_format", tests, NULL, NULL);
+}
