@@ -270,6 +270,8 @@ void schedule_join_waits(struct schedule_maker *m)
 		const struct schedule_activity *activity = &m->schedule->activities[wait->activity];
 		if (wait->kind == WAIT_DEVICE)
 			join_devices(m, wait);
+		if (wait->leave_ns > m->end_ns && activity->cause == RUN_NONE)
+			continue; /* for something after the window */
 		counts->waits++;
 		if (activity->cause != RUN_NONE)
 			continue;

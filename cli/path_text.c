@@ -177,8 +177,10 @@ static void print_rows(const struct printer *p)
 	char *left = xstrdup("");
 	if (hidden) {
 		free(left);
-		left = xasprintf("%zu more row%s%s. ", hidden, plural(hidden),
-			p->view->top ? "" : ", each below 0.1% of the path (--all)");
+		const char *why = p->view->top	? ""
+				  : hidden == 1 ? ", below 0.1% of the path (--all)"
+						: ", each below 0.1% of the path (--all)";
+		left = xasprintf("%zu more row%s%s. ", hidden, plural(hidden), why);
 	}
 	char *note =
 		xasprintf("%sGAIN: how much faster all would be if the brick took 10%% less time, "

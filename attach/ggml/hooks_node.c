@@ -17,7 +17,7 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define APART __attribute__((noinline))
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
-enum { LINE = 64, BEGIN_LINES = 7 };
+enum { LINE = 64, ALONE_LINES = 7, TEAM_LINES = 10 };
 
 /* Nodes come in the same order again and again: the slot that the last one points to is tried first. */
 static ALWAYS_INLINE int slot_fits(const struct node_thread *t, const struct site_slot *slot,
@@ -65,15 +65,14 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 }
 
 /* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
-static APART void begin(struct node_thread *t, uintptr_t caller,
+static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
 {
-	uint64_t entered = brick__now();
-
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;
+	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;
 	if (BRICK_LIKELY(t->open)) {
 		if (BRICK_UNLIKELY(t->last_barrier && t->last_barrier == t->final_barrier))
 			node_final_refuted(t);
@@ -104,7 +103,7 @@ static APART void begin(struct node_thread *t, uintptr_t caller,
 	t->begin = brick__now();
 }
 
-static APART _Bool extra_forward(uintptr_t caller, const struct compute_params *params, void *node)
+static HOT APART _Bool extra_forward(uintptr_t caller, const struct compute_params *params, void *node)
 {
 	struct node_thread *t = &node_thread;
 
@@ -121,14 +120,24 @@ static APART void fused_forward(uintptr_t caller, const struct compute_params *p
 	t->fused_forward(params, norm, mul);
 }
 
+/* What the next node's beginning will touch. */
+static ALWAYS_INLINE void expect_node(const struct node_thread *t, uintptr_t code, int lines)
+{
+	for (int i = 0; i < lines; i++)
+		__builtin_prefetch((const char *)code + i * LINE);
+	__builtin_prefetch(&t->slots[t->slot_next]);
+	__builtin_prefetch(&t->events[t->event_count], 1);
+}
+
 /* A barrier with others to wait for. */
-static APART void wait_in(uintptr_t caller, void *pool)
+static HOT APART void wait_in(uintptr_t caller, void *pool)
 {
 	struct node_thread *t = &node_thread;
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 	uint64_t end = brick__now();
 
+	expect_node(t, (uintptr_t)&begin, TEAM_LINES);
 	t->barrier(pool);
 	uint64_t left = brick__now();
 	t->inner += t->wait;
@@ -153,17 +162,6 @@ static APART void strange_barrier(uintptr_t caller, void *pool)
 	t->barrier(pool);
 }
 
-/* What the next node's beginning will touch. */
-static ALWAYS_INLINE void expect_node(const struct node_thread *t)
-{
-	const char *code = (const char *)(uintptr_t)&ggml_cpu_extra_compute_forward;
-
-	for (int i = 0; i < BEGIN_LINES; i++)
-		__builtin_prefetch(code + i * LINE);
-	__builtin_prefetch(&t->slots[t->slot_next]);
-	__builtin_prefetch(&t->events[t->event_count], 1);
-}
-
 HOT void ggml_barrier(void *pool)
 {
 	struct node_thread *t = &node_thread;
@@ -173,11 +171,12 @@ HOT void ggml_barrier(void *pool)
 		strange_barrier(caller, pool);
 		return;
 	}
-	expect_node(t);
-	if (t->open && t->mode == NODE_MODE_TEAM)
+	if (t->open && t->mode == NODE_MODE_TEAM) {
 		wait_in(caller, pool);
-	else
-		t->barrier(pool);
+		return;
+	}
+	expect_node(t, (uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
+	t->barrier(pool);
 }
 
 HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)

@@ -17,6 +17,29 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
+typedef int (*close_fn)(void *handle);
+
+/* The loader's own dlclose(): calling it by its name would come back to our hook. */
+static close_fn real_dlclose(void)
+{
+	static close_fn found;
+	close_fn function = __atomic_load_n(&found, __ATOMIC_RELAXED);
+
+	if (!function) {
+		function = (close_fn)dlsym(RTLD_NEXT, "dlclose");
+		__atomic_store_n(&found, function, __ATOMIC_RELAXED);
+	}
+	return function;
+}
+
+static void let_go_of(void *handle)
+{
+	close_fn function = real_dlclose();
+
+	if (function)
+		function(handle);
+}
+
 void resolve_lock(void)
 {
 	pthread_mutex_lock(&lock);
@@ -48,6 +71,15 @@ void resolve_check(void)
 			attach_shared.resolve_generation + 1, __ATOMIC_RELEASE);
 	}
 	resolve_unlock();
+}
+
+int resolve_close(void *handle)
+{
+	close_fn function = real_dlclose();
+	int status = function ? function(handle) : -1;
+
+	resolve_check();
+	return status;
 }
 
 struct object_search {
@@ -137,7 +169,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 
 	if (handle) {
 		function = look_in(handle, name, hooked);
-		dlclose(handle);
+		let_go_of(handle);
 	} else {
 		dlerror();
 	}
@@ -186,7 +218,7 @@ static void *look_everywhere(const char *name)
 			continue;
 		}
 		function = look_in(handle, name, 1);
-		dlclose(handle);
+		let_go_of(handle);
 	}
 	free(list.text);
 	errno = saved;

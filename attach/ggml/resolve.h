@@ -39,6 +39,9 @@ struct resolve_symbol {
  */
 void resolve_check(void);
 
+/* dlclose() itself, followed by that look. */
+int resolve_close(void *handle);
+
 /* The function that a call of symbol from this address means; NULL if there is none but ours. */
 void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller);
 

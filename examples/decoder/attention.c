@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention over the cache. A worker owns some key heads and the query heads that share them: all
-// that it reads from the batch and the cache it has written itself, so there is nothing to wait
-// for.
+// that it reads from the batch and the cache it has written itself, so nobody waits in here.
 #include <math.h>
 #include <string.h>
 #include "brick/brick.h"
 #include "decoder.h"
 #include "half.h"
 
-enum { K_BLOCK = 32 }; // kernels work on whole blocks of k
-
 // The part of a layer's attention that is a worker's.
 struct heads {
-	struct part keys, queries; // heads
-	size_t size, n_per_key;
-	size_t first, n;		   // position of the first token, and number of tokens
+	struct part keys, queries;	   // heads
+	size_t size, n_per_key;		   // of a head; query heads of a key head
+	size_t first, n;		   // position of the first token; number of tokens
 	uint16_t *key_cache, *value_cache; // of the layer
 	float factor;
 };
@@ -58,14 +55,15 @@ static void rotate_heads(struct decoder *d, const struct heads *h)
 static void write_cache(struct decoder *d, const struct heads *h)
 {
 	size_t kv_size = d->model->kv_size;
-	for (size_t t = 0; t < h->n; t++)
+	for (size_t t = 0; t < h->n; t++) {
+		const float *key = d->key + t * kv_size, *value = d->value + t * kv_size;
+		uint16_t *row = h->key_cache + (h->first + t) * kv_size;
+		uint16_t *column = h->value_cache + h->first + t;
 		for (size_t i = h->keys.begin * h->size; i < h->keys.end * h->size; i++) {
-			size_t position = h->first + t;
-			h->key_cache[position * kv_size + i] =
-				float_to_half(d->key[t * kv_size + i]);
-			h->value_cache[i * d->n_positions + position] =
-				float_to_half(d->value[t * kv_size + i]);
+			row[i] = float_to_half(key[i]);
+			column[i * d->n_positions] = float_to_half(value[i]);
 		}
+	}
 }
 
 static float *scores_of(const struct decoder *d, size_t head)
@@ -88,9 +86,9 @@ static void score(struct decoder *d, const struct heads *h, size_t head)
 	});
 }
 
-static size_t k_positions(const struct heads *h)
+static size_t whole_blocks(const struct heads *h)
 {
-	return (h->first + h->n + K_BLOCK - 1) / K_BLOCK * K_BLOCK;
+	return (h->first + h->n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 // A token's scores become weights; positions behind its own get none.
@@ -106,7 +104,7 @@ static void softmax(struct decoder *d, const struct heads *h, size_t head)
 			sum += x[i] = expf((x[i] - max) * scale);
 		for (size_t i = 0; i < seen; i++)
 			x[i] /= sum;
-		memset(x + seen, 0, (k_positions(h) - seen) * sizeof(*x));
+		memset(x + seen, 0, (whole_blocks(h) - seen) * sizeof(*x));
 	}
 }
 
@@ -121,66 +119,62 @@ static void sum_values(struct decoder *d, const struct heads *h, size_t head)
 		.out_stride = d->model->n_embd,
 		.rows = h->size,
 		.tokens = h->n,
-		.k = k_positions(h),
+		.k = whole_blocks(h),
 	});
 }
 
-typedef void head_fn(struct decoder *d, const struct heads *h, size_t head);
-
-static void each_head(struct decoder *d, const struct heads *h, head_fn *fn)
-{
-	for (size_t head = h->queries.begin; head < h->queries.end; head++)
-		fn(d, h, head);
-}
-
 // What these do grows with the position, so it is said with each execution.
-static void attend(struct decoder *d, const struct heads *h)
+static void attend(struct decoder *d, const struct heads *h, size_t n_keys, size_t n_queries)
 {
-	size_t n_queries = h->queries.end - h->queries.begin, n_keys = h->keys.end - h->keys.begin;
 	size_t seen = n_queries * (h->n * h->first + h->n * (h->n + 1) / 2);
-	size_t out = h->n * n_queries * h->size;
-	size_t bytes = (h->first + h->n) * n_keys * h->size * 2 + (seen + out) * 4;
+	size_t out = h->n * n_queries * h->size, flops = 2 * seen * h->size;
+	size_t bytes = (h->first + h->n) * n_keys * h->size * sizeof(uint16_t) + (seen + out) * 4;
 
 	brick_span span = brick_begin(BRICK_ATTENTION_SCORE);
-	each_head(d, h, score);
-	brick_end_work(span, seen, bytes, 2 * seen * h->size);
+	for (size_t head = h->queries.begin; head < h->queries.end; head++)
+		score(d, h, head);
+	brick_end_work(span, seen, bytes, flops);
 
 	span = brick_begin(BRICK_ATTENTION_SOFTMAX);
-	each_head(d, h, softmax);
+	for (size_t head = h->queries.begin; head < h->queries.end; head++)
+		softmax(d, h, head);
 	brick_end_work(span, seen, 8 * seen, 5 * seen);
 
 	span = brick_begin(BRICK_ATTENTION_OUTPUT);
-	each_head(d, h, sum_values);
-	brick_end_work(span, out, bytes, 2 * seen * h->size);
+	for (size_t head = h->queries.begin; head < h->queries.end; head++)
+		sum_values(d, h, head);
+	brick_end_work(span, out, bytes, flops);
 }
 
 void attention(struct decoder *d, const struct worker *w, int layer)
 {
 	const struct model *m = d->model;
 	size_t cache = (size_t)layer * d->n_positions * m->kv_size;
-	struct heads h = {
-		.keys = team_part(w, m->n_kv_heads, 1),
+	size_t n_per_key = m->n_heads / m->n_kv_heads;
+	struct part keys = team_part(w, m->n_kv_heads, 1);
+	const struct heads h = {
+		.keys = keys,
+		.queries = {keys.begin * n_per_key, keys.end * n_per_key},
 		.size = m->head_size,
-		.n_per_key = m->n_heads / m->n_kv_heads,
+		.n_per_key = n_per_key,
 		.first = d->n_past,
 		.n = d->n_tokens,
 		.key_cache = d->key_cache + cache,
 		.value_cache = d->value_cache + cache,
 		.factor = layer == d->options.wrong_layer ? d->options.wrong_factor : 1,
 	};
-	if (h.keys.begin == h.keys.end)
+	size_t n_keys = keys.end - keys.begin, n = n_keys * h.size * h.n;
+	size_t n_rotated = n * (n_per_key + 1);
+	if (!n)
 		return;
-	h.queries = (struct part){h.keys.begin * h.n_per_key, h.keys.end * h.n_per_key};
-	size_t n_keys = (h.keys.end - h.keys.begin) * h.size * h.n;
-	size_t n = n_keys * (h.n_per_key + 1);
 
 	brick_span span = brick_begin(BRICK_ROPE_EMBEDDING);
 	rotate_heads(d, &h);
-	brick_end_work(span, n, 8 * n, 3 * n);
+	brick_end_work(span, n_rotated, 8 * n_rotated, 3 * n_rotated);
 
 	span = brick_begin(d->brick_cache_write);
 	write_cache(d, &h);
-	brick_end_work(span, 2 * n_keys, 2 * n_keys * (4 + 2), 0);
+	brick_end_work(span, 2 * n, 2 * n * (4 + 2), 0);
 
-	attend(d, &h);
+	attend(d, &h, n_keys, n_keys * n_per_key);
 }

@@ -8,7 +8,7 @@
 #include "decoder.h"
 #include "memory.h"
 
-enum { BATCH_MAX = 512, K_BLOCK = 32 };
+enum { BATCH_MAX = 512 };
 
 static void embed(struct decoder *d, const struct worker *w)
 {
@@ -96,7 +96,7 @@ static void ffn_block(struct decoder *d, const struct worker *w, int i, const fl
 	team_wait(w);
 	matmul(d, w, BRICK_GATE_PROJECTION, i, &layer->gate, d->normed, d->gate, n);
 	matmul(d, w, BRICK_UP_PROJECTION, i, &layer->up, d->normed, d->up, n);
-	activate(d, matmul_part(w, &layer->gate), n);
+	activate(d, team_part(w, d->model->n_ff, BLOCK), n);
 	team_wait(w);
 	matmul(d, w, BRICK_DOWN_PROJECTION, i, &layer->down, d->gate, d->branch, n);
 	team_wait(w);
@@ -161,18 +161,16 @@ int32_t decoder_evaluate(struct decoder *d, const int32_t *tokens, size_t n)
 struct decoder *decoder_create(const struct model *m, const struct decoder_options *options)
 {
 	struct decoder *d = allocate(1, sizeof(*d));
+	float **rows[] = {&d->residual, &d->branch, &d->normed, &d->query, &d->attended};
 	size_t n = options->n_context < BATCH_MAX ? options->n_context : BATCH_MAX;
 	d->options = *options;
 	d->model = m;
 	d->n_batch = n;
-	d->n_positions = (options->n_context + K_BLOCK - 1) / K_BLOCK * K_BLOCK;
-	d->residual = allocate(n * m->n_embd, sizeof(float));
-	d->branch = allocate(n * m->n_embd, sizeof(float));
-	d->normed = allocate(n * m->n_embd, sizeof(float));
-	d->query = allocate(n * m->n_embd, sizeof(float));
+	d->n_positions = (options->n_context + BLOCK - 1) / BLOCK * BLOCK;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		*rows[i] = allocate(n * m->n_embd, sizeof(float));
 	d->key = allocate(n * m->kv_size, sizeof(float));
 	d->value = allocate(n * m->kv_size, sizeof(float));
-	d->attended = allocate(n * m->n_embd, sizeof(float));
 	d->gate = allocate(n * m->n_ff, sizeof(float));
 	d->up = allocate(n * m->n_ff, sizeof(float));
 	d->scores = allocate(m->n_heads * n * d->n_positions, sizeof(float));
@@ -180,20 +178,20 @@ struct decoder *decoder_create(const struct model *m, const struct decoder_optio
 	d->key_cache = allocate(m->n_layers * d->n_positions * m->kv_size, sizeof(uint16_t));
 	d->value_cache = allocate(m->n_layers * d->n_positions * m->kv_size, sizeof(uint16_t));
 	d->rope = allocate(d->n_positions * m->n_rope, sizeof(float));
-	rope_init(d->rope, d->n_positions, m);
 	d->sites = allocate(options->n_threads * m->n_matrices, sizeof(*d->sites));
 	d->brick_cache_write = (uint32_t)brick_register("KvCacheWrite", BRICK_CATEGORY_ATTENTION);
 	d->brick_residual = (uint32_t)brick_register("ResidualAdd", BRICK_CATEGORY_OTHER);
 	d->team = team_create(options->n_threads);
+	rope_init(d->rope, d->n_positions, m);
 	return d;
 }
 
 void decoder_destroy(struct decoder *d)
 {
-	team_destroy(d->team);
 	void *memory[] = {d->residual, d->branch, d->normed, d->query, d->key, d->value,
 		d->attended, d->gate, d->up, d->scores, d->logits, d->key_cache, d->value_cache,
 		d->rope, d->sites, d};
+	team_destroy(d->team);
 	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
 		free(memory[i]);
 }

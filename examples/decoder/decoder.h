@@ -11,8 +11,8 @@
 struct decoder_options {
 	const struct kernels *kernels;
 	size_t n_context, n_threads; // n_context: tokens of the text, all in all
-	int wrong_layer;             // for tests: RoPE of this layer is made wrong (-1: of none)
-	float wrong_factor;          // by this
+	int wrong_layer;	     // for tests: RoPE of this layer is made wrong (-1: of none)
+	float wrong_factor;	     // by this
 };
 
 // A worker's part of a product for so many tokens, as a site of Brick.
@@ -26,14 +26,14 @@ struct decoder {
 	const struct model *model;
 	struct team *team;
 	size_t n_batch; // most tokens in one pass
-	size_t n_past;  // tokens in the cache; set it to 0 to begin a new text
+	size_t n_past;	// tokens in the cache; set it to 0 to begin a new text
 	// A row per token of the batch; scores: [head][token][position]; logits: of the last token.
 	float *residual, *branch, *normed, *query, *key, *value, *attended, *gate, *up;
 	float *scores, *logits;
-	size_t n_positions;    // n_context in whole blocks
-	uint16_t *key_cache;   // [layer][position][kv_size], binary16
-	uint16_t *value_cache; // [layer][kv_size][position]: transposed, for sums over positions
-	float *rope;           // [position][pair]: cosine, sine
+	size_t n_positions;	 // n_context in whole blocks
+	uint16_t *key_cache;	 // [layer][position][kv_size], binary16
+	uint16_t *value_cache;	 // [layer][kv_size][position]: transposed, for sums over positions
+	float *rope;		 // [position][pair]: cosine, sine
 	struct site (*sites)[2]; // [worker][matrix]: for prompts and for single tokens
 	uint32_t brick_cache_write, brick_residual; // bricks that Brick does not know
 	// Of the pass that is running; is_last: of an evaluation, so that a token is wanted.

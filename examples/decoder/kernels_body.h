@@ -22,8 +22,8 @@ INLINE VEC load_f16(const void *row, size_t k)
 
 INLINE VEC load_q8_0(const void *row, size_t k)
 {
-	const struct gguf_q8_0 *block = (const struct gguf_q8_0 *)row + k / GGUF_Q8_NUMBERS;
-	return LOAD_BYTES(block->numbers + k % GGUF_Q8_NUMBERS) * HALF(block->scale);
+	const struct gguf_q8_0 *block = (const struct gguf_q8_0 *)row + k / BLOCK;
+	return LOAD_BYTES(block->numbers + k % BLOCK) * HALF(block->scale);
 }
 
 // n_rows and n_tokens are constants wherever this is called: the loops over them vanish.
@@ -71,19 +71,13 @@ INLINE void sweep(const struct gemm *g, VEC (*load)(const void *, size_t))
 	}
 }
 
-static void gemm_f32(const struct gemm *g)
-{
-	sweep(g, load_f32);
-}
-
-static void gemm_f16(const struct gemm *g)
-{
-	sweep(g, load_f16);
-}
-
-static void gemm_q8_0(const struct gemm *g)
-{
-	sweep(g, load_q8_0);
-}
+#define GEMM(type)                                    \
+	static void gemm_##type(const struct gemm *g) \
+	{                                             \
+		sweep(g, load_##type);                \
+	}
+GEMM(f32)
+GEMM(f16)
+GEMM(q8_0)
 
 const struct kernels KERNELS = {ISA, gemm_f32, gemm_f16, gemm_q8_0};

@@ -24,7 +24,7 @@ static const char usage[] =
 	"  --help              show this\n";
 
 struct arguments {
-	const char *model, *isa, *record, *rope_error, *n_prompt, *n_predict, *n_threads, *n_repeat;
+	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *n_repeat, *record, *rope_error;
 	bool timing, pause, help;
 };
 
@@ -69,6 +69,10 @@ static void parse(struct arguments *a, char **argv)
 		else if (!(*option->text = *++argv))
 			die(2, "%s: its value is missing", option->name);
 	}
+	if (a->help)
+		exit(fputs(usage, stdout) < 0);
+	if (!a->model)
+		die(2, "--model is missing (see --help)");
 }
 
 static size_t number(const char *text)
@@ -80,57 +84,55 @@ static size_t number(const char *text)
 	return value;
 }
 
-static uint64_t now_ns(void)
+static unsigned long long now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return (unsigned long long)t.tv_sec * 1000000000 + (unsigned long long)t.tv_nsec;
 }
 
 // n tokens take one evaluation of the prompt and n - 1 of a single token.
-static void generate(
-	struct decoder *d, const int32_t *prompt, size_t n_prompt, size_t n, bool timing)
+static void generate(struct decoder *d, int32_t *prompt, size_t n_prompt, size_t n, bool timing)
 {
-	int32_t token = -1;
-	uint64_t start = now_ns(), prefill_ns = 0;
+	unsigned long long start = now_ns(), prompt_end;
 	d->n_past = 0;
-	for (size_t i = 0; i < n; i++) {
-		token = i ? decoder_evaluate(d, &token, 1) : decoder_evaluate(d, prompt, n_prompt);
-		prefill_ns = i ? prefill_ns : now_ns() - start;
-		printf("%d%c", token, i + 1 < n ? ' ' : '\n');
+	int32_t token = decoder_evaluate(d, prompt, n_prompt);
+	prompt_end = now_ns();
+	for (size_t i = 1; i < n; i++) {
+		printf("%d ", token);
+		token = decoder_evaluate(d, &token, 1);
 	}
+	printf("%d\n", token);
 	if (timing)
 		fprintf(stderr,
-			"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, "
-			"\"prefill_tokens\": %zu, \"prefill_ns\": %llu, "
-			"\"decode_steps\": %zu, \"decode_ns\": %llu}\n",
+			"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, \"prefill_tokens\": "
+			"%zu, "
+			"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu}\n",
 			d->options.kernels->isa, d->options.n_threads,
-			brick_enabled() ? "true" : "false", n_prompt,
-			(unsigned long long)prefill_ns, n - 1,
-			(unsigned long long)(now_ns() - start - prefill_ns));
+			brick_enabled() ? "true" : "false", n_prompt, prompt_end - start, n - 1,
+			now_ns() - prompt_end);
 }
 
 static void start_recording(const char *path)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	options.output = path;
-	int error = brick_session_start(&options);
+	int error = path ? brick_session_start(&options) : 0;
+	if (error < 0)
+		die(1, "%s: %s", path, brick_strerror(error));
+}
+
+static void stop_recording(const char *path)
+{
+	int error = path ? brick_session_stop() : 0;
 	if (error < 0)
 		die(1, "%s: %s", path, brick_strerror(error));
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.isa = "auto",
-		.n_prompt = "256",
-		.n_predict = "64",
-		.n_threads = "1",
-		.n_repeat = "1"};
+	struct arguments a = {NULL, "256", "64", "1", "auto", "1", NULL, NULL, false, false, false};
 	parse(&a, argv);
-	if (a.help)
-		return fputs(usage, stdout) < 0;
-	if (!a.model)
-		die(2, "--model is missing (see --help)");
 	size_t n_prompt = number(a.n_prompt), n_predict = number(a.n_predict);
 	struct decoder_options options = {
 		.kernels = kernels_find(a.isa),
@@ -138,19 +140,18 @@ int main(int argc, char **argv)
 		.n_threads = number(a.n_threads),
 		.wrong_layer = -1,
 	};
+	float percent = 0;
 	if (!options.kernels)
 		die(4, "--isa %s: not known or not on this CPU", a.isa);
-	float percent = 0;
 	if (a.rope_error && sscanf(a.rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
 		die(2, "--rope-error %s: not LAYER:PERCENT", a.rope_error);
 	options.wrong_factor = 1 + percent / 100;
+
 	struct model model;
 	int32_t *prompt = model_open(&model, a.model) ? NULL : prompt_create(&model, n_prompt);
 	if (!prompt)
 		die(3, "%s", model.file.why);
-
-	if (a.record)
-		start_recording(a.record);
+	start_recording(a.record);
 	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
 	brick_note("backend", "cpu %s", options.kernels->isa);
 	struct decoder *decoder = decoder_create(&model, &options);
@@ -161,9 +162,7 @@ int main(int argc, char **argv)
 		brick_resume();
 	}
 	decoder_destroy(decoder);
-	int error = a.record ? brick_session_stop() : 0;
-	if (error < 0)
-		die(1, "%s: %s", a.record, brick_strerror(error));
+	stop_recording(a.record);
 	free(prompt);
 	model_close(&model);
 	return fflush(stdout) ? 1 : 0;

@@ -25,7 +25,8 @@ static void read_sizes(struct model *m)
 {
 	struct gguf *file = &m->file;
 	const void *name = gguf_value(file, "general.architecture", GGUF_STRING, NULL);
-	require(m, name && gguf_text_is(gguf_text(&name), "llama"), "its architecture is not llama");
+	require(m, name && gguf_text_is(gguf_text(&name), "llama"),
+		"its architecture is not llama");
 	get_size(m, "llama.block_count", 1024, &m->n_layers);
 	get_size(m, "llama.embedding_length", 1 << 16, &m->n_embd);
 	get_size(m, "llama.feed_forward_length", 1 << 18, &m->n_ff);
@@ -116,7 +117,8 @@ int model_read(struct model *m)
 	for (tensor = m->file.tensors; tensor < m->file.tensors + m->file.n_tensors; tensor++)
 		if (!tensor->used)
 			gguf_fail(&m->file, tensor->at, "unsupported model: it has a tensor %.*s",
-				(int)(tensor->name.size < 64 ? tensor->name.size : 64), tensor->name.data);
+				(int)(tensor->name.size < 64 ? tensor->name.size : 64),
+				tensor->name.data);
 	return m->file.failed ? -1 : 0;
 }
 

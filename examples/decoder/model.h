@@ -8,7 +8,7 @@
 
 // y[row] = sum over col of data[row][col] * x[col]
 struct matrix {
-	char name[48];   // as in the file
+	char name[48];	 // as in the file
 	uint32_t number; // each has its own, below n_matrices
 	enum gguf_type type;
 	size_t rows, cols, row_bytes;

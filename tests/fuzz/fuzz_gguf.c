@@ -4,7 +4,7 @@
  * that a tensor that does not lie inside of the file is found.
  */
 #include <stdlib.h>
-#include "examples/decoder/model.h"
+#include "model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -35,14 +35,14 @@ static float random_float(void)
 static void fill_row(enum gguf_type type, void *row, size_t k)
 {
 	for (size_t i = 0; i < k; i++) {
-		struct gguf_q8_0 *block = (struct gguf_q8_0 *)row + i / GGUF_Q8_NUMBERS;
+		struct gguf_q8_0 *block = (struct gguf_q8_0 *)row + i / BLOCK;
 
 		if (type == GGUF_F32)
 			((float *)row)[i] = random_float();
 		else if (type == GGUF_F16)
 			((uint16_t *)row)[i] = float_to_half(random_float());
 		else
-			block->numbers[i % GGUF_Q8_NUMBERS] = (int8_t)random_bits();
+			block->numbers[i % BLOCK] = (int8_t)random_bits();
 		if (type == GGUF_Q8_0)
 			block->scale = float_to_half(random_float() / 64);
 	}

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8 };                // of tensors
+enum gguf_type { GGUF_F32 = 0, GGUF_F16 = 1, GGUF_Q8_0 = 8 };		     // of tensors
 enum gguf_value_type { GGUF_UINT32 = 4, GGUF_FLOAT32 = 6, GGUF_STRING = 8 }; // and others
 
 // A row of Q8_0 is an array of these: numbers that share a scale, which is binary16.

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "memory.h"
 
 enum { ARRAY = 9, TYPES = 13, DIMS_MAX = 4, ENTRIES_MAX = 1 << 16, ALIGNMENT_MAX = 1 << 20 };
 static const uint8_t value_bytes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -148,8 +150,10 @@ int gguf_parse(struct gguf *file, const char *name, const void *bytes, size_t si
 		gguf_fail(file, 8, "more than %d tensors or pairs", ENTRIES_MAX);
 	if (file->failed)
 		return -1;
-	file->pairs = allocate(n_pairs, sizeof(*file->pairs));
-	file->tensors = allocate(n_tensors, sizeof(*file->tensors));
+	file->pairs = calloc(n_pairs + 1, sizeof(*file->pairs));
+	file->tensors = calloc(n_tensors + 1, sizeof(*file->tensors));
+	if (!file->pairs || !file->tensors)
+		return gguf_fail(file, 8, "no memory for its tables");
 	for (; file->n_pairs < n_pairs && !file->failed; file->n_pairs++)
 		take_pair(file, &file->pairs[file->n_pairs]);
 	gguf_get(file, "general.alignment", GGUF_UINT32, &alignment);

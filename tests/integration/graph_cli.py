@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick graph`: each format is read back and agrees with the others and with `brick tree`; the same
+recording gives the same bytes; names from outside break nothing; wrong usage and bad files are told.
+"""
+import json
+import os
+import subprocess
+
+from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true, recording
+
+ODD = b'q"u;o\'t<e>&\n\x1b[31mred\x1b]0;t\x07\t\\{|}\xc2\x9b\xe2\x80\xae\xff\xc3\xa9\x7f'
+
+
+def folded(data):
+    stacks = {}
+    for line in data.decode().splitlines():
+        stack, _, ns = line.rpartition(" ")
+        expect_true(f"{line!r} is new", stack not in stacks)
+        stacks[stack] = int(ns)
+    return stacks
+
+
+def check_json(graph):
+    nodes, edges = graph["nodes"], graph["edges"]
+    expect("the schema", graph["schema"], "brick/graph/1")
+    expect("ids", [n["id"] for n in nodes], list(range(len(nodes))))
+    for e in edges:
+        expect_true(f"{e} has ends", 0 <= e["from"] < len(nodes) and 0 <= e["to"] < len(nodes))
+    # time goes along the edges: nobody begins before what he needs has ended, or what holds him begun
+    for e in edges:
+        a, b = nodes[e["from"]], nodes[e["to"]]
+        if "begin_ns" not in a or "begin_ns" not in b:
+            continue
+        if e["kind"] in ("contains", "calls", "launches"):
+            expect_true(f"{b} begins after {a}", b["begin_ns"] >= a["begin_ns"])
+        elif not (b["name"] == "BarrierWait" or a["name"] == "Barrier"):
+            expect_true(f"{b} begins after {a}", b["begin_ns"] >= a["begin_ns"] + a.get("time_ns", 0))
+
+
+def check_csr(csr, graph):
+    expect("the schema", csr["schema"], "brick/graph-csr/1")
+    expect("nodes", csr["nodes"], len(graph["nodes"]))
+    rows, columns = csr["row"], csr["column"]
+    expect("rows", len(rows), csr["nodes"] + 1)
+    edges = [(v, columns[i], csr["edge_kinds"][csr["edge_kind"][i]])
+             for v in range(csr["nodes"]) for i in range(rows[v], rows[v + 1])]
+    expect("edges", sorted(edges),
+           sorted((e["from"], e["to"], e["kind"]) for e in graph["edges"]))
+    expect("names", [csr["names"][i] for i in csr["name"]], [n["name"] for n in graph["nodes"]])
+
+
+def check_step(path):
+    """Own times of the step's stacks on its thread are the step, as `brick tree` has it."""
+    tree = brick_json("tree", "--step", "decode", "--json", path)["trees"][0]
+    stacks = folded(brick("graph", "--format", "folded", "--step", "decode", path)[0])
+    own = sum(ns for stack, ns in stacks.items()
+              if f"({tree['tid']})" in stack.split(";")[0] and ";thread " not in stack)
+    expect("the step", own, tree["step"]["total_ns"])
+    numbered = brick("graph", "--format", "folded", "--step", str(tree["step"]["number"]), path)[0]
+    expect("the step by its number", folded(numbered), stacks)
+
+
+def main():
+    path = recording()
+    graph = brick_json("graph", "--format", "json", path)
+    check_json(graph)
+    check_csr(brick_json("graph", "--format", "csr", path), graph)
+    check_step(path)
+    for form in ("dot", "json", "csr", "folded"):
+        for step in ([], ["--step", "prefill"]):
+            args = ["graph", "--format", form, *step, path]
+            expect(f"{args} again", brick(*args)[0], brick(*args, LC_ALL="C")[0])
+    expect("the default", brick("graph", path)[0], brick("graph", "--format", "dot", path)[0])
+
+    out = os.path.join(TMP, "graph.json")
+    expect("nothing on standard output", brick("graph", "--format", "json", "-o", out, path)[0], b"")
+    with open(out, encoding="ascii") as file:
+        expect("the file", json.load(file), graph)
+
+    odd = recording("odd.pftrace", ODD)
+    for form in ("dot", "json", "csr", "folded"):
+        data = brick("graph", "--format", form, odd)[0]
+        for c in list(range(10)) + list(range(11, 32)) + [127]:
+            expect_true(f"{form} holds no character {c}", bytes([c]) not in data)
+        for harmful in (b"\xc2\x9b", b"\xe2\x80\xae", b"\xff"):
+            expect_true(f"{form} holds no {harmful}", harmful not in data)
+        expect_true(f"{form} still has the name", b"31mred" in data)
+        data.decode()
+    check_json(brick_json("graph", "--format", "json", odd))
+    folded(brick("graph", "--format", "folded", odd)[0])
+
+    for args in (["--format", "xml"], ["--step", "0"], ["--step", "9999"], ["--step", "x"], ["--nope"]):
+        error = brick("graph", *args, path, code=2)[1]
+        expect_true(f"{args} is explained", error.startswith(b"brick: "))
+    expect_true("a hint", b"did you mean 'folded'" in
+                brick("graph", "--format", "foldd", path, code=2)[1])
+    brick("graph", code=2)
+    expect_true("a missing file", b"no such file" in brick("graph", "/nowhere", code=3)[1])
+    expect_true("no recording", b"at byte" in brick("graph", __file__, code=3)[1])
+    brick("graph", "-o", os.path.join(TMP, "no", "folder"), path, code=4)
+    full = subprocess.run([BRICK, "graph", path], stdout=open("/dev/full", "wb"),
+                          stderr=subprocess.PIPE, env=environment())
+    expect("a full disk", full.returncode, 4)
+
+
+main()
