@@ -29,6 +29,8 @@ struct cli_command {
 extern const struct cli_command command_record;
 extern const struct cli_command command_report;
 extern const struct cli_command command_tree;
+extern const struct cli_command command_graph;
+extern const struct cli_command command_path;
 extern const struct cli_command command_export;
 extern const struct cli_command command_doctor;
 

@@ -19,6 +19,8 @@ static const struct cli_command *const commands[] = {
 	&command_record,
 	&command_report,
 	&command_tree,
+	&command_graph,
+	&command_path,
 	&command_export,
 	&command_doctor,
 };

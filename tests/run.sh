@@ -31,7 +31,7 @@ suite()
 {
 	local name=$1 dir=$2 start=$SECONDS
 	shift 2
-	ctest --test-dir "$dir" --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
+	ctest --test-dir "$dir" -j2 --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
 	local total bad skips
 	total=$(sed -n 's/.* tests failed out of \([0-9]*\)/\1/p' "$log/suite")
 	bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of .*/\1/p' "$log/suite")

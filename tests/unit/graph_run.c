@@ -14,6 +14,7 @@
 #include "brick/graph_path.h"
 #include "tests/unit/graph_text.h"
 #include "tests/unit/path_engine.h"
+#include "tests/unit/path_nonsense.h"
 
 static struct engine engine_of(uint64_t seed)
 {
@@ -263,6 +264,35 @@ static void nothing_recorded(void **state)
 	builder_fini(&run);
 }
 
+/* Whatever a file says, there is a graph, and it can be written. */
+static void nonsense(void **state)
+{
+	uint64_t seed = 7;
+
+	for (uint32_t round = 0; round < 1000; round++) {
+		struct run run;
+		struct step_index index;
+		nonsense_run(&run, &seed, 1 + round % 6);
+		assert_int_equal(step_index_init(&index, &run), 0);
+		for (uint32_t step = 0; step <= run.step_count; step++) {
+			struct brick_graph *g;
+			if (step < run.step_count && !index.finished[step])
+				continue;
+			assert_int_equal(graph_from_run(&g, &run, &index,
+						 step < run.step_count ? step : RUN_NONE),
+				0);
+			for (int format = 0; format < BRICK_GRAPH_FORMATS; format++) {
+				char *text = graph_text(g, format);
+				assert_non_null(text);
+				free(text);
+			}
+			brick_graph_destroy(g);
+		}
+		step_index_fini(&index);
+		builder_fini(&run);
+	}
+}
+
 /* The same recording gives the same bytes. */
 static void output_does_not_change(void **state)
 {
@@ -291,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_step_by_hand),
 		cmocka_unit_test(device_work_by_hand),
 		cmocka_unit_test(nothing_recorded),
+		cmocka_unit_test(nonsense),
 		cmocka_unit_test(output_does_not_change),
 	};
 	return cmocka_run_group_tests_name("graph_run", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "analysis/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/path_engine.h"
+#include "tests/unit/path_nonsense.h"
 
 static struct engine engine_of(uint64_t seed)
 {
@@ -336,42 +337,18 @@ static void runs_without_steps(void **state)
 	builder_fini(&h.run);
 }
 
-/* Samples of any times and depths, as only a broken file has them, give sums that hold. */
+/* Whatever a file says, sums hold. */
 static void nonsense(void **state)
 {
 	uint64_t seed = 99;
 
-	for (int round = 0; round < 3000; round++) {
-		struct hand h;
-		unsigned lanes = 1 + (unsigned)round % 5;
-		hand_init(&h, lanes);
-		uint32_t sites[] = {h.a, h.b, h.wait, h.sync,
-			builder_site(&h.run, builder_known(&h.run, BRICK_DECODE), 1, NULL, NULL),
-			builder_site(
-				&h.run, builder_known(&h.run, BRICK_GRAPH_COMPUTE), 1, NULL, NULL),
-			builder_site(&h.run, builder_known(&h.run, BRICK_SAMPLING), 1, NULL, NULL)};
-		for (unsigned lane = 0; lane < lanes; lane++) {
-			uint64_t begin = 50;
-			unsigned depth = 0;
-			h.run.lanes[lane].kind = lane == 4;
-			for (int i = 0; i < 12; i++) {
-				seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-				uint32_t r = (uint32_t)(seed >> 32);
-				begin += r % 8;
-				uint32_t site = sites[(r >> 3) % 7];
-				struct run_sample *sample = builder_sample(&h.run, lane, site,
-					begin, begin + (r >> 8) % 30 - 3, depth);
-				sample->wait_ns = r & 1 << 20 ? (r >> 21) % 20 : 0;
-				sample->inner_ns = r & 1 << 26 ? 7 : 0;
-				if (site == sites[4] && depth == 0)
-					builder_step(&h.run, lane, 1);
-				depth = (r >> 28) % (depth + 2);
-			}
-		}
+	for (uint32_t round = 0; round < 3000; round++) {
+		struct run run;
 		struct step_index index;
 		struct path *path = NULL;
-		assert_int_equal(step_index_init(&index, &h.run), 0);
-		int rc = path_create(&path, &h.run, &index, RUN_NONE);
+		nonsense_run(&run, &seed, 1 + round % 6);
+		assert_int_equal(step_index_init(&index, &run), 0);
+		int rc = path_create(&path, &run, &index, RUN_NONE);
 		assert_true(rc == 0 || rc == BRICK_ENOTRECORDED);
 		for (size_t i = 0; rc == 0 && i < path->section_count; i++) {
 			const struct path_section *section = &path->sections[i];
@@ -382,7 +359,7 @@ static void nonsense(void **state)
 		}
 		path_destroy(path);
 		step_index_fini(&index);
-		builder_fini(&h.run);
+		builder_fini(&run);
 	}
 }
 
