@@ -200,8 +200,10 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 			struct schedule_activity *a = &s->activities[i];
 			a->duration_ns = a->end_ns - a->begin_ns;
 			a->cause = RUN_NONE;
-			if (a->kind == SCHEDULE_START)
+			if (a->kind == SCHEDULE_START) {
+				a->kind = SCHEDULE_REST;
 				a->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST;
+			}
 			schedule_connect(m, i == first ? source : i - 1, i);
 		}
 	}

@@ -22,7 +22,7 @@ enum { MOST_WORDS = 8, MOST_RULES = 4096, MOST_LAYERS = 64, NAME_BYTES = 48, MOS
 struct rule {
 	const char *operation, *name, *source;
 	const char *brick, *category;
-	uint8_t by_operation; /* source names operations, too */
+	uint8_t by_operation;	      /* source names operations, too */
 	uint8_t any_name, any_source; /* the pattern is "*" */
 	char first; /* letter that every alternative of operation begins with, 0 if there is none */
 };
@@ -51,8 +51,8 @@ static const struct {
 static const char *const known_categories[] = {
 	"Norm", "Attention", "FFN", "Other", "Sparse", "FFT", "Solver", "Engine", "Wait", "Step"};
 
-__attribute__((format(printf, 2, 3))) static int fault(struct rules_error *error,
-	const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fault(
+	struct rules_error *error, const char *format, ...)
 {
 	va_list arguments;
 
@@ -81,8 +81,8 @@ static const char *earlier_category(const struct rules *rules, const char *brick
 }
 
 /* The brick's category when it is new, checked against what is already known of it. */
-static int settle_category(const struct rules *rules, struct rule *rule, const char *given,
-	struct rules_error *error)
+static int settle_category(
+	const struct rules *rules, struct rule *rule, const char *given, struct rules_error *error)
 {
 	const char *known = known_category(rule->brick);
 	const char *before = known ? known : earlier_category(rules, rule->brick);
@@ -324,8 +324,8 @@ static int rule_matches(const struct rule *rule, const struct rules_node *node)
 	if (rule->first && rule->first != node->operation[0])
 		return 0;
 	return rules_pattern_matches(rule->operation, node->operation, &number) &&
-		(rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
-		(rule->any_source || source_matches(rule, node));
+	       (rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
+	       (rule->any_source || source_matches(rule, node));
 }
 
 static int find_layer(const struct rules *rules, const struct rules_node *node)
@@ -345,8 +345,8 @@ static int find_layer(const struct rules *rules, const struct rules_node *node)
 	return -1;
 }
 
-void rules_apply(const struct rules *rules, const struct rules_node *node,
-	struct rules_verdict *verdict)
+void rules_apply(
+	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict)
 {
 	*verdict = (struct rules_verdict){NULL, NULL, find_layer(rules, node)};
 	for (uint32_t i = 0; i < rules->rule_count; i++) {

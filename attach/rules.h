@@ -6,7 +6,7 @@
  *   layer  PATTERN                           where a layer's number stands in a name
  *   outside PATTERN                          nodes of these names lie in no layer
  *   node   OPERATION NAME SOURCE BRICK [CATEGORY]
- *   defaults-off                             in a user's file: do not fall back to Brick's own rules
+ *   defaults-off                             in a user's file: Brick's own rules are not used
  *
  * Words are separated by blanks. The first node rule whose three patterns match wins. SOURCE must
  * match the name of one of the node's sources (its weights, usually), or "@OPERATION" of one of
@@ -54,11 +54,11 @@ struct rules_node {
 struct rules_verdict {
 	const char *brick;    /* NULL: no rule knows this node */
 	const char *category; /* NULL: that of the well-known brick */
-	int layer;            /* -1: none found */
+	int layer;	      /* -1: none found */
 };
 
-void rules_apply(const struct rules *rules, const struct rules_node *node,
-	struct rules_verdict *verdict);
+void rules_apply(
+	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
 
 /* How many node rules there are; whether "defaults-off" was given. */
 uint32_t rules_count(const struct rules *rules);

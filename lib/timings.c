@@ -30,8 +30,8 @@ static int is_ordinary(const struct brick__thread *self, uint32_t count)
 	const struct brick_lane *lane = self->lane;
 
 	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
-		lane->head + count <= lane->limit &&
-		(!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
+	       lane->head + count <= lane->limit &&
+	       (!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
 }
 
 static int is_open(const struct brick_lane *lane, uint32_t brick)
@@ -67,12 +67,12 @@ static inline void count_timing(struct brick_lane *lane, const struct brick_sess
 		count_length(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
 }
 
-static inline void store_timing(struct brick_record *record,
-	const struct brick_session_site *site, const struct brick_timing *t)
+static inline void store_timing(struct brick_record *record, const struct brick_session_site *site,
+	const struct brick_timing *t)
 {
 	uint64_t kind = BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
-		(uint64_t)site->brick << 16 | (uint64_t)(uint16_t)site->layer << 32 |
-		(uint64_t)BRICK_FLAG_SITE << 48;
+			(uint64_t)site->brick << 16 | (uint64_t)(uint16_t)site->layer << 32 |
+			(uint64_t)BRICK_FLAG_SITE << 48;
 
 	record->begin = t->begin;
 	record->ticks = t->ticks;
@@ -82,9 +82,10 @@ static inline void store_timing(struct brick_record *record,
 	record->inner = t->inner;
 }
 
-/* At most BATCH of them. Returns how many it has recorded before one that is out of the ordinary. */
-static uint32_t record_batch(struct brick__thread *self, const struct brick_timing *timings,
-	uint32_t count)
+/* At most BATCH of them. Returns how many it has recorded before one that is out of the ordinary.
+ */
+static uint32_t record_batch(
+	struct brick__thread *self, const struct brick_timing *timings, uint32_t count)
 {
 	const struct brick_session_site *sites[BATCH];
 	struct brick_lane *lane = self->lane;

@@ -71,7 +71,7 @@ void callback_scheduler_made(void *scheduler)
 static int is_work(struct node_thread *t, const void *tensor)
 {
 	return !t->engine || !t->has_layout ||
-		engine_operation(t->engine, tensor) != OPERATION_EMPTY;
+	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
 }
 
 static void record(struct node_thread *t, const void *tensor, uint64_t begin, uint64_t end)

@@ -31,10 +31,10 @@ __attribute__((constructor)) static void engines_watch_forks(void)
 
 /* Functions have the size of data pointers wherever there is dlsym(). */
 #define LOOK_UP(field, name) LOOK_UP_AS(field, name, 0)
-#define LOOK_UP_AS(field, name, hooked)                                                            \
-	do {                                                                                       \
-		void *function = resolve_from(object, name, hooked);                               \
-		memcpy(&(field), &function, sizeof function);                                      \
+#define LOOK_UP_AS(field, name, hooked)                              \
+	do {                                                         \
+		void *function = resolve_from(object, name, hooked); \
+		memcpy(&(field), &function, sizeof function);        \
 	} while (0)
 
 static void look_up_functions(struct engine *e, const struct loaded_object *object)
@@ -43,7 +43,6 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 	LOOK_UP_AS(e->fused_forward, "ggml_compute_forward_rms_norm_mul_fused", 1);
 	LOOK_UP_AS(e->barrier, "ggml_barrier", 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
-	LOOK_UP(e->op_name, "ggml_op_name");
 	LOOK_UP(e->get_name, "ggml_get_name");
 	LOOK_UP(e->block_size, "ggml_blck_size");
 	LOOK_UP(e->type_size, "ggml_type_size");
@@ -150,20 +149,17 @@ const struct engine *engine_at(uintptr_t address)
 enum operation_class engine_operation(const struct engine *e, const void *node)
 {
 	uint32_t op = (uint32_t)tensor_int32(node, e->layout.op);
-	uint8_t class = op < OPERATION_CLASSES ? e->operation_class[op] : OPERATION_WORK;
+	if (op >= OPERATION_CLASSES)
+		return OPERATION_WORK;
+	uint8_t class = __atomic_load_n(&e->operation_class[op], __ATOMIC_RELAXED);
 
 	if (class != OPERATION_UNKNOWN || !e->op_desc)
 		return class;
 	const char *name = e->op_desc(node);
-	class = work_is_empty(name)      ? OPERATION_EMPTY
+	class = work_is_empty(name)	    ? OPERATION_EMPTY
 		: !strcmp(name, "RMS_NORM") ? OPERATION_RMS_NORM
-		: !strcmp(name, "MUL")      ? OPERATION_MUL
+		: !strcmp(name, "MUL")	    ? OPERATION_MUL
 					    : OPERATION_WORK;
-	e->operation_class[op] = class;
+	__atomic_store_n(&e->operation_class[op], class, __ATOMIC_RELAXED);
 	return class;
-}
-
-const struct engine *engine_first(void)
-{
-	return __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
 }

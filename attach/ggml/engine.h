@@ -47,7 +47,6 @@ struct engine {
 	barrier_fn barrier;
 
 	const char *(*op_desc)(const void *tensor);
-	const char *(*op_name)(int op);
 	const char *(*get_name)(const void *tensor);
 	int64_t (*block_size)(int type);
 	size_t (*type_size)(int type);
@@ -70,8 +69,5 @@ const struct engine *engine_at(uintptr_t address);
 
 /* Class of a node's operation; needs a known layout. */
 enum operation_class engine_operation(const struct engine *engine, const void *node);
-
-/* The first engine found, for hooks that are called from elsewhere; NULL before any was needed. */
-const struct engine *engine_first(void);
 
 #endif

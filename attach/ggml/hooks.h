@@ -13,8 +13,8 @@
 
 /* Every node, on every thread of the CPU backend. */
 BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node);
-BRICK_API void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params,
-	void *norm, void *mul);
+BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
+	const struct compute_params *params, void *norm, void *mul);
 BRICK_API void ggml_barrier(void *pool);
 
 #endif

@@ -43,13 +43,12 @@ static set_callback_fn set_callback_of(words_fn scheduler_code)
 	return (set_callback_fn)resolve(&original, (const void *)scheduler_code);
 }
 
-BRICK_API void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback,
-	void *data);
+BRICK_API void ggml_backend_sched_set_eval_callback(
+	void *scheduler, eval_callback_fn callback, void *data);
 void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback, void *data)
 {
 	static struct resolve_symbol original = {"ggml_backend_sched_set_eval_callback", NULL};
-	set_callback_fn function =
-		(set_callback_fn)resolve(&original, __builtin_return_address(0));
+	set_callback_fn function = (set_callback_fn)resolve(&original, __builtin_return_address(0));
 
 	if (function)
 		callback_set(function, scheduler, callback, data);
@@ -90,8 +89,7 @@ WORDS_HOOK(hook_sched_new, "ggml_backend_sched_new")
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
 	callback_scheduler_made((void *)(word)result);
-	method_scheduler_made(
-		note_backends((const void *const *)a, (int)c, (uintptr_t)function));
+	method_scheduler_made(note_backends((const void *const *)a, (int)c, (uintptr_t)function));
 	return result;
 }
 
@@ -128,8 +126,8 @@ WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_asy
 }
 
 /*
- * What a backend does with its part of a graph: the CPU's is GraphCompute, whose nodes are seen; any
- * other has a brick with its own name.
+ * What a backend does with its part of a graph: the CPU's is GraphCompute, whose nodes are seen;
+ * any other has a brick with its own name.
  */
 static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 {

@@ -19,12 +19,13 @@
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
 enum { LINE = 64, ALONE_LINES = 7, TEAM_LINES = 10 };
 
-/* Nodes come in the same order again and again: the slot that the last one points to is tried first. */
-static ALWAYS_INLINE int slot_fits(const struct node_thread *t, const struct site_slot *slot,
-	const void *node, uint64_t shape)
+/* Nodes come in the same order again and again: the slot that the last one points to is tried
+ * first. */
+static ALWAYS_INLINE int slot_fits(
+	const struct node_thread *t, const struct site_slot *slot, const void *node, uint64_t shape)
 {
 	return slot->node == node && slot->shape == shape &&
-		slot->generation == shared_get(&attach_shared.graph_generation);
+	       slot->generation == shared_get(&attach_shared.graph_generation);
 }
 
 static ALWAYS_INLINE uint32_t take_slot(struct node_thread *t, const struct site_slot *slot)
@@ -45,9 +46,9 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 	uint64_t entered = brick__counter(), length = entered - t->begin;
 
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller) || t->mode != NODE_MODE_ALONE ||
-			t->graph_serial != shared_get(&attach_shared.graph_serial) ||
-			params->nth != 1 || length >> 32 || !t->site ||
-			t->event_count == t->event_room))
+			   t->graph_serial != shared_get(&attach_shared.graph_serial) ||
+			   params->nth != 1 || length >> 32 || !t->site ||
+			   t->event_count + 1 >= t->event_room))
 		return 0;
 	const struct site_slot *slot = &t->slots[t->slot_next];
 	if (BRICK_UNLIKELY(!slot_fits(t, slot, node, node_shape(t, node, 0))))
@@ -58,9 +59,9 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 	t->site = take_slot(t, slot);
 	t->open = 1;
 	t->started++;
-	t->cost_ticks -= entered;
+	t->call_ticks -= entered;
 	t->begin = brick__counter();
-	t->cost_ticks += t->begin;
+	t->call_ticks += t->begin;
 	return 1;
 }
 
@@ -78,8 +79,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 			node_final_refuted(t);
 		node_finish(t, t->end ? t->end : entered);
 	}
-	if (BRICK_UNLIKELY(t->graph_serial != serial || (params->nth == 1) !=
-			(t->mode == NODE_MODE_ALONE)))
+	if (BRICK_UNLIKELY(t->graph_serial != serial ||
+			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
 		node_graph_enter(t, params->nth, serial);
 	if (t->mode == NODE_MODE_OFF)
 		return;
@@ -87,8 +88,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	uint64_t shape = t->has_layout ? node_shape(t, node, part) : (uint64_t)part;
 	const struct site_slot *slot = &t->slots[t->slot_next];
 	t->site = BRICK_LIKELY(slot_fits(t, slot, node, shape))
-		? take_slot(t, slot)
-		: node_site_slow(t, node, mul, part);
+			  ? take_slot(t, slot)
+			  : node_site_slow(t, node, mul, part);
 	t->open = 1;
 	t->started++;
 	t->fused += mul != NULL;
@@ -103,7 +104,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	t->begin = brick__now();
 }
 
-static HOT APART _Bool extra_forward(uintptr_t caller, const struct compute_params *params, void *node)
+static HOT APART _Bool extra_forward(
+	uintptr_t caller, const struct compute_params *params, void *node)
 {
 	struct node_thread *t = &node_thread;
 
@@ -111,8 +113,8 @@ static HOT APART _Bool extra_forward(uintptr_t caller, const struct compute_para
 	return t->extra_forward(params, node);
 }
 
-static APART void fused_forward(uintptr_t caller, const struct compute_params *params, void *norm,
-	void *mul)
+static APART void fused_forward(
+	uintptr_t caller, const struct compute_params *params, void *norm, void *mul)
 {
 	struct node_thread *t = &node_thread;
 
@@ -149,7 +151,8 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 		node_hook_draw(t);
 		node_hook_timed(entered);
 	}
-	/* Others have their graph recorded here, the thread that called for it when it gets it back. */
+	/* Others have their graph recorded here, the thread that called for it when it gets it
+	 * back. */
 	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
 		node_settle();
 }
@@ -189,8 +192,8 @@ HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, vo
 	return extra_forward(caller, params, node);
 }
 
-HOT void ggml_compute_forward_rms_norm_mul_fused(const struct compute_params *params, void *norm,
-	void *mul)
+HOT void ggml_compute_forward_rms_norm_mul_fused(
+	const struct compute_params *params, void *norm, void *mul)
 {
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);

@@ -22,13 +22,13 @@ static word_pair evaluate(struct resolve_symbol *original, const void *caller, c
 	return result;
 }
 
-#define MEMBER_HOOK(hook, symbol, may_decode)                                                      \
-	BRICK_API word_pair hook(word context, word batch) __asm__(symbol);                        \
-	word_pair hook(word context, word batch)                                                   \
-	{                                                                                          \
-		static struct resolve_symbol original = {symbol, NULL};                            \
-		return evaluate(&original, __builtin_return_address(0),                            \
-			__builtin_frame_address(0), may_decode, context, batch);                   \
+#define MEMBER_HOOK(hook, symbol, may_decode)                                    \
+	BRICK_API word_pair hook(word context, word batch) __asm__(symbol);      \
+	word_pair hook(word context, word batch)                                 \
+	{                                                                        \
+		static struct resolve_symbol original = {symbol, NULL};          \
+		return evaluate(&original, __builtin_return_address(0),          \
+			__builtin_frame_address(0), may_decode, context, batch); \
 	}
 
 MEMBER_HOOK(hook_context_decode, "_ZN13llama_context6decodeERK11llama_batch", 1)
@@ -61,13 +61,13 @@ static int32_t evaluate_value(struct resolve_symbol *original, const void *calle
 	return status;
 }
 
-#define VALUE_HOOK(symbol, may_decode)                                                             \
-	BRICK_API int32_t symbol(void *context, struct batch_value batch);                         \
-	int32_t symbol(void *context, struct batch_value batch)                                    \
-	{                                                                                          \
-		static struct resolve_symbol original = {#symbol, NULL};                           \
-		return evaluate_value(&original, __builtin_return_address(0),                      \
-			__builtin_frame_address(0), may_decode, context, &batch);                  \
+#define VALUE_HOOK(symbol, may_decode)                                            \
+	BRICK_API int32_t symbol(void *context, struct batch_value batch);        \
+	int32_t symbol(void *context, struct batch_value batch)                   \
+	{                                                                         \
+		static struct resolve_symbol original = {#symbol, NULL};          \
+		return evaluate_value(&original, __builtin_return_address(0),     \
+			__builtin_frame_address(0), may_decode, context, &batch); \
 	}
 
 VALUE_HOOK(llama_decode, 1)

@@ -24,16 +24,16 @@ enum {
 
 struct specimens {
 	const char *f32, *f16, *i32; /* NE0 x NE1 */
-	const char *a, *b;           /* SIDE x SIDE */
+	const char *a, *b;	     /* SIDE x SIDE */
 	const char *product, *sum;   /* of a and b */
-	const char *view;            /* of a */
-	size_t bytes;                /* that may be searched in each */
+	const char *view;	     /* of a */
+	size_t bytes;		     /* that may be searched in each */
 };
 
 static const char probe_name[] = "brick: where is the name?";
 
-static int make_specimens(struct specimens *s, const struct tensor_constructors *make,
-	void *context)
+static int make_specimens(
+	struct specimens *s, const struct tensor_constructors *make, void *context)
 {
 	size_t overhead = make->overhead();
 
@@ -83,15 +83,15 @@ typedef int (*field_fn)(const struct specimens *s, size_t offset);
 static int is_type(const struct specimens *s, size_t at)
 {
 	return int32_at(s->f32, at) == TYPE_F32 && int32_at(s->f16, at) == TYPE_F16 &&
-		int32_at(s->i32, at) == TYPE_I32;
+	       int32_at(s->i32, at) == TYPE_I32;
 }
 
 static int is_ne(const struct specimens *s, size_t at)
 {
 	return at + 32 <= s->bytes && int64_at(s->f32, at) == NE0 &&
-		int64_at(s->f32, at + 8) == NE1 && int64_at(s->f32, at + 16) == 1 &&
-		int64_at(s->f32, at + 24) == 1 && int64_at(s->view, at) == SIDE &&
-		int64_at(s->view, at + 8) == 1;
+	       int64_at(s->f32, at + 8) == NE1 && int64_at(s->f32, at + 16) == 1 &&
+	       int64_at(s->f32, at + 24) == 1 && int64_at(s->view, at) == SIDE &&
+	       int64_at(s->view, at + 8) == 1;
 }
 
 /* Operations: none for a leaf; a small number, different from each other, for the two results. */
@@ -100,26 +100,26 @@ static int is_op(const struct specimens *s, size_t at)
 	int32_t product = int32_at(s->product, at), sum = int32_at(s->sum, at);
 
 	return int32_at(s->f32, at) == 0 && int32_at(s->a, at) == 0 && product != sum &&
-		product > 0 && product < 1024 && sum > 0 && sum < 1024;
+	       product > 0 && product < 1024 && sum > 0 && sum < 1024;
 }
 
 static int is_sources(const struct specimens *s, size_t at)
 {
 	return at + 16 <= s->bytes && pointer_at(s->product, at) == s->a &&
-		pointer_at(s->product, at + 8) == s->b && pointer_at(s->sum, at) == s->a &&
-		pointer_at(s->sum, at + 8) == s->b && pointer_at(s->view, at) == s->a;
+	       pointer_at(s->product, at + 8) == s->b && pointer_at(s->sum, at) == s->a &&
+	       pointer_at(s->sum, at + 8) == s->b && pointer_at(s->view, at) == s->a;
 }
 
 static int is_view_source(const struct specimens *s, size_t at)
 {
 	return pointer_at(s->view, at) == s->a && !pointer_at(s->product, at) &&
-		!pointer_at(s->f32, at);
+	       !pointer_at(s->f32, at);
 }
 
 static int is_name(const struct specimens *s, size_t at)
 {
 	return at + TENSOR_NAME_BYTES <= s->bytes &&
-		!memcmp(s->f32 + at, probe_name, sizeof probe_name);
+	       !memcmp(s->f32 + at, probe_name, sizeof probe_name);
 }
 
 static int find_field(const struct specimens *s, field_fn looks_right, size_t width, size_t step)
@@ -136,8 +136,8 @@ static int find_field(const struct specimens *s, field_fn looks_right, size_t wi
 	return found;
 }
 
-static int find_fields(struct tensor_layout *layout, const struct specimens *s,
-	const char **refused)
+static int find_fields(
+	struct tensor_layout *layout, const struct specimens *s, const char **refused)
 {
 	const struct {
 		const char *name;
@@ -163,14 +163,14 @@ static int find_fields(struct tensor_layout *layout, const struct specimens *s,
 	}
 	/* The sources end where the next known field begins, whatever is in between. */
 	size_t room = layout->view_source > layout->source
-		? (size_t)(layout->view_source - layout->source) / sizeof(void *)
-		: 2;
+			      ? (size_t)(layout->view_source - layout->source) / sizeof(void *)
+			      : 2;
 	layout->source_count = (uint16_t)(room < TENSOR_SOURCES ? room : TENSOR_SOURCES);
 	return 0;
 }
 
-int tensor_layout_infer(struct tensor_layout *layout, const struct tensor_constructors *make,
-	const char **refused)
+int tensor_layout_infer(
+	struct tensor_layout *layout, const struct tensor_constructors *make, const char **refused)
 {
 	struct specimens specimens = {0};
 	int status = BRICK_EUNSUPPORTED;

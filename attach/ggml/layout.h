@@ -16,13 +16,13 @@ enum { TENSOR_DIMS = 4, TENSOR_SOURCES = 10, TENSOR_NAME_BYTES = 64 };
 
 /* Offsets in bytes. */
 struct tensor_layout {
-	uint16_t type;    /* int32 */
-	uint16_t ne;      /* int64[4]: elements per dimension */
-	uint16_t op;      /* int32 */
-	uint16_t source;  /* pointers to tensors, source_count of them, NULL where unused */
+	uint16_t type;	 /* int32 */
+	uint16_t ne;	 /* int64[4]: elements per dimension */
+	uint16_t op;	 /* int32 */
+	uint16_t source; /* pointers to tensors, source_count of them, NULL where unused */
 	uint16_t source_count;
 	uint16_t view_source; /* pointer to the tensor that this is a view of */
-	uint16_t name;    /* char[64] */
+	uint16_t name;	      /* char[64] */
 };
 
 /* What ggml_init() takes, by value. */
@@ -45,8 +45,8 @@ struct tensor_constructors {
 };
 
 /* 0 and *layout; or BRICK_EUNSUPPORTED and the field that was not found, a static text. */
-int tensor_layout_infer(struct tensor_layout *layout, const struct tensor_constructors *make,
-	const char **refused);
+int tensor_layout_infer(
+	struct tensor_layout *layout, const struct tensor_constructors *make, const char **refused);
 
 static inline const void *tensor_field(const void *tensor, uint16_t offset)
 {
@@ -65,8 +65,8 @@ static inline const int64_t *tensor_ne(const struct tensor_layout *layout, const
 	return tensor_field(tensor, layout->ne);
 }
 
-static inline const void *tensor_source(const struct tensor_layout *layout, const void *tensor,
-	uint32_t index)
+static inline const void *tensor_source(
+	const struct tensor_layout *layout, const void *tensor, uint32_t index)
 {
 	const void *source;
 	memcpy(&source, tensor_field(tensor, (uint16_t)(layout->source + index * sizeof source)),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choosing how nodes are timed (method.h). The choice falls at two moments: when a scheduler is made
- * and nothing that is loaded has the hooks, or when a first graph was computed and none was called,
- * as in builds that bind their own calls. It never goes back.
+ * Choosing how nodes are timed (method.h). The choice falls at two moments: when a scheduler is
+ * made and nothing that is loaded has the hooks, or when a first graph was computed and none was
+ * called, as in builds that bind their own calls. It never goes back.
  */
 #include "attach/ggml/method.h"
 
@@ -27,8 +27,9 @@ __attribute__((constructor)) static void read_environment(void)
 	if (!wanted || !*wanted || !strcmp(wanted, "auto"))
 		return;
 	is_forced = 1;
-	use(!strcmp(wanted, "callback") ? METHOD_CALLBACK
-			: !strcmp(wanted, "graph") ? METHOD_GRAPHS : METHOD_NODES);
+	use(!strcmp(wanted, "callback")	   ? METHOD_CALLBACK
+		: !strcmp(wanted, "graph") ? METHOD_GRAPHS
+					   : METHOD_NODES);
 }
 
 static int may_choose(void)

@@ -13,7 +13,7 @@
 #include "brick/probe.h"
 
 enum method {
-	METHOD_NODES = 0,    /* the default, until the first graph shows that no hook is called */
+	METHOD_NODES = 0, /* the default, until the first graph shows that no hook is called */
 	METHOD_CALLBACK = 1,
 	METHOD_GRAPHS = 2,
 };

@@ -28,8 +28,8 @@ static void read_tensor(struct tensor_text *text, const struct engine *e, const 
 	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof text->ne);
 }
 
-static void read_sources(struct node_text *text, const struct engine *e, const void *tensor,
-	const void *except)
+static void read_sources(
+	struct node_text *text, const struct engine *e, const void *tensor, const void *except)
 {
 	for (uint32_t i = 0; i < e->layout.source_count; i++) {
 		const void *source = tensor_source(&e->layout, tensor, i);
@@ -50,8 +50,8 @@ static void trim_sources(struct node_text *text)
 		text->source_count--;
 }
 
-void node_text_read(struct node_text *text, const struct engine *e, const void *node,
-	const void *mul)
+void node_text_read(
+	struct node_text *text, const struct engine *e, const void *node, const void *mul)
 {
 	memset(text, 0, sizeof *text);
 	text->has_shapes = e->layout_known;
@@ -74,8 +74,8 @@ void node_text_read(struct node_text *text, const struct engine *e, const void *
 uint64_t node_text_hash(const struct node_text *text)
 {
 	uint64_t hash = 0x9e3779b97f4a7c15ull;
-	size_t bytes = offsetof(struct node_text, source) +
-		text->source_count * sizeof text->source[0];
+	size_t bytes =
+		offsetof(struct node_text, source) + text->source_count * sizeof text->source[0];
 
 	_Static_assert(sizeof(struct tensor_text) % 8 == 0 || sizeof(struct tensor_text) % 4 == 0,
 		"hashed in words");
@@ -90,8 +90,8 @@ uint64_t node_text_hash(const struct node_text *text)
 	return hash ? hash : 1;
 }
 
-static void fill_work(struct work_tensor *work, const struct tensor_text *text,
-	const struct engine *e)
+static void fill_work(
+	struct work_tensor *work, const struct tensor_text *text, const struct engine *e)
 {
 	if (!text->operation[0])
 		return;
@@ -101,8 +101,8 @@ static void fill_work(struct work_tensor *work, const struct tensor_text *text,
 	work->block_bytes = e->type_size(text->type);
 }
 
-void node_text_work(const struct node_text *text, const struct engine *e,
-	struct work_counts *counts)
+void node_text_work(
+	const struct node_text *text, const struct engine *e, struct work_counts *counts)
 {
 	struct work_node node = {.operation = text->self.operation};
 

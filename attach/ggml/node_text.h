@@ -26,14 +26,14 @@ struct node_text {
 	int has_shapes;
 };
 
-void node_text_read(struct node_text *text, const struct engine *engine, const void *node,
-	const void *mul);
+void node_text_read(
+	struct node_text *text, const struct engine *engine, const void *node, const void *mul);
 
 /* 64 bits that differ for nodes that differ. */
 uint64_t node_text_hash(const struct node_text *text);
 
 /* What one execution works on. */
-void node_text_work(const struct node_text *text, const struct engine *engine,
-	struct work_counts *counts);
+void node_text_work(
+	const struct node_text *text, const struct engine *engine, struct work_counts *counts);
 
 #endif

@@ -67,7 +67,7 @@ static int is_new(uint64_t hash)
 	return 1;
 }
 
-void notes_fact(const char *key, const char *value)
+static void write_fact(const char *key, const char *value)
 {
 	int saved = errno;
 
@@ -88,7 +88,7 @@ __attribute__((format(printf, 2, 3))) static void note(const char *key, const ch
 	va_start(arguments, format);
 	vsnprintf(value, sizeof value, format, arguments);
 	va_end(arguments);
-	notes_fact(key, value);
+	write_fact(key, value);
 }
 
 static void note_layout(const struct engine *e)
@@ -122,25 +122,17 @@ void notes_engine(const struct engine *e)
 
 void notes_method(const char *method)
 {
-	notes_fact("attach", method);
+	write_fact("attach", method);
 }
 
 void notes_steps(const char *method)
 {
-	notes_fact("steps", method);
+	write_fact("steps", method);
 }
 
 void notes_backend(const char *name)
 {
-	notes_fact("backend", name);
-}
-
-void notes_library(const char *key, uintptr_t address)
-{
-	struct loaded_object object;
-
-	if (resolve_object(address, &object))
-		notes_fact(key, object.path[0] ? object.path : "the program itself");
+	write_fact("backend", name);
 }
 
 /* Nodes that are never executed: views and the like. */
@@ -182,11 +174,12 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 		return;
 	int nodes = e->graph_node_count((void *)(uintptr_t)graph);
 	uint64_t key = (uint64_t)(uint32_t)nodes << 40 | (uint64_t)(started & 0xfffff) << 20 |
-		(fused & 0xfffff);
+		       (fused & 0xfffff);
 	if (!remember_graph(key))
 		return;
 	int empty = count_empty(e, graph, nodes), seen = (int)(started + fused);
 	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
-	note("graph", "%d nodes, %d of them without work, %u seen (%u of them two in one), %d not seen",
+	note("graph",
+		"%d nodes, %d of them without work, %u seen (%u of them two in one), %d not seen",
 		nodes, empty, started, fused, expected - seen);
 }

@@ -16,14 +16,9 @@ void notes_engine(const struct engine *engine);
 /* How nodes are timed ("node hooks", ...), how steps are found, which backends compute. */
 void notes_method(const char *method);
 void notes_steps(const char *method);
-void notes_library(const char *key, uintptr_t address);
 void notes_backend(const char *name);
 
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
-void notes_graph(const struct engine *engine, const void *graph, uint32_t started,
-	uint32_t fused);
-
-/* A fact as it is; kept like the others. */
-void notes_fact(const char *key, const char *value);
+void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the engine does around its nodes, as bricks of category Engine, and steps. Phases form a
- * stack per thread, beside the library's own: a phase inside of one of the same brick is folded into
- * it, and one that was left by an exception or longjmp() is closed by the next phase on its thread,
- * which notices that the frame of the function that opened it is gone. Any thread, each for itself.
+ * stack per thread, beside the library's own: a phase inside of one of the same brick is folded
+ * into it, and one that was left by an exception or longjmp() is closed by the next phase on its
+ * thread, which notices that the frame of the function that opened it is gone. Any thread, each for
+ * itself.
  */
 #ifndef BRICK_ATTACH_GGML_PHASES_H
 #define BRICK_ATTACH_GGML_PHASES_H
@@ -12,18 +13,18 @@
 #include "brick/probe.h"
 
 enum phase {
-	PHASE_BATCH_PREPARE,  /* a batch is checked and split, room for outputs is made */
-	PHASE_KV_PREPARE,     /* cells of the KV cache are found, reserved and given back */
-	PHASE_UBATCH,         /* what drives the others for one micro-batch */
-	PHASE_GRAPH_BUILD,    /* a graph is built, or found to be reusable */
-	PHASE_GRAPH_ALLOC,    /* its tensors get memory, it is split over backends */
-	PHASE_GRAPH_PLAN,     /* threads and work memory of a graph are settled */
-	PHASE_GRAPH_COMPUTE,  /* around all nodes of a graph */
-	PHASE_THREAD_START,   /* from the call for a graph to its first node, with several threads */
-	PHASE_THREAD_JOIN,    /* from its last barrier to the return */
+	PHASE_BATCH_PREPARE, /* a batch is checked and split, room for outputs is made */
+	PHASE_KV_PREPARE,    /* cells of the KV cache are found, reserved and given back */
+	PHASE_UBATCH,	     /* what drives the others for one micro-batch */
+	PHASE_GRAPH_BUILD,   /* a graph is built, or found to be reusable */
+	PHASE_GRAPH_ALLOC,   /* its tensors get memory, it is split over backends */
+	PHASE_GRAPH_PLAN,    /* threads and work memory of a graph are settled */
+	PHASE_GRAPH_COMPUTE, /* around all nodes of a graph */
+	PHASE_THREAD_START,  /* from the call for a graph to its first node, with several threads */
+	PHASE_THREAD_JOIN,   /* from its last barrier to the return */
 	PHASE_INPUT_COPY,
 	PHASE_OUTPUT_COPY,
-	PHASE_SYNCHRONIZE,    /* waiting for a backend */
+	PHASE_SYNCHRONIZE, /* waiting for a backend */
 	PHASE_SAMPLING,
 	PHASE_COUNT,
 };
@@ -44,7 +45,8 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const void *frame);
 void phase_end(struct phase_scope *scope);
 
-/* While muted, phases on this thread are not recorded: they belong to a node that is timed whole. */
+/* While muted, phases on this thread are not recorded: they belong to a node that is timed whole.
+ */
 void phase_mute(int muted);
 int phase_is_muted(void);
 

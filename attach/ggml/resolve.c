@@ -149,8 +149,9 @@ static void *look_up(void *handle, const char *name)
 }
 
 /*
- * A definition that is not ours; of a symbol that we hook, one that stands behind ours: what everybody
- * finds first is in front of it, another interposer that has called us and must not be called back.
+ * A definition that is not ours; of a symbol that we hook, one that stands behind ours: what
+ * everybody finds first is in front of it, another interposer that has called us and must not be
+ * called back.
  */
 static void *look_in(void *handle, const char *name, int hooked)
 {
@@ -179,7 +180,8 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 	return function;
 }
 
-/* Paths of what is loaded, collected first: the loader must not be called from its own iteration. */
+/* Paths of what is loaded, collected first: the loader must not be called from its own iteration.
+ */
 struct path_list {
 	char *text; /* each ended by NUL, an empty one after the last */
 	size_t bytes;
@@ -231,8 +233,8 @@ int resolve_exists(const char *name)
 }
 
 /* Under the lock: an entry for this object that was found in an earlier generation. */
-static struct resolve_way *former_way(struct resolve_symbol *symbol,
-	const struct loaded_object *object, const void *function)
+static struct resolve_way *former_way(
+	struct resolve_symbol *symbol, const struct loaded_object *object, const void *function)
 {
 	const struct resolve_way *way = symbol->ways;
 
@@ -242,8 +244,8 @@ static struct resolve_way *former_way(struct resolve_symbol *symbol,
 	return (struct resolve_way *)way;
 }
 
-static void add_way(struct resolve_symbol *symbol, const struct loaded_object *object,
-	void *function)
+static void add_way(
+	struct resolve_symbol *symbol, const struct loaded_object *object, void *function)
 {
 	struct resolve_way *way = former_way(symbol, object, function);
 
@@ -255,8 +257,7 @@ static void add_way(struct resolve_symbol *symbol, const struct loaded_object *o
 	way = malloc(sizeof *way);
 	if (!way)
 		return; /* it will be looked up again */
-	*way = (struct resolve_way){
-		symbol->ways, object->low, object->bytes, function,
+	*way = (struct resolve_way){symbol->ways, object->low, object->bytes, function,
 		shared_get(&attach_shared.resolve_generation)};
 	__atomic_store_n(&symbol->ways, way, __ATOMIC_RELEASE);
 }

@@ -75,8 +75,8 @@ static int brick_of(const struct rules_verdict *verdict)
 /* The operation's own name; a table that is full leaves what is no rule's to one brick. */
 static int brick_of_operation(const char *operation)
 {
-	int brick = brick_register(operation[0] ? operation : "UnknownOperation",
-		BRICK_CATEGORY_OTHER);
+	int brick =
+		brick_register(operation[0] ? operation : "UnknownOperation", BRICK_CATEGORY_OTHER);
 
 	return brick >= 0 ? brick : BRICK_GRAPH_COMPUTE;
 }

@@ -17,7 +17,7 @@
 enum { FIRST_SLOTS = 1024, MOST_SLOTS = 1 << 18 };
 
 struct entry {
-	uint64_t hash; /* 0: free */
+	uint64_t hash;	      /* 0: free */
 	uint32_t whole, part; /* sites; 0: not registered */
 	uint16_t brick;
 	int16_t layer;
@@ -73,8 +73,8 @@ static uint32_t register_site(const struct brick_site *site)
 	return index > 0 ? (uint32_t)index : 0;
 }
 
-static void register_whole(struct entry *entry, const struct node_text *text,
-	const struct engine *engine)
+static void register_whole(
+	struct entry *entry, const struct node_text *text, const struct engine *engine)
 {
 	struct work_counts counts;
 

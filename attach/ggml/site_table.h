@@ -2,7 +2,8 @@
 /*
  * From a node to its site: one table for the process, so that equal nodes have one site on all
  * threads and in all graphs. Two nodes are equal when their operation, name, type and shape are,
- * and those of their sources. Slow path: takes a lock, asks the rules when a node is new. Any thread.
+ * and those of their sources. Slow path: takes a lock, asks the rules when a node is new. Any
+ * thread.
  */
 #ifndef BRICK_ATTACH_GGML_SITE_TABLE_H
 #define BRICK_ATTACH_GGML_SITE_TABLE_H
@@ -11,7 +12,8 @@
 #include "attach/ggml/engine.h"
 
 struct site_found {
-	uint32_t site;  /* 0: there was no room for another one; then the two below are all there is */
+	uint32_t site; /* 0: there was no room for another one; then the two below are all there is
+			*/
 	uint16_t brick;
 	int16_t layer;
 };

@@ -15,8 +15,8 @@ struct batch_head {
 	const int32_t *tokens;
 	const float *embeddings;
 	const int32_t *positions;
-	const int32_t *sequence_counts;        /* per token */
-	const int32_t *const *sequences;       /* per token: that many sequence ids */
+	const int32_t *sequence_counts;	 /* per token */
+	const int32_t *const *sequences; /* per token: that many sequence ids */
 	const int8_t *outputs;
 };
 
@@ -28,7 +28,8 @@ struct batch_head {
  */
 int batch_is_decode(const struct batch_head *batch);
 
-/* Begin a step, unless one is open on this thread: then scope is set so that ending does nothing. */
+/* Begin a step, unless one is open on this thread: then scope is set so that ending does nothing.
+ */
 void step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const char *method,
 	const void *frame);
 

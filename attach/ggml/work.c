@@ -195,8 +195,8 @@ static void scatter(const struct work_node *node, struct tally *t)
 
 	no_flops(node, t);
 	t->elements = elements_of(b);
-	t->bytes = plus(times(row_bytes(&node->out), rows_of(b).value),
-		plus(size_of(ids), size_of(b)));
+	t->bytes = plus(
+		times(row_bytes(&node->out), rows_of(b).value), plus(size_of(ids), size_of(b)));
 }
 
 /* The source that a copy goes into is the result itself: counted once. */
@@ -216,25 +216,73 @@ static const struct {
 	const char *operation;
 	work_fn count;
 } operations[] = {
-	{"MUL_MAT", product}, {"MUL_MAT_ID", expert_product}, {"OUT_PROD", outer_product},
-	{"FLASH_ATTN_EXT", attention}, {"SOFT_MAX", five_flops}, {"RMS_NORM", three_flops},
-	{"RMS_NORM+MUL", four_flops}, {"NORM", five_flops}, {"GROUP_NORM", five_flops},
-	{"L2_NORM", three_flops}, {"ROPE", three_flops}, {"GET_ROWS", gather},
-	{"SET_ROWS", scatter}, {"CPY", copy}, {"DUP", copy}, {"CONT", copy},
-	{"CONV_2D", convolution}, {"SUM", reduction}, {"SUM_ROWS", reduction},
-	{"CUMSUM", reduction}, {"MEAN", reduction}, {"ARGMAX", reduction}, {"ADD", one_flop},
-	{"ADD_ID", one_flop}, {"ADD1", one_flop}, {"SUB", one_flop}, {"MUL", one_flop},
-	{"DIV", one_flop}, {"SCALE", one_flop}, {"SQR", one_flop}, {"SQRT", one_flop},
-	{"LOG", one_flop}, {"SIN", one_flop}, {"COS", one_flop}, {"CLAMP", one_flop},
-	{"ABS", one_flop}, {"SGN", one_flop}, {"NEG", one_flop}, {"STEP", one_flop},
-	{"TANH", one_flop}, {"ELU", one_flop}, {"RELU", one_flop}, {"SIGMOID", one_flop},
-	{"GELU", one_flop}, {"GELU_QUICK", one_flop}, {"GELU_ERF", one_flop}, {"SILU", one_flop},
-	{"HARDSWISH", one_flop}, {"HARDSIGMOID", one_flop}, {"EXP", one_flop},
-	{"SOFTPLUS", one_flop}, {"LEAKY_RELU", one_flop}, {"REGLU", two_flops},
-	{"GEGLU", two_flops}, {"SWIGLU", two_flops}, {"SWIGLU_OAI", two_flops},
-	{"GEGLU_ERF", two_flops}, {"GEGLU_QUICK", two_flops}, {"REPEAT", no_flops},
-	{"CONCAT", no_flops}, {"PAD", no_flops}, {"IM2COL", no_flops}, {"FILL", no_flops},
-	{"NONE", nothing}, {"RESHAPE", nothing}, {"VIEW", nothing}, {"PERMUTE", nothing},
+	{"MUL_MAT", product},
+	{"MUL_MAT_ID", expert_product},
+	{"OUT_PROD", outer_product},
+	{"FLASH_ATTN_EXT", attention},
+	{"SOFT_MAX", five_flops},
+	{"RMS_NORM", three_flops},
+	{"RMS_NORM+MUL", four_flops},
+	{"NORM", five_flops},
+	{"GROUP_NORM", five_flops},
+	{"L2_NORM", three_flops},
+	{"ROPE", three_flops},
+	{"GET_ROWS", gather},
+	{"SET_ROWS", scatter},
+	{"CPY", copy},
+	{"DUP", copy},
+	{"CONT", copy},
+	{"CONV_2D", convolution},
+	{"SUM", reduction},
+	{"SUM_ROWS", reduction},
+	{"CUMSUM", reduction},
+	{"MEAN", reduction},
+	{"ARGMAX", reduction},
+	{"ADD", one_flop},
+	{"ADD_ID", one_flop},
+	{"ADD1", one_flop},
+	{"SUB", one_flop},
+	{"MUL", one_flop},
+	{"DIV", one_flop},
+	{"SCALE", one_flop},
+	{"SQR", one_flop},
+	{"SQRT", one_flop},
+	{"LOG", one_flop},
+	{"SIN", one_flop},
+	{"COS", one_flop},
+	{"CLAMP", one_flop},
+	{"ABS", one_flop},
+	{"SGN", one_flop},
+	{"NEG", one_flop},
+	{"STEP", one_flop},
+	{"TANH", one_flop},
+	{"ELU", one_flop},
+	{"RELU", one_flop},
+	{"SIGMOID", one_flop},
+	{"GELU", one_flop},
+	{"GELU_QUICK", one_flop},
+	{"GELU_ERF", one_flop},
+	{"SILU", one_flop},
+	{"HARDSWISH", one_flop},
+	{"HARDSIGMOID", one_flop},
+	{"EXP", one_flop},
+	{"SOFTPLUS", one_flop},
+	{"LEAKY_RELU", one_flop},
+	{"REGLU", two_flops},
+	{"GEGLU", two_flops},
+	{"SWIGLU", two_flops},
+	{"SWIGLU_OAI", two_flops},
+	{"GEGLU_ERF", two_flops},
+	{"GEGLU_QUICK", two_flops},
+	{"REPEAT", no_flops},
+	{"CONCAT", no_flops},
+	{"PAD", no_flops},
+	{"IM2COL", no_flops},
+	{"FILL", no_flops},
+	{"NONE", nothing},
+	{"RESHAPE", nothing},
+	{"VIEW", nothing},
+	{"PERMUTE", nothing},
 	{"TRANSPOSE", nothing},
 };
 
@@ -262,8 +310,8 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 	else
 		t.elements = elements_of(&node->out);
 	counts->flags = keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
-		keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
-		keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
+			keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
+			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
 }
 
 int work_is_empty(const char *operation)

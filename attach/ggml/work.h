@@ -4,27 +4,28 @@
  * Let n be the elements of the result, and size(t) the bytes of a tensor's elements in its own
  * type, laid out without gaps. A view costs nothing beyond what its reader reads through it.
  *
- *   operation              elements  bytes                                  FLOPs
- *   MUL_MAT                n         size(a) + size(b) + size(out)          2 n K, K = length of a row of a
- *   MUL_MAT_ID             n         the same with min(experts, pairs) of   2 n K
- *                                    a's matrices: at most that many are read
- *   OUT_PROD               n         size(a) + size(b) + size(out)          2 n K, K = columns of a
- *   FLASH_ATTN_EXT         n         size(q, k, v, mask, sinks, out)        2 rows(q) KV (D + Dv)
- *   SOFT_MAX               n         size(in, mask) + size(out)             5 n: max, sub, exp, sum, div
- *   RMS_NORM / with MUL    n         size(in [, weight]) + size(out)        3 n / 4 n: square, sum, scale [, mul]
- *   NORM, GROUP_NORM       n         size(in) + size(out)                   5 n: sum, sub, square, sum, scale
- *   L2_NORM                n         size(in) + size(out)                   3 n
- *   ROPE                   n         size(in, positions, factors, out)      3 n: 4 mul and 2 add per pair
- *   ADD SUB MUL DIV ...    n         size(inputs) + size(out)               n
- *   unary (SILU, TANH ...) n         size(in) + size(out)                   n, one per element whatever it is
- *   GLU (SWIGLU, ...)      n         size(inputs) + size(out)               2 n: the function and the product
- *   SUM SUM_ROWS MEAN ...  n         size(in) + size(out)                   elements of the input
- *   CONV_2D                n         size(kernel, in, out)                  2 n (elements of kernel / its channels out)
- *   GET_ROWS               n         rows read of a + indices + size(out)   0
- *   SET_ROWS               of b      size(b) + indices + rows written       0
- *   CPY CONT DUP REPEAT CONCAT PAD IM2COL ...  n  size(inputs) + size(out)  0
- *   NONE RESHAPE VIEW PERMUTE TRANSPOSE        0  0                         0
- *   anything else          n         not known                              not known
+ *   operation          elements  bytes                                FLOPs
+ *   MUL_MAT            n         size(a) + size(b) + size(out)        2 n K, K = length of a's rows
+ *   MUL_MAT_ID         n         the same, with min(experts, pairs)   2 n K
+ *                                of a's matrices: no more are read
+ *   OUT_PROD           n         size(a) + size(b) + size(out)        2 n K, K = columns of a
+ *   FLASH_ATTN_EXT     n         size(q, k, v, mask, sinks, out)      2 rows(q) KV (D + Dv)
+ *   SOFT_MAX           n         size(in, mask) + size(out)           5 n: max, sub, exp, sum, div
+ *   RMS_NORM           n         size(in) + size(out)                 3 n: square, sum, scale
+ *   RMS_NORM+MUL       n         size(in, weight) + size(out)         4 n
+ *   NORM GROUP_NORM    n         size(in) + size(out)                 5 n: mean, sub, the above
+ *   L2_NORM            n         size(in) + size(out)                 3 n
+ *   ROPE               n         size(in, positions, factors, out)    3 n: 4 mul, 2 add per pair
+ *   ADD SUB MUL DIV .. n         size(inputs) + size(out)             n
+ *   SILU TANH ..       n         size(in) + size(out)                 n, whatever the function
+ *   SWIGLU GEGLU ..    n         size(inputs) + size(out)             2 n: function and product
+ *   SUM SUM_ROWS ..    n         size(in) + size(out)                 elements of the input
+ *   CONV_2D            n         size(kernel, in, out)                2 n KW KH channels in
+ *   GET_ROWS           n         rows read of a, indices, size(out)   0
+ *   SET_ROWS           of b      size(b), indices, rows written       0
+ *   CPY CONT CONCAT .. n         size(inputs) + size(out)             0
+ *   VIEW RESHAPE ..    0         0                                    0
+ *   anything else      n         not known                            not known
  *
  * A count that overflows 64 bits is not known either. Pure functions: any thread.
  */
@@ -37,7 +38,7 @@ enum { WORK_SOURCES = 10, WORK_DIMS = 4 };
 
 struct work_tensor {
 	int64_t ne[WORK_DIMS]; /* elements per dimension; 0 everywhere: no such tensor */
-	uint64_t block;        /* elements per block of its type */
+	uint64_t block;	       /* elements per block of its type */
 	uint64_t block_bytes;
 };
 

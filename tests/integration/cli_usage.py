@@ -7,7 +7,7 @@ import subprocess
 
 from libcli import BRICK, TMP, brick, environment, expect, expect_true, fail, recording
 
-COMMANDS = ["record", "report", "tree", "export", "doctor"]
+COMMANDS = ["record", "report", "tree", "graph", "path", "export", "doctor"]
 
 
 def help_is_there():

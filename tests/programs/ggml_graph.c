@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small graphs on an installed ggml, for tests of the interposer: the same program is run with and
- * without it, and must print the same. Run as: program-ggml_graph LIBS MODE [THREADS [GRAPHS]], where LIBS
- * holds libggml-base.so and libggml-cpu-x64.so. Modes:
- *   plain     one graph after the other, without a scheduler
- *   sched     through a scheduler, with an evaluation callback of the program's own
- *   local     the CPU backend opened RTLD_LOCAL, called through its own pointers
- *   reload    the CPU backend closed and opened again between graphs, another variant if there is one
- *   nested    an operation of the program's own that computes another graph
- *   parallel  two threads with a context each at the same time
- *   fork      a graph, then one in a child and one in the parent
+ * without it, and must print the same. Run as: program-ggml_graph LIBS MODE [THREADS [GRAPHS]],
+ * where LIBS holds libggml-base.so and libggml-cpu-x64.so. Modes: plain     one graph after the
+ * other, without a scheduler sched     through a scheduler, with an evaluation callback of the
+ * program's own local     the CPU backend opened RTLD_LOCAL, called through its own pointers reload
+ * the CPU backend closed and opened again between graphs, another variant if there is one nested an
+ * operation of the program's own that computes another graph parallel  two threads with a context
+ * each at the same time fork      a graph, then one in a child and one in the parent
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -85,8 +83,8 @@ static void open_engine(const char *dir, int cpu_flags)
 	mul_mat = (void *(*)(void *, void *, void *))find(base, "ggml_mul_mat");
 	add = (void *(*)(void *, void *, void *))find(base, "ggml_add");
 	silu = (void *(*)(void *, void *))find(base, "ggml_silu");
-	map_custom1 = (void *(*)(void *, void *, custom_fn, int, void *))find(base,
-		"ggml_map_custom1");
+	map_custom1 =
+		(void *(*)(void *, void *, custom_fn, int, void *))find(base, "ggml_map_custom1");
 	set_name = (void *(*)(void *, const char *))find(base, "ggml_set_name");
 	get_name = (const char *(*)(const void *))find(base, "ggml_get_name");
 	data_of = (float *(*)(const void *))find(base, "ggml_get_data_f32");
@@ -101,8 +99,8 @@ static int own_calls;
 __attribute__((visibility("default"))) int ggml_graph_compute(void *graph, void *plan);
 int ggml_graph_compute(void *graph, void *plan)
 {
-	int (*next)(void *, void *) = (int (*)(void *, void *))dlsym(RTLD_NEXT,
-		"ggml_graph_compute");
+	int (*next)(void *, void *) =
+		(int (*)(void *, void *))dlsym(RTLD_NEXT, "ggml_graph_compute");
 
 	if (!next)
 		next = (int (*)(void *, void *))dlsym(cpu, "ggml_graph_compute");
@@ -201,15 +199,14 @@ static void run_sched(void)
 	void *(*backend_init)(void) = (void *(*)(void))find(cpu, "ggml_backend_cpu_init");
 	void (*set_threads)(void *, int) =
 		(void (*)(void *, int))find(cpu, "ggml_backend_cpu_set_n_threads");
-	void *(*make)(void **, void *, int, size_t, _Bool, _Bool) =
-		(void *(*)(void **, void *, int, size_t, _Bool, _Bool))find(RTLD_DEFAULT,
-			"ggml_backend_sched_new");
+	void *(*make)(void **, void *, int, size_t, _Bool, _Bool) = (void *(*)(void **, void *, int,
+		size_t, _Bool, _Bool))find(RTLD_DEFAULT, "ggml_backend_sched_new");
 	void (*set_callback)(void *, eval_fn, void *) = (void (*)(void *, eval_fn, void *))find(
 		RTLD_DEFAULT, "ggml_backend_sched_set_eval_callback");
 	_Bool (*alloc)(void *, void *) =
-		(_Bool (*)(void *, void *))find(RTLD_DEFAULT, "ggml_backend_sched_alloc_graph");
-	int (*go)(void *, void *) = (int (*)(void *, void *))find(RTLD_DEFAULT,
-		"ggml_backend_sched_graph_compute_async");
+		(_Bool(*)(void *, void *))find(RTLD_DEFAULT, "ggml_backend_sched_alloc_graph");
+	int (*go)(void *, void *) = (int (*)(void *, void *))find(
+		RTLD_DEFAULT, "ggml_backend_sched_graph_compute_async");
 	void *backend = backend_init();
 	struct model m;
 
@@ -246,8 +243,8 @@ static void run_reload(const char *dir)
 	for (int i = 0; i < graphs; i++) {
 		compute(&m);
 		dlclose(cpu);
-		cpu = open_library(dir, i % 2 ? "libggml-cpu-x64.so" : other_variant(dir),
-			RTLD_LOCAL);
+		cpu = open_library(
+			dir, i % 2 ? "libggml-cpu-x64.so" : other_variant(dir), RTLD_LOCAL);
 		find_cpu();
 	}
 	compute(&m);
@@ -327,8 +324,8 @@ int main(int argc, char **argv)
 	const char *mode = argv[2];
 	threads = argc > 3 ? atoi(argv[3]) : threads;
 	graphs = argc > 4 ? atoi(argv[4]) : graphs;
-	open_engine(argv[1], !strcmp(mode, "local") || !strcmp(mode, "reload") ? RTLD_LOCAL
-									       : RTLD_GLOBAL);
+	open_engine(argv[1],
+		!strcmp(mode, "local") || !strcmp(mode, "reload") ? RTLD_LOCAL : RTLD_GLOBAL);
 	if (!strcmp(mode, "plain") || !strcmp(mode, "local"))
 		run_plain();
 	else if (!strcmp(mode, "sched"))

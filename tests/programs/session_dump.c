@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints a session file as lines of words, for tests that look at what a process recorded before
- * any consumer has had it: N notes, H header, B bricks, S sites, L lanes, R records (all that are in
- * the ring), T statistics. Run as: program-session_dump FILE.
+ * any consumer has had it: N notes, H header, B bricks, S sites, L lanes, R records (all that are
+ * in the ring), T statistics. Run as: program-session_dump FILE.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -63,8 +63,8 @@ static void print_lane(uint32_t index, const struct brick_session_lane *entry)
 
 	if (!lane)
 		return;
-	printf("L\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-	       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\t%s\n",
+	printf("L\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+	       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\t%s\n",
 		index, lane->tid, lane->owners, lane->state, lane->head, lane->ledger.dropped,
 		lane->ledger.unmatched, lane->ledger.clamped, lane->ledger.too_deep,
 		lane->hook_calls, lane->hook_timed, lane->hook_ticks, lane->depth, lane->name);
@@ -76,8 +76,8 @@ static void print_lane(uint32_t index, const struct brick_session_lane *entry)
 				index, i, s->count, s->total, s->self, s->wait, s->elements,
 				s->bytes, s->flops);
 	}
-	const struct brick_record *ring = at(entry->offset + lane->ring_offset,
-		lane->capacity * sizeof *ring);
+	const struct brick_record *ring =
+		at(entry->offset + lane->ring_offset, lane->capacity * sizeof *ring);
 	uint64_t from = lane->head > lane->capacity ? lane->head - lane->capacity : 0;
 	for (uint64_t i = from; ring && lane->capacity && i < lane->head; i++)
 		print_record(index, &ring[i & (lane->capacity - 1)]);
@@ -88,7 +88,8 @@ int main(int argc, char **argv)
 	struct stat st;
 	int fd = argc == 2 ? open(argv[1], O_RDONLY) : -1;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || (size_t)st.st_size < sizeof(struct brick_session_header))
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+		(size_t)st.st_size < sizeof(struct brick_session_header))
 		return 2;
 	size = (uint64_t)st.st_size;
 	base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);

@@ -20,8 +20,11 @@ static void register_sites(void)
 	static const uint16_t bricks[3] = {BRICK_RMS_NORM, BRICK_QKV_PROJECTION, BRICK_EMBEDDING};
 
 	for (int i = 0; i < 3 && !sites[i]; i++) {
-		const struct brick_site site = {.brick = bricks[i], .layer = (int16_t)(i - 1),
-			.elements = 10, .bytes = 20, .flops = (uint64_t)i};
+		const struct brick_site site = {.brick = bricks[i],
+			.layer = (int16_t)(i - 1),
+			.elements = 10,
+			.bytes = 20,
+			.flops = (uint64_t)i};
 		sites[i] = (uint32_t)brick_site_register(&site);
 	}
 }
@@ -33,8 +36,8 @@ static void fill(uint32_t count)
 
 	register_sites();
 	for (uint32_t i = 0; i < count; i++) {
-		timings[i] = (struct brick_timing){at, 100 + i * 7 % 50, i % 5 * 3, i % 4 * 2,
-			sites[i % 3], i, 0};
+		timings[i] = (struct brick_timing){
+			at, 100 + i * 7 % 50, i % 5 * 3, i % 4 * 2, sites[i % 3], i, 0};
 		at += 1000;
 	}
 }

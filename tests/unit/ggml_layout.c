@@ -124,8 +124,7 @@ static void assert_refused(const char *field)
 	struct tensor_layout layout;
 	const char *refused = NULL;
 
-	assert_int_equal(tensor_layout_infer(&layout, &constructors, &refused),
-		BRICK_EUNSUPPORTED);
+	assert_int_equal(tensor_layout_infer(&layout, &constructors, &refused), BRICK_EUNSUPPORTED);
 	assert_string_equal(refused, field);
 }
 

@@ -13,8 +13,8 @@ enum {
 	ALL = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
 };
 
-static struct work_tensor tensor(int64_t a, int64_t b, int64_t c, int64_t d, uint64_t block,
-	uint64_t bytes)
+static struct work_tensor tensor(
+	int64_t a, int64_t b, int64_t c, int64_t d, uint64_t block, uint64_t bytes)
 {
 	return (struct work_tensor){{a, b, c, d}, block, bytes};
 }
@@ -45,18 +45,18 @@ static void products(void **state)
 {
 	(void)state;
 	/* 512 x 1408 weights of f16, 7 tokens */
-	const struct work_node plain = {"MUL_MAT", f32(1408, 7, 1),
-		{f16(512, 1408, 1), f32(512, 7, 1)}};
+	const struct work_node plain = {
+		"MUL_MAT", f32(1408, 7, 1), {f16(512, 1408, 1), f32(512, 7, 1)}};
 	assert_counts(&plain, ALL, 1408 * 7, 512 * 1408 * 2 + 512 * 7 * 4 + 1408 * 7 * 4,
 		2ull * 1408 * 7 * 512);
 	/* the same in q8_0: 34 bytes for 32 */
-	const struct work_node q8 = {"MUL_MAT", f32(1408, 7, 1),
-		{tensor(512, 1408, 1, 1, 32, 34), f32(512, 7, 1)}};
+	const struct work_node q8 = {
+		"MUL_MAT", f32(1408, 7, 1), {tensor(512, 1408, 1, 1, 32, 34), f32(512, 7, 1)}};
 	assert_counts(&q8, ALL, 1408 * 7, 16 * 34 * 1408 + 512 * 7 * 4 + 1408 * 7 * 4,
 		2ull * 1408 * 7 * 512);
 	/* 8 experts of 64 x 32, 2 of them for each of 3 tokens: at most 6 are read */
-	const struct work_node experts = {"MUL_MAT_ID", f32(32, 2, 3),
-		{f16(64, 32, 8), f32(64, 1, 3), f32(2, 3, 1)}};
+	const struct work_node experts = {
+		"MUL_MAT_ID", f32(32, 2, 3), {f16(64, 32, 8), f32(64, 1, 3), f32(2, 3, 1)}};
 	assert_counts(&experts, ALL, 32 * 2 * 3,
 		64 * 32 * 2 * 6 + 64 * 3 * 4 + 2 * 3 * 4 + 32 * 2 * 3 * 4, 2 * 32 * 2 * 3 * 64);
 	const struct work_node outer = {"OUT_PROD", f32(5, 6, 1), {f32(5, 9, 1), f32(6, 9, 1)}};
@@ -78,10 +78,11 @@ static void attention(void **state)
 static void rows(void **state)
 {
 	/* 5 rows out of a table of 2048: not the table */
-	const struct work_node get = {"GET_ROWS", f32(512, 5, 1), {f16(512, 2048, 1), f32(5, 1, 1)}};
+	const struct work_node get = {
+		"GET_ROWS", f32(512, 5, 1), {f16(512, 2048, 1), f32(5, 1, 1)}};
 	/* 5 rows into a cache of 4096 rows of f16 */
-	const struct work_node set = {"SET_ROWS", f16(256, 4096, 1),
-		{f32(256, 5, 1), tensor(5, 1, 1, 1, 1, 8)}};
+	const struct work_node set = {
+		"SET_ROWS", f16(256, 4096, 1), {f32(256, 5, 1), tensor(5, 1, 1, 1, 1, 8)}};
 
 	(void)state;
 	assert_counts(&get, ALL, 512 * 5, 512 * 2 * 5 + 5 * 4 + 512 * 5 * 4, 0);

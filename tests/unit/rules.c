@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rule files: patterns, what the parser accepts and how it refuses, which rule wins, and what Brick's
- * own rules make of the nodes of the model families that they name.
+ * Rule files: patterns, what the parser accepts and how it refuses, which rule wins, and what
+ * Brick's own rules make of the nodes of the model families that they name.
  */
 #include "attach/rules.h"
 
@@ -157,8 +157,8 @@ static void the_first_rule_wins(void **state)
 	assert_string_equal(judge(rules, "MUL_MAT", "kq-3", NULL), "Mine/FFN/3");
 	assert_string_equal(judge(rules, "MUL", "kq-3", NULL), "?//3");
 	assert_string_equal(judge(rules, "MUL_MAT", "x", "n", "RMS_NORM", NULL), "RmsNorm//-1");
-	assert_string_equal(judge(rules, "MUL_MAT", "x", "L9", "NONE", "w.q", "NONE", NULL),
-		"Mine/FFN/9");
+	assert_string_equal(
+		judge(rules, "MUL_MAT", "x", "L9", "NONE", "w.q", "NONE", NULL), "Mine/FFN/9");
 	assert_string_equal(judge(rules, "ROPE", "odd", "b-4", "NONE", NULL), "Embedding//4");
 	/* The first layer pattern decides, the node's own name before its sources'. */
 	assert_string_equal(judge(rules, "ROPE", "odd-1", "L9", "NONE", NULL), "?//9");
@@ -209,17 +209,19 @@ static void llama(void **state)
 		"blk.2.attn_norm.weight", N);
 	expect("RmsNorm//0", "RMS_NORM", "norm-0", "embd", "GET_ROWS");
 	expect("RmsNorm//4", "MUL", "ffn_norm-4", "norm-4", "RMS_NORM", "blk.4.ffn_norm.weight", N);
-	expect("RmsNorm//-1", "RMS_NORM+MUL", "result_norm", "l_out-5", "ADD",
-		"output_norm.weight", N) ;
-	expect("QkvProjection//1", "MUL_MAT", "Qcur-1", "blk.1.attn_q.weight", N, "attn_norm-1", "MUL");
-	expect("QkvProjection//1", "MUL_MAT", "node_9", "blk.1.attn_v.weight", N, "attn_norm-1", "MUL");
+	expect("RmsNorm//-1", "RMS_NORM+MUL", "result_norm", "l_out-5", "ADD", "output_norm.weight",
+		N);
+	expect("QkvProjection//1", "MUL_MAT", "Qcur-1", "blk.1.attn_q.weight", N, "attn_norm-1",
+		"MUL");
+	expect("QkvProjection//1", "MUL_MAT", "node_9", "blk.1.attn_v.weight", N, "attn_norm-1",
+		"MUL");
 	expect("QkvProjection//1", "ADD", "Qcur-1", "Qcur-1", "MUL_MAT", "blk.1.attn_q.bias", N);
 	expect("QkvProjection//7", "MUL_MAT", "wqkv-7", "blk.7.attn_qkv.weight", N);
 	expect("RopeEmbedding//3", "ROPE", "Kcur-3", "Kcur-3 (reshaped)", "RESHAPE", "inp_pos", N);
 	expect("KvCacheWrite/Attention/3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V,
 		"leaf_9", N, "cache_k_l3", N);
-	expect("KvCacheWrite/Attention/5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5", "ROPE",
-		"k_cache_view-5", V);
+	expect("KvCacheWrite/Attention/5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5",
+		"ROPE", "k_cache_view-5", V);
 	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "node_21",
 		"Qcur-0 (view) (permuted)", "PERMUTE", "cache_k_l0 (view) (permuted)", "PERMUTE");
 	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "__fattn__-0", "q", N);
@@ -229,16 +231,19 @@ static void llama(void **state)
 		"SOFT_MAX");
 	expect("AttentionOutput//2", "CONT", "kqv_out-2", "kqv-2 (permuted)", "PERMUTE");
 	expect("OutputProjection//2", "MUL_MAT", "attn_out-2", "blk.2.attn_output.weight", N);
-	expect("ResidualAdd/Other/2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1", "ADD");
+	expect("ResidualAdd/Other/2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1",
+		"ADD");
 	expect("GateProjection//2", "MUL_MAT", "ffn_gate-2", "blk.2.ffn_gate.weight", N);
 	expect("UpProjection//2", "MUL_MAT", "ffn_up-2", "blk.2.ffn_up.weight", N);
 	expect("Activation//2", "SWIGLU", "ffn_swiglu-2", "ffn_gate-2", "MUL_MAT");
 	expect("Activation//2", "SILU", "ffn_silu-2", "ffn_gate-2", "MUL_MAT");
-	expect("Activation//2", "MUL", "ffn_gate_par-2", "ffn_silu-2", "SILU", "ffn_up-2", "MUL_MAT");
+	expect("Activation//2", "MUL", "ffn_gate_par-2", "ffn_silu-2", "SILU", "ffn_up-2",
+		"MUL_MAT");
 	expect("DownProjection//2", "MUL_MAT", "ffn_out-2", "blk.2.ffn_down.weight", N,
 		"ffn_gate_par-2", "MUL");
 	expect("ResidualAdd/Other/2", "ADD", "l_out-2", "ffn_out-2", "MUL_MAT", "ffn_inp-2", "ADD");
-	expect("RowGather/Other/5", "GET_ROWS", "node_210", "attn_out-5", "MUL_MAT", "inp_out_ids", N);
+	expect("RowGather/Other/5", "GET_ROWS", "node_210", "attn_out-5", "MUL_MAT", "inp_out_ids",
+		N);
 	expect("LmHead//-1", "MUL_MAT", "result_output", "output.weight", N, "result_norm", "MUL");
 	expect("LmHead//-1", "MUL_MAT", "node_99", "token_embd.weight", N, "result_norm", "MUL");
 }
@@ -249,12 +254,14 @@ static void mixture_of_experts(void **state)
 	expect("ExpertRouter/FFN/3", "SOFT_MAX", "ffn_moe_probs-3", "ffn_moe_logits-3", "MUL_MAT");
 	expect("ExpertRouter/FFN/3", "ARGSORT", "ffn_moe_argsort-3", "ffn_moe_probs-3", "SOFT_MAX");
 	expect("ExpertRouter/FFN/3", "GET_ROWS", "ffn_moe_weights-3", "ffn_moe_probs-3", "RESHAPE");
-	expect("GateProjection//3", "MUL_MAT_ID", "ffn_moe_gate-3", "blk.3.ffn_gate_exps.weight", N);
+	expect("GateProjection//3", "MUL_MAT_ID", "ffn_moe_gate-3", "blk.3.ffn_gate_exps.weight",
+		N);
 	expect("UpProjection//3", "MUL_MAT_ID", "ffn_moe_up-3", "blk.3.ffn_up_exps.weight", N);
 	expect("GateUpProjection/FFN/3", "MUL_MAT_ID", "ffn_moe_gate_up-3",
 		"blk.3.ffn_gate_up_exps.weight", N);
 	expect("Activation//3", "SWIGLU", "ffn_moe_swiglu-3", "ffn_moe_gate-3", "MUL_MAT_ID");
-	expect("DownProjection//3", "MUL_MAT_ID", "ffn_moe_down-3", "blk.3.ffn_down_exps.weight", N);
+	expect("DownProjection//3", "MUL_MAT_ID", "ffn_moe_down-3", "blk.3.ffn_down_exps.weight",
+		N);
 	expect("ExpertCombine/FFN/3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
 	expect("ExpertCombine/FFN/3", "ADD", "ffn_moe_out-3", "v", V);
 	expect("GateProjection//3", "MUL_MAT", "ffn_gate-3", "blk.3.ffn_gate_shexp.weight", N);
@@ -270,7 +277,8 @@ static void gpt2_bert_and_whisper(void **state)
 	expect("Embedding//-1", "ADD", "inp_embd", "node_1", "GET_ROWS", "node_2", "GET_ROWS");
 	expect("OutputProjection//1", "ADD", "attn_out-1", "attn_out-1", "MUL_MAT",
 		"blk.1.attn_output.bias", N);
-	expect("UpProjection//1", "ADD", "ffn_up_b-1", "ffn_up-1", "MUL_MAT", "blk.1.ffn_up.bias", N);
+	expect("UpProjection//1", "ADD", "ffn_up_b-1", "ffn_up-1", "MUL_MAT", "blk.1.ffn_up.bias",
+		N);
 	expect("DownProjection//1", "ADD", "ffn_out-1", "x", "MUL_MAT", "blk.1.ffn_down.bias", N);
 	expect("Activation//1", "GELU", "ffn_gelu-1", "ffn_up_b-1", "ADD");
 	expect("Pooling/Other/-1", "MUL_MAT", "result_embd_pooled", "inp_mean", N);
@@ -309,7 +317,8 @@ int main(void)
 		cmocka_unit_test(defaults_can_be_switched_off),
 		cmocka_unit_test_setup_teardown(llama, load_defaults, unload_defaults),
 		cmocka_unit_test_setup_teardown(mixture_of_experts, load_defaults, unload_defaults),
-		cmocka_unit_test_setup_teardown(gpt2_bert_and_whisper, load_defaults, unload_defaults),
+		cmocka_unit_test_setup_teardown(
+			gpt2_bert_and_whisper, load_defaults, unload_defaults),
 		cmocka_unit_test_setup_teardown(the_rest, load_defaults, unload_defaults),
 	};
 
