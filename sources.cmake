@@ -79,8 +79,11 @@ set(BRICK_GGML_SOURCES
   attach/ggml/hooks_x86_64.c
   attach/ggml/layout.c
   attach/ggml/method.c
+  attach/ggml/node_graph.c
+  attach/ggml/node_record.c
+  attach/ggml/node_sites.c
   attach/ggml/node_text.c
-  attach/ggml/nodes.c
+  attach/ggml/node_thread.c
   attach/ggml/notes.c
   attach/ggml/phases.c
   attach/ggml/resolve.c

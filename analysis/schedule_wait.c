@@ -8,7 +8,7 @@
 #include "analysis/schedule_state.h"
 
 /* Arrivals and leavings come from different readings and roundings. */
-enum { ROUNDING_NS = 2 };
+enum { ROUNDING_NS = 2, LOOK_AHEAD = 256 };
 
 struct event {
 	uint64_t ns;
@@ -19,7 +19,7 @@ struct event {
 struct sweep {
 	struct schedule_maker *m;
 	struct event *events;
-	size_t event_count;
+	size_t event_count, at;	  /* the event that is being looked at */
 	uint32_t *before, *after; /* [waits] the thread's waits at other barriers, or RUN_NONE */
 	uint32_t *open; /* waits of those who have arrived and whose barrier is not known yet */
 	size_t open_count;
@@ -54,18 +54,49 @@ static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
 		       : -1;
 }
 
+/* The place of a thread among the open ones; open_count: it is not there. */
+static size_t place_of(const struct sweep *s, uint32_t lane)
+{
+	size_t i = 0;
+
+	while (i < s->open_count && wait_of(s, i)->lane != lane)
+		i++;
+	return i;
+}
+
+/* Whether somebody who is not here yet leaves at nearly the same time as `waits`. */
+static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t waits)
+{
+	const struct schedule_wait *w = &s->m->waits[waits];
+	size_t end = s->at + LOOK_AHEAD < s->event_count ? s->at + LOOK_AHEAD : s->event_count;
+
+	for (size_t i = s->at; i < end && s->events[i].ns <= w->leave_ns; i++) {
+		const struct schedule_wait *other = &s->m->waits[s->events[i].wait];
+		uint64_t apart_ns = other->leave_ns > w->leave_ns ? other->leave_ns - w->leave_ns
+								  : w->leave_ns - other->leave_ns;
+		if (!s->events[i].leaves && apart_ns < w->leave_ns - left_ns &&
+			place_of(s, other->lane) == s->open_count)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Whether who waits while another leaves may wait for the same as that one. Not if the other has
- * left its next barrier earlier: nobody leaves the next before all have left this one. Else those
- * who come together here have come together before, or will again.
+ * left its next barrier earlier: nobody leaves the next before all have left this one. Not if it
+ * leaves later, together with somebody who is still to come. Else those who come together here have
+ * come together before, or will again.
  */
 static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
 {
 	uint32_t next = s->after[leaves];
+	uint64_t left_ns = s->m->waits[leaves].leave_ns, leave_ns = s->m->waits[waits].leave_ns;
 
 	if (leaves == waits)
 		return true;
-	if (next != RUN_NONE && s->m->waits[next].leave_ns < s->m->waits[waits].leave_ns)
+	if (next != RUN_NONE && s->m->waits[next].leave_ns < leave_ns)
+		return false;
+	if (leave_ns > left_ns + ROUNDING_NS && has_other_company(s, left_ns, waits))
 		return false;
 	return are_together(s, s->before[leaves], s->before[waits]) +
 		       are_together(s, next, s->after[waits]) >=
@@ -141,16 +172,6 @@ static bool is_open(const struct sweep *s, uint32_t wait)
 	return false;
 }
 
-/* The place of a thread among the open ones; open_count: it is not there. */
-static size_t place_of(const struct sweep *s, uint32_t lane)
-{
-	size_t i = 0;
-
-	while (i < s->open_count && wait_of(s, i)->lane != lane)
-		i++;
-	return i;
-}
-
 /* A thread that arrives has left the barrier before, whatever rounding says. */
 static void arrive(struct sweep *s, uint32_t wait)
 {
@@ -194,6 +215,7 @@ static void run_sweep(struct sweep *s)
 	s->patience = 64 * m->wait_count + 1000000;
 	for (size_t i = 0; i < s->event_count && !m->failed; i++) {
 		const struct event *e = &s->events[i];
+		s->at = i + 1;
 		if (!e->leaves)
 			arrive(s, e->wait);
 		else if (is_open(s, e->wait))

@@ -5,8 +5,9 @@ binary with none.
 Two ways, because they fail differently. Pairs of fresh processes, interleaved ABBA: includes all
 that recording does, and the luck of each process. Blocks of four repetitions off, on, on, off in
 one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
-shift of the log ratios, with a 95 % interval from the signed-rank distribution. llama.cpp's times
-on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS]]`
+shift of the log ratios, with a 95 % interval from the signed-rank distribution; where others use
+the machine, compare the fastest tenths instead. llama.cpp's times on the same model stand beside
+them. `bench/decoder.py [PAIRS [REPEATS]]`
 """
 import itertools
 import json
@@ -84,6 +85,7 @@ def processes(threads, recording):
 def blocks(threads, recording):
     """Repetition 0 warms up, off; then 1, 2 on; 3, 4 off; ..."""
     logs = {phase: [] for phase in PHASES}
+    times = {(phase, on): [] for phase in PHASES for on in (False, True)}
     for _ in range(PAIRS):
         lines = decoder(threads, 4 * REPEATS, "--pause", "--record", recording)
         for first in range(0, len(lines) - 3, 4):
@@ -92,7 +94,14 @@ def blocks(threads, recording):
                 on, off = (sum(line[f"{phase}_ns"] for line in block if line["bricks"] == wanted)
                            for wanted in (True, False))
                 logs[phase].append(math.log(on / off))
+        for line in lines:
+            for phase in PHASES:
+                times[phase, line["bricks"]].append(line[f"{phase}_ns"])
     state(f"{len(logs['decode'])} blocks in a process", threads, logs)
+    for phase in PHASES:
+        on, off = (statistics.quantiles(times[phase, wanted], n=10)[0] for wanted in (True, False))
+        print(f"    {phase}: fastest tenths of {len(lines) * PAIRS // 2} repetitions each: "
+              f"{(on / off - 1) * 100:+.2f} %")
 
 
 def own_estimate(recording):

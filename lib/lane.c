@@ -209,29 +209,34 @@ void brick_thread_name(const char *name)
 	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
 }
 
+/* A lane's row of a brick is a hole of the file until its first entry: give it memory. */
+static int back_row(struct brick_lane *lane, uint32_t brick)
+{
+	struct brick__session *s = &brick__session;
+	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	int error = -ENOENT;
+
+	brick__session_lock();
+	uint32_t lanes = s->header && brick__thread.serial == s->serial ? s->header->lane_count : 0;
+	for (uint32_t i = 0; i < lanes; i++) {
+		const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+		if (s->lanes[i].lane != lane)
+			continue;
+		uint64_t offset = table[i].offset + lane->histogram_offset + brick * row;
+		error = brick__sys_shared_reserve(s->fd, offset, row);
+	}
+	brick__session_unlock();
+	return error;
+}
+
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
 {
-	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
 	uint32_t *buckets = (uint32_t *)((char *)lane + lane->histogram_offset) +
 			    (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 	uint64_t bit = 1ull << (brick & 63);
 
 	if (BRICK_UNLIKELY(!(lane->histogram_rows[brick >> 6] & bit))) {
-		/* The first entry of a brick: its row is a hole of the file until now. */
-		struct brick_session_lane *table =
-			brick__at(&brick__session, BRICK_SESSION_LANES_OFFSET);
-		uint32_t i = 0;
-		brick__session_lock();
-		int error = -ENOENT;
-		if (brick__session.header && brick__thread.serial == brick__session.serial) {
-			while (i < brick__session.header->lane_count &&
-				brick__session.lanes[i].lane != lane)
-				i++;
-			error = brick__sys_shared_reserve(brick__session.fd,
-				table[i].offset + lane->histogram_offset + brick * row, row);
-		}
-		brick__session_unlock();
-		if (error) {
+		if (back_row(lane, brick)) {
 			lane->ledger.table_full++;
 			return;
 		}

@@ -4,11 +4,11 @@
 cd "$(dirname "$0")/.." || exit 1
 for header in include/brick/*.h include/brick/abi/*.h; do
 	for compiler in gcc clang; do
-		$compiler -std=c11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c "$header" ||
-			exit 1
+		echo "#include \"${header#include/}\"" | $compiler -std=c11 -Wall -Wextra -Werror \
+			-Iinclude -fsyntax-only -x c - || exit 1
 	done
 	for compiler in g++ clang++; do
-		$compiler -std=c++17 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ \
-			"$header" || exit 1
+		echo "#include \"${header#include/}\"" | $compiler -std=c++17 -Wall -Wextra -Werror \
+			-Iinclude -fsyntax-only -x c++ - || exit 1
 	done
 done

@@ -34,6 +34,7 @@ struct thread_memory {
 static struct thread_memory *free_memory;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t exit_key;
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
 /* For a thread without memory: room for one event before it must be flushed. */
 static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
@@ -203,12 +204,17 @@ void node_thread_greet(struct node_thread *t)
 	method_note();
 }
 
+static void init_clock(void)
+{
+	brick__counter_used = brick_clock_get()->source != BRICK_CLOCK_MONOTONIC;
+	node_cost_init();
+}
+
 void node_thread_init(struct node_thread *t)
 {
 	int saved = errno;
 
-	brick__counter_used = brick_clock_get()->source != BRICK_CLOCK_MONOTONIC;
-	node_cost_init();
+	pthread_once(&clock_once, init_clock);
 	t->random = (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now();
 	node_hook_draw(t);
 	t->ready = 1;

@@ -120,6 +120,33 @@ static void siblings_are_serial(void **state)
 	assert_int_equal(times_of(g, 7).slack_ns, 40);
 }
 
+/* A brick's kernels and functions are its own; bricks inside of it are not. */
+static void what_belongs_to_a_brick(void **state)
+{
+	struct brick_graph *g = *state;
+	uint64_t ns;
+
+	uint32_t outer = brick(g, "outer", 100), inner = brick(g, "inner", 60);
+	uint32_t call = add(g, BRICK_NODE_FUNCTION, "call", 30);
+	uint32_t kernel = add(g, BRICK_NODE_KERNEL, "kernel", 20);
+	connect(g, outer, inner, BRICK_EDGE_CONTAINS);
+	connect(g, outer, call, BRICK_EDGE_CONTAINS);
+	connect(g, call, kernel, BRICK_EDGE_LAUNCHES);
+	connect(g, inner, call, BRICK_EDGE_SEQUENCE);
+	assert_int_equal(path_of(g).length_ns, 100);
+	assert_int_equal(brick_graph_what_if(g, "outer", 0, &ns), 0);
+	assert_int_equal(ns, 60);
+	assert_int_equal(brick_graph_what_if(g, "inner", 0, &ns), 0);
+	assert_int_equal(ns, 40);
+	assert_int_equal(brick_graph_what_if(g, "call", 0, &ns), 0);
+	assert_int_equal(ns, 70);
+	struct brick_graph_opportunity o[4];
+	assert_int_equal(brick_graph_opportunities(g, o, 4), 4);
+	assert_string_equal(o[0].name, "inner");
+	assert_string_equal(o[1].name, "outer");
+	assert_int_equal(o[1].on_path_ns, 40);
+}
+
 /* Launched onto a queue, a kernel is not held up by what launched it, nor part of its time. */
 static void asynchronous_launch(void **state)
 {
@@ -724,6 +751,7 @@ int main(void)
 		GRAPH_TEST(f128_path_of_a_chain),
 		GRAPH_TEST(f129_path_of_branches),
 		GRAPH_TEST(siblings_are_serial),
+		GRAPH_TEST(what_belongs_to_a_brick),
 		GRAPH_TEST(asynchronous_launch),
 		GRAPH_TEST(f130_slack_on_path_is_none),
 		GRAPH_TEST(f131_slack_beside_path),

@@ -198,6 +198,7 @@ static void a_step_by_hand(void **state)
 	assert_int_equal(node.time_ns, 22);
 	assert_int_equal(node.wait_ns, 20); /* thread 12 came at 1070 */
 	assert_false(node_of(g, slow).flags & BRICK_NODE_MARKED);
+	assert_false(node_of(g, step).flags & BRICK_NODE_MARKED); /* it only holds others */
 	assert_true(node_of(g, quick).flags & BRICK_NODE_MARKED);
 	assert_true(node_of(g, barrier).flags & BRICK_NODE_MARKED);
 	node = node_of(g, find(g, "UpProjection"));
@@ -208,6 +209,44 @@ static void a_step_by_hand(void **state)
 	assert_int_equal(node_of(g, layer0).time_ns, 52);
 	assert_int_equal(node_of(g, thread).lane, 1);
 	assert_int_equal(brick_graph_find(g, "Layer 2"), -2);
+	brick_graph_destroy(g);
+	builder_fini(&run);
+}
+
+/* Neighbours of one layer share it; what is inside of a brick of a layer is in that already. */
+static void layers_by_hand(void **state)
+{
+	struct run run = {0};
+	uint32_t sites[3];
+
+	builder_process(&run, 1);
+	builder_lane(&run, 0, 11);
+	for (int i = 0; i < 3; i++)
+		sites[i] = builder_site(&run, builder_brick(&run, "b", "Other"), i - 1, NULL, NULL);
+	uint32_t wait = builder_site(&run, builder_known(&run, BRICK_BARRIER_WAIT), -1, NULL, NULL);
+	builder_sample(&run, 0, sites[1], 1000, 1100, 0);
+	builder_sample(&run, 0, sites[1], 1010, 1020, 1); /* no layer of its own */
+	builder_sample(&run, 0, sites[2], 1020, 1030, 1); /* layer 1 in layer 0 */
+	builder_sample(&run, 0, sites[0], 1030, 1040, 1);
+	builder_sample(&run, 0, wait, 1100, 1110, 0); /* ends no layer */
+	builder_sample(&run, 0, sites[1], 1110, 1120, 0);
+	builder_sample(&run, 0, sites[0], 1120, 1130, 0); /* does */
+	builder_sample(&run, 0, sites[1], 1130, 1140, 0);
+	struct brick_graph *g = graph_of(&run, RUN_NONE);
+	char *text = graph_text(g, BRICK_GRAPH_TREE);
+	assert_string_equal(text, "thread t (11)  0.1µs\n"
+				  "├── Layer 0  0.1µs\n"
+				  "│   ├── b  0.1µs\n"
+				  "│   │   ├── b  0.0µs\n"
+				  "│   │   ├── Layer 1  0.0µs\n"
+				  "│   │   │   └── b  0.0µs\n"
+				  "│   │   └── b  0.0µs\n"
+				  "│   ├── BarrierWait  0.0µs\n"
+				  "│   └── b  0.0µs\n"
+				  "├── b  0.0µs\n"
+				  "└── Layer 0  0.0µs\n"
+				  "    └── b  0.0µs\n");
+	free(text);
 	brick_graph_destroy(g);
 	builder_fini(&run);
 }
@@ -319,6 +358,7 @@ int main(void)
 		cmocka_unit_test(every_sample_is_a_node),
 		cmocka_unit_test(folded_is_the_step),
 		cmocka_unit_test(a_step_by_hand),
+		cmocka_unit_test(layers_by_hand),
 		cmocka_unit_test(device_work_by_hand),
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(nonsense),

@@ -241,12 +241,40 @@ static void a_barrier_by_hand(void **state)
 	assert_int_equal(b->nothing_ns, 80); /* then thread 0's 50 decide */
 	const struct path_row *a = row_of(section, h.run.sites[h.a].brick);
 	assert_int_equal(a->on_path_ns, 28);
+	assert_int_equal(a->less_ns, 107); /* 2.8 less is 3 less */
 	assert_int_equal(a->slack_max_ns, 30);
+	/* leaving took 2 and 5 after all had come */
+	assert_int_equal(row_of(section, h.run.sites[h.wait].brick)->own_ns, 7);
 	assert_int_equal(a->on_path_count, 1);
 	assert_int_equal(a->count, 2);
 	assert_int_equal(section->hop_count, 3);
 	assert_int_equal(section->switches, 1);
 	assert_int_equal(section->lanes[0].waited_ns, 30);
+	path_destroy(path);
+	builder_fini(&h.run);
+}
+
+/* Time of the step in no brick is nobody's; work that goes on after the step is not waited for. */
+static void what_is_no_part_of_it(void **state)
+{
+	struct hand h;
+
+	hand_init(&h, 3);
+	hand_step(&h, 1000, 1100);
+	builder_sample(&h.run, 0, h.a, 1010, 1090, 1);
+	builder_sample(&h.run, 1, h.b, 1005, 1095, 0); /* ends before the step does */
+	builder_sample(&h.run, 2, h.b, 1005, 1099, 0);
+	builder_sample(&h.run, 2, h.b, 1099, 1300, 0); /* does not */
+	struct path *path = path_of(&h.run, 0);
+	const struct path_section *section = &path->sections[0];
+	check_sums(section);
+	assert_null(row_of(section, builder_known(&h.run, BRICK_DECODE)));
+	const struct path_row *rest =
+		row_of(section, (uint32_t)h.run.brick_count + SCHEDULE_OWNER_REST);
+	assert_string_equal(rest->name, "unattributed");
+	assert_int_equal(rest->on_path_ns, 20);
+	assert_int_equal(rest->nothing_ns, 95); /* thread 1's work is still there */
+	assert_int_equal(row_of(section, h.run.sites[h.a].brick)->nothing_ns, 95);
 	path_destroy(path);
 	builder_fini(&h.run);
 }
@@ -264,12 +292,14 @@ static void two_teams(void **state)
 		builder_sample(&h.run, 0, h.a, 1000 + 100 * i, 1060 + 100 * i, 0)->wait_ns = 40;
 		builder_sample(&h.run, 1, h.a, 1000 + 100 * i, 1090 + 100 * i, 0)->wait_ns = 10;
 	}
-	builder_sample(&h.run, 2, h.b, 1000, 1010, 0)->wait_ns = 365; /* a slow one */
-	builder_sample(&h.run, 3, h.b, 1000, 1370, 0)->wait_ns = 5;
+	builder_sample(&h.run, 2, h.b, 1000, 1010, 0)->wait_ns = 140; /* a slow one */
+	builder_sample(&h.run, 3, h.b, 1000, 1145, 0)->wait_ns = 5;
+	builder_sample(&h.run, 2, h.b, 1150, 1155, 0)->wait_ns = 220;
+	builder_sample(&h.run, 3, h.b, 1150, 1370, 0)->wait_ns = 5;
 	assert_int_equal(step_index_init(&index, &h.run), 0);
 	assert_int_equal(schedule_source_init(&source, &h.run, &index), 0);
 	assert_int_equal(schedule_of_process(&s, &h.run, &index, &source, 0), 0);
-	assert_int_equal(s.counts.barriers, 5);
+	assert_int_equal(s.counts.barriers, 6);
 	assert_int_equal(s.counts.unknown_waits, 0);
 	schedule_fini(&s);
 	schedule_source_fini(&source);
@@ -370,6 +400,7 @@ int main(void)
 		cmocka_unit_test(slack_is_what_it_says),
 		cmocka_unit_test(one_step),
 		cmocka_unit_test(a_barrier_by_hand),
+		cmocka_unit_test(what_is_no_part_of_it),
 		cmocka_unit_test(two_teams),
 		cmocka_unit_test(waiting_for_a_device),
 		cmocka_unit_test(runs_without_steps),
