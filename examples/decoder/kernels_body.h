@@ -51,8 +51,8 @@ INLINE void tile(const struct gemm *g, VEC (*load)(const void *, size_t), size_t
 			g->out[(token + t) * g->out_stride + row + r] = SUM(sums[r][t]);
 }
 
-// All tiles. The activations of a sweep stay in the second-level cache while all of w goes by; 60 is
-// a multiple of every COLS.
+// All tiles. The activations of a sweep stay in the second-level cache while all of w goes by; 60
+// is a multiple of every COLS.
 enum { TOKENS_PER_SWEEP = 60 };
 
 INLINE void sweep(const struct gemm *g, VEC (*load)(const void *, size_t))
