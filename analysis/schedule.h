@@ -6,9 +6,9 @@
  *
  *   - the activity before it on its thread or queue;
  *   - barriers: when a thread leaves one, all who take part have arrived. Those who were waiting
- *     then take part, unless it left its next one while they still waited, or they left together
- *     with one who came only then, or they were with it neither before nor after. All can leave
- *     when the last has arrived; what a thread took longer is its own;
+ *     then take part, unless they left together with one who came only then, or were with it
+ *     neither before nor after. All can leave when the last has arrived; what a thread took longer
+ *     is its own. (With one team of threads this is always right; with several, nearly so.)
  *   - waits for a device (Synchronize): what each queue had ended last when the wait ended;
  *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
  *     (GraphCompute) on another thread begins because of that;

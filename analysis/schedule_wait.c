@@ -82,24 +82,21 @@ static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t 
 }
 
 /*
- * Whether who waits while another leaves may wait for the same as that one. Not if the other has
- * left its next barrier earlier: nobody leaves the next before all have left this one. Not if it
- * leaves later, together with somebody who is still to come. Else those who come together here have
- * come together before, or will again.
+ * Whether who waits while another leaves may wait for the same as that one. Not if it leaves later,
+ * together with somebody who is still to come. Else those who come together here have come together
+ * before, or will again.
  */
 static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
 {
-	uint32_t next = s->after[leaves];
-	uint64_t left_ns = s->m->waits[leaves].leave_ns, leave_ns = s->m->waits[waits].leave_ns;
+	uint64_t left_ns = s->m->waits[leaves].leave_ns;
 
 	if (leaves == waits)
 		return true;
-	if (next != RUN_NONE && s->m->waits[next].leave_ns < leave_ns)
-		return false;
-	if (leave_ns > left_ns + ROUNDING_NS && has_other_company(s, left_ns, waits))
+	if (s->m->waits[waits].leave_ns > left_ns + ROUNDING_NS &&
+		has_other_company(s, left_ns, waits))
 		return false;
 	return are_together(s, s->before[leaves], s->before[waits]) +
-		       are_together(s, next, s->after[waits]) >=
+		       are_together(s, s->after[leaves], s->after[waits]) >=
 	       0;
 }
 

@@ -22,7 +22,7 @@ BUILD = os.environ.get("BRICK_BUILD", "build")
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 REPEATS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
 LIMIT = 2  # percent
-PHASES = "prefill", "decode"
+PHASES = "prefill", "decode", "decode_p50"  # the last: of single steps
 
 
 def timed(command, threads, repeats):
@@ -64,7 +64,7 @@ def percent(x):
 def state(what, threads, logs):
     for phase in PHASES:
         mid, low, high = map(percent, shift(logs[phase]))
-        print(f"{threads} thread(s), {phase:7} with/without bricks, {what}: {mid} "
+        print(f"{threads} thread(s), {phase:10} with/without bricks, {what}: {mid} "
               f"(95 %: {low} .. {high}), limit +{LIMIT} %", flush=True)
 
 

@@ -17,9 +17,9 @@ command="build/bin/brick-llama --libs build/demo/engine/libs --model build/demo/
 say "\$ brick record -o $out --" $command
 build/bin/brick record -o "$out" -- $command >build/demo/tokens.txt
 say "\$ brick report $out"
-build/bin/brick report "$out"
+COLUMNS=${COLUMNS:-100} build/bin/brick report "$out"
 say "\$ brick tree $out --step decode"
-build/bin/brick tree "$out" --step decode
+COLUMNS=${COLUMNS:-100} build/bin/brick tree "$out" --step decode
 say "The recording"
 ls -l "$out" | awk '{ printf "  %s, %d bytes\n", $NF, $5 }'
 echo "  Open it in the Perfetto UI: https://ui.perfetto.dev -> \"Open trace file\" (it stays on your machine)."

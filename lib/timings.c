@@ -82,8 +82,7 @@ static inline void store_timing(struct brick_record *record, const struct brick_
 	record->inner = t->inner;
 }
 
-/* At most BATCH of them. Returns how many it has recorded before one that is out of the ordinary.
- */
+/* At most BATCH of them. Returns how many there were before one that is out of the ordinary. */
 static uint32_t record_batch(
 	struct brick__thread *self, const struct brick_timing *timings, uint32_t count)
 {

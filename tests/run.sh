@@ -57,7 +57,7 @@ build()
 
 run_fuzzers()
 {
-	build fuzz && tests/fuzz/run.sh "${FUZZ_SECONDS:-10}"
+	build fuzz && tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
 }
 
 check "build with gcc" build default

@@ -19,8 +19,7 @@
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
 enum { LINE = 64, ALONE_LINES = 7, TEAM_LINES = 10 };
 
-/* Nodes come in the same order again and again: the slot that the last one points to is tried
- * first. */
+/* Nodes come in the same order again and again: the slot that the last one points to is tried. */
 static ALWAYS_INLINE int slot_fits(
 	const struct node_thread *t, const struct site_slot *slot, const void *node, uint64_t shape)
 {
@@ -151,8 +150,7 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 		node_hook_draw(t);
 		node_hook_timed(entered);
 	}
-	/* Others have their graph recorded here, the thread that called for it when it gets it
-	 * back. */
+	/* Who has called for the graph records it on its return, all others here. */
 	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
 		node_settle();
 }

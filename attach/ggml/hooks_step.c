@@ -16,7 +16,8 @@ static word_pair evaluate(struct resolve_symbol *original, const void *caller, c
 	if (!function)
 		return (word_pair)(word)-1;
 	step_begin(&scope, may_decode && batch_is_decode(head),
-		head->n_tokens > 0 ? (uint64_t)head->n_tokens : 0, original->name, frame);
+		head->n_tokens > 0 ? (uint64_t)head->n_tokens : 0, original->name,
+		(const void *)function, frame);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
 	phase_end(&scope);
 	return result;
@@ -55,7 +56,7 @@ static int32_t evaluate_value(struct resolve_symbol *original, const void *calle
 		return -1;
 	step_begin(&scope, may_decode && batch_is_decode(&batch->head),
 		batch->head.n_tokens > 0 ? (uint64_t)batch->head.n_tokens : 0, original->name,
-		frame);
+		(const void *)function, frame);
 	int32_t status = function(context, *batch);
 	phase_end(&scope);
 	return status;

@@ -81,8 +81,7 @@ static void grow_slots(struct node_thread *t)
 	free(old);
 }
 
-/* Its own slot, a stale one, or the second of its two when both are in use and no more can be had.
- */
+/* Its own slot, a stale one, or, both being in use and no more to be had, the second of its two. */
 static uint32_t slot_for(struct node_thread *t, const void *node, uint32_t generation)
 {
 	uint32_t index = slot_index(t, node);

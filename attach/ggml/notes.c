@@ -135,6 +135,14 @@ void notes_backend(const char *name)
 	write_fact("backend", name);
 }
 
+void notes_library(const char *key, uintptr_t address)
+{
+	struct loaded_object object;
+
+	if (resolve_object(address, &object))
+		write_fact(key, object.path[0] ? object.path : "the program itself");
+}
+
 /* Nodes that are never executed: views and the like. */
 static int count_empty(const struct engine *e, const void *graph, int nodes)
 {

@@ -18,6 +18,9 @@ void notes_method(const char *method);
 void notes_steps(const char *method);
 void notes_backend(const char *name);
 
+/* The object that code at this address belongs to. */
+void notes_library(const char *key, uintptr_t address);
+
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
 

@@ -45,8 +45,7 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const void *frame);
 void phase_end(struct phase_scope *scope);
 
-/* While muted, phases on this thread are not recorded: they belong to a node that is timed whole.
- */
+/* While muted, phases on this thread are not recorded: they belong to a node timed whole. */
 void phase_mute(int muted);
 int phase_is_muted(void);
 

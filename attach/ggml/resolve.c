@@ -180,8 +180,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 	return function;
 }
 
-/* Paths of what is loaded, collected first: the loader must not be called from its own iteration.
- */
+/* Paths of what is loaded, collected first: the loader may not be called while it iterates. */
 struct path_list {
 	char *text; /* each ended by NUL, an empty one after the last */
 	size_t bytes;

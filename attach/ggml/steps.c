@@ -31,7 +31,7 @@ int batch_is_decode(const struct batch_head *batch)
 }
 
 /* Once per session and method; before the step, not in its time. */
-static void note_method(const char *method)
+static void note_method(const char *method, const void *code)
 {
 	static const char *last;
 	static uint32_t session;
@@ -45,16 +45,18 @@ static void note_method(const char *method)
 	__atomic_store_n(&last, method, __ATOMIC_RELAXED);
 	__atomic_store_n(&session, now, __ATOMIC_RELAXED);
 	notes_steps(method);
+	if (code)
+		notes_library("llama.library", (uintptr_t)code);
 }
 
 void step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const char *method,
-	const void *frame)
+	const void *code, const void *frame)
 {
 	*scope = (struct phase_scope){0, 0, 0};
 	if (!brick_enabled() || phase_in_step(frame))
 		return;
 	__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
-	note_method(method);
+	note_method(method, code);
 	phase_step_begin(scope, decode, tokens, frame);
 }
 
@@ -64,7 +66,7 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 	if (!brick_enabled() || __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED) ||
 		phase_in_step(frame))
 		return;
-	note_method("one per graph: this engine has no steps that are known; tokens unknown");
+	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
 	/* Just above the phase that the same hook is going to begin. */
 	phase_step_begin(scope, 1, 0, (const char *)frame + 1);
 }

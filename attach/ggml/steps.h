@@ -28,10 +28,12 @@ struct batch_head {
  */
 int batch_is_decode(const struct batch_head *batch);
 
-/* Begin a step, unless one is open on this thread: then scope is set so that ending does nothing.
+/*
+ * Begin a step, unless one is open on this thread: then scope is set so that ending does nothing.
+ * method: how it was noticed; code: the function of llama.cpp that is the step. For the notes.
  */
 void step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const char *method,
-	const void *frame);
+	const void *code, const void *frame);
 
 /* The same for a graph that may be one; not in engines whose llama_decode() has been seen. */
 void step_begin_graph(struct phase_scope *scope, const void *frame);

@@ -91,26 +91,42 @@ static unsigned long long now_ns(void)
 	return (unsigned long long)t.tv_sec * 1000000000 + (unsigned long long)t.tv_nsec;
 }
 
+static int compare_ns(const void *a, const void *b)
+{
+	unsigned long long x = *(const unsigned long long *)a, y = *(const unsigned long long *)b;
+	return (x > y) - (x < y);
+}
+
+// Sorts the steps; the first is the prompt's.
+static void print_timing(const struct decoder *d, size_t n_prompt, unsigned long long *ns, size_t n)
+{
+	unsigned long long total = 0, prefill = ns[0];
+	for (size_t i = 1; i < n; i++)
+		total += ns[i];
+	qsort(ns + 1, n - 1, sizeof(*ns), compare_ns);
+	fprintf(stderr,
+		"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, \"prefill_tokens\": %zu, "
+		"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu, "
+		"\"decode_p50_ns\": %llu}\n",
+		d->options.kernels->isa, d->options.n_threads, brick_enabled() ? "true" : "false",
+		n_prompt, prefill, n - 1, total, n > 1 ? ns[(n + 1) / 2] : 0);
+}
+
 // n tokens take one evaluation of the prompt and n - 1 of a single token.
 static void generate(struct decoder *d, int32_t *prompt, size_t n_prompt, size_t n, bool timing)
 {
-	unsigned long long start = now_ns(), prompt_end;
+	unsigned long long *ns = allocate(n, sizeof(*ns));
+	int32_t token = -1;
 	d->n_past = 0;
-	int32_t token = decoder_evaluate(d, prompt, n_prompt);
-	prompt_end = now_ns();
-	for (size_t i = 1; i < n; i++) {
-		printf("%d ", token);
-		token = decoder_evaluate(d, &token, 1);
+	for (size_t i = 0; i < n; i++) {
+		unsigned long long start = now_ns();
+		token = i ? decoder_evaluate(d, &token, 1) : decoder_evaluate(d, prompt, n_prompt);
+		ns[i] = now_ns() - start;
+		printf("%d%c", token, i + 1 < n ? ' ' : '\n');
 	}
-	printf("%d\n", token);
 	if (timing)
-		fprintf(stderr,
-			"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, \"prefill_tokens\": "
-			"%zu, "
-			"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu}\n",
-			d->options.kernels->isa, d->options.n_threads,
-			brick_enabled() ? "true" : "false", n_prompt, prompt_end - start, n - 1,
-			now_ns() - prompt_end);
+		print_timing(d, n_prompt, ns, n);
+	free(ns);
 }
 
 static void start_recording(const char *path)

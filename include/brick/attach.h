@@ -23,8 +23,7 @@ BRICK_API int brick_thread_ready(void);
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
-/* One execution of a site, timed elsewhere; ticks. Lengths that do not fit need
- * brick_record_sample(). */
+/* One execution of a site, timed elsewhere; ticks. Longer ones need brick_record_sample(). */
 struct brick_timing {
 	uint64_t begin;
 	uint32_t ticks; /* length */

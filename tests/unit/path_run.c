@@ -307,6 +307,109 @@ static void two_teams(void **state)
 	builder_fini(&h.run);
 }
 
+struct teams {
+	struct run run;
+	uint64_t seed;
+	uint32_t site;
+	unsigned late; /* one in so many leaves late; 0: none */
+	uint32_t team_of[16], size[4];
+	long barriers;
+};
+
+static uint32_t team_random(struct teams *t, uint32_t n)
+{
+	t->seed = t->seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((t->seed >> 33) % n);
+}
+
+/* A team of two to four threads, with a barrier after every piece of work. */
+static void team_run(struct teams *t, uint32_t team)
+{
+	uint32_t first = (uint32_t)t->run.lane_count, work = 20 + team_random(t, 2000);
+	uint64_t now[4], begin = 1000 + team_random(t, 3000);
+
+	t->size[team] = 2 + team_random(t, 3);
+	for (uint32_t i = 0; i < t->size[team]; i++) {
+		t->team_of[first + i] = team;
+		builder_lane(&t->run, 0, first + i);
+		now[i] = begin + team_random(t, 20);
+	}
+	for (uint32_t b = 0; b < 100 && b < 60000 / work; b++) {
+		struct run_sample *last[4];
+		uint64_t all = 0;
+		for (uint32_t i = 0; i < t->size[team]; i++) {
+			uint64_t arrive = now[i] + work / 2 + team_random(t, work);
+			last[i] = builder_sample(&t->run, first + i, t->site, now[i], arrive, 0);
+			all = arrive > all ? arrive : all;
+		}
+		for (uint32_t i = 0; i < t->size[team]; i++) {
+			now[i] = all + 1 + team_random(t, 10);
+			if (t->late && !team_random(t, t->late))
+				now[i] += team_random(t, 3 * work);
+			last[i]->wait_ns = (uint32_t)(now[i] - last[i]->end_ns);
+			now[i] += team_random(t, 3);
+		}
+		t->barriers++;
+	}
+}
+
+/* Barriers at which one whole team, and nobody else, came together. */
+static long count_right(const struct teams *t, const struct schedule *s)
+{
+	uint32_t *members = calloc(s->count, sizeof(*members));
+	uint32_t *team = calloc(s->count, sizeof(*team));
+	long right = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct schedule_activity *a = &s->activities[i];
+		if (a->kind != SCHEDULE_WAIT || a->cause == RUN_NONE)
+			continue;
+		if (members[a->cause] && team[a->cause] != t->team_of[a->lane])
+			members[a->cause] = 1000;
+		team[a->cause] = t->team_of[a->lane];
+		members[a->cause]++;
+	}
+	for (size_t i = 0; i < s->count; i++)
+		right += members[i] && members[i] == t->size[team[i]];
+	free(members);
+	free(team);
+	return right;
+}
+
+/* All barriers of one team are found, however late some leave; of several teams nearly all. */
+static void teams_are_told_apart(void **state)
+{
+	for (uint32_t count = 1; count <= 3; count++) {
+		struct teams t = {.seed = count, .late = count == 1 ? 4 : 0};
+		long right = 0;
+		for (int round = 0; round < 100; round++) {
+			struct schedule_source source;
+			struct step_index index;
+			struct schedule s;
+			memset(&t.run, 0, sizeof(t.run));
+			builder_process(&t.run, 1);
+			builder_known(&t.run, BRICK_BARRIER_WAIT);
+			t.site = builder_site(
+				&t.run, builder_brick(&t.run, "a", "Other"), -1, NULL, NULL);
+			for (uint32_t team = 0; team < count; team++)
+				team_run(&t, team);
+			assert_int_equal(step_index_init(&index, &t.run), 0);
+			assert_int_equal(schedule_source_init(&source, &t.run, &index), 0);
+			assert_int_equal(schedule_of_process(&s, &t.run, &index, &source, 0), 0);
+			right += count_right(&t, &s);
+			schedule_fini(&s);
+			schedule_source_fini(&source);
+			step_index_fini(&index);
+			builder_fini(&t.run);
+		}
+		assert_true(t.barriers > 5000);
+		if (count == 1)
+			assert_int_equal(right, t.barriers);
+		else
+			assert_true((double)right > 0.983 * (double)t.barriers);
+	}
+}
+
 /* Waiting for a queue of a device ends when it has done its work; other waits stay as they are. */
 static void waiting_for_a_device(void **state)
 {
@@ -402,6 +505,7 @@ int main(void)
 		cmocka_unit_test(a_barrier_by_hand),
 		cmocka_unit_test(what_is_no_part_of_it),
 		cmocka_unit_test(two_teams),
+		cmocka_unit_test(teams_are_told_apart),
 		cmocka_unit_test(waiting_for_a_device),
 		cmocka_unit_test(runs_without_steps),
 		cmocka_unit_test(nonsense),
