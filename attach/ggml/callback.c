@@ -129,7 +129,7 @@ void callback_compute_begin(set_callback_fn set, void *scheduler)
 {
 	struct scheduler *entry;
 
-	if (!method_is(METHOD_CALLBACK) || !set || !brick_enabled())
+	if (!set || !brick_enabled())
 		return;
 	entry = entry_of(scheduler);
 	if (!entry || entry->installed)

@@ -114,7 +114,8 @@ WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_asy
 	uint64_t begun = node_thread.begun;
 	step_begin_graph(&step, frame);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
-	callback_compute_begin(set_callback_of(function), (void *)a);
+	if (method_is(METHOD_CALLBACK))
+		callback_compute_begin(set_callback_of(function), (void *)a);
 	scheduled++;
 	word_pair result = function(a, b, c, d, e, f);
 	scheduled--;
@@ -177,7 +178,6 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	struct phase_scope step, scope;
 	struct graph_scope outer;
 
-	resolve_check();
 	if (!scheduled)
 		graph_generation_next();
 	step_begin_graph(&step, frame);

@@ -70,6 +70,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 {
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
+	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
+		return;
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;

@@ -57,7 +57,7 @@ static int count_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
 	return 1; /* the first entry tells it all */
 }
 
-void resolve_check(void)
+static void look_for_unloads(void)
 {
 	unsigned long long now = 0;
 
@@ -78,7 +78,7 @@ int resolve_close(void *handle)
 	close_fn function = real_dlclose();
 	int status = function ? function(handle) : -1;
 
-	resolve_check();
+	look_for_unloads();
 	return status;
 }
 

@@ -34,12 +34,9 @@ struct resolve_symbol {
 };
 
 /*
- * Look whether objects have been unloaded: then what was found before may be gone, and
- * attach_shared.resolve_generation grows. Cheap enough for every graph, not for every node.
+ * dlclose(), followed by a look whether an object is gone: then what was found before may be, too,
+ * and attach_shared.resolve_generation grows.
  */
-void resolve_check(void);
-
-/* dlclose() itself, followed by that look. */
 int resolve_close(void *handle);
 
 /* The function that a call of symbol from this address means; NULL if there is none but ours. */

@@ -6,6 +6,8 @@
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "brick/export.h"
+#include "brick/graph.h"
+#include "brick/graph_path.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
 #include "brick/session.h"
