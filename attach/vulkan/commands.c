@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks of command buffers and their pools, and the timestamps around what is recorded. A command
+ * buffer that is recorded anew gets new query pools where the old results are still to be read.
+ */
+#include "attach/vulkan/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+static struct map buffers = MAP_INITIALIZER; /* VkCommandBuffer -> vulkan_commands */
+static struct map pools = MAP_INITIALIZER;   /* VkCommandPool -> family + 1 */
+
+struct vulkan_commands *commands_find(VkCommandBuffer handle)
+{
+	return map_get(&buffers, VULKAN_KEY((uintptr_t)handle));
+}
+
+/* ---- query pools ---- */
+
+void chunk_hold(struct vulkan_chunk *chunk)
+{
+	__atomic_add_fetch(&chunk->refs, 1, __ATOMIC_RELAXED);
+}
+
+void chunk_release(struct vulkan_chunk *chunk)
+{
+	struct vulkan_device *d = chunk->device;
+
+	if (__atomic_sub_fetch(&chunk->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	d->call.DestroyQueryPool(d->handle, chunk->pool, NULL);
+	free(chunk);
+}
+
+static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
+{
+	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+		.queryType = VK_QUERY_TYPE_TIMESTAMP,
+		.queryCount = CHUNK_QUERIES};
+	struct vulkan_chunk *chunk = calloc(1, sizeof *chunk);
+
+	if (!chunk)
+		return NULL;
+	chunk->device = d;
+	chunk->refs = 1;
+	if (d->call.CreateQueryPool(d->handle, &info, NULL, &chunk->pool) != VK_SUCCESS) {
+		free(chunk);
+		return NULL;
+	}
+	return chunk;
+}
+
+/* Room for `count` + 1 elements of an array that doubles; 0: there is none. */
+static int room(void *array, uint32_t count, uint32_t *capacity, size_t size)
+{
+	void **at = array;
+
+	if (count < *capacity)
+		return 1;
+	uint32_t larger = *capacity ? 2 * *capacity : 8;
+	void *moved = realloc(*at, larger * size);
+	if (!moved)
+		return 0;
+	*at = moved;
+	*capacity = larger;
+	return 1;
+}
+
+/* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
+static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
+{
+	struct vulkan_chunk *last = c->chunk_count ? c->chunks[c->chunk_count - 1] : NULL;
+
+	if (last && last->used + 2 <= CHUNK_QUERIES)
+		return last;
+	if (!room(&c->chunks, c->chunk_count, &c->chunk_room, sizeof *c->chunks))
+		return NULL;
+	struct vulkan_chunk *chunk = chunk_create(c->device);
+	if (!chunk)
+		return NULL;
+	c->chunks[c->chunk_count++] = chunk;
+	c->device->call.CmdResetQueryPool(c->handle, chunk->pool, 0, CHUNK_QUERIES);
+	return chunk;
+}
+
+/* ---- one timed command ---- */
+
+static int can_time(const struct vulkan_commands *c)
+{
+	const struct vulkan_family *family = &c->device->families[c->family];
+
+	return family->mask && family->can_copy && !c->is_inside && !c->open;
+}
+
+static void write_timestamp(struct vulkan_commands *c, VkPipelineStageFlagBits stage, int which)
+{
+	const struct vulkan_step *step = &c->steps[c->step_count - 1];
+
+	c->device->call.CmdWriteTimestamp(
+		c->handle, stage, c->chunks[step->chunk]->pool, step->first + (uint32_t)which);
+}
+
+struct vulkan_commands *step_begin(
+	VkCommandBuffer handle, struct brick_kernel *kernel, uint64_t bytes)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	struct vulkan_chunk *chunk = NULL;
+	struct brick_launch parent;
+
+	if (!c || !brick_enabled() || brick_thread_ready())
+		return NULL;
+	if (can_time(c) && room(&c->steps, c->step_count, &c->step_room, sizeof *c->steps))
+		chunk = chunk_for(c);
+	if (!chunk) {
+		c->untimed++;
+		return NULL;
+	}
+	kernel->backend = "vulkan";
+	brick_launch_parent(&parent);
+	c->steps[c->step_count++] = (struct vulkan_step){
+		.chunk = c->chunk_count - 1,
+		.first = chunk->used,
+		.kernel = brick_kernel_register(kernel),
+		.brick = parent.brick,
+		.layer = parent.layer,
+		.bytes = bytes,
+	};
+	chunk->used += 2;
+	c->open = 1;
+	write_timestamp(c, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, 0);
+	return c;
+}
+
+void step_end(struct vulkan_commands *c)
+{
+	if (!c || !c->open)
+		return;
+	write_timestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 1);
+	c->open = 0;
+}
+
+/* ---- the life of a command buffer ---- */
+
+static void forget_recording(struct vulkan_commands *c)
+{
+	for (uint32_t i = 0; i < c->chunk_count; i++)
+		chunk_release(c->chunks[i]);
+	c->chunk_count = c->step_count = c->executed_count = c->untimed = 0;
+	c->open = 0;
+	c->pipeline = VK_NULL_HANDLE;
+}
+
+static void destroy_commands(struct vulkan_commands *c)
+{
+	if (!c)
+		return;
+	forget_recording(c);
+	free(c->chunks);
+	free(c->steps);
+	free(c->executed);
+	free(c);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL allocate_buffers(
+	VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	VkResult result = d->call.AllocateCommandBuffers(device, info, out);
+	uintptr_t family = (uintptr_t)map_get(&pools, VULKAN_KEY(info->commandPool));
+
+	for (uint32_t i = 0; result == VK_SUCCESS && i < info->commandBufferCount; i++) {
+		struct vulkan_commands *c = calloc(1, sizeof *c);
+		if (!c || !family)
+			free(c);
+		if (!c || !family)
+			continue;
+		c->device = d;
+		c->handle = out[i];
+		c->pool = info->commandPool;
+		c->family = (uint32_t)family - 1;
+		c->is_secondary = info->level == VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+		if (map_set(&buffers, VULKAN_KEY((uintptr_t)out[i]), c))
+			free(c);
+	}
+	return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL free_buffers(
+	VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	for (uint32_t i = 0; i < count; i++)
+		destroy_commands(map_take(&buffers, VULKAN_KEY((uintptr_t)list[i])));
+	d->call.FreeCommandBuffers(device, pool, count, list);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL begin_buffer(
+	VkCommandBuffer handle, const VkCommandBufferBeginInfo *info)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	VkResult result = vulkan_device_of(handle)->call.BeginCommandBuffer(handle, info);
+
+	if (!c)
+		return result;
+	forget_recording(c);
+	c->is_inside = c->is_secondary &&
+		       (info->flags & VK_COMMAND_BUFFER_USAGE_RENDER_PASS_CONTINUE_BIT) != 0;
+	return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL reset_buffer(
+	VkCommandBuffer handle, VkCommandBufferResetFlags flags)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c)
+		forget_recording(c);
+	return vulkan_device_of(handle)->call.ResetCommandBuffer(handle, flags);
+}
+
+static VKAPI_ATTR void VKAPI_CALL execute(
+	VkCommandBuffer handle, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	for (uint32_t i = 0; c && i < count; i++)
+		if (room(&c->executed, c->executed_count, &c->executed_room, sizeof *c->executed))
+			c->executed[c->executed_count++] = list[i];
+	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
+}
+
+/* ---- pools ---- */
+
+static int is_of_pool(const void *value, const void *context)
+{
+	return ((const struct vulkan_commands *)value)->pool == *(const VkCommandPool *)context;
+}
+
+static int is_of_device(const void *value, const void *context)
+{
+	return ((const struct vulkan_commands *)value)->device == context;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
+	const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *allocator,
+	VkCommandPool *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	VkResult result = d->call.CreateCommandPool(device, info, allocator, out);
+
+	if (result == VK_SUCCESS && info->queueFamilyIndex < d->family_count)
+		map_set(&pools, VULKAN_KEY(*out), (void *)(uintptr_t)(info->queueFamilyIndex + 1));
+	return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL destroy_pool(
+	VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *allocator)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	struct vulkan_commands *c;
+
+	map_take(&pools, VULKAN_KEY(pool));
+	while ((c = map_take_match(&buffers, is_of_pool, &pool)))
+		destroy_commands(c);
+	d->call.DestroyCommandPool(device, pool, allocator);
+}
+
+void commands_device_end(struct vulkan_device *device)
+{
+	struct vulkan_commands *c;
+
+	while ((c = map_take_match(&buffers, is_of_device, device)))
+		destroy_commands(c);
+}
+
+PFN_vkVoidFunction commands_hook(const char *name)
+{
+	static const struct {
+		const char *name;
+		PFN_vkVoidFunction hook;
+	} hooks[] = {
+		{"vkAllocateCommandBuffers", (PFN_vkVoidFunction)allocate_buffers},
+		{"vkFreeCommandBuffers", (PFN_vkVoidFunction)free_buffers},
+		{"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin_buffer},
+		{"vkResetCommandBuffer", (PFN_vkVoidFunction)reset_buffer},
+		{"vkCmdExecuteCommands", (PFN_vkVoidFunction)execute},
+		{"vkCreateCommandPool", (PFN_vkVoidFunction)create_pool},
+		{"vkDestroyCommandPool", (PFN_vkVoidFunction)destroy_pool},
+	};
+
+	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+		if (!strcmp(name, hooks[i].name))
+			return hooks[i].hook;
+	return NULL;
+}

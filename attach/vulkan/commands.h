@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was recorded into command buffers: for each dispatch, copy or render pass two timestamps in
+ * a query pool of ours. A command buffer is used by one thread at a time, as Vulkan asks; query
+ * pools are counted, so that one whose results are still to be read outlives its command buffer.
+ */
+#ifndef BRICK_ATTACH_VULKAN_COMMANDS_H
+#define BRICK_ATTACH_VULKAN_COMMANDS_H
+
+#include "attach/vulkan/layer.h"
+
+enum { CHUNK_QUERIES = 128 };
+
+/* A query pool. */
+struct vulkan_chunk {
+	struct vulkan_device *device;
+	VkQueryPool pool;
+	uint32_t used; /* queries */
+	uint32_t refs; /* atomic */
+};
+
+/* One timed command: queries `first` and `first` + 1 of a chunk. */
+struct vulkan_step {
+	uint32_t chunk, first;
+	uint32_t kernel;
+	uint16_t brick; /* 0xffff: none was open when it was recorded */
+	int16_t layer;
+	uint64_t bytes;
+};
+
+struct vulkan_commands {
+	struct vulkan_device *device;
+	VkCommandBuffer handle;
+	VkCommandPool pool;
+	uint32_t family;
+	int is_secondary, is_inside; /* a render pass goes on through all of it */
+	VkPipeline pipeline;	     /* bound for compute */
+	struct vulkan_chunk **chunks;
+	uint32_t chunk_count, chunk_room;
+	struct vulkan_step *steps;
+	uint32_t step_count, step_room;
+	VkCommandBuffer *executed; /* secondary ones */
+	uint32_t executed_count, executed_room;
+	uint32_t untimed; /* commands that could not be timed */
+	int open;	  /* a step has begun: its second timestamp is due */
+};
+
+struct vulkan_commands *commands_find(VkCommandBuffer handle);
+
+void chunk_hold(struct vulkan_chunk *chunk);
+void chunk_release(struct vulkan_chunk *chunk);
+
+/*
+ * Begin and end a timed command; NULL and 0 are legal for what is not being timed. kernel: name,
+ * kind, grid, block and code; backend is filled in.
+ */
+struct vulkan_commands *step_begin(
+	VkCommandBuffer handle, struct brick_kernel *kernel, uint64_t bytes);
+void step_end(struct vulkan_commands *commands);
+
+PFN_vkVoidFunction commands_hook(const char *name);
+PFN_vkVoidFunction work_hook(const char *name); /* dispatches, copies, render passes */
+
+/* The device goes: so does all that was recorded for it. */
+void commands_device_end(struct vulkan_device *device);
+
+#endif

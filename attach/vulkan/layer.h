@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the Vulkan layer share: instances and devices with the functions of whatever
+ * lies below the layer, found by the dispatch pointer that every dispatchable handle begins with.
+ * Any thread; what a device's lock protects says so.
+ */
+#ifndef BRICK_ATTACH_VULKAN_LAYER_H
+#define BRICK_ATTACH_VULKAN_LAYER_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <vulkan/vk_layer.h>
+#include <vulkan/vulkan.h>
+#include "attach/vulkan/map.h"
+#include "brick/correlation.h"
+#include "brick/queue.h"
+
+#define VULKAN_LAYER_NAME "VK_LAYER_BRICK_profile"
+
+/* Functions of devices that the layer calls or stands in front of. */
+#define DEVICE_FUNCTIONS(X)            \
+	X(DestroyDevice)               \
+	X(GetDeviceQueue)              \
+	X(GetDeviceQueue2)             \
+	X(QueueSubmit)                 \
+	X(QueueSubmit2)                \
+	X(QueueSubmit2KHR)             \
+	X(QueueWaitIdle)               \
+	X(QueuePresentKHR)             \
+	X(DeviceWaitIdle)              \
+	X(CreateFence)                 \
+	X(DestroyFence)                \
+	X(ResetFences)                 \
+	X(GetFenceStatus)              \
+	X(WaitForFences)               \
+	X(CreateCommandPool)           \
+	X(DestroyCommandPool)          \
+	X(AllocateCommandBuffers)      \
+	X(FreeCommandBuffers)          \
+	X(BeginCommandBuffer)          \
+	X(EndCommandBuffer)            \
+	X(ResetCommandBuffer)          \
+	X(CreateShaderModule)          \
+	X(DestroyShaderModule)         \
+	X(CreateComputePipelines)      \
+	X(DestroyPipeline)             \
+	X(CmdBindPipeline)             \
+	X(CmdDispatch)                 \
+	X(CmdDispatchIndirect)         \
+	X(CmdDispatchBase)             \
+	X(CmdDispatchBaseKHR)          \
+	X(CmdCopyBuffer)               \
+	X(CmdCopyBuffer2)              \
+	X(CmdCopyBuffer2KHR)           \
+	X(CmdCopyImage)                \
+	X(CmdCopyImage2)               \
+	X(CmdCopyImage2KHR)            \
+	X(CmdCopyBufferToImage)        \
+	X(CmdCopyBufferToImage2)       \
+	X(CmdCopyBufferToImage2KHR)    \
+	X(CmdCopyImageToBuffer)        \
+	X(CmdCopyImageToBuffer2)       \
+	X(CmdCopyImageToBuffer2KHR)    \
+	X(CmdBlitImage)                \
+	X(CmdResolveImage)             \
+	X(CmdClearColorImage)          \
+	X(CmdFillBuffer)               \
+	X(CmdUpdateBuffer)             \
+	X(CmdBeginRenderPass)          \
+	X(CmdEndRenderPass)            \
+	X(CmdBeginRenderPass2)         \
+	X(CmdEndRenderPass2)           \
+	X(CmdBeginRenderPass2KHR)      \
+	X(CmdEndRenderPass2KHR)        \
+	X(CmdBeginRendering)           \
+	X(CmdEndRendering)             \
+	X(CmdBeginRenderingKHR)        \
+	X(CmdEndRenderingKHR)          \
+	X(CmdExecuteCommands)          \
+	X(SetDebugUtilsObjectNameEXT)  \
+	X(CmdWriteTimestamp)           \
+	X(CmdResetQueryPool)           \
+	X(CmdCopyQueryPoolResults)     \
+	X(CmdPipelineBarrier)          \
+	X(CreateQueryPool)             \
+	X(DestroyQueryPool)            \
+	X(CreateBuffer)                \
+	X(DestroyBuffer)               \
+	X(GetBufferMemoryRequirements) \
+	X(AllocateMemory)              \
+	X(FreeMemory)                  \
+	X(BindBufferMemory)            \
+	X(MapMemory)                   \
+	X(GetCalibratedTimestampsEXT)
+
+struct vulkan_functions {
+#define X(name) PFN_vk##name name;
+	DEVICE_FUNCTIONS(X)
+#undef X
+};
+
+struct vulkan_instance {
+	VkInstance handle;
+	PFN_vkGetInstanceProcAddr next;
+	PFN_vkDestroyInstance DestroyInstance;
+	PFN_vkEnumerateDeviceExtensionProperties EnumerateDeviceExtensionProperties;
+	PFN_vkGetPhysicalDeviceProperties GetPhysicalDeviceProperties;
+	PFN_vkGetPhysicalDeviceMemoryProperties GetPhysicalDeviceMemoryProperties;
+	PFN_vkGetPhysicalDeviceQueueFamilyProperties GetPhysicalDeviceQueueFamilyProperties;
+	PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT time_domains; /* or NULL */
+};
+
+enum { VULKAN_FAMILIES = 16 };
+
+struct vulkan_family {
+	uint64_t mask;	    /* of the bits that timestamps have; 0: none can be written */
+	uint32_t can_copy;  /* query results into a buffer */
+	VkCommandPool pool; /* ours, for reading back; under the device's lock */
+};
+
+struct vulkan_queue;
+
+struct vulkan_device {
+	VkDevice handle;
+	PFN_vkGetDeviceProcAddr next;
+	PFN_vkSetDeviceLoaderData set_loader_data;
+	struct vulkan_functions call;
+	struct vulkan_instance *instance;
+	double period_ns; /* of a tick of timestamps */
+	char name[64];
+	uint32_t memory_type; /* host-visible and coherent */
+	struct vulkan_family families[VULKAN_FAMILIES];
+	uint32_t family_count;
+	int has_calibration;
+
+	pthread_mutex_t lock; /* for all that follows */
+	struct vulkan_queue *queues;
+	struct vulkan_slot *slots; /* free ones */
+	struct brick_correlation correlation;
+	uint64_t correlated_ns; /* when it was last looked at */
+};
+
+/* By any dispatchable handle of a device (VkDevice, VkQueue, VkCommandBuffer); NULL: not known. */
+struct vulkan_device *vulkan_device_of(const void *handle);
+struct vulkan_instance *vulkan_instance_of(const void *handle);
+
+/* What stands in front of a function of devices; NULL: nothing does. */
+PFN_vkVoidFunction vulkan_hook(const char *name);
+
+/* Handles that are no pointers, as keys. */
+#define VULKAN_KEY(handle) ((uint64_t)(handle))
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names and work-group sizes of compute pipelines: from the program's debug names, else from the
+ * entry points of its shader modules. Any thread.
+ */
+#ifndef BRICK_ATTACH_VULKAN_PIPELINES_H
+#define BRICK_ATTACH_VULKAN_PIPELINES_H
+
+#include "attach/vulkan/layer.h"
+
+struct vulkan_pipeline {
+	char name[128];
+	uint32_t block[3]; /* 0: not known */
+	uint64_t code;	   /* hash of its module, 0: not known */
+};
+
+/* A copy of what is known of it; of an unknown one, just a name. */
+void pipelines_get(struct vulkan_pipeline *out, VkPipeline pipeline);
+
+/* What stands in front of these functions; NULL: nothing does. */
+PFN_vkVoidFunction pipelines_hook(const char *name);
+
+#endif

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The Vulkan layer on lavapipe: a program that times itself, programs not written here, the validation
+layer without a message; the same output and exit code as without; times that the program's own
+timestamps confirm; every submission's results on that submission.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from libcli import BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
+
+WORK = os.path.join(BUILD, "bin", "program-vulkan_work")
+LAYERS = {"VK_LAYER_KHRONOS_validation": "VK_LAYER_KHRONOS_validation"}
+
+
+def run(*command, record=None, **changes):
+    before = [os.path.join(BUILD, "bin", "brick"), "record", "-q", "-o", record, "--"] if record else []
+    return subprocess.run([*before, *command], capture_output=True, env=environment(**changes),
+                          timeout=120)
+
+
+def commands(path):
+    """Executions on queues: (name, begin, length), in ns, from the exported trace."""
+    events = json.loads(brick("export", "--format", "chrome", path)[0])["traceEvents"]
+    queues = {e["tid"] for e in events if e.get("ph") == "M" and "queue" in str(e["args"].get("name"))}
+    return sorted((e["ts"] * 1e3, e["dur"] * 1e3, e["name"]) for e in events
+                  if e.get("ph") == "X" and e["tid"] in queues)
+
+
+def own_times(path):
+    with open(path, encoding="ascii") as lines:
+        return [tuple(map(float, line.split())) for line in lines]
+
+
+def check_times(path, times):
+    kernels = [c for c in commands(path) if c[2].startswith("main")]
+    expect("kernels", len(kernels), len(times) + 2)
+    for (begin, length, _), (rounds, own) in zip(kernels, times):
+        # Brick's timestamps lie right inside of the program's own around the same dispatch.
+        expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}",
+                    length <= own + 1 and own - length < 20000 + own * 0.2)
+    inside = sorted(zip((c[1] for c in kernels), times), key=lambda pair: pair[1][1])
+    expect_true("as the program's, so ordered",
+                sum(a[0] > b[0] + 20000 for a, b in zip(inside, inside[1:])) == 0)
+    ordered = commands(path)
+    for one, two in zip(ordered, ordered[1:]):
+        expect_true(f"{one} overlaps {two}: there are barriers between them",
+                    one[0] + one[1] <= two[0] + 1)
+
+
+def itself():
+    path, times = os.path.join(TMP, "work.pftrace"), os.path.join(TMP, "times")
+    plain = run(WORK)
+    if plain.returncode == 77:
+        print("no Vulkan driver")
+        sys.exit(77)
+    recorded = run(WORK, times, record=path)
+    expect("output", (recorded.stdout, recorded.stderr, recorded.returncode),
+           (plain.stdout, plain.stderr, 0))
+    check_times(path, own_times(times))
+    report = brick_json("report", "--by", "kernel", "--json", path)
+    rows = {row["name"]: row for row in report["kernels"]}
+    kernel = next(row for name, row in rows.items() if name.startswith("main"))
+    expect("dispatches", kernel["count"], 10)
+    expect("source", kernel["source"], "timestamp-query")
+    expect("copies", rows["vkCmdCopyBuffer"]["count"], 6)
+    expect("bytes", rows["vkCmdCopyBuffer"]["bytes"], 6 * 4096)
+    expect("fills", rows["vkCmdFillBuffer"]["count"], 1)
+    lost = {k: v for k, v in report["losses"].items() if k != "complete" and v}
+    expect("losses", lost, {})
+    expect_true("names the device", any(b.startswith("vulkan ") for b in report["run"]["backends"]))
+
+
+def validation():
+    found = run("vulkaninfo", "--summary") if shutil.which("vulkaninfo") else None
+    if not found or b"VK_LAYER_KHRONOS_validation" not in found.stdout:
+        print("no validation layer: not tried under it")
+        return
+    path = os.path.join(TMP, "valid.pftrace")
+    done = run(WORK, record=path, VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")
+    text = done.stdout + done.stderr
+    expect_true(f"validation: {text}", done.returncode == 0 and b"alidation" not in text)
+    expect("dispatches", len([c for c in commands(path) if c[2].startswith("main")]), 10)
+
+
+def plain_text(text):
+    """vulkaninfo's answer without what lists layers."""
+    text = re.sub(rb"(?m)^Layers: count = \d+$", b"", text)
+    return re.sub(rb"(?ms)^VK_LAYER_BRICK_profile.*?\n\n", b"", text)
+
+
+def others():
+    if shutil.which("vulkaninfo"):
+        path = os.path.join(TMP, "info.pftrace")
+        one, two = run("vulkaninfo"), run("vulkaninfo", record=path)
+        expect("vulkaninfo's exit code", two.returncode, one.returncode)
+        expect("vulkaninfo's messages", two.stderr, one.stderr)
+        expect("vulkaninfo's answer", plain_text(two.stdout), plain_text(one.stdout))
+    if shutil.which("vkcube") and shutil.which("xvfb-run"):
+        path = os.path.join(TMP, "cube.pftrace")
+        one = run("xvfb-run", "-a", "vkcube", "--c", "20")
+        two = run("xvfb-run", "-a", "vkcube", "--c", "20", record=path)
+        if one.returncode:
+            print(f"vkcube does not run here: {one.stderr[-200:]!r}")
+            return
+        expect("vkcube", (two.returncode, two.stdout), (one.returncode, one.stdout))
+        row = brick_json("report", "--by", "kernel", "--json", path)["kernels"][0]
+        expect("a render pass a frame", (row["name"], row["count"]), ("render pass", 20))
+
+
+def without():
+    """Switched off by its own variable, and not there for programs that are not recorded."""
+    path = os.path.join(TMP, "off.pftrace")
+    done = run(WORK, record=path, BRICK_VULKAN_DISABLE="1")
+    expect("runs", done.returncode, 0)
+    expect("nothing is recorded", commands(path), [])
+
+
+def main():
+    if not os.path.exists(WORK) or not os.path.exists(
+            os.path.join(BUILD, "lib", "libbrick-vulkan.so")):
+        print("built without Vulkan's headers or glslang")
+        sys.exit(77)
+    itself()
+    validation()
+    others()
+    without()
+
+
+main()
