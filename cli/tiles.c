@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick tiles`: options, the choice of tiles, and of the form. The forms are in tiles_text.c,
+ * tiles_json.c and tiles_svg.c.
+ */
+#include "cli/tiles.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+static const char help[] =
+	"Usage: brick tiles [OPTIONS] FILE\n"
+	"\n"
+	"Say what the tiles took that a program cuts its work into, by level and brick, and where\n"
+	"in the grid the time went. Tiles are recorded by programs that tell libbrick of them, "
+	"with\n"
+	"`brick record --tiles` or brick_tiles_enable().\n"
+	"\n"
+	"  --level NAME  of one level only: macro, midi or micro\n"
+	"  --brick NAME  of one brick only\n"
+	"  --layer N     of one layer only; -1 is outside of layers\n"
+	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
+	"  --peak N      GFLOP/s that one thread of this machine can reach at most\n"
+	"  --map         show the grids as heat maps, too\n"
+	"  --svg OUT     write the heat maps as a picture; - is stdout\n"
+	"  --json        all of it as JSON (schema brick/tiles/1)\n"
+	"  -h, --help    show this and exit\n";
+
+struct options {
+	struct tiles_filter filter;
+	const char *brick, *svg;
+	double peak_gflops;
+	bool json, map;
+};
+
+static int level_of(const char *name)
+{
+	for (int i = 0; i < BRICK_TILE_LEVELS; i++)
+		if (!strcmp(name, tiles_level_name((uint32_t)i)))
+			return i;
+	die_usage("tiles", "tiles: --level %s: must be macro, midi or micro", name);
+}
+
+static double peak_of(const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value > 0) || value > 1e9)
+		die_usage("tiles", "tiles: --peak %s: must be a number of GFLOP/s", text);
+	return value;
+}
+
+static int phase_of(const char *text)
+{
+	if (!strcmp(text, "prefill"))
+		return STEP_PREFILL;
+	if (!strcmp(text, "decode"))
+		return STEP_DECODE;
+	die_usage("tiles", "tiles: --phase %s: must be prefill or decode", text);
+}
+
+static int layer_of(const char *text)
+{
+	if (!strcmp(text, "-1"))
+		return -1;
+	return (int)options_number("tiles", "--layer", text, 0, INT16_MAX);
+}
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"level", required_argument, NULL, 'l'},
+		{"brick", required_argument, NULL, 'b'},
+		{"layer", required_argument, NULL, 'y'},
+		{"phase", required_argument, NULL, 'H'},
+		{"peak", required_argument, NULL, 'p'},
+		{"map", no_argument, NULL, 'm'},
+		{"svg", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	*options = (struct options){.filter = {-1, RUN_NONE, INT32_MIN, -1}};
+	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
+		switch (c) {
+		case 'l':
+			options->filter.level = level_of(optarg);
+			break;
+		case 'b':
+			options->brick = optarg;
+			break;
+		case 'y':
+			options->filter.layer = layer_of(optarg);
+			break;
+		case 'H':
+			options->filter.phase = phase_of(optarg);
+			break;
+		case 'p':
+			options->peak_gflops = peak_of(optarg);
+			break;
+		case 'm':
+			options->map = true;
+			break;
+		case 's':
+			options->svg = optarg;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		}
+	}
+	if (options->svg && (options->json || options->map))
+		die_usage("tiles", "tiles: --svg goes with neither --json nor --map");
+}
+
+const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_group *group)
+{
+	return group->brick == RUN_NONE ? "(no brick)" : view->run->bricks[group->brick].name;
+}
+
+double tiles_bin_mean_ns(const struct tiles_bin *bin)
+{
+	return bin->count ? (double)bin->total_ns / (double)bin->count : -1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* A tile that was interrupted once must not make all others look the same: hence no maximum. */
+bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns)
+{
+	double means[TILES_BINS * TILES_BINS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < (size_t)group->bin_rows * group->bin_columns; i++)
+		if (group->bins[i].count)
+			means[n++] = tiles_bin_mean_ns(&group->bins[i]);
+	*low_ns = *high_ns = -1;
+	if (!n)
+		return false;
+	qsort(means, n, sizeof *means, by_value);
+	*low_ns = means[0];
+	*high_ns = means[(n - 1) * 95 / 100];
+	return means[n - 1] > *high_ns;
+}
+
+static void write_svg(const struct tiles_view *view, const char *path)
+{
+	struct output *output = output_open(path);
+
+	tiles_svg(view, output_stream(output));
+	output_commit(output, 0);
+}
+
+static int run_tiles(int argc, char **argv)
+{
+	struct options options;
+	struct tiles *tiles;
+
+	parse(&options, argc, argv);
+	struct run *run = input_load(input_operand(argc, argv));
+	if (options.brick) {
+		options.filter.brick = run_brick_find(run, options.brick);
+		if (options.filter.brick == RUN_NONE)
+			die(CLI_INPUT, "%s: has no brick %s", run->path, options.brick);
+	}
+	if (tiles_create(&tiles, run, &options.filter) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its tiles", run->path);
+	const struct tiles_view view = {run, tiles, options.peak_gflops, options.map};
+	if (options.json)
+		json_print(tiles_to_json(&view), stdout);
+	else if (!tiles->group_count)
+		die(CLI_INPUT, "%s: %s", run->path,
+			run->tile_count ? "has no such tiles"
+					: "has no tiles: record a program that tells of them, "
+					  "with --tiles");
+	else if (options.svg)
+		write_svg(&view, options.svg);
+	else
+		tiles_text(&view, stdout);
+	tiles_destroy(tiles);
+	run_destroy(run);
+	return CLI_DONE;
+}
+
+const struct cli_command command_tiles = {
+	.name = "tiles",
+	.summary = "say what the tiles of the work took, and where in the grid",
+	.run = run_tiles,
+	.flags = CLI_ANSWERS,
+};
