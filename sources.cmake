@@ -5,6 +5,10 @@
 set(BRICK_LIB_SOURCES
   lib/attach.c
   lib/clock.c
+  lib/code_table.c
+  lib/correlation.c
+  lib/digest.c
+  lib/digest_record.c
   lib/error.c
   lib/fork.c
   lib/graph.c
@@ -26,29 +30,42 @@ set(BRICK_LIB_SOURCES
   lib/graph_tree.c
   lib/graph_what_if.c
   lib/graph_write.c
+  lib/kernel_brick.c
+  lib/kernel_table.c
   lib/lane.c
+  lib/lane_queue.c
+  lib/launch.c
   lib/launcher.c
   lib/pair_cost.c
   lib/probe.c
+  lib/queue.c
+  lib/queue_clock.c
+  lib/queue_record.c
   lib/registry.c
   lib/session.c
   lib/stats.c
+  lib/tile.c
   lib/timings.c
   lib/sys/counter.c
   lib/sys/linux.c
   record/drain_clock.c
+  record/drain_code.c
+  record/drain_digest.c
   record/drain_histogram.c
   record/drain_machine.c
   record/drain_map.c
   record/drain_output.c
+  record/drain_peek.c
   record/drain_pace.c
   record/drain_ring.c
   record/drain_tables.c
   record/drain_tell.c
   record/writer_thread.c
   trace/writer.c
+  trace/writer_digest.c
   trace/writer_event.c
   trace/writer_file.c
+  trace/writer_more.c
   trace/writer_names.c
   trace/writer_points.c
   trace/writer_records.c
@@ -68,6 +85,7 @@ set(BRICK_GGML_SOURCES
   attach/rules_pattern.c
   attach/ggml/callback.c
   attach/ggml/clock.c
+  attach/ggml/digests.c
   attach/ggml/engine.c
   attach/ggml/hooks_copy.c
   attach/ggml/hooks_graph.c
@@ -93,6 +111,43 @@ set(BRICK_GGML_SOURCES
   attach/ggml/work.c
 )
 
+# What is injected into programs that use OpenCL; needs its headers.
+set(BRICK_OPENCL_SOURCES
+  attach/opencl/clocks.c
+  attach/opencl/command.c
+  attach/opencl/driver.c
+  attach/opencl/harvest.c
+  attach/opencl/harvest_order.c
+  attach/opencl/harvest_thread.c
+  attach/opencl/hooks_buffer.c
+  attach/opencl/hooks_image.c
+  attach/opencl/hooks_kernel.c
+  attach/opencl/hooks_other.c
+  attach/opencl/hooks_queue.c
+  attach/opencl/hooks_symbol.c
+  attach/opencl/kernels.c
+  attach/opencl/notes.c
+  attach/opencl/queue.c
+)
+
+# What the CUDA driver loads into programs that use it; needs nothing of CUDA.
+set(BRICK_CUDA_SOURCES
+  attach/cuda/buffers.c
+  attach/cuda/calls.c
+  attach/cuda/cubin.c
+  attach/cuda/cupti.c
+  attach/cuda/host_clock.c
+  attach/cuda/inject.c
+  attach/cuda/kernels.c
+  attach/cuda/last.c
+  attach/cuda/launches.c
+  attach/cuda/modules.c
+  attach/cuda/nodes.c
+  attach/cuda/order.c
+  attach/cuda/records.c
+  attach/cuda/streams.c
+)
+
 # x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   list(REMOVE_ITEM BRICK_GGML_SOURCES attach/ggml/hooks_x86_64.c)
@@ -113,11 +168,16 @@ set(BRICK_TOOLS_SOURCES
   trace/load.c
   trace/load_ahead.c
   trace/load_annotation.c
+  trace/load_command.c
+  trace/load_digest.c
   trace/load_event.c
   trace/load_finish.c
   trace/load_iids.c
   trace/load_inflate.c
   trace/load_intern.c
+  trace/load_json.c
+  trace/load_kernel.c
+  trace/load_links.c
   trace/load_memo.c
   trace/load_names.c
   trace/load_packet.c
@@ -127,16 +187,28 @@ set(BRICK_TOOLS_SOURCES
   trace/pb_read.c
   trace/run.c
   trace/text.c
+  analysis/breakdown.c
+  analysis/budget.c
   analysis/call_tree.c
   analysis/distortion.c
+  analysis/diverge.c
+  analysis/diverge_align.c
+  analysis/graph_command.c
   analysis/graph_from_run.c
   analysis/graph_lane.c
+  analysis/heat.c
+  analysis/launches.c
   analysis/losses.c
   analysis/path.c
   analysis/path_solve.c
   analysis/path_what_if.c
   analysis/percentile.c
+  analysis/queue_times.c
+  analysis/roofline.c
+  analysis/roofline_spans.c
+  analysis/roofline_voice.c
   analysis/schedule.c
+  analysis/schedule_command.c
   analysis/schedule_lane.c
   analysis/schedule_source.c
   analysis/schedule_wait.c
@@ -145,7 +217,15 @@ set(BRICK_TOOLS_SOURCES
   analysis/summary.c
   analysis/tally.c
   analysis/tally_count.c
+  analysis/tally_device.c
+  analysis/tiles.c
   analysis/walk.c
+  live/difference.c
+  live/find.c
+  live/session.c
+  live/snapshot.c
+  live/source.c
+  live/window.c
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
@@ -160,10 +240,45 @@ set(BRICK_TOOLS_SOURCES
   attach/rules_pattern.c
 )
 
+# What a machine can do at most: the kernels of its CPU, and the sweep that runs them.
+set(BRICK_MACHINE_SOURCES
+  machine/ceilings.c
+  machine/ceilings_cache.c
+  machine/ceilings_read.c
+  machine/ceilings_write.c
+  machine/cpu.c
+  machine/kernels.c
+  machine/sweep.c
+  machine/sweep_device.c
+  machine/sweep_latency.c
+  machine/sweep_plan.c
+  machine/team.c
+)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  list(APPEND BRICK_MACHINE_SOURCES machine/compute_x86_64.c machine/features_x86_64.c
+    machine/stream_x86_64.c)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_aarch64.c)
+else()
+  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_other.c)
+endif()
+
 # The command line.
 set(BRICK_CLI_SOURCES
+  cli/ceilings.c
+  cli/ceilings_text.c
+  cli/labels.c
+  cli/roofline.c
+  cli/roofline_json.c
+  cli/roofline_svg.c
+  cli/roofline_svg_frame.c
+  cli/roofline_svg_roofs.c
+  cli/roofline_text.c
   cli/csv.c
   cli/die.c
+  cli/diverge.c
+  cli/diverge_json.c
+  cli/diverge_text.c
   cli/doctor.c
   cli/doctor_attach.c
   cli/doctor_ggml.c
@@ -179,27 +294,77 @@ set(BRICK_CLI_SOURCES
   cli/memory.c
   cli/options.c
   cli/output.c
+  cli/page.c
+  cli/page_layers.c
+  cli/page_steps.c
+  cli/page_trees.c
   cli/path.c
   cli/path_json.c
   cli/path_text.c
   cli/provenance.c
   cli/record.c
   cli/report.c
+  cli/report_budget.c
   cli/report_csv.c
+  cli/report_html.c
   cli/report_json.c
   cli/report_rows.c
   cli/report_sort.c
   cli/report_text.c
+  cli/serve.c
+  cli/serve_find.c
+  cli/serve_metrics.c
+  cli/selftest.c
+  cli/selftest_clock.c
+  cli/selftest_engine.c
+  cli/selftest_probe.c
   cli/step_choice.c
   cli/suggest.c
   cli/table.c
   cli/terminal.c
   cli/text.c
+  cli/tiles.c
+  cli/tiles_json.c
+  cli/tiles_svg.c
+  cli/tiles_text.c
+  cli/top.c
+  cli/top_headless.c
+  cli/top_json.c
+  cli/top_source.c
   cli/tree.c
   cli/tree_json.c
   cli/tree_text.c
   cli/units.c
+  cli/xml.c
 )
+
+# The live view; its screen needs ncursesw (screen_none.c says so where there is none).
+set(BRICK_TUI_SOURCES
+  tui/canvas.c
+  tui/grid.c
+  tui/header.c
+  tui/help.c
+  tui/history.c
+  tui/picture.c
+  tui/spark.c
+  tui/top.c
+  tui/top_keys.c
+  tui/view_bricks.c
+  tui/view_categories.c
+  tui/view_layers.c
+  tui/view_losses.c
+  tui/view_output.c
+  tui/view_path.c
+  tui/view_queues.c
+  tui/view_roofline.c
+  tui/view_threads.c
+  tui/view_tree.c
+)
+
+# `brick serve`: the server by libmicrohttpd, or what says that there is none.
+set(BRICK_SERVE_SOURCES serve/access.c serve/connections.c)
+set(BRICK_HTTP_SOURCES serve/http.c)
+set(BRICK_HTTP_NONE_SOURCES serve/http_none.c)
 
 # Programs that embed the library.
 set(BRICK_EXAMPLES
@@ -224,15 +389,23 @@ set(BRICK_LLAMA_SOURCES
 # Tests: one program per file.
 set(BRICK_UNIT_TESTS
   tests/unit/analysis_accounting.c
+  tests/unit/analysis_budget.c
+  tests/unit/analysis_breakdown.c
   tests/unit/analysis_call_tree.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
+  tests/unit/analysis_tiles.c
   tests/unit/attach.c
+  tests/unit/ceilings.c
   tests/unit/cli_text.c
   tests/unit/clock.c
+  tests/unit/correlation.c
   tests/unit/decoder_gguf.c
   tests/unit/decoder_kernels.c
+  tests/unit/device_tables.c
+  tests/unit/digest.c
+  tests/unit/digest_run.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_work.c
   tests/unit/graph.c
@@ -243,13 +416,22 @@ set(BRICK_UNIT_TESTS
   tests/unit/histogram.c
   tests/unit/path_run.c
   tests/unit/probe.c
+  tests/unit/queue.c
+  tests/unit/protocol_bricks.c
+  tests/unit/protocol_cpu.c
+  tests/unit/protocol_trees.c
   tests/unit/record_drain.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
   tests/unit/record_queue.c
   tests/unit/registry.c
+  tests/unit/roofline.c
   tests/unit/rules.c
+  tests/unit/serve_access.c
+  tests/unit/live_snapshot.c
   tests/unit/session.c
+  tests/unit/tile.c
+  tests/unit/trace_command.c
   tests/unit/trace_crafted.c
   tests/unit/trace_damaged.c
   tests/unit/trace_export.c
@@ -263,10 +445,15 @@ set(BRICK_UNIT_TESTS
 # Programs that integration tests run.
 set(BRICK_TEST_PROGRAMS
   tests/programs/cli_recording.c
+  tests/programs/device_recording.c
+  tests/programs/demo_recording.c
+  tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
   tests/programs/record_hostile.c
   tests/programs/record_producer.c
   tests/programs/session_dump.c
+  tests/programs/top_embedded.c
+  tests/programs/top_recording.c
   tests/programs/truth.c
   tests/programs/whatif.c
   tests/programs/scope.cc
@@ -274,13 +461,17 @@ set(BRICK_TEST_PROGRAMS
 
 # One test per file (names that begin with lib are shared by them).
 set(BRICK_INTEGRATION_TESTS
+  tests/integration/cli_budget.py
   tests/integration/cli_doctor.py
   tests/integration/cli_export.py
   tests/integration/cli_names.py
   tests/integration/cli_report.py
+  tests/integration/cli_tiles.py
   tests/integration/cli_tree.py
   tests/integration/cli_usage.py
+  tests/integration/cuda.py
   tests/integration/decoder.py
+  tests/integration/diverge.py
   tests/integration/embed.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_methods.py
@@ -290,6 +481,8 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_cli.py
   tests/integration/graph_dot.py
   tests/integration/graph_path.py
+  tests/integration/html_numbers.py
+  tests/integration/html_page.py
   tests/integration/record_busy.py
   tests/integration/record_full.py
   tests/integration/record_hostile.py
@@ -298,8 +491,17 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/record_processes.py
   tests/integration/record_run.py
   tests/integration/record_terminal.py
+  tests/integration/serve_fuzz.py
+  tests/integration/serve_http.py
+  tests/integration/serve_prometheus.py
+  tests/integration/top_dump.py
+  tests/integration/top_keys.py
+  tests/integration/top_live.py
+  tests/integration/top_numbers.py
+  tests/integration/selftest.py
   tests/integration/trace_perfetto.py
   tests/integration/truth.py
+  tests/integration/vulkan.py
 )
 
 # Benches: one program per file.
@@ -308,4 +510,18 @@ set(BRICK_BENCH_SOURCES
   bench/probe.c
   bench/read.c
   bench/trace_size.c
+)
+
+# The Vulkan layer.
+set(BRICK_VULKAN_SOURCES
+  attach/vulkan/commands.c
+  attach/vulkan/hooks.c
+  attach/vulkan/layer.c
+  attach/vulkan/map.c
+  attach/vulkan/pipelines.c
+  attach/vulkan/readback.c
+  attach/vulkan/spirv.c
+  attach/vulkan/submits.c
+  attach/vulkan/waits.c
+  attach/vulkan/work.c
 )

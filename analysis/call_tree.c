@@ -9,12 +9,16 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/launches.h"
 #include "analysis/unknown.h"
 #include "analysis/walk.h"
 
 struct builder {
 	struct call_tree *tree;
+	const struct launches *launches;
+	uint32_t lane;
 	const struct step_index *index;
 	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
 	int failed;
@@ -49,7 +53,7 @@ static uint32_t add_node(struct call_tree *tree, uint32_t parent, struct call_no
 static int is_same(const struct call_node *a, const struct call_node *b)
 {
 	return a->kind == b->kind && a->brick == b->brick && a->site == b->site &&
-	       a->layer == b->layer;
+	       a->layer == b->layer && a->kernel == b->kernel;
 }
 
 static uint32_t search(
@@ -82,15 +86,22 @@ static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
 	return found;
 }
 
+static struct call_node node_of(enum call_kind kind, int32_t layer)
+{
+	return (struct call_node){.kind = kind,
+		.brick = RUN_NONE,
+		.site = RUN_NONE,
+		.kernel = RUN_NONE,
+		.layer = layer};
+}
+
 /* The node that holds those of a layer: a layer's own below what holds the layer. */
 static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 {
 	const struct call_node *above = &b->tree->nodes[parent];
 	if (layer < 0 || above->layer == layer)
 		return parent;
-	return child(b, parent,
-		(struct call_node){
-			.kind = CALL_LAYER, .layer = layer, .brick = RUN_NONE, .site = RUN_NONE});
+	return child(b, parent, node_of(CALL_LAYER, layer));
 }
 
 static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
@@ -99,6 +110,13 @@ static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
 		return 1;
 	return frame->step == tree->step &&
 	       (frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER);
+}
+
+static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
+{
+	struct call_node node = node_of(CALL_BRICK, b->tree->nodes[parent].layer);
+	node.brick = brick;
+	return child(b, parent, node);
 }
 
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
@@ -110,11 +128,7 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 		return;
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
 	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
-	b->at[depth] = child(b, parent,
-		(struct call_node){.kind = CALL_BRICK,
-			.brick = frame->brick,
-			.site = RUN_NONE,
-			.layer = tree->nodes[parent].layer});
+	b->at[depth] = brick_node(b, parent, frame->brick);
 }
 
 static void add_known(uint64_t *sum, uint64_t value, int known)
@@ -140,11 +154,10 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 	const struct run_site *site = &tree->run->sites[frame->sample->site];
 	if (!site->operation && !site->label)
 		return;
-	uint32_t node = child(b, brick,
-		(struct call_node){.kind = CALL_OPERATION,
-			.brick = frame->brick,
-			.site = frame->sample->site,
-			.layer = tree->nodes[brick].layer});
+	struct call_node operation = node_of(CALL_OPERATION, tree->nodes[brick].layer);
+	operation.brick = frame->brick;
+	operation.site = frame->sample->site;
+	uint32_t node = child(b, brick, operation);
 	if (!b->failed)
 		add_execution(&tree->nodes[node], frame, site);
 }
@@ -154,16 +167,50 @@ static void add_wait(struct builder *b, uint32_t beside, uint64_t ns, uint64_t c
 	struct call_tree *tree = b->tree;
 	if (!ns)
 		return;
-	uint32_t wait = child(b, beside,
-		(struct call_node){.kind = CALL_WAIT,
-			.brick = RUN_NONE,
-			.site = RUN_NONE,
-			.layer = tree->nodes[beside].layer});
+	uint32_t wait = child(b, beside, node_of(CALL_WAIT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
 	tree->nodes[wait].count += count;
 	tree->nodes[wait].time_ns += ns;
 	tree->nodes[wait].self_ns += ns;
+}
+
+/* A command of a device below the node that launched it. */
+static void add_command(struct builder *b, uint32_t above, const struct run_command *command)
+{
+	struct call_tree *tree = b->tree;
+	const struct run *run = tree->run;
+	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
+	struct call_node kernel = node_of(CALL_KERNEL, tree->nodes[above].layer);
+	kernel.kernel = command->kernel;
+	uint32_t number = child(b, above, kernel);
+	if (b->failed)
+		return;
+	const struct run_site *site = &run->sites[sample->site];
+	struct call_node *node = &tree->nodes[number];
+	node->count++;
+	node->time_ns += sample->end_ns - sample->begin_ns;
+	node->self_ns = node->time_ns;
+	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	add_known(&node->bytes, command->bytes, command->bytes != 0);
+	add_known(&node->flops, command->flops, command->flops != 0);
+}
+
+/* What a call launched belongs to the brick around the call; what a brick launched, to itself. */
+static void add_launched(struct builder *b, const struct walk_frame *frame, unsigned depth)
+{
+	const struct run *run = b->tree->run;
+	const char *category = run->categories[run->bricks[frame->brick].category].name;
+	bool is_call = !strcmp(category, brick_category_name(BRICK_CATEGORY_ENGINE));
+	uint32_t count;
+	const uint32_t *list = launches_of(b->launches, b->lane, frame->index, &count);
+	for (uint32_t i = 0; i < count; i++)
+		add_command(b, b->at[is_call ? depth - 1 : depth], &run->commands[list[i]]);
+	if (run->lanes[b->lane].kind != BRICK_LANE_QUEUE)
+		return;
+	const struct run_command *own = launches_command(run, b->lane, frame->index);
+	if (own)
+		add_command(b, b->at[depth], own);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -181,6 +228,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint32_t node = b->at[depth];
 	add_execution(&tree->nodes[node], frame, &tree->run->sites[frame->sample->site]);
 	add_operation(b, node, frame);
+	if (tree->run->command_count)
+		add_launched(b, frame, depth);
 	add_wait(b, tree->nodes[node].parent, frame->inner_ns + frame->wait_ns, waits);
 }
 
@@ -195,7 +244,7 @@ static void sum_up(struct call_tree *tree)
 	/* What is below a node has a higher number. */
 	for (size_t i = tree->count; i-- > 1;) {
 		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
-		if (!is_sum(above))
+		if (!is_sum(above) || node->kind == CALL_KERNEL)
 			continue;
 		above->time_ns += node->time_ns;
 		if (node->kind == CALL_BRICK && above->kind == CALL_LAYER)
@@ -204,7 +253,8 @@ static void sum_up(struct call_tree *tree)
 	struct call_node *root = &tree->nodes[0];
 	uint64_t below_ns = 0;
 	for (uint32_t i = root->first; i != RUN_NONE; i = tree->nodes[i].next)
-		below_ns += tree->nodes[i].time_ns;
+		if (tree->nodes[i].kind != CALL_KERNEL)
+			below_ns += tree->nodes[i].time_ns;
 	root->time_ns = below_ns + root->self_ns;
 }
 
@@ -238,6 +288,26 @@ static uint32_t count_threads(const struct run *run, const struct run_step *step
 	return n;
 }
 
+/* Commands of the step whose launch nobody saw stand below their brick. */
+static void add_unlaunched(struct builder *b)
+{
+	struct call_tree *tree = b->tree;
+	const struct run *run = tree->run;
+	const struct run_step *step = &run->steps[tree->step];
+	for (size_t i = 0; i < run->command_count && !b->failed; i++) {
+		const struct run_command *command = &run->commands[i];
+		const struct run_sample *sample =
+			&run->lanes[command->lane].samples[command->sample];
+		const struct run_site *site = &run->sites[sample->site];
+		uint64_t ns = command->launch_ns ? command->launch_ns : sample->begin_ns;
+		if (command->launch_lane != RUN_NONE || ns < step->begin_ns ||
+			ns >= step->end_ns ||
+			run->lanes[command->lane].process != run->lanes[step->lane].process)
+			continue;
+		add_command(b, brick_node(b, layer_node(b, 0, site->layer), site->brick), command);
+	}
+}
+
 static int build(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane, uint32_t step)
 {
@@ -247,18 +317,25 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 	tree->run = run;
 	tree->lane = lane;
 	tree->step = step;
-	struct builder b = {.tree = tree, .index = index};
-	const struct call_node root = {
-		.kind = CALL_ROOT, .brick = RUN_NONE, .site = RUN_NONE, .layer = -1};
-	if (add_node(tree, RUN_NONE, root) == RUN_NONE) {
+	struct launches launches;
+	struct builder b = {.tree = tree, .launches = &launches, .index = index};
+	if (launches_init(&launches, run) < 0 ||
+		add_node(tree, RUN_NONE, node_of(CALL_ROOT, -1)) == RUN_NONE) {
+		launches_fini(&launches);
 		call_tree_destroy(tree);
 		return -ENOMEM;
 	}
 	const struct walk_visitor visitor = {on_begin, on_end, &b};
-	for (uint32_t i = 0; i < run->lane_count; i++)
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		b.lane = i;
 		if (i == lane ||
-			(step != RUN_NONE && run->lanes[i].process == run->lanes[lane].process))
+			(step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&
+				run->lanes[i].process == run->lanes[lane].process))
 			walk_lane(run, index, i, &visitor);
+	}
+	if (step != RUN_NONE)
+		add_unlaunched(&b);
+	launches_fini(&launches);
 	if (b.failed) {
 		call_tree_destroy(tree);
 		return -ENOMEM;

@@ -18,6 +18,22 @@ static void connect(struct graph_builder *b, uint32_t from, uint32_t to, int kin
 		graph_check(b, brick_graph_connect(b->graph, from, to, kind, weight));
 }
 
+struct graph_sample *graph_sample_at(
+	const struct graph_builder *b, uint32_t lane, uint32_t sample)
+{
+	const struct schedule *s = b->schedule;
+
+	for (size_t i = 0; i < s->span_count; i++) {
+		const struct graph_lane *l = &b->lanes[i];
+		if (s->spans[i].lane != lane)
+			continue;
+		return l->samples && sample >= l->first && sample - l->first < l->count
+			       ? &l->samples[sample - l->first]
+			       : NULL;
+	}
+	return NULL;
+}
+
 /* The sample that an activity is a part of; NULL if there is none. */
 static struct graph_sample *sample_of(
 	const struct graph_builder *b, uint32_t span, const struct schedule_activity *activity)
@@ -243,12 +259,15 @@ static int build(struct graph_builder *b)
 		b->error = -ENOMEM;
 	for (size_t i = 0; !b->error && i < s->count; i++)
 		nodes[i] = b->thread_of[i] = RUN_NONE;
-	for (uint32_t i = 0; !b->error && i < s->span_count; i++) {
+	for (uint32_t i = 0; !b->error && i < s->span_count; i++)
 		b->error = init_lane(b, i);
-		if (!b->error)
-			graph_take_lane(b, i);
-	}
+	/* threads first: what they launched stands inside of what they did */
+	for (int queues = 0; queues < 2; queues++)
+		for (uint32_t i = 0; !b->error && i < s->span_count; i++)
+			if ((b->run->lanes[s->spans[i].lane].kind == BRICK_LANE_QUEUE) == queues)
+				graph_take_lane(b, i);
 	if (!b->error) {
+		graph_link_commands(b);
 		link_lanes(b, nodes);
 		add_after(b, nodes);
 		find_nodes(b, nodes);

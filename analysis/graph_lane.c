@@ -24,6 +24,7 @@ struct walker {
 	uint32_t lane;
 	struct graph_lane *out;
 	bool is_queue, is_driver;
+	bool is_command; /* the outermost sample that is open is one, in the scope of its call */
 	uint32_t next, end; /* activities that may be starts */
 	uint32_t last;	    /* the node that ended last */
 	uint32_t thread;    /* the node of what the thread does, or RUN_NONE */
@@ -211,6 +212,35 @@ static bool is_wait(const struct walker *w, const struct walk_frame *frame)
 	return w->b->index->kinds[frame->brick] == BRICK_KIND_WAIT;
 }
 
+/* A command stands where it was launched, if that is known. */
+static bool begin_command(
+	struct walker *w, const struct walk_frame *frame, struct graph_sample *sample)
+{
+	const struct run_command *command =
+		w->is_queue ? launches_command(w->b->run, w->lane, frame->index) : NULL;
+	uint32_t node = command ? graph_enter_command(w->b, command) : RUN_NONE;
+
+	if (node == RUN_NONE)
+		return false;
+	w->is_command = true;
+	sample->before = w->last;
+	sample->node = node;
+	w->levels[1] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
+	return true;
+}
+
+/* Out of the command, and out of the scope of its call. */
+static void end_command(
+	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
+{
+	close_layer(w, &w->levels[1]);
+	leave(w, sample->node, frame->begin_ns, frame->end_ns);
+	if (!w->b->error)
+		brick_graph_pop(w->b->graph);
+	w->last = sample->node;
+	w->is_command = false;
+}
+
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct walker *w = context;
@@ -218,6 +248,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	struct graph_sample *sample = sample_of(w, frame);
 	int32_t layer = w->b->run->sites[frame->sample->site].layer;
 
+	if (depth == 1 && begin_command(w, frame, sample))
+		return;
 	if (depth == 1)
 		begin_thread(w, frame->begin_ns);
 	if (!is_wait(w, frame)) /* waits stay in the layer that they follow */
@@ -252,6 +284,10 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct level *around = &w->levels[depth - 1];
 	struct graph_sample *sample = sample_of(w, frame);
 
+	if (depth == 1 && w->is_command) {
+		end_command(w, frame, sample);
+		return;
+	}
 	close_layer(w, &w->levels[depth]);
 	leave(w, sample->node, frame->begin_ns, frame->end_ns);
 	w->last = sample->node;

@@ -28,7 +28,7 @@ struct graph_builder {
 	const struct schedule *schedule;
 	struct graph_lane *lanes; /* [span_count] */
 	uint32_t *thread_of;	  /* [activities] of starts: the node that they begin */
-	int error;		  /* the first one */
+	int error; /* the first one */
 };
 
 /* The id, or RUN_NONE after an error, which is kept. */
@@ -40,6 +40,17 @@ void graph_lane_name(char name[GRAPH_LANE_NAME_BYTES], const struct run_lane *la
 
 /* graph_lane.c: nodes for the samples of a span. */
 void graph_take_lane(struct graph_builder *b, uint32_t span);
+
+/* graph_command.c: a node for a command, in the scope of the call that launched it; both are to be
+ * popped. RUN_NONE: its call is not in the graph; nothing was opened. */
+uint32_t graph_enter_command(struct graph_builder *b, const struct run_command *command);
+
+/* graph_command.c: what commands had to wait for. */
+void graph_link_commands(struct graph_builder *b);
+
+/* What became of a sample, or NULL. */
+struct graph_sample *graph_sample_at(
+	const struct graph_builder *b, uint32_t lane, uint32_t sample);
 
 /* graph_lane.c: a node for an execution that stands by itself. */
 uint32_t graph_add_sample(struct graph_builder *b, uint32_t lane, uint32_t sample,

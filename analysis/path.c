@@ -19,6 +19,7 @@ const char *path_owner_name(const struct run *run, uint32_t owner)
 		[SCHEDULE_OWNER_BARRIER] = "BarrierWait",
 		[SCHEDULE_OWNER_REST] = "unattributed",
 		[SCHEDULE_OWNER_START] = "thread start",
+		[SCHEDULE_OWNER_LAUNCH] = "launch latency",
 	};
 
 	return owner < run->brick_count ? run->bricks[owner].name : names[owner - run->brick_count];
@@ -99,6 +100,7 @@ static void add_counts(struct schedule_counts *to, const struct schedule_counts 
 	to->idle += from->idle;
 	to->idle_ns += from->idle_ns;
 	to->starts += from->starts;
+	to->launches += from->launches;
 	to->contradictions += from->contradictions;
 }
 

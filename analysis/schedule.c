@@ -200,7 +200,8 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 			struct schedule_activity *a = &s->activities[i];
 			a->duration_ns = a->end_ns - a->begin_ns;
 			a->cause = RUN_NONE;
-			if (a->kind == SCHEDULE_START) {
+			if (a->kind == SCHEDULE_START ||
+				(a->kind == SCHEDULE_REST && a->sample == RUN_NONE)) {
 				a->kind = SCHEDULE_REST;
 				a->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST;
 			}
@@ -277,6 +278,8 @@ static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bo
 		link_apart(m, source);
 	for (size_t k = 0; k < m->schedule->span_count && !apart; k++)
 		link_lane(m, source, &m->schedule->spans[k], m->lanes[k].drives);
+	if (!apart)
+		schedule_link_commands(m, source);
 	link_end(m, source, end);
 	for (uint32_t i = end + 1; i < m->schedule->count; i++)
 		schedule_connect(m, i - 1, i);
@@ -304,6 +307,7 @@ static int finish(struct schedule_maker *m)
 
 	if (s->fork_count)
 		qsort(s->forks, s->fork_count, sizeof(*s->forks), compare_forks);
+	schedule_sort_calls(m);
 	schedule_join_waits(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
 	s->after = (uint32_t)s->count;
@@ -322,6 +326,8 @@ static int finish(struct schedule_maker *m)
 	}
 	free(m->lanes);
 	free(m->waits);
+	free(m->calls);
+	free(m->commands);
 	free(m->edges);
 	if (error < 0)
 		schedule_fini(s);

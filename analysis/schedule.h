@@ -9,7 +9,9 @@
  *     then take part, unless they left together with one who came only then, or were with it
  *     neither before nor after. All can leave when the last has arrived; what a thread took longer
  *     is its own. (With one team of threads this is always right; with several, nearly so.)
- *   - waits for a device (Synchronize): what each queue had ended last when the wait ended;
+ *   - commands of queues: the call that launched them, and the commands that they had to wait for;
+ *   - waits for a device (Synchronize): the commands that they were for, or, where that is not
+ *     known, what each queue had ended last when the wait ended;
  *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
  *     (GraphCompute) on another thread begins because of that;
  *   - the end of a step: the work of the threads that it met at barriers has ended before; if it
@@ -17,7 +19,7 @@
  *
  * All times are measured: with the durations as they are, every activity begins and ends when it
  * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
- * for, which launch a device's work belongs to, where inside of a brick it waited. Such times stay
+ * for, where inside of a brick it waited. Such times stay
  * as they were, and are counted. Borrows the run. Read-only once made: any thread.
  */
 #ifndef BRICK_ANALYSIS_SCHEDULE_H
@@ -25,6 +27,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/launches.h"
 #include "analysis/step_index.h"
 #include "lib/graph_dag.h"
 #include "trace/run.h"
@@ -65,7 +68,8 @@ enum schedule_owner {
 	SCHEDULE_OWNER_BARRIER = 0, /* BarrierWait, where the run has no such brick */
 	SCHEDULE_OWNER_REST = 1,    /* in no brick */
 	SCHEDULE_OWNER_START = 2,
-	SCHEDULE_OWNERS = 3,
+	SCHEDULE_OWNER_LAUNCH = 3, /* from a launch until the device began */
+	SCHEDULE_OWNERS = 4,
 };
 
 /* The activities of a lane stand one after the other. */
@@ -83,6 +87,7 @@ struct schedule_counts {
 	uint64_t idle; /* times in which a thread other than a step's did nothing, not known why */
 	uint64_t idle_ns;
 	uint64_t starts;	 /* of threads by a step or a graph */
+	uint64_t launches;	 /* of commands of queues whose call is known */
 	uint64_t contradictions; /* 1: times contradict each other; threads are taken by themselves
 				  */
 };
@@ -117,6 +122,7 @@ struct schedule_source {
 	uint32_t *first; /* [step_count + 1] */
 	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
 	struct step_index windows;
+	struct launches launches;
 };
 
 /* -ENOMEM; *source is then empty. */

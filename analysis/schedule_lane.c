@@ -75,9 +75,9 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 }
 
 /* Time of the lane in none of its samples. */
-static void cut_gap(struct cutter *c, uint64_t end_ns)
+static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
 {
-	cut(c, end_ns,
+	return cut(c, end_ns,
 		(struct schedule_activity){
 			.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
 			.sample = RUN_NONE,
@@ -103,16 +103,82 @@ static void add_fork(struct cutter *c, const struct walk_frame *frame)
 	m->lanes[c->place].drives = true;
 }
 
+/* The activity that ended just now on this lane; RUN_NONE: the lane's first comes next. */
+static uint32_t last_activity(const struct cutter *c)
+{
+	const struct schedule *s = c->m->schedule;
+	return s->count > s->spans[c->place].first ? (uint32_t)s->count - 1 : RUN_NONE;
+}
+
+/* Remember a sample that launched something. */
+static void add_call(struct cutter *c, const struct walk_frame *frame)
+{
+	struct schedule_maker *m = c->m;
+	uint32_t count;
+
+	launches_of(&m->source->launches, c->lane, frame->index, &count);
+	if (!count)
+		return;
+	struct schedule_call *calls =
+		schedule_grow(m, &m->calls, &m->call_capacity, m->call_count, sizeof(*m->calls));
+	if (calls)
+		calls[m->call_count++] = (struct schedule_call){
+			c->lane, frame->index, last_activity(c), RUN_NONE, c->cursor_ns};
+}
+
+static void end_call(struct cutter *c, const struct walk_frame *frame)
+{
+	struct schedule_maker *m = c->m;
+
+	for (size_t i = m->call_count; i-- > 0 && m->calls[i].lane == c->lane;) {
+		if (m->calls[i].sample == frame->index)
+			m->calls[i].last = last_activity(c);
+		if (m->calls[i].sample <= frame->index)
+			break;
+	}
+}
+
+static void add_command(struct cutter *c, const struct walk_frame *frame, uint32_t gap)
+{
+	struct schedule_maker *m = c->m;
+	const struct run_command *command = launches_command(m->run, c->lane, frame->index);
+
+	if (!command)
+		return;
+	struct schedule_command *commands = schedule_grow(m, &m->commands, &m->command_capacity,
+		m->command_count, sizeof(*m->commands));
+	if (commands)
+		commands[m->command_count++] =
+			(struct schedule_command){(uint32_t)(command - m->run->commands), gap,
+				(uint32_t)m->schedule->count, RUN_NONE};
+}
+
+static void end_command(struct cutter *c, const struct walk_frame *frame)
+{
+	struct schedule_maker *m = c->m;
+
+	if (m->command_count && m->run->commands[m->commands[m->command_count - 1].command].sample ==
+				       frame->index)
+		m->commands[m->command_count - 1].last = last_activity(c);
+}
+
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct cutter *c = context;
+	uint32_t gap = RUN_NONE;
 
 	if (depth > 1)
 		cut_own(c, frame - 1, frame->begin_ns, false);
 	else
-		cut_gap(c, frame->begin_ns);
+		gap = cut_gap(c, frame->begin_ns);
 	if (c->is_thread)
 		add_fork(c, frame);
+	if (!c->m->run->command_count)
+		return;
+	if (c->is_thread)
+		add_call(c, frame);
+	else if (depth == 1)
+		add_command(c, frame, gap);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -121,6 +187,10 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct schedule_maker *m = c->m;
 
 	cut_own(c, frame, frame->end_ns, true);
+	if (m->run->command_count && c->is_thread)
+		end_call(c, frame);
+	else if (m->run->command_count && depth == 1)
+		end_command(c, frame);
 	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes[c->place].stays = false;
 	/* What a step waits after its end is in its account, but not in its span. */

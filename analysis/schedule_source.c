@@ -97,8 +97,10 @@ int schedule_source_init(
 	memset(source, 0, sizeof(*source));
 	source->first = calloc(run->step_count + 1, sizeof(*source->first));
 	for (c.lane = 0; source->first && index->count && c.lane < run->lane_count; c.lane++)
-		walk_lane(run, index, c.lane, &visitor);
-	if (!source->first || c.failed || init_windows(&source->windows, run, index) < 0) {
+		if (run->lanes[c.lane].kind == BRICK_LANE_THREAD)
+			walk_lane(run, index, c.lane, &visitor);
+	if (!source->first || c.failed || init_windows(&source->windows, run, index) < 0 ||
+		launches_init(&source->launches, run) < 0) {
 		schedule_source_fini(source);
 		return -ENOMEM;
 	}
@@ -113,5 +115,6 @@ void schedule_source_fini(struct schedule_source *source)
 	free(source->items);
 	free(source->first);
 	step_index_fini(&source->windows);
+	launches_fini(&source->launches);
 	memset(source, 0, sizeof(*source));
 }

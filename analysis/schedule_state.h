@@ -25,6 +25,21 @@ struct schedule_wait {
 	uint8_t kind;  /* enum schedule_wait_kind */
 };
 
+/* A sample of a thread that launched commands. */
+struct schedule_call {
+	uint32_t lane, sample;
+	uint32_t before; /* the activity that ended when it began; RUN_NONE: the window's begin */
+	uint32_t last;	 /* its own last one; RUN_NONE: not ended yet */
+	uint64_t begin_ns;
+};
+
+/* A command of a queue that stands on its own there, not inside of another. */
+struct schedule_command {
+	uint32_t command;     /* in run->commands */
+	uint32_t gap;	      /* the activity before it, in which its queue did nothing, or RUN_NONE */
+	uint32_t first, last; /* its own activities; last is RUN_NONE until it has ended */
+};
+
 struct schedule_maker {
 	struct schedule *schedule;
 	const struct run *run;
@@ -38,6 +53,10 @@ struct schedule_maker {
 	size_t lane_capacity;
 	struct schedule_wait *waits; /* by lane, then by time */
 	size_t wait_count, wait_capacity;
+	struct schedule_call *calls;
+	size_t call_count, call_capacity;
+	struct schedule_command *commands; /* ascending */
+	size_t command_count, command_capacity;
 	struct brick__dag_edge *edges;
 	size_t edge_count, edge_capacity;
 	bool failed; /* out of memory */
@@ -56,6 +75,13 @@ void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, s
 
 /* schedule_wait.c: which waits are one barrier, and what waits for devices waited for. */
 void schedule_join_waits(struct schedule_maker *m);
+
+/* schedule_command.c: what commands of queues had to wait for. */
+void schedule_sort_calls(struct schedule_maker *m);
+void schedule_link_commands(struct schedule_maker *m, uint32_t source);
+
+/* When the last of the commands that a wait was for had ended; 0: it is not known for which. */
+uint64_t schedule_join_commands(struct schedule_maker *m, const struct schedule_wait *wait);
 
 /* The last work of a lane that had ended by then; RUN_NONE if none had. */
 uint32_t schedule_work_ended_by(

@@ -256,13 +256,15 @@ uint32_t schedule_work_ended_by(
 	return low ? span->first + low - 1 : RUN_NONE;
 }
 
-/* A wait for devices can end when the last of all queues has ended what it had. */
+/* A wait for devices can end when its commands have; else when all queues have ended what they
+ * had. */
 static void join_devices(struct schedule_maker *m, const struct schedule_wait *wait)
 {
 	struct schedule_activity *activity = &m->schedule->activities[wait->activity];
-	uint64_t last_ns = 0;
+	uint64_t last_ns = schedule_join_commands(m, wait);
+	bool is_known = last_ns != 0;
 
-	for (size_t i = 0; i < m->schedule->span_count; i++) {
+	for (size_t i = 0; i < m->schedule->span_count && !is_known; i++) {
 		const struct schedule_span *queue = &m->schedule->spans[i];
 		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
 			continue;

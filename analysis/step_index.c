@@ -100,12 +100,15 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 {
 	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
 	const char *step = brick_category_name(BRICK_CATEGORY_STEP);
+	const char *tile = brick_category_name(BRICK_CATEGORY_TILE);
 	for (size_t i = 0; i < run->brick_count; i++) {
 		const char *name = run->categories[run->bricks[i].category].name;
 		if (!strcmp(name, wait))
 			index->kinds[i] = BRICK_KIND_WAIT;
 		else if (!strcmp(name, step))
 			index->kinds[i] = BRICK_KIND_STEP;
+		else if (!strcmp(name, tile))
+			index->kinds[i] = BRICK_KIND_TILE;
 	}
 }
 

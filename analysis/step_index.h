@@ -17,6 +17,7 @@ enum brick_kind {
 	BRICK_KIND_WORK = 0, /* the engine's phases, too */
 	BRICK_KIND_WAIT = 1,
 	BRICK_KIND_STEP = 2, /* a container: what it does not hand on to others is unattributed */
+	BRICK_KIND_TILE = 3, /* no account of its own: its time is that of the brick around it */
 };
 
 struct step_index {

@@ -136,7 +136,8 @@ int step_times_measure(
 	struct measure m = {times, run, index};
 	struct walk_visitor visitor = {.end = measure_end, .context = &m};
 	for (uint32_t lane = 0; lane < run->lane_count; lane++)
-		walk_lane(run, index, lane, &visitor);
+		if (run->lanes[lane].kind == BRICK_LANE_THREAD)
+			walk_lane(run, index, lane, &visitor);
 	rc = step_times_finish(times, run, index);
 	if (rc < 0)
 		step_times_fini(times);

@@ -20,6 +20,8 @@ static const char *const by_names[SUMMARY_BY_COUNT][2] = {
 	[SUMMARY_BY_LAYER] = {"layer", "layers"},
 	[SUMMARY_BY_PHASE] = {"phase", "phases"},
 	[SUMMARY_BY_THREAD] = {"thread", "threads"},
+	[SUMMARY_BY_KERNEL] = {"kernel", "kernels"},
+	[SUMMARY_BY_QUEUE] = {"queue", "queues"},
 };
 
 const char *summary_by_name(enum summary_by by)
@@ -44,8 +46,11 @@ static double rate(uint64_t work, uint64_t ns)
 
 static void fill_row(struct summary_row *row, const struct tally *tally, uint64_t wall_ns)
 {
+	row->kernel = RUN_NONE;
+	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
 	row->sources = tally->sources;
 	row->count = tally->count;
+	row->sum_ns = tally->sum_ns;
 	row->total_ns = tally->total_ns;
 	row->self_ns = tally->self_ns;
 	row->wait_ns = tally->wait_ns;
@@ -102,6 +107,14 @@ static const char *category_name(const struct run *run, uint32_t brick)
 	return brick_category_name(BRICK_CATEGORY_WAIT);
 }
 
+/* Time of devices beside that of the host. */
+static void add_device(struct tally *sum, const struct tally *part)
+{
+	sum->count += part->count;
+	sum->total_ns += part->total_ns;
+	sum->sources |= part->sources;
+}
+
 /* Name of a category; one past the last is that of waits in a run that names none. */
 static const char *category_label(const struct run *run, uint32_t category)
 {
@@ -121,26 +134,34 @@ static bool in_category(const struct run *run, uint32_t brick, uint32_t category
 	return category == run->category_count;
 }
 
-static int is_step(const struct tallies *t, uint32_t brick)
+/* Steps hold all else, and the time of tiles is that of the bricks around them. */
+static int has_no_row(const struct tallies *t, uint32_t brick)
 {
-	return brick < t->run->brick_count && t->index->kinds[brick] == BRICK_KIND_STEP;
+	return brick < t->run->brick_count && (t->index->kinds[brick] == BRICK_KIND_STEP ||
+						      t->index->kinds[brick] == BRICK_KIND_TILE);
 }
 
-/* Bricks that run on queues only. */
-static void mark_devices(struct summary *s, const struct tallies *t)
+/* What devices did for it; where no thread ran it, its work is theirs. */
+static void fill_device(struct summary_row *row, const struct tally *tally, const struct tally *host)
 {
-	const struct run *run = t->run;
-	uint8_t *seen = calloc(run->brick_count + 1, 1);
-	if (!seen)
+	if (!tally->count)
 		return;
-	for (size_t l = 0; l < run->lane_count; l++)
-		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
-			if (run->lanes[l].stats[b].count)
-				seen[b] |= run->lanes[l].kind == BRICK_LANE_QUEUE ? 2 : 1;
-	for (size_t i = 0; i < s->row_count; i++)
-		if (s->rows[i].id < run->brick_count)
-			s->rows[i].on_device = seen[s->rows[i].id] == 2;
-	free(seen);
+	row->device_count = tally->count;
+	row->device_ns = tally->total_ns;
+	row->sources |= tally->sources;
+	row->on_device = !host->count;
+	if (host->count)
+		return;
+	row->elements = known(tally, BRICK_SITE_HAS_ELEMENTS, tally->elements);
+	row->bytes = known(tally, BRICK_SITE_HAS_BYTES, tally->bytes);
+	row->flops = known(tally, BRICK_SITE_HAS_FLOPS, tally->flops);
+	row->bytes_per_ns = rate(tally->rated_bytes, tally->bytes_time_ns);
+	row->flops_per_ns = rate(tally->rated_flops, tally->flops_time_ns);
+}
+
+static const char *backend_of(const struct run *run, uint32_t lane)
+{
+	return lane == RUN_NONE ? NULL : run->lanes[lane].backend;
 }
 
 static int add_bricks(struct summary *s, const struct tallies *t)
@@ -151,7 +172,8 @@ static int add_bricks(struct summary *s, const struct tallies *t)
 		return -ENOMEM;
 	for (uint32_t b = 0; b <= run->brick_count; b++) {
 		const struct tally *tally = &t->bricks[b];
-		if ((!tally->count && !tally->self_ns) || is_step(t, b))
+		bool ran = tally->count || tally->self_ns || (t->device && t->device[b].count);
+		if (!ran || has_no_row(t, b))
 			continue;
 		struct summary_row *row = &s->rows[s->row_count];
 		row->name = strdup(b < run->brick_count ? run->bricks[b].name
@@ -164,8 +186,11 @@ static int add_bricks(struct summary *s, const struct tallies *t)
 		fill_row(row, tally, s->wall_ns);
 		const uint64_t *kept = run_histogram(t, b);
 		fill_percentiles(row, kept ? kept : tally->histogram, kept ? &run->clock : NULL);
+		if (!t->device)
+			continue;
+		fill_device(row, &t->device[b], tally);
+		row->backend = backend_of(run, t->device_lanes[b]);
 	}
-	mark_devices(s, t);
 	return 0;
 }
 
@@ -214,7 +239,7 @@ static void fold_category(
 {
 	const struct run *run = t->run;
 	for (uint32_t b = 0; b <= run->brick_count; b++) {
-		if (!in_category(run, b, category) || is_step(t, b))
+		if (!in_category(run, b, category) || has_no_row(t, b))
 			continue;
 		fold(sum, &t->bricks[b]);
 		const uint64_t *kept = run_histogram(t, b);
@@ -226,6 +251,15 @@ static void fold_category(
 	bool all_there = t->samples == t->executions || t->only != SUMMARY_ALL_PHASES;
 	if (!waits && sampled_ns && sampled_ns < sum->total_ns && all_there)
 		sum->total_ns = sampled_ns;
+}
+
+static struct tally category_device(const struct tallies *t, uint32_t category)
+{
+	struct tally sum = {0};
+	for (uint32_t b = 0; t->device && b < t->run->brick_count; b++)
+		if (in_category(t->run, b, category) && !has_no_row(t, b))
+			add_device(&sum, &t->device[b]);
+	return sum;
 }
 
 static int add_categories(struct summary *s, const struct tallies *t)
@@ -241,7 +275,8 @@ static int add_categories(struct summary *s, const struct tallies *t)
 		struct tally sum = {.min_ns = UINT64_MAX};
 		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
 		fold_category(&sum, t, c, histogram);
-		if (!sum.count && !sum.self_ns)
+		struct tally device = category_device(t, c);
+		if (!sum.count && !sum.self_ns && !device.count)
 			continue;
 		struct summary_row *row = &s->categories[s->category_count];
 		row->name = strdup(category_label(run, c));
@@ -251,6 +286,7 @@ static int add_categories(struct summary *s, const struct tallies *t)
 		row->id = c;
 		fill_row(row, &sum, s->wall_ns);
 		fill_percentiles(row, histogram, NULL);
+		fill_device(row, &device, &sum);
 	}
 	free(histogram);
 	return 0;
@@ -271,8 +307,28 @@ static char *lane_label(const struct run *run, uint32_t number)
 	return n < 0 ? NULL : label;
 }
 
+static char *queue_label(const struct tallies *t, uint32_t queue)
+{
+	const struct run *run = t->run;
+	const struct run_lane *lane = &run->lanes[t->queues.queues[queue].lane];
+	const char *backend = lane->backend ? lane->backend : "", *name = lane->name;
+	char *label = NULL, process[32] = "";
+	if (run->process_count > 1)
+		snprintf(process, sizeof(process), "%u/", run->processes[lane->process].pid);
+	if (!name || !*name)
+		name = "queue";
+	int n = asprintf(&label, "%s%s%s (%s%llu)", backend, *backend ? ": " : "", name, process,
+		(unsigned long long)lane->tid);
+	return n < 0 ? NULL : label;
+}
+
 static char *group_label(const struct tallies *t, uint32_t group)
 {
+	uint32_t kernel;
+	if (t->by == SUMMARY_BY_KERNEL)
+		return strdup(tally_kernel_name(t, group, &kernel));
+	if (t->by == SUMMARY_BY_QUEUE)
+		return queue_label(t, group);
 	static const char *const phases[TALLY_PHASES] = {"prefill", "decode", "outside of steps"};
 	char *label = NULL;
 	if (t->by == SUMMARY_BY_THREAD)
@@ -284,6 +340,23 @@ static char *group_label(const struct tallies *t, uint32_t group)
 	return asprintf(&label, "layer %u", group - 1) < 0 ? NULL : label;
 }
 
+/* A row that is the device's altogether: its share is of what all queues did. */
+static void fill_on_device(struct summary_row *row, const struct tallies *t, uint32_t group)
+{
+	const struct run *run = t->run;
+	row->on_device = 1;
+	row->wall_ns = ANALYSIS_UNKNOWN;
+	row->share = t->device_ns ? (double)row->self_ns / (double)t->device_ns : -1;
+	row->device_count = row->count;
+	row->device_ns = row->total_ns;
+	if (t->by == SUMMARY_BY_QUEUE) {
+		row->backend = run->lanes[t->queues.queues[group].lane].backend;
+		return;
+	}
+	tally_kernel_name(t, group, &row->kernel);
+	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
+}
+
 static int add_groups(struct summary *s, const struct tallies *t)
 {
 	s->rows = calloc(t->group_count + 1, sizeof(*s->rows));
@@ -291,7 +364,8 @@ static int add_groups(struct summary *s, const struct tallies *t)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < t->group_count; g++) {
 		const struct tally *tally = &t->groups[g];
-		if (!tally->count && !tally->total_ns && !tally->wait_ns)
+		if (!tally->count && !tally->total_ns && !tally->wait_ns &&
+			!t->device_groups[g].count)
 			continue;
 		struct summary_row *row = &s->rows[s->row_count];
 		row->name = group_label(t, g);
@@ -301,8 +375,9 @@ static int add_groups(struct summary *s, const struct tallies *t)
 		row->id = g;
 		fill_row(row, tally, s->wall_ns);
 		fill_percentiles(row, tally->histogram, NULL);
-		if (t->by == SUMMARY_BY_THREAD)
-			row->on_device = t->run->lanes[g].kind == BRICK_LANE_QUEUE;
+		fill_device(row, &t->device_groups[g], tally);
+		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
+			fill_on_device(row, t, g);
 	}
 	return 0;
 }
@@ -340,6 +415,7 @@ static void take_totals(struct summary *s, struct tallies *t)
 	s->executions = exact_executions(t);
 	s->mismatched = t->mismatched;
 	s->unknown_operations = t->unknown_operations;
+	s->device_ns = t->device_ns;
 	s->pairs = t->pairs;
 	s->hooked = t->hooked;
 	t->pairs = t->hooked = NULL;
@@ -394,6 +470,8 @@ int summary_create(struct summary **out, const struct run *run, enum summary_by 
 		goto fail_tallies;
 	take_totals(s, &tallies);
 	rc = add_rows(s, &tallies);
+	s->queues = tallies.queues;
+	tallies.queues = (struct queue_times){0};
 	tallies_fini(&tallies);
 fail_tallies:
 	step_index_fini(&index);
@@ -420,6 +498,7 @@ void summary_destroy(struct summary *s)
 	free_rows(s->rows, s->row_count);
 	free_rows(s->categories, s->category_count);
 	step_times_fini(&s->steps);
+	queue_times_fini(&s->queues);
 	free(s->pairs);
 	free(s->hooked);
 	free(s);

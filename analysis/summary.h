@@ -6,6 +6,10 @@
  * instead. Each ns of it is in one row or unattributed: wall_ns of all rows of one kind and
  * unattributed_ns add up to wall_ns of the summary.
  *
+ * Queues of devices are another kind of time: none of it is in those numbers. A brick that a device
+ * worked for has that time beside its own (device_ns), and rows by kernel and queue are of devices
+ * only: their shares are of what all queues did.
+ *
  * Rows by brick and category are kinds of work: their wall time is their self time, and waiting is
  * rows of its own (BarrierWait). Rows by layer, phase and thread are places: theirs includes the
  * waiting that happened there. All other times of a row add up all threads.
@@ -17,6 +21,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/queue_times.h"
 #include "analysis/step_times.h"
 #include "trace/run.h"
 
@@ -26,7 +31,9 @@ enum summary_by {
 	SUMMARY_BY_LAYER,
 	SUMMARY_BY_PHASE,
 	SUMMARY_BY_THREAD,
-	SUMMARY_BY_COUNT, /* kernels and queues will stand before it */
+	SUMMARY_BY_KERNEL,
+	SUMMARY_BY_QUEUE,
+	SUMMARY_BY_COUNT,
 };
 
 /* "brick", "category", ...; and the plural that names the array in JSON. */
@@ -37,10 +44,13 @@ const char *summary_by_plural(enum summary_by by);
 struct summary_row {
 	char *name;
 	const char *category; /* NULL where a row has none */
-	uint32_t id;	      /* of the brick, category or lane; layer + 1; phase */
+	uint32_t id;	      /* of the brick, category, lane or queue; layer + 1; phase */
 	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
-	int on_device;	      /* recorded on a queue of a device, not on a thread */
+	int on_device;	      /* all of it ran on queues of devices, nothing on a thread */
+	const char *backend;  /* of the device that worked for it; NULL: none, or not known */
+	uint32_t kernel;      /* the one that ran most often; RUN_NONE: not a row of a kernel */
 	uint64_t count;	      /* executions */
+	uint64_t sum_ns;      /* of their lengths, also of those inside of one another */
 	uint64_t total_ns;    /* with at least one open */
 	uint64_t self_ns;     /* less what was nested and waited */
 	uint64_t wait_ns;     /* inside of and right after them */
@@ -49,6 +59,8 @@ struct summary_row {
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t elements, bytes, flops;
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
+	/* what devices did for it: commands, and time with one running on a queue's lane */
+	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
 };
 
 struct summary_pairs {
@@ -79,6 +91,8 @@ struct summary {
 	 * and [lane_count] samples that attached hooks recorded, whose cost is known by itself.
 	 */
 	struct summary_pairs *pairs, *hooked;
+	struct queue_times queues;
+	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
 };
 
 /* "All phases" where a phase may be asked for. */

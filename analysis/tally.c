@@ -133,7 +133,13 @@ static void tally_lane(struct tallies *t, uint32_t number)
 {
 	const struct run_lane *lane = &t->run->lanes[number];
 	t->lane = number;
-	t->lane_counts = lane->kind == BRICK_LANE_THREAD;
+	if (lane->kind == BRICK_LANE_QUEUE) {
+		clear_lane(t);
+		tally_queue(t, number);
+		compare_lane(t, lane);
+		return;
+	}
+	t->lane_counts = true;
 	clear_lane(t);
 	tally_samples(t);
 	merge_lane(t);
@@ -148,8 +154,14 @@ static void tally_lane(struct tallies *t, uint32_t number)
 	}
 }
 
-static uint32_t count_groups(const struct run *run, enum summary_by by)
+static uint32_t count_groups(const struct tallies *t)
 {
+	const struct run *run = t->run;
+	enum summary_by by = t->by;
+	if (by == SUMMARY_BY_KERNEL)
+		return tally_kernel_groups(t);
+	if (by == SUMMARY_BY_QUEUE)
+		return (uint32_t)t->queues.count;
 	if (by == SUMMARY_BY_PHASE)
 		return TALLY_PHASES;
 	if (by == SUMMARY_BY_THREAD)
@@ -177,8 +189,11 @@ static bool allocate(struct tallies *t)
 		t->bricks[b].min_ns = UINT64_MAX;
 	if (t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY)
 		return true;
-	t->group_count = count_groups(t->run, t->by);
+	t->group_count = count_groups(t);
 	t->groups = calloc(t->group_count + 1, sizeof(*t->groups));
+	t->device_groups = calloc(t->group_count + 1, sizeof(*t->device_groups));
+	if (!t->device_groups)
+		return false;
 	for (uint32_t i = 0; t->groups && i < t->group_count; i++)
 		t->groups[i].min_ns = UINT64_MAX;
 	return t->groups != NULL;
@@ -202,7 +217,8 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 	t->only = only;
 	t->was_reset = run_note_find(run, "reset") != NULL;
 	t->wait_brick = find_wait_brick(run);
-	if (step_times_init(&t->steps, run) < 0 || !allocate(t)) {
+	if (queue_times_init(&t->queues, run, index) < 0 || tally_devices_init(t) < 0 ||
+		step_times_init(&t->steps, run) < 0 || !allocate(t)) {
 		tallies_fini(t);
 		return -ENOMEM;
 	}
@@ -236,6 +252,8 @@ void tallies_fini(struct tallies *t)
 	free(t->hooked);
 	free(t->lane_counts_all);
 	free(t->category_total_ns);
+	tally_devices_fini(t);
+	queue_times_fini(&t->queues);
 	step_times_fini(&t->steps);
 	memset(t, 0, sizeof(*t));
 }

@@ -40,8 +40,18 @@ struct tallies {
 
 	struct tally *bricks; /* [brick_count + 1] */
 	uint32_t wait_brick;  /* BarrierWait's, or brick_count when the run does not know it */
-	struct tally *groups; /* of summary_by layer, phase, thread; else NULL */
+	struct tally *groups; /* of summary_by layer, phase, thread, kernel, queue; else NULL */
 	uint32_t group_count;
+	struct queue_times queues;
+	struct tally *device;	     /* [brick_count + 1]: of queues; NULL: there are none */
+	struct tally *device_groups; /* [group_count]: the same by layer, phase */
+	uint32_t *device_lanes;	     /* [brick_count + 1]: a lane that it ran on, or RUN_NONE */
+	uint64_t device_ns;
+	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
+	uint32_t *kernel_groups; /* [kernel_count] */
+	uint32_t kernel_group_count;
+	uint64_t *kernel_uses;	 /* [kernel_count] */
+	uint32_t *group_kernels; /* [kernel_group_count]: the one that ran most often */
 	uint64_t *category_total_ns; /* [category_count], by samples */
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;
@@ -68,6 +78,20 @@ void tallies_fini(struct tallies *tallies);
 
 /* Count the samples of the lane that is being walked. */
 void tally_samples(struct tallies *tallies);
+
+/* What a sample says of work, in that time. */
+void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns);
+void tally_duration(struct tally *tally, uint64_t ns);
+/* A duration into its histogram, which is made when it is first needed. */
+void tally_histogram(struct tallies *tallies, struct tally *tally, uint64_t ns);
+
+/* tally_device.c: the same for a lane of a queue; -ENOMEM. */
+int tally_devices_init(struct tallies *tallies);
+void tally_queue(struct tallies *tallies, uint32_t lane);
+uint32_t tally_kernel_groups(const struct tallies *tallies);
+/* Name of a group of kernels, and the one of them that ran most often, or RUN_NONE. */
+const char *tally_kernel_name(const struct tallies *tallies, uint32_t group, uint32_t *kernel);
+void tally_devices_fini(struct tallies *tallies);
 
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
 enum { TALLY_PHASE_OUTSIDE = STEP_PHASES, TALLY_PHASES, TALLY_LAST_LAYER = INT16_MAX };

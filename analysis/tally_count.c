@@ -11,7 +11,7 @@
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
-static void count_duration(struct tally *tally, uint64_t ns)
+void tally_duration(struct tally *tally, uint64_t ns)
 {
 	tally->count++;
 	tally->sum_ns += ns;
@@ -21,7 +21,7 @@ static void count_duration(struct tally *tally, uint64_t ns)
 		tally->max_ns = ns;
 }
 
-static void count_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
+void tally_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
 {
 	if (!tally->histogram)
 		tally->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
@@ -40,7 +40,7 @@ static bool needs_histogram(const struct tallies *t, uint32_t brick)
 	       !t->run->histograms || !t->run->histograms[brick];
 }
 
-static void count_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
+void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
 {
 	tally->flags |= site->flags;
 	tally->elements += site->elements;
@@ -62,14 +62,14 @@ static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_
 	struct tally *tally = &t->lane_bricks[t->wait_brick];
 	if (!ns)
 		return;
-	count_duration(tally, ns);
+	tally_duration(tally, ns);
 	tally->total_ns += ns;
 	tally->self_ns += ns;
 	tally->sources |= 1u << (source & 31);
 	if (in_wall)
 		tally->wall_ns += ns;
 	if (needs_histogram(t, t->wait_brick))
-		count_histogram(t, &t->bricks[t->wait_brick], ns);
+		tally_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
 static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
@@ -143,10 +143,10 @@ static void count_in_group(
 	group->sources |= 1u << (frame->sample->source & 31);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	count_work(group, site, frame->length_ns + frame->wait_ns);
-	count_duration(group, frame->length_ns);
+	tally_work(group, site, frame->length_ns + frame->wait_ns);
+	tally_duration(group, frame->length_ns);
 	if (t->group_count <= HISTOGRAMS_MAX)
-		count_histogram(t, group, frame->length_ns);
+		tally_histogram(t, group, frame->length_ns);
 }
 
 /* Frames of other phases than the one that was asked for are walked, but not counted. */
@@ -161,7 +161,8 @@ static void count_always(
 {
 	step_times_add(&t->steps, t->run, t->index, frame);
 	uint32_t phase = in_wall ? phase_of(t, frame) : TALLY_PHASE_OUTSIDE;
-	if (t->run->sites[frame->sample->site].operation)
+	/* What hooks record on their threads, phases too, is in what the hooks cost. */
+	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
 		t->hooked[t->lane].count[phase]++;
 	else
 		t->pairs[t->run->lanes[t->lane].process].count[phase]++;
@@ -216,15 +217,15 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (category_outermost)
 		t->category_total_ns[category] += frame->length_ns;
 	count_self(t, frame, tally, in_wall);
-	if (t->groups)
+	if (t->groups && t->by <= SUMMARY_BY_THREAD)
 		count_in_group(t, frame, depth, in_wall);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
-	count_duration(tally, frame->length_ns);
-	count_work(tally, site, frame->length_ns + frame->wait_ns);
+	tally_duration(tally, frame->length_ns);
+	tally_work(tally, site, frame->length_ns + frame->wait_ns);
 	if (needs_histogram(t, frame->brick))
-		count_histogram(t, &t->bricks[frame->brick], frame->length_ns);
+		tally_histogram(t, &t->bricks[frame->brick], frame->length_ns);
 }
 
 void tally_samples(struct tallies *t)

@@ -154,6 +154,8 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {
+		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE)
+			continue;
 		while (w.depth && w.frames[w.depth].sample->depth >= samples[i].depth)
 			pop(&w, is_sibling(&w, &samples[i]) ? samples[i].begin_ns : UINT64_MAX);
 		push(&w, (uint32_t)i);

@@ -6,7 +6,7 @@
  *
  *   length = self + inner + sum over nested (length + wait)
  *
- * Begin and end are called for each sample, nested like the samples. Read-only on the run; one
+ * Tiles are passed over. Begin and end are called for each other sample, nested like the samples. Read-only on the run; one
  * walk per thread.
  */
 #ifndef BRICK_ANALYSIS_WALK_H

@@ -48,8 +48,8 @@ static const struct {
 #undef BRICK_X
 };
 
-static const char *const known_categories[] = {
-	"Norm", "Attention", "FFN", "Other", "Sparse", "FFT", "Solver", "Engine", "Wait", "Step"};
+static const char *const known_categories[] = {"Norm", "Attention", "FFN", "Other", "Sparse", "FFT",
+	"Solver", "Engine", "Wait", "Step", "Tile"};
 
 __attribute__((format(printf, 2, 3))) static int fault(
 	struct rules_error *error, const char *format, ...)

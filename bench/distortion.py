@@ -4,7 +4,8 @@
 Pairs of fresh processes, interleaved ABBA, 1 thread and 2 threads (both cores saturated). Each
 process gives the median of its repeats; the effect is the Hodges-Lehmann shift of the log ratios
 with a 95 % interval from the signed-rank distribution. Beside it stands the recording's own
-estimate. `bench/distortion.py [PAIRS [REPEATS]]`
+estimate. Beside the medians stand the fastest of each process, which other load on the machine
+bends least. `bench/distortion.py [PAIRS [REPEATS [THREADS]]]`
 """
 import itertools
 import json
@@ -18,6 +19,8 @@ import tempfile
 BUILD = os.environ.get("BRICK_BUILD", "build")
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 REPEATS = sys.argv[2] if len(sys.argv) > 2 else "5"
+THREADS = [int(sys.argv[3])] if len(sys.argv) > 3 else [1, 2]
+JUDGES = {"median": statistics.median, "fastest": min}
 
 
 def command(threads):
@@ -32,8 +35,8 @@ def run(threads, recording):
         cmd = [f"{BUILD}/bin/brick", "record", "-q", "-o", recording, "--"] + cmd
     done = subprocess.run(cmd, check=True, capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    return {phase: statistics.median(line[f"{phase}_ns"] for line in lines)
-            for phase in ("prefill", "decode")}
+    return {(phase, judge): take(line[f"{phase}_ns"] for line in lines)
+            for phase in ("prefill", "decode") for judge, take in JUDGES.items()}
 
 
 def shift(values):
@@ -55,14 +58,14 @@ def main():
     limits = {1: {"prefill": 1, "decode": 2}, 2: {"prefill": 2, "decode": 4}}
     with tempfile.TemporaryDirectory() as tmp:
         recording = os.path.join(tmp, "run.pftrace")
-        for threads in 1, 2:
-            logs = {"prefill": [], "decode": []}
+        for threads in THREADS:
+            logs = {(phase, judge): [] for phase in ("prefill", "decode") for judge in JUDGES}
             own, size = [], []
             for pair in range(PAIRS):
                 order = (False, True) if pair % 2 == 0 else (True, False)
                 result = {on: run(threads, recording if on else None) for on in order}
-                for phase in logs:
-                    logs[phase].append(math.log(result[True][phase] / result[False][phase]))
+                for key in logs:
+                    logs[key].append(math.log(result[True][key] / result[False][key]))
                 rep = json.loads(subprocess.run(
                     [f"{BUILD}/bin/brick", "report", recording, "--json"], check=True,
                     capture_output=True).stdout)
@@ -70,11 +73,11 @@ def main():
                 size.append(os.path.getsize(recording))
                 if any(v for k, v in rep["losses"].items() if k != "complete"):
                     print(f"  losses: {rep['losses']}")
-            for phase in logs:
-                mid, low, high = shift(logs[phase])
-                print(f"{threads} thread(s), {phase:7}: time with/without "
+            for (phase, judge), values in logs.items():
+                mid, low, high = shift(values)
+                print(f"{threads} thread(s), {phase:7}, {judge:7}: time with/without "
                       f"{percent(mid)} (95 %: {percent(low)} .. {percent(high)}), "
-                      f"limit +{limits[threads][phase]} %, {PAIRS} pairs")
+                      f"limit +{limits[threads][phase]} %, {PAIRS} pairs", flush=True)
             low, mid, high = (statistics.median(o[k] * 100 for o in own)
                               for k in ("low", "share", "high"))
             print(f"{threads} thread(s), the report's own estimate over all steps: "

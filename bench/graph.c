@@ -133,11 +133,36 @@ static void measure(uint32_t nodes, int formats)
 	int found = brick_graph_opportunities(g, best, 10);
 	check(found);
 	double t5 = now();
-	printf("%8u %9zu %8.3f %8.3f %8.3f %8.3f %8.3f %9.3f %8.0f %7.0f\n", nodes,
+	printf("%8u %9zu %8.3f %8.3f %8.3f %8.3f %8.3f %12.3f %8.0f %7.0f\n", nodes,
 		brick_graph_edge_count(g), t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4, t4 - t0,
 		1e9 * (t4 - t0) / nodes, 1024.0 * (double)(peak_kb() - memory) / nodes);
 	if (formats)
 		print_formats(g);
+	brick_graph_destroy(g);
+}
+
+/* Copies between a few places, of a few sizes: half of them come back. */
+static void measure_ping_pongs(uint32_t transfers)
+{
+	static const char *const places[] = {"host", "gpu 0", "gpu 1", "gpu 2"};
+	struct brick_graph *g;
+	struct brick_graph_ping_pong first;
+
+	check(brick_graph_create(&g));
+	for (uint32_t i = 0; i < transfers; i++) {
+		struct brick_graph_node node = {.kind = BRICK_NODE_TRANSFER,
+			.name = "copy",
+			.flags = BRICK_NODE_HAS_BYTES,
+			.bytes = 4096 * (1 + random_below(1000)),
+			.transfer = {places[random_below(4)], places[random_below(4)],
+				BRICK_TRANSFER_D2D}};
+		check(brick_graph_add(g, &node));
+	}
+	double begin = now();
+	int pairs = brick_graph_ping_pongs(g, &first, 1);
+	check(pairs);
+	printf("%8u transfers: %d went there and back; found in %.3f s, %.0f ns each\n", transfers,
+		pairs, now() - begin, 1e9 * (now() - begin) / transfers);
 	brick_graph_destroy(g);
 }
 
@@ -147,7 +172,8 @@ int main(void)
 	static const uint32_t sizes[] = {10000, 30000, 100000, 300000, 1000000};
 	size_t last = sizeof(sizes) / sizeof(sizes[0]) - 1;
 
-	printf("   nodes     edges  build s   rows s   path s  slack s   best s  all-but s  ns/node"
+	printf("   nodes     edges  build s   rows s   path s  slack s   best s build..slack  "
+	       "ns/node"
 	       "  B/node\n");
 	for (size_t i = 0; i <= last; i++) {
 		fflush(stdout);
@@ -162,5 +188,7 @@ int main(void)
 		if (waitpid(child, &status, 0) < 0 || status)
 			return 1;
 	}
+	for (size_t i = 0; i <= last; i++)
+		measure_ping_pongs(sizes[i]);
 	return 0;
 }

@@ -91,8 +91,12 @@ static inline void demo_init(struct demo *d, uint32_t layers)
 			demo_site(d, ++d->nodes, (int)layer, (uint16_t)(i % 12), "MUL_MAT", "node");
 	for (uint32_t i = 0; i < 5; i++)
 		demo_site(d, ++d->nodes, -1, (uint16_t)(12 + i % 2), "GET_ROWS", "out");
-	d->tables = (struct trace_tables){d->bricks, sizeof bricks / sizeof *bricks, d->categories,
-		BRICK_CATEGORY_FIRST_DYNAMIC, d->sites, d->nodes + 1};
+	d->tables = (struct trace_tables){.bricks = d->bricks,
+		.brick_count = sizeof bricks / sizeof *bricks,
+		.categories = d->categories,
+		.category_count = BRICK_CATEGORY_FIRST_DYNAMIC,
+		.sites = d->sites,
+		.site_count = d->nodes + 1};
 	d->header = (struct brick_session_header){.pid = 4242,
 		.state = BRICK_SESSION_OPEN,
 		.rank = -1,

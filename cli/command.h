@@ -28,9 +28,16 @@ struct cli_command {
 
 extern const struct cli_command command_record;
 extern const struct cli_command command_report;
+extern const struct cli_command command_serve;
 extern const struct cli_command command_tree;
 extern const struct cli_command command_graph;
 extern const struct cli_command command_path;
+extern const struct cli_command command_ceilings;
+extern const struct cli_command command_roofline;
+extern const struct cli_command command_tiles;
+extern const struct cli_command command_diverge;
+extern const struct cli_command command_selftest;
+extern const struct cli_command command_top;
 extern const struct cli_command command_export;
 extern const struct cli_command command_doctor;
 

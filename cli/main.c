@@ -21,8 +21,15 @@ static const struct cli_command *const commands[] = {
 	&command_tree,
 	&command_graph,
 	&command_path,
+	&command_ceilings,
+	&command_roofline,
+	&command_tiles,
+	&command_diverge,
+	&command_top,
+	&command_serve,
 	&command_export,
 	&command_doctor,
+	&command_selftest,
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -26,7 +26,7 @@ static const char help[] =
 	"  --step WHICH  of one step only, with the longest parts of its path: decode or prefill,\n"
 	"                the one that took the median time; or a number, counted from 1\n"
 	"  --top N       show the N best opportunities only\n"
-	"  --all         show all bricks, also those below 0.1% of the path\n"
+	"  --all         show all bricks, also those below 0.5% of the path\n"
 	"  --json        all of it as JSON (schema brick/path/1)\n"
 	"  -h, --help    show this and exit\n";
 

@@ -3,6 +3,7 @@
 #ifndef BRICK_CLI_PATH_H
 #define BRICK_CLI_PATH_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "analysis/path.h"
@@ -17,5 +18,8 @@ struct path_view {
 
 void path_text(const struct path_view *view, FILE *out);
 void path_json(const struct path_view *view, FILE *out);
+
+/* What path_json() prints; a new reference. */
+json_t *path_to_json(const struct path_view *view);
 
 #endif

@@ -116,7 +116,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 	return object;
 }
 
-void path_json(const struct path_view *view, FILE *out)
+json_t *path_to_json(const struct path_view *view)
 {
 	json_t *root = json_object(), *sections = json_array();
 
@@ -124,5 +124,10 @@ void path_json(const struct path_view *view, FILE *out)
 	for (size_t i = 0; i < view->path->section_count; i++)
 		json_add(sections, section_json(view, &view->path->sections[i]));
 	json_put(root, "sections", sections);
-	json_print(root, out);
+	return root;
+}
+
+void path_json(const struct path_view *view, FILE *out)
+{
+	json_print(path_to_json(view), out);
 }

@@ -146,7 +146,7 @@ static void add_row(struct table *table, const struct path_section *s, const str
 /* Whether a row says more than that it hardly matters. */
 static bool matters(const struct path_section *s, const struct path_row *row)
 {
-	return 2000 * (double)row->on_path_ns >= (double)s->length_ns;
+	return 200 * (double)row->on_path_ns >= (double)s->length_ns;
 }
 
 /* Add the rows to be shown; returns how many. */
@@ -178,8 +178,8 @@ static void print_rows(const struct printer *p)
 	if (hidden) {
 		free(left);
 		const char *why = p->view->top	? ""
-				  : hidden == 1 ? ", below 0.1% of the path (--all)"
-						: ", each below 0.1% of the path (--all)";
+				  : hidden == 1 ? ", below 0.5% of the path (--all)"
+						: ", each below 0.5% of the path (--all)";
 		left = xasprintf("%zu more row%s%s. ", hidden, plural(hidden), why);
 	}
 	char *note =
@@ -328,9 +328,10 @@ static void print_known(const struct printer *p)
 			units_time(waited, c->unknown_wait_ns));
 	if (c->idle)
 		say(p, c->unknown_waits ? "" : "Not known",
-			"why other threads did nothing %llu time%s between bricks (%s in all): the "
-			"same",
-			(unsigned long long)c->idle, plural(c->idle), units_time(idle, c->idle_ns));
+			"why other threads did nothing %llu time%s between bricks (%s in all)%s",
+			(unsigned long long)c->idle, plural(c->idle), units_time(idle, c->idle_ns),
+			c->unknown_waits ? ": the same"
+					 : ": as long as measured, whatever else changes");
 	if (c->contradictions)
 		say(p, "Broken",
 			"in %llu step%s times contradict each other: threads were taken "

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/rules.h"
+#include "brick/error.h"
 #include "brick/session.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -42,8 +44,8 @@ static const struct option long_options[] = {
 	{"rules", required_argument, NULL, OPTION_RULES},
 	{"attach", required_argument, NULL, OPTION_ATTACH},
 	{"graph", no_argument, NULL, OPTION_GRAPH},
-	{"tiles", no_argument, NULL, OPTION_TILES},
-	{"digest", no_argument, NULL, OPTION_DIGEST},
+	{"tiles", optional_argument, NULL, OPTION_TILES},
+	{"digest", optional_argument, NULL, OPTION_DIGEST},
 	{"no-compress", no_argument, NULL, OPTION_PLAIN},
 	{"wait", no_argument, NULL, OPTION_WAIT},
 	{"quiet", no_argument, NULL, 'q'},
@@ -63,11 +65,12 @@ static void print_help(void)
 	      "  -o, --output FILE   the recording; overwritten (default: run.pftrace)\n"
 	      "      --mode MODE     when to synchronise with devices: deferred (default),\n"
 	      "                      per-layer, immediate; none records nothing\n"
-	      "      --attach WHAT   auto (default), or none: only programs with libbrick inside\n"
+	      "      --attach WHAT   auto (default); none: only programs with libbrick inside;\n"
+	      "                      for ggml also: nodes, callback, graph (see the manual)\n"
 	      "      --rules FILE    map operations to bricks by these rules\n"
 	      "      --graph         also record the execution graph\n"
-	      "      --tiles         also record tiles\n"
-	      "      --digest        also record digests of results\n"
+	      "      --tiles[=WHICH] also record tiles: macro,midi (default), micro\n"
+	      "      --digest[=all]  also record digests of results: of bricks, or of all nodes\n"
 	      "      --ring N        records that a thread can be ahead by (default: 262144)\n"
 	      "      --interval MS   drain at least this often (default: 1000)\n"
 	      "      --no-compress   write plain packets\n"
@@ -128,13 +131,23 @@ static void set_mode(struct arguments *a, const char *name)
 		name);
 }
 
-/* Children may run in another directory: the path must be whole. */
+/*
+ * Faulty rules are told now, not in the middle of somebody's run. Children may run in another
+ * directory: the path must be whole.
+ */
 static void set_rules(struct arguments *a, const char *path)
 {
 	char whole[PATH_MAX];
+	struct rules *rules;
+	struct rules_error fault;
+	int error = rules_load(&rules, path, &fault);
 
-	if (!realpath(path, whole) || access(whole, R_OK))
-		die_usage("record", "record: %s: %s", path, strerror(errno));
+	if (error == BRICK_EFORMAT)
+		die_usage("record", "record: %s:%u: %s", path, fault.line, fault.text);
+	if (error || !realpath(path, whole))
+		die_usage("record", "record: %s: %s", path,
+			error ? brick_strerror(error) : strerror(errno));
+	rules_destroy(rules);
 	add_variable(a, "BRICK_RULES", whole);
 }
 
@@ -150,18 +163,41 @@ static void set_attach(struct arguments *a, const char *what)
 {
 	if (!strcmp(what, "none"))
 		a->options.inject = 0;
+	else if (!strcmp(what, "nodes") || !strcmp(what, "callback") || !strcmp(what, "graph"))
+		add_variable(a, "BRICK_ATTACH", what);
 	else if (strcmp(what, "auto"))
-		die_usage("record", "record: --attach %s: must be auto or none", what);
+		die_usage("record",
+			"record: --attach %s: must be auto, nodes, callback, graph or none", what);
+}
+
+static void set_tiles(struct arguments *a, const char *levels)
+{
+	static const char *const names[] = {"macro", "midi", "micro"};
+
+	for (const char *at = levels; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
+		size_t n = strcspn(at, ","), i = 0;
+		while (i < 3 && (strlen(names[i]) != n || strncmp(at, names[i], n)))
+			i++;
+		if (i == 3)
+			die_usage("record",
+				"record: --tiles=%s: must be macro, midi, micro or some "
+				"of them with commas between",
+				levels);
+	}
+	a->tiles = 1;
+	add_variable(a, "BRICK_TILES", levels);
 }
 
 static void set_capture(struct arguments *a)
 {
-	char list[32];
+	char list[48];
 
-	if (!a->graph && !a->tiles && !a->digest)
+	if (!a->graph && !a->digest)
 		return;
-	snprintf(list, sizeof list, "%s%s%s", a->graph ? "graph," : "", a->tiles ? "tiles," : "",
-		a->digest ? "digest," : "");
+	snprintf(list, sizeof list, "%s%s", a->graph ? "graph," : "",
+		a->digest > 1 ? "digest,digest-all,"
+		: a->digest   ? "digest,"
+			      : "");
 	list[strlen(list) - 1] = '\0';
 	add_variable(a, "BRICK_CAPTURE", list);
 }
@@ -195,10 +231,12 @@ static void set_option(struct arguments *a, int option)
 		a->graph = 1;
 		break;
 	case OPTION_TILES:
-		a->tiles = 1;
+		set_tiles(a, optarg ? optarg : "macro,midi");
 		break;
 	case OPTION_DIGEST:
-		a->digest = 1;
+		if (optarg && strcmp(optarg, "all"))
+			die_usage("record", "record: --digest=%s: must be all, or nothing", optarg);
+		a->digest = optarg ? 2 : 1;
 		break;
 	case OPTION_PLAIN:
 		a->options.compress = 0;
@@ -310,7 +348,7 @@ static void print_nothing(const struct arguments *a, const struct recorder_resul
 	else if (*why)
 		warn("nothing was attached: %s", why);
 	else if (a->options.inject)
-		warn("nothing was attached: %s does not use ggml through shared libraries",
+		warn("nothing was attached: %s uses neither ggml nor OpenCL through shared libraries",
 			a->options.command[0]);
 	else
 		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick report`: options, numbers, and the choice of the form. The forms themselves are in
- * report_text.c, report_json.c and report_csv.c.
+ * report_text.c, report_json.c, report_csv.c and report_html.c.
  */
 #include "cli/report.h"
 
@@ -14,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/memory.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/report_sort.h"
 #include "cli/suggest.h"
 
@@ -24,13 +25,17 @@ static const char help[] =
 	"of\n"
 	"them; what recording cost, and what was lost.\n"
 	"\n"
-	"  --by WHAT     rows by brick (default), category, layer, phase or thread\n"
+	"  --by WHAT     rows by brick (default), category, layer, phase or thread; or, of\n"
+	"                devices, by kernel or queue\n"
 	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
 	"  --sort COL    order by share (default), name, count, self, total, wait, avg, min,\n"
 	"                p50, p95, p99, max, elements, bytes, flops, GB/s or GFLOP/s\n"
 	"  --top N       show the first N rows only\n"
 	"  --json        all of it as JSON (schema brick/report/1)\n"
 	"  --csv         the rows as CSV\n"
+	"  --budget F    also hold it against the limits in this file; exit code 1 when one is\n"
+	"                not kept\n"
+	"  --html OUT    all of it, with pictures, as a page for a browser: one file\n"
 	"  -h, --help    show this and exit\n";
 
 struct options {
@@ -39,6 +44,8 @@ struct options {
 	unsigned long top; /* 0: all */
 	int phase;
 	bool json, csv;
+	const char *html; /* where to write the page */
+	const char *budget;
 };
 
 static enum summary_by parse_by(const char *text)
@@ -52,7 +59,7 @@ static enum summary_by parse_by(const char *text)
 	const char *near = suggest(text, names, SUMMARY_BY_COUNT);
 	if (near)
 		die_usage("report", "--by %s: unknown; did you mean '%s'?", text, near);
-	die_usage("report", "--by %s: must be brick, category, layer, phase or thread", text);
+	die_usage("report", "--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
 }
 
 static int parse_phase(const char *text)
@@ -72,6 +79,19 @@ static const struct report_sort *parse_sort(const char *text)
 	return sort;
 }
 
+/* The page holds all rows, and lets its reader choose. */
+static void check_html(const struct options *options)
+{
+	if (options->json || options->csv)
+		die_usage("report", "--html with --json or --csv: one form at a time, please");
+	if (options->by != SUMMARY_BY_BRICK || options->phase != SUMMARY_ALL_PHASES ||
+		options->sort || options->top)
+		die_usage("report", "--html: the page has all rows, to be sorted and chosen there; "
+				    "leave out --by, --phase, --sort and --top");
+	if (!page_available())
+		die(CLI_SYSTEM, "--html: %s", page_missing());
+}
+
 static void parse(struct options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -81,6 +101,8 @@ static void parse(struct options *options, int argc, char **argv)
 		{"top", required_argument, NULL, 't'},
 		{"json", no_argument, NULL, 'j'},
 		{"csv", no_argument, NULL, 'c'},
+		{"html", required_argument, NULL, 'o'},
+		{"budget", required_argument, NULL, 'u'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -105,10 +127,20 @@ static void parse(struct options *options, int argc, char **argv)
 		case 'c':
 			options->csv = true;
 			break;
+		case 'o':
+			options->html = optarg;
+			break;
+		case 'u':
+			options->budget = optarg;
+			break;
 		}
 	}
 	if (options->json && options->csv)
 		die_usage("report", "--json and --csv: one form at a time, please");
+	if (options->budget && (options->csv || options->html))
+		die_usage("report", "--budget goes with the text and with --json only");
+	if (options->html)
+		check_html(options);
 }
 
 char *report_sources(const struct report *report, uint32_t sources)
@@ -139,7 +171,9 @@ char *report_sources(const struct report *report, uint32_t sources)
 
 const char *report_backend(const struct report *report, const struct summary_row *row)
 {
-	return row->on_device ? run_note_find(report->run, "backend") : "cpu";
+	if (!row->on_device)
+		return "cpu";
+	return row->backend ? row->backend : run_note_find(report->run, "backend");
 }
 
 const char *report_phase_name(int phase)
@@ -154,22 +188,28 @@ double report_tokens_per_s(const struct step_phase_times *times)
 	return (double)times->tokens * 1e9 / (double)times->total_ns;
 }
 
+void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase)
+{
+	report->run = run;
+	if (summary_create(&report->summary, run, by, phase) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
+	struct summary *summary = report->summary;
+	losses_of_run(&report->losses, run, summary->mismatched);
+	distortion_estimate(&report->distortion, summary, phase);
+	for (int each = 0; each < STEP_PHASES; each++)
+		distortion_estimate(&report->phases[each], summary, each);
+	report->shown = summary->row_count;
+}
+
 static void compute(struct report *report, const struct options *options)
 {
-	int rc = summary_create(&report->summary, report->run, options->by, options->phase);
-	if (rc < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", report->run->path);
+	report_measure(report, report->run, options->by, options->phase);
 	struct summary *summary = report->summary;
 	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,
 			report_phase_name(options->phase));
-	losses_of_run(&report->losses, report->run, summary->mismatched);
-	distortion_estimate(&report->distortion, summary, options->phase);
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		distortion_estimate(&report->phases[phase], summary, phase);
 	if (options->sort)
 		report_sort_rows(options->sort, summary->rows, summary->row_count);
-	report->shown = summary->row_count;
 	if (options->top && options->top < report->shown)
 		report->shown = options->top;
 }
@@ -179,17 +219,33 @@ static int run_report(int argc, char **argv)
 	struct options options = {.by = SUMMARY_BY_BRICK, .phase = SUMMARY_ALL_PHASES};
 	parse(&options, argc, argv);
 	struct run *run = input_load(input_operand(argc, argv));
+	if (options.html) {
+		report_html(run, options.html);
+		run_destroy(run);
+		return CLI_DONE;
+	}
 	struct report report = {.run = run};
+	struct report_budget budget = {0};
+	if (options.budget)
+		report_budget_open(&budget, options.budget);
 	compute(&report, &options);
+	if (options.budget) {
+		report_budget_judge(&budget, run);
+		report.budget = &budget;
+	}
 	if (options.json)
 		report_json(&report, stdout);
 	else if (options.csv)
 		report_csv(&report, stdout);
 	else
 		report_text(&report, stdout);
+	if (options.budget && !options.json)
+		report_budget_text(&budget, stdout);
+	int code = budget.failed ? CLI_GATE : CLI_DONE;
+	report_budget_close(&budget);
 	summary_destroy(report.summary);
 	run_destroy(run);
-	return CLI_DONE;
+	return code;
 }
 
 const struct cli_command command_report = {

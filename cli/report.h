@@ -3,11 +3,13 @@
 #ifndef BRICK_CLI_REPORT_H
 #define BRICK_CLI_REPORT_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "analysis/distortion.h"
 #include "analysis/losses.h"
 #include "analysis/summary.h"
+#include "cli/report_budget.h"
 #include "trace/run.h"
 
 struct report {
@@ -16,12 +18,25 @@ struct report {
 	struct losses losses;
 	struct distortion distortion; /* of the phase asked for, or of all */
 	struct distortion phases[STEP_PHASES];
+	const struct report_budget *budget; /* NULL: none was asked for */
 	size_t shown; /* rows to print: all, or those of --top */
 };
 
 void report_text(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
 void report_csv(const struct report *report, FILE *out);
+
+/* Write the page (page.h) to a file. */
+void report_html(const struct run *run, const char *path);
+
+/* What report_json() prints; a new reference. */
+json_t *report_to_json(const struct report *report);
+
+/*
+ * Fill in all of it, with all rows shown. phase: as for summary_create(); that no step of it ended
+ * is no error here. Ends the program when there is no memory.
+ */
+void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase);
 
 /* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */
 char *report_sources(const struct report *report, uint32_t sources);

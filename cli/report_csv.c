@@ -26,13 +26,15 @@ static void print_row(const struct report *report, const struct summary_row *row
 		row->max_ns, row->elements, row->bytes, row->flops};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		csv_number(out, others[i]);
+	csv_number(out, row->device_count);
+	csv_number(out, row->device_ns);
 	csv_end(out);
 	free(sources);
 }
 
 static void print_unattributed(const struct summary *summary, FILE *out)
 {
-	if (!summary->wall_ns)
+	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
 		return;
 	csv_text(out, "unattributed");
 	for (int i = 0; i < 5; i++)
@@ -40,7 +42,7 @@ static void print_unattributed(const struct summary *summary, FILE *out)
 	csv_number(out, summary->unattributed_ns);
 	csv_text(out, NULL);
 	csv_ratio(out, 1 - summary->coverage);
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 11; i++)
 		csv_text(out, NULL);
 	csv_end(out);
 }
@@ -49,7 +51,8 @@ void report_csv(const struct report *report, FILE *out)
 {
 	static const char *const titles[] = {"name", "category", "backend", "source", "count",
 		"total_ns", "self_ns", "wait_ns", "share", "avg_ns", "min_ns", "p50_ns", "p95_ns",
-		"p99_ns", "max_ns", "elements", "bytes", "flops"};
+		"p99_ns", "max_ns", "elements", "bytes", "flops",
+		"device_count", "device_ns"};
 	uint64_t count;
 	const char *what;
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)

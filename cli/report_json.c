@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
- * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json`.
+ * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json` and
+ * by the page (page.c), which holds the same.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/provenance.h"
 #include "cli/report.h"
+#include "trace/text.h"
 
 static json_t *notes_json(const struct run *run)
 {
@@ -32,6 +34,19 @@ static bool has_thread_samples(const struct run *run)
 	return false;
 }
 
+/* Backends of queues that no note has named. */
+static void add_devices(json_t *backends, const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const char *name = run->lanes[i].backend;
+		bool known = !name || !*name;
+		for (size_t k = 0; k < json_array_size(backends) && !known; k++)
+			known = !strcmp(json_string_value(json_array_get(backends, k)), name);
+		if (!known)
+			json_add(backends, json_text(name));
+	}
+}
+
 static json_t *run_json(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
@@ -41,6 +56,7 @@ static json_t *run_json(const struct run *run)
 		json_add(backends, json_text(names[i]));
 	if (!names[0] && has_thread_samples(run))
 		json_add(backends, json_text("cpu"));
+	add_devices(backends, run);
 	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
 	json_put(clock, "residual_ns", json_number(run->clock.residual_ns));
 	json_put(object, "command", json_command(run->command));
@@ -145,6 +161,77 @@ static json_t *losses_json(const struct losses *losses)
 	return object;
 }
 
+static json_t *triple_json(const uint32_t *triple)
+{
+	if (!triple[0])
+		return json_null();
+	json_t *array = json_array();
+	for (int i = 0; i < 3; i++)
+		json_add(array, json_number(triple[i]));
+	return array;
+}
+
+/* The kernel of a row, in the shape in which it ran most often. */
+static void put_kernel(json_t *object, const struct run_kernel *kernel)
+{
+	json_put(object, "kind", json_text(text_kernel_kind(kernel->kind)));
+	json_put(object, "grid", triple_json(kernel->grid));
+	json_put(object, "block", triple_json(kernel->block));
+	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+	json_put(object, "registers",
+		kernel->registers ? json_number(kernel->registers) : json_null());
+	char code[24];
+	snprintf(code, sizeof(code), "%016llx", (unsigned long long)kernel->code);
+	json_put(object, "code", kernel->code ? json_text(code) : json_null());
+}
+
+static json_t *delay_json(const struct queue_delay *delay)
+{
+	json_t *object = json_object();
+	json_put(object, "count", json_number(delay->count));
+	json_put(object, "p50_ns", json_number(delay->p50_ns));
+	json_put(object, "p95_ns", json_number(delay->p95_ns));
+	return object;
+}
+
+static void put_queue(json_t *object, const struct run *run, const struct queue_time *queue)
+{
+	const struct run_lane *lane = &run->lanes[queue->lane];
+	json_put(object, "queue", json_number(lane->tid));
+	json_put(object, "pid", json_number(run->processes[lane->process].pid));
+	json_put(object, "lanes", json_number(queue->lanes));
+	json_put(object, "commands", json_number(queue->commands));
+	json_put(object, "busy_ns", json_number(queue->busy_ns));
+	json_put(object, "steps_ns", json_number(queue->steps_ns));
+	json_put(object, "idle_ns", json_number(queue->idle_ns));
+	json_put(object, "launch", delay_json(&queue->launch));
+	json_put(object, "submit", delay_json(&queue->submit));
+}
+
+/* null: the run has no queues. */
+static json_t *device_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	const struct queue_times *queues = &summary->queues;
+	if (!queues->count)
+		return json_null();
+	json_t *object = json_object(), *array = json_array();
+	for (size_t i = 0; i < queues->count; i++) {
+		const struct run_lane *lane = &report->run->lanes[queues->queues[i].lane];
+		char *sources = report_sources(report, queues->queues[i].sources);
+		json_t *queue = json_object();
+		json_put(queue, "name", json_text(lane->name));
+		json_put(queue, "backend", json_text(lane->backend));
+		json_put(queue, "source", json_text(sources));
+		put_queue(queue, report->run, &queues->queues[i]);
+		json_add(array, queue);
+		free(sources);
+	}
+	json_put(object, "total_ns", json_number(summary->device_ns));
+	json_put(object, "queues", array);
+	return object;
+}
+
 /* What rows of each kind say about which thing they are. */
 static void put_identity(json_t *object, const struct report *report, const struct summary_row *row)
 {
@@ -159,6 +246,13 @@ static void put_identity(json_t *object, const struct report *report, const stru
 		json_put(object, "tid", json_number(lane->tid));
 		break;
 	}
+	case SUMMARY_BY_KERNEL:
+		if (row->kernel != RUN_NONE)
+			put_kernel(object, &run->kernels[row->kernel]);
+		break;
+	case SUMMARY_BY_QUEUE:
+		put_queue(object, run, &report->summary->queues.queues[row->id]);
+		break;
 	default:
 		break;
 	}
@@ -189,6 +283,8 @@ static json_t *row_json(const struct report *report, const struct summary_row *r
 	json_put(object, "flops", json_number(row->flops));
 	json_put(object, "bytes_per_s", json_rate(row->bytes_per_ns * 1e9));
 	json_put(object, "flops_per_s", json_rate(row->flops_per_ns * 1e9));
+	json_put(object, "device_count", json_number(row->device_count));
+	json_put(object, "device_ns", json_number(row->device_ns));
 	put_identity(object, report, row);
 	free(sources);
 	return object;
@@ -203,10 +299,11 @@ static json_t *category_json(const struct summary_row *row)
 	json_put(object, "self_ns", json_number(row->self_ns));
 	json_put(object, "wait_ns", json_number(row->wait_ns));
 	json_put(object, "share", json_rate(row->share));
+	json_put(object, "device_ns", json_number(row->device_ns));
 	return object;
 }
 
-void report_json(const struct report *report, FILE *out)
+json_t *report_to_json(const struct report *report)
 {
 	const struct summary *summary = report->summary;
 	json_t *root = json_object(), *rows = json_array(), *categories = json_array();
@@ -219,8 +316,11 @@ void report_json(const struct report *report, FILE *out)
 	json_put(root, "steps", steps_json(report));
 	json_put(root, "phase", json_text(report_phase_name(summary->only)));
 	json_put(root, "coverage", coverage_json(report));
+	json_put(root, "device", device_json(report));
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "losses", losses_json(&report->losses));
+	if (report->budget)
+		json_put(root, "budget", report_budget_to_json(report->budget));
 	/* By category the rows have all fields, and stand in for the short form. */
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
@@ -228,5 +328,10 @@ void report_json(const struct report *report, FILE *out)
 		json_incref(summary->by == SUMMARY_BY_CATEGORY ? rows : categories));
 	json_decref(rows);
 	json_decref(categories);
-	json_print(root, out);
+	return root;
+}
+
+void report_json(const struct report *report, FILE *out)
+{
+	json_print(report_to_json(report), out);
 }

@@ -18,7 +18,9 @@ enum column {
 	COLUMN_NAME,
 	COLUMN_CATEGORY,
 	COLUMN_SHARE,
+	COLUMN_SHAPE,
 	COLUMN_SELF,
+	COLUMN_DEVICE,
 	COLUMN_TOTAL,
 	COLUMN_WAIT,
 	COLUMN_COUNT,
@@ -33,6 +35,10 @@ enum column {
 	COLUMN_FLOPS,
 	COLUMN_GB_S,
 	COLUMN_GFLOP_S,
+	COLUMN_BUSY,
+	COLUMN_IDLE,
+	COLUMN_LAUNCH_P50,
+	COLUMN_LAUNCH_P95,
 	COLUMN_SOURCE,
 	COLUMNS,
 };
@@ -41,7 +47,9 @@ static const struct table_column columns_of_rows[COLUMNS] = {
 	[COLUMN_NAME] = {"", 1, 0},
 	[COLUMN_CATEGORY] = {"CATEGORY", 1, 12},
 	[COLUMN_SHARE] = {"SHARE", 0, 0},
+	[COLUMN_SHAPE] = {"GRID BLOCK", 1, 6},
 	[COLUMN_SELF] = {"SELF", 0, 1},
+	[COLUMN_DEVICE] = {"DEVICE", 0, 2},
 	[COLUMN_TOTAL] = {"TOTAL", 0, 5},
 	[COLUMN_WAIT] = {"WAIT", 0, 6},
 	[COLUMN_COUNT] = {"COUNT", 0, 2},
@@ -56,27 +64,64 @@ static const struct table_column columns_of_rows[COLUMNS] = {
 	[COLUMN_FLOPS] = {"FLOPS", 0, 16},
 	[COLUMN_GB_S] = {"GB/s", 0, 8},
 	[COLUMN_GFLOP_S] = {"GFLOP/s", 0, 8},
+	[COLUMN_BUSY] = {"BUSY", 0, 4},
+	[COLUMN_IDLE] = {"IDLE", 0, 5},
+	[COLUMN_LAUNCH_P50] = {"LAUNCH P50", 0, 6},
+	[COLUMN_LAUNCH_P95] = {"LAUNCH P95", 0, 8},
 	[COLUMN_SOURCE] = {"SOURCE", 1, 17},
 };
 
 typedef char cells[COLUMNS][UNITS_BYTES];
+
+/* "(16,1,1) (256,1,1)" of the shape that ran most often. The caller frees. */
+static char *shape_of(const struct report *report, const struct summary_row *row)
+{
+	if (row->kernel == RUN_NONE || !report->run->kernels[row->kernel].grid[0])
+		return xstrdup("-");
+	const struct run_kernel *k = &report->run->kernels[row->kernel];
+	return xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2], k->block[0],
+		k->block[1], k->block[2]);
+}
+
+static bool is_of_devices(const struct summary *summary)
+{
+	return summary->by == SUMMARY_BY_KERNEL || summary->by == SUMMARY_BY_QUEUE;
+}
+
+static void fill_queue(cells text, const struct report *report, const struct summary_row *row)
+{
+	const struct queue_time *queue = &report->summary->queues.queues[row->id];
+	units_time(text[COLUMN_BUSY], queue->busy_ns);
+	units_time(text[COLUMN_IDLE], queue->idle_ns);
+	units_time(text[COLUMN_LAUNCH_P50], queue->launch.p50_ns);
+	units_time(text[COLUMN_LAUNCH_P95], queue->launch.p95_ns);
+}
 
 static void add_row(struct table *table, const struct report *report, const struct summary_row *row)
 {
 	cells text;
 	const char *shown[COLUMNS];
 	for (int i = 0; i < COLUMNS; i++)
-		shown[i] = text[i];
+		shown[i] = strcpy(text[i], "-");
+	char *shape = shape_of(report, row);
+	shown[COLUMN_SHAPE] = shape;
+	if (report->summary->by == SUMMARY_BY_QUEUE)
+		fill_queue(text, report, row);
+	/* a row of a device has no other time than its own */
+	if (!is_of_devices(report->summary))
+		units_time(text[COLUMN_DEVICE], row->device_ns);
 	char *name = text_safe(row->name), *category = text_safe(row->category);
 	char *sources = report_sources(report, row->sources);
 	shown[COLUMN_NAME] = name;
 	shown[COLUMN_CATEGORY] = category;
 	shown[COLUMN_SOURCE] = sources ? sources : "-";
-	units_percent(text[COLUMN_SHARE], row->share);
-	units_time(text[COLUMN_SELF], row->self_ns);
-	units_time(text[COLUMN_TOTAL], row->total_ns);
-	units_time(text[COLUMN_WAIT], row->wait_ns);
-	units_count(text[COLUMN_COUNT], row->count);
+	if (row->count || !row->on_device) {
+		units_percent(text[COLUMN_SHARE], row->share);
+		units_time(text[COLUMN_SELF], row->self_ns);
+		units_time(text[COLUMN_TOTAL], row->total_ns);
+		units_time(text[COLUMN_WAIT], row->wait_ns);
+		units_count(text[COLUMN_COUNT], row->count);
+	}
 	units_time(text[COLUMN_AVG], row->avg_ns);
 	units_time(text[COLUMN_MIN], row->min_ns);
 	units_time(text[COLUMN_P50], row->p50_ns);
@@ -89,6 +134,7 @@ static void add_row(struct table *table, const struct report *report, const stru
 	units_number(text[COLUMN_GB_S], row->bytes_per_ns);
 	units_number(text[COLUMN_GFLOP_S], row->flops_per_ns);
 	table_add(table, shown, STYLE_PLAIN);
+	free(shape);
 	free(sources);
 	free(category);
 	free(name);
@@ -119,7 +165,7 @@ static void add_others(struct table *table, const struct report *report)
 		share += summary->rows[i].share > 0 ? summary->rows[i].share : 0;
 	}
 	char *name = xasprintf("%zu more row%s", left, left == 1 ? "" : "s");
-	add_short(table, name, summary->wall_ns ? share : -1, self_ns);
+	add_short(table, name, summary->wall_ns || is_of_devices(summary) ? share : -1, self_ns);
 	free(name);
 }
 
@@ -139,7 +185,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 	for (size_t i = 0; i < report->shown; i++)
 		add_row(table, report, &summary->rows[i]);
 	add_others(table, report);
-	if (summary->wall_ns)
+	if (summary->wall_ns && !is_of_devices(summary))
 		add_short(table, "unattributed", 1 - summary->coverage, summary->unattributed_ns);
 	table_hide_empty(table);
 	table_print(table, out, terminal);
@@ -167,15 +213,18 @@ static void print_categories(
 	const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	static const struct table_column columns[] = {
-		{"CATEGORY", 1, 0}, {"SHARE", 0, 0}, {"SELF", 0, 1}, {"COUNT", 0, 3}, {"", 1, 2}};
+		{"CATEGORY", 1, 0}, {"SHARE", 0, 0}, {"SELF", 0, 1}, {"DEVICE", 0, 2},
+		{"COUNT", 0, 4}, {"", 1, 3}};
 	const struct summary *summary = report->summary;
-	struct table *table = table_create(columns, 5);
+	struct table *table = table_create(columns, 6);
 	for (size_t i = 0; i < summary->category_count; i++) {
 		const struct summary_row *row = &summary->categories[i];
 		char share[UNITS_BYTES], self[UNITS_BYTES], count[UNITS_BYTES];
+		char device[UNITS_BYTES];
 		char *name = text_safe(row->name), *blocks = bar(row->share, 30, terminal->utf8);
 		const char *cells[] = {name, units_percent(share, row->share),
-			units_time(self, row->self_ns), units_count(count, row->count), blocks};
+			units_time(self, row->self_ns), units_time(device, row->device_ns),
+			units_count(count, row->count), blocks};
 		table_add(table, cells, STYLE_PLAIN);
 		free(blocks);
 		free(name);
@@ -184,10 +233,11 @@ static void print_categories(
 		char share[UNITS_BYTES], time[UNITS_BYTES];
 		char *blocks = bar(1 - summary->coverage, 30, terminal->utf8);
 		const char *cells[] = {"unattributed", units_percent(share, 1 - summary->coverage),
-			units_time(time, summary->unattributed_ns), "", blocks};
+			units_time(time, summary->unattributed_ns), "", "", blocks};
 		table_add(table, cells, STYLE_DIM);
 		free(blocks);
 	}
+	table_hide_empty(table);
 	table_print(table, out, terminal);
 	table_destroy(table);
 }
@@ -205,9 +255,14 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 				    "that runs them",
 				  phase ? phase : "", phase ? " " : "")
 			: xstrdup("SHARE is of the lifetimes of all threads");
-	char *text = xasprintf("%s%s; all other times add up all threads.%s%s%s", wall,
-		places ? " (waiting included)" : "", left_out ? " No room for " : "",
-		left_out ? left_out : "", left_out ? "." : "");
+	if (is_of_devices(report->summary)) {
+		free(wall);
+		wall = xstrdup("SHARE is of the time of all commands of all queues, SELF is without "
+			       "what was nested");
+	}
+	char *text = xasprintf("%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
+		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",
+		left_out ? " No room for " : "", left_out ? left_out : "", left_out ? "." : "");
 	free(wall);
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
 	text_wrap(out, terminal->width ? terminal->width : 100, 0, "", text);

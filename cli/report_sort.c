@@ -29,6 +29,7 @@ static const struct report_sort sorts[] = {
 	{"p95", "p95_ns", FIELD(p95_ns), NUMBER},
 	{"p99", "p99_ns", FIELD(p99_ns), NUMBER},
 	{"max", "max_ns", FIELD(max_ns), NUMBER},
+	{"device", "device_ns", FIELD(device_ns), NUMBER},
 	{"elements", "elements", FIELD(elements), NUMBER},
 	{"bytes", "bytes", FIELD(bytes), NUMBER},
 	{"flops", "flops", FIELD(flops), NUMBER},

@@ -219,6 +219,53 @@ static void print_coverage(const struct printer *p)
 			(unsigned long long)summary->executions);
 }
 
+static char *delay_text(const char *what, const struct queue_delay *delay)
+{
+	char p50[UNITS_BYTES], p95[UNITS_BYTES];
+	if (delay->p50_ns == ANALYSIS_UNKNOWN)
+		return xstrdup("");
+	if (delay->p95_ns == ANALYSIS_UNKNOWN)
+		return xasprintf("; %s p50 %s", what, units_time(p50, delay->p50_ns));
+	return xasprintf("; %s p50 %s, p95 %s", what, units_time(p50, delay->p50_ns),
+		units_time(p95, delay->p95_ns));
+}
+
+static void print_queue(const struct printer *p, const struct queue_time *queue)
+{
+	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
+	char busy[UNITS_BYTES], idle[UNITS_BYTES], steps[UNITS_BYTES], commands[UNITS_BYTES];
+	char *name = text_safe(lane->name && *lane->name ? lane->name : "queue");
+	char *backend = text_safe(lane->backend ? lane->backend : "");
+	char *launch = delay_text("launch to start", &queue->launch);
+	char *submit = delay_text("submission to start", &queue->submit);
+	char *sources = report_sources(p->report, queue->sources);
+	char *idling = queue->idle_ns == ANALYSIS_UNKNOWN
+			       ? xstrdup("")
+			       : xasprintf(", idle %s of %s of steps", units_time(idle, queue->idle_ns),
+					 units_time(steps, queue->steps_ns));
+	say(p, "Queue", "%s%s%s (%llu): busy %s%s; %s command%s%s%s; times from %s", backend,
+		*backend ? ": " : "", name, (unsigned long long)lane->tid,
+		units_time(busy, queue->busy_ns), idling, units_count(commands, queue->commands),
+		queue->commands == 1 ? "" : "s", launch, submit, sources ? sources : "-");
+	free(idling);
+	free(sources);
+	free(submit);
+	free(launch);
+	free(backend);
+	free(name);
+}
+
+static void print_queues(const struct printer *p)
+{
+	enum { MOST = 8 };
+	const struct queue_times *queues = &p->report->summary->queues;
+	for (size_t i = 0; i < queues->count && i < MOST; i++)
+		if (queues->queues[i].commands)
+			print_queue(p, &queues->queues[i]);
+	if (queues->count > MOST)
+		say(p, "", "%zu more: see --by queue", queues->count - MOST);
+}
+
 /* "0.32% (0.24% to 0.39%)"; the caller frees. */
 static char *interval(const struct distortion *d)
 {
@@ -279,6 +326,7 @@ void report_text(const struct report *report, FILE *out)
 	report_rows(report, out, &terminal);
 	fputc('\n', out);
 	print_coverage(&p);
+	print_queues(&p);
 	print_distortion(&p);
 	print_losses(&p);
 	print_notes(&p);

@@ -12,6 +12,7 @@
 #include <wchar.h>
 
 #include "cli/memory.h"
+#include "trace/utf8.h"
 
 void text_init(void)
 {
@@ -23,43 +24,9 @@ bool text_is_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-size_t text_decode(const char *s, size_t n, uint32_t *code)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	const unsigned char *b = (const unsigned char *)s;
-	if (!n)
-		return 0;
-	size_t length = b[0] < 0x80	  ? 1
-			: b[0] >> 5 == 6  ? 2
-			: b[0] >> 4 == 14 ? 3
-			: b[0] >> 3 == 30 ? 4
-					  : 0;
-	if (!length || length > n)
-		return 0;
-	uint32_t value = length == 1 ? b[0] : b[0] & (0x7fu >> length);
-	for (size_t i = 1; i < length; i++) {
-		if (b[i] >> 6 != 2)
-			return 0;
-		value = value << 6 | (b[i] & 0x3f);
-	}
-	if (value < least[length] || (value >= 0xd800 && value < 0xe000) || value > 0x10ffff)
-		return 0;
-	*code = value;
-	return length;
-}
-
-/* Characters that act on the terminal or on the order of the text, or cannot be seen. */
-static bool is_unsafe(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
-	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
-	       (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
-}
-
 static bool can_show(uint32_t code)
 {
-	if (is_unsafe(code))
+	if (utf8_is_unsafe(code))
 		return false;
 	return code < 0x7f || (text_is_utf8() && wcwidth((wchar_t)code) >= 0);
 }
@@ -84,7 +51,7 @@ static void escape(char *out, size_t size, const char *s, bool (*keep)(uint32_t)
 		return;
 	while (left) {
 		uint32_t code = (unsigned char)*s;
-		size_t length = text_decode(s, left, &code), step = length ? length : 1;
+		size_t length = utf8_decode(s, left, &code), step = length ? length : 1;
 		char piece[16];
 		if (length && keep(code)) {
 			memcpy(piece, s, length);
@@ -110,7 +77,7 @@ void text_escape(char *out, size_t size, const char *s)
 
 static bool is_harmless(uint32_t code)
 {
-	return !is_unsafe(code);
+	return !utf8_is_unsafe(code);
 }
 
 char *text_harmless(const char *s)
@@ -135,7 +102,7 @@ char *text_valid(const char *s)
 	char *out = xcalloc(3 * left + 1, 1);
 	while (left) {
 		uint32_t code;
-		size_t length = text_decode(s, left, &code), step = length ? length : 1;
+		size_t length = utf8_decode(s, left, &code), step = length ? length : 1;
 		memcpy(out + used, length ? s : "\xef\xbf\xbd", length ? length : 3);
 		used += length ? length : 3;
 		s += step;
@@ -155,7 +122,7 @@ size_t text_width(const char *s)
 	size_t width = 0, left = strlen(s);
 	while (left) {
 		uint32_t code;
-		size_t length = text_decode(s, left, &code);
+		size_t length = utf8_decode(s, left, &code);
 		width += length ? width_of(code) : 1;
 		s += length ? length : 1;
 		left -= length ? length : 1;
@@ -172,7 +139,7 @@ char *text_cut(const char *s, size_t width)
 	room = width > room ? width - room : 0;
 	while (left - bytes) {
 		uint32_t code = 0;
-		size_t length = text_decode(s + bytes, left - bytes, &code);
+		size_t length = utf8_decode(s + bytes, left - bytes, &code);
 		size_t columns = length ? width_of(code) : 1;
 		if (used + columns > room)
 			break;
@@ -193,7 +160,7 @@ static size_t fitting(const char *word, size_t n, size_t columns)
 	size_t bytes = 0, used = 0;
 	while (bytes < n) {
 		uint32_t code = 0;
-		size_t length = text_decode(word + bytes, n - bytes, &code);
+		size_t length = utf8_decode(word + bytes, n - bytes, &code);
 		size_t wide = length ? width_of(code) : 1;
 		if (bytes && used + wide > columns)
 			break;

@@ -33,12 +33,6 @@ size_t text_width(const char *s);
 /* The same string cut to at most `width` columns, ending in an ellipsis if it was cut. */
 char *text_cut(const char *s, size_t width);
 
-/*
- * Decode one character of at most n bytes; returns its length in bytes, or 0 when the bytes are no
- * valid UTF-8 (overlong forms, surrogates and what lies beyond U+10FFFF are not).
- */
-size_t text_decode(const char *s, size_t n, uint32_t *code);
-
 /* Copy in which each invalid byte is U+FFFD: for JSON, which must be valid UTF-8. */
 char *text_valid(const char *s);
 

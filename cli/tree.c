@@ -15,6 +15,7 @@
 #include "cli/input.h"
 #include "cli/memory.h"
 #include "cli/options.h"
+#include "trace/text.h"
 
 static const char help[] =
 	"Usage: brick tree [OPTIONS] FILE\n"
@@ -65,6 +66,24 @@ static void parse(struct options *options, int argc, char **argv)
 	}
 }
 
+/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
+static char *tree_kernel_name(const struct run_kernel *kernel)
+{
+	const uint32_t *g = kernel->grid, *b = kernel->block;
+	if (kernel->kind != BRICK_KERNEL_COMPUTE && kernel->kind != BRICK_KERNEL_OTHER)
+		return xasprintf("%s  %s", kernel->name, text_kernel_kind(kernel->kind));
+	char *shared = kernel->shared_bytes
+			       ? xasprintf(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
+			       : xstrdup("");
+	char *block = b[0] ? xasprintf(",(%u,%u,%u)", b[0], b[1], b[2]) : xstrdup("");
+	char *name = g[0] ? xasprintf("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
+				    block, shared)
+			  : xasprintf("%s%s%s", kernel->name, *shared ? " " : "", shared);
+	free(block);
+	free(shared);
+	return name;
+}
+
 char *tree_name(const struct call_tree *tree, const struct call_node *node)
 {
 	const struct run *run = tree->run;
@@ -78,6 +97,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		site = &run->sites[node->site];
 		return xasprintf("%s%s%s", site->operation ? site->operation : "",
 			site->operation && site->label ? " " : "", site->label ? site->label : "");
+	case CALL_KERNEL:
+		return tree_kernel_name(&run->kernels[node->kernel]);
 	case CALL_WAIT:
 		return xstrdup(brick_name(BRICK_BARRIER_WAIT));
 	default:
@@ -86,8 +107,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	if (tree->step != RUN_NONE)
 		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
 	const struct run_lane *lane = &run->lanes[tree->lane];
-	return xasprintf(
-		"Thread %s (%llu)", lane->name ? lane->name : "", (unsigned long long)lane->tid);
+	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
+		lane->name ? lane->name : "", (unsigned long long)lane->tid);
 }
 
 uint32_t tree_step_number(const struct tree_view *view, uint32_t step)

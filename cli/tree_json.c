@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trees as JSON, schema brick/tree/1: a node's time is the sum of its children's times and its
- * self time; times in ns, null where unknown. Called by `brick tree --json`.
+ * self time; times in ns, null where unknown. Kernels have times of a device, which are no part of
+ * those above them. Called by `brick tree --json`.
  */
 #include <stdlib.h>
 
 #include "cli/json.h"
 #include "cli/tree.h"
+#include "trace/text.h"
+
+static json_t *triple_json(const uint32_t *triple)
+{
+	if (!triple[0])
+		return json_null();
+	json_t *array = json_array();
+	for (int i = 0; i < 3; i++)
+		json_add(array, json_number(triple[i]));
+	return array;
+}
+
+static void put_kernel(json_t *object, const struct run_kernel *kernel)
+{
+	json_put(object, "name", json_text(kernel->name));
+	json_put(object, "backend", json_text(kernel->backend));
+	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
+	json_put(object, "grid", triple_json(kernel->grid));
+	json_put(object, "block", triple_json(kernel->block));
+	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+}
 
 static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
 	const struct call_node *node, unsigned depth)
@@ -17,6 +39,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 		[CALL_BRICK] = "brick",
 		[CALL_OPERATION] = "operation",
 		[CALL_WAIT] = "wait",
+		[CALL_KERNEL] = "kernel",
 	};
 	json_t *object = json_object(), *children = json_array();
 	char *name = tree_name(tree, node);
@@ -32,6 +55,8 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
 		if (tree_shows(view, &tree->nodes[i], depth + 1))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
+	if (node->kind == CALL_KERNEL)
+		put_kernel(object, &tree->run->kernels[node->kernel]);
 	json_put(object, "children", children);
 	free(name);
 	return object;

@@ -16,6 +16,7 @@
 struct line {
 	char *branches, *name;
 	uint64_t time_ns, count, elements;
+	bool on_device;
 	enum terminal_style style;
 };
 
@@ -81,6 +82,7 @@ static void add_child(
 		.time_ns = node->time_ns,
 		.count = node->kind == CALL_LAYER ? 1 : node->count,
 		.elements = node->elements,
+		.on_device = node->kind == CALL_KERNEL,
 		.style = node->kind == CALL_LAYER  ? STYLE_STRONG
 			 : node->kind == CALL_WAIT ? STYLE_DIM
 						   : STYLE_PLAIN,
@@ -99,9 +101,21 @@ static bool has_rest(const struct call_node *node, size_t children)
 	return node->kind == CALL_BRICK && children && node->self_ns;
 }
 
+/* Those whose time is part of their parent's. */
+static size_t on_host(const struct lines *lines, const uint32_t *list, size_t count)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		n += lines->tree->nodes[list[i]].kind != CALL_KERNEL;
+	return n;
+}
+
 static bool holds_operations(const struct lines *lines, const uint32_t *list, size_t count)
 {
-	return count && lines->tree->nodes[list[0]].kind == CALL_OPERATION;
+	for (size_t i = 0; i < count; i++)
+		if (lines->tree->nodes[list[i]].kind == CALL_OPERATION)
+			return true;
+	return false;
 }
 
 static void add_children(
@@ -109,7 +123,7 @@ static void add_children(
 {
 	uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
 	size_t count = children_of(lines, node, depth, list);
-	bool rest = has_rest(node, count) && !holds_operations(lines, list, count) &&
+	bool rest = has_rest(node, on_host(lines, list, count)) && !holds_operations(lines, list, count) &&
 		    (!lines->view->depth || depth < lines->view->depth);
 	for (size_t i = 0; i < count; i++)
 		add_child(lines, list[i], prefix, i + 1 == count && !rest, depth);
@@ -136,7 +150,10 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
 	size_t used = branches + text_width(name);
 	units_time(time, line->time_ns);
-	units_percent(share, whole_ns ? (double)line->time_ns / (double)whole_ns : -1);
+	bool has_share = whole_ns && !line->on_device;
+	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
+	if (line->on_device)
+		strcpy(share, "device");
 	size_t gap = width > used ? width - used : 0;
 	size_t pad = 8 > text_width(time) ? 8 - text_width(time) : 0;
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,

@@ -24,12 +24,22 @@ command -v jq >/dev/null || need jq
 command -v valgrind >/dev/null || need valgrind
 command -v mandoc >/dev/null || need mandoc
 command -v npm >/dev/null || need "nodejs npm"
-for module in jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
+command -v tmux >/dev/null || need tmux
+for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
 	lttng-ust:liblttng-ust-dev; do
 	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
 		need "${module#*:}"
 	fi
 done
+# Vulkan: headers, a driver on the CPU, programs to try it on.
+command -v glslangValidator >/dev/null || need glslang-tools
+command -v vulkaninfo >/dev/null || need "vulkan-tools mesa-vulkan-drivers"
+[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] ||
+	need vulkan-validationlayers
+command -v xvfb-run >/dev/null || need "xvfb xauth"
+if ! command -v pkg-config >/dev/null || ! pkg-config --exists vulkan; then
+	need libvulkan-dev
+fi
 if command -v clang >/dev/null; then
 	runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
 	[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a

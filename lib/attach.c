@@ -25,5 +25,4 @@ void brick_hook_cost(uint64_t calls, uint64_t ticks)
 	lane->hook_calls += calls;
 	lane->hook_timed++;
 	lane->hook_ticks += ticks;
-	lane->hook_square_lo += ticks * ticks;
 }

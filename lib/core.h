@@ -19,6 +19,7 @@ struct brick__thread {
 	uint32_t serial; /* of the session that the lane belongs to; the lane stays mapped after it
 			  */
 	uint32_t tag;	 /* serial << 8: the upper bits of the spans that are begun here */
+	uint32_t index;	 /* of the lane in its session */
 };
 
 extern __thread struct brick__thread brick__thread
@@ -54,6 +55,9 @@ int brick__session_ensure(void);
  * off. */
 struct brick_lane *brick__thread_attach(void);
 
+/* Tiles as the recorder wants them; at the start of a session. */
+void brick__tiles_start(void);
+
 /* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.
  */
 void brick__lanes_release(struct brick__session *session);
@@ -73,7 +77,14 @@ void brick__session_abandon(void);
 void brick__registry_publish(struct brick__session *session);
 
 /* A registered site by index; NULL if there is none. */
-const struct brick_session_site *brick__site(uint32_t index);
+BRICK_API const struct brick_session_site *brick__site(uint32_t index);
+
+/*
+ * As brick_end() at the time `now`, and as brick_record_sample(); with a record about it behind it,
+ * which is dropped when it is. about may be NULL.
+ */
+void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about);
+void brick__sample_with(const struct brick_sample *sample, const struct brick_record *about);
 
 /* Enter one length into the histogram that the owner of the lane keeps. */
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
@@ -83,6 +94,13 @@ void brick__histogram_merge(const struct brick__session *session, uint32_t brick
 
 /* Median and quartiles of what a begin/end pair costs, into the header. */
 void brick__pair_cost_measure(struct brick_session_header *header);
+
+/* Digests (digest_record.c): where they go, NULL for nowhere; and that a step begins here. */
+void brick__digests_use(struct brick_session_header *header);
+void brick__digests_step(int decode, uint64_t tokens);
+void brick__digests_lock(void);
+void brick__digests_unlock(void);
+void brick__digests_abandon(void);
 
 /* Pointers into the session's own mapping. */
 static inline void *brick__at(const struct brick__session *session, uint64_t offset)

@@ -5,24 +5,33 @@
  */
 #include <pthread.h>
 #include "lib/core.h"
+#include "lib/queue.h"
 
 static void before(void)
 {
+	brick__queues_lock();
 	brick__session_lock();
 	brick__registry_lock();
+	brick__digests_lock();
 }
 
 static void in_parent(void)
 {
+	brick__digests_unlock();
 	brick__registry_unlock();
 	brick__session_unlock();
+	brick__queues_unlock();
 }
 
 static void in_child(void)
 {
+	brick__digests_abandon();
 	brick__session_abandon();
+	brick__queues_abandon();
+	brick__digests_unlock();
 	brick__registry_unlock();
 	brick__session_unlock();
+	brick__queues_unlock();
 }
 
 static void watch(void)

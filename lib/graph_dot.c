@@ -68,6 +68,7 @@ static void put_node(const struct brick_graph *graph, struct brick__sink *sink, 
 struct layout {
 	struct brick__forest forest;
 	uint32_t *depth; /* [nodes] */
+	uint32_t *place; /* [nodes] in the order of a walk */
 	uint32_t *last; /* [nodes] the last node in its box, in all boxes of that; itself if none */
 	uint8_t *follows; /* [nodes] 1: a precedence edge puts it below something */
 };
@@ -76,6 +77,7 @@ static void layout_fini(struct layout *layout)
 {
 	brick__forest_fini(&layout->forest);
 	free(layout->depth);
+	free(layout->place);
 	free(layout->last);
 	free(layout->follows);
 }
@@ -88,6 +90,7 @@ static void find_last(struct layout *layout, const struct brick_graph *graph, ui
 
 	for (uint32_t v = brick__forest_next(forest, BRICK__NONE, &depth); v != BRICK__NONE;
 		v = brick__forest_next(forest, v, &depth)) {
+		layout->place[v] = n;
 		walk[n++] = v;
 		layout->depth[v] = depth;
 	}
@@ -107,9 +110,10 @@ static int layout_init(struct layout *layout, const struct brick_graph *graph)
 	int error = brick__forest_init(&layout->forest, graph);
 
 	layout->depth = calloc(n, sizeof(*layout->depth));
+	layout->place = malloc(n * sizeof(*layout->place));
 	layout->last = malloc(n * sizeof(*layout->last));
 	layout->follows = calloc(n, 1);
-	if (!walk || !layout->depth || !layout->last || !layout->follows)
+	if (!walk || !layout->depth || !layout->place || !layout->last || !layout->follows)
 		error = -ENOMEM;
 	if (error == 0) {
 		find_last(layout, graph, walk);
@@ -157,13 +161,20 @@ static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t valu
 	brick__put_u64(sink, value);
 }
 
+static int is_inside(const struct layout *layout, uint32_t v, uint32_t box)
+{
+	return layout->place[v] >= layout->place[box] &&
+	       layout->place[v] <= layout->place[layout->last[box]];
+}
+
 /* An edge out of a box leaves it at the bottom. */
 static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id,
 	const struct layout *layout)
 {
 	const struct brick__edge *edge = &graph->edges[id];
 	int holds = brick__edge_holds(graph->edge_kinds[id]);
-	int leaves_box = layout && !holds && is_box(layout, edge->from);
+	int leaves_box = layout && !holds && is_box(layout, edge->from) &&
+			 !is_inside(layout, edge->to, edge->from);
 	int on_path = !holds && (graph->nodes[edge->from].flags & graph->nodes[edge->to].flags &
 					BRICK_NODE_MARKED);
 

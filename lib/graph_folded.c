@@ -78,6 +78,34 @@ static int root_stack(
 	return find_or_add(stacks, BRICK__NONE, name, out);
 }
 
+/* Work of a device: its time is not the host's, so it stands below its own lane in the same way. */
+static int is_asynchronous(const struct brick_graph *graph, uint32_t node, uint32_t parent)
+{
+	const struct brick__node *n = &graph->nodes[node];
+
+	return n->lane != graph->nodes[parent].lane &&
+	       (n->kind == BRICK_NODE_KERNEL || n->kind == BRICK_NODE_TRANSFER) &&
+	       brick__map_get(&graph->lane_names, n->lane) != BRICK__NONE;
+}
+
+/* The stack of the parent, with another lane as its first frame. */
+static int move_stack(const struct brick_graph *graph, struct stacks *stacks, uint32_t node,
+	uint32_t parent, uint32_t parent_stack, uint32_t *out)
+{
+	uint32_t names[MOST_FRAMES + 2], depth = 0;
+	uint32_t lane = brick__map_get(&graph->lane_names, graph->nodes[parent].lane);
+	int error = root_stack(graph, stacks, node, out);
+
+	for (uint32_t at = parent_stack; at != BRICK__NONE && depth < MOST_FRAMES + 2;
+		at = stacks->list[at].below)
+		names[depth++] = stacks->list[at].name;
+	if (depth && names[depth - 1] == lane)
+		depth--;
+	while (depth-- && error == 0)
+		error = find_or_add(stacks, *out, names[depth], out);
+	return error;
+}
+
 static int fold(const struct brick_graph *graph, const struct brick__forest *forest,
 	struct stacks *stacks, uint32_t *stack_of, const uint64_t *self)
 {
@@ -89,6 +117,8 @@ static int fold(const struct brick_graph *graph, const struct brick__forest *for
 		int error = 0;
 		if (parent == BRICK__NONE)
 			error = root_stack(graph, stacks, v, &below);
+		else if (is_asynchronous(graph, v, parent))
+			error = move_stack(graph, stacks, v, parent, stack_of[parent], &below);
 		else
 			below = stack_of[parent];
 		stack_of[v] = below;

@@ -41,7 +41,8 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *
 		put_triple(sink, ",\"grid\":", k->grid);
 	if (k->block[0])
 		put_triple(sink, ",\"block\":", k->block);
-	put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
+	if (k->grid[0] || k->shared_bytes)
+		put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
 	if (node->flags & BRICK_NODE_HAS_INTENSITY) {
 		brick__put(sink, ",\"intensity\":");
 		brick__put_double(sink, k->intensity);

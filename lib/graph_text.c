@@ -71,6 +71,10 @@ void brick__put_double(struct brick__sink *sink, double value)
 	char text[64];
 	int in_point = 0;
 
+	if (value > -0x1p53 && value < 0x1p53 && value == (double)(int64_t)value) {
+		brick__put_i64(sink, (int64_t)value);
+		return;
+	}
 	snprintf(text, sizeof(text), "%.15g", value);
 	if (strtod(text, NULL) != value)
 		snprintf(text, sizeof(text), "%.17g", value);

@@ -33,6 +33,8 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_kernel
 		put_triple(sink, kernel->block);
 		brick__put(sink, ">>>");
 	}
+	if (!kernel->grid[0] && !kernel->shared_bytes)
+		return; /* nothing is known of the launch */
 	brick__put(sink, " smem=");
 	brick__put_u64(sink, kernel->shared_bytes);
 	brick__put(sink, "B");
@@ -40,8 +42,10 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_kernel
 
 static void put_transfer(struct brick__sink *sink, const struct brick_graph_transfer *transfer)
 {
-	brick__put(sink, "  ");
-	brick__put(sink, brick__directions[transfer->direction]);
+	if (transfer->direction != BRICK_TRANSFER_UNKNOWN) {
+		brick__put(sink, "  ");
+		brick__put(sink, brick__directions[transfer->direction]);
+	}
 	if (!transfer->source || !transfer->target)
 		return;
 	brick__put(sink, " ");

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/core.h"
+#include "lib/lane.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -24,7 +25,7 @@ static uint64_t page_round(uint64_t bytes)
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-static uint64_t lane_bytes(const struct brick_lane *lane)
+uint64_t brick__lane_bytes(const struct brick_lane *lane)
 {
 	return page_round(lane->ring_offset + lane->capacity * sizeof(struct brick_record));
 }
@@ -44,7 +45,7 @@ static void leave_lane(struct brick__thread *self)
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 	} else {
-		brick__sys_unmap(lane, lane_bytes(lane));
+		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
 	memset(self, 0, sizeof *self);
 	brick__session_unlock();
@@ -72,18 +73,20 @@ static struct brick_lane *reuse_lane(struct brick__session *s)
 	return NULL;
 }
 
-static void init_lane(
-	struct brick_lane *lane, uint64_t histogram_offset, uint64_t ring_offset, uint64_t capacity)
+static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64_t histogram_offset,
+	uint64_t ring_offset, uint64_t capacity)
 {
+	lane->kind = kind;
 	lane->capacity = capacity;
+	if (capacity)
+		lane->limit = capacity - 2 * BRICK_MAX_DEPTH;
 	lane->histogram_offset = histogram_offset;
 	lane->ring_offset = ring_offset;
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
 		lane->stats[i].min = UINT64_MAX;
 }
 
-/* Under the session lock: a new lane at the end of the file, NULL when there is no room for it. */
-static struct brick_lane *create_lane(struct brick__session *s)
+struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
 {
 	uint32_t index = s->header->lane_count;
 	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
@@ -106,7 +109,7 @@ static struct brick_lane *create_lane(struct brick__session *s)
 	struct brick_lane *lane = brick__sys_map(s->fd, offset, bytes, 1, &error);
 	if (!lane)
 		return NULL;
-	init_lane(lane, histogram_offset, ring_offset, s->ring_records);
+	init_lane(lane, kind, histogram_offset, ring_offset, s->ring_records);
 	if (ring_bytes)
 		brick__sys_touch((char *)lane + ring_offset, ring_bytes);
 	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
@@ -128,10 +131,19 @@ static void announce_owner(struct brick_lane *lane, struct brick__thread *self)
 	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
 }
 
+/* Under the session lock. */
+static uint32_t lane_index(const struct brick__session *s, const struct brick_lane *lane)
+{
+	uint32_t i = 0;
+
+	while (s->lanes[i].lane != lane)
+		i++;
+	return i;
+}
+
 static void own_lane(struct brick_lane *lane)
 {
 	struct brick__thread *self = &brick__thread;
-	uint64_t reserve = 2 * BRICK_MAX_DEPTH;
 
 	lane->tid = brick__sys_thread_id();
 	lane->owners++;
@@ -140,9 +152,8 @@ static void own_lane(struct brick_lane *lane)
 	lane->depth = 0;
 	lane->default_layer = 0;
 	brick__sys_thread_name(lane->name, sizeof lane->name);
-	if (lane->capacity && !lane->limit)
-		lane->limit = lane->capacity - reserve;
 	self->lane = lane;
+	self->index = lane_index(&brick__session, lane);
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
 	self->serial = brick__session.serial;
@@ -166,7 +177,7 @@ struct brick_lane *brick__thread_attach(void)
 	if (s->header && brick__on) {
 		lane = reuse_lane(s);
 		if (!lane)
-			lane = create_lane(s);
+			lane = brick__lane_create(s, BRICK_LANE_THREAD);
 		if (lane)
 			own_lane(lane);
 		else
@@ -217,7 +228,7 @@ static int back_row(struct brick_lane *lane, uint32_t brick)
 	int error = -ENOENT;
 
 	brick__session_lock();
-	uint32_t lanes = s->header && brick__thread.serial == s->serial ? s->header->lane_count : 0;
+	uint32_t lanes = s->header ? s->header->lane_count : 0;
 	for (uint32_t i = 0; i < lanes; i++) {
 		const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
 		if (s->lanes[i].lane != lane)

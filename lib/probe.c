@@ -345,9 +345,9 @@ static SLOW void unwind(
 	close_top(self, end, work, 0);
 }
 
-static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
+static inline __attribute__((always_inline)) void end_at(
+	brick_span span, uint64_t now, const struct work *work)
 {
-	uint64_t now = brick__now();
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = self->lane;
 
@@ -367,6 +367,11 @@ static inline __attribute__((always_inline)) void end(brick_span span, const str
 		store_sample(self, frame, ticks, work, 0);
 	else
 		write_sample(self, frame, ticks, work, 0);
+}
+
+static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
+{
+	end_at(span, brick__now(), work);
 }
 
 void brick__end(brick_span span)
@@ -425,6 +430,7 @@ brick_span brick_step_begin(int decode, uint64_t tokens)
 	brick_span span = brick_enabled() ? begin_slow(brick, -1, 1) : 0;
 
 	if (span) {
+		brick__digests_step(decode, tokens);
 		struct brick_lane *lane = brick__thread.lane;
 		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];
 		frame->tokens = tokens;
@@ -559,6 +565,45 @@ void brick_record_sample(const struct brick_sample *given)
 	} else {
 		drop_sample(lane, &sample, brick);
 	}
+}
+
+/* A record about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`. */
+static void follow(uint64_t head, const struct brick_record *about)
+{
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = self->lane;
+
+	if (!about || !lane || lane->head == head)
+		return;
+	uint8_t kind = ring_at(self, lane->head - 1)->kind;
+	if (kind != BRICK_RECORD_SAMPLE && kind != BRICK_RECORD_CLOSE)
+		return;
+	if (!ring_has(lane, 1)) {
+		lane->ledger.dropped++;
+		return;
+	}
+	*ring_at(self, lane->head) = *about;
+	ring_publish(lane, 1);
+}
+
+void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about)
+{
+	static const struct work nothing;
+	uint64_t head = brick__thread.lane ? brick__thread.lane->head : 0;
+
+	end_at(span, now, &nothing);
+	follow(head, about);
+}
+
+void brick__sample_with(const struct brick_sample *sample, const struct brick_record *about)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self)
+		return;
+	uint64_t head = self->lane->head;
+	brick_record_sample(sample);
+	follow(head, about);
 }
 
 static void write_point(uint32_t brick, uint8_t kind, uint64_t value)

@@ -38,6 +38,7 @@ static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
 	{"Engine", {0}},
 	{"Wait", {0}},
 	{"Step", {0}},
+	{"Tile", {0}},
 };
 
 static struct brick_session_site *site_chunks[BRICK_MAX_SITES / SITES_PER_CHUNK];

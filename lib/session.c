@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "lib/core.h"
 #include "lib/launcher.h"
+#include "lib/queue.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 #include "record/writer_thread.h"
@@ -74,6 +75,13 @@ static uint64_t lay_out(struct brick_session_header *h)
 	at += BRICK_MAX_SITES * sizeof(struct brick_session_site);
 	h->drained_offset = at;
 	at += (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	h->digest_offset = at;
+	h->digest_capacity = BRICK_DIGEST_RING;
+	at += BRICK_DIGEST_RING * sizeof(struct brick_session_digest);
+	h->kernel_offset = at;
+	at += BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel);
+	h->code_offset = at;
+	at += BRICK_CODE_BYTES;
 	return at;
 }
 
@@ -126,6 +134,9 @@ static int create_session(
 	s->header->clock = *brick_clock_get();
 	describe_process(s->header);
 	brick__registry_publish(s);
+	brick__kernels_publish(s);
+	brick__codes_publish(s);
+	brick__tiles_start();
 	brick__pair_cost_measure(s->header);
 	__atomic_store_n(&s->header->magic, BRICK_SESSION_MAGIC, __ATOMIC_RELEASE);
 	return 0;
@@ -174,6 +185,7 @@ int brick__session_ensure(void)
 	if (!brick__session.header && directory && *directory) {
 		brick__session.serial = next_serial();
 		error = start_external(directory);
+		brick__digests_use(error ? NULL : brick__session.header);
 		switch_to(error ? 0 : brick__session.serial);
 	} else if (!brick__session.header) {
 		error = -ENOENT;
@@ -225,6 +237,8 @@ int brick_session_start(const struct brick_session_options *options)
 		error = start_own(&o);
 		if (!error) {
 			brick__session.serial = serial;
+			if (brick__session.ring_records)
+				brick__digests_use(brick__session.header);
 			if (o.mode != BRICK_MODE_NONE)
 				switch_to(serial);
 		}
@@ -240,6 +254,7 @@ static int stop_session(void)
 	int error = 0;
 
 	switch_to(0);
+	brick__digests_use(NULL);
 	s->header->end_ticks = brick__now();
 	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 	if (s->writer)
@@ -316,6 +331,7 @@ int brick_note(const char *key, const char *format, ...)
 			*p = ' ';
 	size_t bytes = strlen(line);
 	line[bytes++] = '\n';
+	brick__session_ensure();
 	brick__session_lock();
 	if (brick__session.header)
 		error = append_note(brick__session.header, line, bytes);

@@ -213,7 +213,7 @@ static void clear_lane(struct brick_lane *lane)
 			lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
 	}
 	memset(&lane->ledger, 0, sizeof lane->ledger);
-	lane->hook_calls = lane->hook_timed = lane->hook_ticks = lane->hook_square_lo = 0;
+	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
 
 static void clear_drained(struct brick__session *s)

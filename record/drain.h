@@ -38,6 +38,14 @@ struct drain_guard {
  */
 int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
+/*
+ * The same for one who only looks, beside the consumer: all mappings are read-only and fd may be,
+ * too. Records are looked at with drain_peek(), not taken. What a view holds can be told again and
+ * again, to one writer after the other, with drain_retell() in between.
+ */
+int drain_open_view(
+	struct drain **out, int fd, const struct drain_guard *guard, const char **why);
+
 /* NULL is legal. */
 void drain_close(struct drain *d);
 
@@ -68,11 +76,28 @@ struct drain_level drain_level(struct drain *d, uint32_t lane);
 /* Move up to `room` records out of the ring; returns how many. */
 size_t drain_take(struct drain *d, uint32_t lane, struct brick_record *out, size_t room);
 
+/*
+ * Copy the newest `room` records of a lane, or as many as there are, consumed or not; returns how
+ * many. None of them was being overwritten while it was copied. *first: number of the first one,
+ * counted from the lane's very first record. `out` holds `room` records.
+ */
+size_t drain_peek(
+	struct drain *d, uint32_t lane, struct brick_record *out, size_t room, uint64_t *first);
+
 /* ---- telling; errors are the writer's and stay with it ---- */
 
 /* Records that were taken, in order. */
 int drain_tell(struct drain *d, struct trace_writer *w, uint32_t lane,
 	const struct brick_record *records, size_t count);
+
+/* Digests that wait, in per cent of their ring (at least 1 if there is any); either side. */
+uint32_t drain_digest_level(struct drain *d);
+
+/* Digests that wait, with their process and tables. */
+int drain_tell_digests(struct drain *d, struct trace_writer *w);
+
+/* Forget what was told, for another writer. Of a view only. */
+void drain_retell(struct drain *d);
 
 enum drain_end {
 	DRAIN_END_CLOSED,   /* in good order */

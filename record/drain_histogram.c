@@ -65,11 +65,29 @@ static void enter_close(struct drain *d, struct drain_lane *lane, const struct b
 	enter_waits(d, r);
 }
 
+static int is_queue(const struct drain_lane *lane)
+{
+	return lane->shared &&
+	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE;
+}
+
+/* Times of a device are none of the host's: a queue's records are only counted. */
+static void count_commands(struct drain *d, const struct brick_record *records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		d->counts.samples += records[i].kind == BRICK_RECORD_SAMPLE ||
+				     records[i].kind == BRICK_RECORD_OPEN;
+}
+
 void drain_histogram_records(
 	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count)
 {
 	uint32_t bricks = d->tables.brick_count;
 
+	if (is_queue(lane)) {
+		count_commands(d, records, count);
+		return;
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record *r = &records[i];
 		if (r->brick >= bricks)
@@ -122,17 +140,37 @@ static void add_lane_row(
 
 static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
 {
-	return lane->shared &&
+	return lane->shared && !is_queue(lane) &&
 	       (__atomic_load_n(&lane->shared->histogram_rows[brick / 64], __ATOMIC_RELAXED) >>
 			       (brick % 64) &
 		       1);
+}
+
+/* Of a view: what the consumer keeps for a brick that ran. Read, not mapped: holes stay holes. */
+static void add_drained_row(struct drain *d, uint32_t brick, uint64_t *sum)
+{
+	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
+	uint64_t offset = d->header.drained_offset + (uint64_t)brick * ROW_BYTES;
+
+	if (pread(d->fd, row, sizeof row, (off_t)offset) != (ssize_t)sizeof row)
+		return;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		sum[i] += row[i];
+}
+
+static int ran(const struct drain *d, uint32_t brick)
+{
+	for (uint32_t i = 0; i < d->lane_count; i++)
+		if (d->lanes[i]->shared && d->lanes[i]->shared->stats[brick].count)
+			return 1;
+	return 0;
 }
 
 /* The merged row of a brick; NULL when nobody entered anything, or without memory. */
 static uint64_t *merge(struct drain *d, uint32_t brick)
 {
 	uint64_t *sum = NULL;
-	int any = d->histograms[brick] != NULL;
+	int any = d->view ? ran(d, brick) : d->histograms[brick] != NULL;
 
 	for (uint32_t i = 0; i < d->lane_count && !any; i++)
 		any = lane_has_row(d->lanes[i], brick);
@@ -140,6 +178,8 @@ static uint64_t *merge(struct drain *d, uint32_t brick)
 		sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof *sum);
 	if (!sum)
 		return NULL;
+	if (d->view)
+		add_drained_row(d, brick, sum);
 	for (uint32_t i = 0; d->histograms[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
 		sum[i] = d->histograms[brick][i];
 	for (uint32_t i = 0; i < d->lane_count; i++)

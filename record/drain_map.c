@@ -33,7 +33,8 @@ static uint64_t file_bytes(int fd)
 
 static void *map(struct drain *d, uint64_t offset, uint64_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, (off_t)offset);
+	int access = d->view ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *at = mmap(NULL, bytes, access, MAP_SHARED, d->fd, (off_t)offset);
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -70,10 +71,16 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
 		{h->brick_offset, BRICK_MAX_BRICKS * sizeof(struct brick_session_brick)},
 		{h->site_offset, BRICK_MAX_SITES * sizeof(struct brick_session_site)},
 		{h->drained_offset, HISTOGRAMS_BYTES},
+		{h->kernel_offset, BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel)},
+		{h->code_offset, BRICK_CODE_BYTES},
+		{h->digest_offset,
+			BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
 	};
+	/* those that a session may lack have no offset */
+	const size_t optional = h->kernel_offset || h->code_offset ? 0 : 2;
 	uint64_t last = 0;
 
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+	for (size_t i = 0; i < sizeof tables / sizeof *tables - optional; i++) {
 		uint64_t offset = tables[i][0], bytes = tables[i][1];
 		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, end))
 			return 0;
@@ -145,13 +152,15 @@ static int open_mapped(struct drain *d, const char **why)
 	return 0;
 }
 
-int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+static int open_session(struct drain **out, int fd, int view, const struct drain_guard *guard,
+	const char **why)
 {
 	struct drain *d = calloc(1, sizeof *d);
 
 	if (!d)
 		return refuse(why, "out of memory", -ENOMEM);
 	d->fd = fd;
+	d->view = view;
 	d->guard = guard;
 	d->process = -1;
 	d->tables.bricks = d->bricks;
@@ -165,6 +174,16 @@ int drain_open(struct drain **out, int fd, const struct drain_guard *guard, cons
 	return 0;
 }
 
+int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+{
+	return open_session(out, fd, 0, guard, why);
+}
+
+int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+{
+	return open_session(out, fd, 1, guard, why);
+}
+
 void drain_close(struct drain *d)
 {
 	if (!d)
@@ -176,6 +195,7 @@ void drain_close(struct drain *d)
 	}
 	unmap(d, d->shared, d->shared_bytes);
 	free(d->sites);
+	free(d->kernels);
 	free(d);
 }
 

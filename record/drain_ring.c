@@ -23,6 +23,12 @@ struct drain_level drain_level(struct drain *d, uint32_t index)
 	if (!lane->shared || !lane->capacity)
 		return level;
 	uint64_t head = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE);
+	if (d->view) {
+		level.waiting = head < lane->capacity ? head : lane->capacity;
+		level.capacity = lane->capacity;
+		level.written = head;
+		return level;
+	}
 	if (head - lane->tail > lane->capacity) {
 		give_up(d, lane);
 		return level;

@@ -21,6 +21,7 @@ struct drain_lane {
 	uint64_t capacity, ring_offset, histogram_offset;
 	/* taking */
 	uint64_t tail;
+	uint64_t seen; /* of a view: records up to here were taken */
 	/* telling */
 	int number; /* with the writer; -1: not told yet */
 	uint32_t depth;
@@ -29,6 +30,7 @@ struct drain_lane {
 
 struct drain {
 	int fd;
+	int view; /* only looked at: mapped read-only, nothing of it is consumed */
 	const struct drain_guard *guard;
 	uint32_t spoiled;    /* by the guard: a page was gone and has been replaced */
 	const char *trouble; /* set once, by either side */
@@ -44,11 +46,15 @@ struct drain {
 	/* telling */
 	int process; /* with the writer; -1: not told yet */
 	struct drain_counts counts;
+	uint64_t digest_tail;
 	struct trace_tables tables; /* point to the following, which are private and clean */
 	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site *sites;
 	uint32_t site_room;
+	struct brick_session_kernel *kernels;
+	uint32_t kernel_room;
+	uint32_t told_code; /* bytes of the session's code that the writer has */
 	uint64_t bad_entries; /* table entries that had to be put right */
 	char notes[BRICK_NOTES_BYTES + 256];
 	size_t notes_bytes;
@@ -63,6 +69,9 @@ void drain_clean_text(char *text, size_t bytes);
 
 /* Bring the private tables up to date and tell the writer what is new. */
 int drain_tell_tables(struct drain *d, struct trace_writer *w);
+
+/* drain_code.c: tell programs that are new. 0, or the writer's error. */
+int drain_tell_code(struct drain *d, struct trace_writer *w);
 
 /* Enter a length, or all that records say, into the drained histograms. */
 void drain_histogram_records(

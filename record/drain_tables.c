@@ -130,6 +130,48 @@ static void copy_sites(struct drain *d, uint32_t now)
 	d->tables.site_count = now;
 }
 
+static int kernels_reserve(struct drain *d, uint32_t count)
+{
+	uint32_t room = d->kernel_room ? d->kernel_room : 64;
+
+	while (room < count)
+		room *= 2;
+	if (room == d->kernel_room)
+		return 0;
+	struct brick_session_kernel *kernels = realloc(d->kernels, room * sizeof *kernels);
+	if (!kernels)
+		return -ENOMEM;
+	d->tables.kernels = d->kernels = kernels;
+	d->kernel_room = room;
+	return 0;
+}
+
+static void copy_kernels(struct drain *d, uint32_t now)
+{
+	const struct brick_session_kernel *from = table(d, d->header.kernel_offset);
+
+	if (now == d->tables.kernel_count)
+		return;
+	if (kernels_reserve(d, now)) {
+		drain_trouble_set(d, "out of memory for its kernels");
+		return;
+	}
+	for (uint32_t i = d->tables.kernel_count; i < now; i++) {
+		struct brick_session_kernel *k = &d->kernels[i];
+		if (i)
+			*k = from[i];
+		else
+			memset(k, 0, sizeof *k); /* "no kernel" */
+		drain_clean_text(k->name, sizeof k->name);
+		drain_clean_text(k->backend, sizeof k->backend);
+		if (k->kind > BRICK_KERNEL_OTHER) {
+			k->kind = BRICK_KERNEL_OTHER;
+			d->bad_entries++;
+		}
+	}
+	d->tables.kernel_count = now;
+}
+
 int drain_tell_tables(struct drain *d, struct trace_writer *w)
 {
 	const struct trace_tables have = d->tables;
@@ -141,11 +183,16 @@ int drain_tell_tables(struct drain *d, struct trace_writer *w)
 	uint32_t bricks = next_count(d, &h->brick_count, have.brick_count, BRICK_MAX_BRICKS);
 	uint32_t categories =
 		next_count(d, &h->category_count, have.category_count, BRICK_MAX_CATEGORIES);
-	if (sites == have.site_count && bricks == have.brick_count &&
-		categories == have.category_count)
-		return 0;
+	uint32_t kernels = d->header.kernel_offset ? next_count(d, &h->kernel_count,
+							     have.kernel_count, BRICK_MAX_KERNELS)
+						   : 0;
+	int error = drain_tell_code(d, w);
+	if (error || (sites == have.site_count && bricks == have.brick_count &&
+			     categories == have.category_count && kernels == have.kernel_count))
+		return error;
 	copy_categories(d, categories);
 	copy_bricks(d, bricks);
 	copy_sites(d, sites);
+	copy_kernels(d, kernels);
 	return trace_writer_tables(w, d->process, &d->tables);
 }

@@ -19,6 +19,24 @@ int drain_join_process(struct drain *d, struct trace_writer *w)
 	return d->process < 0 ? d->process : 0;
 }
 
+/*
+ * Statistics of bricks while their owner goes on counting: an entry that changed under the copy is
+ * copied again, a few times. What is torn even then is one execution ahead in some of its fields.
+ */
+static void copy_stats(
+	struct brick_stat *to, const struct brick_stat *from, uint32_t count, int careful)
+{
+	enum { TRIES = 4 };
+
+	for (uint32_t i = 0; i < count; i++)
+		for (int try = 0; try < TRIES; try++) {
+			memcpy(&to[i], &from[i], sizeof to[i]);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (!careful || !memcmp(&to[i], &from[i], sizeof to[i]))
+				break;
+		}
+}
+
 /* A lane as it stands now into scratch: what precedes the frames, and statistics of known bricks.
  */
 static const struct brick_lane *snapshot(
@@ -29,6 +47,7 @@ static const struct brick_lane *snapshot(
 
 	memcpy(to, from, offsetof(struct brick_lane, frames));
 	drain_clean_text(to->name, sizeof to->name);
+	drain_clean_text(to->backend, sizeof to->backend);
 	if (to->depth > BRICK_MAX_DEPTH)
 		to->depth = 0;
 	if (to->kind != BRICK_LANE_QUEUE)
@@ -36,7 +55,7 @@ static const struct brick_lane *snapshot(
 	if (!with_stats)
 		return to;
 	memcpy(to->frames, from->frames, sizeof to->frames);
-	memcpy(to->stats, from->stats, d->tables.brick_count * sizeof to->stats[0]);
+	copy_stats(to->stats, from->stats, d->tables.brick_count, d->view);
 	return to;
 }
 
@@ -102,7 +121,8 @@ int drain_tell(struct drain *d, struct trace_writer *w, uint32_t index,
 		error = tell_new_notes(d, w);
 	if (error)
 		return error;
-	drain_histogram_records(d, lane, records, count);
+	if (!d->view)
+		drain_histogram_records(d, lane, records, count);
 	d->counts.records += count;
 	return trace_writer_records(w, lane->number, records, count);
 }
@@ -168,6 +188,8 @@ int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, ui
 
 	if (!error)
 		error = drain_tell_tables(d, w);
+	if (!error && !d->view)
+		error = drain_tell_digests(d, w);
 	if (!error)
 		error = tell_header(d, w);
 	for (uint32_t i = 0; i < d->lane_count && !error; i++)

@@ -70,6 +70,8 @@ static int tell(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_FLUSH:
 		error = trace_writer_account(e->writer, &m->account);
 		return error ? error : trace_writer_flush(e->writer);
+	case MESSAGE_DIGESTS:
+		return drain_tell_digests(m->drain, e->writer);
 	}
 	return 0;
 }
@@ -217,6 +219,17 @@ uint64_t encoder_take(struct encoder *e, struct drain *drain, uint32_t lane)
 		push(e, m);
 	}
 	return waiting;
+}
+
+int encoder_digests(struct encoder *e, struct drain *drain)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_DIGESTS, 0);
+
+	if (!m)
+		return -ENOMEM;
+	m->drain = drain;
+	push(e, m);
+	return 0;
 }
 
 int encoder_clock(struct encoder *e, const struct brick_clock *clock)

@@ -29,6 +29,9 @@ int encoder_create(
 /* Take everything that waits in the ring of `lane`; returns how much stays for lack of memory. */
 uint64_t encoder_take(struct encoder *e, struct drain *drain, uint32_t lane);
 
+/* Take and tell the session's digests, from its own ring to the file. 0 or -ENOMEM. */
+int encoder_digests(struct encoder *e, struct drain *drain);
+
 /* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);

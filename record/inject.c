@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloading: libbrick-ggml.so lies in ../lib beside the bin directory of this program, or in a
- * multiarch directory below that. The program's ELF header tells beforehand what the dynamic
+ * Preloading: libbrick-ggml.so and its kin lie in ../lib beside the bin directory of this program, or
+ * in a multiarch directory below that. The program's ELF header tells beforehand what the dynamic
  * linker would only complain about, on the program's own stderr.
  */
 #include "record/inject.h"
@@ -28,7 +28,7 @@ enum { OWN_MACHINE = EM_AARCH64 };
 enum { OWN_MACHINE = EM_NONE };
 #endif
 
-enum inject_obstacle inject_library(char *path, size_t bytes)
+static enum inject_obstacle find_library(const char *name, char *path, size_t bytes)
 {
 	static const char *const places[] = {"../lib", MULTIARCH_LIB, "../lib64"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
@@ -41,7 +41,7 @@ enum inject_obstacle inject_library(char *path, size_t bytes)
 		return INJECT_NO_LIBRARY;
 	*slash = '\0';
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(candidate, sizeof candidate, "%s/%s/" LIBRARY, own, places[i]);
+		snprintf(candidate, sizeof candidate, "%s/%s/%s", own, places[i], name);
 		if (!realpath(candidate, real))
 			continue;
 		if (strpbrk(real, " :\t\n"))
@@ -50,6 +50,16 @@ enum inject_obstacle inject_library(char *path, size_t bytes)
 								      : INJECT_BAD_PATH;
 	}
 	return INJECT_NO_LIBRARY;
+}
+
+enum inject_obstacle inject_library(char *path, size_t bytes)
+{
+	return find_library(LIBRARY, path, bytes);
+}
+
+int inject_further(const char *name, char *path, size_t bytes)
+{
+	return find_library(name, path, bytes) == INJECT_FINE;
 }
 
 static int is_program(const char *path)

@@ -74,10 +74,38 @@ static int create_writer(struct recorder *r)
 	return error;
 }
 
+/* The CUDA driver loads this itself; a tool that the user has set for that goes first. */
+static int inject_cuda(struct spawn_environment *env)
+{
+	const char *theirs = getenv("CUDA_INJECTION64_PATH");
+	char library[PATH_MAX];
+
+	if ((theirs && *theirs) || !inject_further("libbrick-cuda.so", library, sizeof library))
+		return 0;
+	return spawn_environment_add(env, "CUDA_INJECTION64_PATH=%s", library);
+}
+
+/*
+ * The Vulkan loader loads this itself, as an implicit layer, when an application makes an instance:
+ * it looks in all data directories, the standard's own (XDG base directories) if none are named.
+ */
+static int inject_vulkan(struct spawn_environment *env)
+{
+	const char *theirs = getenv("XDG_DATA_DIRS");
+	char library[PATH_MAX];
+
+	if (!inject_further("libbrick-vulkan.so", library, sizeof library))
+		return 0;
+	int error = spawn_environment_add(env, "XDG_DATA_DIRS=%s:%.*s/brick",
+		theirs && *theirs ? theirs : "/usr/local/share:/usr/share",
+		(int)(strrchr(library, '/') - library), library);
+	return error ? error : spawn_environment_add(env, "BRICK_VULKAN=1");
+}
+
 static int prepare_environment(struct recorder *r)
 {
 	struct spawn_environment *env = &r->environment;
-	char program[PATH_MAX], library[PATH_MAX];
+	char program[PATH_MAX], library[PATH_MAX], opencl[PATH_MAX];
 	const char *theirs = getenv("LD_PRELOAD");
 
 	int error = spawn_environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
@@ -86,6 +114,10 @@ static int prepare_environment(struct recorder *r)
 		error = spawn_environment_add(env, "BRICK_CLOCK=monotonic");
 	for (uint32_t i = 0; i < r->options->environment.count && !error; i++)
 		error = spawn_environment_add(env, "%s", r->options->environment.variables[i]);
+	if (!error && r->options->inject)
+		error = inject_cuda(env);
+	if (!error && r->options->inject)
+		error = inject_vulkan(env);
 	if (error || !r->options->inject)
 		return error;
 	r->result->obstacle = inject_library(library, sizeof library);
@@ -96,9 +128,9 @@ static int prepare_environment(struct recorder *r)
 	/* it would only make the dynamic linker complain on the program's stderr */
 	if (r->result->obstacle == INJECT_FOREIGN)
 		return 0;
-	return spawn_environment_add(env,
-		theirs && *theirs ? "LD_PRELOAD=%s:%s" : "LD_PRELOAD=%s%s", library,
-		theirs ? theirs : "");
+	int has_opencl = inject_further("libbrick-opencl.so", opencl, sizeof opencl);
+	return spawn_environment_add(env, "LD_PRELOAD=%s%s%s%s%s", library, has_opencl ? ":" : "",
+		has_opencl ? opencl : "", theirs && *theirs ? ":" : "", theirs ? theirs : "");
 }
 
 /* Nothing is left of what was prepared. */

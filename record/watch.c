@@ -17,6 +17,7 @@
 
 enum {
 	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
+	DIGEST_MS = 5,	      /* while digests come in: their ring holds few */
 	RETRY_MS = 5,	      /* when there was no memory for what waits in rings */
 	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
 	FULL_PERCENT = 25,    /* a ring that full is emptied */
@@ -223,6 +224,11 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 		return outlook.next_ms;
 	if (full || due)
 		take_all(w, s, now_ns);
+	if (drain_digest_level(s->drain)) {
+		settle_clock(w);
+		encoder_digests(w->encoder, s->drain);
+		return outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
+	}
 	return outlook.next_ms;
 }
 

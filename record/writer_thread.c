@@ -23,6 +23,7 @@ enum {
 	MOST_ARGUMENTS = 256,
 	FLUSH_NS = 1000000000,
 	FULL_PERCENT = 25,
+	DIGEST_MS = 5, /* while digests come in */
 };
 
 struct writer_thread {
@@ -151,6 +152,12 @@ static uint32_t turn(struct writer_thread *t)
 		answer(t, wanted);
 	} else if (now) {
 		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
+	}
+	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
+		error = settle_clock(t);
+		if (!error)
+			error = drain_tell_digests(t->drain, t->writer);
+		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	if (!error && t->clock.settled && now_ns - t->flushed_ns >= FLUSH_NS)
 		error = flush(t, now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace events. A site's part of an event is made once and copied for each of its samples,
+ * Chrome trace events: queues are threads of their own, commands are named after their kernels, and
+ * flows lead from launches to commands and from there to who waited for them. A site's part of an event is made once and copied for each of its samples,
  * because a recording has millions of those. Called by `brick export`.
  */
 #include "trace/chrome.h"
@@ -23,6 +24,7 @@ struct chrome {
 	FILE *out;
 	struct site_text *sites;
 	uint64_t *tids;	       /* by lane */
+	size_t command;	       /* the next one, in the order of samples */
 	const char *separator; /* before the next event */
 };
 
@@ -171,12 +173,70 @@ static void write_names(struct chrome *c)
 		write_name(c, "thread_name", pid_of(run, i), c->tids[i], run->lanes[i].name);
 }
 
-static void write_sample(struct chrome *c, uint32_t lane, const struct run_sample *s)
+/* The start of a command's event: its name is that of what was launched. */
+static void write_command_head(
+	struct chrome *c, const struct run_command *command, const struct run_sample *s)
+{
+	const struct run *run = c->run;
+	const struct run_brick *brick = &run->bricks[run->sites[s->site].brick];
+
+	fputs("{\"ph\":\"X\",\"name\":", c->out);
+	text_json(c->out, run->kernels[command->kernel].name);
+	fputs(",\"cat\":", c->out);
+	text_json(c->out, run->categories[brick->category].name);
+}
+
+static void write_triple(FILE *out, const char *key, const uint32_t *triple)
+{
+	if (triple[0])
+		fprintf(out, ",\"%s\":[%u,%u,%u]", key, triple[0], triple[1], triple[2]);
+}
+
+static void write_before(FILE *out, const char *key, uint64_t ns, const struct run_sample *s)
+{
+	if (ns)
+		fprintf(out, ",\"%s\":%lld", key, (long long)(s->begin_ns - ns));
+}
+
+static void write_command_args(
+	struct chrome *c, const struct run_command *command, const struct run_sample *s)
+{
+	const struct run_kernel *kernel = &c->run->kernels[command->kernel];
+
+	fputs(",\"brick\":", c->out);
+	text_json(c->out, c->run->bricks[c->run->sites[s->site].brick].name);
+	fprintf(c->out, ",\"kind\":\"%s\"", text_kernel_kind(kernel->kind));
+	write_triple(c->out, "grid", kernel->grid);
+	write_triple(c->out, "block", kernel->block);
+	if (kernel->shared_bytes)
+		fprintf(c->out, ",\"shared\":%llu", (unsigned long long)kernel->shared_bytes);
+	write_before(c->out, "launch_to_start_ns", command->launch_ns, s);
+	write_before(c->out, "queued_to_start_ns", command->queued_ns, s);
+	write_before(c->out, "submit_to_start_ns", command->submitted_ns, s);
+}
+
+/* The command that a sample is, or NULL; samples come in their order. */
+static const struct run_command *next_command(struct chrome *c, uint32_t lane, size_t sample)
+{
+	const struct run_command *command = &c->run->commands[c->command];
+
+	if (c->command == c->run->command_count || command->lane != lane ||
+		command->sample != sample)
+		return NULL;
+	c->command++;
+	return command;
+}
+
+static void write_sample(struct chrome *c, uint32_t lane, const struct run_sample *s,
+	const struct run_command *command)
 {
 	const struct site_text *site = &c->sites[s->site];
 
 	next_event(c);
-	fputs(site->head, c->out);
+	if (command)
+		write_command_head(c, command, s);
+	else
+		fputs(site->head, c->out);
 	fputs(",\"ts\":", c->out);
 	write_time(c, s->begin_ns);
 	fputs(",\"dur\":", c->out);
@@ -184,6 +244,8 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	write_place(c, lane);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
+	if (command)
+		write_command_args(c, command, s);
 	if (s->inner_ns)
 		fprintf(c->out, ",\"inner_ns\":%u", s->inner_ns);
 	if (s->source != BRICK_SOURCE_TSC)
@@ -231,6 +293,48 @@ static void write_point(struct chrome *c, const struct run_point *p)
 		fputs(",\"args\":{\"value\":null}}", c->out);
 }
 
+/* One end of a flow: it belongs to the slice around that time. */
+static void write_flow(struct chrome *c, const char *kind, const char *name, size_t id,
+	uint32_t lane, uint64_t ns)
+{
+	next_event(c);
+	fprintf(c->out, "{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":",
+		kind, *kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
+	write_time(c, ns);
+	write_place(c, lane);
+	fputc('}', c->out);
+}
+
+static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
+{
+	return &c->run->lanes[lane].samples[sample];
+}
+
+static void write_flows(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *to = &run->commands[i];
+		if (to->launch_lane == RUN_NONE)
+			continue;
+		write_flow(c, "s", "launch", i + 1, to->launch_lane,
+			sample_at(c, to->launch_lane, to->launch_sample)->begin_ns);
+		write_flow(c, "f", "launch", i + 1, to->lane,
+			sample_at(c, to->lane, to->sample)->begin_ns);
+	}
+	for (size_t i = 0; i < run->wait_count; i++) {
+		const struct run_wait *wait = &run->waits[i];
+		const struct run_command *from = &run->commands[wait->command];
+		const struct run_sample *waits = sample_at(c, wait->lane, wait->sample);
+		size_t id = run->command_count + i + 1;
+		write_flow(c, "s", "wait", id, from->lane,
+			sample_at(c, from->lane, from->sample)->begin_ns);
+		write_flow(c, "f", "wait", id, wait->lane,
+			waits->end_ns > waits->begin_ns ? waits->end_ns - 1 : waits->end_ns);
+	}
+}
+
 static void write_events(struct chrome *c)
 {
 	const struct run *run = c->run;
@@ -238,12 +342,13 @@ static void write_events(struct chrome *c)
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
 			const struct run_sample *s = &run->lanes[i].samples[k];
-			write_sample(c, i, s);
+			write_sample(c, i, s, next_command(c, i, k));
 			if (s->wait_ns)
 				write_wait(c, i, s);
 		}
 	for (size_t i = 0; i < run->point_count; i++)
 		write_point(c, &run->points[i]);
+	write_flows(c);
 }
 
 int trace_chrome_write(const struct run *run, FILE *out)

@@ -3,28 +3,47 @@
 #include "trace/csv.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include "trace/text.h"
+#include "trace/utf8.h"
 
 static const char header[] =
 	"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,wait_ns,"
-	"inner_ns,elements,bytes,flops,source,flags\n";
+	"inner_ns,elements,bytes,flops,source,flags,kernel,launch_ns,queued_ns,submitted_ns\n";
+
+/* Names stay readable and harmless where the file is shown: no controls, no bytes without meaning.
+ */
+static size_t write_character(FILE *out, const char *s, size_t left)
+{
+	uint32_t code;
+	size_t n = utf8_decode(s, left, &code);
+
+	if (!n || (n == 1 && utf8_is_unsafe(code)))
+		fprintf(out, "\\x%02x", (unsigned char)*s);
+	else if (utf8_is_unsafe(code))
+		fprintf(out, code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+	else
+		fwrite(s, 1, n, out);
+	return n ? n : 1;
+}
 
 static void write_text(FILE *out, const char *text)
 {
-	if (!text)
-		return;
-	if (!strpbrk(text, "\",\r\n")) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
+	bool quoted = text && strpbrk(text, "\",");
+	size_t left = text ? strlen(text) : 0;
+
+	if (quoted)
+		fputc('"', out);
+	while (left) {
 		if (*text == '"')
 			fputc('"', out);
-		fputc(*text, out);
+		size_t n = write_character(out, text, left);
+		text += n;
+		left -= n;
 	}
-	fputc('"', out);
+	if (quoted)
+		fputc('"', out);
 }
 
 static void write_number(FILE *out, uint64_t value)
@@ -73,8 +92,27 @@ static void write_flags(FILE *out, uint8_t flags)
 		}
 }
 
-static void write_sample(
-	FILE *out, const struct run *run, const struct run_lane *lane, const struct run_sample *s)
+/* Times of a command as those of samples are; nothing for what is none. */
+static void write_moment(FILE *out, const struct run *run, uint64_t ns)
+{
+	fputc(',', out);
+	if (ns && ns < run->start_ns)
+		fputc('-', out);
+	if (ns)
+		text_unsigned(out, ns < run->start_ns ? run->start_ns - ns : ns - run->start_ns);
+}
+
+static void write_command(FILE *out, const struct run *run, const struct run_command *command)
+{
+	fputc(',', out);
+	write_text(out, command ? run->kernels[command->kernel].name : NULL);
+	write_moment(out, run, command ? command->launch_ns : 0);
+	write_moment(out, run, command ? command->queued_ns : 0);
+	write_moment(out, run, command ? command->submitted_ns : 0);
+}
+
+static void write_sample(FILE *out, const struct run *run, const struct run_lane *lane,
+	const struct run_sample *s, const struct run_command *command)
 {
 	const struct run_site *site = &run->sites[s->site];
 	const struct run_brick *brick = &run->bricks[site->brick];
@@ -97,6 +135,7 @@ static void write_sample(
 	write_count(out, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
 	write_name(out, text_source(s->source));
 	write_flags(out, s->flags);
+	write_command(out, run, command);
 	fputc('\n', out);
 }
 
@@ -104,9 +143,15 @@ int trace_csv_write(const struct run *run, FILE *out)
 {
 	errno = 0;
 	fputs(header, out);
+	const struct run_command *command = run->commands, *end = command + run->command_count;
 	for (size_t i = 0; i < run->lane_count; i++)
-		for (size_t k = 0; k < run->lanes[i].sample_count; k++)
-			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k]);
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
+			int is_command =
+				command < end && command->lane == i && command->sample == k;
+			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k],
+				is_command ? command : NULL);
+			command += is_command;
+		}
 	if (fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;
 	return 0;

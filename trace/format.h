@@ -32,7 +32,19 @@ enum {
 	X(ALONE, "alone")	/* true: a wait that does not belong to the slice before it */ \
 	X(COUNT, "count")	/* uint, of dropped records */                                 \
 	X(TID, "tid")		/* uint, of the thread that takes over the lane */             \
-	X(OPEN, "open")		/* true: not ended, its thread was gone */
+	X(OPEN, "open")		/* true: not ended, its thread was gone */                     \
+	/* of a command on a queue: */                                                         \
+	X(KERNEL, "kernel")	/* interned JSON: what was launched, see writer_text.c */      \
+	X(BRICK, "brick")	/* interned name; the slice's own is the kernel's */           \
+	X(CALL, "launch_ns")	/* uint: length of the host's call */                          \
+	X(LAUNCHED, "launch_to_start_ns")  /* int: from the begin of that call */              \
+	X(QUEUED, "queued_to_start_ns")	   /* int */                                           \
+	X(SUBMITTED, "submit_to_start_ns") /* int */                                           \
+	X(AFTER, "after")	/* list of uint: numbers of commands that had to end before */ \
+	/* of a tile: */                                                                       \
+	X(ROW, "row")		/* uint */                                                     \
+	X(COLUMN, "column")	/* uint */                                                     \
+	X(LEVEL, "level")	/* uint: enum brick_tile_level */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
@@ -42,14 +54,21 @@ enum format_annotation {
 		FORMAT_A_COUNT_PLUS_1,
 };
 
-/* Interned string values: sites by their index, sources from here on. */
-enum { FORMAT_SOURCE_IID = BRICK_MAX_SITES };
+/* Interned string values: sites by their index, others from here on. */
+enum {
+	FORMAT_SOURCE_IID = BRICK_MAX_SITES,
+	FORMAT_BRICK_IID = FORMAT_SOURCE_IID + 64, /* names of bricks by id */
+	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + BRICK_MAX_BRICKS,
+	FORMAT_KERNEL_IID_END = FORMAT_KERNEL_IID + BRICK_MAX_KERNELS,
+};
 
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */
 enum format_event_name {
 	FORMAT_N_DROPPED = BRICK_MAX_BRICKS + 1, /* records were lost here */
 	FORMAT_N_THREAD,			 /* another thread takes over the lane */
-	FORMAT_N_WORK,				 /* bytes and FLOPs of the slice that ended last */
+	FORMAT_N_WORK,				 /* more of the slice that ended last */
+	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS,	 /* names of kernels, by index, from here on */
+	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 };
 #define FORMAT_DROPPED "Dropped"
 #define FORMAT_THREAD "Thread"
@@ -64,6 +83,19 @@ enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category
 			"timestamp-query", "reported", "callback"                 \
 	}
 enum { FORMAT_SOURCE_COUNT = 8 };
+
+/* Kinds of what was launched, in the order of enum brick_kernel_kind. */
+#define FORMAT_KERNEL_KINDS                                    \
+	{                                                      \
+		"compute", "h2d", "d2h", "d2d", "fill", "other" \
+	}
+enum { FORMAT_KERNEL_KIND_COUNT = 6 };
+
+/*
+ * A flow's id is its process's `flow_base` and the number of the command; of larger numbers there
+ * are no flows.
+ */
+enum { FORMAT_FLOW_BITS = 40 };
 
 /* Members of the session's structs that go into the run's own events under their own names. */
 #define FORMAT_STAT_FIELDS(X) \
@@ -82,8 +114,10 @@ enum { FORMAT_SOURCE_COUNT = 8 };
 #define FORMAT_LANE "brick.lane"
 #define FORMAT_STATISTICS "brick.statistics"
 #define FORMAT_HISTOGRAM "brick.histogram"
+#define FORMAT_CODE "brick.code"
 #define FORMAT_NOTES "brick.notes"
 #define FORMAT_ACCOUNT "brick.account"
+#define FORMAT_DIGEST "brick.digest"
 #define FORMAT_PROCESS_END "brick.process_end"
 #define FORMAT_END "brick.end"
 

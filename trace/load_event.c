@@ -10,23 +10,15 @@
 
 enum { LEAST_SAMPLES = 1024 };
 
-#define HAS(e, name) ((e)->present >> FORMAT_A_##name & 1)
-
 /* What says how much work was done: it makes up the site of a sample without an interned one. */
 #define WORK_MASK                                                               \
 	(1u << FORMAT_A_SITE | 1u << FORMAT_A_ELEMENTS | 1u << FORMAT_A_BYTES | \
 		1u << FORMAT_A_FLOPS | 1u << FORMAT_A_TOKENS)
 
-struct event {
-	uint64_t type, name, category, track_uuid;
-	double counter;
-	uint32_t present; /* bit per enum format_annotation */
-	uint64_t value[32];
-};
-
 static int parse_annotation(
-	const struct load_sequence *s, struct pb_reader message, struct event *e)
+	const struct load_sequence *s, struct pb_reader message, struct load_event *e)
 {
+	const struct pb_reader whole = message;
 	struct pb_field f;
 	uint64_t iid = 0, value = 0;
 	int more;
@@ -43,16 +35,18 @@ static int parse_annotation(
 		return more == 0;
 	e->present |= 1u << s->annotations[iid];
 	e->value[s->annotations[iid]] = value;
+	if (s->annotations[iid] == FORMAT_A_AFTER)
+		e->after = whole;
 	return 1;
 }
 
-static int parse(const struct load_sequence *s, struct pb_reader message, struct event *e)
+static int parse(const struct load_sequence *s, struct pb_reader message, struct load_event *e)
 {
 	struct pb_field f;
 	int more;
 
 	e->type = e->name = e->category = e->track_uuid = 0;
-	e->present = 0;
+	e->present = e->flow_count = 0;
 	while ((more = pb_next(&message, &f)) > 0) {
 		if (f.wire == PB_VARINT) {
 			if (f.number == EVENT_TYPE)
@@ -68,6 +62,9 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 				return 0;
 		} else if (f.number == EVENT_DOUBLE_COUNTER && f.wire == PB_FIXED64) {
 			e->counter = pb_double_value(f.value);
+		} else if (f.number == EVENT_FLOWS && f.wire == PB_FIXED64) {
+			if (e->flow_count < LOAD_MAX_FLOWS)
+				e->flows[e->flow_count++] = f.value;
 		}
 	}
 	return more == 0;
@@ -103,7 +100,7 @@ static uint32_t plain_site(struct load *l, const struct run_site *site)
 	return *last;
 }
 
-static void add_work(struct run_site *site, const struct event *e)
+static void add_work(struct run_site *site, const struct load_event *e)
 {
 	static const struct {
 		uint8_t annotation, flag;
@@ -124,12 +121,12 @@ static void add_work(struct run_site *site, const struct event *e)
 }
 
 static uint32_t begin_site(
-	struct load *l, struct load_sequence *s, uint32_t brick, const struct event *e)
+	struct load *l, struct load_sequence *s, uint32_t brick, const struct load_event *e)
 {
-	if (HAS(e, SITE))
+	if (LOAD_HAS(e, SITE))
 		return interned_site(l, s, brick, e->value[FORMAT_A_SITE]);
 	struct run_site site = {.brick = brick, .layer = -1};
-	if (HAS(e, LAYER))
+	if (LOAD_HAS(e, LAYER))
 		site.layer = (int32_t)e->value[FORMAT_A_LAYER];
 	add_work(&site, e);
 	return plain_site(l, &site);
@@ -137,12 +134,12 @@ static uint32_t begin_site(
 
 /* An end may say more of what was executed than its begin could. */
 static void refine_site(
-	struct load *l, struct load_sequence *s, struct run_sample *sample, const struct event *e)
+	struct load *l, struct load_sequence *s, struct run_sample *sample, const struct load_event *e)
 {
 	const struct run_site *old = &l->run->sites[sample->site];
 	uint32_t index;
 
-	if (HAS(e, SITE)) {
+	if (LOAD_HAS(e, SITE)) {
 		index = interned_site(l, s, old->brick, e->value[FORMAT_A_SITE]);
 	} else {
 		struct run_site site = *old;
@@ -172,9 +169,9 @@ static uint32_t saturate(uint64_t ns)
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-static uint8_t source_of(const struct load *l, const struct load_sequence *s, const struct event *e)
+static uint8_t source_of(const struct load *l, const struct load_sequence *s, const struct load_event *e)
 {
-	if (__builtin_expect(!HAS(e, SOURCE), 1))
+	if (__builtin_expect(!LOAD_HAS(e, SOURCE), 1))
 		return BRICK_SOURCE_TSC;
 	uint32_t at = load_iid_get(&s->values, e->value[FORMAT_A_SOURCE]);
 	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_SOURCE
@@ -282,13 +279,23 @@ int load_slice(struct load *l, struct load_sequence *s, const struct load_slice 
 			     : can_begin(s) && begin_slice(l, s, slice);
 }
 
+static uint32_t brick_value(const struct load *l, const struct load_sequence *s, uint64_t iid)
+{
+	uint32_t at = load_iid_get(&s->values, iid);
+
+	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_BRICK ? l->values[at].index
+									  : RUN_NONE;
+}
+
 static int begin(
-	struct load *l, struct load_sequence *s, const struct event *e, struct load_slice *slice)
+	struct load *l, struct load_sequence *s, const struct load_event *e, struct load_slice *slice)
 {
 	uint32_t brick = load_iid_get(&s->names, e->name);
 
 	if (!can_begin(s))
 		return 0;
+	if (LOAD_HAS(e, BRICK)) /* the name is a kernel's */
+		brick = brick_value(l, s, e->value[FORMAT_A_BRICK]);
 	if (brick == RUN_NONE || brick & LOAD_OWN_NAME) {
 		s->too_deep++;
 		return 0;
@@ -309,36 +316,44 @@ static int begin(
 		.bare = !e->present,
 		.step = known == BRICK_PREFILL || known == BRICK_DECODE,
 	};
-	return begin_slice(l, s, slice) ? 2 : 0;
+	if (!begin_slice(l, s, slice))
+		return 0;
+	if (__builtin_expect(!load_has_more(e), 1))
+		return 2;
+	if (!s->in_wait)
+		load_more(l, s, s->stack[s->depth - 1], e);
+	return 1;
 }
 
-static void end_annotations(struct load *l, struct load_sequence *s, const struct event *e)
+static void end_annotations(struct load *l, struct load_sequence *s, const struct load_event *e)
 {
 	struct run_sample *sample = &l->run->lanes[s->lane].samples[s->ended];
 
-	if (HAS(e, INNER))
+	if (LOAD_HAS(e, INNER))
 		sample->inner_ns = saturate(e->value[FORMAT_A_INNER]);
-	if (HAS(e, CLAMPED))
+	if (LOAD_HAS(e, CLAMPED))
 		sample->flags |= RUN_SAMPLE_CLAMPED;
-	if (HAS(e, UNWOUND))
+	if (LOAD_HAS(e, UNWOUND))
 		sample->flags |= RUN_SAMPLE_UNWOUND;
-	if (HAS(e, OPEN)) {
+	if (LOAD_HAS(e, OPEN)) {
 		sample->flags |= RUN_SAMPLE_OPEN;
 		l->run->open_samples++;
 	}
 	if (e->present & WORK_MASK)
 		refine_site(l, s, sample, e);
+	if (load_has_more(e))
+		load_more(l, s, s->ended, e);
 }
 
 static int end(
-	struct load *l, struct load_sequence *s, const struct event *e, struct load_slice *slice)
+	struct load *l, struct load_sequence *s, const struct load_event *e, struct load_slice *slice)
 {
 	if (!can_end(s))
 		return 0;
 	int was_wait = s->in_wait;
 	*slice = (struct load_slice){.is_end = 1};
 	end_slice(l, s);
-	if (!e->present)
+	if (!e->present && !e->flow_count)
 		return 2;
 	if (!was_wait)
 		end_annotations(l, s, e);
@@ -358,26 +373,29 @@ static int add_point(struct load *l, const struct load_sequence *s, enum run_poi
 }
 
 static int own_instant(
-	struct load *l, struct load_sequence *s, uint32_t name, const struct event *e)
+	struct load *l, struct load_sequence *s, uint32_t name, const struct load_event *e)
 {
 	struct run_lane *lane = &l->run->lanes[s->lane];
 
 	switch (name) {
 	case FORMAT_N_DROPPED:
-		return HAS(e, COUNT) && add_point(l, s, RUN_POINT_DROPPED, RUN_NONE,
+		return LOAD_HAS(e, COUNT) && add_point(l, s, RUN_POINT_DROPPED, RUN_NONE,
 						(double)e->value[FORMAT_A_COUNT]);
 	case FORMAT_N_THREAD:
-		return HAS(e, TID) &&
+		return LOAD_HAS(e, TID) &&
 		       add_point(l, s, RUN_POINT_THREAD, RUN_NONE, (double)e->value[FORMAT_A_TID]);
 	default:
 		if (s->ended == RUN_NONE)
 			return 0;
-		refine_site(l, s, &lane->samples[s->ended], e);
+		if (e->present & WORK_MASK)
+			refine_site(l, s, &lane->samples[s->ended], e);
+		if (load_has_more(e))
+			load_more(l, s, s->ended, e);
 		return 1;
 	}
 }
 
-static int instant(struct load *l, struct load_sequence *s, const struct event *e)
+static int instant(struct load *l, struct load_sequence *s, const struct load_event *e)
 {
 	uint32_t name = load_iid_get(&s->names, e->name);
 
@@ -390,7 +408,7 @@ static int instant(struct load *l, struct load_sequence *s, const struct event *
 	return add_point(l, s, RUN_POINT_INSTANT, name, 0);
 }
 
-static int counter(struct load *l, struct load_sequence *s, const struct event *e)
+static int counter(struct load *l, struct load_sequence *s, const struct load_event *e)
 {
 	for (size_t i = l->counter_count; i; i--)
 		if (l->counters[i - 1].uuid == e->track_uuid)
@@ -402,7 +420,7 @@ static int counter(struct load *l, struct load_sequence *s, const struct event *
 int load_lane_event(
 	struct load *l, struct load_sequence *s, struct pb_reader message, struct load_slice *slice)
 {
-	struct event e;
+	struct load_event e;
 
 	if (!parse(s, message, &e))
 		return 0;

@@ -212,4 +212,6 @@ void load_finish(struct load *l)
 	finish_histograms(l);
 	finish_open(l);
 	finish_steps(run);
+	load_links_finish(l);
+	load_digests_finish(l);
 }

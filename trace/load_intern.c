@@ -24,12 +24,16 @@ static int read_entry(struct pb_reader message, struct entry *entry)
 	return more == 0 && entry->iid;
 }
 
-/* Names of lanes' events are bricks, except for Brick's own, which have ids that no brick has. */
+/*
+ * Names of lanes' events are bricks, except for Brick's own and those of kernels, which have ids
+ * that no brick has.
+ */
 static int intern_name(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
 	uint32_t value = RUN_NONE;
 
-	if (entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_WORK)
+	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_WORK) ||
+		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
 	else if (s->lane != RUN_NONE)
 		value = load_brick(l, entry->text);
@@ -62,11 +66,35 @@ static int intern_annotation(struct load_sequence *s, const struct entry *entry)
 	return 1;
 }
 
-static void read_value(struct load_value *value, struct pb_reader text)
+static void read_kernel(struct load *l, struct load_value *value, struct pb_reader text)
+{
+	struct run_kernel kernel;
+
+	if (!load_kernel_json(text, &kernel))
+		return;
+	value->index = load_kernel(l, &kernel);
+	if (value->index != RUN_NONE)
+		value->kind = LOAD_VALUE_KERNEL;
+	load_kernel_free(&kernel);
+}
+
+/* Names and kernels are told by their ids, the others by what they are. */
+static void read_value(
+	struct load *l, struct load_value *value, uint64_t iid, struct pb_reader text)
 {
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
 	*value = (struct load_value){.kind = LOAD_VALUE_OTHER, .index = RUN_NONE};
+	if (iid >= FORMAT_KERNEL_IID && iid < FORMAT_KERNEL_IID_END) {
+		read_kernel(l, value, text);
+		return;
+	}
+	if (iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) {
+		value->index = load_brick(l, text);
+		if (value->index != RUN_NONE)
+			value->kind = LOAD_VALUE_BRICK;
+		return;
+	}
 	if (load_site_json(text, &value->site)) {
 		value->kind = LOAD_VALUE_SITE;
 		return;
@@ -86,7 +114,7 @@ static int intern_value(struct load *l, struct load_sequence *s, const struct en
 	if (l->value_count >= RUN_NONE / 2 ||
 		!load_grow(l, &l->values, &l->room.values, l->value_count, sizeof *l->values))
 		return 0;
-	read_value(&l->values[l->value_count], entry->text);
+	read_value(l, &l->values[l->value_count], entry->iid, entry->text);
 	return load_iid_set(l, &s->values, entry->iid, (uint32_t)l->value_count++);
 }
 

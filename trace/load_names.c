@@ -234,8 +234,101 @@ uint32_t load_site(struct load *l, const struct run_site *site)
 	return (uint32_t)run->site_count++;
 }
 
+static uint32_t hash_kernel(const struct run_kernel *k)
+{
+	const uint64_t numbers[] = {k->kind, k->grid[0], k->grid[1], k->grid[2], k->block[0],
+		k->block[1], k->block[2], k->registers, k->shared_bytes, k->code};
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		hash = (hash ^ numbers[i] ^ numbers[i] >> 31) * 0x9e3779b97f4a7c15ull;
+	return spread(hash_text(hash_text(hash, k->name), k->backend));
+}
+
+static uint32_t rehash_kernel(const struct load *l, uint32_t i)
+{
+	return hash_kernel(&l->run->kernels[i]);
+}
+
+static int same_kernel(const struct run_kernel *a, const struct run_kernel *b)
+{
+	return a->kind == b->kind && !memcmp(a->grid, b->grid, sizeof a->grid) &&
+	       !memcmp(a->block, b->block, sizeof a->block) && a->registers == b->registers &&
+	       a->shared_bytes == b->shared_bytes && a->code == b->code &&
+	       same_text(a->name, b->name) && same_text(a->backend, b->backend);
+}
+
+uint32_t load_kernel(struct load *l, const struct run_kernel *kernel)
+{
+	struct run *run = l->run;
+	uint32_t hash = hash_kernel(kernel);
+	int failed = 0;
+
+	for (uint32_t at = hash; l->kernel_index.capacity; at++) {
+		uint32_t i = l->kernel_index.slots[at & (l->kernel_index.capacity - 1)];
+		if (!i)
+			break;
+		if (same_kernel(&run->kernels[i - 1], kernel))
+			return i - 1;
+	}
+	if (run->kernel_count >= RUN_NONE / 2 ||
+		!index_grow(l, &l->kernel_index, rehash_kernel) ||
+		!load_grow(
+			l, &run->kernels, &l->room.kernels, run->kernel_count, sizeof *run->kernels))
+		return RUN_NONE;
+	struct run_kernel *new = &run->kernels[run->kernel_count];
+	*new = *kernel;
+	new->name = copy_text(l, kernel->name, &failed);
+	new->backend = copy_text(l, kernel->backend, &failed);
+	if (failed) {
+		free(new->name);
+		free(new->backend);
+		return RUN_NONE;
+	}
+	index_put(&l->kernel_index, hash, (uint32_t)run->kernel_count);
+	return (uint32_t)run->kernel_count++;
+}
+
+static uint32_t rehash_code(const struct load *l, uint32_t i)
+{
+	return spread(l->run->codes[i].hash);
+}
+
+static int knows_code(const struct load *l, uint64_t hash)
+{
+	for (uint32_t at = spread(hash); l->code_index.capacity; at++) {
+		uint32_t i = l->code_index.slots[at & (l->code_index.capacity - 1)];
+		if (!i)
+			break;
+		if (l->run->codes[i - 1].hash == hash)
+			return 1;
+	}
+	return 0;
+}
+
+int load_code(struct load *l, struct run_code *code)
+{
+	struct run *run = l->run;
+	int known = knows_code(l, code->hash);
+
+	if (known || run->code_count >= RUN_NONE / 2 ||
+		!index_grow(l, &l->code_index, rehash_code) ||
+		!load_grow(l, &run->codes, &l->room.codes, run->code_count, sizeof *run->codes)) {
+		free(code->name);
+		free(code->path);
+		free(code->source);
+		return known;
+	}
+	index_put(&l->code_index, spread(code->hash), (uint32_t)run->code_count);
+	run->codes[run->code_count++] = *code;
+	return 1;
+}
+
 void load_names_fini(struct load *l)
 {
+	free(l->kernel_index.slots);
+	free(l->code_index.slots);
+	free(l->links);
 	free(l->category_index.slots);
 	free(l->brick_index.slots);
 	free(l->site_index.slots);

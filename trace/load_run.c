@@ -142,6 +142,7 @@ static int on_process(struct load *l, struct pb_reader event)
 	load_text_of(l, event, "host", &process->host);
 	load_text_of(l, event, "executable", &process->executable);
 	list_of(l, event, "command", &process->command);
+	state->flow_base = load_uint(event, "flow_base", 0);
 	state->pair_cost = load_uint(event, "pair_cost", 0);
 	state->pair_cost_low = load_uint(event, "pair_cost_low", 0);
 	state->pair_cost_high = load_uint(event, "pair_cost_high", 0);
@@ -172,6 +173,8 @@ static int on_lane(struct load *l, struct pb_reader event)
 	lane->kind = (uint32_t)load_uint(event, "kind", 0);
 	lane->tid = load_uint(event, "tid", 0);
 	load_text_of(l, event, "name", &lane->name);
+	load_text_of(l, event, "backend", &lane->backend);
+	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);
 	l->lanes[number].start_ticks = load_uint(event, "start_ticks", 0);
 	s->lane = (uint32_t)number;
 	run->lane_count++;
@@ -288,7 +291,9 @@ int load_own_event(struct load *l, struct pb_reader event)
 		{FORMAT_STATISTICS, load_statistics},
 		{FORMAT_HISTOGRAM, load_histogram},
 		{FORMAT_NOTES, on_notes},
+		{FORMAT_CODE, load_code_event},
 		{FORMAT_ACCOUNT, on_account},
+		{FORMAT_DIGEST, load_digest},
 		{FORMAT_PROCESS_END, on_process_end},
 		{FORMAT_END, on_end},
 	};

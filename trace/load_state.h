@@ -17,6 +17,8 @@ enum {
 	LOAD_MAX_SEQUENCES = 1 << 15,
 	LOAD_MAX_DEPTH = 250,	 /* deeper begins and their ends are bad */
 	LOAD_MAX_TEXT = 1 << 16, /* of one name or value; longer ones are cut */
+	LOAD_MAX_SOURCE = 16 << 20,
+	LOAD_MAX_FLOWS = 32, /* of one event; further ones are not looked at */
 };
 
 /* Indices of equal things, by hash; what is equal the user knows. 0: empty, else index + 1. */
@@ -34,9 +36,18 @@ struct load_iids {
 	uint32_t capacity, count;
 };
 
-enum load_value_kind { LOAD_VALUE_SITE, LOAD_VALUE_SOURCE, LOAD_VALUE_OTHER };
+enum load_value_kind {
+	LOAD_VALUE_SITE,
+	LOAD_VALUE_SOURCE,
+	LOAD_VALUE_BRICK,
+	LOAD_VALUE_KERNEL,
+	LOAD_VALUE_OTHER,
+};
 
-/* An interned string value of a sequence: a site, once its brick is known, or a source. */
+/*
+ * An interned string value of a sequence: a site, once its brick is known, a source, the run's brick
+ * or kernel (index).
+ */
 struct load_value {
 	uint32_t kind;	      /* enum load_value_kind */
 	uint32_t source;      /* enum brick_source */
@@ -78,11 +89,34 @@ struct load_sequence {
 /* In load_sequence.names, for those of Brick's own instants. */
 #define LOAD_OWN_NAME 0x80000000u
 
+/* A track event, taken apart. */
+struct load_event {
+	uint64_t type, name, category, track_uuid;
+	double counter;
+	uint32_t present; /* bit per enum format_annotation */
+	uint32_t flow_count;
+	struct pb_reader after; /* the annotation itself, when it is present */
+	uint64_t value[32];
+	uint64_t flows[LOAD_MAX_FLOWS];
+};
+
+#define LOAD_HAS(e, name) ((e)->present >> FORMAT_A_##name & 1)
+
+enum load_link_kind { LOAD_LINK_LAUNCHED, LOAD_LINK_AFTER };
+
+/* What a slice says of a command by its number, until all commands are known. */
+struct load_link {
+	uint64_t number, order;
+	uint32_t lane, sample;
+	uint32_t kind; /* enum load_link_kind */
+};
+
 /* What the run's arrays have room for. */
 struct load_room {
+	size_t kernels, commands, afters, waits, codes, tiles, links;
 	size_t categories, bricks, sites, processes, lanes, notes, points, steps, plain_sites,
 		values;
-	size_t load_processes, load_lanes, counters;
+	size_t load_processes, load_lanes, counters, digests;
 };
 
 /* What a lane's events say in ticks, until the clocks are known. */
@@ -92,10 +126,12 @@ struct load_lane {
 	size_t stat_room;
 	uint64_t start_ticks, end_ticks, hook_ticks;
 	uint64_t last_ns;
+	size_t last_command; /* index + 1; 0: none yet */
 };
 
 struct load_process {
 	struct brick_clock clock;
+	uint64_t flow_base;
 	uint64_t **histograms; /* by the run's brick */
 	size_t histogram_room;
 	uint64_t pair_cost, pair_cost_low, pair_cost_high; /* ticks x 256 */
@@ -124,7 +160,9 @@ struct load {
 	uint32_t *plain_sites; /* by brick: the site that its last sample without a label had */
 	struct load_value *values;
 	size_t value_count;
-	struct load_index category_index, brick_index, site_index;
+	struct load_index category_index, brick_index, site_index, kernel_index, code_index;
+	struct load_link *links;
+	size_t link_count;
 	struct load_sequence **sequences; /* by id; open addressing */
 	uint32_t sequence_capacity, sequence_count;
 	struct load_sequence *last_sequence;
@@ -145,6 +183,9 @@ int load_grow(struct load *l, void *array, size_t *room, size_t count, size_t by
 uint32_t load_category(struct load *l, struct pb_reader name);
 uint32_t load_brick(struct load *l, struct pb_reader name);
 uint32_t load_site(struct load *l, const struct run_site *site);
+uint32_t load_kernel(struct load *l, const struct run_kernel *kernel);
+/* Add a program's source; its texts are taken. 0: failed. */
+int load_code(struct load *l, struct run_code *code);
 char *load_text(struct load *l, struct pb_reader text); /* a copy, or NULL when failed */
 void load_names_fini(struct load *l);
 
@@ -167,6 +208,10 @@ static inline uint32_t load_iid_get(const struct load_iids *table, uint64_t iid)
 /* load_site.c: the JSON object of a site, its texts the caller's; 0 when it is none */
 int load_site_json(struct pb_reader text, struct run_site *site);
 
+/* load_kernel.c: the JSON object of a kernel, its texts the caller's; 0 when it is none */
+int load_kernel_json(struct pb_reader text, struct run_kernel *kernel);
+void load_kernel_free(struct run_kernel *kernel);
+
 /* load_packet.c: one TracePacket; malformed ones are counted */
 void load_packet(struct load *l, struct pb_reader packet);
 struct load_sequence *load_sequence(struct load *l, uint32_t id);
@@ -182,6 +227,25 @@ int load_interned(struct load *l, struct load_sequence *s, struct pb_reader inte
 int load_lane_event(
 	struct load *l, struct load_sequence *s, struct pb_reader event, struct load_slice *slice);
 int load_slice(struct load *l, struct load_sequence *s, const struct load_slice *slice);
+
+/* load_command.c: what an event says of a sample beyond its site */
+#define LOAD_MORE_MASK                                                                       \
+	(1u << FORMAT_A_KERNEL | 1u << FORMAT_A_BRICK | 1u << FORMAT_A_CALL |                \
+		1u << FORMAT_A_LAUNCHED | 1u << FORMAT_A_QUEUED | 1u << FORMAT_A_SUBMITTED | \
+		1u << FORMAT_A_AFTER | 1u << FORMAT_A_ROW | 1u << FORMAT_A_COLUMN |          \
+		1u << FORMAT_A_LEVEL)
+
+static inline int load_has_more(const struct load_event *e)
+{
+	return e->flow_count || e->present & LOAD_MORE_MASK;
+}
+
+void load_more(
+	struct load *l, struct load_sequence *s, uint32_t sample, const struct load_event *e);
+int load_code_event(struct load *l, struct pb_reader event);
+
+/* load_links.c: all packets are read */
+void load_links_finish(struct load *l);
 
 /* load_memo.c: packets that were decoded before, but for their timestamp */
 int load_memo_packet(struct load *l, struct pb_reader packet); /* 1: done */
@@ -207,6 +271,10 @@ struct load_process *load_process(struct load *l, struct pb_reader event, uint64
 /* load_statistics.c: the events of that name. 0: it could not be used. */
 int load_statistics(struct load *l, struct pb_reader event);
 int load_histogram(struct load *l, struct pb_reader event);
+
+/* load_digest.c: one of the events of that name; and when the clocks are known */
+int load_digest(struct load *l, struct pb_reader event);
+void load_digests_finish(struct load *l);
 
 /* load_annotation.c: one debug annotation, and finding one by name */
 struct load_annotation {

@@ -72,6 +72,8 @@ enum perfetto_event {
 	EVENT_CATEGORIES = 22,
 	EVENT_NAME = 23,
 	EVENT_DOUBLE_COUNTER = 44,
+	EVENT_FLOWS = 47,	      /* fixed64 */
+	EVENT_TERMINATING_FLOWS = 48, /* fixed64 */
 };
 enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 

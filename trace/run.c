@@ -57,11 +57,31 @@ static void free_processes(struct run *run)
 	}
 	for (size_t i = 0; i < run->lane_count; i++) {
 		free(run->lanes[i].name);
+		free(run->lanes[i].backend);
 		free(run->lanes[i].samples);
 		free(run->lanes[i].stats);
 	}
 	free(run->processes);
 	free(run->lanes);
+}
+
+static void free_commands(struct run *run)
+{
+	for (size_t i = 0; i < run->kernel_count; i++) {
+		free(run->kernels[i].name);
+		free(run->kernels[i].backend);
+	}
+	for (size_t i = 0; i < run->code_count; i++) {
+		free(run->codes[i].name);
+		free(run->codes[i].path);
+		free(run->codes[i].source);
+	}
+	free(run->kernels);
+	free(run->codes);
+	free(run->commands);
+	free(run->afters);
+	free(run->waits);
+	free(run->tiles);
 }
 
 void run_destroy(struct run *run)
@@ -73,6 +93,12 @@ void run_destroy(struct run *run)
 	free(run->histograms);
 	free_names(run);
 	free_processes(run);
+	free_commands(run);
+	for (size_t i = 0; i < run->digest_count; i++) {
+		free(run->digests[i].operation);
+		free(run->digests[i].label);
+	}
+	free(run->digests);
 	free(run->steps);
 	free(run->points);
 	free(run->path);

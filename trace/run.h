@@ -62,6 +62,51 @@ struct run_lane {
 	/* of run bricks [brick_count]; times in ns; NULL when the file holds no statistics of it */
 	struct brick_stat *stats;
 	uint64_t hook_calls, hook_timed, hook_ns;
+	char *backend;	      /* of a queue; NULL: not known */
+	uint32_t queue_flags; /* BRICK_QUEUE_* */
+};
+
+/* What was launched: a kernel with one shape, or a kind of transfer. Merged over processes. */
+struct run_kernel {
+	char *name;
+	char *backend;
+	uint32_t kind; /* enum brick_kernel_kind */
+	uint32_t grid[3], block[3], registers;
+	uint64_t shared_bytes;
+	uint64_t code; /* hash, see run_code; 0: not known */
+};
+
+/* One command of a queue. Sorted by (lane, sample). Times 0: not known. */
+struct run_command {
+	uint32_t lane, sample; /* its execution: times, brick, layer, elements, bytes, FLOPs */
+	uint32_t kernel;
+	uint32_t launch_lane, launch_sample; /* the host's call, RUN_NONE: not known */
+	uint32_t after_first, after_count;   /* in run->afters: commands it had to wait for */
+	uint32_t reserved;
+	uint64_t number; /* as recorded: unique in its process */
+	uint64_t launch_ns, launch_end_ns, queued_ns, submitted_ns;
+	uint64_t bytes, flops; /* of this execution, 0: not known */
+};
+
+/* A synchronisation: this sample of a thread did not end before that command. */
+struct run_wait {
+	uint32_t lane, sample;
+	uint32_t command; /* index in run->commands */
+	uint32_t reserved;
+};
+
+struct run_code {
+	uint64_t hash;
+	char *name, *path, *source;
+};
+
+/* One execution of a tile: the sample says when. Sorted by (lane, sample). */
+struct run_tile {
+	uint32_t lane, sample;
+	uint32_t level; /* enum brick_tile_level */
+	uint32_t row, column;
+	uint32_t reserved;
+	uint64_t elements, flops;
 };
 
 /* One evaluation by the engine. */
@@ -108,6 +153,18 @@ struct run_note {
 	char *key, *value;
 };
 
+/* The digest of one result. In the order in which each process made them. */
+struct run_digest {
+	uint32_t process, brick;
+	int32_t layer;
+	uint32_t decode;       /* of its step, as far as known */
+	uint64_t step, tokens; /* step: from 1 in its process, 0: in none */
+	uint64_t ns;
+	uint64_t output, inputs[BRICK_DIGEST_INPUTS]; /* numbers of results, 0: not known */
+	char *operation, *label;		      /* NULL when unknown */
+	struct brick_digest digest;
+};
+
 struct run {
 	char *path;
 	char **command; /* NULL-terminated; of the recorder's command line */
@@ -134,6 +191,20 @@ struct run {
 	size_t note_count;
 	struct run_point *points;
 	size_t point_count;
+	struct run_kernel *kernels;
+	size_t kernel_count;
+	struct run_command *commands;
+	size_t command_count;
+	uint32_t *afters; /* indices in commands */
+	size_t after_count;
+	struct run_wait *waits;
+	size_t wait_count;
+	struct run_code *codes;
+	size_t code_count;
+	struct run_tile *tiles;
+	size_t tile_count;
+	struct run_digest *digests;
+	size_t digest_count;
 	/* [brick_count], each NULL or uint64_t[BRICK_HISTOGRAM_BUCKETS] over durations in TICKS */
 	uint64_t **histograms;
 

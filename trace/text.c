@@ -6,19 +6,28 @@
 #include "trace/format.h"
 #include "trace/utf8.h"
 
+static void write_escape(FILE *out, uint32_t code)
+{
+	if (code >= 0x10000) {
+		fprintf(out, "\\u%04x", 0xd7c0 + (code >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(out, "\\u%04x", code);
+}
+
 static size_t json_character(FILE *out, const char *s, size_t left)
 {
-	unsigned char c = (unsigned char)*s;
-	size_t n = utf8_character(s, left);
+	uint32_t code;
+	size_t n = utf8_decode(s, left, &code);
 
 	if (!n) {
 		fputs("\\ufffd", out);
 		return 1;
 	}
-	if (c == '"' || c == '\\')
+	if (code == '"' || code == '\\')
 		fputc('\\', out);
-	if (c < 0x20 || c == 0x7f)
-		fprintf(out, "\\u%04x", c);
+	if (utf8_is_unsafe(code))
+		write_escape(out, code);
 	else
 		fwrite(s, 1, n, out);
 	return n;
@@ -53,4 +62,11 @@ const char *text_source(uint32_t source)
 	static const char *const names[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
 	return names[source < FORMAT_SOURCE_COUNT ? source : 0];
+}
+
+const char *text_kernel_kind(uint32_t kind)
+{
+	static const char *const names[FORMAT_KERNEL_KIND_COUNT] = FORMAT_KERNEL_KINDS;
+
+	return names[kind < FORMAT_KERNEL_KIND_COUNT ? kind : BRICK_KERNEL_OTHER];
 }

@@ -62,6 +62,8 @@ static void free_process(struct writer_process *process)
 	free(process->bricks);
 	free(process->categories);
 	free(process->sites);
+	free(process->kernels);
+	free(process->arrows);
 	free(process->counter_uuids);
 	free(process);
 }
@@ -118,7 +120,9 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	w->uuid_seed = options->start_unix_ns ^ (uint64_t)monotonic << 20;
 	w->start_ns = w->last_ns = options->start_ns;
 	int result = make_buffers(w, options->compress);
-	if (!result)
+	w->sink = options->sink;
+	w->sink_context = options->sink_context;
+	if (!result && !w->sink)
 		result = writer_open(w, options->path);
 	if (!result)
 		result = writer_run(w, options);
@@ -136,6 +140,7 @@ int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock)
 		return w->error;
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
+	writer_release_all(w, NULL);
 	w->clock = *clock;
 	w->have_clock = 1;
 	return writer_clock(w);
@@ -173,6 +178,8 @@ int trace_writer_process(struct trace_writer *w, const struct brick_session_head
 	if (!process->clock.mult || process->clock.shift > 63)
 		process->clock = (struct brick_clock){.mult = 1};
 	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
+	process->flow_base = writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS
+								    << FORMAT_FLOW_BITS;
 	*slot = process;
 	int number = (int)w->process_count++;
 	return writer_process(w, number, header) ? w->error : number;
@@ -215,7 +222,10 @@ int trace_writer_tables(struct trace_writer *w, int number, const struct trace_t
 		copy_table(w, (void **)&p->bricks, &p->brick_room, &p->brick_count, tables->bricks,
 			tables->brick_count, BRICK_MAX_BRICKS, sizeof *p->bricks) ||
 		copy_table(w, (void **)&p->sites, &p->site_room, &p->site_count, tables->sites,
-			tables->site_count, BRICK_MAX_SITES, sizeof *p->sites))
+			tables->site_count, BRICK_MAX_SITES, sizeof *p->sites) ||
+		copy_table(w, (void **)&p->kernels, &p->kernel_room, &p->kernel_count,
+			tables->kernels, tables->kernel_count, BRICK_MAX_KERNELS,
+			sizeof *p->kernels))
 		return w->error;
 	return 0;
 }
@@ -249,6 +259,8 @@ int trace_writer_lane(struct trace_writer *w, int number, const struct brick_lan
 	lane->start_ticks = state->start_ticks;
 	lane->uuid = writer_uuid(w, UUID_LANE, w->lane_count);
 	memcpy(lane->name, state->name, sizeof lane->name);
+	memcpy(lane->backend, state->backend, sizeof lane->backend);
+	lane->queue_flags = state->queue_flags;
 	make_end_tail(lane);
 	*slot = lane;
 	w->lane_count++;
@@ -257,6 +269,7 @@ int trace_writer_lane(struct trace_writer *w, int number, const struct brick_lan
 
 int trace_writer_flush(struct trace_writer *w)
 {
+	writer_release_all(w, NULL);
 	return writer_chunk_out(w);
 }
 
@@ -268,6 +281,7 @@ void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t
 
 int trace_writer_finish(struct trace_writer *w)
 {
+	writer_release_all(w, NULL);
 	if (!writer_end(w))
 		writer_chunk_out(w);
 	int result = writer_close(w, 1);

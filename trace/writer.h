@@ -19,13 +19,16 @@
 struct trace_writer;
 
 struct trace_writer_options {
-	const char *path;	    /* final name */
+	const char *path;	    /* final name; NULL with a sink */
 	uint64_t start_unix_ns;	    /* of the run */
 	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
 	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
 	const char *host;
 	const char *cpu; /* model name of the CPU, or NULL */
 	int compress;	 /* 0: plain packets */
+	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file. */
+	int (*sink)(void *context, const void *data, size_t bytes);
+	void *sink_context;
 };
 
 /* -errno: PATH.part cannot be created; *out untouched. */
@@ -55,14 +58,28 @@ struct trace_tables {
 	uint32_t category_count;
 	const struct brick_session_site *sites;
 	uint32_t site_count;
+	const struct brick_session_kernel *kernels;
+	uint32_t kernel_count;
 };
 int trace_writer_tables(struct trace_writer *w, int process, const struct trace_tables *tables);
+
+/* The source of a program that kernels were made from; texts need no NUL at their end. */
+struct trace_code {
+	uint64_t hash;
+	const char *name, *path, *source;
+	size_t name_bytes, path_bytes, source_bytes;
+	int cut; /* the source is not all there is */
+};
+int trace_writer_code(struct trace_writer *w, const struct trace_code *code);
 
 /* A thread or queue of a process joins; returns its number (>= 0), unique over the file. */
 int trace_writer_lane(struct trace_writer *w, int process, const struct brick_lane *lane);
 
-/* Records of a lane, in ring order. Records that break the rules of the ring are counted, not
- * written. */
+/*
+ * Records of a lane, in ring order. Records that break the rules of the ring are counted, not
+ * written. A slice about which the next call may say more is held back until then, or until the
+ * next flush.
+ */
 int trace_writer_records(
 	struct trace_writer *w, int lane, const struct brick_record *records, size_t count);
 
@@ -79,6 +96,10 @@ int trace_writer_histograms(struct trace_writer *w, int process, uint32_t brick_
 
 /* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
 int trace_writer_notes(struct trace_writer *w, int process, const char *notes, size_t bytes);
+
+/* The digest of one result; its brick must be in the tables. */
+int trace_writer_digest(
+	struct trace_writer *w, int process, const struct brick_session_digest *digest);
 
 /* What the consumer itself lost or spent; later calls replace earlier ones. */
 struct trace_account {

@@ -37,6 +37,11 @@ int writer_open(struct trace_writer *w, const char *path)
 
 static int write_all(struct trace_writer *w, const uint8_t *data, size_t size)
 {
+	if (w->sink) {
+		int error = w->sink(w->sink_context, data, size);
+		w->bytes += size;
+		return error < 0 ? writer_fail(w, error) : 0;
+	}
 	while (size) {
 		ssize_t n = write(w->descriptor, data, size);
 		if (n < 0 && errno == EINTR)
@@ -116,7 +121,7 @@ int writer_close(struct trace_writer *w, int keep)
 		result = -errno;
 		remove_part(w);
 	}
-	if (keep && !result && rename(w->part, w->path)) {
+	if (keep && !result && !w->sink && rename(w->part, w->path)) {
 		result = -errno;
 		remove_part(w);
 	}

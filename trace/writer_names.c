@@ -76,8 +76,13 @@ static void lane_first_packet(struct trace_writer *w, const struct writer_lane *
 static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
 {
 	struct pb_buffer *b = &w->scratch;
-	char name[sizeof lane->name * 3];
-	size_t size = writer_text(name, sizeof name, lane->name, sizeof lane->name);
+	char name[sizeof lane->name + sizeof lane->backend + 8];
+	size_t size = 0;
+	if (lane->kind != BRICK_LANE_THREAD && lane->backend[0]) {
+		size = writer_text(name, sizeof name, lane->backend, sizeof lane->backend);
+		size += writer_text(name + size, sizeof name - size, ": ", 2);
+	}
+	size += writer_text(name + size, sizeof name - size, lane->name, sizeof lane->name);
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
@@ -184,6 +189,39 @@ int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint3
 	struct names names = names_open(w, lane);
 	intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_SOURCE_IID + source, sources[source],
 		strlen(sources[source]));
+	return names_close(w, names);
+}
+
+/* The brick's name as a value, and its category's, for slices that a kernel names. */
+int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
+{
+	const struct brick_session_brick *entry = &lane->process->bricks[brick];
+	char text[3 * sizeof entry->name];
+
+	if (lane->interned_values[brick / 64] >> (brick % 64) & 1)
+		return w->error;
+	lane->interned_values[brick / 64] |= 1ull << (brick % 64);
+	struct names names = names_open(w, lane);
+	size_t size = writer_text(text, sizeof text, entry->name, sizeof entry->name);
+	intern_category(w, lane, entry->category);
+	intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick, text, size);
+	return names_close(w, names);
+}
+
+/* What was launched, and its name as that of slices. */
+int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel)
+{
+	const struct brick_session_kernel *entry = &lane->process->kernels[kernel];
+	char text[2048];
+
+	if (lane->interned_kernels[kernel / 64] >> (kernel % 64) & 1)
+		return w->error;
+	lane->interned_kernels[kernel / 64] |= 1ull << (kernel % 64);
+	struct names names = names_open(w, lane);
+	size_t size = writer_text(text, sizeof text, entry->name, sizeof entry->name);
+	intern(&w->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	size = writer_kernel_json(text, sizeof text, entry);
+	intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel, text, size);
 	return names_close(w, names);
 }
 

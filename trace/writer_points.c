@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records without a length: instants, counters, losses, threads that take over a lane, and work
- * that is told of after its slice. Same rules as for the others (writer_records.c).
+ * Records without a length: instants, counters, losses, threads that take over a lane.
+ * Same rules as for the others (writer_records.c).
  */
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
@@ -55,16 +55,6 @@ static int write_drop(
 	return write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
 		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
 		writer_ns(w, lane->process, r->begin));
-}
-
-/* The work of a slice that an earlier call has ended already. */
-int points_late_work(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
-{
-	uint8_t annotations[48];
-	unsigned n = slice_annotation(annotations, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
-
-	n += slice_annotation(annotations + n, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
-	return write_own_instant(w, lane, FORMAT_N_WORK, annotations, n, lane->last_ns);
 }
 
 static int write_instant(

@@ -70,8 +70,7 @@ static void end_annotated(struct trace_writer *w, struct writer_lane *lane, uint
 	w->pairs++;
 }
 
-/* What only the end of an execution tells: work, waiting inside, how it ended. */
-static unsigned end_annotations(uint8_t *at, const struct trace_writer *w,
+unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
 	const struct writer_lane *lane, const struct brick_record *r,
 	const struct brick_record *work)
 {
@@ -99,21 +98,22 @@ static unsigned end_annotations(uint8_t *at, const struct trace_writer *w,
 }
 
 static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t ns,
-	const struct brick_record *r, const struct brick_record *work)
+	const struct brick_record *r, const struct slice_more *more)
 {
+	const struct brick_record *work = more && more->work.kind ? &more->work : NULL;
 	uint8_t annotations[96];
 
+	if (more_at_end(r, more)) {
+		more_end(w, lane, r, more, ns);
+		return;
+	}
 	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
 		(!(r->flags & BRICK_FLAG_SITE) || (!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
 		end_plain(w, lane, ns);
 		return;
 	}
-	end_annotated(w, lane, ns, annotations, end_annotations(annotations, w, lane, r, work));
-}
-
-static int is_step(const struct brick_record *r)
-{
-	return r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+	end_annotated(w, lane, ns, annotations,
+		records_end_annotations(annotations, w, lane, r, work));
 }
 
 /* A begin that says more than a template does: tokens, a source. */
@@ -134,7 +134,7 @@ static void begin_annotated(
 	} else {
 		n += template_layer(annotations, r->brick, r->layer);
 	}
-	if (is_step(r))
+	if (slice_is_step(r))
 		n += slice_annotation(
 			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
 	if (r->source != BRICK_SOURCE_TSC)
@@ -149,12 +149,16 @@ static void begin_annotated(
 }
 
 /* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
-static int begin_slice(
-	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r, uint64_t ns)
+static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, const struct slice_more *more, uint64_t ns)
 {
 	struct packet_template *t = NULL;
-	int plain = r->source == BRICK_SOURCE_TSC && !is_step(r);
+	int plain = r->source == BRICK_SOURCE_TSC && !slice_is_step(r);
 
+	if (more_at_begin(r, more)) {
+		more_begin(w, lane, r, more, ns);
+		return !w->error;
+	}
 	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
 		t = r->site < lane->site_room && lane->site_templates[r->site].length
 			    ? &lane->site_templates[r->site]
@@ -166,6 +170,7 @@ static int begin_slice(
 		begin_from(w, lane, t, ns);
 	else if (!w->error)
 		begin_annotated(w, lane, r, ns);
+	lane->begin_ns = lane->last_ns;
 	return !w->error;
 }
 
@@ -193,16 +198,16 @@ static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_
 }
 
 static int write_sample(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct brick_record *work)
+	const struct brick_record *r, const struct slice_more *more)
 {
 	uint64_t end = r->begin + r->ticks;
 
 	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
 		!site_known(lane, r))
 		return records_bad(w);
-	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+	if (!begin_slice(w, lane, r, more, writer_ns(w, lane->process, r->begin)))
 		return 0;
-	end_slice(w, lane, writer_ns(w, lane->process, end), r, work);
+	end_slice(w, lane, writer_ns(w, lane->process, end), r, more);
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->brick_count)
 		write_wait(w, lane, end + r->wait);
 	lane->last_ticks = end;
@@ -214,8 +219,9 @@ static int write_open(
 {
 	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
 		return records_bad(w);
-	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+	if (!begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
 		return 0;
+	lane->open_ns[lane->depth] = lane->begin_ns;
 	lane->open[lane->depth++] = r->brick;
 	lane->last_ticks = r->begin;
 	return 1;
@@ -237,7 +243,7 @@ void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32
 /* A close is of the innermost open brick, unless closes of inner ones were lost: then it ends
  * those. */
 static int write_close(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct brick_record *work)
+	const struct brick_record *r, const struct slice_more *more)
 {
 	uint32_t depth = lane->depth;
 
@@ -252,8 +258,9 @@ static int write_close(struct trace_writer *w, struct writer_lane *lane,
 	}
 	if (r->flags & BRICK_FLAG_SITE && !template_site(w, lane, r->site))
 		return 0;
-	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, work);
 	lane->depth--;
+	lane->begin_ns = lane->open_ns[lane->depth];
+	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, more);
 	lane->last_ticks = r->begin;
 	return 1;
 }
@@ -265,7 +272,7 @@ static int write_alone_wait(
 
 	if (r->begin < lane->last_ticks || end < r->begin)
 		return records_bad(w);
-	if (!begin_slice(w, lane, r, writer_ns(w, lane->process, r->begin)))
+	if (!begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
 		return 0;
 	end_plain(w, lane, writer_ns(w, lane->process, end));
 	lane->last_ticks = end;
@@ -273,7 +280,7 @@ static int write_alone_wait(
 }
 
 static int write_record(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct brick_record *work)
+	const struct brick_record *r, const struct slice_more *more)
 {
 	if (r->source >= FORMAT_SOURCE_COUNT ||
 		(r->brick >= lane->process->brick_count && r->kind != BRICK_RECORD_THREAD &&
@@ -281,11 +288,11 @@ static int write_record(struct trace_writer *w, struct writer_lane *lane,
 		return records_bad(w);
 	switch (r->kind) {
 	case BRICK_RECORD_SAMPLE:
-		return write_sample(w, lane, r, work);
+		return write_sample(w, lane, r, more);
 	case BRICK_RECORD_OPEN:
 		return write_open(w, lane, r);
 	case BRICK_RECORD_CLOSE:
-		return write_close(w, lane, r, work);
+		return write_close(w, lane, r, more);
 	case BRICK_RECORD_WAIT:
 		return write_alone_wait(w, lane, r);
 	case BRICK_RECORD_THREAD:
@@ -298,7 +305,7 @@ static int write_record(struct trace_writer *w, struct writer_lane *lane,
 	}
 }
 
-static int takes_work(const struct brick_record *r)
+static int takes_more(const struct brick_record *r)
 {
 	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
 }
@@ -309,9 +316,52 @@ static uint64_t first_ns(const struct trace_writer *w, const struct writer_lane 
 {
 	uint64_t ticks = lane->start_ticks;
 
-	if (first->kind != BRICK_RECORD_WORK && (!ticks || first->begin < ticks))
+	if (!is_more(first) && (!ticks || first->begin < ticks))
 		ticks = first->begin;
 	return writer_ns(w, lane->process, ticks);
+}
+
+void writer_release(struct trace_writer *w, struct writer_lane *lane)
+{
+	struct brick_record r = lane->held;
+
+	if (!r.kind || w->error)
+		return;
+	lane->held.kind = 0;
+	lane->ended = write_record(w, lane, &r, lane->more.records ? &lane->more : NULL);
+	if (!lane->ended)
+		w->bad_records += lane->more.records;
+	if (w->chunk_size >= CHUNK_BYTES)
+		writer_chunk_out(w);
+}
+
+void writer_release_all(struct trace_writer *w, const struct writer_process *process)
+{
+	for (uint32_t i = 0; i < w->lane_count; i++)
+		if (!process || w->lanes[i]->process == process)
+			writer_release(w, w->lanes[i]);
+}
+
+static void hold(struct writer_lane *lane, const struct brick_record *r)
+{
+	struct slice_more *more = &lane->more;
+
+	lane->held = *r;
+	more->work.kind = more->launch.kind = more->times.kind = more->tile.kind = 0;
+	more->records = more->flow_count = more->after_count = 0;
+}
+
+/* More about the slice before it, which is held back or has been written already. */
+static void take_more(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	if (lane->held.kind && more_add(&lane->more, r))
+		return;
+	writer_release(w, lane);
+	if (lane->ended)
+		more_late(w, lane, r);
+	else
+		records_bad(w);
 }
 
 int trace_writer_records(
@@ -325,18 +375,16 @@ int trace_writer_records(
 	if (!lane->started && writer_lane_start(w, lane, first_ns(w, lane, records)))
 		return w->error;
 	for (size_t i = 0; i < count && !w->error; i++) {
-		struct brick_record r = records[i], work;
-		int has_work = takes_work(&r) && i + 1 < count;
-		if (has_work) {
-			work = records[i + 1];
-			has_work = work.kind == BRICK_RECORD_WORK;
-			i += (size_t)has_work;
+		struct brick_record r = records[i];
+		if (is_more(&r)) {
+			take_more(w, lane, &r);
+		} else {
+			writer_release(w, lane);
+			if (takes_more(&r) && (i + 1 == count || is_more(&records[i + 1])))
+				hold(lane, &r);
+			else
+				lane->ended = write_record(w, lane, &r, NULL) && takes_more(&r);
 		}
-		if (r.kind == BRICK_RECORD_WORK && lane->ended)
-			points_late_work(w, lane, &r);
-		else
-			lane->ended = write_record(w, lane, &r, has_work ? &work : NULL) &&
-				      takes_work(&r) && !has_work;
 		if (w->chunk_size >= CHUNK_BYTES)
 			writer_chunk_out(w);
 	}

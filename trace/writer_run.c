@@ -157,6 +157,7 @@ static int process_event(
 
 	event_open(w, FORMAT_PROCESS, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "flow_base", process->flow_base);
 	event_uint(w, "pid", header->pid);
 	event_uint(w, "parent", header->parent);
 	event_int(w, "rank", header->rank);
@@ -202,6 +203,10 @@ int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
 	event_uint(w, "kind", lane->kind);
 	event_uint(w, "tid", lane->tid);
 	event_text(w, "name", lane->name, sizeof lane->name);
+	if (lane->kind != BRICK_LANE_THREAD) {
+		event_text(w, "backend", lane->backend, sizeof lane->backend);
+		event_uint(w, "queue_flags", lane->queue_flags);
+	}
 	event_uint(w, "start_ticks", lane->start_ticks);
 	return event_close(w);
 }
@@ -262,8 +267,9 @@ int trace_writer_lane_stats(struct trace_writer *w, int number, const struct bri
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->lane_count)
 		return -EINVAL;
-	const struct writer_lane *lane = w->lanes[number];
+	struct writer_lane *lane = w->lanes[number];
 	uint32_t next = 0;
+	writer_release(w, lane);
 	do
 		next = statistics_event(w, lane, state, next);
 	while (!w->error && next < lane->process->brick_count);
@@ -308,6 +314,20 @@ int trace_writer_histograms(
 	return w->error;
 }
 
+int trace_writer_code(struct trace_writer *w, const struct trace_code *code)
+{
+	if (w->error)
+		return w->error;
+	event_open(w, FORMAT_CODE, w->last_ns);
+	event_uint(w, "hash", code->hash);
+	event_text(w, "name", code->name, code->name_bytes);
+	event_text(w, "path", code->path, code->path_bytes);
+	if (code->cut)
+		event_uint(w, "cut", 1);
+	event_text(w, "source", code->source, code->source_bytes);
+	return event_close(w);
+}
+
 int trace_writer_notes(struct trace_writer *w, int number, const char *notes, size_t bytes)
 {
 	if (w->error)
@@ -346,6 +366,7 @@ int trace_writer_process_end(struct trace_writer *w, int number, uint64_t end_ti
 		return -EINVAL;
 	struct writer_process *process = w->processes[number];
 	uint64_t ns = writer_ns(w, process, end_ticks);
+	writer_release_all(w, process);
 	if (ns > w->last_ns)
 		w->last_ns = ns;
 	for (uint32_t i = 0; i < w->lane_count && !process->ended; i++)

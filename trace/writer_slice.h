@@ -41,6 +41,11 @@ static inline uint32_t slice_category(const struct writer_process *process, uint
 	return category < process->category_count ? category + 1 : 0;
 }
 
+static inline int slice_is_step(const struct brick_record *r)
+{
+	return r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+}
+
 static inline unsigned slice_annotation(
 	uint8_t *at, enum format_annotation name, uint32_t field, uint64_t value)
 {
@@ -122,9 +127,50 @@ int records_bad(struct trace_writer *w);
 void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
 	enum format_annotation how);
 
+/* What only the end of an execution tells: work, waiting inside, how it ended. */
+unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
+	const struct writer_lane *lane, const struct brick_record *r,
+	const struct brick_record *work);
+
 /* writer_points.c: instants, counters and the like; 1 when it was written */
 int points_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
-int points_late_work(
-	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
+
+/* writer_more.c: slices of which more is known than fits a template */
+
+/* Records that say more of the SAMPLE or CLOSE before them. */
+static inline int is_more(const struct brick_record *r)
+{
+	const uint32_t kinds = 1u << BRICK_RECORD_WORK | 1u << BRICK_RECORD_LAUNCH |
+			       1u << BRICK_RECORD_TIMES | 1u << BRICK_RECORD_AFTER |
+			       1u << BRICK_RECORD_FLOW | 1u << BRICK_RECORD_TILE;
+
+	return r->kind < 32 && kinds >> r->kind & 1;
+}
+
+/* Add a record; 0: it does not fit. */
+int more_add(struct slice_more *more, const struct brick_record *r);
+
+/* Whether a begin, or an end, takes more than a template; more may be NULL. */
+static inline int more_at_begin(const struct brick_record *r, const struct slice_more *more)
+{
+	return more && r->kind == BRICK_RECORD_SAMPLE && (more->launch.kind || more->flow_count);
+}
+
+static inline int more_at_end(const struct brick_record *r, const struct slice_more *more)
+{
+	if (!more)
+		return 0;
+	if (more->tile.kind ||
+		(r->kind == BRICK_RECORD_CLOSE && (more->launch.kind || more->flow_count)))
+		return 1;
+	return more->after_count && !more->launch.kind;
+}
+
+void more_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct slice_more *more, uint64_t ns);
+void more_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct slice_more *more, uint64_t ns);
+/* About the slice that was written last. */
+int more_late(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
 
 #endif

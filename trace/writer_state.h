@@ -40,7 +40,7 @@ struct template_table {
 };
 
 /* Kinds of tracks, for their uuids. */
-enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER };
+enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW };
 
 struct writer_process {
 	uint32_t pid;
@@ -50,10 +50,22 @@ struct writer_process {
 	struct brick_session_brick *bricks;
 	struct brick_session_category *categories;
 	struct brick_session_site *sites;
-	uint32_t brick_count, category_count, site_count;
-	uint32_t brick_room, category_room, site_room;
+	struct brick_session_kernel *kernels;
+	uint32_t brick_count, category_count, site_count, kernel_count;
+	uint32_t brick_room, category_room, site_room, kernel_room;
 	uint64_t *counter_uuids; /* by brick; 0: no track yet */
+	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
+	uint64_t *arrows;	 /* [SLICE_ARROWS] numbers that have an arrow to who waited */
 	int ended;
+};
+
+/* What the records right behind a SAMPLE or CLOSE say of it. kind 0: nothing of that kind. */
+enum { SLICE_LINKS = 16, SLICE_ARROWS = 1 << 15 };
+struct slice_more {
+	struct brick_record work, launch, times, tile;
+	uint32_t records; /* how many there were */
+	uint32_t flow_count, after_count;
+	uint64_t flows[SLICE_LINKS], afters[SLICE_LINKS];
 };
 
 struct writer_lane {
@@ -61,18 +73,26 @@ struct writer_lane {
 	uint32_t number, process_number, sequence;
 	uint32_t kind;
 	uint64_t tid, uuid, start_ticks;
-	char name[64];
+	char name[64], backend[16];
+	uint64_t queue_flags;
 	int started; /* its sequence has its first packet */
+
+	struct brick_record held; /* of which the next records may say more; kind 0: none */
+	struct slice_more more;	  /* about it, so far */
 
 	uint64_t last_ns;    /* of its last packet: what the next timestamp is relative to */
 	uint64_t last_ticks; /* no record may be earlier */
 	uint32_t depth;
 	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
-	int ended; /* the last record ended a slice, whose WORK may still come */
+	uint64_t open_ns[BRICK_MAX_DEPTH];
+	uint64_t begin_ns; /* of the slice that began or ended last */
+	int ended;	   /* the last record ended a slice, of which more may still come */
 
 	uint64_t interned_bricks[BRICK_MAX_BRICKS / 64];
 	uint64_t interned_categories;
 	uint32_t interned_sources, interned_events;
+	uint64_t interned_values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */
+	uint64_t interned_kernels[BRICK_MAX_KERNELS / 64];
 	struct packet_template *site_templates; /* by site */
 	uint32_t site_room;
 	struct template_table plain;
@@ -87,6 +107,8 @@ struct trace_writer {
 	int error;
 	int descriptor;
 	char *path, *part;
+	int (*sink)(void *context, const void *data, size_t bytes); /* instead of the file */
+	void *sink_context;
 	int compress;
 	int64_t boot_offset_ns, unix_offset_ns; /* to add to CLOCK_MONOTONIC */
 	uint64_t uuid_seed;
@@ -122,6 +144,7 @@ int writer_close(struct trace_writer *w, int keep);
 /* writer_text.c: untrusted text of a fixed field, made valid UTF-8, as JSON where said so */
 size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes);
 size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);
+size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel);
 
 /* writer_names.c: what must be said before a packet may use it */
 void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock);
@@ -130,6 +153,8 @@ int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32
 int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site);
 int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint32_t source);
 int writer_intern_event(struct trace_writer *w, struct writer_lane *lane, uint32_t name);
+int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
+int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel);
 int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
 
 /* writer_event.c: instants on the run's own track */
@@ -148,6 +173,10 @@ int writer_clock(struct trace_writer *w);
 int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header);
 int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane);
 int writer_end(struct trace_writer *w);
+
+/* writer_records.c: write what is held back, of a lane or of all */
+void writer_release(struct trace_writer *w, struct writer_lane *lane);
+void writer_release_all(struct trace_writer *w, const struct writer_process *process);
 
 /* writer.c */
 uint64_t writer_ns(

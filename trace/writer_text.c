@@ -55,6 +55,40 @@ static size_t json_count(char *to, size_t room, const char *key, uint64_t value)
 	return (size_t)snprintf(to, room, ",\"%s\":%" PRIu64, key, value);
 }
 
+static size_t json_triple(char *to, size_t room, const char *key, const uint32_t *triple)
+{
+	return (size_t)snprintf(to, room, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", key,
+		triple[0], triple[1], triple[2]);
+}
+
+/* room: at least 2048. Returns the length. */
+size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel)
+{
+	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
+	uint32_t kind =
+		kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
+	size_t size = (size_t)snprintf(to, room, "{\"kind\":\"%s\"", kinds[kind]);
+
+	size += json_text(to + size, room - size, "name", kernel->name, sizeof kernel->name);
+	if (kernel->backend[0])
+		size += json_text(to + size, room - size, "backend", kernel->backend,
+			sizeof kernel->backend);
+	if (kernel->grid[0])
+		size += json_triple(to + size, room - size, "grid", kernel->grid);
+	if (kernel->block[0])
+		size += json_triple(to + size, room - size, "block", kernel->block);
+	if (kernel->shared_bytes)
+		size += json_count(to + size, room - size, "shared", kernel->shared_bytes);
+	if (kernel->registers)
+		size += json_count(to + size, room - size, "registers", kernel->registers);
+	if (kernel->code)
+		size += (size_t)snprintf(
+			to + size, room - size, ",\"code\":\"%016" PRIx64 "\"", kernel->code);
+	to[size++] = '}';
+	to[size] = 0;
+	return size;
+}
+
 /* room: at least 1024. Returns the length. */
 size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site)
 {

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes.h"
 #include "attach/ggml/phases.h"
@@ -82,6 +83,8 @@ static void record(struct node_thread *t, const void *tensor, uint64_t begin, ui
 	sample.brick = t->brick;
 	sample.layer = t->layer;
 	brick_record_sample(&sample);
+	if (digests_mode && method_cpu_only())
+		digests_take(t, tensor, NULL, sample.site);
 }
 
 static _Bool on_node(void *tensor, _Bool ask, void *data)

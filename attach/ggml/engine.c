@@ -47,6 +47,8 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 	LOOK_UP(e->block_size, "ggml_blck_size");
 	LOOK_UP(e->type_size, "ggml_type_size");
 	LOOK_UP(e->element_count, "ggml_nelements");
+	LOOK_UP(e->byte_count, "ggml_nbytes");
+	LOOK_UP(e->get_data, "ggml_get_data");
 	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
 	LOOK_UP(e->graph_node, "ggml_graph_node");
 	LOOK_UP(e->backend_name, "ggml_backend_name");

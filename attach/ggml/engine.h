@@ -51,6 +51,8 @@ struct engine {
 	int64_t (*block_size)(int type);
 	size_t (*type_size)(int type);
 	int64_t (*element_count)(const void *tensor);
+	size_t (*byte_count)(const void *tensor);
+	const void *(*get_data)(const void *tensor);
 	int (*graph_node_count)(const void *graph);
 	const void *(*graph_node)(const void *graph, int index);
 	const char *(*backend_name)(const void *backend);

@@ -9,6 +9,7 @@
  * cache lines; everything else leaves through a function of its own. A barrier, which comes before
  * nearly every node, asks for what the next beginning will need.
  */
+#include "attach/ggml/digests.h"
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes.h"
@@ -70,6 +71,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 {
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
+	if (BRICK_UNLIKELY(digests_mode))
+		digests_node_begin(t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
@@ -170,6 +173,8 @@ HOT void ggml_barrier(void *pool)
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
+	if (BRICK_UNLIKELY(digests_mode))
+		digests_barrier(pool);
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller))) {
 		strange_barrier(caller, pool);
 		return;

@@ -7,6 +7,7 @@
  */
 #include "attach/ggml/nodes.h"
 
+#include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/notes.h"
 #include "attach/ggml/phases.h"
@@ -59,7 +60,7 @@ void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
-	else if (threads == 1 && t->has_layout && brick__counter_used)
+	else if (threads == 1 && t->has_layout && brick__counter_used && !digests_mode)
 		t->mode = NODE_MODE_ALONE;
 	else
 		t->mode = NODE_MODE_TEAM;
@@ -114,6 +115,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 	node_thread_greet(t);
 	node_settle();
 	walk_graph(t, graph);
+	digests_graph_begin();
 	*outer = (struct graph_scope){t->graph_entered, t->started, t->fused, t->in_graph};
 	t->in_graph = 1;
 	t->started = t->fused = 0;
@@ -125,6 +127,7 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 {
 	struct node_thread *t = &node_thread;
 
+	digests_graph_end(t);
 	if (t->open) {
 		uint64_t now = brick__now(), joined = t->end ? t->end + t->wait : 0;
 		node_settle();

@@ -165,12 +165,14 @@ void attention(struct decoder *d, const struct worker *w, int layer)
 	};
 	size_t n_keys = keys.end - keys.begin, n = n_keys * h.size * h.n;
 	size_t n_rotated = n * (n_per_key + 1);
-	if (!n)
-		return;
 
-	brick_span span = brick_begin(BRICK_ROPE_EMBEDDING);
+	brick_span span = n ? brick_begin(BRICK_ROPE_EMBEDDING) : 0;
 	rotate_heads(d, &h);
 	brick_end_work(span, n_rotated, 8 * n_rotated, 3 * n_rotated);
+	digest(d, w, BRICK_ROPE_EMBEDDING, layer, GGUF_F32, d->query, NULL, d->query, h.n);
+	digest(d, w, BRICK_ROPE_EMBEDDING, layer, GGUF_F32, d->key, NULL, d->key, h.n);
+	if (!n)
+		return;
 
 	span = brick_begin(d->brick_cache_write);
 	write_cache(d, &h);

@@ -73,19 +73,28 @@ static void activate(struct decoder *d, struct part cols, size_t n_tokens)
 	brick_end_work(span, n, 12 * n, 5 * n);
 }
 
+static void project(struct decoder *d, const struct worker *w, int brick, int layer,
+	const struct matrix *matrix, const float *x, float *out, size_t n)
+{
+	matmul(d, w, brick, layer, matrix, x, out, n);
+	digest(d, w, brick, layer, matrix->type, x, NULL, out, n);
+}
+
 static void attention_block(struct decoder *d, const struct worker *w, int i)
 {
 	const struct layer *layer = &d->model->layers[i];
 	size_t n = d->n_tokens;
 	norm(d, w, d->residual, layer->attention_norm, n);
+	digest(d, w, BRICK_RMS_NORM, i, GGUF_F32, d->residual, NULL, d->normed, n);
 	team_wait(w);
-	matmul(d, w, BRICK_QKV_PROJECTION, i, &layer->query, d->normed, d->query, n);
-	matmul(d, w, BRICK_QKV_PROJECTION, i, &layer->key, d->normed, d->key, n);
-	matmul(d, w, BRICK_QKV_PROJECTION, i, &layer->value, d->normed, d->value, n);
+	project(d, w, BRICK_QKV_PROJECTION, i, &layer->query, d->normed, d->query, n);
+	project(d, w, BRICK_QKV_PROJECTION, i, &layer->key, d->normed, d->key, n);
+	project(d, w, BRICK_QKV_PROJECTION, i, &layer->value, d->normed, d->value, n);
 	team_wait(w);
 	attention(d, w, i);
+	digest(d, w, BRICK_ATTENTION_OUTPUT, i, GGUF_F16, d->query, d->value, d->attended, n);
 	team_wait(w);
-	matmul(d, w, BRICK_OUTPUT_PROJECTION, i, &layer->output, d->attended, d->branch, n);
+	project(d, w, BRICK_OUTPUT_PROJECTION, i, &layer->output, d->attended, d->branch, n);
 	team_wait(w);
 }
 
@@ -93,20 +102,23 @@ static void ffn_block(struct decoder *d, const struct worker *w, int i, const fl
 {
 	const struct layer *layer = &d->model->layers[i];
 	norm(d, w, x, layer->ffn_norm, n);
+	digest(d, w, BRICK_RMS_NORM, i, GGUF_F32, x, NULL, d->normed, n);
 	team_wait(w);
-	matmul(d, w, BRICK_GATE_PROJECTION, i, &layer->gate, d->normed, d->gate, n);
-	matmul(d, w, BRICK_UP_PROJECTION, i, &layer->up, d->normed, d->up, n);
+	project(d, w, BRICK_GATE_PROJECTION, i, &layer->gate, d->normed, d->gate, n);
+	project(d, w, BRICK_UP_PROJECTION, i, &layer->up, d->normed, d->up, n);
 	activate(d, team_part(w, d->model->n_ff, BLOCK), n);
+	digest(d, w, BRICK_ACTIVATION, i, GGUF_F32, d->gate, d->up, d->gate, n);
 	team_wait(w);
-	matmul(d, w, BRICK_DOWN_PROJECTION, i, &layer->down, d->gate, d->branch, n);
+	project(d, w, BRICK_DOWN_PROJECTION, i, &layer->down, d->gate, d->branch, n);
 	team_wait(w);
 }
 
 static void predict(struct decoder *d, const struct worker *w, const float *x)
 {
 	norm(d, w, x, d->model->output_norm, 1);
+	digest(d, w, BRICK_RMS_NORM, -1, GGUF_F32, x, NULL, d->normed, 1);
 	team_wait(w);
-	matmul(d, w, BRICK_LM_HEAD, -1, &d->model->head, d->normed, d->logits, 1);
+	project(d, w, BRICK_LM_HEAD, -1, &d->model->head, d->normed, d->logits, 1);
 	team_wait(w);
 	if (w->index)
 		return;
@@ -127,6 +139,7 @@ static void forward(const struct worker *w, void *context)
 
 	brick_layer_set(-1);
 	embed(d, w);
+	digest(d, w, BRICK_EMBEDDING, -1, d->model->embedding.type, NULL, NULL, x, n);
 	for (int i = 0; i <= last; i++) {
 		brick_layer_set(i);
 		attention_block(d, w, i);
@@ -136,8 +149,10 @@ static void forward(const struct worker *w, void *context)
 			n = 1;
 		}
 		add_branch(d, w, x, branch, n);
+		digest(d, w, (int)d->brick_residual, i, GGUF_F32, x, branch, x, n);
 		ffn_block(d, w, i, x, n);
 		add_branch(d, w, x, d->branch, n);
+		digest(d, w, (int)d->brick_residual, i, GGUF_F32, x, d->branch, x, n);
 	}
 	brick_layer_set(-1);
 	if (d->is_last)

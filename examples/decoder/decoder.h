@@ -54,4 +54,9 @@ int32_t decoder_evaluate(struct decoder *decoder, const int32_t *tokens, size_t 
 void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens);
 void attention(struct decoder *d, const struct worker *w, int layer);
+
+// Behind a part, called by all workers: the digest of a buffer, made from x and y (or NULL), and
+// from weights of a type. `out` is where its n rows begin.
+void digest(struct decoder *d, const struct worker *w, int brick, int layer, enum gguf_type type,
+	const float *x, const float *y, const float *out, size_t n);
 void rope_init(float *out, size_t n_positions, const struct model *model);

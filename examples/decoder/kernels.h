@@ -15,6 +15,7 @@ struct gemm {
 	size_t w_stride;	     // bytes
 	size_t x_stride, out_stride; // floats
 	size_t rows, tokens, k;	     // k: a multiple of 32
+	size_t part, first_row;	     // whose rows these are, and where in the whole matrix
 };
 
 struct kernels {

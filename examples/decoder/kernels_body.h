@@ -3,9 +3,11 @@
 // The kernels, written once; kernels_*.c define the words in capitals for their instruction set and
 // include this. VEC is LANES floats. A tile of ROWS x COLS sums stays in registers while k runs, so
 // that each number loaded is used COLS or ROWS times.
+#include "brick/tile.h"
 #include "gguf.h"
 #include "half.h"
 #include "kernels.h"
+#include "team.h"
 
 #define INLINE static inline __attribute__((always_inline))
 typedef VEC unaligned_vec __attribute__((aligned(4), may_alias));
@@ -51,24 +53,60 @@ INLINE void tile(const struct gemm *g, VEC (*load)(const void *, size_t), size_t
 			g->out[(token + t) * g->out_stride + row + r] = SUM(sums[r][t]);
 }
 
-// All tiles. The activations of a sweep stay in the second-level cache while all of w goes by; 60
-// is a multiple of every COLS.
-enum { TOKENS_PER_SWEEP = 60 };
+// What a tile of Brick's works on follows from its shape.
+INLINE void end_tile(const struct gemm *g, const struct brick_tile *t, size_t rows, size_t tokens)
+{
+	brick_tile_end(t, rows * tokens,
+		rows * g->w_stride + (rows + g->k) * tokens * sizeof(float),
+		2 * rows * tokens * g->k);
+}
+
+INLINE void micro(const struct gemm *g, VEC (*load)(const void *, size_t), size_t row, size_t token,
+	size_t n_rows, size_t n_tokens)
+{
+	struct brick_tile t = brick_tile_begin(BRICK_TILE_LEVEL_MICRO,
+		(uint32_t)((g->first_row + row) / ROWS), (uint32_t)(token / COLS));
+	tile(g, load, row, token, n_rows, n_tokens);
+	end_tile(g, &t, n_rows, n_tokens);
+}
+
+// Some rows of w for the tokens of a sweep.
+INLINE void rows(const struct gemm *g, VEC (*load)(const void *, size_t), struct part rows,
+	struct part tokens)
+{
+	size_t row = rows.begin, t;
+	for (; row + ROWS <= rows.end; row += ROWS) {
+		for (t = tokens.begin; t + COLS <= tokens.end; t += COLS)
+			micro(g, load, row, t, ROWS, COLS);
+		for (; t < tokens.end; t++)
+			micro(g, load, row, t, ROWS, 1);
+	}
+	for (; row < rows.end; row++)
+		for (t = tokens.begin; t < tokens.end; t++)
+			micro(g, load, row, t, 1, 1);
+}
+
+// All tiles. The activations of a sweep stay in the second-level cache while all of w goes by, some
+// rows at a time; 60 is a multiple of every COLS.
+enum { TOKENS_PER_SWEEP = 60, ROWS_AT_A_TIME = 8 * ROWS };
 
 INLINE void sweep(const struct gemm *g, VEC (*load)(const void *, size_t))
 {
-	for (size_t first = 0, end, t; first < g->tokens; first = end) {
-		end = first + TOKENS_PER_SWEEP < g->tokens ? first + TOKENS_PER_SWEEP : g->tokens;
-		size_t row = 0;
-		for (; row + ROWS <= g->rows; row += ROWS) {
-			for (t = first; t + COLS <= end; t += COLS)
-				tile(g, load, row, t, ROWS, COLS);
-			for (; t < end; t++)
-				tile(g, load, row, t, ROWS, 1);
+	for (struct part t = {0, 0}; t.begin < g->tokens; t.begin = t.end) {
+		t.end = t.begin + TOKENS_PER_SWEEP < g->tokens ? t.begin + TOKENS_PER_SWEEP
+							       : g->tokens;
+		uint32_t column = (uint32_t)(t.begin / TOKENS_PER_SWEEP);
+		struct brick_tile macro =
+			brick_tile_begin(BRICK_TILE_LEVEL_MACRO, (uint32_t)g->part, column);
+		for (struct part r = {0, 0}; r.begin < g->rows; r.begin = r.end) {
+			r.end = r.begin + ROWS_AT_A_TIME < g->rows ? r.begin + ROWS_AT_A_TIME
+								   : g->rows;
+			struct brick_tile midi = brick_tile_begin(BRICK_TILE_LEVEL_MIDI,
+				(uint32_t)((g->first_row + r.begin) / ROWS_AT_A_TIME), column);
+			rows(g, load, r, t);
+			end_tile(g, &midi, r.end - r.begin, t.end - t.begin);
 		}
-		for (; row < g->rows; row++)
-			for (t = first; t < end; t++)
-				tile(g, load, row, t, 1, 1);
+		end_tile(g, &macro, g->rows, t.end - t.begin);
 	}
 }
 

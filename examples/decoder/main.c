@@ -19,13 +19,15 @@ static const char usage[] =
 	"  --repeat R          do it all R times (1)\n"
 	"  --timing            a line of JSON for each repetition on stderr\n"
 	"  --record FILE       write a recording (Perfetto trace)\n"
+	"  --tiles             record the tiles of products, too\n"
+	"  --digest            record digests of results, for brick diverge\n"
 	"  --pause             do not record repetitions 0, 3, 4, 7, 8, ...\n"
 	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n"
 	"  --help              show this\n";
 
 struct arguments {
 	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *n_repeat, *record, *rope_error;
-	bool timing, pause, help;
+	bool timing, tiles, digest, pause, help;
 };
 
 __attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
@@ -54,6 +56,8 @@ static void parse(struct arguments *a, char **argv)
 		{"--record", &a->record, NULL},
 		{"--rope-error", &a->rope_error, NULL},
 		{"--timing", NULL, &a->timing},
+		{"--tiles", NULL, &a->tiles},
+		{"--digest", NULL, &a->digest},
 		{"--pause", NULL, &a->pause},
 		{"--help", NULL, &a->help},
 		{NULL, NULL, NULL},
@@ -147,7 +151,11 @@ static void stop_recording(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {NULL, "256", "64", "1", "auto", "1", NULL, NULL, false, false, false};
+	struct arguments a = {.n_prompt = "256",
+		.n_predict = "64",
+		.n_threads = "1",
+		.isa = "auto",
+		.n_repeat = "1"};
 	parse(&a, argv);
 	size_t n_prompt = number(a.n_prompt), n_predict = number(a.n_predict);
 	struct decoder_options options = {
@@ -168,6 +176,10 @@ int main(int argc, char **argv)
 	if (!prompt)
 		die(3, "%s", model.file.why);
 	start_recording(a.record);
+	if (a.digest)
+		brick_digests_set(1);
+	if (a.tiles)
+		brick_tiles_enable(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
 	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
 	brick_note("backend", "cpu %s", options.kernels->isa);
 	struct decoder *decoder = decoder_create(&model, &options);

@@ -34,6 +34,8 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 		.rows = part.end - part.begin,
 		.tokens = n_tokens,
 		.k = matrix->cols,
+		.part = w->index,
+		.first_row = part.begin,
 	};
 	if (!g.rows)
 		return;

@@ -40,7 +40,7 @@ BRICK_BEGIN_DECLS
 	X(21, QR_FACTORIZE, "QRFactorize", SOLVER, "QR")                  \
 	X(22, SVD_COMPUTE, "SVDCompute", SOLVER, "SVD")
 
-/* Brick's own ids: steps, waits and the phases of an engine's step. Same columns. */
+/* Brick's own ids: steps, waits, the phases of an engine's step, tiles. Same columns. */
 #define BRICK_BUILT_IN(X)                                \
 	X(23, PREFILL, "Prefill", STEP, "")              \
 	X(24, DECODE, "Decode", STEP, "")                \
@@ -50,13 +50,16 @@ BRICK_BEGIN_DECLS
 	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "") \
 	X(29, INPUT_COPY, "InputCopy", ENGINE, "")       \
 	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")     \
-	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")
+	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")      \
+	X(32, TILE_MACRO, "TileMacro", TILE, "")         \
+	X(33, TILE_MIDI, "TileMidi", TILE, "")           \
+	X(34, TILE_MICRO, "TileMicro", TILE, "")
 
 enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
 #undef BRICK_X
-		BRICK_FIRST_DYNAMIC = 32, /* the first id that brick_register() hands out */
+		BRICK_FIRST_DYNAMIC = 35, /* the first id that brick_register() hands out */
 };
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
@@ -72,7 +75,8 @@ enum brick_category {
 	BRICK_CATEGORY_ENGINE = 7, /* phases of a step outside of its bricks */
 	BRICK_CATEGORY_WAIT = 8,   /* barriers and synchronisation */
 	BRICK_CATEGORY_STEP = 9,   /* the steps themselves: containers, never counted as work */
-	BRICK_CATEGORY_FIRST_DYNAMIC = 10,
+	BRICK_CATEGORY_TILE = 10,  /* tiles: parts of bricks whose time stays with the brick */
+	BRICK_CATEGORY_FIRST_DYNAMIC = 11,
 };
 
 /* A site; also what one execution there works on. Unknown counts are 0 with their flag clear. */

@@ -47,7 +47,7 @@ static struct brick_record take_record(struct input *in, uint64_t *now)
 		take(in, &r, sizeof r);
 		return r;
 	}
-	r.kind = kind % 10;
+	r.kind = kind % 16;
 	r.flags = kind >> 4;
 	*now += (uint64_t)take_byte(in) << (take_byte(in) % 48);
 	r.begin = *now;
@@ -77,6 +77,9 @@ static void feed(struct trace_writer *w, struct fake *f, struct input *in, int l
 		if (n == 9)
 			trace_writer_lane_stats(w, 0, &f->lane);
 	}
+	const struct trace_code code = {take_byte(in), f->sites[1].label, NULL,
+		f->kernels[1].name, sizeof f->sites[1].label, 0, sizeof f->kernels[1].name, 1};
+	trace_writer_code(w, &code);
 	trace_writer_notes(w, 0, f->sites[1].label, sizeof f->sites[1].label);
 	trace_writer_process_end(w, 0, now, 1);
 }
@@ -124,14 +127,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(&in, &fake.lane.stats[3], sizeof fake.lane.stats[3]);
 	fake.tables.brick_count = 34;
 	fake.tables.category_count = 12;
+	take(&in, &fake.kernels[1], sizeof fake.kernels[1] * 2);
+	fake.tables.kernel_count = 1 + take_byte(&in) % 3;
 	if (take_byte(&in) & 1)
 		take(&in, &fake.header.clock, sizeof fake.header.clock);
 	if (trace_writer_create(&w, &options))
 		return 0;
 	trace_writer_process(w, &fake.header);
 	trace_writer_tables(w, 0, &fake.tables);
-	for (int i = 0; i < lanes; i++)
+	for (int i = 0; i < lanes; i++) {
+		fake.lane.kind = i ? BRICK_LANE_QUEUE : BRICK_LANE_THREAD;
 		trace_writer_lane(w, 0, &fake.lane);
+	}
 	feed(w, &fake, &in, lanes);
 	if (trace_writer_finish(w))
 		abort();

@@ -35,6 +35,49 @@ static void records(struct trace_writer *w, struct fake *f)
 	trace_writer_records(w, 0, list, sizeof list / sizeof *list);
 }
 
+/* A queue whose kernel a call of the thread launched, and a wait for it. */
+static void commands(struct trace_writer *w, struct fake *f)
+{
+	const struct brick_record thread[] = {
+		fake_sample(1200, 10, BRICK_INPUT_COPY, -1),
+		{.kind = BRICK_RECORD_FLOW, .elements = 1},
+		{.kind = BRICK_RECORD_FLOW, .elements = 2},
+		fake_sample(1220, 300, BRICK_SYNCHRONIZE, -1),
+		{.kind = BRICK_RECORD_AFTER, .elements = 2},
+		fake_sample(1600, 10, BRICK_RMS_NORM, -1),
+		{.kind = BRICK_RECORD_TILE, .begin = 3ull << 32 | 4, .elements = 1},
+	};
+	const struct brick_record queue[] = {
+		fake_sample(1300, 50, BRICK_RMS_NORM, 2),
+		{.kind = BRICK_RECORD_LAUNCH,
+			.begin = fake_ticks(1200),
+			.ticks = 10,
+			.brick = 1,
+			.elements = 1},
+		{.kind = BRICK_RECORD_TIMES,
+			.begin = fake_ticks(1205),
+			.elements = fake_ticks(1210)},
+		{.kind = BRICK_RECORD_WORK, .begin = 100, .elements = 200},
+		fake_sample(1350, 50, BRICK_RMS_NORM, 2),
+		{.kind = BRICK_RECORD_LAUNCH,
+			.begin = fake_ticks(1200),
+			.ticks = 10,
+			.brick = 2,
+			.elements = 2},
+		{.kind = BRICK_RECORD_AFTER, .elements = 1},
+	};
+	const struct trace_code code = {7, "a.cl", "/a.cl", "kernel void f();", 4, 5, 16, 0};
+
+	fake_kernel(f, "f", BRICK_KERNEL_COMPUTE);
+	fake_kernel(f, "copy", BRICK_KERNEL_H2D);
+	f->lane.kind = BRICK_LANE_QUEUE;
+	trace_writer_tables(w, 0, &f->tables);
+	trace_writer_lane(w, 0, &f->lane);
+	trace_writer_code(w, &code);
+	trace_writer_records(w, 0, thread, sizeof thread / sizeof *thread);
+	trace_writer_records(w, 1, queue, sizeof queue / sizeof *queue);
+}
+
 static void rest(struct trace_writer *w, struct fake *f)
 {
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
@@ -64,6 +107,8 @@ static int make(const char *directory, const char *name, int compress, int parts
 		return error;
 	if (parts > 0)
 		records(w, &fake);
+	if (parts > 2)
+		commands(w, &fake);
 	if (parts > 1)
 		rest(w, &fake);
 	return trace_writer_finish(w);
@@ -80,5 +125,7 @@ int main(int argc, char **argv)
 	failed |= make(argv[1], "records", 0, 1);
 	failed |= make(argv[1], "all", 0, 2);
 	failed |= make(argv[1], "compressed", 1, 2);
+	failed |= make(argv[1], "commands", 0, 3);
+	failed |= make(argv[1], "commands-compressed", 1, 3);
 	return failed != 0;
 }

@@ -59,7 +59,7 @@ def check_engine():
     expect("one step's barriers", step["known"]["barriers"], 3)
     rates = {row["name"]: row["nothing"]["tokens_per_s"] for row in step["bricks"]}
     expect_true("a brick gone is faster, or as fast", min(rates.values()) >= step["tokens_per_s"])
-    screen = plain(on_terminal("path", path))
+    screen = plain(on_terminal("path", "--all", path))
     for brick_name in ("AttentionScore", "DownProjection", "BarrierWait"):
         expect_true(f"{brick_name} is shown", brick_name in screen)
 

@@ -112,6 +112,7 @@ class Checker:
         self.stacks = {}
         self.slices = []
         self.instants, self.counters = [], []
+        self.flows = {}       # id: [(ns, whether it ends there, track, name)]
         self.events = 0
 
     def bad(self, text, *args):
@@ -203,16 +204,17 @@ class Checker:
                 value = v
         if named and not name:
             self.bad("an annotation without a name")
-        if name == "site":
+        if name in ("site", "kernel"):
             try:
                 value = json.loads(value)
             except ValueError:
-                self.bad("a site is not JSON: %r", value)
+                self.bad("a %s is not JSON: %r", name, value)
         return name, value
 
     def event(self, s, data, ns):
         track, kind, name, category, arguments, counter = s.track, 0, None, None, {}, None
-        for number, _, v in fields(data):
+        flows = []
+        for number, wire, v in fields(data):
             if number == 9:
                 kind = v
             elif number == 10:
@@ -230,6 +232,10 @@ class Checker:
             elif number == 4:
                 key, value = self.annotation(s, v)
                 arguments[key] = value
+            elif number in (47, 48):
+                if wire != 1 or not v:
+                    self.bad("flow %r of wire type %d", v, wire)
+                flows.append((v, number == 48))
             else:
                 self.bad("field %d in a track event", number)
         self.events += 1
@@ -257,6 +263,23 @@ class Checker:
             self.counters.append((track, ns, counter))
         else:
             self.bad("an event of type %d", kind)
+        for flow, ends in flows:
+            if kind == END:
+                self.flow(flow, ns, ends, done)
+            else:
+                self.flow(flow, ns, ends, stack[-1] if kind == BEGIN else None)
+
+    def flow(self, flow, ns, ends, where):
+        self.flows.setdefault(flow, []).append((ns, ends, where))
+
+    def check_flows(self):
+        """A flow leads forward, and is ended once, last. (Its source may have been dropped.)"""
+        for flow, events in self.flows.items():
+            ending = [ns for ns, ends, _ in events if ends]
+            if len(ending) > 1:
+                self.bad("flow %d ends %d times", flow, len(ending))
+            if ending and any(ns > ending[0] for ns, ends, _ in events if not ends):
+                self.bad("flow %d goes on after its end", flow)
 
     def packet(self, data):
         found = {}
@@ -309,6 +332,7 @@ class Checker:
         self.event(s, found[11], ns)
 
     def finish(self, allow_open):
+        self.check_flows()
         for uuid in self.used_tracks | self.parents:
             if uuid not in self.tracks:
                 self.bad("track %d is used and never described", uuid)

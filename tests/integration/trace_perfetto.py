@@ -15,9 +15,9 @@ PROTOC_LIMIT = 256 * 1024
 
 
 def main():
-    failed, checked, by_protoc, slices = 0, 0, 0, 0
+    failed, checked, by_protoc, slices, arrows = 0, 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as work:
-        for test in ("trace_roundtrip", "trace_run", "trace_file"):
+        for test in ("trace_roundtrip", "trace_run", "trace_file", "trace_command"):
             keep = os.path.join(work, test)
             os.mkdir(keep)
             subprocess.run([os.path.join(BUILD, "bin", "test-" + test)], cwd=work, check=True,
@@ -35,10 +35,11 @@ def main():
                     print("%s/%s: %s" % (test, name, problem))
                 failed += bool(problems)
                 slices += len(found.slices)
+                arrows += sum(len(events) > 1 for events in found.flows.values())
                 checked += 1
-    print("%d traces with %d slices, %d of them by protoc, %d bad" %
-          (checked, slices, by_protoc, failed))
-    if not checked or slices < 1000:
+    print("%d traces with %d slices and %d flows, %d of them by protoc, %d bad" %
+          (checked, slices, arrows, by_protoc, failed))
+    if not checked or slices < 1000 or arrows < 50:
         print("the unit tests left too little behind")
         return 1
     return 1 if failed else 0

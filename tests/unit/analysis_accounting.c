@@ -277,7 +277,7 @@ static void all_rows_add_up(void **state)
 		seed = 77 + round * 104729u;
 		draw(&p);
 		build(&run, &p);
-		for (int by = 0; by < SUMMARY_BY_COUNT; by++) {
+		for (int by = 0; by <= SUMMARY_BY_THREAD; by++) {
 			struct summary *s;
 			uint64_t sum = 0, categories = 0;
 			assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);

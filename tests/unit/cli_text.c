@@ -45,12 +45,12 @@ static void decodes_what_is_valid(void **state)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t code = 0;
-		size_t length = text_decode(cases[i].bytes, strlen(cases[i].bytes), &code);
+		size_t length = utf8_decode(cases[i].bytes, strlen(cases[i].bytes), &code);
 		assert_int_equal(length, cases[i].length);
 		assert_int_equal(code, cases[i].code);
 	}
 	uint32_t code;
-	assert_int_equal(text_decode("", 0, &code), 0);
+	assert_int_equal(utf8_decode("", 0, &code), 0);
 }
 
 static void check_safe(const char *from, const char *to)

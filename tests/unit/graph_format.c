@@ -322,6 +322,44 @@ static void locale_does_not_matter(void **state)
 		skip();
 }
 
+/* Graphviz reads what it is given, however long, deep or odd the names; where it is installed. */
+static void graphviz_takes_it(void **state)
+{
+	struct brick_graph *g = *state;
+	char name[BRICK_GRAPH_NAME_BYTES + 1], path[] = "/tmp/brick-dot-XXXXXX", command[128];
+
+	if (system("command -v dot >/dev/null") != 0)
+		skip();
+	for (size_t i = 0; i < BRICK_GRAPH_NAME_BYTES; i++)
+		name[i] = hostile[i % (sizeof(hostile) - 1)];
+	name[BRICK_GRAPH_NAME_BYTES] = '\0';
+	for (uint32_t i = 0; i < 300; i++) {
+		struct brick_graph_node node = {.kind = i % BRICK_NODE_KINDS,
+			.name = i == 150 ? name : hostile,
+			.label = i % 2 ? hostile : NULL,
+			.lane = i % 3};
+		if (i < 150)
+			brick_graph_enter(g, &node);
+		else
+			brick_graph_add(g, &node);
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		brick_graph_connect(
+			g, (i * 7) % 300, 150 + i, (int)(i % BRICK_EDGE_KINDS), i / 3.0);
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	for (int cyclic = 0; cyclic < 2; cyclic++) {
+		assert_int_equal(brick_graph_save(g, BRICK_GRAPH_DOT, path), 0);
+		snprintf(command, sizeof(command), "dot -Tcanon %s 2>&1 >/dev/null | grep -q .",
+			path);
+		assert_int_not_equal(system(command), 0); /* nothing to complain about */
+		brick_graph_connect(g, 140, 3, BRICK_EDGE_CONTAINS, 1);
+		brick_graph_connect(g, 3, 3, BRICK_EDGE_CALLS, 1);
+	}
+	unlink(path);
+}
+
 static int refuse(void *context, const char *data, size_t bytes)
 {
 	int *calls = context;
@@ -382,6 +420,7 @@ int main(void)
 		GRAPH_TEST(times_are_rounded),
 		GRAPH_TEST(folded_adds_up),
 		GRAPH_TEST(locale_does_not_matter),
+		GRAPH_TEST(graphviz_takes_it),
 		GRAPH_TEST(errors_of_writing),
 		GRAPH_TEST(files_are_whole),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A struct run built by hand, for tests of what reads runs. Everything grows as it is added;
- * run_builder_fini() frees all of it. One test at a time.
+ * builder_fini() frees all of it. One test at a time.
  */
 #ifndef BRICK_TESTS_RUN_BUILDER_H
 #define BRICK_TESTS_RUN_BUILDER_H
@@ -146,6 +146,7 @@ static BUILDER_UNUSED void builder_fini(struct run *run)
 	free(run->categories);
 	free(run->bricks);
 	free(run->sites);
+	free(run->tiles);
 	free(run->processes);
 	free(run->lanes);
 	free(run->steps);

@@ -76,6 +76,59 @@ static inline const char *check_steps(const struct run *run)
 	return NULL;
 }
 
+static inline int has_sample(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	return lane < run->lane_count && sample < run->lanes[lane].sample_count;
+}
+
+static inline const char *check_command(const struct run *run, size_t i)
+{
+	const struct run_command *c = &run->commands[i], *before = c - 1;
+
+	if (!has_sample(run, c->lane, c->sample))
+		return "a command without a sample";
+	if (run->lanes[c->lane].kind != BRICK_LANE_QUEUE)
+		return "a command that is on no queue";
+	if (i && (before->lane > c->lane || (before->lane == c->lane && before->sample >= c->sample)))
+		return "commands are not in order";
+	if (c->kernel >= run->kernel_count)
+		return "a command without a kernel";
+	if ((c->launch_lane == RUN_NONE) != (c->launch_sample == RUN_NONE))
+		return "a launch by half";
+	if (c->launch_lane != RUN_NONE && !has_sample(run, c->launch_lane, c->launch_sample))
+		return "a launch without a sample";
+	if (c->after_first > run->after_count || c->after_count > run->after_count - c->after_first)
+		return "a command comes after what is not there";
+	if (c->launch_end_ns < c->launch_ns)
+		return "a launch ends before it begins";
+	return NULL;
+}
+
+static inline const char *check_commands(const struct run *run)
+{
+	const char *wrong = NULL;
+
+	for (size_t i = 0; !wrong && i < run->command_count; i++)
+		wrong = check_command(run, i);
+	for (size_t i = 0; i < run->after_count; i++)
+		if (run->afters[i] >= run->command_count)
+			return "something comes after no command";
+	for (size_t i = 0; i < run->wait_count; i++)
+		if (!has_sample(run, run->waits[i].lane, run->waits[i].sample) ||
+			run->waits[i].command >= run->command_count)
+			return "a wait without a sample or command";
+	for (size_t i = 0; i < run->kernel_count; i++)
+		if (!run->kernels[i].name || run->kernels[i].kind > BRICK_KERNEL_OTHER)
+			return "a kernel without a name or kind";
+	for (size_t i = 0; i < run->code_count; i++)
+		if (!run->codes[i].source)
+			return "code without a source";
+	for (size_t i = 0; i < run->tile_count; i++)
+		if (!has_sample(run, run->tiles[i].lane, run->tiles[i].sample))
+			return "a tile without a sample";
+	return wrong;
+}
+
 static inline const char *check_run(const struct run *run)
 {
 	const char *wrong = check_names(run);
@@ -85,6 +138,8 @@ static inline const char *check_run(const struct run *run)
 			return "a lane without a process";
 		wrong = check_samples(run, &run->lanes[i]);
 	}
+	if (!wrong)
+		wrong = check_commands(run);
 	return wrong ? wrong : check_steps(run);
 }
 

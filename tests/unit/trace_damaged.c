@@ -33,13 +33,32 @@ static struct file make(int compress)
 		fake_sited(&s.fake, 130, 50, site, 0, 0),
 		fake_at(BRICK_RECORD_CLOSE, 200, BRICK_GRAPH_COMPUTE, 0),
 		fake_at(BRICK_RECORD_DROP, 210, 0, 3),
+		fake_sample(212, 3, BRICK_INPUT_COPY, -1),
+		{.kind = BRICK_RECORD_FLOW, .elements = 1},
+		fake_sample(216, 3, BRICK_SYNCHRONIZE, -1),
+		{.kind = BRICK_RECORD_AFTER, .elements = 1},
 		fake_at(BRICK_RECORD_CLOSE, 220, BRICK_DECODE, 0),
+		{.kind = BRICK_RECORD_TILE, .begin = 1ull << 32, .elements = 1},
 	};
+	const struct brick_record commands[] = {
+		fake_sample(215, 2, BRICK_RMS_NORM, 1),
+		{.kind = BRICK_RECORD_LAUNCH, .begin = 212, .ticks = 3, .brick = 1, .elements = 1},
+		{.kind = BRICK_RECORD_TIMES, .begin = 212, .elements = 213},
+		fake_sample(217, 1, BRICK_RMS_NORM, 1),
+		{.kind = BRICK_RECORD_LAUNCH, .begin = 212, .ticks = 3, .brick = 1, .elements = 2},
+		{.kind = BRICK_RECORD_AFTER, .elements = 1},
+	};
+	const struct trace_code code = {5, "a", "b", "source", 1, 1, 6, 0};
 	for (size_t i = 0; i < COUNT(records); i++) {
 		write_records(&s, &records[i], 1);
 		if (i % 2)
 			assert_int_equal(trace_writer_flush(s.writer), 0);
 	}
+	fake_kernel(&s.fake, "kernel", BRICK_KERNEL_COMPUTE);
+	s.fake.lane.kind = BRICK_LANE_QUEUE;
+	assert_int_equal(trace_writer_lane(s.writer, 0, &s.fake.lane), 1);
+	write_lane(&s, 1, commands, COUNT(commands));
+	assert_int_equal(trace_writer_code(s.writer, &code), 0);
 	buckets[7] = 9;
 	s.fake.lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
 	assert_int_equal(trace_writer_lane_stats(s.writer, 0, &s.fake.lane), 0);
@@ -62,7 +81,8 @@ static struct file make(int compress)
 /* How much of the recording a run holds. */
 static size_t amount(const struct run *run)
 {
-	size_t n = run->process_count + run->note_count + run->point_count + run->brick_count;
+	size_t n = run->process_count + run->note_count + run->point_count + run->brick_count +
+		   run->kernel_count + run->command_count + run->code_count + run->tile_count;
 
 	for (size_t i = 0; i < run->lane_count; i++) {
 		n += 1 + run->lanes[i].sample_count + (run->lanes[i].stats != NULL);
@@ -232,7 +252,7 @@ static uint64_t refused(size_t bytes)
 	memcpy(both + bomb.size, file.data, file.size);
 	assert_int_equal(run_load_memory(&run, both, file.size + bomb.size, "bomb", &error), 0);
 	assert_true(run->complete);
-	assert_int_equal(run->lanes[0].sample_count, 4);
+	assert_int_equal(run->lanes[0].sample_count, 6);
 	uint64_t bad = run->bad_packets;
 	run_destroy(run);
 	free(both);

@@ -145,13 +145,14 @@ static void csv(void **state)
 	fclose(out);
 	const char expected[] =
 		"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,"
-		"wait_ns,inner_ns,elements,bytes,flops,source,flags\n"
-		"4242,4242,main,0,Decode,Step,-1,,,10,1999991,0,0,4,,,tsc,open\n"
+		"wait_ns,inner_ns,elements,bytes,flops,source,flags,kernel,launch_ns,queued_ns,"
+		"submitted_ns\n"
+		"4242,4242,main,0,Decode,Step,-1,,,10,1999991,0,0,4,,,tsc,open,,,,\n"
 		"4242,4242,main,1,\"My "
-		"\"\"brick\"\"\n\xc3\xa4\",Mine,3,\"a,\"\"b\"\"\",\"x\ny?\",20,"
-		"1234567,1500,60,512,2048,,tsc,\n"
-		"4242,4242,main,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped\n"
-		"4242,4242,queue,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped\n";
+		"\"\"brick\"\"\\x0a\xc3\xa4\",Mine,3,\"a,\"\"b\"\"\",x\\x0ay?,20,"
+		"1234567,1500,60,512,2048,,tsc,,,,,\n"
+		"4242,4242,main,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped,,,,\n"
+		"4242,4242,queue,0,Sampling,Other,-1,,,100,7,0,0,,,,reported,clamped,,,,\n";
 	assert_string_equal(text, expected);
 	free(text);
 	close_scene(&s);

@@ -24,6 +24,7 @@ struct fake {
 	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site sites[256];
+	struct brick_session_kernel kernels[64];
 	struct trace_tables tables;
 	struct brick_lane lane;
 };
@@ -63,7 +64,7 @@ static inline void fake_tables(struct fake *f)
 			[FAKE_CUSTOM_BRICK] = {"My \"brick\"\n\xc3\xa4", FAKE_CUSTOM_CATEGORY},
 	};
 	static const char *const categories[] = {"Norm", "Attention", "FFN", "Other", "Sparse",
-		"FFT", "Solver", "Engine", "Wait", "Step", "Mine"};
+		"FFT", "Solver", "Engine", "Wait", "Step", "Tile", "Mine"};
 
 	for (size_t i = 0; i < sizeof bricks / sizeof *bricks; i++) {
 		snprintf(f->bricks[i].name, sizeof f->bricks[i].name, "%s", bricks[i].name);
@@ -71,8 +72,14 @@ static inline void fake_tables(struct fake *f)
 	}
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
 		snprintf(f->categories[i].name, sizeof f->categories[i].name, "%s", categories[i]);
-	f->tables = (struct trace_tables){f->bricks, sizeof bricks / sizeof *bricks, f->categories,
-		sizeof categories / sizeof *categories, f->sites, 1};
+	f->tables = (struct trace_tables){.bricks = f->bricks,
+		.brick_count = sizeof bricks / sizeof *bricks,
+		.categories = f->categories,
+		.category_count = sizeof categories / sizeof *categories,
+		.sites = f->sites,
+		.site_count = 1,
+		.kernels = f->kernels,
+		.kernel_count = 1};
 }
 
 /* A site of the model; returns its index. */
@@ -90,6 +97,24 @@ static inline uint32_t fake_site(struct fake *f, uint16_t brick, int16_t layer, 
 	snprintf(site->operation, sizeof site->operation, "%s", operation);
 	snprintf(site->label, sizeof site->label, "%s", label);
 	return f->tables.site_count++;
+}
+
+/* A kernel of 16 groups of 256, or a kind of transfer; returns its index. */
+static inline uint32_t fake_kernel(struct fake *f, const char *name, uint32_t kind)
+{
+	struct brick_session_kernel *kernel = &f->kernels[f->tables.kernel_count];
+
+	*kernel = (struct brick_session_kernel){.kind = kind, .backend = "null"};
+	if (kind == BRICK_KERNEL_COMPUTE) {
+		kernel->grid[0] = 16;
+		kernel->block[0] = 256;
+		kernel->grid[1] = kernel->grid[2] = kernel->block[1] = kernel->block[2] = 1;
+		kernel->shared_bytes = 1024;
+		kernel->registers = 32;
+		kernel->code = 0x8899aabbccddeeff;
+	}
+	snprintf(kernel->name, sizeof kernel->name, "%s", name);
+	return f->tables.kernel_count++;
 }
 
 static inline void fake_init(struct fake *f, uint32_t pid)
@@ -168,8 +193,13 @@ static inline int fake_writer(
 	struct trace_writer **out, struct fake *f, const char *path, int compress)
 {
 	static const char *const command[] = {"engine", "-p", "a \"prompt\"", NULL};
-	struct trace_writer_options options = {
-		path, 1700000000000000000ull, fake_ns(0), command, "box", "A CPU", compress};
+	struct trace_writer_options options = {.path = path,
+		.start_unix_ns = 1700000000000000000ull,
+		.start_ns = fake_ns(0),
+		.command = command,
+		.host = "box",
+		.cpu = "A CPU",
+		.compress = compress};
 	struct brick_clock clock = fake_clock();
 	int result = trace_writer_create(out, &options);
 

@@ -10,6 +10,9 @@
  *   brick_offset      struct brick_session_brick[BRICK_MAX_BRICKS]
  *   site_offset       struct brick_session_site[BRICK_MAX_SITES]   (index 0 is unused)
  *   drained_offset    uint32_t [BRICK_MAX_BRICKS][BRICK_HISTOGRAM_BUCKETS], by the consumer
+ *   kernel_offset     struct brick_session_kernel[BRICK_MAX_KERNELS]   (index 0 is unused)
+ *   code_offset       struct brick_session_code, text, padding to 8; again; ...  (code_bytes long)
+ *   digest_offset     struct brick_session_digest[digest_capacity], a ring
  *   lanes[i].offset   struct brick_lane, then its histograms and its ring
  *
  * Rules. Tables are append-only: an entry is complete before the count that covers it is stored
@@ -23,6 +26,7 @@
 
 #include <stdint.h>
 #include "brick/clock.h"
+#include "brick/digest.h"
 #include "brick/registry.h"
 
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
@@ -32,7 +36,10 @@ enum {
 	BRICK_MAX_BRICKS = 1024,
 	BRICK_MAX_CATEGORIES = 64,
 	BRICK_MAX_SITES = 65536,
+	BRICK_MAX_KERNELS = 16384,
 	BRICK_MAX_LANES = 1024,
+	BRICK_CODE_BYTES = 16 << 20,
+	BRICK_DIGEST_RING = 4096,
 	BRICK_MAX_DEPTH = 128,
 	BRICK_NOTES_BYTES = 16384,
 	BRICK_COMMAND_BYTES = 1024,
@@ -101,6 +108,19 @@ enum brick_record_kind {
 	BRICK_RECORD_COUNTER = 8, /* begin; brick names it, elements = value (bits of a double) */
 	BRICK_RECORD_DROP = 9,	  /* begin; elements = records dropped in a row just before */
 	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
+
+	/*
+	 * About the SAMPLE (or CLOSE) that they follow. On a queue's lane that is a command: its
+	 * brick and layer are those that were open where it was launched.
+	 */
+	BRICK_RECORD_LAUNCH = 11, /* begin, ticks = of the host's launch call; wait = its lane + 1
+				     (0: not known); brick = index of its kernel; elements = the
+				     command's number: unique in the process, never 0 */
+	BRICK_RECORD_TIMES = 12,  /* begin = queued, elements = submitted; 0: not known */
+	BRICK_RECORD_AFTER = 13,  /* elements = number of a command that had to end first: of a
+				     command (wait list, event), or of a thread's synchronisation */
+	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements` */
+	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 };
 
 enum brick_record_flags {
@@ -207,14 +227,16 @@ struct brick_lane {
 	struct brick_ledger ledger;
 
 	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
-	uint64_t hook_calls, hook_timed, hook_ticks, hook_square_lo;
+	uint64_t hook_calls, hook_timed, hook_ticks, reserved0;
 
 	uint64_t capacity;	     /* of the ring, in records; a power of two */
 	uint64_t histogram_offset;   /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the
 					owner */
 	uint64_t ring_offset;	     /* from the lane: struct brick_record[capacity] */
 	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
-	uint64_t pad2[8];
+	char backend[16];	     /* of a queue: name of its backend */
+	uint64_t queue_flags;	     /* BRICK_QUEUE_* */
+	uint64_t pad2[5];
 
 	struct brick_frame frames[BRICK_MAX_DEPTH];
 	struct brick_stat stats[BRICK_MAX_BRICKS];
@@ -238,6 +260,57 @@ struct brick_session_site {
 	uint64_t elements, bytes, flops;
 	char operation[32];
 	char label[64];
+};
+
+enum brick_kernel_kind {
+	BRICK_KERNEL_COMPUTE = 0,
+	BRICK_KERNEL_H2D = 1, /* transfers; host to device */
+	BRICK_KERNEL_D2H = 2,
+	BRICK_KERNEL_D2D = 3,
+	BRICK_KERNEL_FILL = 4,
+	BRICK_KERNEL_OTHER = 5, /* barriers, markers, maps */
+};
+
+/* What was launched: a kernel with one shape, or a kind of transfer. 256 bytes. */
+struct brick_session_kernel {
+	uint64_t code; /* FNV-1a 64 of its source or module (in the code area), 0: not known */
+	uint64_t shared_bytes;
+	uint32_t grid[3], block[3]; /* work groups or blocks; work items in each; 0: not known */
+	uint32_t kind;		    /* enum brick_kernel_kind */
+	uint32_t registers;	    /* per work item, 0: not known */
+	char backend[16];
+	char name[192]; /* cut at a whole UTF-8 character */
+};
+
+/* Text of a program: its name, path and source follow, without NULs. */
+struct brick_session_code {
+	uint64_t hash; /* FNV-1a 64 of the source */
+	uint32_t name_bytes, path_bytes, source_bytes;
+	uint32_t flags; /* 1: the source was cut to what there was room for */
+};
+
+enum brick_session_digest_flags {
+	BRICK_SESSION_DIGEST_DECODE = 1, /* its step decodes */
+};
+
+/* The digest of one result. 2320 bytes. */
+struct brick_session_digest {
+	uint64_t ticks;	 /* when it was made */
+	uint64_t step;	 /* in its process, from 1; 0: in none */
+	uint64_t tokens; /* of the step */
+	uint16_t brick;
+	int16_t layer;
+	uint32_t site;	/* 0: `label` is all that is known */
+	uint32_t flags; /* enum brick_session_digest_flags */
+	uint32_t reserved;
+	uint64_t output, inputs[BRICK_DIGEST_INPUTS]; /* see struct brick_tensor */
+	uint64_t reserved1[2];
+	char label[64];
+	struct brick_digest digest;
+};
+
+enum brick_digests_flags {
+	BRICK_DIGESTS_READY = 1, /* its ring has memory behind it */
 };
 
 struct brick_session_lane {
@@ -275,6 +348,15 @@ struct brick_session_header {
 	uint32_t reserved0;
 	uint64_t notes_offset, category_offset, brick_offset, site_offset, drained_offset;
 	struct brick_ledger ledger; /* of the process; lanes have their own */
+	uint64_t kernel_offset, code_offset;
+	uint32_t kernel_count; /* with the unused first; stored after the entry, as all counts */
+	uint32_t code_bytes;
+
+	/* digests: head by the process, tail by the consumer, both count for ever */
+	uint64_t digest_offset, digest_capacity;
+	uint64_t digest_head, digest_tail;
+	uint64_t digest_dropped, digest_unsupported; /* in the ledger, too */
+	uint32_t digest_flags, reserved2;
 
 	char host[64];
 	char executable[256];
@@ -296,6 +378,9 @@ BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_session_site) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_session_brick) == 64, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_session_kernel) == 256, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_digest) == 2160, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_session_digest) == 2320, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_session_header) <= BRICK_SESSION_LANES_OFFSET, "frozen");
 
 #endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One walk over all lanes that adds each frame's own time to its step, its layer and its brick. The
+ * accounts are those of tally_count.c, whose totals the tests compare with. Called by the page.
+ */
+#include "analysis/breakdown.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/walk.h"
+
+struct pass {
+	struct breakdown *b;
+	const struct step_index *index;
+	bool on_thread; /* the lane that is being walked is one */
+	bool failed;
+};
+
+uint32_t breakdown_bucket(uint64_t ns)
+{
+	return brick_histogram_index(ns) / BREAKDOWN_FINE;
+}
+
+uint64_t breakdown_edge_ns(uint32_t bucket)
+{
+	uint32_t index = bucket * BREAKDOWN_FINE;
+	if (index < 2u << BRICK_HISTOGRAM_SUB_BITS)
+		return index;
+	uint32_t shift = (index >> BRICK_HISTOGRAM_SUB_BITS) - 1;
+	uint64_t low = index & ((1u << BRICK_HISTOGRAM_SUB_BITS) - 1);
+	return (low + (1u << BRICK_HISTOGRAM_SUB_BITS)) << shift;
+}
+
+static void count_length(struct pass *p, uint32_t phase, uint32_t brick, uint64_t ns)
+{
+	uint64_t **histogram = &p->b->histograms[(size_t)phase * p->b->brick_count + brick];
+	if (!*histogram)
+		*histogram = calloc(BREAKDOWN_BUCKETS, sizeof(uint64_t));
+	if (*histogram)
+		(*histogram)[breakdown_bucket(ns)]++;
+	else
+		p->failed = true;
+}
+
+static bool counts_to_wall(const struct pass *p, const struct walk_frame *frame)
+{
+	if (!p->b->run->step_count)
+		return p->on_thread;
+	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+}
+
+static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame)
+{
+	int32_t layer = b->run->sites[frame->sample->site].layer;
+	if (layer < 0)
+		return 0;
+	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
+}
+
+/* Time of a brick (or of waiting) that is part of the wall time. */
+static void add_wall(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint32_t brick,
+	uint32_t category, uint64_t ns)
+{
+	struct breakdown *b = p->b;
+	b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
+	if (frame->step != RUN_NONE)
+		b->steps[(size_t)frame->step * b->category_count + category] += ns;
+}
+
+static void add_wait(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns,
+	bool in_wall)
+{
+	struct breakdown *b = p->b;
+	if (!ns)
+		return;
+	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
+	count_length(p, phase, b->wait_brick, ns);
+	if (in_wall)
+		add_wall(p, frame, phase, b->wait_brick, b->wait_category, ns);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct pass *p = context;
+	struct breakdown *b = p->b;
+	(void)depth;
+	bool in_wall = counts_to_wall(p, frame);
+	uint32_t phase = frame->step == RUN_NONE		  ? STEP_PHASES
+			 : b->run->steps[frame->step].decode ? STEP_DECODE
+							     : STEP_PREFILL;
+	add_wait(p, frame, phase, frame->inner_ns, in_wall);
+	add_wait(p, frame, phase, frame->wait_ns, in_wall);
+	if (p->index->kinds[frame->brick] == BRICK_KIND_STEP)
+		return;
+	if (in_wall)
+		add_wall(p, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
+			frame->self_ns);
+	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
+	count_length(p, phase, frame->brick, frame->length_ns);
+}
+
+static uint32_t count_rows(const struct run *run)
+{
+	int32_t last = -1;
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].layer > last)
+			last = run->sites[i].layer;
+	return (last > BREAKDOWN_LAYERS ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
+}
+
+static void find_waits(struct breakdown *b)
+{
+	const struct run *run = b->run;
+	b->wait_brick = (uint32_t)run->brick_count;
+	b->wait_category = (uint32_t)run->category_count;
+	for (uint32_t c = 0; c < run->category_count; c++)
+		if (!strcmp(run->categories[c].name, brick_category_name(BRICK_CATEGORY_WAIT)))
+			b->wait_category = c;
+	for (uint32_t i = 0; i < run->brick_count; i++) {
+		if (run->bricks[i].well_known != BRICK_BARRIER_WAIT)
+			continue;
+		b->wait_brick = i;
+		b->wait_category = run->bricks[i].category;
+	}
+}
+
+static bool allocate(struct breakdown *b)
+{
+	size_t cells = (size_t)BREAKDOWN_PHASES * b->layer_count * b->brick_count;
+	b->steps = calloc(b->run->step_count * b->category_count + 1, sizeof(*b->steps));
+	b->layers = calloc(cells, sizeof(*b->layers));
+	b->counts = calloc(cells, sizeof(*b->counts));
+	b->histograms = calloc((size_t)BREAKDOWN_PHASES * b->brick_count, sizeof(*b->histograms));
+	return b->steps && b->layers && b->counts && b->histograms;
+}
+
+int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index)
+{
+	struct breakdown *b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->run = run;
+	b->category_count = (uint32_t)run->category_count + 1;
+	b->brick_count = (uint32_t)run->brick_count + 1;
+	b->layer_count = count_rows(run);
+	find_waits(b);
+	struct pass pass = {.b = b, .index = index};
+	const struct walk_visitor visitor = {.end = on_end, .context = &pass};
+	pass.failed = !allocate(b);
+	for (uint32_t lane = 0; !pass.failed && lane < run->lane_count; lane++) {
+		pass.on_thread = run->lanes[lane].kind == BRICK_LANE_THREAD;
+		walk_lane(run, index, lane, &visitor);
+	}
+	if (pass.failed) {
+		breakdown_destroy(b);
+		return -ENOMEM;
+	}
+	*out = b;
+	return 0;
+}
+
+void breakdown_all_lengths(const struct breakdown *b, uint32_t brick, uint64_t *out)
+{
+	const struct run *run = b->run;
+	const uint64_t *kept =
+		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
+	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
+	for (uint32_t i = 0; kept && i < BRICK_HISTOGRAM_BUCKETS; i++)
+		if (kept[i])
+			out[breakdown_bucket(brick_clock_duration_ns(
+				&run->clock, brick_histogram_value(i)))] += kept[i];
+	for (unsigned phase = 0; !kept && phase < BREAKDOWN_PHASES; phase++) {
+		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
+		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++)
+			out[i] += part[i];
+	}
+}
+
+void breakdown_destroy(struct breakdown *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; b->histograms && i < (size_t)BREAKDOWN_PHASES * b->brick_count; i++)
+		free(b->histograms[i]);
+	free(b->histograms);
+	free(b->steps);
+	free(b->layers);
+	free(b->counts);
+	free(b);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divergence of two aligned runs (diverge.h). One pass over A's digests in the order in which they
+ * were made: what a digest carries (its error, what formats explain of it) is known before any
+ * result that was computed from it is looked at. A result that only A has carries what its inputs
+ * do, so that a brick that B lacks does not cut the way of an error through the model.
+ */
+#include "analysis/diverge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/diverge_align.h"
+#include "brick/error.h"
+
+/* What a digest of A hands on to those that were computed from it. */
+struct carried {
+	double error, explained;
+	double pending; /* the loosest limit of results on the way here that B has not */
+	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */
+};
+
+/* The last digest of each result's number. */
+struct latest {
+	struct {
+		uint64_t output;
+		uint32_t digest; /* + 1; 0: free */
+	} * slots;
+	size_t mask;
+};
+
+struct pass {
+	struct diverge *result;
+	const struct diverge_options *options;
+	struct align align;
+	struct latest latest;
+	struct carried *carried; /* by A's digest */
+	uint32_t before;	 /* A's digest before this one in its step; RUN_NONE */
+	int32_t highest_layer;	 /* in this step, so far */
+	double most_explained;	 /* of all results so far */
+};
+
+/* Embeddings that are further apart than this are those of other tokens. */
+#define OTHER_TOKENS 0.3
+
+static size_t slot_of(const struct latest *l, uint64_t output)
+{
+	size_t at = (size_t)(output * 0x9e3779b97f4a7c15ull >> 20) & l->mask;
+
+	while (l->slots[at].digest && l->slots[at].output != output)
+		at = (at + 1) & l->mask;
+	return at;
+}
+
+static int latest_init(struct latest *l, size_t count)
+{
+	size_t size = 64;
+
+	while (size < 2 * count + 2)
+		size *= 2;
+	l->slots = calloc(size, sizeof *l->slots);
+	l->mask = size - 1;
+	return l->slots ? 0 : -ENOMEM;
+}
+
+static double square(double x)
+{
+	return x * x;
+}
+
+static double unit_of(uint32_t dtype)
+{
+	return dtype == BRICK_DTYPE_F16	   ? DIVERGE_UNIT_F16
+	       : dtype == BRICK_DTYPE_BF16 ? DIVERGE_UNIT_BF16
+					   : 0;
+}
+
+/*
+ * Sums over all positions of a text, which some engines keep in 16 bits, too: what is rounded away
+ * grows with their number.
+ */
+static int is_attention(const char *brick)
+{
+	return !strcmp(brick, "FlashAttention") || !strcmp(brick, "AttentionOutput") ||
+	       !strcmp(brick, "AttentionScore") || !strcmp(brick, "AttentionSoftmax");
+}
+
+/* NMSE that two runs of the same formats may differ by, before depth. */
+static double base_limit(
+	const char *brick, const struct brick_digest *x, const struct brick_digest *y)
+{
+	uint32_t flags = x->flags | y->flags;
+	double limit = DIVERGE_LIMIT_F32, unit = fmax(unit_of(x->dtype), unit_of(y->dtype));
+
+	if (flags & BRICK_TENSOR_QUANTIZED)
+		return DIVERGE_LIMIT_QUANTIZED;
+	if (x->flags & y->flags & BRICK_TENSOR_HALF)
+		limit = (is_attention(brick) ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
+	return fmax(limit, 4 * square(unit));
+}
+
+static double limit_of(const struct pass *p, const struct run_digest *a,
+	const struct brick_digest *y, double pending)
+{
+	const char *brick = p->align.a.run->bricks[a->brick].name;
+
+	if (p->options->threshold >= 0)
+		return p->options->threshold;
+	return fmax(base_limit(brick, &a->digest, y) * (2 + p->highest_layer), pending);
+}
+
+/*
+ * NMSE that comes in here because the two runs hold their numbers in different formats. Values that
+ * differ already are rounded apart once more where both runs round.
+ */
+static double own_explained(
+	const struct brick_digest *x, const struct brick_digest *y, double inherited)
+{
+	uint32_t differ = x->flags ^ y->flags;
+
+	if (!differ && inherited > 0)
+		differ = x->flags & BRICK_TENSOR_HALF;
+
+	if (differ & BRICK_TENSOR_QUANTIZED)
+		return DIVERGE_LIMIT_QUANTIZED;
+	if (x->dtype != y->dtype)
+		return 4 * square(fmax(unit_of(x->dtype), unit_of(y->dtype)));
+	return differ & BRICK_TENSOR_HALF ? 4 * square(DIVERGE_UNIT_F16) : 0;
+}
+
+/* The worst of what the inputs carry; *known: some of them have digests. */
+static struct carried inherit(const struct pass *p, const struct run_digest *d, int *known)
+{
+	struct carried worst = {0, 0, 0, RUN_NONE};
+
+	*known = 0;
+	for (size_t i = 0; i < BRICK_DIGEST_INPUTS; i++) {
+		uint32_t digest =
+			d->inputs[i] ? p->latest.slots[slot_of(&p->latest, d->inputs[i])].digest
+				     : 0;
+		if (!digest)
+			continue;
+		const struct carried *c = &p->carried[digest - 1];
+		*known = 1;
+		worst.explained = fmax(worst.explained, c->explained);
+		worst.pending = fmax(worst.pending, c->pending);
+		if (c->error > worst.error) {
+			worst.error = c->error;
+			worst.place = c->place;
+		}
+	}
+	if (!*known && p->before != RUN_NONE)
+		worst = p->carried[p->before];
+	return worst;
+}
+
+static int same_shape(const struct brick_digest *x, const struct brick_digest *y)
+{
+	return !memcmp(x->ne, y->ne, sizeof x->ne);
+}
+
+static struct diverge_place compare(
+	const struct pass *p, uint32_t a, uint32_t b, const struct carried *in, int known)
+{
+	const struct brick_digest *x = &p->align.a.run->digests[a].digest;
+	const struct brick_digest *y = &p->align.b.run->digests[b].digest;
+	struct diverge_place place = {.a = a, .b = b, .from = RUN_NONE};
+
+	place.error = brick_digest_error(x, y);
+	place.limit = limit_of(p, &p->align.a.run->digests[a], y, in->pending);
+	place.explained = in->explained + own_explained(x, y, in->explained);
+	place.inherited = fmin(in->error, place.error);
+	if (place.inherited > 0)
+		place.from = in->place;
+	place.added = isinf(place.error)
+			      ? (isinf(place.inherited) ? 0 : INFINITY)
+			      : sqrt(fmax(0, square(place.error) - square(place.inherited)));
+	place.flags = (known ? DIVERGE_INPUTS : 0) | (same_shape(x, y) ? 0 : DIVERGE_SHAPES);
+	int is_over = square(place.error) > place.limit;
+	int is_explained = is_over && square(place.error) <= place.explained;
+	if (is_over && !(is_explained && p->options->allow_formats))
+		place.flags |= DIVERGE_OVER;
+	if (is_explained)
+		place.flags |= DIVERGE_EXPLAINED;
+	return place;
+}
+
+static void enter(struct diverge *d, const struct diverge_place *place)
+{
+	uint32_t index = (uint32_t)d->place_count;
+
+	d->places[d->place_count++] = *place;
+	if (place->flags & DIVERGE_OVER) {
+		d->over++;
+		if (d->first == RUN_NONE)
+			d->first = index;
+	}
+	d->explained += (place->flags & DIVERGE_EXPLAINED) != 0;
+	if (d->worst == RUN_NONE || place->error > d->places[d->worst].error)
+		d->worst = index;
+}
+
+/*
+ * Text that was generated parts where an engine chose another token. What comes after that compares
+ * different texts, which says nothing of the engines. Formats explain it if they explained
+ * anything.
+ */
+static void judge_tokens(struct pass *p, struct diverge_place *place)
+{
+	const struct run_digest *d = &p->align.a.run->digests[place->a];
+
+	p->most_explained = fmax(p->most_explained, place->explained);
+	if (strcmp(p->align.a.run->bricks[d->brick].name, "Embedding") ||
+		place->error < OTHER_TOKENS || !p->result->place_count)
+		return;
+	p->result->apart_step = d->step;
+	if (!(p->most_explained > 0))
+		return;
+	place->explained = square(place->error);
+	place->flags |= DIVERGE_EXPLAINED;
+	if (p->options->allow_formats)
+		place->flags &= ~(uint32_t)DIVERGE_OVER;
+}
+
+static void visit(struct pass *p, uint32_t item)
+{
+	uint32_t a = p->align.a.items[item], b = p->align.a.partner[item];
+	const struct run_digest *digest = &p->align.a.run->digests[a];
+	int known;
+
+	if (digest->layer > p->highest_layer)
+		p->highest_layer = digest->layer;
+	struct carried carried = inherit(p, digest, &known);
+	if (b != RUN_NONE) {
+		struct diverge_place place = compare(p, a, b, &carried, known);
+		judge_tokens(p, &place);
+		carried = (struct carried){
+			place.error, place.explained, 0, (uint32_t)p->result->place_count};
+		enter(p->result, &place);
+	} else {
+		carried.pending = limit_of(p, digest, &digest->digest, carried.pending);
+	}
+	p->carried[a] = carried;
+	p->before = a;
+	if (digest->output) {
+		size_t slot = slot_of(&p->latest, digest->output);
+		p->latest.slots[slot].output = digest->output;
+		p->latest.slots[slot].digest = a + 1;
+	}
+}
+
+static void visit_all(struct pass *p)
+{
+	const struct align_run *a = &p->align.a;
+
+	for (size_t s = 0; s < a->step_count; s++) {
+		p->before = RUN_NONE;
+		p->highest_layer = -1;
+		for (uint32_t i = 0; i < a->steps[s].count && !p->result->apart_step; i++)
+			visit(p, a->steps[s].first + i);
+	}
+}
+
+/* ---- coverage ---- */
+
+static struct diverge_brick *brick_row(struct diverge *d, const char *name)
+{
+	for (size_t i = 0; i < d->brick_count; i++)
+		if (!strcmp(d->bricks[i].name, name))
+			return &d->bricks[i];
+	d->bricks[d->brick_count] = (struct diverge_brick){.name = name};
+	return &d->bricks[d->brick_count++];
+}
+
+static void count_run(struct diverge *d, const struct align_run *r, int is_b)
+{
+	struct diverge_brick *row = NULL;
+	uint32_t last = RUN_NONE;
+
+	for (size_t i = 0; i < r->item_count; i++) {
+		uint32_t brick = r->run->digests[r->items[i]].brick;
+		if (brick != last)
+			row = brick_row(d, r->run->bricks[brick].name);
+		last = brick;
+		if (r->partner[i] == RUN_NONE)
+			*(is_b ? &row->only_b : &row->only_a) += 1;
+		else if (!is_b)
+			row->compared++;
+	}
+}
+
+static void copy_counts(struct diverge *d, const struct align *g)
+{
+	d->digests_a = (uint32_t)g->a.item_count;
+	d->digests_b = (uint32_t)g->b.item_count;
+	d->others_a = g->a.others;
+	d->others_b = g->b.others;
+	d->steps_a = (uint32_t)g->a.step_count;
+	d->steps_b = (uint32_t)g->b.step_count;
+	d->steps_compared = g->compared;
+	d->skipped_a = g->skipped_a;
+	d->skipped_b = g->skipped_b;
+	d->unlike = g->unlike;
+	d->other_shapes = g->other_shapes;
+	count_run(d, &g->a, 0);
+	count_run(d, &g->b, 1);
+}
+
+static int run_pass(struct pass *p, const struct run *a, const struct run *b)
+{
+	struct diverge *d = p->result;
+	int error = align_init(&p->align, a, b);
+
+	if (error)
+		return error;
+	d->places = calloc(p->align.a.item_count + 1, sizeof *d->places);
+	d->bricks = calloc(a->brick_count + b->brick_count + 1, sizeof *d->bricks);
+	p->carried = calloc(a->digest_count + 1, sizeof *p->carried);
+	if (!d->places || !d->bricks || !p->carried ||
+		latest_init(&p->latest, p->align.a.item_count))
+		return -ENOMEM;
+	visit_all(p);
+	copy_counts(d, &p->align);
+	return 0;
+}
+
+int diverge_create(struct diverge **out, const struct run *a, const struct run *b,
+	const struct diverge_options *options, int *which)
+{
+	struct pass p = {.options = options};
+
+	*which = a->digest_count ? 1 : 0;
+	if (!a->digest_count || !b->digest_count)
+		return BRICK_ENOTRECORDED;
+	p.result = calloc(1, sizeof *p.result);
+	if (!p.result)
+		return -ENOMEM;
+	p.result->first = p.result->worst = RUN_NONE;
+	int error = run_pass(&p, a, b);
+	align_fini(&p.align);
+	free(p.latest.slots);
+	free(p.carried);
+	if (error)
+		diverge_destroy(p.result);
+	else
+		*out = p.result;
+	return error;
+}
+
+void diverge_destroy(struct diverge *d)
+{
+	if (!d)
+		return;
+	free(d->places);
+	free(d->bricks);
+	free(d);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by the tree, the graph and the schedules of a run. */
+#include "analysis/launches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
+{
+	if (lane_a != lane_b)
+		return lane_a < lane_b ? -1 : 1;
+	return (sample_a > sample_b) - (sample_a < sample_b);
+}
+
+static int by_launch(const void *a, const void *b, void *context)
+{
+	const struct run *run = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct run_command *x = &run->commands[i], *y = &run->commands[k];
+	int order = compare_place(
+		x->launch_lane, x->launch_sample, y->launch_lane, y->launch_sample);
+
+	return order ? order : (i > k) - (i < k);
+}
+
+int launches_init(struct launches *l, const struct run *run)
+{
+	*l = (struct launches){.run = run};
+	if (!run->command_count)
+		return 0;
+	l->commands = malloc(run->command_count * sizeof(*l->commands));
+	if (!l->commands)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->command_count; i++)
+		if (run->commands[i].launch_lane != RUN_NONE)
+			l->commands[l->count++] = i;
+	if (l->count > 1)
+		qsort_r(l->commands, l->count, sizeof(*l->commands), by_launch, (void *)run);
+	return 0;
+}
+
+void launches_fini(struct launches *l)
+{
+	free(l->commands);
+	memset(l, 0, sizeof(*l));
+}
+
+const uint32_t *launches_of(
+	const struct launches *l, uint32_t lane, uint32_t sample, uint32_t *count)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct run_command *c = &l->run->commands[l->commands[middle]];
+		if (compare_place(c->launch_lane, c->launch_sample, lane, sample) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*count = 0;
+	for (size_t i = low; i < l->count; i++, ++*count) {
+		const struct run_command *c = &l->run->commands[l->commands[i]];
+		if (c->launch_lane != lane || c->launch_sample != sample)
+			break;
+	}
+	return l->commands ? l->commands + low : NULL;
+}
+
+const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	size_t low = 0, high = run->command_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct run_command *c = &run->commands[middle];
+		if (compare_place(c->lane, c->sample, lane, sample) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct run_command *c = &run->commands[low];
+	return low < run->command_count && c->lane == lane && c->sample == sample ? c : NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands by the sample that launched them, for walks over threads. Borrows the run; read-only
+ * once made: any thread.
+ */
+#ifndef BRICK_ANALYSIS_LAUNCHES_H
+#define BRICK_ANALYSIS_LAUNCHES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+struct launches {
+	const struct run *run;
+	uint32_t *commands; /* by launch, then in their own order; those without one are left out */
+	size_t count;
+};
+
+/* -ENOMEM; *launches is then empty. */
+int launches_init(struct launches *launches, const struct run *run);
+void launches_fini(struct launches *launches);
+
+/* What a sample launched: indices in run->commands. */
+const uint32_t *launches_of(
+	const struct launches *launches, uint32_t lane, uint32_t sample, uint32_t *count);
+
+/* The command that a sample of a queue is, or NULL. */
+const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the samples of each queue's lanes: their spans, put together so that overlap counts
+ * once, are laid over the spans of the steps. Called by the summary.
+ */
+#include "analysis/queue_times.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/percentile.h"
+#include "analysis/unknown.h"
+
+struct span {
+	uint64_t begin_ns, end_ns;
+};
+
+struct spans {
+	struct span *list;
+	size_t count, room;
+	bool failed;
+};
+
+static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 256;
+		struct span *list = reallocarray(s->list, room, sizeof(*list));
+		if (!list) {
+			s->failed = true;
+			return;
+		}
+		s->list = list;
+		s->room = room;
+	}
+	s->list[s->count++] = (struct span){begin_ns, end_ns};
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* Spans become apart from each other and ascending; returns their length altogether. */
+static uint64_t unite(struct spans *s)
+{
+	uint64_t length_ns = 0;
+	size_t kept = 0;
+
+	if (s->count > 1)
+		qsort(s->list, s->count, sizeof(*s->list), by_begin);
+	for (size_t i = 0; i < s->count; i++) {
+		struct span span = s->list[i];
+		if (kept && span.begin_ns <= s->list[kept - 1].end_ns) {
+			if (span.end_ns > s->list[kept - 1].end_ns)
+				s->list[kept - 1].end_ns = span.end_ns;
+			continue;
+		}
+		s->list[kept++] = span;
+	}
+	s->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		length_ns += s->list[i].end_ns - s->list[i].begin_ns;
+	return length_ns;
+}
+
+static uint64_t overlap(const struct spans *a, const struct spans *b)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+		const struct span *x = &a->list[i], *y = &b->list[k];
+		uint64_t begin = x->begin_ns > y->begin_ns ? x->begin_ns : y->begin_ns;
+		uint64_t end = x->end_ns < y->end_ns ? x->end_ns : y->end_ns;
+		ns += end > begin ? end - begin : 0;
+		if (x->end_ns < y->end_ns)
+			i++;
+		else
+			k++;
+	}
+	return ns;
+}
+
+uint32_t queue_times_step(
+	const struct run *run, const struct step_index *index, uint32_t process, uint64_t ns)
+{
+	uint32_t first = index->process_first[process], low = first;
+	uint32_t high = index->process_first[process + 1];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (run->steps[index->by_process[middle]].begin_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == first)
+		return RUN_NONE;
+	uint32_t step = index->by_process[low - 1];
+	return ns < run->steps[step].end_ns ? step : RUN_NONE;
+}
+
+static bool is_queue(const struct run *run, uint32_t lane)
+{
+	return run->lanes[lane].kind == BRICK_LANE_QUEUE;
+}
+
+/* Lanes of one queue get its number. */
+static int find_queues(struct queue_times *t, const struct run *run)
+{
+	t->of_lane = malloc((run->lane_count + 1) * sizeof(*t->of_lane));
+	t->queues = calloc(run->lane_count + 1, sizeof(*t->queues));
+	if (!t->of_lane || !t->queues)
+		return -ENOMEM;
+	for (uint32_t lane = 0; lane < run->lane_count; lane++) {
+		const struct run_lane *l = &run->lanes[lane];
+		t->of_lane[lane] = RUN_NONE;
+		if (!is_queue(run, lane))
+			continue;
+		size_t i = 0;
+		while (i < t->count &&
+			(run->lanes[t->queues[i].lane].process != l->process ||
+				run->lanes[t->queues[i].lane].tid != l->tid))
+			i++;
+		if (i == t->count)
+			t->queues[t->count++].lane = lane;
+		t->queues[i].lanes++;
+		t->of_lane[lane] = (uint32_t)i;
+	}
+	return 0;
+}
+
+static void take_samples(
+	struct queue_times *t, const struct run *run, size_t queue, struct spans *busy)
+{
+	struct queue_time *q = &t->queues[queue];
+
+	for (uint32_t lane = q->lane; lane < run->lane_count; lane++) {
+		const struct run_lane *l = &run->lanes[lane];
+		if (t->of_lane[lane] != queue)
+			continue;
+		for (size_t i = 0; i < l->sample_count; i++) {
+			const struct run_sample *s = &l->samples[i];
+			q->sources |= 1u << (s->source & 31);
+			q->commands++;
+			if (!s->depth)
+				add_span(busy, s->begin_ns, s->end_ns);
+		}
+	}
+}
+
+static void take_steps(struct spans *steps, const struct run *run, const struct step_index *index,
+	uint32_t process)
+{
+	for (uint32_t i = index->process_first[process]; i < index->process_first[process + 1];
+		i++) {
+		const struct run_step *step = &run->steps[index->by_process[i]];
+		if (step->end_ns > step->begin_ns)
+			add_span(steps, step->begin_ns, step->end_ns);
+	}
+}
+
+/* The steps of one process, for its queues. */
+struct step_spans {
+	uint32_t process; /* RUN_NONE: of none yet */
+	struct spans spans;
+	uint64_t length_ns;
+};
+
+static void choose_process(struct step_spans *steps, const struct run *run,
+	const struct step_index *index, uint32_t process)
+{
+	if (steps->process == process)
+		return;
+	steps->process = process;
+	steps->spans.count = 0;
+	take_steps(&steps->spans, run, index, process);
+	steps->length_ns = unite(&steps->spans);
+}
+
+static int measure_busy(
+	struct queue_times *t, const struct run *run, const struct step_spans *steps, size_t queue)
+{
+	struct queue_time *q = &t->queues[queue];
+	struct spans busy = {0};
+
+	take_samples(t, run, queue, &busy);
+	q->busy_ns = unite(&busy);
+	q->steps_ns = q->idle_ns = ANALYSIS_UNKNOWN;
+	if (steps->spans.count) {
+		q->steps_ns = steps->length_ns;
+		q->idle_ns = q->steps_ns - overlap(&busy, &steps->spans);
+	}
+	free(busy.list);
+	return busy.failed || steps->spans.failed ? -ENOMEM : 0;
+}
+
+static void finish_delay(struct queue_delay *delay, uint64_t *values, size_t count)
+{
+	percentile_sort(values, count);
+	delay->count = count;
+	delay->p50_ns = percentile_sorted(values, count, 50);
+	delay->p95_ns = percentile_sorted(values, count, 95);
+}
+
+static size_t first_command(const struct run *run, uint32_t lane)
+{
+	size_t low = 0, high = run->command_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->commands[middle].lane < lane)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct delays {
+	uint64_t *launch, *submit;
+	size_t launches, submits;
+};
+
+/* Clocks of host and device agree only so well: what seems to start before its launch starts at
+ * once. */
+static void take_delays(struct delays *d, const struct run *run, uint32_t lane)
+{
+	for (size_t i = first_command(run, lane);
+		i < run->command_count && run->commands[i].lane == lane; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
+		if (c->launch_ns)
+			d->launch[d->launches++] =
+				begin_ns > c->launch_ns ? begin_ns - c->launch_ns : 0;
+		if (c->submitted_ns)
+			d->submit[d->submits++] =
+				begin_ns > c->submitted_ns ? begin_ns - c->submitted_ns : 0;
+	}
+}
+
+static void measure_delays(
+	struct queue_times *t, const struct run *run, size_t queue, struct delays *d)
+{
+	d->launches = d->submits = 0;
+	for (uint32_t lane = t->queues[queue].lane; lane < run->lane_count; lane++)
+		if (t->of_lane[lane] == queue)
+			take_delays(d, run, lane);
+	finish_delay(&t->queues[queue].launch, d->launch, d->launches);
+	finish_delay(&t->queues[queue].submit, d->submit, d->submits);
+}
+
+int queue_times_init(
+	struct queue_times *t, const struct run *run, const struct step_index *index)
+{
+	struct step_spans steps = {.process = RUN_NONE};
+	struct delays delays = {0};
+
+	memset(t, 0, sizeof(*t));
+	int rc = find_queues(t, run);
+	if (rc == 0 && t->count) {
+		delays.launch = malloc((run->command_count + 1) * sizeof(uint64_t));
+		delays.submit = malloc((run->command_count + 1) * sizeof(uint64_t));
+		rc = delays.launch && delays.submit ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < t->count && rc == 0; i++) {
+		choose_process(&steps, run, index, run->lanes[t->queues[i].lane].process);
+		rc = measure_busy(t, run, &steps, i);
+		measure_delays(t, run, i, &delays);
+	}
+	free(steps.spans.list);
+	free(delays.launch);
+	free(delays.submit);
+	if (rc < 0)
+		queue_times_fini(t);
+	return rc;
+}
+
+void queue_times_fini(struct queue_times *t)
+{
+	free(t->queues);
+	free(t->of_lane);
+	memset(t, 0, sizeof(*t));
+}

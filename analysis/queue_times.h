@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How busy each queue of a device was, and how long commands took from their launch to their start.
+ * Lanes with the same number in one process are one queue: an out-of-order queue has several. Only
+ * what was measured counts: a time that is not known is in none of the numbers. Borrows the run.
+ */
+#ifndef BRICK_ANALYSIS_QUEUE_TIMES_H
+#define BRICK_ANALYSIS_QUEUE_TIMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/step_index.h"
+#include "trace/run.h"
+
+/* A delay of commands; percentiles are ANALYSIS_UNKNOWN when too few are known. */
+struct queue_delay {
+	uint64_t count, p50_ns, p95_ns;
+};
+
+struct queue_time {
+	uint32_t lane;	 /* the first of its lanes */
+	uint32_t lanes;	 /* how many it has */
+	uint64_t commands; /* all of its samples */
+	uint64_t busy_ns;  /* with at least one command running */
+	/* wall time of the steps of its process, and in how much of it nothing ran; UNKNOWN: no
+	 * steps */
+	uint64_t steps_ns, idle_ns;
+	struct queue_delay launch; /* from the begin of the host's call to the command's */
+	struct queue_delay submit; /* from when it was submitted to the device */
+	uint32_t sources;	   /* 1 << enum brick_source */
+};
+
+struct queue_times {
+	struct queue_time *queues; /* in the order of their lanes */
+	size_t count;
+	uint32_t *of_lane; /* [lane_count]: number in queues, RUN_NONE for threads */
+};
+
+/* -ENOMEM; *times is then empty. Without queues it is empty, too, but for of_lane. */
+int queue_times_init(
+	struct queue_times *times, const struct run *run, const struct step_index *index);
+void queue_times_fini(struct queue_times *times);
+
+/* A step (number in run->steps) of the process during which that time lies; RUN_NONE: none. */
+uint32_t queue_times_step(const struct run *run, const struct step_index *index, uint32_t process,
+	uint64_t ns);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows from accounts, and the choice of their roofs. Called by `brick roofline`.
+ */
+#include "analysis/roofline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/roofline_spans.h"
+#include "analysis/unknown.h"
+
+/* So much more than a whole number of threads, on average, is taken for the next one. */
+static const double threads_slack = 0.1;
+
+const char *roofline_phase_name(enum roofline_phase phase)
+{
+	static const char *const names[] = {"prefill", "decode", NULL};
+
+	return names[phase];
+}
+
+const char *roofline_bound_name(enum roofline_bound bound)
+{
+	static const char *const names[] = {NULL, "memory", "compute", "latency"};
+
+	return names[bound];
+}
+
+/* What no honest measurement exceeds: the best, and as much more as repetitions differed. */
+static double limit(const struct ceilings_figure *figure)
+{
+	return figure->best * (1 + ceilings_spread(figure));
+}
+
+/* The lowest ceiling of arithmetic, from that of f32 on, that allows the rate; else the highest. */
+static const struct ceilings_compute *choose_peak(
+	const struct ceilings *c, uint32_t threads, double rate)
+{
+	const struct ceilings_compute *best = ceilings_peak(c, "f32", threads);
+
+	if (!best)
+		best = ceilings_peak(c, NULL, threads);
+	while (best && rate > limit(&best->rate)) {
+		const struct ceilings_compute *next = NULL;
+		for (size_t i = 0; i < c->compute_count; i++) {
+			const struct ceilings_compute *row = &c->compute[i];
+			if (row->threads == threads && row->rate.best > best->rate.best &&
+				(!next || row->rate.best < next->rate.best))
+				next = row;
+		}
+		if (!next)
+			break;
+		best = next;
+	}
+	return best;
+}
+
+/* The level furthest away that allows the rate; else the fastest one. */
+static const struct ceilings_bandwidth *choose_bandwidth(
+	const struct ceilings *c, uint32_t threads, double rate)
+{
+	const struct ceilings_bandwidth *best = NULL;
+
+	for (size_t i = c->level_count; i-- > 0;) {
+		const struct ceilings_bandwidth *level =
+			ceilings_fastest(c, c->levels[i].name, threads);
+		if (!level || (best && level->rate.best <= best->rate.best))
+			continue;
+		best = level;
+		if (rate <= limit(&level->rate))
+			break;
+	}
+	return best;
+}
+
+/* What one execution takes at least, however little it does. */
+static double floor_of(const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
+{
+	const struct ceilings_latency *barrier =
+		row->threads > 1 ? ceilings_latency_of(c, "threads", "barrier", row->roof_threads)
+				 : NULL;
+
+	return barrier ? barrier->ns.best : pair_cost_ns;
+}
+
+static double at_least_zero(double value)
+{
+	return value < 0 ? 0 : value;
+}
+
+void roofline_place(struct roofline_row *row, const struct ceilings *c, double pair_cost_ns)
+{
+	double flops = at_least_zero(row->flops_per_ns), bytes = at_least_zero(row->bytes_per_ns);
+
+	row->roof_flops_per_ns = row->roof_bytes_per_ns = row->distance = row->floor_ns = -1;
+	if (!c || row->on_device || !row->wall_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0)
+		return;
+	row->roof_threads = ceilings_threads_for(c, row->threads);
+	if (row->roof_threads != row->threads)
+		row->flags |= ROOFLINE_OTHER_THREADS;
+	row->peak = choose_peak(c, row->roof_threads, flops);
+	row->bandwidth = choose_bandwidth(c, row->roof_threads, bytes);
+	if (!row->peak || !row->bandwidth || (!row->flops && !row->bytes))
+		return;
+	if (flops > limit(&row->peak->rate))
+		row->flags |= ROOFLINE_ABOVE_COMPUTE;
+	if (bytes > limit(&row->bandwidth->rate))
+		row->flags |= ROOFLINE_ABOVE_BANDWIDTH;
+	/* Shares of what each ceiling allows: the greater one says which of them is the roof. */
+	double of_peak = flops / row->peak->rate.best;
+	double of_bandwidth = bytes / row->bandwidth->rate.best;
+	double achieved = of_peak > of_bandwidth ? of_peak : of_bandwidth;
+	row->bound = of_bandwidth >= of_peak ? ROOFLINE_MEMORY : ROOFLINE_COMPUTE;
+	row->distance = 1 - achieved;
+	if (row->flops)
+		row->roof_flops_per_ns = flops / achieved;
+	if (row->bytes)
+		row->roof_bytes_per_ns = bytes / achieved;
+	row->floor_ns = floor_of(c, row, pair_cost_ns);
+	if (achieved * row->mean_ns < row->floor_ns)
+		row->bound = ROOFLINE_LATENCY;
+}
+
+static double rate(uint64_t amount, uint64_t ns)
+{
+	return amount == ANALYSIS_UNKNOWN || !ns ? -1 : (double)amount / (double)ns;
+}
+
+static void fill_row(struct roofline_row *row, const struct roofline_account *account,
+	const struct run *run, uint32_t brick, enum roofline_phase phase, int on_device)
+{
+	*row = (struct roofline_row){
+		.name = run->bricks[brick].name,
+		.category = run->categories[run->bricks[brick].category].name,
+		.brick = brick,
+		.phase = phase,
+		.on_device = on_device,
+		.count = account->count,
+		.silent = account->silent,
+		.wall_ns = account->wall_ns,
+		.busy_ns = account->busy_ns,
+		.flops = account->without_flops ? ANALYSIS_UNKNOWN : account->flops,
+		.bytes = account->without_bytes ? ANALYSIS_UNKNOWN : account->bytes,
+		.mean_ns = (double)account->told_ns / (double)account->count,
+		.share = -1,
+		.intensity = -1,
+	};
+	row->at_once = row->wall_ns ? (double)row->busy_ns / (double)row->wall_ns : 0;
+	row->threads = (uint32_t)(row->at_once + 1 - threads_slack);
+	row->threads += !row->threads;
+	row->flops_per_ns = rate(row->flops, row->wall_ns);
+	row->bytes_per_ns = rate(row->bytes, row->wall_ns);
+	if (row->flops != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN && row->bytes)
+		row->intensity = (double)row->flops / (double)row->bytes;
+	if (row->silent)
+		row->flags |= ROOFLINE_NOT_ALL;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct roofline_row *x = a, *y = b;
+
+	if (x->phase != y->phase)
+		return x->phase < y->phase ? -1 : 1;
+	if (x->wall_ns != y->wall_ns)
+		return x->wall_ns > y->wall_ns ? -1 : 1;
+	if (x->brick != y->brick)
+		return x->brick < y->brick ? -1 : 1;
+	return x->on_device - y->on_device;
+}
+
+static double greatest_pair_cost_ns(const struct run *run)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < run->process_count; i++)
+		if (run->processes[i].pair_cost_ns > most)
+			most = run->processes[i].pair_cost_ns;
+	return most;
+}
+
+static void time_of_phases(
+	uint64_t phases_ns[ROOFLINE_PHASES], const struct run *run, const struct step_index *index)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i])
+			phases_ns[run->steps[i].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL] +=
+				run->steps[i].end_ns - run->steps[i].begin_ns;
+}
+
+static int add_rows(struct roofline *r, const struct roofline_accounts *a)
+{
+	uint64_t phases_ns[ROOFLINE_PHASES] = {0};
+	double pair_cost_ns = greatest_pair_cost_ns(r->run);
+
+	r->rows = calloc(a->count + 1, sizeof(*r->rows));
+	if (!r->rows)
+		return -ENOMEM;
+	time_of_phases(phases_ns, r->run, a->index);
+	for (size_t i = 0; i < a->count; i++) {
+		uint32_t brick = (uint32_t)(i / (ROOFLINE_PHASES * 2));
+		enum roofline_phase phase = i / 2 % ROOFLINE_PHASES;
+		struct roofline_row *row = &r->rows[r->row_count];
+		if (!a->accounts[i].count)
+			continue;
+		fill_row(row, &a->accounts[i], r->run, brick, phase, i % 2);
+		if (phases_ns[phase])
+			row->share = (double)row->wall_ns / (double)phases_ns[phase];
+		roofline_place(row, r->ceilings, pair_cost_ns);
+		r->row_count++;
+	}
+	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
+	return 0;
+}
+
+int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
+	const struct ceilings *ceilings)
+{
+	struct roofline_accounts accounts;
+	struct roofline *r = calloc(1, sizeof(*r));
+
+	if (!r || roofline_accounts_init(&accounts, run, index)) {
+		free(r);
+		return -ENOMEM;
+	}
+	r->run = run;
+	r->ceilings = ceilings;
+	int rc = add_rows(r, &accounts);
+	roofline_accounts_fini(&accounts);
+	if (rc)
+		roofline_destroy(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void roofline_destroy(struct roofline *r)
+{
+	if (!r)
+		return;
+	free(r->rows);
+	free(r);
+}

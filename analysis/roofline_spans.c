@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks all lanes, cuts what is nested and the waits behind it out of each execution, and joins what
+ * threads of one process did at the same time. Memory is that of the pieces of one process. Called
+ * by roofline_create().
+ */
+#include "analysis/roofline_spans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/walk.h"
+
+static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct roofline_span *last = s->count ? &s->spans[s->count - 1] : NULL;
+
+	if (last && begin_ns <= last->end_ns) {
+		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
+		return 0;
+	}
+	if (s->count == s->capacity) {
+		size_t more = s->capacity ? 2 * s->capacity : 64;
+		struct roofline_span *spans = reallocarray(s->spans, more, sizeof(*spans));
+		if (!spans)
+			return -ENOMEM;
+		s->spans = spans;
+		s->capacity = more;
+	}
+	s->spans[s->count++] = (struct roofline_span){begin_ns, end_ns};
+	return 0;
+}
+
+/* all becomes the union of both; lane becomes empty. */
+static int unite(struct roofline_spans *all, struct roofline_spans *lane)
+{
+	struct roofline_spans both = {0};
+	size_t i = 0, k = 0;
+	int rc = 0;
+
+	while (!rc && (i < all->count || k < lane->count)) {
+		int ours = k == lane->count ||
+			   (i < all->count && all->spans[i].begin_ns <= lane->spans[k].begin_ns);
+		const struct roofline_span *next = ours ? &all->spans[i++] : &lane->spans[k++];
+		rc = append(&both, next->begin_ns, next->end_ns);
+	}
+	free(all->spans);
+	*all = both;
+	lane->count = 0;
+	return rc;
+}
+
+static enum roofline_phase phase_of(const struct run *run, const struct walk_frame *frame)
+{
+	if (frame->step == RUN_NONE)
+		return ROOFLINE_OUTSIDE;
+	return run->steps[frame->step].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL;
+}
+
+static struct roofline_account *account_of(
+	struct roofline_accounts *a, const struct walk_frame *frame)
+{
+	size_t on_device = a->run->lanes[a->lane].kind == BRICK_LANE_QUEUE;
+	size_t phase = phase_of(a->run, frame);
+
+	return &a->accounts[(frame->brick * ROOFLINE_PHASES + phase) * 2 + on_device];
+}
+
+static int is_counted(const struct roofline_accounts *a, const struct walk_frame *frame)
+{
+	return a->index->kinds[frame->brick] == BRICK_KIND_WORK &&
+	       a->speaks[frame->sample->site] != ROOFLINE_SILENT &&
+	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
+}
+
+/* The frame was running since its piece began, and is not any more. */
+static void close_piece(
+	struct roofline_accounts *a, const struct walk_frame *frame, unsigned depth, uint64_t end_ns)
+{
+	uint64_t begin_ns = a->piece_begin_ns[depth];
+	struct roofline_account *account = account_of(a, frame);
+
+	if (!is_counted(a, frame) || end_ns <= begin_ns)
+		return;
+	account->busy_ns += end_ns - begin_ns;
+	if (a->speaks[frame->sample->site] == ROOFLINE_SPEAKS)
+		account->told_ns += end_ns - begin_ns;
+	if (append(&account->lane, begin_ns, end_ns))
+		a->failed = 1;
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct roofline_accounts *a = context;
+
+	if (depth > 1)
+		close_piece(a, frame - 1, depth - 1, frame->begin_ns);
+	a->piece_begin_ns[depth] = frame->begin_ns;
+}
+
+static void count_work(struct roofline_account *account, const struct run_site *site)
+{
+	account->count++;
+	account->flops += site->flops;
+	account->bytes += site->bytes;
+	account->without_flops += !(site->flags & BRICK_SITE_HAS_FLOPS);
+	account->without_bytes += !(site->flags & BRICK_SITE_HAS_BYTES);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct roofline_accounts *a = context;
+	struct roofline_account *account = account_of(a, frame);
+	enum roofline_voice voice = a->speaks[frame->sample->site];
+
+	close_piece(a, frame, depth, frame->end_ns);
+	if (depth > 1)
+		a->piece_begin_ns[depth - 1] = frame->end_ns + frame->wait_ns;
+	if (a->index->kinds[frame->brick] != BRICK_KIND_WORK ||
+		frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	if (voice == ROOFLINE_SPEAKS)
+		count_work(account, &a->run->sites[frame->sample->site]);
+	else if (voice == ROOFLINE_SILENT)
+		account->silent++;
+}
+
+static void end_lane(struct roofline_accounts *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->accounts[i].lane.count &&
+			unite(&a->accounts[i].all, &a->accounts[i].lane))
+			a->failed = 1;
+}
+
+static void end_process(struct roofline_accounts *a)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		struct roofline_spans *all = &a->accounts[i].all;
+		for (size_t k = 0; k < all->count; k++)
+			a->accounts[i].wall_ns += all->spans[k].end_ns - all->spans[k].begin_ns;
+		all->count = 0;
+	}
+}
+
+static void walk_process(struct roofline_accounts *a, uint32_t process)
+{
+	const struct walk_visitor visitor = {on_begin, on_end, a};
+
+	for (uint32_t lane = 0; lane < a->run->lane_count; lane++) {
+		if (a->run->lanes[lane].process != process)
+			continue;
+		a->lane = lane;
+		walk_lane(a->run, a->index, lane, &visitor);
+		end_lane(a);
+	}
+	end_process(a);
+}
+
+int roofline_accounts_init(
+	struct roofline_accounts *a, const struct run *run, const struct step_index *index)
+{
+	memset(a, 0, sizeof(*a));
+	a->run = run;
+	a->index = index;
+	a->count = run->brick_count * ROOFLINE_PHASES * 2;
+	a->accounts = calloc(a->count + 1, sizeof(*a->accounts));
+	a->speaks = calloc(run->site_count + 1, 1);
+	if (!a->accounts || !a->speaks || roofline_voices(a->speaks, run))
+		a->failed = 1;
+	for (uint32_t process = 0; process < run->process_count && !a->failed; process++)
+		walk_process(a, process);
+	if (!a->failed)
+		return 0;
+	roofline_accounts_fini(a);
+	return -ENOMEM;
+}
+
+void roofline_accounts_fini(struct roofline_accounts *a)
+{
+	for (size_t i = 0; a->accounts && i < a->count; i++) {
+		free(a->accounts[i].all.spans);
+		free(a->accounts[i].lane.spans);
+	}
+	free(a->accounts);
+	free(a->speaks);
+	memset(a, 0, sizeof(*a));
+}

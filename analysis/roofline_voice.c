@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which sites say what an execution did. Attached engines tell the whole of a node's work on one of
+ * its threads; the others have sites with the same operation and name and no counts at all: parts.
+ * Called by roofline_spans.c.
+ */
+#include "analysis/roofline_spans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	WORK = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
+	COUNTS = WORK | BRICK_SITE_HAS_ELEMENTS,
+};
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* What a node's whole and its parts have in common. */
+static int compare_nodes(const struct run_site *a, const struct run_site *b)
+{
+	int order = (a->brick > b->brick) - (a->brick < b->brick);
+
+	if (!order)
+		order = (a->layer > b->layer) - (a->layer < b->layer);
+	if (!order)
+		order = compare_text(a->operation, b->operation);
+	return order ? order : compare_text(a->label, b->label);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	return compare_nodes(*(const struct run_site *const *)a, *(const struct run_site *const *)b);
+}
+
+int roofline_voices(uint8_t *voices, const struct run *run)
+{
+	const struct run_site **told = calloc(run->site_count + 1, sizeof(*told));
+	size_t count = 0;
+
+	if (!told)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].flags & WORK) {
+			voices[i] = ROOFLINE_SPEAKS;
+			told[count++] = &run->sites[i];
+		}
+	qsort(told, count, sizeof(*told), compare_entries);
+	for (size_t i = 0; i < run->site_count; i++) {
+		const struct run_site *site = &run->sites[i];
+		if (!(site->flags & COUNTS) && site->operation &&
+			bsearch(&site, told, count, sizeof(*told), compare_entries))
+			voices[i] = ROOFLINE_PART;
+	}
+	free(told);
+	return 0;
+}

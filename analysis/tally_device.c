@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the lanes of queues add to the tallies: time of devices, which no number of the host's has in
+ * it. By brick from the lanes' exact statistics where there are some, all else from samples. Called
+ * by tally.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/launches.h"
+#include "analysis/tally.h"
+#include "analysis/walk.h"
+
+struct device_walk {
+	struct tallies *t;
+	uint32_t *active;  /* [brick_count]: open ones */
+	struct tally *own; /* [brick_count]: of this lane */
+};
+
+static int compare_kernels(const void *a, const void *b, void *context)
+{
+	const struct run *run = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct run_kernel *x = &run->kernels[i], *y = &run->kernels[k];
+	int order = strcmp(x->name, y->name);
+
+	if (!order)
+		order = strcmp(x->backend ? x->backend : "", y->backend ? y->backend : "");
+	if (!order)
+		order = (x->kind > y->kind) - (x->kind < y->kind);
+	return order;
+}
+
+/* Kernels of one name, backend and kind are one group, whatever their shapes. */
+static int group_kernels(struct tallies *t)
+{
+	const struct run *run = t->run;
+	uint32_t *order = malloc((run->kernel_count + 1) * sizeof(*order));
+
+	t->kernel_groups = calloc(run->kernel_count + 1, sizeof(*t->kernel_groups));
+	t->kernel_uses = calloc(run->kernel_count + 1, sizeof(*t->kernel_uses));
+	t->group_kernels = calloc(run->kernel_count + 1, sizeof(*t->group_kernels));
+	if (!order || !t->kernel_groups || !t->kernel_uses || !t->group_kernels) {
+		free(order);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < run->kernel_count; i++)
+		order[i] = i;
+	if (run->kernel_count > 1)
+		qsort_r(order, run->kernel_count, sizeof(*order), compare_kernels, (void *)run);
+	for (uint32_t i = 0; i < run->kernel_count; i++) {
+		if (!i || compare_kernels(&order[i - 1], &order[i], (void *)run))
+			t->group_kernels[t->kernel_group_count++] = order[i];
+		t->kernel_groups[order[i]] = t->kernel_group_count - 1;
+	}
+	free(order);
+	return 0;
+}
+
+int tally_devices_init(struct tallies *t)
+{
+	const struct run *run = t->run;
+
+	if (!t->queues.count)
+		return 0;
+	t->device = calloc(run->brick_count + 1, sizeof(*t->device));
+	t->device_lanes = malloc((run->brick_count + 1) * sizeof(*t->device_lanes));
+	if (!t->device || !t->device_lanes)
+		return -ENOMEM;
+	for (size_t b = 0; b <= run->brick_count; b++) {
+		t->device[b].min_ns = UINT64_MAX;
+		t->device_lanes[b] = RUN_NONE;
+	}
+	return t->by == SUMMARY_BY_KERNEL ? group_kernels(t) : 0;
+}
+
+void tally_devices_fini(struct tallies *t)
+{
+	free(t->device);
+	free(t->device_groups);
+	free(t->device_lanes);
+	free(t->kernel_groups);
+	free(t->kernel_uses);
+	free(t->group_kernels);
+}
+
+uint32_t tally_kernel_groups(const struct tallies *t)
+{
+	return t->kernel_group_count + (uint32_t)t->run->brick_count;
+}
+
+const char *tally_kernel_name(const struct tallies *t, uint32_t group, uint32_t *kernel)
+{
+	*kernel = RUN_NONE;
+	if (group >= t->kernel_group_count)
+		return t->run->bricks[group - t->kernel_group_count].name;
+	*kernel = t->group_kernels[group];
+	return t->run->kernels[*kernel].name;
+}
+
+/* A command belongs to the step that launched it, else to that in which it began. */
+static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame,
+	const struct run_command *command)
+{
+	uint64_t ns = command && command->launch_ns ? command->launch_ns : frame->sample->begin_ns;
+	uint32_t step =
+		queue_times_step(t->run, t->index, t->run->lanes[t->lane].process, ns);
+
+	if (step == RUN_NONE)
+		return TALLY_PHASE_OUTSIDE;
+	return t->run->steps[step].decode ? STEP_DECODE : STEP_PREFILL;
+}
+
+static uint32_t layer_of(const struct tallies *t, const struct walk_frame *frame)
+{
+	int32_t layer = t->run->sites[frame->sample->site].layer;
+	return layer >= 0 && layer <= TALLY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+}
+
+static void add_sample(struct tallies *t, struct tally *tally, const struct walk_frame *frame)
+{
+	tally->sources |= 1u << (frame->sample->source & 31);
+	tally->self_ns += frame->self_ns;
+	tally_work(tally, &t->run->sites[frame->sample->site], frame->length_ns);
+	tally_duration(tally, frame->length_ns);
+}
+
+/* Counts a use of a kernel, and remembers which of its group was used most. */
+static uint32_t group_of_kernel(struct tallies *t, uint32_t kernel)
+{
+	uint32_t group = t->kernel_groups[kernel];
+
+	if (++t->kernel_uses[kernel] > t->kernel_uses[t->group_kernels[group]])
+		t->group_kernels[group] = kernel;
+	return group;
+}
+
+/* A row of its own for a kernel or queue; beside that of the host for a layer or phase. */
+static void add_to_group(struct tallies *t, const struct walk_frame *frame,
+	const struct run_command *command, uint32_t phase)
+{
+	struct tally *tally;
+
+	switch (t->by) {
+	case SUMMARY_BY_KERNEL:
+		tally = &t->groups[command ? group_of_kernel(t, command->kernel)
+					   : t->kernel_group_count + frame->brick];
+		break;
+	case SUMMARY_BY_QUEUE:
+		tally = &t->groups[t->queues.of_lane[t->lane]];
+		break;
+	case SUMMARY_BY_LAYER:
+		tally = &t->device_groups[layer_of(t, frame)];
+		break;
+	case SUMMARY_BY_PHASE:
+		tally = &t->device_groups[phase];
+		break;
+	default:
+		return;
+	}
+	add_sample(t, tally, frame);
+	tally->total_ns += frame->self_ns;
+	if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
+		tally_histogram(t, tally, frame->length_ns);
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct device_walk *w = context;
+
+	(void)depth;
+	w->active[frame->brick]++;
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct device_walk *w = context;
+	struct tallies *t = w->t;
+	struct tally *tally = &w->own[frame->brick];
+	int outermost = --w->active[frame->brick] == 0;
+
+	(void)depth;
+	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	t->lane_counts_all[frame->brick]++;
+	const struct run_command *command = launches_command(t->run, t->lane, frame->index);
+	uint32_t phase = phase_of(t, frame, command);
+	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
+		return;
+	t->device_ns += frame->self_ns;
+	t->device_lanes[frame->brick] = t->lane;
+	add_sample(t, tally, frame);
+	if (outermost)
+		tally->total_ns += frame->length_ns;
+	if (t->groups)
+		add_to_group(t, frame, command, phase);
+}
+
+/* What the device's statistics know better: also what was dropped. */
+static void merge(struct device_walk *w)
+{
+	struct tallies *t = w->t;
+	const struct run_lane *lane = &t->run->lanes[t->lane];
+
+	for (size_t b = 0; b < t->run->brick_count; b++) {
+		const struct tally *from = &w->own[b];
+		struct tally *to = &t->device[b];
+		const struct brick_stat *stat =
+			lane->stats && t->only == SUMMARY_ALL_PHASES ? &lane->stats[b] : NULL;
+		int exact = stat && stat->count >= from->count;
+		to->count += exact ? stat->count : from->count;
+		to->total_ns += exact ? stat->total : from->total_ns;
+		to->sources |= from->sources;
+		if (exact && stat->count && t->device_lanes[b] == RUN_NONE)
+			t->device_lanes[b] = t->lane;
+	}
+}
+
+void tally_queue(struct tallies *t, uint32_t lane)
+{
+	struct device_walk w = {.t = t,
+		.active = calloc(t->run->brick_count + 1, sizeof(*w.active)),
+		.own = calloc(t->run->brick_count + 1, sizeof(*w.own))};
+	const struct walk_visitor visitor = {on_begin, on_end, &w};
+
+	if (w.active && w.own) {
+		for (size_t b = 0; b < t->run->brick_count; b++)
+			w.own[b].min_ns = UINT64_MAX;
+		walk_lane(t->run, t->index, lane, &visitor);
+		merge(&w);
+	} else {
+		t->failed = true;
+	}
+	free(w.active);
+	free(w.own);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libbrick-cuda.so: loaded by the CUDA driver when the program initialises it, because `brick
+ * record` sets CUDA_INJECTION64_PATH. Starts tracing through CUPTI, has it deliver records now and
+ * then, and brings in the last ones when the program ends. Where tracing cannot be had the program
+ * runs as it would without, and the recording says why.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "attach/cuda/abi_check.h"
+#include "attach/cuda/buffers.h"
+#include "attach/cuda/calls.h"
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/host_clock.h"
+#include "attach/cuda/order.h"
+#include "attach/cuda/records.h"
+#include "brick/attach.h"
+#include "brick/session.h"
+
+enum { FLUSH_MS = 200, JOIN_S = 5 };
+
+BRICK_API int InitializeInjection(void);
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t flusher;
+	int runs, ends, is_child;
+} inject = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+/* ---- buffers ---- */
+
+static void request(uint8_t **buffer, size_t *bytes, size_t *most_records)
+{
+	int saved = errno;
+
+	*buffer = buffers_take(bytes);
+	*most_records = 0; /* as many as it holds */
+	errno = saved;
+}
+
+static void complete(
+	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	int saved = errno;
+
+	records_buffer(context, stream, buffer, valid <= bytes ? valid : bytes);
+	errno = saved;
+}
+
+/* ---- delivery ---- */
+
+/* If ids are missing from the first records: what older versions need for them. Once. */
+static void mend_correlation(void)
+{
+	static int is_mended;
+
+	if (is_mended || !records_lack_correlation())
+		return;
+	is_mended = 1;
+	calls_enable_runtime();
+	calls_enable_records();
+	brick_note("cuda.correlation", "ids were missing: the runtime's calls are recorded, too");
+}
+
+static void *flush_now_and_then(void *unused)
+{
+	struct timespec until;
+
+	pthread_setname_np(pthread_self(), "brick-cuda");
+	pthread_mutex_lock(&inject.lock);
+	while (!inject.ends) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += FLUSH_MS * 1000000l;
+		until.tv_sec += until.tv_nsec / 1000000000l;
+		until.tv_nsec %= 1000000000l;
+		pthread_cond_timedwait(&inject.wake, &inject.lock, &until);
+		if (inject.ends)
+			break;
+		pthread_mutex_unlock(&inject.lock);
+		cupti.flush_all(0);
+		records_settle(0);
+		mend_correlation();
+		pthread_mutex_lock(&inject.lock);
+	}
+	pthread_mutex_unlock(&inject.lock);
+	return NULL;
+}
+
+static int start_flusher(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&inject.flusher, NULL, flush_now_and_then, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	inject.runs = !error;
+	return -error;
+}
+
+static void stop_flusher(void)
+{
+	struct timespec until;
+
+	pthread_mutex_lock(&inject.lock);
+	inject.ends = 1;
+	pthread_cond_signal(&inject.wake);
+	pthread_mutex_unlock(&inject.lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += JOIN_S;
+	if (inject.runs)
+		pthread_timedjoin_np(inject.flusher, NULL, &until);
+}
+
+/* The program ends: its exit handlers run, and CUDA's have not run yet. */
+static void finish(void)
+{
+	char text[512];
+
+	if (inject.is_child)
+		return;
+	stop_flusher();
+	cupti.flush_all(CUPTI_FLUSH_FORCED);
+	records_settle(1);
+	calls_stop();
+	records_describe(text, sizeof text);
+	brick_note("cuda.records", "%s", text);
+	brick_note("cuda.clock", "residual %u ns", host_clock_residual_ns());
+}
+
+/* CUDA does not work in the child of a fork, and its records are the parent's. */
+static void in_child(void)
+{
+	inject.is_child = 1;
+	calls_stop();
+}
+
+/* ---- start ---- */
+
+__attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	char why[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof why, format, arguments);
+	va_end(arguments);
+	brick_note("cuda", "nothing is timed: %s", why);
+}
+
+static int subscribe(void)
+{
+	int result = cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+
+	if (result == CUPTI_HAS_SUBSCRIBER)
+		refuse("another profiler is tracing this process already");
+	else if (result == CUPTI_NO_PRIVILEGES)
+		refuse("this user may not trace (see the driver's NVreg_RestrictProfilingToAdmin)");
+	else if (result == CUPTI_UNREADY)
+		refuse("%s does not suit the driver", cupti.path);
+	else if (result != CUPTI_FINE)
+		refuse("cuptiSubscribe: %s (%d)", cupti_text(result), result);
+	return result;
+}
+
+static void set_zeroed(void)
+{
+	uint8_t yes = 1;
+	size_t bytes = sizeof yes;
+
+	if (cupti.set_attribute)
+		cupti.set_attribute(CUPTI_BUFFERS_ARE_ZEROED, &bytes, &yes);
+}
+
+static int enable_records(void)
+{
+	static const struct {
+		uint32_t kind;
+		const char *name;
+	} wanted[] = {
+		{CUPTI_CONCURRENT_KERNEL, "kernels"},
+		{CUPTI_MEMCPY, "copies"},
+		{CUPTI_MEMSET, "fills"},
+		{CUPTI_MEMCPY_PEER, "copies between devices"},
+	};
+
+	set_zeroed();
+	int result = cupti.register_callbacks(request, complete);
+	if (result != CUPTI_FINE) {
+		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
+		return result;
+	}
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		result = cupti.enable(wanted[i].kind);
+		if (result == CUPTI_FINE)
+			continue;
+		if (i == 0) {
+			refuse("records of kernels: %s (%d)", cupti_text(result), result);
+			return result;
+		}
+		brick_note("cuda", "%s are not recorded: %s (%d)", wanted[i].name,
+			cupti_text(result), result);
+	}
+	return CUPTI_FINE;
+}
+
+static int start_tracing(void)
+{
+	char why[512];
+
+	if (cupti_open(why, sizeof why)) {
+		refuse("%s", why);
+		return -1;
+	}
+	if (buffers_prepare() || order_prepare()) {
+		refuse("no memory for buffers");
+		return -1;
+	}
+	if (subscribe() != CUPTI_FINE)
+		return -1;
+	int calls = enable_records() == CUPTI_FINE ? calls_enable() : -1;
+	if (calls < 0 && calls != -1)
+		refuse("callbacks: %s (%d)", cupti_text(-calls), -calls);
+	if (calls < 0) {
+		calls_stop();
+		cupti.unsubscribe(cupti.subscriber);
+		return -1;
+	}
+	return 0;
+}
+
+static void describe(void)
+{
+	uint32_t version = 0;
+	const char *headers = abi_check_headers();
+
+	cupti.version(&version);
+	brick_note("cuda", "activity records through CUPTI (API version %u): %s", version,
+		cupti.path);
+	brick_note("cuda.headers", "%s",
+		headers ? headers : "none when this was built: from the documentation");
+}
+
+static void start(void)
+{
+	const char *wanted = getenv("BRICK_CUDA");
+
+	if (wanted && !strcmp(wanted, "off")) {
+		refuse("BRICK_CUDA=off");
+		return;
+	}
+	if (start_tracing())
+		return;
+	host_clock_sample();
+	describe();
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(finish);
+	if (start_flusher())
+		brick_note("cuda", "no thread for delivery: records come when buffers are full");
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Called by the driver; whatever happens, the program's own initialisation goes on. */
+int InitializeInjection(void)
+{
+	int saved = errno;
+
+	if (brick_thread_ready() == 0)
+		pthread_once(&once, start);
+	errno = saved;
+	return 1;
+}

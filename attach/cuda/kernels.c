@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cache from what a record says to the registered kernel (kernels.h). CUPTI gives all records of
+ * a function the same name, at the same address; its text is compared all the same, since a module
+ * may be gone and another be there.
+ */
+#include "attach/cuda/kernels.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/cuda/modules.h"
+#include "brick/queue.h"
+
+enum { PLACES = 4096, NAME_BYTES = 64 };
+
+struct entry {
+	const char *address;
+	uint64_t code;
+	int32_t grid[3], block[3];
+	int32_t static_shared, dynamic_shared;
+	uint32_t registers, index; /* index 0: free */
+	char begin[NAME_BYTES];	   /* of the name */
+};
+
+static struct entry cache[PLACES];
+
+/* The caller frees it; NULL: stays as it is. */
+static char *demangle(const char *name)
+{
+	static char *(*function)(const char *, char *, size_t *, int *);
+	static int looked;
+	int status = -1;
+
+	if (!looked) {
+		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+		void *found = dlsym(runtime ? runtime : RTLD_DEFAULT, "__cxa_demangle");
+		memcpy(&function, &found, sizeof found);
+		looked = 1;
+	}
+	char *text = function && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status)
+							  : NULL;
+	if (text && status) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static struct entry entry_of(const struct cupti_kernel *record, const char *name)
+{
+	struct entry e = {
+		.address = record->name,
+		.code = modules_code(name),
+		.static_shared = record->static_shared,
+		.dynamic_shared = record->dynamic_shared,
+		.registers = record->registers,
+	};
+
+	for (int i = 0; i < 3; i++) {
+		e.grid[i] = record->grid[i];
+		e.block[i] = record->block[i];
+	}
+	snprintf(e.begin, sizeof e.begin, "%s", name);
+	return e;
+}
+
+static uint32_t place_of(const struct entry *e)
+{
+	uint64_t hash = mix((uintptr_t)e->address, e->code);
+
+	for (int i = 0; i < 3; i++)
+		hash = mix(mix(hash, (uint32_t)e->grid[i]), (uint32_t)e->block[i]);
+	return (uint32_t)(mix(hash, (uint32_t)e->dynamic_shared) % PLACES);
+}
+
+static int same(const struct entry *a, const struct entry *b)
+{
+	return a->address == b->address && a->code == b->code &&
+	       !memcmp(a->grid, b->grid, sizeof a->grid) &&
+	       !memcmp(a->block, b->block, sizeof a->block) &&
+	       a->static_shared == b->static_shared && a->dynamic_shared == b->dynamic_shared &&
+	       a->registers == b->registers && !strcmp(a->begin, b->begin);
+}
+
+static uint64_t not_negative(int32_t value)
+{
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static uint32_t add(const struct entry *e, const char *name)
+{
+	char *readable = demangle(name);
+	struct brick_kernel kernel = {
+		.name = readable ? readable : name,
+		.backend = "cuda",
+		.kind = BRICK_KERNEL_COMPUTE,
+		.registers = e->registers,
+		.shared_bytes = not_negative(e->static_shared) + not_negative(e->dynamic_shared),
+		.code = e->code,
+	};
+
+	for (int i = 0; i < 3; i++) {
+		kernel.grid[i] = (uint32_t)not_negative(e->grid[i]);
+		kernel.block[i] = (uint32_t)not_negative(e->block[i]);
+	}
+	uint32_t index = brick_kernel_register(&kernel);
+	free(readable);
+	return index;
+}
+
+uint32_t kernels_of(const struct cupti_kernel *record)
+{
+	const char *name = record->name ? record->name : "unnamed kernel";
+	struct entry e = entry_of(record, name);
+	struct entry *known = &cache[place_of(&e)];
+
+	if (!known->index || !same(known, &e)) {
+		e.index = add(&e, name);
+		*known = e;
+	}
+	return known->index;
+}
+
+static uint32_t transfer(uint32_t kind, const char *name)
+{
+	static uint32_t known[BRICK_KERNEL_OTHER + 1];
+	struct brick_kernel kernel = {.name = name, .backend = "cuda", .kind = kind};
+
+	if (!known[kind])
+		known[kind] = brick_kernel_register(&kernel);
+	return known[kind];
+}
+
+uint32_t kernels_copy(uint8_t copy)
+{
+	switch (copy) {
+	case CUPTI_COPY_HTOD:
+	case CUPTI_COPY_HTOA:
+		return transfer(BRICK_KERNEL_H2D, "copy host to device");
+	case CUPTI_COPY_DTOH:
+	case CUPTI_COPY_ATOH:
+		return transfer(BRICK_KERNEL_D2H, "copy device to host");
+	case CUPTI_COPY_HTOH:
+		return transfer(BRICK_KERNEL_OTHER, "copy host to host");
+	default:
+		return transfer(BRICK_KERNEL_D2D, "copy device to device");
+	}
+}
+
+uint32_t kernels_fill(void)
+{
+	return transfer(BRICK_KERNEL_FILL, "fill");
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptions of what was launched, made of CUPTI's records and registered once. Names are
+ * demangled where the program has a C++ runtime that does it. Consumer only.
+ */
+#ifndef BRICK_ATTACH_CUDA_KERNELS_H
+#define BRICK_ATTACH_CUDA_KERNELS_H
+
+#include <stdint.h>
+#include "attach/cuda/abi.h"
+
+/* Indices for struct brick_command. */
+uint32_t kernels_of(const struct cupti_kernel *record);
+uint32_t kernels_copy(uint8_t copy);
+uint32_t kernels_fill(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table without collisions resolved: a place holds whoever came last (last.h). */
+#include "attach/cuda/last.h"
+
+#include <pthread.h>
+
+enum { PLACES = 512 };
+
+struct last {
+	cuda_handle context, stream;
+	uint64_t number;
+	int is_context;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct last table[PLACES];
+
+static struct last *place(cuda_handle context, cuda_handle stream, int is_context)
+{
+	uint64_t hash = ((uintptr_t)context * 31 + (uintptr_t)stream * 2 + (uint64_t)is_context) *
+			0x9e3779b97f4a7c15ull;
+	return &table[hash >> 32 & (PLACES - 1)];
+}
+
+void last_set(cuda_handle context, cuda_handle stream, uint64_t number)
+{
+	pthread_mutex_lock(&lock);
+	*place(context, stream, 0) = (struct last){context, stream, number, 0};
+	*place(context, NULL, 1) = (struct last){context, NULL, number, 1};
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t get(cuda_handle context, cuda_handle stream, int is_context)
+{
+	pthread_mutex_lock(&lock);
+	struct last last = *place(context, stream, is_context);
+	pthread_mutex_unlock(&lock);
+	return last.context == context && last.stream == stream && last.is_context == is_context
+		       ? last.number
+		       : 0;
+}
+
+uint64_t last_of_stream(cuda_handle context, cuda_handle stream)
+{
+	return get(context, stream, 0);
+}
+
+uint64_t last_of_context(cuda_handle context)
+{
+	return get(context, NULL, 1);
+}

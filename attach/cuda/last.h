@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last command that was launched into a stream and into a context, for what waits for them. A
+ * number that has been overwritten by another stream's is simply not known. Any thread.
+ */
+#ifndef BRICK_ATTACH_CUDA_LAST_H
+#define BRICK_ATTACH_CUDA_LAST_H
+
+#include <stdint.h>
+#include "attach/cuda/abi.h"
+
+void last_set(cuda_handle context, cuda_handle stream, uint64_t number);
+
+/* 0: not known. */
+uint64_t last_of_stream(cuda_handle context, cuda_handle stream);
+uint64_t last_of_context(cuda_handle context);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of launches.h. CUPTI counts correlation ids up, so the id's low bits are the place: an
+ * entry is overwritten when as many younger calls are under way as the table holds.
+ */
+#include "attach/cuda/launches.h"
+
+#include <stddef.h>
+
+enum { PLACES = 1 << 16, LOOK_BACK = 4096 };
+
+enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN };
+
+struct entry {
+	uint32_t correlation, state;
+	uint32_t records, seen; /* of its records */
+	uint32_t taken;		/* its own number has been given away */
+	uint32_t certain;	/* see launch_records */
+	struct brick_launch launch;
+};
+
+static struct entry entries[PLACES];
+static uint32_t newest; /* id; written by launching threads */
+static uint32_t oldest; /* consumer: nothing below it is waited for */
+static uint64_t unanswered;
+
+static struct entry *place(uint32_t correlation)
+{
+	return &entries[correlation % PLACES];
+}
+
+static uint32_t state_of(const struct entry *e)
+{
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(struct entry *e, enum state state)
+{
+	__atomic_store_n(&e->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+static void raise_newest(uint32_t correlation)
+{
+	uint32_t now = __atomic_load_n(&newest, __ATOMIC_RELAXED);
+
+	while ((int32_t)(correlation - now) > 0 &&
+		!__atomic_compare_exchange_n(
+			&newest, &now, correlation, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+void launches_begin(uint32_t correlation, const struct brick_launch *launch,
+	const struct launch_records *records)
+{
+	struct entry *e = place(correlation);
+
+	set_state(e, FREE);
+	e->correlation = correlation;
+	e->records = records->count;
+	e->certain = records->certain;
+	e->seen = e->taken = 0;
+	e->launch = *launch;
+	set_state(e, OPEN);
+	raise_newest(correlation);
+}
+
+void launches_end(uint32_t correlation, const struct brick_launch *launch)
+{
+	struct entry *e = place(correlation);
+
+	if (e->correlation != correlation)
+		return;
+	e->launch.end = launch->end;
+	uint32_t open = OPEN;
+	__atomic_compare_exchange_n(
+		&e->state, &open, MADE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+void launches_forget(uint32_t correlation)
+{
+	struct entry *e = place(correlation);
+
+	if (e->correlation == correlation)
+		set_state(e, FREE);
+}
+
+static struct entry *find(uint32_t correlation)
+{
+	struct entry *e = place(correlation);
+	return state_of(e) != FREE && e->correlation == correlation ? e : NULL;
+}
+
+void launches_seen(uint32_t correlation)
+{
+	struct entry *e = find(correlation);
+
+	if (!e)
+		return;
+	if (state_of(e) == GIVEN_UP && e->certain && !e->seen)
+		unanswered--;
+	if (++e->seen >= e->records && e->records)
+		set_state(e, SEEN);
+}
+
+int launches_take(uint32_t correlation, struct brick_launch *launch)
+{
+	struct entry *e = find(correlation);
+
+	if (!e)
+		return 0;
+	*launch = e->launch;
+	if (!launch->end)
+		launch->end = launch->begin;
+	if (e->taken++)
+		launch->number = brick_launch_number();
+	return 1;
+}
+
+uint64_t launches_pending_since(uint64_t give_up)
+{
+	uint32_t last = __atomic_load_n(&newest, __ATOMIC_ACQUIRE), id = oldest;
+	uint64_t since = UINT64_MAX;
+
+	if (last - id >= PLACES)
+		id = last - PLACES + 1;
+	uint32_t first = last + 1; /* that is waited for */
+	for (; id != last + 1; id++) {
+		struct entry *e = place(id);
+		uint32_t state = state_of(e);
+		if (e->correlation != id || (state != OPEN && state != MADE))
+			continue;
+		if (state == MADE && e->launch.end < give_up) {
+			unanswered += e->certain && !e->seen;
+			set_state(e, GIVEN_UP);
+			continue;
+		}
+		if (since == UINT64_MAX)
+			first = id;
+		if (e->launch.begin < since)
+			since = e->launch.begin;
+	}
+	/* a thread may be about to enter an id that is smaller than the newest */
+	if (last - first < LOOK_BACK || first == last + 1)
+		first = last < LOOK_BACK ? 0 : last - LOOK_BACK;
+	oldest = first;
+	return since;
+}
+
+uint64_t launches_unanswered(void)
+{
+	return unanswered;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that launched something, by CUPTI's correlation id, from the call until its records have
+ * come. The launching thread writes an entry, whoever handles records reads it: it is complete
+ * before its state says so. Any thread, except where it says "consumer".
+ */
+#ifndef BRICK_ATTACH_CUDA_LAUNCHES_H
+#define BRICK_ATTACH_CUDA_LAUNCHES_H
+
+#include <stdint.h>
+#include "brick/queue.h"
+
+/* What a call launches: how many records come of it (0: not known), and whether they must. */
+struct launch_records {
+	uint32_t count;
+	uint32_t certain; /* one that does not come was lost */
+};
+
+/* A call has begun. */
+void launches_begin(uint32_t correlation, const struct brick_launch *launch,
+	const struct launch_records *records);
+
+/* It is over, and records will come. */
+void launches_end(uint32_t correlation, const struct brick_launch *launch);
+
+/* It launched nothing: failed, or was captured into a graph. */
+void launches_forget(uint32_t correlation);
+
+/* Consumer: one of its records has come. */
+void launches_seen(uint32_t correlation);
+
+/*
+ * Consumer: the launch for one more command; further commands of the same call get numbers of their
+ * own. 0 when the call is not known.
+ */
+int launches_take(uint32_t correlation, struct brick_launch *launch);
+
+/*
+ * Consumer: nothing that is still to come was launched before this tick; UINT64_MAX when nothing
+ * is. Calls that ended before give_up are no longer waited for.
+ */
+uint64_t launches_pending_since(uint64_t give_up);
+
+/* Consumer: records that were certain to come and never came. */
+uint64_t launches_unanswered(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code that the program has loaded: which module a kernel of a name comes from, as a hash, and the
+ * text of modules that were given as PTX. Any thread.
+ */
+#ifndef BRICK_ATTACH_CUDA_MODULES_H
+#define BRICK_ATTACH_CUDA_MODULES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The program hands this image to the driver: keep it if it is PTX. Returns its hash or 0. */
+uint64_t modules_source(const void *image);
+
+/* A module was loaded: its cubin, and the hash of the source that it was made of, or 0. */
+void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t source);
+void modules_unloading(uint32_t id);
+
+/* Hash of the code of a kernel; 0: not known, or two modules with different code have that name. */
+uint64_t modules_code(const char *kernel);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of CUDA graphs: which brick was open when a node was made, so that its kernel has a parent
+ * at every replay, and how many records one launch of a graph brings. Any thread.
+ */
+#ifndef BRICK_ATTACH_CUDA_NODES_H
+#define BRICK_ATTACH_CUDA_NODES_H
+
+#include <stdint.h>
+#include "attach/cuda/abi.h"
+
+/* A node was made while this brick and layer were open (brick 0xffff: none). */
+void nodes_created(uint64_t node, uint16_t brick, int16_t layer);
+
+/* A copy of it, as graphs are copied when they are instantiated. */
+void nodes_cloned(uint64_t node, uint64_t original);
+
+/* It is forgotten some rounds later: records of its last replays are still to come. */
+void nodes_destroyed(uint64_t node);
+void nodes_next_round(void);
+
+/* Brick and layer of a node; 0 when it is not known. */
+int nodes_find(uint64_t node, uint16_t *brick, int16_t *layer);
+
+/* Nodes for which there was no room. */
+uint64_t nodes_lost(void);
+
+/* An executable graph, one launch of which brings so many records; 0: no longer known. */
+void nodes_exec(cuda_handle exec, uint32_t records);
+uint32_t nodes_exec_records(cuda_handle exec);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A heap of held commands by begin (order.h). When it is full the earliest go out, whatever may
+ * still come: then the queue's own ledger shows what did not fit.
+ */
+#include "attach/cuda/order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "attach/cuda/host_clock.h"
+#include "attach/cuda/launches.h"
+#include "attach/cuda/nodes.h"
+#include "brick/probe.h"
+
+enum { MOST = 1 << 16, NO_BRICK = 0xffff };
+
+static struct held_command *heap;
+static uint32_t count;
+struct order_counts order_counts;
+
+int order_prepare(void)
+{
+	heap = calloc(MOST, sizeof *heap);
+	return heap ? 0 : -ENOMEM;
+}
+
+static void swap(uint32_t a, uint32_t b)
+{
+	struct held_command other = heap[a];
+	heap[a] = heap[b];
+	heap[b] = other;
+}
+
+static void rise(uint32_t i)
+{
+	for (; i && heap[i].begin < heap[(i - 1) / 2].begin; i = (i - 1) / 2)
+		swap(i, (i - 1) / 2);
+}
+
+static void sink(uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i, left = 2 * i + 1, right = left + 1;
+		if (left < count && heap[left].begin < heap[least].begin)
+			least = left;
+		if (right < count && heap[right].begin < heap[least].begin)
+			least = right;
+		if (least == i)
+			return;
+		swap(i, least);
+		i = least;
+	}
+}
+
+/* The launch of a command, its brick and layer from the graph node if it was made by one. */
+static void find_launch(const struct held_command *held, struct brick_launch *launch)
+{
+	if (!held->correlation || !launches_take(held->correlation, launch)) {
+		*launch = (struct brick_launch){
+			.number = brick_launch_number(),
+			.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
+			.brick = NO_BRICK,
+			.layer = -1,
+		};
+		order_counts.without_launch++;
+	}
+	if (!held->graph_node)
+		return;
+	launch->brick = NO_BRICK;
+	launch->layer = -1;
+	order_counts.without_node +=
+		!nodes_find(held->graph_node, &launch->brick, &launch->layer);
+}
+
+static uint64_t or_unknown(uint64_t device_ns)
+{
+	return device_ns ? host_clock_ns(device_ns) : 0;
+}
+
+static void record(const struct held_command *held)
+{
+	struct brick_command command = {
+		.size = sizeof command,
+		.kernel = held->kernel,
+		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
+		.queued_ns = or_unknown(held->queued),
+		.submitted_ns = or_unknown(held->submitted),
+		.begin_ns = host_clock_ns(held->begin),
+		.end_ns = host_clock_ns(held->end),
+		.bytes = held->bytes,
+		.residual_ns = host_clock_residual_ns(),
+	};
+
+	find_launch(held, &command.launch);
+	if (brick_queue_record(held->queue, &command))
+		order_counts.refused++;
+	else
+		order_counts.recorded++;
+}
+
+static void release_first(void)
+{
+	struct held_command first = heap[0];
+
+	heap[0] = heap[--count];
+	sink(0);
+	record(&first);
+}
+
+void order_hold(const struct held_command *command)
+{
+	if (!heap)
+		return;
+	if (count == MOST)
+		release_first();
+	heap[count] = *command;
+	rise(count++);
+}
+
+void order_release(uint64_t before_ns)
+{
+	while (count && (before_ns == UINT64_MAX || host_clock_ns(heap[0].begin) < before_ns))
+		release_first();
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From records to held commands (records.h). A record that never got its times is not given any:
+ * it is counted as dropped.
+ */
+#include "attach/cuda/records.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include "attach/cuda/buffers.h"
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/host_clock.h"
+#include "attach/cuda/kernels.h"
+#include "attach/cuda/launches.h"
+#include "attach/cuda/nodes.h"
+#include "attach/cuda/order.h"
+#include "attach/cuda/streams.h"
+#include "brick/clock.h"
+
+/* A call that ended so long ago and has no record yet is not waited for. */
+enum { PATIENCE_S = 2 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated;
+
+static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
+{
+	held->queue = streams_queue(device, context, stream);
+	if (held->correlation)
+		launches_seen(held->correlation);
+	else
+		uncorrelated++;
+	if (!held->queue)
+		return;
+	if (!held->begin || !held->end) {
+		incomplete++;
+		brick_queue_dropped(held->queue, 1);
+		return;
+	}
+	order_hold(held);
+}
+
+static void take_kernel(const struct cupti_kernel *k)
+{
+	struct held_command held = {
+		.begin = k->start,
+		.end = k->end,
+		.queued = k->queued,
+		.submitted = k->submitted,
+		.graph_node = k->graph_node,
+		.correlation = k->correlation,
+		.kernel = kernels_of(k),
+	};
+
+	kernels++;
+	hold(&held, k->device, k->context, k->stream);
+}
+
+static void take_memcpy(const struct cupti_memcpy *m)
+{
+	struct held_command held = {
+		.begin = m->start,
+		.end = m->end,
+		.bytes = m->bytes,
+		.graph_node = m->graph_node,
+		.correlation = m->correlation,
+		.kernel = kernels_copy(m->copy),
+	};
+
+	copies++;
+	hold(&held, m->device, m->context, m->stream);
+}
+
+static void take_peer(const struct cupti_memcpy_peer *m)
+{
+	struct held_command held = {
+		.begin = m->start,
+		.end = m->end,
+		.bytes = m->bytes,
+		.graph_node = m->graph_node,
+		.correlation = m->correlation,
+		.kernel = kernels_copy(m->copy),
+	};
+
+	copies++;
+	hold(&held, m->device, m->context, m->stream);
+}
+
+static void take_memset(const struct cupti_memset *m)
+{
+	struct held_command held = {
+		.begin = m->start,
+		.end = m->end,
+		.bytes = m->bytes,
+		.graph_node = m->graph_node,
+		.correlation = m->correlation,
+		.kernel = kernels_fill(),
+	};
+
+	copies++;
+	hold(&held, m->device, m->context, m->stream);
+}
+
+static void take(const struct cupti_record *record)
+{
+	switch (record->kind) {
+	case CUPTI_CONCURRENT_KERNEL:
+		take_kernel((const void *)record);
+		break;
+	case CUPTI_MEMCPY:
+		take_memcpy((const void *)record);
+		break;
+	case CUPTI_MEMCPY_PEER:
+		take_peer((const void *)record);
+		break;
+	case CUPTI_MEMSET:
+		take_memset((const void *)record);
+		break;
+	default:
+		break;
+	}
+}
+
+static void count_dropped(uint64_t count)
+{
+	struct brick_queue *queue = count ? streams_any() : NULL;
+
+	dropped += count;
+	if (queue)
+		brick_queue_dropped(queue, count);
+}
+
+void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid)
+{
+	struct cupti_record *record = NULL;
+	size_t missing = 0;
+	int result = CUPTI_FINE;
+
+	pthread_mutex_lock(&lock);
+	host_clock_sample();
+	while (buffer && valid &&
+		(result = cupti.next_record(buffer, valid, &record)) == CUPTI_FINE && record)
+		take(record);
+	broken += result != CUPTI_FINE && result != CUPTI_LIMIT_REACHED;
+	if (cupti.dropped(context, stream, &missing) == CUPTI_FINE)
+		count_dropped(missing);
+	pthread_mutex_unlock(&lock);
+	buffers_give(buffer, valid);
+}
+
+/* In this order: what begins after `since` was read cannot have been launched before it. */
+static void release(void)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t now = brick_ticks(), patience = PATIENCE_S * clock->frequency;
+	uint64_t since = launches_pending_since(now > patience ? now - patience : 0);
+	uint64_t before = host_clock_of_ticks(since < now ? since : now);
+
+	order_release(before - host_clock_residual_ns());
+}
+
+void records_settle(int last)
+{
+	pthread_mutex_lock(&lock);
+	host_clock_sample();
+	nodes_next_round();
+	if (!last) {
+		release();
+	} else {
+		launches_pending_since(UINT64_MAX);
+		order_release(UINT64_MAX);
+		/* those that CUPTI knows to have dropped are counted already */
+		uint64_t unanswered = launches_unanswered();
+		if (unanswered > dropped)
+			count_dropped(unanswered - dropped);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int records_lack_correlation(void)
+{
+	pthread_mutex_lock(&lock);
+	int lack = uncorrelated || order_counts.without_launch;
+	pthread_mutex_unlock(&lock);
+	return lack;
+}
+
+void records_describe(char *text, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	snprintf(text, bytes,
+		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
+		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
+		"unknown, %llu refused",
+		(unsigned long long)kernels, (unsigned long long)copies,
+		(unsigned long long)dropped, (unsigned long long)incomplete,
+		(unsigned long long)broken, (unsigned long long)order_counts.without_launch,
+		(unsigned long long)order_counts.without_node,
+		(unsigned long long)order_counts.refused);
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks of devices, placed on the host's. A device that can be asked for its time is asked between
+ * two readings of the host's; of others the time at which they say a command was queued lies
+ * between the readings around the call that queued it. Any thread.
+ */
+#ifndef BRICK_ATTACH_OPENCL_CLOCKS_H
+#define BRICK_ATTACH_OPENCL_CLOCKS_H
+
+#include <stdint.h>
+#include "attach/opencl/cl.h"
+
+struct clock;
+
+/* The clock of a device; NULL when there is no memory for it. */
+struct clock *clocks_of(cl_device_id device);
+
+/* A command was queued at `queued` (of the device) between two times of the host. */
+void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uint64_t after_ns);
+
+/* All that is done has been told with clocks_queued(): make use of it, before any is placed. */
+void clocks_settle(struct clock *clock);
+
+/* Read those that have not been read for a while. */
+void clocks_refresh(void);
+
+/* Device time on the host's clock; 0 when nothing is known. residual_ns: how far off it may be. */
+uint64_t clocks_host_ns(struct clock *clock, uint64_t device_ns, uint64_t *residual_ns);
+
+/* Tell the recording how good they were. */
+void clocks_note(void);
+
+/* The child of a fork starts anew. */
+void clocks_forget_all(void);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Around the driver's call (command.h). While a thread is inside of a hooked call, others that the
+ * driver makes on the way pass through. Which command an event belongs to is remembered in a table
+ * that forgets; its entries are written by exchanging the event last, and read twice.
+ */
+#include "attach/opencl/command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "attach/opencl/driver.h"
+#include "attach/opencl/harvest.h"
+#include "attach/opencl/notes.h"
+#include "brick/brick.h"
+#include "brick/queue.h"
+
+enum { KNOWN_EVENTS = 16384 }; /* a power of two */
+
+struct known_event {
+	cl_event event;
+	uint64_t number;
+};
+
+static struct known_event known[KNOWN_EVENTS];
+static __thread int inside __attribute__((tls_model("initial-exec")));
+
+static struct known_event *known_place(cl_event event)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)event * 0x9e3779b97f4a7c15ull;
+
+	return &known[hash >> 50]; /* 14 bits */
+}
+
+static void know(cl_event event, uint64_t number)
+{
+	struct known_event *place = known_place(event);
+
+	__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&place->number, number, __ATOMIC_RELEASE);
+	__atomic_store_n(&place->event, event, __ATOMIC_RELEASE);
+}
+
+void command_forget(cl_event event)
+{
+	struct known_event *place = known_place(event);
+
+	if (__atomic_load_n(&place->event, __ATOMIC_RELAXED) == event)
+		__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
+}
+
+uint64_t command_number(cl_event event)
+{
+	const struct known_event *place = known_place(event);
+
+	if (!event || __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) != event)
+		return 0;
+	uint64_t number = __atomic_load_n(&place->number, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) == event ? number : 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
+{
+	c->queue = NULL;
+	c->event = event;
+	c->own = NULL;
+	c->wait_ticks = 0;
+	c->entered = !inside;
+	if (!brick_enabled() || inside)
+		return;
+	inside = 1;
+	struct queue *q = queue_find(handle);
+	if (!q || !q->is_timed || !q->record || q->yielded)
+		return;
+	brick_launch_begin(&c->launch);
+	if (!c->launch.number)
+		return;
+	if (!event)
+		c->event = &c->own;
+	if (is_blocking) {
+		brick_launch_end(&c->launch);
+		c->wait_ticks = brick_ticks();
+	}
+	c->queue = q;
+	c->before_ns = now_ns();
+}
+
+int command_was_too_much(struct command *c, cl_int status)
+{
+	if (!c->queue || c->event != &c->own ||
+		(status != CL_OUT_OF_RESOURCES && status != CL_OUT_OF_HOST_MEMORY))
+		return 0;
+	c->event = NULL;
+	brick_queue_unsupported(c->queue->record, 1);
+	notes_trouble("a command was refused with an event, and is not timed");
+	return 1;
+}
+
+static void wait_ended(const struct command *c)
+{
+	if (c->wait_ticks)
+		brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
+}
+
+int command_is_recorded(struct command *c, cl_int status)
+{
+	if (c->entered)
+		inside = 0;
+	if (!c->queue)
+		return 0;
+	if (c->wait_ticks)
+		wait_ended(c);
+	else
+		brick_launch_end(&c->launch);
+	return status == CL_SUCCESS && c->event && *c->event;
+}
+
+/* Numbers of the commands it waits for; those of events that are not known are left out. */
+static void note_after(struct pending *p, cl_uint count, const cl_event *list)
+{
+	p->after = p->first;
+	if (!list || !count)
+		return;
+	if (count > PENDING_AFTER) {
+		p->after = malloc(count * sizeof *p->after);
+		if (!p->after) {
+			p->after = p->first;
+			count = PENDING_AFTER;
+		}
+	}
+	for (cl_uint i = 0; i < count; i++) {
+		uint64_t number = command_number(list[i]);
+		if (number)
+			p->after[p->after_count++] = number;
+	}
+}
+
+static uint32_t index_of(struct command_kind *kind)
+{
+	uint32_t index = __atomic_load_n(&kind->index, __ATOMIC_RELAXED);
+
+	if (!index) {
+		struct brick_kernel description = {
+			.name = kind->name, .backend = "opencl", .kind = kind->kind};
+		index = brick_kernel_register(&description);
+		__atomic_store_n(&kind->index, index, __ATOMIC_RELAXED);
+	}
+	return index;
+}
+
+/* Give up what is not to be recorded. */
+static void let_go(struct queue *q, struct pending *p)
+{
+	driver_get()->clReleaseEvent(p->event);
+	if (p->after != p->first)
+		free(p->after);
+	brick_queue_dropped(q->record, 1);
+}
+
+void command_end(
+	struct command *c, const struct command_what *what, cl_uint count, const cl_event *list)
+{
+	int saved = errno;
+	struct queue *q = c->queue;
+	struct pending p = {
+		.event = *c->event,
+		.launch = c->launch,
+		.bytes = what->bytes,
+		.before_ns = c->before_ns,
+		.after_ns = c->wait_ticks ? 0 : now_ns(),
+	};
+
+	if (c->event != &c->own) {
+		if (driver_get()->clRetainEvent(p.event) != CL_SUCCESS) {
+			brick_queue_unsupported(q->record, 1);
+			return;
+		}
+		know(p.event, c->launch.number);
+	}
+	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
+	note_after(&p, count, list);
+	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
+	if (queue_push(q, &p) && (!harvest_make_room(q) || queue_push(q, &p)))
+		let_go(q, &p);
+	else
+		harvest_pushed(q);
+	errno = saved;
+}
+
+uint64_t command_wait_begin(void)
+{
+	if (!brick_enabled() || inside)
+		return 0;
+	inside = 1;
+	return brick_ticks();
+}
+
+void command_wait_end(uint64_t begin_ticks, uint64_t number)
+{
+	if (!begin_ticks)
+		return;
+	inside = 0;
+	brick_record_wait(begin_ticks, brick_ticks(), number);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of the OpenCL library that the program uses, behind our hooks: found once, when
+ * the program first calls one of them or asks dlsym() for one. A second library of OpenCL in the
+ * same process is left alone. Any thread.
+ */
+#ifndef BRICK_ATTACH_OPENCL_DRIVER_H
+#define BRICK_ATTACH_OPENCL_DRIVER_H
+
+#include "attach/opencl/cl.h"
+
+/* Those that we stand in front of. */
+#define DRIVER_HOOKED(X)                            \
+	X(clCloneKernel)                            \
+	X(clCreateCommandQueue)                     \
+	X(clCreateCommandQueueWithProperties)       \
+	X(clCreateKernel)                           \
+	X(clCreateKernelsInProgram)                 \
+	X(clCreateProgramWithSource)                \
+	X(clCreateUserEvent)                        \
+	X(clEnqueueBarrierWithWaitList)             \
+	X(clEnqueueCopyBuffer)                      \
+	X(clEnqueueCopyBufferRect)                  \
+	X(clEnqueueCopyBufferToImage)               \
+	X(clEnqueueCopyImage)                       \
+	X(clEnqueueCopyImageToBuffer)               \
+	X(clEnqueueFillBuffer)                      \
+	X(clEnqueueFillImage)                       \
+	X(clEnqueueMapBuffer)                       \
+	X(clEnqueueMapImage)                        \
+	X(clEnqueueMarker)                          \
+	X(clEnqueueMarkerWithWaitList)              \
+	X(clEnqueueMigrateMemObjects)               \
+	X(clEnqueueNDRangeKernel)                   \
+	X(clEnqueueNativeKernel)                    \
+	X(clEnqueueReadBuffer)                      \
+	X(clEnqueueReadBufferRect)                  \
+	X(clEnqueueReadImage)                       \
+	X(clEnqueueSVMFree)                         \
+	X(clEnqueueSVMMap)                          \
+	X(clEnqueueSVMMemFill)                      \
+	X(clEnqueueSVMMemcpy)                       \
+	X(clEnqueueSVMMigrateMem)                   \
+	X(clEnqueueSVMUnmap)                        \
+	X(clEnqueueTask)                            \
+	X(clEnqueueUnmapMemObject)                  \
+	X(clEnqueueWriteBuffer)                     \
+	X(clEnqueueWriteBufferRect)                 \
+	X(clEnqueueWriteImage)                      \
+	X(clFinish)                                 \
+	X(clGetCommandQueueInfo)                    \
+	X(clGetEventProfilingInfo)                  \
+	X(clGetExtensionFunctionAddress)            \
+	X(clGetExtensionFunctionAddressForPlatform) \
+	X(clReleaseCommandQueue)                    \
+	X(clRetainCommandQueue)                     \
+	X(clSetCommandQueueProperty)                \
+	X(clSetKernelArg)                           \
+	X(clWaitForEvents)
+
+/* Those that we only call. */
+#define DRIVER_CALLED(X)            \
+	X(clFlush)                  \
+	X(clGetDeviceAndHostTimer)  \
+	X(clGetDeviceInfo)          \
+	X(clGetEventInfo)           \
+	X(clGetImageInfo)           \
+	X(clGetKernelInfo)          \
+	X(clGetKernelWorkGroupInfo) \
+	X(clGetPlatformIDs)         \
+	X(clGetPlatformInfo)        \
+	X(clGetProgramInfo)         \
+	X(clReleaseEvent)           \
+	X(clRetainEvent)
+
+/* A function that the library lacks is NULL. */
+struct driver {
+#define DRIVER_FIELD(name) __typeof__(name) *name;
+	DRIVER_HOOKED(DRIVER_FIELD)
+	DRIVER_CALLED(DRIVER_FIELD)
+#undef DRIVER_FIELD
+};
+
+/* NULL until it has been found; complete from then on. */
+const struct driver *driver_get(void);
+
+/* Find it for a call that came from this address; all NULL where there is none. */
+const struct driver *driver_find(const void *return_address);
+
+/* For the hooks. */
+#define DRIVER() driver_find(__builtin_return_address(0))
+
+/*
+ * The program asked the handle of a library for `name` and would get `function`. Returns our hook
+ * where that is a function of the driver that we stand in front of, else NULL.
+ */
+void *driver_adopt(void *handle, const char *name, void *function);
+
+/* The hook of that name, NULL if there is none. */
+void *driver_hook(const char *name);
+
+/* Path of the library; "" while none was found. */
+const char *driver_path(void);
+
+/* Does an address lie in this library? */
+int driver_is_ours(const void *address);
+
+/* Address of the C library's dlsym(). */
+void *driver_real_symbol(void);
+
+/* dlsym() as it is without us. Calls count as made from here. */
+void *driver_symbol(void *handle, const char *name);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that harvests, and the end of the process. The thread takes no signals and lives as
+ * long as the process; while no queue has commands outstanding it sleeps. At exit its work is done
+ * once more by the thread that exits, and `working` is never given back, so that nothing calls a
+ * driver that is going away.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "attach/opencl/clocks.h"
+#include "attach/opencl/driver.h"
+#include "attach/opencl/harvest.h"
+#include "attach/opencl/kernels.h"
+#include "attach/opencl/notes.h"
+
+enum {
+	INTERVAL_NS = 20000000,
+	IDLE_ROUNDS = 50, /* without anything outstanding, until it sleeps */
+	WAKE_AT = 1024,	  /* outstanding commands of a queue */
+	STACK_BYTES = 1 << 19,
+	EXIT_LOCK_S = 2,
+	EXIT_NAP_NS = 200000,
+	EXIT_NAPS_MOST = 1000, /* without any progress */
+};
+
+static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pid_t owner; /* process that has the thread */
+static int is_asleep, is_over;
+
+static uint32_t outstanding(void)
+{
+	uint32_t sum = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		sum += queue_pending(q);
+	return sum;
+}
+
+/* Record what is done, of all queues; how many commands. */
+static uint32_t work(void)
+{
+	uint32_t done = 0;
+
+	clocks_refresh();
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
+		if (pthread_mutex_trylock(&q->harvest))
+			continue;
+		done += harvest_queue(q);
+		pthread_mutex_unlock(&q->harvest);
+		if (__atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE))
+			queue_retire(q);
+	}
+	return done;
+}
+
+static void wait_a_while(int idle_rounds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += INTERVAL_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&state_lock);
+	if (idle_rounds < IDLE_ROUNDS) {
+		pthread_cond_timedwait(&wake, &state_lock, &until);
+	} else {
+		__atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) && !outstanding())
+			pthread_cond_wait(&wake, &state_lock);
+		__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&state_lock);
+}
+
+static void *run(void *unused)
+{
+	int idle_rounds = 0;
+
+	(void)unused;
+	pthread_setname_np(pthread_self(), "brick-opencl");
+	for (;;) {
+		wait_a_while(idle_rounds);
+		pthread_mutex_lock(&working);
+		work();
+		pthread_mutex_unlock(&working);
+		idle_rounds = outstanding() ? 0 : idle_rounds + 1;
+	}
+	return NULL;
+}
+
+static void start_thread(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&thread, &attributes, run, NULL))
+		notes_trouble("no thread could be started: times are fetched at exit only");
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+static int lock_for_exit(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_LOCK_S;
+	return pthread_mutex_timedlock(&working, &until);
+}
+
+/* What will not be done any more is counted. */
+static void give_up(void)
+{
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		if (queue_pending(q) && q->record)
+			brick_queue_dropped(q->record, queue_pending(q));
+}
+
+/*
+ * Before the driver's own exit handlers, since it was there first. Waits for the device only as
+ * long as it moves.
+ */
+static void finish(void)
+{
+	const struct timespec nap = {0, EXIT_NAP_NS};
+	int naps = 0, saved = errno;
+
+	if (owner != getpid() || is_over || lock_for_exit())
+		return;
+	is_over = 1;
+	while (naps < EXIT_NAPS_MOST) {
+		uint32_t done = work();
+		if (!outstanding())
+			break;
+		naps = done ? 0 : naps + 1;
+		if (!done)
+			nanosleep(&nap, NULL);
+	}
+	give_up();
+	clocks_note();
+	errno = saved;
+}
+
+/* The thread stays with the parent, and so do all queues: OpenCL does not live on in a child. */
+static void after_fork(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+	static const pthread_cond_t fresh_condition = PTHREAD_COND_INITIALIZER;
+
+	working = state_lock = fresh;
+	wake = fresh_condition;
+	owner = 0;
+	is_asleep = is_over = 0;
+	queue_forget_all();
+	clocks_forget_all();
+	kernels_forget_all();
+}
+
+void harvest_start(void)
+{
+	static int watches_forks;
+	int is_new;
+
+	pthread_mutex_lock(&state_lock);
+	is_new = owner != getpid();
+	if (is_new) {
+		owner = getpid();
+		if (!watches_forks)
+			pthread_atfork(NULL, NULL, after_fork);
+		watches_forks = 1;
+	}
+	pthread_mutex_unlock(&state_lock);
+	if (is_new) {
+		atexit(finish);
+		start_thread();
+	}
+}
+
+void harvest_wake(void)
+{
+	pthread_mutex_lock(&state_lock);
+	__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&state_lock);
+}
+
+void harvest_pushed(struct queue *q)
+{
+	if (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) ||
+		(queue_pending(q) & (WAKE_AT - 1)) == WAKE_AT - 1)
+		harvest_wake();
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all hooks do: call the driver as the program would have, with an event of ours where it gave
+ * none, and hand the command to whoever waits for its times (command.h). Prototypes of the hooks
+ * are OpenCL's own. Nobody here calls them.
+ */
+#ifndef BRICK_ATTACH_OPENCL_HOOKS_H
+#define BRICK_ATTACH_OPENCL_HOOKS_H
+
+#include "attach/opencl/cl.h"
+#include "attach/opencl/command.h"
+#include "attach/opencl/driver.h"
+#include "brick/export.h"
+
+/* A hook's definition; OpenCL's header has declared it already. */
+#define HOOK __attribute__((visibility("default")))
+
+/*
+ * The body of a hook that enqueues something. `what` is a struct command_what; `call` is the call
+ * of the driver, with EVENT in place of the program's event. Needs parameters named queue, count,
+ * list and event.
+ */
+#define EVENT command.event
+#define ENQUEUE(what, is_blocking, call)                             \
+	do {                                                         \
+		const struct driver *d = DRIVER();                   \
+		struct command command;                              \
+		cl_int status;                                       \
+		command_begin(&command, queue, event, is_blocking);  \
+		status = d->call;                                    \
+		if (command_was_too_much(&command, status))          \
+			status = d->call;                            \
+		if (command_is_recorded(&command, status))           \
+			command_end(&command, &(what), count, list); \
+		return status;                                       \
+	} while (0)
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's command queues: what it asked for and what we made of it, and a ring of commands
+ * whose times are still to come. A queue's memory is kept for the next one and never freed, so that
+ * a pointer found once stays readable. Any thread; lock order: `harvest`, then `lock`.
+ */
+#ifndef BRICK_ATTACH_OPENCL_QUEUE_H
+#define BRICK_ATTACH_OPENCL_QUEUE_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/opencl/cl.h"
+#include "brick/queue.h"
+
+enum {
+	QUEUE_PROPERTIES = 32,	   /* values of a list of properties, its end included */
+	QUEUE_PENDING_MOST = 8192, /* commands of a queue whose events we hold at most */
+	PENDING_AFTER = 4,
+};
+
+enum pending_state {
+	PENDING_WAITS = 0, /* not done, or not looked at since */
+	PENDING_TIMED = 1, /* its times are here, its event is released */
+	PENDING_OVER = 2,  /* recorded or given up */
+};
+
+/* A command that was enqueued. */
+struct pending {
+	cl_event event;
+	struct brick_launch launch;
+	uint32_t kernel;
+	uint32_t state; /* enum pending_state */
+	uint64_t bytes;
+	uint64_t before_ns, after_ns;		/* of the host, around the call */
+	uint64_t queued, submitted, begin, end; /* of the device, once they are known */
+	uint64_t *after;			/* `first` or memory of its own */
+	uint64_t first[PENDING_AFTER];
+	uint32_t after_count;
+	uint32_t reserved;
+};
+
+struct queue {
+	struct queue *next; /* in the list of all; written once */
+	cl_command_queue handle;
+	cl_device_id device;
+	int is_free;	  /* its memory may go to another queue */
+	int is_released;  /* the program has let go of it; its handle may come back as another's */
+	int is_timed;	  /* the driver takes the times of its commands */
+	int asked_timing; /* ... and the program wanted it so */
+	int in_order;
+	int yielded; /* the program's own libbrick times it */
+	uint32_t references;
+	uint32_t property_count; /* 0: it was created without a list */
+	cl_queue_properties properties[QUEUE_PROPERTIES];
+	struct clock *clock;
+	struct brick_queue *record;
+	uint64_t last_end, last_end_ns; /* of the command recorded last: the device's, the host's */
+	uint64_t last_number;		/* of the command that was enqueued last */
+
+	pthread_mutex_t harvest; /* held by the one who records its commands */
+	pthread_mutex_t lock;	 /* the ring */
+	struct pending *ring;
+	uint32_t capacity;   /* a power of two */
+	uint64_t head, tail; /* enqueued, recorded: ever */
+	int is_stuck;	     /* the ring was full and nothing moved */
+};
+
+/* What the program asked for, as far as we answer for it. */
+struct queue_wish {
+	int is_timed;
+	int in_order;
+	uint32_t property_count;
+	cl_queue_properties properties[QUEUE_PROPERTIES];
+};
+
+/* A queue was created for the program. It is recorded when is_timed. */
+void queue_created(
+	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed);
+
+/* The queue behind a handle, NULL when it is not one of ours. */
+struct queue *queue_find(cl_command_queue handle);
+
+void queue_retained(cl_command_queue handle);
+void queue_releasing(cl_command_queue handle);
+
+/* Add a command to the ring: 0, or -ENOSPC. Takes the event over when it returns 0. */
+int queue_push(struct queue *queue, const struct pending *pending);
+
+/* Commands that wait, roughly. */
+uint32_t queue_pending(const struct queue *queue);
+
+/* Under its lock. */
+static inline struct pending *queue_at(struct queue *queue, uint64_t index)
+{
+	return &queue->ring[index & (queue->capacity - 1)];
+}
+
+/* All queues, one after the other; NULL: the first. */
+struct queue *queue_next(struct queue *queue);
+
+/* The child of a fork has none. */
+void queue_forget_all(void);
+
+/* All have been recorded: give its record back, and its memory to others, if it is released. */
+void queue_retire(struct queue *queue);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Backend "cuda": timing by pairs of driver events. Queues are CUstream, native[0] of the options is
+ * a CUcontext (NULL: the one that is current at open). A read that fails is an error of that pair.
+ */
+#include "backends/cuda/cuda.h"
+
+#include <errno.h>
+#include <time.h>
+#include "backends/cuda/chain.h"
+#include "backends/cuda/device.h"
+#include "brick/error.h"
+#include "brick/abi/session.h"
+
+enum { BUSY_QUEUES = 32 };
+
+/* ---- scope, events and pairs ---- */
+
+void cuda_scope_enter(struct brick_backend_device *device, struct cuda_scope *scope)
+{
+	scope->mode = CUDA_CAPTURE_MODE_RELAXED;
+	scope->has_mode = device->driver.capture_mode &&
+			  device->driver.capture_mode(&scope->mode) == CUDA_FINE;
+	scope->has_context = device->driver.context_push(device->context) == CUDA_FINE;
+}
+
+void cuda_scope_leave(struct brick_backend_device *device, const struct cuda_scope *scope)
+{
+	void *popped;
+	int mode = scope->mode;
+
+	if (scope->has_context)
+		device->driver.context_pop(&popped);
+	if (scope->has_mode)
+		device->driver.capture_mode(&mode);
+}
+
+void cuda_pairs_init(struct cuda_pairs *pairs)
+{
+	pairs->first = NULL;
+	pairs->last = &pairs->first;
+}
+
+void cuda_pairs_add(struct cuda_pairs *pairs, struct cuda_pair *pair)
+{
+	pair->next = NULL;
+	*pairs->last = pair;
+	pairs->last = &pair->next;
+}
+
+struct cuda_pair *cuda_pair_take(struct brick_backend_device *device)
+{
+	struct cuda_pair *pair = device->free;
+
+	if (pair)
+		device->free = pair->next;
+	return pair;
+}
+
+void cuda_pair_give(struct brick_backend_device *device, struct cuda_pair *pair)
+{
+	pair->next = device->free;
+	pair->ticket = 0;
+	pair->is_captured = 0;
+	pair->begin_node = pair->end_node = NULL;
+	device->free = pair;
+}
+
+/* Time of an event that has been passed; negative: BRICK_EDEVICE. */
+static int64_t event_ns(struct brick_backend_device *device, void *event)
+{
+	float ms;
+
+	if (device->driver.event_elapsed(&ms, device->anchor, event) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	return device->anchor_ns + cuda_chain_ns(ms);
+}
+
+/* The event becomes the anchor; the old one takes its place. */
+static void move_anchor(struct brick_backend_device *device, void **event, int64_t ns)
+{
+	void *former = device->anchor;
+
+	device->anchor = *event;
+	device->anchor_ns = ns;
+	*event = former;
+}
+
+static void read_pair(struct brick_backend_device *device, struct cuda_pair *pair,
+	struct brick_completion *completion)
+{
+	float ms;
+	int64_t begin = event_ns(device, pair->begin);
+	int result = device->driver.event_elapsed(&ms, pair->begin, pair->end);
+	int64_t end = begin + (result == CUDA_FINE ? cuda_chain_ns(ms) : 0);
+
+	if (begin < 0 || result != CUDA_FINE) {
+		completion->error = BRICK_EDEVICE;
+		return;
+	}
+	if (end < begin) {
+		completion->error = BRICK_ERANGE;
+		return;
+	}
+	completion->begin_ns = (uint64_t)begin;
+	completion->end_ns = (uint64_t)end;
+	if (cuda_chain_moves(end - device->anchor_ns) && !pair->is_captured)
+		move_anchor(device, &pair->end, end);
+}
+
+/* Has the pair been passed? Then it is handed over. 0: not yet. */
+static int harvest(struct brick_backend_device *device, struct cuda_pair *pair, uint64_t ticket)
+{
+	struct brick_completion completion = {.ticket = ticket};
+	int result = device->driver.event_query(pair->end);
+
+	if (result == CUDA_NOT_READY)
+		return 0;
+	if (!ticket)
+		return 1; /* stands behind a replay, see graph.c */
+	if (result == CUDA_FINE)
+		read_pair(device, pair, &completion);
+	else
+		completion.error = BRICK_EDEVICE;
+	device->host.complete(device->host.context, &completion);
+	return 1;
+}
+
+/* ---- begin and end ---- */
+
+/* Put an event into a queue; into the graph when it is being captured. 1: captured. */
+static int record(struct brick_backend_device *device, void *queue, void *event, void **node)
+{
+	const struct cuda_driver *d = &device->driver;
+	int status = 0;
+	uint64_t id;
+	void *const *dependencies = NULL;
+	size_t count = 0;
+
+	if (d->stream_is_capturing && d->stream_is_capturing(queue, &status) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	if (!status)
+		return d->event_record(event, queue) == CUDA_FINE ? 0 : BRICK_EDEVICE;
+	if (status != CUDA_CAPTURE_ACTIVE || !d->event_record_flags)
+		return BRICK_EUNSUPPORTED;
+	if (d->event_record_flags(event, queue, CUDA_RECORD_EXTERNAL) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	/* the node of this record is what the next one in the stream would depend on */
+	if (d->capture_info &&
+		d->capture_info(queue, &status, &id, NULL, &dependencies, &count) == CUDA_FINE &&
+		count == 1)
+		*node = dependencies[0];
+	return 1;
+}
+
+static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	struct cuda_pair *pair = cuda_pair_take(device);
+
+	if (!pair)
+		return -EAGAIN;
+	int result = record(device, queue, pair->begin, &pair->begin_node);
+	if (result < 0) {
+		cuda_pair_give(device, pair);
+		return result;
+	}
+	pair->is_captured = result;
+	pair->ticket = ticket;
+	pair->queue = queue;
+	pair->next = device->open;
+	device->open = pair;
+	return 0;
+}
+
+static int begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	int saved = errno;
+
+	if (!ticket)
+		return -EINVAL;
+	pthread_mutex_lock(&device->lock);
+	int error = begin_pair(device, queue, ticket);
+	pthread_mutex_unlock(&device->lock);
+	errno = saved;
+	return error;
+}
+
+static int end_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	struct cuda_pair **link = &device->open;
+
+	while (*link && (*link)->ticket != ticket)
+		link = &(*link)->next;
+	struct cuda_pair *pair = *link;
+	if (!pair)
+		return -ENOENT;
+	*link = pair->next;
+	int result = record(device, queue, pair->end, &pair->end_node);
+	if (result >= 0 && result == pair->is_captured) {
+		cuda_pairs_add(result ? &device->captured : &device->in_flight, pair);
+		return 0;
+	}
+	cuda_pair_give(device, pair);
+	return result < 0 ? result : BRICK_ESTATE; /* half of it is in a graph */
+}
+
+static int end(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&device->lock);
+	int error = end_pair(device, queue, ticket);
+	pthread_mutex_unlock(&device->lock);
+	errno = saved;
+	return error;
+}
+
+/* ---- drain ---- */
+
+/* Streams are in order: behind a pair that is not done none of its stream is. */
+struct busy {
+	void *queues[BUSY_QUEUES];
+	uint32_t count;
+};
+
+static int is_busy(const struct busy *busy, const void *queue)
+{
+	for (uint32_t i = 0; i < busy->count; i++)
+		if (busy->queues[i] == queue)
+			return 1;
+	return 0;
+}
+
+static int drain_pairs(struct brick_backend_device *device)
+{
+	struct busy busy = {.count = 0};
+	struct cuda_pairs kept;
+	int done = 0;
+
+	cuda_pairs_init(&kept);
+	for (struct cuda_pair *pair = device->in_flight.first, *next; pair; pair = next) {
+		next = pair->next;
+		if (!is_busy(&busy, pair->queue) && harvest(device, pair, pair->ticket)) {
+			done += pair->ticket != 0;
+			cuda_pair_give(device, pair);
+			continue;
+		}
+		if (!is_busy(&busy, pair->queue) && busy.count < BUSY_QUEUES)
+			busy.queues[busy.count++] = pair->queue;
+		cuda_pairs_add(&kept, pair);
+	}
+	device->in_flight.first = kept.first;
+	device->in_flight.last = kept.first ? kept.last : &device->in_flight.first;
+	return done;
+}
+
+static int drain(struct brick_backend_device *device)
+{
+	int saved = errno;
+	struct cuda_scope scope;
+
+	pthread_mutex_lock(&device->lock);
+	cuda_scope_enter(device, &scope);
+	int done = drain_pairs(device);
+	cuda_scope_leave(device, &scope);
+	pthread_mutex_unlock(&device->lock);
+	errno = saved;
+	return done;
+}
+
+static int synchronise(struct brick_backend_device *device, void *queue)
+{
+	struct cuda_scope scope;
+	int saved = errno;
+
+	cuda_scope_enter(device, &scope);
+	int result = queue ? device->driver.stream_synchronise(queue)
+			   : device->driver.context_synchronise();
+	cuda_scope_leave(device, &scope);
+	errno = saved;
+	return result == CUDA_FINE ? 0 : BRICK_EDEVICE;
+}
+
+/* ---- the clock ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* An event through our own stream; it becomes the anchor, so that none is ever far away. */
+static int read_clock(struct brick_backend_device *device, struct brick_reading *reading)
+{
+	const struct cuda_driver *d = &device->driver;
+	struct cuda_pair *pair = cuda_pair_take(device);
+
+	if (!pair)
+		return -EAGAIN;
+	reading->before_ns = now_ns();
+	int result = d->event_record(pair->end, device->stream);
+	if (result == CUDA_FINE)
+		result = d->event_synchronise(pair->end);
+	reading->after_ns = now_ns();
+	int64_t ns = result == CUDA_FINE ? event_ns(device, pair->end) : BRICK_EDEVICE;
+	if (ns >= 0) {
+		reading->device_ns = (uint64_t)ns;
+		if (ns > device->anchor_ns)
+			move_anchor(device, &pair->end, ns);
+	}
+	cuda_pair_give(device, pair);
+	return ns >= 0 ? 0 : BRICK_EDEVICE;
+}
+
+static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
+{
+	struct cuda_scope scope;
+	int saved = errno;
+
+	pthread_mutex_lock(&device->lock);
+	cuda_scope_enter(device, &scope);
+	int error = read_clock(device, reading);
+	cuda_scope_leave(device, &scope);
+	pthread_mutex_unlock(&device->lock);
+	errno = saved;
+	return error;
+}
+
+const struct brick_backend brick__backend_cuda = {
+	.size = sizeof brick__backend_cuda,
+	.version = BRICK_BACKEND_VERSION,
+	.source = BRICK_SOURCE_DEVICE_EVENT,
+	.name = "cuda",
+	.probe = cuda_probe,
+	.open = cuda_open,
+	.begin = begin,
+	.end = end,
+	.drain = drain,
+	.synchronise = synchronise,
+	.correlate = correlate,
+	.close = cuda_close,
+};

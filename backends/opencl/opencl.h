@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the backend for OpenCL: the functions of the library, opened at run time, and a device
+ * with its pairs. A pair is free, open (begun), or waits for its events; it moves only under the
+ * device's lock.
+ */
+#ifndef BRICK_BACKENDS_OPENCL_OPENCL_H
+#define BRICK_BACKENDS_OPENCL_OPENCL_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include "attach/opencl/cl.h"
+#include "brick/abi/backend.h"
+#include "brick/opencl.h"
+
+#define OPENCL_FUNCTIONS(X)            \
+	X(clCreateCommandQueue)        \
+	X(clCreateContext)             \
+	X(clEnqueueMarkerWithWaitList) \
+	X(clFinish)                    \
+	X(clFlush)                     \
+	X(clGetCommandQueueInfo)       \
+	X(clGetDeviceAndHostTimer)     \
+	X(clGetDeviceIDs)              \
+	X(clGetDeviceInfo)             \
+	X(clGetEventInfo)              \
+	X(clGetEventProfilingInfo)     \
+	X(clGetPlatformIDs)            \
+	X(clReleaseCommandQueue)       \
+	X(clReleaseContext)            \
+	X(clReleaseEvent)              \
+	X(clRetainContext)             \
+	X(clRetainEvent)
+
+struct opencl_functions {
+#define OPENCL_FIELD(name) __typeof__(name) *name;
+	OPENCL_FUNCTIONS(OPENCL_FIELD)
+#undef OPENCL_FIELD
+};
+
+/* Opened once per process; NULL and a reason where there is none. Any thread. */
+const struct opencl_functions *opencl_functions(char *reason, size_t bytes);
+
+enum { OPENCL_QUEUES = 64, OPENCL_DEPTH = 128 };
+
+struct opencl_pair {
+	struct opencl_pair *next; /* free, open or waiting */
+	uint64_t ticket;
+	cl_command_queue queue;
+	cl_event first, last; /* NULL: not there yet */
+};
+
+struct brick_backend_device {
+	struct brick_backend_device *next; /* all that are open */
+	const struct opencl_functions *cl;
+	struct brick_backend_host host;
+	cl_context context;
+	cl_device_id device;
+	cl_command_queue clock_queue; /* ours, for readings of the clock; NULL: none */
+	int by_events;
+	int has_timer; /* -1: not tried yet */
+	pthread_mutex_t lock;
+	struct opencl_pair *pairs, *free, *open;
+	struct opencl_pair *waiting, **waiting_end;
+	cl_command_queue queues[OPENCL_QUEUES]; /* that were found fit */
+	uint32_t queue_count;
+};
+
+/* From now on the bricks of this queue are recorded here, and by nobody else. */
+void opencl_take_over(cl_command_queue queue);
+
+int opencl_correlate(struct brick_backend_device *device, struct brick_reading *reading);
+
+#endif

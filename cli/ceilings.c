@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick ceilings`: what this machine can do at most, measured, or as it was measured before on the
+ * same CPU. The sweep itself is in machine/.
+ */
+#include "cli/ceilings.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "brick/error.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/options.h"
+#include "machine/ceilings_file.h"
+#include "machine/sweep.h"
+
+static const char help[] =
+	"Usage: brick ceilings [OPTIONS]\n"
+	"\n"
+	"Measure what this machine can do at most: arithmetic by instruction set and type,\n"
+	"bandwidth of each cache and of memory, latencies; on one thread and on more. Takes all\n"
+	"CPUs for some ten seconds. The result is kept, and shown the next time.\n"
+	"\n"
+	"  --force      measure again, whatever is kept\n"
+	"  --quick      in three seconds, with fewer repetitions\n"
+	"  --threads N  on N threads at most (default: as many as there are CPUs)\n"
+	"  --json       as JSON (schema brick/ceilings/1)\n"
+	"  -h, --help   show this and exit\n"
+	"\n"
+	"Other work on the machine lowers what can be reached: let it rest meanwhile.\n";
+
+struct options {
+	bool json, force;
+	struct sweep_options sweep;
+};
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"force", no_argument, NULL, 'f'},
+		{"quick", no_argument, NULL, 'q'},
+		{"threads", required_argument, NULL, 't'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
+		switch (c) {
+		case 'j':
+			options->json = true;
+			break;
+		case 'f':
+			options->force = true;
+			break;
+		case 'q':
+			options->sweep.quick = 1;
+			break;
+		case 't':
+			options->sweep.threads = (unsigned)options_number(
+				"ceilings", "--threads", optarg, 1, CPU_MOST);
+			break;
+		}
+	}
+	if (optind < argc)
+		die_usage("ceilings", "%s: takes no operand", argv[optind]);
+}
+
+struct ceilings *ceilings_from_file(const char *path)
+{
+	struct ceilings_error error;
+	struct ceilings *ceilings = NULL;
+	int rc = ceilings_read(&ceilings, path, &error);
+
+	if (rc == -ENOMEM)
+		die(CLI_SYSTEM, "%s: not enough memory to read it", path);
+	if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
+		die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
+	if (rc)
+		die(CLI_INPUT, "%s: %s", path, error.text);
+	return ceilings;
+}
+
+static struct ceilings *read_kept(const char *path)
+{
+	struct ceilings_error error;
+	struct ceilings *ceilings = NULL;
+	int rc = ceilings_read(&ceilings, path, &error);
+
+	if (rc && rc != -ENOENT)
+		warn("%s: kept ceilings cannot be used: at byte %zu: %s", path, error.offset,
+			error.text);
+	return ceilings;
+}
+
+struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where)
+{
+	static struct cpu_info info;
+	char *path = ceilings_cache_path(host, cpu);
+	struct ceilings *ceilings = path ? read_kept(path) : NULL;
+
+	cpu_info_read(&info);
+	bool here = host && !strcmp(host, info.host);
+	const char *stale = ceilings && here ? ceilings_stale(ceilings, &info) : NULL;
+	if (stale) {
+		warn("%s: kept ceilings cannot be used: %s", path, stale);
+		ceilings_destroy(ceilings);
+		ceilings = NULL;
+	}
+	if (where)
+		*where = path;
+	else
+		free(path);
+	return ceilings;
+}
+
+static void show_progress(void *context, double share)
+{
+	(void)context;
+	fprintf(stderr, "\rbrick: measuring ceilings: %3.0f%%", 100 * share);
+}
+
+static struct ceilings *measure(struct options *options)
+{
+	struct ceilings *ceilings = NULL;
+	bool shows = isatty(STDERR_FILENO);
+
+	if (shows)
+		options->sweep.progress = show_progress;
+	int rc = sweep_run(&ceilings, &options->sweep);
+	if (shows)
+		fputs("\r\033[K", stderr);
+	if (rc)
+		die(CLI_SYSTEM, "ceilings: %s",
+			rc == -ENOMEM ? "not enough memory" : strerror(-rc));
+	return ceilings;
+}
+
+/* Whether what is kept was measured with at least the care that is asked for now. */
+static bool will_do(const struct ceilings *kept, const struct options *options)
+{
+	if (kept->quick && !options->sweep.quick)
+		return false;
+	return !options->sweep.threads || options->sweep.threads == kept->most_threads;
+}
+
+static int run_ceilings(int argc, char **argv)
+{
+	static struct cpu_info info;
+	struct options options = {0};
+	char *path = NULL;
+
+	parse(&options, argc, argv);
+	cpu_info_read(&info);
+	struct ceilings *ceilings = NULL;
+	if (options.force)
+		path = ceilings_cache_path(info.host, info.model);
+	else
+		ceilings = ceilings_kept(info.host, info.model, &path);
+	if (ceilings && !will_do(ceilings, &options)) {
+		ceilings_destroy(ceilings);
+		ceilings = NULL;
+	}
+	if (!ceilings) {
+		ceilings = measure(&options);
+		int rc = path ? ceilings_write(ceilings, path) : 0;
+		if (rc)
+			warn("%s: ceilings are not kept: %s", path, strerror(-rc));
+	}
+	if (options.json) {
+		char *text = ceilings_text(ceilings);
+		if (!text)
+			die(CLI_SYSTEM, "out of memory");
+		fputs(text, stdout);
+		free(text);
+	} else {
+		ceilings_print(ceilings, path, stdout);
+	}
+	ceilings_destroy(ceilings);
+	free(path);
+	return CLI_DONE;
+}
+
+const struct cli_command command_ceilings = {
+	.name = "ceilings",
+	.summary = "measure what this machine can do at most",
+	.run = run_ceilings,
+	.flags = CLI_ANSWERS,
+};

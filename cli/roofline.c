@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick roofline`: options, the ceilings to put the recording under, and the choice of the form.
+ * The forms are in roofline_text.c, roofline_json.c and roofline_svg.c.
+ */
+#include "cli/roofline.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ceilings.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/memory.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+static const char help[] =
+	"Usage: brick roofline [OPTIONS] FILE\n"
+	"\n"
+	"Place the bricks of a recording under the ceilings of the machine that it was made on:\n"
+	"what they computed and moved in their time, and how far that is from what the machine\n"
+	"can do. FLOPs and bytes are computed from shapes and types, times are measured.\n"
+	"\n"
+	"  --phase P        prefill or decode only\n"
+	"  --ceilings FILE  from 'brick ceilings --json', instead of those kept for the machine\n"
+	"  --svg OUT        draw it into a file\n"
+	"  --json           all of it as JSON (schema brick/roofline/1)\n"
+	"  -h, --help       show this and exit\n"
+	"\n"
+	"Needs 'brick ceilings' to have been run once on that machine.\n";
+
+struct options {
+	const char *ceilings, *svg;
+	int phase;
+	bool json;
+};
+
+static int parse_phase(const char *text)
+{
+	if (!strcmp(text, "prefill"))
+		return ROOFLINE_PREFILL;
+	if (strcmp(text, "decode"))
+		die_usage("roofline", "--phase %s: must be prefill or decode", text);
+	return ROOFLINE_DECODE;
+}
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"ceilings", required_argument, NULL, 'c'},
+		{"phase", required_argument, NULL, 'p'},
+		{"svg", required_argument, NULL, 's'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	options->phase = ROOFLINE_ALL_PHASES;
+	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
+		switch (c) {
+		case 'c':
+			options->ceilings = optarg;
+			break;
+		case 'p':
+			options->phase = parse_phase(optarg);
+			break;
+		case 's':
+			options->svg = optarg;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		}
+	}
+}
+
+uint32_t roofline_main_threads(const struct roofline_view *view)
+{
+	const struct roofline *r = view->roofline;
+	uint64_t most_ns = 0;
+	uint32_t threads = 0;
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		uint64_t ns = 0;
+		uint32_t candidate = r->rows[i].roof_threads;
+		for (size_t k = 0; k < r->row_count; k++)
+			if (r->rows[k].roof_threads == candidate && roofline_shows(view, &r->rows[k]))
+				ns += r->rows[k].wall_ns;
+		if (candidate && ns > most_ns) {
+			most_ns = ns;
+			threads = candidate;
+		}
+	}
+	return threads;
+}
+
+char *roofline_roof_text(const struct roofline_row *row)
+{
+	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+		return NULL;
+	double of_peak = row->flops_per_ns / row->peak->rate.best;
+	double of_bandwidth = row->bytes_per_ns / row->bandwidth->rate.best;
+	if (of_bandwidth >= of_peak)
+		return xstrdup(row->bandwidth->level);
+	return xasprintf("%s %s", row->peak->isa, row->peak->type);
+}
+
+/* Whether ceilings speak for a recording: a sentence if they may not. */
+static const char *doubt_of(const struct ceilings *c, const struct run *run)
+{
+	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
+		return "the ceilings are of another CPU than the recording";
+	if (run->host && *run->host && strcmp(c->host, run->host))
+		return "the ceilings were measured on another host than the recording";
+	if (run->cpus && run->cpus != c->cpus)
+		return "the ceilings were measured with another number of CPUs";
+	return NULL;
+}
+
+static struct ceilings *find_ceilings(
+	const struct options *options, const struct run *run, char **where)
+{
+	if (options->ceilings) {
+		*where = xstrdup(options->ceilings);
+		return ceilings_from_file(options->ceilings);
+	}
+	struct ceilings *c = ceilings_kept(run->host, run->cpu, where);
+	if (!c)
+		die(CLI_SYSTEM,
+			"%s: no ceilings are kept for its machine (%s, %s): run 'brick ceilings' "
+			"there once, or 'brick ceilings --json >FILE' and --ceilings FILE",
+			run->path, run->host ? run->host : "unknown host",
+			run->cpu ? run->cpu : "unknown CPU");
+	return c;
+}
+
+static void print_forms(const struct roofline_view *view, const struct options *options)
+{
+	if (options->svg) {
+		struct output *output = output_open(options->svg);
+		roofline_svg(view, output_stream(output));
+		output_commit(output, 0);
+	}
+	if (options->json)
+		roofline_json(view, stdout);
+	else if (!options->svg || strcmp(options->svg, "-"))
+		roofline_text(view, stdout);
+}
+
+static int run_roofline(int argc, char **argv)
+{
+	struct options options = {0};
+	struct step_index index;
+	struct roofline *roofline;
+	char *where = NULL;
+
+	parse(&options, argc, argv);
+	struct run *run = input_load(input_operand(argc, argv));
+	struct ceilings *ceilings = find_ceilings(&options, run, &where);
+	if (step_index_init(&index, run) < 0 ||
+		roofline_create(&roofline, run, &index, ceilings) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	const struct roofline_view view = {
+		roofline, where, doubt_of(ceilings, run), options.phase};
+	print_forms(&view, &options);
+	roofline_destroy(roofline);
+	step_index_fini(&index);
+	ceilings_destroy(ceilings);
+	free(where);
+	run_destroy(run);
+	return CLI_DONE;
+}
+
+const struct cli_command command_roofline = {
+	.name = "roofline",
+	.summary = "place bricks under what this machine can do",
+	.run = run_roofline,
+	.flags = CLI_ANSWERS,
+};

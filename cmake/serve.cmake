@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# `brick serve`: an HTTP server where libmicrohttpd is there, and a sentence that says so where not.
+option(BRICK_SERVE "build the HTTP server of `brick serve` (needs libmicrohttpd)" ON)
+if(BRICK_SERVE)
+  pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.75)
+endif()
+target_sources(brick-cli PRIVATE ${BRICK_SERVE_SOURCES})
+if(BRICK_SERVE AND MICROHTTPD_FOUND)
+  message(STATUS "HTTP server: yes, libmicrohttpd ${MICROHTTPD_VERSION}")
+  target_sources(brick-cli PRIVATE ${BRICK_HTTP_SOURCES})
+  target_link_libraries(brick-cli PRIVATE PkgConfig::MICROHTTPD Threads::Threads)
+else()
+  message(WARNING "HTTP server: none (libmicrohttpd was not found); `brick serve` will say so")
+  target_sources(brick-cli PRIVATE ${BRICK_HTTP_NONE_SOURCES})
+endif()

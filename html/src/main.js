@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: reads its numbers, keeps what the reader chose, and draws the sections. Everything that
+// is shown comes from the JSON in the document (schema brick/page/1), or from the same JSON that
+// `brick serve` sends again while a process runs.
+import { bricks, places } from "./bricks.js";
+import { fill, h } from "./dom.js";
+import { choice } from "./figure.js";
+import { icicle } from "./icicle.js";
+import { layers } from "./layers.js";
+import { lengths } from "./lengths.js";
+import { follow } from "./live.js";
+import { path } from "./path.js";
+import { roofline } from "./roofline.js";
+import { steps } from "./steps.js";
+import { commandLine, summary } from "./summary.js";
+import { themeButton } from "./theme.js";
+import { tiles } from "./tiles.js";
+import { hideTip } from "./tip.js";
+
+const PHASES = [["all", "All steps"], ["prefill", "Prefill"], ["decode", "Decode"]];
+
+class Page {
+	constructor(data) {
+		this.data = data;
+		this.state = {
+			phase: "all", brick: null, step: null, filter: "", heat: "all",
+			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {},
+		};
+		this.listeners = new Map();
+		this.pending = [];
+		this.main = h("main", { id: "main", tabindex: "-1" });
+		this.status = h("div", { class: "hidden", role: "status" });
+		this.announce = text => { this.status.textContent = text; };
+		this.settle();
+	}
+
+	// What was chosen must exist.
+	settle() {
+		const { report, phases, trees } = this.data;
+		if (this.state.phase !== "all" && !phases[this.state.phase]) this.state.phase = "all";
+		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = report.bricks[0]?.name ?? null;
+		if (!trees.steps.some(step => step.number === this.state.step)) this.state.step = trees.steps[0]?.number ?? null;
+	}
+
+	report() {
+		return this.state.phase === "all" ? this.data.report : this.data.phases[this.state.phase];
+	}
+
+	on(event, listener) {
+		this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+	}
+
+	emit(event) {
+		this.listeners.get(event)?.forEach(listener => listener());
+	}
+
+	// Charts are drawn when their places are in the document and have a width.
+	later(draw) {
+		if (this.drawing) this.pending.push(draw);
+		else draw();
+	}
+
+	hasTree(number) {
+		return this.data.trees.steps.some(step => step.number === number);
+	}
+
+	pickBrick(name) {
+		this.state.brick = name;
+		this.emit("brick");
+		this.announce(`${name} is shown below`);
+	}
+
+	pickStep(number) {
+		if (!this.hasTree(number)) {
+			this.announce(`Step ${number} has no picture of its own; brick tree --step ${number} shows it`);
+			return;
+		}
+		this.state.step = number;
+		this.emit("step");
+		document.getElementById("step").scrollIntoView({ block: "nearest" });
+		this.announce(`Step ${number} is shown below`);
+	}
+
+	pickPhase(phase) {
+		this.state.phase = phase;
+		this.draw();
+	}
+
+	update(data) {
+		this.data = data;
+		this.settle();
+		this.draw();
+	}
+
+	sections() {
+		return [
+			summary(this),
+			h("div", { class: "phases" }, choice("phase", "Steps to look at",
+				PHASES.map(([value, label]) => [value, label, value !== "all" && !this.data.phases[value]]),
+				this.state.phase, phase => this.pickPhase(phase)),
+			h("span", { class: "hint" }, "for bricks, layers, lengths, roofline and path")),
+			bricks(this), lengths(this), steps(this), icicle(this), layers(this), roofline(this), path(this), tiles(this),
+			places(this, "kernels", "Kernels", "What was launched on devices."),
+			places(this, "queues", "Queues", "Device queues and what ran on them."),
+			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),
+		].filter(Boolean);
+	}
+
+	draw() {
+		hideTip();
+		this.listeners.clear();
+		const view = keepView(this.main);
+		this.drawing = true;
+		const sections = this.sections();
+		fill(this.main, sections);
+		fill(this.nav, h("ul", null, sections.filter(each => each.id).map(each =>
+			h("li", null, h("a", { href: `#${each.id}` }, each.querySelector("h2").textContent)))));
+		this.drawing = false;
+		const pending = this.pending;
+		this.pending = [];
+		pending.forEach(draw => draw());
+		view.restore();
+	}
+}
+
+// What a reader has opened and how far they have scrolled, kept while everything is drawn anew.
+function keepView(main) {
+	const name = details => details.querySelector("summary").textContent;
+	const open = new Map([...main.querySelectorAll("details")].map(each => [`${each.closest("section").id} ${name(each)}`, each.open]));
+	const scrolled = new Map([...main.querySelectorAll(".scroll")].map(each => [each.getAttribute("aria-label"), [each.scrollLeft, each.scrollTop]]));
+	main.style.minHeight = `${main.offsetHeight}px`;
+	return {
+		restore() {
+			for (const each of main.querySelectorAll("details")) each.open = open.get(`${each.closest("section").id} ${name(each)}`) ?? each.open;
+			for (const each of main.querySelectorAll(".scroll"))
+				[each.scrollLeft, each.scrollTop] = scrolled.get(each.getAttribute("aria-label")) ?? [0, 0];
+			main.style.minHeight = "";
+		},
+	};
+}
+
+// What a live page says of its connection, and the button that holds it still.
+function liveControls(page) {
+	if (!page.data.served) return [];
+	const now = () => (page.data.live ? "Live" : "Ended");
+	const said = h("span", { class: "live", role: "status" }, now());
+	const follower = follow(page, (text, good) => {
+		said.textContent = text;
+		said.classList.toggle("bad", !good);
+	});
+	const hold = h("button", { type: "button", id: "hold", class: "plain", "aria-pressed": "false" }, "Hold");
+	hold.addEventListener("click", () => {
+		const held = hold.getAttribute("aria-pressed") !== "true";
+		hold.setAttribute("aria-pressed", String(held));
+		follower.pause(held);
+		said.textContent = held ? "Held" : now();
+	});
+	return [said, hold];
+}
+
+function start() {
+	const data = JSON.parse(document.getElementById("data").textContent);
+	const page = new Page(data);
+	page.nav = h("nav", { "aria-label": "Sections" });
+	const line = commandLine(data.report.run);
+	document.title = `Brick: ${line || data.report.run.file}`;
+	fill(document.getElementById("page"),
+		h("header", null, h("h1", null, "Brick"), h("p", { class: "command", title: line }, h("code", null, line || data.report.run.file)),
+			h("div", { class: "controls" }, liveControls(page), themeButton())),
+		page.nav, page.main, page.status,
+		h("footer", null, `Made by brick ${data.version} from ${data.report.run.file}. All times are measured; nothing is derived from shares.`));
+	page.draw();
+	document.documentElement.dataset.ready = "true";
+}
+
+start();

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The critical path: what decided how long the steps took, and what a faster brick would buy.
+import { scaleLinear } from "d3-scale";
+import { bottom } from "./axis.js";
+import { colour } from "./categories.js";
+import { fill, h, s } from "./dom.js";
+import { note, section } from "./figure.js";
+import * as format from "./format.js";
+import { table } from "./table.js";
+import { hideTip, tipOver } from "./tip.js";
+import { drawIn } from "./widths.js";
+
+const LANE = 24, MARGIN = { left: 90, right: 12, bottom: 26 };
+
+function gain(value, before) {
+	if (value === null || before === null) return format.UNKNOWN;
+	const more = format.percent(value / before - 1);
+	return `${format.number(value)} (${more.startsWith("<") ? more : `+${more}`})`;
+}
+
+const columns = before => [
+	{
+		key: "name", title: "Brick", text: true, get: row => row.name,
+		show: (name, row) => [h("span", { class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) } }), name],
+	},
+	{
+		key: "on_path_share", title: "On the path", get: row => row.on_path_share,
+		about: "Part of the path that lies in this brick",
+		show: (share, row) => [h("span", { class: "bar", "aria-hidden": "true" },
+			h("span", { style: { width: `${100 * (share ?? 0)}%`, background: colour(row.category) } })), h("span", { class: "percent" }, format.percent(share))],
+	},
+	{ key: "on_path_ns", title: "Time on it", get: row => row.on_path_ns, show: format.time },
+	{ key: "own_ns", title: "Own time", about: "Of all threads, less what is nested", get: row => row.own_ns, show: format.time },
+	{ key: "slack", title: "Slack", about: "By how much one execution could have been longer without changing the result, on average", get: row => row.slack.mean_ns, show: format.time },
+	{ key: "less", title: "10% faster", about: "Tokens per second if it took 10 % less time", get: row => row.ten_percent_less.tokens_per_s, show: value => gain(value, before) },
+	{ key: "nothing", title: "For free", about: "Tokens per second if it took no time: the most there is to win", get: row => row.nothing.tokens_per_s, show: value => gain(value, before) },
+];
+
+const WORTH = 0.0005;
+
+function opportunities(page, path) {
+	const place = h("div");
+	const name = path.phase ?? "run";
+	page.state.sorts[`path-${name}`] ??= { key: "on_path_share", direction: -1 };
+	table(place, columns(path.tokens_per_s), path.bricks.filter(row => row.on_path_share > WORTH), page.state.sorts[`path-${name}`],
+		{ caption: `Critical path of ${name}`, key: row => row.name, announce: page.announce });
+	const best = [...path.bricks].filter(row => row.ten_percent_less.tokens_per_s)
+		.sort((a, b) => b.ten_percent_less.tokens_per_s - a.ten_percent_less.tokens_per_s)[0];
+	const rest = path.bricks.filter(row => row.on_path_share <= WORTH).length;
+	return h("div", { class: "phase" }, h("h3", null, path.phase ? path.phase[0].toUpperCase() + path.phase.slice(1) : "The whole run"),
+		note(`${format.time(path.path_ns)} in ${format.plural(path.steps, "step")}`,
+			path.tokens_per_s === null ? "" : `, ${format.tokensPerSecond(path.tokens_per_s)}`,
+			path.threads.length > 1 ? `; it changes between ${path.threads.length} threads ${format.plural(path.switches, "time")}` : "; one thread did all of it",
+			path.known.unknown_wait_ns ? `; ${format.time(path.known.unknown_wait_ns)} of waiting for something that was not recorded` : "", "."),
+		best ? h("p", { class: "best" }, "Best opportunity: ", h("strong", null, best.name), ` 10 % faster gives ${gain(best.ten_percent_less.tokens_per_s, path.tokens_per_s)} tokens/s`) : null,
+		place, rest ? note(`${format.plural(rest, "brick")} with less than ${format.percent(WORTH)} of the path left out.`) : null);
+}
+
+const words = hop => [
+	hop.name, format.time(hop.time_ns), hop.layer === null ? null : `layer ${hop.layer}`,
+	[hop.operation, hop.label].filter(Boolean).join(" ") || null, `thread ${hop.tid}`,
+].filter(Boolean);
+
+function timeline(page, path) {
+	const hops = path.path;
+	const lanes = [...new Set(hops.map(hop => hop.tid))];
+	const categories = new Map(page.data.report.bricks.map(row => [row.name, row.category]));
+	const end = Math.max(...hops.map(hop => hop.begin_ns + hop.time_ns));
+	const draw = width => {
+		const x = scaleLinear([0, end], [MARGIN.left, width - MARGIN.right]);
+		const height = lanes.length * LANE + MARGIN.bottom;
+		return s("svg", {
+			viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img",
+			"aria-label": `Critical path of step ${path.step}: ${hops.length} parts on ${lanes.length} threads`,
+		}, lanes.map((tid, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, `thread ${tid}`)),
+		hops.map(hop => s("rect", {
+			x: x(hop.begin_ns).toFixed(1), width: Math.max(0.4, x(hop.begin_ns + hop.time_ns) - x(hop.begin_ns)).toFixed(1),
+			y: lanes.indexOf(hop.tid) * LANE, height: LANE - 4, class: "hop", style: { fill: colour(categories.get(hop.name) ?? null) },
+			onpointermove: event => tipOver(event, words(hop)), onpointerleave: hideTip,
+		})), bottom(x, 0, lanes.length * LANE, Math.floor(width / 140), ns => format.time(Math.round(ns))));
+	};
+	const place = h("div", { class: "chart" });
+	page.later(() => drawIn(place, width => fill(place, draw(width))));
+	const longest = [...hops].sort((a, b) => b.time_ns - a.time_ns).slice(0, 8);
+	return h("div", { class: "phase" }, h("h3", null, `The path of step ${path.step}, the median decode`), place,
+		h("ol", { class: "hops", "aria-label": "Its longest parts" }, longest.map(hop => h("li", null, words(hop).join(", ")))));
+}
+
+export function path(page) {
+	const { all, median_decode: median } = page.data.path;
+	if (!all?.sections?.length) return section("path", "Critical path", note("Nothing was recorded that has a path."));
+	const wanted = all.sections.filter(each => page.state.phase === "all" || !each.phase || each.phase === page.state.phase);
+	const one = median?.sections?.find(each => each.path?.length);
+	return section("path", "Critical path",
+		note("What decided how long the steps took. Slack is how much longer something else could have taken; the last two columns run the schedule again with a faster brick."),
+		wanted.map(each => opportunities(page, each)), one && page.state.phase !== "prefill" ? timeline(page, one) : null);
+}

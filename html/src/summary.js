@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The head of the page: how fast it was, what it spent its time on, how far to trust it, and where
+// the recording comes from.
+import { colour, inOrder } from "./categories.js";
+import { h } from "./dom.js";
+import { legend, note, section } from "./figure.js";
+import * as format from "./format.js";
+
+const figure = (name, value, ...more) => h("div", { class: "figure", "data-figure": name },
+	h("dt", null, name), h("dd", null, h("strong", null, value), more.map(line => h("span", null, line))));
+
+const shell = word => (/^[\w\-./=:,+@%]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+export const commandLine = run => (run.command ?? []).map(shell).join(" ");
+
+function speed(report) {
+	const { prefill, decode } = report.steps;
+	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
+	return h("dl", { class: "figures" },
+		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
+			`step p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
+		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
+		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the begin of the first prefill") : null,
+		figure("Wall time", format.time(report.coverage.wall_ns),
+			report.coverage.of === "steps" ? "of all steps" : "of all threads: no steps were recorded",
+			`of ${format.time(report.run.wall_ns)} recorded`));
+}
+
+function categories(report) {
+	const shares = report.categories.filter(c => c.share > 0)
+		.sort((a, b) => inOrder(a.name, b.name)).map(c => [c.name, c.share]);
+	const rest = 1 - (report.coverage.share ?? 1);
+	if (rest > 0) shares.push(["unattributed", rest]);
+	const words = shares.map(([name, share]) => `${name} ${format.percent(share)}`);
+	return [
+		h("div", { class: "shares", role: "img", "aria-label": `Share of the wall time: ${words.join(", ")}` },
+			shares.map(([name, share]) => h("span", {
+				style: { width: `${100 * share}%`, background: colour(name === "unattributed" ? null : name) },
+				title: `${name} ${format.percent(share)}`,
+			}))),
+		legend(shares.map(([name], i) => [words[i], colour(name === "unattributed" ? null : name)])),
+	];
+}
+
+const LOSSES = {
+	dropped: "records dropped, because a ring was full",
+	open: "executions that never ended",
+	unmatched: "ends without a begin",
+	clamped: "times that were set to a bound",
+	unsupported: "executions that could not be timed",
+	truncated: "bytes at the end of the file that could not be read",
+	too_deep: "begins nested too deep",
+	table_full: "names or threads for which there was no room",
+	bad_packets: "packets that could not be used",
+	lost_processes: "processes that were lost",
+	unfinished_processes: "processes that did not end in good order",
+};
+
+function losses(report) {
+	const lost = Object.entries(LOSSES).filter(([key]) => report.losses[key]);
+	const lines = lost.map(([key, what]) => `${format.count(report.losses[key])} ${what}`);
+	if (report.losses.complete === false) lines.push("The recording was never finished");
+	return lines.length ? lines : ["Nothing was lost"];
+}
+
+const clean = report => losses(report)[0] === "Nothing was lost";
+
+function trust(report) {
+	const { coverage, distortion, run } = report;
+	const interval = d => `${format.fine(d.low)} to ${format.fine(d.high)}`;
+	return h("dl", { class: "figures" },
+		figure("Coverage", format.percent(coverage.share),
+			`${format.time(coverage.unattributed_ns)} of ${format.time(coverage.wall_ns)} in no brick`,
+			coverage.unknown_operations ? `${format.plural(coverage.unknown_operations, "operation")} that no rule knows` : null),
+		figure("Distortion", format.fine(distortion.share),
+			distortion.share === null ? "not measured in this run" : `${interval(distortion)}: what recording cost this run`),
+		figure("Losses", clean(report) ? "none" : format.count(losses(report).length), ...losses(report)),
+		figure("Clock", run.clock.source, run.clock.residual_ns === null ? null : `right within ${format.time(Math.max(1, run.clock.residual_ns))}`));
+}
+
+function provenance(report) {
+	const { run } = report;
+	const notes = (run.notes ?? []).map(n => `${n.key}: ${n.value}`);
+	const lines = [
+		["Command", h("code", null, commandLine(run) || "-")],
+		["Recorded", [run.start, run.host ? `on ${run.host}` : null, run.exit_code === null ? null : `exit code ${run.exit_code}`].filter(Boolean).join(", ") || "-"],
+		["Machine", [run.cpu, run.cpus ? format.plural(run.cpus, "CPU") : null].filter(Boolean).join(", ") || "-"],
+		["Backends", (run.backends ?? []).join(", ") || "-"],
+		["Processes, threads", `${run.processes}, ${run.threads}`],
+		["Samples", `${format.count(report.coverage.samples)} in the file of ${format.count(report.coverage.executions)} executions`],
+		["Distortion by", report.distortion.method ?? "-"],
+		["File", h("code", null, run.file)],
+	];
+	return h("details", { class: "provenance", open: true }, h("summary", null, "Where these numbers come from"),
+		h("dl", null, lines.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
+		notes.length ? h("details", null, h("summary", null, `${notes.length} notes`),
+			h("ul", null, notes.map(text => h("li", null, text)))) : null);
+}
+
+export function summary(page) {
+	const report = page.data.report;
+	return section("summary", "Summary", speed(report), categories(report),
+		h("h3", null, "How far to trust it"), trust(report), provenance(report),
+		report.run.notes?.some(n => n.key === "reset") ? note("The program set its statistics back to zero during the run.") : null);
+}

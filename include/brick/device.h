@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timing work on a device from inside of an engine, without stalling it: bricks around launches,
+ * and single timers. The backend (abi/backend.h) puts timestamps into the queue; they come back
+ * later and are recorded on that queue's lane, on the host's clock. What a brick does beyond that
+ * depends on the mode (session.h):
+ *
+ *   deferred    nothing: device timestamps only
+ *   per-layer   the queue is synchronised in brick_device_layer_end()
+ *   immediate   the queue is synchronised before begin and in end; the time is the host's, too
+ *   none        nothing is recorded, nothing is put into the queue
+ *
+ * A device is used by one thread at a time; different devices are independent.
+ */
+#ifndef BRICK_DEVICE_H
+#define BRICK_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+#include "brick/session.h"
+#include "brick/abi/backend.h"
+
+BRICK_BEGIN_DECLS
+
+struct brick_device;
+
+/* A built-in backend or one that BRICK_BACKEND_PATH leads to, by name; NULL: there is none. */
+BRICK_API const struct brick_backend *brick_backend_find(const char *name);
+
+/* The i-th backend there is, NULL at the end. */
+BRICK_API const struct brick_backend *brick_backend_at(uint32_t index);
+
+/*
+ * Open a device. options may be NULL. BRICK_EVERSION: another ABI; else what probe() or open() of
+ * the backend said; reason, if not NULL, gets a sentence.
+ */
+BRICK_API int brick_device_open(struct brick_device **out, const struct brick_backend *backend,
+	const struct brick_backend_options *options, char *reason, size_t reason_bytes);
+
+/* Drains for at most a second, counts what is missing as lost, closes. NULL is legal. */
+BRICK_API void brick_device_close(struct brick_device *device);
+
+/* Mode of this device from now on; until then the session's. */
+BRICK_API int brick_device_mode_set(struct brick_device *device, uint32_t mode);
+
+/* An open brick on a queue; 0: nothing was begun. */
+typedef uint64_t brick_device_span;
+
+/* Begin a brick on a queue (the backend's native handle), in a layer (-1: outside of blocks). */
+BRICK_API brick_device_span brick_device_begin(
+	struct brick_device *device, void *queue, uint32_t brick, int layer);
+
+/* End it, with the work it did (0: not known). */
+BRICK_API void brick_device_end(struct brick_device *device, void *queue, brick_device_span span,
+	uint64_t elements, uint64_t bytes, uint64_t flops);
+
+/* A layer's launches are done: synchronises in mode per-layer. */
+BRICK_API int brick_device_layer_end(struct brick_device *device, void *queue);
+
+/* Record what has completed; call it now and then, once a step say. Returns how many or -errno. */
+BRICK_API int brick_device_drain(struct brick_device *device);
+
+/* Wait for everything and record it. */
+BRICK_API int brick_device_finish(struct brick_device *device);
+
+/*
+ * A timer: reusable, independent of sessions and modes. elapsed: -EINVAL nothing was recorded;
+ * -EAGAIN not done yet; the backend's error if it failed; never a 0 in place of an error.
+ */
+struct brick_timer;
+
+BRICK_API int brick_timer_create(struct brick_timer **out, struct brick_device *device);
+BRICK_API int brick_timer_start(struct brick_timer *timer, void *queue);
+BRICK_API int brick_timer_end(struct brick_timer *timer, void *queue);
+BRICK_API int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns);
+BRICK_API void brick_timer_destroy(struct brick_timer *timer); /* NULL is legal */
+
+BRICK_END_DECLS
+
+#endif

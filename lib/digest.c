@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computing a digest (brick/digest.h): elements are gathered in logical order into blocks of
+ * floats, and every block is entered into moments and sketch. Invariant: what is entered depends on
+ * an element's index and value only, never on strides, block sizes or the machine, so that equal
+ * tensors have equal digests. Pure functions.
+ */
+#include "brick/digest.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "brick/error.h"
+
+enum { BLOCK = 256, LANES = 4 };
+
+#define MOST_ELEMENTS (1ull << 48)
+#define SEED 0x6272696b64696765ull /* part of the format: digests of other seeds do not compare */
+#define FNV_OFFSET 0xcbf29ce484222325ull
+#define FNV_PRIME 0x100000001b3ull
+
+/* SplitMix64's finaliser. */
+static inline uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static inline float from_bits(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
+
+static inline uint32_t bits_of(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	return bits;
+}
+
+/* binary16; subnormal ones are small integers times 2^-24. */
+static inline float from_half(uint16_t half)
+{
+	uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff;
+
+	if (rest >= 0x7c00)
+		return from_bits(sign | 0x7f800000 | (rest & 0x3ff) << 13);
+	if (rest < 0x400)
+		return from_bits(bits_of((float)rest * 0x1p-24f) | sign);
+	return from_bits(sign | ((rest << 13) + 0x38000000));
+}
+
+static inline float load(const char *at, uint32_t dtype)
+{
+	uint16_t half;
+	float value;
+
+	if (dtype == BRICK_DTYPE_F32) {
+		memcpy(&value, at, sizeof value);
+		return value;
+	}
+	memcpy(&half, at, sizeof half);
+	return dtype == BRICK_DTYPE_F16 ? from_half(half) : from_bits((uint32_t)half << 16);
+}
+
+/* Up to `count` elements of a row. */
+static void gather(float *out, const char *at, uint64_t step, size_t count, uint32_t dtype)
+{
+	if (dtype == BRICK_DTYPE_F32 && step == sizeof *out) {
+		memcpy(out, at, count * sizeof *out);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		out[i] = load(at + i * step, dtype);
+}
+
+/* What is summed up while walking; several sums, because an addition waits for the one before. */
+struct sums {
+	double sum[LANES], square[LANES], min, max;
+	uint64_t finite;
+};
+
+static uint64_t fnv_append(uint64_t hash, const float *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (int shift = 0; shift < 32; shift += 8)
+			hash = (hash ^ (bits_of(values[i]) >> shift & 0xff)) * FNV_PRIME;
+	return hash;
+}
+
+uint64_t brick_digest_fnv64(const float *values, size_t count)
+{
+	return fnv_append(FNV_OFFSET, values,
+		count < BRICK_DIGEST_FNV_VALUES ? count : BRICK_DIGEST_FNV_VALUES);
+}
+
+/* NaN or infinite: counted, and no longer a value. */
+static float enter_nonfinite(struct brick_digest *d, float value, uint64_t index)
+{
+	uint64_t kind = value != value ? 1 : value > 0 ? 2 : 3;
+
+	d->nan_count += kind == 1;
+	d->plus_infinite_count += kind == 2;
+	d->minus_infinite_count += kind == 3;
+	d->nonfinite += mix(SEED ^ index * 4 ^ kind);
+	return 0;
+}
+
+/* Set those that are not finite to 0; returns how many there were. */
+static size_t sift(struct brick_digest *d, float *values, size_t count, uint64_t first)
+{
+	size_t found = 0;
+	uint32_t any = 0;
+
+	for (size_t i = 0; i < count; i++)
+		any |= (bits_of(values[i]) & 0x7f800000) == 0x7f800000;
+	for (size_t i = 0; any && i < count; i++)
+		if ((bits_of(values[i]) & 0x7f800000) == 0x7f800000) {
+			values[i] = enter_nonfinite(d, values[i], first + i);
+			found++;
+		}
+	return found;
+}
+
+static void enter_range(struct sums *s, const float *values, size_t count)
+{
+	float min = INFINITY, max = -INFINITY;
+
+	for (size_t i = 0; i < count; i++) {
+		min = values[i] < min ? values[i] : min;
+		max = values[i] > max ? values[i] : max;
+	}
+	s->min = min < s->min ? min : s->min;
+	s->max = max > s->max ? max : s->max;
+}
+
+/* A block in which some values have been set to 0: those do not count for the range. */
+static void enter_range_except(
+	struct sums *s, const float *values, const float *original, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if ((bits_of(original[i]) & 0x7f800000) != 0x7f800000)
+			enter_range(s, &values[i], 1);
+}
+
+static void enter_sums(struct sums *s, const float *values, size_t count)
+{
+	for (size_t i = 0; i < count; i += LANES)
+		for (size_t k = 0; k < LANES; k++) {
+			double x = values[i + k];
+			s->sum[k] += x;
+			s->square[k] += x * x;
+		}
+}
+
+/* One hash for four elements: 16 bits of it each, of which 8 choose the bucket and one the sign. */
+static void enter_sketch(double *sketch, const float *values, size_t count, uint64_t first)
+{
+	for (size_t i = 0; i < count; i += LANES) {
+		uint64_t hash = mix(SEED + (first + i) / LANES * 0x9e3779b97f4a7c15ull);
+		for (size_t k = 0; k < LANES; k++, hash >>= 16) {
+			uint32_t sign = (uint32_t)(hash & 0x100) << 23;
+			sketch[hash & 0xff] += from_bits(bits_of(values[i + k]) ^ sign);
+		}
+	}
+}
+
+/* `first` is a multiple of LANES; there is room for zeros behind the last value. */
+static void enter(
+	struct brick_digest *d, struct sums *s, float *values, size_t count, uint64_t first)
+{
+	float original[BLOCK];
+
+	if (first < BRICK_DIGEST_FNV_VALUES) {
+		uint64_t left = BRICK_DIGEST_FNV_VALUES - first;
+		d->fnv64 = fnv_append(d->fnv64, values, count < left ? count : left);
+	}
+	memcpy(original, values, count * sizeof *values);
+	size_t lost = sift(d, values, count, first);
+	s->finite += count - lost;
+	if (lost)
+		enter_range_except(s, values, original, count);
+	else
+		enter_range(s, values, count);
+	for (size_t i = count; i % LANES; i++)
+		values[i] = 0;
+	enter_sums(s, values, count);
+	enter_sketch(d->sketch, values, count, first);
+}
+
+/* Strides, and whether the shape is possible. */
+static int measure(const struct brick_tensor *t, uint64_t nb[4], uint64_t *elements, uint64_t width)
+{
+	*elements = 1;
+	for (int i = 0; i < 4; i++) {
+		if (t->ne[i] > MOST_ELEMENTS ||
+			__builtin_mul_overflow(*elements, t->ne[i], elements) ||
+			*elements > MOST_ELEMENTS)
+			return BRICK_ERANGE;
+	}
+	int packed = !t->nb[0] && !t->nb[1] && !t->nb[2] && !t->nb[3];
+	for (int i = 0; i < 4; i++) {
+		nb[i] = packed ? width : t->nb[i];
+		width *= t->ne[i];
+	}
+	return 0;
+}
+
+struct walk {
+	struct brick_digest *digest;
+	struct sums sums;
+	uint64_t index; /* of the first element in the block */
+	size_t filled;
+	float block[BLOCK];
+};
+
+static void walk_row(struct walk *w, const struct brick_tensor *t, const char *row, uint64_t step)
+{
+	for (uint64_t i = 0; i < t->ne[0];) {
+		size_t room = BLOCK - w->filled;
+		size_t count = t->ne[0] - i < room ? (size_t)(t->ne[0] - i) : room;
+		gather(w->block + w->filled, row + i * step, step, count, t->dtype);
+		w->filled += count;
+		i += count;
+		if (w->filled == BLOCK) {
+			enter(w->digest, &w->sums, w->block, BLOCK, w->index);
+			w->index += BLOCK;
+			w->filled = 0;
+		}
+	}
+}
+
+static void walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb[4])
+{
+	for (uint64_t l = 0; l < t->ne[3]; l++)
+		for (uint64_t k = 0; k < t->ne[2]; k++)
+			for (uint64_t j = 0; j < t->ne[1]; j++)
+				walk_row(w, t,
+					(const char *)t->data + l * nb[3] + k * nb[2] + j * nb[1],
+					nb[0]);
+	if (w->filled)
+		enter(w->digest, &w->sums, w->block, w->filled, w->index);
+}
+
+int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *t)
+{
+	uint64_t nb[4], elements;
+	struct walk w = {.digest = out, .sums = {.min = INFINITY, .max = -INFINITY}};
+
+	if (t->dtype < BRICK_DTYPE_F32 || t->dtype > BRICK_DTYPE_BF16)
+		return BRICK_EUNSUPPORTED;
+	int error = measure(t, nb, &elements, t->dtype == BRICK_DTYPE_F32 ? 4 : 2);
+	if (error)
+		return error;
+	if (!t->data && elements)
+		return -EINVAL;
+	memset(out, 0, sizeof *out);
+	out->dtype = t->dtype;
+	out->flags = t->flags;
+	memcpy(out->ne, t->ne, sizeof out->ne);
+	out->fnv64 = FNV_OFFSET;
+	if (elements)
+		walk(&w, t, nb);
+	const struct sums *s = &w.sums;
+	out->sum = s->sum[0] + s->sum[1] + (s->sum[2] + s->sum[3]);
+	out->square_sum = s->square[0] + s->square[1] + (s->square[2] + s->square[3]);
+	out->min = s->finite ? s->min : 0;
+	out->max = s->finite ? s->max : 0;
+	return 0;
+}
+
+uint64_t brick_digest_elements(const struct brick_digest *d)
+{
+	uint64_t elements = 1;
+
+	for (int i = 0; i < 4; i++)
+		if (__builtin_mul_overflow(elements, d->ne[i], &elements))
+			return 0;
+	return elements;
+}
+
+double brick_digest_distance_squared(const struct brick_digest *x, const struct brick_digest *y)
+{
+	double sum = 0;
+
+	for (int i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
+		double difference = x->sketch[i] - y->sketch[i];
+		sum += difference * difference;
+	}
+	return sum;
+}
+
+static int same_nonfinite(const struct brick_digest *x, const struct brick_digest *y)
+{
+	return x->nan_count == y->nan_count && x->plus_infinite_count == y->plus_infinite_count &&
+	       x->minus_infinite_count == y->minus_infinite_count && x->nonfinite == y->nonfinite;
+}
+
+double brick_digest_error(const struct brick_digest *x, const struct brick_digest *y)
+{
+	double distance = brick_digest_distance_squared(x, y);
+
+	if (!same_nonfinite(x, y))
+		return INFINITY;
+	return distance == 0 ? 0 : x->square_sum > 0 ? sqrt(distance / x->square_sum) : INFINITY;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of the process: an append-only table with an index by content, kept over sessions as the
+ * registry is. A running session holds a copy of its beginning: header->kernel_count entries, which
+ * every registration extends. Everything in here is under the session lock.
+ */
+#include "brick/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core.h"
+#include "lib/queue.h"
+#include "lib/sys/sys.h"
+
+enum {
+	PER_CHUNK = 256, /* 64 KiB: also what the session's file gets memory for at a time */
+	CHUNKS = BRICK_MAX_KERNELS / PER_CHUNK,
+	SLOTS = 2 * BRICK_MAX_KERNELS, /* of the index; a power of two */
+};
+
+static struct brick_session_kernel *chunks[CHUNKS];
+static uint16_t slots[SLOTS]; /* kernel; 0: free */
+static uint32_t total = 1;    /* index 0 means "not known" */
+
+_Static_assert(BRICK_MAX_KERNELS <= UINT16_MAX + 1, "indices fit 16 bits, as a record's brick");
+
+static struct brick_session_kernel *entry_at(uint32_t index)
+{
+	return &chunks[index / PER_CHUNK][index % PER_CHUNK];
+}
+
+size_t brick__utf8_cut(const char *text, size_t most)
+{
+	size_t n = strnlen(text, most + 1);
+
+	if (n <= most)
+		return n;
+	for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+		n--;
+	return n;
+}
+
+static void copy_text(char *to, size_t bytes, const char *from)
+{
+	if (from)
+		memcpy(to, from, brick__utf8_cut(from, bytes - 1));
+}
+
+static struct brick_session_kernel describe(const struct brick_kernel *from)
+{
+	struct brick_session_kernel k = {
+		.code = from->code,
+		.shared_bytes = from->shared_bytes,
+		.kind = from->kind,
+		.registers = from->registers,
+	};
+
+	memcpy(k.grid, from->grid, sizeof k.grid);
+	memcpy(k.block, from->block, sizeof k.block);
+	copy_text(k.backend, sizeof k.backend, from->backend);
+	copy_text(k.name, sizeof k.name, from->name);
+	return k;
+}
+
+/* The slot that holds this kernel, or the free one where it belongs. */
+static uint32_t find_slot(const struct brick_session_kernel *kernel)
+{
+	uint32_t slot = (uint32_t)brick_code_hash(kernel, sizeof *kernel) & (SLOTS - 1);
+
+	while (slots[slot] && memcmp(entry_at(slots[slot]), kernel, sizeof *kernel))
+		slot = (slot + 1) & (SLOTS - 1);
+	return slot;
+}
+
+/* Give the session what it does not have yet; a count covers only what has memory behind it. */
+static int publish(struct brick__session *s)
+{
+	uint32_t from = s->header->kernel_count;
+
+	for (uint32_t i = from; i < total; i++) {
+		uint64_t offset =
+			s->header->kernel_offset + i * sizeof(struct brick_session_kernel);
+		if (i == 1 || i % PER_CHUNK == 0) {
+			uint64_t chunk = i / PER_CHUNK * PER_CHUNK;
+			int error = brick__sys_shared_reserve(s->fd,
+				s->header->kernel_offset +
+					chunk * sizeof(struct brick_session_kernel),
+				PER_CHUNK * sizeof(struct brick_session_kernel));
+			if (error)
+				return error;
+		}
+		memcpy(brick__at(s, offset), entry_at(i), sizeof(struct brick_session_kernel));
+		__atomic_store_n(&s->header->kernel_count, i + 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+void brick__kernels_publish(struct brick__session *s)
+{
+	s->header->kernel_count = 1;
+	if (publish(s))
+		s->header->ledger.table_full++;
+}
+
+static uint32_t add(const struct brick_session_kernel *kernel, uint32_t slot)
+{
+	struct brick_session_kernel **chunk = &chunks[total / PER_CHUNK];
+
+	if (total >= BRICK_MAX_KERNELS)
+		return 0;
+	if (!*chunk)
+		*chunk = calloc(PER_CHUNK, sizeof **chunk);
+	if (!*chunk)
+		return 0;
+	*entry_at(total) = *kernel;
+	slots[slot] = (uint16_t)total;
+	total++;
+	return total - 1;
+}
+
+uint32_t brick_kernel_register(const struct brick_kernel *kernel)
+{
+	int saved = errno;
+
+	if (!kernel)
+		return 0;
+	struct brick_session_kernel entry = describe(kernel);
+	brick__forks_watch();
+	brick__session_lock();
+	uint32_t slot = find_slot(&entry);
+	uint32_t index = slots[slot] ? slots[slot] : add(&entry, slot);
+	struct brick__session *s = &brick__session;
+	if (s->header && s->header->kernel_count < total && publish(s))
+		index = 0;
+	if (s->header && !index)
+		s->header->ledger.table_full++;
+	brick__session_unlock();
+	errno = saved;
+	return index;
+}
+
+int brick__kernel_name(uint32_t kernel, char *name, size_t bytes)
+{
+	int known = 0;
+
+	memset(name, 0, bytes);
+	brick__session_lock();
+	if (kernel && kernel < total) {
+		copy_text(name, bytes, entry_at(kernel)->name);
+		known = 1;
+	}
+	brick__session_unlock();
+	return known;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's side of a command: the call that launches it, a brick of its own on the thread, and
+ * waiting for it. Called by backends and interposers around every launch of a program, so nothing
+ * in here locks once "Launch" is registered.
+ */
+#include "brick/attach.h"
+#include "lib/queue.h"
+#include "lib/sys/ticks.h"
+
+static uint64_t last_number;
+static uint32_t launch_brick; /* id; 0: not registered yet (0 itself is RmsNorm) */
+
+uint64_t brick_launch_number(void)
+{
+	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+}
+
+/* Without an entry for it the calls are phases of the engine's computation. */
+static uint32_t register_launch(void)
+{
+	int id = brick_register("Launch", BRICK_CATEGORY_ENGINE);
+	uint32_t brick = id > 0 ? (uint32_t)id : BRICK_GRAPH_COMPUTE;
+
+	__atomic_store_n(&launch_brick, brick, __ATOMIC_RELAXED);
+	return brick;
+}
+
+static int is_work(uint16_t brick)
+{
+	int category = brick_category_of(brick);
+	return category != BRICK_CATEGORY_STEP && category != BRICK_CATEGORY_WAIT &&
+	       category != BRICK_CATEGORY_ENGINE && category != BRICK_CATEGORY_TILE;
+}
+
+/* Whose work is this? The innermost brick that computes something. */
+static void find_parent(struct brick_launch *launch, const struct brick_lane *lane)
+{
+	launch->brick = BRICK__NO_BRICK;
+	launch->layer = (int16_t)(lane->default_layer - 1);
+	for (uint32_t i = lane->depth; i > 0; i--) {
+		const struct brick_frame *frame = &lane->frames[i - 1];
+		if (!is_work(frame->brick))
+			continue;
+		launch->brick = frame->brick;
+		launch->layer = frame->layer;
+		return;
+	}
+}
+
+void brick_launch_parent(struct brick_launch *launch)
+{
+	*launch = (struct brick_launch){.brick = BRICK__NO_BRICK, .layer = -1};
+	if (brick_enabled() && !brick_thread_ready())
+		find_parent(launch, brick__thread.lane);
+}
+
+void brick_launch_begin(struct brick_launch *launch)
+{
+	*launch = (struct brick_launch){.brick = BRICK__NO_BRICK, .layer = -1};
+	if (!brick_enabled() || brick_thread_ready())
+		return;
+	uint32_t brick = __atomic_load_n(&launch_brick, __ATOMIC_RELAXED);
+	if (BRICK_UNLIKELY(!brick))
+		brick = register_launch();
+	const struct brick__thread *self = &brick__thread;
+	launch->number = brick_launch_number();
+	launch->session = self->serial;
+	launch->lane = self->index + 1;
+	find_parent(launch, self->lane);
+	launch->span = brick__begin_layer(brick, launch->layer);
+	launch->begin =
+		launch->span ? self->lane->frames[(launch->span & 0xff) - 1].begin : brick__now();
+}
+
+void brick_launch_end(struct brick_launch *launch)
+{
+	if (!launch->number)
+		return;
+	launch->end = brick__now();
+	if (!launch->span)
+		return;
+	const struct brick_record flow = {
+		.begin = launch->begin,
+		.kind = BRICK_RECORD_FLOW,
+		.layer = -1,
+		.elements = launch->number,
+	};
+	brick__close_with(launch->span, launch->end, &flow);
+	launch->span = 0;
+}
+
+void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
+{
+	if (!brick_enabled() || brick_thread_ready())
+		return;
+	const struct brick_sample sample = {
+		.begin = begin,
+		.end = end,
+		.brick = BRICK_SYNCHRONIZE,
+		.layer = (int16_t)(brick__thread.lane->default_layer - 1),
+		.source = BRICK_SOURCE_TSC,
+	};
+	const struct brick_record after = {
+		.begin = end,
+		.kind = BRICK_RECORD_AFTER,
+		.layer = -1,
+		.elements = number,
+	};
+	brick__sample_with(&sample, number ? &after : NULL);
+}

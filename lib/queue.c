@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues of devices: their list, which a fork must find at rest, and their ledgers. What they
+ * record is in queue_record.c.
+ */
+#include "lib/queue_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/sys/ticks.h"
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct brick_queue *list;
+static uint64_t last_number;
+
+static void copy_name(char *to, size_t bytes, const char *from)
+{
+	if (from)
+		memcpy(to, from, brick__utf8_cut(from, bytes - 1));
+}
+
+static void link_queue(struct brick_queue *queue)
+{
+	pthread_mutex_lock(&list_lock);
+	queue->name.number = ++last_number;
+	queue->next = list;
+	queue->link = &list;
+	if (list)
+		list->link = &queue->next;
+	list = queue;
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void unlink_queue(struct brick_queue *queue)
+{
+	pthread_mutex_lock(&list_lock);
+	*queue->link = queue->next;
+	if (queue->next)
+		queue->next->link = queue->link;
+	pthread_mutex_unlock(&list_lock);
+}
+
+int brick_queue_create(struct brick_queue **out, const struct brick_queue_options *options)
+{
+	struct brick_queue_options o = BRICK_QUEUE_OPTIONS_INIT;
+	int saved = errno;
+
+	if (options && options->size > sizeof o)
+		return -EINVAL;
+	if (options)
+		memcpy(&o, options, options->size);
+	struct brick_queue *queue = calloc(1, sizeof *queue);
+	errno = saved;
+	if (!queue)
+		return -ENOMEM;
+	brick__forks_watch();
+	pthread_mutex_init(&queue->lock, NULL);
+	queue->name.flags = o.flags;
+	copy_name(queue->name.name, sizeof queue->name.name, o.name);
+	copy_name(queue->name.backend, sizeof queue->name.backend, o.backend);
+	link_queue(queue);
+	*out = queue;
+	return 0;
+}
+
+void brick__queue_lanes_close(struct brick_queue *queue)
+{
+	for (uint32_t i = 0; i < queue->lane_count; i++)
+		brick__queue_lane_close(&queue->lanes[i], queue->serial);
+	queue->lane_count = 0;
+}
+
+void brick_queue_destroy(struct brick_queue *queue)
+{
+	if (!queue)
+		return;
+	unlink_queue(queue);
+	pthread_mutex_lock(&queue->lock);
+	brick__queue_lanes_close(queue);
+	pthread_mutex_unlock(&queue->lock);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+/* ---- the ledger ---- */
+
+/* The ledger of the running session, or NULL when there is none. Under the queue's lock. */
+static struct brick_ledger *ledger(struct brick_queue *queue)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t serial = on ? on : queue->serial; /* a pause does not close the books */
+
+	if (!serial || brick__queue_lanes_use(queue, serial, brick__now()))
+		return NULL;
+	return &queue->lanes[0].lane->ledger;
+}
+
+void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
+{
+	pthread_mutex_lock(&queue->lock);
+	struct brick_ledger *l = count ? ledger(queue) : NULL;
+	if (l)
+		l->unsupported += count;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void brick_queue_dropped(struct brick_queue *queue, uint64_t count)
+{
+	pthread_mutex_lock(&queue->lock);
+	struct brick_ledger *l = count ? ledger(queue) : NULL;
+	if (l)
+		l->dropped += count;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* ---- fork ---- */
+
+void brick__queues_lock(void)
+{
+	pthread_mutex_lock(&list_lock);
+	for (struct brick_queue *q = list; q; q = q->next)
+		pthread_mutex_lock(&q->lock);
+	brick__queue_clock_lock();
+}
+
+void brick__queues_unlock(void)
+{
+	brick__queue_clock_unlock();
+	for (struct brick_queue *q = list; q; q = q->next)
+		pthread_mutex_unlock(&q->lock);
+	pthread_mutex_unlock(&list_lock);
+}
+
+void brick__queues_abandon(void)
+{
+	for (struct brick_queue *q = list; q; q = q->next) {
+		memset(q->lanes, 0, sizeof q->lanes);
+		q->lane_count = 0;
+		q->serial = 0;
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times of CLOCK_MONOTONIC in ticks, for what devices report. The process's clock was calibrated
+ * over two milliseconds: hours later its rate would put a device far away from the host's own
+ * ticks. So both clocks are read together now and then, and the lines between these readings are
+ * used. Called for every command of a queue.
+ */
+#include <pthread.h>
+#include "brick/clock.h"
+#include "brick/correlation.h"
+#include "lib/clock_fit.h"
+#include "lib/queue.h"
+#include "lib/sys/ticks.h"
+
+enum { READINGS_PER_SECOND = 20 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Its "device" is CLOCK_MONOTONIC, its "host" the ticks. */
+static struct brick_correlation line;
+
+void brick__queue_clock_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void brick__queue_clock_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
+{
+	const struct brick_reading reading = {ticks - width / 2, ns, ticks + width / 2};
+	brick_correlation_add(&line, &reading, 1);
+}
+
+/* A last reading that is not too old, and one to draw the line from. */
+static void refresh(const struct brick_clock *clock)
+{
+	if (!line.count)
+		add_pair(clock->base_ticks, clock->base_ns, 0);
+	uint64_t last = line.anchors[line.count - 1].host_ns;
+	if (line.count > 1 && brick__now() - last < clock->frequency / READINGS_PER_SECOND)
+		return;
+	struct clock_pair pair = brick__clock_pair();
+	add_pair(pair.ticks, pair.ns, pair.width);
+}
+
+uint64_t brick__ticks_of_ns(uint64_t ns)
+{
+	const struct brick_clock *clock = brick_clock_get();
+
+	if (clock->source == BRICK_CLOCK_MONOTONIC)
+		return ns;
+	pthread_mutex_lock(&lock);
+	refresh(clock);
+	uint64_t ticks = brick_correlation_host_ns(&line, ns);
+	pthread_mutex_unlock(&lock);
+	return ticks;
+}

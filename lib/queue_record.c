@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording what a device did: commands become samples on a lane of their queue, each followed by
+ * what is known of it. A lane is in begin order and its samples nest, as on threads; all records of
+ * one call are written before any is published, or none is. Called by backends and interposers.
+ */
+#include <errno.h>
+#include <string.h>
+#include "lib/queue_state.h"
+#include "lib/sys/ticks.h"
+
+enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
+
+/* A command whose place is known, while what it holds is written. */
+struct open_command {
+	const struct brick_command *command;
+	uint64_t begin, end; /* ticks */
+	uint64_t next;	     /* where the next inside of it may begin */
+	uint64_t child;	     /* ticks of what is inside of it */
+	uint16_t brick, flags;
+};
+
+/* One call's way into the ring. */
+struct pen {
+	struct brick_queue *queue;
+	struct brick__queue_lane *to;
+	uint64_t head; /* of what is not published yet */
+	int writes;    /* 0: there is no room */
+	uint32_t depth;
+	struct open_command stack[BRICK_MAX_DEPTH];
+};
+
+/* ---- lanes ---- */
+
+static int is_older(uint32_t serial, uint32_t than)
+{
+	return (int32_t)(serial - than) < 0;
+}
+
+int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t begin)
+{
+	if (queue->lane_count && queue->serial == serial)
+		return 0;
+	if (queue->lane_count && is_older(serial, queue->serial))
+		return -ENOENT;
+	brick__queue_lanes_close(queue);
+	int error = brick__queue_lane_open(&queue->lanes[0], &queue->name, serial, begin);
+	if (!error) {
+		queue->serial = serial;
+		queue->lane_count = 1;
+	}
+	return error;
+}
+
+/* Where an overlapping command of an out-of-order queue goes. */
+static struct brick__queue_lane *free_lane(struct brick_queue *queue, uint64_t begin)
+{
+	struct brick__queue_lane *best = &queue->lanes[0];
+
+	for (uint32_t i = 0; i < queue->lane_count; i++) {
+		struct brick__queue_lane *lane = &queue->lanes[i];
+		if (lane->last_end <= begin)
+			return lane;
+		if (lane->last_end < best->last_end)
+			best = lane;
+	}
+	if (queue->lane_count < BRICK__QUEUE_LANES) {
+		struct brick__queue_lane *further = &queue->lanes[queue->lane_count];
+		if (!brick__queue_lane_open(further, &queue->name, queue->serial, begin)) {
+			queue->lane_count++;
+			return further;
+		}
+	}
+	return best;
+}
+
+static struct brick__queue_lane *choose_lane(struct brick_queue *queue, uint64_t begin)
+{
+	if (queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER)
+		return free_lane(queue, begin);
+	return &queue->lanes[0];
+}
+
+/* ---- records ---- */
+
+static void put(struct pen *pen, const struct brick_record *record)
+{
+	if (pen->writes)
+		pen->to->ring[pen->head++ & pen->to->mask] = *record;
+}
+
+static inline uint32_t saturate(uint64_t ticks)
+{
+	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+}
+
+static uint64_t ticks_or_0(uint64_t ns)
+{
+	return ns ? brick__ticks_of_ns(ns) : 0;
+}
+
+static void put_about(struct pen *pen, const struct brick_command *c)
+{
+	const struct brick_launch *l = &c->launch;
+
+	if (c->bytes | c->flops)
+		put(pen, &(struct brick_record){.begin = c->bytes,
+				 .kind = BRICK_RECORD_WORK,
+				 .elements = c->flops});
+	put(pen, &(struct brick_record){.begin = l->begin,
+			 .ticks = saturate(l->end > l->begin ? l->end - l->begin : 0),
+			 .wait = l->lane,
+			 .kind = BRICK_RECORD_LAUNCH,
+			 .brick = (uint16_t)c->kernel,
+			 .layer = l->layer,
+			 .elements = l->number});
+	if (c->queued_ns | c->submitted_ns)
+		put(pen, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
+				 .kind = BRICK_RECORD_TIMES,
+				 .elements = ticks_or_0(c->submitted_ns)});
+	for (uint32_t i = 0; i < c->after_count; i++)
+		put(pen, &(struct brick_record){
+				 .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
+}
+
+/* At most so many records come of it. */
+static uint64_t records_of(const struct brick_command *c)
+{
+	return 5ull + c->after_count;
+}
+
+/* ---- statistics ---- */
+
+static int is_inside_of_same(const struct pen *pen, uint16_t brick)
+{
+	for (uint32_t i = 0; i < pen->depth; i++)
+		if (pen->stack[i].brick == brick)
+			return 1;
+	return 0;
+}
+
+/* `o` is off the stack. */
+static void count(struct pen *pen, const struct open_command *o)
+{
+	struct brick_stat *stat = &pen->to->lane->stats[o->brick];
+	uint64_t ticks = o->end - o->begin;
+
+	stat->count++;
+	stat->self += ticks > o->child ? ticks - o->child : 0;
+	if (is_inside_of_same(pen, o->brick))
+		stat->nested += ticks;
+	else
+		stat->total += ticks;
+	stat->min = ticks < stat->min ? ticks : stat->min;
+	stat->max = ticks > stat->max ? ticks : stat->max;
+	stat->elements += o->command->elements;
+	stat->bytes += o->command->bytes;
+	stat->flops += o->command->flops;
+	if (!pen->writes)
+		brick__lane_histogram(pen->to->lane, o->brick, ticks);
+}
+
+/* ---- placing ---- */
+
+static void clamp(struct pen *pen, struct open_command *o, uint64_t off, uint64_t residual)
+{
+	if (off <= residual)
+		return;
+	pen->to->lane->ledger.clamped += !(o->flags & BRICK_FLAG_CLAMPED);
+	o->flags |= BRICK_FLAG_CLAMPED;
+}
+
+/* Not before `first` and not behind `last`: cut what sticks out. */
+static void place(struct pen *pen, struct open_command *o, uint64_t first, uint64_t last)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t residual = (uint64_t)((unsigned __int128)o->command->residual_ns *
+				       clock->frequency / 1000000000u);
+
+	if (o->end < o->begin) {
+		o->end = o->begin;
+		clamp(pen, o, 1, 0);
+	}
+	if (o->begin < first) {
+		clamp(pen, o, first - o->begin, residual);
+		o->begin = first;
+	}
+	if (o->end > last) {
+		clamp(pen, o, o->end - last, residual);
+		o->end = last;
+	}
+	if (o->begin > last)
+		o->begin = last;
+	if (o->end < o->begin)
+		o->end = o->begin;
+}
+
+static struct brick_record record_of(const struct open_command *o, enum brick_record_kind kind)
+{
+	return (struct brick_record){
+		.begin = o->begin,
+		.kind = (uint8_t)kind,
+		.source = (uint8_t)o->command->source,
+		.brick = o->brick,
+		.layer = o->command->launch.layer,
+	};
+}
+
+static void put_end(struct pen *pen, const struct open_command *o, enum brick_record_kind kind)
+{
+	const struct brick_command *c = o->command;
+	struct brick_record record = record_of(o, kind);
+
+	if (kind == BRICK_RECORD_CLOSE)
+		record.begin = o->end;
+	else
+		record.ticks = (uint32_t)(o->end - o->begin);
+	record.flags = o->flags | (c->elements | c->bytes | c->flops ? BRICK_FLAG_ELEMENTS : 0);
+	record.elements = c->elements;
+	put(pen, &record);
+	put_about(pen, c);
+}
+
+static void pop(struct pen *pen)
+{
+	const struct open_command o = pen->stack[--pen->depth];
+
+	count(pen, &o);
+	put_end(pen, &o, BRICK_RECORD_CLOSE);
+}
+
+static void push(struct pen *pen, const struct open_command *o)
+{
+	struct brick_record record = record_of(o, BRICK_RECORD_OPEN);
+
+	put(pen, &record);
+	pen->stack[pen->depth++] = *o;
+}
+
+/* Write one command, of which the stack holds what it lies in; `holds`: others follow inside. */
+static void write_command(struct pen *pen, struct open_command *o, int holds)
+{
+	struct open_command *outer = pen->depth ? &pen->stack[pen->depth - 1] : NULL;
+
+	place(pen, o, outer ? outer->next : pen->to->last_end, outer ? outer->end : UINT64_MAX);
+	o->next = o->begin;
+	if (outer) {
+		outer->next = o->end;
+		outer->child += o->end - o->begin;
+	} else {
+		pen->to->last_end = o->end;
+	}
+	if (holds || (o->end - o->begin) >> 32)
+		push(pen, o);
+	else {
+		count(pen, o);
+		put_end(pen, o, BRICK_RECORD_SAMPLE);
+	}
+}
+
+static struct open_command open_of(const struct brick_command *c)
+{
+	uint16_t brick = c->launch.brick;
+
+	return (struct open_command){
+		.command = c,
+		.begin = brick__ticks_of_ns(c->begin_ns),
+		.end = brick__ticks_of_ns(c->end_ns),
+		.brick = brick == BRICK__NO_BRICK ? brick__kernel_brick(c->kernel) : brick,
+	};
+}
+
+static void write_all(struct pen *pen, const struct brick_command *const *commands,
+	const uint8_t *depths, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct open_command o = open_of(commands[i]);
+		if (o.brick >= BRICK_MAX_BRICKS)
+			o.brick = BRICK_GRAPH_COMPUTE; /* the registry is full */
+		while (pen->depth > depths[i])
+			pop(pen);
+		write_command(pen, &o, i + 1 < count && depths[i + 1] > depths[i]);
+	}
+	while (pen->depth)
+		pop(pen);
+}
+
+static int ring_has(struct brick_lane *lane, uint64_t count)
+{
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+
+	if (!lane->capacity || lane->head - tail > lane->capacity)
+		return 0;
+	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
+	return lane->head + count <= lane->limit;
+}
+
+/* Under the queue's lock, in a session that goes on. */
+static void record_all(struct brick_queue *queue, const struct brick_command *const *commands,
+	const uint8_t *depths, uint32_t count)
+{
+	struct pen pen;
+	uint64_t records = 0;
+
+	pen.queue = queue;
+	pen.depth = 0;
+	pen.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns));
+	struct brick_lane *lane = pen.to->lane;
+	for (uint32_t i = 0; i < count; i++)
+		records += records_of(commands[i]);
+	pen.writes = ring_has(lane, records);
+	pen.head = lane->head;
+	if (!pen.writes && lane->capacity)
+		lane->ledger.dropped += count;
+	write_all(&pen, commands, depths, count);
+	if (pen.writes)
+		__atomic_store_n(&lane->head, pen.head, __ATOMIC_RELEASE);
+}
+
+static int check(const struct brick_command *c)
+{
+	if (c->size < sizeof *c)
+		return -EINVAL;
+	if (!c->launch.number)
+		return -ENOENT;
+	if (!c->begin_ns || !c->end_ns || (c->after_count && !c->after))
+		return -EINVAL;
+	if (c->launch.brick != BRICK__NO_BRICK && c->launch.brick >= brick_count())
+		return -EINVAL;
+	return c->kernel < BRICK_MAX_KERNELS ? 0 : -EINVAL;
+}
+
+int brick__queue_record_nested(struct brick_queue *queue,
+	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
+{
+	int saved = errno;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = check(commands[i]);
+	if (error)
+		return error;
+	pthread_mutex_lock(&queue->lock);
+	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns);
+	error = brick__queue_lanes_use(queue, commands[0]->launch.session, begin);
+	if (!error)
+		record_all(queue, commands, depths, count);
+	pthread_mutex_unlock(&queue->lock);
+	errno = saved;
+	return error;
+}
+
+int brick_queue_record(struct brick_queue *queue, const struct brick_command *command)
+{
+	static const uint8_t outermost = 0;
+	return brick__queue_record_nested(queue, &command, &outermost, 1);
+}

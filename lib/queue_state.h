@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue, for the files that record into it. Everything in it is under its lock. */
+#ifndef BRICK_LIB_QUEUE_STATE_H
+#define BRICK_LIB_QUEUE_STATE_H
+
+#include <pthread.h>
+#include "lib/queue.h"
+
+enum { BRICK__QUEUE_LANES = 8 }; /* for commands that overlap; a ring each */
+
+struct brick_queue {
+	struct brick_queue *next, **link; /* under the lock of the list */
+	pthread_mutex_t lock;
+	struct brick__queue_name name;
+	uint32_t serial; /* of the session that the lanes belong to */
+	uint32_t lane_count;
+	struct brick__queue_lane lanes[BRICK__QUEUE_LANES];
+};
+
+/* Have at least one lane in session `serial`. -ENOENT, BRICK_EFULL as brick__queue_lane_open(). */
+int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t begin);
+
+/* Leave all lanes. */
+void brick__queue_lanes_close(struct brick_queue *queue);
+
+#endif

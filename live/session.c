@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process is held by a pidfd, so that another that gets its number is not taken for it. A
+ * number in a session is that of its own pid namespace: where it is no process of ours, only the
+ * session itself can say that it has ended. Called by live/source.c.
+ */
+#include "live/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "brick/clock.h"
+#include "record/guard.h"
+#include "record/session_dir.h"
+
+struct live_session *live_session_open(int fd, const char **why)
+{
+	struct live_session *s = calloc(1, sizeof *s);
+	struct stat st;
+
+	*why = "out of memory";
+	if (!s)
+		goto fail;
+	s->fd = fd;
+	s->pidfd = -1;
+	*why = "it is no regular file";
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+		drain_open_view(&s->drain, fd, &guard_mappings, why) < 0)
+		goto fail;
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+	s->named = st.st_nlink > 0;
+	s->pid = (pid_t)drain_header(s->drain)->pid;
+	s->start_time = s->pid > 0 ? process_start_time(s->pid) : 0;
+	if (s->start_time)
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	live_session_check(s);
+	return s;
+fail:
+	free(s);
+	close(fd);
+	return NULL;
+}
+
+void live_session_close(struct live_session *s)
+{
+	if (!s)
+		return;
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	drain_close(s->drain);
+	close(s->fd);
+	free(s);
+}
+
+static int has_exited(const struct live_session *s)
+{
+	struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
+
+	if (s->pidfd >= 0)
+		return poll(&fd, 1, 0) > 0;
+	return !s->start_time || process_start_time(s->pid) != s->start_time;
+}
+
+void live_session_check(struct live_session *s)
+{
+	uint64_t end_ticks;
+	int closed = drain_state(s->drain, &end_ticks) == BRICK_SESSION_CLOSED;
+	int exited = has_exited(s);
+
+	if (drain_trouble(s->drain))
+		s->state = LIVE_BROKEN;
+	else if (closed)
+		s->state = exited ? LIVE_CLOSED : LIVE_STOPPED;
+	else
+		s->state = exited ? LIVE_DIED : LIVE_RUNNING;
+	if (s->state == LIVE_RUNNING)
+		s->end_ticks = 0;
+	else if (!s->end_ticks)
+		s->end_ticks = closed && end_ticks ? end_ticks : brick_ticks();
+}
+
+int live_session_orphaned(const struct live_session *s)
+{
+	struct stat st;
+
+	return s->named && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
+}
+
+const char *live_session_trouble(const struct live_session *s)
+{
+	return drain_trouble(s->drain);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One session that is looked at: its file, mapped read-only, and its process. Stays readable when
+ * the process has ended or the file has lost its name. One thread.
+ */
+#ifndef BRICK_LIVE_SESSION_H
+#define BRICK_LIVE_SESSION_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "record/drain.h"
+
+enum live_state {
+	LIVE_RUNNING,
+	LIVE_CLOSED,  /* ended in good order */
+	LIVE_STOPPED, /* closed its session, and goes on */
+	LIVE_DIED,    /* without closing it: killed, or crashed */
+	LIVE_BROKEN,  /* what it holds makes no sense any more */
+};
+
+struct live_session {
+	struct live_session *next;
+	dev_t device;
+	ino_t inode;
+	int fd, pidfd; /* pidfd -1: none */
+	pid_t pid;
+	unsigned long long start_time; /* of the process; 0: it was gone */
+	struct drain *drain;
+	enum live_state state;
+	uint64_t end_ticks; /* 0: while it runs */
+	int named;	    /* its file had a name when it was opened */
+};
+
+/* Takes fd, also when it fails. NULL: *why (static text) says why it is none that can be used. */
+struct live_session *live_session_open(int fd, const char **why);
+void live_session_close(struct live_session *session);
+
+/* Look how it is. */
+void live_session_check(struct live_session *session);
+
+/* 1 when its file has lost its name since: its recorder is gone. */
+int live_session_orphaned(const struct live_session *session);
+
+/* Why it is broken; static text, NULL when it is not. */
+const char *live_session_trouble(const struct live_session *session);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order matters: records are looked at before statistics, so that a brick is never in the file more
+ * often than its thread has counted it; all lanes are cut to begin at the same moment, so that
+ * threads can be compared. Called by live/source.c and the fuzzer.
+ */
+#include "live/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "brick/error.h"
+#include "live/window.h"
+#include "record/drain_machine.h"
+#include "trace/load.h"
+
+enum { MOST_ARGUMENTS = 256, MOST_LANES = 2 * BRICK_MAX_LANES };
+
+struct memory {
+	uint8_t *data;
+	size_t size, room;
+};
+
+static int append(void *context, const void *data, size_t bytes)
+{
+	struct memory *m = context;
+
+	if (bytes > m->room - m->size) {
+		size_t room = m->room ? m->room : 1 << 20;
+		while (room - m->size < bytes)
+			room *= 2;
+		uint8_t *grown = realloc(m->data, room);
+		if (!grown)
+			return -ENOMEM;
+		m->data = grown;
+		m->room = room;
+	}
+	memcpy(m->data + m->size, data, bytes);
+	m->size += bytes;
+	return 0;
+}
+
+/* Newest records of one lane. */
+struct peeked {
+	struct drain *drain;
+	uint32_t lane;
+	struct brick_record *records;
+	size_t count;
+	uint64_t first;
+};
+
+struct snapshot {
+	struct peeked *lanes;
+	size_t lane_count;
+	uint64_t from_ticks; /* where the records of all lanes are complete */
+	int whole;
+};
+
+static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t room)
+{
+	struct peeked *p = &s->lanes[s->lane_count];
+	struct drain_level level = drain_level(d, lane);
+
+	*p = (struct peeked){.drain = d, .lane = lane};
+	s->lane_count++;
+	if (level.written < room)
+		room = (size_t)level.written;
+	if (!level.capacity || !room)
+		return 0;
+	p->records = malloc(room * sizeof *p->records);
+	if (!p->records)
+		return -ENOMEM;
+	p->count = drain_peek(d, lane, p->records, room, &p->first);
+	if (!p->first)
+		return 0;
+	s->whole = 0;
+	if (p->count && p->records[0].begin > s->from_ticks)
+		s->from_ticks = p->records[0].begin;
+	return 0;
+}
+
+static int peek_all(
+	struct snapshot *s, const struct snapshot_part *parts, size_t count, size_t room)
+{
+	size_t lanes = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++)
+		lanes += drain_lanes(parts[i].drain);
+	s->lanes = calloc(lanes + 1, sizeof *s->lanes);
+	if (!s->lanes)
+		return -ENOMEM;
+	s->whole = 1;
+	for (size_t i = 0; i < count; i++) {
+		/* lanes that join from now on are the next snapshot's */
+		for (uint32_t l = 0; s->lane_count < lanes && !error; l++) {
+			if (l >= drain_lanes(parts[i].drain))
+				break;
+			error = peek_lane(s, parts[i].drain, l, room);
+		}
+	}
+	for (size_t i = 0; i < s->lane_count; i++) {
+		struct peeked *p = &s->lanes[i];
+		p->count = live_window_trim(p->records, p->count, s->from_ticks);
+	}
+	return error;
+}
+
+static void fini(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->lane_count; i++)
+		free(s->lanes[i].records);
+	free(s->lanes);
+}
+
+static int create_writer(
+	struct trace_writer **w, struct memory *memory, const struct brick_session_header *h)
+{
+	const char *command[MOST_ARGUMENTS + 1];
+	char cpu[128];
+	size_t count = 0;
+
+	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
+		command[count++] = h->command + at;
+		at += (uint32_t)strlen(h->command + at) + 1;
+	}
+	command[count] = NULL;
+	drain_cpu_model(cpu, sizeof cpu);
+	struct trace_writer_options options = {
+		.start_unix_ns = h->start_unix_ns,
+		.start_ns = h->start_ns,
+		.command = command,
+		.host = h->host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.sink = append,
+		.sink_context = memory,
+	};
+	int error = trace_writer_create(w, &options);
+	if (error)
+		return error;
+	return trace_writer_clock(*w, &h->clock);
+}
+
+static int tell(struct trace_writer *w, const struct snapshot *s, const struct snapshot_part *parts,
+	size_t count)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < count; i++)
+		drain_retell(parts[i].drain);
+	for (size_t i = 0; i < s->lane_count && !error; i++)
+		if (s->lanes[i].count)
+			error = drain_tell(s->lanes[i].drain, w, s->lanes[i].lane,
+				s->lanes[i].records, s->lanes[i].count);
+	for (size_t i = 0; i < count && !error; i++)
+		error = drain_finish(parts[i].drain, w, parts[i].end, parts[i].end_ticks);
+	struct trace_account account = {
+		.end_ns = drain_now_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
+	return error ? error : trace_writer_account(w, &account);
+}
+
+static int write_all(struct memory *memory, const struct snapshot *s,
+	const struct snapshot_part *parts, size_t count)
+{
+	struct trace_writer *w = NULL;
+	int error = create_writer(&w, memory, drain_header(parts[0].drain));
+
+	if (!error)
+		error = tell(w, s, parts, count);
+	if (error) {
+		trace_writer_abandon(w);
+		return error;
+	}
+	return trace_writer_finish(w);
+}
+
+/* The hooks' calls that go with the samples that are here, as a recording's do with all of them. */
+static void scale_hooks(struct run_lane *lane, size_t bricks)
+{
+	uint64_t executions = 0;
+
+	for (size_t b = 0; lane->stats && b < bricks; b++)
+		executions += lane->stats[b].count;
+	if (executions > lane->sample_count)
+		lane->hook_calls = (uint64_t)((double)lane->hook_calls *
+					      (double)lane->sample_count / (double)executions);
+}
+
+/* What a recording would call lost, but here is only not at its end yet. */
+static void adjust(struct run *run, const struct snapshot_part *parts, size_t count)
+{
+	run->complete = 0;
+	run->open_samples = 0;
+	run->bad_records = 0;
+	run->lost_processes = 0;
+	for (size_t i = 0; i < run->process_count && i < count; i++)
+		if (parts[i].end == DRAIN_END_OUTLIVED)
+			run->processes[i].closed = 1;
+	for (size_t i = 0; i < run->lane_count; i++)
+		scale_hooks(&run->lanes[i], run->brick_count);
+}
+
+int live_snapshot(
+	struct run **out, const struct snapshot_part *parts, size_t count, size_t room, int *whole)
+{
+	struct snapshot s = {0};
+	struct memory memory = {0};
+	struct load_error why;
+
+	if (!count)
+		return BRICK_ENOTRECORDED;
+	int error = peek_all(&s, parts, count, room);
+	if (!error)
+		error = write_all(&memory, &s, parts, count);
+	if (!error)
+		error = run_load_memory(out, memory.data, memory.size, "live", &why);
+	if (!error) {
+		adjust(*out, parts, count);
+		*whole = s.whole;
+	}
+	free(memory.data);
+	fini(&s);
+	return error;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What sessions hold at this moment, as a run: their newest records, statistics and tables are told
+ * to a writer of recordings in memory, and what it wrote is loaded as any recording is. So that the
+ * live view sees what a recording would hold, by the same code. One thread.
+ */
+#ifndef BRICK_LIVE_SNAPSHOT_H
+#define BRICK_LIVE_SNAPSHOT_H
+
+#include "record/drain.h"
+#include "trace/run.h"
+
+struct snapshot_part {
+	struct drain *drain; /* a view */
+	enum drain_end end;  /* DRAIN_END_OUTLIVED while it lives */
+	uint64_t end_ticks;  /* now, or when it ended */
+};
+
+/*
+ * room: records of each lane, the newest. *whole: 1 when these are all that was ever recorded.
+ * The run is not complete (run.h), its samples are of the last moments, its statistics exact.
+ * -ENOMEM, or an error of the writer or the loader.
+ */
+int live_snapshot(
+	struct run **out, const struct snapshot_part *parts, size_t count, size_t room, int *whole);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ceilings: what a machine was seen to reach, by instruction set, type, level of memory and number
+ * of threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
+ * them. A figure keeps the best of its repetitions and how far the others were from it; nothing in
+ * here is a datasheet's. Read-only once made: any thread.
+ */
+#ifndef BRICK_MACHINE_CEILINGS_H
+#define BRICK_MACHINE_CEILINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CEILINGS_NAME = 32,
+	CEILINGS_ROWS = 4096, /* of each kind, at most */
+	CEILINGS_THREADS = 65536,
+};
+
+/* Of repeated measurements: rates are best at their greatest, latencies at their smallest. */
+struct ceilings_figure {
+	double best, median, worst;
+	uint32_t count;
+};
+
+/* Operations per ns: GFLOP/s, and for i8 GOP/s. A multiply-add is two. */
+struct ceilings_compute {
+	char isa[CEILINGS_NAME], type[CEILINGS_NAME];
+	uint32_t threads;
+	struct ceilings_figure rate;
+};
+
+/* Bytes per ns: GB/s. */
+struct ceilings_bandwidth {
+	char level[CEILINGS_NAME];  /* "L1", "L2", ..., "memory" */
+	char kernel[CEILINGS_NAME]; /* "read", "copy", "triad" */
+	char isa[CEILINGS_NAME];
+	uint32_t threads;
+	uint64_t bytes; /* of the working set of all threads together */
+	struct ceilings_figure rate;
+};
+
+struct ceilings_latency {
+	char backend[CEILINGS_NAME]; /* "threads", or of a device */
+	char what[CEILINGS_NAME];    /* "barrier", "launch", "synchronise" */
+	uint32_t threads;
+	struct ceilings_figure ns;
+};
+
+struct ceilings_level {
+	char name[CEILINGS_NAME];
+	uint64_t bytes;	 /* of one; 0: memory */
+	uint32_t shared; /* CPUs that share one */
+};
+
+/* What could not be measured, and why. */
+struct ceilings_missing {
+	char what[CEILINGS_NAME];
+	char reason[160];
+};
+
+struct ceilings {
+	char host[64], cpu[128], microcode[32];
+	uint64_t unix_ns; /* when */
+	uint64_t took_ns;
+	uint32_t cpus; /* online */
+	uint32_t most_threads;
+	int quick;
+
+	struct ceilings_level *levels; /* nearest first, memory last */
+	size_t level_count;
+	struct ceilings_compute *compute;
+	size_t compute_count;
+	struct ceilings_bandwidth *bandwidth;
+	size_t bandwidth_count;
+	struct ceilings_latency *latency;
+	size_t latency_count;
+	struct ceilings_missing *missing;
+	size_t missing_count;
+};
+
+/* Best, median and worst of values, which it sorts. smallest_is_best: of latencies. */
+struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int smallest_is_best);
+
+/* How far the middle of the repetitions was from the best, as a share of the best; 0 and more. */
+double ceilings_spread(const struct ceilings_figure *figure);
+
+/*
+ * The number of threads that was measured and speaks for `threads`: the same, or the next larger
+ * one, or else the largest. 0: none was measured.
+ */
+uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
+
+/* The row with the highest rate; NULL: not measured. type or level NULL: any. */
+const struct ceilings_compute *ceilings_peak(
+	const struct ceilings *ceilings, const char *type, uint32_t threads);
+const struct ceilings_bandwidth *ceilings_fastest(
+	const struct ceilings *ceilings, const char *level, uint32_t threads);
+const struct ceilings_latency *ceilings_latency_of(const struct ceilings *ceilings,
+	const char *backend, const char *what, uint32_t threads);
+
+/* NULL is legal. */
+void ceilings_destroy(struct ceilings *ceilings);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where ceilings of a host are kept, and whether they still hold. Called by the commands. */
+#include "machine/ceilings_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Letters, digits and dots stay; a run of anything else becomes one hyphen. */
+static void plain(char *out, size_t bytes, const char *name)
+{
+	static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789.";
+	size_t n = 0;
+
+	for (; *name && n + 1 < bytes; name++) {
+		if (strchr(kept, *name))
+			out[n++] = *name;
+		else if (n && out[n - 1] != '-')
+			out[n++] = '-';
+	}
+	while (n && out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
+	if (!n)
+		snprintf(out, bytes, "unknown");
+}
+
+char *ceilings_cache_path(const char *host, const char *cpu)
+{
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char host_part[80], cpu_part[140], *path = NULL;
+	int n;
+
+	plain(host_part, sizeof host_part, host ? host : "");
+	plain(cpu_part, sizeof cpu_part, cpu ? cpu : "");
+	/* The specification wants what is not absolute ignored. */
+	if (base && base[0] == '/')
+		n = asprintf(&path, "%s/brick/ceilings-%s-%s.json", base, host_part, cpu_part);
+	else if (home && home[0] == '/')
+		n = asprintf(&path, "%s/.cache/brick/ceilings-%s-%s.json", home, host_part,
+			cpu_part);
+	else
+		return NULL;
+	return n < 0 ? NULL : path;
+}
+
+const char *ceilings_stale(const struct ceilings *c, const struct cpu_info *cpu)
+{
+	if (strcmp(c->host, cpu->host))
+		return "they are of another host";
+	if (strcmp(c->cpu, cpu->model))
+		return "the CPU is another one";
+	if (strcmp(c->microcode, cpu->microcode))
+		return "the CPU's microcode is another one";
+	if (c->cpus != cpu->online)
+		return "the number of CPUs has changed";
+	return NULL;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads /proc/cpuinfo, /proc/meminfo and /sys/devices/system/cpu. In containers and virtual
+ * machines some of it is missing. Called by the sweep, and to tell whether a cache is stale.
+ */
+#include "machine/cpu.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int read_line(const char *path, char *out, size_t bytes)
+{
+	FILE *file = fopen(path, "re");
+	int got = file && fgets(out, (int)bytes, file) != NULL;
+
+	if (file)
+		fclose(file);
+	if (got)
+		out[strcspn(out, "\n")] = '\0';
+	return got;
+}
+
+/* "key : value" of the first line with that key; out stays as it is when there is none. */
+static void read_field(const char *path, const char *key, char *out, size_t bytes)
+{
+	char line[512];
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof line, file)) {
+		const char *colon = strchr(line, ':');
+		size_t length = strcspn(line, ":\t");
+		if (!colon || length != strlen(key) || strncmp(line, key, length))
+			continue;
+		colon += 1 + strspn(colon + 1, " \t");
+		snprintf(out, bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* CPUs in a list such as "0-3,8": how many, and the first. */
+static unsigned count_list(const char *list, int *first)
+{
+	unsigned count = 0;
+
+	*first = -1;
+	while (*list) {
+		char *end;
+		long low = strtol(list, &end, 10), high = low;
+		if (end == list)
+			break;
+		if (*end == '-')
+			high = strtol(end + 1, &end, 10);
+		if (low < 0 || high < low || high - low > CPU_MOST * 16)
+			break;
+		if (*first < 0)
+			*first = (int)low;
+		count += (unsigned)(high - low + 1);
+		list = *end == ',' ? end + 1 : "";
+	}
+	return count;
+}
+
+static uint64_t parse_size(const char *text)
+{
+	char *end;
+	uint64_t value = strtoull(text, &end, 10);
+
+	if (value > UINT64_MAX >> 31)
+		return 0;
+	return *end == 'K' ? value << 10 : *end == 'M' ? value << 20 : value;
+}
+
+static int read_in(const char *directory, const char *name, char *out, size_t bytes)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	return read_line(path, out, bytes);
+}
+
+static void read_cache(struct cpu_info *info, const char *directory)
+{
+	char text[256];
+	int first;
+
+	if (!read_in(directory, "type", text, sizeof text) || !strcmp(text, "Instruction"))
+		return;
+	unsigned long level =
+		read_in(directory, "level", text, sizeof text) ? strtoul(text, NULL, 10) : 0;
+	if (level < 1 || level > CPU_LEVELS)
+		return;
+	struct cpu_cache *cache = &info->data[level - 1];
+	cache->bytes = read_in(directory, "size", text, sizeof text) ? parse_size(text) : 0;
+	cache->shared = read_in(directory, "shared_cpu_list", text, sizeof text)
+				? count_list(text, &first)
+				: 0;
+	if (!cache->shared)
+		cache->shared = 1;
+}
+
+static void read_caches(struct cpu_info *info, const char *sys)
+{
+	char directory[PATH_MAX];
+
+	for (int i = 0; i < 8; i++) {
+		snprintf(directory, sizeof directory, "%s/devices/system/cpu/cpu%d/cache/index%d",
+			sys, info->usable ? info->cpus[0] : 0, i);
+		read_cache(info, directory);
+	}
+}
+
+/* Whether a CPU is the first of its core, or the kernel does not say. */
+static int leads_core(const char *sys, int cpu)
+{
+	char path[PATH_MAX], text[256];
+	int first;
+
+	snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		sys, cpu);
+	if (!read_line(path, text, sizeof text) || !count_list(text, &first))
+		return 1;
+	return first == cpu;
+}
+
+static void read_cpus(struct cpu_info *info, const char *sys)
+{
+	cpu_set_t set;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	info->online = online > 0 ? (unsigned)online : 1;
+	if (sched_getaffinity(0, sizeof set, &set) < 0)
+		return;
+	for (int leaders = 1; leaders >= 0; leaders--)
+		for (int cpu = 0; cpu < CPU_SETSIZE && info->usable < CPU_MOST; cpu++)
+			if (CPU_ISSET(cpu, &set) && leads_core(sys, cpu) == leaders)
+				info->cpus[info->usable++] = cpu;
+}
+
+static void read_memory(struct cpu_info *info, const char *proc)
+{
+	char path[PATH_MAX], text[64] = "";
+
+	snprintf(path, sizeof path, "%s/meminfo", proc);
+	read_field(path, "MemAvailable", text, sizeof text);
+	info->available_bytes = strtoull(text, NULL, 10) << 10;
+}
+
+void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys)
+{
+	char path[PATH_MAX];
+
+	memset(info, 0, sizeof *info);
+	gethostname(info->host, sizeof info->host - 1);
+	snprintf(path, sizeof path, "%s/cpuinfo", proc);
+	read_field(path, "model name", info->model, sizeof info->model);
+	if (!info->model[0])
+		read_field(path, "CPU part", info->model, sizeof info->model);
+	read_field(path, "microcode", info->microcode, sizeof info->microcode);
+	read_cpus(info, sys);
+	read_caches(info, sys);
+	read_memory(info, proc);
+}
+
+void cpu_info_read(struct cpu_info *info)
+{
+	cpu_info_read_from(info, "/proc", "/sys");
+}

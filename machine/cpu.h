@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPUs and caches of this machine, as its kernel tells them. What it does not tell is empty or
+ * 0, never guessed. Any thread.
+ */
+#ifndef BRICK_MACHINE_CPU_H
+#define BRICK_MACHINE_CPU_H
+
+#include <stdint.h>
+
+enum { CPU_LEVELS = 4, CPU_MOST = 1024 };
+
+struct cpu_cache {
+	uint64_t bytes;	 /* of one */
+	unsigned shared; /* CPUs that share one */
+};
+
+struct cpu_info {
+	char host[64];
+	char model[128];
+	char microcode[32];
+	unsigned online;		    /* CPUs of the machine */
+	unsigned usable;		    /* CPUs that this process may use */
+	int cpus[CPU_MOST];		    /* those, one of each core before its siblings */
+	struct cpu_cache data[CPU_LEVELS];  /* of level i + 1; bytes 0: there is none */
+	uint64_t available_bytes;	    /* memory that can be had without swapping */
+};
+
+void cpu_info_read(struct cpu_info *info);
+
+/* The same from other roots than "/proc" and "/sys" (tests). CPUs are this process's. */
+void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loops that ceilings are measured with, by instruction set. Each file kernels_*.c defines the
+ * two tables for one kind of CPU; the build takes the right ones. A kernel may only be run where
+ * its available() says so. Kernels have more independent chains than latency x throughput of any
+ * CPU that is known, and give a value back so that nothing can be left out. Any thread.
+ */
+#ifndef BRICK_MACHINE_KERNELS_H
+#define BRICK_MACHINE_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Arithmetic on registers. A multiply-add counts as two operations. */
+struct machine_compute {
+	const char *isa, *type;	  /* "AVX2", "f32" */
+	unsigned ops_per_round;	  /* operations of one round */
+	int (*available)(void);	  /* whether this CPU has it, and the system lets it be used */
+	double (*run)(uint64_t rounds);
+};
+
+enum machine_stream_kind { STREAM_READ, STREAM_COPY, STREAM_TRIAD };
+enum { STREAM_KINDS = 3, STREAM_ARRAYS = 3, STREAM_STEP = 1024 };
+
+/*
+ * Moving memory: arrays[] of `bytes` each, a multiple of STREAM_STEP, aligned to 64, `passes` times.
+ * read: a is read; copy: a = b; triad: a = b + s * c, in f32. Bytes read and written count once each
+ * (what a cache fetches before it is written to does not).
+ */
+struct machine_stream {
+	const char *isa;
+	enum machine_stream_kind kind;
+	int (*available)(void);
+	void (*run)(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes);
+};
+
+/* End at the first entry without a function. */
+extern const struct machine_compute machine_computes[];
+extern const struct machine_stream machine_streams[];
+
+/* What a thread does in a loop in which it waits for another. */
+void machine_relax(void);
+
+/* "read", "copy", "triad"; and how many arrays it takes. */
+const char *machine_stream_name(enum machine_stream_kind kind);
+unsigned machine_stream_arrays(enum machine_stream_kind kind);
+
+#endif

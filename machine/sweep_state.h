@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the sweep share; inside of machine/ only. */
+#ifndef BRICK_MACHINE_SWEEP_STATE_H
+#define BRICK_MACHINE_SWEEP_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "machine/ceilings.h"
+#include "machine/cpu.h"
+#include "machine/kernels.h"
+#include "machine/sweep.h"
+#include "machine/team.h"
+
+enum { SWEEP_REPETITIONS = 7, SWEEP_QUICK_REPETITIONS = 3, SWEEP_THREAD_COUNTS = 16 };
+
+/* One figure: a kernel on so many threads, and for streams a working set. */
+struct sweep_slot {
+	const struct machine_compute *compute; /* or */
+	const struct machine_stream *stream;
+	unsigned threads;
+	size_t level;	   /* of a stream: in ceilings->levels */
+	size_t bytes;	   /* of each of a thread's arrays */
+	uint64_t rounds;   /* that take about one slot's time */
+	double work;	   /* of a round on all threads: operations or bytes */
+	double values[SWEEP_REPETITIONS]; /* work per ns */
+	uint32_t count;
+};
+
+/* Where a member's arrays lie; it touched them itself. */
+struct sweep_arena {
+	char *memory;
+	size_t bytes;
+};
+
+struct sweep {
+	const struct sweep_options *options;
+	struct cpu_info cpu;
+	struct ceilings *ceilings;
+	struct team *team;
+	unsigned thread_counts[SWEEP_THREAD_COUNTS];
+	size_t thread_count_count;
+	unsigned most_threads;
+	struct sweep_arena *arenas; /* [most_threads] */
+	struct sweep_slot *slots;
+	size_t slot_count, slot_capacity;
+	uint32_t repetitions;
+	uint64_t slot_ns;
+};
+
+/* Fill in levels, thread counts and slots. -ENOMEM. */
+int sweep_plan(struct sweep *s);
+
+/* The most that a member's arrays take in any slot. */
+size_t sweep_arena_bytes(const struct sweep *s, unsigned member);
+
+/* Append to ceilings->latency and ->missing. -ENOMEM. */
+int sweep_latency_threads(struct sweep *s);
+int sweep_latency_devices(struct sweep *s);
+int sweep_add_latency(struct ceilings *ceilings, const char *backend, const char *what,
+	uint32_t threads, double *values, uint32_t count);
+int sweep_add_missing(struct ceilings *ceilings, const char *what, const char *reason);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may read: pure decisions on the text of a request, so that they can be tested without one.
+ * Any thread.
+ */
+#ifndef BRICK_SERVE_ACCESS_H
+#define BRICK_SERVE_ACCESS_H
+
+#include <stdbool.h>
+
+/*
+ * Whether a request's token is the right one, in a time that depends on what was given only, not on
+ * how much of it is right. given: NULL is no token.
+ */
+bool access_token(const char *given, const char *token);
+
+/* The token in "Authorization: Bearer TOKEN"; NULL if it holds none. */
+const char *access_bearer(const char *authorization);
+
+/*
+ * Whether a Host header names this machine itself ("localhost", 127.x.y.z or [::1], with any port or
+ * none). A page of somebody else whose name was made to lead here (DNS rebinding) has another host.
+ */
+bool access_is_local(const char *host);
+
+/* Whether an address to bind to (numeric) can be reached from this machine only. */
+bool access_is_loopback(const char *address);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots under one lock. A descriptor is shut down under the lock that its owner needs to give it
+ * back, so that it cannot be another connection's by then. Called by http.c.
+ */
+#include "serve/connections.h"
+
+#include <stddef.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { CROWDED = CONNECTIONS_MAX * 3 / 4 };
+#define PATIENCE_NS (60 * 1000000000ull)
+#define CROWDED_PATIENCE_NS (5 * 1000000000ull)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void connections_init(struct connections *c)
+{
+	pthread_mutex_init(&c->lock, NULL);
+	c->count = 0;
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++)
+		c->slots[i].descriptor = -1;
+}
+
+void connections_fini(struct connections *c)
+{
+	pthread_mutex_destroy(&c->lock);
+}
+
+struct connection_slot *connections_add(struct connections *c, int descriptor)
+{
+	struct connection_slot *slot = NULL;
+	pthread_mutex_lock(&c->lock);
+	for (unsigned i = 0; i < CONNECTIONS_MAX && !slot; i++)
+		if (c->slots[i].descriptor < 0)
+			slot = &c->slots[i];
+	if (slot) {
+		*slot = (struct connection_slot){descriptor, now_ns()};
+		c->count++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return slot;
+}
+
+void connections_remove(struct connections *c, struct connection_slot *slot)
+{
+	pthread_mutex_lock(&c->lock);
+	slot->descriptor = -1;
+	c->count--;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void connections_renew(struct connections *c, struct connection_slot *slot)
+{
+	pthread_mutex_lock(&c->lock);
+	slot->since_ns = now_ns();
+	pthread_mutex_unlock(&c->lock);
+}
+
+void connections_sweep(struct connections *c)
+{
+	pthread_mutex_lock(&c->lock);
+	uint64_t now = now_ns();
+	uint64_t patience_ns = c->count > CROWDED ? CROWDED_PATIENCE_NS : PATIENCE_NS;
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+		const struct connection_slot *slot = &c->slots[i];
+		if (slot->descriptor >= 0 && now - slot->since_ns > patience_ns)
+			shutdown(slot->descriptor, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&c->lock);
+}

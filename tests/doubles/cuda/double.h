@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A CUDA driver and CUPTI that have no device: what the driver's double (libcuda.so.1) tells
+ * CUPTI's double (libcupti.so), and what both share. Handles are pointers to the structs here. The
+ * device has a clock of its own and streams that are busy for a computed time; copies and kernels
+ * take effect at once, their times are simulated. FAKE_CUDA in the environment, a list with commas:
+ *
+ *   shuffle      records are delivered in a random order
+ *   lose=N       every Nth record is dropped, and counted
+ *   late=MS      records are complete only so long after their end
+ *   taken        somebody else has subscribed already
+ *   unfit        CUPTI does not suit the driver
+ *   noids        records have correlation ids only while records of calls are enabled
+ *   fail=N       every Nth launch fails
+ *   failread     reading times of events fails
+ *   drift=PPM    the device's clock runs faster
+ *
+ * FAKE_CUDA_LOG: a file for the truth, a line per command.
+ */
+#ifndef BRICK_DOUBLE_CUDA_H
+#define BRICK_DOUBLE_CUDA_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include "attach/cuda/abi.h"
+
+#define DOUBLE_API __attribute__((visibility("default")))
+
+enum { FINE = 0, INVALID_VALUE = 1, NO_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600 };
+enum { INVALID_HANDLE = 400, ILLEGAL_STATE = 401, OUT_OF_RESOURCES = 701, UNKNOWN = 999 };
+enum { IN_CAPTURE = 900, CAPTURE_WRONG_THREAD = 908 };
+
+struct context {
+	uint32_t id;
+	struct stream *null_stream;
+};
+
+struct stream {
+	struct context *context;
+	uint32_t id;
+	uint64_t busy_until; /* CLOCK_MONOTONIC ns */
+	struct graph *capture;
+};
+
+struct event {
+	uint64_t at; /* host ns when the device passes it; 0: not recorded */
+};
+
+struct function {
+	char name[64];
+	struct module *module;
+	int executes; /* which of the kernels that the double knows */
+};
+
+struct module {
+	uint32_t id;
+	unsigned char *cubin;
+	size_t cubin_bytes;
+	int function_count;
+	struct function functions[16];
+};
+
+enum op_kind { OP_KERNEL, OP_COPY, OP_FILL, OP_EVENT };
+
+struct op {
+	enum op_kind kind;
+	struct function *function;
+	uint32_t grid[3], block[3], shared;
+	void *arguments[8];
+	uint64_t values[8]; /* copies of arguments */
+	void *to;
+	const void *from;
+	size_t bytes;
+	uint8_t copy;
+	uint32_t fill;
+	struct event *event;
+};
+
+struct node {
+	uint64_t id;
+	struct op op;
+	struct node *next;
+};
+
+struct graph {
+	struct node *first, **last;
+	uint32_t count;
+	int is_exec;
+};
+
+/* A command that the device does, for CUPTI. Times are host ns. */
+struct command {
+	const struct op *op;
+	uint64_t begin, end;
+	uint32_t context, stream, correlation;
+	uint64_t node;
+};
+
+struct tools {
+	void (*call)(uint32_t site, uint32_t id, const char *name, const void *parameters,
+		int *result, const char *symbol, struct context *context, uint32_t correlation);
+	void (*resource)(uint32_t id, struct context *context, void *what);
+	void (*command)(const struct command *command);
+};
+
+struct double_options {
+	int shuffle, taken, unfit, noids, failread;
+	long lose, late_ms, fail, drift_ppm;
+};
+
+/* Of the driver's double; CUPTI's finds them in it. */
+DOUBLE_API void double_tools_set(const struct tools *tools);
+DOUBLE_API const struct double_options *double_options(void);
+DOUBLE_API uint64_t double_now(void);		    /* CLOCK_MONOTONIC ns */
+DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the device's clock */
+
+/* Within the driver's double. */
+extern struct tools double_tools;
+extern pthread_mutex_t double_lock;
+struct context *double_current(void);
+struct stream *double_stream(void *handle); /* NULL: the context's own */
+uint32_t double_correlation(void);
+
+void double_run(struct stream *stream, const struct op *op, uint32_t correlation, uint64_t node);
+void double_wait_until(uint64_t host);
+void double_kernel(const struct op *op);
+void double_capture(struct stream *stream, const struct op *op);
+
+/* Around an entry point that tools hear of. */
+struct entry {
+	uint32_t id, correlation;
+	const char *name, *symbol;
+	const void *parameters;
+	int result;
+};
+void double_enter(struct entry *entry);
+int double_leave(struct entry *entry, int result);
+int double_fails(void);
+
+#endif

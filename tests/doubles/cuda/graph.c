@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's double: capture into graphs, instantiation, which clones every node, and replay
+ * (double.h). Nodes of a replay run one after another in the stream of the launch.
+ */
+#include "tests/doubles/cuda/double.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t last_node;
+
+static void tell(uint32_t id, struct graph *graph, struct graph *original, struct node *node,
+	struct node *from, struct graph *exec)
+{
+	static const uint32_t types[] = {[OP_KERNEL] = CUDA_NODE_KERNEL,
+		[OP_COPY] = CUDA_NODE_MEMCPY, [OP_FILL] = CUDA_NODE_MEMSET, [OP_EVENT] = 7};
+	struct cupti_graph what = {graph, original, node, from, node ? types[node->op.kind] : 0,
+		NULL, exec};
+
+	if (double_tools.resource)
+		double_tools.resource(id, double_current(), &what);
+}
+
+static struct graph *new_graph(int is_exec)
+{
+	struct graph *graph = calloc(1, sizeof *graph);
+	graph->last = &graph->first;
+	graph->is_exec = is_exec;
+	return graph;
+}
+
+static struct node *append(struct graph *graph, const struct op *op)
+{
+	struct node *node = calloc(1, sizeof *node);
+
+	node->id = ++last_node << 32 | 5; /* ids of nodes need all of their 64 bits */
+	node->op = *op;
+	*graph->last = node;
+	graph->last = &node->next;
+	graph->count++;
+	return node;
+}
+
+/* Arguments are copied at capture, as the driver does. */
+void double_capture(struct stream *stream, const struct op *op)
+{
+	struct node *node = append(stream->capture, op);
+
+	if (op->kind == OP_KERNEL)
+		for (int i = 0; i < 3; i++) {
+			node->op.values[i] = i == 2 ? *(uint32_t *)op->arguments[i]
+						    : *(uint64_t *)op->arguments[i];
+			node->op.arguments[i] = &node->op.values[i];
+		}
+	tell(CUPTI_GRAPH_NODE_CREATED, stream->capture, NULL, node, NULL, NULL);
+}
+
+DOUBLE_API int cuStreamBeginCapture_v2(struct stream *stream, int mode)
+{
+	if (!stream || stream->capture)
+		return ILLEGAL_STATE;
+	stream->capture = new_graph(0);
+	return FINE;
+}
+
+DOUBLE_API int cuStreamEndCapture(struct stream *stream, struct graph **out)
+{
+	if (!stream->capture)
+		return ILLEGAL_STATE;
+	*out = stream->capture;
+	stream->capture = NULL;
+	return FINE;
+}
+
+DOUBLE_API int cuStreamIsCapturing(struct stream *handle, int *status)
+{
+	struct stream *stream = double_stream(handle);
+
+	*status = stream && stream->capture;
+	return FINE;
+}
+
+/* The last node of the capture is what the next one would depend on. */
+DOUBLE_API int cuStreamGetCaptureInfo_v2(struct stream *stream, int *status, uint64_t *id,
+	struct graph **graph, const struct node *const **dependencies, size_t *count)
+{
+	static __thread struct node *node;
+
+	*status = stream->capture != NULL;
+	if (!stream->capture)
+		return FINE;
+	for (node = stream->capture->first; node && node->next; node = node->next)
+		;
+	if (graph)
+		*graph = stream->capture;
+	if (dependencies)
+		*dependencies = (const struct node *const *)&node;
+	if (count)
+		*count = node != NULL;
+	return FINE;
+}
+
+DOUBLE_API int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	*mode = 0;
+	return FINE;
+}
+
+DOUBLE_API int cuGraphInstantiateWithFlags(
+	struct graph **out, struct graph *graph, unsigned long long flags)
+{
+	struct graph *exec = new_graph(1);
+
+	tell(CUPTI_GRAPH_EXEC_STARTING, graph, NULL, NULL, NULL, NULL);
+	for (struct node *n = graph->first; n; n = n->next) {
+		struct node *clone = append(exec, &n->op);
+		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
+			clone->op.arguments[i] = &clone->op.values[i];
+		tell(CUPTI_GRAPH_NODE_CLONED, exec, graph, clone, n, NULL);
+	}
+	tell(CUPTI_GRAPH_EXEC_CREATED, graph, NULL, NULL, NULL, exec);
+	*out = exec;
+	return FINE;
+}
+
+DOUBLE_API int cuGraphExecEventRecordNodeSetEvent(
+	struct graph *exec, struct node *original, struct event *event)
+{
+	/* clones are in the order of their originals; the double finds them by the event's place */
+	for (struct node *n = exec->first; n; n = n->next)
+		if (n->op.kind == OP_EVENT && n->op.bytes == original->op.bytes &&
+			n->op.event == original->op.event) {
+			n->op.event = original->op.event = event;
+			return FINE;
+		}
+	return NOT_FOUND;
+}
+
+static int destroy(struct graph *graph)
+{
+	for (struct node *n = graph->first, *next; n; n = next) {
+		next = n->next;
+		tell(CUPTI_GRAPH_NODE_DESTROYING, graph, NULL, n, NULL, NULL);
+		free(n);
+	}
+	free(graph);
+	return FINE;
+}
+
+DOUBLE_API int cuGraphDestroy(struct graph *graph)
+{
+	return destroy(graph);
+}
+
+DOUBLE_API int cuGraphExecDestroy(struct graph *exec)
+{
+	tell(CUPTI_GRAPH_EXEC_DESTROYING, NULL, NULL, NULL, NULL, exec);
+	return destroy(exec);
+}
+
+DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
+{
+	const struct cuda_graph_launch parameters = {exec, handle};
+	struct entry e = {.id = 514, .name = "cuGraphLaunch", .parameters = &parameters};
+	struct stream *stream = double_stream(handle);
+
+	if (!stream || !exec->is_exec)
+		return INVALID_VALUE;
+	double_enter(&e);
+	if (double_fails())
+		return double_leave(&e, OUT_OF_RESOURCES);
+	for (struct node *n = exec->first; n; n = n->next)
+		double_run(stream, &n->op, e.correlation, n->id);
+	return double_leave(&e, FINE);
+}

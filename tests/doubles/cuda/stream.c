@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver's double: streams, their simulated device, and events (double.h). A command begins
+ * when it has reached the device and the stream is idle.
+ */
+#include "tests/doubles/cuda/double.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LAUNCH_LATENCY_NS = 4000, GAP_NS = 500 };
+
+static uint32_t next_stream = 13;
+static FILE *truth;
+
+struct stream *double_stream(void *handle)
+{
+	struct context *context = double_current();
+
+	if (handle)
+		return handle;
+	return context ? context->null_stream : NULL;
+}
+
+static uint64_t duration_of(const struct op *op)
+{
+	if (op->kind == OP_KERNEL)
+		return 3000 + 1000ull * op->grid[0] * op->grid[1] * op->grid[2];
+	return 1500 + op->bytes / 16;
+}
+
+static void take_effect(const struct op *op)
+{
+	if (op->kind == OP_KERNEL)
+		double_kernel(op);
+	else if (op->kind == OP_COPY)
+		memcpy(op->to, op->from, op->bytes);
+	else
+		for (size_t i = 0; i < op->bytes / 4; i++)
+			((uint32_t *)op->to)[i] = op->fill;
+}
+
+static void note(const struct command *c)
+{
+	static const char *const copies[] = {[CUPTI_COPY_HTOD] = "h2d", [CUPTI_COPY_DTOH] = "d2h",
+		[8] = "d2d"};
+	const char *path = getenv("FAKE_CUDA_LOG");
+
+	if (!truth && path)
+		truth = fopen(path, "we");
+	if (!truth)
+		return;
+	const char *name = c->op->kind == OP_KERNEL ? c->op->function->name
+			   : c->op->kind == OP_COPY ? copies[c->op->copy]
+						    : "fill";
+	fprintf(truth, "%s %u %u %llu %llu %llu %llu\n", name, c->stream, c->correlation,
+		(unsigned long long)c->begin, (unsigned long long)c->end,
+		(unsigned long long)c->op->bytes, (unsigned long long)c->node);
+	fflush(truth);
+}
+
+void double_run(struct stream *stream, const struct op *op, uint32_t correlation, uint64_t node)
+{
+	pthread_mutex_lock(&double_lock);
+	uint64_t reached = double_now() + LAUNCH_LATENCY_NS;
+	uint64_t begin = stream->busy_until + GAP_NS > reached ? stream->busy_until + GAP_NS
+								: reached;
+	if (op->kind == OP_EVENT) {
+		op->event->at = begin;
+		pthread_mutex_unlock(&double_lock);
+		return;
+	}
+	stream->busy_until = begin + duration_of(op);
+	struct command command = {op, begin, stream->busy_until, stream->context->id, stream->id,
+		correlation, node};
+	take_effect(op);
+	note(&command);
+	pthread_mutex_unlock(&double_lock);
+	if (double_tools.command)
+		double_tools.command(&command);
+}
+
+void double_wait_until(uint64_t host)
+{
+	struct timespec t = {(time_t)(host / 1000000000u), (long)(host % 1000000000u)};
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+DOUBLE_API int cuStreamCreate(struct stream **out, unsigned flags)
+{
+	if (!double_current())
+		return NO_CONTEXT;
+	*out = calloc(1, sizeof **out);
+	(*out)->context = double_current();
+	(*out)->id = next_stream++;
+	return FINE;
+}
+
+DOUBLE_API int cuStreamDestroy_v2(struct stream *stream)
+{
+	free(stream);
+	return FINE;
+}
+
+DOUBLE_API int cuStreamSynchronize(struct stream *handle)
+{
+	const struct cuda_stream_call parameters = {handle};
+	struct entry e = {.id = 126, .name = "cuStreamSynchronize", .parameters = &parameters};
+	struct stream *stream = double_stream(handle);
+
+	if (!stream || stream->capture)
+		return stream ? IN_CAPTURE : NO_CONTEXT;
+	double_enter(&e);
+	double_wait_until(stream->busy_until);
+	return double_leave(&e, FINE);
+}
+
+/* Only what the null stream did is waited for here: streams of the test wait for themselves. */
+DOUBLE_API int cuCtxSynchronize(void)
+{
+	struct entry e = {.id = 17, .name = "cuCtxSynchronize"};
+	struct stream *stream = double_stream(NULL);
+
+	if (!stream)
+		return NO_CONTEXT;
+	double_enter(&e);
+	double_wait_until(stream->busy_until);
+	return double_leave(&e, FINE);
+}
+
+/* ---- events ---- */
+
+static int event_balance;
+
+DOUBLE_API int double_events_alive(void)
+{
+	return event_balance;
+}
+
+DOUBLE_API int cuEventCreate(struct event **out, unsigned flags)
+{
+	if (!double_current())
+		return NO_CONTEXT;
+	*out = calloc(1, sizeof **out);
+	__atomic_add_fetch(&event_balance, 1, __ATOMIC_RELAXED);
+	return FINE;
+}
+
+DOUBLE_API int cuEventDestroy_v2(struct event *event)
+{
+	__atomic_sub_fetch(&event_balance, 1, __ATOMIC_RELAXED);
+	free(event);
+	return FINE;
+}
+
+DOUBLE_API int cuEventRecordWithFlags(struct event *event, struct stream *handle, unsigned flags)
+{
+	struct stream *stream = double_stream(handle);
+	struct op op = {.kind = OP_EVENT, .event = event};
+
+	if (!stream)
+		return NO_CONTEXT;
+	if (flags && !stream->capture)
+		return INVALID_VALUE; /* "external" is for captures only */
+	if (stream->capture && flags)
+		double_capture(stream, &op);
+	else if (stream->capture)
+		event->at = 0; /* a dependency only: no time is taken */
+	else
+		double_run(stream, &op, 0, 0);
+	return FINE;
+}
+
+DOUBLE_API int cuEventRecord(struct event *event, struct stream *handle)
+{
+	return cuEventRecordWithFlags(event, handle, 0);
+}
+
+DOUBLE_API int cuEventQuery(struct event *event)
+{
+	if (!event->at)
+		return INVALID_HANDLE;
+	return event->at <= double_now() ? FINE : NOT_READY;
+}
+
+DOUBLE_API int cuEventSynchronize(struct event *event)
+{
+	if (!event->at)
+		return FINE;
+	double_wait_until(event->at);
+	return FINE;
+}
+
+/* Whole half microseconds, as a float in ms: what the real one resolves. */
+DOUBLE_API int cuEventElapsedTime(float *ms, struct event *from, struct event *to)
+{
+	if (double_options()->failread)
+		return UNKNOWN;
+	if (!from->at || !to->at)
+		return INVALID_HANDLE;
+	if (from->at > double_now() || to->at > double_now())
+		return NOT_READY;
+	int64_t a = (int64_t)(double_device_ns(from->at) / 500);
+	int64_t b = (int64_t)(double_device_ns(to->at) / 500);
+	*ms = (float)((double)(b - a) * 0.0005);
+	return FINE;
+}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that use CUDA, recorded through the injection library on doubles of the driver and CUPTI:
+every command that the double's device did, with its times, parent and stream, or counted as lost."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import librecord
+from librecord import BRICK, BUILD
+
+PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
+DOUBLES = os.path.join(BUILD, "lib", "doubles")
+SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
+
+
+def environment(scenario, **more):
+    env = dict(os.environ, LD_LIBRARY_PATH=DOUBLES, FAKE_CUDA=scenario, **more)
+    env.pop("CUDA_INJECTION64_PATH", None)
+    return env
+
+
+class Result:
+    """One program run alone and recorded; what it did, and what the recording says that it did."""
+
+    def __init__(self, scratch, scenario, *arguments, **more):
+        path, log = scratch.file("run.pftrace"), scratch.file("truth")
+        self.path = path
+        self.label = " ".join((scenario, *arguments))
+        for name in (path, log):
+            if os.path.exists(name):
+                os.unlink(name)
+        alone = subprocess.run([PROGRAM, *arguments], env=environment(scenario),
+                               capture_output=True, text=True, timeout=120)
+        recorded = subprocess.run([BRICK, "record", "-o", path, "--", PROGRAM, *arguments],
+                                  env=environment(scenario, FAKE_CUDA_LOG=log, **more),
+                                  capture_output=True, text=True, timeout=120)
+        assert recorded.stdout == alone.stdout, (self.label, alone.stdout, recorded.stdout)
+        assert recorded.returncode == alone.returncode, (self.label, recorded)
+        assert "double:" not in recorded.stderr, recorded.stderr
+        self.output, self.code = alone.stdout, alone.returncode
+        with open(log, encoding="utf-8") as file:
+            self.truth = [self.line(text) for text in file]
+        self.read(path)
+
+    @staticmethod
+    def line(text):
+        name, stream, correlation, begin, end, size, node = text.split()
+        return {"name": name, "stream": int(stream), "begin": int(begin), "end": int(end),
+                "bytes": int(size), "node": int(node), "call": int(correlation)}
+
+    def read(self, path):
+        run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", path]))
+        fields = run["sample_fields"]
+        names = [brick["name"] for brick in run["bricks"]]
+        self.notes = {}
+        for note in run["notes"]:
+            self.notes.setdefault(note["key"], note["value"])
+        self.commands, self.lanes, self.launches = [], 0, 0
+        for lane in run["lanes"]:
+            samples = [dict(zip(fields, values)) for values in lane["samples"]]
+            for sample in samples:
+                site = run["sites"][sample["site"]]
+                sample["brick"], sample["layer"] = names[site["brick"]], site["layer"]
+            if lane["kind"] != "queue":
+                self.launches += sum(sample["brick"] == "Launch" for sample in samples)
+                continue
+            self.lanes += 1
+            stream = int(re.search(r"stream (\d+)", lane["name"]).group(1))
+            last = 0
+            for sample in samples:
+                assert sample["begin_ns"] >= last, (self.label, "overlap", sample)
+                last = sample["end_ns"]
+                self.commands.append(dict(sample, stream=stream))
+        self.commands.sort(key=lambda c: c["begin_ns"])
+        report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
+        self.dropped = report["losses"]["dropped"]
+        self.clamped = report["losses"]["clamped"]
+
+    def residual(self):
+        return int(re.search(r"residual (\d+) ns", self.notes["cuda.clock"]).group(1))
+
+    def same_times(self):
+        """Each command of the device is in the recording, on its stream, when it happened."""
+        assert len(self.commands) == len(self.truth), (
+            self.label, len(self.commands), len(self.truth), self.notes)
+        most = self.residual() + SLACK_NS
+        for stream in {c["stream"] for c in self.truth}:
+            real = sorted((c for c in self.truth if c["stream"] == stream),
+                          key=lambda c: c["begin"])
+            seen = [c for c in self.commands if c["stream"] == stream]
+            assert len(real) == len(seen), (self.label, stream, len(real), len(seen))
+            for a, b in zip(real, seen):
+                assert abs(a["begin"] - b["begin_ns"]) <= most, (self.label, most, a, b)
+                length = b["end_ns"] - b["begin_ns"]
+                assert abs(a["end"] - a["begin"] - length) <= SLACK_NS, (self.label, a, b)
+        assert self.dropped == 0 and self.clamped == 0, (self.label, self.dropped, self.clamped)
+
+
+def check_plain(scratch):
+    run = Result(scratch, "", "plain", "3")
+    run.same_times()
+    kernels = [c for c in run.commands if c["brick"] in ("RmsNorm", "QkvProjection")]
+    assert [(c["brick"], c["layer"]) for c in kernels] == 3 * [
+        ("RmsNorm", 0), ("QkvProjection", 0), ("RmsNorm", 1), ("QkvProjection", 1)]
+    others = [c["brick"] for c in run.commands if c not in kernels]
+    assert others == 2 * ["copy host to device"] + ["fill"] + 2 * ["copy device to host"], others
+    assert run.launches == 2 + 12 + 3, run.launches
+    rows = json.loads(subprocess.check_output(
+        [BRICK, "report", "--by", "kernel", "--json", run.path]))["kernels"]
+    grids = {row["name"]: row for row in rows}
+    scale = grids["scale"]
+    assert scale["count"] == 6, scale
+    assert scale["total_ns"] == sum(c["end_ns"] - c["begin_ns"] for c in run.commands
+                                    if c["brick"] == "RmsNorm"), scale
+    data = b"".join(packets(run.path))
+    assert b".visible .entry scale" in data, "the PTX text is not in the recording"
+    return grids
+
+
+def packets(path):
+    """All packets of a recording, unpacked."""
+    import zlib
+    with open(path, "rb") as file:
+        for number, value in librecord.fields(file.read()):
+            if number != 1:
+                continue
+            yield value
+            for n, v in librecord.fields(value):
+                if n == 50:
+                    yield zlib.decompress(v)
+
+
+def check_graph(scratch):
+    """Kernels that a graph replays belong to what was open when the graph was captured."""
+    for scenario in ("", "shuffle", "late=300", "shuffle,late=100,drift=50"):
+        run = Result(scratch, scenario, "graph", "5")
+        run.same_times()
+        kernels = [(c["brick"], c["layer"]) for c in run.commands if c["stream"] != 7]
+        assert kernels == 5 * [("RmsNorm", 3), ("QkvProjection", 3), ("RmsNorm", 4),
+                               ("QkvProjection", 4)], (scenario, kernels)
+        assert "0 commands without their call, 0 graph nodes unknown, 0 refused" in \
+            run.notes["cuda.records"], run.notes
+
+
+def check_streams(scratch):
+    for scenario in ("", "shuffle", "shuffle,late=50"):
+        run = Result(scratch, scenario, "streams", "40")
+        run.same_times()
+        assert len({c["stream"] for c in run.commands}) == 5
+
+
+def check_threads(scratch):
+    run = Result(scratch, "shuffle", "threads", "300")
+    run.same_times()
+
+
+def check_many(scratch):
+    run = Result(scratch, "shuffle", "many", "20000")
+    run.same_times()
+
+
+def check_lost(scratch):
+    run = Result(scratch, "shuffle,lose=7", "many", "3000")
+    lost = len(run.truth) - len(run.commands)
+    assert lost == len(run.truth) // 7, (lost, len(run.truth))
+    assert run.dropped == lost, (run.dropped, lost)
+
+
+def check_refused(scratch):
+    """Where tracing cannot be had the program runs as always, and the recording says why."""
+    for scenario, more, why in (
+            ("taken", {}, "another profiler is tracing"),
+            ("unfit", {}, "does not suit the driver"),
+            ("", {"BRICK_CUPTI": "/nonexistent/libcupti.so"}, "libcupti.so was not found"),
+            ("", {"BRICK_CUDA": "off"}, "BRICK_CUDA=off")):
+        run = Result(scratch, scenario, "plain", "2", **more)
+        assert not run.commands and why in run.notes["cuda"], (scenario, run.notes)
+
+
+def check_failures(scratch):
+    """Calls that fail launch nothing; nobody waits for their records."""
+    for what in ("plain", "graph", "streams"):
+        run = Result(scratch, "fail=4,shuffle", what, "12")
+        assert run.code == 1 and "701" in run.output
+        run.same_times()
+
+
+def check_early(scratch):
+    Result(scratch, "late=100", "early", "3").same_times()
+
+
+def check_missing_ids(scratch):
+    """A CUPTI that gives correlation ids only along with records of calls is given what it wants."""
+    run = Result(scratch, "noids", "many", "100000")
+    assert len(run.commands) == len(run.truth)
+    assert "ids were missing" in run.notes.get("cuda.correlation", ""), run.notes
+    orphans = int(re.search(r"(\d+) commands without", run.notes["cuda.records"]).group(1))
+    assert 0 < orphans < len(run.truth), run.notes
+
+
+def main():
+    with librecord.Scratch() as scratch:
+        for check in (check_plain, check_graph, check_streams, check_threads, check_many,
+                      check_lost, check_refused, check_failures, check_early,
+                      check_missing_ids):
+            check(scratch)
+            print(check.__name__, "ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

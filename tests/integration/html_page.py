@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The page in a headless Chromium, used as a reader would (tests/html/page.mjs): every element, the
+keyboard, light and dark, paper, a small screen, hostile names, a long run; and silence on the
+console.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+from libcli import TMP, brick, expect, recording
+from libhtml import DEMO, MODULES, need_browser
+
+HOSTILE = "</script><img src=x onerror=hacked=1>\u2028'\""
+
+
+def make(recording_path, name):
+    brick("report", recording_path, "--html", os.path.join(TMP, name))
+
+
+def keep(name, *args):
+    with open(os.path.join(TMP, name), "wb") as file:
+        file.write(brick(*args)[0])
+
+
+def main():
+    chromium = need_browser()
+    path = recording()
+    make(path, "run.html")
+    keep("run.json", "report", "--json", path)
+    for phase in ("prefill", "decode"):
+        keep(f"{phase}.json", "report", "--json", "--phase", phase, path)
+    keep("layers.json", "report", "--json", "--by", "layer", path)
+    keep("path.json", "path", "--json", path)
+    hostile = recording("hostile.pftrace", HOSTILE)
+    make(hostile, "hostile.html")
+    keep("hostile.json", "report", "--json", hostile)
+    subprocess.run([DEMO, os.path.join(TMP, "long.pftrace"), "1000000", "32"], check=True,
+                   timeout=120)
+    make(os.path.join(TMP, "long.pftrace"), "long.html")
+    script = os.path.join(os.environ["BRICK_SOURCE"], "tests", "html", "page.mjs")
+    done = subprocess.run([shutil.which("node"), script, MODULES, chromium, TMP], timeout=280,
+                          capture_output=True, text=True)
+    sys.stdout.write(done.stdout)
+    if done.returncode:
+        sys.exit(done.stderr[-4000:])
+    expect("no complaints of its driver", done.stderr, "")
+
+
+main()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of `brick top` share: a recording that is always the same, and tmux to drive it in."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from libcli import BRICK, BUILD, TMP, environment, expect, expect_true, fail
+
+VIEWS = ["bricks", "categories", "layers", "threads", "queues", "tree", "path", "roofline",
+         "losses"]
+PRODUCER = os.path.join(BUILD, "bin", "program-record_producer")
+
+
+def golden_recording():
+    path = os.path.join(TMP, "golden.pftrace")
+    subprocess.run([os.path.join(BUILD, "bin", "program-top_recording"), path], check=True,
+                   timeout=60)
+    return path
+
+
+def dump(*args, size="80x24", code=0, **changes):
+    """One screen as plain text."""
+    done = subprocess.run([BRICK, "top", "--dump", size, *args], capture_output=True,
+                          env=environment(**changes), timeout=60)
+    if done.returncode != code:
+        fail(f"brick top --dump {size} {args}: exit {done.returncode}\n{done.stderr!r}")
+    return done.stdout.decode()
+
+
+def rows(text, first):
+    """Lines of the table whose title begins with `first`, without the key line at the end."""
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(first + " "))
+    return lines[at], [line for line in lines[at + 1:-1] if line.strip()]
+
+
+class Tmux:
+    """A terminal that is driven as a person would."""
+
+    def __init__(self, *command, size=(80, 24), **changes):
+        if not shutil.which("tmux"):
+            print("skipped: there is no tmux")
+            raise SystemExit(77)
+        self.directory = tempfile.mkdtemp(prefix="brick-tmux-")
+        self.socket = os.path.join(self.directory, "s")
+        self.code = os.path.join(self.directory, "code")
+        script = os.path.join(self.directory, "run.sh")
+        quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+        with open(script, "w") as file:
+            for name, value in changes.items():
+                file.write(f"export {name}='{value}'\n" if value is not None else f"unset {name}\n")
+            file.write(f"{quoted}\necho $? > {self.code}\nexec sleep 600\n")
+        env = environment()
+        env.pop("TMUX", None)
+        self.env = env
+        self.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", str(size[0]), "-y",
+                  str(size[1]), "sh", script)
+
+    def tmux(self, *args):
+        done = subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True,
+                              env=self.env, timeout=30)
+        if done.returncode:
+            fail(f"tmux {args}: {done.stderr!r}")
+        return done.stdout.decode()
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self, colours=False):
+        return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
+
+    def wait(self, *words, gone=None, seconds=20):
+        """Until all words are on the screen; returns it."""
+        until = time.monotonic() + seconds
+        while True:
+            screen = self.screen()
+            if all(re.search(w, screen) for w in words) and not (gone and re.search(gone, screen)):
+                return screen
+            if time.monotonic() > until:
+                fail(f"waited for {words} (and {gone} to go), but there is\n{screen}")
+            time.sleep(0.05)
+
+    def resize(self, columns, lines):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
+
+    def exit_code(self, seconds=20):
+        until = time.monotonic() + seconds
+        while not os.path.exists(self.code) or not os.path.getsize(self.code):
+            if time.monotonic() > until:
+                fail(f"it did not end:\n{self.screen()}")
+            time.sleep(0.05)
+        with open(self.code) as file:
+            return int(file.read())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True,
+                       env=self.env)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def recording_of_engine():
+    from libcli import recording
+    return recording("engine.pftrace")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick serve`: what it gives out and what not, to whom; while a recording grows and when it is
+finished; by the id of a process; slow and many clients; the end by a signal.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true, recording
+from libserve import Server, need_server
+
+TOKEN = "correct-horse-battery-staple"
+
+
+def data_of(server):
+    status, _, body = server.get("/data.json")
+    expect("data", status, 200)
+    return json.loads(body)
+
+
+def documents(server, path):
+    status, headers, body = server.get("/")
+    expect("page", (status, headers["content-type"]), (200, "text/html; charset=utf-8"))
+    expect_true("whole page", body.startswith(b"<!DOCTYPE html>") and body.rstrip().endswith(b"</html>"))
+    for name in ("x-content-type-options", "x-frame-options", "referrer-policy", "cache-control",
+                 "cross-origin-resource-policy"):
+        expect_true(f"{name} is set", name in headers)
+    expect_true("nothing may read it from elsewhere", "access-control-allow-origin" not in headers)
+    page = data_of(server)
+    expect("numbers", page["report"], brick_json("report", "--json", path))
+    expect("not live", (page["live"], page["served"]), (False, True))
+    status, headers, body = server.get("/metrics")
+    expect("metrics", (status, headers["content-type"]),
+           (200, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+    expect_true("end of metrics", body.endswith(b"# EOF\n"))
+    status, headers, body = server.get("/", method="HEAD")
+    expect("HEAD", (status, body), (200, b""))
+    expect_true("its length", int(headers["content-length"]) > 10000)
+    tag = server.get("/data.json")[1]["etag"]
+    expect("known already", server.get("/data.json", If_None_Match=tag)[0], 304)
+    expect("another", server.get("/data.json", If_None_Match='"1"')[0], 200)
+
+
+def nothing_else(server):
+    for path in ("/index.html", "//", "/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/metrics/",
+                 "/..%2f..%2fetc%2fpasswd", "/data.json/..", "/" + "a" * 5000, "/\\..\\", "/%00",
+                 "/metrics%00", "*"):
+        status, _, body = server.get(path)
+        expect_true(f"{path[:40]}: {status}", status in (400, 404, 414))
+        expect_true("no file", b"root:" not in body)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "get", "X" * 300):
+        expect_true(f"{method[:9]} is refused", server.get("/", method=method)[0] in (400, 405, 501))
+    expect("GET with a body", server.get("/", Content_Length="5")[0], 413)
+    expect("GET with chunks", server.get("/", Transfer_Encoding="chunked")[0], 413)
+
+
+def names(server):
+    for host in ("localhost", f"localhost:{server.port}", "127.0.0.1", f"127.0.0.1:{server.port}",
+                 "[::1]:80"):
+        expect(f"Host {host}", server.get("/metrics", host=host)[0], 200)
+    for host in ("evil.example", "localhost.evil.example", "192.168.0.7", "", "127.0.0.1.nip.io"):
+        expect_true(f"Host {host} is refused", server.get("/metrics", host=host)[0] in (400, 421))
+    expect_true("no Host at all", b" 400 " in server.raw(b"GET / HTTP/1.1\r\n\r\n")[:20])
+    expect_true("not in HTTP/1.0", b" 421 " in server.raw(b"GET / HTTP/1.0\r\n\r\n")[:20])
+
+
+def tokens(path):
+    for args, code in ((["--bind", "0.0.0.0"], 2), (["--token", "short"], 2),
+                       (["--bind", "localhost", "--token", TOKEN], 2),
+                       (["--port", "99999"], 2), (["--token", "has blanks in it, it has"], 2),
+                       (["--bind", "192.0.2.1", "--token", TOKEN], 4)):
+        brick("serve", path, *args, code=code)
+    for server in (Server(path, "--bind", "0.0.0.0", "--token", TOKEN),
+                   Server(path, BRICK_SERVE_TOKEN=TOKEN)):
+        expect_true("the token is not printed", TOKEN.encode() not in server.said)
+        for headers, good in (({}, False), ({"Authorization": f"Bearer {TOKEN}"}, True),
+                              ({"Authorization": f"Bearer {TOKEN}x"}, False),
+                              ({"Authorization": f"Bearer {TOKEN[:-1]}"}, False),
+                              ({"Authorization": f"Basic {TOKEN}"}, False),
+                              ({"Authorization": "Bearer "}, False)):
+            for place in ("/", "/metrics", "/data.json"):
+                expect(f"{place} with {headers}", server.get(place, **headers)[0],
+                       200 if good else 401)
+        expect("asked for", server.get("/")[1]["www-authenticate"], 'Bearer realm="brick"')
+        expect("by query", server.get(f"/?token={TOKEN}")[0], 200)
+        expect("a wrong one by query", server.get("/?token=1")[0], 401)
+        expect("nothing is told without", server.get("/nothing")[0], 401)
+        server.stop()
+
+
+def grows(path):
+    """A file that is being written: parts of a finished one, and a process that has it open."""
+    with open(path, "rb") as file:
+        whole = file.read()
+    growing = os.path.join(TMP, "growing.pftrace")
+    with open(growing + ".part", "wb") as file:
+        file.write(whole[:len(whole) // 2])
+        file.flush()
+        by_pid = Server(os.getpid())
+        expect_true("the recording of a process", b"growing.pftrace" in by_pid.said)
+        server = Server(growing)
+        first = data_of(server)
+        expect_true("live", first["live"])
+        tag = server.get("/data.json")[1]["etag"]
+        file.write(whole[len(whole) // 2:])
+        file.flush()
+        deadline = time.monotonic() + 60
+        while server.get("/data.json")[1]["etag"] == tag and time.monotonic() < deadline:
+            time.sleep(0.2)
+        second = data_of(server)
+        expect_true("more samples", second["report"]["coverage"]["samples"] >
+                    first["report"]["coverage"]["samples"])
+    os.rename(growing + ".part", growing)
+    while data_of(server)["live"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    expect("finished", data_of(server)["live"], False)
+    expect("all of it", data_of(server)["report"], brick_json("report", "--json", growing))
+    with open(growing, "wb") as file:
+        file.write(b"no recording")
+    while b"failures_total 1" not in server.get("/metrics")[2] and time.monotonic() < deadline:
+        time.sleep(0.2)
+        os.utime(growing)
+    expect("numbers of before are kept", data_of(server)["report"]["coverage"],
+           brick_json("report", "--json", path)["coverage"])
+    server.process.send_signal(signal.SIGTERM)
+    errors = server.process.communicate(timeout=60)[1]
+    expect_true("and it was said", b"older numbers" in errors and server.process.returncode == 0)
+    by_pid.stop()
+    brick("serve", str(os.getpid()), code=3)
+    brick("serve", os.path.join(TMP, "none.pftrace"), code=3)
+    brick("serve", code=2)
+
+
+def recorded_process():
+    """A program that is really being recorded, by its own process id."""
+    out = os.path.join(TMP, "really.pftrace")
+    script = ("import subprocess, sys, time\n"
+              "child = subprocess.Popen([sys.argv[1], sys.argv[2]])\n"
+              "print(child.pid, flush=True)\n"
+              "time.sleep(600)\n")
+    recorder = subprocess.Popen([BRICK, "record", "-o", out, "--", sys.executable, "-c", script,
+                                 shutil.which("sleep"), "600"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, env=environment())
+    try:
+        pid = int(recorder.stdout.readline())
+        server = Server(pid)
+        expect_true("found through what started it", b"really.pftrace" in server.said)
+        expect("its state", data_of(server)["live"], True)
+        server.stop(signal.SIGINT)
+    finally:
+        subprocess.run(["kill", str(pid)], check=False)
+        recorder.terminate()
+        recorder.wait(timeout=60)
+
+
+def bad_clients(server):
+    """More connections than it has room for, that say nothing, or a byte now and then."""
+    silent = [server.connect() for _ in range(50)]
+    slow = [server.connect() for _ in range(30)]
+    for s in slow:
+        s.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+    reader = server.connect()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    expect("others are still answered", server.get("/metrics")[0], 200)
+    for s in (*silent, *slow, reader):
+        s.close()
+    expect("and afterwards", server.get("/metrics")[0], 200)
+
+
+def ends(path):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        server = Server(path)
+        with server.connect() as one, server.connect() as two:
+            one.sendall(b"GET /")
+            two.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            server.stop(number)
+    server = Server(path)
+    _, errors = brick("serve", path, "--port", str(server.port), code=4)
+    expect_true("a port that is taken", str(server.port).encode() in errors)
+    server.stop()
+
+
+def main():
+    path = recording()
+    need_server(path)
+    server = Server(path)
+    documents(server, path)
+    nothing_else(server)
+    names(server)
+    bad_clients(server)
+    server.stop()
+    tokens(path)
+    grows(path)
+    recorded_process()
+    ends(path)
+
+
+main()

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick top on what runs: a command, a recorded process, a program with libbrick inside; what it
+shows while it runs, and when it ends, is killed, forks, closes its session or tells lies."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
+from libtop import PRODUCER, Tmux, dump
+
+EMBEDDED = os.path.join(BUILD, "bin", "program-top_embedded")
+HOSTILE = os.path.join(BUILD, "bin", "program-record_hostile")
+
+
+def headless(*args, code=0, interval="0.2"):
+    """Objects that it printed, one per interval."""
+    out, _ = brick("top", "--headless", "--json", "-i", interval, *args, code=code)
+    return [json.loads(line) for line in out.decode().splitlines()]
+
+
+def count_of(top, name):
+    return next((b["count"] for b in top.get("bricks", []) if b["name"] == name), 0)
+
+
+def wait_for(what, ready, seconds=20):
+    until = time.monotonic() + seconds
+    while not ready():
+        if time.monotonic() > until:
+            fail(f"waited for {what}")
+        time.sleep(0.02)
+
+
+def left_over():
+    base = os.environ.get("TMPDIR", "/tmp")
+    return {name for name in os.listdir(base) if name.startswith("brick-top-")}
+
+
+def command_headless():
+    kept = os.path.join(TMP, "kept.pftrace")
+    tops = headless("-o", kept, "--", EMBEDDED, "ms=1500")
+    expect_true(f"several objects: {len(tops)}", len(tops) >= 4)
+    for top in tops:
+        expect("schema", top["schema"], "brick/top/1")
+    live = [t for t in tops if t.get("samples_of") == "window"]
+    expect_true("live ones", len(live) >= 2)
+    counts = [count_of(t, "LmHead") for t in live]
+    expect(f"counts grow: {counts}", counts, sorted(counts))
+    expect_true(f"they do: {counts}", counts[-1] > counts[0])
+    expect_true("a rate now", any((t["now"]["decode_tokens_per_s"] or 0) > 0 for t in live))
+    last, report = tops[-1], brick_json("report", "--json", kept)
+    expect("the last is the recording", (last["samples_of"], last["over"]), ("recording", True))
+    for key in "bricks", "steps", "coverage", "losses", "distortion":
+        expect(f"{key} of the last picture", last[key], report[key])
+    expect("exact", last["exact"]["decode"]["count"], report["steps"]["decode"]["count"])
+
+
+def exit_codes():
+    headless("--", PRODUCER, "samples=10", "exit=7", code=7)
+    headless("--", PRODUCER, "signal=9", code=137)
+    headless("--", "/no/such/program", code=127)
+    brick("top", "--dump", "80x24", "--", PRODUCER, "steps=100", "exit=3", code=3)
+    budget = os.path.join(TMP, "budget")
+    for limit, code in (1000000, 0), (1, 1):
+        with open(budget, "w") as file:
+            file.write(f"brick-budget 1\ndecode total {limit}\n")
+        top = headless("--budget", budget, "--", EMBEDDED, "ms=300", code=code)[-1]
+        expect("budget in JSON", top["budget"]["passed"], code == 0)
+    begun = time.monotonic()
+    headless("--duration", "0.5", "--", EMBEDDED, "ms=60000", code=143)
+    expect_true("--duration ends the command", time.monotonic() - begun < 20)
+    expect("temporary directories", left_over() - BEFORE, set())
+
+
+def on_screen():
+    with Tmux(BRICK, "top", "-i", "0.2", "--", EMBEDDED, "say", "ms=60000") as t:
+        t.wait("live", "LmHead", "tokens/s now")
+        t.keys("r")
+        t.wait("Counting from now on")
+        t.keys("4")
+        t.wait("THREAD +WORKED", "program-top")
+        t.keys("6")
+        t.wait("The last whole step: 1 token", "QkvProjection|Layer 0")
+        t.keys("0")
+        t.wait("it is there")
+        t.keys("q")
+        t.wait("End it")
+        t.keys("n", "1")
+        t.wait("live", "BRICK .*SHARE")
+        t.keys("Space")
+        held = t.wait("held; live").splitlines()[6:-1]
+        time.sleep(0.6)
+        expect("held", t.screen().splitlines()[6:-1], held)
+        t.keys("q")
+        t.wait("End it")
+        t.keys("y")
+        expect("its code", t.exit_code(), 143)
+    with Tmux(BRICK, "top", "-i", "0.1", "--", EMBEDDED, "ms=700") as t:
+        t.wait("ended, exit code 0", "LmHead", "tokens/s over the run")
+        t.keys("q")
+        expect("its code", t.exit_code(), 0)
+
+
+class Recorded:
+    """A program under `brick record`."""
+
+    def __init__(self, *command):
+        self.out = os.path.join(TMP, "recorded.pftrace")
+        self.recorder = subprocess.Popen([BRICK, "record", "-q", "-o", self.out, "--", *command],
+                                         env=environment())
+        wait_for("the program", lambda: self.children())
+        self.pid = self.children()[0]
+        wait_for("its session", lambda: any(
+            ".session" in os.readlink(f"/proc/{self.pid}/fd/{n}")
+            for n in os.listdir(f"/proc/{self.pid}/fd") if os.path.islink(
+                f"/proc/{self.pid}/fd/{n}")))
+
+    def children(self):
+        with open(f"/proc/{self.recorder.pid}/task/{self.recorder.pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+
+
+def recorded_process():
+    for way in "end", "kill":
+        r = Recorded(EMBEDDED, *(["ms=1500"] if way == "end" else ["ms=60000"]))
+        with Tmux(BRICK, "top", "-i", "0.1", str(r.pid)) as t:
+            t.wait("live", "LmHead")
+            if way == "kill":
+                os.kill(r.pid, signal.SIGKILL)
+            screen = t.wait("(?m)ended$" if way == "end" else "(?m)died$",
+                            "The process has ended" if way == "end" else "was killed, or crashed")
+            expect_true(f"the last picture stays: {screen}", "LmHead" in screen)
+            t.keys("6")
+            t.wait("The last whole step", "GraphCompute|QkvProjection|Layer 0")
+            t.keys("q")
+            expect("exit code", t.exit_code(), 0)
+        r.recorder.wait(30)
+    r = Recorded(EMBEDDED, "ms=60000")
+    tops = headless("--duration", "1", str(r.pid))
+    expect_true("a recorded process", tops[-1]["state"] == "live" and count_of(tops[-1], "LmHead"))
+    expect_true("its recorder", count_of(headless("--duration", "0.5", str(r.recorder.pid))[-1],
+                                         "LmHead"))
+    # its recorder goes: the program does not notice, and neither does the picture
+    with Tmux(BRICK, "top", "-i", "0.1", str(r.pid)) as t:
+        t.wait("live", "LmHead")
+        r.recorder.kill()
+        r.recorder.wait(30)
+        time.sleep(0.3)
+        t.wait("live", "tokens/s now")
+    os.kill(r.pid, signal.SIGKILL)
+
+
+def forks():
+    r = Recorded(EMBEDDED, "ms=300", "fork", "ms=1500")
+    time.sleep(0.6)
+    both = headless("--duration", "0.5", str(r.recorder.pid))[-1]
+    expect("processes of the recorder", both["run"]["processes"], 2)
+    one = headless("--duration", "0.3", str(r.pid))[-1]
+    expect("of the parent alone", one["run"]["processes"], 1)
+    r.recorder.wait(30)
+
+
+def embedded():
+    out = os.path.join(TMP, "embedded.pftrace")
+    program = subprocess.Popen([EMBEDDED, f"output={out}", "say", "ms=60000"],
+                               stdout=subprocess.PIPE, env=environment())
+    program.stdout.readline()
+    tops = headless("--duration", "1", str(program.pid))
+    expect_true(f"embedded: {tops[-1]['state']}", tops[-1]["state"] == "live")
+    expect_true("counts", count_of(tops[-1], "LmHead") > count_of(tops[0], "LmHead") > 0)
+    expect_true("percentiles, from its own consumer",
+                any(b["p50_ns"] for b in tops[-1]["bricks"] if b["name"] == "LmHead"))
+    program.kill()
+    program.wait()
+    # statistics only: no ring, so no tree and no shares, but exact counts
+    program = subprocess.Popen([EMBEDDED, "memory", "say", "ms=1200", "stop", "ms=60000"],
+                               stdout=subprocess.PIPE, env=environment())
+    program.stdout.readline()
+    tops = headless("--duration", "5", str(program.pid))
+    expect_true("statistics only", count_of(tops[0], "LmHead") > 0)
+    expect("it ended its session", (tops[-1]["state"], tops[-1]["over"]),
+           ("stopped recording", True))
+    program.kill()
+    program.wait()
+
+
+def refusals():
+    sleeper = subprocess.Popen(["sleep", "60"])
+    _, err = brick("top", "--dump", "80x24", str(sleeper.pid), code=3)
+    expect_true(f"not recorded: {err}", b"not being recorded" in err and b"brick record" in err)
+    sleeper.kill()
+    sleeper.wait()
+    _, err = brick("top", "--dump", "80x24", "999999999", code=3)
+    expect_true(f"no process: {err}", b"no such process" in err)
+    dump("--view", "losses", "--", PRODUCER, "samples=100", "truncate", "sleep=300")
+
+
+def hostile():
+    lies = ("empty short magic version header-bytes lane-bytes state clock notes-offset "
+            "site-offset drained-offset brick-offset-odd brick-count site-count lane-count "
+            "lanes-of-nothing lane-offset lane-offset-odd lane-on-header lane-too-long "
+            "ring-offset ring-on-lane histogram-offset capacity capacity-huge head head-huge "
+            "directory link fifo none head-back head-jump bricks-vanish lanes-vanish cut "
+            "cut-ring").split()
+    for lie in lies + [f"random={seed}" for seed in range(40)]:
+        tops = headless("--", HOSTILE, lie, interval="0.05")
+        expect_true(f"{lie}: it ends", tops and tops[-1]["over"])
+
+
+BEFORE = left_over()
+command_headless()
+exit_codes()
+on_screen()
+recorded_process()
+forks()
+embedded()
+refusals()
+hostile()
+expect("temporary directories", left_over() - BEFORE, set())

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of every view of brick top are those of brick report --json (and tree, path) on the same
+recording: each cell is formatted from the JSON here, and compared with the screen's."""
+import json
+import re
+
+from libcli import brick_json, brick
+from libtop import dump, expect, expect_true, fail, golden_recording, recording_of_engine, rows
+
+SIZE = "240x70"
+
+
+def decimals(value):
+    return 2 if value < 9.995 else 1 if value < 99.95 else 0
+
+
+def scaled(value, units):
+    unit = 0
+    while unit + 1 < len(units) and value >= 999.5:
+        value /= 1000
+        unit += 1
+    return f"{value:.{decimals(value)}f}{units[unit]}"
+
+
+def duration(ns):
+    if ns is None:
+        return "-"
+    if ns == 0:
+        return "0"
+    return f"{ns}ns" if ns < 1000 else scaled(ns / 1000, ["µs", "ms", "s"])
+
+
+def count(n):
+    if n is None:
+        return "-"
+    return str(n) if n < 100000 else scaled(n / 1000, ["k", "M", "G", "T", "P"])
+
+
+def number(x):
+    return "-" if x is None else f"{x:.{decimals(x)}f}"
+
+
+def percent(share):
+    if share is None:
+        return "-"
+    return "<0.1%" if 0 < 100 * share < 0.05 else f"{100 * share:.1f}%"
+
+
+def giga(per_s):
+    return None if per_s is None else per_s / 1e9
+
+
+def table(text, first, titles):
+    """Cells of the table by row name; titles say which columns are looked at."""
+    title, lines = rows(text, first)
+    spans = {}
+    for name in titles:
+        at = re.search(r"(?<![^ ])" + re.escape(name) + r"(?![^ ])", title)
+        if at:
+            spans[name] = at.span()
+    found = {}
+    for line in lines:
+        cells = {m.start(): m for m in re.finditer(r"\S+", line)}
+        row = {}
+        for name, (begin, end) in spans.items():
+            hits = [m.group() for m in cells.values() if m.end() > begin and m.start() < end]
+            row[name] = hits[-1] if hits else ""
+        found[line[:title.index(" ") if False else 40].split("  ")[0].strip()] = row
+    return found
+
+
+def same(what, row, wanted):
+    for name, value in wanted.items():
+        if name in row and value is not None:
+            expect(f"{what}: {name}", row[name], value)
+        elif value not in (None, "-", "0"):
+            fail(f"{what}: there is no column {name}, which should hold {value}")
+
+
+def name_in(found, name):
+    for key, row in found.items():
+        if key == name or key.startswith(name + " "):
+            return row
+    fail(f"{name} is not on the screen: {list(found)}")
+
+
+def check_bricks(path, phase):
+    options = ["--phase", phase] if phase else []
+    report = brick_json("report", "--json", *options, path)
+    text = dump("--view", "bricks", *options, path, size=SIZE)
+    found = table(text, "BRICK", ["/TOKEN", "SHARE", "DEVICE", "P50", "P99", "COUNT", "GB/s",
+                                  "GFLOP/s"])
+    steps = report["steps"]
+    tokens = steps[phase]["tokens"] if phase else sum(
+        steps[p]["tokens"] for p in ("prefill", "decode"))
+    expect_true("there are bricks", len(report["bricks"]) > 3)
+    for b in report["bricks"]:
+        same(b["name"], name_in(found, b["name"]), {
+            "/TOKEN": duration(b["wall_ns"] // tokens) if tokens else "-",
+            "SHARE": percent(b["share"]), "P50": duration(b["p50_ns"]),
+            "P99": duration(b["p99_ns"]), "COUNT": count(b["count"]),
+            "DEVICE": duration(b.get("device_ns")),
+            "GB/s": number(giga(b["bytes_per_s"])), "GFLOP/s": number(giga(b["flops_per_s"]))})
+    rest = report["coverage"]["unattributed_ns"]
+    same("unattributed", name_in(found, "unattributed"),
+         {"/TOKEN": duration(rest // tokens) if tokens else "-"})
+    header = text.splitlines()
+    expect_true(f"coverage: {header[3]}",
+                f"Coverage {percent(report['coverage']['share'])};" in header[3])
+    share = report["distortion"]["share"]
+    expect_true(f"distortion: {header[3]}",
+                (f"distortion {100 * share:.2f}%" if share is not None else "distortion -")
+                in header[3])
+    expect_true(f"speed: {header[2]}",
+                header[2].startswith(f"{number(steps['decode']['tokens_per_s'])} tokens/s"))
+    expect_true(f"prefill: {header[2]}",
+                f"prefill {number(steps['prefill']['tokens_per_s'])};" in header[2])
+    expect_true(f"first token: {header[2]}",
+                f"first token {duration(steps['ttft_ns'])};" in header[2])
+    expect_true(f"steps: {header[1]}", f"{steps['prefill']['count']} prefill + "
+                f"{steps['decode']['count']} decode" in header[1])
+
+
+def check_categories(path):
+    report = brick_json("report", "--json", "--by", "category", path)
+    found = table(dump("--view", "categories", path, size=SIZE), "CATEGORY",
+                  ["SHARE", "SELF", "TOTAL", "COUNT", "P50", "P99"])
+    for c in report["categories"]:
+        same(c["name"], name_in(found, c["name"]), {
+            "SHARE": percent(c["share"]), "SELF": duration(c["self_ns"]),
+            "TOTAL": duration(c["total_ns"]), "COUNT": count(c["count"]),
+            "P50": duration(c["p50_ns"]), "P99": duration(c["p99_ns"])})
+
+
+def check_layers(path):
+    report = brick_json("report", "--json", "--by", "layer", path)
+    text = dump("--view", "layers", path, size=SIZE)
+    _, lines = rows(text, "LAYER")
+    shown = {re.match(r"(\(none\)|layer \d+)\s+(\S+)", line).groups() for line in lines}
+    wanted = {("(none)" if r["layer"] < 0 else f"layer {r['layer']}", duration(r["wall_ns"]))
+              for r in report["layers"] if r["wall_ns"]}
+    expect("layers", shown, wanted)
+
+
+def check_threads(path):
+    report = brick_json("report", "--json", "--by", "thread", path)
+    found = table(dump("--view", "threads", path, size=SIZE), "THREAD",
+                  ["WORK", "WAIT", "OF STEPS", "COUNT"])
+    for t in report["threads"]:
+        row = name_in(found, t["name"])
+        same(t["name"], row, {"WORK": duration(t["self_ns"]), "WAIT": duration(t["wait_ns"]),
+                              "OF STEPS": percent(t["share"]), "COUNT": count(t["count"])})
+
+
+def check_queues(path):
+    report = brick_json("report", "--json", "--by", "kernel", path)
+    text = dump("--view", "queues", path, size=SIZE)
+    if not report["kernels"]:
+        expect_true("says that there are none", "No queues" in text)
+        return
+    found = table(text, "KERNEL", ["COUNT", "TIME", "SHARE", "AVG", "P50", "P99"])
+    for k in report["kernels"]:
+        same(k["name"], name_in(found, k["name"]), {
+            "COUNT": count(k["count"]), "TIME": duration(k["total_ns"]),
+            "SHARE": percent(k["share"]), "AVG": duration(k["avg_ns"]),
+            "P50": duration(k["p50_ns"]), "P99": duration(k["p99_ns"])})
+
+
+def flat(node, depth=0):
+    yield depth, node
+    for child in node["children"]:
+        yield from flat(child, depth + 1)
+
+
+def check_tree(path):
+    steps = brick_json("report", "--json", path)["steps"]
+    last = steps["prefill"]["count"] + steps["decode"]["count"]
+    tree = brick_json("tree", "--json", "--nodes", "--step", str(last), path)["trees"][0]["tree"]
+    lines = dump("--view", "tree", "--expand", path, size="240x400").splitlines()[6:-1]
+    shown = []
+    for line in lines:
+        match = re.match(r"[│├└─ ]*(?:[-+] )?(.*?)\s{2,}(?:\S* *<<<\S+ smem=\S+ |h2d )?\s*(\S+)\s+(\S+)", line)
+        if match and match.group(1) not in ("unattributed", "itself"):
+            shown.append((match.group(1), match.group(2)))
+    wanted = []
+    for depth, node in flat(tree):
+        if node["kind"] not in ("wait",):
+            wanted.append((node["name"], duration(node["time_ns"])))
+    plain = [entry for entry in shown if entry[0] != "BarrierWait"]
+    wanted = [entry for entry in wanted if entry[0] != "BarrierWait"]
+    expect("nodes of the tree", sorted(plain), sorted(wanted))
+
+
+def check_path(path):
+    answer = brick_json("path", "--json", path)
+    section = next(s for s in answer["sections"] if s["phase"] == "decode")
+    found = table(dump("--view", "path", path, size=SIZE), "BRICK", ["ON PATH", "SHARE", "SLACK"])
+    for b in section["bricks"]:
+        same(b["name"], name_in(found, b["name"]), {
+            "ON PATH": duration(b["on_path_ns"]), "SLACK": duration(b["slack"]["mean_ns"])})
+
+
+def check_json(path):
+    """Headless JSON holds the report, and what is of the moment."""
+    out, _ = brick("top", "--headless", "--json", path)
+    lines = out.decode().splitlines()
+    expect("one object for a recording", len(lines), 1)
+    top, report = json.loads(lines[0]), brick_json("report", "--json", path)
+    expect("schema", top.pop("schema"), "brick/top/1")
+    report.pop("schema")
+    for key, value in report.items():
+        expect(f"JSON {key}", top[key], value)
+    expect("samples of", top["samples_of"], "recording")
+    expect("over", top["over"], True)
+    expect("exact decode steps", top["exact"]["decode"]["count"], report["steps"]["decode"]["count"])
+
+
+def main():
+    for path in golden_recording(), recording_of_engine():
+        for phase in None, "decode", "prefill":
+            check_bricks(path, phase)
+        check_categories(path)
+        check_layers(path)
+        check_threads(path)
+        check_queues(path)
+        check_tree(path)
+        check_path(path)
+        check_json(path)
+
+
+main()

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Placing a clock with another offset, rate and drift on the host's, from readings with a width;
+ * what is unusable; and the same for ticks, which queues use.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+#include <cmocka.h>
+#include "brick/brick.h"
+#include "lib/clock_fit.h"
+#include "lib/queue.h"
+
+#define MS 1000000ull
+
+/* A device whose clock runs 37 parts per million fast, and faster by 2 more each second. */
+static uint64_t device_of(uint64_t host)
+{
+	double t = (double)host / 1e9;
+	return 5000000000ull + host + (uint64_t)(37e3 * t + 1e3 * t * t);
+}
+
+static int add(struct brick_correlation *c, uint64_t host, uint64_t width)
+{
+	struct brick_reading r = {host - width / 2, device_of(host), host + width / 2};
+	return brick_correlation_add(c, &r, 1);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void nothing_yet(void **state)
+{
+	struct brick_correlation c;
+
+	brick_correlation_init(&c);
+	assert_int_equal(brick_correlation_host_ns(&c, 123), 0);
+	assert_int_equal(add(&c, 1000 * MS, 100), 0);
+	assert_int_equal(brick_correlation_host_ns(&c, device_of(1000 * MS) + 5), 1000 * MS + 5);
+	assert_int_equal(brick_correlation_host_ns(&c, device_of(1000 * MS) - 5), 1000 * MS - 5);
+	assert_int_equal(c.residual_ns, 50);
+	assert_int_equal(brick_correlation_host_ns(&c, 0), 1); /* before the host began to count */
+}
+
+/* What is recent is placed within the residual, which is small, although the clock drifts. */
+static void drift(void **state)
+{
+	struct brick_correlation c;
+
+	brick_correlation_init(&c);
+	for (uint64_t t = 1000; t <= 61000; t += 100) /* more than there is room for */
+		assert_int_equal(add(&c, t * MS, 200), 0);
+	assert_in_range(c.count, BRICK_CORRELATION_ANCHORS / 2, BRICK_CORRELATION_ANCHORS);
+	assert_in_range(c.residual_ns, 100, 5000);
+	for (uint64_t t = 60000; t <= 61000; t += 7)
+		assert_true(distance(brick_correlation_host_ns(&c, device_of(t * MS)), t * MS) <=
+			    c.residual_ns);
+	/* a millisecond beyond the ends still holds to the rate found there */
+	assert_true(distance(brick_correlation_host_ns(&c, device_of(61001 * MS)), 61001 * MS) <=
+		    c.residual_ns);
+	assert_true(distance(brick_correlation_host_ns(&c, device_of(999 * MS)), 999 * MS) <= 1000);
+	/* and never runs back */
+	uint64_t last = 0;
+	for (uint64_t d = device_of(990 * MS); d < device_of(61010 * MS); d += 333333) {
+		uint64_t host = brick_correlation_host_ns(&c, d);
+		assert_true(host >= last);
+		last = host;
+	}
+}
+
+/* A jump of the device's clock shows up as residual. */
+static void jumps_are_seen(void **state)
+{
+	struct brick_correlation c;
+
+	brick_correlation_init(&c);
+	for (uint64_t t = 1; t <= 5; t++) {
+		uint64_t host = t * 100 * MS, jump = t >= 4 ? 70000 : 0;
+		struct brick_reading r = {host - 10, host + jump, host + 10};
+		assert_int_equal(brick_correlation_add(&c, &r, 1), 0);
+	}
+	assert_in_range(c.residual_ns, 30000, 70000);
+}
+
+static void narrowest_reading(void **state)
+{
+	struct brick_correlation c;
+	const struct brick_reading readings[4] = {
+		{1000, 77, 900}, /* impossible */
+		{1000, 500, 9000},
+		{2000, 600, 2100},
+		{3000, 700, 3400},
+	};
+
+	brick_correlation_init(&c);
+	assert_int_equal(brick_correlation_add(&c, readings, 0), -EINVAL);
+	assert_int_equal(brick_correlation_add(&c, readings, 1), -EINVAL);
+	assert_int_equal(brick_correlation_add(&c, readings, 4), 0);
+	assert_int_equal(c.count, 1);
+	assert_int_equal(c.anchors[0].device_ns, 600);
+	assert_int_equal(c.anchors[0].host_ns, 2050);
+	assert_int_equal(c.residual_ns, 50);
+}
+
+static void anchors_keep_their_distance(void **state)
+{
+	struct brick_correlation c;
+
+	brick_correlation_init(&c);
+	assert_int_equal(add(&c, 10 * MS, 1000), 0);
+	assert_int_equal(add(&c, 10 * MS + MS / 2, 2000), 0); /* wider: not taken */
+	assert_int_equal(c.anchors[0].host_ns, 10 * MS);
+	assert_int_equal(add(&c, 10 * MS + MS / 2, 200), 0); /* narrower: instead */
+	assert_int_equal(c.count, 1);
+	assert_int_equal(c.anchors[0].host_ns, 10 * MS + MS / 2);
+	assert_int_equal(c.residual_ns, 100);
+	assert_int_equal(add(&c, 20 * MS, 5000), 0);
+	assert_int_equal(c.count, 2);
+	assert_int_equal(c.residual_ns, 2500);
+	/* neither clock may run back or stand still */
+	struct brick_reading back = {30 * MS, device_of(20 * MS) - 1, 30 * MS};
+	assert_int_equal(brick_correlation_add(&c, &back, 1), -EINVAL);
+	back.device_ns++;
+	assert_int_equal(brick_correlation_add(&c, &back, 1), -EINVAL);
+	assert_int_equal(add(&c, 19 * MS, 10), -EINVAL);
+	assert_int_equal(c.count, 2);
+}
+
+/* Two readings close together and wide carry no rate: a third, further away, does. */
+static void close_anchors_do_not_lead_astray(void **state)
+{
+	struct brick_correlation c;
+	const struct brick_reading readings[3] = {
+		{1000 * MS, 1000 * MS, 1000 * MS}, {2000 * MS, 2000 * MS, 2000 * MS + 10},
+		{2001 * MS, 2001 * MS + 9000, 2001 * MS + 20000}, /* a late read of the device */
+	};
+
+	brick_correlation_init(&c);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(brick_correlation_add(&c, &readings[i], 1), 0);
+	assert_true(distance(brick_correlation_host_ns(&c, 2100 * MS), 2100 * MS) < 10000);
+}
+
+static void wild_values(void **state)
+{
+	struct brick_correlation c;
+
+	brick_correlation_init(&c);
+	assert_int_equal(add(&c, 1000 * MS, 10), 0);
+	assert_int_equal(add(&c, 2000 * MS, 10), 0);
+	assert_true(brick_correlation_host_ns(&c, 0) >= 1);
+	assert_true(brick_correlation_host_ns(&c, UINT64_MAX) >= 2000 * MS);
+}
+
+/* Ticks of the process's clock for times of CLOCK_MONOTONIC, also long after its calibration. */
+static void ticks(void **state)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t tolerance = clock->frequency / 50000; /* 20 us */
+
+	for (int i = 0; i < 4; i++) {
+		struct clock_pair pair = brick__clock_pair();
+		assert_true(distance(brick__ticks_of_ns(pair.ns), pair.ticks) < tolerance);
+		uint64_t length =
+			brick__ticks_of_ns(pair.ns + 1000000) - brick__ticks_of_ns(pair.ns);
+		assert_true(distance(length, clock->frequency / 1000) < clock->frequency / 1000000);
+		assert_true(brick__ticks_of_ns(pair.ns + 1) >= brick__ticks_of_ns(pair.ns));
+		nanosleep(&(struct timespec){.tv_nsec = 60 * MS}, NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_yet),
+		cmocka_unit_test(drift),
+		cmocka_unit_test(jumps_are_seen),
+		cmocka_unit_test(narrowest_reading),
+		cmocka_unit_test(anchors_keep_their_distance),
+		cmocka_unit_test(close_anchors_do_not_lead_astray),
+		cmocka_unit_test(wild_values),
+		cmocka_unit_test(ticks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

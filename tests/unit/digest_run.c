@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Description: digests on their way through a session, its ring, the writer and the reader; what
+ * makes a digest in a file unusable; the alignment and the verdict of two runs.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "analysis/diverge.h"
+#include "brick/brick.h"
+#include "trace/load.h"
+
+enum { N = 300, LAYERS = 3 };
+
+static char file_a[64], file_b[64];
+
+static int make_names(void **state)
+{
+	(void)state;
+	snprintf(file_a, sizeof file_a, "/tmp/brick-digest-a-%d.pftrace", (int)getpid());
+	snprintf(file_b, sizeof file_b, "/tmp/brick-digest-b-%d.pftrace", (int)getpid());
+	return 0;
+}
+
+static int remove_files(void **state)
+{
+	(void)state;
+	unlink(file_a);
+	unlink(file_b);
+	return 0;
+}
+
+/* A toy engine: what it is told to do wrong, and to leave out. */
+struct engine {
+	int steps, first_tokens;
+	int wrong_layer; /* its RopeEmbedding is 1 % too long */
+	int no_labels, no_inputs, no_norm;
+	int nan_step;
+	float noise; /* of every result, relative */
+	int warm_up; /* steps before the first */
+};
+
+static void put(const struct engine *e, uint32_t brick, int layer, const char *name, const float *x,
+	uint64_t output, uint64_t input)
+{
+	char label[32];
+
+	snprintf(label, sizeof label, "%s-%d", name, layer);
+	struct brick_tensor t = {.data = x,
+		.dtype = BRICK_DTYPE_F32,
+		.ne = {N, 1, 1, 1},
+		.label = e->no_labels ? NULL : label,
+		.output = e->no_inputs ? 0 : output,
+		.inputs = {e->no_inputs ? 0 : input}};
+	assert_int_equal(brick_digest(brick, layer, &t), 0);
+}
+
+static void change(float *x, float factor, float noise, unsigned seed)
+{
+	for (int i = 0; i < N; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		x[i] *= factor * (1 + noise * ((float)(seed >> 8) / 8388608.0f - 1));
+	}
+}
+
+static void run_step(const struct engine *e, int step, float *x)
+{
+	for (int i = 0; i < N; i++)
+		x[i] = sinf((float)(i * (step + 3)));
+	put(e, BRICK_EMBEDDING, -1, "embd", x, 1, 0);
+	for (int layer = 0; layer < LAYERS; layer++) {
+		change(x, 1, e->noise, 1u + (unsigned)layer);
+		if (!e->no_norm)
+			put(e, BRICK_RMS_NORM, layer, "norm", x, 2, 1);
+		change(x, layer == e->wrong_layer ? 1.01f : 1, e->noise, 100u);
+		if (e->nan_step == step && layer == 1)
+			x[17] = NAN;
+		put(e, BRICK_ROPE_EMBEDDING, layer, "Qcur", x, 3, e->no_norm ? 1 : 2);
+		put(e, BRICK_ROPE_EMBEDDING, layer, "Kcur", x, 4, e->no_norm ? 1 : 2);
+		change(x, 0.5f, e->noise, 200u);
+		put(e, BRICK_DOWN_PROJECTION, layer, "out", x, 1, 3);
+	}
+}
+
+static void record(const char *path, const struct engine *e)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	float x[N];
+
+	options.output = path;
+	options.ring_records = 4096;
+	brick_digests_set(1);
+	assert_int_equal(brick_session_start(&options), 0);
+	for (int i = -e->warm_up; i < e->steps; i++) {
+		int prefill = i == 0;
+		brick_span span = brick_step_begin(!prefill, i < 0     ? 2
+							     : prefill ? (uint64_t)e->first_tokens
+								       : 1);
+		run_step(e, i, x);
+		brick_end(span);
+	}
+	assert_int_equal(brick_session_stop(), 0);
+	brick_digests_set(0);
+}
+
+static struct run *load(const char *path)
+{
+	struct load_error error;
+	struct run *run;
+
+	assert_int_equal(run_load(&run, path, &error), 0);
+	assert_int_equal(run->bad_packets, 0);
+	return run;
+}
+
+struct outcome {
+	struct run *a, *b;
+	struct diverge *d;
+};
+
+static struct outcome compare(const struct engine *a, const struct engine *b, double threshold)
+{
+	struct diverge_options options = {.threshold = threshold};
+	struct outcome o;
+	int which;
+
+	record(file_a, a);
+	record(file_b, b);
+	o.a = load(file_a);
+	o.b = load(file_b);
+	assert_int_equal(diverge_create(&o.d, o.a, o.b, &options, &which), 0);
+	return o;
+}
+
+static void done(struct outcome *o)
+{
+	diverge_destroy(o->d);
+	run_destroy(o->a);
+	run_destroy(o->b);
+}
+
+static const struct engine plain = {
+	.steps = 3, .first_tokens = 7, .wrong_layer = -1, .nan_step = -1};
+
+static void test_round_trip(void **state)
+{
+	struct brick_digest expected;
+	float x[N];
+
+	(void)state;
+	record(file_a, &plain);
+	struct run *run = load(file_a);
+	assert_int_equal(run->digest_count, 3 * (1 + LAYERS * 4));
+	const struct run_digest *d = &run->digests[0];
+	assert_string_equal(run->bricks[d->brick].name, "Embedding");
+	assert_int_equal(d->layer, -1);
+	assert_int_equal(d->step, 1);
+	assert_int_equal(d->tokens, 7);
+	assert_int_equal(d->decode, 0);
+	assert_string_equal(d->label, "embd--1");
+	assert_true(d->ns >= run->start_ns && d->ns <= run->end_ns);
+	for (int i = 0; i < N; i++)
+		x[i] = sinf((float)(i * 3));
+	struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {N, 1, 1, 1}};
+	assert_int_equal(brick_digest_compute(&expected, &t), 0);
+	assert_memory_equal(&d->digest, &expected, sizeof expected);
+	d = &run->digests[1 + LAYERS * 4 + 3];
+	assert_string_equal(run->bricks[d->brick].name, "RopeEmbedding");
+	assert_int_equal(d->layer, 0);
+	assert_int_equal(d->step, 2);
+	assert_int_equal(d->decode, 1);
+	assert_int_equal(d->output, 4);
+	assert_int_equal(d->inputs[0], 2);
+	/* the digests' own time is a brick of its own */
+	assert_true(run_brick_find(run, "Digest") != RUN_NONE);
+	run_destroy(run);
+}
+
+static void test_equal(void **state)
+{
+	struct outcome o = compare(&plain, &plain, -1);
+
+	(void)state;
+	assert_int_equal(o.d->place_count, 3 * (1 + LAYERS * 4));
+	assert_int_equal(o.d->first, RUN_NONE);
+	assert_true(o.d->places[o.d->worst].error == 0);
+	done(&o);
+}
+
+/* The place is named, what it inherited is nothing, what it added is 1 %. */
+static void check_wrong(const struct outcome *o, int layer)
+{
+	assert_int_not_equal(o->d->first, RUN_NONE);
+	const struct diverge_place *p = &o->d->places[o->d->first];
+	const struct run_digest *d = &o->a->digests[p->a];
+	assert_string_equal(o->a->bricks[d->brick].name, "RopeEmbedding");
+	assert_int_equal(d->layer, layer);
+	assert_int_equal(d->step, 1);
+	assert_true(fabs(p->error / 0.01 - 1) < 5 * BRICK_DIGEST_DEVIATION);
+	assert_true(p->inherited < 1e-5);
+	assert_true(fabs(p->added / 0.01 - 1) < 5 * BRICK_DIGEST_DEVIATION);
+}
+
+static void test_wrong(void **state)
+{
+	struct engine wrong = plain;
+
+	(void)state;
+	wrong.wrong_layer = 1;
+	wrong.noise = 1e-6f;
+	struct outcome o = compare(&plain, &wrong, -1);
+	check_wrong(&o, 1);
+	/* what follows it only hands it on */
+	for (size_t i = o.d->first + 1; i < o.d->place_count; i++) {
+		const struct diverge_place *p = &o.d->places[i];
+		const struct run_digest *d = &o.a->digests[p->a];
+		if (d->step == 1 && !strcmp(o.a->bricks[d->brick].name, "DownProjection") &&
+			d->layer == 1) {
+			assert_true(p->flags & DIVERGE_INPUTS);
+			assert_true(p->inherited > 0.009 && p->added < 0.003);
+			assert_true(p->from == o.d->first);
+		}
+	}
+	done(&o);
+	wrong.no_labels = wrong.no_inputs = 1;
+	o = compare(&plain, &wrong, -1);
+	check_wrong(&o, 1);
+	done(&o);
+	wrong.no_norm = 1;
+	o = compare(&plain, &wrong, -1);
+	check_wrong(&o, 1);
+	assert_int_equal(o.d->place_count, 3 * (1 + LAYERS * 3));
+	for (size_t i = 0; i < o.d->brick_count; i++)
+		if (!strcmp(o.d->bricks[i].name, "RmsNorm"))
+			assert_int_equal(o.d->bricks[i].only_a, 3 * LAYERS);
+		else
+			assert_int_equal(o.d->bricks[i].only_a + o.d->bricks[i].only_b, 0);
+	done(&o);
+}
+
+static void test_threshold(void **state)
+{
+	struct engine noisy = plain;
+
+	(void)state;
+	noisy.noise = 1e-5f;
+	struct outcome o = compare(&plain, &noisy, -1);
+	assert_int_equal(o.d->first, RUN_NONE);
+	assert_true(o.d->places[o.d->worst].error > 1e-6);
+	done(&o);
+	o = compare(&plain, &noisy, 1e-14);
+	assert_int_not_equal(o.d->first, RUN_NONE);
+	done(&o);
+}
+
+static void test_nan(void **state)
+{
+	struct engine with_nan = plain;
+
+	(void)state;
+	with_nan.nan_step = 1;
+	struct outcome o = compare(&plain, &with_nan, -1);
+	assert_int_not_equal(o.d->first, RUN_NONE);
+	const struct diverge_place *p = &o.d->places[o.d->first];
+	assert_true(isinf(p->error));
+	assert_int_equal(o.a->digests[p->a].step, 2);
+	assert_int_equal(o.a->digests[p->a].layer, 1);
+	done(&o);
+	/* in both at the same place it is no difference */
+	o = compare(&with_nan, &with_nan, -1);
+	assert_int_equal(o.d->first, RUN_NONE);
+	done(&o);
+}
+
+static void test_steps(void **state)
+{
+	struct engine warm = plain, other = plain;
+
+	(void)state;
+	warm.warm_up = 2;
+	struct outcome o = compare(&plain, &warm, -1);
+	assert_int_equal(o.d->skipped_b, 2);
+	assert_int_equal(o.d->steps_compared, 3);
+	assert_int_equal(o.d->first, RUN_NONE);
+	assert_int_equal(o.d->place_count, 3 * (1 + LAYERS * 4));
+	done(&o);
+	/* another prompt: its step is not compared, and said so */
+	other.first_tokens = 9;
+	o = compare(&plain, &other, -1);
+	assert_int_equal(o.d->unlike, 1);
+	assert_int_equal(o.d->steps_compared, 2);
+	done(&o);
+}
+
+static void test_none(void **state)
+{
+	struct engine nothing = plain;
+	struct diverge_options options = {.threshold = -1};
+	struct diverge *d;
+	int which;
+
+	(void)state;
+	nothing.steps = 0;
+	record(file_a, &plain);
+	record(file_b, &nothing);
+	struct run *a = load(file_a), *b = load(file_b);
+	assert_int_equal(diverge_create(&d, a, b, &options, &which), BRICK_ENOTRECORDED);
+	assert_int_equal(which, 1);
+	assert_int_equal(diverge_create(&d, b, a, &options, &which), BRICK_ENOTRECORDED);
+	assert_int_equal(which, 0);
+	run_destroy(a);
+	run_destroy(b);
+}
+
+/* More digests than the ring holds, from two threads: the consumer catches up, nothing is lost. */
+static void *flood(void *arg)
+{
+	float x[8] = {0};
+
+	for (int i = 0; i < BRICK_DIGEST_RING; i++) {
+		x[0] = (float)i;
+		struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {8, 1, 1, 1}};
+		if (brick_digest(*(uint32_t *)arg, i % 40, &t))
+			abort();
+	}
+	return NULL;
+}
+
+static void test_flood(void **state)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	uint32_t bricks[] = {BRICK_RMS_NORM, BRICK_ROPE_EMBEDDING};
+	pthread_t threads[2];
+
+	(void)state;
+	options.output = file_a;
+	brick_digests_set(1);
+	assert_int_equal(brick_session_start(&options), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, flood, &bricks[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(brick_session_stop(), 0);
+	brick_digests_set(0);
+	struct run *run = load(file_a);
+	size_t next[2] = {0, 0};
+	assert_int_equal(run->digest_count, 2 * BRICK_DIGEST_RING);
+	for (size_t i = 0; i < run->digest_count; i++) {
+		int which = !strcmp(run->bricks[run->digests[i].brick].name, "RopeEmbedding");
+		assert_true(run->digests[i].digest.sum == (double)next[which]++);
+	}
+	run_destroy(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_threshold),
+		cmocka_unit_test(test_nan),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_flood),
+	};
+
+	return cmocka_run_group_tests(tests, make_names, remove_files);
+}

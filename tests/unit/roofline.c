@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roofline against values computed by hand: rates, intensity, roofs, distance and bound; teams
+ * that tell of their work once and teams that each tell of their part; waits, nesting, phases; what
+ * lies above the ceilings is flagged and kept; what is missing stays missing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analysis/roofline.h"
+#include "analysis/unknown.h"
+#include "tests/unit/run_builder.h"
+
+enum { WORK = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS };
+
+#define FIGURE(best) {best, best * 0.9, best * 0.5, 7} /* spread 10 % */
+
+static struct ceilings_level levels[] = {{"L1", 32768, 1}, {"memory", 0, 4}};
+static struct ceilings_compute compute[] = {
+	{"wide", "f32", 1, FIGURE(100.0)},
+	{"narrow", "f32", 1, FIGURE(50.0)},
+	{"wide", "i8", 1, FIGURE(400.0)},
+	{"wide", "f32", 2, FIGURE(200.0)},
+	{"wide", "f32", 4, FIGURE(400.0)},
+};
+static struct ceilings_bandwidth bandwidth[] = {
+	{"L1", "read", "wide", 1, 8192, FIGURE(300.0)},
+	{"memory", "copy", "wide", 1, 1 << 28, FIGURE(30.0)},
+	{"memory", "read", "wide", 1, 1 << 28, FIGURE(40.0)},
+	{"L1", "read", "wide", 2, 8192, FIGURE(600.0)},
+	{"memory", "read", "wide", 2, 1 << 28, FIGURE(50.0)},
+	{"memory", "read", "wide", 4, 1 << 28, FIGURE(60.0)},
+};
+static struct ceilings_latency latency[] = {{"threads", "barrier", 2, {70, 80, 90, 7}}};
+static const struct ceilings machine = {
+	.levels = levels,
+	.level_count = 2,
+	.compute = compute,
+	.compute_count = 5,
+	.bandwidth = bandwidth,
+	.bandwidth_count = 6,
+	.latency = latency,
+	.latency_count = 1,
+};
+
+/* Exact to what a double of such sizes can do. */
+static void assert_near(double got, double want)
+{
+	double scale = want < 0 ? -want : want;
+	if (got < want - 1e-9 * (1 + scale) || got > want + 1e-9 * (1 + scale))
+		fail_msg("%.12g, expected %.12g", got, want);
+}
+
+static uint32_t start(struct run *run)
+{
+	memset(run, 0, sizeof(*run));
+	run->complete = 1;
+	run->clock = (struct brick_clock){.mult = 1};
+	return builder_lane(run, builder_process(run, 1), 1);
+}
+
+static uint32_t work_site(
+	struct run *run, const char *name, const char *operation, uint64_t flops, uint64_t bytes)
+{
+	uint32_t site = builder_site(run, builder_brick(run, name, "X"), 0, operation, "t");
+	run->sites[site].flags = WORK;
+	run->sites[site].elements = 1;
+	run->sites[site].flops = flops;
+	run->sites[site].bytes = bytes;
+	return site;
+}
+
+static struct step_index step_index;
+
+static struct roofline *make(struct run *run, const struct ceilings *ceilings)
+{
+	struct roofline *r;
+	assert_int_equal(step_index_init(&step_index, run), 0);
+	assert_int_equal(roofline_create(&r, run, &step_index, ceilings), 0);
+	return r;
+}
+
+static void finish(struct roofline *r, struct run *run)
+{
+	roofline_destroy(r);
+	step_index_fini(&step_index);
+	builder_fini(run);
+}
+
+static void one_thread_by_hand(void **state)
+{
+	struct run run;
+	uint32_t lane = start(&run);
+	uint32_t slow = work_site(&run, "Slow", NULL, 1000, 2000);
+	uint32_t hard = work_site(&run, "Hard", NULL, 60000, 1000);
+	builder_sample(&run, lane, slow, 0, 100, 0);
+	builder_sample(&run, lane, slow, 200, 300, 0)->wait_ns = 50;
+	builder_sample(&run, lane, hard, 1000, 2000, 0);
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 2);
+
+	const struct roofline_row *row = &r->rows[0]; /* the longest first */
+	assert_string_equal(row->name, "Hard");
+	assert_near(row->flops_per_ns, 60);
+	assert_near(row->bytes_per_ns, 1);
+	assert_near(row->intensity, 60);
+	assert_near(row->roof_flops_per_ns, 100);
+	assert_near(row->distance, 0.4);
+	assert_int_equal(row->bound, ROOFLINE_COMPUTE);
+
+	row = &r->rows[1];
+	assert_int_equal(row->wall_ns, 200); /* the wait behind it is not its time */
+	assert_int_equal(row->count, 2);
+	assert_int_equal(row->threads, 1);
+	assert_near(row->flops_per_ns, 10);
+	assert_near(row->bytes_per_ns, 20);
+	assert_near(row->intensity, 0.5);
+	assert_near(row->roof_flops_per_ns, 20); /* min(100, 0.5 x 40) */
+	assert_near(row->roof_bytes_per_ns, 40);
+	assert_near(row->distance, 0.5);
+	assert_int_equal(row->bound, ROOFLINE_MEMORY);
+	assert_string_equal(row->bandwidth->level, "memory");
+	assert_int_equal(row->flags, 0);
+	finish(r, &run);
+}
+
+/* Three ways of telling the same: 8000 bytes by two threads in 100 ns. */
+static void teams_count_once(void **state)
+{
+	struct run run;
+	uint32_t a = start(&run), b = builder_lane(&run, 0, 2);
+	uint32_t whole = work_site(&run, "Told", "OP", 4000, 4000);
+	uint32_t part = builder_site(&run, run.sites[whole].brick, 0, "OP", "t");
+	uint32_t own = work_site(&run, "Each", NULL, 2000, 2000);
+	builder_sample(&run, a, whole, 0, 100, 0);
+	builder_sample(&run, b, part, 0, 80, 0)->wait_ns = 20;
+	builder_sample(&run, a, own, 200, 300, 0);
+	builder_sample(&run, b, own, 220, 300, 0);
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 2);
+	for (int i = 0; i < 2; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		assert_int_equal(row->wall_ns, 100);
+		assert_int_equal(row->busy_ns, 180);
+		assert_near(row->at_once, 1.8);
+		assert_int_equal(row->threads, 2);
+		assert_int_equal(row->roof_threads, 2);
+		assert_near(row->bytes_per_ns, 40);
+		assert_near(row->roof_bytes_per_ns, 50);
+		assert_near(row->distance, 0.2);
+		assert_int_equal(row->count, strcmp(row->name, "Told") ? 2 : 1);
+	}
+	finish(r, &run);
+}
+
+/* A thread that only looks in does not make a team, nor does one at another time. */
+static void lone_threads(void **state)
+{
+	struct run run;
+	uint32_t a = start(&run), b = builder_lane(&run, 0, 2);
+	uint32_t whole = work_site(&run, "Alone", "OP", 1000, 1000);
+	uint32_t part = builder_site(&run, run.sites[whole].brick, 0, "OP", "t");
+	uint32_t turns = work_site(&run, "Turns", NULL, 1000, 1000);
+	builder_sample(&run, a, whole, 0, 100, 0);
+	builder_sample(&run, b, part, 0, 5, 0);
+	builder_sample(&run, a, turns, 200, 250, 0);
+	builder_sample(&run, b, turns, 250, 300, 0);
+	struct roofline *r = make(&run, &machine);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(r->rows[i].threads, 1);
+	assert_near(r->rows[0].bytes_per_ns, !strcmp(r->rows[0].name, "Alone") ? 10 : 20);
+	finish(r, &run);
+}
+
+static void nested_time_is_not_its_own(void **state)
+{
+	struct run run;
+	uint32_t lane = start(&run);
+	uint32_t outer = work_site(&run, "Outer", NULL, 600, 600);
+	uint32_t inner = work_site(&run, "Inner", NULL, 300, 300);
+	builder_sample(&run, lane, outer, 0, 100, 0);
+	builder_sample(&run, lane, inner, 20, 50, 1)->wait_ns = 10;
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 2);
+	assert_string_equal(r->rows[0].name, "Outer");
+	assert_int_equal(r->rows[0].wall_ns, 60);
+	assert_int_equal(r->rows[1].wall_ns, 30);
+	assert_near(r->rows[0].at_once, 1);
+	finish(r, &run);
+}
+
+/* Faster than memory: so it came from L1. Faster than that by more than the spread: flagged. */
+static void above_ceilings(void **state)
+{
+	struct run run;
+	uint32_t lane = start(&run);
+	uint32_t near_limit = work_site(&run, "Near", NULL, 0, 4300);
+	uint32_t cached = work_site(&run, "Cached", NULL, 0, 4500);
+	uint32_t too_fast = work_site(&run, "TooFast", NULL, 100, 34000);
+	uint32_t bytes8 = work_site(&run, "Dots", NULL, 20000, 100);
+	uint32_t absurd = work_site(&run, "Absurd", NULL, 50000, 100);
+	uint32_t sites[] = {near_limit, cached, too_fast, bytes8, absurd};
+	for (int i = 0; i < 5; i++)
+		builder_sample(&run, lane, sites[i], (uint64_t)i * 1000, (uint64_t)i * 1000 + 100, 0);
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 5);
+	const struct roofline_row *row = &r->rows[0];
+	assert_string_equal(row[0].bandwidth->level, "memory"); /* 43 <= 40 + 10 % */
+	assert_near(row[0].distance, 1 - 43.0 / 40);
+	assert_int_equal(row[0].flags, 0);
+	assert_string_equal(row[1].bandwidth->level, "L1");
+	assert_near(row[1].roof_bytes_per_ns, 300);
+	assert_near(row[1].distance, 0.85);
+	assert_near(row[1].intensity, 0);
+	assert_int_equal(row[2].flags, ROOFLINE_ABOVE_BANDWIDTH);
+	assert_near(row[2].bytes_per_ns, 340); /* not clamped */
+	assert_near(row[2].distance, 1 - 340.0 / 300);
+	assert_string_equal(row[3].peak->type, "i8"); /* 200 GFLOP/s is more than f32 can */
+	assert_int_equal(row[3].flags, 0);
+	assert_near(row[3].distance, 0.5);
+	assert_int_equal(row[4].flags, ROOFLINE_ABOVE_COMPUTE);
+	assert_near(row[4].flops_per_ns, 500);
+	finish(r, &run);
+}
+
+static void latency_bound(void **state)
+{
+	struct run run;
+	uint32_t a = start(&run), b = builder_lane(&run, 0, 2);
+	uint32_t site = work_site(&run, "Tiny", NULL, 10, 500);
+	builder_sample(&run, a, site, 0, 100, 0);
+	builder_sample(&run, b, site, 0, 100, 0);
+	run.processes[0].pair_cost_ns = 30;
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->rows[0].bound, ROOFLINE_LATENCY); /* 20 ns of bandwidth, 70 ns to meet */
+	assert_near(r->rows[0].floor_ns, 70);
+	assert_near(r->rows[0].distance, 0.8); /* still of its roof */
+	finish(r, &run);
+
+	a = start(&run);
+	site = work_site(&run, "Tiny", NULL, 10, 500);
+	builder_sample(&run, a, site, 0, 100, 0);
+	run.processes[0].pair_cost_ns = 30; /* alone: what it takes to time it */
+	r = make(&run, &machine);
+	assert_int_equal(r->rows[0].bound, ROOFLINE_LATENCY);
+	finish(r, &run);
+}
+
+static void missing_is_missing(void **state)
+{
+	struct run run;
+	uint32_t lane = start(&run);
+	uint32_t some = work_site(&run, "Some", NULL, 100, 100);
+	uint32_t silent = builder_site(&run, run.sites[some].brick, 1, NULL, NULL);
+	uint32_t half = work_site(&run, "Half", NULL, 0, 100);
+	uint32_t nothing = builder_site(&run, builder_brick(&run, "Nothing", "X"), 0, "OP", "n");
+	run.sites[half].flags = BRICK_SITE_HAS_BYTES;
+	run.sites[nothing].flags = BRICK_SITE_HAS_ELEMENTS;
+	builder_sample(&run, lane, some, 0, 100, 0);
+	builder_sample(&run, lane, silent, 100, 900, 0);
+	builder_sample(&run, lane, half, 1000, 1010, 0);
+	builder_sample(&run, lane, nothing, 2000, 2010, 0);
+	builder_sample(&run, lane, some, 3000, 9000, 0)->flags = RUN_SAMPLE_OPEN;
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 2);
+	assert_string_equal(r->rows[0].name, "Some");
+	assert_int_equal(r->rows[0].wall_ns, 100);
+	assert_int_equal(r->rows[0].silent, 1);
+	assert_int_equal(r->rows[0].flags, ROOFLINE_NOT_ALL);
+	assert_true(r->rows[1].flops == ANALYSIS_UNKNOWN);
+	assert_true(r->rows[1].flops_per_ns < 0 && r->rows[1].intensity < 0);
+	assert_near(r->rows[1].bytes_per_ns, 10);
+	assert_int_equal(r->rows[1].bound, ROOFLINE_UNKNOWN);
+	assert_true(r->rows[1].roof_bytes_per_ns < 0);
+	roofline_destroy(r);
+
+	assert_int_equal(roofline_create(&r, &run, &step_index, NULL), 0); /* no ceilings */
+	assert_near(r->rows[0].flops_per_ns, 1);
+	assert_int_equal(r->rows[0].bound, ROOFLINE_UNKNOWN);
+	assert_null(r->rows[0].peak);
+	finish(r, &run);
+}
+
+static void phases_threads_devices(void **state)
+{
+	struct run run;
+	uint32_t lanes[3] = {start(&run)};
+	uint32_t site = work_site(&run, "B", NULL, 300, 300);
+	uint32_t prefill = builder_site(&run, builder_known(&run, BRICK_PREFILL), -1, NULL, NULL);
+	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	lanes[1] = builder_lane(&run, 0, 2);
+	lanes[2] = builder_lane(&run, 0, 3);
+	builder_sample(&run, lanes[0], prefill, 0, 400, 0);
+	builder_step(&run, lanes[0], 5);
+	builder_sample(&run, lanes[0], site, 0, 100, 1);
+	builder_sample(&run, lanes[0], decode, 500, 700, 0);
+	builder_step(&run, lanes[0], 1);
+	for (int i = 0; i < 3; i++)
+		builder_sample(&run, lanes[i], site, 500, 550, i == 0);
+	uint32_t queue = builder_lane(&run, 0, 9);
+	run.lanes[queue].kind = BRICK_LANE_QUEUE;
+	builder_sample(&run, queue, site, 560, 660, 0);
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 3);
+	assert_int_equal(r->rows[0].phase, ROOFLINE_PREFILL);
+	assert_near(r->rows[0].share, 0.25);
+	assert_near(r->rows[0].bytes_per_ns, 3);
+	assert_int_equal(r->rows[1].phase, ROOFLINE_DECODE);
+	assert_true(r->rows[1].on_device); /* 100 ns: longer than that on the threads */
+	assert_null(r->rows[1].peak);
+	assert_near(r->rows[1].bytes_per_ns, 3);
+	assert_int_equal(r->rows[2].threads, 3); /* 4 were measured, 3 were not */
+	assert_int_equal(r->rows[2].roof_threads, 4);
+	assert_int_equal(r->rows[2].flags, ROOFLINE_OTHER_THREADS);
+	assert_near(r->rows[2].bytes_per_ns, 18);
+	assert_near(r->rows[2].share, 0.25);
+	finish(r, &run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_thread_by_hand),
+		cmocka_unit_test(teams_count_once),
+		cmocka_unit_test(lone_threads),
+		cmocka_unit_test(nested_time_is_not_its_own),
+		cmocka_unit_test(above_ceilings),
+		cmocka_unit_test(latency_bound),
+		cmocka_unit_test(missing_is_missing),
+		cmocka_unit_test(phases_threads_devices),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON objects in interned values: flat, with text, integers, true and lists of integers as values.
+ * Reading ends at the first thing that is something else. Any thread.
+ */
+#ifndef BRICK_TRACE_LOAD_JSON_H
+#define BRICK_TRACE_LOAD_JSON_H
+
+#include <stdint.h>
+
+struct load_json {
+	const char *at, *end;
+};
+
+struct load_json_value {
+	char *text; /* owned by whoever reads until taken; NULL: no text */
+	int64_t number;
+	uint64_t count;	  /* the number, when it is not negative */
+	uint64_t list[3]; /* the first numbers of a list */
+	int is_true;
+};
+
+/* Each returns 0 when something else stands there. */
+int load_json_skip(struct load_json *j, char wanted); /* blanks, then that character */
+int load_json_text(struct load_json *j, char **out);
+int load_json_value(struct load_json *j, struct load_json_value *value);
+
+#endif

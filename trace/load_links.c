@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When all packets are read: commands and tiles are put into their order, and links by number
+ * become links by index. A link to a command that is not in the file leads nowhere: its record was
+ * dropped, which its lane's ledger says.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/load_state.h"
+
+static int by_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
+{
+	if (lane_a != lane_b)
+		return lane_a < lane_b ? -1 : 1;
+	return (sample_a > sample_b) - (sample_a < sample_b);
+}
+
+static int by_command(const void *a, const void *b)
+{
+	const struct run_command *x = a, *y = b;
+
+	return by_place(x->lane, x->sample, y->lane, y->sample);
+}
+
+static int by_tile(const void *a, const void *b)
+{
+	const struct run_tile *x = a, *y = b;
+
+	return by_place(x->lane, x->sample, y->lane, y->sample);
+}
+
+static int by_link(const void *a, const void *b)
+{
+	const struct load_link *x = a, *y = b;
+	int order = by_place(x->lane, x->sample, y->lane, y->sample);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+/* Most often there is nothing to do. */
+static void sort(void *array, size_t count, size_t bytes, int (*order)(const void *, const void *))
+{
+	const char *at = array;
+
+	for (size_t i = 1; i < count; i++)
+		if (order(at + (i - 1) * bytes, at + i * bytes) > 0) {
+			qsort(array, count, bytes, order);
+			return;
+		}
+}
+
+static const struct run_site *site_of(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	return &run->sites[run->lanes[lane].samples[sample].site];
+}
+
+/* What was launched where nobody said it: all that is known of it is its brick. */
+static uint32_t unknown_kernel(
+	struct load *l, const struct run_lane *lane, const struct run_site *site)
+{
+	const struct run_kernel kernel = {.name = l->run->bricks[site->brick].name,
+		.backend = lane->backend,
+		.kind = BRICK_KERNEL_OTHER};
+
+	return load_kernel(l, &kernel);
+}
+
+/* In their order, one for each sample, with what their sites say. */
+static void finish_commands(struct load *l)
+{
+	struct run *run = l->run;
+	size_t kept = 0;
+
+	sort(run->commands, run->command_count, sizeof *run->commands, by_command);
+	for (size_t i = 0; i < run->command_count && !l->result; i++) {
+		struct run_command command = run->commands[i];
+		const struct run_site *site = site_of(run, command.lane, command.sample);
+		if (kept && !by_command(&run->commands[kept - 1], &command))
+			continue;
+		command.bytes = site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
+		command.flops = site->flags & BRICK_SITE_HAS_FLOPS ? site->flops : 0;
+		if (command.kernel == RUN_NONE)
+			command.kernel = unknown_kernel(l, &run->lanes[command.lane], site);
+		if (command.kernel != RUN_NONE)
+			run->commands[kept++] = command;
+	}
+	run->command_count = kept;
+}
+
+static void finish_tiles(struct run *run)
+{
+	size_t kept = 0;
+
+	sort(run->tiles, run->tile_count, sizeof *run->tiles, by_tile);
+	for (size_t i = 0; i < run->tile_count; i++) {
+		struct run_tile tile = run->tiles[i];
+		const struct run_site *site = site_of(run, tile.lane, tile.sample);
+		if (kept && !by_tile(&run->tiles[kept - 1], &tile))
+			continue;
+		tile.elements = site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;
+		tile.flops = site->flags & BRICK_SITE_HAS_FLOPS ? site->flops : 0;
+		run->tiles[kept++] = tile;
+	}
+	run->tile_count = kept;
+}
+
+/* Commands by process and number. */
+struct numbers {
+	const struct run *run;
+	uint32_t *slots; /* index + 1; 0: empty */
+	size_t mask;
+};
+
+static uint32_t *number_slot(const struct numbers *n, uint32_t process, uint64_t number)
+{
+	const struct run *run = n->run;
+	uint64_t hash = (number ^ (uint64_t)process << 48) * 0x9e3779b97f4a7c15ull;
+
+	for (size_t at = (size_t)(hash >> 20);; at++) {
+		uint32_t *slot = &n->slots[at & n->mask];
+		if (!*slot)
+			return slot;
+		const struct run_command *command = &run->commands[*slot - 1];
+		if (command->number == number && run->lanes[command->lane].process == process)
+			return slot;
+	}
+}
+
+static int numbers_init(struct numbers *n, const struct run *run)
+{
+	size_t capacity = 64;
+
+	while (capacity < 2 * run->command_count)
+		capacity *= 2;
+	*n = (struct numbers){run, calloc(capacity, sizeof *n->slots), capacity - 1};
+	for (size_t i = 0; n->slots && i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint32_t *slot = number_slot(n, run->lanes[c->lane].process, c->number);
+		if (c->number && !*slot) /* of several the first has it */
+			*slot = (uint32_t)i + 1;
+	}
+	return n->slots != NULL;
+}
+
+static void link_launch(struct run *run, const struct load_link *link, uint32_t target)
+{
+	struct run_command *command = &run->commands[target];
+	const struct run_sample *call = &run->lanes[link->lane].samples[link->sample];
+
+	if (command->launch_lane != RUN_NONE)
+		return;
+	command->launch_lane = link->lane;
+	command->launch_sample = link->sample;
+	if (command->launch_ns)
+		return;
+	command->launch_ns = call->begin_ns;
+	command->launch_end_ns = call->end_ns;
+}
+
+static void link_after(struct load *l, struct run_command *command, uint32_t target)
+{
+	struct run *run = l->run;
+
+	if (command == &run->commands[target] || run->after_count >= RUN_NONE ||
+		!load_grow(l, &run->afters, &l->room.afters, run->after_count, sizeof *run->afters))
+		return;
+	if (!command->after_count)
+		command->after_first = (uint32_t)run->after_count;
+	command->after_count++;
+	run->afters[run->after_count++] = target;
+}
+
+static void link_wait(struct load *l, const struct load_link *link, uint32_t target)
+{
+	struct run *run = l->run;
+
+	if (load_grow(l, &run->waits, &l->room.waits, run->wait_count, sizeof *run->waits))
+		run->waits[run->wait_count++] =
+			(struct run_wait){link->lane, link->sample, target, 0};
+}
+
+/* A call that launches many commands is linked to the first of them: the others know its time. */
+static int by_call(const void *a, const void *b, void *context)
+{
+	const struct run *run = context;
+	const struct run_command *x = &run->commands[*(const uint32_t *)a];
+	const struct run_command *y = &run->commands[*(const uint32_t *)b];
+	uint32_t p = run->lanes[x->lane].process, q = run->lanes[y->lane].process;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	if (x->launch_ns != y->launch_ns)
+		return x->launch_ns < y->launch_ns ? -1 : 1;
+	if (x->launch_end_ns != y->launch_end_ns)
+		return x->launch_end_ns < y->launch_end_ns ? -1 : 1;
+	return (x->launch_lane == RUN_NONE) - (y->launch_lane == RUN_NONE);
+}
+
+static int is_same_call(const struct run *run, const struct run_command *a,
+	const struct run_command *b)
+{
+	return a->launch_ns && a->launch_ns == b->launch_ns &&
+	       a->launch_end_ns == b->launch_end_ns &&
+	       run->lanes[a->lane].process == run->lanes[b->lane].process;
+}
+
+static void finish_shared_launches(struct load *l)
+{
+	struct run *run = l->run;
+	size_t unlinked = 0;
+
+	for (size_t i = 0; i < run->command_count; i++)
+		unlinked += run->commands[i].launch_lane == RUN_NONE &&
+			    run->commands[i].launch_ns != 0;
+	uint32_t *order = unlinked ? malloc(run->command_count * sizeof *order) : NULL;
+	if (!unlinked)
+		return;
+	if (!order) {
+		load_no_memory(l);
+		return;
+	}
+	for (size_t i = 0; i < run->command_count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, run->command_count, sizeof *order, by_call, run);
+	for (size_t i = 1; i < run->command_count; i++) {
+		struct run_command *c = &run->commands[order[i]];
+		const struct run_command *before = &run->commands[order[i - 1]];
+		if (c->launch_lane != RUN_NONE || !is_same_call(run, c, before))
+			continue;
+		c->launch_lane = before->launch_lane;
+		c->launch_sample = before->launch_sample;
+	}
+	free(order);
+}
+
+static void finish_links(struct load *l, const struct numbers *numbers)
+{
+	struct run *run = l->run;
+	size_t at = 0;
+
+	sort(l->links, l->link_count, sizeof *l->links, by_link);
+	for (size_t i = 0; i < l->link_count && !l->result; i++) {
+		const struct load_link *link = &l->links[i];
+		uint32_t target =
+			*number_slot(numbers, run->lanes[link->lane].process, link->number);
+		if (!target--)
+			continue;
+		while (at < run->command_count &&
+			by_place(run->commands[at].lane, run->commands[at].sample, link->lane,
+				link->sample) < 0)
+			at++;
+		int is_command = at < run->command_count && run->commands[at].lane == link->lane &&
+				 run->commands[at].sample == link->sample;
+		if (link->kind == LOAD_LINK_LAUNCHED)
+			link_launch(run, link, target);
+		else if (is_command)
+			link_after(l, &run->commands[at], target);
+		else
+			link_wait(l, link, target);
+	}
+}
+
+void load_links_finish(struct load *l)
+{
+	struct numbers numbers;
+
+	if (l->run->tile_count)
+		finish_tiles(l->run);
+	if (!l->run->command_count)
+		return;
+	finish_commands(l);
+	if (l->result)
+		return;
+	if (!numbers_init(&numbers, l->run)) {
+		load_no_memory(l);
+		return;
+	}
+	finish_links(l, &numbers);
+	free(numbers.slots);
+	if (!l->result)
+		finish_shared_launches(l);
+}

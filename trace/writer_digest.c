@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Digests in the file: an instant of the run's own track for each. Numbers are annotations that
+ * SQL can ask for; the sketch is text, the base64 of its values as little-endian doubles.
+ */
+#include <errno.h>
+#include <string.h>
+#include "trace/writer_state.h"
+
+static void event_double(struct trace_writer *w, const char *name, double value)
+{
+	size_t opened = pb_open(&w->scratch, EVENT_ANNOTATIONS);
+
+	pb_string(&w->scratch, ANNOTATION_NAME, name, strlen(name));
+	pb_double(&w->scratch, ANNOTATION_DOUBLE, value);
+	pb_close(&w->scratch, opened);
+}
+
+static void event_list(struct trace_writer *w, const char *name, const uint64_t *values, size_t n)
+{
+	size_t list = event_array(w, name);
+
+	for (size_t i = 0; i < n; i++)
+		event_uint(w, NULL, values[i]);
+	event_end_nested(w, list);
+}
+
+static char *base64(char *to, const uint8_t *from, size_t bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < bytes; i += 3) {
+		size_t n = bytes - i < 3 ? bytes - i : 3;
+		uint32_t word = (uint32_t)from[i] << 16;
+		word |= n > 1 ? (uint32_t)from[i + 1] << 8 : 0;
+		word |= n > 2 ? from[i + 2] : 0;
+		for (size_t k = 0; k < 4; k++)
+			*to++ = k <= n ? digits[word >> (18 - 6 * k) & 63] : '=';
+	}
+	return to;
+}
+
+static void event_sketch(struct trace_writer *w, const double *sketch)
+{
+	uint8_t bytes[BRICK_DIGEST_BUCKETS * 8];
+	char text[(sizeof bytes + 2) / 3 * 4];
+
+	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
+		uint64_t bits;
+		memcpy(&bits, &sketch[i], sizeof bits);
+		for (size_t k = 0; k < 8; k++)
+			bytes[i * 8 + k] = (uint8_t)(bits >> (8 * k));
+	}
+	event_text(w, "sketch", text, (size_t)(base64(text, bytes, sizeof bytes) - text));
+}
+
+static void event_names(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_digest *d)
+{
+	const struct brick_session_site *site =
+		d->site && d->site < process->site_count ? &process->sites[d->site] : NULL;
+	const char *label = site && site->label[0] ? site->label : d->label;
+
+	event_text(w, "brick", process->bricks[d->brick].name, sizeof process->bricks->name);
+	event_int(w, "layer", d->layer);
+	if (site && site->operation[0])
+		event_text(w, "op", site->operation, sizeof site->operation);
+	if (label[0])
+		event_text(w, "tensor", label, sizeof d->label);
+}
+
+static void event_values(struct trace_writer *w, const struct brick_digest *d)
+{
+	event_uint(w, "dtype", d->dtype);
+	event_uint(w, "flags", d->flags);
+	event_list(w, "ne", d->ne, 4);
+	if (d->nan_count || d->plus_infinite_count || d->minus_infinite_count) {
+		event_uint(w, "nan", d->nan_count);
+		event_uint(w, "plus_infinite", d->plus_infinite_count);
+		event_uint(w, "minus_infinite", d->minus_infinite_count);
+		event_uint(w, "nonfinite", d->nonfinite);
+	}
+	event_double(w, "min", d->min);
+	event_double(w, "max", d->max);
+	event_double(w, "sum", d->sum);
+	event_double(w, "square_sum", d->square_sum);
+	event_uint(w, "fnv64", d->fnv64);
+	event_sketch(w, d->sketch);
+}
+
+int trace_writer_digest(
+	struct trace_writer *w, int number, const struct brick_session_digest *digest)
+{
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->process_count)
+		return -EINVAL;
+	const struct writer_process *process = w->processes[number];
+	if (digest->brick >= process->brick_count)
+		return -EINVAL;
+	event_open(w, FORMAT_DIGEST, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "ticks", digest->ticks);
+	event_uint(w, "step", digest->step);
+	event_uint(w, "tokens", digest->tokens);
+	event_uint(w, "decode", digest->flags & BRICK_SESSION_DIGEST_DECODE);
+	event_names(w, process, digest);
+	if (digest->output)
+		event_uint(w, "output", digest->output);
+	event_list(w, "inputs", digest->inputs, BRICK_DIGEST_INPUTS);
+	event_values(w, &digest->digest);
+	return event_close(w);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slices of which more is known than a template holds: commands of queues, with what was launched,
+ * when, by whom and after what; the calls that launched them, the waits for them; tiles. A slice is
+ * one packet at its begin and one at its end, whatever is known of it. Same rules as for the others
+ * (writer_records.c): nothing in a record is trusted.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+int more_add(struct slice_more *more, const struct brick_record *r)
+{
+	switch (r->kind) {
+	case BRICK_RECORD_WORK:
+		more->work = *r;
+		break;
+	case BRICK_RECORD_LAUNCH:
+		more->launch = *r;
+		break;
+	case BRICK_RECORD_TIMES:
+		more->times = *r;
+		break;
+	case BRICK_RECORD_TILE:
+		more->tile = *r;
+		break;
+	case BRICK_RECORD_FLOW:
+		if (more->flow_count == SLICE_LINKS)
+			return 0;
+		more->flows[more->flow_count++] = r->elements;
+		break;
+	default:
+		if (more->after_count == SLICE_LINKS)
+			return 0;
+		more->afters[more->after_count++] = r->elements;
+		break;
+	}
+	more->records++;
+	return 1;
+}
+
+static void annotate(
+	struct pb_buffer *b, enum format_annotation name, uint32_t field, uint64_t value)
+{
+	uint8_t bytes[32];
+
+	pb_bytes(b, bytes, slice_annotation(bytes, name, field, value));
+}
+
+/* Of a slice's begin: when something happened before it, negative when it happened after it. */
+static void annotate_before(struct trace_writer *w, const struct writer_lane *lane,
+	enum format_annotation name, uint64_t ticks)
+{
+	if (ticks)
+		annotate(&w->scratch, name, ANNOTATION_INT,
+			lane->begin_ns - writer_ns(w, lane->process, ticks));
+}
+
+/* Index of what was launched; 0: not known. */
+static uint32_t kernel_of(const struct writer_lane *lane, const struct slice_more *more)
+{
+	return more->launch.kind && more->launch.brick < lane->process->kernel_count
+		       ? more->launch.brick
+		       : 0;
+}
+
+static void put_flow(
+	struct trace_writer *w, const struct writer_lane *lane, uint32_t field, uint64_t number)
+{
+	uint64_t id = lane->process->flow_base + number;
+	uint8_t bytes[8];
+
+	if (!number || number >> FORMAT_FLOW_BITS)
+		return;
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(id >> (8 * i));
+	uint8_t tag[4];
+	pb_bytes(&w->scratch, tag, pb_put_varint(tag, PB_TAG(field, PB_FIXED64)));
+	pb_bytes(&w->scratch, bytes, sizeof bytes);
+}
+
+/*
+ * A flow leads through slices in the order of their times: of several who waited for one command
+ * only the first to be written may end it, or there would be an arrow between those.
+ */
+static int takes_arrow(struct writer_process *process, uint64_t number)
+{
+	if (!process->arrows)
+		process->arrows = calloc(SLICE_ARROWS, sizeof *process->arrows);
+	if (!process->arrows || !number)
+		return 0;
+	uint64_t *slot = &process->arrows[number % SLICE_ARROWS];
+	int is_first = *slot != number;
+	*slot = number;
+	return is_first;
+}
+
+static void put_afters(
+	struct trace_writer *w, const struct writer_lane *lane, const struct slice_more *more)
+{
+	struct pb_buffer *b = &w->scratch;
+
+	if (!more->after_count)
+		return;
+	for (uint32_t i = 0; i < more->after_count; i++)
+		if (takes_arrow(lane->process, more->afters[i]))
+			put_flow(w, lane, EVENT_TERMINATING_FLOWS, more->afters[i]);
+	size_t list = pb_open(b, EVENT_ANNOTATIONS);
+	pb_varint(b, ANNOTATION_NAME_IID, FORMAT_A_AFTER);
+	for (uint32_t i = 0; i < more->after_count; i++) {
+		size_t item = pb_open(b, ANNOTATION_ARRAY);
+		pb_varint(b, ANNOTATION_UINT, more->afters[i]);
+		pb_close(b, item);
+	}
+	pb_close(b, list);
+}
+
+/* Of a command: what it was and when it came about. */
+static void put_command(struct trace_writer *w, const struct writer_lane *lane,
+	const struct brick_record *r, const struct slice_more *more)
+{
+	struct pb_buffer *b = &w->scratch;
+	const struct brick_record *launch = &more->launch, *times = &more->times;
+	uint32_t kernel = kernel_of(lane, more);
+
+	if (launch->kind)
+		put_flow(w, lane, EVENT_FLOWS, launch->elements);
+	if (kernel) {
+		annotate(b, FORMAT_A_KERNEL, ANNOTATION_STRING_IID, FORMAT_KERNEL_IID + kernel);
+		if (r)
+			annotate(b, FORMAT_A_BRICK, ANNOTATION_STRING_IID,
+				FORMAT_BRICK_IID + r->brick);
+	}
+	if (launch->kind && launch->begin) {
+		annotate_before(w, lane, FORMAT_A_LAUNCHED, launch->begin);
+		annotate(b, FORMAT_A_CALL, ANNOTATION_UINT,
+			writer_duration_ns(w, lane->process, launch->ticks));
+	}
+	if (times->kind) {
+		annotate_before(w, lane, FORMAT_A_QUEUED, times->begin);
+		annotate_before(w, lane, FORMAT_A_SUBMITTED, times->elements);
+	}
+}
+
+static void put_tile(struct trace_writer *w, const struct brick_record *tile)
+{
+	struct pb_buffer *b = &w->scratch;
+
+	annotate(b, FORMAT_A_ROW, ANNOTATION_UINT, tile->begin >> 32);
+	annotate(b, FORMAT_A_COLUMN, ANNOTATION_UINT, tile->begin & UINT32_MAX);
+	annotate(b, FORMAT_A_LEVEL, ANNOTATION_UINT, tile->elements);
+}
+
+/* Names that the packet will refer to; 0 when the writer has failed. */
+static int intern_kernel(
+	struct trace_writer *w, struct writer_lane *lane, const struct slice_more *more)
+{
+	uint32_t kernel = kernel_of(lane, more);
+
+	if (kernel)
+		writer_intern_kernel(w, lane, kernel);
+	return !w->error;
+}
+
+static int intern_slice(struct trace_writer *w, struct writer_lane *lane,
+	const struct brick_record *r, const struct slice_more *more)
+{
+	if (!intern_kernel(w, lane, more))
+		return 0;
+	if (kernel_of(lane, more))
+		writer_intern_brick_value(w, lane, r->brick);
+	else
+		writer_intern_brick(w, lane, r->brick);
+	if (r->source != BRICK_SOURCE_TSC)
+		writer_intern_source(w, lane, r->source);
+	if (r->flags & BRICK_FLAG_SITE)
+		template_site(w, lane, r->site);
+	return !w->error;
+}
+
+struct opened {
+	size_t packet, event;
+};
+
+static struct opened packet_open(
+	struct trace_writer *w, const struct writer_lane *lane, uint32_t type)
+{
+	struct pb_buffer *b = &w->scratch;
+	struct opened opened;
+
+	b->size = 0;
+	opened.packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	opened.event = pb_open(b, PACKET_TRACK_EVENT);
+	pb_varint(b, EVENT_TYPE, type);
+	return opened;
+}
+
+static void packet_close(struct trace_writer *w, struct opened opened, uint64_t step)
+{
+	struct pb_buffer *b = &w->scratch;
+
+	pb_close(b, opened.event);
+	pb_varint(b, PACKET_TIMESTAMP, step);
+	pb_close(b, opened.packet);
+	writer_packet_out(w);
+}
+
+void more_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct slice_more *more, uint64_t ns)
+{
+	struct pb_buffer *b = &w->scratch;
+	uint32_t category = slice_category(lane->process, r->brick), kernel = kernel_of(lane, more);
+	uint8_t annotations[32];
+
+	if (!intern_slice(w, lane, r, more))
+		return;
+	uint64_t step = lane_step(lane, ns);
+	lane->begin_ns = lane->last_ns;
+	struct opened opened = packet_open(w, lane, EVENT_BEGIN);
+	if (category)
+		pb_varint(b, EVENT_CATEGORY_IIDS, category);
+	pb_varint(b, EVENT_NAME_IID, kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u);
+	if (r->flags & BRICK_FLAG_SITE)
+		annotate(b, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+	else
+		pb_bytes(b, annotations, template_layer(annotations, r->brick, r->layer));
+	if (slice_is_step(r))
+		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
+	if (r->source != BRICK_SOURCE_TSC)
+		annotate(b, FORMAT_A_SOURCE, ANNOTATION_STRING_IID, FORMAT_SOURCE_IID + r->source);
+	for (uint32_t i = 0; i < more->flow_count; i++)
+		put_flow(w, lane, EVENT_FLOWS, more->flows[i]);
+	put_command(w, lane, r, more);
+	if (more->launch.kind)
+		put_afters(w, lane, more);
+	packet_close(w, opened, step);
+}
+
+void more_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct slice_more *more, uint64_t ns)
+{
+	struct pb_buffer *b = &w->scratch;
+	int closes = r->kind == BRICK_RECORD_CLOSE;
+	uint8_t annotations[96];
+
+	if (closes && !intern_kernel(w, lane, more))
+		return;
+	uint64_t step = lane_step(lane, ns);
+	struct opened opened = packet_open(w, lane, EVENT_END);
+	pb_bytes(b, annotations,
+		records_end_annotations(annotations, w, lane, r,
+			more->work.kind ? &more->work : NULL));
+	if (more->tile.kind)
+		put_tile(w, &more->tile);
+	if (closes) {
+		for (uint32_t i = 0; i < more->flow_count; i++)
+			put_flow(w, lane, EVENT_FLOWS, more->flows[i]);
+		put_command(w, lane, NULL, more);
+	}
+	if (closes || !more->launch.kind)
+		put_afters(w, lane, more);
+	packet_close(w, opened, step);
+	w->pairs++;
+}
+
+/* An instant that tells it; where the slice began is still known. */
+int more_late(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	struct pb_buffer *b = &w->scratch;
+	struct slice_more more = {.records = 0};
+
+	more_add(&more, r);
+	if (!intern_kernel(w, lane, &more) || writer_intern_event(w, lane, FORMAT_N_WORK))
+		return 0;
+	struct opened opened = packet_open(w, lane, EVENT_INSTANT);
+	pb_varint(b, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+	pb_varint(b, EVENT_NAME_IID, FORMAT_N_WORK);
+	if (more.work.kind && r->begin)
+		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
+	if (more.work.kind && r->elements)
+		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
+	for (uint32_t i = 0; i < more.flow_count; i++)
+		put_flow(w, lane, EVENT_FLOWS, more.flows[i]);
+	put_command(w, lane, NULL, &more);
+	if (more.tile.kind)
+		put_tile(w, &more.tile);
+	put_afters(w, lane, &more);
+	packet_close(w, opened, 0);
+	return !w->error;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lays out and draws tables. Called by the views that are lists. */
+#include "tui/grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/memory.h"
+#include "cli/text.h"
+
+enum { GAP = 1, LEAST_BAR = 6, MOST_BAR = 24, LEAST_FIRST = 12 };
+
+void grid_init(struct grid *grid, const struct grid_column *columns, size_t count)
+{
+	memset(grid, 0, sizeof(*grid));
+	grid->columns = columns;
+	grid->column_count = count;
+}
+
+void grid_fini(struct grid *grid)
+{
+	for (size_t i = 0; i < grid->row_count; i++)
+		for (size_t c = 0; c < GRID_COLUMNS; c++)
+			free(grid->rows[i].cells[c]);
+	free(grid->rows);
+	memset(grid, 0, sizeof(*grid));
+}
+
+struct grid_row *grid_add(struct grid *grid)
+{
+	if (grid->row_count == grid->room) {
+		grid->room = grid->room ? 2 * grid->room : 64;
+		grid->rows = xrealloc(grid->rows, grid->room * sizeof(*grid->rows));
+	}
+	struct grid_row *row = &grid->rows[grid->row_count];
+	memset(row, 0, sizeof(*row));
+	row->number = grid->row_count++;
+	return row;
+}
+
+void grid_cell(struct grid_row *row, size_t column, const char *text, double key)
+{
+	free(row->cells[column]);
+	row->cells[column] = xstrdup(text);
+	row->keys[column] = key;
+}
+
+struct order {
+	int column;
+	bool text, smallest;
+};
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct grid_row *x = a, *y = b;
+	const struct order *order = context;
+	int result = 0;
+	if (x->fixed != y->fixed)
+		return x->fixed - y->fixed;
+	if (order->text)
+		result = strcmp(x->cells[order->column], y->cells[order->column]);
+	else
+		result = (x->keys[order->column] < y->keys[order->column]) -
+			 (x->keys[order->column] > y->keys[order->column]);
+	if (order->smallest)
+		result = -result;
+	return result ? result : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Rows that can be selected. */
+static int selectable(const struct grid *grid)
+{
+	int count = 0;
+	for (size_t i = 0; i < grid->row_count; i++)
+		count += !grid->rows[i].fixed;
+	return count;
+}
+
+void grid_arrange(struct grid *grid, struct grid_place *place)
+{
+	int column = place->sort < 0 ? -1 - place->sort : place->sort;
+	if (place->sort && column < (int)grid->column_count && grid->row_count > 1) {
+		struct order order = {
+			column, grid->columns[column].kind == GRID_TEXT, place->sort < 0};
+		qsort_r(grid->rows, grid->row_count, sizeof(*grid->rows), compare, &order);
+	}
+	int count = selectable(grid);
+	for (int i = 0; place->name[0] && i < count; i++)
+		if (!strncmp(grid->rows[i].cells[0], place->name, sizeof(place->name) - 1)) {
+			place->selected = i;
+			break;
+		}
+	if (place->selected >= count)
+		place->selected = count ? count - 1 : 0;
+	if (place->selected < 0)
+		place->selected = 0;
+}
+
+static size_t cell_width(const struct grid *grid, size_t row, size_t column)
+{
+	const char *text = grid->rows[row].cells[column];
+	return text ? text_width(text) : 0;
+}
+
+static bool is_empty(const struct grid *grid, size_t column)
+{
+	for (size_t i = 0; i < grid->row_count; i++) {
+		const char *text = grid->rows[i].cells[column];
+		if (grid->columns[column].kind == GRID_BAR ||
+			(text && *text && strcmp(text, "-") && strcmp(text, "0")))
+			return false;
+	}
+	return true;
+}
+
+/* Widths of columns; 0: not shown. */
+static void measure(const struct grid *grid, int *widths, int room)
+{
+	int total = 0;
+	for (size_t c = 0; c < grid->column_count; c++) {
+		size_t width = text_width(grid->columns[c].title);
+		for (size_t i = 0; i < grid->row_count; i++)
+			if (cell_width(grid, i, c) > width)
+				width = cell_width(grid, i, c);
+		if (grid->columns[c].kind == GRID_BAR)
+			width = LEAST_BAR;
+		widths[c] = c && is_empty(grid, c) ? 0 : (int)width;
+		total += widths[c] ? widths[c] + GAP : 0;
+	}
+	while (total - GAP > room) {
+		size_t worst = 0;
+		for (size_t c = 1; c < grid->column_count; c++)
+			if (widths[c] && grid->columns[c].rank &&
+				(!worst || grid->columns[c].rank >= grid->columns[worst].rank))
+				worst = c;
+		if (!worst)
+			break;
+		total -= widths[worst] + GAP;
+		widths[worst] = 0;
+	}
+	int over = total - GAP - room;
+	if (over > 0)
+		widths[0] = widths[0] - over > LEAST_FIRST ? widths[0] - over : LEAST_FIRST;
+	for (size_t c = 0; c < grid->column_count && over < 0; c++)
+		if (widths[c] && grid->columns[c].kind == GRID_BAR) {
+			int more = -over < MOST_BAR - LEAST_BAR ? -over : MOST_BAR - LEAST_BAR;
+			widths[c] += more;
+			over += more;
+		}
+}
+
+static void draw_titles(const struct grid *grid, const struct grid_place *place, const int *widths,
+	struct canvas *canvas, int y)
+{
+	int x = 0, sorted = place->sort < 0 ? -1 - place->sort : place->sort;
+	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "%*s", canvas->width, "");
+	for (size_t c = 0; c < grid->column_count; c++) {
+		enum style style = place->sort && sorted == (int)c ? STYLE_SELECTED : STYLE_BAR;
+		if (!widths[c])
+			continue;
+		if (grid->columns[c].kind == GRID_NUMBER)
+			canvas_right(canvas, x, y, widths[c], style, grid->columns[c].title);
+		else
+			canvas_print(canvas, x, y, widths[c], style, "%s", grid->columns[c].title);
+		x += widths[c] + GAP;
+	}
+}
+
+static void draw_row(const struct grid *grid, const struct grid_row *row, const int *widths,
+	struct canvas *canvas, int y, bool selected)
+{
+	int x = 0;
+	for (size_t c = 0; c < grid->column_count; c++) {
+		const char *text = row->cells[c] ? row->cells[c] : "";
+		if (!widths[c])
+			continue;
+		if (grid->columns[c].kind == GRID_BAR)
+			canvas_share(canvas, x, y, widths[c], STYLE_SHARE, row->keys[c]);
+		else if (grid->columns[c].kind == GRID_NUMBER)
+			canvas_right(canvas, x, y, widths[c], row->style, text);
+		else
+			canvas_print(canvas, x, y, widths[c], row->style, "%s", text);
+		x += widths[c] + GAP;
+	}
+	if (selected)
+		canvas_paint(canvas, 0, y, canvas->width, STYLE_SELECTED);
+}
+
+void grid_scroll(struct grid_place *place, int rows, int height)
+{
+	if (height < 1)
+		height = 1;
+	if (place->selected >= rows)
+		place->selected = rows ? rows - 1 : 0;
+	if (place->selected < place->scroll)
+		place->scroll = place->selected;
+	if (place->selected >= place->scroll + height)
+		place->scroll = place->selected - height + 1;
+	if (place->scroll > rows - height)
+		place->scroll = rows > height ? rows - height : 0;
+	if (place->scroll < 0)
+		place->scroll = 0;
+}
+
+void grid_draw(
+	const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y, int height)
+{
+	int widths[GRID_COLUMNS] = {0}, rows = (int)grid->row_count, visible = height - 1;
+	measure(grid, widths, canvas->width);
+	draw_titles(grid, place, widths, canvas, y);
+	grid_scroll(place, rows, visible);
+	/* the rows that follow the last that can be selected come into view with it */
+	if (place->selected + 1 == selectable(grid) && rows > visible)
+		place->scroll = place->selected < rows - visible ? place->selected : rows - visible;
+	for (int i = 0; i < visible && place->scroll + i < rows; i++) {
+		const struct grid_row *row = &grid->rows[place->scroll + i];
+		draw_row(grid, row, widths, canvas, y + 1 + i,
+			place->scroll + i == place->selected && !row->fixed);
+	}
+}
+
+void grid_sort_next(const struct grid_column *columns, size_t count, struct grid_place *place)
+{
+	do {
+		place->sort = (place->sort < 0 ? -1 - place->sort : place->sort) + 1;
+		if (place->sort >= (int)count)
+			place->sort = 0;
+	} while (place->sort && !columns[place->sort].title[0]);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table that can be walked through: columns that give way when there is no room, an order that
+ * the user chooses, one selected row, a part that is scrolled into view. The rows are made anew for
+ * each picture; where the user is stays with the names of rows. One thread.
+ */
+#ifndef BRICK_TUI_GRID_H
+#define BRICK_TUI_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "tui/canvas.h"
+
+enum { GRID_COLUMNS = 16 };
+
+enum grid_kind { GRID_NUMBER, GRID_TEXT, GRID_BAR };
+
+struct grid_column {
+	const char *title;
+	enum grid_kind kind;
+	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
+};
+
+/* keys: what a column sorts by, largest first; of a bar also its share. */
+struct grid_row {
+	char *cells[GRID_COLUMNS]; /* safe text */
+	double keys[GRID_COLUMNS];
+	enum style style;
+	bool fixed;    /* stays at the end, and cannot be selected */
+	size_t number; /* the caller's */
+};
+
+struct grid {
+	const struct grid_column *columns;
+	size_t column_count;
+	struct grid_row *rows;
+	size_t row_count, room;
+};
+
+/* Where the user is in a list. All zeros is the beginning of one. */
+struct grid_place {
+	int selected, scroll;
+	char name[128]; /* of the selected row */
+	int sort;	/* column, or -1 - column for the smallest first; 0: as the rows came */
+};
+
+/* columns must outlive the grid. */
+void grid_init(struct grid *grid, const struct grid_column *columns, size_t count);
+void grid_fini(struct grid *grid);
+
+/* A new row whose cells are to be filled with grid_cell(). */
+struct grid_row *grid_add(struct grid *grid);
+/* text is copied. */
+void grid_cell(struct grid_row *row, size_t column, const char *text, double key);
+
+/* Put the rows in order, and find the selected one again. */
+void grid_arrange(struct grid *grid, struct grid_place *place);
+
+/* Draw titles and rows into a part of the canvas, scrolled so that the selected one is there. */
+void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y,
+	int height);
+
+/* The next column to sort by. */
+void grid_sort_next(const struct grid_column *columns, size_t count, struct grid_place *place);
+
+/* Keep a place inside of `rows` rows of which `height` are visible. */
+void grid_scroll(struct grid_place *place, int rows, int height);
+
+#endif

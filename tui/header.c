@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four lines above every view: what runs and whether it still does, engine and step, how fast
+ * it is, and how far its numbers may be trusted. Called by top_draw().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "brick/registry.h"
+#include "cli/memory.h"
+#include "cli/provenance.h"
+#include "cli/step_choice.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "tui/top.h"
+
+static void draw_title(const struct top *top, struct canvas *canvas)
+{
+	char *state = xasprintf(
+		"%s%s", top->held ? "held; " : "", top->about.state ? top->about.state : "");
+	int room = (int)text_width(state);
+	enum style style = top->about.trouble ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
+	int x = canvas_text(canvas, 0, 0, canvas->width, STYLE_HEADING, "brick top  ");
+	canvas_print(canvas, x, 0, canvas->width - x - room - 2, STYLE_NORMAL, "%s",
+		top->about.what ? top->about.what : "");
+	if (room < canvas->width - x)
+		canvas_right(canvas, canvas->width - room, 0, room, style, state);
+	free(state);
+}
+
+/* "ggml 0.9.4", from the notes of the attachment. */
+static char *engine(const struct run *run)
+{
+	const char *version = run_note_find(run, "ggml.version");
+	const char *engine = run_note_find(run, "engine"), *backend = run_note_find(run, "backend");
+	char *name = version ? xasprintf("ggml %s", version)
+			     : xstrdup(engine ? engine : "libbrick inside");
+	char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
+	char *safe = text_safe(text);
+	free(text);
+	free(name);
+	return safe;
+}
+
+/* The innermost engine phase that is open now: "ModelLoad"; NULL: none. */
+static const char *open_phase(const struct picture *p)
+{
+	const struct run *run = p->run;
+	const char *name = NULL;
+	for (size_t l = 0; p->live && l < run->lane_count; l++)
+		for (size_t i = run->lanes[l].sample_count; i-- > 0;) {
+			const struct run_sample *s = &run->lanes[l].samples[i];
+			if (s->flags & RUN_SAMPLE_OPEN)
+				name = run->bricks[run->sites[s->site].brick].name;
+			if (!s->depth)
+				break;
+		}
+	return name;
+}
+
+static char *step_text(const struct picture *p)
+{
+	uint64_t decode = p->exact[STEP_DECODE].count, prefill = p->exact[STEP_PREFILL].count;
+	const char *open = open_phase(p);
+	if (!p->live) {
+		decode = p->report.summary->steps.phases[STEP_DECODE].count;
+		prefill = p->report.summary->steps.phases[STEP_PREFILL].count;
+	}
+	if (!decode && !prefill)
+		return xasprintf("no steps%s%s", open ? ", in " : "", open ? open : "");
+	char *now = open ? xasprintf(", in %s", open) : xstrdup("");
+	char *text = xasprintf("%llu prefill + %llu decode%s", (unsigned long long)prefill,
+		(unsigned long long)decode, now);
+	free(now);
+	char *safe = text_safe(text);
+	free(text);
+	return safe;
+}
+
+static void draw_engine(const struct top *top, struct canvas *canvas)
+{
+	static const char *const phases[] = {"", "   [prefill only]", "   [decode only]"};
+	const struct picture *p = top->picture;
+	char *name = engine(p->run), *step = step_text(p), took[UNITS_BYTES];
+	uint64_t ns = p->run->end_ns > p->run->start_ns ? p->run->end_ns - p->run->start_ns : 0;
+	canvas_print(canvas, 0, 1, canvas->width, STYLE_NORMAL, "%s; %zu thread%s; %s; %s%s", name,
+		p->run->lane_count, p->run->lane_count == 1 ? "" : "s", step, units_time(took, ns),
+		phases[top->phase - SUMMARY_ALL_PHASES]);
+	free(step);
+	free(name);
+}
+
+/* Over the run: of a recording as its report says, of a live process by exact statistics. */
+static double over_run(const struct picture *p, int phase)
+{
+	const struct picture_steps *s = &p->exact[phase];
+	if (!p->live)
+		return report_tokens_per_s(&p->report.summary->steps.phases[phase]);
+	return s->tokens && s->total_ns ? (double)s->tokens * 1e9 / (double)s->total_ns : -1;
+}
+
+static void draw_speed(const struct top *top, struct canvas *canvas)
+{
+	const struct picture *p = top->picture;
+	const struct step_times *steps = &p->report.summary->steps;
+	char decode[UNITS_BYTES], prefill[UNITS_BYTES], first[UNITS_BYTES], now[UNITS_BYTES];
+	char p50[UNITS_BYTES], p99[UNITS_BYTES];
+	int x = 0, width = canvas->width;
+	if (p->live) {
+		double rate = history_tokens_per_s(&top->history, STEP_DECODE);
+		x += canvas_print(canvas, x, 2, width, STYLE_HEADING, "%s tokens/s now, ",
+			units_number(now, rate));
+	}
+	x += canvas_print(canvas, x, 2, width - x, STYLE_HEADING,
+		p->live ? "%s over the run" : "%s tokens/s over the run",
+		units_number(decode, over_run(p, STEP_DECODE)));
+	canvas_print(canvas, x, 2, width - x, STYLE_NORMAL,
+		"; prefill %s; first token %s; step p50 %s p99 %s",
+		units_number(prefill, over_run(p, STEP_PREFILL)), units_time(first, steps->ttft_ns),
+		units_time(p50, steps->phases[STEP_DECODE].p50_ns),
+		units_time(p99, steps->phases[STEP_DECODE].p99_ns));
+}
+
+static char *losses_text(const struct losses *losses)
+{
+	char *text = xstrdup(losses->incomplete ? "not finished" : "");
+	uint64_t count;
+	const char *what;
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
+		char number[UNITS_BYTES];
+		char *longer = xasprintf(
+			"%s%s%s %s", text, *text ? ", " : "", units_count(number, count), what);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void draw_trust(const struct top *top, struct canvas *canvas)
+{
+	const struct picture *p = top->picture;
+	const struct summary *summary = p->report.summary;
+	const struct distortion *d = &p->report.distortion;
+	char coverage[UNITS_BYTES], samples[UNITS_BYTES];
+	char *losses = losses_text(&p->report.losses);
+	int x = canvas_print(canvas, 0, 3, canvas->width, STYLE_NORMAL, "Coverage %s; distortion ",
+		units_percent(coverage, summary->wall_ns ? summary->coverage : -1));
+	if (d->share >= 0)
+		x += canvas_print(
+			canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%.2f%%; ", 100 * d->share);
+	else
+		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "-; ");
+	if (p->live)
+		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%s samples/s; ",
+			history_samples_per_s(&top->history) < 0
+				? "-"
+				: units_count(
+					  samples, (uint64_t)history_samples_per_s(&top->history)));
+	canvas_print(canvas, x, 3, canvas->width - x, *losses ? STYLE_ALARM : STYLE_NORMAL, "%s",
+		*losses ? losses : "nothing lost");
+	free(losses);
+}
+
+void top_draw_header(struct top *top, struct canvas *canvas)
+{
+	draw_title(top, canvas);
+	if (!top->picture)
+		return;
+	draw_engine(top, canvas);
+	draw_speed(top, canvas);
+	if (top->about.trouble)
+		canvas_print(canvas, 0, 3, canvas->width, STYLE_ALARM, "%s", top->about.trouble);
+	else
+		draw_trust(top, canvas);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps what changes between pictures of a live process. Called by top after each picture. */
+#include "tui/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/walk.h"
+#include "cli/memory.h"
+
+enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
+
+static struct history_brick *find(struct history *h, const char *name)
+{
+	for (size_t i = 0; i < h->brick_count; i++)
+		if (!strcmp(h->bricks[i].name, name))
+			return &h->bricks[i];
+	return NULL;
+}
+
+const struct history_brick *history_find(const struct history *h, const char *name)
+{
+	return find((struct history *)h, name);
+}
+
+static struct history_brick *add_brick(struct history *h, const char *name)
+{
+	h->bricks = xrealloc(h->bricks, (h->brick_count + 1) * sizeof(*h->bricks));
+	struct history_brick *brick = &h->bricks[h->brick_count++];
+	brick->name = xstrdup(name);
+	brick->self_ns = 0;
+	for (int i = 0; i < HISTORY_SLOTS; i++)
+		brick->values[i] = -1;
+	return brick;
+}
+
+static uint64_t exact_self_ns(const struct run *run, uint32_t brick)
+{
+	uint64_t ns = 0;
+	for (size_t l = 0; l < run->lane_count; l++)
+		if (run->lanes[l].stats)
+			ns += run->lanes[l].stats[brick].self;
+	return ns;
+}
+
+static void add_values(struct history *h, const struct picture *p, uint64_t elapsed_ns)
+{
+	const struct run *run = p->run;
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		uint64_t now_ns = exact_self_ns(run, b);
+		struct history_brick *brick = find(h, run->bricks[b].name);
+		if (!brick && !now_ns)
+			continue;
+		bool is_new = !brick;
+		if (is_new)
+			brick = add_brick(h, run->bricks[b].name);
+		memmove(brick->values, brick->values + 1, sizeof(brick->values) - sizeof(double));
+		brick->values[HISTORY_SLOTS - 1] =
+			!elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
+				? -1
+				: (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns;
+		brick->self_ns = now_ns;
+	}
+}
+
+static void add_reading(struct history *h, const struct picture *p)
+{
+	if (h->reading_count == HISTORY_SLOTS) {
+		memmove(h->readings, h->readings + 1, sizeof(h->readings) - sizeof(*h->readings));
+		h->reading_count--;
+	}
+	struct history_reading *r = &h->readings[h->reading_count++];
+	r->ns = p->taken_ns;
+	memcpy(r->steps, p->exact, sizeof(r->steps));
+	r->executions = p->executions;
+}
+
+void history_add(struct history *h, const struct picture *p)
+{
+	/* A value per second: a minute is 60 of them, whatever the rate of pictures is. */
+	uint64_t elapsed_ns = h->slot_ns ? p->taken_ns - h->slot_ns : 0;
+	if (!h->slot_ns || elapsed_ns >= 950000000u) {
+		add_values(h, p, elapsed_ns);
+		h->slot_ns = p->taken_ns;
+	}
+	add_reading(h, p);
+}
+
+void history_clear(struct history *h)
+{
+	for (size_t i = 0; i < h->brick_count; i++)
+		free(h->bricks[i].name);
+	free(h->bricks);
+	memset(h, 0, sizeof(*h));
+}
+
+/* The reading that "now" is counted from; NULL: there are not two. */
+static const struct history_reading *before(const struct history *h)
+{
+	if (h->reading_count < 2)
+		return NULL;
+	const struct history_reading *last = &h->readings[h->reading_count - 1];
+	size_t i = h->reading_count - 2;
+	while (i && last->ns - h->readings[i].ns < NOW_NS)
+		i--;
+	return &h->readings[i];
+}
+
+double history_tokens_per_s(const struct history *h, int phase)
+{
+	const struct history_reading *from = before(h);
+	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
+	if (!from)
+		return -1;
+	const struct picture_steps *a = &from->steps[phase], *b = &to->steps[phase];
+	if (b->count <= a->count || b->total_ns <= a->total_ns || b->tokens < a->tokens)
+		return -1;
+	return (double)(b->tokens - a->tokens) * 1e9 / (double)(b->total_ns - a->total_ns);
+}
+
+double history_samples_per_s(const struct history *h)
+{
+	const struct history_reading *from = before(h);
+	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
+	if (!from || to->executions < from->executions || to->ns <= from->ns)
+		return -1;
+	return (double)(to->executions - from->executions) * 1e9 / (double)(to->ns - from->ns);
+}
+
+/* ---- of a recording ---- */
+
+struct binning {
+	struct history *history;
+	const struct run *run;
+	uint64_t begin_ns, slot_ns;
+	struct history_brick **bricks; /* [brick_count + 1] */
+	struct history_brick *waits;   /* NULL: the run knows none */
+};
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	(void)context;
+	(void)frame;
+	(void)depth;
+}
+
+/* Self time goes to where the middle of the execution lies. */
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct binning *b = context;
+	uint64_t middle_ns = frame->begin_ns + (frame->end_ns - frame->begin_ns) / 2;
+	(void)depth;
+	if (middle_ns < b->begin_ns)
+		return;
+	uint64_t slot = (middle_ns - b->begin_ns) / b->slot_ns;
+	struct history_brick *brick = b->bricks[frame->brick];
+	if (slot < HISTORY_SLOTS && brick)
+		brick->values[slot] += (double)frame->self_ns * 1e9 / (double)b->slot_ns;
+	if (slot < HISTORY_SLOTS && b->waits)
+		b->waits->values[slot] +=
+			(double)(frame->inner_ns + frame->wait_ns) * 1e9 / (double)b->slot_ns;
+}
+
+void history_of_run(struct history *h, const struct picture *p)
+{
+	const struct run *run = p->run;
+	uint64_t end_ns = 0, begin_ns = UINT64_MAX;
+	history_clear(h);
+	for (size_t l = 0; l < run->lane_count; l++) {
+		const struct run_lane *lane = &run->lanes[l];
+		if (!lane->sample_count)
+			continue;
+		if (lane->samples[0].begin_ns < begin_ns)
+			begin_ns = lane->samples[0].begin_ns;
+		if (lane->samples[lane->sample_count - 1].end_ns > end_ns)
+			end_ns = lane->samples[lane->sample_count - 1].end_ns;
+	}
+	if (end_ns <= begin_ns)
+		return;
+	struct binning b = {h, run, begin_ns, 1000000000, NULL, NULL};
+	if (end_ns - begin_ns > HISTORY_SLOTS * b.slot_ns)
+		b.begin_ns = end_ns - HISTORY_SLOTS * b.slot_ns;
+	else
+		b.slot_ns = (end_ns - begin_ns) / HISTORY_SLOTS + 1;
+	b.bricks = xcalloc(run->brick_count + 1, sizeof(struct history_brick *));
+	/* all of them before any is pointed to: adding moves them */
+	for (uint32_t i = 0; i < run->brick_count; i++)
+		add_brick(h, run->bricks[i].name);
+	for (uint32_t i = 0; i < run->brick_count; i++) {
+		b.bricks[i] = &h->bricks[i];
+		if (run->bricks[i].well_known == BRICK_BARRIER_WAIT)
+			b.waits = &h->bricks[i];
+		memset(h->bricks[i].values, 0, sizeof(h->bricks[i].values));
+	}
+	const struct walk_visitor visitor = {on_begin, on_end, &b};
+	for (uint32_t l = 0; l < run->lane_count; l++)
+		walk_lane(run, &p->index, l, &visitor);
+	free(b.bricks);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computes what is shown, at most once per picture and phase. Called by the views and by top. */
+#include "tui/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/unknown.h"
+#include "brick/error.h"
+#include "brick/registry.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/memory.h"
+
+static void no_memory(int rc)
+{
+	if (rc < 0)
+		die(CLI_SYSTEM, "top: not enough memory");
+}
+
+static void sum_up(struct picture *p, struct report *report, enum summary_by by)
+{
+	if (report->summary)
+		return;
+	report->run = p->run;
+	no_memory(summary_create(&report->summary, p->run, by, p->phase));
+	report->shown = report->summary->row_count;
+	if (!p->live)
+		return;
+	/* The samples of a live run are a part of what the threads counted. */
+	report->summary->mismatched = 0;
+	report->summary->steps.ttft_ns = p->ttft_ns;
+}
+
+static void compute(struct picture *p)
+{
+	struct report *report = &p->report;
+	sum_up(p, report, SUMMARY_BY_BRICK);
+	losses_of_run(&report->losses, p->run, report->summary->mismatched);
+	if (p->live)
+		report->losses.incomplete = 0;
+	distortion_estimate(&report->distortion, report->summary, p->phase);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		distortion_estimate(&report->phases[phase], report->summary, phase);
+}
+
+static void count_exact(struct picture *p)
+{
+	const struct run *run = p->run;
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
+			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			int id = run->bricks[b].well_known;
+			p->executions += stat->count;
+			if (id != BRICK_PREFILL && id != BRICK_DECODE)
+				continue;
+			struct picture_steps *s =
+				&p->exact[id == BRICK_DECODE ? STEP_DECODE : STEP_PREFILL];
+			s->count += stat->count;
+			s->tokens += stat->elements;
+			s->total_ns += stat->total;
+		}
+}
+
+struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
+{
+	struct picture *p = xcalloc(1, sizeof(*p));
+	struct timespec now;
+	p->run = run;
+	p->phase = phase;
+	p->live = live;
+	p->ttft_ns = ttft_ns;
+	p->tree_step = RUN_NONE;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	p->taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	no_memory(step_index_init(&p->index, run));
+	count_exact(p);
+	compute(p);
+	return p;
+}
+
+static void forget(struct picture *p)
+{
+	summary_destroy(p->report.summary);
+	summary_destroy(p->threads.summary);
+	summary_destroy(p->layers.summary);
+	summary_destroy(p->kernels.summary);
+	heat_destroy(p->heat);
+	call_tree_destroy(p->tree);
+	if (p->path)
+		path_destroy(p->path);
+	memset(&p->report, 0, sizeof(p->report));
+	memset(&p->threads, 0, sizeof(p->threads));
+	memset(&p->layers, 0, sizeof(p->layers));
+	memset(&p->kernels, 0, sizeof(p->kernels));
+	p->heat = NULL;
+	p->tree = NULL;
+	p->path = NULL;
+	p->tree_made = p->path_made = false;
+}
+
+void picture_destroy(struct picture *p)
+{
+	if (!p)
+		return;
+	forget(p);
+	step_index_fini(&p->index);
+	run_destroy(p->run);
+	free(p);
+}
+
+void picture_phase_set(struct picture *p, int phase)
+{
+	if (phase == p->phase)
+		return;
+	forget(p);
+	p->phase = phase;
+	compute(p);
+}
+
+const struct summary *picture_threads(struct picture *p)
+{
+	sum_up(p, &p->threads, SUMMARY_BY_THREAD);
+	return p->threads.summary;
+}
+
+const struct summary *picture_layers(struct picture *p)
+{
+	sum_up(p, &p->layers, SUMMARY_BY_LAYER);
+	return p->layers.summary;
+}
+
+const struct summary *picture_kernels(struct picture *p)
+{
+	sum_up(p, &p->kernels, SUMMARY_BY_KERNEL);
+	return p->kernels.summary;
+}
+
+const struct heat *picture_heat(struct picture *p)
+{
+	if (!p->heat)
+		no_memory(heat_create(&p->heat, p->run, &p->index, p->phase));
+	return p->heat;
+}
+
+static uint32_t last_step(const struct picture *p)
+{
+	for (size_t i = p->run->step_count; i-- > 0;)
+		if (p->index.finished[i] &&
+			(p->phase == SUMMARY_ALL_PHASES ||
+				p->run->steps[i].decode == (p->phase == STEP_DECODE)))
+			return (uint32_t)i;
+	return RUN_NONE;
+}
+
+/* Of a run without steps: the thread that did most. */
+static uint32_t busiest_lane(const struct run *run)
+{
+	uint32_t best = RUN_NONE;
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].sample_count &&
+			(best == RUN_NONE ||
+				run->lanes[i].sample_count > run->lanes[best].sample_count))
+			best = i;
+	return best;
+}
+
+const struct call_tree *picture_tree(struct picture *p)
+{
+	if (p->tree_made)
+		return p->tree;
+	p->tree_made = true;
+	p->tree_step = last_step(p);
+	uint32_t lane = p->run->step_count ? RUN_NONE : busiest_lane(p->run);
+	if (p->tree_step != RUN_NONE)
+		no_memory(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
+	else if (lane != RUN_NONE)
+		no_memory(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
+	return p->tree;
+}
+
+const struct path_section *picture_path(struct picture *p, const char **why)
+{
+	if (!p->path_made) {
+		p->path_made = true;
+		p->path_error = path_create(&p->path, p->run, &p->index, RUN_NONE);
+		if (p->path_error < 0 && p->path_error != BRICK_ENOTRECORDED)
+			no_memory(p->path_error);
+	}
+	*why = p->run->step_count ? "no step has ended yet" : "nothing was recorded yet";
+	if (p->path_error < 0 || !p->path->section_count)
+		return NULL;
+	*why = "no step of this phase has ended yet";
+	/* of all phases it is decoding that people wait for */
+	int wanted = p->phase == SUMMARY_ALL_PHASES ? STEP_DECODE : p->phase;
+	for (size_t i = 0; i < p->path->section_count; i++)
+		if (p->path->sections[i].phase == wanted)
+			return &p->path->sections[i];
+	return p->phase == SUMMARY_ALL_PHASES ? &p->path->sections[0] : NULL;
+}
+
+uint64_t picture_tokens(const struct picture *p)
+{
+	const struct step_phase_times *phases = p->report.summary->steps.phases;
+	if (p->phase != SUMMARY_ALL_PHASES)
+		return phases[p->phase].tokens;
+	return phases[STEP_PREFILL].tokens + phases[STEP_DECODE].tokens;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `brick top` shows at a moment: a run (a recording, or what the sessions of a live process
+ * hold), and all that analysis/ says of it, computed when a view asks for it first. All numbers on
+ * the screen come from here, and so from where those of `brick report` come from. Owns its run.
+ * One thread.
+ */
+#ifndef BRICK_TUI_PICTURE_H
+#define BRICK_TUI_PICTURE_H
+
+#include <stdbool.h>
+#include "analysis/call_tree.h"
+#include "analysis/heat.h"
+#include "analysis/path.h"
+#include "cli/report.h"
+
+/* Exact counts of the steps of a phase, from the statistics of the threads. */
+struct picture_steps {
+	uint64_t count, tokens, total_ns;
+};
+
+struct picture {
+	struct run *run;
+	bool live;	   /* samples are those of the last moments, statistics of all the run */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	uint64_t ttft_ns;  /* ANALYSIS_UNKNOWN */
+	int phase;	   /* enum step_phase, or SUMMARY_ALL_PHASES */
+	struct step_index index;
+	struct report report;  /* by brick */
+	struct report threads; /* by thread; made when asked for, as are the following */
+	struct report layers;
+	struct report kernels;
+	struct heat *heat;
+	struct call_tree *tree;
+	uint32_t tree_step; /* RUN_NONE: of a thread */
+	struct path *path;
+	bool tree_made, path_made;
+	int path_error; /* of path_create() */
+	struct picture_steps exact[STEP_PHASES];
+	uint64_t executions; /* exact, of all bricks */
+};
+
+/* Takes the run. ttft_ns counts for live pictures only. Ends the program without memory. */
+struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns);
+void picture_destroy(struct picture *picture);
+
+/* Look at another phase: all is computed anew. */
+void picture_phase_set(struct picture *picture, int phase);
+
+const struct summary *picture_threads(struct picture *picture);
+const struct summary *picture_layers(struct picture *picture);
+const struct summary *picture_kernels(struct picture *picture);
+const struct heat *picture_heat(struct picture *picture);
+
+/* Tree of the last whole step of the phase; NULL: there is nothing to show. */
+const struct call_tree *picture_tree(struct picture *picture);
+
+/* NULL: there is none; *why says why not. */
+const struct path_section *picture_path(struct picture *picture, const char **why);
+
+/* Tokens of the steps that the wall time is of; 0: not known. */
+uint64_t picture_tokens(const struct picture *picture);
+
+#endif

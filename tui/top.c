@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws the screen as a whole, and keeps state that outlives pictures. Called by cli/top.c. */
+#include "tui/top.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary.h"
+#include "cli/text.h"
+
+const struct view_class *const top_views[TOP_VIEWS] = {
+	&view_bricks,
+	&view_categories,
+	&view_layers,
+	&view_threads,
+	&view_queues,
+	&view_tree,
+	&view_path,
+	&view_roofline,
+	&view_losses,
+	&view_output,
+};
+
+void top_init(struct top *top, bool utf8)
+{
+	memset(top, 0, sizeof(*top));
+	top->utf8 = utf8;
+	top->phase = SUMMARY_ALL_PHASES;
+	top->interval_s = 1;
+	top->tree.open_depth = 2;
+}
+
+void top_fini(struct top *top)
+{
+	picture_destroy(top->picture);
+	history_clear(&top->history);
+	top->picture = NULL;
+}
+
+void top_picture_set(struct top *top, struct picture *picture)
+{
+	picture_destroy(top->picture);
+	top->picture = picture;
+	if (picture && picture->live)
+		history_add(&top->history, picture);
+	else if (picture)
+		history_of_run(&top->history, picture);
+}
+
+int top_view_find(const char *name)
+{
+	int found = -1;
+	for (int i = 0; i < TOP_VIEWS; i++) {
+		if (!strcmp(top_views[i]->name, name))
+			return i;
+		if (!strncmp(top_views[i]->name, name, strlen(name)))
+			found = found == -1 ? i : -2;
+	}
+	return found < 0 ? -1 : found;
+}
+
+struct grid_place *top_place(struct top *top)
+{
+	return &top->places[top->view];
+}
+
+void top_draw_nothing(struct canvas *canvas, int y, const char *why)
+{
+	canvas_print(canvas, 1, y + 1, canvas->width - 2, STYLE_FAINT, "%s", why);
+}
+
+static bool is_shown(const struct top *top, int view)
+{
+	return top_views[view] != &view_output || top->about.log;
+}
+
+static void draw_tabs(const struct top *top, struct canvas *canvas, int y)
+{
+	int total = 0, most = 32;
+	for (int i = 0; i < TOP_VIEWS; i++)
+		total += is_shown(top, i) ? (int)strlen(top_views[i]->title) + 3 : 0;
+	if (total > canvas->width)
+		most = total > canvas->width + 20 ? 4 : 5;
+	for (int i = 0, x = 0; i < TOP_VIEWS; i++) {
+		if (!is_shown(top, i))
+			continue;
+		bool here = i == top->view;
+		x += canvas_print(
+			canvas, x, y, canvas->width - x, STYLE_HEADING, "%d", (i + 1) % 10);
+		x += canvas_print(canvas, x, y, canvas->width - x,
+			here ? STYLE_SELECTED : STYLE_NORMAL, here ? "[%.*s]" : " %.*s ",
+			here ? 32 : most, top_views[i]->title);
+	}
+}
+
+static void draw_foot(const struct top *top, struct canvas *canvas, int y)
+{
+	int x = 0;
+	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "%*s", canvas->width, "");
+	if (top->mode == TOP_SEARCH) {
+		canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "/%s%s", top->search,
+			top->message);
+		return;
+	}
+	if (top->mode == TOP_ASK_QUIT) {
+		canvas_text(canvas, 0, y, canvas->width, STYLE_ALARM,
+			"The program is running. End it? y: yes, any other key: no");
+		return;
+	}
+	if (top->message[0]) {
+		canvas_print(canvas, 0, y, canvas->width, STYLE_NOTICE, "%s", top->message);
+		return;
+	}
+	static const char *const keys[][2] = {{"?", "help"}, {"Tab", "view"}, {"/", "search"},
+		{"s", "sort"}, {"p", "phase"}, {"Space", "hold"}, {"+-", "rate"}, {"r", "reset"},
+		{"q", "quit"}};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (x + (int)(strlen(keys[i][0]) + strlen(keys[i][1])) + 1 > canvas->width)
+			break;
+		x += canvas_text(canvas, x, y, canvas->width - x, STYLE_HEADING, keys[i][0]);
+		x += canvas_print(
+			canvas, x, y, canvas->width - x, STYLE_FAINT, " %s  ", keys[i][1]);
+	}
+}
+
+void top_draw(struct top *top, struct canvas *canvas)
+{
+	int y = TOP_HEADER_LINES, height = canvas->height - TOP_HEADER_LINES - 2;
+	const struct view_class *view = top_views[top->view];
+	top->width = canvas->width;
+	top->height = canvas->height;
+	top_draw_header(top, canvas);
+	draw_tabs(top, canvas, y - 1);
+	if (height < 2)
+		canvas_text(canvas, 0, y, canvas->width, STYLE_NOTICE, "(too low a window)");
+	else if (top->mode == TOP_HELP)
+		top_draw_help(top, canvas, y, height + 1);
+	else if (!top->picture && view != &view_output)
+		top_draw_nothing(canvas, y,
+			top->about.trouble ? top->about.trouble
+			: top->about.over  ? "Nothing was recorded."
+					   : "Nothing has been recorded yet; waiting.");
+	else if (top->mode == TOP_DETAIL && view->detail)
+		view->detail(top, canvas, y, height + 1);
+	else
+		view->draw(top, canvas, y, height + 1);
+	draw_foot(top, canvas, canvas->height - 1);
+}

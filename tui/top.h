@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of `brick top`: a picture, where the user is in it, and what keys do. Knows no
+ * terminal: it is drawn on a canvas and fed with keys, by the screen, by --dump and by tests.
+ * Each view is a const table of functions in a file of its own. One thread.
+ */
+#ifndef BRICK_TUI_TOP_H
+#define BRICK_TUI_TOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "tui/canvas.h"
+#include "tui/grid.h"
+#include "tui/history.h"
+#include "tui/picture.h"
+
+/* Keys that are no characters; others are their code points. */
+enum top_key {
+	TOP_KEY_UP = 0x200000,
+	TOP_KEY_DOWN,
+	TOP_KEY_LEFT,
+	TOP_KEY_RIGHT,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_BACK_TAB,
+	TOP_KEY_BACKSPACE,
+	TOP_KEY_RESIZE,
+	TOP_KEY_NONE, /* one that means nothing here */
+};
+enum { TOP_KEY_TAB = 9, TOP_KEY_ENTER = 10, TOP_KEY_ESCAPE = 27 };
+
+/* What the caller has to do after a key. */
+enum top_action { TOP_STAY, TOP_QUIT, TOP_RESET, TOP_REFRESH };
+
+enum top_mode { TOP_BROWSE, TOP_SEARCH, TOP_HELP, TOP_DETAIL, TOP_ASK_QUIT };
+
+struct top;
+
+struct view_class {
+	const char *name;  /* for --view, and in JSON */
+	const char *title; /* of its tab */
+	void (*draw)(struct top *top, struct canvas *canvas, int y, int height);
+	/* Rows that can be walked through, and the text of one for searching; the caller frees. */
+	int (*rows)(struct top *top);
+	char *(*row_text)(struct top *top, int row);
+	/* Keys of its own; false: not one of them. May be NULL. */
+	bool (*key)(struct top *top, int key);
+	/* What can be sorted; NULL: nothing. */
+	const struct grid_column *columns;
+	size_t column_count;
+	/* Of the selected row, for Enter; NULL: there is none. */
+	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
+};
+
+enum { TOP_VIEWS = 10, TOP_EXPANDED = 4096 };
+
+/* Which nodes of the tree are open: hashes of the names on the way to them. */
+struct top_tree {
+	uint64_t flipped[TOP_EXPANDED]; /* those that differ from `open_depth` */
+	size_t flipped_count;
+	int open_depth; /* nodes above it are open unless flipped */
+};
+
+/* What the caller knows of where the picture comes from. Texts are safe, and the caller's. */
+struct top_about {
+	const char *what;    /* the command, or the file */
+	const char *state;   /* "live", "ended", ...: of a recording "recording" */
+	const char *trouble; /* why there is no newer picture; NULL: all is well */
+	const char *log;     /* file with the program's output; NULL: none */
+	bool running;	     /* quitting would end a program */
+	bool over;	     /* no newer picture will come */
+};
+
+struct top {
+	struct picture *picture; /* NULL: nothing yet */
+	struct history history;
+	struct top_about about;
+	int view; /* index into top_views */
+	struct grid_place places[TOP_VIEWS];
+	struct grid_place detail_place;
+	struct top_tree tree;
+	int side; /* columns that the heat map is moved by */
+	enum top_mode mode;
+	int phase; /* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool held;
+	double interval_s;
+	char search[64];
+	int search_origin; /* row that was selected when searching began */
+	char message[128];
+	int width, height;
+	bool utf8;
+};
+
+extern const struct view_class *const top_views[TOP_VIEWS];
+
+void top_init(struct top *top, bool utf8);
+void top_fini(struct top *top);
+
+/* Show a newer picture; the old one is destroyed. */
+void top_picture_set(struct top *top, struct picture *picture);
+
+/* A view by its name, or by a beginning that only one has; -1: there is none. */
+int top_view_find(const char *name);
+
+void top_draw(struct top *top, struct canvas *canvas);
+enum top_action top_key(struct top *top, int key);
+
+/* The place in the view that is shown. */
+struct grid_place *top_place(struct top *top);
+
+/* Parts of top_draw(). */
+enum { TOP_HEADER_LINES = 5 };
+void top_draw_header(struct top *top, struct canvas *canvas);
+void top_draw_help(struct top *top, struct canvas *canvas, int y, int height);
+
+/* What stands where a view has nothing to show. */
+void top_draw_nothing(struct canvas *canvas, int y, const char *why);
+
+/* The views, for top_views. */
+extern const struct view_class view_bricks, view_categories, view_layers, view_threads, view_queues,
+	view_tree, view_path, view_roofline, view_losses, view_output;
+
+#endif
