@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Vulkan layer, where Vulkan's headers are. `brick record` shows the loader the way to it.
-find_path(VULKAN_HEADERS vulkan/vk_layer.h)
 if(NOT VULKAN_HEADERS)
-  message(STATUS "Vulkan headers: none (libvulkan-dev): programs that use Vulkan are not attached to")
   return()
 endif()
-message(STATUS "Vulkan headers: ${VULKAN_HEADERS}")
 
 add_library(brick-vulkan SHARED ${BRICK_VULKAN_SOURCES})
-target_include_directories(brick-vulkan PRIVATE ${VULKAN_HEADERS})
 target_link_libraries(brick-vulkan PRIVATE brick)
 target_link_options(brick-vulkan PRIVATE
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/attach/vulkan/vulkan.map ${no_undefined})

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the graph itself (dataflow.h). A tensor's producer is found through views; one that looks
+ * into a cache was produced by the node before it that wrote there last. Called when a graph
+ * begins, so that it costs nothing between nodes.
+ */
+#include "attach/ggml/dataflow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/node_text.h"
+#include "brick/brick.h"
+#include "brick/queue.h"
+
+enum { MOST_GRAPHS = 16, MOST_NODES = 1 << 16, MOST_VIEWS = 16, SIGNED_NODES = 8 };
+
+/* A node that is executed, or a cache: who produced it last. */
+struct place {
+	const void *tensor; /* NULL: free */
+	int32_t producer;   /* index in nodes */
+};
+
+struct flow {
+	const struct engine *engine;
+	struct executed {
+		const void *node, *mul; /* mul: computed along with it */
+	} * nodes;
+	int32_t count;
+	struct place *places; /* open addressing */
+	uint32_t mask;
+	FILE *out;
+};
+
+static uint64_t seen[MOST_GRAPHS];
+static uint32_t seen_count;
+static int is_wanted;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *list = getenv("BRICK_CAPTURE");
+
+	is_wanted = list && strstr(list, "graph") != NULL;
+}
+
+static const void *view_source(const struct engine *e, const void *tensor)
+{
+	const void *source;
+
+	memcpy(&source, tensor_field(tensor, e->layout.view_source), sizeof source);
+	return source;
+}
+
+static int is_executed(const struct engine *e, const void *node)
+{
+	return engine_operation(e, node) != OPERATION_EMPTY;
+}
+
+/* ---- who produced what ---- */
+
+static struct place *place_of(struct flow *f, const void *tensor)
+{
+	uint32_t i = (uint32_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15ull) >> 32);
+
+	for (i &= f->mask; f->places[i].tensor && f->places[i].tensor != tensor;)
+		i = (i + 1) & f->mask;
+	return &f->places[i];
+}
+
+static void set_producer(struct flow *f, const void *tensor, int32_t producer)
+{
+	*place_of(f, tensor) = (struct place){tensor, producer};
+}
+
+/* The memory that a tensor lies in: its own, or that of what it is a view of. */
+static const void *root_of(const struct engine *e, const void *tensor)
+{
+	for (int i = 0; i < MOST_VIEWS && view_source(e, tensor); i++)
+		tensor = view_source(e, tensor);
+	return tensor;
+}
+
+/* -1: a weight or an input. */
+static int32_t producer_of(struct flow *f, const void *tensor)
+{
+	const struct engine *e = f->engine;
+
+	for (int i = 0; tensor && i < MOST_VIEWS; i++) {
+		const struct place *place = place_of(f, tensor);
+		if (place->tensor)
+			return place->producer;
+		const void *next = view_source(e, tensor);
+		tensor = next			  ? next
+			 : is_executed(e, tensor) ? NULL
+						  : tensor_source(&e->layout, tensor, 0);
+	}
+	return -1;
+}
+
+/* ---- the text ---- */
+
+static void write_node(struct flow *f, int32_t index)
+{
+	struct node_text text;
+
+	node_text_read(&text, f->engine, f->nodes[index].node, f->nodes[index].mul);
+	fprintf(f->out, "%.31s\t%.63s", text.self.operation, text.self.name);
+}
+
+static void write_sources(struct flow *f, int32_t consumer, const void *node)
+{
+	const struct engine *e = f->engine;
+
+	for (uint32_t i = 0; i < e->layout.source_count; i++) {
+		const void *source = tensor_source(&e->layout, node, i);
+		int32_t producer = source ? producer_of(f, source) : -1;
+		if (producer < 0 || producer == consumer)
+			continue;
+		write_node(f, producer);
+		fputc('\t', f->out);
+		write_node(f, consumer);
+		fputc('\n', f->out);
+	}
+}
+
+static void walk(struct flow *f, const void *graph, int count)
+{
+	const struct engine *e = f->engine;
+
+	for (int i = 0; i < count; i++) {
+		const void *node = e->graph_node(graph, i);
+		if (!node || !is_executed(e, node))
+			continue;
+		const void *mul =
+			i + 1 < count ? engine_fused(e, node, e->graph_node(graph, i + 1)) : NULL;
+		int32_t index = f->count++;
+		f->nodes[index] = (struct executed){node, mul};
+		write_sources(f, index, node);
+		if (mul)
+			write_sources(f, index, mul);
+		set_producer(f, node, index);
+		set_producer(f, root_of(e, mul ? mul : node), index);
+		if (mul)
+			set_producer(f, mul, index);
+		i += mul != NULL;
+	}
+}
+
+static void keep(const struct engine *engine, const void *graph, int count)
+{
+	struct flow f = {.engine = engine, .mask = 1};
+	char *text = NULL;
+	size_t bytes = 0;
+
+	while (f.mask < 4u * (uint32_t)count)
+		f.mask *= 2;
+	f.places = calloc(f.mask--, sizeof *f.places);
+	f.nodes = calloc((size_t)count, sizeof *f.nodes);
+	f.out = f.places && f.nodes ? open_memstream(&text, &bytes) : NULL;
+	if (f.out) {
+		walk(&f, graph, count);
+		if (!fclose(f.out) && bytes) {
+			char name[48];
+			snprintf(name, sizeof name, "graph of %d nodes", f.count);
+			brick_code_register(text, bytes, name, DATAFLOW_PATH);
+			brick_note("capture.graph", "on");
+		}
+	}
+	free(text);
+	free(f.nodes);
+	free(f.places);
+}
+
+/* Graphs are told apart by the number of their nodes and the names of some. */
+static uint64_t signature(const struct engine *e, const void *graph, int count)
+{
+	uint64_t hash = (uint64_t)count * 0x9e3779b97f4a7c15ull;
+
+	for (int k = 0; k < SIGNED_NODES; k++) {
+		const void *node =
+			e->graph_node(graph, (int)((int64_t)(count - 1) * k / (SIGNED_NODES - 1)));
+		const char *name = node ? tensor_field(node, e->layout.name) : "";
+		for (int i = 0; i < TENSOR_NAME_BYTES && name[i]; i++)
+			hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ull;
+	}
+	return hash ? hash : 1;
+}
+
+static int is_new(uint64_t hash)
+{
+	for (uint32_t i = 0; i < seen_count; i++)
+		if (seen[i] == hash)
+			return 0;
+	if (seen_count == MOST_GRAPHS)
+		return 0;
+	seen[seen_count++] = hash;
+	return 1;
+}
+
+void dataflow_graph(const struct engine *engine, const void *graph)
+{
+	int saved = errno;
+
+	if (!is_wanted || !engine || !engine->layout_known || !engine->graph_node ||
+		!engine->graph_node_count)
+		return;
+	int count = engine->graph_node_count((void *)(uintptr_t)graph);
+	if (count <= 0 || count > MOST_NODES)
+		return;
+	pthread_mutex_lock(&lock);
+	if (is_new(signature(engine, graph, count)))
+		keep(engine, graph, count);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}

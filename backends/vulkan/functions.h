@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vulkan's functions, from the loader that the system has, opened at run time. Any thread. */
+#ifndef BRICK_BACKENDS_VULKAN_FUNCTIONS_H
+#define BRICK_BACKENDS_VULKAN_FUNCTIONS_H
+
+#define VK_NO_PROTOTYPES
+#include <stddef.h>
+#include <vulkan/vulkan.h>
+
+#define VULKAN_FUNCTIONS(X)       \
+	X(CreateQueryPool)        \
+	X(DestroyQueryPool)       \
+	X(GetQueryPoolResults)    \
+	X(CmdResetQueryPool)      \
+	X(CmdWriteTimestamp)      \
+	X(CreateCommandPool)      \
+	X(DestroyCommandPool)     \
+	X(AllocateCommandBuffers) \
+	X(BeginCommandBuffer)     \
+	X(EndCommandBuffer)       \
+	X(QueueSubmit)            \
+	X(QueueWaitIdle)
+
+struct vulkan_calls {
+#define X(name) PFN_vk##name name;
+	VULKAN_FUNCTIONS(X)
+#undef X
+	PFN_vkGetCalibratedTimestampsEXT GetCalibratedTimestampsEXT; /* or NULL */
+	PFN_vkGetPhysicalDeviceProperties GetPhysicalDeviceProperties;
+	PFN_vkGetPhysicalDeviceQueueFamilyProperties GetPhysicalDeviceQueueFamilyProperties;
+};
+
+/* vkGetInstanceProcAddr, or NULL and a sentence. The library stays open. */
+PFN_vkGetInstanceProcAddr vulkan_loader(char *reason, size_t bytes);
+
+/* 0; -ENOTSUP: the device lacks a function that all should have. */
+int vulkan_calls_load(struct vulkan_calls *calls, VkInstance instance, VkDevice device);
+
+#endif

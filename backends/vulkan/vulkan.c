@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend for Vulkan: pairs of timestamps in the program's own command buffers, from one query
+ * pool that is made when the device is opened. A pair's queries are reset where they are written,
+ * so until the device has come that far the results of their last use can still be read: those
+ * are known by their begin, and passed over.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "backends/vulkan/functions.h"
+#include "brick/abi/session.h"
+#include "brick/error.h"
+#include "brick/vulkan.h"
+#include "lib/backend.h"
+
+enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
+
+struct pair {
+	uint64_t ticket;
+	uint64_t last_begin; /* ticks of the use before; 0: there was none */
+	int32_t next;	     /* of those in the same state */
+};
+
+struct brick_backend_device {
+	struct vulkan_calls call;
+	struct brick_backend_host host;
+	VkPhysicalDevice physical;
+	VkDevice device;
+	struct brick_vulkan_queue *queue; /* for what is ours to submit */
+	VkQueryPool queries;
+	VkCommandPool commands;
+	double period_ns;
+	uint64_t mask;
+	uint32_t pair_count;
+	struct pair *pairs;
+	int32_t free, begun, ended; /* begun: the newest first */
+};
+
+static int probe(char *reason, size_t bytes)
+{
+	PFN_vkGetInstanceProcAddr get = vulkan_loader(reason, bytes);
+	PFN_vkCreateInstance create =
+		get ? (PFN_vkCreateInstance)get(NULL, "vkCreateInstance") : NULL;
+	const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+	VkInstance instance;
+	uint32_t count = 0;
+
+	if (!create)
+		return -ENOENT;
+	if (create(&info, NULL, &instance) != VK_SUCCESS) {
+		snprintf(reason, bytes, "Vulkan's loader finds no driver");
+		return -ENODEV;
+	}
+	((PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices"))(
+		instance, &count, NULL);
+	((PFN_vkDestroyInstance)get(instance, "vkDestroyInstance"))(instance, NULL);
+	if (!count)
+		snprintf(reason, bytes, "Vulkan's drivers find no device");
+	return count ? 0 : -ENODEV;
+}
+
+/* Do something on the queue and wait for it: at the start, and to read the clock. */
+static int submit_own(struct brick_backend_device *d,
+	void (*record)(struct brick_backend_device *, VkCommandBuffer), uint64_t *before_ns)
+{
+	const VkCommandBufferAllocateInfo allocate = {
+		VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, d->commands,
+		VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
+	const VkCommandBufferBeginInfo begin = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+		.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+	VkCommandBuffer commands = VK_NULL_HANDLE;
+	VkResult result = d->call.AllocateCommandBuffers(d->device, &allocate, &commands);
+
+	if (result == VK_SUCCESS)
+		result = d->call.BeginCommandBuffer(commands, &begin);
+	if (result != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	record(d, commands);
+	const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1,
+		.pCommandBuffers = &commands};
+	result = d->call.EndCommandBuffer(commands);
+	if (before_ns) {
+		struct timespec now;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		*before_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	}
+	if (result == VK_SUCCESS)
+		result = d->call.QueueSubmit(d->queue->queue, 1, &submit, VK_NULL_HANDLE);
+	if (result == VK_SUCCESS)
+		result = d->call.QueueWaitIdle(d->queue->queue);
+	return result == VK_SUCCESS ? 0 : BRICK_EDEVICE;
+}
+
+/* The queries behind those of the pairs are for reading the clock. */
+static void reset_all(struct brick_backend_device *d, VkCommandBuffer commands)
+{
+	d->call.CmdResetQueryPool(commands, d->queries, 0, 2 * d->pair_count + 1);
+}
+
+static void stamp_clock(struct brick_backend_device *d, VkCommandBuffer commands)
+{
+	d->call.CmdResetQueryPool(commands, d->queries, 2 * d->pair_count, 1);
+	d->call.CmdWriteTimestamp(
+		commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, 2 * d->pair_count);
+}
+
+static int learn_clock(struct brick_backend_device *d)
+{
+	VkPhysicalDeviceProperties properties;
+	VkQueueFamilyProperties families[FAMILIES_MOST];
+	uint32_t count = FAMILIES_MOST;
+
+	d->call.GetPhysicalDeviceProperties(d->physical, &properties);
+	d->call.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+	d->period_ns = (double)properties.limits.timestampPeriod;
+	uint32_t bits =
+		d->queue->family < count ? families[d->queue->family].timestampValidBits : 0;
+	d->mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
+	if (d->host.note)
+		d->host.note(d->host.context, "vulkan.device", properties.deviceName);
+	return d->mask && d->period_ns > 0 ? 0 : -ENOTSUP;
+}
+
+static int make_pools(struct brick_backend_device *d)
+{
+	const VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
+		VK_QUERY_TYPE_TIMESTAMP, 2 * d->pair_count + 1, 0};
+	const VkCommandPoolCreateInfo commands = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL,
+		VK_COMMAND_POOL_CREATE_TRANSIENT_BIT, d->queue->family};
+
+	if (d->call.CreateQueryPool(d->device, &queries, NULL, &d->queries) != VK_SUCCESS ||
+		d->call.CreateCommandPool(d->device, &commands, NULL, &d->commands) != VK_SUCCESS)
+		return -ENOMEM;
+	return submit_own(d, reset_all, NULL);
+}
+
+static void close_device(struct brick_backend_device *d)
+{
+	if (!d)
+		return;
+	if (d->commands)
+		d->call.DestroyCommandPool(d->device, d->commands, NULL);
+	if (d->queries)
+		d->call.DestroyQueryPool(d->device, d->queries, NULL);
+	free(d->pairs);
+	free(d);
+}
+
+static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
+	const struct brick_backend_options *options)
+{
+	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+
+	if (!options || !options->native[0] || !options->native[1] || !options->native[2] ||
+		!options->native[3] || pairs > PAIRS_MOST)
+		return -EINVAL;
+	struct brick_backend_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return -ENOMEM;
+	d->host = *host;
+	d->physical = options->native[1];
+	d->device = options->native[2];
+	d->queue = options->native[3];
+	d->pair_count = pairs;
+	d->pairs = calloc(pairs, sizeof *d->pairs);
+	d->begun = d->ended = NONE;
+	for (uint32_t i = 0; d->pairs && i < pairs; i++)
+		d->pairs[i].next = i + 1 < pairs ? (int32_t)i + 1 : NONE;
+	int error = d->pairs ? vulkan_calls_load(&d->call, options->native[0], d->device) : -ENOMEM;
+	if (!error)
+		error = learn_clock(d);
+	if (!error)
+		error = make_pools(d);
+	if (error) {
+		close_device(d);
+		return error;
+	}
+	*out = d;
+	return 0;
+}
+
+static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queue *queue,
+	VkPipelineStageFlagBits stage, int32_t pair, uint32_t which)
+{
+	d->call.CmdWriteTimestamp(queue->commands, stage, d->queries, 2 * (uint32_t)pair + which);
+}
+
+static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
+{
+	const struct brick_vulkan_queue *queue = native;
+	int32_t index = d->free;
+
+	if (index == NONE)
+		return -EAGAIN;
+	if (!queue || !queue->commands)
+		return -EINVAL;
+	struct pair *pair = &d->pairs[index];
+	d->free = pair->next;
+	pair->ticket = ticket;
+	pair->next = d->begun;
+	d->begun = index;
+	d->call.CmdResetQueryPool(queue->commands, d->queries, 2 * (uint32_t)index, 2);
+	stamp(d, queue, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, index, 0);
+	return 0;
+}
+
+static int end(struct brick_backend_device *d, void *native, uint64_t ticket)
+{
+	const struct brick_vulkan_queue *queue = native;
+
+	if (!queue || !queue->commands)
+		return -EINVAL;
+	int32_t *link = &d->begun;
+	while (*link != NONE && d->pairs[*link].ticket != ticket)
+		link = &d->pairs[*link].next;
+	if (*link == NONE)
+		return -EINVAL;
+	int32_t index = *link;
+	*link = d->pairs[index].next;
+	stamp(d, queue, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, index, 1);
+	d->pairs[index].next = d->ended;
+	d->ended = index;
+	return 0;
+}
+
+static uint64_t ns_of(const struct brick_backend_device *d, uint64_t ticks)
+{
+	ticks &= d->mask;
+	return d->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * d->period_ns);
+}
+
+/* 1: its times have come; 0: not yet; negative: they never will. */
+static int take_results(struct brick_backend_device *d, int32_t index)
+{
+	struct pair *pair = &d->pairs[index];
+	struct {
+		uint64_t ticks, is_there;
+	} results[2] = {{0, 0}, {0, 0}};
+	VkResult result = d->call.GetQueryPoolResults(d->device, d->queries, 2 * (uint32_t)index, 2,
+		sizeof results, results, sizeof results[0],
+		VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+
+	if (result < 0) {
+		const struct brick_completion lost = {
+			.ticket = pair->ticket, .error = BRICK_EDEVICE};
+		d->host.complete(d->host.context, &lost);
+		return -1;
+	}
+	if (!results[0].is_there || !results[1].is_there || results[0].ticks == pair->last_begin)
+		return 0;
+	const struct brick_completion done = {.ticket = pair->ticket,
+		.begin_ns = ns_of(d, results[0].ticks),
+		.end_ns = ns_of(d, results[1].ticks)};
+	pair->last_begin = results[0].ticks;
+	d->host.complete(d->host.context, &done);
+	return 1;
+}
+
+static int drain(struct brick_backend_device *d)
+{
+	int32_t *link = &d->ended;
+	int count = 0;
+
+	while (*link != NONE) {
+		int32_t index = *link;
+		struct pair *pair = &d->pairs[index];
+		int done = take_results(d, index);
+		count += done > 0;
+		if (!done) {
+			link = &pair->next;
+			continue;
+		}
+		*link = pair->next;
+		pair->next = d->free;
+		d->free = index;
+	}
+	return count;
+}
+
+static int synchronise(struct brick_backend_device *d, void *native)
+{
+	struct brick_vulkan_queue *queue = native ? native : d->queue;
+
+	/* What is still being recorded cannot be waited for. */
+	if (native && !queue->submit)
+		return -ENOTSUP;
+	int error = native ? queue->submit(queue) : 0;
+	if (error)
+		return error;
+	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int correlate_calibrated(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	const VkCalibratedTimestampInfoEXT infos[2] = {
+		{VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT, NULL, VK_TIME_DOMAIN_DEVICE_EXT},
+		{VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT, NULL,
+			VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
+	};
+	uint64_t stamps[2], off_ns;
+
+	if (d->call.GetCalibratedTimestampsEXT(d->device, 2, infos, stamps, &off_ns) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	*reading =
+		(struct brick_reading){stamps[1] - off_ns, ns_of(d, stamps[0]), stamps[1] + off_ns};
+	return 0;
+}
+
+static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	uint64_t ticks;
+
+	if (d->call.GetCalibratedTimestampsEXT)
+		return correlate_calibrated(d, reading);
+	int error = submit_own(d, stamp_clock, &reading->before_ns);
+	reading->after_ns = now_ns();
+	if (error || d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1,
+			     sizeof ticks, &ticks, sizeof ticks,
+			     VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT) != VK_SUCCESS)
+		return error ? error : BRICK_EDEVICE;
+	reading->device_ns = ns_of(d, ticks);
+	return 0;
+}
+
+const struct brick_backend brick__backend_vulkan = {
+	.size = sizeof(struct brick_backend),
+	.version = BRICK_BACKEND_VERSION,
+	.source = BRICK_SOURCE_TIMESTAMP_QUERY,
+	.name = "vulkan",
+	.probe = probe,
+	.open = open_device,
+	.begin = begin,
+	.end = end,
+	.drain = drain,
+	.synchronise = synchronise,
+	.correlate = correlate,
+	.close = close_device,
+};
