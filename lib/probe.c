@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/core.h"
+#include "lib/counters.h"
 #include "lib/sys/ticks.h"
 
 enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
@@ -323,6 +324,8 @@ static SLOW void close_top(
 		write_close(self, frame, end, work, flags);
 	else
 		write_sample(self, frame, ticks, work, flags);
+	if (BRICK_UNLIKELY(frame->flags & BRICK_FRAME_COUNTED))
+		brick__counters_step_end();
 }
 
 /* An end that is not of the innermost open brick: what is inside of it is closed with it. */
@@ -393,6 +396,23 @@ void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_
 	end(span, &work);
 }
 
+/* The record has the bytes of both directions, the statistics each of them. */
+void brick__end_traffic(
+	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops)
+{
+	struct brick__thread *self = &brick__thread;
+	uint32_t depth = span & 0xff;
+	struct brick_stat *stat = NULL;
+
+	if (self->lane && self->tag == (span & ~0xffu) && depth && depth <= self->lane->depth)
+		stat = &self->lane->stats[self->lane->frames[depth - 1].brick];
+	brick__end_work(span, elements, bytes_in + bytes_out, flops);
+	if (stat) {
+		stat->bytes_out += bytes_out;
+		stat->bytes -= bytes_out;
+	}
+}
+
 /* Work counts of a site, once per execution; a site that is not registered counts nothing. */
 static inline void count_site(struct brick_stat *stat, uint32_t index)
 {
@@ -427,14 +447,19 @@ void brick_layer_set(int layer)
 brick_span brick_step_begin(int decode, uint64_t tokens)
 {
 	uint32_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
-	brick_span span = brick_enabled() ? begin_slow(brick, -1, 1) : 0;
+	int counted = brick_enabled() && brick__counters_on;
 
+	if (counted)
+		brick__counters_step_begin();
+	brick_span span = brick_enabled() ? begin_slow(brick, -1, 1) : 0;
+	if (counted && !span)
+		brick__counters_step_forget();
 	if (span) {
 		brick__digests_step(decode, tokens);
 		struct brick_lane *lane = brick__thread.lane;
 		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];
 		frame->tokens = tokens;
-		frame->flags |= BRICK_FRAME_STEP;
+		frame->flags |= BRICK_FRAME_STEP | (counted ? BRICK_FRAME_COUNTED : 0);
 		lane->stats[frame->brick].elements += tokens;
 		write_open(&brick__thread, frame);
 	}
@@ -567,7 +592,8 @@ void brick_record_sample(const struct brick_sample *given)
 	}
 }
 
-/* A record about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`. */
+/* A record about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
+ */
 static void follow(uint64_t head, const struct brick_record *about)
 {
 	struct brick__thread *self = &brick__thread;

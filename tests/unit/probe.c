@@ -25,6 +25,25 @@ static void off_does_nothing(void **state)
 	assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), -2 /* ENOENT */);
 }
 
+static void traffic_is_kept_by_direction(void **state)
+{
+	struct peek p = {0};
+	struct brick_stats stats;
+
+	peek_start(&p, 1024);
+	brick_end_traffic(brick_begin(BRICK_FORMAT_CONVERT), 10, 400, 100, 7);
+	brick_end_traffic(brick_begin(BRICK_FORMAT_CONVERT), 10, 200, 50, 7);
+	assert_int_equal(brick_stats_get(BRICK_FORMAT_CONVERT, &stats), 0);
+	assert_int_equal(stats.bytes, 600);
+	assert_int_equal(stats.bytes_out, 150);
+	assert_int_equal(stats.elements, 20);
+	peek_map(&p);
+	const struct brick_record *work = peek_record(peek_lane(&p, 0), 2);
+	assert_int_equal(work->kind, BRICK_RECORD_WORK);
+	assert_int_equal(work->begin, 500);
+	peek_stop(&p);
+}
+
 static void leaf_is_one_sample(void **state)
 {
 	struct peek p = {0};
@@ -375,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(off_does_nothing),
+		cmocka_unit_test(traffic_is_kept_by_direction),
 		cmocka_unit_test(leaf_is_one_sample),
 		cmocka_unit_test(nest_is_open_and_close),
 		cmocka_unit_test(recursion_counts_once),
