@@ -3,10 +3,24 @@
 
 # What runs inside profiled processes: the core, and the embedded writer.
 set(BRICK_LIB_SOURCES
+  backends/cuda/cuda.c
+  backends/cuda/driver.c
+  backends/cuda/graph.c
+  backends/cuda/open.c
+  backends/cuda/timed_graph.c
+  backends/metal/metal.c
+  backends/metal/objc.c
   lib/attach.c
+  lib/backend.c
   lib/clock.c
   lib/code_table.c
   lib/correlation.c
+  lib/device.c
+  lib/device_flush.c
+  lib/device_pairs.c
+  lib/device_span.c
+  lib/counters.c
+  lib/counters_step.c
   lib/digest.c
   lib/digest_record.c
   lib/error.c
@@ -44,10 +58,15 @@ set(BRICK_LIB_SOURCES
   lib/registry.c
   lib/session.c
   lib/stats.c
+  lib/timer.c
   lib/tile.c
   lib/timings.c
   lib/sys/counter.c
   lib/sys/linux.c
+  lib/sys/perf.c
+  backends/cpu/cpu.c
+  backends/null/null.c
+  backends/null/sim.c
   record/drain_clock.c
   record/drain_code.c
   record/drain_digest.c
@@ -85,6 +104,7 @@ set(BRICK_GGML_SOURCES
   attach/rules_pattern.c
   attach/ggml/callback.c
   attach/ggml/clock.c
+  attach/ggml/dataflow.c
   attach/ggml/digests.c
   attach/ggml/engine.c
   attach/ggml/hooks_copy.c
@@ -109,6 +129,16 @@ set(BRICK_GGML_SOURCES
   attach/ggml/site_table.c
   attach/ggml/steps.c
   attach/ggml/work.c
+)
+
+# The backend for OpenCL, and what stands in for it where there are no headers.
+set(BRICK_BACKEND_OPENCL_SOURCES
+  backends/opencl/backend.c
+  backends/opencl/correlate.c
+  backends/opencl/functions.c
+)
+set(BRICK_BACKEND_OPENCL_NONE_SOURCES
+  backends/opencl/opencl_none.c
 )
 
 # What is injected into programs that use OpenCL; needs its headers.
@@ -146,6 +176,15 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/order.c
   attach/cuda/records.c
   attach/cuda/streams.c
+)
+
+# Its parts that need no CUPTI: what unit tests are built with.
+set(BRICK_CUDA_PURE_SOURCES
+  ${CMAKE_SOURCE_DIR}/attach/cuda/cubin.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/last.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/launches.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/modules.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/nodes.c
 )
 
 # x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.
@@ -190,10 +229,12 @@ set(BRICK_TOOLS_SOURCES
   analysis/breakdown.c
   analysis/budget.c
   analysis/call_tree.c
+  analysis/counters.c
   analysis/distortion.c
   analysis/diverge.c
   analysis/diverge_align.c
   analysis/graph_command.c
+  analysis/graph_data.c
   analysis/graph_from_run.c
   analysis/graph_lane.c
   analysis/heat.c
@@ -247,6 +288,7 @@ set(BRICK_MACHINE_SOURCES
   machine/ceilings_read.c
   machine/ceilings_write.c
   machine/cpu.c
+  machine/device_queue.c
   machine/kernels.c
   machine/sweep.c
   machine/sweep_device.c
@@ -265,6 +307,7 @@ endif()
 
 # The command line.
 set(BRICK_CLI_SOURCES
+  attach/cuda/cupti.c
   cli/ceilings.c
   cli/ceilings_text.c
   cli/labels.c
@@ -281,6 +324,9 @@ set(BRICK_CLI_SOURCES
   cli/diverge_text.c
   cli/doctor.c
   cli/doctor_attach.c
+  cli/doctor_backends.c
+  cli/doctor_counters.c
+  cli/doctor_cuda.c
   cli/doctor_ggml.c
   cli/doctor_machine.c
   cli/doctor_surroundings.c
@@ -296,6 +342,7 @@ set(BRICK_CLI_SOURCES
   cli/output.c
   cli/page.c
   cli/page_layers.c
+  cli/page_machine.c
   cli/page_steps.c
   cli/page_trees.c
   cli/path.c
@@ -305,6 +352,7 @@ set(BRICK_CLI_SOURCES
   cli/record.c
   cli/report.c
   cli/report_budget.c
+  cli/report_counters.c
   cli/report_csv.c
   cli/report_html.c
   cli/report_json.c
@@ -314,6 +362,7 @@ set(BRICK_CLI_SOURCES
   cli/serve.c
   cli/serve_find.c
   cli/serve_metrics.c
+  cli/serve_source.c
   cli/selftest.c
   cli/selftest_clock.c
   cli/selftest_engine.c
@@ -392,19 +441,27 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_budget.c
   tests/unit/analysis_breakdown.c
   tests/unit/analysis_call_tree.c
+  tests/unit/analysis_device.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
   tests/unit/attach.c
+  tests/unit/backend_cuda.c
+  tests/unit/backend_metal.c
   tests/unit/ceilings.c
+  tests/unit/backend_opencl.c
   tests/unit/cli_text.c
   tests/unit/clock.c
   tests/unit/correlation.c
+  tests/unit/counters.c
+  tests/unit/cuda_parts.c
   tests/unit/decoder_gguf.c
   tests/unit/decoder_kernels.c
+  tests/unit/device.c
   tests/unit/device_tables.c
   tests/unit/digest.c
+  tests/unit/digest_file.c
   tests/unit/digest_run.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_work.c
@@ -432,6 +489,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/session.c
   tests/unit/tile.c
   tests/unit/trace_command.c
+  tests/unit/timer.c
   tests/unit/trace_crafted.c
   tests/unit/trace_damaged.c
   tests/unit/trace_export.c
@@ -445,8 +503,10 @@ set(BRICK_UNIT_TESTS
 # Programs that integration tests run.
 set(BRICK_TEST_PROGRAMS
   tests/programs/cli_recording.c
+  tests/programs/device_modes.c
   tests/programs/device_recording.c
   tests/programs/demo_recording.c
+  tests/programs/cuda_events.c
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
   tests/programs/record_hostile.c
@@ -470,9 +530,14 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/cli_tree.py
   tests/integration/cli_usage.py
   tests/integration/cuda.py
+  tests/integration/counters.py
   tests/integration/decoder.py
+  tests/integration/device_answers.py
   tests/integration/diverge.py
+  tests/integration/device_backends.py
+  tests/integration/device_modes.py
   tests/integration/embed.py
+  tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_methods.py
   tests/integration/ggml_nodes.py
@@ -483,6 +548,9 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_path.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
+  tests/integration/opencl_decoder.py
+  tests/integration/opencl_double.py
+  tests/integration/opencl_pocl.py
   tests/integration/record_busy.py
   tests/integration/record_full.py
   tests/integration/record_hostile.py
@@ -493,26 +561,34 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/record_terminal.py
   tests/integration/serve_fuzz.py
   tests/integration/serve_http.py
+  tests/integration/serve_page.py
   tests/integration/serve_prometheus.py
   tests/integration/top_dump.py
   tests/integration/top_keys.py
   tests/integration/top_live.py
   tests/integration/top_numbers.py
   tests/integration/selftest.py
+  tests/integration/roofline.py
   tests/integration/trace_perfetto.py
   tests/integration/truth.py
   tests/integration/vulkan.py
+  tests/integration/vulkan_embed.py
 )
 
 # Benches: one program per file.
 set(BRICK_BENCH_SOURCES
   bench/graph.c
+  bench/modes.c
   bench/probe.c
   bench/read.c
   bench/trace_size.c
 )
 
-# The Vulkan layer.
+# The backend for Vulkan, and the layer; both need its headers.
+set(BRICK_BACKEND_VULKAN_SOURCES
+  backends/vulkan/functions.c
+  backends/vulkan/vulkan.c
+)
 set(BRICK_VULKAN_SOURCES
   attach/vulkan/commands.c
   attach/vulkan/hooks.c

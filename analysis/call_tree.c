@@ -300,8 +300,7 @@ static void add_unlaunched(struct builder *b)
 			&run->lanes[command->lane].samples[command->sample];
 		const struct run_site *site = &run->sites[sample->site];
 		uint64_t ns = command->launch_ns ? command->launch_ns : sample->begin_ns;
-		if (command->launch_lane != RUN_NONE || ns < step->begin_ns ||
-			ns >= step->end_ns ||
+		if (command->launch_lane != RUN_NONE || ns < step->begin_ns || ns >= step->end_ns ||
 			run->lanes[command->lane].process != run->lanes[step->lane].process)
 			continue;
 		add_command(b, brick_node(b, layer_node(b, 0, site->layer), site->brick), command);
@@ -328,9 +327,8 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 	const struct walk_visitor visitor = {on_begin, on_end, &b};
 	for (uint32_t i = 0; i < run->lane_count; i++) {
 		b.lane = i;
-		if (i == lane ||
-			(step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&
-				run->lanes[i].process == run->lanes[lane].process))
+		if (i == lane || (step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&
+					 run->lanes[i].process == run->lanes[lane].process))
 			walk_lane(run, index, i, &visitor);
 	}
 	if (step != RUN_NONE)

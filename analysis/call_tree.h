@@ -3,8 +3,8 @@
  * The tree of one step, or of all that one thread did: what ran inside of what, grouped by layer
  * and brick in the order in which they first ran. The time of a node is the sum of the times of
  * the nodes below it and its own rest; waiting is a node of its own. Kernels and transfers stand
- * below what launched them: their time is a device's, and no part of what is above them. Owned by the tree, which
- * borrows the run. Read-only once made: any thread.
+ * below what launched them: their time is a device's, and no part of what is above them. Owned by
+ * the tree, which borrows the run. Read-only once made: any thread.
  */
 #ifndef BRICK_ANALYSIS_CALL_TREE_H
 #define BRICK_ANALYSIS_CALL_TREE_H
@@ -26,7 +26,7 @@ enum call_kind {
 struct call_node {
 	enum call_kind kind;
 	uint32_t brick, site; /* RUN_NONE where not of that kind */
-	uint32_t kernel;     /* RUN_NONE where not of that kind */
+	uint32_t kernel;      /* RUN_NONE where not of that kind */
 	int32_t layer;
 	uint64_t count;
 	uint64_t time_ns;		 /* without the waiting that a CALL_WAIT beside it shows */

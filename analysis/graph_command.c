@@ -76,8 +76,7 @@ static struct brick_graph_node node_of(
 
 uint32_t graph_enter_command(struct graph_builder *b, const struct run_command *command)
 {
-	const struct run_sample *sample =
-		&b->run->lanes[command->lane].samples[command->sample];
+	const struct run_sample *sample = &b->run->lanes[command->lane].samples[command->sample];
 	const struct graph_sample *call =
 		command->launch_lane == RUN_NONE
 			? NULL
@@ -99,8 +98,7 @@ static void link_afters(struct graph_builder *b, const struct run_command *comma
 	for (uint32_t i = 0; to && i < command->after_count && !b->error; i++) {
 		const struct run_command *before =
 			&b->run->commands[b->run->afters[command->after_first + i]];
-		const struct graph_sample *from =
-			graph_sample_at(b, before->lane, before->sample);
+		const struct graph_sample *from = graph_sample_at(b, before->lane, before->sample);
 		const struct run_sample *x = &b->run->lanes[before->lane].samples[before->sample];
 		const struct run_sample *y = &b->run->lanes[command->lane].samples[command->sample];
 		/* what times contradict would make a cycle */

@@ -18,8 +18,7 @@ static void connect(struct graph_builder *b, uint32_t from, uint32_t to, int kin
 		graph_check(b, brick_graph_connect(b->graph, from, to, kind, weight));
 }
 
-struct graph_sample *graph_sample_at(
-	const struct graph_builder *b, uint32_t lane, uint32_t sample)
+struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lane, uint32_t sample)
 {
 	const struct schedule *s = b->schedule;
 
@@ -268,6 +267,7 @@ static int build(struct graph_builder *b)
 				graph_take_lane(b, i);
 	if (!b->error) {
 		graph_link_commands(b);
+		graph_link_data(b);
 		link_lanes(b, nodes);
 		add_after(b, nodes);
 		find_nodes(b, nodes);
@@ -327,6 +327,34 @@ static int add_step(struct brick_graph *graph, const struct run *run,
 	return rc < 0 ? rc : add_schedule(graph, run, index, &schedule);
 }
 
+static int is_used(const struct run *run, uint64_t hash)
+{
+	for (size_t i = 0; i < run->kernel_count; i++)
+		if (run->kernels[i].code == hash)
+			return 1;
+	return 0;
+}
+
+/* The source of kernels, as far as the recording has it whole. */
+static int add_code(struct brick_graph *graph, const struct run *run)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < run->code_count && rc >= 0; i++) {
+		const struct run_code *code = &run->codes[i];
+		struct brick_graph_code entry = {
+			.name = code->name && *code->name ? code->name : "program",
+			.source = code->source,
+			.path = code->path && *code->path ? code->path : NULL};
+		if (brick_code_hash(code->source, strlen(code->source)) == code->hash &&
+			is_used(run, code->hash))
+			rc = brick_graph_code_add(graph, &entry);
+		if (rc != -ENOMEM)
+			rc = 0;
+	}
+	return rc;
+}
+
 int graph_from_run(struct brick_graph **out, const struct run *run, const struct step_index *index,
 	uint32_t step)
 {
@@ -340,6 +368,8 @@ int graph_from_run(struct brick_graph **out, const struct run *run, const struct
 	if (rc == 0)
 		rc = step == RUN_NONE ? add_processes(graph, run, index, &source)
 				      : add_step(graph, run, index, &source, step);
+	if (rc == 0)
+		rc = add_code(graph, run);
 	schedule_source_fini(&source);
 	if (rc < 0)
 		brick_graph_destroy(graph);

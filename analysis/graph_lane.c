@@ -24,7 +24,7 @@ struct walker {
 	uint32_t lane;
 	struct graph_lane *out;
 	bool is_queue, is_driver;
-	bool is_command; /* the outermost sample that is open is one, in the scope of its call */
+	bool is_command;    /* the outermost sample that is open is one, in the scope of its call */
 	uint32_t next, end; /* activities that may be starts */
 	uint32_t last;	    /* the node that ended last */
 	uint32_t thread;    /* the node of what the thread does, or RUN_NONE */

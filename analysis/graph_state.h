@@ -28,7 +28,7 @@ struct graph_builder {
 	const struct schedule *schedule;
 	struct graph_lane *lanes; /* [span_count] */
 	uint32_t *thread_of;	  /* [activities] of starts: the node that they begin */
-	int error; /* the first one */
+	int error;		  /* the first one */
 };
 
 /* The id, or RUN_NONE after an error, which is kept. */
@@ -48,9 +48,11 @@ uint32_t graph_enter_command(struct graph_builder *b, const struct run_command *
 /* graph_command.c: what commands had to wait for. */
 void graph_link_commands(struct graph_builder *b);
 
+/* graph_data.c: what worked on whose results, where the recording says so. */
+void graph_link_data(struct graph_builder *b);
+
 /* What became of a sample, or NULL. */
-struct graph_sample *graph_sample_at(
-	const struct graph_builder *b, uint32_t lane, uint32_t sample);
+struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lane, uint32_t sample);
 
 /* graph_lane.c: a node for an execution that stands by itself. */
 uint32_t graph_add_sample(struct graph_builder *b, uint32_t lane, uint32_t sample,

@@ -18,8 +18,8 @@ static int by_launch(const void *a, const void *b, void *context)
 	const struct run *run = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct run_command *x = &run->commands[i], *y = &run->commands[k];
-	int order = compare_place(
-		x->launch_lane, x->launch_sample, y->launch_lane, y->launch_sample);
+	int order =
+		compare_place(x->launch_lane, x->launch_sample, y->launch_lane, y->launch_sample);
 
 	return order ? order : (i > k) - (i < k);
 }
@@ -80,6 +80,8 @@ const struct run_command *launches_command(const struct run *run, uint32_t lane,
 		else
 			high = middle;
 	}
+	if (low == run->command_count)
+		return NULL;
 	const struct run_command *c = &run->commands[low];
-	return low < run->command_count && c->lane == lane && c->sample == sample ? c : NULL;
+	return c->lane == lane && c->sample == sample ? c : NULL;
 }

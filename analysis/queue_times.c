@@ -120,9 +120,8 @@ static int find_queues(struct queue_times *t, const struct run *run)
 		if (!is_queue(run, lane))
 			continue;
 		size_t i = 0;
-		while (i < t->count &&
-			(run->lanes[t->queues[i].lane].process != l->process ||
-				run->lanes[t->queues[i].lane].tid != l->tid))
+		while (i < t->count && (run->lanes[t->queues[i].lane].process != l->process ||
+					       run->lanes[t->queues[i].lane].tid != l->tid))
 			i++;
 		if (i == t->count)
 			t->queues[t->count++].lane = lane;
@@ -252,8 +251,7 @@ static void measure_delays(
 	finish_delay(&t->queues[queue].submit, d->submit, d->submits);
 }
 
-int queue_times_init(
-	struct queue_times *t, const struct run *run, const struct step_index *index)
+int queue_times_init(struct queue_times *t, const struct run *run, const struct step_index *index)
 {
 	struct step_spans steps = {.process = RUN_NONE};
 	struct delays delays = {0};

@@ -18,8 +18,8 @@ struct queue_delay {
 };
 
 struct queue_time {
-	uint32_t lane;	 /* the first of its lanes */
-	uint32_t lanes;	 /* how many it has */
+	uint32_t lane;	   /* the first of its lanes */
+	uint32_t lanes;	   /* how many it has */
 	uint64_t commands; /* all of its samples */
 	uint64_t busy_ns;  /* with at least one command running */
 	/* wall time of the steps of its process, and in how much of it nothing ran; UNKNOWN: no
@@ -42,7 +42,7 @@ int queue_times_init(
 void queue_times_fini(struct queue_times *times);
 
 /* A step (number in run->steps) of the process during which that time lies; RUN_NONE: none. */
-uint32_t queue_times_step(const struct run *run, const struct step_index *index, uint32_t process,
-	uint64_t ns);
+uint32_t queue_times_step(
+	const struct run *run, const struct step_index *index, uint32_t process, uint64_t ns);
 
 #endif

@@ -76,7 +76,8 @@ static const struct ceilings_bandwidth *choose_bandwidth(
 }
 
 /* What one execution takes at least, however little it does. */
-static double floor_of(const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
+static double floor_of(
+	const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
 {
 	const struct ceilings_latency *barrier =
 		row->threads > 1 ? ceilings_latency_of(c, "threads", "barrier", row->roof_threads)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks under the ceilings of a machine. What a brick did (FLOPs and bytes, computed from shapes and
- * types) over the wall time in which at least one thread was in it; so work that is told once for a
- * whole team, as attached engines do, and work that each thread tells of its own part, come out the
- * same. Waiting behind a brick is not its time; nested bricks are not, either.
+ * Bricks under the ceilings of a machine. What a brick did (FLOPs and bytes, computed from shapes
+ * and types) over the wall time in which at least one thread was in it; so work that is told once
+ * for a whole team, as attached engines do, and work that each thread tells of its own part, come
+ * out the same. Waiting behind a brick is not its time; nested bricks are not, either.
  *
  * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
  * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks all lanes, cuts what is nested and the waits behind it out of each execution, and joins what
- * threads of one process did at the same time. Memory is that of the pieces of one process. Called
- * by roofline_create().
+ * Walks all lanes, cuts what is nested and the waits behind it out of each execution, and joins
+ * what threads of one process did at the same time. Memory is that of the pieces of one process.
+ * Called by roofline_create().
  */
 #include "analysis/roofline_spans.h"
 
@@ -75,8 +75,8 @@ static int is_counted(const struct roofline_accounts *a, const struct walk_frame
 }
 
 /* The frame was running since its piece began, and is not any more. */
-static void close_piece(
-	struct roofline_accounts *a, const struct walk_frame *frame, unsigned depth, uint64_t end_ns)
+static void close_piece(struct roofline_accounts *a, const struct walk_frame *frame, unsigned depth,
+	uint64_t end_ns)
 {
 	uint64_t begin_ns = a->piece_begin_ns[depth];
 	struct roofline_account *account = account_of(a, frame);
@@ -129,8 +129,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 static void end_lane(struct roofline_accounts *a)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (a->accounts[i].lane.count &&
-			unite(&a->accounts[i].all, &a->accounts[i].lane))
+		if (a->accounts[i].lane.count && unite(&a->accounts[i].all, &a->accounts[i].lane))
 			a->failed = 1;
 }
 

@@ -24,8 +24,8 @@ struct roofline_account {
 	uint64_t count, silent;
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
-	struct roofline_spans all;  /* of the process being walked */
-	struct roofline_spans lane; /* of the lane being walked */
+	struct roofline_spans all;	       /* of the process being walked */
+	struct roofline_spans lane;	       /* of the lane being walked */
 };
 
 /* Accounts [(brick x ROOFLINE_PHASES + phase) x 2 + on_device]. */
@@ -34,7 +34,7 @@ struct roofline_accounts {
 	const struct step_index *index;
 	struct roofline_account *accounts;
 	size_t count;
-	uint8_t *speaks; /* [site_count]: enum roofline_voice */
+	uint8_t *speaks;			/* [site_count]: enum roofline_voice */
 	uint64_t piece_begin_ns[UINT8_MAX + 3]; /* of what is open, by depth */
 	uint32_t lane;
 	int failed;
@@ -47,8 +47,8 @@ enum roofline_voice {
 };
 
 /* -ENOMEM; *accounts is then empty. */
-int roofline_accounts_init(struct roofline_accounts *accounts, const struct run *run,
-	const struct step_index *index);
+int roofline_accounts_init(
+	struct roofline_accounts *accounts, const struct run *run, const struct step_index *index);
 void roofline_accounts_fini(struct roofline_accounts *accounts);
 
 /* [site_count]: enum roofline_voice. -ENOMEM. */

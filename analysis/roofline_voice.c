@@ -34,7 +34,8 @@ static int compare_nodes(const struct run_site *a, const struct run_site *b)
 
 static int compare_entries(const void *a, const void *b)
 {
-	return compare_nodes(*(const struct run_site *const *)a, *(const struct run_site *const *)b);
+	return compare_nodes(
+		*(const struct run_site *const *)a, *(const struct run_site *const *)b);
 }
 
 int roofline_voices(uint8_t *voices, const struct run *run)

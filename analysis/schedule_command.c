@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a device could begin a command: when its launch had come, when the command before it on its
- * queue had ended, and when all that it waits for had. What it took longer than the last of these is
- * the launch's latency, which stays as it was. Measured times that contradict each other (clocks of
- * device and host agree only so well) are not followed.
+ * queue had ended, and when all that it waits for had. What it took longer than the last of these
+ * is the launch's latency, which stays as it was. Measured times that contradict each other (clocks
+ * of device and host agree only so well) are not followed.
  */
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static const struct schedule_command *command_at(const struct schedule_maker *m,
 			high = middle;
 	}
 	return low < m->command_count && m->commands[low].command == number ? &m->commands[low]
-									     : NULL;
+									    : NULL;
 }
 
 /* What a command can begin after, as far as it is known. */

@@ -145,8 +145,8 @@ static void add_command(struct cutter *c, const struct walk_frame *frame, uint32
 
 	if (!command)
 		return;
-	struct schedule_command *commands = schedule_grow(m, &m->commands, &m->command_capacity,
-		m->command_count, sizeof(*m->commands));
+	struct schedule_command *commands = schedule_grow(
+		m, &m->commands, &m->command_capacity, m->command_count, sizeof(*m->commands));
 	if (commands)
 		commands[m->command_count++] =
 			(struct schedule_command){(uint32_t)(command - m->run->commands), gap,
@@ -157,8 +157,8 @@ static void end_command(struct cutter *c, const struct walk_frame *frame)
 {
 	struct schedule_maker *m = c->m;
 
-	if (m->command_count && m->run->commands[m->commands[m->command_count - 1].command].sample ==
-				       frame->index)
+	if (m->command_count &&
+		m->run->commands[m->commands[m->command_count - 1].command].sample == frame->index)
 		m->commands[m->command_count - 1].last = last_activity(c);
 }
 

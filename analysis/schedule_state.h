@@ -35,8 +35,8 @@ struct schedule_call {
 
 /* A command of a queue that stands on its own there, not inside of another. */
 struct schedule_command {
-	uint32_t command;     /* in run->commands */
-	uint32_t gap;	      /* the activity before it, in which its queue did nothing, or RUN_NONE */
+	uint32_t command; /* in run->commands */
+	uint32_t gap;	  /* the activity before it, in which its queue did nothing, or RUN_NONE */
 	uint32_t first, last; /* its own activities; last is RUN_NONE until it has ended */
 };
 

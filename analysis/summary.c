@@ -61,6 +61,7 @@ static void fill_row(struct summary_row *row, const struct tally *tally, uint64_
 	row->max_ns = tally->count ? tally->max_ns : ANALYSIS_UNKNOWN;
 	row->elements = known(tally, BRICK_SITE_HAS_ELEMENTS, tally->elements);
 	row->bytes = known(tally, BRICK_SITE_HAS_BYTES, tally->bytes);
+	row->bytes_out = tally->bytes_out ? tally->bytes_out : ANALYSIS_UNKNOWN;
 	row->flops = known(tally, BRICK_SITE_HAS_FLOPS, tally->flops);
 	row->bytes_per_ns = rate(tally->rated_bytes, tally->bytes_time_ns);
 	row->flops_per_ns = rate(tally->rated_flops, tally->flops_time_ns);
@@ -142,7 +143,8 @@ static int has_no_row(const struct tallies *t, uint32_t brick)
 }
 
 /* What devices did for it; where no thread ran it, its work is theirs. */
-static void fill_device(struct summary_row *row, const struct tally *tally, const struct tally *host)
+static void fill_device(
+	struct summary_row *row, const struct tally *tally, const struct tally *host)
 {
 	if (!tally->count)
 		return;
@@ -154,6 +156,7 @@ static void fill_device(struct summary_row *row, const struct tally *tally, cons
 		return;
 	row->elements = known(tally, BRICK_SITE_HAS_ELEMENTS, tally->elements);
 	row->bytes = known(tally, BRICK_SITE_HAS_BYTES, tally->bytes);
+	row->bytes_out = tally->bytes_out ? tally->bytes_out : ANALYSIS_UNKNOWN;
 	row->flops = known(tally, BRICK_SITE_HAS_FLOPS, tally->flops);
 	row->bytes_per_ns = rate(tally->rated_bytes, tally->bytes_time_ns);
 	row->flops_per_ns = rate(tally->rated_flops, tally->flops_time_ns);
@@ -221,6 +224,7 @@ static void fold(struct tally *to, const struct tally *from)
 		to->max_ns = from->max_ns;
 	to->elements += from->elements;
 	to->bytes += from->bytes;
+	to->bytes_out += from->bytes_out;
 	to->flops += from->flops;
 	to->rated_bytes += from->rated_bytes;
 	to->bytes_time_ns += from->bytes_time_ns;

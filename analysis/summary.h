@@ -58,6 +58,7 @@ struct summary_row {
 	double share;	      /* the same as a share, 0 to 1 */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t elements, bytes, flops;
+	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
 	/* what devices did for it: commands, and time with one running on a queue's lane */
 	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */

@@ -28,6 +28,7 @@ static void add_exact(struct tally *to, const struct brick_stat *stat)
 		to->max_ns = stat->max;
 	to->elements += stat->elements;
 	to->bytes += stat->bytes + stat->bytes_out;
+	to->bytes_out += stat->bytes_out;
 	to->flops += stat->flops;
 }
 

@@ -23,6 +23,7 @@ struct tally {
 	uint64_t wall_ns; /* of the wall time of the run */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
+	uint64_t bytes_out; /* of those bytes, where the program told them apart */
 	/* of the samples that say what they moved and did: for rates */
 	uint64_t rated_bytes, bytes_time_ns, rated_flops, flops_time_ns;
 	uint64_t *histogram; /* NULL: not kept */
@@ -50,8 +51,8 @@ struct tallies {
 	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
 	uint32_t *kernel_groups; /* [kernel_count] */
 	uint32_t kernel_group_count;
-	uint64_t *kernel_uses;	 /* [kernel_count] */
-	uint32_t *group_kernels; /* [kernel_group_count]: the one that ran most often */
+	uint64_t *kernel_uses;	     /* [kernel_count] */
+	uint32_t *group_kernels;     /* [kernel_group_count]: the one that ran most often */
 	uint64_t *category_total_ns; /* [category_count], by samples */
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the lanes of queues add to the tallies: time of devices, which no number of the host's has in
- * it. By brick from the lanes' exact statistics where there are some, all else from samples. Called
- * by tally.c.
+ * What the lanes of queues add to the tallies: time of devices, which no number of the host's has
+ * in it. By brick from the lanes' exact statistics where there are some, all else from samples.
+ * Called by tally.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -99,12 +99,11 @@ const char *tally_kernel_name(const struct tallies *t, uint32_t group, uint32_t 
 }
 
 /* A command belongs to the step that launched it, else to that in which it began. */
-static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame,
-	const struct run_command *command)
+static uint32_t phase_of(
+	const struct tallies *t, const struct walk_frame *frame, const struct run_command *command)
 {
 	uint64_t ns = command && command->launch_ns ? command->launch_ns : frame->sample->begin_ns;
-	uint32_t step =
-		queue_times_step(t->run, t->index, t->run->lanes[t->lane].process, ns);
+	uint32_t step = queue_times_step(t->run, t->index, t->run->lanes[t->lane].process, ns);
 
 	if (step == RUN_NONE)
 		return TALLY_PHASE_OUTSIDE;

@@ -85,4 +85,5 @@ def main():
                   f"recording {statistics.median(size) / 1e6:.2f} MB")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -125,6 +125,20 @@ static void show_progress(void *context, double share)
 	fprintf(stderr, "\rbrick: measuring ceilings: %3.0f%%", 100 * share);
 }
 
+/* As they will be read from the file, digits that it does not keep included. */
+static struct ceilings *as_kept(struct ceilings *ceilings)
+{
+	struct ceilings_error error;
+	struct ceilings *kept = NULL;
+	char *text = ceilings_text(ceilings);
+
+	if (!text || ceilings_parse(&kept, text, strlen(text), &error))
+		die(CLI_SYSTEM, "ceilings: %s", text ? error.text : "not enough memory");
+	free(text);
+	ceilings_destroy(ceilings);
+	return kept;
+}
+
 static struct ceilings *measure(struct options *options)
 {
 	struct ceilings *ceilings = NULL;
@@ -138,7 +152,7 @@ static struct ceilings *measure(struct options *options)
 	if (rc)
 		die(CLI_SYSTEM, "ceilings: %s",
 			rc == -ENOMEM ? "not enough memory" : strerror(-rc));
-	return ceilings;
+	return as_kept(ceilings);
 }
 
 /* Whether what is kept was measured with at least the care that is asked for now. */

@@ -49,8 +49,7 @@ static void add_threads(struct printer *p, uint32_t threads)
 
 	while (at < p->thread_count && p->threads[at] < threads)
 		at++;
-	if (p->thread_count == MOST_COLUMNS ||
-		(at < p->thread_count && p->threads[at] == threads))
+	if (p->thread_count == MOST_COLUMNS || (at < p->thread_count && p->threads[at] == threads))
 		return;
 	memmove(&p->threads[at + 1], &p->threads[at], (p->thread_count - at) * sizeof(uint32_t));
 	p->threads[at] = threads;
@@ -139,8 +138,7 @@ static void add_compute(const struct printer *p, struct table *table, const stru
 	const char *shown[3 + MOST_COLUMNS] = {names[0], names[1]};
 
 	for (size_t i = 0; i < p->thread_count; i++) {
-		const struct ceilings_compute *row =
-			compute_row(p->ceilings, like, p->threads[i]);
+		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
 		figure(cells[i], row ? &row->rate : NULL);
 		shown[c->names + i] = cells[i];
 	}
@@ -174,8 +172,7 @@ static const struct ceilings_bandwidth *bandwidth_row(
 	for (size_t i = 0; i < c->bandwidth_count; i++) {
 		const struct ceilings_bandwidth *row = &c->bandwidth[i];
 		if (row->threads == threads && !strcmp(row->level, level) &&
-			!strcmp(row->kernel, kernel) &&
-			(!best || row->rate.best > best->rate.best))
+			!strcmp(row->kernel, kernel) && (!best || row->rate.best > best->rate.best))
 			best = row;
 	}
 	return best;
@@ -207,7 +204,7 @@ static void print_bandwidth(const struct printer *p)
 {
 	static const char *const kernels[] = {"read", "copy", "triad"};
 	struct columns columns;
-	struct table *table = open_table(p, &columns, "GB/s", "OF ONE", "KERNEL");
+	struct table *table = open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
 
 	for (size_t i = 0; i < p->ceilings->level_count; i++)
 		for (size_t k = 0; k < 3; k++)
@@ -249,9 +246,17 @@ static void print_end(const struct printer *p, const char *where)
 	fputc('\n', p->out);
 	for (size_t i = 0; i < c->missing_count; i++)
 		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
-	say(p, "Best", "of the repetitions is shown, and how far their middle was below it. A "
-		       "multiply-add is two operations; of i8, GOP/s. Bytes count as read and "
-		       "written by the kernel.");
+	if (ceilings_noisy(c)) {
+		fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
+		say(p, "Doubt",
+			"repetitions differ much: the machine was doing other things. Let it "
+			"rest, and measure again with --force.");
+		fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
+	}
+	say(p, "Best",
+		"of the repetitions is shown, and how far their middle was below it. A "
+		"multiply-add is two operations; of i8, GOP/s. Bytes count as read and "
+		"written by the kernel.");
 	if (where)
 		say(p, "Kept in", "%s", where);
 }

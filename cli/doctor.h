@@ -55,7 +55,9 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 /* Those who look. */
 void doctor_clock(struct doctor *doctor);
 void doctor_machine(struct doctor *doctor);
+void doctor_counters(struct doctor *doctor);
 void doctor_attach(struct doctor *doctor);
+void doctor_cuda(struct doctor *doctor);
 void doctor_surroundings(struct doctor *doctor);
 void doctor_devices(struct doctor *doctor);
 

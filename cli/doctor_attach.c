@@ -166,6 +166,22 @@ static void add_preload(struct doctor *doctor)
 			"%s can be preloaded into programs", library);
 }
 
+static void add_opencl(struct doctor *doctor)
+{
+	char library[PATH_MAX], why[512];
+	if (!inject_further("libbrick-opencl.so", library, sizeof(library)))
+		doctor_add(doctor, "Recording", "opencl", DOCTOR_ABSENT,
+			"build Brick where OpenCL's headers are (Debian: opencl-headers)",
+			"libbrick-opencl.so is not here: OpenCL programs are not attached to");
+	else if (!try_preload(library, why, sizeof(why)))
+		doctor_add(doctor, "Recording", "opencl", DOCTOR_NO, NULL,
+			"%s cannot be preloaded: %s", library, why);
+	else
+		doctor_add(doctor, "Recording", "opencl", DOCTOR_OK, NULL,
+			"queues of OpenCL programs are recorded, linked with libOpenCL or opening "
+			"it themselves");
+}
+
 static void add_ptrace(struct doctor *doctor)
 {
 	static const char *const meanings[] = {"any process of the same user", "children only",
@@ -191,6 +207,7 @@ void doctor_attach(struct doctor *doctor)
 {
 	add_sessions(doctor);
 	add_preload(doctor);
+	add_opencl(doctor);
 	add_ptrace(doctor);
 	add_kptr(doctor);
 	add_memlock(doctor);

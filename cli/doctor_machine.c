@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock that times are taken with, hardware counters, and the CPUs that a program may have.
- * Called by `brick doctor`.
+ * The clock that times are taken with, and the CPUs that a program may have. Called by `brick
+ * doctor`.
  */
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "brick/clock.h"
@@ -83,45 +80,6 @@ void doctor_clock(struct doctor *doctor)
 			"the kernel itself keeps time by %s", source);
 }
 
-static bool can_count(uint32_t type, uint64_t config, int *error)
-{
-	struct perf_event_attr attr = {
-		.type = type,
-		.size = sizeof(attr),
-		.config = config,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	*error = fd < 0 ? errno : 0;
-	if (fd >= 0)
-		close((int)fd);
-	return fd >= 0;
-}
-
-static void add_counters(struct doctor *doctor)
-{
-	char level[32] = "not there";
-	int hardware, software;
-	doctor_read_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
-	bool has_software = can_count(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, &software);
-	bool has_hardware = can_count(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, &hardware);
-	if (has_hardware)
-		doctor_add(doctor, "Machine", "counters", DOCTOR_OK, NULL,
-			"hardware cycles can be counted (perf_event_paranoid %s)", level);
-	else if (hardware == EACCES || hardware == EPERM)
-		doctor_add(doctor, "Machine", "counters", DOCTOR_LIMITED,
-			"sysctl kernel.perf_event_paranoid=2, or ask for CAP_PERFMON",
-			"the kernel does not let this user count (perf_event_paranoid %s: %s)",
-			level, strerror(hardware));
-	else
-		doctor_add(doctor, "Machine", "counters", DOCTOR_LIMITED,
-			"times do not need them; on a virtual machine they are the host's to give",
-			"no hardware counters here (%s)%s; perf_event_paranoid %s",
-			strerror(hardware), has_software ? ", software ones work" : "", level);
-}
-
 /* CPUs' worth of time that the control group may use; negative: no limit. */
 static double cgroup_limit(void)
 {
@@ -183,5 +141,5 @@ void doctor_machine(struct doctor *doctor)
 {
 	add_cpus(doctor);
 	add_governor(doctor);
-	add_counters(doctor);
+	doctor_counters(doctor);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What answers are shown on, how files are packed, and which drivers of devices are there. Called
- * by `brick doctor`.
+ * What answers are shown on, and how files are packed. Called by `brick doctor`.
  */
-#include <dlfcn.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,28 +36,4 @@ void doctor_surroundings(struct doctor *doctor)
 	add_terminal(doctor);
 	doctor_add(doctor, "Output", "compression", DOCTOR_OK, NULL,
 		"recordings are packed, by means of Brick's own");
-}
-
-void doctor_devices(struct doctor *doctor)
-{
-	static const struct {
-		const char *name, *library;
-	} drivers[] = {
-		{"opencl", "libOpenCL.so.1"},
-		{"vulkan", "libvulkan.so.1"},
-		{"cuda", "libcuda.so.1"},
-	};
-	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-		void *handle = dlopen(drivers[i].library, RTLD_LAZY | RTLD_LOCAL);
-		if (handle)
-			doctor_add(doctor, "Devices", drivers[i].name, DOCTOR_LIMITED,
-				"work on the CPU that waits for it is timed",
-				"%s is here, but timing on the device is not built in this version",
-				drivers[i].library);
-		else
-			doctor_add(doctor, "Devices", drivers[i].name, DOCTOR_ABSENT, NULL,
-				"%s is not here", drivers[i].library);
-		if (handle)
-			dlclose(handle);
-	}
 }

@@ -61,7 +61,8 @@ static struct label_box box_at(
 	double cosine = cos(angle), sine = sin(angle);
 	double cx = x + cosine * (distance + width / 2), cy = y + sine * (distance + height / 2);
 
-	return (struct label_box){cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2, 0};
+	return (struct label_box){
+		cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2, 0};
 }
 
 static int try_rings(struct labels *labels, double x, double y, double radius, double width,

@@ -84,6 +84,8 @@ static json_t *parts_json(const struct page *page, enum page_use use)
 	json_put(root, "lengths", page_lengths(page));
 	json_put(root, "trees", page_trees(page));
 	json_put(root, "path", page_path(page));
+	json_put(root, "roofline", page_roofline(page));
+	json_put(root, "tiles", page_tiles(page));
 	return root;
 }
 

@@ -60,6 +60,8 @@ json_t *page_layers(const struct page *page);	/* layers x bricks */
 json_t *page_lengths(const struct page *page);	/* histograms of executions, by brick */
 json_t *page_trees(const struct page *page);	/* what a few of the steps were made of */
 json_t *page_path(const struct page *page);	/* critical path; null: not known */
+json_t *page_roofline(const struct page *page); /* with ceilings, where they were measured */
+json_t *page_tiles(const struct page *page);	/* null: there are none */
 
 /* How many of the rows of the report, largest first, the pictures show. */
 size_t page_bricks(const struct page *page);

@@ -201,6 +201,7 @@ json_t *page_trees(const struct page *page)
 		[CALL_BRICK] = "brick",
 		[CALL_OPERATION] = "operation",
 		[CALL_WAIT] = "wait",
+		[CALL_KERNEL] = "kernel",
 	};
 	struct page_choice choices[PAGE_CHOICES];
 	struct names names = {json_array(), json_object()};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach/rules.h"
+#include "brick/counters.h"
 #include "brick/error.h"
 #include "brick/session.h"
 #include "cli/command.h"
@@ -32,6 +33,7 @@ enum {
 	OPTION_GRAPH,
 	OPTION_TILES,
 	OPTION_DIGEST,
+	OPTION_COUNTERS,
 	OPTION_PLAIN,
 	OPTION_WAIT
 };
@@ -46,6 +48,7 @@ static const struct option long_options[] = {
 	{"graph", no_argument, NULL, OPTION_GRAPH},
 	{"tiles", optional_argument, NULL, OPTION_TILES},
 	{"digest", optional_argument, NULL, OPTION_DIGEST},
+	{"counters", optional_argument, NULL, OPTION_COUNTERS},
 	{"no-compress", no_argument, NULL, OPTION_PLAIN},
 	{"wait", no_argument, NULL, OPTION_WAIT},
 	{"quiet", no_argument, NULL, 'q'},
@@ -71,6 +74,7 @@ static void print_help(void)
 	      "      --graph         also record the execution graph\n"
 	      "      --tiles[=WHICH] also record tiles: macro,midi (default), micro\n"
 	      "      --digest[=all]  also record digests of results: of bricks, or of all nodes\n"
+	      "      --counters[=LIST]  also count per step: cycles, page faults, ...\n"
 	      "      --ring N        records that a thread can be ahead by (default: 262144)\n"
 	      "      --interval MS   drain at least this often (default: 1000)\n"
 	      "      --no-compress   write plain packets\n"
@@ -232,6 +236,14 @@ static void set_option(struct arguments *a, int option)
 		break;
 	case OPTION_TILES:
 		set_tiles(a, optarg ? optarg : "macro,midi");
+		break;
+	case OPTION_COUNTERS:
+		if (brick_counters_parse(optarg ? optarg : "all") < 0)
+			die_usage("record",
+				"record: --counters=%s: must be all, software, hardware, or names "
+				"of counters with commas between",
+				optarg);
+		add_variable(a, "BRICK_COUNTERS", optarg ? optarg : "all");
 		break;
 	case OPTION_DIGEST:
 		if (optarg && strcmp(optarg, "all"))

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/unknown.h"
 #include "cli/json.h"
 #include "cli/provenance.h"
 #include "cli/report.h"
+#include "cli/report_counters.h"
 #include "trace/text.h"
 
 static json_t *notes_json(const struct run *run)
@@ -280,6 +282,12 @@ static json_t *row_json(const struct report *report, const struct summary_row *r
 	json_put(object, "max_ns", json_number(row->max_ns));
 	json_put(object, "elements", json_number(row->elements));
 	json_put(object, "bytes", json_number(row->bytes));
+	json_put(object, "bytes_out", json_number(row->bytes_out));
+	json_put(object, "compression_ratio",
+		json_rate(
+			row->bytes_out == ANALYSIS_UNKNOWN || row->bytes == ANALYSIS_UNKNOWN
+				? -1
+				: (double)(row->bytes - row->bytes_out) / (double)row->bytes_out));
 	json_put(object, "flops", json_number(row->flops));
 	json_put(object, "bytes_per_s", json_rate(row->bytes_per_ns * 1e9));
 	json_put(object, "flops_per_s", json_rate(row->flops_per_ns * 1e9));
@@ -319,6 +327,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "device", device_json(report));
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "losses", losses_json(&report->losses));
+	json_put(root, "counters", report_counters_json(report->run));
 	if (report->budget)
 		json_put(root, "budget", report_budget_to_json(report->budget));
 	/* By category the rows have all fields, and stand in for the short form. */

@@ -212,9 +212,8 @@ static char *bar(double share, size_t width, bool utf8)
 static void print_categories(
 	const struct report *report, FILE *out, const struct terminal *terminal)
 {
-	static const struct table_column columns[] = {
-		{"CATEGORY", 1, 0}, {"SHARE", 0, 0}, {"SELF", 0, 1}, {"DEVICE", 0, 2},
-		{"COUNT", 0, 4}, {"", 1, 3}};
+	static const struct table_column columns[] = {{"CATEGORY", 1, 0}, {"SHARE", 0, 0},
+		{"SELF", 0, 1}, {"DEVICE", 0, 2}, {"COUNT", 0, 4}, {"", 1, 3}};
 	const struct summary *summary = report->summary;
 	struct table *table = table_create(columns, 6);
 	for (size_t i = 0; i < summary->category_count; i++) {
@@ -257,8 +256,9 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 			: xstrdup("SHARE is of the lifetimes of all threads");
 	if (is_of_devices(report->summary)) {
 		free(wall);
-		wall = xstrdup("SHARE is of the time of all commands of all queues, SELF is without "
-			       "what was nested");
+		wall = xstrdup(
+			"SHARE is of the time of all commands of all queues, SELF is without "
+			"what was nested");
 	}
 	char *text = xasprintf("%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
 		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",

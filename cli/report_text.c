@@ -12,6 +12,7 @@
 #include "cli/memory.h"
 #include "cli/provenance.h"
 #include "cli/report.h"
+#include "cli/report_counters.h"
 #include "cli/report_rows.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -326,6 +327,7 @@ void report_text(const struct report *report, FILE *out)
 	report_rows(report, out, &terminal);
 	fputc('\n', out);
 	print_coverage(&p);
+	report_counters_text(report->run, &terminal, LABEL, out);
 	print_queues(&p);
 	print_distortion(&p);
 	print_losses(&p);

@@ -88,7 +88,8 @@ uint32_t roofline_main_threads(const struct roofline_view *view)
 		uint64_t ns = 0;
 		uint32_t candidate = r->rows[i].roof_threads;
 		for (size_t k = 0; k < r->row_count; k++)
-			if (r->rows[k].roof_threads == candidate && roofline_shows(view, &r->rows[k]))
+			if (r->rows[k].roof_threads == candidate &&
+				roofline_shows(view, &r->rows[k]))
 				ns += r->rows[k].wall_ns;
 		if (candidate && ns > most_ns) {
 			most_ns = ns;
@@ -109,8 +110,7 @@ char *roofline_roof_text(const struct roofline_row *row)
 	return xasprintf("%s %s", row->peak->isa, row->peak->type);
 }
 
-/* Whether ceilings speak for a recording: a sentence if they may not. */
-static const char *doubt_of(const struct ceilings *c, const struct run *run)
+const char *roofline_doubt(const struct ceilings *c, const struct run *run)
 {
 	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
 		return "the ceilings are of another CPU than the recording";
@@ -118,6 +118,8 @@ static const char *doubt_of(const struct ceilings *c, const struct run *run)
 		return "the ceilings were measured on another host than the recording";
 	if (run->cpus && run->cpus != c->cpus)
 		return "the ceilings were measured with another number of CPUs";
+	if (ceilings_noisy(c))
+		return "the machine was busy when the ceilings were measured";
 	return NULL;
 }
 
@@ -165,7 +167,7 @@ static int run_roofline(int argc, char **argv)
 		roofline_create(&roofline, run, &index, ceilings) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	const struct roofline_view view = {
-		roofline, where, doubt_of(ceilings, run), options.phase};
+		roofline, where, roofline_doubt(ceilings, run), options.phase};
 	print_forms(&view, &options);
 	roofline_destroy(roofline);
 	step_index_fini(&index);

@@ -3,6 +3,7 @@
 #ifndef BRICK_CLI_ROOFLINE_H
 #define BRICK_CLI_ROOFLINE_H
 
+#include <jansson.h>
 #include <stdio.h>
 #include "analysis/roofline.h"
 
@@ -28,6 +29,13 @@ char *roofline_roof_text(const struct roofline_row *row);
 
 void roofline_text(const struct roofline_view *view, FILE *out);
 void roofline_json(const struct roofline_view *view, FILE *out);
+
+/* What roofline_json() prints, also without ceilings; a new reference. */
+json_t *roofline_to_json(const struct roofline_view *view);
+
+/* Why ceilings may not speak for a recording: a sentence, or NULL. */
+const char *roofline_doubt(const struct ceilings *ceilings, const struct run *run);
+
 void roofline_svg(const struct roofline_view *view, FILE *out);
 
 #endif

@@ -25,15 +25,16 @@ static json_t *bandwidths(const struct roofline_row *row, const struct ceilings 
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < c->level_count && row->roof_threads; i++) {
+	for (size_t i = 0; c && i < c->level_count && row->roof_threads; i++) {
 		const struct ceilings_bandwidth *level =
 			ceilings_fastest(c, c->levels[i].name, row->roof_threads);
 		json_t *object = json_object();
 		json_put(object, "level", json_text(c->levels[i].name));
 		json_put(object, "bytes_per_s", rate(level ? level->rate.best : -1));
-		json_put(object, "share", json_rate(level && row->bytes_per_ns >= 0
-							    ? row->bytes_per_ns / level->rate.best
-							    : -1));
+		json_put(object, "share",
+			json_rate(level && row->bytes_per_ns >= 0
+					  ? row->bytes_per_ns / level->rate.best
+					  : -1));
 		json_add(array, object);
 	}
 	return array;
@@ -52,7 +53,8 @@ static json_t *roof(const struct roofline_row *row, const struct ceilings *c)
 	json_put(object, "peak_flops_per_s", rate(row->peak ? row->peak->rate.best : -1));
 	json_put(object, "peak_isa", json_text(row->peak ? row->peak->isa : NULL));
 	json_put(object, "peak_type", json_text(row->peak ? row->peak->type : NULL));
-	json_put(object, "bandwidth_level", json_text(row->bandwidth ? row->bandwidth->level : NULL));
+	json_put(object, "bandwidth_level",
+		json_text(row->bandwidth ? row->bandwidth->level : NULL));
 	json_put(object, "bandwidth_bytes_per_s",
 		rate(row->bandwidth ? row->bandwidth->rate.best : -1));
 	json_put(object, "latency_ns", json_rate(row->floor_ns));
@@ -110,23 +112,31 @@ static json_t *row_json(const struct roofline_row *row, const struct ceilings *c
 	return object;
 }
 
-void roofline_json(const struct roofline_view *view, FILE *out)
+json_t *roofline_to_json(const struct roofline_view *view)
 {
 	const struct roofline *r = view->roofline;
 	const struct ceilings *c = r->ceilings;
-	json_t *root = json_object(), *rows = json_array(), *from = json_object();
+	json_t *root = json_object(), *rows = json_array(), *from = NULL;
 
 	json_put(root, "schema", json_text("brick/roofline/1"));
-	json_put(from, "file", json_text(view->where));
-	json_put(from, "host", json_text(c->host));
-	json_put(from, "cpu", json_text(c->cpu));
-	json_put(from, "measured_unix_ns", json_number(c->unix_ns));
-	json_put(from, "quick", json_boolean(c->quick));
-	json_put(from, "doubt", json_text(view->doubt));
-	json_put(root, "ceilings", from);
+	if (c) {
+		from = json_object();
+		json_put(from, "file", json_text(view->where));
+		json_put(from, "host", json_text(c->host));
+		json_put(from, "cpu", json_text(c->cpu));
+		json_put(from, "measured_unix_ns", json_number(c->unix_ns));
+		json_put(from, "quick", json_boolean(c->quick));
+		json_put(from, "doubt", json_text(view->doubt));
+	}
+	json_put(root, "ceilings", from ? from : json_null());
 	for (size_t i = 0; i < r->row_count; i++)
 		if (roofline_shows(view, &r->rows[i]))
 			json_add(rows, row_json(&r->rows[i], c));
 	json_put(root, "bricks", rows);
-	json_print(root, out);
+	return root;
+}
+
+void roofline_json(const struct roofline_view *view, FILE *out)
+{
+	json_print(roofline_to_json(view), out);
 }

@@ -65,7 +65,8 @@ static int is_above(const struct roofline_row *row)
 
 static void print_tooltip(const struct picture *p, const struct roofline_row *row)
 {
-	const char *phase = roofline_phase_name(row->phase), *bound = roofline_bound_name(row->bound);
+	const char *phase = roofline_phase_name(row->phase),
+		   *bound = roofline_bound_name(row->bound);
 	char flops[UNITS_BYTES], bytes[UNITS_BYTES], intensity[UNITS_BYTES], threads[UNITS_BYTES];
 	char *by = roofline_roof_text(row);
 
@@ -88,7 +89,7 @@ static void draw_mark(const struct picture *p, const struct roofline_row *row)
 	char class[64];
 
 	snprintf(class, sizeof(class), "%s%s%s",
-		row->phase == ROOFLINE_PREFILL ? "prefill"
+		row->phase == ROOFLINE_PREFILL	? "prefill"
 		: row->phase == ROOFLINE_DECODE ? "decode"
 						: "outside",
 		row->bound == ROOFLINE_LATENCY ? " latency" : "", is_above(row) ? " above" : "");
@@ -96,7 +97,8 @@ static void draw_mark(const struct picture *p, const struct roofline_row *row)
 	print_tooltip(p, row);
 	fputs("</title>", p->out);
 	if (row->phase == ROOFLINE_PREFILL)
-		fprintf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1\"/>",
+		fprintf(p->out,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1\"/>",
 			x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8);
 	else
 		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, r);
@@ -104,8 +106,8 @@ static void draw_mark(const struct picture *p, const struct roofline_row *row)
 }
 
 /* From the mark's edge to the nearest point of the text. */
-static void draw_leader(const struct picture *p, double x, double y, double radius,
-	const struct label_box *box)
+static void draw_leader(
+	const struct picture *p, double x, double y, double radius, const struct label_box *box)
 {
 	double tx = x < box->x0 ? box->x0 : x > box->x1 ? box->x1 : x;
 	double ty = y < box->y0 ? box->y0 + 3 : y > box->y1 ? box->y1 - 3 : y;
@@ -178,9 +180,11 @@ static void draw_rest(struct picture *p)
 		const char *phase = roofline_phase_name(row->phase);
 		if (!roofline_shows(p->view, row) || has_place(row) || row->bytes_per_ns < 0)
 			continue;
-		char *longer = xasprintf("%s%s%s%s %s", text ? text : "Computing nothing, in GB/s: ",
-			text ? ", " : "", row->name,
-			row->phase == ROOFLINE_PREFILL ? " (prefill)" : phase ? "" : " (no step)",
+		char *longer = xasprintf("%s%s%s%s %s",
+			text ? text : "Computing nothing, in GB/s: ", text ? ", " : "", row->name,
+			row->phase == ROOFLINE_PREFILL ? " (prefill)"
+			: phase			       ? ""
+						       : " (no step)",
 			units_number(bytes, row->bytes_per_ns));
 		free(text);
 		text = longer;

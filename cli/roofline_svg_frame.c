@@ -121,7 +121,8 @@ static void print_heading(const struct picture *p)
 	fprintf(p->out, "</text>\n<text class=\"soft\" x=\"%d\" y=\"56\">", LEFT);
 	svg_text(p->out, r->ceilings->cpu[0] ? r->ceilings->cpu : "unknown CPU");
 	if (p->threads)
-		fprintf(p->out, "; ceilings of %u thread%s", p->threads, p->threads == 1 ? "" : "s");
+		fprintf(p->out, "; ceilings of %u thread%s", p->threads,
+			p->threads == 1 ? "" : "s");
 	print_date(p);
 	fputs("; FLOPs and bytes computed from shapes and types, times measured", p->out);
 	if (p->view->doubt)
@@ -160,7 +161,8 @@ static void draw_ticks_x(const struct picture *p, int numbers_at_all)
 			double value = steps[i] * pow(10, e), x = svg_x(p, value);
 			if (value < p->low_x || value > p->high_x)
 				continue;
-			fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP, BOTTOM);
+			fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP,
+				BOTTOM);
 			if (i && !numbers_at_all)
 				continue;
 			axis_number(number, sizeof(number), value);
@@ -181,7 +183,8 @@ static void draw_ticks_y(const struct picture *p, int numbers_at_all)
 			double value = steps[i] * pow(10, e), y = svg_y(p, value);
 			if (value < p->low_y || value > p->high_y)
 				continue;
-			fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, RIGHT);
+			fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y,
+				RIGHT);
 			if (i && !numbers_at_all)
 				continue;
 			axis_number(number, sizeof(number), value);
@@ -201,7 +204,8 @@ void svg_axes(struct picture *p)
 	fprintf(p->out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
 		LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
 	fprintf(p->out,
-		"<text class=\"soft\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">arithmetic intensity, "
+		"<text class=\"soft\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">arithmetic "
+		"intensity, "
 		"FLOP per byte</text>\n",
 		(LEFT + RIGHT) / 2, BOTTOM + 38);
 	fprintf(p->out,
@@ -237,8 +241,8 @@ static double legend_entry(
 
 	fprintf(p->out, "<g class=\"mark %s\">", class);
 	if (is_square)
-		fprintf(p->out, "<rect x=\"%.1f\" y=\"%d\" width=\"11\" height=\"11\" rx=\"1\"/>", x,
-			y - 10);
+		fprintf(p->out, "<rect x=\"%.1f\" y=\"%d\" width=\"11\" height=\"11\" rx=\"1\"/>",
+			x, y - 10);
 	else
 		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%d\" r=\"6\"/>", x + 6, y - 4);
 	fprintf(p->out, "</g><text x=\"%.1f\" y=\"%d\">%s</text>\n", x + 18, y, text);
@@ -256,11 +260,12 @@ void svg_legend(struct picture *p)
 	if (has_phase(p, ROOFLINE_OUTSIDE))
 		x = legend_entry(p, x, "outside", 0, "outside of steps");
 	if (has_latency(p))
-		x = legend_entry(p, x, has_phase(p, ROOFLINE_DECODE) ? "decode latency"
-								     : "prefill latency",
-			0, "bound by latency");
+		x = legend_entry(p, x,
+			has_phase(p, ROOFLINE_DECODE) ? "decode latency" : "prefill latency", 0,
+			"bound by latency");
 	fprintf(p->out,
-		"<text class=\"soft\" x=\"%.1f\" y=\"%d\">larger: more of its phase's time; percent: "
+		"<text class=\"soft\" x=\"%.1f\" y=\"%d\">larger: more of its phase's time; "
+		"percent: "
 		"of its roof</text>\n",
 		x, TOP - 14);
 }

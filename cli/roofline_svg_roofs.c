@@ -37,8 +37,8 @@ struct level_line {
 };
 
 /* Above its line if the next one leaves room, else below it, else further along. */
-static void label_level(struct picture *p, const struct level_line *lines, size_t i, size_t count,
-	double peak)
+static void label_level(
+	struct picture *p, const struct level_line *lines, size_t i, size_t count, double peak)
 {
 	const struct level_line *line = &lines[i];
 	double x0 = svg_x(p, left_end(p, line->rate));
@@ -57,8 +57,8 @@ static void label_level(struct picture *p, const struct level_line *lines, size_
 	double x = x0 + at * cos(angle) - offset * sin(angle);
 	double y = y0 + at * sin(angle) + offset * cos(angle);
 	fprintf(p->out,
-		"<text class=\"memory halo\" transform=\"translate(%.1f %.1f) rotate(%.2f)\">", x, y,
-		angle * 180 / 3.141592653589793);
+		"<text class=\"memory halo\" transform=\"translate(%.1f %.1f) rotate(%.2f)\">", x,
+		y, angle * 180 / 3.141592653589793);
 	svg_text(p->out, text);
 	fputs("</text>\n", p->out);
 	take_slanted(p, x, y, angle, width);
@@ -77,8 +77,8 @@ static size_t collect_levels(const struct picture *p, struct level_line *lines, 
 			continue;
 		for (; at && lines[at - 1].rate < row->rate.best; at--)
 			lines[at] = lines[at - 1];
-		lines[at] = (struct level_line){row->level, row->rate.best,
-			svg_y(p, p->low_x * row->rate.best)};
+		lines[at] = (struct level_line){
+			row->level, row->rate.best, svg_y(p, p->low_x * row->rate.best)};
 		count++;
 	}
 	return count;
@@ -147,8 +147,8 @@ static size_t add_compute(const struct picture *p, struct compute_line *lines, s
 		if (fabs(svg_y(p, lines[i].rate) - svg_y(p, row->rate.best)) < NEAR)
 			return count;
 	lines[count].rate = row->rate.best;
-	snprintf(lines[count].text, sizeof(lines[count].text), "%.20s %.20s %s", row->isa, row->type,
-		units_number(rate, row->rate.best));
+	snprintf(lines[count].text, sizeof(lines[count].text), "%.20s %.20s %s", row->isa,
+		row->type, units_number(rate, row->rate.best));
 	return count + 1;
 }
 

@@ -56,7 +56,7 @@ static void print_origin(const struct printer *p)
 	if (!p->view->doubt)
 		return;
 	fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
-	say(p, "Doubt", "%s: distances may mean nothing", p->view->doubt);
+	say(p, "Doubt", "%s: distances may mean little", p->view->doubt);
 	fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
 }
 
@@ -157,7 +157,8 @@ static void format_distance(char out[UNITS_BYTES], const struct roofline_row *ro
 		strcpy(out, "-");
 	else
 		snprintf(out, UNITS_BYTES, "%.1f%%%s", 100 * row->distance,
-			row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? " !" : "");
+			row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? " !"
+											 : "");
 }
 
 static void add_row(struct table *table, const struct roofline_row *row)
@@ -221,16 +222,18 @@ static void print_above(const struct printer *p, const struct roofline_row *row)
 	char achieved[UNITS_BYTES], most[UNITS_BYTES];
 
 	if (row->flags & ROOFLINE_ABOVE_COMPUTE)
-		say(p, "Above", "%s in %s: %s GFLOP/s, where no more than %s were measured "
-				"(+%.1f%%). Its FLOPs or its time cannot be right, or the ceilings "
-				"are too low: measure them again on an idle machine.",
+		say(p, "Above",
+			"%s in %s: %s GFLOP/s, where no more than %s were measured "
+			"(+%.1f%%). Its FLOPs or its time cannot be right, or the ceilings "
+			"are too low: measure them again on an idle machine.",
 			row->name, phase_text(row), units_number(achieved, row->flops_per_ns),
 			units_number(most, row->peak->rate.best),
 			100 * ceilings_spread(&row->peak->rate));
 	if (row->flags & ROOFLINE_ABOVE_BANDWIDTH)
-		say(p, "Above", "%s in %s: %s GB/s, where no more than %s were measured (+%.1f%%). "
-				"Its bytes or its time cannot be right, or its data stay in "
-				"registers, or the ceilings are too low.",
+		say(p, "Above",
+			"%s in %s: %s GB/s, where no more than %s were measured (+%.1f%%). "
+			"Its bytes or its time cannot be right, or its data stay in "
+			"registers, or the ceilings are too low.",
 			row->name, phase_text(row), units_number(achieved, row->bytes_per_ns),
 			units_number(most, row->bandwidth->rate.best),
 			100 * ceilings_spread(&row->bandwidth->rate));

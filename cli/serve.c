@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick serve`: options, and the loop that reads the recording again while it grows. Reading takes
- * at most a tenth of one CPU's time; answers are made here and given out by the server's thread.
+ * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth of
+ * one CPU's time; answers are made here and given out by the server's thread.
  */
 #include "cli/serve.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/input.h"
@@ -24,12 +20,9 @@
 #include "cli/text.h"
 #include "serve/access.h"
 #include "serve/http.h"
-#include "trace/load.h"
 
 enum { DEFAULT_PORT = 9477, TOKEN_LEAST = 16 };
 
-/* A recording that has not grown for so long is no longer being written. */
-#define STILL_NS (15 * 1000000000ull)
 /* Between two readings: so many times what one took, and at least this. */
 #define PACE 10
 #define PACE_LEAST_NS 2000000000ull
@@ -38,7 +31,7 @@ static const char help[] =
 	"Usage: brick serve [OPTIONS] FILE|PID\n"
 	"\n"
 	"Show a recording in a browser, also while it is being written; and give its numbers to\n"
-	"Prometheus, at /metrics. PID is a process that is being recorded.\n"
+	"Prometheus, at /metrics. PID is a process that is being recorded or embeds libbrick.\n"
 	"\n"
 	"  --port N       listen on this port (default 9477; 0: any that is free)\n"
 	"  --bind ADDR    listen on this address (default 127.0.0.1); one that others can reach\n"
@@ -47,16 +40,12 @@ static const char help[] =
 	"                 from the environment variable BRICK_SERVE_TOKEN if not given here\n"
 	"  -h, --help     show this and exit\n";
 
-struct options {
-	struct http_options http;
-};
-
-struct served {
-	const char *path;
-	struct stat seen; /* of the file that was read */
-	bool live;
+struct server {
+	struct serve_source *source;
+	struct http *http;
 	uint64_t read_ns, took_ns; /* when last, and how long that took */
 	uint64_t reads, failures;
+	char *metrics; /* of the last reading that went well */
 };
 
 static uint64_t now_ns(void)
@@ -66,9 +55,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void check(const struct options *options)
+static void check(const struct http_options *http)
 {
-	const struct http_options *http = &options->http;
 	if (http->token && strlen(http->token) < TOKEN_LEAST)
 		die_usage("serve", "--token: must have at least %d characters", TOKEN_LEAST);
 	for (const char *s = http->token; s && *s; s++)
@@ -84,7 +72,7 @@ static void check(const struct options *options)
 		die(CLI_SYSTEM, "serve: %s", page_missing());
 }
 
-static void parse(struct options *options, int argc, char **argv)
+static void parse(struct http_options *http, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"port", required_argument, NULL, 'p'},
@@ -97,65 +85,32 @@ static void parse(struct options *options, int argc, char **argv)
 	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
 		switch (c) {
 		case 'p':
-			options->http.port =
-				(uint16_t)options_number("serve", "--port", optarg, 0, 65535);
+			http->port = (uint16_t)options_number("serve", "--port", optarg, 0, 65535);
 			break;
 		case 'b':
-			options->http.address = optarg;
+			http->address = optarg;
 			break;
 		case 't':
-			options->http.token = optarg;
+			http->token = optarg;
 			break;
 		}
 	}
 }
 
-/* The recording that is meant: a file, or that of a process. The caller frees. */
-static char *resolve(const char *operand)
+static void hand_out(struct server *server, struct http_content *content)
 {
-	char *end;
-	errno = 0;
-	unsigned long pid = strtoul(operand, &end, 10);
-	if (errno || !pid || *end || operand[0] == '-' || access(operand, F_OK) == 0)
-		return xstrdup(operand);
-	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-		die(CLI_INPUT, "%lu: no such process, and no such file", pid);
-	char *path = serve_find(pid);
-	if (!path)
-		die(CLI_INPUT,
-			"%lu: neither it nor what started it is writing a recording (or it "
-			"belongs to somebody else)",
-			pid);
-	return path;
+	content->metrics = serve_metrics_end(
+		server->metrics, server->reads, server->failures, &content->metrics_bytes);
+	if (http_publish(server->http, content) < 0)
+		die(CLI_SYSTEM, "serve: out of memory");
 }
 
-/* The file that stands for a recording: its final name, or the one while it is written. */
-static bool look(const char *path, struct stat *st, bool *part)
-{
-	*part = false;
-	if (stat(path, st) == 0)
-		return true;
-	char *name = xasprintf("%s.part", path);
-	*part = stat(name, st) == 0;
-	free(name);
-	return *part;
-}
-
-static uint64_t age_ns(const struct stat *st)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	int64_t age = (int64_t)(now.tv_sec - st->st_mtim.tv_sec) * 1000000000 +
-		      (now.tv_nsec - st->st_mtim.tv_nsec);
-	return age > 0 ? (uint64_t)age : 0;
-}
-
-static void publish(struct served *served, struct http *http, const struct run *run)
+static void publish(struct server *server, const struct serve_reading *reading)
 {
 	struct http_content content = {0};
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes;
-	json_t *data = page_json(run, served->live ? PAGE_LIVE : PAGE_SERVED);
+	json_t *data = page_json(reading->run, reading->live ? PAGE_LIVE : PAGE_SERVED);
 	content.data = page_text(data, &content.data_bytes);
 	json_decref(data);
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
@@ -164,113 +119,105 @@ static void publish(struct served *served, struct http *http, const struct run *
 	memcpy(content.page, head, head_bytes);
 	memcpy(content.page + head_bytes, content.data, content.data_bytes);
 	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
-	content.metrics =
-		serve_metrics(run, served->reads, served->failures, &content.metrics_bytes);
-	if (http_publish(http, &content) < 0)
-		die(CLI_SYSTEM, "serve: out of memory");
+	free(server->metrics);
+	server->metrics = serve_metrics(reading->run);
+	hand_out(server, &content);
 }
 
-static void refresh(struct served *served, struct http *http)
+/* What serve_source_read() says. */
+static int refresh(struct server *server)
 {
-	struct stat st;
-	bool part;
-	uint64_t pace_ns = PACE * served->took_ns;
+	struct http_content none = {0};
+	struct serve_reading reading;
+	uint64_t begin_ns = now_ns(), pace_ns = PACE * server->took_ns;
 	if (pace_ns < PACE_LEAST_NS)
 		pace_ns = PACE_LEAST_NS;
-	if (now_ns() - served->read_ns < pace_ns || !look(served->path, &st, &part))
-		return;
-	bool live = part && age_ns(&st) < STILL_NS;
-	if (live == served->live && st.st_ino == served->seen.st_ino &&
-		st.st_size == served->seen.st_size && st.st_dev == served->seen.st_dev &&
-		st.st_mtim.tv_sec == served->seen.st_mtim.tv_sec &&
-		st.st_mtim.tv_nsec == served->seen.st_mtim.tv_nsec)
-		return;
-	uint64_t begin_ns = now_ns();
-	struct load_error error = {0};
-	struct run *run = NULL;
-	int rc = run_load(&run, served->path, &error);
-	if (rc < 0 && !served->failures++)
-		warn("%s: cannot be read again (%s); older numbers are served", served->path,
-			error.text[0] ? error.text : brick_strerror(rc));
-	served->seen = st;
-	if (rc == 0) {
-		served->live = live;
-		served->reads++;
-		publish(served, http, run);
-		run_destroy(run);
+	if (server->read_ns && begin_ns - server->read_ns < pace_ns)
+		return 0;
+	int rc = serve_source_read(server->source, &reading);
+	if (!rc)
+		return 0;
+	if (rc < 0 && !server->metrics)
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s",
+			serve_source_name(server->source), reading.why);
+	if (rc < 0) {
+		if (!server->failures++)
+			warn("%s: cannot be read again (%s); older numbers are served",
+				serve_source_name(server->source), reading.why);
+		hand_out(server, &none);
+	} else {
+		server->reads++;
+		publish(server, &reading);
+		run_destroy(reading.run);
 	}
-	served->read_ns = now_ns();
-	served->took_ns = served->read_ns - begin_ns;
+	server->read_ns = now_ns();
+	server->took_ns = server->read_ns - begin_ns;
+	return rc;
 }
 
-static void say(const struct options *options, const struct http *http, const char *path)
+static void say(const struct server *server, const struct http_options *options)
 {
-	bool six = strchr(options->http.address, ':') != NULL;
-	char *shown = xasprintf("%s%s%s", six ? "[" : "", options->http.address, six ? "]" : "");
-	char *safe = text_safe(path);
+	bool six = strchr(options->address, ':') != NULL;
+	char *shown = xasprintf("%s%s%s", six ? "[" : "", options->address, six ? "]" : "");
+	char *safe = text_safe(serve_source_name(server->source));
+	unsigned port = http_port(server->http);
 	printf("Serving %s\n"
 	       "  page     http://%s:%u/%s\n"
 	       "  metrics  http://%s:%u/metrics\n"
 	       "Ctrl-C ends it.\n",
-		safe, shown, http_port(http), options->http.token ? "?token=..." : "", shown,
-		http_port(http));
+		safe, shown, port, options->token ? "?token=..." : "", shown, port);
 	fflush(stdout);
 	free(safe);
 	free(shown);
 }
 
-static struct http *start(const struct options *options)
+static struct http *start(const struct http_options *options)
 {
 	struct http *http;
-	int rc = http_start(&http, &options->http);
+	int rc = http_start(&http, options);
 	if (rc == -EINVAL)
-		die_usage("serve", "--bind %s: must be an IPv4 or IPv6 address", options->http.address);
+		die_usage("serve", "--bind %s: must be an IPv4 or IPv6 address", options->address);
 	if (rc < 0)
-		die(CLI_SYSTEM, "serve: cannot listen on %s port %u: %s", options->http.address,
-			options->http.port, strerror(-rc));
+		die(CLI_SYSTEM, "serve: cannot listen on %s port %u: %s", options->address,
+			options->port, strerror(-rc));
 	return http;
 }
 
-static void first_reading(struct served *served, struct http *http)
+/* Blocked before threads are started, which inherit that: the main thread waits for them. */
+static void block_ends(sigset_t *set)
 {
-	bool part = false;
-	struct run *run = input_load(served->path);
-	if (look(served->path, &served->seen, &part))
-		served->live = part && age_ns(&served->seen) < STILL_NS;
-	served->reads = 1;
-	publish(served, http, run);
-	run_destroy(run);
-	served->read_ns = now_ns();
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(set, ends[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
 static int run_serve(int argc, char **argv)
 {
-	struct options options = {.http = {.address = "127.0.0.1",
-					  .port = DEFAULT_PORT,
-					  .token = getenv("BRICK_SERVE_TOKEN")}};
-	if (options.http.token && !options.http.token[0])
-		options.http.token = NULL;
+	struct http_options options = {.address = "127.0.0.1",
+		.port = DEFAULT_PORT,
+		.token = getenv("BRICK_SERVE_TOKEN")};
+	const struct timespec second = {.tv_sec = 1};
+	struct server server = {0};
+	sigset_t ends;
+	if (options.token && !options.token[0])
+		options.token = NULL;
 	parse(&options, argc, argv);
 	const char *operand = input_operand(argc, argv);
 	check(&options);
-	char *path = resolve(operand);
-	struct served served = {.path = path};
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaddset(&set, ends[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	struct http *http = start(&options);
-	first_reading(&served, http);
-	say(&options, http, path);
-	const struct timespec second = {.tv_sec = 1};
-	while (sigtimedwait(&set, NULL, &second) < 0) {
-		http_sweep(http);
-		refresh(&served, http);
+	server.source = serve_source_open(operand);
+	block_ends(&ends);
+	server.http = start(&options);
+	refresh(&server);
+	say(&server, &options);
+	while (sigtimedwait(&ends, NULL, &second) < 0) {
+		http_sweep(server.http);
+		refresh(&server);
 	}
-	http_stop(http);
-	free(path);
+	http_stop(server.http);
+	serve_source_close(server.source);
+	free(server.metrics);
 	return CLI_DONE;
 }
 

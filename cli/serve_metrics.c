@@ -91,13 +91,39 @@ static void put_run(struct metrics *m)
 	free(command);
 }
 
+/*
+ * Steps of a phase as the threads counted them: in a session that is looked at, samples are of the
+ * last moments only.
+ */
+static struct brick_stat counted(const struct run *run, int phase)
+{
+	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
+	struct brick_stat sum = {0};
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
+			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			if (run->bricks[b].well_known != known)
+				continue;
+			sum.count += stat->count;
+			sum.total += stat->total + stat->nested;
+			sum.elements += stat->elements;
+		}
+	return sum;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->report.summary->steps;
 	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", phase_names[phase],
-			(unsigned long long)times->phases[phase].tokens);
+			(unsigned long long)larger(times->phases[phase].tokens,
+				counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
 	family(m->out, "brick_first_token_seconds", "gauge", "seconds",
@@ -118,6 +144,38 @@ static void put_histogram(struct metrics *m, const char *name, const char *label
 	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
 }
 
+static void put_lengths(struct metrics *m, const char *name, const char *labels, uint32_t brick,
+	uint64_t sum_ns)
+{
+	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
+	uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;
+	breakdown_all_lengths(m->breakdown, brick, buckets);
+	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
+		count += buckets[b];
+		for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
+			if (breakdown_edge_ns(b + 1) <= 1ull << power)
+				below[power] += buckets[b];
+	}
+	put_histogram(m, name, labels, below, count, sum_ns);
+	free(buckets);
+}
+
+/* All steps that the threads counted, without the sampling after them; 0: no such histogram. */
+static int put_counted_steps(struct metrics *m, int phase, const char *labels)
+{
+	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
+	struct brick_stat sum = counted(m->run, phase);
+	if (sum.count <= m->report.summary->steps.phases[phase].count)
+		return 0;
+	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
+		if (m->run->bricks[b].well_known != known || !m->run->histograms[b])
+			continue;
+		put_lengths(m, "brick_step_seconds", labels, b, sum.total);
+		return 1;
+	}
+	return 0;
+}
+
 static void put_steps(struct metrics *m)
 {
 	const struct run *run = m->run;
@@ -126,6 +184,9 @@ static void put_steps(struct metrics *m)
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		uint64_t below[BOUND_HIGH + 1] = {0}, count = 0, sum_ns = 0;
 		char labels[32];
+		snprintf(labels, sizeof(labels), "phase=\"%s\"", phase_names[phase]);
+		if (put_counted_steps(m, phase, labels))
+			continue;
 		for (uint32_t i = 0; i < run->step_count; i++) {
 			uint64_t ns = step_time_total_ns(&m->times.steps[i]);
 			if (!m->index.finished[i] || !!run->steps[i].decode != phase)
@@ -135,7 +196,6 @@ static void put_steps(struct metrics *m)
 			for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
 				below[power] += ns <= 1ull << power;
 		}
-		snprintf(labels, sizeof(labels), "phase=\"%s\"", phase_names[phase]);
 		put_histogram(m, "brick_step_seconds", labels, below, count, sum_ns);
 	}
 }
@@ -164,24 +224,14 @@ static char *row_labels(const struct summary_row *row)
 
 static void put_executions(struct metrics *m)
 {
-	uint64_t *lengths = xcalloc(BREAKDOWN_BUCKETS, sizeof(*lengths));
 	family(m->out, "brick_execution_seconds", "histogram", "seconds",
 		"Executions of bricks by their length, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->report.summary->rows[i];
-		uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;
 		char *labels = row_labels(row);
-		breakdown_all_lengths(m->breakdown, row->id, lengths);
-		for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
-			count += lengths[b];
-			for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
-				if (breakdown_edge_ns(b + 1) <= 1ull << power)
-					below[power] += lengths[b];
-		}
-		put_histogram(m, "brick_execution_seconds", labels, below, count, row->sum_ns);
+		put_lengths(m, "brick_execution_seconds", labels, row->id, row->sum_ns);
 		free(labels);
 	}
-	free(lengths);
 }
 
 static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
@@ -242,21 +292,31 @@ static void put_losses(struct metrics *m)
 			(unsigned long long)kinds[i].count);
 }
 
-static void put_server(struct metrics *m, uint64_t reloads, uint64_t failures)
+char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes)
 {
-	family(m->out, "brick_serve_reads", "counter", NULL,
+	char *text = NULL;
+	FILE *out = open_memstream(&text, bytes);
+	if (!out)
+		die(CLI_SYSTEM, "out of memory");
+	fputs(metrics, out);
+	family(out, "brick_serve_reads", "counter", NULL,
 		"How often the recording was read by this server.");
-	fprintf(m->out, "brick_serve_reads_total %llu\n", (unsigned long long)reloads);
-	family(m->out, "brick_serve_read_failures", "counter", NULL,
+	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
+	family(out, "brick_serve_read_failures", "counter", NULL,
 		"How often that failed, and older numbers were kept.");
-	fprintf(m->out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
+	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
+	fputs("# EOF\n", out);
+	if (fclose(out) != 0)
+		die(CLI_SYSTEM, "out of memory");
+	return text;
 }
 
-char *serve_metrics(const struct run *run, uint64_t reloads, uint64_t failures, size_t *bytes)
+char *serve_metrics(const struct run *run)
 {
 	struct metrics m = {.run = run};
 	char *text = NULL;
-	m.out = open_memstream(&text, bytes);
+	size_t bytes = 0;
+	m.out = open_memstream(&text, &bytes);
 	if (!m.out || step_index_init(&m.index, run) < 0 ||
 		step_times_measure(&m.times, run, &m.index) < 0 ||
 		breakdown_create(&m.breakdown, run, &m.index) < 0)
@@ -273,8 +333,6 @@ char *serve_metrics(const struct run *run, uint64_t reloads, uint64_t failures, 
 		offsetof(struct summary_row, wall_ns));
 	put_trust(&m);
 	put_losses(&m);
-	put_server(&m, reloads, failures);
-	fputs("# EOF\n", m.out);
 	summary_destroy(m.report.summary);
 	breakdown_destroy(m.breakdown);
 	step_times_fini(&m.times);

@@ -123,7 +123,8 @@ static void add_children(
 {
 	uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
 	size_t count = children_of(lines, node, depth, list);
-	bool rest = has_rest(node, on_host(lines, list, count)) && !holds_operations(lines, list, count) &&
+	bool rest = has_rest(node, on_host(lines, list, count)) &&
+		    !holds_operations(lines, list, count) &&
 		    (!lines->view->depth || depth < lines->view->depth);
 	for (size_t i = 0; i < count; i++)
 		add_child(lines, list[i], prefix, i + 1 == count && !rest, depth);

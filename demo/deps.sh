@@ -24,9 +24,11 @@ command -v jq >/dev/null || need jq
 command -v valgrind >/dev/null || need valgrind
 command -v mandoc >/dev/null || need mandoc
 command -v npm >/dev/null || need "nodejs npm"
+command -v likwid-bench >/dev/null || need likwid
+command -v chromium >/dev/null || need "chromium fonts-dejavu-core"
 command -v tmux >/dev/null || need tmux
 for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
-	lttng-ust:liblttng-ust-dev; do
+	lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev; do
 	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
 		need "${module#*:}"
 	fi
@@ -40,6 +42,12 @@ command -v xvfb-run >/dev/null || need "xvfb xauth"
 if ! command -v pkg-config >/dev/null || ! pkg-config --exists vulkan; then
 	need libvulkan-dev
 fi
+# OpenCL: its headers, a loader, and a device that is the CPU; and programs to be recorded
+[ -f /usr/include/CL/cl.h ] || need opencl-headers
+ls /usr/lib/*/libOpenCL.so.1 >/dev/null 2>&1 || need ocl-icd-libopencl1
+ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || need pocl-opencl-icd
+command -v clinfo >/dev/null || need clinfo
+command -v clpeak >/dev/null || need clpeak
 if command -v clang >/dev/null; then
 	runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
 	[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a

@@ -52,8 +52,7 @@ static void keep_note(void *context, const char *key, const char *value)
 		return;
 	snprintf(device->notes[device->note_count].key, sizeof device->notes->key, "%.15s.%s",
 		device->backend->name, key);
-	snprintf(device->notes[device->note_count].value, sizeof device->notes->value, "%s",
-		value);
+	snprintf(device->notes[device->note_count].value, sizeof device->notes->value, "%s", value);
 	if (brick_enabled() && device->serial == brick__on)
 		brick_note(device->notes[device->note_count].key, "%s", value);
 	device->note_count++;
@@ -139,9 +138,8 @@ static struct brick_device *make_device(const struct brick_backend *backend, uin
 	return device;
 }
 
-static int open_backend(
-	struct brick_device *device, const struct brick_backend_options *options, char *reason,
-	size_t bytes)
+static int open_backend(struct brick_device *device, const struct brick_backend_options *options,
+	char *reason, size_t bytes)
 {
 	const struct brick_backend_host host = {
 		.size = sizeof host,
@@ -166,7 +164,8 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	int saved = errno;
 
 	if (!backend || (options && options->size > sizeof o))
-		return refuse(reason, reason_bytes, -EINVAL, "no backend, or options of a newer version");
+		return refuse(
+			reason, reason_bytes, -EINVAL, "no backend, or options of a newer version");
 	if (options)
 		memcpy(&o, options, options->size);
 	o.size = sizeof o;
@@ -187,6 +186,11 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	brick__device_correlate(device, READINGS_AT_OPEN);
 	*out = device;
 	return 0;
+}
+
+struct brick_backend_device *brick_device_backend(struct brick_device *device)
+{
+	return device->handle;
 }
 
 int brick_device_mode_set(struct brick_device *device, uint32_t mode)

@@ -112,8 +112,8 @@ static void record(struct brick_device *device, struct brick__device_queue *queu
 		device->commands[count] = &pair->command;
 		device->depths[count++] = depth;
 	}
-	if (count && !brick__queue_record_nested(
-			     queue->queue, device->commands, device->depths, count))
+	if (count &&
+		!brick__queue_record_nested(queue->queue, device->commands, device->depths, count))
 		device->recorded += count;
 }
 

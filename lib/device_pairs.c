@@ -29,8 +29,8 @@ static uint32_t take(struct brick_device *device)
 	*pair = (struct brick__pair){.generation = generation,
 		.next = BRICK__NO_PAIR,
 		.state = PAIR_OPEN,
-		.command = {.size = sizeof(struct brick_command),
-			.source = device->backend->source}};
+		.command = {
+			.size = sizeof(struct brick_command), .source = device->backend->source}};
 	return index;
 }
 
@@ -64,7 +64,7 @@ int brick__pair_begin(struct brick_device *device, void *native, uint32_t index)
 		brick_device_drain(device);
 		error = b->begin(device->handle, native, ticket);
 	}
-	if (error < 0)
+	if (error < 0 && error != -EAGAIN)
 		device->error = error;
 	return error < 0 ? error : 0;
 }
@@ -88,8 +88,8 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 	if (pair->queue)
 		return; /* a span waits for those around it */
 	if (pair->timer)
-		brick__timer_settle(pair->timer, completion->begin_ns, completion->end_ns,
-			completion->error);
+		brick__timer_settle(
+			pair->timer, completion->begin_ns, completion->end_ns, completion->error);
 	brick__pair_release(device, index);
 }
 

@@ -97,8 +97,7 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 void brick__device_lost(void *context, uint64_t count);
 
 /* A timer's pair has its times, or `error`. */
-void brick__timer_settle(
-	struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error);
+void brick__timer_settle(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error);
 
 /* The device goes away. */
 void brick__timers_orphan(struct brick_device *device);
@@ -114,9 +113,5 @@ void brick__device_give_up(struct brick_device *device);
 
 /* Read the device's clock now. */
 void brick__device_correlate(struct brick_device *device, uint32_t readings);
-
-/* Ledger of a queue. */
-void brick__queue_unmatched(struct brick_queue *queue, uint64_t count);
-void brick__queue_too_deep(struct brick_queue *queue);
 
 #endif

@@ -5,10 +5,12 @@
  */
 #include <pthread.h>
 #include "lib/core.h"
+#include "lib/counters.h"
 #include "lib/queue.h"
 
 static void before(void)
 {
+	brick__counters_lock();
 	brick__queues_lock();
 	brick__session_lock();
 	brick__registry_lock();
@@ -21,10 +23,12 @@ static void in_parent(void)
 	brick__registry_unlock();
 	brick__session_unlock();
 	brick__queues_unlock();
+	brick__counters_unlock();
 }
 
 static void in_child(void)
 {
+	brick__counters_abandon();
 	brick__digests_abandon();
 	brick__session_abandon();
 	brick__queues_abandon();
@@ -32,6 +36,7 @@ static void in_child(void)
 	brick__registry_unlock();
 	brick__session_unlock();
 	brick__queues_unlock();
+	brick__counters_unlock();
 }
 
 static void watch(void)

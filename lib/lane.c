@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "lib/core.h"
+#include "lib/counters.h"
 #include "lib/lane.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
@@ -186,6 +187,8 @@ struct brick_lane *brick__thread_attach(void)
 	brick__session_unlock();
 	if (lane)
 		pthread_setspecific(exit_key, self);
+	if (lane && brick__counters_on)
+		brick__counters_thread();
 	errno = saved;
 	return lane;
 }

@@ -114,6 +114,24 @@ void brick_queue_dropped(struct brick_queue *queue, uint64_t count)
 	pthread_mutex_unlock(&queue->lock);
 }
 
+void brick__queue_unmatched(struct brick_queue *queue, uint64_t count)
+{
+	pthread_mutex_lock(&queue->lock);
+	struct brick_ledger *l = ledger(queue);
+	if (l)
+		l->unmatched += count;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void brick__queue_too_deep(struct brick_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	struct brick_ledger *l = ledger(queue);
+	if (l)
+		l->too_deep++;
+	pthread_mutex_unlock(&queue->lock);
+}
+
 /* ---- fork ---- */
 
 void brick__queues_lock(void)

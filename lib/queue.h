@@ -62,6 +62,10 @@ uint64_t brick__ticks_of_ns(uint64_t ns);
 int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count);
 
+/* Further entries of its ledger. */
+void brick__queue_unmatched(struct brick_queue *queue, uint64_t count);
+void brick__queue_too_deep(struct brick_queue *queue);
+
 /* Over a fork. */
 void brick__queue_clock_lock(void);
 void brick__queue_clock_unlock(void);

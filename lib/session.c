@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/core.h"
+#include "lib/counters.h"
 #include "lib/launcher.h"
 #include "lib/queue.h"
 #include "lib/sys/sys.h"
@@ -137,6 +138,7 @@ static int create_session(
 	brick__kernels_publish(s);
 	brick__codes_publish(s);
 	brick__tiles_start();
+	brick__counters_start();
 	brick__pair_cost_measure(s->header);
 	__atomic_store_n(&s->header->magic, BRICK_SESSION_MAGIC, __ATOMIC_RELEASE);
 	return 0;

@@ -61,8 +61,8 @@ static void forget(struct brick_timer *timer)
 
 	if (device && timer->state == STARTED) {
 		struct brick__pair *pair = &device->pairs[timer->pair];
-		int error = device->backend->end(device->handle, timer->queue,
-			brick__pair_ticket(device, timer->pair));
+		int error = device->backend->end(
+			device->handle, timer->queue, brick__pair_ticket(device, timer->pair));
 		pair->timer = NULL;
 		pair->state = PAIR_ENDED;
 		if (error < 0)

@@ -18,8 +18,8 @@ struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int sm
 		return (struct ceilings_figure){0};
 	qsort(values, count, sizeof *values, compare);
 	double low = values[0], high = values[count - 1];
-	double median = count % 2 ? values[count / 2]
-				  : (values[count / 2 - 1] + values[count / 2]) / 2;
+	double median =
+		count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 	return smallest_is_best ? (struct ceilings_figure){low, median, high, count}
 				: (struct ceilings_figure){high, median, low, count};
 }
@@ -31,6 +31,18 @@ double ceilings_spread(const struct ceilings_figure *figure)
 	if (!(figure->best > 0))
 		return 0;
 	return (difference < 0 ? -difference : difference) / figure->best;
+}
+
+int ceilings_noisy(const struct ceilings *c)
+{
+	const double most = 0.15;
+	size_t wide = 0;
+
+	for (size_t i = 0; i < c->compute_count; i++)
+		wide += ceilings_spread(&c->compute[i].rate) > most;
+	for (size_t i = 0; i < c->bandwidth_count; i++)
+		wide += ceilings_spread(&c->bandwidth[i].rate) > most;
+	return 4 * wide > c->compute_count + c->bandwidth_count;
 }
 
 uint32_t ceilings_threads_for(const struct ceilings *c, uint32_t threads)

@@ -86,6 +86,12 @@ struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int sm
 double ceilings_spread(const struct ceilings_figure *figure);
 
 /*
+ * Whether the machine was busy with other things: more than a quarter of the figures have a spread
+ * of more than 15 %.
+ */
+int ceilings_noisy(const struct ceilings *ceilings);
+
+/*
  * The number of threads that was measured and speaks for `threads`: the same, or the next larger
  * one, or else the largest. 0: none was measured.
  */
@@ -96,8 +102,8 @@ const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
 const struct ceilings_bandwidth *ceilings_fastest(
 	const struct ceilings *ceilings, const char *level, uint32_t threads);
-const struct ceilings_latency *ceilings_latency_of(const struct ceilings *ceilings,
-	const char *backend, const char *what, uint32_t threads);
+const struct ceilings_latency *ceilings_latency_of(
+	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
 
 /* NULL is legal. */
 void ceilings_destroy(struct ceilings *ceilings);

@@ -38,8 +38,8 @@ char *ceilings_cache_path(const char *host, const char *cpu)
 	if (base && base[0] == '/')
 		n = asprintf(&path, "%s/brick/ceilings-%s-%s.json", base, host_part, cpu_part);
 	else if (home && home[0] == '/')
-		n = asprintf(&path, "%s/.cache/brick/ceilings-%s-%s.json", home, host_part,
-			cpu_part);
+		n = asprintf(
+			&path, "%s/.cache/brick/ceilings-%s-%s.json", home, host_part, cpu_part);
 	else
 		return NULL;
 	return n < 0 ? NULL : path;

@@ -20,8 +20,8 @@ struct ceilings_error {
 };
 
 /* BRICK_EFORMAT, BRICK_EVERSION, -ENOMEM. */
-int ceilings_parse(struct ceilings **out, const char *text, size_t bytes,
-	struct ceilings_error *error);
+int ceilings_parse(
+	struct ceilings **out, const char *text, size_t bytes, struct ceilings_error *error);
 
 /* The same from a file of at most 16 MiB; -errno as well. */
 int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error *error);

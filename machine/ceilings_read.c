@@ -100,8 +100,7 @@ static struct ceilings_figure read_figure(struct reader *r, const json_t *object
 	};
 	double sign = smallest ? -1 : 1;
 
-	if (sign * figure.best < sign * figure.median ||
-		sign * figure.median < sign * figure.worst)
+	if (sign * figure.best < sign * figure.median || sign * figure.median < sign * figure.worst)
 		refuse_member(r, "best", "must be no worse than the median, and that than worst");
 	return figure;
 }
@@ -164,8 +163,7 @@ static void read_levels(struct reader *r, const json_t *root, struct ceilings *c
 
 static void read_compute(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array =
-		open_table(r, root, "compute_gops", &c->compute, sizeof *c->compute);
+	const json_t *array = open_table(r, root, "compute_gops", &c->compute, sizeof *c->compute);
 	const json_t *object;
 
 	while (array && (object = next_row(r, array, c->compute_count))) {
@@ -196,8 +194,7 @@ static void read_bandwidth(struct reader *r, const json_t *root, struct ceilings
 
 static void read_latency(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array =
-		open_table(r, root, "latency_ns", &c->latency, sizeof *c->latency);
+	const json_t *array = open_table(r, root, "latency_ns", &c->latency, sizeof *c->latency);
 	const json_t *object;
 
 	while (array && (object = next_row(r, array, c->latency_count))) {
@@ -255,8 +252,8 @@ static void read_root(struct reader *r, const json_t *root, struct ceilings *c)
 	read_missing(r, root, c);
 }
 
-int ceilings_parse(struct ceilings **out, const char *text, size_t bytes,
-	struct ceilings_error *error)
+int ceilings_parse(
+	struct ceilings **out, const char *text, size_t bytes, struct ceilings_error *error)
 {
 	struct reader r = {.error = error};
 	json_error_t json_error;

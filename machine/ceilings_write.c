@@ -159,8 +159,7 @@ char *ceilings_text(const struct ceilings *c)
 	put(&b, root, "latency_ns", latency(&b, c));
 	put(&b, root, "missing", missing(&b, c));
 	if (!b.failed)
-		out = json_dumps(root,
-			JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
+		out = json_dumps(root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
 	json_decref(root);
 	if (!out)
 		return NULL;

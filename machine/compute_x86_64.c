@@ -10,11 +10,11 @@
 
 #include "machine/features_x86_64.h"
 
-/* As f32 1e-4; as two of them an f64 of 2e-34; as bf16 1e-4 and -9e-6; as bytes 23, -73, -47, 56. */
+/* As f32 1e-4; as two of them an f64 of 2e-34; as bf16 1e-4 and -9e-6; as bytes 23, -73, -47, 56.
+ */
 enum { SMALL = 0x38d1b717 };
 
-#define CHAINS_12(op)                                                                   \
-	op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11)
+#define CHAINS_12(op) op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11)
 #define CHAINS_14(op) CHAINS_12(op) op(12) op(13)
 
 #define CLOBBERS                                                                              \
@@ -22,45 +22,44 @@ enum { SMALL = 0x38d1b717 };
 		"xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 
 /* `prepare` fills 14 and 15 from %[small] and clears the chains; `body` is one round. */
-#define KERNEL(name, prepare, body, finish)                                               \
-	static double name(uint64_t rounds)                                               \
-	{                                                                                 \
-		float out;                                                                \
-		__asm__ __volatile__(prepare ".p2align 5\n\t"                             \
-					     "1:\n\t" body "dec %[rounds]\n\t"            \
-					     "jnz 1b\n\t" finish "movss %%xmm0, %[out]"   \
-				     : [rounds] "+r"(rounds), [out] "=m"(out)             \
-				     : [small] "r"(SMALL)                                 \
-				     : CLOBBERS);                                         \
-		return (double)out;                                                       \
+#define KERNEL(name, prepare, body, finish)                                             \
+	static double name(uint64_t rounds)                                             \
+	{                                                                               \
+		float out;                                                              \
+		__asm__ __volatile__(prepare ".p2align 5\n\t"                           \
+					     "1:\n\t" body "dec %[rounds]\n\t"          \
+					     "jnz 1b\n\t" finish "movss %%xmm0, %[out]" \
+				     : [rounds] "+r"(rounds), [out] "=m"(out)           \
+				     : [small] "r"(SMALL)                               \
+				     : CLOBBERS);                                       \
+		return (double)out;                                                     \
 	}
 
 #define CLEAR_SSE(i) "pxor %%xmm" #i ", %%xmm" #i "\n\t"
-#define PREPARE_SSE                        \
-	"movd %[small], %%xmm14\n\t"       \
-	"pshufd $0, %%xmm14, %%xmm14\n\t"  \
+#define PREPARE_SSE                       \
+	"movd %[small], %%xmm14\n\t"      \
+	"pshufd $0, %%xmm14, %%xmm14\n\t" \
 	"movdqa %%xmm14, %%xmm15\n\t" CHAINS_14(CLEAR_SSE)
 
 #define CLEAR_AVX(i) "vpxor %%xmm" #i ", %%xmm" #i ", %%xmm" #i "\n\t"
-#define PREPARE_AVX2                              \
-	"vmovd %[small], %%xmm14\n\t"             \
-	"vpbroadcastd %%xmm14, %%ymm14\n\t"       \
+#define PREPARE_AVX2                        \
+	"vmovd %[small], %%xmm14\n\t"       \
+	"vpbroadcastd %%xmm14, %%ymm14\n\t" \
 	"vmovdqa %%ymm14, %%ymm15\n\t" CHAINS_12(CLEAR_AVX)
-#define PREPARE_AVX512                            \
-	"vpbroadcastd %[small], %%zmm14\n\t"      \
+#define PREPARE_AVX512                       \
+	"vpbroadcastd %[small], %%zmm14\n\t" \
 	"vmovdqa64 %%zmm14, %%zmm15\n\t" CHAINS_12(CLEAR_AVX)
 #define FINISH_AVX "vzeroupper\n\t"
 
-#define MULTIPLY_ADD(i, kind)                       \
-	"mul" kind " %%xmm14, %%xmm" #i "\n\t"      \
+#define MULTIPLY_ADD(i, kind)                  \
+	"mul" kind " %%xmm14, %%xmm" #i "\n\t" \
 	"add" kind " %%xmm15, %%xmm" #i "\n\t"
 #define ROUND_SS(i) MULTIPLY_ADD(i, "ss")
 #define ROUND_SD(i) MULTIPLY_ADD(i, "sd")
 #define ROUND_PS(i) MULTIPLY_ADD(i, "ps")
 #define ROUND_PD(i) MULTIPLY_ADD(i, "pd")
 
-#define FUSED(i, insn, register)                                                      \
-	insn " %%" register "14, %%" register "15, %%" register #i "\n\t"
+#define FUSED(i, insn, register) insn " %%" register "14, %%" register "15, %%" register #i "\n\t"
 #define ROUND_AVX2_PS(i) FUSED(i, "vfmadd231ps", "ymm")
 #define ROUND_AVX2_PD(i) FUSED(i, "vfmadd231pd", "ymm")
 #define ROUND_AVX512_PS(i) FUSED(i, "vfmadd231ps", "zmm")
@@ -70,12 +69,12 @@ enum { SMALL = 0x38d1b717 };
 #define ROUND_AVX_VNNI(i) FUSED(i, "%{vex%} vpdpbusd", "ymm")
 
 /* Bytes without VNNI: products to 16 bits, pairs to 32 bits, sum. 15 holds ones for the second. */
-#define ONES_15                               \
+#define ONES_15                                  \
 	"vpcmpeqw %%ymm15, %%ymm15, %%ymm15\n\t" \
 	"vpabsw %%ymm15, %%ymm15\n\t"
-#define ROUND_AVX2_BYTES(i)                                \
-	"vpmaddubsw %%ymm14, %%ymm14, %%ymm12\n\t"         \
-	"vpmaddwd %%ymm15, %%ymm12, %%ymm12\n\t"           \
+#define ROUND_AVX2_BYTES(i)                        \
+	"vpmaddubsw %%ymm14, %%ymm14, %%ymm12\n\t" \
+	"vpmaddwd %%ymm15, %%ymm12, %%ymm12\n\t"   \
 	"vpaddd %%ymm12, %%ymm" #i ", %%ymm" #i "\n\t"
 
 KERNEL(scalar_f32, PREPARE_SSE, CHAINS_14(ROUND_SS), )

@@ -12,8 +12,7 @@ const char *machine_stream_name(enum machine_stream_kind kind)
 
 unsigned machine_stream_arrays(enum machine_stream_kind kind)
 {
-	static const unsigned arrays[] = {
-		[STREAM_READ] = 1, [STREAM_COPY] = 2, [STREAM_TRIAD] = 3};
+	static const unsigned arrays[] = {[STREAM_READ] = 1, [STREAM_COPY] = 2, [STREAM_TRIAD] = 3};
 
 	return arrays[kind];
 }

@@ -13,19 +13,19 @@
 
 /* Arithmetic on registers. A multiply-add counts as two operations. */
 struct machine_compute {
-	const char *isa, *type;	  /* "AVX2", "f32" */
-	unsigned ops_per_round;	  /* operations of one round */
-	int (*available)(void);	  /* whether this CPU has it, and the system lets it be used */
-	double (*run)(uint64_t rounds);
+	const char *isa, *type; /* "AVX2", "f32" */
+	unsigned ops_per_round; /* operations of one round */
+	int (*available)(void); /* whether this CPU has it, and the system lets it be used */
+	double (*run)(uint64_t rounds); /* at least 1 */
 };
 
 enum machine_stream_kind { STREAM_READ, STREAM_COPY, STREAM_TRIAD };
 enum { STREAM_KINDS = 3, STREAM_ARRAYS = 3, STREAM_STEP = 1024 };
 
 /*
- * Moving memory: arrays[] of `bytes` each, a multiple of STREAM_STEP, aligned to 64, `passes` times.
- * read: a is read; copy: a = b; triad: a = b + s * c, in f32. Bytes read and written count once each
- * (what a cache fetches before it is written to does not).
+ * Moving memory: arrays[] of `bytes` each, a multiple of STREAM_STEP, aligned to 64, `passes`
+ * times. read: a is read; copy: a = b; triad: a = b + s * c, in f32. Bytes read and written count
+ * once each (what a cache fetches before it is written to does not).
  */
 struct machine_stream {
 	const char *isa;

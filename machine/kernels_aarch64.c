@@ -24,29 +24,29 @@ static int has_dot(void)
 	return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 }
 
-#define CHAINS_16(op)                                                                          \
+#define CHAINS_16(op)                                                                           \
 	op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11) op(12) op(13) \
 		op(14) op(15)
-#define CLOBBERS                                                                            \
+#define CLOBBERS                                                                               \
 	"cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", \
 		"v13", "v14", "v15", "v30", "v31"
 #define CLEAR(i) "movi v" #i ".4s, #0\n\t"
 
-#define KERNEL(name, extension, body)                                                \
-	static double name(uint64_t rounds)                                          \
-	{                                                                            \
-		float out;                                                           \
-		__asm__ __volatile__(extension                                       \
-				     "dup v30.4s, %w[small]\n\t"                     \
-				     "dup v31.4s, %w[small]\n\t" CHAINS_16(CLEAR)    \
-				     ".p2align 5\n\t"                                \
-				     "1:\n\t" body "subs %[rounds], %[rounds], #1\n\t" \
-				     "b.ne 1b\n\t"                                   \
-				     "str s0, %[out]"                                \
-				     : [rounds] "+r"(rounds), [out] "=m"(out)        \
-				     : [small] "r"(SMALL)                            \
-				     : CLOBBERS);                                    \
-		return (double)out;                                                  \
+#define KERNEL(name, extension, body)                                                             \
+	static double name(uint64_t rounds)                                                       \
+	{                                                                                         \
+		float out;                                                                        \
+		__asm__ __volatile__(extension "dup v30.4s, %w[small]\n\t"                        \
+					       "dup v31.4s, %w[small]\n\t" CHAINS_16(             \
+						       CLEAR) ".p2align 5\n\t"                    \
+							      "1:\n\t" body                       \
+							      "subs %[rounds], %[rounds], #1\n\t" \
+							      "b.ne 1b\n\t"                       \
+							      "str s0, %[out]"                    \
+				     : [rounds] "+r"(rounds), [out] "=m"(out)                     \
+				     : [small] "r"(SMALL)                                         \
+				     : CLOBBERS);                                                 \
+		return (double)out;                                                               \
 	}
 
 #define ROUND_S(i) "fmadd s" #i ", s30, s31, s" #i "\n\t"
@@ -59,7 +59,7 @@ KERNEL(scalar_f32, "", CHAINS_16(ROUND_S))
 KERNEL(scalar_f64, "", CHAINS_16(ROUND_D))
 KERNEL(neon_f32, "", CHAINS_16(ROUND_4S))
 KERNEL(neon_f64, "", CHAINS_16(ROUND_2D))
-KERNEL(neon_i8, ".arch_extension dotprod\n\t", CHAINS_16(ROUND_DOT))
+KERNEL(neon_i8, ".arch armv8.2-a+dotprod\n\t", CHAINS_16(ROUND_DOT))
 
 const struct machine_compute machine_computes[] = {
 	{"scalar", "f32", 2 * 1 * 16, has_neon, scalar_f32},
@@ -74,33 +74,33 @@ const struct machine_compute machine_computes[] = {
 #define OFFSETS "0,32,64,96,128,160,192,224,256,288,320,352,384,416,448,480"
 #define READ "ldp q0, q1, [%[a], #\\at]\n\t"
 #define COPY "ldp q0, q1, [%[b], #\\at]\n\tstp q0, q1, [%[a], #\\at]\n\t"
-#define TRIAD                              \
-	"ldp q0, q1, [%[b], #\\at]\n\t"    \
-	"ldp q2, q3, [%[c], #\\at]\n\t"    \
-	"fmla v0.4s, v2.4s, v31.4s\n\t"    \
-	"fmla v1.4s, v3.4s, v31.4s\n\t"    \
+#define TRIAD                           \
+	"ldp q0, q1, [%[b], #\\at]\n\t" \
+	"ldp q2, q3, [%[c], #\\at]\n\t" \
+	"fmla v0.4s, v2.4s, v31.4s\n\t" \
+	"fmla v1.4s, v3.4s, v31.4s\n\t" \
 	"stp q0, q1, [%[a], #\\at]\n\t"
 
-#define STREAM(name, body)                                                                  \
-	static void name(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes) \
-	{                                                                                   \
-		for (; passes; passes--) {                                                  \
-			float *a = arrays[0], *b = arrays[1], *c = arrays[2];               \
-			size_t rounds = bytes / ROUND;                                      \
-			__asm__ __volatile__("fmov v31.4s, #0.5\n\t"                        \
-					     ".p2align 5\n\t"                               \
-					     "1:\n\t"                                       \
-					     ".irp at," OFFSETS "\n\t" body ".endr\n\t"     \
-					     "add %[a], %[a], #512\n\t"                     \
-					     "add %[b], %[b], #512\n\t"                     \
-					     "add %[c], %[c], #512\n\t"                     \
-					     "subs %[rounds], %[rounds], #1\n\t"            \
-					     "b.ne 1b\n\t"                                  \
-					     : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c),       \
-					     [rounds] "+r"(rounds)                          \
-					     :                                              \
-					     : "cc", "memory", "v0", "v1", "v2", "v3", "v31"); \
-		}                                                                           \
+#define STREAM(name, body)                                                                     \
+	static void name(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes)    \
+	{                                                                                      \
+		for (; passes; passes--) {                                                     \
+			float *a = arrays[0], *b = arrays[1], *c = arrays[2];                  \
+			size_t rounds = bytes / ROUND;                                         \
+			__asm__ __volatile__(                                                  \
+				"fmov v31.4s, #0.5\n\t"                                        \
+				".p2align 5\n\t"                                               \
+				"1:\n\t"                                                       \
+				".irp at," OFFSETS "\n\t" body ".endr\n\t"                     \
+				"add %[a], %[a], #512\n\t"                                     \
+				"add %[b], %[b], #512\n\t"                                     \
+				"add %[c], %[c], #512\n\t"                                     \
+				"subs %[rounds], %[rounds], #1\n\t"                            \
+				"b.ne 1b\n\t"                                                  \
+				: [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [rounds] "+r"(rounds) \
+				:                                                              \
+				: "cc", "memory", "v0", "v1", "v2", "v3", "v31");              \
+		}                                                                              \
 	}
 
 STREAM(neon_read, READ)

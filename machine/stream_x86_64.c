@@ -13,22 +13,17 @@ enum { ROUND = 512 };
 /* Offsets of a round in steps of a register's width: the assembler repeats the body for each. */
 #define OFFSETS_64 "0,64,128,192,256,320,384,448"
 #define OFFSETS_32 OFFSETS_64 ",32,96,160,224,288,352,416,480"
-#define OFFSETS_16                                                                    \
-	OFFSETS_32 ",16,48,80,112,144,176,208,240,272,304,336,368,400,432,464,496"
+#define OFFSETS_16 OFFSETS_32 ",16,48,80,112,144,176,208,240,272,304,336,368,400,432,464,496"
 
 #define READ(move, r) move " \\at(%[a]), %%" r "0\n\t"
-#define COPY(move, r)                        \
-	move " \\at(%[b]), %%" r "0\n\t"     \
-	move " %%" r "0, \\at(%[a])\n\t"
-#define TRIAD_SSE(move, r)                     \
-	move " \\at(%[c]), %%" r "0\n\t"       \
-	"mulps %%xmm15, %%" r "0\n\t"          \
-	"addps \\at(%[b]), %%" r "0\n\t"       \
-	move " %%" r "0, \\at(%[a])\n\t"
-#define TRIAD_FMA(move, r)                                     \
-	move " \\at(%[c]), %%" r "0\n\t"                       \
-	"vfmadd213ps \\at(%[b]), %%" r "15, %%" r "0\n\t"      \
-	move " %%" r "0, \\at(%[a])\n\t"
+#define COPY(move, r) move " \\at(%[b]), %%" r "0\n\t" move " %%" r "0, \\at(%[a])\n\t"
+#define TRIAD_SSE(move, r)                 \
+	move " \\at(%[c]), %%" r "0\n\t"   \
+	     "mulps %%xmm15, %%" r "0\n\t" \
+	     "addps \\at(%[b]), %%" r "0\n\t" move " %%" r "0, \\at(%[a])\n\t"
+#define TRIAD_FMA(move, r)               \
+	move " \\at(%[c]), %%" r "0\n\t" \
+	     "vfmadd213ps \\at(%[b]), %%" r "15, %%" r "0\n\t" move " %%" r "0, \\at(%[a])\n\t"
 
 #define SCALE_SSE "movss %[scale], %%xmm15\n\tshufps $0, %%xmm15, %%xmm15\n\t"
 #define SCALE_AVX2 "vbroadcastss %[scale], %%ymm15\n\t"
@@ -36,27 +31,26 @@ enum { ROUND = 512 };
 #define FINISH_AVX "vzeroupper\n\t"
 
 /* Over all arrays at once, ROUND bytes of each per round. */
-#define KERNEL(name, prepare, offsets, body, finish)                                        \
-	static void name(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes) \
-	{                                                                                   \
-		const float scale = 0.5f;                                                   \
-		for (; passes; passes--) {                                                  \
-			float *a = arrays[0], *b = arrays[1], *c = arrays[2];               \
-			size_t rounds = bytes / ROUND;                                      \
-			__asm__ __volatile__(prepare ".p2align 5\n\t"                       \
-						     "1:\n\t"                               \
-						     ".irp at," offsets "\n\t" body         \
-						     ".endr\n\t"                            \
-						     "add $512, %[a]\n\t"                   \
-						     "add $512, %[b]\n\t"                   \
-						     "add $512, %[c]\n\t"                   \
-						     "dec %[rounds]\n\t"                    \
-						     "jnz 1b\n\t" finish                    \
-					     : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c),       \
-					     [rounds] "+r"(rounds)                          \
-					     : [scale] "m"(scale)                           \
-					     : "cc", "memory", "xmm0", "xmm15");            \
-		}                                                                           \
+#define KERNEL(name, prepare, offsets, body, finish)                                           \
+	static void name(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes)    \
+	{                                                                                      \
+		const float scale = 0.5f;                                                      \
+		for (; passes; passes--) {                                                     \
+			float *a = arrays[0], *b = arrays[1], *c = arrays[2];                  \
+			size_t rounds = bytes / ROUND;                                         \
+			__asm__ __volatile__(                                                  \
+				prepare ".p2align 5\n\t"                                       \
+					"1:\n\t"                                               \
+					".irp at," offsets "\n\t" body ".endr\n\t"             \
+					"add $512, %[a]\n\t"                                   \
+					"add $512, %[b]\n\t"                                   \
+					"add $512, %[c]\n\t"                                   \
+					"dec %[rounds]\n\t"                                    \
+					"jnz 1b\n\t" finish                                    \
+				: [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [rounds] "+r"(rounds) \
+				: [scale] "m"(scale)                                           \
+				: "cc", "memory", "xmm0", "xmm15");                            \
+		}                                                                              \
 	}
 
 KERNEL(sse2_read, "", OFFSETS_16, READ("movaps", "xmm"), )

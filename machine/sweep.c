@@ -110,8 +110,8 @@ static int create_arenas(struct sweep *s)
 	for (unsigned i = 0; i < s->most_threads; i++) {
 		struct sweep_arena *arena = &s->arenas[i];
 		size_t bytes = sweep_arena_bytes(s, i) + STREAM_ARRAYS * ARRAY_GAP;
-		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *memory = mmap(
+			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
 		madvise(memory, bytes, MADV_HUGEPAGE);

@@ -2,7 +2,8 @@
 /*
  * Measuring ceilings: every kernel that this CPU has, on each number of threads, over working sets
  * from the nearest cache to memory. Repetitions go round all of them, so that a disturbance meets
- * one repetition of many figures and not all of one. Takes all CPUs for some seconds. One at a time.
+ * one repetition of many figures and not all of one. Takes all CPUs for some seconds. One at a
+ * time.
  */
 #ifndef BRICK_MACHINE_SWEEP_H
 #define BRICK_MACHINE_SWEEP_H

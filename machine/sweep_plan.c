@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sweep measures: levels of memory, numbers of threads, and a slot for each kernel. A working
- * set of a cache is well above the cache before it and fits with room to spare, also when as many
- * threads share it as run; where there is no such size, that figure is missing.
+ * What a sweep measures: levels of memory, numbers of threads, and a slot for each kernel. A
+ * working set of a cache is well above the cache before it and fits with room to spare, also when
+ * as many threads share it as run; where there is no such size, that figure is missing.
  */
 #include "machine/sweep_state.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-	EACH_UP_TO = 4,		     /* numbers of threads that are all measured; then powers of 2 */
-	MEMORY_TIMES = 16,	     /* the last cache, so that next to nothing is found in it */
+	EACH_UP_TO = 4,	   /* numbers of threads that are all measured; then powers of 2 */
+	MEMORY_TIMES = 16, /* the last cache, so that next to nothing is found in it */
 	LEAST_MEMORY = 128 << 20,
 	LEAST_ARRAY = 4 * STREAM_STEP,
 };

@@ -18,10 +18,10 @@ struct sweep_slot {
 	const struct machine_compute *compute; /* or */
 	const struct machine_stream *stream;
 	unsigned threads;
-	size_t level;	   /* of a stream: in ceilings->levels */
-	size_t bytes;	   /* of each of a thread's arrays */
-	uint64_t rounds;   /* that take about one slot's time */
-	double work;	   /* of a round on all threads: operations or bytes */
+	size_t level;			  /* of a stream: in ceilings->levels */
+	size_t bytes;			  /* of each of a thread's arrays */
+	uint64_t rounds;		  /* that take about one slot's time */
+	double work;			  /* of a round on all threads: operations or bytes */
 	double values[SWEEP_REPETITIONS]; /* work per ns */
 	uint32_t count;
 };

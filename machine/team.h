@@ -19,7 +19,8 @@ typedef void (*team_fn)(void *context, unsigned member);
  */
 int team_create(struct team **out, unsigned members, const int *cpus);
 
-/* Run on members 0 to count - 1. Returns the ns from the first one's begin to the last one's end. */
+/* Run on members 0 to count - 1. Returns the ns from the first one's begin to the last one's end.
+ */
 uint64_t team_run(struct team *team, unsigned count, team_fn run, void *context);
 
 /* ns that `rounds` barriers of count members took, which do nothing but meet. */

@@ -10,6 +10,8 @@
 
 static uint64_t waiting(struct drain *d)
 {
+	if (!d->header.digest_offset)
+		return 0;
 	uint64_t head = __atomic_load_n(&d->shared->digest_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = __atomic_load_n(&d->digest_tail, __ATOMIC_RELAXED);
 

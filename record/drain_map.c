@@ -73,15 +73,15 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
 		{h->drained_offset, HISTOGRAMS_BYTES},
 		{h->kernel_offset, BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel)},
 		{h->code_offset, BRICK_CODE_BYTES},
-		{h->digest_offset,
-			BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
+		{h->digest_offset, BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
 	};
-	/* those that a session may lack have no offset */
-	const size_t optional = h->kernel_offset || h->code_offset ? 0 : 2;
+	enum { NEEDED = 5 }; /* those behind have no offset in a session that lacks them */
 	uint64_t last = 0;
 
-	for (size_t i = 0; i < sizeof tables / sizeof *tables - optional; i++) {
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
 		uint64_t offset = tables[i][0], bytes = tables[i][1];
+		if (i >= NEEDED && !offset)
+			continue;
 		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, end))
 			return 0;
 		if (offset + bytes > last)
@@ -152,8 +152,8 @@ static int open_mapped(struct drain *d, const char **why)
 	return 0;
 }
 
-static int open_session(struct drain **out, int fd, int view, const struct drain_guard *guard,
-	const char **why)
+static int open_session(
+	struct drain **out, int fd, int view, const struct drain_guard *guard, const char **why)
 {
 	struct drain *d = calloc(1, sizeof *d);
 

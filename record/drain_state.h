@@ -54,7 +54,7 @@ struct drain {
 	uint32_t site_room;
 	struct brick_session_kernel *kernels;
 	uint32_t kernel_room;
-	uint32_t told_code; /* bytes of the session's code that the writer has */
+	uint32_t told_code;   /* bytes of the session's code that the writer has */
 	uint64_t bad_entries; /* table entries that had to be put right */
 	char notes[BRICK_NOTES_BYTES + 256];
 	size_t notes_bytes;

@@ -190,6 +190,14 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	*state = NULL;
 }
 
+/* An escaped NUL would end the text early: it stays as it is. */
+static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
+{
+	(void)context;
+	(void)connection;
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 union address {
 	struct sockaddr any;
 	struct sockaddr_in four;
@@ -223,7 +231,8 @@ static int start_daemon(struct http *http, const union address *address)
 		http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, http,
+		MHD_OPTION_END);
 	if (http->daemon)
 		return 0;
 	return errno ? -errno : -EADDRNOTAVAIL;
@@ -289,6 +298,8 @@ int http_publish(struct http *http, struct http_content *content)
 	http->serial++;
 	for (unsigned i = 0; i < DOCUMENTS; i++) {
 		struct document *document = &http->documents[i];
+		if (!texts[i])
+			continue;
 		char tag[sizeof(document->tag)];
 		snprintf(tag, sizeof(tag), "\"%llu\"", (unsigned long long)http->serial);
 		struct MHD_Response *now = make_response(document, texts[i], bytes[i], tag);

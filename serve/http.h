@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is given out; each is allocated with malloc(), and taken over by http_publish(). */
+/*
+ * What is given out; each is allocated with malloc(), and taken over by http_publish(). NULL: what
+ * is given out already stays.
+ */
 struct http_content {
 	char *page; /* of /, text/html */
 	size_t page_bytes;

@@ -64,7 +64,7 @@ check "build with gcc" build default
 check "engine and models" demo/models.sh
 suite "tests" build
 check "build with clang, ASan and UBSan" build asan
-suite "unit tests under ASan and UBSan" build-asan -L unit
+suite "unit tests and hostile requests under ASan and UBSan" build-asan -L "unit|hostile"
 check "build with gcc, TSan" build tsan
 suite "library tests under TSan" build-tsan -R 'unit/(registry|clock|session|record)'
 check "no leaks under valgrind" tests/valgrind.sh

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chrome trace events: queues are threads of their own, commands are named after their kernels, and
- * flows lead from launches to commands and from there to who waited for them. A site's part of an event is made once and copied for each of its samples,
- * because a recording has millions of those. Called by `brick export`.
+ * flows lead from launches to commands and from there to who waited for them. A site's part of an
+ * event is made once and copied for each of its samples, because a recording has millions of those.
+ * Called by `brick export`.
  */
 #include "trace/chrome.h"
 
@@ -218,10 +219,10 @@ static void write_command_args(
 /* The command that a sample is, or NULL; samples come in their order. */
 static const struct run_command *next_command(struct chrome *c, uint32_t lane, size_t sample)
 {
+	if (c->command == c->run->command_count)
+		return NULL;
 	const struct run_command *command = &c->run->commands[c->command];
-
-	if (c->command == c->run->command_count || command->lane != lane ||
-		command->sample != sample)
+	if (command->lane != lane || command->sample != sample)
 		return NULL;
 	c->command++;
 	return command;
@@ -294,12 +295,13 @@ static void write_point(struct chrome *c, const struct run_point *p)
 }
 
 /* One end of a flow: it belongs to the slice around that time. */
-static void write_flow(struct chrome *c, const char *kind, const char *name, size_t id,
-	uint32_t lane, uint64_t ns)
+static void write_flow(
+	struct chrome *c, const char *kind, const char *name, size_t id, uint32_t lane, uint64_t ns)
 {
 	next_event(c);
-	fprintf(c->out, "{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":",
-		kind, *kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
+	fprintf(c->out,
+		"{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":", kind,
+		*kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
 	write_time(c, ns);
 	write_place(c, lane);
 	fputc('}', c->out);

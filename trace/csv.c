@@ -143,14 +143,15 @@ int trace_csv_write(const struct run *run, FILE *out)
 {
 	errno = 0;
 	fputs(header, out);
-	const struct run_command *command = run->commands, *end = command + run->command_count;
+	size_t next = 0; /* command, in the order of samples */
 	for (size_t i = 0; i < run->lane_count; i++)
 		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
-			int is_command =
-				command < end && command->lane == i && command->sample == k;
-			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k],
-				is_command ? command : NULL);
-			command += is_command;
+			const struct run_command *command =
+				next < run->command_count ? &run->commands[next] : NULL;
+			if (command && (command->lane != i || command->sample != k))
+				command = NULL;
+			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k], command);
+			next += command != NULL;
 		}
 	if (fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;

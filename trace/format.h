@@ -34,17 +34,17 @@ enum {
 	X(TID, "tid")		/* uint, of the thread that takes over the lane */             \
 	X(OPEN, "open")		/* true: not ended, its thread was gone */                     \
 	/* of a command on a queue: */                                                         \
-	X(KERNEL, "kernel")	/* interned JSON: what was launched, see writer_text.c */      \
-	X(BRICK, "brick")	/* interned name; the slice's own is the kernel's */           \
-	X(CALL, "launch_ns")	/* uint: length of the host's call */                          \
+	X(KERNEL, "kernel")  /* interned JSON: what was launched, see writer_text.c */         \
+	X(BRICK, "brick")    /* interned name; the slice's own is the kernel's */              \
+	X(CALL, "launch_ns") /* uint: length of the host's call */                             \
 	X(LAUNCHED, "launch_to_start_ns")  /* int: from the begin of that call */              \
 	X(QUEUED, "queued_to_start_ns")	   /* int */                                           \
 	X(SUBMITTED, "submit_to_start_ns") /* int */                                           \
-	X(AFTER, "after")	/* list of uint: numbers of commands that had to end before */ \
+	X(AFTER, "after") /* list of uint: numbers of commands that had to end before */       \
 	/* of a tile: */                                                                       \
-	X(ROW, "row")		/* uint */                                                     \
-	X(COLUMN, "column")	/* uint */                                                     \
-	X(LEVEL, "level")	/* uint: enum brick_tile_level */
+	X(ROW, "row")	    /* uint */                                                         \
+	X(COLUMN, "column") /* uint */                                                         \
+	X(LEVEL, "level")   /* uint: enum brick_tile_level */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
@@ -85,8 +85,8 @@ enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category
 enum { FORMAT_SOURCE_COUNT = 8 };
 
 /* Kinds of what was launched, in the order of enum brick_kernel_kind. */
-#define FORMAT_KERNEL_KINDS                                    \
-	{                                                      \
+#define FORMAT_KERNEL_KINDS                                     \
+	{                                                       \
 		"compute", "h2d", "d2h", "d2d", "fill", "other" \
 	}
 enum { FORMAT_KERNEL_KIND_COUNT = 6 };

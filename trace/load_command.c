@@ -32,7 +32,7 @@ static uint32_t kernel_of(
 					  : RUN_NONE;
 
 	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_KERNEL ? l->values[at].index
-									  : RUN_NONE;
+									 : RUN_NONE;
 }
 
 /* The command of a sample, new if need be; NULL: failed. */
@@ -109,8 +109,7 @@ static void read_tile(struct load *l, uint32_t lane, uint32_t sample, const stru
 		.column = (uint32_t)e->value[FORMAT_A_COLUMN]};
 }
 
-void load_more(
-	struct load *l, struct load_sequence *s, uint32_t sample, const struct load_event *e)
+void load_more(struct load *l, struct load_sequence *s, uint32_t sample, const struct load_event *e)
 {
 	const struct run_lane *lane = &l->run->lanes[s->lane];
 	int is_command = LOAD_HAS(e, KERNEL) || LOAD_HAS(e, LAUNCHED) || LOAD_HAS(e, QUEUED) ||

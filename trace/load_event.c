@@ -133,8 +133,8 @@ static uint32_t begin_site(
 }
 
 /* An end may say more of what was executed than its begin could. */
-static void refine_site(
-	struct load *l, struct load_sequence *s, struct run_sample *sample, const struct load_event *e)
+static void refine_site(struct load *l, struct load_sequence *s, struct run_sample *sample,
+	const struct load_event *e)
 {
 	const struct run_site *old = &l->run->sites[sample->site];
 	uint32_t index;
@@ -169,7 +169,8 @@ static uint32_t saturate(uint64_t ns)
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-static uint8_t source_of(const struct load *l, const struct load_sequence *s, const struct load_event *e)
+static uint8_t source_of(
+	const struct load *l, const struct load_sequence *s, const struct load_event *e)
 {
 	if (__builtin_expect(!LOAD_HAS(e, SOURCE), 1))
 		return BRICK_SOURCE_TSC;
@@ -284,11 +285,11 @@ static uint32_t brick_value(const struct load *l, const struct load_sequence *s,
 	uint32_t at = load_iid_get(&s->values, iid);
 
 	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_BRICK ? l->values[at].index
-									  : RUN_NONE;
+									: RUN_NONE;
 }
 
-static int begin(
-	struct load *l, struct load_sequence *s, const struct load_event *e, struct load_slice *slice)
+static int begin(struct load *l, struct load_sequence *s, const struct load_event *e,
+	struct load_slice *slice)
 {
 	uint32_t brick = load_iid_get(&s->names, e->name);
 
@@ -345,8 +346,8 @@ static void end_annotations(struct load *l, struct load_sequence *s, const struc
 		load_more(l, s, s->ended, e);
 }
 
-static int end(
-	struct load *l, struct load_sequence *s, const struct load_event *e, struct load_slice *slice)
+static int end(struct load *l, struct load_sequence *s, const struct load_event *e,
+	struct load_slice *slice)
 {
 	if (!can_end(s))
 		return 0;
@@ -380,7 +381,7 @@ static int own_instant(
 	switch (name) {
 	case FORMAT_N_DROPPED:
 		return LOAD_HAS(e, COUNT) && add_point(l, s, RUN_POINT_DROPPED, RUN_NONE,
-						(double)e->value[FORMAT_A_COUNT]);
+						     (double)e->value[FORMAT_A_COUNT]);
 	case FORMAT_N_THREAD:
 		return LOAD_HAS(e, TID) &&
 		       add_point(l, s, RUN_POINT_THREAD, RUN_NONE, (double)e->value[FORMAT_A_TID]);

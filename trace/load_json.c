@@ -113,4 +113,3 @@ int load_json_value(struct load_json *j, struct load_json_value *value)
 	}
 	return read_number(j, value);
 }
-

@@ -196,8 +196,8 @@ static int by_call(const void *a, const void *b, void *context)
 	return (x->launch_lane == RUN_NONE) - (y->launch_lane == RUN_NONE);
 }
 
-static int is_same_call(const struct run *run, const struct run_command *a,
-	const struct run_command *b)
+static int is_same_call(
+	const struct run *run, const struct run_command *a, const struct run_command *b)
 {
 	return a->launch_ns && a->launch_ns == b->launch_ns &&
 	       a->launch_end_ns == b->launch_end_ns &&
@@ -210,8 +210,8 @@ static void finish_shared_launches(struct load *l)
 	size_t unlinked = 0;
 
 	for (size_t i = 0; i < run->command_count; i++)
-		unlinked += run->commands[i].launch_lane == RUN_NONE &&
-			    run->commands[i].launch_ns != 0;
+		unlinked +=
+			run->commands[i].launch_lane == RUN_NONE && run->commands[i].launch_ns != 0;
 	uint32_t *order = unlinked ? malloc(run->command_count * sizeof *order) : NULL;
 	if (!unlinked)
 		return;

@@ -271,10 +271,9 @@ uint32_t load_kernel(struct load *l, const struct run_kernel *kernel)
 		if (same_kernel(&run->kernels[i - 1], kernel))
 			return i - 1;
 	}
-	if (run->kernel_count >= RUN_NONE / 2 ||
-		!index_grow(l, &l->kernel_index, rehash_kernel) ||
-		!load_grow(
-			l, &run->kernels, &l->room.kernels, run->kernel_count, sizeof *run->kernels))
+	if (run->kernel_count >= RUN_NONE / 2 || !index_grow(l, &l->kernel_index, rehash_kernel) ||
+		!load_grow(l, &run->kernels, &l->room.kernels, run->kernel_count,
+			sizeof *run->kernels))
 		return RUN_NONE;
 	struct run_kernel *new = &run->kernels[run->kernel_count];
 	*new = *kernel;

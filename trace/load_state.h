@@ -45,8 +45,8 @@ enum load_value_kind {
 };
 
 /*
- * An interned string value of a sequence: a site, once its brick is known, a source, the run's brick
- * or kernel (index).
+ * An interned string value of a sequence: a site, once its brick is known, a source, the run's
+ * brick or kernel (index).
  */
 struct load_value {
 	uint32_t kind;	      /* enum load_value_kind */

@@ -178,8 +178,8 @@ int trace_writer_process(struct trace_writer *w, const struct brick_session_head
 	if (!process->clock.mult || process->clock.shift > 63)
 		process->clock = (struct brick_clock){.mult = 1};
 	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
-	process->flow_base = writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS
-								    << FORMAT_FLOW_BITS;
+	process->flow_base =
+		writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
 	*slot = process;
 	int number = (int)w->process_count++;
 	return writer_process(w, number, header) ? w->error : number;

@@ -251,8 +251,8 @@ void more_end(struct trace_writer *w, struct writer_lane *lane, const struct bri
 	uint64_t step = lane_step(lane, ns);
 	struct opened opened = packet_open(w, lane, EVENT_END);
 	pb_bytes(b, annotations,
-		records_end_annotations(annotations, w, lane, r,
-			more->work.kind ? &more->work : NULL));
+		records_end_annotations(
+			annotations, w, lane, r, more->work.kind ? &more->work : NULL));
 	if (more->tile.kind)
 		put_tile(w, &more->tile);
 	if (closes) {

@@ -112,8 +112,8 @@ static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t
 		end_plain(w, lane, ns);
 		return;
 	}
-	end_annotated(w, lane, ns, annotations,
-		records_end_annotations(annotations, w, lane, r, work));
+	end_annotated(
+		w, lane, ns, annotations, records_end_annotations(annotations, w, lane, r, work));
 }
 
 /* A begin that says more than a template does: tokens, a source. */

@@ -320,8 +320,10 @@ int trace_writer_code(struct trace_writer *w, const struct trace_code *code)
 		return w->error;
 	event_open(w, FORMAT_CODE, w->last_ns);
 	event_uint(w, "hash", code->hash);
-	event_text(w, "name", code->name, code->name_bytes);
-	event_text(w, "path", code->path, code->path_bytes);
+	if (code->name_bytes)
+		event_text(w, "name", code->name, code->name_bytes);
+	if (code->path_bytes)
+		event_text(w, "path", code->path, code->path_bytes);
 	if (code->cut)
 		event_uint(w, "cut", 1);
 	event_text(w, "source", code->source, code->source_bytes);

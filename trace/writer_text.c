@@ -65,14 +65,13 @@ static size_t json_triple(char *to, size_t room, const char *key, const uint32_t
 size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel)
 {
 	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
-	uint32_t kind =
-		kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
+	uint32_t kind = kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
 	size_t size = (size_t)snprintf(to, room, "{\"kind\":\"%s\"", kinds[kind]);
 
 	size += json_text(to + size, room - size, "name", kernel->name, sizeof kernel->name);
 	if (kernel->backend[0])
-		size += json_text(to + size, room - size, "backend", kernel->backend,
-			sizeof kernel->backend);
+		size += json_text(
+			to + size, room - size, "backend", kernel->backend, sizeof kernel->backend);
 	if (kernel->grid[0])
 		size += json_triple(to + size, room - size, "grid", kernel->grid);
 	if (kernel->block[0])

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/memory.h"
+#include "machine/ceilings_file.h"
 
 static void no_memory(int rc)
 {
@@ -90,6 +91,7 @@ static void forget(struct picture *p)
 	call_tree_destroy(p->tree);
 	if (p->path)
 		path_destroy(p->path);
+	roofline_destroy(p->roofline);
 	memset(&p->report, 0, sizeof(p->report));
 	memset(&p->threads, 0, sizeof(p->threads));
 	memset(&p->layers, 0, sizeof(p->layers));
@@ -97,6 +99,7 @@ static void forget(struct picture *p)
 	p->heat = NULL;
 	p->tree = NULL;
 	p->path = NULL;
+	p->roofline = NULL;
 	p->tree_made = p->path_made = false;
 }
 
@@ -198,6 +201,34 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 		if (p->path->sections[i].phase == wanted)
 			return &p->path->sections[i];
 	return p->phase == SUMMARY_ALL_PHASES ? &p->path->sections[0] : NULL;
+}
+
+/* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
+static const struct ceilings *kept_ceilings(const struct run *run)
+{
+	static struct ceilings *kept;
+	static char *kept_path;
+	struct ceilings_error why;
+	char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
+	if (!path)
+		return NULL;
+	if (!kept_path || strcmp(kept_path, path)) {
+		ceilings_destroy(kept);
+		free(kept_path);
+		kept = NULL;
+		kept_path = xstrdup(path);
+		if (ceilings_read(&kept, path, &why) < 0)
+			kept = NULL;
+	}
+	free(path);
+	return kept;
+}
+
+const struct roofline *picture_roofline(struct picture *p)
+{
+	if (!p->roofline)
+		no_memory(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
+	return p->roofline;
 }
 
 uint64_t picture_tokens(const struct picture *p)

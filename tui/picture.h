@@ -12,6 +12,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/heat.h"
 #include "analysis/path.h"
+#include "analysis/roofline.h"
 #include "cli/report.h"
 
 /* Exact counts of the steps of a phase, from the statistics of the threads. */
@@ -34,6 +35,7 @@ struct picture {
 	struct call_tree *tree;
 	uint32_t tree_step; /* RUN_NONE: of a thread */
 	struct path *path;
+	struct roofline *roofline;
 	bool tree_made, path_made;
 	int path_error; /* of path_create() */
 	struct picture_steps exact[STEP_PHASES];
@@ -57,6 +59,9 @@ const struct call_tree *picture_tree(struct picture *picture);
 
 /* NULL: there is none; *why says why not. */
 const struct path_section *picture_path(struct picture *picture, const char **why);
+
+/* Under the ceilings that are kept for the run's machine, or none (roofline->ceilings NULL). */
+const struct roofline *picture_roofline(struct picture *picture);
 
 /* Tokens of the steps that the wall time is of; 0: not known. */
 uint64_t picture_tokens(const struct picture *picture);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The view of bricks by arithmetic intensity and speed, both by decades. Only bricks whose sites
- * say what they compute and move are here. Letters stand for bricks, listed below the plot.
+ * The view of bricks under the ceilings of the machine, both axes by decades: letters are bricks,
+ * listed below the plot, lines are what the machine was measured to do ('brick ceilings'), for as
+ * many threads as the brick on top of the list ran on. One phase at a time: decoding, unless asked.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,38 +14,60 @@
 
 enum { MOST_POINTS = 26, AXIS = 8 };
 
-struct point {
-	const struct summary_row *row;
-	double intensity, gflops;
-};
-
 struct plot {
-	struct point points[MOST_POINTS];
+	const struct roofline *roofline;
+	const struct roofline_row *points[MOST_POINTS];
 	int count;
+	enum roofline_phase phase;
 	double low_x, high_x, low_y, high_y; /* powers of ten */
 };
 
-static void add_points(struct plot *plot, const struct summary *summary)
+static bool has_place(const struct roofline_row *row)
 {
-	for (size_t i = 0; i < summary->row_count && plot->count < MOST_POINTS; i++) {
-		const struct summary_row *row = &summary->rows[i];
-		if (!(row->flops_per_ns > 0) || !(row->bytes_per_ns > 0))
-			continue;
-		plot->points[plot->count++] = (struct point){
-			row, row->flops_per_ns / row->bytes_per_ns, row->flops_per_ns};
-	}
+	return row->flops_per_ns > 0 && row->intensity > 0;
 }
 
-static void find_range(struct plot *plot)
+static bool has_phase(const struct roofline *r, enum roofline_phase phase)
 {
-	plot->low_x = plot->low_y = 1e9;
-	plot->high_x = plot->high_y = -1e9;
-	for (int i = 0; i < plot->count; i++) {
-		double x = log10(plot->points[i].intensity), y = log10(plot->points[i].gflops);
-		plot->low_x = fmin(plot->low_x, floor(x));
-		plot->high_x = fmax(plot->high_x, floor(x) + 1);
-		plot->low_y = fmin(plot->low_y, floor(y));
-		plot->high_y = fmax(plot->high_y, floor(y) + 1);
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].phase == phase && has_place(&r->rows[i]))
+			return true;
+	return false;
+}
+
+static enum roofline_phase choose_phase(const struct top *top, const struct roofline *r)
+{
+	if (top->phase == STEP_PREFILL)
+		return ROOFLINE_PREFILL;
+	if (top->phase == STEP_DECODE || has_phase(r, ROOFLINE_DECODE))
+		return ROOFLINE_DECODE;
+	return has_phase(r, ROOFLINE_PREFILL) ? ROOFLINE_PREFILL : ROOFLINE_OUTSIDE;
+}
+
+static void widen(double *low, double *high, double value)
+{
+	*low = fmin(*low, floor(log10(value)));
+	*high = fmax(*high, floor(log10(value)) + 1);
+}
+
+static void make(struct plot *plot, struct top *top)
+{
+	const struct roofline *r = picture_roofline(top->picture);
+	*plot = (struct plot){.roofline = r,
+		.phase = choose_phase(top, r),
+		.low_x = 9,
+		.high_x = -9,
+		.low_y = 9,
+		.high_y = -9};
+	for (size_t i = 0; i < r->row_count && plot->count < MOST_POINTS; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		if (row->phase != plot->phase || !has_place(row))
+			continue;
+		plot->points[plot->count++] = row;
+		widen(&plot->low_x, &plot->high_x, row->intensity);
+		widen(&plot->low_y, &plot->high_y, row->flops_per_ns);
+		if (row->peak)
+			widen(&plot->low_y, &plot->high_y, row->peak->rate.best);
 	}
 }
 
@@ -52,71 +75,126 @@ static void draw_axes(const struct plot *plot, struct canvas *canvas, int y, int
 {
 	int width = canvas->width - AXIS - 1;
 	char text[UNITS_BYTES];
-	canvas_text(canvas, 0, y, canvas->width, STYLE_FAINT, "GFLOP/s");
 	for (double d = plot->low_y; d <= plot->high_y; d++) {
 		int at = (int)lround(
 			(plot->high_y - d) / (plot->high_y - plot->low_y) * (height - 1));
 		snprintf(text, sizeof(text), "%g", pow(10, d));
-		canvas_right(canvas, 0, y + 1 + at, AXIS - 1, STYLE_FAINT, text);
+		canvas_right(canvas, 0, y + at, AXIS - 1, STYLE_FAINT, text);
 	}
 	for (int i = 0; i < height; i++)
-		canvas_text(canvas, AXIS, y + 1 + i, 1, STYLE_FAINT,
-			canvas->utf8 ? "\xe2\x94\x82" : "|");
+		canvas_text(
+			canvas, AXIS, y + i, 1, STYLE_FAINT, canvas->utf8 ? "\xe2\x94\x82" : "|");
 	for (int i = 0; i < width; i++)
-		canvas_text(canvas, AXIS + 1 + i, y + 1 + height, 1, STYLE_FAINT,
+		canvas_text(canvas, AXIS + 1 + i, y + height, 1, STYLE_FAINT,
 			canvas->utf8 ? "\xe2\x94\x80" : "-");
 	for (double d = plot->low_x; d <= plot->high_x; d++) {
 		int at =
 			(int)lround((d - plot->low_x) / (plot->high_x - plot->low_x) * (width - 1));
 		snprintf(text, sizeof(text), "%g", pow(10, d));
-		canvas_text(canvas, AXIS + 1 + (at > width - 5 ? width - 5 : at), y + 2 + height, 5,
+		canvas_text(canvas, AXIS + 1 + (at > width - 5 ? width - 5 : at), y + height + 1, 5,
 			STYLE_FAINT, text);
 	}
-	canvas_right(canvas, canvas->width / 2, y + 2 + height, canvas->width / 4, STYLE_FAINT,
+	canvas_right(canvas, canvas->width / 2, y + height + 1, canvas->width / 4, STYLE_FAINT,
 		"FLOP/byte");
+}
+
+static void put(const struct plot *plot, struct canvas *canvas, int y, int height, double intensity,
+	double gflops, enum style style, const char *text)
+{
+	int width = canvas->width - AXIS - 1;
+	double x = (log10(intensity) - plot->low_x) / (plot->high_x - plot->low_x);
+	double v = (plot->high_y - log10(gflops)) / (plot->high_y - plot->low_y);
+	if (x < 0 || x > 1 || v < 0 || v > 1)
+		return;
+	canvas_text(canvas, AXIS + 1 + (int)lround(x * (width - 1)),
+		y + (int)lround(v * (height - 1)), 1, style, text);
+}
+
+/* min(peak, intensity x bandwidth), column by column. */
+static void draw_roof(const struct plot *plot, struct canvas *canvas, int y, int height,
+	double peak, double bandwidth, enum style style)
+{
+	int width = canvas->width - AXIS - 1;
+	for (int i = 0; i < width; i++) {
+		double x = pow(10, plot->low_x + (plot->high_x - plot->low_x) * i /
+							 (width > 1 ? width - 1 : 1));
+		bool flat = x * bandwidth >= peak;
+		put(plot, canvas, y, height, x, flat ? peak : x * bandwidth, style,
+			flat	       ? canvas->utf8 ? "\xe2\x94\x80" : "-"
+			: canvas->utf8 ? "\xe2\x95\xb1"
+				       : "/");
+	}
+}
+
+/* For the threads of the first brick that has a roof: the caches', and above them memory's. */
+static void draw_roofs(const struct plot *plot, struct canvas *canvas, int y, int height)
+{
+	const struct ceilings *c = plot->roofline->ceilings;
+	const struct roofline_row *first = NULL;
+	for (int i = 0; i < plot->count && !first; i++)
+		if (plot->points[i]->peak && plot->points[i]->roof_threads)
+			first = plot->points[i];
+	for (size_t i = 0; c && first && i < c->level_count; i++) {
+		const struct ceilings_bandwidth *b =
+			ceilings_fastest(c, c->levels[i].name, first->roof_threads);
+		if (b)
+			draw_roof(plot, canvas, y, height, first->peak->rate.best, b->rate.best,
+				i + 1 == c->level_count ? STYLE_SHARE : STYLE_FAINT);
+	}
 }
 
 static void draw_points(const struct plot *plot, struct canvas *canvas, int y, int height)
 {
-	int width = canvas->width - AXIS - 1;
 	for (int i = plot->count; i-- > 0;) {
-		const struct point *p = &plot->points[i];
-		double x = (log10(p->intensity) - plot->low_x) / (plot->high_x - plot->low_x);
-		double v = (plot->high_y - log10(p->gflops)) / (plot->high_y - plot->low_y);
 		char letter[2] = {(char)('A' + i), '\0'};
-		canvas_text(canvas, AXIS + 1 + (int)lround(x * (width - 1)),
-			y + 1 + (int)lround(v * (height - 1)), 1, STYLE_HEADING, letter);
+		put(plot, canvas, y, height, plot->points[i]->intensity,
+			plot->points[i]->flops_per_ns, STYLE_HEADING, letter);
 	}
 }
 
 static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, int height)
 {
-	char share[UNITS_BYTES], speed[UNITS_BYTES], intensity[UNITS_BYTES];
+	char share[UNITS_BYTES], speed[UNITS_BYTES], moved[UNITS_BYTES], intensity[UNITS_BYTES];
 	for (int i = 0; i < plot->count && i < height; i++) {
-		const struct point *p = &plot->points[i];
-		char *name = text_safe(p->row->name);
+		const struct roofline_row *row = plot->points[i];
+		const char *bound = roofline_bound_name(row->bound);
+		char *name = text_safe(row->name);
+		char *reached =
+			row->roof_flops_per_ns > 0
+				? xasprintf("%.0f%% of its roof%s%s", 100 * (1 - row->distance),
+					  bound ? ", " : "", bound ? bound : "")
+				: xstrdup("");
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL,
-			"%c %-20s %7s  %8s GFLOP/s  %8s FLOP/byte", 'A' + i, name,
-			units_percent(share, p->row->share), units_number(speed, p->gflops),
-			units_number(intensity, p->intensity));
+			"%c %-16s %6s %6s GFLOP/s %6s GB/s %6s FLOP/B %s", 'A' + i, name,
+			units_percent(share, row->share), units_number(speed, row->flops_per_ns),
+			units_number(moved, row->bytes_per_ns),
+			units_number(intensity, row->intensity), reached);
+		free(reached);
 		free(name);
 	}
 }
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	struct plot plot = {.count = 0};
-	add_points(&plot, top->picture->report.summary);
+	static const char *const phases[] = {"prefill", "decode", "outside of steps"};
+	struct plot plot;
+	make(&plot, top);
 	if (!plot.count) {
-		top_draw_nothing(
-			canvas, y, "No brick says both what it computes and what it moves.");
+		top_draw_nothing(canvas, y,
+			"No brick of this phase says both what it computes and what it moves.");
 		return;
 	}
-	find_range(&plot);
+	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "GFLOP/s  %s%s", phases[plot.phase],
+		plot.roofline->ceilings
+			? ", under what the machine was measured to do"
+			: "; no ceilings are kept for its machine: 'brick ceilings' measures them");
 	int legend = plot.count < height / 3 ? plot.count : height / 3;
 	int plotted = height - legend - 3;
-	draw_axes(&plot, canvas, y, plotted);
-	draw_points(&plot, canvas, y, plotted);
+	if (plotted < 3)
+		return;
+	draw_axes(&plot, canvas, y + 1, plotted);
+	draw_roofs(&plot, canvas, y + 1, plotted);
+	draw_points(&plot, canvas, y + 1, plotted);
 	draw_legend(&plot, canvas, y + plotted + 3, legend);
 }
 

@@ -10,10 +10,9 @@
 #include <cupti.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
-#define FIELD(ours, field, theirs, name)                                               \
-	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, name) &&       \
-			       sizeof(((struct ours *)0)->field) ==                    \
-				       sizeof(((theirs *)0)->name),                    \
+#define FIELD(ours, field, theirs, name)                                                         \
+	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, name) &&                 \
+			       sizeof(((struct ours *)0)->field) == sizeof(((theirs *)0)->name), \
 		#theirs "." #name)
 #define BEGIN_OF(ours, field, theirs, name) /* the first of three fields in a row */ \
 	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, name), #theirs "." #name)
@@ -33,7 +32,6 @@ SAME(CUPTI_MEMCPY_PEER, CUPTI_ACTIVITY_KIND_MEMCPY2);
 SAME(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 SAME(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 SAME(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
-SAME(CUPTI_CONTEXT_DESTROYING, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 SAME(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
 SAME(CUPTI_MODULE_UNLOADING, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 SAME(CUPTI_GRAPH_NODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
@@ -57,22 +55,22 @@ SAME(CUDA_NODE_MEMSET, CU_GRAPH_NODE_TYPE_MEMSET);
 SAME(CUPTI_BUFFERS_ARE_ZEROED, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 #endif
 
-#define CHECK_KERNEL(theirs)                                                    \
-	FIELD(cupti_kernel, kind, theirs, kind);                                \
-	FIELD(cupti_kernel, registers, theirs, registersPerThread);             \
-	FIELD(cupti_kernel, start, theirs, start);                              \
-	FIELD(cupti_kernel, end, theirs, end);                                  \
-	FIELD(cupti_kernel, device, theirs, deviceId);                          \
-	FIELD(cupti_kernel, context, theirs, contextId);                        \
-	FIELD(cupti_kernel, stream, theirs, streamId);                          \
-	BEGIN_OF(cupti_kernel, grid, theirs, gridX);                            \
-	BEGIN_OF(cupti_kernel, block, theirs, blockX);                          \
-	FIELD(cupti_kernel, static_shared, theirs, staticSharedMemory);         \
-	FIELD(cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory);       \
-	FIELD(cupti_kernel, correlation, theirs, correlationId);                \
-	FIELD(cupti_kernel, name, theirs, name);                                \
-	FIELD(cupti_kernel, queued, theirs, queued);                            \
-	FIELD(cupti_kernel, submitted, theirs, submitted);                      \
+#define CHECK_KERNEL(theirs)                                              \
+	FIELD(cupti_kernel, kind, theirs, kind);                          \
+	FIELD(cupti_kernel, registers, theirs, registersPerThread);       \
+	FIELD(cupti_kernel, start, theirs, start);                        \
+	FIELD(cupti_kernel, end, theirs, end);                            \
+	FIELD(cupti_kernel, device, theirs, deviceId);                    \
+	FIELD(cupti_kernel, context, theirs, contextId);                  \
+	FIELD(cupti_kernel, stream, theirs, streamId);                    \
+	BEGIN_OF(cupti_kernel, grid, theirs, gridX);                      \
+	BEGIN_OF(cupti_kernel, block, theirs, blockX);                    \
+	FIELD(cupti_kernel, static_shared, theirs, staticSharedMemory);   \
+	FIELD(cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory); \
+	FIELD(cupti_kernel, correlation, theirs, correlationId);          \
+	FIELD(cupti_kernel, name, theirs, name);                          \
+	FIELD(cupti_kernel, queued, theirs, queued);                      \
+	FIELD(cupti_kernel, submitted, theirs, submitted);                \
 	FIELD(cupti_kernel, graph_node, theirs, graphNodeId)
 
 #define CHECK_MEMCPY(theirs)                                     \

@@ -30,6 +30,7 @@ enum kind {
 	CALL_WAIT_CONTEXT,
 	CALL_WAIT_EVENT,
 	CALL_LOAD,
+	CALL_DESTROY,
 };
 
 static uint8_t kinds[2][MOST_IDS]; /* by domain and id */
@@ -37,7 +38,7 @@ static uint32_t stopped;
 
 /* What a thread is in the middle of. */
 struct call_thread {
-	uint32_t depth; /* of calls that launch */
+	uint32_t depth;	      /* of calls that launch */
 	uint32_t hook_calls;  /* that launched, since one was timed */
 	uint32_t was_timed;   /* one was, once: the first ones are not typical */
 	uint32_t is_captured; /* the call made nodes of a graph instead */
@@ -78,6 +79,9 @@ static enum kind kind_of_driver(const char *name)
 		return CALL_WAIT_EVENT;
 	if (begins(name, "cuModuleLoadData") || begins(name, "cuLibraryLoadData"))
 		return CALL_LOAD;
+	if (begins(name, "cuCtxDestroy") || begins(name, "cuDevicePrimaryCtxRelease") ||
+		begins(name, "cuDevicePrimaryCtxReset"))
+		return CALL_DESTROY;
 	return CALL_NONE;
 }
 
@@ -101,7 +105,7 @@ static int enable_domain(uint32_t domain)
 		if (cupti.callback_name(domain, id, &name) != CUPTI_FINE || !name)
 			continue;
 		enum kind kind = domain == CUPTI_DOMAIN_DRIVER ? kind_of_driver(name)
-								: kind_of_runtime(name);
+							       : kind_of_runtime(name);
 		kinds[domain - 1][id] = (uint8_t)kind;
 		if (kind == CALL_NONE)
 			continue;
@@ -115,10 +119,9 @@ static int enable_domain(uint32_t domain)
 
 int calls_enable(void)
 {
-	static const uint32_t resources[] = {CUPTI_CONTEXT_DESTROYING, CUPTI_MODULE_LOADED,
-		CUPTI_MODULE_UNLOADING, CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_DESTROYING,
-		CUPTI_GRAPH_EXEC_STARTING, CUPTI_GRAPH_EXEC_CREATED, CUPTI_GRAPH_EXEC_DESTROYING,
-		CUPTI_GRAPH_NODE_CLONED};
+	static const uint32_t resources[] = {CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOADING,
+		CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_DESTROYING, CUPTI_GRAPH_EXEC_STARTING,
+		CUPTI_GRAPH_EXEC_CREATED, CUPTI_GRAPH_EXEC_DESTROYING, CUPTI_GRAPH_NODE_CLONED};
 	int count = enable_domain(CUPTI_DOMAIN_DRIVER);
 
 	/* older versions lack some: kernels of graphs then have no parents */
@@ -259,6 +262,8 @@ static void enter(enum kind kind, const struct cupti_call *call)
 		launch_enter(kind, call);
 	else if (kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
+	else if (kind == CALL_DESTROY)
+		cupti.flush_all(0); /* what is complete, while its context is there */
 	else
 		call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
 }
@@ -269,7 +274,7 @@ static void leave(enum kind kind, const struct cupti_call *call)
 		launch_exit(kind, call);
 	else if (kind == CALL_LOAD)
 		call_thread.source = 0;
-	else
+	else if (kind != CALL_DESTROY)
 		wait_exit(kind, call);
 }
 
@@ -358,11 +363,9 @@ static void about_resource(uint32_t id, const struct cupti_resource_call *resour
 {
 	const struct cupti_module *module = resource->what;
 
-	if (id == CUPTI_CONTEXT_DESTROYING)
-		cupti.flush_all(0);
-	else if (!resource->what)
+	if (!resource->what)
 		return;
-	else if (id == CUPTI_MODULE_LOADED)
+	if (id == CUPTI_MODULE_LOADED)
 		modules_loaded(module->id, module->cubin, module->bytes, call_thread.source);
 	else if (id == CUPTI_MODULE_UNLOADING)
 		modules_unloading(module->id);

@@ -21,8 +21,14 @@ struct function {
 	int optional;
 };
 
-#define NEEDED(field, name) {name, offsetof(struct cupti, field), 0}
-#define OPTIONAL(field, name) {name, offsetof(struct cupti, field), 1}
+#define NEEDED(field, name)                            \
+	{                                              \
+		name, offsetof(struct cupti, field), 0 \
+	}
+#define OPTIONAL(field, name)                          \
+	{                                              \
+		name, offsetof(struct cupti, field), 1 \
+	}
 static const struct function functions[] = {
 	NEEDED(version, "cuptiGetVersion"),
 	NEEDED(result_string, "cuptiGetResultString"),

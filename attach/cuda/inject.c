@@ -242,8 +242,8 @@ static void describe(void)
 	const char *headers = abi_check_headers();
 
 	cupti.version(&version);
-	brick_note("cuda", "activity records through CUPTI (API version %u): %s", version,
-		cupti.path);
+	brick_note(
+		"cuda", "activity records through CUPTI (API version %u): %s", version, cupti.path);
 	brick_note("cuda.headers", "%s",
 		headers ? headers : "none when this was built: from the documentation");
 }

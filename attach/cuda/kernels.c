@@ -39,8 +39,8 @@ static char *demangle(const char *name)
 		memcpy(&function, &found, sizeof found);
 		looked = 1;
 	}
-	char *text = function && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status)
-							  : NULL;
+	char *text =
+		function && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status) : NULL;
 	if (text && status) {
 		free(text);
 		text = NULL;

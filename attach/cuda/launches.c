@@ -72,8 +72,7 @@ void launches_end(uint32_t correlation, const struct brick_launch *launch)
 		return;
 	e->launch.end = launch->end;
 	uint32_t open = OPEN;
-	__atomic_compare_exchange_n(
-		&e->state, &open, MADE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&e->state, &open, MADE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void launches_forget(uint32_t correlation)

@@ -68,8 +68,7 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 		return;
 	launch->brick = NO_BRICK;
 	launch->layer = -1;
-	order_counts.without_node +=
-		!nodes_find(held->graph_node, &launch->brick, &launch->layer);
+	order_counts.without_node += !nodes_find(held->graph_node, &launch->brick, &launch->layer);
 }
 
 static uint64_t or_unknown(uint64_t device_ns)

@@ -25,7 +25,8 @@ void order_hold(const struct held_command *command);
 /* Record those that began before this time of the host's; UINT64_MAX: all of them. */
 void order_release(uint64_t before_ns);
 
-/* Commands recorded; those of which the launch was not known; those that came too late for order. */
+/* Commands recorded; those of which the launch was not known; those that came too late for order.
+ */
 struct order_counts {
 	uint64_t recorded, without_launch, without_node, refused;
 };

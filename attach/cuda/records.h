@@ -11,7 +11,8 @@
 /* A buffer has come back: take in its records and give it to the pool. */
 void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid);
 
-/* Pass on what need not wait any longer; last: all that there is, and what is missing is counted. */
+/* Pass on what need not wait any longer; last: all that there is, and what is missing is counted.
+ */
 void records_settle(int last);
 
 /* Were there records without the correlation ids that they should have had? */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues by device, context and stream (streams.h), in a table that is searched from where it ended. */
+/* Queues by device, context and stream (streams.h), in a table that is searched from where it
+ * ended. */
 #include "attach/cuda/streams.h"
 
 #include <stdio.h>

@@ -165,3 +165,14 @@ enum operation_class engine_operation(const struct engine *e, const void *node)
 	__atomic_store_n(&e->operation_class[op], class, __ATOMIC_RELAXED);
 	return class;
 }
+
+const void *engine_fused(const struct engine *e, const void *norm, const void *next)
+{
+	if (!next || !e->fused_forward || engine_operation(e, norm) != OPERATION_RMS_NORM ||
+		engine_operation(e, next) != OPERATION_MUL)
+		return NULL;
+	return tensor_source(&e->layout, next, 0) == norm ||
+			       tensor_source(&e->layout, next, 1) == norm
+		       ? next
+		       : NULL;
+}

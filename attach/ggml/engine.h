@@ -72,4 +72,7 @@ const struct engine *engine_at(uintptr_t address);
 /* Class of a node's operation; needs a known layout. */
 enum operation_class engine_operation(const struct engine *engine, const void *node);
 
+/* The MUL that the engine will compute together with this RMS_NORM, if `next` is it; else NULL. */
+const void *engine_fused(const struct engine *engine, const void *norm, const void *next);
+
 #endif

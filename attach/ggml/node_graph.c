@@ -7,6 +7,7 @@
  */
 #include "attach/ggml/nodes.h"
 
+#include "attach/ggml/dataflow.h"
 #include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/notes.h"
@@ -66,18 +67,6 @@ void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
 		t->mode = NODE_MODE_TEAM;
 }
 
-/* The MUL that the engine will compute together with this RMS_NORM; NULL when it does not. */
-static const void *fused_with(const struct engine *e, const void *norm, const void *next)
-{
-	if (!e->fused_forward || engine_operation(e, norm) != OPERATION_RMS_NORM ||
-		engine_operation(e, next) != OPERATION_MUL)
-		return NULL;
-	return tensor_source(&e->layout, next, 0) == norm ||
-			       tensor_source(&e->layout, next, 1) == norm
-		       ? next
-		       : NULL;
-}
-
 /*
  * Look all nodes of a graph up before the first one begins, when they may be new: in one go, with
  * warm caches, it costs a fraction of what it would between the nodes.
@@ -99,7 +88,7 @@ static void walk_graph(struct node_thread *t, const void *graph)
 		if (!node || engine_operation(e, node) == OPERATION_EMPTY)
 			continue;
 		if (i + 1 < count)
-			mul = fused_with(e, node, e->graph_node(graph, i + 1));
+			mul = engine_fused(e, node, e->graph_node(graph, i + 1));
 		node_site_slow(t, node, mul, 0);
 		i += mul != NULL;
 		if (!seen++)
@@ -115,6 +104,8 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 	node_thread_greet(t);
 	node_settle();
 	walk_graph(t, graph);
+	if (brick_enabled())
+		dataflow_graph(t->engine, graph);
 	digests_graph_begin();
 	*outer = (struct graph_scope){t->graph_entered, t->started, t->fused, t->in_graph};
 	t->in_graph = 1;

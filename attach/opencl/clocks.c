@@ -30,8 +30,8 @@ struct clock {
 	cl_device_id device;
 	enum method method;
 	uint32_t doubts, trusts;
-	uint64_t read_ns;   /* when it was read last: the last anchor */
-	uint64_t newest_ns; /* when the newest command was queued */
+	uint64_t read_ns;	   /* when it was read last: the last anchor */
+	uint64_t newest_ns;	   /* when the newest command was queued */
 	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
 	int has_best;
 	struct brick_correlation correlation;

@@ -70,7 +70,7 @@ static uint64_t now_ns(void)
 
 void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
 {
-	c->queue = NULL;
+	c->queue = c->untimed = NULL;
 	c->event = event;
 	c->own = NULL;
 	c->wait_ticks = 0;
@@ -79,8 +79,12 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		return;
 	inside = 1;
 	struct queue *q = queue_find(handle);
-	if (!q || !q->is_timed || !q->record || q->yielded)
+	if (!q || !q->record || q->yielded)
 		return;
+	if (!q->is_timed) {
+		c->untimed = q;
+		return;
+	}
 	brick_launch_begin(&c->launch);
 	if (!c->launch.number)
 		return;
@@ -115,6 +119,8 @@ int command_is_recorded(struct command *c, cl_int status)
 {
 	if (c->entered)
 		inside = 0;
+	if (c->untimed && status == CL_SUCCESS)
+		brick_queue_unsupported(c->untimed->record, 1);
 	if (!c->queue)
 		return 0;
 	if (c->wait_ticks)
@@ -194,6 +200,20 @@ void command_end(
 	else
 		harvest_pushed(q);
 	errno = saved;
+}
+
+int command_enter(void)
+{
+	int entered = !inside;
+
+	inside = 1;
+	return entered;
+}
+
+void command_leave(int entered)
+{
+	if (entered)
+		inside = 0;
 }
 
 uint64_t command_wait_begin(void)

@@ -27,7 +27,8 @@ struct command_what {
 };
 
 struct command {
-	struct queue *queue; /* NULL: it is not recorded */
+	struct queue *queue;   /* NULL: it is not recorded */
+	struct queue *untimed; /* it is only counted on this one */
 	struct brick_launch launch;
 	cl_event *event; /* what the driver gets */
 	cl_event own;
@@ -56,6 +57,11 @@ void command_end(struct command *command, const struct command_what *what, cl_ui
  */
 uint64_t command_wait_begin(void);
 void command_wait_end(uint64_t begin_ticks, uint64_t number);
+
+/* Around a call of the driver's that records nothing: what it calls on the way is not the
+ * program's. */
+int command_enter(void);
+void command_leave(int entered);
 
 /* Number of the command that an event belongs to, 0 when it is not known. */
 uint64_t command_number(cl_event event);

@@ -16,7 +16,7 @@
 enum {
 	BATCH = 32,
 	NAP_NS = 100000,
-	NAPS_MOST = 50, /* without any progress */
+	NAPS_MOST = 200, /* without any room */
 };
 
 static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_info which)
@@ -187,18 +187,17 @@ int harvest_make_room(struct queue *q)
 {
 	int saved = errno;
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
-	int room = has_room(q);
+	int room = has_room(q), is_stuck = q->stuck_tail == tail + 1;
 
-	if (!room && !q->is_stuck)
+	if (!room && !is_stuck)
 		driver_get()->clFlush(q->handle);
-	for (int i = 0; !room && i < (q->is_stuck ? 0 : NAPS_MOST); i++) {
+	for (int i = 0; !room && !is_stuck && i < NAPS_MOST; i++) {
 		nap();
 		room = has_room(q);
 	}
-	q->is_stuck = !room && tail == __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+	q->stuck_tail = room ? 0 : tail + 1;
 	if (!room)
-		notes_trouble(
-			"more than 8192 commands of a queue waited: further ones were dropped");
+		notes_trouble("too many commands of a queue waited: further ones were dropped");
 	errno = saved;
 	return room;
 }

@@ -23,7 +23,7 @@ static void note_refusal(cl_int error)
 		notes_trouble("a queue could not be created with profiling, and is not timed");
 }
 
-/* A queue that is not timed still counts what it is given as unsupported. */
+/* What is given to a queue that is not timed is counted as unsupported. */
 static cl_command_queue made(
 	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, int is_timed)
 {
@@ -224,7 +224,10 @@ HOOK cl_int clReleaseCommandQueue(cl_command_queue queue)
 	const struct driver *d = DRIVER();
 
 	queue_releasing(queue);
-	return d->clReleaseCommandQueue(queue);
+	int entered = command_enter();
+	cl_int status = d->clReleaseCommandQueue(queue);
+	command_leave(entered);
+	return status;
 }
 
 /*

@@ -90,7 +90,8 @@ void queue_created(
 	struct queue *q = take_place();
 	if (q) {
 		q->device = device;
-		q->is_free = q->is_released = q->yielded = q->is_stuck = 0;
+		q->is_free = q->is_released = q->yielded = 0;
+		q->stuck_tail = 0;
 		q->is_timed = is_timed;
 		q->asked_timing = wish->is_timed;
 		q->in_order = wish->in_order;

@@ -14,8 +14,8 @@
 #include "brick/queue.h"
 
 enum {
-	QUEUE_PROPERTIES = 32,	   /* values of a list of properties, its end included */
-	QUEUE_PENDING_MOST = 8192, /* commands of a queue whose events we hold at most */
+	QUEUE_PROPERTIES = 32,	    /* values of a list of properties, its end included */
+	QUEUE_PENDING_MOST = 65536, /* commands of a queue whose events we hold at most */
 	PENDING_AFTER = 4,
 };
 
@@ -63,7 +63,7 @@ struct queue {
 	struct pending *ring;
 	uint32_t capacity;   /* a power of two */
 	uint64_t head, tail; /* enqueued, recorded: ever */
-	int is_stuck;	     /* the ring was full and nothing moved */
+	uint64_t stuck_tail; /* where the ring was full and nothing moved, + 1; 0: nowhere */
 };
 
 /* What the program asked for, as far as we answer for it. */

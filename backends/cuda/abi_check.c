@@ -5,8 +5,8 @@
 #include <cuda.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
-#define AS(field, function, ...)                                                        \
-	_Static_assert(_Generic(&function, __VA_ARGS__: 1, default: 0), #function)
+#define AS(field, function, ...) \
+	_Static_assert(_Generic(&function, __VA_ARGS__ : 1, default : 0), #function)
 
 SAME(CUDA_FINE, CUDA_SUCCESS);
 SAME(CUDA_NOT_READY, CUDA_ERROR_NOT_READY);

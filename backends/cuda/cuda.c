@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backend "cuda": timing by pairs of driver events. Queues are CUstream, native[0] of the options is
- * a CUcontext (NULL: the one that is current at open). A read that fails is an error of that pair.
+ * Backend "cuda": timing by pairs of driver events. Queues are CUstream, native[0] of the options
+ * is a CUcontext (NULL: the one that is current at open). A read that fails is an error of that
+ * pair.
  */
 #include "backends/cuda/cuda.h"
 
@@ -141,7 +142,7 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 		return BRICK_EDEVICE;
 	if (!status)
 		return d->event_record(event, queue) == CUDA_FINE ? 0 : BRICK_EDEVICE;
-	if (status != CUDA_CAPTURE_ACTIVE || !d->event_record_flags)
+	if (status != CUDA_CAPTURE_ACTIVE || !d->event_record_flags || !device->may_capture)
 		return BRICK_EUNSUPPORTED;
 	if (d->event_record_flags(event, queue, CUDA_RECORD_EXTERNAL) != CUDA_FINE)
 		return BRICK_EDEVICE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The backend's device: a pool of pairs of events, and those that are in flight. Everything is under
- * its lock; nothing is created after open.
+ * The backend's device: a pool of pairs of events, and those that are in flight. Everything is
+ * under its lock; nothing is created after open.
  */
 #ifndef BRICK_BACKENDS_CUDA_DEVICE_H
 #define BRICK_BACKENDS_CUDA_DEVICE_H
@@ -14,9 +14,9 @@ struct cuda_pair {
 	struct cuda_pair *next;
 	uint64_t ticket; /* 0: only shows that its queue has come so far */
 	void *queue;
-	void *begin, *end;		/* events */
-	void *begin_node, *end_node;	/* in a graph, for a captured pair */
-	int is_captured; /* a graph records into its events */
+	void *begin, *end;	     /* events */
+	void *begin_node, *end_node; /* in a graph, for a captured pair */
+	int is_captured;	     /* a graph records into its events */
 };
 
 /* Pairs in the order in which they were added. */
@@ -32,12 +32,13 @@ struct brick_backend_device {
 	void *stream; /* our own, for reading the clock */
 	void *anchor; /* event */
 	int64_t anchor_ns;
+	int may_capture;
 	struct cuda_pair *storage;
 	uint32_t pair_count;
 	struct cuda_pair *free;
-	struct cuda_pair *open;	      /* begun; the newest first */
-	struct cuda_pairs in_flight;  /* ended */
-	struct cuda_pairs captured;   /* ended, in a graph that nobody has taken yet */
+	struct cuda_pair *open;	     /* begun; the newest first */
+	struct cuda_pairs in_flight; /* ended */
+	struct cuda_pairs captured;  /* ended, in a graph that nobody has taken yet */
 };
 
 void cuda_pairs_init(struct cuda_pairs *pairs);

@@ -13,8 +13,14 @@ struct function {
 	int optional;
 };
 
-#define NEEDED(field, name) {name, offsetof(struct cuda_driver, field), 0}
-#define OPTIONAL(field, name) {name, offsetof(struct cuda_driver, field), 1}
+#define NEEDED(field, name)                                  \
+	{                                                    \
+		name, offsetof(struct cuda_driver, field), 0 \
+	}
+#define OPTIONAL(field, name)                                \
+	{                                                    \
+		name, offsetof(struct cuda_driver, field), 1 \
+	}
 static const struct function functions[] = {
 	NEEDED(init, "cuInit"),
 	NEEDED(version, "cuDriverGetVersion"),

@@ -1,26 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks in captured graphs (include/brick/cuda.h). For each launch the executable graph is given
- * events of its own for all its pairs, so that a replay never overwrites times that nobody has read.
- * They are in flight behind one more event, recorded after the launch: until that has been passed
- * the events of the graph may still show what they recorded before.
+ * Pairs in captured graphs (graph.h). For each launch the executable graph is given events of its
+ * own for all its pairs, so that a replay never overwrites times that nobody has read. They are in
+ * flight behind one more event, recorded after the launch: until that has been passed the events of
+ * the graph may still show what they recorded before.
  */
-#include "brick/cuda.h"
+#include "backends/cuda/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include "backends/cuda/cuda.h"
 #include "backends/cuda/device.h"
 #include "brick/error.h"
 
-struct brick_cuda_graph {
+struct cuda_graph {
 	struct brick_backend_device *device;
 	struct cuda_pair *pairs; /* as captured */
 };
 
-int brick_cuda_graph_take(struct brick_cuda_graph **out, struct brick_backend_device *device)
+void cuda_graph_allow(struct brick_backend_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->may_capture = 1;
+	pthread_mutex_unlock(&device->lock);
+}
+
+int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	const struct cuda_driver *d = &device->driver;
+	int status = 0;
+
+	if (!d->stream_is_capturing)
+		return BRICK_EUNSUPPORTED;
+	if (d->stream_is_capturing(queue, &status) != CUDA_FINE || status != CUDA_CAPTURE_ACTIVE)
+		return BRICK_ESTATE;
+	return brick__backend_cuda.begin(device, queue, ticket);
+}
+
+int cuda_graph_take(struct cuda_graph **out, struct brick_backend_device *device)
 {
 	int saved = errno;
-	struct brick_cuda_graph *graph = calloc(1, sizeof *graph);
+	struct cuda_graph *graph = calloc(1, sizeof *graph);
 
 	errno = saved;
 	if (!graph)
@@ -47,7 +67,8 @@ static void give_all(struct brick_backend_device *device, struct cuda_pair *pair
 }
 
 /* The pair behind the launch, and one for each of the graph's; 0 when there are too few. */
-static int take_pairs(const struct brick_cuda_graph *graph, struct cuda_pairs *taken, void *stream)
+static int take_pairs(const struct cuda_graph *graph, struct cuda_pairs *taken, void *stream,
+	const uint64_t *tickets)
 {
 	const struct cuda_pair *from = NULL;
 
@@ -58,7 +79,7 @@ static int take_pairs(const struct brick_cuda_graph *graph, struct cuda_pairs *t
 			give_all(graph->device, taken->first);
 			return 0;
 		}
-		pair->ticket = from ? from->ticket : 0;
+		pair->ticket = from ? tickets[from->ticket - 1] : 0;
 		pair->queue = stream;
 		pair->is_captured = from != NULL;
 		cuda_pairs_add(taken, pair);
@@ -68,7 +89,7 @@ static int take_pairs(const struct brick_cuda_graph *graph, struct cuda_pairs *t
 }
 
 static int set_events(
-	const struct brick_cuda_graph *graph, void *exec, const struct cuda_pair *replacement)
+	const struct cuda_graph *graph, void *exec, const struct cuda_pair *replacement)
 {
 	const struct cuda_driver *d = &graph->device->driver;
 
@@ -83,7 +104,7 @@ static int set_events(
 	return 0;
 }
 
-static int launch(struct brick_cuda_graph *graph, void *exec, void *stream)
+static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
 {
 	struct brick_backend_device *device = graph->device;
 	const struct cuda_driver *d = &device->driver;
@@ -91,41 +112,35 @@ static int launch(struct brick_cuda_graph *graph, void *exec, void *stream)
 
 	if (!d->exec_set_event || !d->graph_launch)
 		return BRICK_EUNSUPPORTED;
-	if (!take_pairs(graph, &taken, stream))
+	if (!take_pairs(graph, &taken, stream, tickets))
 		return -EAGAIN;
 	int error = set_events(graph, exec, taken.first->next);
 	if (!error && d->graph_launch(exec, stream) != CUDA_FINE)
 		error = BRICK_EDEVICE;
-	if (!error && d->event_record(taken.first->end, stream) != CUDA_FINE) {
-		error = BRICK_EDEVICE;
-		if (device->host.lost) {
-			uint64_t lost = 0;
-			for (struct cuda_pair *pair = taken.first->next; pair; pair = pair->next)
-				lost++;
-			device->host.lost(device->host.context, lost);
-		}
-	}
 	if (error) {
 		give_all(device, taken.first);
 		return error;
 	}
+	/* if this fails it is never passed, and nor are those behind it: they are lost, and counted
+	 */
+	d->event_record(taken.first->end, stream);
 	*device->in_flight.last = taken.first;
 	device->in_flight.last = taken.last;
 	return 0;
 }
 
-int brick_cuda_graph_launch(struct brick_cuda_graph *graph, void *exec, void *stream)
+int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
 {
 	int saved = errno;
 
 	pthread_mutex_lock(&graph->device->lock);
-	int error = launch(graph, exec, stream);
+	int error = launch(graph, exec, stream, tickets);
 	pthread_mutex_unlock(&graph->device->lock);
 	errno = saved;
 	return error;
 }
 
-void brick_cuda_graph_destroy(struct brick_cuda_graph *graph)
+void cuda_graph_destroy(struct cuda_graph *graph)
 {
 	if (!graph)
 		return;

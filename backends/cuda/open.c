@@ -13,6 +13,18 @@
 enum { DEFAULT_PAIRS = 4096, MOST_PAIRS = 1 << 20 };
 static const int64_t first_anchor_ns = 1000000000;
 
+static void describe_driver(const struct cuda_driver *driver, int count, char *text, size_t bytes)
+{
+	int version = 0;
+
+	driver->version(&version);
+	if (count)
+		snprintf(text, bytes, "driver for CUDA %d.%d, %d device%s", version / 1000,
+			version % 1000 / 10, count, count == 1 ? "" : "s");
+	else
+		snprintf(text, bytes, "the driver sees no device");
+}
+
 int cuda_probe(char *reason, size_t bytes)
 {
 	struct cuda_driver driver;
@@ -26,8 +38,8 @@ int cuda_probe(char *reason, size_t bytes)
 	if (result != CUDA_FINE)
 		snprintf(reason, bytes, "the driver does not start: %s (%d)",
 			cuda_driver_error(&driver, result), result);
-	else if (!count)
-		snprintf(reason, bytes, "the driver sees no device");
+	else
+		describe_driver(&driver, count, reason, bytes);
 	cuda_driver_close(&driver);
 	return result != CUDA_FINE ? BRICK_EDEVICE : count ? 0 : -ENODEV;
 }
@@ -76,11 +88,11 @@ static void describe(struct brick_backend_device *device)
 		return;
 	if (device->driver.version(&version) == CUDA_FINE) {
 		snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
-		device->host.note(device->host.context, "cuda.driver", text);
+		device->host.note(device->host.context, "driver", text);
 	}
 	if (device->driver.context_device(&ordinal) == CUDA_FINE &&
 		device->driver.device_name(text, sizeof text, ordinal) == CUDA_FINE)
-		device->host.note(device->host.context, "cuda.device", text);
+		device->host.note(device->host.context, "device", text);
 }
 
 static int find_context(

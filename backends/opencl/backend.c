@@ -9,30 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backends/opencl/opencl.h"
-#include "backends/opencl/table.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
+#include "lib/backend.h"
 
 enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20 };
 
 static struct brick_backend_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Fills reason in either case: with what is missing, or with what was found. */
 static int probe(char *reason, size_t bytes)
 {
 	const struct opencl_functions *cl = opencl_functions(reason, bytes);
 	cl_platform_id platform;
 	cl_device_id device;
+	char name[128] = "", version[128] = "";
 
 	if (!cl)
 		return -ENOENT;
-	if (cl->clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS)
-		snprintf(reason, bytes, "the OpenCL library finds no driver");
-	else if (cl->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
+	if (cl->clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS) {
+		snprintf(reason, bytes,
+			"the OpenCL library finds no driver (Debian: pocl-opencl-icd)");
+		return -ENODEV;
+	}
+	if (cl->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS) {
 		snprintf(reason, bytes, "the OpenCL driver finds no device");
-	else
-		return 0;
-	return -ENODEV;
+		return -ENODEV;
+	}
+	cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+	cl->clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
+	snprintf(reason, bytes, "first device: %s, driver %s", name, version);
+	return 0;
 }
 
 /* The program's context and device, or the first there are. */
@@ -62,10 +70,9 @@ static void note_device(struct brick_backend_device *d)
 		return;
 	d->cl->clGetDeviceInfo(d->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
 	d->cl->clGetDeviceInfo(d->device, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
-	snprintf(text, sizeof text, "opencl %s", name);
-	d->host.note(d->host.context, "backend", text);
 	snprintf(text, sizeof text, "%s, driver %s", name, version);
-	d->host.note(d->host.context, "opencl.device", text);
+	d->host.note(d->host.context, "device", text);
+	d->host.note(d->host.context, "way", d->by_events ? "events of the program" : "markers");
 }
 
 static int make_pairs(struct brick_backend_device *d, uint32_t count)

@@ -77,6 +77,8 @@ static void project(struct decoder *d, const struct worker *w, int brick, int la
 	const struct matrix *matrix, const float *x, float *out, size_t n)
 {
 	matmul(d, w, brick, layer, matrix, x, out, n);
+	if (d->options.opencl && brick_digests_wanted())
+		matmul_wait(d, w);
 	digest(d, w, brick, layer, matrix->type, x, NULL, out, n);
 }
 
@@ -90,12 +92,12 @@ static void attention_block(struct decoder *d, const struct worker *w, int i)
 	project(d, w, BRICK_QKV_PROJECTION, i, &layer->query, d->normed, d->query, n);
 	project(d, w, BRICK_QKV_PROJECTION, i, &layer->key, d->normed, d->key, n);
 	project(d, w, BRICK_QKV_PROJECTION, i, &layer->value, d->normed, d->value, n);
-	team_wait(w);
+	matmul_wait(d, w);
 	attention(d, w, i);
 	digest(d, w, BRICK_ATTENTION_OUTPUT, i, GGUF_F16, d->query, d->value, d->attended, n);
 	team_wait(w);
 	project(d, w, BRICK_OUTPUT_PROJECTION, i, &layer->output, d->attended, d->branch, n);
-	team_wait(w);
+	matmul_wait(d, w);
 }
 
 static void ffn_block(struct decoder *d, const struct worker *w, int i, const float *x, size_t n)
@@ -106,11 +108,15 @@ static void ffn_block(struct decoder *d, const struct worker *w, int i, const fl
 	team_wait(w);
 	project(d, w, BRICK_GATE_PROJECTION, i, &layer->gate, d->normed, d->gate, n);
 	project(d, w, BRICK_UP_PROJECTION, i, &layer->up, d->normed, d->up, n);
+	if (d->options.opencl)
+		matmul_wait(d, w);
 	activate(d, team_part(w, d->model->n_ff, BLOCK), n);
 	digest(d, w, BRICK_ACTIVATION, i, GGUF_F32, d->gate, d->up, d->gate, n);
 	team_wait(w);
 	project(d, w, BRICK_DOWN_PROJECTION, i, &layer->down, d->gate, d->branch, n);
-	team_wait(w);
+	if (d->options.opencl && !w->index)
+		opencl_layer_end(d->options.opencl);
+	matmul_wait(d, w);
 }
 
 static void predict(struct decoder *d, const struct worker *w, const float *x)
@@ -119,7 +125,7 @@ static void predict(struct decoder *d, const struct worker *w, const float *x)
 	digest(d, w, BRICK_RMS_NORM, -1, GGUF_F32, x, NULL, d->normed, 1);
 	team_wait(w);
 	project(d, w, BRICK_LM_HEAD, -1, &d->model->head, d->normed, d->logits, 1);
-	team_wait(w);
+	matmul_wait(d, w);
 	if (w->index)
 		return;
 	brick_span span = brick_begin(BRICK_SAMPLING);
@@ -168,16 +174,23 @@ int32_t decoder_evaluate(struct decoder *d, const int32_t *tokens, size_t n)
 		d->is_last = done + d->n_tokens == n;
 		team_run(d->team, forward, d);
 		d->n_past += d->n_tokens;
+		if (d->options.opencl)
+			opencl_pass_end(d->options.opencl);
 	}
 	brick_end(span);
 	return d->next;
+}
+
+size_t decoder_batch(size_t n_context)
+{
+	return n_context < BATCH_MAX ? n_context : BATCH_MAX;
 }
 
 struct decoder *decoder_create(const struct model *m, const struct decoder_options *options)
 {
 	struct decoder *d = allocate(1, sizeof(*d));
 	float **rows[] = {&d->residual, &d->branch, &d->normed, &d->query, &d->attended};
-	size_t n = options->n_context < BATCH_MAX ? options->n_context : BATCH_MAX;
+	size_t n = decoder_batch(options->n_context);
 	d->options = *options;
 	d->model = m;
 	d->n_batch = n;

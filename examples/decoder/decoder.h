@@ -6,10 +6,12 @@
 
 #include "kernels.h"
 #include "model.h"
+#include "opencl.h"
 #include "team.h"
 
 struct decoder_options {
 	const struct kernels *kernels;
+	struct opencl *opencl;	     // for products with weights; NULL: the CPU
 	size_t n_context, n_threads; // n_context: tokens of the text, all in all
 	int wrong_layer;	     // for tests: RoPE of this layer is made wrong (-1: of none)
 	float wrong_factor;	     // by this
@@ -49,10 +51,14 @@ void decoder_destroy(struct decoder *decoder);
 // The most likely token behind the text and these, which must fit and be below n_vocab.
 int32_t decoder_evaluate(struct decoder *decoder, const int32_t *tokens, size_t n);
 
+// Most tokens in one pass of a text.
+size_t decoder_batch(size_t n_context);
+
 // Parts of a pass, called by all workers together: out[token][row] = matrix * x[token], where a
 // worker does the rows of its part; and all between projections, for the worker's key heads.
 void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens);
+void matmul_wait(struct decoder *d, const struct worker *w); // before others read the products
 void attention(struct decoder *d, const struct worker *w, int layer);
 
 // Behind a part, called by all workers: the digest of a buffer, made from x and y (or NULL), and

@@ -16,6 +16,8 @@ static const char usage[] =
 	"  --predict M         tokens to generate (64)\n"
 	"  --threads T         threads to compute with (1)\n"
 	"  --isa ISA           scalar, avx2, avx512, neon or auto (auto)\n"
+	"  --backend B         products with weights on: cpu, opencl (cpu)\n"
+	"  --mode M            of the recording: deferred, per-layer, immediate, none (deferred)\n"
 	"  --repeat R          do it all R times (1)\n"
 	"  --timing            a line of JSON for each repetition on stderr\n"
 	"  --record FILE       write a recording (Perfetto trace)\n"
@@ -26,7 +28,8 @@ static const char usage[] =
 	"  --help              show this\n";
 
 struct arguments {
-	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *n_repeat, *record, *rope_error;
+	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *backend, *mode, *n_repeat,
+		*record, *rope_error;
 	bool timing, tiles, digest, pause, help;
 };
 
@@ -52,6 +55,8 @@ static void parse(struct arguments *a, char **argv)
 		{"--predict", &a->n_predict, NULL},
 		{"--threads", &a->n_threads, NULL},
 		{"--isa", &a->isa, NULL},
+		{"--backend", &a->backend, NULL},
+		{"--mode", &a->mode, NULL},
 		{"--repeat", &a->n_repeat, NULL},
 		{"--record", &a->record, NULL},
 		{"--rope-error", &a->rope_error, NULL},
@@ -109,11 +114,13 @@ static void print_timing(const struct decoder *d, size_t n_prompt, unsigned long
 		total += ns[i];
 	qsort(ns + 1, n - 1, sizeof(*ns), compare_ns);
 	fprintf(stderr,
-		"{\"isa\": \"%s\", \"threads\": %zu, \"bricks\": %s, \"prefill_tokens\": %zu, "
+		"{\"isa\": \"%s\", \"backend\": \"%s\", \"threads\": %zu, \"bricks\": %s, "
+		"\"prefill_tokens\": %zu, "
 		"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu, "
 		"\"decode_p50_ns\": %llu}\n",
-		d->options.kernels->isa, d->options.n_threads, brick_enabled() ? "true" : "false",
-		n_prompt, prefill, n - 1, total, n > 1 ? ns[(n + 1) / 2] : 0);
+		d->options.kernels->isa, d->options.opencl ? "opencl" : "cpu", d->options.n_threads,
+		brick_enabled() ? "true" : "false", n_prompt, prefill, n - 1, total,
+		n > 1 ? ns[(n + 1) / 2] : 0);
 }
 
 // n tokens take one evaluation of the prompt and n - 1 of a single token.
@@ -133,10 +140,20 @@ static void generate(struct decoder *d, int32_t *prompt, size_t n_prompt, size_t
 	free(ns);
 }
 
-static void start_recording(const char *path)
+static uint32_t mode_number(const char *name)
+{
+	static const char *const names[] = {"deferred", "per-layer", "immediate", "none"};
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], name))
+			return i;
+	die(2, "--mode %s: not deferred, per-layer, immediate or none", name);
+}
+
+static void start_recording(const char *path, uint32_t mode)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	options.output = path;
+	options.mode = mode;
 	int error = path ? brick_session_start(&options) : 0;
 	if (error < 0)
 		die(1, "%s: %s", path, brick_strerror(error));
@@ -155,7 +172,9 @@ int main(int argc, char **argv)
 		.n_predict = "64",
 		.n_threads = "1",
 		.isa = "auto",
-		.n_repeat = "1"};
+		.n_repeat = "1",
+		.backend = "cpu",
+		.mode = "deferred"};
 	parse(&a, argv);
 	size_t n_prompt = number(a.n_prompt), n_predict = number(a.n_predict);
 	struct decoder_options options = {
@@ -169,19 +188,28 @@ int main(int argc, char **argv)
 		die(4, "--isa %s: not known or not on this CPU", a.isa);
 	if (a.rope_error && sscanf(a.rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
 		die(2, "--rope-error %s: not LAYER:PERCENT", a.rope_error);
+	if (strcmp(a.backend, "cpu") && strcmp(a.backend, "opencl"))
+		die(2, "--backend %s: not cpu or opencl", a.backend);
 	options.wrong_factor = 1 + percent / 100;
 
 	struct model model;
 	int32_t *prompt = model_open(&model, a.model) ? NULL : prompt_create(&model, n_prompt);
 	if (!prompt)
 		die(3, "%s", model.file.why);
-	start_recording(a.record);
+	start_recording(a.record, mode_number(a.mode));
 	if (a.digest)
 		brick_digests_set(1);
 	if (a.tiles)
 		brick_tiles_enable(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
 	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
 	brick_note("backend", "cpu %s", options.kernels->isa);
+	const char *why = "";
+	if (!strcmp(a.backend, "opencl")) {
+		options.opencl = opencl_create(&model, decoder_batch(options.n_context), &why);
+		if (!options.opencl)
+			die(4, "--backend opencl: %s", why);
+		brick_note("backend", "opencl");
+	}
 	struct decoder *decoder = decoder_create(&model, &options);
 	for (size_t i = 0; i < number(a.n_repeat); i++) {
 		if (a.pause && (i + 1) / 2 % 2 == 0)
@@ -190,6 +218,7 @@ int main(int argc, char **argv)
 		brick_resume();
 	}
 	decoder_destroy(decoder);
+	opencl_destroy(options.opencl);
 	stop_recording(a.record);
 	free(prompt);
 	model_close(&model);

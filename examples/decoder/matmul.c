@@ -23,6 +23,11 @@ static uint32_t register_site(
 void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	const struct matrix *matrix, const float *x, float *out, size_t n_tokens)
 {
+	if (d->options.opencl) {
+		if (!w->index)
+			opencl_matmul(d->options.opencl, brick, layer, matrix, x, out, n_tokens);
+		return;
+	}
 	struct part part = team_part(w, matrix->rows, BLOCK);
 	const struct gemm g = {
 		.w = (const char *)matrix->data + part.begin * matrix->row_bytes,
@@ -51,4 +56,11 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 	else
 		d->options.kernels->gemm_q8_0(&g);
 	brick_end_site(span, site->index);
+}
+
+void matmul_wait(struct decoder *d, const struct worker *w)
+{
+	if (d->options.opencl && !w->index)
+		opencl_wait(d->options.opencl);
+	team_wait(w);
 }

@@ -22,9 +22,18 @@ function grow(page, step) {
 	}));
 	all.forEach((node, i) => { if (nodes.parent[i] >= 0) all[nodes.parent[i]].children.push(node); });
 	const root = hierarchy(all[0]);
+	const of_device = node => node.data.kind === "kernel";
 	root.eachAfter(node => {
-		const below = node.children?.reduce((sum, child) => sum + child.value, 0) ?? 0;
+		const below = node.children?.reduce((sum, child) => sum + (of_device(child) ? 0 : child.value), 0) ?? 0;
 		node.value = Math.max(node.data.time ?? 0, below);
+	});
+	// Device time is no part of what launched it: kernels share the width of that, by their own times.
+	root.eachBefore(node => {
+		const kernels = node.children?.filter(of_device) ?? [];
+		if (!kernels.length) return;
+		const room = node.value - node.children.reduce((sum, child) => sum + (of_device(child) ? 0 : child.value), 0);
+		const sum = kernels.reduce((total, child) => total + child.data.time, 0);
+		for (const kernel of kernels) kernel.value = sum ? room * kernel.data.time / sum : 0;
 	});
 	const categories = new Map(page.data.report.bricks.map(row => [row.name, row.category]));
 	root.eachBefore(node => {
@@ -39,7 +48,7 @@ function words(node, whole) {
 	const { name, count, time, self, bytes, flops, kind } = node.data;
 	return [
 		name,
-		`${format.time(time)}, ${format.percent(whole ? time / whole : null)} of the step`,
+		kind === "kernel" ? `${format.time(time)} on the device` : `${format.time(time)}, ${format.percent(whole ? time / whole : null)} of the step`,
 		...(kind !== "root" ? [`${format.plural(count, "execution")}`] : []),
 		...(node.children ? [`${format.time(self)} of it in nothing below`] : []),
 		...(bytes !== null ? [`${format.bytes(bytes)}${time ? `, ${format.number(bytes / time)} GB/s` : ""}`] : []),
@@ -188,6 +197,6 @@ export function icicle(page) {
 	draw();
 	page.on("step", draw);
 	return section("step", "Inside of a step",
-		note("From the step down to its operations and kernels, as wide as it took. Click to zoom in, or use the arrow keys, Enter and Backspace."),
+		note("From the step down to its operations, as wide as they took; kernels share the width of what launched them. Click to zoom in, or use the arrow keys, Enter and Backspace."),
 		h("p", { class: "tools" }, h("label", { for: "step-choice" }, "Step"), select), place);
 }

@@ -163,12 +163,12 @@ function start() {
 	const page = new Page(data);
 	page.nav = h("nav", { "aria-label": "Sections" });
 	const line = commandLine(data.report.run);
-	document.title = `Brick: ${line || data.report.run.file}`;
+	document.title = `Brick: ${line || data.report.run.file || "a process"}`;
 	fill(document.getElementById("page"),
-		h("header", null, h("h1", null, "Brick"), h("p", { class: "command", title: line }, h("code", null, line || data.report.run.file)),
+		h("header", null, h("h1", null, "Brick"), h("p", { class: "command", title: line }, h("code", null, line || data.report.run.file || "a process")),
 			h("div", { class: "controls" }, liveControls(page), themeButton())),
 		page.nav, page.main, page.status,
-		h("footer", null, `Made by brick ${data.version} from ${data.report.run.file}. All times are measured; nothing is derived from shares.`));
+		h("footer", null, `Made by brick ${data.version}${data.report.run.file ? ` from ${data.report.run.file}` : ""}. All times are measured; nothing is derived from shares.`));
 	page.draw();
 	document.documentElement.dataset.ready = "true";
 }

@@ -18,20 +18,37 @@ const HEIGHT = 340;
 const gflops = rate => `${format.number(rate / 1e9)} GFLOP/s`;
 const gbytes = rate => `${format.number(rate / 1e9)} GB/s`;
 
-// Bricks that say what they move and compute.
+// Bricks that say what they move and compute, in the phase that is looked at.
 function pointsOf(page) {
-	return page.report().bricks.filter(row => row.flops > 0 && row.bytes > 0 && row.flops_per_s > 0)
-		.map(row => ({ name: row.name, category: row.category, share: row.share, x: row.flops / row.bytes, y: row.flops_per_s, bytes_per_s: row.bytes_per_s }));
+	const { phase } = page.state;
+	return page.data.roofline.bricks.filter(row => (phase === "all" || row.phase === phase) && row.intensity > 0 && row.flops_per_s > 0)
+		.map(row => ({ ...row, x: row.intensity, y: row.flops_per_s }));
 }
 
-const words = (point, roof) => [
-	point.name,
+const words = point => [
+	`${point.name}${point.phase ? `, ${point.phase}` : ""}`,
 	`${format.number(point.x)} FLOPs for each byte`,
-	gflops(point.y),
-	...(point.bytes_per_s ? [gbytes(point.bytes_per_s)] : []),
-	...(roof ? [`${format.percent(point.y / roof)} of what the measured ceilings allow there`] : []),
-	`${format.percent(point.share)} of the wall time`,
+	`${gflops(point.y)}, ${gbytes(point.bytes_per_s)}`,
+	...(point.roof.flops_per_s ? [`${format.percent(1 - point.distance)} of its roof, ${gflops(point.roof.flops_per_s)} by ${point.roof.by}`] : []),
+	...(point.bound ? [`bound by ${point.bound}`] : []),
+	...(point.flags.length ? [`flags: ${point.flags.join(", ")}`] : []),
+	`${format.percent(point.share)} of its phase`,
 ];
+
+// The ceilings for as many threads as most of the time was spent on: { memory, compute }.
+function ceilingsOf(points) {
+	const times = new Map();
+	for (const point of points)
+		if (point.roof.threads) times.set(point.roof.threads, (times.get(point.roof.threads) ?? 0) + point.wall_ns);
+	const [threads] = [...times].sort((a, b) => b[1] - a[1])[0] ?? [0];
+	const memory = new Map(), compute = new Map();
+	for (const { roof } of points.filter(point => threads && point.roof.threads === threads)) {
+		for (const level of roof.levels) if (level.bytes_per_s) memory.set(level.level, level.bytes_per_s);
+		if (roof.peak_flops_per_s) compute.set(`${roof.peak_isa} ${roof.peak_type}`, roof.peak_flops_per_s);
+	}
+	const list = map => [...map].map(([name, value]) => ({ name, value }));
+	return { threads, memory: list(memory), compute: list(compute) };
+}
 
 // Names right of their dots, spread where dots lie close together, with a line to each dot.
 function place_labels(dots) {
@@ -47,13 +64,6 @@ function place_labels(dots) {
 		label.moved = label.at - shift;
 	}
 	return labels.map(label => ({ ...label, at: label.moved }));
-}
-
-// What the highest ceilings allow at an intensity.
-function roofAt(ceilings, x) {
-	const compute = Math.max(0, ...ceilings.compute.map(c => c.value));
-	const memory = Math.max(0, ...ceilings.memory.map(c => c.value));
-	return compute && memory ? Math.min(compute, memory * x) : compute || memory * x || null;
 }
 
 function picture(points, ceilings, width) {
@@ -73,10 +83,16 @@ function picture(points, ceilings, width) {
 		s("text", { x: x(x1) - 4, y: y(y1) - 4, "text-anchor": "end" }, name));
 	const [left_edge, right_edge] = x.domain();
 	const [floor] = y.domain();
-	const memory = ceilings.memory.map(c => {
+	// Names stand along the slopes, where these leave the picture on the left or below.
+	const memory = [...ceilings.memory].sort((a, b) => a.value - b.value).map((c, i) => {
 		const from = Math.max(left_edge, floor / c.value);
 		const to = Math.min(right_edge, (peak || y.domain()[1]) / c.value);
-		return to > from ? line(from, from * c.value, to, to * c.value, `${c.name} ${gbytes(c.value)}`) : null;
+		if (to <= from) return null;
+		const at = { x: x(from), y: y(from * c.value) };
+		const angle = Math.atan2(y(to * c.value) - at.y, x(to) - at.x);
+		return s("g", { class: "ceiling" }, s("line", { x1: at.x, y1: at.y, x2: x(to), y2: y(to * c.value) }),
+			s("text", { transform: `translate(${at.x.toFixed(1)},${at.y.toFixed(1)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})`, x: 10 + 125 * (i % 2), y: -4 },
+				`${c.name} ${gbytes(c.value)}`));
 	});
 	const compute = ceilings.compute.map(c => {
 		const fastest = Math.max(0, ...ceilings.memory.map(m => m.value));
@@ -84,10 +100,10 @@ function picture(points, ceilings, width) {
 	});
 	const dot = p => s("circle", {
 		cx: x(p.x).toFixed(1), cy: y(p.y).toFixed(1), r: (4 + 14 * Math.sqrt(Math.max(0, p.share ?? 0))).toFixed(1),
-		tabindex: "0", role: "img", "aria-label": words(p, roofAt(ceilings, p.x)).join(", "), "data-brick": p.name,
-		style: { fill: colour(p.category) },
-		onpointermove: event => tipOver(event, words(p, roofAt(ceilings, p.x))), onpointerleave: hideTip,
-		onfocus: event => tipAt(event.target, words(p, roofAt(ceilings, p.x))), onblur: hideTip,
+		tabindex: "0", role: "img", "aria-label": words(p).join(", "), "data-brick": p.name, "data-value": p.y,
+		class: p.phase === "prefill" ? "hollow" : null, style: { [p.phase === "prefill" ? "stroke" : "fill"]: colour(p.category) },
+		onpointermove: event => tipOver(event, words(p)), onpointerleave: hideTip,
+		onfocus: event => tipAt(event.target, words(p)), onblur: hideTip,
 	});
 	const named = points.filter(p => (p.share ?? 0) > 0.02);
 	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })));
@@ -103,20 +119,23 @@ function picture(points, ceilings, width) {
 			s("text", { x: (l.x + 37).toFixed(1), y: (l.at + 4).toFixed(1) }, l.name))));
 }
 
-// Ceilings as the page's data has them: { compute: [{ name, value }], memory: [...] }, per second.
-const none = { compute: [], memory: [] };
+function explanation(data, ceilings, both) {
+	const dots = `Dots are bricks, as large as their share of the phase${both ? "; filled ones of decode, hollow ones of prefill" : ""}. FLOPs and bytes come from shapes and types.`;
+	if (!data.ceilings)
+		return note(dots, " No ceilings are kept for the machine of this recording: run ", h("code", null, "brick ceilings"), " there and make the page again.");
+	const from = `Lines are ceilings measured on ${data.ceilings.host} for ${format.plural(ceilings.threads, "thread")}${data.ceilings.quick ? ", quickly" : ""}.`;
+	return note(dots, ` ${from}`, data.ceilings.doubt ? h("strong", null, ` But ${data.ceilings.doubt}.`) : null);
+}
 
 export function roofline(page) {
-	const points = pointsOf(page);
-	const found = page.data.roofline?.ceilings ?? none;
-	const measured = found.compute.length + found.memory.length > 0;
+	const { roofline: data } = page.data;
+	const points = pointsOf(page), ceilings = ceilingsOf(points);
 	const place = h("div", { class: "chart" });
-	const hint = measured ? note("Dots are bricks, as large as their share; lines are ceilings that were measured on this machine. FLOPs and bytes come from shapes and types.")
-		: note("Dots are bricks, as large as their share. No ceilings have been measured for the machine of this recording: run ", h("code", null, "brick ceilings"), " there and make the page again. FLOPs and bytes come from shapes and types.");
-	if (points.length) page.later(() => drawIn(place, width => fill(place, picture(points, found, width))));
+	if (points.length) page.later(() => drawIn(place, width => fill(place, picture(points, ceilings, width))));
 	else fill(place, note("No brick said both what it moves and what it computes."));
-	return section("roofline", "Roofline", hint, place, points.length ? behind("roofline", "Numbers", () => plainTable("Roofline",
-		["Brick", "FLOPs for each byte", "GFLOP/s", "GB/s", "Of the ceiling", "Share"],
-		points.map(p => [p.name, format.number(p.x), format.giga(p.y), format.giga(p.bytes_per_s),
-			measured ? format.percent(p.y / roofAt(found, p.x)) : "-", format.percent(p.share)]))) : null);
+	return section("roofline", "Roofline", explanation(data, ceilings, new Set(points.map(p => p.phase)).size > 1), place,
+		points.length ? behind("roofline", "Numbers", () => plainTable("Roofline",
+			["Brick", "Phase", "FLOPs for each byte", "GFLOP/s", "GB/s", "Of its roof", "Roof", "Bound by", "Share of the phase"],
+			points.map(p => [p.name, p.phase ?? "-", format.number(p.x), format.giga(p.y), format.giga(p.bytes_per_s),
+				p.distance === null ? "-" : format.percent(1 - p.distance), p.roof.by ?? "-", p.bound ?? "-", format.percent(p.share)]))) : null);
 }

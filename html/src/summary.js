@@ -89,7 +89,7 @@ function provenance(report) {
 		["Processes, threads", `${run.processes}, ${run.threads}`],
 		["Samples", `${format.count(report.coverage.samples)} in the file of ${format.count(report.coverage.executions)} executions`],
 		["Distortion by", report.distortion.method ?? "-"],
-		["File", h("code", null, run.file)],
+		["File", h("code", null, run.file ?? "-")],
 	];
 	return h("details", { class: "provenance", open: true }, h("summary", null, "Where these numbers come from"),
 		h("dl", null, lines.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),

@@ -6,6 +6,7 @@
 #include "brick/clock.h"
 #include "brick/digest.h"
 #include "brick/correlation.h"
+#include "brick/counters.h"
 #include "brick/device.h"
 #include "brick/error.h"
 #include "brick/export.h"

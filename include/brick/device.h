@@ -25,11 +25,17 @@ BRICK_BEGIN_DECLS
 
 struct brick_device;
 
-/* A built-in backend or one that BRICK_BACKEND_PATH leads to, by name; NULL: there is none. */
+/*
+ * A built-in backend or one that BRICK_BACKEND_PATH (libraries, or directories of
+ * libbrick-backend-*.so, parted by colons; read once) leads to, by name; NULL: there is none.
+ */
 BRICK_API const struct brick_backend *brick_backend_find(const char *name);
 
 /* The i-th backend there is, NULL at the end. */
 BRICK_API const struct brick_backend *brick_backend_at(uint32_t index);
+
+/* The i-th library that BRICK_BACKEND_PATH led to and that was not taken; NULL at the end. */
+BRICK_API const char *brick_backend_refused(uint32_t index, const char **reason);
 
 /*
  * Open a device. options may be NULL. BRICK_EVERSION: another ABI; else what probe() or open() of
@@ -40,6 +46,9 @@ BRICK_API int brick_device_open(struct brick_device **out, const struct brick_ba
 
 /* Drains for at most a second, counts what is missing as lost, closes. NULL is legal. */
 BRICK_API void brick_device_close(struct brick_device *device);
+
+/* The backend's own device, for what its header (metal.h) offers beyond this one. */
+BRICK_API struct brick_backend_device *brick_device_backend(struct brick_device *device);
 
 /* Mode of this device from now on; until then the session's. */
 BRICK_API int brick_device_mode_set(struct brick_device *device, uint32_t mode);

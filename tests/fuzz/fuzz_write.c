@@ -77,8 +77,8 @@ static void feed(struct trace_writer *w, struct fake *f, struct input *in, int l
 		if (n == 9)
 			trace_writer_lane_stats(w, 0, &f->lane);
 	}
-	const struct trace_code code = {take_byte(in), f->sites[1].label, NULL,
-		f->kernels[1].name, sizeof f->sites[1].label, 0, sizeof f->kernels[1].name, 1};
+	const struct trace_code code = {take_byte(in), f->sites[1].label, NULL, f->kernels[1].name,
+		sizeof f->sites[1].label, 0, sizeof f->kernels[1].name, 1};
 	trace_writer_code(w, &code);
 	trace_writer_notes(w, 0, f->sites[1].label, sizeof f->sites[1].label);
 	trace_writer_process_end(w, 0, now, 1);

@@ -80,7 +80,7 @@ def main():
     checks = {(c["group"], c["name"]): c for c in answer["checks"]}
     for key in (("Clock", "clock"), ("Machine", "cpus"), ("Machine", "counters"),
                 ("Recording", "sessions"), ("Recording", "attach"), ("Output", "characters"),
-                ("Output", "terminal"), ("Devices", "cuda"), ("ggml", "libraries")):
+                ("Output", "terminal"), ("Backends", "cuda"), ("Backends", "cpu"), ("ggml", "libraries")):
         expect_true(f"{key} is told", key in checks)
         expect_true(f"{key} has a status", checks[key]["status"] in ("ok", "limited", "no"))
     text = brick("doctor")[0].decode()

@@ -7,7 +7,8 @@ import subprocess
 
 from libcli import BRICK, TMP, brick, environment, expect, expect_true, fail, recording
 
-COMMANDS = ["record", "report", "tree", "graph", "path", "export", "doctor"]
+COMMANDS = ["record", "report", "tree", "graph", "path", "ceilings", "roofline", "tiles", "diverge", "top",
+            "serve", "export", "doctor", "selftest"]
 
 
 def help_is_there():

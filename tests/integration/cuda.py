@@ -11,6 +11,7 @@ import librecord
 from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
+EVENTS = os.path.join(BUILD, "bin", "program-cuda_events")
 DOUBLES = os.path.join(BUILD, "lib", "doubles")
 SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
 
@@ -114,9 +115,18 @@ def check_plain(scratch):
     assert scale["count"] == 6, scale
     assert scale["total_ns"] == sum(c["end_ns"] - c["begin_ns"] for c in run.commands
                                     if c["brick"] == "RmsNorm"), scale
+    assert (scale["grid"], scale["block"]) == ([32, 1, 1], [128, 1, 1]), scale
+    assert (scale["shared_bytes"], scale["registers"]) == (1024 + 256, 24), scale
+    assert grids["_Z3addPfPKfj"]["shared_bytes"] == 256, grids
+    assert scale["code"] and scale["code"] == grids["_Z3addPfPKfj"]["code"], grids
+    for name, kind, count in (("copy host to device", "h2d", 2), ("copy device to host", "d2h", 2),
+                              ("fill", "fill", 1)):
+        assert (grids[name]["kind"], grids[name]["count"], grids[name]["bytes"]) == (
+            kind, count, count * 4096 * 4), grids[name]
+    tree = subprocess.check_output([BRICK, "tree", run.path], text=True)
+    assert "scale  <<<(32,1,1),(128,1,1)>>> smem=1280B" in tree, tree
     data = b"".join(packets(run.path))
     assert b".visible .entry scale" in data, "the PTX text is not in the recording"
-    return grids
 
 
 def packets(path):
@@ -188,7 +198,24 @@ def check_failures(scratch):
 
 
 def check_early(scratch):
-    Result(scratch, "late=100", "early", "3").same_times()
+    for scenario in ("", "late=100", "shuffle"):
+        Result(scratch, scenario, "early", "30").same_times()
+
+
+def check_embedded(scratch):
+    """The library's own events on the same device, in a recording of its own and under the recorder."""
+    path = scratch.file("own.pftrace")
+    run = subprocess.run([EVENTS, path], env=environment("drift=20"), capture_output=True,
+                         text=True, timeout=60)
+    assert run.returncode == 0, run.stdout + run.stderr
+    recorded = scratch.file("recorded.pftrace")
+    run = subprocess.run([BRICK, "record", "-o", recorded, "--", EVENTS],
+                         env=environment(""), capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stdout + run.stderr
+    for name in (path, recorded):
+        rows = json.loads(subprocess.check_output([BRICK, "report", "--json", name]))["bricks"]
+        sources = {row["name"]: row["source"] for row in rows}
+        assert "device-event" in sources["RmsNorm"], sources
 
 
 def check_missing_ids(scratch):
@@ -203,7 +230,7 @@ def check_missing_ids(scratch):
 def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_streams, check_threads, check_many,
-                      check_lost, check_refused, check_failures, check_early,
+                      check_lost, check_refused, check_failures, check_early, check_embedded,
                       check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")

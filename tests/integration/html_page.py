@@ -4,13 +4,14 @@ The page in a headless Chromium, used as a reader would (tests/html/page.mjs): e
 keyboard, light and dark, paper, a small screen, hostile names, a long run; and silence on the
 console.
 """
+import json
 import os
 import shutil
 import subprocess
 import sys
 
 from libcli import TMP, brick, expect, recording
-from libhtml import DEMO, MODULES, need_browser
+from libhtml import DEMO, MODULES, need_browser, page_of
 
 HOSTILE = "</script><img src=x onerror=hacked=1>\u2028'\""
 
@@ -28,6 +29,8 @@ def main():
     chromium = need_browser()
     path = recording()
     make(path, "run.html")
+    with open(os.path.join(TMP, "data.json"), "w") as file:
+        json.dump(page_of(os.path.join(TMP, "run.html"))[0], file)
     keep("run.json", "report", "--json", path)
     for phase in ("prefill", "decode"):
         keep(f"{phase}.json", "report", "--json", "--phase", phase, path)

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 SAMPLE, OPEN, CLOSE, WORK, WAIT, THREAD = 1, 2, 3, 4, 5, 6
+LAUNCH, TIMES, AFTER, FLOW = 11, 12, 13, 14
 SITE_UNKNOWN, SITE_PART = 8, 16
 
 Site = collections.namedtuple("Site", "brick layer flags elements bytes flops operation label")
@@ -42,6 +43,7 @@ class Session:
         self.notes, self.bricks, self.categories = [], {}, {}
         self.sites, self.lanes, self.records = {}, {}, collections.defaultdict(list)
         self.stats = collections.defaultdict(dict)
+        self.queues, self.kernels = {}, {}
         for line in text.splitlines():
             kind, *rest = line.split("\t")
             getattr(self, "read_" + kind)(rest)
@@ -59,6 +61,12 @@ class Session:
 
     def read_S(self, w):
         self.sites[int(w[0])] = Site(*(int(x) for x in w[1:7]), w[7], w[8])
+
+    def read_K(self, w):
+        self.kernels[int(w[0])] = w[5]
+
+    def read_Q(self, w):
+        self.queues[int(w[0])] = w[1]
 
     def read_L(self, w):
         self.lanes[int(w[0])] = Lane(*(int(x) for x in w[1:13]), w[13])

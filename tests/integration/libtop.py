@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of `brick top` share: a recording that is always the same, and tmux to drive it in."""
+import json
 import os
 import re
 import shutil
@@ -28,6 +29,30 @@ def dump(*args, size="80x24", code=0, **changes):
     if done.returncode != code:
         fail(f"brick top --dump {size} {args}: exit {done.returncode}\n{done.stderr!r}")
     return done.stdout.decode()
+
+
+def keep_ceilings():
+    """Ceilings for the machine of the golden recording, where brick looks for them."""
+    home = os.path.join(TMP, "cache")
+    os.makedirs(os.path.join(home, "brick"), exist_ok=True)
+    figure = lambda best: {"best": best, "median": best, "worst": best, "repetitions": 3}
+    document = {
+        "schema": "brick/ceilings/1", "measured_unix_ns": 1700000000000000000, "took_ns": 1,
+        "host": "box", "cpu": "A CPU", "microcode": "", "cpus": 2, "most_threads": 2,
+        "quick": False,
+        "levels": [{"name": "L1", "bytes": 32768, "cpus": 1},
+                   {"name": "memory", "bytes": None, "cpus": 2}],
+        "compute_gops": [{"isa": "AVX2", "type": "f32", "threads": n, **figure(20.0 * n)}
+                         for n in (1, 2)],
+        "bandwidth_gb_per_s": [
+            {"level": level, "kernel": "read", "isa": "AVX2", "threads": n,
+             "working_set_bytes": 16384, **figure(rate * n)}
+            for level, rate in (("L1", 80.0), ("memory", 8.0)) for n in (1, 2)],
+        "latency_ns": [{"backend": "threads", "what": "barrier", "threads": 2, **figure(70.0)}],
+        "missing": []}
+    with open(os.path.join(home, "brick", "ceilings-box-A-CPU.json"), "w") as file:
+        json.dump(document, file)
+    return home
 
 
 def rows(text, first):

@@ -6,7 +6,9 @@ from librecord import *
 need(HOSTILE)
 
 EARLY = ("empty short magic version header-bytes lane-bytes state clock notes-offset site-offset "
-         "drained-offset brick-offset-odd brick-count site-count lane-count lanes-of-nothing "
+         "drained-offset kernel-offset kernel-count code-offset code-bytes code-entry "
+         "digest-offset digest-head brick-offset-odd brick-count site-count "
+         "lane-count lanes-of-nothing "
          "lane-offset lane-offset-odd lane-on-header lane-too-long ring-offset ring-on-lane "
          "histogram-offset capacity capacity-huge head head-huge directory link fifo").split()
 LATE = "head-back head-jump bricks-vanish lanes-vanish cut cut-ring".split()
@@ -27,6 +29,10 @@ with Scratch() as scratch:
     run, trace = survived(out, "honest", HOSTILE, "none")
     same(sum(trace.counts.values()), 100, "samples of the honest session")
     same(trace.last("brick.account")["lost_processes"], 0, "lost processes of the honest session")
+    # digests that are nonsense leave those beside them, and the process, as they are
+    run, trace = survived(out, "digests", HOSTILE, "digests")
+    same(sum(trace.counts.values()), 100, "samples beside digests")
+    same(trace.last("brick.account")["lost_processes"], 0, "lost processes beside digests")
     for lie in EARLY + LATE:
         run, trace = survived(out, lie, HOSTILE, lie)
         same(trace.last("brick.account")["lost_processes"], 1, f"{lie}: lost processes")

@@ -54,7 +54,8 @@ def surroundings(scratch):
     script = ("grep -E '^(SigBlk|SigIgn|SigCgt|Groups|Uid)' /proc/self/status; ulimit -a; pwd; umask;"
               "ls /proc/self/fd | wc -l; ps -o pgid= -o sid= -o ni= -o cls= -p $$;"
               "cat /proc/self/timerslack_ns;"
-              "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^_= | sort")
+              "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^CUDA_INJECTION64_PATH= "
+              "-e ^XDG_DATA_DIRS= -e ^_= | sort")
     command = ["sh", "-c", script]
     alone = subprocess.run(command, stdout=subprocess.PIPE, cwd=scratch.path, check=True)
     recorded = record(out, *command, cwd=scratch.path)
@@ -79,8 +80,9 @@ def preload(scratch):
     run = record(out, *show, env=environment)
     if b"ASan runtime" in run.stderr:
         return  # built so that it tolerates no preloading
-    ours = os.path.join(BUILD, "lib", "libbrick-ggml.so")
-    expected = f"{os.path.realpath(ours)}:libc.so.6" if os.path.exists(ours) else "libc.so.6"
+    ours = [os.path.join(BUILD, "lib", name) for name in ("libbrick-ggml.so", "libbrick-opencl.so")]
+    expected = ":".join([os.path.realpath(path) for path in ours if os.path.exists(path)] +
+                        ["libc.so.6"])
     same(run.stdout.decode().strip(), expected, "LD_PRELOAD")
     run = record(out, *show, env=environment, options=["--attach", "none"])
     same(run.stdout.decode().strip(), "libc.so.6", "LD_PRELOAD with --attach none")

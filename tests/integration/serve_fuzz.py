@@ -51,6 +51,7 @@ def mutate(dice):
 
 def throw(server, dice, data):
     """In one piece or several; sometimes without waiting for the answer, sometimes with a reset."""
+    out = b""
     with contextlib.suppress(OSError), server.connect(20) as s:
         while data:
             n = dice.choice((len(data), len(data), dice.randint(1, len(data))))
@@ -60,11 +61,10 @@ def throw(server, dice, data):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             return b""
         s.shutdown(socket.SHUT_WR)
-        out = b""
+        s.settimeout(0.2)  # what is not whole gets no answer
         while part := s.recv(65536):
             out += part
-        return out
-    return b""
+    return out
 
 
 def main():
@@ -75,13 +75,13 @@ def main():
     dice = random.Random(seed)
     plain, guarded = Server(path), Server(path, "--token", TOKEN)
     before = plain.get("/metrics")[2]
-    for i in range(int(os.environ.get("ROUNDS", "1500"))):
+    for i in range(int(os.environ.get("ROUNDS", "600"))):
         data = mutate(dice)
         throw(plain, dice, data)
         out = throw(guarded, dice, data)
         expect_true(f"SEED={seed}: request {i} got numbers without a token: {data[:300]!r}",
                     b"brick_tokens" not in out and b"brick/page" not in out)
-        if i % 250 == 0:
+        if i % 100 == 0:
             expect(f"SEED={seed}: answers after request {i}", plain.get("/metrics")[2], before)
     expect("answers at the end", plain.get("/metrics")[2], before)
     expect("with a token", guarded.get("/metrics", Authorization=f"Bearer {TOKEN}")[2], before)

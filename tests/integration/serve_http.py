@@ -5,6 +5,7 @@ finished; by the id of a process; slow and many clients; the end by a signal.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true, recording
+from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, recording
 from libserve import Server, need_server
 
 TOKEN = "correct-horse-battery-staple"
@@ -104,6 +105,8 @@ def grows(path):
         file.flush()
         by_pid = Server(os.getpid())
         expect_true("the recording of a process", b"growing.pftrace" in by_pid.said)
+        by_pid.process.terminate()
+        expect("its end", by_pid.process.wait(timeout=60), 0)
         server = Server(growing)
         first = data_of(server)
         expect_true("live", first["live"])
@@ -123,15 +126,13 @@ def grows(path):
     expect("all of it", data_of(server)["report"], brick_json("report", "--json", growing))
     with open(growing, "wb") as file:
         file.write(b"no recording")
-    while b"failures_total 1" not in server.get("/metrics")[2] and time.monotonic() < deadline:
+    while b"failures_total 0" in server.get("/metrics")[2] and time.monotonic() < deadline:
         time.sleep(0.2)
-        os.utime(growing)
     expect("numbers of before are kept", data_of(server)["report"]["coverage"],
            brick_json("report", "--json", path)["coverage"])
     server.process.send_signal(signal.SIGTERM)
     errors = server.process.communicate(timeout=60)[1]
     expect_true("and it was said", b"older numbers" in errors and server.process.returncode == 0)
-    by_pid.stop()
     brick("serve", str(os.getpid()), code=3)
     brick("serve", os.path.join(TMP, "none.pftrace"), code=3)
     brick("serve", code=2)
@@ -157,6 +158,29 @@ def recorded_process():
         subprocess.run(["kill", str(pid)], check=False)
         recorder.terminate()
         recorder.wait(timeout=60)
+
+
+def session_without_recording():
+    """A program that embeds libbrick and writes nothing: its session, exact while it lives."""
+    program = subprocess.Popen([os.path.join(BUILD, "bin", "program-top_embedded"), "memory", "say",
+                                "ms=60000"], stdout=subprocess.PIPE, env=environment())
+    program.stdout.readline()
+    server = Server(program.pid)
+    tokens, deadline = [], time.monotonic() + 60
+    while len(set(tokens)) < 3 and time.monotonic() < deadline:
+        match = re.search(rb'tokens_total{phase="decode"} (\d+)', server.get("/metrics")[2])
+        tokens.append(int(match[1]) if match else 0)
+        time.sleep(0.2)
+    expect("tokens only grow", tokens, sorted(tokens))
+    expect_true(f"and do: {tokens}", len(set(tokens)) >= 3)
+    expect("live", data_of(server)["live"], True)
+    program.terminate()
+    program.wait(timeout=60)
+    while data_of(server)["live"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    expect("ended", data_of(server)["live"], False)
+    expect_true("the last numbers stay", data_of(server)["report"]["bricks"])
+    server.stop()
 
 
 def bad_clients(server):
@@ -199,6 +223,7 @@ def main():
     tokens(path)
     grows(path)
     recorded_process()
+    session_without_recording()
     ends(path)
 
 

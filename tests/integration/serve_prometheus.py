@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The metrics of `brick serve`: lint of the OpenMetrics text, numbers as in `brick report --json`,
+names escaped; and scraped, with the token, by the real Prometheus of Debian, whose package is
+unpacked into the build directory and never installed, so that no service is left running.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from libcli import BUILD, TMP, brick_json, expect, expect_true, fail, recording
+from libhtml import skip
+from libserve import Server, need_server
+
+TOKEN = "correct-horse-battery-staple"
+ODD = 'a"b\\c d\u00e9'
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)')
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\[\\"n])*)"')
+
+
+def unescape(text):
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text)
+
+
+def parse(text):
+    """{(name, labels): value} and {family: type}, failing on what OpenMetrics does not allow."""
+    lines = text.split("\n")
+    expect("last line", lines[-2:], ["# EOF", ""])
+    values, families, units, now = {}, {}, {}, None
+    for line in lines[:-2]:
+        if line.startswith("# "):
+            _, word, name, rest = line.split(" ", 3)
+            if word == "TYPE":
+                expect_true(f"{name} once", name not in families)
+                families[name], now = rest, name
+            expect_true(f"{line}: of the family before", name == now)
+            if word == "UNIT":
+                expect_true(f"{name} ends in its unit", name.endswith("_" + rest))
+                units[name] = rest
+            continue
+        match = SAMPLE.fullmatch(line)
+        expect_true(f"a sample: {line}", match)
+        name, labels, value = match[1], match[2] or "", float(match[3])
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"],
+                    "gauge": [""], "info": ["_info"]}[families[now]]
+        expect_true(f"{name} is of {now}", name in [now + suffix for suffix in suffixes])
+        key = (name, tuple(sorted((k, unescape(v)) for k, v in LABEL.findall(labels))))
+        expect_true(f"{key} once", key not in values)
+        values[key] = value
+    for name in families:
+        if name.endswith("_seconds"):
+            expect(f"unit of {name}", units.get(name), "seconds")
+    return values, families
+
+
+def histograms(values, families):
+    """Buckets only grow, and the last holds all."""
+    for family in [name for name, kind in families.items() if kind == "histogram"]:
+        series = {}
+        for (name, labels), value in values.items():
+            if name == family + "_bucket":
+                rest = tuple(label for label in labels if label[0] != "le")
+                series.setdefault(rest, []).append((float(dict(labels)["le"]), value))
+        expect_true(f"{family} has series", series)
+        for labels, buckets in series.items():
+            counts = [count for _, count in sorted(buckets)]
+            expect(f"{family} {labels} grows", counts, sorted(counts))
+            expect("the last bucket is +Inf", max(buckets)[0], float("inf"))
+            expect("and holds all", counts[-1], values[(family + "_count", labels)])
+
+
+def same_numbers(values, path):
+    report = brick_json("report", "--json", path)
+
+    def near(what, got, want):
+        expect_true(f"{what}: {got} is {want}", abs(got - want) <= 1e-8 * max(1, abs(want)))
+    for phase in ("prefill", "decode"):
+        steps, label = report["steps"][phase], (("phase", phase),)
+        near("tokens", values[("brick_tokens_total", label)], steps["tokens"])
+        near("steps", values[("brick_step_seconds_count", label)], steps["count"])
+        near("time", values[("brick_step_seconds_sum", label)], steps["total_ns"] / 1e9)
+    near("first token", values[("brick_first_token_seconds", ())], report["steps"]["ttft_ns"] / 1e9)
+    near("coverage", values[("brick_coverage_ratio", ())], report["coverage"]["share"])
+    for bound, key in (("estimate", "share"), ("low", "low"), ("high", "high")):
+        near("distortion", values[("brick_distortion_ratio", (("bound", bound),))],
+             report["distortion"][key])
+    for row in report["bricks"]:
+        label = (("brick", row["name"]), ("category", row["category"]))
+        near("self", values[("brick_self_seconds_total", label)], row["self_ns"] / 1e9)
+        near("wall", values[("brick_wall_seconds_total", label)], row["wall_ns"] / 1e9)
+        count = values[("brick_execution_seconds_count", label)]
+        near("count", count, row["count"])
+        mean = values[("brick_execution_seconds_sum", label)] / count
+        expect_true("mean", abs(mean - row["avg_ns"] / 1e9) < 1.1e-9)
+        below = values[("brick_execution_seconds_bucket",
+                        label[:1] + label[1:] + (("le", "1.024e-06"),))]
+        expect("none below 1 us", below > 0, row["min_ns"] < 1024)
+    for kind in ("dropped", "open", "unmatched", "clamped", "unsupported"):
+        near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
+
+
+def prometheus():
+    """The program, from the system or unpacked from its package."""
+    if shutil.which("prometheus"):
+        return shutil.which("prometheus")
+    room = os.path.join(BUILD, "prometheus")
+    program = os.path.join(room, "usr", "bin", "prometheus")
+    if os.path.exists(program):
+        return program
+    if not shutil.which("apt-get") or not shutil.which("dpkg"):
+        skip("no prometheus, and no apt-get to fetch its package with")
+    os.makedirs(room, exist_ok=True)
+    subprocess.run(["apt-get", "download", "-q", "prometheus"], cwd=room, timeout=120,
+                   capture_output=True)
+    packages = glob.glob(os.path.join(room, "prometheus_*.deb"))
+    if not packages:
+        skip("apt-get could not download the package prometheus")
+    subprocess.run(["dpkg", "-x", packages[0], room], check=True, timeout=120)
+    os.unlink(packages[0])
+    return program
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def ask(port, query):
+    url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return [(row["metric"], float(row["value"][1]))
+                    for row in json.load(answer)["data"]["result"]]
+    except (urllib.error.URLError, ConnectionError):
+        return []
+
+
+def scrape(program, path):
+    report = brick_json("report", "--json", path)
+    server, port = Server(path, "--token", TOKEN), free_port()
+    config = os.path.join(TMP, "prometheus.yml")
+    with open(config, "w") as file:
+        file.write(f"""global: {{scrape_interval: 1s}}
+scrape_configs:
+  - job_name: brick
+    authorization: {{credentials: {TOKEN}}}
+    static_configs: [{{targets: ["127.0.0.1:{server.port}"]}}]
+""")
+    log = open(os.path.join(TMP, "prometheus.log"), "w+")
+    process = subprocess.Popen([program, f"--config.file={config}", "--log.level=warn",
+                                f"--storage.tsdb.path={TMP}/tsdb",
+                                f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 120
+        while not ask(port, "brick_tokens_total") and time.monotonic() < deadline:
+            if process.poll() is not None:
+                break
+            time.sleep(0.2)
+        up = ask(port, 'up{job="brick"}')
+        log.seek(0)
+        expect_true(f"Prometheus scraped it: {up} {log.read()[-2000:]}",
+                    up and up[0][1] == 1 and ask(port, "brick_tokens_total"))
+        decode = dict((m["phase"], v) for m, v in ask(port, "brick_tokens_total"))["decode"]
+        expect("tokens", decode, report["steps"]["decode"]["tokens"])
+        bricks = {m["brick"]: v for m, v in ask(port, "brick_execution_seconds_count")}
+        expect("bricks and their counts", bricks,
+               {row["name"]: row["count"] for row in report["bricks"]})
+        middle = ask(port, 'histogram_quantile(0.5, brick_step_seconds_bucket{phase="decode"})')
+        p50 = report["steps"]["decode"]["p50_ns"] / 1e9
+        expect_true(f"median of a step: {middle} is near {p50}", p50 / 2 <= middle[0][1] <= p50 * 2)
+        expect("labels came through", ask(port, "brick_run_info")[0][0]["backend"], "CPU")
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        log.close()
+    server.stop()
+
+
+def main():
+    path = recording("odd.pftrace", ODD)
+    need_server(path)
+    server = Server(path)
+    status, _, body = server.get("/metrics")
+    expect("status", status, 200)
+    server.stop()
+    values, families = parse(body.decode())
+    histograms(values, families)
+    same_numbers(values, path)
+    if not any(ODD in dict(labels).values() for _, labels in values):
+        fail("the odd name is not there, or not escaped as it should be")
+    scrape(prometheus(), path)
+
+
+main()

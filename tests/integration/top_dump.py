@@ -3,8 +3,8 @@
 character. BRICK_UPDATE_GOLDEN=1 writes them anew (look at the difference before you keep it)."""
 import os
 
-from libcli import brick, fail
-from libtop import VIEWS, dump, expect, expect_true, golden_recording
+from libcli import TMP, brick, fail
+from libtop import VIEWS, dump, expect, expect_true, golden_recording, keep_ceilings
 
 GOLDEN = os.path.join(os.environ["BRICK_SOURCE"], "tests", "data", "top")
 
@@ -26,6 +26,7 @@ def compare(name, text):
 
 def main():
     path = golden_recording()
+    os.environ["XDG_CACHE_HOME"] = os.path.join(TMP, "empty")
     for view in VIEWS:
         for size in "80x24", "200x50":
             text = dump("--view", view, path, size=size)
@@ -39,6 +40,8 @@ def main():
         plain = dump("--view", view, path, LC_ALL="C")
         compare(f"{view}-ascii", plain)
         expect_true(f"{view} in ASCII", plain.isascii())
+    compare("roofline-ceilings", dump("--view", "roofline", path, size="100x30",
+                                      XDG_CACHE_HOME=keep_ceilings()))
     compare("tree-expanded", dump("--view", "tree", "--expand", path, size="100x60"))
     compare("bricks-prefill", dump("--phase", "prefill", path))
     for size in "20x8", "1000x1000", "31x9":

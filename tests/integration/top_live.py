@@ -168,7 +168,7 @@ def embedded():
     program.stdout.readline()
     tops = headless("--duration", "1", str(program.pid))
     expect_true(f"embedded: {tops[-1]['state']}", tops[-1]["state"] == "live")
-    expect_true("counts", count_of(tops[-1], "LmHead") > count_of(tops[0], "LmHead") > 0)
+    expect_true("counts", count_of(tops[-1], "LmHead") > count_of(tops[0], "LmHead"))
     expect_true("percentiles, from its own consumer",
                 any(b["p50_ns"] for b in tops[-1]["bricks"] if b["name"] == "LmHead"))
     program.kill()
@@ -178,7 +178,7 @@ def embedded():
                                stdout=subprocess.PIPE, env=environment())
     program.stdout.readline()
     tops = headless("--duration", "5", str(program.pid))
-    expect_true("statistics only", count_of(tops[0], "LmHead") > 0)
+    expect_true("statistics only", count_of(tops[-1], "LmHead") > 0)
     expect("it ended its session", (tops[-1]["state"], tops[-1]["over"]),
            ("stopped recording", True))
     program.kill()
@@ -193,7 +193,7 @@ def refusals():
     sleeper.wait()
     _, err = brick("top", "--dump", "80x24", "999999999", code=3)
     expect_true(f"no process: {err}", b"no such process" in err)
-    dump("--view", "losses", "--", PRODUCER, "samples=100", "truncate", "sleep=300")
+    dump("--view", "losses", "--", PRODUCER, "samples=100", "truncate", "sleep=300", "exit=0")
 
 
 def hostile():

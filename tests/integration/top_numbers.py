@@ -2,10 +2,11 @@
 """Numbers of every view of brick top are those of brick report --json (and tree, path) on the same
 recording: each cell is formatted from the JSON here, and compared with the screen's."""
 import json
+import os
 import re
 
 from libcli import brick_json, brick
-from libtop import dump, expect, expect_true, fail, golden_recording, recording_of_engine, rows
+from libtop import dump, expect, expect_true, fail, golden_recording, keep_ceilings, recording_of_engine, rows
 
 SIZE = "240x70"
 
@@ -200,6 +201,26 @@ def check_path(path):
             "ON PATH": duration(b["on_path_ns"]), "SLACK": duration(b["slack"]["mean_ns"])})
 
 
+def check_roofline(path):
+    """Under ceilings that are kept for the golden recording's machine."""
+    home = keep_ceilings()
+    os.environ["XDG_CACHE_HOME"] = home
+    answer = brick_json("roofline", "--json", "--phase", "decode", path)
+    placed = [b for b in answer["bricks"] if b["flops_per_s"] and b["intensity"]]
+    expect_true("bricks have a place", len(placed) >= 3)
+    lines = dump("--view", "roofline", path, size=SIZE).splitlines()
+    for i, b in enumerate(placed):
+        line = next(l for l in lines if l.startswith(f"{chr(65 + i)} "))
+        words = line.split()
+        expect("roofline name", words[1], b["name"])
+        expect(f"{b['name']}: share", words[2], percent(b["share"]))
+        expect(f"{b['name']}: GFLOP/s", words[3], number(giga(b["flops_per_s"])))
+        expect(f"{b['name']}: GB/s", words[5], number(giga(b["bytes_per_s"])))
+        expect(f"{b['name']}: intensity", words[7], number(b["intensity"]))
+        expect_true(f"{b['name']}: {line}",
+                    line.endswith(f"{100 * (1 - b['distance']):.0f}% of its roof, {b['bound']}"))
+
+
 def check_json(path):
     """Headless JSON holds the report, and what is of the moment."""
     out, _ = brick("top", "--headless", "--json", path)
@@ -216,6 +237,7 @@ def check_json(path):
 
 
 def main():
+    check_roofline(golden_recording())
     for path in golden_recording(), recording_of_engine():
         for phase in None, "decode", "prefill":
             check_bricks(path, phase)

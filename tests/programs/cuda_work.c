@@ -5,136 +5,17 @@
  * on its arguments alone.
  *
  *   cuda_work plain|graph|streams|many|early|threads [COUNT]
+ *
+ * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
+ * launch on.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "brick/brick.h"
-
-enum { N = 4096, BLOCK = 128, SHARED = 1024 };
-
-static const char ptx[] =
-	"//\n.version 6.3\n.target sm_75\n.address_size 64\n"
-	".visible .entry scale(.param .u64 x, .param .f32 factor, .param .u32 n)\n{\n"
-	"  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %d<4>;\n"
-	"  ld.param.u64 %d1, [x]; ld.param.f32 %f1, [factor]; ld.param.u32 %r1, [n];\n"
-	"  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
-	"  mad.lo.s32 %r5, %r2, %r3, %r4; setp.ge.u32 %p1, %r5, %r1; @%p1 bra DONE1;\n"
-	"  mul.wide.u32 %d2, %r5, 4; add.s64 %d3, %d1, %d2; ld.global.f32 %f2, [%d3];\n"
-	"  mul.f32 %f3, %f2, %f1; st.global.f32 [%d3], %f3;\nDONE1:\n  ret;\n}\n"
-	".visible .entry _Z3addPfPKfj(.param .u64 x, .param .u64 y, .param .u32 n)\n{\n"
-	"  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %d<6>;\n"
-	"  ld.param.u64 %d1, [x]; ld.param.u64 %d4, [y]; ld.param.u32 %r1, [n];\n"
-	"  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
-	"  mad.lo.s32 %r5, %r2, %r3, %r4; setp.ge.u32 %p1, %r5, %r1; @%p1 bra DONE2;\n"
-	"  mul.wide.u32 %d2, %r5, 4; add.s64 %d3, %d1, %d2; add.s64 %d5, %d4, %d2;\n"
-	"  ld.global.f32 %f1, [%d3]; ld.global.f32 %f2, [%d5]; add.f32 %f3, %f1, %f2;\n"
-	"  st.global.f32 [%d3], %f3;\nDONE2:\n  ret;\n}\n";
-
-typedef unsigned long long address;
-
-static struct {
-	int (*init)(unsigned), (*device)(int *, int), (*context)(void **, unsigned, int);
-	int (*context_destroy)(void *), (*context_set)(void *), (*context_sync)(void);
-	int (*load)(void **, const void *), (*function)(void **, void *, const char *);
-	int (*unload)(void *);
-	int (*alloc)(address *, size_t), (*release)(address);
-	int (*to_device)(address, const void *, size_t), (*to_host)(void *, address, size_t);
-	int (*to_device_async)(address, const void *, size_t, void *);
-	int (*fill)(address, unsigned, size_t, void *);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		void *, void **, void **);
-	int (*stream)(void **, unsigned), (*stream_sync)(void *), (*stream_destroy)(void *);
-	int (*capture)(void *, int), (*end_capture)(void *, void **);
-	int (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *);
-	int (*graph_destroy)(void *), (*exec_destroy)(void *);
-} cu;
-
-static const struct {
-	const char *name;
-	void *to;
-} entries[] = {
-	{"cuInit", &cu.init},
-	{"cuDeviceGet", &cu.device},
-	{"cuCtxCreate_v2", &cu.context},
-	{"cuCtxDestroy_v2", &cu.context_destroy},
-	{"cuCtxSetCurrent", &cu.context_set},
-	{"cuCtxSynchronize", &cu.context_sync},
-	{"cuModuleLoadData", &cu.load},
-	{"cuModuleGetFunction", &cu.function},
-	{"cuModuleUnload", &cu.unload},
-	{"cuMemAlloc_v2", &cu.alloc},
-	{"cuMemFree_v2", &cu.release},
-	{"cuMemcpyHtoD_v2", &cu.to_device},
-	{"cuMemcpyDtoH_v2", &cu.to_host},
-	{"cuMemcpyHtoDAsync_v2", &cu.to_device_async},
-	{"cuMemsetD32Async", &cu.fill},
-	{"cuLaunchKernel", &cu.launch},
-	{"cuStreamCreate", &cu.stream},
-	{"cuStreamSynchronize", &cu.stream_sync},
-	{"cuStreamDestroy_v2", &cu.stream_destroy},
-	{"cuStreamBeginCapture_v2", &cu.capture},
-	{"cuStreamEndCapture", &cu.end_capture},
-	{"cuGraphInstantiateWithFlags", &cu.instantiate},
-	{"cuGraphLaunch", &cu.replay},
-	{"cuGraphDestroy", &cu.graph_destroy},
-	{"cuGraphExecDestroy", &cu.exec_destroy},
-};
-
-static void *context, *module, *scale, *add;
-static int failures;
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	printf("%s: %d\n", what, result);
-	failures++;
-}
-
-static int open_driver(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
-
-	for (size_t i = 0; library && i < sizeof entries / sizeof *entries; i++) {
-		void *function = dlsym(library, entries[i].name);
-		if (!function) {
-			fprintf(stderr, "no %s\n", entries[i].name);
-			return 0;
-		}
-		memcpy(entries[i].to, &function, sizeof function);
-	}
-	return library != NULL;
-}
-
-static void start(void)
-{
-	int device;
-
-	check(cu.init(0), "init");
-	check(cu.device(&device, 0), "device");
-	check(cu.context(&context, 0, device), "context");
-	check(cu.load(&module, ptx), "module");
-	check(cu.function(&scale, module, "scale"), "scale");
-	check(cu.function(&add, module, "_Z3addPfPKfj"), "add");
-}
-
-static void launch_scale(address x, float factor, void *stream)
-{
-	unsigned n = N;
-	void *arguments[] = {&x, &factor, &n};
-	check(cu.launch(scale, N / BLOCK, 1, 1, BLOCK, 1, 1, SHARED, stream, arguments, NULL),
-		"launch");
-}
-
-static void launch_add(address x, address y, void *stream)
-{
-	unsigned n = N;
-	void *arguments[] = {&x, &y, &n};
-	check(cu.launch(add, N / BLOCK, 1, 1, BLOCK, 1, 1, 0, stream, arguments, NULL), "launch");
-}
+#include "tests/programs/cuda_kit.h"
 
 /* One layer: a norm and a projection, as far as names go. */
 static void layer(address x, address y, void *stream, int index)
@@ -145,18 +26,6 @@ static void layer(address x, address y, void *stream, int index)
 	span = brick_begin_layer(BRICK_QKV_PROJECTION, index);
 	launch_add(x, y, stream);
 	brick_end(span);
-}
-
-static address buffer(float value)
-{
-	float host[N];
-	address x = 0;
-
-	for (int i = 0; i < N; i++)
-		host[i] = value + (float)i;
-	check(cu.alloc(&x, sizeof host), "alloc");
-	check(cu.to_device(x, host, sizeof host), "to device");
-	return x;
 }
 
 static void print_sum(address x)
@@ -212,6 +81,17 @@ static void run_graph(int count)
 	check(cu.stream_destroy(stream), "destroy");
 }
 
+/* The context goes away while its device is at work. */
+static void run_early(int count)
+{
+	address x = buffer(1);
+
+	for (int i = 0; i < count; i++)
+		launch_scale(x, 2.0f, NULL);
+	check(cu.context_destroy(context), "destroy");
+	puts("destroyed");
+}
+
 static void run_streams(int count)
 {
 	enum { STREAMS = 4 };
@@ -264,6 +144,29 @@ static void run_threads(int count)
 	puts("threads done");
 }
 
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void run(const char *what, int count)
+{
+	if (!strcmp(what, "graph"))
+		run_graph(count);
+	else if (!strcmp(what, "streams"))
+		run_streams(count);
+	else if (!strcmp(what, "many"))
+		run_many(count);
+	else if (!strcmp(what, "early"))
+		run_early(count);
+	else if (!strcmp(what, "threads"))
+		run_threads(count);
+	else
+		run_plain(count);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "plain";
@@ -274,17 +177,9 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	start();
-	if (!strcmp(what, "graph"))
-		run_graph(count);
-	else if (!strcmp(what, "streams"))
-		run_streams(count);
-	else if (!strcmp(what, "many"))
-		run_many(count);
-	else if (!strcmp(what, "threads"))
-		run_threads(count);
-	else
-		run_plain(count);
-	if (!strcmp(what, "early"))
-		check(cu.context_destroy(context), "destroy"); /* nothing was synchronised last */
+	double begin = now_s();
+	run(what, count);
+	if (getenv("CUDA_WORK_TIME"))
+		fprintf(stderr, "loop %.6f s\n", now_s() - begin);
 	return failures != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a recording for the tests of the commands: an engine whose bricks launch kernels and copies
- * on two queues of a device that exists in this program only. A command begins when its queue is
- * free, what it waits for is done, and its launch is long enough ago.
+ * Writes a recording for the tests of the commands: an engine whose bricks launch kernels and
+ * copies on two queues of a device that exists in this program only. A command begins when its
+ * queue is free, what it waits for is done, and its launch is long enough ago.
  *
  *   program-device_recording OUTPUT [STEPS]   times as the device knew them go to standard output:
  *                                             "NUMBER BRICK KERNEL BEGIN END LAUNCH", in ns

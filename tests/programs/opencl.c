@@ -18,23 +18,23 @@
 #include <unistd.h>
 #include "attach/opencl/cl.h"
 
-#define FUNCTIONS(X)                                                                               \
-	X(clGetPlatformIDs)                                                                        \
-	X(clGetDeviceIDs) X(clCreateContext) X(clCreateCommandQueue) X(                            \
-		clCreateCommandQueueWithProperties) X(clGetCommandQueueInfo)                       \
-		X(clRetainCommandQueue) X(clReleaseCommandQueue) X(clReleaseContext) X(            \
-			clCreateBuffer) X(clReleaseMemObject) X(clCreateProgramWithSource)         \
-			X(clBuildProgram) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) \
-				X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(                     \
-					clEnqueueWriteBuffer) X(clEnqueueReadBuffer)               \
-					X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(           \
-						clEnqueueMapBuffer) X(clEnqueueUnmapMemObject)     \
-						X(clEnqueueMarkerWithWaitList) X(                  \
-							clEnqueueBarrierWithWaitList) X(clFinish)  \
-							X(clFlush) X(clWaitForEvents) X(           \
-								clReleaseEvent) X(clGetEventInfo)  \
-								X(clGetEventProfilingInfo) X(      \
-									clCreateUserEvent)         \
+#define FUNCTIONS(X)                                                                              \
+	X(clGetPlatformIDs)                                                                       \
+	X(clGetDeviceIDs)                                                                         \
+	X(clCreateContext) X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(       \
+		clGetCommandQueueInfo) X(clRetainCommandQueue) X(clReleaseCommandQueue)           \
+		X(clReleaseContext) X(clCreateBuffer) X(clReleaseMemObject) X(                    \
+			clCreateProgramWithSource) X(clBuildProgram) X(clReleaseProgram)          \
+			X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(                 \
+				clEnqueueNDRangeKernel) X(clEnqueueWriteBuffer)                   \
+				X(clEnqueueReadBuffer) X(clEnqueueCopyBuffer) X(                  \
+					clEnqueueFillBuffer) X(clEnqueueMapBuffer)                \
+					X(clEnqueueUnmapMemObject) X(clEnqueueMarkerWithWaitList) \
+						X(clEnqueueBarrierWithWaitList) X(clFinish)       \
+							X(clFlush) X(clWaitForEvents) X(          \
+								clReleaseEvent) X(clGetEventInfo) \
+								X(clGetEventProfilingInfo) X(     \
+									clCreateUserEvent)        \
 									X(clSetUserEventStatus)
 
 static struct {

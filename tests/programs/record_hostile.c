@@ -58,6 +58,14 @@ static void lay_out(void)
 	at += BRICK_MAX_SITES * sizeof(struct brick_session_site);
 	h.drained_offset = at;
 	at += HISTOGRAM_BYTES;
+	h.kernel_offset = at = page_round(at);
+	h.kernel_count = 2;
+	at += BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel);
+	h.code_offset = at;
+	at += BRICK_CODE_BYTES;
+	h.digest_offset = at = page_round(at);
+	h.digest_capacity = BRICK_DIGEST_RING;
+	at += BRICK_DIGEST_RING * sizeof(struct brick_session_digest);
 	lanes_at = page_round(at);
 	uint64_t histogram_at = page_round(sizeof(struct brick_lane));
 	uint64_t ring_at = histogram_at + page_round(HISTOGRAM_BYTES);
@@ -149,6 +157,23 @@ static void close_session(void)
 	__atomic_store_n(&header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
+/* Digests of which every second is nonsense in each of its fields. */
+static void produce_digests(void)
+{
+	struct brick_session_digest *digests = (void *)(file + header->digest_offset);
+
+	for (int i = 0; i < SAMPLES; i++) {
+		digests[i] = (struct brick_session_digest){
+			.ticks = brick_ticks(), .step = 1, .brick = 1, .layer = 2};
+		digests[i].digest.dtype = BRICK_DTYPE_F32;
+		for (int k = 0; k < 4; k++)
+			digests[i].digest.ne[k] = 1;
+		if (i % 2)
+			memset((char *)&digests[i] + i * 23 % 2000, 0xff, 300);
+	}
+	__atomic_store_n(&header->digest_head, SAMPLES, __ATOMIC_RELEASE);
+}
+
 /* Lies that are told before the recorder opens the file; 0: this is none. */
 static int lie_early(const char *lie)
 {
@@ -174,6 +199,22 @@ static int lie_early(const char *lie)
 		header->site_offset = UINT64_MAX - 7;
 	else if (!strcmp(lie, "drained-offset"))
 		header->drained_offset = 64;
+	else if (!strcmp(lie, "digest-offset"))
+		header->digest_offset = file_bytes - PAGE;
+	else if (!strcmp(lie, "kernel-offset"))
+		header->kernel_offset = file_bytes - PAGE;
+	else if (!strcmp(lie, "kernel-count"))
+		header->kernel_count = BRICK_MAX_KERNELS + 1;
+	else if (!strcmp(lie, "code-offset"))
+		header->code_offset = UINT64_MAX - 7;
+	else if (!strcmp(lie, "code-bytes"))
+		header->code_bytes = BRICK_CODE_BYTES + 8;
+	else if (!strcmp(lie, "code-entry")) {
+		struct brick_session_code entry_of_code = {.source_bytes = UINT32_MAX};
+		memcpy(file + header->code_offset, &entry_of_code, sizeof entry_of_code);
+		header->code_bytes = 64;
+	} else if (!strcmp(lie, "digest-head"))
+		header->digest_head = BRICK_DIGEST_RING + 1;
 	else if (!strcmp(lie, "brick-offset-odd"))
 		header->brick_offset++;
 	else if (!strcmp(lie, "brick-count"))
@@ -345,7 +386,9 @@ int main(int argc, char **argv)
 	if (!strncmp(lie, "random=", 7))
 		be_random(strtoull(lie + 7, NULL, 10));
 	produce(SAMPLES);
-	int told = !strcmp(lie, "none") || lie_early(lie);
+	if (!strcmp(lie, "digests"))
+		produce_digests();
+	int told = !strcmp(lie, "none") || !strcmp(lie, "digests") || lie_early(lie);
 	publish();
 	if (!told) {
 		pause_ms(150); /* the recorder opens it at once */
@@ -355,7 +398,7 @@ int main(int argc, char **argv)
 		_exit(0);
 	}
 	pause_ms(100);
-	if (!strcmp(lie, "none"))
+	if (!strcmp(lie, "none") || !strcmp(lie, "digests"))
 		close_session();
 	_exit(0);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints a session file as lines of words, for tests that look at what a process recorded before
- * any consumer has had it: N notes, H header, B bricks, S sites, L lanes, R records (all that are
- * in the ring), T statistics. Run as: program-session_dump FILE.
+ * any consumer has had it: N notes, H header, B bricks, S sites, K kernels, L lanes, Q which of
+ * them are queues, R records (all that are in the ring), T statistics. Run as: program-session_dump
+ * FILE.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,6 +50,15 @@ static void print_tables(const struct brick_session_header *h)
 			site[i].bytes, site[i].flops, site[i].operation, site[i].label);
 }
 
+static void print_kernels(const struct brick_session_header *h)
+{
+	const struct brick_session_kernel *k = at(h->kernel_offset, h->kernel_count * sizeof *k);
+
+	for (uint32_t i = 1; k && i < h->kernel_count; i++)
+		printf("K\t%u\t%u\t%u\t%u\t%s\t%s\n", i, k[i].kind, k[i].grid[0], k[i].block[0],
+			k[i].backend, k[i].name);
+}
+
 static void print_record(uint32_t lane, const struct brick_record *r)
 {
 	printf("R\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%d\t%u\t%" PRIu64 "\t%u\t%u\n", lane,
@@ -68,6 +78,8 @@ static void print_lane(uint32_t index, const struct brick_session_lane *entry)
 		index, lane->tid, lane->owners, lane->state, lane->head, lane->ledger.dropped,
 		lane->ledger.unmatched, lane->ledger.clamped, lane->ledger.too_deep,
 		lane->hook_calls, lane->hook_timed, lane->hook_ticks, lane->depth, lane->name);
+	if (lane->kind == BRICK_LANE_QUEUE)
+		printf("Q\t%u\t%s\t%" PRIu64 "\n", index, lane->backend, lane->queue_flags);
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
 		const struct brick_stat *s = &lane->stats[i];
 		if (s->count)
@@ -104,6 +116,7 @@ int main(int argc, char **argv)
 		h->clock.frequency, h->ledger.table_full, h->pair_cost, h->ledger.unmatched);
 	print_notes(h);
 	print_tables(h);
+	print_kernels(h);
 	for (uint32_t i = 0; i < h->lane_count; i++)
 		print_lane(i, &lanes[i]);
 	return 0;

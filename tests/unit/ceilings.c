@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings as files: what is written is read again; damaged, foreign and hostile files give an error
- * that names the place; writing is whole or not at all; staleness; where the cache lies. Figures,
- * look-ups, and the kernels themselves: whatever this CPU has runs and gives a rate.
+ * Ceilings as files: what is written is read again; damaged, foreign and hostile files give an
+ * error that names the place; writing is whole or not at all; staleness; where the cache lies.
+ * Figures, look-ups, and the kernels themselves: whatever this CPU has runs and gives a rate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -196,6 +196,11 @@ static void figures(void **state)
 	assert_true(ceilings_spread(&f) > 0.333 && ceilings_spread(&f) < 0.334);
 	f = ceilings_figure_of(times, 3, 1);
 	assert_true(f.best == 3 && f.median == 5 && f.worst == 9);
+	struct ceilings *c = parse(good);
+	assert_false(ceilings_noisy(c));
+	c->compute[0].rate.median = 8; /* a fifth below the best: one figure of two */
+	assert_true(ceilings_noisy(c));
+	ceilings_destroy(c);
 	f = ceilings_figure_of(times, 0, 1);
 	assert_int_equal(f.count, 0);
 	assert_true(ceilings_spread(&f) == 0);
@@ -257,7 +262,8 @@ static void kernels_run(void **state)
 	for (const struct machine_compute *k = machine_computes; k->run; k++)
 		if (k->available()) {
 			double value = k->run(1000);
-			assert_true(value == value && value - value == 0); /* neither NaN nor infinite */
+			assert_true(value == value &&
+				    value - value == 0); /* neither NaN nor infinite */
 			found++;
 		}
 	assert_true(found > 0);

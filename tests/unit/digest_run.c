@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Description: digests on their way through a session, its ring, the writer and the reader; what
- * makes a digest in a file unusable; the alignment and the verdict of two runs.
+ * Description: digests on their way through a session, its ring, the writer and the reader; the
+ * alignment and the verdict of two runs.
  */
 #include <errno.h>
 #include <math.h>
@@ -44,19 +44,27 @@ struct engine {
 	int steps, first_tokens;
 	int wrong_layer; /* its RopeEmbedding is 1 % too long */
 	int no_labels, no_inputs, no_norm;
+	int no_norm_in; /* that layer, counted from 1 */
 	int nan_step;
 	float noise; /* of every result, relative */
 	int warm_up; /* steps before the first */
+	int half;    /* results are BF16 */
 };
 
 static void put(const struct engine *e, uint32_t brick, int layer, const char *name, const float *x,
 	uint64_t output, uint64_t input)
 {
 	char label[32];
+	uint16_t half[N];
 
+	for (int i = 0; i < N; i++) {
+		uint32_t bits;
+		memcpy(&bits, &x[i], sizeof bits);
+		half[i] = (uint16_t)(bits >> 16);
+	}
 	snprintf(label, sizeof label, "%s-%d", name, layer);
-	struct brick_tensor t = {.data = x,
-		.dtype = BRICK_DTYPE_F32,
+	struct brick_tensor t = {.data = e->half ? (const void *)half : x,
+		.dtype = e->half ? BRICK_DTYPE_BF16 : BRICK_DTYPE_F32,
 		.ne = {N, 1, 1, 1},
 		.label = e->no_labels ? NULL : label,
 		.output = e->no_inputs ? 0 : output,
@@ -79,7 +87,7 @@ static void run_step(const struct engine *e, int step, float *x)
 	put(e, BRICK_EMBEDDING, -1, "embd", x, 1, 0);
 	for (int layer = 0; layer < LAYERS; layer++) {
 		change(x, 1, e->noise, 1u + (unsigned)layer);
-		if (!e->no_norm)
+		if (!e->no_norm && layer + 1 != e->no_norm_in)
 			put(e, BRICK_RMS_NORM, layer, "norm", x, 2, 1);
 		change(x, layer == e->wrong_layer ? 1.01f : 1, e->noise, 100u);
 		if (e->nan_step == step && layer == 1)
@@ -247,6 +255,23 @@ static void test_wrong(void **state)
 	done(&o);
 }
 
+/* A result that one layer of one run lacks moves no other layer's to its place. */
+static void test_layers(void **state)
+{
+	struct engine engine = plain, other = plain;
+
+	(void)state;
+	engine.no_labels = other.no_labels = 1;
+	other.no_norm_in = 2;
+	struct outcome o = compare(&engine, &other, -1);
+	assert_int_equal(o.d->place_count, 3 * (LAYERS * 4));
+	assert_int_equal(o.d->first, RUN_NONE);
+	for (size_t i = 0; i < o.d->place_count; i++)
+		assert_int_equal(
+			o.a->digests[o.d->places[i].a].layer, o.b->digests[o.d->places[i].b].layer);
+	done(&o);
+}
+
 static void test_threshold(void **state)
 {
 	struct engine noisy = plain;
@@ -259,6 +284,33 @@ static void test_threshold(void **state)
 	done(&o);
 	o = compare(&plain, &noisy, 1e-14);
 	assert_int_not_equal(o.d->first, RUN_NONE);
+	done(&o);
+}
+
+/* Other formats: a divergence that the answer explains, or none if that is allowed. */
+static void test_formats(void **state)
+{
+	struct engine half = plain;
+	struct diverge_options options = {.threshold = 1e-7, .allow_formats = 1};
+	struct diverge *d;
+	int which;
+
+	(void)state;
+	half.half = 1;
+	struct outcome o = compare(&plain, &half, 1e-7);
+	assert_int_not_equal(o.d->first, RUN_NONE);
+	assert_int_equal(o.d->explained, o.d->over);
+	assert_true(o.d->places[o.d->first].error > 1e-4);
+	assert_true(o.d->places[o.d->first].explained < 1e-4);
+	assert_int_equal(diverge_create(&d, o.a, o.b, &options, &which), 0);
+	assert_int_equal(d->first, RUN_NONE);
+	diverge_destroy(d);
+	done(&o);
+	/* formats explain their own error, and no more */
+	half.wrong_layer = 2;
+	half.noise = 0.1f;
+	o = compare(&plain, &half, 1e-7);
+	assert_true(o.d->explained < o.d->over);
 	done(&o);
 }
 
@@ -367,7 +419,9 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_threshold),
+		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_nan),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_none),

@@ -16,7 +16,10 @@
 
 enum { WORK = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS };
 
-#define FIGURE(best) {best, best * 0.9, best * 0.5, 7} /* spread 10 % */
+#define FIGURE(best)                            \
+	{                                       \
+		best, best * 0.9, best * 0.5, 7 \
+	} /* spread 10 % */
 
 static struct ceilings_level levels[] = {{"L1", 32768, 1}, {"memory", 0, 4}};
 static struct ceilings_compute compute[] = {
@@ -99,8 +102,14 @@ static void one_thread_by_hand(void **state)
 	builder_sample(&run, lane, slow, 0, 100, 0);
 	builder_sample(&run, lane, slow, 200, 300, 0)->wait_ns = 50;
 	builder_sample(&run, lane, hard, 1000, 2000, 0);
+	/* 2 FLOPs per byte, a little left of the ridge at 100 / 40 */
+	builder_sample(&run, lane, work_site(&run, "Ridge", NULL, 4000, 2000), 3000, 3100, 0);
 	struct roofline *r = make(&run, &machine);
-	assert_int_equal(r->row_count, 2);
+	assert_int_equal(r->row_count, 3);
+	assert_string_equal(r->rows[2].name, "Ridge");
+	assert_int_equal(r->rows[2].bound, ROOFLINE_MEMORY);
+	assert_near(r->rows[2].roof_flops_per_ns, 80);
+	assert_near(r->rows[2].distance, 0.5);
 
 	const struct roofline_row *row = &r->rows[0]; /* the longest first */
 	assert_string_equal(row->name, "Hard");
@@ -204,7 +213,8 @@ static void above_ceilings(void **state)
 	uint32_t absurd = work_site(&run, "Absurd", NULL, 50000, 100);
 	uint32_t sites[] = {near_limit, cached, too_fast, bytes8, absurd};
 	for (int i = 0; i < 5; i++)
-		builder_sample(&run, lane, sites[i], (uint64_t)i * 1000, (uint64_t)i * 1000 + 100, 0);
+		builder_sample(
+			&run, lane, sites[i], (uint64_t)i * 1000, (uint64_t)i * 1000 + 100, 0);
 	struct roofline *r = make(&run, &machine);
 	assert_int_equal(r->row_count, 5);
 	const struct roofline_row *row = &r->rows[0];
@@ -235,7 +245,8 @@ static void latency_bound(void **state)
 	builder_sample(&run, b, site, 0, 100, 0);
 	run.processes[0].pair_cost_ns = 30;
 	struct roofline *r = make(&run, &machine);
-	assert_int_equal(r->rows[0].bound, ROOFLINE_LATENCY); /* 20 ns of bandwidth, 70 ns to meet */
+	assert_int_equal(
+		r->rows[0].bound, ROOFLINE_LATENCY); /* 20 ns of bandwidth, 70 ns to meet */
 	assert_near(r->rows[0].floor_ns, 70);
 	assert_near(r->rows[0].distance, 0.8); /* still of its roof */
 	finish(r, &run);

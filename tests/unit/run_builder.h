@@ -124,8 +124,76 @@ static BUILDER_UNUSED void builder_note(struct run *run, const char *key, const 
 		(struct run_note){0, builder_copy(key), builder_copy(value)};
 }
 
+static BUILDER_UNUSED uint32_t builder_queue(struct run *run, uint32_t process, uint64_t number)
+{
+	uint32_t lane = builder_lane(run, process, number);
+	run->lanes[lane].kind = BRICK_LANE_QUEUE;
+	run->lanes[lane].backend = builder_copy("null");
+	return lane;
+}
+
+/* groups 0: its shape is not known, as that of transfers. */
+static BUILDER_UNUSED uint32_t builder_kernel(
+	struct run *run, const char *name, uint32_t kind, uint32_t groups)
+{
+	BUILDER_GROW(run->kernels, run->kernel_count);
+	run->kernels[run->kernel_count] = (struct run_kernel){.name = builder_copy(name),
+		.backend = builder_copy("null"),
+		.kind = kind,
+		.grid = {groups, groups != 0, groups != 0},
+		.block = {groups ? 64 : 0, groups != 0, groups != 0}};
+	return (uint32_t)run->kernel_count++;
+}
+
+/*
+ * Declare the lane's last sample a command that the last sample of launch_lane launched (RUN_NONE:
+ * not known): call it lane by lane, in the order of samples. after: a command, or RUN_NONE.
+ */
+static BUILDER_UNUSED uint32_t builder_command(struct run *run, uint32_t lane, uint32_t kernel,
+	uint32_t launch_lane, uint32_t launch_sample, uint32_t after)
+{
+	BUILDER_GROW(run->commands, run->command_count);
+	struct run_command *c = &run->commands[run->command_count];
+	*c = (struct run_command){.lane = lane,
+		.sample = (uint32_t)(run->lanes[lane].sample_count - 1),
+		.kernel = kernel,
+		.launch_lane = launch_lane,
+		.launch_sample = launch_lane == RUN_NONE ? RUN_NONE : launch_sample,
+		.number = run->command_count + 1};
+	if (launch_lane != RUN_NONE) {
+		const struct run_sample *call = &run->lanes[launch_lane].samples[launch_sample];
+		c->launch_ns = call->begin_ns;
+		c->launch_end_ns = call->end_ns;
+	}
+	if (after != RUN_NONE) {
+		BUILDER_GROW(run->afters, run->after_count);
+		c->after_first = (uint32_t)run->after_count;
+		c->after_count = 1;
+		run->afters[run->after_count++] = after;
+	}
+	return (uint32_t)run->command_count++;
+}
+
+/* A sample of a thread waited for a command. */
+static BUILDER_UNUSED void builder_waits(
+	struct run *run, uint32_t lane, uint32_t sample, uint32_t command)
+{
+	BUILDER_GROW(run->waits, run->wait_count);
+	run->waits[run->wait_count++] = (struct run_wait){lane, sample, command, 0};
+}
+
 static BUILDER_UNUSED void builder_fini(struct run *run)
 {
+	for (size_t i = 0; i < run->kernel_count; i++) {
+		free(run->kernels[i].name);
+		free(run->kernels[i].backend);
+	}
+	for (size_t i = 0; i < run->lane_count; i++)
+		free(run->lanes[i].backend);
+	free(run->kernels);
+	free(run->commands);
+	free(run->afters);
+	free(run->waits);
 	for (size_t i = 0; i < run->category_count; i++)
 		free(run->categories[i].name);
 	for (size_t i = 0; i < run->brick_count; i++)

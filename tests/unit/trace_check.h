@@ -89,7 +89,8 @@ static inline const char *check_command(const struct run *run, size_t i)
 		return "a command without a sample";
 	if (run->lanes[c->lane].kind != BRICK_LANE_QUEUE)
 		return "a command that is on no queue";
-	if (i && (before->lane > c->lane || (before->lane == c->lane && before->sample >= c->sample)))
+	if (i && (before->lane > c->lane ||
+			 (before->lane == c->lane && before->sample >= c->sample)))
 		return "commands are not in order";
 	if (c->kernel >= run->kernel_count)
 		return "a command without a kernel";

@@ -166,8 +166,7 @@ static void check_others(const struct scene *s)
 	assert_int_equal(c->after_count, 2);
 	assert_int_equal(s->run->afters[c->after_first], 0);
 	assert_int_equal(s->run->afters[c->after_first + 1], 1);
-	assert_int_equal(
-		s->run->sites[s->run->lanes[1].samples[c->sample].site].elements, 4096);
+	assert_int_equal(s->run->sites[s->run->lanes[1].samples[c->sample].site].elements, 4096);
 	assert_int_equal(s->run->wait_count, 2);
 	assert_int_equal(s->run->waits[0].command, 2);
 	assert_int_equal(s->run->waits[1].command, 1);
@@ -200,8 +199,8 @@ static void commands_in_pieces(void **state)
 				write_lane(&s, 0, thread + i,
 					threads - i < piece ? threads - i : piece);
 			if (i < queues)
-				write_lane(&s, 1, queue + i,
-					queues - i < piece ? queues - i : piece);
+				write_lane(
+					&s, 1, queue + i, queues - i < piece ? queues - i : piece);
 		}
 		read_checked(&s);
 		check_first(&s);
@@ -363,8 +362,7 @@ static void unknown_things(void **state)
 		device(100, 10, BRICK_RMS_NORM, -1), /* no command */
 		device(120, 10, BRICK_RMS_NORM, -1),
 		launch(10, 5, 0, 1), /* the table of kernels was full */
-		device(140, 10, BRICK_RMS_NORM, -1),
-		launch(10, 5, 60000, 2),
+		device(140, 10, BRICK_RMS_NORM, -1), launch(10, 5, 60000, 2),
 		device(160, 10, BRICK_RMS_NORM, -1),
 		launch(10, 5, odd, UINT64_MAX), /* a number beyond those of flows */
 		device(180, 10, BRICK_RMS_NORM, -1),
@@ -421,8 +419,7 @@ static void tiles(void **state)
 	counted.elements = 99;
 	struct brick_record where = {
 		.kind = BRICK_RECORD_TILE, .begin = 12ull << 32 | 34, .elements = 1};
-	struct brick_record far = {
-		.kind = BRICK_RECORD_TILE, .begin = UINT64_MAX, .elements = 2};
+	struct brick_record far = {.kind = BRICK_RECORD_TILE, .begin = UINT64_MAX, .elements = 2};
 	const struct brick_record records[] = {
 		fake_at(BRICK_RECORD_OPEN, 10, BRICK_EMBEDDING, 0),
 		counted,

@@ -180,6 +180,7 @@ enum brick_frame_flags {
 	BRICK_FRAME_OPENED = 0x100,  /* its OPEN record is in the ring */
 	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
 	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
+	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
 };
 
 enum brick_lane_state {

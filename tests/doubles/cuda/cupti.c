@@ -21,7 +21,8 @@ static const struct {
 } names[] = {{17, "cuCtxSynchronize"}, {19, "cuModuleLoadData"}, {126, "cuStreamSynchronize"},
 	{220, "cuMemsetD32Async"}, {276, "cuMemcpyHtoD_v2"}, {277, "cuMemcpyHtoDAsync_v2"},
 	{278, "cuMemcpyDtoH_v2"}, {279, "cuMemcpyDtoHAsync_v2"}, {281, "cuMemcpyDtoDAsync_v2"},
-	{307, "cuLaunchKernel"}, {514, "cuGraphLaunch"}, {527, "cuLaunchHostFunc"}};
+	{307, "cuLaunchKernel"}, {322, "cuCtxDestroy_v2"}, {514, "cuGraphLaunch"},
+	{527, "cuLaunchHostFunc"}};
 
 struct pending {
 	uint64_t end; /* host ns, when it is complete */
@@ -196,7 +197,8 @@ static size_t take(struct pending *taken, size_t most, int forced)
 
 	for (size_t i = 0; i < pending_count; i++) {
 		struct pending *p = &pending[i];
-		if (count < most && (forced || p->end <= now)) {
+		int waits = double_options()->shuffle && !forced && rand() % 4 == 0;
+		if (count < most && !waits && (forced || p->end <= now)) {
 			if (p->end - (uint64_t)double_options()->late_ms * 1000000u > now)
 				drop_times(p);
 			taken[count++] = *p;

@@ -111,7 +111,7 @@ struct double_options {
 /* Of the driver's double; CUPTI's finds them in it. */
 DOUBLE_API void double_tools_set(const struct tools *tools);
 DOUBLE_API const struct double_options *double_options(void);
-DOUBLE_API uint64_t double_now(void);		    /* CLOCK_MONOTONIC ns */
+DOUBLE_API uint64_t double_now(void);		     /* CLOCK_MONOTONIC ns */
 DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the device's clock */
 
 /* Within the driver's double. */

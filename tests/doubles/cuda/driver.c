@@ -93,7 +93,8 @@ int double_leave(struct entry *e, int result)
 int double_fails(void)
 {
 	static long launches;
-	return options.fail && __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED) % options.fail == 0;
+	return options.fail &&
+	       __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED) % options.fail == 0;
 }
 
 /* ---- start ---- */
@@ -188,6 +189,12 @@ DOUBLE_API int cuCtxGetCurrent(struct context **context)
 	return FINE;
 }
 
+DOUBLE_API int cuCtxGetDevice(int *device)
+{
+	*device = 0;
+	return double_current() ? FINE : NO_CONTEXT;
+}
+
 DOUBLE_API int cuCtxSetCurrent(struct context *context)
 {
 	depth = 0;
@@ -208,13 +215,15 @@ DOUBLE_API int cuCtxCreate_v2(struct context **out, unsigned flags, int device)
 
 DOUBLE_API int cuCtxDestroy_v2(struct context *context)
 {
-	if (double_tools.resource)
-		double_tools.resource(CUPTI_CONTEXT_DESTROYING, context, NULL);
+	struct entry e = {.id = 322, .name = "cuCtxDestroy_v2"};
+
+	double_enter(&e);
+	double_wait_until(context->null_stream->busy_until);
 	if (double_current() == context)
 		depth--;
 	free(context->null_stream);
 	free(context);
-	return FINE;
+	return double_leave(&e, FINE);
 }
 
 /* ---- memory ---- */
@@ -262,14 +271,14 @@ static struct op copy(uint8_t kind, uint64_t to, uint64_t from, size_t bytes)
 
 DOUBLE_API int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
-	return transfer(276, "cuMemcpyHtoD_v2",
-		copy(CUPTI_COPY_HTOD, to, (uintptr_t)from, bytes), NULL, 1);
+	return transfer(
+		276, "cuMemcpyHtoD_v2", copy(CUPTI_COPY_HTOD, to, (uintptr_t)from, bytes), NULL, 1);
 }
 
 DOUBLE_API int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 {
-	return transfer(278, "cuMemcpyDtoH_v2", copy(CUPTI_COPY_DTOH, (uintptr_t)to, from, bytes),
-		NULL, 1);
+	return transfer(
+		278, "cuMemcpyDtoH_v2", copy(CUPTI_COPY_DTOH, (uintptr_t)to, from, bytes), NULL, 1);
 }
 
 DOUBLE_API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)

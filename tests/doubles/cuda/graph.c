@@ -14,9 +14,11 @@ static void tell(uint32_t id, struct graph *graph, struct graph *original, struc
 	struct node *from, struct graph *exec)
 {
 	static const uint32_t types[] = {[OP_KERNEL] = CUDA_NODE_KERNEL,
-		[OP_COPY] = CUDA_NODE_MEMCPY, [OP_FILL] = CUDA_NODE_MEMSET, [OP_EVENT] = 7};
-	struct cupti_graph what = {graph, original, node, from, node ? types[node->op.kind] : 0,
-		NULL, exec};
+		[OP_COPY] = CUDA_NODE_MEMCPY,
+		[OP_FILL] = CUDA_NODE_MEMSET,
+		[OP_EVENT] = 7};
+	struct cupti_graph what = {
+		graph, original, node, from, node ? types[node->op.kind] : 0, NULL, exec};
 
 	if (double_tools.resource)
 		double_tools.resource(id, double_current(), &what);

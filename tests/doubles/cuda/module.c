@@ -51,7 +51,8 @@ static void find_entries(struct module *module, const char *text)
 /* ELF header, section headers, names: the first section is the table of names. */
 static void make_cubin(struct module *module)
 {
-	size_t names = sizeof(Elf64_Ehdr) + (size_t)(module->function_count + 1) * sizeof(Elf64_Shdr);
+	size_t names =
+		sizeof(Elf64_Ehdr) + (size_t)(module->function_count + 1) * sizeof(Elf64_Shdr);
 	unsigned char *cubin = calloc(1, names + 4096);
 	Elf64_Ehdr *elf = (void *)cubin;
 	Elf64_Shdr *sections = (void *)(cubin + sizeof *elf);
@@ -66,7 +67,8 @@ static void make_cubin(struct module *module)
 	for (int i = 0; i < module->function_count; i++) {
 		sections[i + 1].sh_name = (uint32_t)used;
 		used += (size_t)sprintf((char *)cubin + names + used, ".text.%s",
-				module->functions[i].name) + 1;
+				module->functions[i].name) +
+			1;
 	}
 	sections[0].sh_offset = names;
 	sections[0].sh_size = used;
@@ -102,8 +104,7 @@ DOUBLE_API int cuModuleUnload(struct module *module)
 	return FINE;
 }
 
-DOUBLE_API int cuModuleGetFunction(
-	struct function **out, struct module *module, const char *name)
+DOUBLE_API int cuModuleGetFunction(struct function **out, struct module *module, const char *name)
 {
 	for (int i = 0; i < module->function_count; i++)
 		if (!strcmp(module->functions[i].name, name)) {

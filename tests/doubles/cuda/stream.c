@@ -28,7 +28,7 @@ static uint64_t duration_of(const struct op *op)
 {
 	if (op->kind == OP_KERNEL)
 		return 3000 + 1000ull * op->grid[0] * op->grid[1] * op->grid[2];
-	return 1500 + op->bytes / 16;
+	return (op->kind == OP_FILL ? 20000 : 1500) + op->bytes / 16;
 }
 
 static void take_effect(const struct op *op)
@@ -44,8 +44,8 @@ static void take_effect(const struct op *op)
 
 static void note(const struct command *c)
 {
-	static const char *const copies[] = {[CUPTI_COPY_HTOD] = "h2d", [CUPTI_COPY_DTOH] = "d2h",
-		[8] = "d2d"};
+	static const char *const copies[] = {
+		[CUPTI_COPY_HTOD] = "h2d", [CUPTI_COPY_DTOH] = "d2h", [8] = "d2d"};
 	const char *path = getenv("FAKE_CUDA_LOG");
 
 	if (!truth && path)
@@ -65,16 +65,16 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 {
 	pthread_mutex_lock(&double_lock);
 	uint64_t reached = double_now() + LAUNCH_LATENCY_NS;
-	uint64_t begin = stream->busy_until + GAP_NS > reached ? stream->busy_until + GAP_NS
-								: reached;
+	uint64_t begin =
+		stream->busy_until + GAP_NS > reached ? stream->busy_until + GAP_NS : reached;
 	if (op->kind == OP_EVENT) {
 		op->event->at = begin;
 		pthread_mutex_unlock(&double_lock);
 		return;
 	}
 	stream->busy_until = begin + duration_of(op);
-	struct command command = {op, begin, stream->busy_until, stream->context->id, stream->id,
-		correlation, node};
+	struct command command = {
+		op, begin, stream->busy_until, stream->context->id, stream->id, correlation, node};
 	take_effect(op);
 	note(&command);
 	pthread_mutex_unlock(&double_lock);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the step of each counter's value, and adds up. Called by `brick report`. */
+#include "analysis/counters.h"
+
+#include <string.h>
+
+const char *counters_kind_name(uint32_t kind)
+{
+	return kind == COUNTERS_READING ? "counter-reading" : brick_counters_name(kind);
+}
+
+static uint32_t kind_of(const struct run *run, const struct run_point *point)
+{
+	uint32_t kind = 0;
+
+	if (point->kind != RUN_POINT_COUNTER || point->brick >= run->brick_count)
+		return COUNTERS_KINDS;
+	while (kind < COUNTERS_KINDS &&
+		strcmp(counters_kind_name(kind), run->bricks[point->brick].name))
+		kind++;
+	return kind;
+}
+
+/* The last step of the lane that had ended by then; NULL if another one has begun since. */
+static const struct run_step *step_of(
+	const struct run *run, const struct step_index *index, const struct run_point *point)
+{
+	uint32_t low = index->lane_first[point->lane], high = index->lane_first[point->lane + 1];
+	uint32_t first = low, end = high;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (run->steps[index->by_lane[middle]].end_ns <= point->ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == first || (low < end && run->steps[index->by_lane[low]].begin_ns < point->ns))
+		return NULL;
+	return &run->steps[index->by_lane[low - 1]];
+}
+
+void counters_measure(struct counters *c, const struct run *run, const struct step_index *index)
+{
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		uint32_t kind = kind_of(run, point);
+		const struct run_step *step = NULL;
+		if (kind < COUNTERS_KINDS && point->lane < run->lane_count && point->value >= 0)
+			step = step_of(run, index, point);
+		if (!step)
+			continue;
+		struct counters_sum *sum =
+			&c->phases[step->decode ? STEP_DECODE : STEP_PREFILL][kind];
+		if (!sum->steps || point->value < sum->least)
+			sum->least = point->value;
+		if (!sum->steps || point->value > sum->most)
+			sum->most = point->value;
+		sum->sum += point->value;
+		sum->steps++;
+		if (kind == BRICK_COUNTER_TASK_CLOCK)
+			c->span_ns[step->decode ? STEP_DECODE : STEP_PREFILL] +=
+				step->end_ns - step->begin_ns;
+	}
+}
+
+int counters_any(const struct counters *c)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		for (int kind = 0; kind < COUNTERS_KINDS; kind++)
+			if (c->phases[phase][kind].steps)
+				return 1;
+	return 0;
+}
+
+double counters_mean(const struct counters *c, enum step_phase phase, uint32_t kind)
+{
+	const struct counters_sum *sum = &c->phases[phase][kind];
+
+	return sum->steps ? sum->sum / (double)sum->steps : -1;
+}
+
+double counters_ipc(const struct counters *c, enum step_phase phase)
+{
+	const struct counters_sum *cycles = &c->phases[phase][BRICK_COUNTER_CYCLES];
+	const struct counters_sum *instructions = &c->phases[phase][BRICK_COUNTER_INSTRUCTIONS];
+
+	if (!cycles->steps || cycles->steps != instructions->steps || !(cycles->sum > 0))
+		return -1;
+	return instructions->sum / cycles->sum;
+}

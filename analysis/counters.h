@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was counted per step (include/brick/counters.h), by phase. Each step has its own values,
+ * told just after its end; steps without any are not in the means. Pure; read-only once made.
+ */
+#ifndef BRICK_ANALYSIS_COUNTERS_H
+#define BRICK_ANALYSIS_COUNTERS_H
+
+#include <stdint.h>
+#include "analysis/step_index.h"
+#include "analysis/step_times.h"
+#include "brick/counters.h"
+#include "trace/run.h"
+
+/* The last kind: ns that reading took around a step. */
+enum { COUNTERS_READING = BRICK_COUNTER_KINDS, COUNTERS_KINDS };
+
+struct counters_sum {
+	uint64_t steps; /* that have it */
+	double sum, least, most;
+};
+
+struct counters {
+	struct counters_sum phases[STEP_PHASES][COUNTERS_KINDS];
+	uint64_t span_ns[STEP_PHASES]; /* of the steps whose task-clock is known */
+};
+
+/* "cycles", ..., "counter-reading". */
+const char *counters_kind_name(uint32_t kind);
+
+void counters_measure(
+	struct counters *counters, const struct run *run, const struct step_index *index);
+
+/* Whether anything was counted at all. */
+int counters_any(const struct counters *counters);
+
+/* Mean of a step; negative: not counted. */
+double counters_mean(const struct counters *counters, enum step_phase phase, uint32_t kind);
+
+/* Instructions per cycle: of real counters, in the same steps; negative: not counted. */
+double counters_ipc(const struct counters *counters, enum step_phase phase);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of the kernel and of the CPU, through perf_event: exact counts or none at all. What the
+ * system does not allow or the CPU does not have is unavailable, with the reason; a count that
+ * shared its counter with others is flagged, never scaled up. Reading one's own hardware counters
+ * takes no system call where the kernel lets user space read them (rdpmc); else each read is one.
+ *
+ * Two ways to use them: around any piece of work, on its thread (brick_counters_*); or per step, of
+ * all threads that record, into the recording (brick_counters_record, `brick record --counters`).
+ */
+#ifndef BRICK_COUNTERS_H
+#define BRICK_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+enum brick_counter_kind {
+	BRICK_COUNTER_CYCLES = 0, /* of the core while it ran this thread, in user space */
+	BRICK_COUNTER_INSTRUCTIONS = 1,
+	BRICK_COUNTER_CACHE_MISSES = 2, /* of the last level, as the kernel maps them to this CPU */
+	BRICK_COUNTER_TASK_CLOCK = 3,	/* ns that the thread ran */
+	BRICK_COUNTER_PAGE_FAULTS = 4,
+	BRICK_COUNTER_CONTEXT_SWITCHES = 5,
+	BRICK_COUNTER_KINDS = 6,
+};
+
+enum {
+	BRICK_COUNTERS_HARDWARE = 7, /* bits 1 << kind */
+	BRICK_COUNTERS_SOFTWARE = 56,
+	BRICK_COUNTERS_ALL = 63,
+};
+
+/* "cycles", "page-faults", ...; NULL: no such kind. */
+BRICK_API const char *brick_counters_name(uint32_t kind);
+
+/*
+ * Bits of a list "cycles,page-faults", "all", "software" or "hardware"; -EINVAL: something else is
+ * in it.
+ */
+BRICK_API int brick_counters_parse(const char *list);
+
+/* Whether this thread may count it now: 0, or -errno with the reason as a sentence. */
+BRICK_API int brick_counters_available(uint32_t kind, char *reason, size_t bytes);
+
+/* Counters of the thread that opened them, which alone may read and close them. */
+struct brick_counters;
+
+struct brick_counter_values {
+	uint32_t valid; /* bits of the kinds whose value is exact */
+	uint32_t
+		shared; /* of those that did not count all the time: their value is a lower bound */
+	uint32_t direct;		     /* of those that were read without a system call */
+	uint64_t value[BRICK_COUNTER_KINDS]; /* since they were opened */
+};
+
+/*
+ * Open those of `wanted` (bits) that can be had. Returns their bits, at least one; -errno of the
+ * last one that could not be opened when there is none. -ENOMEM. -EINVAL: wanted is 0 or unknown.
+ */
+BRICK_API int brick_counters_open(struct brick_counters **out, uint32_t wanted);
+BRICK_API void brick_counters_read(
+	struct brick_counters *counters, struct brick_counter_values *values);
+BRICK_API void brick_counters_close(struct brick_counters *counters); /* NULL is legal */
+
+/*
+ * From the next step on, record what all recording threads of the process counted during each step,
+ * when it has ended: counters of these names in the recording, and "counter-reading", the ns that
+ * reading them took around the step (not in its time). 0 ends it. What cannot be counted stands in
+ * the notes, with the reason. Threads are counted from their first brick on. -EINVAL: unknown bits.
+ */
+BRICK_API int brick_counters_record(uint32_t wanted);
+
+BRICK_END_DECLS
+
+#endif

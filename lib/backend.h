@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backends: whether a table can be used, and those that are built in. */
+#ifndef BRICK_LIB_BACKEND_H
+#define BRICK_LIB_BACKEND_H
+
+#include <stddef.h>
+#include "brick/abi/backend.h"
+
+/* 0, or BRICK_EVERSION or -EINVAL with a sentence. */
+int brick__backend_check(const struct brick_backend *backend, char *reason, size_t bytes);
+
+extern const struct brick_backend brick__backend_null;
+extern const struct brick_backend brick__backend_cpu;
+extern const struct brick_backend brick__backend_cuda;	 /* backends/cuda */
+extern const struct brick_backend brick__backend_metal;	 /* backends/metal */
+extern const struct brick_backend brick__backend_opencl; /* backends/opencl */
+extern const struct brick_backend brick__backend_vulkan; /* backends/vulkan */
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording counters per step, as the rest of the library sees it (counters_step.c). All of it is
+ * off, and one test of brick__counters_on, until somebody asks for counters.
+ */
+#ifndef BRICK_LIB_COUNTERS_H
+#define BRICK_LIB_COUNTERS_H
+
+#include <stdint.h>
+#include "brick/counters.h"
+
+/* Bits of the counters that are recorded. */
+extern uint32_t brick__counters_on __attribute__((visibility("hidden")));
+
+/* A session begins: BRICK_COUNTERS may ask for counters. */
+void brick__counters_start(void);
+
+/* The calling thread has got a lane: it is counted from now on. */
+void brick__counters_thread(void);
+
+/* Just before a step begins (forget: it did not), and when it has ended, on its thread. */
+void brick__counters_step_begin(void);
+void brick__counters_step_forget(void);
+void brick__counters_step_end(void);
+
+/* Around a fork; what the child inherits is the parent's. */
+void brick__counters_lock(void);
+void brick__counters_unlock(void);
+void brick__counters_abandon(void);
+
+/* Of another thread too, by system calls. */
+void brick__counters_read_any(
+	const struct brick_counters *counters, struct brick_counter_values *values);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam to perf_event: opening an event for the calling thread, reading it through its page
+ * where the kernel allows that and through its descriptor otherwise. Functions return 0 or -errno
+ * and keep errno. A thread reads what it has opened; the descriptor may be read by any thread.
+ */
+#ifndef BRICK_SYS_PERF_H
+#define BRICK_SYS_PERF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct brick__perf {
+	int fd;
+	void *page; /* of the kernel's, NULL: there is none */
+};
+
+struct brick__perf_reading {
+	uint64_t value;
+	uint64_t enabled_ns, running_ns; /* equal unless the counter was shared */
+};
+
+/* What a test may put in place of the kernel and the CPU. */
+struct brick__perf_system {
+	int (*open)(uint32_t type, uint64_t config, int exclude_kernel); /* fd or -errno */
+	void *(*map)(int fd);
+	int (*read)(int fd, uint64_t words[3]); /* value, enabled, running; 0 or -errno */
+	void (*close)(int fd, void *page);
+	uint64_t (*rdpmc)(uint32_t index); /* NULL: this CPU has no such instruction */
+	int (*paranoid)(void);		   /* level, or -1: not known */
+};
+
+extern const struct brick__perf_system *brick__perf_system;
+
+/* kind: enum brick_counter_kind. */
+int brick__perf_open(struct brick__perf *perf, uint32_t kind);
+void brick__perf_close(struct brick__perf *perf);
+
+/* By the descriptor: a system call, from any thread. */
+int brick__perf_read(const struct brick__perf *perf, struct brick__perf_reading *reading);
+
+/*
+ * By the page, without a system call, on the thread that is counted. -EAGAIN: cannot be read so
+ * (just now, or at all): use the descriptor.
+ */
+int brick__perf_read_page(const struct brick__perf *perf, struct brick__perf_reading *reading);
+
+/* Why an event could not be opened, as a sentence. */
+void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes);
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenCL's functions, as far as the tests' programs and Brick call them (double.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "tests/doubles/opencl/double.h"
+
+#define API __attribute__((visibility("default")))
+
+struct counted { /* contexts, buffers, kernels, programs */
+	int references;
+	long *alive;
+	char name[32];
+	size_t bytes;
+	char data[];
+};
+
+static char the_platform, the_device;
+
+static void *make(long *alive, size_t bytes, cl_int *error)
+{
+	struct counted *c = calloc(1, sizeof *c + bytes);
+
+	__atomic_add_fetch(alive, 1, __ATOMIC_RELAXED);
+	c->references = 1;
+	c->alive = alive;
+	c->bytes = bytes;
+	if (error)
+		*error = CL_SUCCESS;
+	return c;
+}
+
+static cl_int drop(void *object)
+{
+	struct counted *c = object;
+
+	if (!__atomic_sub_fetch(&c->references, 1, __ATOMIC_RELAXED)) {
+		__atomic_sub_fetch(c->alive, 1, __ATOMIC_RELAXED);
+		free(c);
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *out_bytes)
+{
+	if (out && room < bytes)
+		return CL_INVALID_VALUE;
+	if (out)
+		memcpy(out, value, bytes);
+	if (out_bytes)
+		*out_bytes = bytes;
+	return CL_SUCCESS;
+}
+
+static cl_int answer_text(const char *text, size_t room, void *out, size_t *bytes)
+{
+	return answer(text, strlen(text) + 1, room, out, bytes);
+}
+
+/* ---- platform, device, context ---- */
+
+API cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *out, cl_uint *count)
+{
+	if (out && room)
+		*out = (cl_platform_id)(void *)&the_platform;
+	if (count)
+		*count = 1;
+	return CL_SUCCESS;
+}
+
+API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room,
+	cl_device_id *out, cl_uint *count)
+{
+	if (out && room)
+		*out = (cl_device_id)(void *)&the_device;
+	if (count)
+		*count = 1;
+	return CL_SUCCESS;
+}
+
+API cl_int clGetPlatformInfo(
+	cl_platform_id platform, cl_platform_info what, size_t room, void *out, size_t *bytes)
+{
+	return answer_text("Test Double", room, out, bytes);
+}
+
+API cl_int clGetDeviceInfo(
+	cl_device_id device, cl_device_info what, size_t room, void *out, size_t *bytes)
+{
+	void *platform = &the_platform;
+
+	if (what == CL_DEVICE_PLATFORM)
+		return answer(&platform, sizeof platform, room, out, bytes);
+	return answer_text("double", room, out, bytes);
+}
+
+API cl_int clGetDeviceAndHostTimer(cl_device_id device, cl_ulong *device_ns, cl_ulong *host_ns)
+{
+	if (!getenv("DOUBLE_TIMER"))
+		return CL_INVALID_OPERATION;
+	*host_ns = double_now_ns();
+	*device_ns = double_device_ns(*host_ns);
+	return CL_SUCCESS;
+}
+
+API cl_context clCreateContext(const cl_context_properties *properties, cl_uint count,
+	const cl_device_id *devices,
+	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
+	cl_int *error)
+{
+	return make(&double_alive.contexts, 0, error);
+}
+
+API cl_int clRetainContext(cl_context context)
+{
+	__atomic_add_fetch(&((struct counted *)(void *)context)->references, 1, __ATOMIC_RELAXED);
+	return CL_SUCCESS;
+}
+
+API cl_int clReleaseContext(cl_context context)
+{
+	return drop(context);
+}
+
+/* ---- queues ---- */
+
+static cl_command_queue create_queue(
+	cl_command_queue_properties bits, const cl_queue_properties *list, cl_int *error)
+{
+	uint32_t n = 0;
+	cl_int status = CL_SUCCESS;
+
+	for (; list && list[n]; n += 2)
+		if (list[n] != CL_QUEUE_PROPERTIES)
+			status = CL_INVALID_VALUE;
+		else
+			bits = list[n + 1];
+	if ((bits & CL_QUEUE_PROFILING_ENABLE) && double_has_fault("queue-profiling"))
+		status = CL_INVALID_QUEUE_PROPERTIES;
+	if (error)
+		*error = status;
+	if (status != CL_SUCCESS)
+		return NULL;
+	struct _cl_command_queue *q = calloc(1, sizeof *q);
+	q->references = 1;
+	q->in_order = !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	q->has_times = (bits & CL_QUEUE_PROFILING_ENABLE) != 0;
+	q->last = &q->first;
+	if (list) {
+		q->property_count = n + 1;
+		memcpy(q->properties, list, q->property_count * sizeof *list);
+	}
+	__atomic_add_fetch(&double_alive.queues, 1, __ATOMIC_RELAXED);
+	return q;
+}
+
+API cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
+	cl_command_queue_properties properties, cl_int *error)
+{
+	return create_queue(properties, NULL, error);
+}
+
+API cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+	const cl_queue_properties *properties, cl_int *error)
+{
+	return create_queue(0, properties, error);
+}
+
+API cl_int clGetCommandQueueInfo(
+	cl_command_queue q, cl_command_queue_info what, size_t room, void *out, size_t *bytes)
+{
+	cl_command_queue_properties bits =
+		(q->has_times ? CL_QUEUE_PROFILING_ENABLE : 0) |
+		(q->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+
+	if (what == CL_QUEUE_PROPERTIES)
+		return answer(&bits, sizeof bits, room, out, bytes);
+	return answer(q->properties, q->property_count * sizeof *q->properties, room, out, bytes);
+}
+
+API cl_int clRetainCommandQueue(cl_command_queue q)
+{
+	__atomic_add_fetch(&q->references, 1, __ATOMIC_RELAXED);
+	return CL_SUCCESS;
+}
+
+API cl_int clFinish(cl_command_queue q)
+{
+	for (;;) {
+		pthread_mutex_lock(&double_lock);
+		double_plan(q);
+		int is_done = !q->first && double_now_ns() >= q->free_ns;
+		pthread_mutex_unlock(&double_lock);
+		if (is_done)
+			return CL_SUCCESS;
+		nanosleep(&(struct timespec){0, 50000}, NULL);
+	}
+}
+
+API cl_int clFlush(cl_command_queue q)
+{
+	return CL_SUCCESS;
+}
+
+/* Its memory stays: events know their queue, as their programs may ask. */
+API cl_int clReleaseCommandQueue(cl_command_queue q)
+{
+	clFinish(q);
+	if (!__atomic_sub_fetch(&q->references, 1, __ATOMIC_RELAXED))
+		__atomic_sub_fetch(&double_alive.queues, 1, __ATOMIC_RELAXED);
+	return CL_SUCCESS;
+}
+
+/* ---- programs, kernels, buffers ---- */
+
+API cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings,
+	const size_t *lengths, cl_int *error)
+{
+	return make(&double_alive.programs, 0, error);
+}
+
+API cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
+	const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+	return CL_SUCCESS;
+}
+
+API cl_int clReleaseProgram(cl_program program)
+{
+	return drop(program);
+}
+
+API cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *error)
+{
+	struct counted *c = make(&double_alive.kernels, 0, error);
+
+	snprintf(c->name, sizeof c->name, "%s", name);
+	return (cl_kernel)(void *)c;
+}
+
+API cl_int clReleaseKernel(cl_kernel kernel)
+{
+	return drop(kernel);
+}
+
+API cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const void *value)
+{
+	return CL_SUCCESS;
+}
+
+API cl_int clGetKernelInfo(
+	cl_kernel kernel, cl_kernel_info what, size_t room, void *out, size_t *bytes)
+{
+	if (what == CL_KERNEL_FUNCTION_NAME)
+		return answer_text(((struct counted *)(void *)kernel)->name, room, out, bytes);
+	return CL_INVALID_VALUE;
+}
+
+API cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
+	cl_kernel_work_group_info what, size_t room, void *out, size_t *bytes)
+{
+	cl_ulong local = 256;
+
+	if (what == CL_KERNEL_LOCAL_MEM_SIZE)
+		return answer(&local, sizeof local, room, out, bytes);
+	return CL_INVALID_VALUE;
+}
+
+API cl_mem clCreateBuffer(
+	cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
+{
+	return make(&double_alive.buffers, bytes, error);
+}
+
+API cl_int clReleaseMemObject(cl_mem memory)
+{
+	return drop(memory);
+}
+
+static char *place(cl_mem memory, size_t offset, size_t bytes)
+{
+	struct counted *c = (void *)memory;
+
+	return offset <= c->bytes && bytes <= c->bytes - offset ? c->data + offset : NULL;
+}
+
+/* ---- commands ---- */
+
+API cl_int clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel kernel, cl_uint dimensions,
+	const size_t *offset, const size_t *global, const size_t *local, cl_uint count,
+	const cl_event *list, cl_event *event)
+{
+	if (dimensions < 1 || dimensions > 3)
+		return CL_INVALID_WORK_DIMENSION;
+	if (local && global[0] % local[0])
+		return CL_INVALID_WORK_GROUP_SIZE;
+	return double_enqueue(q, 1000 + 20 * global[0], count, list, event);
+}
+
+API cl_int clEnqueueWriteBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking, size_t offset,
+	size_t bytes, const void *from, cl_uint count, const cl_event *list, cl_event *event)
+{
+	char *at = place(memory, offset, bytes);
+
+	if (!at)
+		return CL_INVALID_VALUE;
+	cl_int status = double_enqueue(q, bytes, count, list, event);
+	if (status == CL_SUCCESS)
+		memcpy(at, from, bytes);
+	return status == CL_SUCCESS && blocking ? clFinish(q) : status;
+}
+
+API cl_int clEnqueueReadBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking, size_t offset,
+	size_t bytes, void *to, cl_uint count, const cl_event *list, cl_event *event)
+{
+	char *at = place(memory, offset, bytes);
+
+	if (!at)
+		return CL_INVALID_VALUE;
+	cl_int status = double_enqueue(q, bytes, count, list, event);
+	if (status == CL_SUCCESS)
+		memcpy(to, at, bytes);
+	return status == CL_SUCCESS && blocking ? clFinish(q) : status;
+}
+
+API cl_int clEnqueueCopyBuffer(cl_command_queue q, cl_mem from, cl_mem to, size_t from_offset,
+	size_t to_offset, size_t bytes, cl_uint count, const cl_event *list, cl_event *event)
+{
+	char *source = place(from, from_offset, bytes), *target = place(to, to_offset, bytes);
+
+	if (!source || !target)
+		return CL_INVALID_VALUE;
+	cl_int status = double_enqueue(q, bytes, count, list, event);
+	if (status == CL_SUCCESS)
+		memcpy(target, source, bytes);
+	return status;
+}
+
+API cl_int clEnqueueFillBuffer(cl_command_queue q, cl_mem memory, const void *pattern,
+	size_t pattern_bytes, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
+	cl_event *event)
+{
+	return double_enqueue(q, bytes, count, list, event);
+}
+
+API void *clEnqueueMapBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking,
+	cl_map_flags flags, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
+	cl_event *event, cl_int *error)
+{
+	char *at = place(memory, offset, bytes);
+	cl_int status = at ? double_enqueue(q, 500, count, list, event) : CL_INVALID_VALUE;
+
+	if (status == CL_SUCCESS && blocking)
+		clFinish(q);
+	if (error)
+		*error = status;
+	return status == CL_SUCCESS ? at : NULL;
+}
+
+API cl_int clEnqueueUnmapMemObject(cl_command_queue q, cl_mem memory, void *pointer, cl_uint count,
+	const cl_event *list, cl_event *event)
+{
+	return double_enqueue(q, 500, count, list, event);
+}
+
+API cl_int clEnqueueMarkerWithWaitList(
+	cl_command_queue q, cl_uint count, const cl_event *list, cl_event *event)
+{
+	return double_enqueue(q, 10, count, list, event);
+}
+
+API cl_int clEnqueueBarrierWithWaitList(
+	cl_command_queue q, cl_uint count, const cl_event *list, cl_event *event)
+{
+	return double_enqueue(q, 10, count, list, event);
+}
+
+/* ---- events ---- */
+
+API cl_event clCreateUserEvent(cl_context context, cl_int *error)
+{
+	struct _cl_event *e = calloc(1, sizeof *e);
+
+	e->references = 1;
+	__atomic_add_fetch(&double_alive.events, 1, __ATOMIC_RELAXED);
+	if (error)
+		*error = CL_SUCCESS;
+	return e;
+}
+
+API cl_int clSetUserEventStatus(cl_event e, cl_int status)
+{
+	pthread_mutex_lock(&double_lock);
+	e->begin_ns = e->end_ns = double_now_ns();
+	pthread_mutex_unlock(&double_lock);
+	return CL_SUCCESS;
+}
+
+API cl_int clWaitForEvents(cl_uint count, const cl_event *list)
+{
+	if (!count || !list)
+		return CL_INVALID_VALUE;
+	for (cl_uint i = 0; i < count;) {
+		pthread_mutex_lock(&double_lock);
+		cl_int status = double_status(list[i]);
+		pthread_mutex_unlock(&double_lock);
+		if (status > CL_COMPLETE)
+			nanosleep(&(struct timespec){0, 50000}, NULL);
+		else if (status < 0)
+			return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+		else
+			i++;
+	}
+	return CL_SUCCESS;
+}
+
+API cl_int clRetainEvent(cl_event e)
+{
+	if (double_has_fault("retain"))
+		return CL_OUT_OF_RESOURCES;
+	pthread_mutex_lock(&double_lock);
+	e->references++;
+	pthread_mutex_unlock(&double_lock);
+	return CL_SUCCESS;
+}
+
+API cl_int clReleaseEvent(cl_event e)
+{
+	pthread_mutex_lock(&double_lock);
+	double_release_event(e);
+	pthread_mutex_unlock(&double_lock);
+	return CL_SUCCESS;
+}
+
+API cl_int clGetEventInfo(cl_event e, cl_event_info what, size_t room, void *out, size_t *bytes)
+{
+	if (what == CL_EVENT_COMMAND_QUEUE)
+		return answer(&e->queue, sizeof e->queue, room, out, bytes);
+	pthread_mutex_lock(&double_lock);
+	cl_int status = double_status(e);
+	double_alive.event_queries++;
+	pthread_mutex_unlock(&double_lock);
+	return answer(&status, sizeof status, room, out, bytes);
+}
+
+API cl_int clGetEventProfilingInfo(
+	cl_event e, cl_profiling_info what, size_t room, void *out, size_t *bytes)
+{
+	pthread_mutex_lock(&double_lock);
+	cl_int status = double_status(e);
+	uint64_t host = what == CL_PROFILING_COMMAND_QUEUED   ? e->queued_ns
+			: what == CL_PROFILING_COMMAND_SUBMIT ? e->queued_ns + 500
+			: what == CL_PROFILING_COMMAND_START  ? e->begin_ns
+							      : e->end_ns;
+	cl_ulong ns = double_device_ns(host);
+	pthread_mutex_unlock(&double_lock);
+	if (!e->queue || !e->queue->has_times || status > CL_COMPLETE || double_has_fault("times"))
+		return CL_PROFILING_INFO_NOT_AVAILABLE;
+	return answer(&ns, sizeof ns, room, out, bytes);
+}

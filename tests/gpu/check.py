@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings of CUDA programs on a real GPU: the same output as alone, every launch a kernel on the
+device, parents also under graph replay, nothing lost. check.py OUT; environment BRICK_BUILD."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+BUILD = os.environ["BRICK_BUILD"]
+BRICK = os.path.join(BUILD, "bin", "brick")
+PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
+failures = []
+
+
+def expect(what, found, wanted):
+    print(f"{'ok   ' if found == wanted else 'FAIL '} {what}: {found}")
+    if found != wanted:
+        failures.append(what)
+        print(f"      wanted {wanted}")
+
+
+def record(out, *arguments):
+    path = os.path.join(out, "-".join(arguments) + ".pftrace")
+    alone = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    run = subprocess.run([BRICK, "record", "-o", path, "--", PROGRAM, *arguments],
+                         capture_output=True, text=True, check=False)
+    label = " ".join(arguments)
+    expect(f"{label}: output", run.stdout, alone.stdout)
+    expect(f"{label}: exit code", run.returncode, alone.returncode)
+    trace = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", path]))
+    report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
+    return label, trace, report
+
+
+def commands(trace):
+    fields = trace["sample_fields"]
+    names = [brick["name"] for brick in trace["bricks"]]
+    found = []
+    for lane in trace["lanes"]:
+        if lane["kind"] != "queue":
+            continue
+        for values in lane["samples"]:
+            sample = dict(zip(fields, values))
+            site = trace["sites"][sample["site"]]
+            found.append((sample["begin_ns"], sample["end_ns"], names[site["brick"]],
+                          site["layer"], lane["name"]))
+    return sorted(found)
+
+
+def launches(trace):
+    fields = trace["sample_fields"]
+    launch = next(i for i, b in enumerate(trace["bricks"]) if b["name"] == "Launch")
+    return [dict(zip(fields, values)) for lane in trace["lanes"] if lane["kind"] != "queue"
+            for values in lane["samples"]
+            if trace["sites"][dict(zip(fields, values))["site"]]["brick"] == launch]
+
+
+def of_bricks(found):
+    return [(c[2], c[3]) for c in found if c[2] in ("RmsNorm", "QkvProjection", "LmHead")]
+
+
+def common(label, trace, report):
+    notes = {note["key"]: note["value"] for note in trace["notes"]}
+    print("     ", notes.get("cuda"), "|", notes.get("cuda.records"), "|", notes.get("cuda.clock"))
+    expect(f"{label}: traced", notes.get("cuda", "").startswith("activity records"), True)
+    expect(f"{label}: losses", {k: report["losses"][k] for k in ("dropped", "clamped")},
+           {"dropped": 0, "clamped": 0})
+    text = notes.get("cuda.records", "")
+    expect(f"{label}: calls and nodes all known",
+           bool(re.search(r"0 commands without their call, 0 graph nodes unknown", text)), True)
+    found = commands(trace)
+    residual = int(re.search(r"residual (\d+)", notes.get("cuda.clock", "residual 0")).group(1))
+    first = min((launch["begin_ns"] for launch in launches(trace)), default=0)
+    early = [c for c in found if c[0] + residual < first]
+    expect(f"{label}: commands before the first launch", len(early), 0)
+    return found
+
+
+def main():
+    out = sys.argv[1]
+    label, trace, report = record(out, "plain", "20")
+    found = common(label, trace, report)
+    expect(f"{label}: kernels", of_bricks(found), 20 * [
+        ("RmsNorm", 0), ("QkvProjection", 0), ("RmsNorm", 1), ("QkvProjection", 1)])
+    rows = json.loads(subprocess.check_output([BRICK, "report", "--by", "kernel", "--json",
+                                               os.path.join(out, "plain-20.pftrace")]))
+    print(json.dumps(rows["kernels"], indent=1)[:2000])
+    label, trace, report = record(out, "graph", "50")
+    expect(f"{label}: kernels", of_bricks(common(label, trace, report)), 50 * [
+        ("RmsNorm", 3), ("QkvProjection", 3), ("RmsNorm", 4), ("QkvProjection", 4)])
+    label, trace, report = record(out, "streams", "400")
+    found = common(label, trace, report)
+    expect(f"{label}: kernels", len(of_bricks(found)), 800)
+    expect(f"{label}: streams", len({c[4] for c in found}), 5)
+    label, trace, report = record(out, "threads", "500")
+    expect(f"{label}: kernels", len(of_bricks(common(label, trace, report))), 4 * 500 * 2)
+    label, trace, report = record(out, "many", "100000")
+    kernels = [c for c in common(label, trace, report) if c[2] == "scale"]
+    expect(f"{label}: kernels", len(kernels), 100000)
+    expect(f"{label}: overlaps", sum(b[0] < a[1] for a, b in zip(kernels, kernels[1:])), 0)
+    label, trace, report = record(out, "early", "20")
+    common(label, trace, report)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

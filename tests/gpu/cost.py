@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What recording costs a CUDA program: each way in processes of its own, interleaved, medians with
+the spread of the same program against itself. cost.py OUT [ROUNDS]; environment BRICK_BUILD."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+BUILD = os.environ["BRICK_BUILD"]
+BRICK = os.path.join(BUILD, "bin", "brick")
+PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
+WORK = {"many launches": ["many", "200000"], "graph replays": ["graph", "20000"]}
+
+
+def seconds(text):
+    """The program says how long its loop took, so that start-up does not count."""
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith("loop ")))
+
+
+def run(way, arguments, out):
+    environment = dict(os.environ, CUDA_WORK_TIME="1")
+    command = [PROGRAM, *arguments]
+    if way == "activity":
+        command = [BRICK, "record", "-o", os.path.join(out, "cost.pftrace"), "--", *command]
+    elif way == "off":
+        environment["BRICK_CUDA"] = "off"
+        command = [BRICK, "record", "-o", os.path.join(out, "cost.pftrace"), "--", *command]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return seconds(result.stderr)
+
+
+def main():
+    out = sys.argv[1]
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    results = {"when": time.strftime("%Y-%m-%d"), "rounds": rounds}
+    for name, arguments in WORK.items():
+        ways = ["alone", "again", "off", "activity"]
+        times = {way: [] for way in ways}
+        for i in range(rounds):
+            for way in ways if i % 2 == 0 else reversed(ways):
+                times[way].append(run(way, arguments, out))
+        alone = statistics.median(times["alone"])
+        results[name] = {way: {"median_s": statistics.median(t), "all_s": t,
+                               "over_alone": statistics.median(t) / alone - 1}
+                         for way, t in times.items()}
+        for way in ways:
+            print(f"{name:15} {way:9} {statistics.median(times[way]) * 1e3:9.1f} ms "
+                  f"{100 * (statistics.median(times[way]) / alone - 1):+6.1f} %")
+    with open(os.path.join(out, "cost.json"), "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

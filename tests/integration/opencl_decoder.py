@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Description: the decoder of examples/ with its products on OpenCL: it chooses the tokens that the CPU
+chooses; in every mode its recording holds each product once, with times of the device, and adds up.
+"""
+import os
+
+from librecord import BUILD, Scratch, check, same as equal
+from libopencl import commands, losses, need_device, record, report, run, skip
+
+DECODER = os.path.join(BUILD, "bin", "example-decoder")
+N_PROMPT, N_PREDICT, N_LAYERS = 48, 12, 7
+PER_LAYER = {"QkvProjection": 3, "OutputProjection": 1, "GateProjection": 1, "UpProjection": 1,
+             "DownProjection": 1}
+
+
+def demo(name):
+    for root in BUILD, os.path.join(os.environ["BRICK_SOURCE"], "build"):
+        path = os.path.join(root, "demo", name)
+        if os.path.exists(path):
+            return path
+    return skip(f"demo/{name} is not there: run `make demo`")
+
+
+def command(model, *options):
+    return [DECODER, "--model", demo(f"model-{model}.gguf"), "--prompt-tokens", str(N_PROMPT),
+            "--predict", str(N_PREDICT), *options]
+
+
+def tokens(model, *options):
+    code, out, err = run(command(model, *options))
+    check(code == 0, options, err)
+    return out
+
+
+def same_tokens():
+    for model in "f32", "f16", "q8_0":
+        want = tokens(model)
+        for threads in "1", "3":
+            equal(tokens(model, "--backend", "opencl", "--threads", threads), want,
+                  f"tokens of {model} on OpenCL, {threads} threads")
+
+
+def times(rep):
+    return {row["name"]: row for row in rep["bricks"] if row.get("device_count")}
+
+
+def mode(path, name, want):
+    equal(tokens("f16", "--backend", "opencl", "--mode", name, "--record", path), want,
+          f"tokens in mode {name}")
+    rep = report(path)
+    if name == "none":
+        equal(rep["bricks"], [], "bricks in mode none")
+        return
+    equal(losses(path), {}, f"losses in mode {name}")
+    rows = times(rep)
+    for brick, per_layer in PER_LAYER.items():
+        equal(rows[brick]["device_count"], per_layer * N_LAYERS * N_PREDICT, f"{name}: {brick}")
+    equal(rows["LmHead"]["device_count"], N_PREDICT, f"{name}: LmHead")
+    source = "sync-wall" if name == "immediate" else "device-event"
+    equal({row["source"] for row in rows.values()}, {source}, f"source in mode {name}")
+    layers = {int(row["layer"]) for row in commands(path)}
+    check(name == "immediate" or layers == set(range(-1, N_LAYERS)), "layers", layers)
+    steps = sum(rep["steps"][phase]["total_ns"] for phase in ("prefill", "decode"))
+    busy = sum(row["device_ns"] for row in rows.values())
+    check(0 < busy <= steps, name, "device time", busy, "in steps of", steps)
+    if name != "immediate":
+        end = 0
+        for row in commands(path):
+            check(row["begin_ns"] >= end, name, row["brick"], "overlaps the one before", row, end)
+            end = row["end_ns"]
+
+
+def waits(rep):
+    return sum(row["count"] for row in rep["bricks"] if row["name"] == "Synchronize")
+
+
+def recorded_from_outside(path, want):
+    """`brick record` leaves the decoder's queue to the decoder: nothing is told twice."""
+    done = record(path, command("f16", "--backend", "opencl"))
+    equal(done[:2], (0, want), "under brick record")
+    equal(times(report(path))["LmHead"]["device_count"], N_PREDICT, "LmHead under brick record")
+    products = [row for row in commands(path) if row["kernel"].startswith("product_")]
+    equal(products, [], "kernels told by the interposer as well")
+
+
+def main():
+    need_device()
+    same_tokens()
+    want = tokens("f16")
+    with Scratch() as scratch:
+        counts = {}
+        for name in "none", "deferred", "per-layer", "immediate":
+            path = scratch.file(f"{name}.pftrace")
+            mode(path, name, want)
+            counts[name] = waits(report(path))
+        check(counts["none"] < counts["deferred"] < counts["per-layer"] < counts["immediate"],
+              "synchronisations by mode:", counts)
+        equal(counts["per-layer"] - counts["deferred"], N_LAYERS * N_PREDICT,
+              "synchronisations at ends of layers")
+        recorded_from_outside(scratch.file("outside.pftrace"), want)
+
+
+main()

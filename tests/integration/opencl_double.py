@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Description: an OpenCL library that fails calls on purpose, whose clock is not the host's, and that
+counts its objects. Under `brick record` the program sees the same failures and nothing else; all
+events are given back; what could not be timed is counted; the clock is found, with its residual.
+"""
+import json
+import re
+
+from librecord import Scratch, check, same as equal
+from libopencl import (DOUBLE, PROGRAM, commands, counted, losses, need_build, notes, run, same)
+
+VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
+            ["--user-event", "--old"], ["--early"], ["--no-finish"], ["--wrong"])
+FAULTS = "queue-profiling", "event", "third", "times", "execution", "retain"
+COMMANDS = 15  # of the program without options
+
+
+def environment(scratch, faults="", **more):
+    return dict({"LD_LIBRARY_PATH": DOUBLE, "DOUBLE_FAULTS": faults,
+                 "DOUBLE_REPORT": scratch.file("alive.json")}, **more)
+
+
+def alive(scratch):
+    with open(scratch.file("alive.json")) as file:
+        return json.load(file)
+
+
+def without_queries(counts):
+    return {key: value for key, value in counts.items() if key != "event_queries"}
+
+
+def fault(scratch, path, faults, variant):
+    env = environment(scratch, faults)
+    run([PROGRAM, *variant], env)
+    plain = alive(scratch)
+    same(path, [PROGRAM, *variant], env)
+    recorded = alive(scratch)
+    if "execution" not in faults or "--no-events" in variant:
+        equal(without_queries(recorded), without_queries(plain), f"objects, {faults} {variant}")
+
+
+def clock(scratch, path):
+    """Its timer, or the times that commands were queued at: the same lengths, placed as well."""
+    for env, how in (({"DOUBLE_TIMER": "1", "DOUBLE_DRIFT_PPM": "200"}, "its timer"),
+                     ({"DOUBLE_DRIFT_PPM": "200"}, "queued")):
+        run_env = environment(scratch, **env)
+        recorded = same(path, [PROGRAM, "--times"], run_env, mask=lambda text: "")
+        events = [json.loads(line) for line in recorded[1].splitlines()]
+        rows = commands(path)
+        equal(len(rows), COMMANDS, f"commands, by {how}")
+        for row, event in zip(rows, events):
+            check(abs(row["duration_ns"] - (event["end"] - event["begin"])) <= 3,
+                  "length of", event["name"], row["duration_ns"], event)
+            check(row["launch_ns"] <= row["queued_ns"] + 100000, "queued before its launch", row)
+        note = " ".join(notes(path, "opencl.clock"))
+        check(how in note and re.search(r"within \d+ ns", note), "the clock's note:", note)
+        equal(losses(path), {}, f"losses, by {how}")
+
+
+def account(scratch, path):
+    """What is not timed is counted, and the recording says why."""
+    for faults, variant, there, lost, why in (
+            ("times", [], 0, COMMANDS, None),
+            ("event", ["--no-events"], 0, COMMANDS, "refused with an event"),
+            ("execution", ["--no-events"], 12, 3, None),
+            ("retain", [], 0, COMMANDS, None),
+            ("queue-profiling", [], 0, COMMANDS, "could not be created with profiling")):
+        same(path, [PROGRAM, *variant], environment(scratch, faults))
+        equal(counted(path), (there, lost), f"commands recorded and counted, {faults}")
+        if why:
+            check(why in " ".join(notes(path, "opencl.trouble")), "no note says", why)
+
+
+def main():
+    need_build()
+    with Scratch() as scratch:
+        path = scratch.file("run.pftrace")
+        for faults in ("", *FAULTS):
+            for variant in VARIANTS:
+                fault(scratch, path, faults, variant)
+        clock(scratch, path)
+        account(scratch, path)
+
+
+main()

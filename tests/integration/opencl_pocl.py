@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Description: programs on a real OpenCL driver (PoCL) under `brick record`. Times in the recording are
+those that the program reads from its own events; commands of an in-order queue never overlap;
+output and exit code are those without Brick, of programs not written here, too; a hundred thousand
+kernels in a row take bounded memory, and none is lost without being counted.
+"""
+import json
+import re
+import shutil
+
+from librecord import BRICK, Scratch, check, same as equal
+from libopencl import (PROGRAM, ROUNDING_NS, commands, counted, losses, need_device, notes, record,
+                       report, run, same, unpacked)
+
+VARIANTS = ([], ["--old"], ["--profiling"], ["--old", "--profiling", "--wrong"], ["--dlopen"],
+            ["--out-of-order"], ["--out-of-order", "--profiling", "--threads", "2"], ["--wrong"],
+            ["--threads", "4"], ["--no-events"], ["--early"], ["--no-finish"], ["--user-event"],
+            ["--fork"], ["--dlopen", "--old", "--user-event", "--threads", "2"])
+MANY = 100000
+MOST_GROWTH_KB = 64 * 1024
+
+
+def near(what, got, want, slack=ROUNDING_NS):
+    check(abs(got - want) <= slack, what, "is", got, "by the recording,", want, "by the event")
+
+
+def overlaps(rows):
+    end = 0
+    for row in rows:
+        check(row["begin_ns"] >= end, row["brick"], "begins at", row["begin_ns"],
+              "before the one before has ended at", end)
+        end = row["end_ns"]
+
+
+def same_times(path):
+    code, out, err = record(path, [PROGRAM, "--times"])
+    check(code == 0, err)
+    events = [json.loads(line) for line in out.splitlines()]
+    rows = commands(path)
+    equal([row["kernel"] for row in rows], [event["name"] for event in events], "commands")
+    for row, event in zip(rows, events):
+        near("length of " + event["name"], row["duration_ns"], event["end"] - event["begin"])
+    # places on the host's clock: as far from each other as on the device's, but for its drift
+    first, last = (rows[0], events[0]), (rows[-1], events[-1])
+    span = last[1]["begin"] - first[1]["begin"]
+    near("distance of the commands", last[0]["begin_ns"] - first[0]["begin_ns"], span,
+         ROUNDING_NS + span // 1000)
+    for row, event in zip(rows, events):
+        near("queued", row["begin_ns"] - row["queued_ns"], event["begin"] - event["queued"],
+             ROUNDING_NS + span // 1000)
+        near("submitted", row["begin_ns"] - row["submitted_ns"],
+             event["begin"] - event["submitted"], ROUNDING_NS + span // 1000)
+        check(row["launch_ns"] <= row["queued_ns"] + 1000000, "queued before it was launched", row)
+    overlaps(rows)
+    equal([row["bytes"] for row in rows if row["kernel"] == "ReadBuffer"], [4096], "bytes read")
+    equal(losses(path), {}, "losses")
+    check(any("within" in value for value in notes(path, "opencl.clock")), "no residual is noted")
+
+
+def shapes(path):
+    """Global and local sizes, local memory and source of the kernels."""
+    code, out, _ = run([BRICK, "tree", path])
+    equal(code, 0, "tree")
+    for text in "scale  <<<(16,1,1),(64,1,1)>>> smem=256B", "spin  <<<(512,1,1)>>>":
+        check(text in out, "not in the tree:", text, "\n", out)
+    check(b"get_local_id" in unpacked(path), "the source is not in the recording")
+
+
+def same_output(path):
+    for variant in VARIANTS:
+        same(path, [PROGRAM, *variant])
+        lost = losses(path)
+        equal(lost, {}, f"losses of {variant}")
+        if "--out-of-order" not in variant and "--threads" not in variant:
+            overlaps(commands(path))
+
+
+def many(path):
+    command = [PROGRAM, "--kernels", str(MANY)]
+    code, out, grown = run(command)
+    equal(code, 0, "exit code")
+    recorded = record(path, command)
+    equal(recorded[:2], (code, out), "exit code and output")
+    growth = [int(re.search(r"grew by (\d+) kB", text)[1]) for text in (grown, recorded[2])]
+    check(growth[1] <= growth[0] + MOST_GROWTH_KB, "memory grew by", growth, "kB")
+    there, lost = counted(path)
+    equal(there + lost, MANY, "kernels recorded, and counted as lost")
+    print(f"{there} of {MANY} kernels recorded, the rest counted; grew by {growth} kB")
+
+
+def numbers(text):
+    """What varies from run to run."""
+    return re.sub(r"[0-9.]+", "N", text)
+
+
+def others(path):
+    """Programs that Debian packages."""
+    if shutil.which("clinfo"):
+        same(path, ["clinfo"])
+    if shutil.which("clpeak"):
+        same(path, ["clpeak", "--kernel-latency"], mask=numbers)
+        there, lost = counted(path)
+        check(there > 1000 and not lost, "clpeak: recorded", there, "lost", lost)
+    print("clinfo:", shutil.which("clinfo"), "clpeak:", shutil.which("clpeak"))
+
+
+def main():
+    need_device()
+    with Scratch() as scratch:
+        path = scratch.file("run.pftrace")
+        same_times(path)
+        shapes(path)
+        same_output(path)
+        many(path)
+        others(path)
+        code, out, _ = record(path, [PROGRAM], options=["--mode", "none"])
+        equal((code, report(path)["bricks"]), (0, []), "with --mode none")
+
+
+main()

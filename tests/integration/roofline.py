@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick ceilings` and `brick roofline`: ceilings are measured, kept and shown again, measured anew when
+what is kept is damaged or stale; bricks are placed under ceilings that the test made up, so that
+every number can be checked; text fits its terminal; the picture is well-formed whatever names hold;
+what is missing or wrong is told.
+"""
+import json
+import os
+import xml.etree.ElementTree as ElementTree
+
+from libcli import TMP, brick, brick_json, expect, expect_true, on_terminal, plain, recording
+
+ODD = b'q"u;o\'t<e>&\n\x1b[31mred\x07\t\\{|}\xc2\x9b\xff\xc3\xa9\x7f]]>'
+CACHE = os.path.join(TMP, "cache")
+
+
+def figure(best):
+    return {"best": best, "median": best * 0.95, "worst": best * 0.5, "repetitions": 7}
+
+
+def made_up(host, cpu, **changes):
+    """A machine of 8 GFLOP/s, 6 GB/s from memory and 40 GB/s from L1, for every thread."""
+    rows = {"compute_gops": [], "bandwidth_gb_per_s": [], "latency_ns": []}
+    for n in (1, 2):
+        rows["compute_gops"].append({"isa": "X", "type": "f32", "threads": n, **figure(8 * n)})
+        for level, rate in (("L1", 40), ("memory", 6)):
+            rows["bandwidth_gb_per_s"].append({"level": level, "kernel": "read", "isa": "X",
+                                               "threads": n, "working_set_bytes": 1,
+                                               **figure(rate * n)})
+    return {"schema": "brick/ceilings/1", "measured_unix_ns": 10**18, "took_ns": 1, "host": host,
+            "cpu": cpu, "microcode": "", "cpus": 2, "most_threads": 2, "quick": False,
+            "levels": [{"name": "L1", "bytes": 32768, "cpus": 1},
+                       {"name": "memory", "bytes": None, "cpus": 2}],
+            "missing": [], **rows, **changes}
+
+
+def write(name, value):
+    path = os.path.join(TMP, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def near(what, got, want):
+    expect_true(f"{what}: {got}, expected {want}", abs(got - want) <= 1e-6 * abs(want) + 1e-12)
+
+
+def kept_ceilings():
+    """Through the cache: measured once, then shown, then measured again for good reasons."""
+    env = {"XDG_CACHE_HOME": CACHE, "HOME": TMP}
+    args = ("ceilings", "--quick", "--threads", "1", "--json")
+    out, err = brick(*args, **env)
+    first = json.loads(out)
+    expect("no complaint", err, b"")
+    expect("the schema", first["schema"], "brick/ceilings/1")
+    expect_true("arithmetic was measured", first["compute_gops"])
+    expect_true("memory was measured", any(r["level"] == "memory" and r["best"] > 0
+                                           for r in first["bandwidth_gb_per_s"]))
+    for row in first["compute_gops"] + first["bandwidth_gb_per_s"]:
+        expect_true(f"{row} is ordered", row["best"] >= row["median"] >= row["worst"] > 0)
+        expect("repetitions", row["repetitions"], 3)
+    kept = [os.path.join(CACHE, "brick", name) for name in os.listdir(os.path.join(CACHE, "brick"))]
+    expect("files kept", len(kept), 1)
+    expect_true("the same again", json.loads(brick(*args, **env)[0]) == first)
+    text = brick("ceilings", "--quick", COLUMNS="80", **env)[0].decode()
+    expect_true("lines fit 80 columns", all(len(line) <= 80 or "/" in line
+                                            for line in text.splitlines()))
+    with open(kept[0], "w", encoding="utf-8") as file:
+        file.write('{"schema": "brick/ceilings/1", "host": 7}')
+    out, err = brick(*args, **env)
+    expect_true("damage is named", b'"host" must be a string' in err)
+    expect_true("measured again", json.loads(out)["measured_unix_ns"] > first["measured_unix_ns"])
+    expect_true("and kept again", json.load(open(kept[0], encoding="utf-8"))["host"])
+    stale = {**first, "cpus": first["cpus"] + 1}
+    write(kept[0], stale)
+    expect_true("staleness is named", b"number of CPUs has changed" in brick(*args, **env)[1])
+    brick("ceilings", "--threads", "0", code=2)
+    brick("ceilings", "operand", code=2)
+
+
+def check_rows(rows):
+    expect_true("there are rows", rows)
+    for row in rows:
+        near(f"{row['name']} GFLOP/s", row["flops_per_s"], row["flops"] / row["wall_ns"] * 1e9)
+        near(f"{row['name']} GB/s", row["bytes_per_s"], row["bytes"] / row["wall_ns"] * 1e9)
+        near(f"{row['name']} FLOP/byte", row["intensity"], 2)  # 8192 FLOPs on 4096 bytes
+        n = min(row["threads"], 2)
+        expect("threads of the roof", row["roof"]["threads"], n)
+        memory = row["bytes_per_s"] <= 6e9 * n * 1.05
+        bandwidth = (6e9 if memory else 40e9) * n
+        roof = min(8e9 * n, 2 * bandwidth)
+        expect("the level", row["roof"]["bandwidth_level"], "memory" if memory else "L1")
+        near(f"{row['name']} roof", row["roof"]["flops_per_s"], roof)
+        near(f"{row['name']} distance", row["distance"], 1 - row["flops_per_s"] / roof)
+        expect("how work is known", row["work_source"], "computed from shapes")
+
+
+def check_svg(path, what):
+    tree = ElementTree.parse(path)
+    names = {"svg": "{http://www.w3.org/2000/svg}"}
+    root = tree.getroot()
+    expect(f"{what}: an image", root.get("role"), "img")
+    ids = {e.get("id") for e in root.iter() if e.get("id")}
+    expect_true(f"{what}: its label exists", set(root.get("aria-labelledby").split()) <= ids)
+    texts = [e for e in root.iter(names["svg"] + "text") if e.get("class") in ("name", "name above")]
+    expect_true(f"{what}: bricks have names", texts)
+    boxes = []
+    for text in texts:
+        x, y = float(text.get("x")), float(text.get("y"))
+        boxes.append((x, y - 11, x + 6.9 * len(text.text), y))
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            expect_true(f"{what}: {a} and {b} do not overlap",
+                        a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1])
+    marks = [g for g in root.iter(names["svg"] + "g") if "mark" in (g.get("class") or "")]
+    titled = [g for g in marks if g.find(names["svg"] + "title") is not None]
+    return root, titled
+
+
+def placed(path):
+    run = brick_json("report", "--json", path)["run"]
+    good = write("good.json", made_up(run["host"], run["cpu"]))
+    out = brick_json("roofline", "--json", "--ceilings", good, path)
+    expect("the schema", out["schema"], "brick/roofline/1")
+    expect("no doubt", out["ceilings"]["doubt"], None)
+    check_rows([row for row in out["bricks"] if row["flops"]])
+    phases = [row["phase"] for row in out["bricks"]]
+    expect_true("both phases", "prefill" in phases and "decode" in phases)
+    decode = brick_json("roofline", "--phase", "decode", "--json", "--ceilings", good, path)
+    expect("decode only", decode["bricks"], [r for r in out["bricks"] if r["phase"] == "decode"])
+
+    slow = made_up(run["host"], run["cpu"])
+    for row in slow["compute_gops"] + slow["bandwidth_gb_per_s"]:
+        row.update(figure(row["best"] / 1e6))
+    above = brick_json("roofline", "--json", "--ceilings", write("slow.json", slow), path)["bricks"]
+    for row, same in zip(above, out["bricks"]):
+        expect(f"{row['name']} is flagged", sorted(row["flags"])[:2],
+               ["above-bandwidth", "above-compute"])
+        expect("and kept", row["flops_per_s"], same["flops_per_s"])
+    text = brick("roofline", "--ceilings", os.path.join(TMP, "slow.json"), path)[0].decode()
+    expect_true("and told", "Above" in text and " !" in text)
+
+    other = write("other.json", made_up("elsewhere", "another CPU"))
+    expect_true("doubt", b"another CPU" in brick("roofline", "--ceilings", other, path)[0])
+    for columns in (80, 200):
+        text = plain(on_terminal("roofline", "--ceilings", good, path, columns=columns))
+        longest = max(text.splitlines(), key=len)
+        expect_true(f"{longest!r} fits {columns}", len(longest) <= columns)
+    ascii_text = brick("roofline", "--ceilings", good, path, LC_ALL="C")[0]
+    expect_true("plain where the locale is", all(c < 128 for c in ascii_text))
+
+    svg = os.path.join(TMP, "a.svg")
+    brick("roofline", "--ceilings", good, "--svg", svg, path)
+    _, marks = check_svg(svg, "the picture")
+    expect("a mark for each brick", len(marks), len(out["bricks"]))
+    again = brick("roofline", "--ceilings", good, "--svg", "-", path)[0]
+    expect("the same bytes", open(svg, "rb").read(), again)
+    return good
+
+
+def odd_names(good):
+    path = recording("odd.pftrace", ODD)
+    svg = os.path.join(TMP, "odd.svg")
+    brick("roofline", "--ceilings", good, "--svg", svg, path)
+    check_svg(svg, "odd names")
+    data = open(svg, "rb").read()
+    expect_true("no control characters", not any(c < 32 and c != 10 for c in data))
+    data.decode("utf-8")
+    for form in ((), ("--json",)):
+        shown = brick("roofline", "--ceilings", good, *form, path)[0]
+        expect_true("nothing that moves a terminal", b"\x1b" not in shown and b"\x07" not in shown)
+
+
+def complaints(path, good):
+    env = {"XDG_CACHE_HOME": os.path.join(TMP, "empty"), "HOME": TMP}
+    expect_true("no ceilings", b"run 'brick ceilings'" in brick("roofline", path, code=4, **env)[1])
+    expect_true("what to pass", b"--phase" in brick("roofline", "--phase", "x", path, code=2)[1])
+    for name, text, why in (("cut.json", '{"schema": "brick/ceilings/1"', b"no JSON"),
+                            ("new.json", {"schema": "brick/ceilings/2"}, b"another version"),
+                            ("list.json", "[1]", b"no JSON object"),
+                            ("row.json", made_up("h", "c", compute_gops=[{}]), b"compute_gops[0]")):
+        error = brick("roofline", "--ceilings", write(name, text), path, code=3)[1]
+        expect_true(f"{error!r} names {name} and {why!r}", name.encode() in error and why in error)
+    brick("roofline", "--ceilings", "/nowhere", path, code=3)
+    brick("roofline", "--ceilings", good, "--svg", "/no/such/place.svg", path, code=4)
+    brick("roofline", "--ceilings", good, "/nowhere", code=3)
+    brick("roofline", code=2)
+    nothing = write("nothing.json", made_up("h", "c", compute_gops=[], bandwidth_gb_per_s=[],
+                                            levels=[]))
+    rows = brick_json("roofline", "--json", "--ceilings", nothing, path)["bricks"]
+    expect_true("nothing measured, nothing placed",
+                rows and all(r["distance"] is None and r["bound"] is None for r in rows))
+    svg = os.path.join(TMP, "nothing.svg")
+    brick("roofline", "--ceilings", nothing, "--svg", svg, path)
+    check_svg(svg, "without roofs")
+
+
+def main():
+    path = recording()
+    good = placed(path)
+    odd_names(good)
+    complaints(path, good)
+    kept_ceilings()
+
+
+main()

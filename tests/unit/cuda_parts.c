@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Description: the parts of the CUDA attachment that need no driver: cubins of any content, kernels
+ * by module, nodes of graphs, and calls whose records are still to come.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include "attach/cuda/cubin.h"
+#include "attach/cuda/last.h"
+#include "attach/cuda/launches.h"
+#include "attach/cuda/modules.h"
+#include "attach/cuda/nodes.h"
+
+/* An ELF file whose first section is the table of names, and a section per kernel. */
+static size_t make_cubin(unsigned char *out, size_t room, const char *const *kernels, int count)
+{
+	size_t names = sizeof(Elf64_Ehdr) + (size_t)(count + 1) * sizeof(Elf64_Shdr), used = 1;
+	Elf64_Ehdr elf = {.e_shoff = sizeof elf,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = (uint16_t)(count + 1)};
+
+	memset(out, 0, room);
+	memcpy(elf.e_ident, ELFMAG, SELFMAG);
+	elf.e_ident[EI_CLASS] = ELFCLASS64;
+	memcpy(out, &elf, sizeof elf);
+	for (int i = 0; i < count; i++) {
+		Elf64_Shdr section = {.sh_name = (uint32_t)used};
+		memcpy(out + sizeof elf + (size_t)(i + 1) * sizeof section, &section,
+			sizeof section);
+		used += (size_t)sprintf((char *)out + names + used, ".text.%s", kernels[i]) + 1;
+	}
+	Elf64_Shdr table = {.sh_offset = names, .sh_size = used};
+	memcpy(out + sizeof elf, &table, sizeof table);
+	assert_true(names + used <= room);
+	return names + used;
+}
+
+static void append(void *context, const char *name)
+{
+	char *list = context;
+	if (strlen(list) + strlen(name) < 4000)
+		strcat(strcat(list, name), " ");
+}
+
+static void cubin_of_any_content(void **state)
+{
+	static const char *const kernels[] = {"scale", "_Z3addPfPKfj"};
+	unsigned char good[1024];
+	size_t bytes = make_cubin(good, sizeof good, kernels, 2);
+	char found[4096] = "";
+
+	assert_int_equal(cubin_names(good, bytes, append, found), 2);
+	assert_string_equal(found, "scale _Z3addPfPKfj ");
+	assert_int_equal(cubin_names(NULL, 0, append, found), 0);
+	assert_int_equal(cubin_names("PTX", 3, append, found), 0);
+	for (size_t size = 0; size <= bytes; size++) {
+		unsigned char *cut = malloc(size ? size : 1); /* its end is watched by sanitizers */
+		memcpy(cut, good, size);
+		found[0] = '\0';
+		assert_true(cubin_names(cut, size, append, found) <= 2);
+		free(cut);
+	}
+	for (size_t at = 0; at < bytes; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			unsigned char *bent = malloc(bytes);
+			memcpy(bent, good, bytes);
+			bent[at] ^= (unsigned char)(1 << bit);
+			found[0] = '\0';
+			cubin_names(bent, bytes, append, found);
+			free(bent);
+		}
+}
+
+static void kernels_by_module(void **state)
+{
+	static const char *const first[] = {"gemm", "norm"}, *const second[] = {"gemm"};
+	unsigned char a[1024], b[1024];
+	size_t a_bytes = make_cubin(a, sizeof a, first, 2), b_bytes;
+
+	assert_int_equal(modules_code("gemm"), 0);
+	modules_loaded(1, a, a_bytes, 0);
+	uint64_t code = modules_code("gemm");
+	assert_true(code != 0 && code == modules_code("norm"));
+	assert_int_equal(modules_code("other"), 0);
+	modules_loaded(2, a, a_bytes, 0); /* the same again, in another context say */
+	assert_true(modules_code("gemm") == code);
+	b_bytes = make_cubin(b, sizeof b, second, 1);
+	modules_loaded(3, b, b_bytes, 77);
+	assert_int_equal(modules_code("gemm"), 0); /* either */
+	assert_true(modules_code("norm") == code);
+	modules_unloading(2);
+	assert_int_equal(modules_code("gemm"), 0);
+	modules_loaded(4, b, b_bytes, 78);
+	assert_int_equal(modules_code("gemm"), 78);
+	modules_loaded(5, NULL, 9, 0);
+	modules_loaded(6, a, 0, 0);
+}
+
+static void sources(void **state)
+{
+	static const char fatbin[] = "\x50\xed\x55\xba\x01";
+
+	assert_int_equal(modules_source(NULL), 0);
+	assert_int_equal(modules_source("\x7f"
+					"ELF"),
+		0);
+	assert_int_equal(modules_source(fatbin), 0);
+	assert_int_equal(modules_source("// comment without end"), 0);
+	assert_int_equal(modules_source(""), 0);
+	uint64_t hash = modules_source("// made by hand\n\n .version 7.0\n.target sm_75\n");
+	assert_true(hash != 0);
+	assert_true(hash != modules_source(".version 7.0\n.target sm_80\n"));
+}
+
+static void nodes_come_and_go(void **state)
+{
+	uint16_t brick;
+	int16_t layer;
+
+	assert_false(nodes_find(5, &brick, &layer));
+	for (uint64_t i = 1; i <= 200000; i++)
+		nodes_created(i << 32, (uint16_t)(i % 100), (int16_t)(i % 30));
+	for (uint64_t i = 1; i <= 200000; i++) {
+		assert_true(nodes_find(i << 32, &brick, &layer));
+		assert_int_equal(brick, i % 100);
+		assert_int_equal(layer, i % 30);
+	}
+	nodes_cloned(7, 1ull << 32);
+	nodes_cloned(8, 999); /* of one that is not known */
+	assert_true(nodes_find(7, &brick, &layer));
+	assert_int_equal(brick, 1);
+	assert_false(nodes_find(8, &brick, &layer));
+	nodes_destroyed(7);
+	assert_true(nodes_find(7, &brick, &layer)); /* records of it may still come */
+	assert_int_equal(nodes_lost(), 0);
+	nodes_exec(&brick, 5);
+	assert_int_equal(nodes_exec_records(&brick), 5);
+	nodes_exec(&brick, 0);
+	assert_int_equal(nodes_exec_records(&brick), 0);
+}
+
+/* A server that makes graphs for every batch: the table does not grow for ever. */
+static void nodes_are_forgotten(void **state)
+{
+	uint64_t id = 1;
+
+	for (int batch = 0; batch < 4000; batch++) {
+		for (int i = 0; i < 1000; i++)
+			nodes_created(++id << 20, 3, 3);
+		for (int i = 0; i < 1000; i++)
+			nodes_destroyed((id - (uint64_t)i) << 20);
+		nodes_next_round();
+	}
+	assert_int_equal(nodes_lost(), 0);
+}
+
+static struct brick_launch launch_at(uint64_t begin)
+{
+	return (struct brick_launch){.number = begin, .begin = begin};
+}
+
+static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
+{
+	struct brick_launch launch = launch_at(at);
+	struct launch_records records = {count, certain};
+	launches_begin(correlation, &launch, &records);
+}
+
+static void end(uint32_t correlation, uint64_t at)
+{
+	struct brick_launch launch = {.end = at};
+	launches_end(correlation, &launch);
+}
+
+static void records_still_to_come(void **state)
+{
+	struct brick_launch launch;
+
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+	begin(10, 100, 1, 1);
+	assert_int_equal(launches_pending_since(0), 100);
+	end(10, 105);
+	begin(12, 120, 3, 0);
+	end(12, 125);
+	begin(13, 130, 1, 1);
+	launches_forget(13); /* it failed */
+	assert_int_equal(launches_pending_since(0), 100);
+	launches_seen(10);
+	assert_int_equal(launches_pending_since(0), 120);
+	launches_seen(12);
+	launches_seen(12);
+	assert_int_equal(launches_pending_since(0), 120);
+	launches_seen(12);
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+
+	assert_true(launches_take(12, &launch));
+	assert_int_equal(launch.number, 120);
+	assert_int_equal(launch.end, 125);
+	assert_true(launches_take(12, &launch));
+	assert_true(launch.number != 120); /* the second kernel of that graph */
+	assert_false(launches_take(13, &launch));
+	assert_false(launches_take(11, &launch));
+}
+
+static void records_that_never_come(void **state)
+{
+	begin(20, 1000, 1, 1);
+	end(20, 1001);
+	begin(21, 1010, 1, 0);
+	end(21, 1011);
+	begin(22, 1020, 1, 1); /* still under way: not given up */
+	assert_int_equal(launches_pending_since(1500), 1020);
+	assert_int_equal(launches_unanswered(), 1);
+	end(22, 1600);
+	launches_seen(20); /* it does come, late */
+	assert_int_equal(launches_unanswered(), 0);
+	assert_true(launches_pending_since(UINT64_MAX) == UINT64_MAX);
+	assert_int_equal(launches_unanswered(), 1);
+}
+
+/* More calls under way than the table holds: the oldest are not known any more, nothing breaks. */
+static void more_than_there_is_room_for(void **state)
+{
+	struct brick_launch launch;
+
+	for (uint32_t i = 0; i < 200000; i++) {
+		begin(1000 + i, 10000 + i, 1, 1);
+		end(1000 + i, 10000 + i);
+	}
+	assert_true(launches_pending_since(0) >= 10000 + 200000 - 65536);
+	assert_false(launches_take(1000, &launch));
+	assert_true(launches_take(1000 + 199999, &launch));
+	begin(UINT32_MAX, 300000, 1,
+		1); /* far away: ids that jump do not make it search for ever */
+	launches_pending_since(UINT64_MAX);
+}
+
+static void last_launches(void **state)
+{
+	int a, b;
+
+	assert_int_equal(last_of_context(&a), 0);
+	last_set(&a, &b, 5);
+	last_set(&a, NULL, 6);
+	assert_int_equal(last_of_context(&a), 6);
+	assert_int_equal(last_of_stream(&a, NULL), 6);
+	assert_int_equal(last_of_stream(&a, &b), 5);
+	assert_int_equal(last_of_stream(&b, &b), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cubin_of_any_content),
+		cmocka_unit_test(kernels_by_module),
+		cmocka_unit_test(sources),
+		cmocka_unit_test(nodes_come_and_go),
+		cmocka_unit_test(nodes_are_forgotten),
+		cmocka_unit_test(records_still_to_come),
+		cmocka_unit_test(records_that_never_come),
+		cmocka_unit_test(more_than_there_is_room_for),
+		cmocka_unit_test(last_launches),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
