@@ -20,6 +20,7 @@ set(BRICK_LIB_SOURCES
   lib/device_pairs.c
   lib/device_span.c
   lib/counters.c
+  lib/counters_brick.c
   lib/counters_step.c
   lib/digest.c
   lib/digest_record.c
@@ -156,6 +157,7 @@ set(BRICK_OPENCL_SOURCES
   attach/opencl/hooks_queue.c
   attach/opencl/hooks_symbol.c
   attach/opencl/kernels.c
+  attach/opencl/modes.c
   attach/opencl/notes.c
   attach/opencl/queue.c
 )
@@ -256,6 +258,7 @@ set(BRICK_TOOLS_SOURCES
   analysis/step_index.c
   analysis/step_times.c
   analysis/summary.c
+  analysis/summary_label.c
   analysis/tally.c
   analysis/tally_count.c
   analysis/tally_device.c

@@ -154,7 +154,8 @@ int breakdown_create(struct breakdown **out, const struct run *run, const struct
 	pass.failed = !allocate(b);
 	for (uint32_t lane = 0; !pass.failed && lane < run->lane_count; lane++) {
 		pass.on_thread = run->lanes[lane].kind == BRICK_LANE_THREAD;
-		walk_lane(run, index, lane, &visitor);
+		if (pass.on_thread) /* time of devices is another kind */
+			walk_lane(run, index, lane, &visitor);
 	}
 	if (pass.failed) {
 		breakdown_destroy(b);

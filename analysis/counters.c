@@ -90,3 +90,20 @@ double counters_ipc(const struct counters *c, enum step_phase phase)
 		return -1;
 	return instructions->sum / cycles->sum;
 }
+
+struct counters_brick counters_of_brick(const struct run *run, uint32_t brick)
+{
+	struct counters_brick sum = {0};
+
+	for (size_t i = 0; i < run->lane_count && brick < run->brick_count; i++) {
+		const struct brick_stat *stat =
+			run->lanes[i].stats ? &run->lanes[i].stats[brick] : NULL;
+		if (!stat)
+			continue;
+		sum.counted += stat->counted;
+		sum.cycles += stat->cycles;
+		sum.instructions += stat->instructions;
+		sum.cache_misses += stat->cache_misses;
+	}
+	return sum;
+}

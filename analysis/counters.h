@@ -34,6 +34,13 @@ void counters_measure(
 /* Whether anything was counted at all. */
 int counters_any(const struct counters *counters);
 
+/* What the counted executions of a brick counted (brick_counted_begin), over all lanes. */
+struct counters_brick {
+	uint64_t counted, cycles, instructions, cache_misses;
+};
+
+struct counters_brick counters_of_brick(const struct run *run, uint32_t brick);
+
 /* Mean of a step; negative: not counted. */
 double counters_mean(const struct counters *counters, enum step_phase phase, uint32_t kind);
 

@@ -18,6 +18,7 @@
 struct carried {
 	double error, explained;
 	double pending; /* the loosest limit of results on the way here that B has not */
+	double allowed; /* error^2 that coarse formats of both runs were allowed on the way here */
 	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */
 };
 
@@ -90,24 +91,27 @@ static int is_attention(const char *brick)
 static double base_limit(
 	const char *brick, const struct brick_digest *x, const struct brick_digest *y)
 {
-	uint32_t flags = x->flags | y->flags;
+	uint32_t flags = x->flags & y->flags;
 	double limit = DIVERGE_LIMIT_F32, unit = fmax(unit_of(x->dtype), unit_of(y->dtype));
 
 	if (flags & BRICK_TENSOR_QUANTIZED)
 		return DIVERGE_LIMIT_QUANTIZED;
-	if (x->flags & y->flags & BRICK_TENSOR_HALF)
+	if (flags & BRICK_TENSOR_HALF)
 		limit = (is_attention(brick) ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
 	return fmax(limit, 4 * square(unit));
 }
 
+/* Its own limit, that of what stands uncompared before it, and room for errors that it was given.
+ */
 static double limit_of(const struct pass *p, const struct run_digest *a,
-	const struct brick_digest *y, double pending)
+	const struct brick_digest *y, const struct carried *in)
 {
 	const char *brick = p->align.a.run->bricks[a->brick].name;
 
 	if (p->options->threshold >= 0)
 		return p->options->threshold;
-	return fmax(base_limit(brick, &a->digest, y) * (2 + p->highest_layer), pending);
+	return fmax(base_limit(brick, &a->digest, y) * (2 + p->highest_layer), in->pending) +
+	       DIVERGE_GROWTH * in->allowed;
 }
 
 /*
@@ -132,7 +136,7 @@ static double own_explained(
 /* The worst of what the inputs carry; *known: some of them have digests. */
 static struct carried inherit(const struct pass *p, const struct run_digest *d, int *known)
 {
-	struct carried worst = {0, 0, 0, RUN_NONE};
+	struct carried worst = {0, 0, 0, 0, RUN_NONE};
 
 	*known = 0;
 	for (size_t i = 0; i < BRICK_DIGEST_INPUTS; i++) {
@@ -145,6 +149,7 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 		*known = 1;
 		worst.explained = fmax(worst.explained, c->explained);
 		worst.pending = fmax(worst.pending, c->pending);
+		worst.allowed = fmax(worst.allowed, c->allowed);
 		if (c->error > worst.error) {
 			worst.error = c->error;
 			worst.place = c->place;
@@ -168,7 +173,7 @@ static struct diverge_place compare(
 	struct diverge_place place = {.a = a, .b = b, .from = RUN_NONE};
 
 	place.error = brick_digest_error(x, y);
-	place.limit = limit_of(p, &p->align.a.run->digests[a], y, in->pending);
+	place.limit = limit_of(p, &p->align.a.run->digests[a], y, in);
 	place.explained = in->explained + own_explained(x, y, in->explained);
 	place.inherited = fmin(in->error, place.error);
 	if (place.inherited > 0)
@@ -223,6 +228,28 @@ static void judge_tokens(struct pass *p, struct diverge_place *place)
 		place->flags &= ~(uint32_t)DIVERGE_OVER;
 }
 
+/*
+ * What a place was allowed to hand on. Where a limit is coarse the error is what it is; elsewhere
+ * it may only shrink, so that small errors cannot add up to a large one unseen. Runs of different
+ * formats are allowed nothing: what that explains is told apart.
+ */
+static double allowed_of(
+	const struct pass *p, const struct diverge_place *place, const struct carried *in)
+{
+	const struct run_digest *a = &p->align.a.run->digests[place->a];
+	const struct run_digest *b = &p->align.b.run->digests[place->b];
+	const char *brick = p->align.a.run->bricks[a->brick].name;
+	double mine = square(place->error), given = square(in->error);
+
+	if (place->explained > 0)
+		return 0;
+	if (place->flags & DIVERGE_OVER)
+		return place->limit;
+	if (in->pending > 0 || base_limit(brick, &a->digest, &b->digest) > DIVERGE_LIMIT_F32)
+		return mine;
+	return mine < given ? in->allowed * mine / given : in->allowed;
+}
+
 static void visit(struct pass *p, uint32_t item)
 {
 	uint32_t a = p->align.a.items[item], b = p->align.a.partner[item];
@@ -235,11 +262,11 @@ static void visit(struct pass *p, uint32_t item)
 	if (b != RUN_NONE) {
 		struct diverge_place place = compare(p, a, b, &carried, known);
 		judge_tokens(p, &place);
-		carried = (struct carried){
-			place.error, place.explained, 0, (uint32_t)p->result->place_count};
+		carried = (struct carried){place.error, place.explained, 0,
+			allowed_of(p, &place, &carried), (uint32_t)p->result->place_count};
 		enter(p->result, &place);
 	} else {
-		carried.pending = limit_of(p, digest, &digest->digest, carried.pending);
+		carried.pending = limit_of(p, digest, &digest->digest, &carried);
 	}
 	p->carried[a] = carried;
 	p->before = a;

@@ -6,7 +6,6 @@
 #include "analysis/summary.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,54 +295,6 @@ static int add_categories(struct summary *s, const struct tallies *t)
 	return 0;
 }
 
-static char *lane_label(const struct run *run, uint32_t number)
-{
-	const struct run_lane *lane = &run->lanes[number];
-	const struct run_process *process = &run->processes[lane->process];
-	char *label = NULL;
-	int n;
-	if (run->process_count > 1)
-		n = asprintf(&label, "%s (%u/%llu)", lane->name ? lane->name : "thread",
-			process->pid, (unsigned long long)lane->tid);
-	else
-		n = asprintf(&label, "%s (%llu)", lane->name ? lane->name : "thread",
-			(unsigned long long)lane->tid);
-	return n < 0 ? NULL : label;
-}
-
-static char *queue_label(const struct tallies *t, uint32_t queue)
-{
-	const struct run *run = t->run;
-	const struct run_lane *lane = &run->lanes[t->queues.queues[queue].lane];
-	const char *backend = lane->backend ? lane->backend : "", *name = lane->name;
-	char *label = NULL, process[32] = "";
-	if (run->process_count > 1)
-		snprintf(process, sizeof(process), "%u/", run->processes[lane->process].pid);
-	if (!name || !*name)
-		name = "queue";
-	int n = asprintf(&label, "%s%s%s (%s%llu)", backend, *backend ? ": " : "", name, process,
-		(unsigned long long)lane->tid);
-	return n < 0 ? NULL : label;
-}
-
-static char *group_label(const struct tallies *t, uint32_t group)
-{
-	uint32_t kernel;
-	if (t->by == SUMMARY_BY_KERNEL)
-		return strdup(tally_kernel_name(t, group, &kernel));
-	if (t->by == SUMMARY_BY_QUEUE)
-		return queue_label(t, group);
-	static const char *const phases[TALLY_PHASES] = {"prefill", "decode", "outside of steps"};
-	char *label = NULL;
-	if (t->by == SUMMARY_BY_THREAD)
-		return lane_label(t->run, group);
-	if (t->by == SUMMARY_BY_PHASE)
-		return strdup(phases[group]);
-	if (group == 0)
-		return strdup("outside of layers");
-	return asprintf(&label, "layer %u", group - 1) < 0 ? NULL : label;
-}
-
 /* A row that is the device's altogether: its share is of what all queues did. */
 static void fill_on_device(struct summary_row *row, const struct tallies *t, uint32_t group)
 {
@@ -372,7 +323,7 @@ static int add_groups(struct summary *s, const struct tallies *t)
 			!t->device_groups[g].count)
 			continue;
 		struct summary_row *row = &s->rows[s->row_count];
-		row->name = group_label(t, g);
+		row->name = summary_group_label(t, g);
 		if (!row->name)
 			return -ENOMEM;
 		s->row_count++;
@@ -393,6 +344,9 @@ static int compare_rows(const void *a, const void *b)
 		return x->wall_ns > y->wall_ns ? -1 : 1;
 	if (x->self_ns != y->self_ns)
 		return x->self_ns > y->self_ns ? -1 : 1;
+	/* one more turns what is unknown into the least */
+	if (x->device_ns != y->device_ns)
+		return x->device_ns + 1 > y->device_ns + 1 ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 

@@ -94,6 +94,9 @@ uint32_t tally_kernel_groups(const struct tallies *tallies);
 const char *tally_kernel_name(const struct tallies *tallies, uint32_t group, uint32_t *kernel);
 void tally_devices_fini(struct tallies *tallies);
 
+/* summary_label.c: name of a group; NULL: no memory. The caller frees. */
+char *summary_group_label(const struct tallies *tallies, uint32_t group);
+
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
 enum { TALLY_PHASE_OUTSIDE = STEP_PHASES, TALLY_PHASES, TALLY_LAST_LAYER = INT16_MAX };
 

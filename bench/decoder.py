@@ -6,10 +6,9 @@ Two ways, because they fail differently. Pairs of fresh processes, interleaved A
 that recording does, and the luck of each process. Blocks of four repetitions off, on, on, off in
 one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
 shift of the log ratios, with a 95 % interval from the signed-rank distribution; where others use
-the machine, compare the fastest tenths instead. llama.cpp's times on the same model stand beside
-them. `bench/decoder.py [PAIRS [REPEATS]]`
+the machine, compare the fastest tenths instead. The same with macro and midi tiles. llama.cpp's
+times on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS]]`
 """
-import itertools
 import json
 import math
 import os
@@ -18,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 
+from lib.paired import percent, shift
+
 BUILD = os.environ.get("BRICK_BUILD", "build")
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 REPEATS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
-LIMIT = 2  # percent
+LIMIT, LIMIT_TILES = 2, 5  # percent
 PHASES = "prefill", "decode", "decode_p50"  # the last: of single steps
 
 
@@ -46,26 +47,11 @@ def medians(lines):
     return {phase: statistics.median(line[f"{phase}_ns"] for line in lines) for phase in PHASES}
 
 
-def shift(values):
-    """Hodges-Lehmann estimate and 95 % interval of the centre of paired differences."""
-    walsh = sorted((a + b) / 2 for a, b in
-                   itertools.combinations_with_replacement(values, 2))
-    n = len(values)
-    rank = n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    low = walsh[max(0, math.floor(rank))]
-    high = walsh[min(len(walsh) - 1, len(walsh) - 1 - math.floor(rank))]
-    return statistics.median(walsh), low, high
-
-
-def percent(x):
-    return f"{(math.exp(x) - 1) * 100:+.2f} %"
-
-
-def state(what, threads, logs):
+def state(what, threads, logs, limit=LIMIT):
     for phase in PHASES:
         mid, low, high = map(percent, shift(logs[phase]))
         print(f"{threads} thread(s), {phase:10} with/without bricks, {what}: {mid} "
-              f"(95 %: {low} .. {high}), limit +{LIMIT} %", flush=True)
+              f"(95 %: {low} .. {high}), limit +{limit} %", flush=True)
 
 
 def processes(threads, recording):
@@ -82,12 +68,12 @@ def processes(threads, recording):
     return {phase: statistics.median(times[phase]) for phase in PHASES}
 
 
-def blocks(threads, recording):
+def blocks(threads, recording, *options, limit=LIMIT):
     """Repetition 0 warms up, off; then 1, 2 on; 3, 4 off; ..."""
     logs = {phase: [] for phase in PHASES}
     times = {(phase, on): [] for phase in PHASES for on in (False, True)}
     for _ in range(PAIRS):
-        lines = decoder(threads, 4 * REPEATS, "--pause", "--record", recording)
+        lines = decoder(threads, 4 * REPEATS, "--pause", "--record", recording, *options)
         for first in range(0, len(lines) - 3, 4):
             block = lines[first:first + 4]
             for phase in PHASES:
@@ -97,7 +83,7 @@ def blocks(threads, recording):
         for line in lines:
             for phase in PHASES:
                 times[phase, line["bricks"]].append(line[f"{phase}_ns"])
-    state(f"{len(logs['decode'])} blocks in a process", threads, logs)
+    state(" ".join([f"{len(logs['decode'])} blocks in a process", *options]), threads, logs, limit)
     for phase in PHASES:
         on, off = (statistics.quantiles(times[phase, wanted], n=10)[0] for wanted in (True, False))
         print(f"    {phase}: fastest tenths of {len(lines) * PAIRS // 2} repetitions each: "
@@ -120,6 +106,7 @@ def main():
             times = processes(threads, recording)
             own_estimate(recording)
             blocks(threads, recording)
+            blocks(threads, recording, "--tiles", limit=LIMIT_TILES)
             peer = medians(llama(threads, REPEATS))
             for phase in PHASES:
                 print(f"    {phase}: {times[phase] / 1e6:.1f} ms, "

@@ -7,7 +7,6 @@ with a 95 % interval from the signed-rank distribution. Beside it stands the rec
 estimate. Beside the medians stand the fastest of each process, which other load on the machine
 bends least. `bench/distortion.py [PAIRS [REPEATS [THREADS]]]`
 """
-import itertools
 import json
 import math
 import os
@@ -15,6 +14,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from lib.paired import percent, shift
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
@@ -37,21 +38,6 @@ def run(threads, recording):
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     return {(phase, judge): take(line[f"{phase}_ns"] for line in lines)
             for phase in ("prefill", "decode") for judge, take in JUDGES.items()}
-
-
-def shift(values):
-    """Hodges-Lehmann estimate and 95 % interval of the centre of paired differences."""
-    walsh = sorted((a + b) / 2 for a, b in
-                   itertools.combinations_with_replacement(values, 2))
-    n = len(values)
-    rank = n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    low = walsh[max(0, math.floor(rank))]
-    high = walsh[min(len(walsh) - 1, len(walsh) - 1 - math.floor(rank))]
-    return statistics.median(walsh), low, high
-
-
-def percent(x):
-    return f"{(math.exp(x) - 1) * 100:+.2f} %"
 
 
 def main():

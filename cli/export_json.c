@@ -8,6 +8,7 @@
 #include "cli/export.h"
 #include "cli/json.h"
 #include "cli/provenance.h"
+#include "trace/text.h"
 
 static void text(FILE *out, const char *s)
 {
@@ -136,6 +137,8 @@ static void write_lanes(const struct run *run, FILE *out)
 			lane->process, lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread",
 			ull(lane->tid));
 		text(out, lane->name);
+		fputs(", \"backend\": ", out);
+		text(out, lane->backend);
 		write_samples(lane, out);
 		fputc('}', out);
 	}
@@ -171,6 +174,88 @@ static void write_notes(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
+static void write_triple(const char *key, const uint32_t *triple, FILE *out)
+{
+	if (triple[0])
+		fprintf(out, ", \"%s\": [%u,%u,%u]", key, triple[0], triple[1], triple[2]);
+	else
+		fprintf(out, ", \"%s\": null", key);
+}
+
+static void write_kernels(const struct run *run, FILE *out)
+{
+	fputs(",\n\"kernels\": [", out);
+	for (size_t i = 0; i < run->kernel_count; i++) {
+		const struct run_kernel *kernel = &run->kernels[i];
+		separate(out, i);
+		fputs("{\"name\": ", out);
+		text(out, kernel->name);
+		fputs(", \"backend\": ", out);
+		text(out, kernel->backend);
+		fprintf(out, ", \"kind\": \"%s\"", text_kernel_kind(kernel->kind));
+		write_triple("grid", kernel->grid, out);
+		write_triple("block", kernel->block, out);
+		fprintf(out, ", \"shared_bytes\": %llu, \"registers\": %u, \"code\": \"%016llx\"}",
+			ull(kernel->shared_bytes), kernel->registers, ull(kernel->code));
+	}
+	fputs("]", out);
+}
+
+static void write_afters(const struct run *run, const struct run_command *command, FILE *out)
+{
+	fputc('[', out);
+	for (uint32_t i = 0; i < command->after_count; i++)
+		fprintf(out, "%s%u", i ? "," : "", run->afters[command->after_first + i]);
+	fputc(']', out);
+}
+
+/* -1: not known. */
+static long long or_minus(uint32_t index)
+{
+	return index == RUN_NONE ? -1 : (long long)index;
+}
+
+static void write_commands(const struct run *run, FILE *out)
+{
+	fputs(",\n\"command_fields\": [\"lane\", \"sample\", \"kernel\", \"launch_lane\", "
+	      "\"launch_sample\", \"launch_ns\", \"launch_end_ns\", \"queued_ns\", "
+	      "\"submitted_ns\", \"after\"],\n\"commands\": [",
+		out);
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		separate(out, i);
+		fprintf(out, "[%u,%u,%u,%lld,%lld,%llu,%llu,%llu,%llu,", c->lane, c->sample,
+			c->kernel, or_minus(c->launch_lane), or_minus(c->launch_sample),
+			ull(c->launch_ns), ull(c->launch_end_ns), ull(c->queued_ns),
+			ull(c->submitted_ns));
+		write_afters(run, c, out);
+		fputc(']', out);
+	}
+	fputs("],\n\"wait_fields\": [\"lane\", \"sample\", \"command\"],\n\"waits\": [", out);
+	for (size_t i = 0; i < run->wait_count; i++) {
+		separate(out, i);
+		fprintf(out, "[%u,%u,%u]", run->waits[i].lane, run->waits[i].sample,
+			run->waits[i].command);
+	}
+	fputs("]", out);
+}
+
+static void write_codes(const struct run *run, FILE *out)
+{
+	fputs(",\n\"code\": [", out);
+	for (size_t i = 0; i < run->code_count; i++) {
+		separate(out, i);
+		fprintf(out, "{\"hash\": \"%016llx\", \"name\": ", ull(run->codes[i].hash));
+		text(out, run->codes[i].name);
+		fputs(", \"path\": ", out);
+		text(out, run->codes[i].path);
+		fputs(", \"source\": ", out);
+		text(out, run->codes[i].source);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
 int export_json(const struct run *run, FILE *out)
 {
 	fputs("{\"schema\": \"brick/export/1\",\n", out);
@@ -181,6 +266,9 @@ int export_json(const struct run *run, FILE *out)
 	write_steps(run, out);
 	write_notes(run, out);
 	write_lanes(run, out);
+	write_kernels(run, out);
+	write_commands(run, out);
+	write_codes(run, out);
 	fputs("}\n", out);
 	return 0;
 }

@@ -59,7 +59,8 @@ static enum summary_by parse_by(const char *text)
 	const char *near = suggest(text, names, SUMMARY_BY_COUNT);
 	if (near)
 		die_usage("report", "--by %s: unknown; did you mean '%s'?", text, near);
-	die_usage("report", "--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
+	die_usage("report",
+		"--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
 }
 
 static int parse_phase(const char *text)
@@ -208,7 +209,9 @@ static void compute(struct report *report, const struct options *options)
 	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,
 			report_phase_name(options->phase));
-	if (options->sort)
+	/* shares of devices are in that order already */
+	bool by_device = options->by == SUMMARY_BY_KERNEL || options->by == SUMMARY_BY_QUEUE;
+	if (options->sort && !(by_device && options->sort == report_sort_find("share")))
 		report_sort_rows(options->sort, summary->rows, summary->row_count);
 	if (options->top && options->top < report->shown)
 		report->shown = options->top;

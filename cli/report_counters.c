@@ -70,6 +70,36 @@ static char *phase_text(const struct counters *c, enum step_phase phase)
 	return longer;
 }
 
+/* One line for each brick that was counted. */
+static void print_bricks(
+	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+{
+	const char *title = "Counted";
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
+		if (!sum.counted)
+			continue;
+		char *name = text_safe(run->bricks[b].name);
+		char *rate = sum.cycles && sum.instructions
+				     ? xasprintf("; %.2f instructions per cycle",
+					       (double)sum.instructions / (double)sum.cycles)
+				     : xstrdup("");
+		char *line = xasprintf("%s: %s cycles, %s instructions, %s cache-misses in %llu "
+				       "executions%s",
+			name, units_count(cycles, sum.cycles),
+			units_count(instructions, sum.instructions),
+			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
+			rate);
+		text_wrap(out, terminal->width ? terminal->width : 100, label, title, line);
+		title = "";
+		free(line);
+		free(rate);
+		free(name);
+	}
+}
+
 void report_counters_text(
 	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
 {
@@ -88,6 +118,7 @@ void report_counters_text(
 		free(line);
 		free(text);
 	}
+	print_bricks(run, terminal, label, out);
 }
 
 static json_t *sum_json(const struct counters_sum *sum)
@@ -114,14 +145,41 @@ static json_t *phase_json(const struct counters *c, enum step_phase phase)
 	return object;
 }
 
+static json_t *bricks_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		if (!sum.counted)
+			continue;
+		json_t *object = json_object();
+		json_put(object, "name", json_text(run->bricks[b].name));
+		json_put(object, "counted", json_number(sum.counted));
+		json_put(object, "cycles", json_number(sum.cycles));
+		json_put(object, "instructions", json_number(sum.instructions));
+		json_put(object, "cache_misses", json_number(sum.cache_misses));
+		json_put(object, "instructions_per_cycle",
+			json_rate(sum.cycles && sum.instructions
+					  ? (double)sum.instructions / (double)sum.cycles
+					  : -1));
+		json_add(array, object);
+	}
+	return array;
+}
+
 json_t *report_counters_json(const struct run *run)
 {
 	struct counters counters;
 
 	measure(&counters, run);
-	if (!counters_any(&counters))
+	json_t *bricks = bricks_json(run);
+	if (!counters_any(&counters) && !json_array_size(bricks)) {
+		json_decref(bricks);
 		return json_text(NULL);
+	}
 	json_t *object = json_object();
+	json_put(object, "bricks", bricks);
 	json_put(object, "prefill", phase_json(&counters, STEP_PREFILL));
 	json_put(object, "decode", phase_json(&counters, STEP_DECODE));
 	return object;

@@ -79,6 +79,8 @@ static char *shape_of(const struct report *report, const struct summary_row *row
 	if (row->kernel == RUN_NONE || !report->run->kernels[row->kernel].grid[0])
 		return xstrdup("-");
 	const struct run_kernel *k = &report->run->kernels[row->kernel];
+	if (!k->block[0])
+		return xasprintf("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
 	return xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2], k->block[0],
 		k->block[1], k->block[2]);
 }

@@ -83,15 +83,19 @@ static void print_tooltip(const struct picture *p, const struct roofline_row *ro
 	free(by);
 }
 
+static const char *phase_class(const struct roofline_row *row)
+{
+	return row->phase == ROOFLINE_PREFILL  ? "prefill"
+	       : row->phase == ROOFLINE_DECODE ? "decode"
+					       : "outside";
+}
+
 static void draw_mark(const struct picture *p, const struct roofline_row *row)
 {
 	double x = svg_x(p, row->intensity), y = svg_y(p, row->flops_per_ns), r = radius_of(row);
 	char class[64];
 
-	snprintf(class, sizeof(class), "%s%s%s",
-		row->phase == ROOFLINE_PREFILL	? "prefill"
-		: row->phase == ROOFLINE_DECODE ? "decode"
-						: "outside",
+	snprintf(class, sizeof(class), "%s%s%s", phase_class(row),
 		row->bound == ROOFLINE_LATENCY ? " latency" : "", is_above(row) ? " above" : "");
 	fprintf(p->out, "<g class=\"mark %s\"><title>", class);
 	print_tooltip(p, row);
@@ -131,8 +135,8 @@ static void draw_label(struct picture *p, const struct roofline_row *row)
 		text = xstrdup(cut);
 	if (labels_place(&p->labels, x, y, r, svg_text_width(text), text_height, &box)) {
 		draw_leader(p, x, y, r, &box);
-		fprintf(p->out, "<text class=\"name%s\" x=\"%.1f\" y=\"%.1f\">",
-			is_above(row) ? " above" : "", box.x0 + 2, box.y1 - 4);
+		fprintf(p->out, "<text class=\"name %s%s\" x=\"%.1f\" y=\"%.1f\">",
+			phase_class(row), is_above(row) ? " above" : "", box.x0 + 2, box.y1 - 4);
 		svg_text(p->out, text);
 		fputs("</text>\n", p->out);
 	}

@@ -162,6 +162,20 @@ static struct call_tree *checked(struct call_tree *tree, int rc)
 	return tree;
 }
 
+/* Commands by lane whose launch is known: those stand below the calls of threads. */
+static size_t *count_launched(const struct run *run)
+{
+	size_t *counts = xcalloc(run->lane_count + 1, sizeof(*counts));
+	for (size_t i = 0; i < run->command_count; i++)
+		counts[run->commands[i].lane] += run->commands[i].launch_lane != RUN_NONE;
+	return counts;
+}
+
+static bool is_shown_elsewhere(const struct run_lane *lane, size_t launched)
+{
+	return lane->kind == BRICK_LANE_QUEUE && launched == lane->sample_count;
+}
+
 static size_t make_trees(const struct tree_view *view, uint32_t step, struct call_tree **trees)
 {
 	struct call_tree *tree = NULL;
@@ -171,12 +185,15 @@ static size_t make_trees(const struct tree_view *view, uint32_t step, struct cal
 		return 1;
 	}
 	size_t count = 0;
+	size_t *launched = count_launched(view->run);
 	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
-		if (!view->run->lanes[lane].sample_count)
+		const struct run_lane *l = &view->run->lanes[lane];
+		if (!l->sample_count || is_shown_elsewhere(l, launched[lane]))
 			continue;
 		int rc = call_tree_of_lane(&tree, view->run, view->index, lane);
 		trees[count++] = checked(tree, rc);
 	}
+	free(launched);
 	return count;
 }
 

@@ -45,6 +45,9 @@ struct brick__session {
 
 extern struct brick__session brick__session;
 
+/* Serial number of the session that there is, paused or not; 0: none. Read without the lock. */
+extern uint32_t brick__live;
+
 void brick__session_lock(void);
 void brick__session_unlock(void);
 

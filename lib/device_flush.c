@@ -120,7 +120,9 @@ static void record(struct brick_device *device, struct brick__device_queue *queu
 static void release(struct brick_device *device, struct brick__device_queue *queue, uint32_t end)
 {
 	while (queue->first != end) {
-		uint32_t next = pair_at(device, queue->first)->next;
+		struct brick__pair *pair = pair_at(device, queue->first);
+		uint32_t next = pair->next;
+		brick__queue_pending(queue->queue, pair->command.launch.session, -1);
 		brick__pair_release(device, queue->first);
 		queue->first = next;
 	}

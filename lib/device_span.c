@@ -128,6 +128,7 @@ static brick_device_span begin(struct brick_device *device, struct brick__device
 	pair->command.launch.brick = (uint16_t)brick;
 	pair->command.launch.layer = (int16_t)layer;
 	append(device, queue, index);
+	brick__queue_pending(queue->queue, pair->command.launch.session, 1);
 	return brick__pair_ticket(device, index);
 }
 

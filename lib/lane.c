@@ -14,6 +14,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
+enum { LEAST_QUEUE_RECORDS = 1024 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
 __thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec")));
@@ -87,14 +88,22 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 		lane->stats[i].min = UINT64_MAX;
 }
 
+/* A queue has fewer commands than a thread has bricks, if three records for each. */
+static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
+{
+	uint32_t half = s->ring_records / 2;
+
+	return kind == BRICK_LANE_THREAD || half < LEAST_QUEUE_RECORDS ? s->ring_records : half;
+}
+
 struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
 {
-	uint32_t index = s->header->lane_count;
+	uint32_t index = s->header->lane_count, records = ring_records(s, kind);
 	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
 	uint64_t ring_offset =
 		page_round(histogram_offset +
 			   (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
-	uint64_t ring_bytes = page_round(s->ring_records * sizeof(struct brick_record));
+	uint64_t ring_bytes = page_round(records * sizeof(struct brick_record));
 	uint64_t bytes = ring_offset + ring_bytes;
 	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
 	int error = 0;
@@ -110,8 +119,8 @@ struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_
 	struct brick_lane *lane = brick__sys_map(s->fd, offset, bytes, 1, &error);
 	if (!lane)
 		return NULL;
-	init_lane(lane, kind, histogram_offset, ring_offset, s->ring_records);
-	if (ring_bytes)
+	init_lane(lane, kind, histogram_offset, ring_offset, records);
+	if (ring_bytes && kind == BRICK_LANE_THREAD)
 		brick__sys_touch((char *)lane + ring_offset, ring_bytes);
 	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
 	table[index] = (struct brick_session_lane){offset, bytes};

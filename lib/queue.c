@@ -132,6 +132,51 @@ void brick__queue_too_deep(struct brick_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
+void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
+{
+	pthread_mutex_lock(&queue->lock);
+	if (change > 0 && queue->pending_serial != serial) {
+		queue->pending_serial = serial;
+		queue->pending = 0;
+	}
+	if (change > 0)
+		queue->pending++;
+	else if (queue->pending && queue->pending_serial == serial)
+		queue->pending--;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static void account(struct brick_queue *queue)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	struct brick_ledger *l = NULL;
+
+	if (queue->pending && (!on || on == queue->pending_serial))
+		l = ledger(queue);
+	if (l)
+		l->dropped += queue->pending;
+	queue->pending = 0;
+}
+
+/* At the end of a process a thread may have ended inside of a queue: then it is left alone. */
+static int lock_or_leave(pthread_mutex_t *lock, int at_exit)
+{
+	return !(at_exit ? pthread_mutex_trylock(lock) : pthread_mutex_lock(lock));
+}
+
+void brick__queues_account(int at_exit)
+{
+	if (!lock_or_leave(&list_lock, at_exit))
+		return;
+	for (struct brick_queue *q = list; q; q = q->next) {
+		if (!lock_or_leave(&q->lock, at_exit))
+			continue;
+		account(q);
+		pthread_mutex_unlock(&q->lock);
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
 /* ---- fork ---- */
 
 void brick__queues_lock(void)
@@ -156,5 +201,6 @@ void brick__queues_abandon(void)
 		memset(q->lanes, 0, sizeof q->lanes);
 		q->lane_count = 0;
 		q->serial = 0;
+		q->pending = 0;
 	}
 }

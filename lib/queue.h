@@ -66,6 +66,12 @@ int brick__queue_record_nested(struct brick_queue *queue,
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count);
 void brick__queue_too_deep(struct brick_queue *queue);
 
+/* A command of session `serial` is on the way (1), or has come back or been counted (-1). */
+void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change);
+
+/* The session ends, or the process (at_exit): what is still on the way is counted as dropped. */
+void brick__queues_account(int at_exit);
+
 /* Over a fork. */
 void brick__queue_clock_lock(void);
 void brick__queue_clock_unlock(void);

@@ -40,7 +40,7 @@ static int is_older(uint32_t serial, uint32_t than)
 int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t begin)
 {
 	if (queue->lane_count && queue->serial == serial)
-		return 0;
+		return serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) ? 0 : -ENOENT;
 	if (queue->lane_count && is_older(serial, queue->serial))
 		return -ENOENT;
 	brick__queue_lanes_close(queue);

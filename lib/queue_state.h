@@ -12,7 +12,9 @@ struct brick_queue {
 	struct brick_queue *next, **link; /* under the lock of the list */
 	pthread_mutex_t lock;
 	struct brick__queue_name name;
-	uint32_t serial; /* of the session that the lanes belong to */
+	uint32_t serial;	 /* of the session that the lanes belong to */
+	uint64_t pending;	 /* commands on the way, where somebody counts them */
+	uint32_t pending_serial; /* of the session that they belong to */
 	uint32_t lane_count;
 	struct brick__queue_lane lanes[BRICK__QUEUE_LANES];
 };

@@ -27,6 +27,7 @@ enum { DEFAULT_RING_RECORDS = 262144, LEAST_RING_RECORDS = 1024, MOST_RING_RECOR
 
 struct brick__session brick__session;
 uint32_t brick__on;
+uint32_t brick__live;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -146,6 +147,7 @@ static int create_session(
 
 static void destroy_session(struct brick__session *s)
 {
+	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
 	brick__sys_unmap(s->header, s->header_bytes);
 	close(s->fd);
 	s->header = NULL;
@@ -188,6 +190,8 @@ int brick__session_ensure(void)
 		brick__session.serial = next_serial();
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
+		__atomic_store_n(
+			&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
 		switch_to(error ? 0 : brick__session.serial);
 	} else if (!brick__session.header) {
 		error = -ENOENT;
@@ -239,6 +243,7 @@ int brick_session_start(const struct brick_session_options *options)
 		error = start_own(&o);
 		if (!error) {
 			brick__session.serial = serial;
+			__atomic_store_n(&brick__live, serial, __ATOMIC_RELEASE);
 			if (brick__session.ring_records)
 				brick__digests_use(brick__session.header);
 			if (o.mode != BRICK_MODE_NONE)
@@ -256,6 +261,7 @@ static int stop_session(void)
 	int error = 0;
 
 	switch_to(0);
+	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
 	brick__digests_use(NULL);
 	s->header->end_ticks = brick__now();
 	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
@@ -272,6 +278,8 @@ int brick_session_stop(void)
 	int saved = errno;
 	int error = -ENOENT;
 
+	if (!getenv("BRICK_SESSION_DIR"))
+		brick__queues_account(0);
 	brick__session_lock();
 	if (brick__session.header && brick__session.external && getenv("BRICK_SESSION_DIR"))
 		error = 0; /* the recorder's session ends with the process */
@@ -363,6 +371,7 @@ __attribute__((constructor)) static void arm(void)
 
 __attribute__((destructor)) static void finish(void)
 {
+	brick__queues_account(1);
 	brick__session_lock();
 	if (brick__session.header && brick__session.writer)
 		stop_session();

@@ -62,6 +62,10 @@ static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 	sum->bytes += stat->bytes;
 	sum->bytes_out += stat->bytes_out;
 	sum->flops += stat->flops;
+	sum->counted += stat->counted;
+	sum->cycles += stat->cycles;
+	sum->instructions += stat->instructions;
+	sum->cache_misses += stat->cache_misses;
 	if (stat->min < sum->min)
 		sum->min = stat->min;
 	if (stat->max > sum->max)

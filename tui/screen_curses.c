@@ -24,17 +24,26 @@ static void on_end(int number)
 	ended_by = number;
 }
 
+static bool can_move_cursor(void)
+{
+	int error = 0;
+	if (setupterm(NULL, 1, &error) != OK)
+		return false;
+	bool can = cursor_address != NULL;
+	del_curterm(cur_term);
+	return can;
+}
+
 const char *screen_obstacle(void)
 {
 	const char *term = getenv("TERM");
-	int error = 0;
 	if (!isatty(0) || !isatty(1))
 		return "this is no terminal; --headless --json prints numbers, --dump 80x24 a "
 		       "screen";
 	if (!term || !*term)
 		return "TERM is not set, so nothing is known of this terminal; --headless and "
 		       "--dump 80x24 work without one";
-	if (setupterm(NULL, 1, &error) != OK || !cursor_address)
+	if (!can_move_cursor())
 		return "this terminal (TERM) cannot move its cursor, or is not known; --headless "
 		       "and --dump 80x24 work without one";
 	return NULL;

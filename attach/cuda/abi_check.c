@@ -120,6 +120,10 @@ CHECK_KERNEL(CUpti_ActivityKernel8);
 #if CUPTI_API_VERSION >= 20
 CHECK_KERNEL(CUpti_ActivityKernel9);
 #endif
+#if CUPTI_API_VERSION >= 130000
+CHECK_KERNEL(CUpti_ActivityKernel10);
+CHECK_MEMCPY(CUpti_ActivityMemcpy6);
+#endif
 
 FIELD(cupti_call, site, CUpti_CallbackData, callbackSite);
 FIELD(cupti_call, function, CUpti_CallbackData, functionName);
@@ -152,7 +156,7 @@ FIELD(cuda_stream_call, stream, cuStreamSynchronize_params, hStream);
 FIELD(cuda_launch_config, stream, CUlaunchConfig, hStream);
 FIELD(cuda_launch_kernel_ex, config, cuLaunchKernelEx_params, config);
 #endif
-#if CUPTI_API_VERSION >= 18
+#if CUPTI_API_VERSION >= 19
 FIELD(cuda_load_data, image, cuLibraryLoadData_params, code);
 #endif
 

@@ -12,10 +12,10 @@ enum { PLACES = 1 << 16, LOOK_BACK = 4096 };
 enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN };
 
 struct entry {
-	uint32_t correlation, state;
-	uint32_t records, seen; /* of its records */
-	uint32_t taken;		/* its own number has been given away */
-	uint32_t certain;	/* see launch_records */
+	uint32_t correlation, state; /* both atomic */
+	uint32_t records, seen;	     /* of its records */
+	uint32_t taken;		     /* its own number has been given away */
+	uint32_t certain;	     /* see launch_records */
 	struct brick_launch launch;
 };
 
@@ -32,6 +32,11 @@ static struct entry *place(uint32_t correlation)
 static uint32_t state_of(const struct entry *e)
 {
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t id_of(const struct entry *e)
+{
+	return __atomic_load_n(&e->correlation, __ATOMIC_RELAXED);
 }
 
 static void set_state(struct entry *e, enum state state)
@@ -55,7 +60,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	struct entry *e = place(correlation);
 
 	set_state(e, FREE);
-	e->correlation = correlation;
+	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
 	e->records = records->count;
 	e->certain = records->certain;
 	e->seen = e->taken = 0;
@@ -68,7 +73,7 @@ void launches_end(uint32_t correlation, const struct brick_launch *launch)
 {
 	struct entry *e = place(correlation);
 
-	if (e->correlation != correlation)
+	if (id_of(e) != correlation)
 		return;
 	e->launch.end = launch->end;
 	uint32_t open = OPEN;
@@ -79,14 +84,14 @@ void launches_forget(uint32_t correlation)
 {
 	struct entry *e = place(correlation);
 
-	if (e->correlation == correlation)
+	if (id_of(e) == correlation)
 		set_state(e, FREE);
 }
 
 static struct entry *find(uint32_t correlation)
 {
 	struct entry *e = place(correlation);
-	return state_of(e) != FREE && e->correlation == correlation ? e : NULL;
+	return state_of(e) != FREE && id_of(e) == correlation ? e : NULL;
 }
 
 void launches_seen(uint32_t correlation)
@@ -108,6 +113,8 @@ int launches_take(uint32_t correlation, struct brick_launch *launch)
 	if (!e)
 		return 0;
 	*launch = e->launch;
+	if (!find(correlation))
+		return 0; /* a younger call has taken its place meanwhile */
 	if (!launch->end)
 		launch->end = launch->begin;
 	if (e->taken++)
@@ -126,7 +133,7 @@ uint64_t launches_pending_since(uint64_t give_up)
 	for (; id != last + 1; id++) {
 		struct entry *e = place(id);
 		uint32_t state = state_of(e);
-		if (e->correlation != id || (state != OPEN && state != MADE))
+		if (id_of(e) != id || (state != OPEN && state != MADE))
 			continue;
 		if (state == MADE && e->launch.end < give_up) {
 			unanswered += e->certain && !e->seen;

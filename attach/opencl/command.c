@@ -12,6 +12,7 @@
 #include <time.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/harvest.h"
+#include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
@@ -88,6 +89,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	brick_launch_begin(&c->launch);
 	if (!c->launch.number)
 		return;
+	modes_enqueuing(q, c->launch.layer);
 	if (!event)
 		c->event = &c->own;
 	if (is_blocking) {
@@ -199,6 +201,7 @@ void command_end(
 		let_go(q, &p);
 	else
 		harvest_pushed(q);
+	modes_enqueued(q, p.launch.layer);
 	errno = saved;
 }
 

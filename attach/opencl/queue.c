@@ -91,7 +91,8 @@ void queue_created(
 	if (q) {
 		q->device = device;
 		q->is_free = q->is_released = q->yielded = 0;
-		q->stuck_tail = 0;
+		q->stuck_tail = q->unmoved_tail = 0;
+		q->last_layer = -1;
 		q->is_timed = is_timed;
 		q->asked_timing = wish->is_timed;
 		q->in_order = wish->in_order;

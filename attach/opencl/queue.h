@@ -49,7 +49,8 @@ struct queue {
 	int is_timed;	  /* the driver takes the times of its commands */
 	int asked_timing; /* ... and the program wanted it so */
 	int in_order;
-	int yielded; /* the program's own libbrick times it */
+	int last_layer; /* that a command was launched from */
+	int yielded;	/* the program's own libbrick times it */
 	uint32_t references;
 	uint32_t property_count; /* 0: it was created without a list */
 	cl_queue_properties properties[QUEUE_PROPERTIES];
@@ -61,9 +62,10 @@ struct queue {
 	pthread_mutex_t harvest; /* held by the one who records its commands */
 	pthread_mutex_t lock;	 /* the ring */
 	struct pending *ring;
-	uint32_t capacity;   /* a power of two */
-	uint64_t head, tail; /* enqueued, recorded: ever */
-	uint64_t stuck_tail; /* where the ring was full and nothing moved, + 1; 0: nowhere */
+	uint32_t capacity;     /* a power of two */
+	uint64_t head, tail;   /* enqueued, recorded: ever */
+	uint64_t unmoved_tail; /* the same for synchronising (modes.h) */
+	uint64_t stuck_tail;   /* where the ring was full and nothing moved, + 1; 0: nowhere */
 };
 
 /* What the program asked for, as far as we answer for it. */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/array.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -53,22 +54,6 @@ static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
 	return chunk;
 }
 
-/* Room for `count` + 1 elements of an array that doubles; 0: there is none. */
-static int room(void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-	void **at = array;
-
-	if (count < *capacity)
-		return 1;
-	uint32_t larger = *capacity ? 2 * *capacity : 8;
-	void *moved = realloc(*at, larger * size);
-	if (!moved)
-		return 0;
-	*at = moved;
-	*capacity = larger;
-	return 1;
-}
-
 /* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
 static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 {
@@ -76,7 +61,7 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 
 	if (last && last->used + 2 <= CHUNK_QUERIES)
 		return last;
-	if (!room(&c->chunks, c->chunk_count, &c->chunk_room, sizeof *c->chunks))
+	if (!array_room(&c->chunks, c->chunk_count, &c->chunk_room, sizeof *c->chunks))
 		return NULL;
 	struct vulkan_chunk *chunk = chunk_create(c->device);
 	if (!chunk)
@@ -112,7 +97,7 @@ struct vulkan_commands *step_begin(
 
 	if (!c || !brick_enabled() || brick_thread_ready())
 		return NULL;
-	if (can_time(c) && room(&c->steps, c->step_count, &c->step_room, sizeof *c->steps))
+	if (can_time(c) && array_room(&c->steps, c->step_count, &c->step_room, sizeof *c->steps))
 		chunk = chunk_for(c);
 	if (!chunk) {
 		c->untimed++;
@@ -228,7 +213,8 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	struct vulkan_commands *c = commands_find(handle);
 
 	for (uint32_t i = 0; c && i < count; i++)
-		if (room(&c->executed, c->executed_count, &c->executed_room, sizeof *c->executed))
+		if (array_room(&c->executed, c->executed_count, &c->executed_room,
+			    sizeof *c->executed))
 			c->executed[c->executed_count++] = list[i];
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
 }

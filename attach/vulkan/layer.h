@@ -147,6 +147,12 @@ struct vulkan_instance *vulkan_instance_of(const void *handle);
 /* What stands in front of a function of devices; NULL: nothing does. */
 PFN_vkVoidFunction vulkan_hook(const char *name);
 
+/* Length or moment of a device in ns. */
+static inline uint64_t vulkan_ns(const struct vulkan_device *device, uint64_t ticks)
+{
+	return device->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * device->period_ns);
+}
+
 /* Handles that are no pointers, as keys. */
 #define VULKAN_KEY(handle) ((uint64_t)(handle))
 

@@ -187,11 +187,6 @@ static uint64_t host_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t ns_of(const struct vulkan_device *d, uint64_t ticks)
-{
-	return d->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * d->period_ns);
-}
-
 /* One timestamp, written and waited for between two readings of the host's clock. */
 static int read_by_submission(struct vulkan_device *d, VkQueue queue, uint32_t family,
 	VkQueryPool pool, struct brick_reading *reading)
@@ -210,7 +205,7 @@ static int read_by_submission(struct vulkan_device *d, VkQueue queue, uint32_t f
 	reading->after_ns = host_ns();
 	if (result != VK_SUCCESS)
 		return 0; /* the slot is still in use, or the device is lost: leave it */
-	reading->device_ns = ns_of(d, slot->results[0] & d->families[family].mask);
+	reading->device_ns = vulkan_ns(d, slot->results[0] & d->families[family].mask);
 	slot_give_back(slot);
 	return 1;
 }
@@ -248,7 +243,7 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 			VK_SUCCESS)
 			break;
 		readings[count] = (struct brick_reading){
-			stamps[1] - off_ns, ns_of(d, stamps[0]), stamps[1] + off_ns};
+			stamps[1] - off_ns, vulkan_ns(d, stamps[0]), stamps[1] + off_ns};
 	}
 	return count;
 }

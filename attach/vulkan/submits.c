@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/array.h"
 #include "attach/vulkan/commands.h"
 #include "attach/vulkan/readback.h"
 #include "brick/brick.h"
@@ -101,21 +102,6 @@ static VKAPI_ATTR void VKAPI_CALL get_queue_2(
 
 /* ---- what is in a submission ---- */
 
-static int room(void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-	void **at = array;
-
-	if (count < *capacity)
-		return 1;
-	uint32_t larger = *capacity ? 2 * *capacity : 32;
-	void *moved = realloc(*at, larger * size);
-	if (!moved)
-		return 0;
-	*at = moved;
-	*capacity = larger;
-	return 1;
-}
-
 static int holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
 {
 	for (uint32_t i = 0; i < s->chunk_count; i++)
@@ -141,7 +127,7 @@ static void gather(struct vulkan_submission *s, VkCommandBuffer handle, unsigned
 	}
 	uint32_t base = s->chunk_count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunk_count; i++) {
-		if (!room(&s->chunks, s->chunk_count, &s->chunk_room, sizeof *s->chunks)) {
+		if (!array_room(&s->chunks, s->chunk_count, &s->chunk_room, sizeof *s->chunks)) {
 			s->failed = 1;
 			return;
 		}
@@ -150,7 +136,8 @@ static void gather(struct vulkan_submission *s, VkCommandBuffer handle, unsigned
 		s->timestamps += c->chunks[i]->used;
 	}
 	for (uint32_t i = 0; i < c->step_count; i++) {
-		if (!room(&s->pending, s->pending_count, &s->pending_room, sizeof *s->pending)) {
+		if (!array_room(
+			    &s->pending, s->pending_count, &s->pending_room, sizeof *s->pending)) {
 			s->failed = 1;
 			return;
 		}
@@ -204,7 +191,7 @@ static uint64_t whole_ticks(struct vulkan_queue *queue, uint64_t mask, uint64_t 
 static uint64_t ns_of(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
 {
 	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
-	return d->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * d->period_ns);
+	return vulkan_ns(d, ticks);
 }
 
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)

@@ -4,6 +4,7 @@
 // set. Any thread.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,11 @@ struct gemm {
 	size_t x_stride, out_stride; // floats
 	size_t rows, tokens, k;	     // k: a multiple of 32
 	size_t part, first_row;	     // whose rows these are, and where in the whole matrix
+	bool has_tiles;		     // large enough for its tiles to be timed
 };
+
+// Rows of w that are worked on before the next ones; workers' parts begin at multiples of it.
+enum { ROWS_AT_A_TIME = 64 };
 
 struct kernels {
 	const char *isa;

@@ -53,7 +53,14 @@ INLINE void tile(const struct gemm *g, VEC (*load)(const void *, size_t), size_t
 			g->out[(token + t) * g->out_stride + row + r] = SUM(sums[r][t]);
 }
 
-// What a tile of Brick's works on follows from its shape.
+// A tile as Brick sees it, where it is worth a look; what it works on follows from its shape.
+INLINE struct brick_tile begin_tile(
+	const struct gemm *g, enum brick_tile_level level, size_t row, size_t column)
+{
+	struct brick_tile none = {0, 0, 0};
+	return g->has_tiles ? brick_tile_begin(level, (uint32_t)row, (uint32_t)column) : none;
+}
+
 INLINE void end_tile(const struct gemm *g, const struct brick_tile *t, size_t rows, size_t tokens)
 {
 	brick_tile_end(t, rows * tokens,
@@ -64,8 +71,8 @@ INLINE void end_tile(const struct gemm *g, const struct brick_tile *t, size_t ro
 INLINE void micro(const struct gemm *g, VEC (*load)(const void *, size_t), size_t row, size_t token,
 	size_t n_rows, size_t n_tokens)
 {
-	struct brick_tile t = brick_tile_begin(BRICK_TILE_LEVEL_MICRO,
-		(uint32_t)((g->first_row + row) / ROWS), (uint32_t)(token / COLS));
+	struct brick_tile t =
+		begin_tile(g, BRICK_TILE_LEVEL_MICRO, (g->first_row + row) / ROWS, token / COLS);
 	tile(g, load, row, token, n_rows, n_tokens);
 	end_tile(g, &t, n_rows, n_tokens);
 }
@@ -88,21 +95,20 @@ INLINE void rows(const struct gemm *g, VEC (*load)(const void *, size_t), struct
 
 // All tiles. The activations of a sweep stay in the second-level cache while all of w goes by, some
 // rows at a time; 60 is a multiple of every COLS.
-enum { TOKENS_PER_SWEEP = 60, ROWS_AT_A_TIME = 8 * ROWS };
+enum { TOKENS_PER_SWEEP = 60 };
 
 INLINE void sweep(const struct gemm *g, VEC (*load)(const void *, size_t))
 {
 	for (struct part t = {0, 0}; t.begin < g->tokens; t.begin = t.end) {
 		t.end = t.begin + TOKENS_PER_SWEEP < g->tokens ? t.begin + TOKENS_PER_SWEEP
 							       : g->tokens;
-		uint32_t column = (uint32_t)(t.begin / TOKENS_PER_SWEEP);
-		struct brick_tile macro =
-			brick_tile_begin(BRICK_TILE_LEVEL_MACRO, (uint32_t)g->part, column);
+		size_t column = t.begin / TOKENS_PER_SWEEP;
+		struct brick_tile macro = begin_tile(g, BRICK_TILE_LEVEL_MACRO, g->part, column);
 		for (struct part r = {0, 0}; r.begin < g->rows; r.begin = r.end) {
 			r.end = r.begin + ROWS_AT_A_TIME < g->rows ? r.begin + ROWS_AT_A_TIME
 								   : g->rows;
-			struct brick_tile midi = brick_tile_begin(BRICK_TILE_LEVEL_MIDI,
-				(uint32_t)((g->first_row + r.begin) / ROWS_AT_A_TIME), column);
+			struct brick_tile midi = begin_tile(g, BRICK_TILE_LEVEL_MIDI,
+				(g->first_row + r.begin) / ROWS_AT_A_TIME, column);
 			rows(g, load, r, t);
 			end_tile(g, &midi, r.end - r.begin, t.end - t.begin);
 		}

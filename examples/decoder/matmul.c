@@ -28,7 +28,7 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 			opencl_matmul(d->options.opencl, brick, layer, matrix, x, out, n_tokens);
 		return;
 	}
-	struct part part = team_part(w, matrix->rows, BLOCK);
+	struct part part = team_part(w, matrix->rows, ROWS_AT_A_TIME);
 	const struct gemm g = {
 		.w = (const char *)matrix->data + part.begin * matrix->row_bytes,
 		.x = x,
@@ -41,6 +41,7 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 		.k = matrix->cols,
 		.part = w->index,
 		.first_row = part.begin,
+		.has_tiles = true,
 	};
 	if (!g.rows)
 		return;

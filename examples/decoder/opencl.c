@@ -16,9 +16,10 @@
 #define FUNCTIONS(X)                                                                               \
 	X(clGetPlatformIDs)                                                                        \
 	X(clGetDeviceIDs)                                                                          \
-	X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueueWithProperties)               \
-		X(clReleaseCommandQueue) X(clCreateProgramWithSource) X(clBuildProgram)            \
-			X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clCreateBuffer) \
+	X(clCreateContext)                                                                         \
+	X(clReleaseContext) X(clCreateCommandQueueWithProperties) X(clReleaseCommandQueue)         \
+		X(clCreateProgramWithSource) X(clBuildProgram) X(clReleaseProgram)                 \
+			X(clCreateKernel) X(clReleaseKernel) X(clCreateBuffer)                     \
 				X(clReleaseMemObject) X(clSetKernelArg) X(clEnqueueNDRangeKernel)  \
 					X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer) X(clFinish) \
 						X(clReleaseEvent)

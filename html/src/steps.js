@@ -13,7 +13,7 @@ import { hideTip, tipAt, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
 
 const MARGIN = { top: 16, right: 8, bottom: 34, left: 64 };
-const HEIGHT = 230;
+const HEIGHT = 230, FEW = 3;
 
 const stacked = phase => [
 	...[...phase.categories].sort((a, b) => inOrder(a.name, b.name)),
@@ -177,8 +177,9 @@ export function steps(page) {
 		note("Each column is a step, stacked by what it spent its wall time on; ",
 			h("span", { class: "slow-sign", "aria-hidden": "true" }, "▼"), " marks the slow ones."),
 		legend([...names].sort(inOrder).map(name => [name, colour(name === "unattributed" ? null : name)])),
-		shown.map(name => h("div", { class: "phase" },
+		// A few prefills stand beside the many decodes.
+		h("div", { class: shown.length > 1 && data.prefill.first.length <= FEW ? "beside" : null }, shown.map(name => h("div", { class: "phase" },
 			h("h3", null, name === "decode" ? "Decode" : "Prefill",
 				data[name].steps_per_span > 1 ? h("small", null, ` ${data[name].steps_per_span} steps a column, their average; the line is the slowest of them`) : null),
-			chart(page, name, data[name]), slowList(page, name, data[name], data.slow_factor), numbers(name, data[name]))));
+			chart(page, name, data[name]), slowList(page, name, data[name], data.slow_factor), numbers(name, data[name])))));
 }

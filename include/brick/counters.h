@@ -5,8 +5,9 @@
  * shared its counter with others is flagged, never scaled up. Reading one's own hardware counters
  * takes no system call where the kernel lets user space read them (rdpmc); else each read is one.
  *
- * Two ways to use them: around any piece of work, on its thread (brick_counters_*); or per step, of
- * all threads that record, into the recording (brick_counters_record, `brick record --counters`).
+ * Three ways to use them: around any piece of work, on its thread (brick_counters_*); per brick,
+ * into its statistics (brick_counted_*); or per step, of all threads that record, into the
+ * recording (brick_counters_record, `brick record --counters`).
  */
 #ifndef BRICK_COUNTERS_H
 #define BRICK_COUNTERS_H
@@ -14,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/export.h"
+#include "brick/probe.h"
 
 BRICK_BEGIN_DECLS
 
@@ -64,6 +66,32 @@ BRICK_API int brick_counters_open(struct brick_counters **out, uint32_t wanted);
 BRICK_API void brick_counters_read(
 	struct brick_counters *counters, struct brick_counter_values *values);
 BRICK_API void brick_counters_close(struct brick_counters *counters); /* NULL is legal */
+
+/* A brick whose cycles, instructions and cache misses are counted, too. */
+struct brick_counted {
+	brick_span span;
+	uint32_t brick;
+	struct brick_counter_values begin;
+};
+
+/*
+ * As brick_begin_layer() and brick_end_work(), with the hardware counters read inside of the
+ * brick's time: a few tens of ns each where user space may read them, else a system call each. The
+ * sums go into the brick's statistics, as many executions as were counted. Where none of the
+ * counters can be had the brick is timed as ever, and a note says why. The first call of a thread
+ * opens its counters.
+ */
+BRICK_API void brick_counted_begin(struct brick_counted *counted, uint32_t brick, int layer);
+BRICK_API void brick_counted_end(
+	struct brick_counted *counted, uint64_t elements, uint64_t bytes, uint64_t flops);
+
+/* What a brick's counted executions counted in the running session; all threads. */
+struct brick_counted_stats {
+	uint64_t counted, cycles, instructions, cache_misses;
+};
+
+/* -ENOENT: no session or no such brick. */
+BRICK_API int brick_counted_stats_get(int brick, struct brick_counted_stats *out);
 
 /*
  * From the next step on, record what all recording threads of the process counted during each step,

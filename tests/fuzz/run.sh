@@ -5,7 +5,7 @@
 set -eu
 seconds=${1:-600}
 cd "$(dirname "$0")/../.."
-targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings"
+targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings fuzz-budget"
 
 cmake --preset fuzz >/dev/null
 # shellcheck disable=SC2086
@@ -15,6 +15,7 @@ for target in $targets; do
 	mkdir -p "$place/corpus"
 	[ "$target" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$place/corpus"
 	[ "$target" != fuzz-ceilings ] || cp tests/fuzz/ceilings.json "$place/corpus"
+	[ "$target" != fuzz-budget ] || cp tests/fuzz/budget.txt "$place/corpus"
 	[ "$target" != fuzz-rules ] || cp rules/*.rules "$place/corpus"
 	echo "$target: $seconds s"
 	build-fuzz/bin/"$target" -max_total_time="$seconds" -max_len=16384 -len_control=10 \

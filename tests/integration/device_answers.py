@@ -221,6 +221,14 @@ def exported(path, commands):
         expect_true("forward", e["ts"] >= begins[e["id"]]["ts"])
     expect("kernels", sum(e["ph"] == "X" and e["name"] == "gemv" for e in events),
            LAYERS * (STEPS + 1))
+    dump = brick_json("export", "--format", "json", path)
+    expect("commands", len(dump["commands"]), len(commands))
+    command = dict(zip(dump["command_fields"], dump["commands"][0]))
+    expect("the first", dump["kernels"][command["kernel"]]["name"], "rmsnorm_kernel")
+    sample = dump["lanes"][command["launch_lane"]]["samples"][command["launch_sample"]]
+    expect("launched by", dump["bricks"][dump["sites"][sample[2]]["brick"]]["name"], "Launch")
+    expect("waits", len(dump["waits"]), STEPS + 1)
+    expect("source", dump["code"][0]["name"], "gemv.cl")
     brick("export", "--format", "csv", path, "-o", out)
     with open(out, encoding="utf-8", newline="") as f:
         rows = [row for row in csv.DictReader(f) if row["kernel"]]

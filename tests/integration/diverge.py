@@ -126,6 +126,15 @@ def engines(runs, f32):
     compared = {row["brick"]: row["compared"] for row in answer["coverage"]["bricks"]}
     expect("attention, where both have it", compared["AttentionOutput"], N_LAYERS * int(PREDICT))
 
+    # limits follow what is computed from what: 16-bit and quantised weights on both sides
+    for model in "f16", "q8_0":
+        theirs = runs.llama("theirs", model, "--predict", "1")
+        diverge(theirs, runs.decoder("ours", model=model, predict="1"))
+        wrong = runs.decoder("wrong", "--rope-error", "2:3", model=model, predict="1")
+        first = diverge(theirs, wrong, code=1)["first"]
+        expect(f"the first place on {model}", (first["layer"], first["brick"]),
+               (2, "RopeEmbedding"))
+
     for layer in 0, 3, N_LAYERS - 1:
         wrong = runs.decoder("wrong", "--rope-error", f"{layer}:1")
         for other in f32, right:

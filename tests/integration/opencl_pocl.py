@@ -6,10 +6,13 @@ output and exit code are those without Brick, of programs not written here, too;
 kernels in a row take bounded memory, and none is lost without being counted.
 """
 import json
+import os
 import re
 import shutil
+import signal
+import time
 
-from librecord import BRICK, Scratch, check, same as equal
+from librecord import BRICK, BUILD, Scratch, check, same as equal, start
 from libopencl import (PROGRAM, ROUNDING_NS, commands, counted, losses, need_device, notes, record,
                        report, run, same, unpacked)
 
@@ -76,6 +79,48 @@ def same_output(path):
             overlaps(commands(path))
 
 
+def more(path):
+    """Every other kind of command, by a program that opens the library itself."""
+    same(path, [os.path.join(BUILD, "bin", "program-opencl_more")])
+    equal(losses(path), {}, "losses of other commands")
+    bytes_of = {row["kernel"]: row["bytes"] for row in commands(path)}
+    for name, bytes_moved in (("WriteBufferRect", 192), ("CopyBufferRect", 192),
+                              ("ReadBufferRect", 192), ("FillImage", 4096), ("WriteImage", 512),
+                              ("CopyImage", 512), ("CopyImageToBuffer", 4096),
+                              ("CopyBufferToImage", 512), ("ReadImage", 4096), ("MapImage", 0),
+                              ("Unmap", 0), ("SVMMemFill", 4096), ("SVMMemcpy", 200),
+                              ("SVMMap", 4096), ("SVMUnmap", 0), ("SVMMigrateMem", 0),
+                              ("SVMFree", 0), ("one", 0), ("two", 0), ("NativeKernel", 0),
+                              ("MigrateMemObjects", 0), ("Marker", 0)):
+        check(name in bytes_of, name, "is not in the recording:", bytes_of)
+        equal(bytes_of[name], bytes_moved, f"bytes of {name}")
+
+
+def killed(path):
+    """What was recorded until then is there."""
+    recorder = start(path, PROGRAM, "--kernels", str(MANY), options=["-q"])
+    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
+    program = None
+    for _ in range(600):
+        time.sleep(0.05)
+        with open(children) as file:
+            program = file.read().split()
+        if program and has_threads(program[0], 4):
+            break
+    time.sleep(1)
+    os.kill(int(program[0]), signal.SIGKILL)
+    recorder.communicate()
+    equal(recorder.returncode, 128 + signal.SIGKILL, "exit code of a program that was killed")
+    check(counted(path)[0] > 0, "nothing is there of a program that was killed")
+
+
+def has_threads(pid, count):
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) >= count
+    except OSError:
+        return False
+
+
 def many(path):
     command = [PROGRAM, "--kernels", str(MANY)]
     code, out, grown = run(command)
@@ -112,7 +157,9 @@ def main():
         same_times(path)
         shapes(path)
         same_output(path)
+        more(path)
         many(path)
+        killed(path)
         others(path)
         code, out, _ = record(path, [PROGRAM], options=["--mode", "none"])
         equal((code, report(path)["bricks"]), (0, []), "with --mode none")

@@ -103,7 +103,7 @@ def check_svg(path, what):
     expect(f"{what}: an image", root.get("role"), "img")
     ids = {e.get("id") for e in root.iter() if e.get("id")}
     expect_true(f"{what}: its label exists", set(root.get("aria-labelledby").split()) <= ids)
-    texts = [e for e in root.iter(names["svg"] + "text") if e.get("class") in ("name", "name above")]
+    texts = [e for e in root.iter(names["svg"] + "text") if (e.get("class") or "").startswith("name ")]
     expect_true(f"{what}: bricks have names", texts)
     boxes = []
     for text in texts:

@@ -3,6 +3,8 @@
 `brick serve`: what it gives out and what not, to whom; while a recording grows and when it is
 finished; by the id of a process; slow and many clients; the end by a signal.
 """
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, recording
@@ -185,14 +188,25 @@ def session_without_recording():
 
 def bad_clients(server):
     """More connections than it has room for, that say nothing, or a byte now and then."""
-    silent = [server.connect() for _ in range(50)]
-    slow = [server.connect() for _ in range(30)]
-    for s in slow:
-        s.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+    silent = [server.connect() for _ in range(20)]
+    slow = [server.connect() for _ in range(70)]
+    done = threading.Event()
+
+    def drip():
+        for piece in itertools.chain([b"GET / HTTP/1.1\r\nHost: l"], itertools.repeat(b"o")):
+            for s in slow:
+                with contextlib.suppress(OSError):
+                    s.send(piece)
+            if done.wait(1):
+                return
+    dripping = threading.Thread(target=drip)
+    dripping.start()
     reader = server.connect()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reader.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     expect("others are still answered", server.get("/metrics")[0], 200)
+    done.set()
+    dripping.join()
     for s in (*silent, *slow, reader):
         s.close()
     expect("and afterwards", server.get("/metrics")[0], 200)

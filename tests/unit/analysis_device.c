@@ -268,6 +268,19 @@ static void tree_down_to_kernels(void **state)
 	assert_int_equal(kernels, 3);
 	assert_int_equal(tree->nodes[0].time_ns, 1000);
 	call_tree_destroy(tree);
+
+	/* and a brick that ran on the device only has no time of the host */
+	s.run.lanes[s.queue].samples[0].site =
+		builder_site(&s.run, builder_brick(&s.run, "c", "FFN"), 3, NULL, NULL);
+	assert_int_equal(call_tree_of_step(&tree, &s.run, &s.index, 0), 0);
+	layer = node_of(tree, CALL_LAYER, 0);
+	assert_int_equal(layer->time_ns, 300);
+	const struct call_node *c = &tree->nodes[layer->last];
+	assert_int_equal(c->brick, run_brick_find(&s.run, "c"));
+	assert_int_equal(c->time_ns, 0);
+	assert_int_equal(c->count, 0);
+	assert_int_equal(tree->nodes[c->first].kind, CALL_KERNEL);
+	call_tree_destroy(tree);
 	scene_fini(&s);
 }
 

@@ -46,6 +46,7 @@ static struct {
 	int (*capture)(struct stream *, int);
 	int (*end_capture)(struct stream *, struct graph **);
 	int (*instantiate)(struct graph **, struct graph *, unsigned long long);
+	int (*graph_destroy)(struct graph *), (*exec_destroy)(struct graph *);
 	int (*sync)(struct stream *);
 	int (*alive)(void);
 	struct double_options *(*options)(void);
@@ -88,6 +89,8 @@ static int open_double(void **state)
 	look_up(library, &cu.capture, "cuStreamBeginCapture_v2");
 	look_up(library, &cu.end_capture, "cuStreamEndCapture");
 	look_up(library, &cu.instantiate, "cuGraphInstantiateWithFlags");
+	look_up(library, &cu.graph_destroy, "cuGraphDestroy");
+	look_up(library, &cu.exec_destroy, "cuGraphExecDestroy");
 	look_up(library, &cu.sync, "cuStreamSynchronize");
 	look_up(library, &cu.alive, "double_events_alive");
 	look_up(library, &cu.options, "double_options");
@@ -312,6 +315,8 @@ static void replays_in_flight(void **state)
 	/* each took what the double's device takes, not the time to another replay's event */
 	assert_true(inner.min_ns >= 19000 && inner.max_ns <= 23000);
 	brick_cuda_graph_destroy(timed);
+	cu.exec_destroy(exec);
+	cu.graph_destroy(graph);
 	assert_int_equal(brick_session_stop(), 0);
 	assert_int_equal(cu.alive(), 0);
 }
@@ -331,6 +336,8 @@ static void replay_needs_events(void **state)
 	brick_cuda_graph_drain(timed);
 	assert_int_equal(brick_cuda_graph_launch(timed, exec, stream), 0);
 	brick_cuda_graph_destroy(timed);
+	cu.exec_destroy(exec);
+	cu.graph_destroy(graph);
 	assert_int_equal(cu.alive(), 0);
 }
 
@@ -342,6 +349,7 @@ static void not_in_a_capture(void **state)
 	assert_int_equal(cu.capture(stream, 2), 0);
 	assert_int_equal(backend->begin(device, stream, 1), BRICK_EUNSUPPORTED);
 	assert_int_equal(cu.end_capture(stream, &graph), 0);
+	cu.graph_destroy(graph);
 	backend->close(device);
 	assert_int_equal(lost, 0);
 	assert_int_equal(cu.alive(), 0);
@@ -356,6 +364,7 @@ static void half_in_a_graph(void **state)
 	assert_int_equal(cu.capture(stream, 2), 0);
 	assert_int_equal(backend->end(device, stream, 1), BRICK_EUNSUPPORTED);
 	assert_int_equal(cu.end_capture(stream, &graph), 0);
+	cu.graph_destroy(graph);
 	backend->close(device);
 	assert_int_equal(cu.alive(), 0);
 }

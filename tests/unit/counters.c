@@ -28,7 +28,7 @@
 
 /* The double: descriptors 100 + config for hardware, each with the one page. */
 static struct perf_event_mmap_page page;
-static uint64_t hardware_counter, by_descriptor[3];
+static uint64_t hardware_counter, ticking, by_descriptor[3];
 static uint32_t last_index;
 static int hardware_error, software_error, kernel_error, level, changes, reads, opens;
 
@@ -63,6 +63,7 @@ static uint64_t fake_rdpmc(uint32_t index)
 {
 	uint64_t value = hardware_counter;
 	last_index = index;
+	hardware_counter += ticking;
 	if (changes > 0) {
 		changes--;
 		page.lock += 2;
@@ -91,6 +92,7 @@ static int use_fake(void **state)
 	page.index = 1;
 	page.pmc_width = 48;
 	page.time_enabled = page.time_running = 500;
+	hardware_counter = ticking = 0;
 	hardware_error = software_error = kernel_error = changes = reads = opens = 0;
 	return 0;
 }
@@ -269,12 +271,16 @@ static int can_count_faults(void)
 	return 0;
 }
 
+/* Sanitizers fault for memory of their own: then there is no upper bound. */
+static int only_ours;
+
 static void faults_are_counted(void **state)
 {
 	struct brick_counters *c;
 	struct brick_counter_values before, after;
 	if (!can_count_faults())
 		skip();
+	fault(PAGES);
 	assert_true(brick_counters_open(&c, 1 << BRICK_COUNTER_PAGE_FAULTS) > 0);
 	brick_counters_read(c, &before);
 	fault(PAGES);
@@ -282,7 +288,8 @@ static void faults_are_counted(void **state)
 	assert_int_equal(after.valid, 1 << BRICK_COUNTER_PAGE_FAULTS);
 	uint64_t faults =
 		after.value[BRICK_COUNTER_PAGE_FAULTS] - before.value[BRICK_COUNTER_PAGE_FAULTS];
-	assert_true(faults >= PAGES && faults < PAGES + 20);
+	assert_true(faults >= PAGES);
+	only_ours = faults < PAGES + 10;
 	brick_counters_close(c);
 }
 
@@ -343,11 +350,12 @@ static void steps_are_counted(void **state)
 	counters_measure(&c, run, &index);
 	const struct counters_sum *sum = &c.phases[STEP_PREFILL][BRICK_COUNTER_PAGE_FAULTS];
 	assert_int_equal(sum->steps, 1);
-	assert_true(sum->sum >= 3 * PAGES && sum->sum < 3 * PAGES + 30);
+	assert_true(sum->sum >= 3 * PAGES);
+	assert_true(!only_ours || sum->sum < 3 * PAGES + 30);
 	sum = &c.phases[STEP_DECODE][BRICK_COUNTER_PAGE_FAULTS];
 	assert_int_equal(sum->steps, 2); /* the last step was not asked for */
-	assert_true(sum->most >= PAGES && sum->most < PAGES + 30);
-	assert_true(sum->least < 20);
+	assert_true(sum->most >= PAGES && sum->least < sum->most);
+	assert_true(!only_ours || (sum->most < PAGES + 30 && sum->least < 20));
 	assert_true(counters_mean(&c, STEP_DECODE, COUNTERS_READING) > 0);
 	assert_true(counters_mean(&c, STEP_DECODE, BRICK_COUNTER_TASK_CLOCK) > 0);
 	char reason[200];
@@ -357,6 +365,53 @@ static void steps_are_counted(void **state)
 		assert_non_null(strstr(run_note_find(run, "counters.unavailable"), reason));
 	}
 	step_index_fini(&index);
+	run_destroy(run);
+	unlink(path);
+}
+
+/* Each reading of a counter moves it by 100; three are read at each end of a brick. */
+static void bricks_are_counted(void **state)
+{
+	char path[] = "/tmp/brick-counters-XXXXXX";
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	struct brick_counted outer, inner;
+	struct brick_counted_stats stats;
+	struct run *run;
+	struct load_error error;
+	close(mkstemp(path));
+	options.output = path;
+	ticking = 100;
+	assert_int_equal(brick_session_start(&options), 0);
+	brick_counted_begin(&outer, BRICK_GATE_PROJECTION, 3);
+	for (int i = 0; i < 2; i++) {
+		brick_counted_begin(&inner, BRICK_RMS_NORM, 3);
+		brick_counted_end(&inner, 5, 6, 7);
+	}
+	brick_counted_end(&outer, 0, 0, 0);
+	page.time_running = 400; /* shared from now on: timed, but not counted */
+	brick_counted_begin(&inner, BRICK_RMS_NORM, 3);
+	brick_counted_end(&inner, 5, 6, 7);
+	assert_int_equal(brick_counted_stats_get(BRICK_RMS_NORM, &stats), 0);
+	assert_int_equal(stats.counted, 2);
+	assert_int_equal(stats.cycles, 600);
+	assert_int_equal(brick_session_stop(), 0);
+	assert_int_equal(brick_counted_stats_get(BRICK_RMS_NORM, &stats), -ENOENT);
+	brick_counted_begin(&inner, BRICK_RMS_NORM, 3); /* off */
+	brick_counted_end(&inner, 5, 6, 7);
+	assert_int_equal(run_load(&run, path, &error), 0);
+	uint32_t norm = run_brick_find(run, "RmsNorm"),
+		 gate = run_brick_find(run, "GateProjection");
+	struct counters_brick sum = counters_of_brick(run, norm);
+	assert_int_equal(sum.counted, 2);
+	assert_int_equal(sum.cycles, 600);
+	assert_int_equal(sum.instructions, 600);
+	assert_int_equal(sum.cache_misses, 600);
+	assert_int_equal(run->lanes[0].stats[norm].count, 3);
+	assert_int_equal(run->lanes[0].stats[norm].bytes, 18);
+	sum = counters_of_brick(run, gate);
+	assert_int_equal(sum.counted, 1);
+	assert_int_equal(sum.cycles, 1500); /* its own ends, and four readings inside */
+	assert_int_equal(counters_of_brick(run, RUN_NONE).counted, 0);
 	run_destroy(run);
 	unlink(path);
 }
@@ -413,6 +468,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sets_of_counters, use_fake, use_real),
 		cmocka_unit_test_setup_teardown(unavailable_with_a_reason, use_fake, use_real),
 		cmocka_unit_test(lists),
+		cmocka_unit_test_setup_teardown(bricks_are_counted, use_fake, use_real),
 		cmocka_unit_test(faults_are_counted),
 		cmocka_unit_test(steps_are_counted),
 		cmocka_unit_test(steps_own_their_counts),

@@ -389,6 +389,35 @@ static void more_than_there_are_pairs(void **state)
 	end(&s);
 }
 
+/* What is on the way when the session ends is told as lost, not forgotten. */
+static void session_ends_too_early(void **state)
+{
+	struct setup s;
+	struct brick_null_config config = manual();
+	struct brick_losses before;
+
+	begin(&s, &config, 0);
+	for (int i = 0; i < 5; i++)
+		run(&s, BRICK_LM_HEAD, i, 10 * US);
+	brick_null_advance(s.sim, 45 * US); /* three are done and known by now */
+	int n = brick_device_drain(s.device);
+	assert_in_range(n, 1, 4);
+	assert_int_equal(brick_losses_get(&before), 0);
+	assert_int_equal(before.dropped, 0);
+	struct brick_lane *lane = queue_lane(&s, 0);
+	assert_int_equal(brick_session_stop(), 0);
+	assert_int_equal(lane->ledger.dropped, 5 - n);
+	assert_int_equal(count_of(lane, BRICK_RECORD_SAMPLE), n);
+	assert_int_equal(brick_session_start(NULL), 0);
+	assert_int_equal(brick_device_finish(s.device), 0); /* they do not belong here */
+	run(&s, BRICK_LM_HEAD, 0, 10 * US);
+	assert_int_equal(brick_device_finish(s.device), 1);
+	assert_int_equal(losses().dropped, 0);
+	munmap(s.peek.base, s.peek.bytes);
+	s.peek.base = NULL;
+	end(&s);
+}
+
 /* ---- modes ---- */
 
 /* Two layers of two bricks each; the device's time moves only when somebody waits for it. */
@@ -750,6 +779,7 @@ int main(void)
 		cmocka_unit_test(failed_pairs),
 		cmocka_unit_test(a_device_that_fails),
 		cmocka_unit_test(more_than_there_are_pairs),
+		cmocka_unit_test(session_ends_too_early),
 		cmocka_unit_test(modes_do_what_they_say),
 		cmocka_unit_test(mode_of_the_session),
 		cmocka_unit_test(immediate_is_wall_time),

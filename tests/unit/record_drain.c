@@ -410,7 +410,7 @@ static void bad_kernels_and_code(void **state)
 	tell_all(f, ROOM);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
 	assert_non_null(drain_trouble(f->drain));
-	assert_non_null(run_note_find(run, "session.bad_entries"));
+	assert_string_equal(run_note_find(run, "session.bad_entries"), "2");
 	assert_int_equal(run->command_count, 1);
 	assert_int_equal(run->kernels[run->commands[0].kernel].kind, BRICK_KERNEL_OTHER);
 	assert_int_equal(run->code_count, 0);

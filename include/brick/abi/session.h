@@ -161,7 +161,9 @@ struct brick_stat {
 	uint64_t nested; /* length of executions inside of another of the same brick; sum = total +
 			    nested */
 	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
-	uint64_t reserved[5];
+	/* of brick_counted_begin(): executions that were counted, and what they counted */
+	uint64_t counted, cycles, instructions, cache_misses;
+	uint64_t reserved;
 };
 
 /* An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become. */

@@ -46,6 +46,8 @@ struct event {
 	uint64_t at; /* host ns when the device passes it; 0: not recorded */
 };
 
+enum { SCALE = 1, ADD = 2 }; /* kernels that the double knows */
+
 struct function {
 	char name[64];
 	struct module *module;

@@ -49,12 +49,12 @@ void double_capture(struct stream *stream, const struct op *op)
 {
 	struct node *node = append(stream->capture, op);
 
-	if (op->kind == OP_KERNEL)
-		for (int i = 0; i < 3; i++) {
-			node->op.values[i] = i == 2 ? *(uint32_t *)op->arguments[i]
-						    : *(uint64_t *)op->arguments[i];
-			node->op.arguments[i] = &node->op.values[i];
-		}
+	for (int i = 0; op->kind == OP_KERNEL && i < 3; i++) {
+		int is_word = i == 2 || (i == 1 && op->function->executes == SCALE);
+		memcpy(&node->op.values[i], op->arguments[i],
+			is_word ? sizeof(uint32_t) : sizeof(uint64_t));
+		node->op.arguments[i] = &node->op.values[i];
+	}
 	tell(CUPTI_GRAPH_NODE_CREATED, stream->capture, NULL, node, NULL, NULL);
 }
 

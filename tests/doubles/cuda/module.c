@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCALE = 1, ADD = 2 };
-
 static uint32_t next_module = 1;
 
 /* scale(float *x, float factor, uint32_t n); add(float *x, const float *y, uint32_t n) */

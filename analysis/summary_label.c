@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rows of a summary that are no bricks are called. Called by summary.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/tally.h"
+
+static char *lane_label(const struct run *run, uint32_t number)
+{
+	const struct run_lane *lane = &run->lanes[number];
+	const struct run_process *process = &run->processes[lane->process];
+	char *label = NULL;
+	int n;
+	if (run->process_count > 1)
+		n = asprintf(&label, "%s (%u/%llu)", lane->name ? lane->name : "thread",
+			process->pid, (unsigned long long)lane->tid);
+	else
+		n = asprintf(&label, "%s (%llu)", lane->name ? lane->name : "thread",
+			(unsigned long long)lane->tid);
+	return n < 0 ? NULL : label;
+}
+
+static char *queue_label(const struct tallies *t, uint32_t queue)
+{
+	const struct run *run = t->run;
+	const struct run_lane *lane = &run->lanes[t->queues.queues[queue].lane];
+	const char *backend = lane->backend ? lane->backend : "", *name = lane->name;
+	char *label = NULL, process[32] = "";
+	if (run->process_count > 1)
+		snprintf(process, sizeof(process), "%u/", run->processes[lane->process].pid);
+	if (!name || !*name)
+		name = "queue";
+	int n = asprintf(&label, "%s%s%s (%s%llu)", backend, *backend ? ": " : "", name, process,
+		(unsigned long long)lane->tid);
+	return n < 0 ? NULL : label;
+}
+
+char *summary_group_label(const struct tallies *t, uint32_t group)
+{
+	uint32_t kernel;
+	if (t->by == SUMMARY_BY_KERNEL)
+		return strdup(tally_kernel_name(t, group, &kernel));
+	if (t->by == SUMMARY_BY_QUEUE)
+		return queue_label(t, group);
+	static const char *const phases[TALLY_PHASES] = {"prefill", "decode", "outside of steps"};
+	char *label = NULL;
+	if (t->by == SUMMARY_BY_THREAD)
+		return lane_label(t->run, group);
+	if (t->by == SUMMARY_BY_PHASE)
+		return strdup(phases[group]);
+	if (group == 0)
+		return strdup("outside of layers");
+	return asprintf(&label, "layer %u", group - 1) < 0 ? NULL : label;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronising without the driver's own waiting (modes.h): that would not return where the queue
+ * waits for something that the program does next. We look until all is done, and give up for as
+ * long as nothing moves.
+ */
+#include "attach/opencl/modes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include "attach/opencl/driver.h"
+#include "attach/opencl/harvest.h"
+#include "attach/opencl/notes.h"
+#include "brick/brick.h"
+
+enum {
+	NAP_NS = 10000,
+	PATIENCE_NS = 100000000, /* without any progress */
+};
+
+static uint32_t mode;
+
+__attribute__((constructor)) static void read_mode(void)
+{
+	const char *text = getenv("BRICK_MODE");
+
+	mode = text ? (uint32_t)atoi(text) : BRICK_MODE_DEFERRED;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t tail_of(const struct queue *q)
+{
+	return __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+}
+
+static void harvest(struct queue *q)
+{
+	if (pthread_mutex_trylock(&q->harvest))
+		return; /* somebody else is at it */
+	harvest_queue(q);
+	pthread_mutex_unlock(&q->harvest);
+}
+
+/* Until the ring is empty. 0: it does not move. */
+static int settle(struct queue *q)
+{
+	const struct timespec nap = {0, NAP_NS};
+	uint64_t moved_ns = now_ns();
+	uint32_t last = queue_pending(q), pending;
+
+	driver_get()->clFlush(q->handle);
+	for (;;) {
+		harvest(q);
+		pending = queue_pending(q);
+		if (!pending)
+			return 1;
+		if (pending != last)
+			moved_ns = now_ns();
+		else if (now_ns() - moved_ns > PATIENCE_NS)
+			return 0;
+		last = pending;
+		nanosleep(&nap, NULL);
+	}
+}
+
+static void synchronise(struct queue *q)
+{
+	int saved = errno;
+	uint64_t begin = brick_ticks();
+
+	if (q->unmoved_tail == tail_of(q) + 1)
+		harvest(q);
+	if (!queue_pending(q) || q->unmoved_tail == tail_of(q) + 1)
+		return;
+	if (settle(q)) {
+		brick_record_wait(
+			begin, brick_ticks(), __atomic_load_n(&q->last_number, __ATOMIC_RELAXED));
+	} else {
+		q->unmoved_tail = tail_of(q) + 1;
+		notes_trouble("a queue that waits for its program could not be synchronised");
+	}
+	errno = saved;
+}
+
+void modes_enqueued(struct queue *q, int layer)
+{
+	q->last_layer = layer;
+	if (mode == BRICK_MODE_IMMEDIATE)
+		synchronise(q);
+}
+
+void modes_enqueuing(struct queue *q, int layer)
+{
+	if (mode == BRICK_MODE_PER_LAYER && q->last_layer != layer)
+		synchronise(q);
+}
