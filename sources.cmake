@@ -43,6 +43,7 @@ set(BRICK_LIB_SOURCES
   lib/graph_text.c
   lib/graph_transfer.c
   lib/graph_tree.c
+  lib/graph_view.c
   lib/graph_what_if.c
   lib/graph_write.c
   lib/kernel_brick.c
@@ -473,6 +474,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_memory.c
   tests/unit/graph_path.c
   tests/unit/graph_run.c
+  tests/unit/graph_view.c
   tests/unit/histogram.c
   tests/unit/path_run.c
   tests/unit/probe.c

@@ -70,8 +70,8 @@ static void add_wall(struct pass *p, const struct walk_frame *frame, uint32_t ph
 		b->steps[(size_t)frame->step * b->category_count + category] += ns;
 }
 
-static void add_wait(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns,
-	bool in_wall)
+static void add_wait(
+	struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns, bool in_wall)
 {
 	struct breakdown *b = p->b;
 	if (!ns)
@@ -88,7 +88,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct breakdown *b = p->b;
 	(void)depth;
 	bool in_wall = counts_to_wall(p, frame);
-	uint32_t phase = frame->step == RUN_NONE		  ? STEP_PHASES
+	uint32_t phase = frame->step == RUN_NONE	     ? STEP_PHASES
 			 : b->run->steps[frame->step].decode ? STEP_DECODE
 							     : STEP_PREFILL;
 	add_wait(p, frame, phase, frame->inner_ns, in_wall);

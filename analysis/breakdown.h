@@ -40,8 +40,7 @@ struct breakdown {
 };
 
 /* -ENOMEM. */
-int breakdown_create(
-	struct breakdown **out, const struct run *run, const struct step_index *index);
+int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index);
 void breakdown_destroy(struct breakdown *breakdown);
 
 /* ns by category of a step; where layer row and brick of a phase lie in layers and counts. */

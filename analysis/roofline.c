@@ -149,7 +149,8 @@ static void fill_row(struct roofline_row *row, const struct roofline_account *ac
 		.intensity = -1,
 	};
 	row->at_once = row->wall_ns ? (double)row->busy_ns / (double)row->wall_ns : 0;
-	row->threads = (uint32_t)(row->at_once + 1 - threads_slack);
+	double threads = row->at_once + 1 - threads_slack;
+	row->threads = threads < CEILINGS_THREADS ? (uint32_t)threads : CEILINGS_THREADS;
 	row->threads += !row->threads;
 	row->flops_per_ns = rate(row->flops, row->wall_ns);
 	row->bytes_per_ns = rate(row->bytes, row->wall_ns);

@@ -3,7 +3,8 @@
 What `brick ceilings` finds against likwid-bench (Debian package likwid), interleaved in one run:
 arithmetic, and bandwidth of each level on the same working sets, by instruction set, on one thread
 and on all. Both keep their best; likwid-bench runs for about as long at a time as the sweep does,
-and gets huge pages as the sweep does. Says "skipped" without likwid-bench. `bench/ceilings_likwid.py [ROUNDS]`
+and gets huge pages as the sweep does. Says "skipped" without likwid-bench.
+`bench/ceilings_likwid.py [ROUNDS [THREADS]]`: default 5, and one thread and all.
 """
 import json
 import os
@@ -15,7 +16,8 @@ import tempfile
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-SLOT_S = 0.015
+THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else None
+SLOT_S = 0.02
 PEAKS = {("AVX2", "f64"): "peakflops_avx_fma", ("AVX-512", "f64"): "peakflops_avx512_fma",
          ("AVX2", "f32"): "peakflops_sp_avx_fma", ("AVX-512", "f32"): "peakflops_sp_avx512_fma"}
 STREAMS = {("AVX2", "read"): "load_avx", ("AVX-512", "read"): "load_avx512",
@@ -41,7 +43,7 @@ def sweep():
 
 def rows_of(ceilings):
     """(what, likwid's test, working set, threads, rate, flops or bytes per pass of likwid's)"""
-    ends = {1, ceilings["most_threads"]}
+    ends = {THREADS} if THREADS else {1, ceilings["most_threads"]}
     for row in ceilings["compute_gops"]:
         test = PEAKS.get((row["isa"], row["type"]))
         if test and row["threads"] in ends:
@@ -69,6 +71,8 @@ def main():
             work = size / 8 * 30 if unit == "MFlops" else size
             rate = likwid(test, size, threads, int(rate * 1e9 * SLOT_S / work), unit)
             theirs[key] = max(theirs.get(key, 0), rate)
+    load = os.getloadavg()[0]
+    print(f"load average {load:.1f}" + (": figures of a busy machine" if load > 1.5 else ""))
     print(f"{'':26}{'threads':>8}{'brick':>10}{'likwid':>10}{'ratio':>8}   "
           f"GFLOP/s or GB/s, best of {ROUNDS}")
     for key in order:

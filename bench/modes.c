@@ -31,13 +31,24 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(const double *values)
+static double ranked(const double *values, int rank)
 {
 	double sorted[ROUNDS];
 
 	memcpy(sorted, values, sizeof sorted);
 	qsort(sorted, ROUNDS, sizeof *sorted, by_value);
-	return sorted[ROUNDS / 2];
+	return sorted[rank];
+}
+
+static double median(const double *values)
+{
+	return ranked(values, ROUNDS / 2);
+}
+
+/* What the machine does when nobody else wants it. */
+static double best(const double *values)
+{
+	return ranked(values, 0);
 }
 
 static void run_step(struct bench *b)
@@ -108,13 +119,15 @@ static void open_bench(struct bench *b)
 
 static void print_modes(const struct bench *b)
 {
-	double none = median(b->step_ns[BRICK_MODE_NONE]);
+	double none = median(b->step_ns[BRICK_MODE_NONE]),
+	       least = best(b->step_ns[BRICK_MODE_NONE]);
 
-	printf("a step of %d bricks on the simulated device, median of %d rounds\n",
+	printf("a step of %d bricks on the simulated device, best and median of %d rounds\n",
 		LAYERS * BRICKS, ROUNDS);
 	for (int mode = 0; mode < MODES; mode++) {
-		printf("  %-10s %8.1f us  %5.3f of none", mode_names[mode],
-			median(b->step_ns[mode]) / 1000, median(b->step_ns[mode]) / none);
+		const double *ns = b->step_ns[mode];
+		printf("  %-10s %8.1f us  %5.3f of none  %8.1f us  %5.3f of none", mode_names[mode],
+			best(ns) / 1000, best(ns) / least, median(ns) / 1000, median(ns) / none);
 		if (mode != BRICK_MODE_NONE)
 			printf("   brick times %+6.2f %% of the kernels'",
 				100 * median(b->error_share[mode]));

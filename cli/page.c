@@ -156,8 +156,7 @@ char *page_text(const json_t *data, size_t *bytes)
 void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes)
 {
 	static const char mark[] = PAGE_TEMPLATE_MARK;
-	const char *at =
-		memmem(page_template_text, page_template_bytes, mark, sizeof(mark) - 1);
+	const char *at = memmem(page_template_text, page_template_bytes, mark, sizeof(mark) - 1);
 	if (!at)
 		die(CLI_SYSTEM, "%s", page_missing());
 	*head = page_template_text;

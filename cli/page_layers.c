@@ -77,7 +77,8 @@ json_t *page_lengths(const struct page *page)
 		json_put(object, "all", buckets_json(all));
 		for (unsigned phase = 0; phase < STEP_PHASES; phase++)
 			json_put(object, phase_names[phase],
-				buckets_json(b->histograms[(size_t)phase * b->brick_count + brick]));
+				buckets_json(
+					b->histograms[(size_t)phase * b->brick_count + brick]));
 		json_add(array, object);
 	}
 	free(all);

@@ -156,10 +156,10 @@ static json_t *column(const struct phase *p, uint64_t (*get)(const struct span *
 	return array;
 }
 
-#define GETTER(field)                                                                              \
-	static uint64_t get_##field(const struct span *span)                                       \
-	{                                                                                          \
-		return span->field;                                                                \
+#define GETTER(field)                                        \
+	static uint64_t get_##field(const struct span *span) \
+	{                                                    \
+		return span->field;                          \
 	}
 GETTER(first)
 GETTER(count)

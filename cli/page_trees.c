@@ -44,7 +44,8 @@ static uint32_t slowest(const struct page *page, enum step_phase phase, uint64_t
 	uint64_t found_ns = 0;
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
 		uint64_t ns = step_time_total_ns(&page->times->steps[i]);
-		if (!is_of(page, i, phase) || ns >= below_ns || (found != RUN_NONE && ns <= found_ns))
+		if (!is_of(page, i, phase) || ns >= below_ns ||
+			(found != RUN_NONE && ns <= found_ns))
 			continue;
 		found = i;
 		found_ns = ns;
@@ -239,10 +240,8 @@ static json_t *path_of(const struct page *page, uint32_t step)
 json_t *page_path(const struct page *page)
 {
 	json_t *object = json_object();
-	uint32_t median =
-		step_times_median(page->times, page->run, page->index, STEP_DECODE);
+	uint32_t median = step_times_median(page->times, page->run, page->index, STEP_DECODE);
 	json_put(object, "all", path_of(page, RUN_NONE));
-	json_put(object, "median_decode",
-		median == RUN_NONE ? json_null() : path_of(page, median));
+	json_put(object, "median_decode", median == RUN_NONE ? json_null() : path_of(page, median));
 	return object;
 }

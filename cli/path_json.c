@@ -59,6 +59,7 @@ static json_t *counts_json(const struct schedule_counts *counts)
 	json_put(object, "unknown_waits", json_number(counts->unknown_waits));
 	json_put(object, "unknown_wait_ns", json_number(counts->unknown_wait_ns));
 	json_put(object, "starts", json_number(counts->starts));
+	json_put(object, "launches", json_number(counts->launches));
 	json_put(object, "idle", json_number(counts->idle));
 	json_put(object, "idle_ns", json_number(counts->idle_ns));
 	json_put(object, "contradictions", json_number(counts->contradictions));

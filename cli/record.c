@@ -62,7 +62,8 @@ static void print_help(void)
 	      "\n"
 	      "Run CMD, record it and its children, and return its exit code (128 + signal when a\n"
 	      "signal ended it, 127 when there is no such command). What uses ggml through shared\n"
-	      "libraries is attached to; programs with libbrick inside record themselves into it.\n"
+	      "libraries, or OpenCL, is attached to; programs with libbrick inside record "
+	      "themselves.\n"
 	      "\n"
 	      "Options:\n"
 	      "  -o, --output FILE   the recording; overwritten (default: run.pftrace)\n"
@@ -360,7 +361,8 @@ static void print_nothing(const struct arguments *a, const struct recorder_resul
 	else if (*why)
 		warn("nothing was attached: %s", why);
 	else if (a->options.inject)
-		warn("nothing was attached: %s uses neither ggml nor OpenCL through shared libraries",
+		warn("nothing was attached: %s uses neither ggml nor OpenCL through shared "
+		     "libraries",
 			a->options.command[0]);
 	else
 		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",

@@ -19,7 +19,7 @@ struct report {
 	struct distortion distortion; /* of the phase asked for, or of all */
 	struct distortion phases[STEP_PHASES];
 	const struct report_budget *budget; /* NULL: none was asked for */
-	size_t shown; /* rows to print: all, or those of --top */
+	size_t shown;			    /* rows to print: all, or those of --top */
 };
 
 void report_text(const struct report *report, FILE *out);

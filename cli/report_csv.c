@@ -51,8 +51,7 @@ void report_csv(const struct report *report, FILE *out)
 {
 	static const char *const titles[] = {"name", "category", "backend", "source", "count",
 		"total_ns", "self_ns", "wait_ns", "share", "avg_ns", "min_ns", "p50_ns", "p95_ns",
-		"p99_ns", "max_ns", "elements", "bytes", "flops",
-		"device_count", "device_ns"};
+		"p99_ns", "max_ns", "elements", "bytes", "flops", "device_count", "device_ns"};
 	uint64_t count;
 	const char *what;
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)

@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/units.h"
+#include "trace/text.h"
 
 enum column {
 	COLUMN_NAME,
@@ -73,12 +74,14 @@ static const struct table_column columns_of_rows[COLUMNS] = {
 
 typedef char cells[COLUMNS][UNITS_BYTES];
 
-/* "(16,1,1) (256,1,1)" of the shape that ran most often. The caller frees. */
+/* "(16,1,1) (256,1,1)" of the shape that ran most often, "h2d" of a transfer. The caller frees. */
 static char *shape_of(const struct report *report, const struct summary_row *row)
 {
-	if (row->kernel == RUN_NONE || !report->run->kernels[row->kernel].grid[0])
+	if (row->kernel == RUN_NONE)
 		return xstrdup("-");
 	const struct run_kernel *k = &report->run->kernels[row->kernel];
+	if (!k->grid[0])
+		return xstrdup(k->kind == BRICK_KERNEL_COMPUTE ? "-" : text_kernel_kind(k->kind));
 	if (!k->block[0])
 		return xasprintf("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
 	return xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2], k->block[0],

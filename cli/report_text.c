@@ -240,10 +240,11 @@ static void print_queue(const struct printer *p, const struct queue_time *queue)
 	char *launch = delay_text("launch to start", &queue->launch);
 	char *submit = delay_text("submission to start", &queue->submit);
 	char *sources = report_sources(p->report, queue->sources);
-	char *idling = queue->idle_ns == ANALYSIS_UNKNOWN
-			       ? xstrdup("")
-			       : xasprintf(", idle %s of %s of steps", units_time(idle, queue->idle_ns),
-					 units_time(steps, queue->steps_ns));
+	char *idling =
+		queue->idle_ns == ANALYSIS_UNKNOWN
+			? xstrdup("")
+			: xasprintf(", idle %s of %s of steps", units_time(idle, queue->idle_ns),
+				  units_time(steps, queue->steps_ns));
 	say(p, "Queue", "%s%s%s (%llu): busy %s%s; %s command%s%s%s; times from %s", backend,
 		*backend ? ": " : "", name, (unsigned long long)lane->tid,
 		units_time(busy, queue->busy_ns), idling, units_count(commands, queue->commands),

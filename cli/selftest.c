@@ -51,7 +51,7 @@ void selftest_judge(struct selftest_result *r, double measured, double limit, co
 	r->limit = limit;
 	r->unit = unit;
 	selftest_say(r, measured <= limit ? SELFTEST_PASSED : SELFTEST_FAILED,
-		"%s: %.3g %s (at most %.3g)", what, measured, unit, limit);
+		"%s: %.3g %s (at most %.4g)", what, measured, unit, limit);
 }
 
 uint64_t selftest_now_ns(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth of
- * one CPU's time; answers are made here and given out by the server's thread.
+ * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth
+ * of one CPU's time; answers are made here and given out by the server's thread.
  */
 #include "cli/serve.h"
 
@@ -36,7 +36,8 @@ static const char help[] =
 	"  --port N       listen on this port (default 9477; 0: any that is free)\n"
 	"  --bind ADDR    listen on this address (default 127.0.0.1); one that others can reach\n"
 	"                 needs a token\n"
-	"  --token TOKEN  answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN;\n"
+	"  --token TOKEN  answer only requests with 'Authorization: Bearer TOKEN' or "
+	"?token=TOKEN;\n"
 	"                 from the environment variable BRICK_SERVE_TOKEN if not given here\n"
 	"  -h, --help     show this and exit\n";
 
@@ -195,9 +196,8 @@ static void block_ends(sigset_t *set)
 
 static int run_serve(int argc, char **argv)
 {
-	struct http_options options = {.address = "127.0.0.1",
-		.port = DEFAULT_PORT,
-		.token = getenv("BRICK_SERVE_TOKEN")};
+	struct http_options options = {
+		.address = "127.0.0.1", .port = DEFAULT_PORT, .token = getenv("BRICK_SERVE_TOKEN")};
 	const struct timespec second = {.tv_sec = 1};
 	struct server server = {0};
 	sigset_t ends;

@@ -122,8 +122,8 @@ static void put_tokens(struct metrics *m)
 	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", phase_names[phase],
-			(unsigned long long)larger(times->phases[phase].tokens,
-				counted(m->run, phase).elements));
+			(unsigned long long)larger(
+				times->phases[phase].tokens, counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
 	family(m->out, "brick_first_token_seconds", "gauge", "seconds",
@@ -144,8 +144,8 @@ static void put_histogram(struct metrics *m, const char *name, const char *label
 	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
 }
 
-static void put_lengths(struct metrics *m, const char *name, const char *labels, uint32_t brick,
-	uint64_t sum_ns)
+static void put_lengths(
+	struct metrics *m, const char *name, const char *labels, uint32_t brick, uint64_t sum_ns)
 {
 	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
 	uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;

@@ -24,7 +24,7 @@
 #define STILL_NS (15 * 1000000000ull)
 
 struct serve_source {
-	char *path;		    /* of the recording; NULL: a session */
+	char *path; /* of the recording; NULL: a session */
 	struct live_source *session;
 	char *name;
 	bool read, live; /* what was read last */
@@ -39,7 +39,8 @@ static struct live_source *open_session(unsigned long pid)
 	if (rc == -ENOENT)
 		die(CLI_INPUT, "%lu: no such process, and no such file", pid);
 	if (rc == -EACCES)
-		die(CLI_SYSTEM, "%lu: belongs to another user, who (or root) can look into it", pid);
+		die(CLI_SYSTEM, "%lu: belongs to another user, who (or root) can look into it",
+			pid);
 	if (rc == BRICK_ENOTRECORDED && why)
 		die(CLI_INPUT, "%lu: its session cannot be read: %s", pid, why);
 	if (rc == BRICK_ENOTRECORDED)
@@ -100,8 +101,7 @@ static uint64_t age_ns(const struct stat *st)
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static int read_file(struct serve_source *source, struct serve_reading *reading)
@@ -111,7 +111,8 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	bool part = false;
 	bool there = look(source->path, &st, &part);
 	reading->live = part && age_ns(&st) < STILL_NS;
-	if (source->read && (!there || (reading->live == source->live && is_same(&st, &source->seen))))
+	if (source->read &&
+		(!there || (reading->live == source->live && is_same(&st, &source->seen))))
 		return 0;
 	int rc = run_load(&reading->run, source->path, &error);
 	source->seen = st;
@@ -142,9 +143,9 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
 	if (rc < 0)
 		snprintf(reading->why, sizeof(reading->why), "%s",
-			status.trouble  ? status.trouble
-			: rc <= -4000 ? brick_strerror(rc)
-				      : strerror(-rc));
+			status.trouble ? status.trouble
+			: rc <= -4000  ? brick_strerror(rc)
+				       : strerror(-rc));
 	if (rc > 0)
 		source->read = true;
 	source->live = reading->live;

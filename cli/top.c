@@ -234,10 +234,13 @@ static int run_top(int argc, char **argv)
 	session.top.interval_s = options.interval_s;
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;
-	if (headless)
+	if (headless) {
 		code = top_headless(&session.source, &session.top);
-	else
+	} else {
+		/* what is wrong with a file is said before the screen is ours */
+		top_source_look(&session.source, &session.top);
 		screen_run(&session.top, &calls);
+	}
 	int gate = judge(&session);
 	int ended = top_source_close(&session.source);
 	top_fini(&session.top);

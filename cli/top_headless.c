@@ -59,15 +59,21 @@ static void print(struct top_source *s, struct top *top)
 	fflush(stdout);
 }
 
-/* A dump of what is live needs a second picture, without which there is no "now". */
+/*
+ * A dump of what is live needs a second picture, without which there is no "now"; so the time that
+ * was asked for begins with the first.
+ */
 static void dump(struct top_source *s, struct top *top)
 {
 	const struct top_options *o = s->options;
-	double end_s = now_s() + (o->duration_s > 0 ? o->duration_s : o->interval_s);
+	double wait_s = o->duration_s > 0 ? o->duration_s : o->interval_s, end_s = 0;
 	top_source_look(s, top);
-	while (!stop && s->live && !s->final && now_s() < end_s) {
+	while (!stop && s->live && !s->final && (!end_s || now_s() < end_s)) {
 		double left_s = end_s - now_s();
-		sleep_s(left_s < o->interval_s ? left_s : o->interval_s);
+		if (top->picture && !end_s)
+			end_s = now_s() + wait_s;
+		else
+			sleep_s(!end_s ? 0.05 : left_s < o->interval_s ? left_s : o->interval_s);
 		top_source_look(s, top);
 	}
 	print(s, top);

@@ -24,7 +24,7 @@ else()
     file(COPY ${CMAKE_SOURCE_DIR}/html/package.json ${CMAKE_SOURCE_DIR}/html/package-lock.json
       DESTINATION ${html_room})
     execute_process(COMMAND ${BRICK_NPM} ci --ignore-scripts --no-audit --no-fund --prefer-offline
-        --loglevel=error
+        --loglevel=error --fetch-retries=1 --fetch-timeout=20000
       WORKING_DIRECTORY ${html_room} RESULT_VARIABLE html_failed OUTPUT_QUIET
       ERROR_VARIABLE html_log TIMEOUT 180)
     if(html_failed)

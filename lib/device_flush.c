@@ -4,6 +4,7 @@
  * the correlation; a span and those that it holds are recorded together, in the order of their
  * begins; what failed or was lost is counted and leaves a gap.
  */
+#include <errno.h>
 #include "lib/device_state.h"
 
 static struct brick__pair *pair_at(struct brick_device *device, uint32_t index)
@@ -112,9 +113,14 @@ static void record(struct brick_device *device, struct brick__device_queue *queu
 		device->commands[count] = &pair->command;
 		device->depths[count++] = depth;
 	}
-	if (count &&
-		!brick__queue_record_nested(queue->queue, device->commands, device->depths, count))
+	if (!count)
+		return;
+	int error =
+		brick__queue_record_nested(queue->queue, device->commands, device->depths, count);
+	if (!error)
 		device->recorded += count;
+	else if (error == -EINVAL) /* times that cannot be */
+		brick_queue_dropped(queue->queue, count);
 }
 
 static void release(struct brick_device *device, struct brick__device_queue *queue, uint32_t end)

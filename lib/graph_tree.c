@@ -90,7 +90,7 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 	}
 }
 
-static void put_node(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+void brick__graph_put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
 	struct brick_graph_node node;
 
@@ -115,7 +115,6 @@ static void put_node(const struct brick_graph *graph, struct brick__sink *sink, 
 		brick__put_u64(sink, node.bytes);
 		brick__put(sink, "B");
 	}
-	brick__put(sink, "\n");
 }
 
 /* open[d]: whether the branch at depth d goes on below the line that is being written. */
@@ -143,7 +142,8 @@ int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink)
 			continue;
 		open[depth] = forest.sibling[v] != BRICK__NONE;
 		put_branches(sink, open, depth);
-		put_node(graph, sink, v);
+		brick__graph_put_line(graph, sink, v);
+		brick__put(sink, "\n");
 		if (depth == MOST_LEVELS && forest.child[v] != BRICK__NONE) {
 			open[depth + 1] = 0;
 			put_branches(sink, open, depth + 1);

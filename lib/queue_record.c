@@ -11,6 +11,8 @@
 
 enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
 
+#define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */
+
 /* A command whose place is known, while what it holds is written. */
 struct open_command {
 	const struct brick_command *command;
@@ -317,13 +319,15 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 		__atomic_store_n(&lane->head, pen.head, __ATOMIC_RELEASE);
 }
 
-static int check(const struct brick_command *c)
+/* `latest`: what is later cannot have happened, and would leave no room for what comes. */
+static int check(const struct brick_command *c, uint64_t latest)
 {
 	if (c->size < sizeof *c)
 		return -EINVAL;
 	if (!c->launch.number)
 		return -ENOENT;
-	if (!c->begin_ns || !c->end_ns || (c->after_count && !c->after))
+	if (!c->begin_ns || !c->end_ns || c->begin_ns > latest || c->end_ns > latest ||
+		(c->after_count && !c->after))
 		return -EINVAL;
 	if (c->launch.brick != BRICK__NO_BRICK && c->launch.brick >= brick_count())
 		return -EINVAL;
@@ -334,10 +338,11 @@ int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
 	int saved = errno;
+	uint64_t latest = brick__monotonic_ns() + FUTURE_NS;
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < count; i++)
-		error = check(commands[i]);
+		error = check(commands[i], latest);
 	if (error)
 		return error;
 	pthread_mutex_lock(&queue->lock);

@@ -190,8 +190,7 @@ int brick__session_ensure(void)
 		brick__session.serial = next_serial();
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
-		__atomic_store_n(
-			&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
+		__atomic_store_n(&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
 		switch_to(error ? 0 : brick__session.serial);
 	} else if (!brick__session.header) {
 		error = -ENOENT;

@@ -33,15 +33,22 @@ double ceilings_spread(const struct ceilings_figure *figure)
 	return (difference < 0 ? -difference : difference) / figure->best;
 }
 
-int ceilings_noisy(const struct ceilings *c)
+/* One repetition alone says nothing of how far others would be from it. */
+static int is_wide(const struct ceilings_figure *figure)
 {
 	const double most = 0.15;
+
+	return figure->count < 2 || ceilings_spread(figure) > most;
+}
+
+int ceilings_noisy(const struct ceilings *c)
+{
 	size_t wide = 0;
 
 	for (size_t i = 0; i < c->compute_count; i++)
-		wide += ceilings_spread(&c->compute[i].rate) > most;
+		wide += (size_t)is_wide(&c->compute[i].rate);
 	for (size_t i = 0; i < c->bandwidth_count; i++)
-		wide += ceilings_spread(&c->bandwidth[i].rate) > most;
+		wide += (size_t)is_wide(&c->bandwidth[i].rate);
 	return 4 * wide > c->compute_count + c->bandwidth_count;
 }
 

@@ -87,7 +87,7 @@ double ceilings_spread(const struct ceilings_figure *figure);
 
 /*
  * Whether the machine was busy with other things: more than a quarter of the figures have a spread
- * of more than 15 %.
+ * of more than 15 %, or one repetition only.
  */
 int ceilings_noisy(const struct ceilings *ceilings);
 

@@ -149,13 +149,18 @@ static void measure_all(struct sweep *s)
 	slot_us = slot_us < LEAST_SLOT_US ? LEAST_SLOT_US : slot_us;
 	s->slot_ns = (slot_us > MOST_SLOT_US ? MOST_SLOT_US : slot_us) * 1000;
 	warm_up(s);
-	for (uint32_t i = 0; i < s->repetitions; i++)
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + 3 * budget_ms / 2 * 1000000;
+	for (uint32_t i = 0; i < s->repetitions; i++) {
+		/* On a busy machine fewer repetitions, rather than minutes. */
+		if (i && clock_ns(CLOCK_MONOTONIC) > end_ns)
+			return;
 		for (size_t k = 0; k < s->slot_count; k++) {
 			measure(s, &s->slots[k]);
 			if (s->options->progress && k % 8 == 0)
 				s->options->progress(s->options->context,
 					(double)(i * s->slot_count + k) / (double)runs);
 		}
+	}
 }
 
 static void keep_compute(struct ceilings *c, struct sweep_slot *slot)
@@ -199,6 +204,21 @@ static int keep_all(struct sweep *s)
 	return 0;
 }
 
+/* A level without any figure has a reason. */
+static int note_missing_levels(struct ceilings *c)
+{
+	for (size_t i = 0; i < c->level_count; i++) {
+		size_t rows = 0;
+		for (size_t k = 0; k < c->bandwidth_count; k++)
+			rows += !strcmp(c->bandwidth[k].level, c->levels[i].name);
+		if (!rows && sweep_add_missing(c, c->levels[i].name,
+				     "no working set lies well above the cache before it and "
+				     "fits into what there is"))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static void describe(struct sweep *s)
 {
 	struct ceilings *c = s->ceilings;
@@ -225,6 +245,8 @@ static int sweep_all(struct sweep *s)
 		return rc;
 	measure_all(s);
 	rc = keep_all(s);
+	if (!rc)
+		rc = note_missing_levels(s->ceilings);
 	if (!rc)
 		rc = sweep_latency_threads(s);
 	if (!rc)

@@ -14,6 +14,7 @@
 enum {
 	EACH_UP_TO = 4,	   /* numbers of threads that are all measured; then powers of 2 */
 	MEMORY_TIMES = 16, /* the last cache, so that next to nothing is found in it */
+	QUICK_MEMORY_TIMES = 8,
 	LEAST_MEMORY = 128 << 20,
 	LEAST_ARRAY = 4 * STREAM_STEP,
 };
@@ -106,7 +107,8 @@ static uint64_t memory_bytes(const struct sweep *s, unsigned threads)
 	if (c->level_count > 1) {
 		const struct ceilings_level *last = &c->levels[c->level_count - 2];
 		uint64_t used = (threads + last->shared - 1) / last->shared;
-		uint64_t wanted = MEMORY_TIMES * last->bytes * used;
+		uint64_t times = s->options->quick ? QUICK_MEMORY_TIMES : MEMORY_TIMES;
+		uint64_t wanted = times * last->bytes * used;
 		bytes = wanted > bytes ? wanted : bytes;
 	}
 	uint64_t most = s->cpu.available_bytes / 4;

@@ -60,7 +60,8 @@ int drain_tell_code(struct drain *d, struct trace_writer *w)
 	const char *wrong = NULL;
 	int error = 0;
 
-	if (!d->header.code_offset)
+	/* a view is told again and again, and nobody reads sources there */
+	if (d->view || !d->header.code_offset)
 		return 0;
 	uint32_t now = __atomic_load_n(&d->shared->code_bytes, __ATOMIC_ACQUIRE);
 	if (now < d->told_code || now > BRICK_CODE_BYTES) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloading: libbrick-ggml.so and its kin lie in ../lib beside the bin directory of this program, or
- * in a multiarch directory below that. The program's ELF header tells beforehand what the dynamic
- * linker would only complain about, on the program's own stderr.
+ * Preloading: libbrick-ggml.so and its kin lie in ../lib beside the bin directory of this program,
+ * or in a multiarch directory below that. The program's ELF header tells beforehand what the
+ * dynamic linker would only complain about, on the program's own stderr.
  */
 #include "record/inject.h"
 

@@ -22,7 +22,8 @@ enum inject_obstacle {
 /* Where the library is, seen from this program's own file; path is PATH_MAX bytes. */
 enum inject_obstacle inject_library(char *path, size_t bytes);
 
-/* The same for one that Brick may have been built without ("libbrick-opencl.so"): 1 when it is there. */
+/* The same for one that Brick may have been built without ("libbrick-opencl.so"): 1 when it is
+ * there. */
 int inject_further(const char *name, char *path, size_t bytes);
 
 /* The file that a shell would run for a command's name; 0 when there is none. */

@@ -18,8 +18,9 @@ bool access_token(const char *given, const char *token);
 const char *access_bearer(const char *authorization);
 
 /*
- * Whether a Host header names this machine itself ("localhost", 127.x.y.z or [::1], with any port or
- * none). A page of somebody else whose name was made to lead here (DNS rebinding) has another host.
+ * Whether a Host header names this machine itself ("localhost", 127.x.y.z or [::1], with any port
+ * or none). A page of somebody else whose name was made to lead here (DNS rebinding) has another
+ * host.
  */
 bool access_is_local(const char *host);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of the server, and since when each is busy with its present request. A client that
- * sends or reads a byte now and then never runs into a timeout of silence; it runs into this one.
- * Any thread.
+ * The connections of the server, and since when each is busy with its present request. A client
+ * that sends or reads a byte now and then never runs into a timeout of silence; it runs into this
+ * one. Any thread.
  */
 #ifndef BRICK_SERVE_CONNECTIONS_H
 #define BRICK_SERVE_CONNECTIONS_H

@@ -40,8 +40,7 @@ struct http {
 static const struct document documents[DOCUMENTS] = {
 	{.path = "/", .type = "text/html; charset=utf-8"},
 	{.path = "/data.json", .type = "application/json"},
-	{.path = "/metrics",
-		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8"},
+	{.path = "/metrics", .type = "application/openmetrics-text; version=1.0.0; charset=utf-8"},
 };
 
 const char *http_missing(void)
@@ -66,8 +65,8 @@ static void add_headers(struct MHD_Response *response)
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text,
 	const char *name, const char *value)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return MHD_NO;
 	add_headers(response);
@@ -169,8 +168,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 {
 	struct http *http = context;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-			connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		*slot = info ? connections_add(&http->connections, info->connect_fd) : NULL;
 	} else if (*slot) {
 		connections_remove(&http->connections, *slot);

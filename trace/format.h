@@ -98,12 +98,15 @@ enum { FORMAT_KERNEL_KIND_COUNT = 6 };
 enum { FORMAT_FLOW_BITS = 40 };
 
 /* Members of the session's structs that go into the run's own events under their own names. */
-#define FORMAT_STAT_FIELDS(X)                                                                 \
-	X(count)                                                                              \
-	X(total)                                                                              \
-	X(self)                                                                               \
-	X(min) X(max) X(elements) X(bytes) X(flops) X(wait) X(nested) X(bytes_out) X(counted) \
-		X(cycles) X(instructions) X(cache_misses)
+#define FORMAT_STAT_FIELDS(X) \
+	X(count)              \
+	X(total)              \
+	X(self)               \
+	X(min)                \
+	X(max)                \
+	X(elements)           \
+	X(bytes)              \
+	X(flops) X(wait) X(nested) X(bytes_out) X(counted) X(cycles) X(instructions) X(cache_misses)
 #define FORMAT_LEDGER_FIELDS(X) \
 	X(dropped) X(unmatched) X(clamped) X(unsupported) X(too_deep) X(table_full)
 #define FORMAT_CLOCK_FIELDS(X) \

@@ -26,7 +26,8 @@ struct trace_writer_options {
 	const char *host;
 	const char *cpu; /* model name of the CPU, or NULL */
 	int compress;	 /* 0: plain packets */
-	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file. */
+	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file.
+	 */
 	int (*sink)(void *context, const void *data, size_t bytes);
 	void *sink_context;
 };

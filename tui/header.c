@@ -78,15 +78,31 @@ static char *step_text(const struct picture *p)
 	return safe;
 }
 
+/* "2 threads, 1 queue". */
+static char *lanes_text(const struct run *run)
+{
+	size_t queues = 0, threads;
+	for (size_t i = 0; i < run->lane_count; i++)
+		queues += run->lanes[i].kind == BRICK_LANE_QUEUE;
+	threads = run->lane_count - queues;
+	char *text = xasprintf("%zu thread%s", threads, threads == 1 ? "" : "s");
+	if (!queues)
+		return text;
+	char *both = xasprintf("%s, %zu queue%s", text, queues, queues == 1 ? "" : "s");
+	free(text);
+	return both;
+}
+
 static void draw_engine(const struct top *top, struct canvas *canvas)
 {
 	static const char *const phases[] = {"", "   [prefill only]", "   [decode only]"};
 	const struct picture *p = top->picture;
-	char *name = engine(p->run), *step = step_text(p), took[UNITS_BYTES];
+	char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
+	char took[UNITS_BYTES];
 	uint64_t ns = p->run->end_ns > p->run->start_ns ? p->run->end_ns - p->run->start_ns : 0;
-	canvas_print(canvas, 0, 1, canvas->width, STYLE_NORMAL, "%s; %zu thread%s; %s; %s%s", name,
-		p->run->lane_count, p->run->lane_count == 1 ? "" : "s", step, units_time(took, ns),
-		phases[top->phase - SUMMARY_ALL_PHASES]);
+	canvas_print(canvas, 0, 1, canvas->width, STYLE_NORMAL, "%s; %s; %s; %s%s", name, lanes,
+		step, units_time(took, ns), phases[top->phase - SUMMARY_ALL_PHASES]);
+	free(lanes);
 	free(step);
 	free(name);
 }

@@ -149,6 +149,13 @@ static int follow(struct top *top, const struct screen_calls *calls, int raw_key
 	return 0;
 }
 
+/* The program ends in the middle of it, for lack of memory. */
+static void put_back(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
 static int loop(struct top *top, const struct screen_calls *calls)
 {
 	uint64_t due_ms = 0;
@@ -180,9 +187,9 @@ int screen_run(struct top *top, const struct screen_calls *calls)
 	sigemptyset(&action.sa_mask);
 	for (int i = 0; i < 3; i++)
 		sigaction(signals[i], &action, &old[i]);
-	SCREEN *screen = newterm(NULL, stdout, stdin);
-	if (!screen)
+	if (!newterm(NULL, stdout, stdin))
 		return 0; /* screen_obstacle() has looked before */
+	atexit(put_back);
 	set_escdelay(25);
 	raw();
 	noecho();
@@ -192,7 +199,6 @@ int screen_run(struct top *top, const struct screen_calls *calls)
 	init_colours();
 	int ended = loop(top, calls);
 	endwin();
-	delscreen(screen);
 	for (int i = 0; i < 3; i++)
 		sigaction(signals[i], &old[i], NULL);
 	return ended;

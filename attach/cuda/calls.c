@@ -144,6 +144,8 @@ void calls_enable_records(void)
 {
 	int narrow = cupti.enable_driver_call && cupti.enable_runtime_call;
 
+	cupti.enable(CUPTI_DRIVER_CALL);
+	cupti.enable(CUPTI_RUNTIME_CALL);
 	for (uint32_t id = 1; narrow && id < MOST_IDS; id++) {
 		const char *name;
 		if (cupti.callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_FINE)
@@ -151,8 +153,6 @@ void calls_enable_records(void)
 		if (cupti.callback_name(CUPTI_DOMAIN_RUNTIME, id, &name) == CUPTI_FINE)
 			cupti.enable_runtime_call(id, is_launch(kinds[1][id]));
 	}
-	cupti.enable(CUPTI_DRIVER_CALL);
-	cupti.enable(CUPTI_RUNTIME_CALL);
 }
 
 void calls_stop(void)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PLACES = 1 << 16, LOOK_BACK = 4096 };
+enum { PLACES = 1 << 17, LOOK_BACK = 4096 };
 
 enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN };
 
@@ -16,6 +16,7 @@ struct entry {
 	uint32_t records, seen;	     /* of its records */
 	uint32_t taken;		     /* its own number has been given away */
 	uint32_t certain;	     /* see launch_records */
+	uint64_t end;		     /* of the call, atomic; 0: not yet */
 	struct brick_launch launch;
 };
 
@@ -37,6 +38,11 @@ static uint32_t state_of(const struct entry *e)
 static uint32_t id_of(const struct entry *e)
 {
 	return __atomic_load_n(&e->correlation, __ATOMIC_RELAXED);
+}
+
+static uint64_t end_of(const struct entry *e)
+{
+	return __atomic_load_n(&e->end, __ATOMIC_RELAXED);
 }
 
 static void set_state(struct entry *e, enum state state)
@@ -64,6 +70,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	e->records = records->count;
 	e->certain = records->certain;
 	e->seen = e->taken = 0;
+	__atomic_store_n(&e->end, 0, __ATOMIC_RELAXED);
 	e->launch = *launch;
 	set_state(e, OPEN);
 	raise_newest(correlation);
@@ -75,7 +82,7 @@ void launches_end(uint32_t correlation, const struct brick_launch *launch)
 
 	if (id_of(e) != correlation)
 		return;
-	e->launch.end = launch->end;
+	__atomic_store_n(&e->end, launch->end, __ATOMIC_RELAXED);
 	uint32_t open = OPEN;
 	__atomic_compare_exchange_n(&e->state, &open, MADE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
@@ -113,6 +120,7 @@ int launches_take(uint32_t correlation, struct brick_launch *launch)
 	if (!e)
 		return 0;
 	*launch = e->launch;
+	launch->end = end_of(e);
 	if (!find(correlation))
 		return 0; /* a younger call has taken its place meanwhile */
 	if (!launch->end)
@@ -135,7 +143,7 @@ uint64_t launches_pending_since(uint64_t give_up)
 		uint32_t state = state_of(e);
 		if (id_of(e) != id || (state != OPEN && state != MADE))
 			continue;
-		if (state == MADE && e->launch.end < give_up) {
+		if (state == MADE && end_of(e) < give_up) {
 			unanswered += e->certain && !e->seen;
 			set_state(e, GIVEN_UP);
 			continue;

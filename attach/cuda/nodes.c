@@ -26,8 +26,8 @@ struct exec {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct node *nodes;
-static uint32_t places, used; /* used: places that were ever taken */
-static uint32_t round_number = 1;
+static uint32_t places, used;		      /* used: places that were ever taken */
+static uint32_t round_number = 1, full_round; /* in which there was no room */
 static uint64_t lost;
 static struct exec execs[EXECS];
 
@@ -79,9 +79,13 @@ static void put(uint64_t id, uint16_t brick, int16_t layer)
 {
 	if (!id)
 		return;
-	if ((!places || used >= places / 4 * 3) && !rebuild()) {
-		lost++;
-		return;
+	if (!places || used >= places / 4 * 3) {
+		/* looking for room costs a pass over all: once a round */
+		if (full_round == round_number || !rebuild()) {
+			full_round = round_number;
+			lost++;
+			return;
+		}
 	}
 	struct node *node = place(nodes, places, id);
 	used += !node->id;

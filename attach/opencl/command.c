@@ -14,10 +14,15 @@
 #include "attach/opencl/harvest.h"
 #include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
 
-enum { KNOWN_EVENTS = 16384 }; /* a power of two */
+enum {
+	KNOWN_EVENTS = 16384,	    /* a power of two */
+	COST_INTERVAL = 16,	    /* one command in about as many is timed */
+	INTERRUPTED_TICKS = 200000, /* more is somebody else's time */
+};
 
 struct known_event {
 	cl_event event;
@@ -26,6 +31,47 @@ struct known_event {
 
 static struct known_event known[KNOWN_EVENTS];
 static __thread int inside __attribute__((tls_model("initial-exec")));
+
+/* What our part of a call costs the thread: its commands since one was timed, and until the next.
+ */
+static __thread struct {
+	uint32_t calls, left, random;
+} cost __attribute__((tls_model("initial-exec")));
+
+static void cost_begin(struct command *c)
+{
+	cost.calls++;
+	if (cost.left-- > 0)
+		return;
+	/* not a fixed step, which could keep in time with the program's */
+	cost.random = cost.random * 1664525u + 1013904223u;
+	cost.left = COST_INTERVAL / 2 + (cost.random >> 28);
+	c->part_ticks = brick_ticks();
+	c->cost_ticks = 1;
+}
+
+static void cost_pause(struct command *c)
+{
+	if (c->cost_ticks)
+		c->cost_ticks += brick_ticks() - c->part_ticks;
+}
+
+static void cost_resume(struct command *c)
+{
+	if (c->cost_ticks)
+		c->part_ticks = brick_ticks();
+}
+
+static void cost_end(struct command *c)
+{
+	if (!c->cost_ticks)
+		return;
+	cost_pause(c);
+	if (c->cost_ticks > INTERRUPTED_TICKS)
+		return;
+	brick_hook_cost(cost.calls, c->cost_ticks);
+	cost.calls = 0;
+}
 
 static struct known_event *known_place(cl_event event)
 {
@@ -74,7 +120,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	c->queue = c->untimed = NULL;
 	c->event = event;
 	c->own = NULL;
-	c->wait_ticks = 0;
+	c->wait_ticks = c->cost_ticks = 0;
 	c->entered = !inside;
 	if (!brick_enabled() || inside)
 		return;
@@ -86,10 +132,12 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		c->untimed = q;
 		return;
 	}
+	cost_begin(c);
 	brick_launch_begin(&c->launch);
 	if (!c->launch.number)
 		return;
-	modes_enqueuing(q, c->launch.layer);
+	if (modes_enqueuing(q, c->launch.layer))
+		c->cost_ticks = 0; /* that is the mode's, not ours */
 	if (!event)
 		c->event = &c->own;
 	if (is_blocking) {
@@ -97,6 +145,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		c->wait_ticks = brick_ticks();
 	}
 	c->queue = q;
+	cost_pause(c);
 	c->before_ns = now_ns();
 }
 
@@ -125,6 +174,7 @@ int command_is_recorded(struct command *c, cl_int status)
 		brick_queue_unsupported(c->untimed->record, 1);
 	if (!c->queue)
 		return 0;
+	cost_resume(c);
 	if (c->wait_ticks)
 		wait_ended(c);
 	else
@@ -201,6 +251,7 @@ void command_end(
 		let_go(q, &p);
 	else
 		harvest_pushed(q);
+	cost_end(c);
 	modes_enqueued(q, p.launch.layer);
 	errno = saved;
 }

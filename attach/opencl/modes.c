@@ -97,8 +97,10 @@ void modes_enqueued(struct queue *q, int layer)
 		synchronise(q);
 }
 
-void modes_enqueuing(struct queue *q, int layer)
+int modes_enqueuing(struct queue *q, int layer)
 {
-	if (mode == BRICK_MODE_PER_LAYER && q->last_layer != layer)
-		synchronise(q);
+	if (mode != BRICK_MODE_PER_LAYER || q->last_layer == layer)
+		return 0;
+	synchronise(q);
+	return 1;
 }

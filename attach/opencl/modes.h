@@ -11,7 +11,7 @@
 /* A command has been added to this queue; it was launched from that layer. */
 void modes_enqueued(struct queue *queue, int layer);
 
-/* A command of that layer will be added. */
-void modes_enqueuing(struct queue *queue, int layer);
+/* A command of that layer will be added. 1: it had to wait. */
+int modes_enqueuing(struct queue *queue, int layer);
 
 #endif

@@ -23,6 +23,7 @@ static const char usage[] =
 	"  --record FILE       write a recording (Perfetto trace)\n"
 	"  --tiles             record the tiles of products, too\n"
 	"  --digest            record digests of results, for brick diverge\n"
+	"  --modes             change the mode from repetition to repetition, there and back\n"
 	"  --pause             do not record repetitions 0, 3, 4, 7, 8, ...\n"
 	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n"
 	"  --help              show this\n";
@@ -30,7 +31,7 @@ static const char usage[] =
 struct arguments {
 	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *backend, *mode, *n_repeat,
 		*record, *rope_error;
-	bool timing, tiles, digest, pause, help;
+	bool timing, tiles, digest, modes, pause, help;
 };
 
 __attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
@@ -63,6 +64,7 @@ static void parse(struct arguments *a, char **argv)
 		{"--timing", NULL, &a->timing},
 		{"--tiles", NULL, &a->tiles},
 		{"--digest", NULL, &a->digest},
+		{"--modes", NULL, &a->modes},
 		{"--pause", NULL, &a->pause},
 		{"--help", NULL, &a->help},
 		{NULL, NULL, NULL},
@@ -106,25 +108,51 @@ static int compare_ns(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static const char *const mode_names[] = {"deferred", "per-layer", "immediate", "none"};
+enum { MODES = sizeof(mode_names) / sizeof(*mode_names) };
+
+static uint32_t mode_number(const char *name)
+{
+	for (uint32_t i = 0; i < MODES; i++)
+		if (!strcmp(mode_names[i], name))
+			return i;
+	die(2, "--mode %s: not deferred, per-layer, immediate or none", name);
+}
+
+// 0 1 2 3 3 2 1 0, and so on; in mode none the host's bricks are off, too.
+static const char *change_mode(struct opencl *opencl, size_t repetition)
+{
+	size_t place = repetition % (2 * MODES);
+	uint32_t mode = (uint32_t)(place < MODES ? place : 2 * MODES - 1 - place);
+	if (opencl)
+		opencl_mode_set(opencl, mode);
+	if (mode == BRICK_MODE_NONE)
+		brick_pause();
+	return mode_names[mode];
+}
+
 // Sorts the steps; the first is the prompt's.
-static void print_timing(const struct decoder *d, size_t n_prompt, unsigned long long *ns, size_t n)
+static void print_timing(const struct decoder *d, const char *mode, size_t n_prompt,
+	unsigned long long *ns, size_t n)
 {
 	unsigned long long total = 0, prefill = ns[0];
 	for (size_t i = 1; i < n; i++)
 		total += ns[i];
 	qsort(ns + 1, n - 1, sizeof(*ns), compare_ns);
 	fprintf(stderr,
-		"{\"isa\": \"%s\", \"backend\": \"%s\", \"threads\": %zu, \"bricks\": %s, "
+		"{\"isa\": \"%s\", \"backend\": \"%s\", \"mode\": \"%s\", \"threads\": %zu, "
+		"\"bricks\": %s, "
 		"\"prefill_tokens\": %zu, "
 		"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu, "
 		"\"decode_p50_ns\": %llu}\n",
-		d->options.kernels->isa, d->options.opencl ? "opencl" : "cpu", d->options.n_threads,
-		brick_enabled() ? "true" : "false", n_prompt, prefill, n - 1, total,
-		n > 1 ? ns[(n + 1) / 2] : 0);
+		d->options.kernels->isa, d->options.opencl ? "opencl" : "cpu", mode,
+		d->options.n_threads, brick_enabled() ? "true" : "false", n_prompt, prefill, n - 1,
+		total, n > 1 ? ns[(n + 1) / 2] : 0);
 }
 
 // n tokens take one evaluation of the prompt and n - 1 of a single token.
-static void generate(struct decoder *d, int32_t *prompt, size_t n_prompt, size_t n, bool timing)
+static void generate(
+	struct decoder *d, int32_t *prompt, size_t n_prompt, size_t n, const char *timing)
 {
 	unsigned long long *ns = allocate(n, sizeof(*ns));
 	int32_t token = -1;
@@ -136,17 +164,8 @@ static void generate(struct decoder *d, int32_t *prompt, size_t n_prompt, size_t
 		printf("%d%c", token, i + 1 < n ? ' ' : '\n');
 	}
 	if (timing)
-		print_timing(d, n_prompt, ns, n);
+		print_timing(d, timing, n_prompt, ns, n);
 	free(ns);
-}
-
-static uint32_t mode_number(const char *name)
-{
-	static const char *const names[] = {"deferred", "per-layer", "immediate", "none"};
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(names[i], name))
-			return i;
-	die(2, "--mode %s: not deferred, per-layer, immediate or none", name);
 }
 
 static void start_recording(const char *path, uint32_t mode)
@@ -214,7 +233,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < number(a.n_repeat); i++) {
 		if (a.pause && (i + 1) / 2 % 2 == 0)
 			brick_pause();
-		generate(decoder, prompt, n_prompt, n_predict, a.timing);
+		const char *mode = a.modes ? change_mode(options.opencl, i) : a.mode;
+		generate(decoder, prompt, n_prompt, n_predict, a.timing ? mode : NULL);
 		brick_resume();
 	}
 	decoder_destroy(decoder);

@@ -13,58 +13,51 @@
 #include "brick/opencl.h"
 #include "memory.h"
 
-#define FUNCTIONS(X)                                                                               \
-	X(clGetPlatformIDs)                                                                        \
-	X(clGetDeviceIDs)                                                                          \
-	X(clCreateContext)                                                                         \
-	X(clReleaseContext) X(clCreateCommandQueueWithProperties) X(clReleaseCommandQueue)         \
-		X(clCreateProgramWithSource) X(clBuildProgram) X(clReleaseProgram)                 \
-			X(clCreateKernel) X(clReleaseKernel) X(clCreateBuffer)                     \
-				X(clReleaseMemObject) X(clSetKernelArg) X(clEnqueueNDRangeKernel)  \
-					X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer) X(clFinish) \
-						X(clReleaseEvent)
+#define FUNCTIONS(X)                          \
+	X(clGetPlatformIDs)                   \
+	X(clGetDeviceIDs)                     \
+	X(clCreateContext)                    \
+	X(clReleaseContext)                   \
+	X(clCreateCommandQueueWithProperties) \
+	X(clReleaseCommandQueue)              \
+	X(clCreateProgramWithSource)          \
+	X(clBuildProgram)                     \
+	X(clReleaseProgram)                   \
+	X(clCreateKernel)                     \
+	X(clReleaseKernel)                    \
+	X(clCreateBuffer)                     \
+	X(clReleaseMemObject)                 \
+	X(clSetKernelArg)                     \
+	X(clEnqueueNDRangeKernel)             \
+	X(clEnqueueWriteBuffer)               \
+	X(clEnqueueReadBuffer)                \
+	X(clFinish)                           \
+	X(clReleaseEvent)
 
 static const char *source =
-	"#define PRODUCT(name, block, bytes, load)                                               "
-	"\\\n"
-	"__kernel void name(__global const uchar *w, ulong stride, __global const float *x,     "
-	"\\\n"
-	"	__global float *out, ulong at, int cols, int rows, int tokens)                  "
-	"\\\n"
-	"{                                                                                      "
-	"\\\n"
-	"	int row = get_global_id(0), t = 4 * get_global_id(1);                           "
-	"\\\n"
-	"	float16 sum[4] = {0, 0, 0, 0};                                                  "
-	"\\\n"
-	"	w += row * stride;                                                              "
-	"\\\n"
-	"	for (int k = 0; k < cols; k += 16) {                                            "
-	"\\\n"
-	"		float16 weight = load;                                                  "
-	"\\\n"
-	"		for (int i = 0; i < 4; i++)                                             "
-	"\\\n"
-	"			sum[i] += weight * vload16(0, x + min(t + i, tokens - 1) * cols + "
-	"k); \\\n"
-	"	}                                                                               "
-	"\\\n"
-	"	for (int i = 0; i < 4 && t + i < tokens; i++) {                                 "
-	"\\\n"
-	"		float8 a = sum[i].lo + sum[i].hi;                                       "
-	"\\\n"
-	"		float4 b = a.lo + a.hi;                                                 "
-	"\\\n"
-	"		out[at + (ulong)(t + i) * rows + row] = b.x + b.y + b.z + b.w;          "
-	"\\\n"
-	"	}                                                                               "
-	"\\\n"
+	"#define PRODUCT(name, load) \\\n"
+	"__kernel void name(__global const uchar *w, ulong stride, __global const float *x, \\\n"
+	"\t__global float *out, ulong at, int cols, int rows, int tokens) \\\n"
+	"{ \\\n"
+	"\tint row = get_global_id(0), t = 4 * get_global_id(1), last = tokens - 1; \\\n"
+	"\tfloat16 sum[4] = {0, 0, 0, 0}; \\\n"
+	"\tw += row * stride; \\\n"
+	"\tfor (int k = 0; k < cols; k += 16) { \\\n"
+	"\t\tfloat16 weight = load; \\\n"
+	"\t\tfor (int i = 0; i < 4; i++) \\\n"
+	"\t\t\tsum[i] += weight * vload16(0, x + min(t + i, last) * cols + k); \\\n"
+	"\t} \\\n"
+	"\tfor (int i = 0; i < 4 && t + i < tokens; i++) { \\\n"
+	"\t\tfloat8 a = sum[i].lo + sum[i].hi; \\\n"
+	"\t\tfloat4 b = a.lo + a.hi; \\\n"
+	"\t\tout[at + (ulong)(t + i) * rows + row] = b.x + b.y + b.z + b.w; \\\n"
+	"\t} \\\n"
 	"}\n"
-	"PRODUCT(product_f32, 1, 4, vload16(0, (__global const float *)w + k))\n"
-	"PRODUCT(product_f16, 1, 2, vload_half16(0, (__global const half *)w + k))\n"
-	"PRODUCT(product_q8_0, 32, 34, convert_float16(vload16(0, (__global const char *)w + \\\n"
-	"	k / 32 * 34 + 2 + k % 32)) * vload_half(0, (__global const half *)(w + k / 32 * "
-	"34)))\n";
+	"#define NUMBERS (__global const char *)w + k / 32 * 34 + 2 + k % 32\n"
+	"#define SCALE (__global const half *)(w + k / 32 * 34)\n"
+	"PRODUCT(product_f32, vload16(0, (__global const float *)w + k))\n"
+	"PRODUCT(product_f16, vload_half16(0, (__global const half *)w + k))\n"
+	"PRODUCT(product_q8_0, convert_float16(vload16(0, NUMBERS)) * vload_half(0, SCALE))\n";
 
 struct opencl {
 #define FIELD(name) __typeof__(name) *name;
@@ -259,4 +252,10 @@ void opencl_pass_end(struct opencl *o)
 {
 	if (o->bricks)
 		brick_device_drain(o->bricks);
+}
+
+void opencl_mode_set(struct opencl *o, uint32_t mode)
+{
+	if (o->bricks)
+		brick_device_mode_set(o->bricks, mode);
 }

@@ -20,3 +20,6 @@ void opencl_wait(struct opencl *o);
 // All products of a layer, and all of a pass, have been asked for.
 void opencl_layer_end(struct opencl *o);
 void opencl_pass_end(struct opencl *o);
+
+// When to synchronise, from now on (enum brick_mode).
+void opencl_mode_set(struct opencl *o, uint32_t mode);

@@ -29,3 +29,7 @@ void opencl_layer_end(struct opencl *o)
 void opencl_pass_end(struct opencl *o)
 {
 }
+
+void opencl_mode_set(struct opencl *o, uint32_t mode)
+{
+}

@@ -19,7 +19,7 @@ const times = [
 ].map(([key, title, about]) => ({ key, title, about, get: row => row[key], show: format.time }));
 
 const bar = (share, category) => h("span", { class: "bar", "aria-hidden": "true" },
-	h("span", { style: { width: `${Math.min(100, 100 * (share ?? 0))}%`, background: colour(category) } }));
+	h("span", { style: { width: `${Math.min(100, 100 * (share ?? 0))}%`, background: category ? colour(category) : "var(--accent)" } }));
 
 export const columns = [
 	{

@@ -27,21 +27,34 @@ function grow(page, step) {
 		const below = node.children?.reduce((sum, child) => sum + (of_device(child) ? 0 : child.value), 0) ?? 0;
 		node.value = Math.max(node.data.time ?? 0, below);
 	});
-	// Device time is no part of what launched it: kernels share the width of that, by their own times.
-	root.eachBefore(node => {
-		const kernels = node.children?.filter(of_device) ?? [];
-		if (!kernels.length) return;
-		const room = node.value - node.children.reduce((sum, child) => sum + (of_device(child) ? 0 : child.value), 0);
-		const sum = kernels.reduce((total, child) => total + child.data.time, 0);
-		for (const kernel of kernels) kernel.value = sum ? room * kernel.data.time / sum : 0;
-	});
+	root.each(node => { if (of_device(node)) node.value = 0; });
 	const categories = new Map(page.data.report.bricks.map(row => [row.name, row.category]));
 	root.eachBefore(node => {
 		const { kind, name } = node.data;
 		node.category = kind === "wait" ? "Wait" : kind === "brick" ? categories.get(name) ?? "Other"
 			: kind === "operation" || kind === "kernel" ? node.parent?.category : null;
 	});
-	return partition()(root);
+	partition()(root);
+	// Device time is no part of what launched it: kernels share the width of that by their own times,
+	// below what the host did there.
+	root.eachAfter(node => {
+		const others = node.children?.filter(child => !of_device(child)) ?? [];
+		node.host_rows = Math.max(0, ...others.map(child => 1 + child.rows));
+		node.rows = node.host_rows + (others.length < (node.children?.length ?? 0) ? 1 : 0);
+	});
+	root.eachBefore(node => {
+		node.row ??= node.depth;
+		const kernels = node.children?.filter(of_device) ?? [];
+		const sum = kernels.reduce((total, child) => total + child.data.time, 0);
+		const row = node.row + node.host_rows + 1;
+		let x = node.x0;
+		for (const kernel of kernels) {
+			const wide = sum ? (node.x1 - node.x0) * kernel.data.time / sum : 0;
+			Object.assign(kernel, { x0: x, x1: x + wide, row });
+			x += wide;
+		}
+	});
+	return root;
 }
 
 function words(node, whole) {
@@ -60,7 +73,7 @@ function box(view, node, width) {
 	const { zoom, whole, focus } = view;
 	const span = zoom.x1 - zoom.x0;
 	const x0 = Math.max(0, (node.x0 - zoom.x0) / span * width), x1 = Math.min(width, (node.x1 - zoom.x0) / span * width);
-	const y = (node.depth) * ROW;
+	const y = node.row * ROW;
 	const wide = x1 - x0;
 	if (wide < NARROW) return null;
 	const inside = node.depth >= zoom.depth;
@@ -95,7 +108,7 @@ function visible(view, width) {
 
 function picture(view, width) {
 	const shown = visible(view, width);
-	const depth = Math.max(...shown.map(node => node.depth)) + 1;
+	const depth = Math.max(...shown.map(node => node.row)) + 1;
 	view.shown = shown;
 	return s("svg", {
 		class: "icicle", viewBox: `0 0 ${width} ${depth * ROW}`, width: "100%", role: "tree",
@@ -105,7 +118,7 @@ function picture(view, width) {
 
 // Where an arrow key leads from a node: along its row, or to what holds it or is in it.
 function neighbour(view, node, key) {
-	const row = view.shown.filter(other => other.depth === node.depth);
+	const row = view.shown.filter(other => other.row === node.row);
 	const at = row.indexOf(node);
 	switch (key) {
 	case "ArrowRight": return row[at + 1];

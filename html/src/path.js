@@ -50,7 +50,7 @@ function opportunities(page, path) {
 	return h("div", { class: "phase" }, h("h3", null, path.phase ? path.phase[0].toUpperCase() + path.phase.slice(1) : "The whole run"),
 		note(`${format.time(path.path_ns)} in ${format.plural(path.steps, "step")}`,
 			path.tokens_per_s === null ? "" : `, ${format.tokensPerSecond(path.tokens_per_s)}`,
-			path.threads.length > 1 ? `; it changes between ${path.threads.length} threads ${format.plural(path.switches, "time")}` : "; one thread did all of it",
+			path.threads.length > 1 ? `; it changes between ${path.threads.length} threads and queues ${format.plural(path.switches, "time")}` : "; one thread did all of it",
 			path.known.unknown_wait_ns ? `; ${format.time(path.known.unknown_wait_ns)} of waiting for something that was not recorded` : "", "."),
 		best ? h("p", { class: "best" }, "Best opportunity: ", h("strong", null, best.name), ` 10 % faster gives ${gain(best.ten_percent_less.tokens_per_s, path.tokens_per_s)} tokens/s`) : null,
 		place, rest ? note(`${format.plural(rest, "brick")} with less than ${format.percent(WORTH)} of the path left out.`) : null);
@@ -64,6 +64,8 @@ const words = hop => [
 function timeline(page, path) {
 	const hops = path.path;
 	const lanes = [...new Set(hops.map(hop => hop.tid))];
+	const names = new Map(path.threads.map(thread => [thread.tid, thread.name]));
+	const label = tid => (names.get(tid) ? `${names.get(tid).slice(0, 12)}` : `thread ${tid}`);
 	const categories = new Map(page.data.report.bricks.map(row => [row.name, row.category]));
 	const end = Math.max(...hops.map(hop => hop.begin_ns + hop.time_ns));
 	const draw = width => {
@@ -71,8 +73,8 @@ function timeline(page, path) {
 		const height = lanes.length * LANE + MARGIN.bottom;
 		return s("svg", {
 			viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img",
-			"aria-label": `Critical path of step ${path.step}: ${hops.length} parts on ${lanes.length} threads`,
-		}, lanes.map((tid, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, `thread ${tid}`)),
+			"aria-label": `Critical path of step ${path.step}: ${hops.length} parts on ${lanes.length} threads and queues`,
+		}, lanes.map((tid, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, label(tid))),
 		hops.map(hop => s("rect", {
 			x: x(hop.begin_ns).toFixed(1), width: Math.max(0.4, x(hop.begin_ns + hop.time_ns) - x(hop.begin_ns)).toFixed(1),
 			y: lanes.indexOf(hop.tid) * LANE, height: LANE - 4, class: "hop", style: { fill: colour(categories.get(hop.name) ?? null) },

@@ -12,6 +12,7 @@
 #include "brick/export.h"
 #include "brick/graph.h"
 #include "brick/graph_path.h"
+#include "brick/graph_view.h"
 #include "brick/opencl.h"
 #include "brick/probe.h"
 #include "brick/queue.h"

@@ -117,8 +117,9 @@ struct brick_command {
  * In an in-order queue an overlap of at most the residual is cut, more is cut and counted as
  * clamped; in an out-of-order queue it goes to a further lane of that queue. An end before its
  * begin is clamped and counted. 0, also when the ring had no room (counted as dropped); -EINVAL: no
- * times, or a brick that there is not; -ENOENT: nothing records, or the session of the launch is
- * over; BRICK_EFULL: no lane is left (counted, table_full).
+ * times, times an hour and more in the future, or a brick that there is not (the caller counts
+ * it); -ENOENT: nothing records, or the session of the launch is over; BRICK_EFULL: no lane is left
+ * (counted, table_full).
  */
 BRICK_API int brick_queue_record(struct brick_queue *queue, const struct brick_command *command);
 

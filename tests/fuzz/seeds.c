@@ -78,6 +78,24 @@ static void commands(struct trace_writer *w, struct fake *f)
 	trace_writer_records(w, 1, queue, sizeof queue / sizeof *queue);
 }
 
+/* Digests that can be followed from one to the next. */
+static void digests(struct trace_writer *w)
+{
+	struct brick_session_digest digest = {
+		.step = 1, .tokens = 3, .brick = BRICK_RMS_NORM, .layer = 2, .label = "norm-2"};
+
+	digest.digest.dtype = BRICK_DTYPE_F32;
+	for (int i = 0; i < 4; i++)
+		digest.digest.ne[i] = i ? 1 : 8;
+	for (uint64_t i = 1; i <= 3; i++) {
+		digest.output = i;
+		digest.inputs[0] = i - 1;
+		digest.digest.nan_count = i == 3;
+		digest.digest.sketch[i] = digest.digest.square_sum = (double)i;
+		trace_writer_digest(w, 0, &digest);
+	}
+}
+
 static void rest(struct trace_writer *w, struct fake *f)
 {
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
@@ -109,8 +127,10 @@ static int make(const char *directory, const char *name, int compress, int parts
 		records(w, &fake);
 	if (parts > 2)
 		commands(w, &fake);
-	if (parts > 1)
+	if (parts > 1) {
+		digests(w);
 		rest(w, &fake);
+	}
 	return trace_writer_finish(w);
 }
 

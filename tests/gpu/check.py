@@ -14,10 +14,10 @@ failures = []
 
 
 def expect(what, found, wanted):
-    print(f"{'ok   ' if found == wanted else 'FAIL '} {what}: {found}")
+    print(f"{'ok   ' if found == wanted else 'FAIL '} {what}: {str(found).strip()[:100]}")
     if found != wanted:
         failures.append(what)
-        print(f"      wanted {wanted}")
+        print(f"      found  {found}\n      wanted {wanted}")
 
 
 def record(out, *arguments):

@@ -11,7 +11,8 @@ import time
 BUILD = os.environ["BRICK_BUILD"]
 BRICK = os.path.join(BUILD, "bin", "brick")
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
-WORK = {"many launches": ["many", "200000"], "graph replays": ["graph", "20000"]}
+WORK = {"many launches": ["many", os.environ.get("LAUNCHES", "200000")],
+        "graph replays": ["graph", os.environ.get("REPLAYS", "20000")]}
 
 
 def seconds(text):

@@ -329,7 +329,18 @@ async function narrow() {
 	const page = await open("run.html", { viewport: { width: 360, height: 740 } });
 	same("nothing sticks out of a small screen", await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 	await page.setViewportSize({ width: 1000, height: 740 });
-	await page.waitForFunction(() => document.querySelector("#steps svg").viewBox.baseVal.width > 600);
+	await page.waitForFunction(() => document.querySelector('[data-key="steps-decode"] svg').viewBox.baseVal.width > 600);
+	await page.finish();
+}
+
+async function device() {
+	const page = await open("device.html");
+	const { kernels } = json("kernels.json");
+	for (const key of ["name", "count", "self_ns", "p50_ns"])
+		same(`kernels: ${key}`, (await columnOf(page, "kernels", key)).sort(), kernels.map(row => valueOf(row[key])).sort());
+	check("queues", await page.locator("#queues tbody tr").count() > 0);
+	const step = await page.locator("#step [role=treeitem]").evaluateAll(all => all.map(each => each.getAttribute("aria-label")));
+	check("kernels in a step", kernels.some(row => step.some(label => label.startsWith(row.name) && label.includes("on the device"))), step);
 	await page.finish();
 }
 
@@ -364,6 +375,7 @@ try {
 		await part(page, report);
 	await page.finish();
 	await narrow();
+	await device();
 	await hostile();
 	await long();
 } catch (error) {

@@ -27,6 +27,9 @@ def compile_library(path, source, *flags):
 
 
 def engines():
+    # two hundred answers: without waiting for drivers of devices each time
+    os.environ.update(OCL_ICD_VENDORS="/nowhere", VK_DRIVER_FILES="/nowhere",
+                      VK_ICD_FILENAMES="/nowhere")
     engine = os.path.join(TMP, "engine", "deep")
     os.makedirs(engine)
     library = os.path.join(engine, "libggml-cpu.so")

@@ -41,6 +41,7 @@ class Result:
         assert recorded.returncode == alone.returncode, (self.label, recorded)
         assert "double:" not in recorded.stderr, recorded.stderr
         self.output, self.code = alone.stdout, alone.returncode
+        assert (self.code == 0) == ("fail" not in scenario), (self.label, alone)
         with open(log, encoding="utf-8") as file:
             self.truth = [self.line(text) for text in file]
         self.read(path)
@@ -204,6 +205,22 @@ def check_early(scratch):
         Result(scratch, scenario, "early", "30").same_times()
 
 
+def check_processes(scratch):
+    """Each process of a command is traced; one that is killed keeps what had been delivered."""
+    path = scratch.file("children.pftrace")
+    command = f"'{PROGRAM}' plain 2 & '{PROGRAM}' graph 3; wait; '{PROGRAM}' many 2000000 & " \
+              "child=$!; sleep 1.5; kill -KILL $child; wait"
+    run = subprocess.run([BRICK, "record", "-o", path, "--", "sh", "-c", command],
+                         env=environment("shuffle"), capture_output=True, text=True, timeout=60)
+    assert "double:" not in run.stderr, run.stderr
+    rows = json.loads(subprocess.check_output(
+        [BRICK, "report", "--by", "kernel", "--json", path]))["kernels"]
+    counts = {row["name"]: row["count"] for row in rows}
+    add = next(count for name, count in counts.items() if "add" in name)
+    assert add == 2 * 2 + 3 * 2, counts
+    assert counts["scale"] > 2 * 2 + 3 * 2 + 1000, counts
+
+
 def check_embedded(scratch):
     """The library's own events on the same device, in a recording of its own and under the recorder."""
     path = scratch.file("own.pftrace")
@@ -232,8 +249,8 @@ def check_missing_ids(scratch):
 def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_streams, check_threads, check_many,
-                      check_lost, check_refused, check_failures, check_early, check_embedded,
-                      check_missing_ids):
+                      check_lost, check_refused, check_failures, check_early, check_processes,
+                      check_embedded, check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")
     return 0

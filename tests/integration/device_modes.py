@@ -157,10 +157,18 @@ def check_fork():
 
 
 def check_cpu():
-    (session,), _, recorded = run("deferred", backend="cpu")
-    lane = next(iter(session.queues))
-    if recorded != COUNT or {r.source for r, _ in samples_of(session, lane)} != {TSC}:
-        fail(f"cpu: {recorded} recorded")
+    """The host as a device: every mode on it, too."""
+    for mode, source in ("deferred", TSC), ("per-layer", TSC), ("immediate", WALL), ("none", None):
+        sessions, _, _ = run(mode, backend="cpu")
+        if source is None:
+            if any(s.queues for s in sessions):
+                fail("cpu: none: something was recorded")
+            continue
+        lane = next(iter(sessions[0].queues))
+        samples = samples_of(sessions[0], lane)
+        if len(samples) != COUNT or {r.source for r, _ in samples} != {source}:
+            fail(f"cpu: {mode}: {len(samples)} recorded, {samples[:1]}")
+        check_order(sessions[0], samples, mode)
 
 
 def main():

@@ -101,6 +101,11 @@ def formats(runs, f32):
         for place in head[:1]:
             if not 1e-5 < place["error"] < largest:
                 fail(f"{model}: error of the head is {place['error']}")
+        # attention inherits from keys and values, through the cache that they were written to
+        sources = {p["inherited_from"]["label"][:4] for p in answer["places"]
+                   if p["brick"] == "FlashAttention" and p["inherited_from"]}
+        if not sources & {"Kcur", "Vcur"}:
+            fail(f"{model}: attention inherits from {sources} only")
         expect("with formats allowed", diverge(f32, other, "--allow-formats")["over"], 0)
         text = run([BRICK, "diverge", f32, other], 1).stdout.decode()
         for words in "They diverge", "formats", "not a mistake":

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from libcli import TMP, brick, expect, recording
-from libhtml import DEMO, MODULES, need_browser, page_of
+from libhtml import DEMO, DEVICE, MODULES, need_browser, page_of
 
 HOSTILE = "</script><img src=x onerror=hacked=1>\u2028'\""
 
@@ -36,6 +36,11 @@ def main():
         keep(f"{phase}.json", "report", "--json", "--phase", phase, path)
     keep("layers.json", "report", "--json", "--by", "layer", path)
     keep("path.json", "path", "--json", path)
+    device = os.path.join(TMP, "device.pftrace")
+    with open(os.path.join(TMP, "device.txt"), "w") as file:
+        subprocess.run([DEVICE, device, "20"], check=True, timeout=60, stdout=file)
+    make(device, "device.html")
+    keep("kernels.json", "report", "--json", "--by", "kernel", device)
     hostile = recording("hostile.pftrace", HOSTILE)
     make(hostile, "hostile.html")
     keep("hostile.json", "report", "--json", hostile)

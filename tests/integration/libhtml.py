@@ -10,6 +10,7 @@ import sys
 from libcli import BRICK, BUILD, RECORDER, TMP, environment, fail
 
 DEMO = os.path.join(BUILD, "bin", "program-demo_recording")
+DEVICE = os.path.join(BUILD, "bin", "program-device_recording")
 MODULES = os.path.join(BUILD, "html", "node_modules")
 
 

@@ -14,7 +14,7 @@ PROGRAM = os.path.join(BUILD, "bin", "program-opencl")
 DOUBLE = os.path.join(BUILD, "lib", "double")
 ATTACHED = os.path.join(BUILD, "lib", "libbrick-opencl.so")
 ROUNDING_NS = 3
-QUEUE_SOURCE = "device-event"
+QUEUE_SOURCES = "device-event", "sync-wall"
 
 
 def skip(why):
@@ -75,11 +75,11 @@ def counted(path):
             lost.get("dropped", 0) + lost.get("unsupported", 0))
 
 
-def commands(path):
+def commands(path, sources=QUEUE_SOURCES[:1]):
     """One dictionary per command of a queue, in the order of their begins."""
     code, out, err = run([BRICK, "export", path, "--format", "csv"])
     check(code == 0, "export", path, err)
-    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["source"] == QUEUE_SOURCE]
+    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["source"] in sources]
     for row in rows:
         for key in "begin_ns", "duration_ns", "launch_ns", "queued_ns", "submitted_ns", "bytes":
             row[key] = int(row[key] or 0)

@@ -5,8 +5,8 @@ chooses; in every mode its recording holds each product once, with times of the 
 """
 import os
 
-from librecord import BUILD, Scratch, check, same as equal
-from libopencl import commands, losses, need_device, record, report, run, skip
+from librecord import BRICK, BUILD, Scratch, check, same as equal
+from libopencl import QUEUE_SOURCES, commands, losses, need_device, record, report, run, skip
 
 DECODER = os.path.join(BUILD, "bin", "example-decoder")
 N_PROMPT, N_PREDICT, N_LAYERS = 48, 12, 7
@@ -64,11 +64,49 @@ def mode(path, name, want):
     steps = sum(rep["steps"][phase]["total_ns"] for phase in ("prefill", "decode"))
     busy = sum(row["device_ns"] for row in rows.values())
     check(0 < busy <= steps, name, "device time", busy, "in steps of", steps)
+    steps_hold_their_commands(path, name)
     if name != "immediate":
         end = 0
         for row in commands(path):
             check(row["begin_ns"] >= end, name, row["brick"], "overlaps the one before", row, end)
             end = row["end_ns"]
+
+
+def changing(path, want):
+    """The mode changes from repetition to repetition: there and back is two of each."""
+    got = tokens("f16", "--backend", "opencl", "--modes", "--repeat", "8", "--record", path)
+    equal(set(got.splitlines()), set(want.splitlines()), "tokens while the mode changes")
+    rows = [row for row in commands(path, QUEUE_SOURCES) if row["brick"] == "LmHead"]
+    sources = [row["source"] for row in rows]
+    equal((sources.count("device-event"), sources.count("sync-wall")),
+          (4 * N_PREDICT, 2 * N_PREDICT), "LmHead by events, and by the host")
+    equal(losses(path), {}, "losses while the mode changes")
+
+
+def steps_hold_their_commands(path, name):
+    """No step has more time on the device than it took."""
+    sources = ("tsc", "device-event", "sync-wall")
+    rows = commands(path, sources)
+    steps = [row for row in rows if row["brick"] in ("Prefill", "Decode")]
+    equal(len(steps), N_PREDICT, f"{name}: steps")
+    for step in steps:
+        inside = [row["duration_ns"] for row in rows if row["source"] != "tsc" and
+                  step["begin_ns"] <= row["begin_ns"] < step["end_ns"]]
+        check(inside and sum(inside) <= step["duration_ns"], name, step["brick"], "of",
+              step["duration_ns"], "ns has", sum(inside), "ns of the device")
+
+
+def diverges(scratch):
+    """CPU and device agree within rounding; an error put into one of them is found in its place."""
+    paths = {}
+    for name, options in (("cpu", []), ("device", ["--backend", "opencl"]),
+                          ("wrong", ["--backend", "opencl", "--rope-error", "3:5"])):
+        paths[name] = scratch.file(f"digest-{name}.pftrace")
+        tokens("f16", "--digest", "--record", paths[name], *options)
+    code, out, err = run([BRICK, "diverge", paths["cpu"], paths["device"]])
+    check(code == 0 and "No divergence" in out, "CPU and device:", out, err)
+    code, out, err = run([BRICK, "diverge", paths["cpu"], paths["wrong"]])
+    check(code == 1 and "layer 3, RopeEmbedding" in out, "CPU and a wrong device:", out, err)
 
 
 def waits(rep):
@@ -98,6 +136,8 @@ def main():
               "synchronisations by mode:", counts)
         equal(counts["per-layer"] - counts["deferred"], N_LAYERS * N_PREDICT,
               "synchronisations at ends of layers")
+        diverges(scratch)
+        changing(scratch.file("changing.pftrace"), want)
         recorded_from_outside(scratch.file("outside.pftrace"), want)
 
 

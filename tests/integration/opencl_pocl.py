@@ -96,6 +96,25 @@ def more(path):
         equal(bytes_of[name], bytes_moved, f"bytes of {name}")
 
 
+def waits(path):
+    return sum(row["count"] for row in report(path)["bricks"] if row["name"] == "Synchronize")
+
+
+def modes(path):
+    """Immediate looks after every command; a queue that waits for its program is let alone."""
+    counts = {}
+    for mode in "deferred", "immediate":
+        same(path, [PROGRAM], options=["--mode", mode])
+        equal(counted(path), (15, 0), f"commands in mode {mode}")
+        counts[mode] = waits(path)
+        overlaps(commands(path))
+    check(counts["immediate"] >= counts["deferred"] + 10, "synchronisations by mode:", counts)
+    same(path, [PROGRAM, "--user-event"], options=["--mode", "immediate"])
+    equal(counted(path), (17, 0), "commands behind a user event in mode immediate")
+    code, out, _ = record(path, [PROGRAM], options=["--mode", "none"])
+    equal((code, report(path)["bricks"]), (0, []), "with --mode none")
+
+
 def killed(path):
     """What was recorded until then is there."""
     recorder = start(path, PROGRAM, "--kernels", str(MANY), options=["-q"])
@@ -161,8 +180,7 @@ def main():
         many(path)
         killed(path)
         others(path)
-        code, out, _ = record(path, [PROGRAM], options=["--mode", "none"])
-        equal((code, report(path)["bricks"]), (0, []), "with --mode none")
+        modes(path)
 
 
 main()

@@ -161,6 +161,19 @@ def forks():
     r.recorder.wait(30)
 
 
+def device():
+    """Work of a device, while it runs."""
+    tops = headless("--", EMBEDDED, "queue", "ms=1200")
+    live = [t for t in tops if t["samples_of"] == "window"]
+    device_ns = lambda t: sum(b["device_ns"] or 0 for b in t["bricks"])
+    expect_true("time of a device", live and device_ns(live[-1]) > 0)
+    text = dump("--view", "queues", "-i", "0.8", "--", EMBEDDED, "queue", "ms=60000", code=143)
+    expect_true(f"its kernels: {text}", "made_up_gemm" in text and "null: made up" in text)
+    text = dump("--view", "tree", "--expand", "-i", "0.8", "--", EMBEDDED, "queue", "ms=60000",
+                code=143, size="100x50")
+    expect_true(f"kernels below their bricks: {text}", "made_up_gemm" in text)
+
+
 def embedded():
     out = os.path.join(TMP, "embedded.pftrace")
     program = subprocess.Popen([EMBEDDED, f"output={out}", "say", "ms=60000"],
@@ -214,6 +227,7 @@ exit_codes()
 on_screen()
 recorded_process()
 forks()
+device()
 embedded()
 refusals()
 hostile()

@@ -122,10 +122,10 @@ static void run_many(int count)
 
 static void *work(void *count)
 {
-	address x = buffer(1), y = buffer(3);
 	void *stream;
 
 	check(cu.context_set(context), "current");
+	address x = buffer(1), y = buffer(3);
 	check(cu.stream(&stream, 1), "stream");
 	for (int i = 0; i < *(int *)count; i++)
 		layer(x, y, stream, i % 8);

@@ -18,24 +18,39 @@
 #include <unistd.h>
 #include "attach/opencl/cl.h"
 
-#define FUNCTIONS(X)                                                                              \
-	X(clGetPlatformIDs)                                                                       \
-	X(clGetDeviceIDs)                                                                         \
-	X(clCreateContext) X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(       \
-		clGetCommandQueueInfo) X(clRetainCommandQueue) X(clReleaseCommandQueue)           \
-		X(clReleaseContext) X(clCreateBuffer) X(clReleaseMemObject) X(                    \
-			clCreateProgramWithSource) X(clBuildProgram) X(clReleaseProgram)          \
-			X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(                 \
-				clEnqueueNDRangeKernel) X(clEnqueueWriteBuffer)                   \
-				X(clEnqueueReadBuffer) X(clEnqueueCopyBuffer) X(                  \
-					clEnqueueFillBuffer) X(clEnqueueMapBuffer)                \
-					X(clEnqueueUnmapMemObject) X(clEnqueueMarkerWithWaitList) \
-						X(clEnqueueBarrierWithWaitList) X(clFinish)       \
-							X(clFlush) X(clWaitForEvents) X(          \
-								clReleaseEvent) X(clGetEventInfo) \
-								X(clGetEventProfilingInfo) X(     \
-									clCreateUserEvent)        \
-									X(clSetUserEventStatus)
+#define FUNCTIONS(X)                          \
+	X(clBuildProgram)                     \
+	X(clCreateBuffer)                     \
+	X(clCreateCommandQueue)               \
+	X(clCreateCommandQueueWithProperties) \
+	X(clCreateContext)                    \
+	X(clCreateKernel)                     \
+	X(clCreateProgramWithSource)          \
+	X(clCreateUserEvent)                  \
+	X(clEnqueueBarrierWithWaitList)       \
+	X(clEnqueueCopyBuffer)                \
+	X(clEnqueueFillBuffer)                \
+	X(clEnqueueMapBuffer)                 \
+	X(clEnqueueMarkerWithWaitList)        \
+	X(clEnqueueNDRangeKernel)             \
+	X(clEnqueueReadBuffer)                \
+	X(clEnqueueUnmapMemObject)            \
+	X(clEnqueueWriteBuffer)               \
+	X(clFinish)                           \
+	X(clFlush)                            \
+	X(clGetCommandQueueInfo)              \
+	X(clGetDeviceIDs)                     \
+	X(clGetEventProfilingInfo)            \
+	X(clGetPlatformIDs)                   \
+	X(clReleaseCommandQueue)              \
+	X(clReleaseContext)                   \
+	X(clReleaseEvent)                     \
+	X(clReleaseKernel)                    \
+	X(clReleaseMemObject)                 \
+	X(clReleaseProgram)                   \
+	X(clSetKernelArg)                     \
+	X(clSetUserEventStatus)               \
+	X(clWaitForEvents)
 
 static struct {
 #define FIELD(name) __typeof__(name) *name;

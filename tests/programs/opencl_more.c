@@ -10,28 +10,50 @@
 #include <string.h>
 #include "attach/opencl/cl.h"
 
-#define FUNCTIONS(X)                                                                                                        \
-	X(clGetPlatformIDs)                                                                                                 \
-	X(clGetDeviceIDs) X(clCreateContext) X(clCreateCommandQueue) X(clCreateBuffer) X(                                   \
-		clCreateImage) X(clCreateProgramWithSource) X(clBuildProgram)                                               \
-		X(clCreateKernelsInProgram) X(clCreateKernel) X(clCloneKernel) X(clSetKernelArg) X(                         \
-			clEnqueueTask) X(clEnqueueNDRangeKernel) X(clEnqueueNativeKernel) X(clFinish)                       \
-			X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueReadBufferRect) X(                        \
-				clEnqueueWriteBufferRect) X(clEnqueueCopyBufferRect) X(clEnqueueFillImage)                  \
-				X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clEnqueueCopyImage) X(                       \
-					clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage)                           \
-					X(clEnqueueMapImage) X(clEnqueueUnmapMemObject) X(                                  \
-						clEnqueueMigrateMemObjects) X(clEnqueueMarker)                              \
-						X(clEnqueueMarkerWithWaitList) X(clSVMAlloc) X(                             \
-							clSVMFree) X(clEnqueueSVMMemcpy)                                    \
-							X(clEnqueueSVMMemFill) X(clEnqueueSVMMap) X(                        \
-								clEnqueueSVMUnmap) X(clEnqueueSVMMigrateMem)                \
-								X(clEnqueueSVMFree) X(                                      \
-									clReleaseCommandQueue)                              \
-									X(clRetainCommandQueue) X(                          \
-										clReleaseContext)                           \
-										X(clGetExtensionFunctionAddressForPlatform) \
-											X(clReleaseEvent)
+#define FUNCTIONS(X)                                \
+	X(clBuildProgram)                           \
+	X(clCloneKernel)                            \
+	X(clCreateBuffer)                           \
+	X(clCreateCommandQueue)                     \
+	X(clCreateContext)                          \
+	X(clCreateImage)                            \
+	X(clCreateKernelsInProgram)                 \
+	X(clCreateProgramWithSource)                \
+	X(clEnqueueCopyBufferRect)                  \
+	X(clEnqueueCopyBufferToImage)               \
+	X(clEnqueueCopyImage)                       \
+	X(clEnqueueCopyImageToBuffer)               \
+	X(clEnqueueFillImage)                       \
+	X(clEnqueueMapImage)                        \
+	X(clEnqueueMarker)                          \
+	X(clEnqueueMarkerWithWaitList)              \
+	X(clEnqueueMigrateMemObjects)               \
+	X(clEnqueueNDRangeKernel)                   \
+	X(clEnqueueNativeKernel)                    \
+	X(clEnqueueReadBuffer)                      \
+	X(clEnqueueReadBufferRect)                  \
+	X(clEnqueueReadImage)                       \
+	X(clEnqueueSVMFree)                         \
+	X(clEnqueueSVMMap)                          \
+	X(clEnqueueSVMMemFill)                      \
+	X(clEnqueueSVMMemcpy)                       \
+	X(clEnqueueSVMMigrateMem)                   \
+	X(clEnqueueSVMUnmap)                        \
+	X(clEnqueueTask)                            \
+	X(clEnqueueUnmapMemObject)                  \
+	X(clEnqueueWriteBuffer)                     \
+	X(clEnqueueWriteBufferRect)                 \
+	X(clEnqueueWriteImage)                      \
+	X(clFinish)                                 \
+	X(clGetDeviceIDs)                           \
+	X(clGetExtensionFunctionAddressForPlatform) \
+	X(clGetPlatformIDs)                         \
+	X(clReleaseCommandQueue)                    \
+	X(clReleaseContext)                         \
+	X(clReleaseEvent)                           \
+	X(clRetainCommandQueue)                     \
+	X(clSVMAlloc)                               \
+	X(clSetKernelArg)
 
 static struct {
 #define FIELD(name) __typeof__(name) *name;

@@ -3,11 +3,15 @@
  * A program that embeds libbrick and decodes for ever: 2 ms a step, of three bricks on two layers.
  * For tests that look at it while it runs. What its arguments say, in their order:
  *
- *   output=FILE   start a session that writes a recording   memory   one with statistics only
- *   ms=N          decode for N milliseconds                 rate=N   N leaf bricks per second, too
- *   stop          end the session                           fork     a child goes on, and the
- * parent die           kill itself                               say      a line on stdout when it
- * is there
+ *   output=FILE   start a session that writes a recording
+ *   memory        start one with statistics only
+ *   ms=N          decode for N milliseconds
+ *   rate=N        make N leaf bricks per second, too
+ *   queue         launch commands on a queue: a made-up device, as long as their launches
+ *   stop          end the session
+ *   fork          a child goes on, and the parent
+ *   die           kill itself
+ *   say           print a line on stdout
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,14 +22,39 @@
 #include "brick/brick.h"
 
 static long rate;
+static struct brick_queue *queue;
+static uint32_t kernel;
 
-static void spin_us(uint64_t us)
+static uint64_t now_ns(void)
 {
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t ticks = us * clock->frequency / 1000000, begin = brick_ticks();
+	return brick_clock_ns(brick_clock_get(), brick_ticks());
+}
 
-	while (brick_ticks() - begin < ticks)
-		;
+static void begin_queue(void)
+{
+	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
+	struct brick_kernel what = {
+		.name = "made_up_gemm", .backend = "null", .grid = {4, 1, 1}, .block = {64, 1, 1}};
+
+	options.name = "made up";
+	options.backend = "null";
+	if (brick_queue_create(&queue, &options))
+		exit(1);
+	kernel = brick_kernel_register(&what);
+}
+
+static void launch(void)
+{
+	struct brick_command command = {.size = sizeof command,
+		.kernel = kernel,
+		.source = BRICK_SOURCE_DEVICE_EVENT,
+		.begin_ns = now_ns()};
+
+	brick_launch_begin(&command.launch);
+	usleep(50);
+	brick_launch_end(&command.launch);
+	command.end_ns = now_ns();
+	brick_queue_record(queue, &command);
 }
 
 static void work(int brick, int layer, unsigned us)
@@ -33,6 +62,8 @@ static void work(int brick, int layer, unsigned us)
 	brick_span span = brick_begin_layer(brick, layer);
 
 	usleep(us);
+	if (queue)
+		launch();
 	brick_end_work(span, 512, 4096, 8192);
 }
 
@@ -100,6 +131,8 @@ int main(int argc, char **argv)
 			decode(atol(value));
 		else if (!strncmp(word, "rate=", 5))
 			rate = atol(value);
+		else if (!strcmp(word, "queue"))
+			begin_queue();
 		else if (!strcmp(word, "stop"))
 			brick_session_stop();
 		else if (!strcmp(word, "die"))
@@ -108,8 +141,6 @@ int main(int argc, char **argv)
 			fork();
 		else if (!strcmp(word, "say"))
 			dprintf(1, "it is there\n");
-		else if (!strcmp(word, "spin"))
-			spin_us(1000000);
 		else
 			return 2;
 	}

@@ -83,6 +83,7 @@ static uint64_t node(uint64_t at, uint32_t site, uint64_t ns, uint64_t other_ns)
 	return at + end + 200;
 }
 
+/* From the thread's last node. */
 static void launch(uint64_t at, uint64_t ns, uint32_t kernel, uint16_t brick, int16_t layer)
 {
 	queue[queue_count++] = fake_sample(at, ns, brick, layer);
@@ -93,6 +94,9 @@ static void launch(uint64_t at, uint64_t ns, uint32_t kernel, uint16_t brick, in
 		.wait = 1, /* by lane 0 */
 		.brick = (uint16_t)kernel,
 		.elements = ++command};
+	/* about the sample of the thread in which the call was made, the last one */
+	threads[0][counts[0]++] =
+		(struct brick_record){.kind = BRICK_RECORD_FLOW, .elements = command};
 	lanes[2].stats[brick].count++;
 	lanes[2].stats[brick].total += ns * FAKE_TICKS;
 	lanes[2].stats[brick].self += ns * FAKE_TICKS;
@@ -116,10 +120,12 @@ static uint64_t step(uint64_t at, int decode, uint64_t tokens, uint64_t scale)
 	for (int l = 0; l < LAYERS; l++) {
 		uint64_t from = at;
 		at = node(at, sites[l][0], 3000 * scale, 2800 * scale);
-		launch(at + 1000, 20000 * scale, gemm, BRICK_QKV_PROJECTION, (int16_t)l);
+		uint64_t call = at;
 		at = node(at, sites[l][1], (30000 + 1000 * (uint64_t)l) * scale, 29000 * scale);
-		launch(at + 1000, 5000 * scale, softmax, BRICK_ATTENTION_SOFTMAX, (int16_t)l);
+		launch(call + 1000, 20000 * scale, gemm, BRICK_QKV_PROJECTION, (int16_t)l);
+		call = at;
 		at = node(at, sites[l][2], 50000 * scale, (48000 + 3000 * (uint64_t)l) * scale);
+		launch(call + 1000, 5000 * scale, softmax, BRICK_DOWN_PROJECTION, (int16_t)l);
 		nodes += at - from;
 	}
 	uint64_t head = at;

@@ -96,8 +96,8 @@ struct scene {
 
 static void scene_init(struct scene *s)
 {
-	static const int known[BRICKS] = {BRICK_RMS_NORM, BRICK_QKV_PROJECTION, BRICK_GATE_PROJECTION,
-		BRICK_GRAPH_COMPUTE, BRICK_BARRIER_WAIT};
+	static const int known[BRICKS] = {BRICK_RMS_NORM, BRICK_QKV_PROJECTION,
+		BRICK_GATE_PROJECTION, BRICK_GRAPH_COMPUTE, BRICK_BARRIER_WAIT};
 	*s = (struct scene){.run = {.complete = 1}};
 	s->decode = builder_site(&s->run, builder_known(&s->run, BRICK_DECODE), -1, NULL, NULL);
 	s->prefill = builder_site(&s->run, builder_known(&s->run, BRICK_PREFILL), -1, NULL, NULL);
@@ -136,8 +136,7 @@ static void whatever_was_recorded(void **state)
 		for (int step = 0; step < 5; step++) {
 			bool decode = dice(3) != 0;
 			uint64_t end = at + 200 + dice(800);
-			builder_sample(
-				&s.run, s.lane, decode ? s.decode : s.prefill, at, end, 0);
+			builder_sample(&s.run, s.lane, decode ? s.decode : s.prefill, at, end, 0);
 			builder_step(&s.run, s.lane, 1);
 			for (uint64_t t = at + dice(50); t < end; t += dice(60))
 				t = grow(&s, s.lane, t, 1);

@@ -595,6 +595,28 @@ static void nothing_when_off(void **state)
 	brick_null_destroy(s.sim);
 }
 
+/* A device that shows nonsense does not spoil the lane for what comes. */
+static void absurd_times(void **state)
+{
+	struct setup s;
+	struct brick_null_config config = manual();
+
+	begin(&s, &config, 0);
+	brick_device_span span = brick_device_begin(s.device, NULL, BRICK_LM_HEAD, 0);
+	brick_device_end(s.device, NULL, span, 0, 0, 0);
+	const struct brick_completion nonsense = {
+		.ticket = span, .begin_ns = UINT64_MAX - 5, .end_ns = UINT64_MAX};
+	brick__device_complete(s.device, &nonsense);
+	run(&s, BRICK_LM_HEAD, 1, 10 * US);
+	assert_int_equal(brick_device_finish(s.device), 1);
+	struct brick_lane *lane = queue_lane(&s, 0);
+	assert_int_equal(losses().dropped, 1);
+	assert_int_equal(losses().unmatched, 1); /* its true times, later */
+	assert_int_equal(losses().clamped, 0);
+	assert_int_equal(nth(lane, BRICK_RECORD_SAMPLE, 0)->layer, 1);
+	end(&s);
+}
+
 /* A device without a clock that can be read has no place on the host's time line. */
 static void no_clock(void **state)
 {
@@ -785,6 +807,7 @@ int main(void)
 		cmocka_unit_test(immediate_is_wall_time),
 		cmocka_unit_test(unbalanced),
 		cmocka_unit_test(nothing_when_off),
+		cmocka_unit_test(absurd_times),
 		cmocka_unit_test(no_clock),
 		cmocka_unit_test(opening),
 		cmocka_unit_test(cpu),

@@ -93,6 +93,21 @@ static const struct brick_stat *stat_of(const struct run *run, const char *brick
 	return &run->lanes[0].stats[number];
 }
 
+/* All steps of a run ended, one after the other. */
+static void check_steps(const struct run *run, size_t count)
+{
+	uint64_t end_ns = 0;
+
+	assert_int_equal(run->step_count, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
+		assert_false(sample->flags & RUN_SAMPLE_OPEN);
+		assert_true(step->begin_ns >= end_ns && step->end_ns >= step->begin_ns);
+		end_ns = step->end_ns;
+	}
+}
+
 /* All of a young session, and more of it at the next look. */
 static void test_whole(void **state)
 {
@@ -104,7 +119,7 @@ static void test_whole(void **state)
 	struct drain *view = open_view(fd);
 	struct run *run = look(view, 1 << 16, &whole);
 	assert_true(whole);
-	assert_int_equal(run->step_count, 5);
+	check_steps(run, 5);
 	assert_int_equal(run->steps[4].tokens, 2);
 	assert_int_equal(stat_of(run, "LmHead")->count, 5);
 	assert_int_equal(run->bad_records, 0);
@@ -179,6 +194,34 @@ static void test_beside_consumer(void **state)
 	run_destroy(run);
 	steps(1);
 	assert_int_equal(drain_take(consumer, 0, taken, 64), 4);
+	drain_close(consumer);
+	drain_close(view);
+	close(other);
+	close(fd);
+}
+
+/* The window lies across the end of the ring, wherever it is. */
+static void test_wrap(void **state)
+{
+	struct brick_record taken[1024];
+	struct drain *consumer;
+	const char *why;
+	int whole;
+
+	(void)state;
+	int fd = open_session(), other = open(path, O_RDWR | O_CLOEXEC);
+	struct drain *view = open_view(fd);
+	assert_int_equal(drain_open(&consumer, other, NULL, &why), 0);
+	for (int i = 0; i < 40; i++) {
+		steps(31);
+		assert_int_equal(drain_lanes(consumer), 1);
+		drain_take(consumer, 0, taken, 1024);
+		struct run *run = look(view, 240, &whole);
+		check_steps(run, i ? 60 : 31);
+		assert_int_equal(stat_of(run, "RmsNorm")->count, 31 * (i + 1));
+		assert_int_equal(run->lanes[0].ledger.dropped, 0);
+		run_destroy(run);
+	}
 	drain_close(consumer);
 	drain_close(view);
 	close(other);
@@ -296,6 +339,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window, start, stop),
 		cmocka_unit_test_setup_teardown(test_full_ring, start, stop),
 		cmocka_unit_test_setup_teardown(test_beside_consumer, start, stop),
+		cmocka_unit_test_setup_teardown(test_wrap, start, stop),
 		cmocka_unit_test_setup_teardown(test_writes_nothing, start, stop),
 		cmocka_unit_test_setup_teardown(test_reset, start, stop),
 		cmocka_unit_test_setup_teardown(test_found, start, stop),

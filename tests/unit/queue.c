@@ -448,6 +448,9 @@ static void bad_commands(void **state)
 	c.end_ns = 0;
 	assert_int_equal(brick_queue_record(queue, &c), -EINVAL);
 	c = good;
+	c.end_ns = UINT64_MAX; /* would leave no room for what comes */
+	assert_int_equal(brick_queue_record(queue, &c), -EINVAL);
+	c = good;
 	c.size = 8;
 	assert_int_equal(brick_queue_record(queue, &c), -EINVAL);
 	c = good;

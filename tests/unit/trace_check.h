@@ -130,6 +130,21 @@ static inline const char *check_commands(const struct run *run)
 	return wrong;
 }
 
+static inline const char *check_digests(const struct run *run)
+{
+	for (size_t i = 0; i < run->digest_count; i++) {
+		const struct run_digest *d = &run->digests[i];
+		if (d->process >= run->process_count || d->brick >= run->brick_count)
+			return "a digest without process or brick";
+		if (!(d->digest.square_sum >= 0) || d->digest.dtype == BRICK_DTYPE_OTHER)
+			return "a digest of nothing";
+		for (int k = 0; k < BRICK_DIGEST_BUCKETS; k++)
+			if (!(d->digest.sketch[k] - d->digest.sketch[k] == 0))
+				return "a sketch that is not finite";
+	}
+	return NULL;
+}
+
 static inline const char *check_run(const struct run *run)
 {
 	const char *wrong = check_names(run);
@@ -141,6 +156,8 @@ static inline const char *check_run(const struct run *run)
 	}
 	if (!wrong)
 		wrong = check_commands(run);
+	if (!wrong)
+		wrong = check_digests(run);
 	return wrong ? wrong : check_steps(run);
 }
 

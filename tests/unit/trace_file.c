@@ -99,7 +99,7 @@ static void replaces_an_older_one(void **state)
 static void cannot_be_created(void **state)
 {
 	struct trace_writer *w = NULL;
-	struct trace_writer_options options = {"no/such/directory/x", 0, 0, NULL, NULL, NULL, 1};
+	struct trace_writer_options options = {.path = "no/such/directory/x", .compress = 1};
 	(void)state;
 
 	assert_int_equal(trace_writer_create(&w, &options), -ENOENT);
@@ -146,7 +146,7 @@ static void full_disk(void **state)
 	snprintf(s.path, sizeof s.path, "trace-full-%d.pftrace", (int)getpid());
 	snprintf(part, sizeof part, "%s.part", s.path);
 	assert_int_equal(symlink("/dev/full", part), 0);
-	struct trace_writer_options options = {s.path, 0, 0, NULL, NULL, NULL, 1};
+	struct trace_writer_options options = {.path = s.path, .compress = 1};
 	assert_int_equal(trace_writer_create(&s.writer, &options), -ENOSPC);
 	assert_false(exists(part));
 }

@@ -73,9 +73,11 @@ static void own(uint8_t *buffer)
 
 static void disown(const uint8_t *buffer)
 {
+	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MOST_BUFFERS; i++)
 		if (out[i] == buffer)
 			out[i] = NULL;
+	pthread_mutex_unlock(&lock);
 }
 
 static void ask(void)
@@ -226,7 +228,8 @@ static size_t deliver_one(int forced)
 	if (pending_count)
 		ask();
 	uint8_t *buffer = spare;
-	size_t most = buffer ? spare_bytes / sizeof(struct cupti_kernel) : 0;
+	size_t bytes_there = spare_bytes;
+	size_t most = buffer ? bytes_there / sizeof(struct cupti_kernel) : 0;
 	size_t count = take(taken, most && most < DELIVER_AT ? most : DELIVER_AT, forced);
 	if (count && buffer)
 		spare = NULL;
@@ -243,7 +246,7 @@ static size_t deliver_one(int forced)
 	dropped += lost;
 	if (count && buffer) {
 		disown(buffer);
-		complete(NULL, 0, buffer, spare_bytes, used);
+		complete(NULL, 0, buffer, bytes_there, used);
 	}
 	return count;
 }

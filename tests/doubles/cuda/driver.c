@@ -256,7 +256,7 @@ static int transfer(uint32_t id, const char *name, struct op op, void *handle, i
 	else
 		double_run(stream, &op, e.correlation, 0);
 	if (waits)
-		double_wait_until(stream->busy_until);
+		double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
 	return double_leave(&e, FINE);
 }
 

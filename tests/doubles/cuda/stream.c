@@ -72,7 +72,7 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 		pthread_mutex_unlock(&double_lock);
 		return;
 	}
-	stream->busy_until = begin + duration_of(op);
+	__atomic_store_n(&stream->busy_until, begin + duration_of(op), __ATOMIC_RELAXED);
 	struct command command = {
 		op, begin, stream->busy_until, stream->context->id, stream->id, correlation, node};
 	take_effect(op);
@@ -94,7 +94,7 @@ DOUBLE_API int cuStreamCreate(struct stream **out, unsigned flags)
 		return NO_CONTEXT;
 	*out = calloc(1, sizeof **out);
 	(*out)->context = double_current();
-	(*out)->id = next_stream++;
+	(*out)->id = __atomic_fetch_add(&next_stream, 1, __ATOMIC_RELAXED);
 	return FINE;
 }
 
@@ -113,7 +113,7 @@ DOUBLE_API int cuStreamSynchronize(struct stream *handle)
 	if (!stream || stream->capture)
 		return stream ? IN_CAPTURE : NO_CONTEXT;
 	double_enter(&e);
-	double_wait_until(stream->busy_until);
+	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
 	return double_leave(&e, FINE);
 }
 
@@ -126,7 +126,7 @@ DOUBLE_API int cuCtxSynchronize(void)
 	if (!stream)
 		return NO_CONTEXT;
 	double_enter(&e);
-	double_wait_until(stream->busy_until);
+	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
 	return double_leave(&e, FINE);
 }
 

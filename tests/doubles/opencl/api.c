@@ -17,6 +17,7 @@ struct counted { /* contexts, buffers, kernels, programs */
 };
 
 static char the_platform, the_device;
+static cl_command_queue all_queues;
 
 static void *make(long *alive, size_t bytes, cl_int *error)
 {
@@ -151,7 +152,11 @@ static cl_command_queue create_queue(
 		q->property_count = n + 1;
 		memcpy(q->properties, list, q->property_count * sizeof *list);
 	}
-	__atomic_add_fetch(&double_alive.queues, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&double_lock);
+	q->other = all_queues;
+	all_queues = q;
+	double_alive.queues++;
+	pthread_mutex_unlock(&double_lock);
 	return q;
 }
 

@@ -31,6 +31,7 @@ struct _cl_event {
 };
 
 struct _cl_command_queue {
+	struct _cl_command_queue *other; /* all that were ever created */
 	int references;
 	int in_order, has_times;
 	cl_queue_properties properties[8];
