@@ -349,6 +349,7 @@ set(BRICK_CLI_SOURCES
   cli/page_machine.c
   cli/page_steps.c
   cli/page_trees.c
+  cli/paragraph.c
   cli/path.c
   cli/path_json.c
   cli/path_text.c

@@ -4,13 +4,13 @@
  * and what is not known; for a single step also the longest parts of its path. Called by `brick
  * path`.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/unknown.h"
 #include "cli/memory.h"
+#include "cli/paragraph.h"
 #include "cli/path.h"
 #include "cli/step_choice.h"
 #include "cli/table.h"
@@ -26,27 +26,8 @@ struct printer {
 	FILE *out;
 };
 
-static void say(const struct printer *p, const char *label, const char *format, ...)
-	BRICK_PRINTF(3, 4);
-
-static void say(const struct printer *p, const char *label, const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	int n = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return;
-	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, LABEL, label, text);
-	free(text);
-}
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void print_heading(const struct printer *p)
 {
@@ -67,11 +48,11 @@ static void print_heading(const struct printer *p)
 	else if (s->step != RUN_NONE)
 		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
 			step_choice_number(p->view->index, s->step), p->view->index->count, tokens,
-			plural(s->tokens), took, rate);
+			plural_s(s->tokens), took, rate);
 	else
 		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
-			(unsigned long long)s->steps, plural(s->steps), tokens, plural(s->tokens),
-			took, rate);
+			(unsigned long long)s->steps, plural_s(s->steps), tokens,
+			plural_s(s->tokens), took, rate);
 }
 
 enum column {
@@ -180,7 +161,7 @@ static void print_rows(const struct printer *p)
 		const char *why = p->view->top	? ""
 				  : hidden == 1 ? ", below 0.5% of the path (--all)"
 						: ", each below 0.5% of the path (--all)";
-		left = xasprintf("%zu more row%s%s. ", hidden, plural(hidden), why);
+		left = xasprintf("%zu more row%s%s. ", hidden, plural_s(hidden), why);
 	}
 	char *note =
 		xasprintf("%sGAIN: how much faster all would be if the brick took 10%% less time, "
@@ -314,29 +295,30 @@ static void print_known(const struct printer *p)
 	else
 		say(p, "Path", "%s, as measured; it changes between threads %llu time%s",
 			units_time(length, s->length_ns), (unsigned long long)s->switches,
-			plural(s->switches));
+			plural_s(s->switches));
 	if (c->barriers)
 		say(p, "Waits", "%llu, of these %llu at %llu barrier%s, found by their times",
 			(unsigned long long)c->waits,
 			(unsigned long long)(c->waits - c->unknown_waits),
-			(unsigned long long)c->barriers, plural(c->barriers));
+			(unsigned long long)c->barriers, plural_s(c->barriers));
 	if (c->unknown_waits)
 		say(p, "Not known",
 			"what %llu wait%s waited for (%s in all): as long as measured, whatever "
 			"else changes",
-			(unsigned long long)c->unknown_waits, plural(c->unknown_waits),
+			(unsigned long long)c->unknown_waits, plural_s(c->unknown_waits),
 			units_time(waited, c->unknown_wait_ns));
 	if (c->idle)
 		say(p, c->unknown_waits ? "" : "Not known",
 			"why other threads did nothing %llu time%s between bricks (%s in all)%s",
-			(unsigned long long)c->idle, plural(c->idle), units_time(idle, c->idle_ns),
+			(unsigned long long)c->idle, plural_s(c->idle),
+			units_time(idle, c->idle_ns),
 			c->unknown_waits ? ": the same"
 					 : ": as long as measured, whatever else changes");
 	if (c->contradictions)
 		say(p, "Broken",
 			"in %llu step%s times contradict each other: threads were taken "
 			"one by one",
-			(unsigned long long)c->contradictions, plural(c->contradictions));
+			(unsigned long long)c->contradictions, plural_s(c->contradictions));
 }
 
 void path_text(const struct path_view *view, FILE *out)

@@ -3,7 +3,6 @@
  * A report for people: heading, steps, rows, categories, and the three lines that no report goes
  * without: coverage, distortion, losses. Called by `brick report`.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "analysis/unknown.h"
 #include "cli/memory.h"
 #include "cli/provenance.h"
+#include "cli/paragraph.h"
 #include "cli/report.h"
 #include "cli/report_counters.h"
 #include "cli/report_rows.h"
@@ -26,23 +26,8 @@ struct printer {
 	FILE *out;
 };
 
-/* A labelled paragraph; the text comes from our own formats and from safe strings. */
-static void say(const struct printer *p, const char *label, const char *format, ...)
-	BRICK_PRINTF(3, 4);
-
-static void say(const struct printer *p, const char *label, const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-	va_start(arguments, format);
-	int n = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return;
-	size_t width = p->terminal->width ? p->terminal->width : 100;
-	text_wrap(p->out, width, LABEL, label, text);
-	free(text);
-}
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void print_origin(const struct printer *p)
 {

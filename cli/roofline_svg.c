@@ -16,7 +16,7 @@
 #include "cli/text.h"
 #include "cli/units.h"
 
-static const double text_height = 15, letter_width = 6.9, least_share = 0.002;
+static const double text_height = 15, letter_width = 6.9, least_share = 0.0005;
 
 void svg_text(FILE *out, const char *s)
 {
@@ -95,8 +95,9 @@ static void draw_mark(const struct picture *p, const struct roofline_row *row)
 	double x = svg_x(p, row->intensity), y = svg_y(p, row->flops_per_ns), r = radius_of(row);
 	char class[64];
 
-	snprintf(class, sizeof(class), "%s%s%s", phase_class(row),
-		row->bound == ROOFLINE_LATENCY ? " latency" : "", is_above(row) ? " above" : "");
+	snprintf(class, sizeof(class), "%s%s%s%s", phase_class(row),
+		row->bound == ROOFLINE_LATENCY ? " latency" : "", row->on_device ? " device" : "",
+		is_above(row) ? " above" : "");
 	fprintf(p->out, "<g class=\"mark %s\"><title>", class);
 	print_tooltip(p, row);
 	fputs("</title>", p->out);

@@ -44,6 +44,10 @@ static const char style[] =
 	".latency{fill-opacity:.12;stroke-width:1.6}\n"
 	".decode.latency{stroke:var(--decode)}.prefill.latency{stroke:var(--prefill)}"
 	".outside.latency{stroke:var(--outside)}\n"
+	".device{fill-opacity:.25;stroke-width:1.4;stroke-dasharray:2.5 2}\n"
+	".decode.device{stroke:var(--decode)}.prefill.device{stroke:var(--prefill)}"
+	".outside.device{stroke:var(--outside)}\n"
+	".name.device{stroke:var(--bg)}\n"
 	".mark.above{stroke:var(--bad);stroke-width:3}.name.above{fill:var(--bad)}\n"
 	"</style>\n";
 
@@ -114,7 +118,7 @@ static void print_heading(const struct picture *p)
 	char *command = provenance_command(r->run);
 	const char *name = command ? command : r->run->path ? r->run->path : "";
 	const char *slash = memrchr(name, '/', strcspn(name, " "));
-	char *cut = text_cut(slash ? slash + 1 : name, 86);
+	char *cut = text_cut(slash ? slash + 1 : name, 66);
 
 	fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"34\">Roofline of ", LEFT);
 	svg_text(p->out, cut);
@@ -234,6 +238,16 @@ static int has_latency(const struct picture *p)
 	return 0;
 }
 
+static int has_device(const struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].on_device && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
 static double legend_entry(
 	const struct picture *p, double x, const char *class, int is_square, const char *text)
 {
@@ -263,6 +277,8 @@ void svg_legend(struct picture *p)
 		x = legend_entry(p, x,
 			has_phase(p, ROOFLINE_DECODE) ? "decode latency" : "prefill latency", 0,
 			"bound by latency");
+	if (has_device(p))
+		x = legend_entry(p, x, "decode device", 0, "on a device: these are not its roofs");
 	fprintf(p->out,
 		"<text class=\"soft\" x=\"%.1f\" y=\"%d\">larger: more of its phase's time; "
 		"percent: "

@@ -113,7 +113,7 @@ static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t
 
 	if (c->trusts >= DOUBTS_MOST)
 		return;
-	if (host + PATIENCE_NS < before_ns || (after_ns && host > after_ns + PATIENCE_NS))
+	if (host + PATIENCE_NS < before_ns || host > after_ns + PATIENCE_NS)
 		doubt(c);
 	else
 		c->trusts++;

@@ -234,7 +234,8 @@ void command_end(
 		.launch = c->launch,
 		.bytes = what->bytes,
 		.before_ns = c->before_ns,
-		.after_ns = c->wait_ticks ? 0 : now_ns(),
+		.after_ns = now_ns(),
+		.is_blocking = c->wait_ticks != 0,
 	};
 
 	if (c->event != &c->own) {

@@ -28,6 +28,16 @@ static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_inf
 	return ns;
 }
 
+/* When it was queued at the latest, on the host's clock. */
+static uint64_t latest_queued_ns(const struct pending *p)
+{
+	uint64_t took = p->end > p->queued ? p->end - p->queued : 0;
+
+	if (!p->is_blocking || took >= p->after_ns - p->before_ns)
+		return p->after_ns;
+	return p->after_ns - took; /* its end, too, lay before the return */
+}
+
 int harvest_look(struct queue *q, struct pending *p)
 {
 	const struct driver *d = driver_get();
@@ -46,7 +56,7 @@ int harvest_look(struct queue *q, struct pending *p)
 		return -1;
 	p->queued = time_of(d, p->event, CL_PROFILING_COMMAND_QUEUED);
 	p->submitted = time_of(d, p->event, CL_PROFILING_COMMAND_SUBMIT);
-	clocks_queued(q->clock, p->before_ns, p->queued, p->after_ns);
+	clocks_queued(q->clock, p->before_ns, p->queued, latest_queued_ns(p));
 	return 1;
 }
 

@@ -37,7 +37,7 @@ struct pending {
 	uint64_t *after;			/* `first` or memory of its own */
 	uint64_t first[PENDING_AFTER];
 	uint32_t after_count;
-	uint32_t reserved;
+	uint32_t is_blocking; /* it was done when the call returned */
 };
 
 struct queue {

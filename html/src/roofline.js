@@ -50,8 +50,8 @@ function ceilingsOf(points) {
 	return { threads, memory: list(memory), compute: list(compute) };
 }
 
-// Names right of their dots, spread where dots lie close together, with a line to each dot.
-function place_labels(dots) {
+// Names in a column right of dots that lie close together, with a line to each dot.
+function place_labels(dots, right_edge) {
 	const labels = [];
 	for (const dot of dots.sort((a, b) => a.y - b.y)) {
 		const near = labels.filter(other => Math.abs(other.x - dot.x) < 160);
@@ -62,6 +62,7 @@ function place_labels(dots) {
 		const crowd = labels.filter(other => Math.abs(other.x - label.x) < 160);
 		const shift = crowd.reduce((sum, other) => sum + other.at - other.y, 0) / crowd.length;
 		label.moved = label.at - shift;
+		label.column = Math.min(right_edge - 120, Math.max(...crowd.map(other => other.x + other.r)) + 26);
 	}
 	return labels.map(label => ({ ...label, at: label.moved }));
 }
@@ -106,7 +107,7 @@ function picture(points, ceilings, width) {
 		onfocus: event => tipAt(event.target, words(p)), onblur: hideTip,
 	});
 	const named = points.filter(p => (p.share ?? 0) > 0.02);
-	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })));
+	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), width);
 	return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width: "100%", role: "group", "aria-label": "Roofline: GFLOP/s over FLOPs for each byte" },
 		thin(left(y, MARGIN.left, 0, 6, v => format.number(v / 1e9), width - MARGIN.left - MARGIN.right), y, 8),
 		thin(bottom(x, 0, HEIGHT - MARGIN.bottom, 8, v => (v < 1 ? String(v) : format.count(v))), x, 10),
@@ -115,8 +116,8 @@ function picture(points, ceilings, width) {
 		memory, compute,
 		[...points].sort((a, b) => (b.share ?? 0) - (a.share ?? 0)).map(dot),
 		labels.map(l => s("g", { class: "label", "aria-hidden": "true" },
-			s("path", { d: `M${(l.x + l.r).toFixed(1)},${l.y.toFixed(1)}L${(l.x + 34).toFixed(1)},${l.at.toFixed(1)}` }),
-			s("text", { x: (l.x + 37).toFixed(1), y: (l.at + 4).toFixed(1) }, l.name))));
+			s("path", { d: `M${(l.x + l.r).toFixed(1)},${l.y.toFixed(1)}L${l.column.toFixed(1)},${l.at.toFixed(1)}` }),
+			s("text", { x: (l.column + 3).toFixed(1), y: (l.at + 4).toFixed(1) }, l.name))));
 }
 
 function explanation(data, ceilings, both) {

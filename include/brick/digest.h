@@ -107,7 +107,7 @@ BRICK_API void brick_digests_set(int on);
 /*
  * Record the digest of a brick's result, which must not change meanwhile. Its key is the step that
  * this thread is in, layer, brick and label; the time it takes is recorded as brick "Digest". Waits
- * for the consumer when it is behind, for two seconds at most; then the digest is dropped and
+ * for the consumer when it is behind, for five seconds at most; then the digest is dropped and
  * counted. -ENOENT: not wanted. BRICK_EUNSUPPORTED (counted), BRICK_ERANGE, -EINVAL: as above.
  * BRICK_EFULL: dropped.
  */

@@ -28,6 +28,8 @@ def run(way, arguments, out):
     elif way == "off":
         environment["BRICK_CUDA"] = "off"
         command = [BRICK, "record", "-o", os.path.join(out, "cost.pftrace"), "--", *command]
+    elif way == "events":
+        environment["CUDA_WORK_EVENTS"] = os.path.join(out, "events.pftrace")
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return seconds(result.stderr)
 
@@ -37,7 +39,7 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     results = {"when": time.strftime("%Y-%m-%d"), "rounds": rounds}
     for name, arguments in WORK.items():
-        ways = ["alone", "again", "off", "activity"]
+        ways = ["alone", "again", "off", "activity", "events"]
         times = {way: [] for way in ways}
         for i in range(rounds):
             for way in ways if i % 2 == 0 else reversed(ways):

@@ -231,6 +231,15 @@ def check_embedded(scratch):
     run = subprocess.run([BRICK, "record", "-o", recorded, "--", EVENTS],
                          env=environment(""), capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr
+    for what, count, bricks in (("many", "20000", 20000), ("graph", "300", 600)):
+        own = scratch.file("events.pftrace")
+        run = subprocess.run([PROGRAM, what, count], timeout=60, capture_output=True, text=True,
+                             env=environment("", CUDA_WORK_EVENTS=own))
+        assert run.returncode == 0, run.stdout + run.stderr
+        report = json.loads(subprocess.check_output([BRICK, "report", "--json", own]))
+        norm = next(row for row in report["bricks"] if row["name"] == "RmsNorm")
+        assert norm["device_count"] == bricks, norm
+        assert report["losses"]["dropped"] == 0, report["losses"]
     for name in (path, recorded):
         rows = json.loads(subprocess.check_output([BRICK, "report", "--json", name]))["bricks"]
         sources = {row["name"]: row["source"] for row in rows}

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import time
 
 from librecord import BRICK, BUILD, Scratch, check, same as equal, start
@@ -22,6 +23,24 @@ VARIANTS = ([], ["--old"], ["--profiling"], ["--old", "--profiling", "--wrong"],
             ["--fork"], ["--dlopen", "--old", "--user-event", "--threads", "2"])
 MANY = 100000
 MOST_GROWTH_KB = 64 * 1024
+
+
+# A single command, which blocks, from an interpreter that looks up its functions.
+CTYPES = """
+import ctypes
+from ctypes import byref, c_int, c_size_t, c_ulong, c_void_p
+cl = ctypes.CDLL("libOpenCL.so.1")
+platform, device, error = c_void_p(), c_void_p(), c_int()
+for name in "clCreateContext", "clCreateCommandQueue", "clCreateBuffer":
+    getattr(cl, name).restype = c_void_p
+cl.clGetPlatformIDs(1, byref(platform), None)
+cl.clGetDeviceIDs(platform, c_ulong(0xffffffff), 1, byref(device), None)
+context = c_void_p(cl.clCreateContext(None, 1, byref(device), None, None, byref(error)))
+queue = c_void_p(cl.clCreateCommandQueue(context, device, c_ulong(0), byref(error)))
+buffer = c_void_p(cl.clCreateBuffer(context, c_ulong(1), c_size_t(4096), None, byref(error)))
+data = (ctypes.c_char * 4096)()
+print(cl.clEnqueueReadBuffer(queue, buffer, 1, c_size_t(0), c_size_t(4096), data, 0, None, None))
+"""
 
 
 def near(what, got, want, slack=ROUNDING_NS):
@@ -94,6 +113,12 @@ def more(path):
                               ("MigrateMemObjects", 0), ("Marker", 0)):
         check(name in bytes_of, name, "is not in the recording:", bytes_of)
         equal(bytes_of[name], bytes_moved, f"bytes of {name}")
+
+
+def single(path):
+    same(path, [sys.executable, "-c", CTYPES])
+    equal(counted(path), (1, 0), "a single command, that blocks")
+    equal(commands(path)[0]["bytes"], 4096, "its bytes")
 
 
 def waits(path):
@@ -177,6 +202,7 @@ def main():
         shapes(path)
         same_output(path)
         more(path)
+        single(path)
         many(path)
         killed(path)
         others(path)

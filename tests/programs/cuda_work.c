@@ -7,14 +7,18 @@
  *   cuda_work plain|graph|streams|many|early|threads [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
- * launch on.
+ * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
+ * events, into a recording of their own.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "brick/brick.h"
+#include "brick/cuda.h"
+#include "brick/device.h"
 #include "tests/programs/cuda_kit.h"
 
 /* One layer: a norm and a projection, as far as names go. */
@@ -57,6 +61,56 @@ static void run_plain(int count)
 	check(cu.release(y), "free");
 }
 
+static struct brick_device *device; /* with CUDA_WORK_EVENTS */
+static struct brick_cuda_graph *timed;
+
+static void start_events(const char *file)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	const struct brick_backend_options native = {
+		.size = sizeof native, .native = {context}, .pairs = 32768};
+	char why[256] = "";
+
+	options.output = file;
+	if (brick_session_start(&options) < 0 ||
+		brick_device_open(&device, brick_backend_find("cuda"), &native, why, sizeof why) <
+			0 ||
+		brick_cuda_graph_create(&timed, context, 65536) < 0) {
+		fprintf(stderr, "events: %s\n", why);
+		failures++;
+	}
+}
+
+static void finish_events(void)
+{
+	brick_device_finish(device);
+	brick_device_close(device);
+	brick_cuda_graph_drain(timed);
+	brick_cuda_graph_destroy(timed);
+	failures += brick_session_stop() != 0;
+}
+
+/* One launch of a graph; timed by events if that was asked for. */
+static int replay(void *exec, void *stream)
+{
+	int error;
+
+	if (!timed)
+		return cu.replay(exec, stream);
+	while ((error = brick_cuda_graph_launch(timed, exec, stream)) == -EAGAIN)
+		brick_cuda_graph_drain(timed);
+	return error;
+}
+
+static void layer_of_graph(address x, address y, void *stream, int index)
+{
+	if (timed)
+		failures += brick_cuda_graph_begin(timed, stream, BRICK_RMS_NORM, index) != 0;
+	layer(x, y, stream, index);
+	if (timed)
+		failures += brick_cuda_graph_end(timed, stream, 0, 0, 0) != 0;
+}
+
 /* Captured once; replayed with other bricks open than at capture. */
 static void run_graph(int count)
 {
@@ -65,13 +119,13 @@ static void run_graph(int count)
 
 	check(cu.stream(&stream, 1), "stream");
 	check(cu.capture(stream, 2), "capture");
-	layer(x, y, stream, 3);
-	layer(x, y, stream, 4);
+	layer_of_graph(x, y, stream, 3);
+	layer_of_graph(x, y, stream, 4);
 	check(cu.end_capture(stream, &graph), "end capture");
 	check(cu.instantiate(&exec, graph, 0), "instantiate");
 	for (int i = 0; i < count; i++) {
 		brick_span span = brick_begin(BRICK_LM_HEAD);
-		check(cu.replay(exec, stream), "replay");
+		check(replay(exec, stream), "replay");
 		brick_end(span);
 	}
 	check(cu.stream_sync(stream), "sync");
@@ -113,10 +167,18 @@ static void run_streams(int count)
 static void run_many(int count)
 {
 	address x = buffer(1);
+	void *stream = NULL; /* the default one */
 
-	for (int i = 0; i < count; i++)
-		launch_scale(x, i % 2 ? 2.0f : 0.5f, NULL);
-	check(cu.context_sync(), "sync");
+	if (device)
+		check(cu.stream(&stream, 1), "stream");
+	for (int i = 0; i < count; i++) {
+		brick_device_span span =
+			device ? brick_device_begin(device, stream, BRICK_RMS_NORM, -1) : 0;
+		launch_scale(x, i % 2 ? 2.0f : 0.5f, stream);
+		if (device)
+			brick_device_end(device, stream, span, 0, 0, 0);
+	}
+	check(device ? cu.stream_sync(stream) : cu.context_sync(), "sync");
 	print_sum(x);
 }
 
@@ -177,9 +239,14 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	start();
+	const char *events = getenv("CUDA_WORK_EVENTS");
+	if (events)
+		start_events(events);
 	double begin = now_s();
 	run(what, count);
 	if (getenv("CUDA_WORK_TIME"))
 		fprintf(stderr, "loop %.6f s\n", now_s() - begin);
+	if (events)
+		finish_events();
 	return failures != 0;
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include "analysis/diverge.h"
 #include "brick/brick.h"
+#include "tests/unit/peek.h"
 #include "trace/load.h"
 
 enum { N = 300, LAYERS = 3 };
@@ -413,6 +414,31 @@ static void test_flood(void **state)
 	run_destroy(run);
 }
 
+/* Nobody empties the ring: after one wait, what has no room is dropped at once, and counted. */
+static void test_full(void **state)
+{
+	struct peek p = {0};
+	float x[1] = {1};
+	struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {1, 1, 1, 1}};
+
+	(void)state;
+	brick_digests_set(1);
+	peek_start(&p, 1024);
+	for (int i = 0; i < BRICK_DIGEST_RING; i++)
+		assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), 0);
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), BRICK_EFULL);
+	t.dtype = BRICK_DTYPE_OTHER;
+	assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), BRICK_EUNSUPPORTED);
+	peek_map(&p);
+	assert_int_equal(peek_header(&p)->digest_head, BRICK_DIGEST_RING);
+	assert_int_equal(peek_header(&p)->digest_dropped, 300);
+	assert_int_equal(peek_header(&p)->ledger.dropped, 300);
+	assert_int_equal(peek_header(&p)->ledger.unsupported, 1);
+	peek_stop(&p);
+	brick_digests_set(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, make_names, remove_files);
