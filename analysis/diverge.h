@@ -17,7 +17,7 @@
 #define DIVERGE_LIMIT_QUANTIZED 5e-4
 #define DIVERGE_UNIT_F16 0x1p-11 /* unit roundoffs; limits are 4 of their squares */
 #define DIVERGE_UNIT_BF16 0x1p-8
-#define DIVERGE_GROWTH 4	 /* what one result may make of an error^2 that was allowed */
+#define DIVERGE_GROWTH 4     /* what one result may make of an error^2 that was allowed */
 #define DIVERGE_ATTENTION 32 /* ... and so many of attention over a 16-bit cache */
 
 struct diverge_options {

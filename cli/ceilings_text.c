@@ -3,12 +3,12 @@
  * Ceilings for people: a table of arithmetic, one of bandwidth, one of latencies, a column for each
  * number of threads. Called by `brick ceilings`.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/ceilings.h"
+#include "cli/paragraph.h"
 #include "cli/memory.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -24,24 +24,8 @@ struct printer {
 	size_t thread_count;
 };
 
-static void say(const struct printer *p, const char *label, const char *format, ...)
-	BRICK_PRINTF(3, 4);
-
-static void say(const struct printer *p, const char *label, const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	int n = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return;
-	char *safe = text_safe(text);
-	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, LABEL, label, safe);
-	free(safe);
-	free(text);
-}
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void add_threads(struct printer *p, uint32_t threads)
 {

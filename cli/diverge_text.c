@@ -4,11 +4,11 @@
  * it inherited and added, then a table of the places behind it. Called by `brick diverge`.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/diverge.h"
+#include "cli/paragraph.h"
 #include "cli/memory.h"
 #include "cli/provenance.h"
 #include "cli/table.h"
@@ -23,27 +23,8 @@ struct printer {
 	FILE *out;
 };
 
-static void say(const struct printer *p, const char *label, const char *format, ...)
-	BRICK_PRINTF(3, 4);
-
-static void say(const struct printer *p, const char *label, const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	int n = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return;
-	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, LABEL, label, text);
-	free(text);
-}
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 /* Relative errors: three digits; "different NaN or Inf" where there is no number. */
 static const char *error_text(char out[UNITS_BYTES], double error)
@@ -105,7 +86,7 @@ static void print_missing(const struct printer *p, int is_b)
 		list = more;
 	}
 	if (list)
-		say(p, is_b ? "Only in B" : "Only in A", "%u result%s: %s", total, plural(total),
+		say(p, is_b ? "Only in B" : "Only in A", "%u result%s: %s", total, plural_s(total),
 			list);
 	free(list);
 }
@@ -118,7 +99,7 @@ static void print_coverage(const struct printer *p)
 	units_percent(a, (double)d->place_count / d->digests_a);
 	units_percent(b, (double)d->place_count / d->digests_b);
 	say(p, "Compared", "%zu result%s in %u step%s: %s of A's, %s of B's", d->place_count,
-		plural(d->place_count), d->steps_compared, plural(d->steps_compared), a, b);
+		plural_s(d->place_count), d->steps_compared, plural_s(d->steps_compared), a, b);
 	print_missing(p, 0);
 	print_missing(p, 1);
 	if (d->steps_compared + d->skipped_a < d->steps_a ||
@@ -135,7 +116,7 @@ static void print_coverage(const struct printer *p)
 			(unsigned long long)d->apart_step);
 	if (d->other_shapes)
 		say(p, "Sizes", "%u result%s at the same place with another number of elements",
-			d->other_shapes, plural(d->other_shapes));
+			d->other_shapes, plural_s(d->other_shapes));
 	if (d->others_a || d->others_b)
 		say(p, "Processes",
 			"digests of other processes were not looked at: %u in A, %u in B",
@@ -152,8 +133,8 @@ static void print_place(const struct printer *p, uint32_t index)
 	if (d->layer >= 0)
 		snprintf(layer, sizeof layer, ", layer %d", d->layer);
 	say(p, "  Where", "step %llu (%s, %llu token%s)%s, %s", (unsigned long long)d->step,
-		d->decode ? "decode" : "prefill", (unsigned long long)d->tokens, plural(d->tokens),
-		layer, name);
+		d->decode ? "decode" : "prefill", (unsigned long long)d->tokens,
+		plural_s(d->tokens), layer, name);
 	if (isinf(place->error)) {
 		say(p, "  Error",
 			"NaN or infinite values are not at the same places, or A's result is 0");

@@ -3,13 +3,13 @@
  * The roofline for people: where the ceilings come from and what they are, a table for each phase,
  * and what is odd or missing. Called by `brick roofline`.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "analysis/unknown.h"
 #include "cli/memory.h"
+#include "cli/paragraph.h"
 #include "cli/roofline.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -23,24 +23,8 @@ struct printer {
 	FILE *out;
 };
 
-static void say(const struct printer *p, const char *label, const char *format, ...)
-	BRICK_PRINTF(3, 4);
-
-static void say(const struct printer *p, const char *label, const char *format, ...)
-{
-	char *text = NULL;
-	va_list arguments;
-
-	va_start(arguments, format);
-	int n = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return;
-	char *safe = text_safe(text);
-	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, LABEL, label, safe);
-	free(safe);
-	free(text);
-}
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void print_origin(const struct printer *p)
 {

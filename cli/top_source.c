@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "analysis/unknown.h"
@@ -73,6 +74,15 @@ static char *self_path(void)
 	return xstrdup(path);
 }
 
+/* What is looked at goes first: we can wait for a moment when it leaves a core. */
+static void step_back(void)
+{
+	enum { NICE = 10 };
+	int present = getpriority(PRIO_PROCESS, 0);
+	if (present < NICE)
+		setpriority(PRIO_PROCESS, 0, NICE);
+}
+
 static char *joined(char *const *command)
 {
 	char *text = xstrdup("");
@@ -113,6 +123,7 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	if (error < 0)
 		die(CLI_SYSTEM, "top: %s", strerror(-error));
 	s->what = joined(o->command);
+	step_back();
 }
 
 void top_source_open(struct top_source *s, const struct top_options *o)
@@ -123,10 +134,12 @@ void top_source_open(struct top_source *s, const struct top_options *o)
 		open_command(s, o);
 		return;
 	}
-	if (is_number(o->operand) && access(o->operand, F_OK) < 0)
+	if (is_number(o->operand) && access(o->operand, F_OK) < 0) {
 		open_process(s, o->operand);
-	else
+		step_back();
+	} else {
 		s->path = xstrdup(o->operand);
+	}
 }
 
 static void name_from(struct top_source *s, const struct run *run)

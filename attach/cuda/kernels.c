@@ -21,6 +21,7 @@ struct entry {
 	int32_t grid[3], block[3];
 	int32_t static_shared, dynamic_shared;
 	uint32_t registers, index; /* index 0: free */
+	uint32_t generation;	   /* of modules, in which `code` was right */
 	char begin[NAME_BYTES];	   /* of the name */
 };
 
@@ -54,11 +55,10 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-static struct entry entry_of(const struct cupti_kernel *record, const char *name)
+static struct entry entry_of(const struct cupti_kernel *record)
 {
 	struct entry e = {
 		.address = record->name,
-		.code = modules_code(name),
 		.static_shared = record->static_shared,
 		.dynamic_shared = record->dynamic_shared,
 		.registers = record->registers,
@@ -68,26 +68,26 @@ static struct entry entry_of(const struct cupti_kernel *record, const char *name
 		e.grid[i] = record->grid[i];
 		e.block[i] = record->block[i];
 	}
-	snprintf(e.begin, sizeof e.begin, "%s", name);
 	return e;
 }
 
 static uint32_t place_of(const struct entry *e)
 {
-	uint64_t hash = mix((uintptr_t)e->address, e->code);
+	uint64_t hash = mix((uintptr_t)e->address, e->registers);
 
 	for (int i = 0; i < 3; i++)
 		hash = mix(mix(hash, (uint32_t)e->grid[i]), (uint32_t)e->block[i]);
 	return (uint32_t)(mix(hash, (uint32_t)e->dynamic_shared) % PLACES);
 }
 
-static int same(const struct entry *a, const struct entry *b)
+/* Apart from their code. */
+static int same(const struct entry *known, const struct entry *e, const char *name)
 {
-	return a->address == b->address && a->code == b->code &&
-	       !memcmp(a->grid, b->grid, sizeof a->grid) &&
-	       !memcmp(a->block, b->block, sizeof a->block) &&
-	       a->static_shared == b->static_shared && a->dynamic_shared == b->dynamic_shared &&
-	       a->registers == b->registers && !strcmp(a->begin, b->begin);
+	return known->address == e->address && !memcmp(known->grid, e->grid, sizeof e->grid) &&
+	       !memcmp(known->block, e->block, sizeof e->block) &&
+	       known->static_shared == e->static_shared &&
+	       known->dynamic_shared == e->dynamic_shared && known->registers == e->registers &&
+	       !strncmp(known->begin, name, NAME_BYTES - 1);
 }
 
 static uint64_t not_negative(int32_t value)
@@ -119,13 +119,21 @@ static uint32_t add(const struct entry *e, const char *name)
 uint32_t kernels_of(const struct cupti_kernel *record)
 {
 	const char *name = record->name ? record->name : "unnamed kernel";
-	struct entry e = entry_of(record, name);
+	struct entry e = entry_of(record);
 	struct entry *known = &cache[place_of(&e)];
+	int is_same = known->index && same(known, &e, name);
 
-	if (!known->index || !same(known, &e)) {
-		e.index = add(&e, name);
-		*known = e;
+	e.generation = modules_generation();
+	if (is_same && known->generation == e.generation)
+		return known->index;
+	e.code = modules_code(name);
+	if (is_same && known->code == e.code) {
+		known->generation = e.generation;
+		return known->index;
 	}
+	snprintf(e.begin, sizeof e.begin, "%s", name);
+	e.index = add(&e, name);
+	*known = e;
 	return known->index;
 }
 

@@ -25,6 +25,7 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries; /* [PLACES], made with the first module */
 static uint32_t entry_count;
+static uint32_t generation; /* atomic */
 
 static uint64_t fnv(const void *data, size_t bytes)
 {
@@ -81,6 +82,7 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 		entries = calloc(PLACES, sizeof *entries);
 	if (entries)
 		cubin_names(cubin, bytes, add_name, &module);
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -102,7 +104,13 @@ void modules_unloading(uint32_t id)
 	for (uint32_t i = 0; entries && i < PLACES; i++)
 		if (entries[i].name && entries[i].module == (id ? id : UINT32_MAX))
 			leave(&entries[i]);
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
+}
+
+uint32_t modules_generation(void)
+{
+	return __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
 }
 
 uint64_t modules_code(const char *kernel)

@@ -19,4 +19,7 @@ void modules_unloading(uint32_t id);
 /* Hash of the code of a kernel; 0: not known, or two modules with different code have that name. */
 uint64_t modules_code(const char *kernel);
 
+/* Changes whenever an answer of modules_code() may. */
+uint32_t modules_generation(void);
+
 #endif

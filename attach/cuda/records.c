@@ -169,10 +169,11 @@ void records_settle(int last)
 	} else {
 		launches_pending_since(UINT64_MAX);
 		order_release(UINT64_MAX);
-		/* those that CUPTI knows to have dropped are counted already */
-		uint64_t unanswered = launches_unanswered();
-		if (unanswered > dropped)
-			count_dropped(unanswered - dropped);
+		/* without those that CUPTI dropped and counted, and those that came without an id
+		 */
+		uint64_t unanswered = launches_unanswered(), known = dropped + uncorrelated;
+		if (unanswered > known)
+			count_dropped(unanswered - known);
 	}
 	pthread_mutex_unlock(&lock);
 }

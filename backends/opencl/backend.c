@@ -169,6 +169,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	pthread_mutex_lock(&d->lock);
 	int error = queue ? admit(d, queue) : -EINVAL;
+	uint64_t before_ns = opencl_now_ns();
 	if (!error && !d->free)
 		error = -EAGAIN;
 	if (!error)
@@ -176,7 +177,8 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	if (!error) {
 		struct opencl_pair *pair = d->free;
 		d->free = pair->next;
-		*pair = (struct opencl_pair){d->open, ticket, queue, event, NULL};
+		*pair = (struct opencl_pair){d->open, ticket, queue, event, NULL, before_ns,
+			event ? opencl_now_ns() : 0};
 		d->open = pair;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -233,11 +235,13 @@ static int state_of(const struct brick_backend_device *d, cl_event event)
 }
 
 /* Is it over? Then its times, or its error, are filled in. */
-static int look_at(const struct brick_backend_device *d, const struct opencl_pair *pair,
-	struct brick_completion *c)
+static int look_at(
+	struct brick_backend_device *d, const struct opencl_pair *pair, struct brick_completion *c)
 {
 	int first = pair->first ? state_of(d, pair->first) : BRICK_ENOTRECORDED;
-	int last = pair->last ? state_of(d, pair->last) : BRICK_ENOTRECORDED;
+	int last = pair->last == pair->first ? first
+		   : pair->last		     ? state_of(d, pair->last)
+					     : BRICK_ENOTRECORDED;
 
 	*c = (struct brick_completion){.ticket = pair->ticket};
 	if (first >= 0 && last >= 0 && !(first && last))
@@ -252,6 +256,7 @@ static int look_at(const struct brick_backend_device *d, const struct opencl_pai
 	c->submitted_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_SUBMIT);
 	if (!c->begin_ns || !c->end_ns)
 		c->error = BRICK_EDEVICE;
+	opencl_collect(d, &(struct brick_reading){pair->before_ns, c->queued_ns, pair->after_ns});
 	return 1;
 }
 
@@ -259,7 +264,7 @@ static void release_pair(const struct brick_backend_device *d, const struct open
 {
 	if (pair->first)
 		d->cl->clReleaseEvent(pair->first);
-	if (pair->last)
+	if (pair->last && pair->last != pair->first)
 		d->cl->clReleaseEvent(pair->last);
 }
 
@@ -361,14 +366,14 @@ static int give_event(struct brick_backend_device *d, cl_command_queue queue, cl
 	for (struct opencl_pair *pair = d->open; pair; pair = pair->next) {
 		if (pair->queue != queue || !d->by_events)
 			continue;
-		if (pair->last)
-			d->cl->clReleaseEvent(pair->last);
 		d->cl->clRetainEvent(event);
-		pair->last = event;
 		if (!pair->first) {
-			d->cl->clRetainEvent(event);
 			pair->first = event;
+			pair->after_ns = opencl_now_ns();
+		} else if (pair->last != pair->first) {
+			d->cl->clReleaseEvent(pair->last);
 		}
+		pair->last = event;
 		given = 1;
 	}
 	return given;

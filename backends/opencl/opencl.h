@@ -47,7 +47,8 @@ struct opencl_pair {
 	struct opencl_pair *next; /* free, open or waiting */
 	uint64_t ticket;
 	cl_command_queue queue;
-	cl_event first, last; /* NULL: not there yet */
+	cl_event first, last;	      /* NULL: not there yet; may be the same */
+	uint64_t before_ns, after_ns; /* of the host, around the call that queued the first */
 };
 
 struct brick_backend_device {
@@ -58,7 +59,13 @@ struct brick_backend_device {
 	cl_device_id device;
 	cl_command_queue clock_queue; /* ours, for readings of the clock; NULL: none */
 	int by_events;
-	int has_timer; /* -1: not tried yet */
+	int has_timer;
+	struct brick_reading
+		best; /* of the clock, by what completed: the narrowest since the last */
+	int has_best;
+	struct brick_reading given; /* the last of these that was handed out, and when */
+	uint64_t asked_ns;
+	uint64_t given_ns; /* the host's time of the last reading of any kind */
 	pthread_mutex_t lock;
 	struct opencl_pair *pairs, *free, *open;
 	struct opencl_pair *waiting, **waiting_end;
@@ -68,6 +75,11 @@ struct brick_backend_device {
 
 /* From now on the bricks of this queue are recorded here, and by nobody else. */
 void opencl_take_over(cl_command_queue queue);
+
+uint64_t opencl_now_ns(void);
+
+/* Under the lock: a command was queued between these times of the host. */
+void opencl_collect(struct brick_backend_device *device, const struct brick_reading *reading);
 
 int opencl_correlate(struct brick_backend_device *device, struct brick_reading *reading);
 

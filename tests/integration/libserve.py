@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of `brick serve` share: starting it, talking to it as plainly as possible."""
+import atexit
 import contextlib
 import os
 import re
@@ -27,6 +28,7 @@ class Server:
         self.process = subprocess.Popen([BRICK, "serve", "--port", "0", *map(str, args)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env=environment(**changes))
+        atexit.register(self.process.kill)  # nothing stays behind when a test fails
         self.said = b""
         deadline = time.monotonic() + 60
         while b"ends it" not in self.said and time.monotonic() < deadline:

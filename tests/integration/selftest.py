@@ -8,8 +8,8 @@ import sys
 
 from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true, fail, recording
 
-PROTOCOLS = ["F109", "F109b", "F150", "F151", "rate", "F105", "F106", "F107", "F108", "F143", "F155",
-             "ledger", "F110", "whole", "moves"]
+PROTOCOLS = ["F109", "F109b", "F150", "F151", "rate", "F105", "F106", "F107", "F108", "F143",
+             "F155", "ledger", "F110", "whole", "moves"]
 # Judged by times: a machine that is busy enough may fail these.
 TIMED = {"F150", "F105", "F106", "F143", "F155", "rate", "moves"}
 
@@ -51,7 +51,7 @@ def chosen():
 
 
 def other_clock():
-    """Without the counter: what was measured is still true, and what cannot be known is not passed."""
+    """Without the counter: what was measured is true, and what cannot be known is not passed."""
     answer = selftest("F109", "F150", "F107", "F110", "whole", BRICK_CLOCK="monotonic")
     expect("clock", answer["clock"], "monotonic")
     states = {row["protocol"]: row["state"] for row in answer["protocols"]}
