@@ -6,8 +6,8 @@
  *
  *   length = self + inner + sum over nested (length + wait)
  *
- * Tiles are passed over. Begin and end are called for each other sample, nested like the samples. Read-only on the run; one
- * walk per thread.
+ * Tiles are passed over. Begin and end are called for each other sample, nested like the samples.
+ * Read-only on the run; one walk per thread.
  */
 #ifndef BRICK_ANALYSIS_WALK_H
 #define BRICK_ANALYSIS_WALK_H

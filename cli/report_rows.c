@@ -279,10 +279,13 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 {
 	if (!report->summary->row_count) {
 		text_wrap(out, terminal->width ? terminal->width : 100, 0, "",
-			"No bricks were recorded. Only programs that use ggml through shared "
-			"libraries, or have libbrick inside, can be seen into; 'brick doctor' "
-			"looks "
-			"at an engine's libraries.");
+			is_of_devices(report->summary)
+				? "No queue of a device was recorded. Those of OpenCL, Vulkan and "
+				  "CUDA programs are, and what an engine hands to brick/device.h; "
+				  "'brick doctor' says which work on this machine."
+				: "No bricks were recorded. Only programs that use ggml through "
+				  "shared libraries, or have libbrick inside, can be seen into; "
+				  "'brick doctor' looks at an engine's libraries.");
 		return;
 	}
 	char *left_out = print_main(report, out, terminal);

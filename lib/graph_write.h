@@ -67,8 +67,7 @@ int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink);
 int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink);
 int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink);
 /* A node with what is known of it, as the tree shows it; without a newline. */
-void brick__graph_put_line(
-	const struct brick_graph *graph, struct brick__sink *sink, uint32_t id);
+void brick__graph_put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id);
 
 int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink);
 

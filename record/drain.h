@@ -43,8 +43,7 @@ int drain_open(struct drain **out, int fd, const struct drain_guard *guard, cons
  * too. Records are looked at with drain_peek(), not taken. What a view holds can be told again and
  * again, to one writer after the other, with drain_retell() in between.
  */
-int drain_open_view(
-	struct drain **out, int fd, const struct drain_guard *guard, const char **why);
+int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
 /* NULL is legal. */
 void drain_close(struct drain *d);

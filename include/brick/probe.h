@@ -26,8 +26,8 @@ BRICK_API brick_span brick__begin_layer(uint32_t brick, int layer);
 BRICK_API void brick__end(brick_span span);
 BRICK_API void brick__end_elements(brick_span span, uint64_t elements);
 BRICK_API void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops);
-BRICK_API void brick__end_traffic(brick_span span, uint64_t elements, uint64_t bytes_in,
-	uint64_t bytes_out, uint64_t flops);
+BRICK_API void brick__end_traffic(
+	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops);
 BRICK_API void brick__end_site(brick_span span, uint32_t site);
 
 static inline int brick_enabled(void)
@@ -71,8 +71,8 @@ static inline void brick_end_work(
 }
 
 /* ... with the bytes that it read and those that it wrote apart, as a (de)compressor would. */
-static inline void brick_end_traffic(brick_span span, uint64_t elements, uint64_t bytes_in,
-	uint64_t bytes_out, uint64_t flops)
+static inline void brick_end_traffic(
+	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops)
 {
 	if (BRICK_UNLIKELY(span))
 		brick__end_traffic(span, elements, bytes_in, bytes_out, flops);

@@ -55,7 +55,8 @@ struct brick_kernel {
 	const char *name;
 	const char *backend;
 	uint32_t kind;		    /* enum brick_kernel_kind */
-	uint32_t grid[3], block[3]; /* work groups; work items in each; 0: not known */
+	uint32_t grid[3], block[3]; /* work groups; work items in each; block 0: not known, and
+				       then grid has work items; all 0: neither is known */
 	uint32_t registers;
 	uint64_t shared_bytes;
 	uint64_t code; /* from brick_code_register(), or 0 */

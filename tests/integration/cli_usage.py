@@ -37,7 +37,7 @@ def wrong_usage():
         (["report"], b"no recording"),
         (["report", path, path], b"one recording"),
         (["report", "--by", "layr", path], b"'layer'"),
-        (["report", "--by", "kernel", path], b"must be brick"),
+        (["report", "--by", "colour", path], b"must be brick"),
         (["report", "--phase", "warmup", path], b"prefill or decode"),
         (["report", "--by"], b"needs a value"),
         (["report", "--sort", "colour", path], b"must be one of"),
