@@ -5,14 +5,13 @@ Within each process the mode changes from repetition to repetition, there and ba
 immediate, none, none, immediate, ...), so that what the machine does meanwhile meets all modes
 alike; the first eight repetitions warm up. A block is eight repetitions, two of each mode; the
 effect is the Hodges-Lehmann shift of the blocks' log ratios to mode none, with a 95 % interval. Then
-the times on the device of each product, deferred's against immediate's. Immediate's are the
-host's, around launch and synchronisation, so that small products hold the way there and back.
+the times on the device of each product, deferred's against immediate's.
 `bench/opencl_modes.py [PROCESSES [BLOCKS]]`
 """
+import bisect
 import collections
 import csv
 import io
-import itertools
 import json
 import math
 import os
@@ -20,6 +19,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from lib.paired import percent, shift
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 MODEL = os.environ.get("BRICK_MODEL", os.path.join("build", "demo", "model-f16.gguf"))
@@ -29,7 +30,8 @@ BLOCK = 8
 MODES = "deferred", "per-layer", "immediate"
 PHASES = "prefill", "decode", "decode_p50"
 PROMPT, PREDICT = 256, 24
-SOURCES = {"device-event": "deferred", "sync-wall": "immediate"}  # per-layer's are events as well
+THERE = "deferred", "per-layer", "immediate", "none"
+ORDER = THERE + THERE[::-1]
 
 
 def decode(path):
@@ -61,27 +63,16 @@ def products(path, times):
     """Medians of the lengths on the device, by brick and size; without what warmed up."""
     done = subprocess.run([f"{BUILD}/bin/brick", "export", path, "--format", "csv"], check=True,
                           capture_output=True, text=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    steps = sorted(int(row["begin_ns"]) for row in rows if row["brick"] in ("Prefill", "Decode"))
     found = collections.defaultdict(list)
-    for row in csv.DictReader(io.StringIO(done.stdout)):
-        if row["source"] in SOURCES and row["flops"]:
-            found[row["brick"], int(row["flops"]), SOURCES[row["source"]]].append(
-                int(row["duration_ns"]))
+    for row in rows:
+        if row["source"] == "device-event" and row["flops"]:
+            step = bisect.bisect_right(steps, int(row["begin_ns"])) - 1
+            mode = ORDER[step // PREDICT % BLOCK]
+            found[row["brick"], int(row["flops"]), mode].append(int(row["duration_ns"]))
     for key, lengths in found.items():
         times[key].append(statistics.median(lengths[len(lengths) // (BLOCKS + 1):]))
-
-
-def shift(values):
-    """Hodges-Lehmann estimate and 95 % interval of the centre of paired differences."""
-    walsh = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
-    n = len(values)
-    rank = n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    low = walsh[max(0, math.floor(rank))]
-    high = walsh[min(len(walsh) - 1, len(walsh) - 1 - max(0, math.floor(rank)))]
-    return statistics.median(walsh), low, high
-
-
-def percent(x):
-    return f"{(math.exp(x) - 1) * 100:+.2f} %"
 
 
 def main():
@@ -104,7 +95,7 @@ def main():
             continue
         event = statistics.median(times[brick, flops, "deferred"])
         wall = statistics.median(times[brick, flops, "immediate"])
-        print(f"    {brick:16} {flops / 1e6:8.1f} MFLOP: by events {event / 1e3:8.1f} us, "
+        print(f"    {brick:16} {flops / 1e6:8.1f} MFLOP: deferred {event / 1e3:8.1f} us, "
               f"immediate {wall / 1e3:8.1f} us: {(event / wall - 1) * 100:+.1f} % (limit +-2 %)")
 
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/input.h"
@@ -29,7 +30,8 @@ static const char help[] =
 	"  --brick NAME  of one brick only\n"
 	"  --layer N     of one layer only; -1 is outside of layers\n"
 	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
-	"  --peak N      GFLOP/s that one thread of this machine can reach at most\n"
+	"  --peak N      GFLOP/s that one thread can reach at most, instead of what 'brick ceilings'\n"
+	"                measured on the machine of the recording (f32)\n"
 	"  --map         show the grids as heat maps, too\n"
 	"  --svg OUT     write the heat maps as a picture; - is stdout\n"
 	"  --json        all of it as JSON (schema brick/tiles/1)\n"
@@ -160,6 +162,20 @@ bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *hi
 	return means[n - 1] > *high_ns;
 }
 
+/* What one thread of the recording's machine was seen to reach; 0: that was not measured. */
+static double measured_peak(const struct run *run)
+{
+	char *where = NULL;
+	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
+	const struct ceilings_compute *peak =
+		ceilings ? ceilings_peak(ceilings, "f32", 1) : NULL;
+	double gflops = peak ? peak->rate.best : 0;
+
+	ceilings_destroy(ceilings);
+	free(where);
+	return gflops;
+}
+
 static void write_svg(const struct tiles_view *view, const char *path)
 {
 	struct output *output = output_open(path);
@@ -182,6 +198,8 @@ static int run_tiles(int argc, char **argv)
 	}
 	if (tiles_create(&tiles, run, &options.filter) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its tiles", run->path);
+	if (!options.peak_gflops)
+		options.peak_gflops = measured_peak(run);
 	const struct tiles_view view = {run, tiles, options.peak_gflops, options.map};
 	if (options.json)
 		json_print(tiles_to_json(&view), stdout);

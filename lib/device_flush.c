@@ -83,8 +83,6 @@ static int place(struct brick_device *device, struct brick__pair *pair)
 		brick_queue_dropped(pair->queue->queue, 1);
 		return 0;
 	}
-	if (pair->on_host)
-		return 1;
 	if (!line->count) {
 		brick_queue_unsupported(pair->queue->queue, 1);
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks on a device: begin and end put timestamps into the queue (or, in mode immediate, wait for
+ * Bricks on a device: begin and end put timestamps into the queue (and, in mode immediate, wait for
  * it), on the way from the engine's call to a pair that comes back later.
  */
 #include <errno.h>
@@ -79,22 +79,6 @@ static void append(struct brick_device *device, struct brick__device_queue *queu
 	queue->open[queue->depth++] = index;
 }
 
-/* Mode immediate: nothing of before may be left in the queue when the time begins. */
-static int begin_immediate(struct brick_device *device, void *native, struct brick__pair *pair)
-{
-	int error = device->backend->synchronise(device->handle, native);
-
-	if (error < 0) {
-		device->error = error;
-		return error;
-	}
-	brick_launch_begin(&pair->command.launch);
-	pair->on_host = 1;
-	pair->command.source = BRICK_SOURCE_SYNC_WALL;
-	pair->command.begin_ns = brick__monotonic_ns();
-	return 0;
-}
-
 static int begin_in_queue(struct brick_device *device, void *native, uint32_t index)
 {
 	struct brick_launch *launch = &device->pairs[index].command.launch;
@@ -116,9 +100,15 @@ static brick_device_span begin(struct brick_device *device, struct brick__device
 		return 0;
 	}
 	struct brick__pair *pair = &device->pairs[index];
-	int error = mode == BRICK_MODE_IMMEDIATE ? begin_immediate(device, queue->native, pair)
-						 : begin_in_queue(device, queue->native, index);
-	if (error) {
+	int error = 0;
+	pair->is_immediate = mode == BRICK_MODE_IMMEDIATE;
+	if (pair->is_immediate) /* nothing of before may be left in the queue */
+		error = device->backend->synchronise(device->handle, queue->native);
+	if (error < 0)
+		device->error = error;
+	else
+		error = begin_in_queue(device, queue->native, index);
+	if (error < 0) {
 		brick_queue_dropped(queue->queue, 1);
 		brick__pair_release(device, index);
 		return 0;
@@ -154,16 +144,17 @@ brick_device_span brick_device_begin(
 	return begin(device, queue, mode, brick, layer);
 }
 
-static void end_immediate(struct brick_device *device, struct brick__pair *pair)
+/* Mode immediate: the thread goes on when the device is done. */
+static void wait_for(struct brick_device *device, struct brick__pair *pair)
 {
 	uint64_t number = pair->command.launch.number, begin = brick__now();
 	int error = device->backend->synchronise(device->handle, pair->queue->native);
 
-	pair->command.end_ns = brick__monotonic_ns();
 	brick_record_wait(begin, brick__now(), number);
-	pair->state = error < 0 ? PAIR_FAILED : PAIR_DONE;
-	if (error < 0)
+	if (error < 0) {
 		device->error = error;
+		pair->state = PAIR_FAILED;
+	}
 }
 
 /* End the innermost open span of a queue. */
@@ -172,17 +163,14 @@ static void end_top(struct brick_device *device, struct brick__device_queue *que
 	uint32_t index = queue->open[--queue->depth];
 	struct brick__pair *pair = &device->pairs[index];
 
-	if (pair->on_host) {
-		brick_launch_end(&pair->command.launch);
-		end_immediate(device, pair);
-		return;
-	}
 	int error = device->backend->end(
 		device->handle, queue->native, brick__pair_ticket(device, index));
 	brick_launch_end(&pair->command.launch);
 	pair->state = error < 0 ? PAIR_FAILED : PAIR_ENDED;
 	if (error < 0)
 		device->error = error;
+	else if (pair->is_immediate)
+		wait_for(device, pair);
 }
 
 /* Half of the pairs are in use: time to see what has come back, now and then. */
@@ -213,11 +201,9 @@ void brick_device_end(struct brick_device *device, void *native, brick_device_sp
 		brick__queue_unmatched(queue->queue, 1);
 		end_top(device, queue);
 	}
-	int on_host = pair->on_host;
+	int is_immediate = pair->is_immediate;
 	end_top(device, queue);
-	if (on_host && !queue->depth)
-		brick__device_flush(device);
-	else if (is_filling(device))
+	if ((is_immediate && !queue->depth) || is_filling(device))
 		brick_device_drain(device);
 }
 

@@ -24,11 +24,11 @@ enum brick__pair_state {
 };
 
 struct brick__pair {
-	uint32_t generation; /* upper half of its ticket: tells its uses apart */
-	uint32_t next;	     /* in its queue's order, or of the free ones */
-	uint8_t state;	     /* enum brick__pair_state */
-	uint8_t depth;	     /* spans open on its queue when it began */
-	uint8_t on_host;     /* its times are the host's: mode immediate */
+	uint32_t generation;  /* upper half of its ticket: tells its uses apart */
+	uint32_t next;	      /* in its queue's order, or of the free ones */
+	uint8_t state;	      /* enum brick__pair_state */
+	uint8_t depth;	      /* spans open on its queue when it began */
+	uint8_t is_immediate; /* the thread waits for it */
 	uint8_t reserved;
 	int error; /* of a failed one */
 	struct brick__device_queue *queue;

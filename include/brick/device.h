@@ -7,7 +7,7 @@
  *
  *   deferred    nothing: device timestamps only
  *   per-layer   the queue is synchronised in brick_device_layer_end()
- *   immediate   the queue is synchronised before begin and in end; the time is the host's, too
+ *   immediate   the queue is synchronised before begin and in end
  *   none        nothing is recorded, nothing is put into the queue
  *
  * A device is used by one thread at a time; different devices are independent.
