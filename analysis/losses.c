@@ -41,8 +41,8 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 		uint64_t count;
 		const char *one, *many;
 	} lines[] = {
-		{losses->dropped, "record dropped because a ring was full",
-			"records dropped because a ring was full"},
+		{losses->dropped, "record dropped, by a full ring or a driver",
+			"records dropped, by a full ring or a driver"},
 		{losses->open, "sample never ended", "samples never ended"},
 		{losses->unmatched, "begin or end unmatched", "begins or ends unmatched"},
 		{losses->clamped, "time clamped", "times clamped"},

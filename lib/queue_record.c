@@ -217,7 +217,7 @@ static void put_end(struct pen *pen, const struct open_command *o, enum brick_re
 		record.begin = o->end;
 	else
 		record.ticks = (uint32_t)(o->end - o->begin);
-	record.flags = o->flags | (c->elements | c->bytes | c->flops ? BRICK_FLAG_ELEMENTS : 0);
+	record.flags = o->flags | (c->elements ? BRICK_FLAG_ELEMENTS : 0);
 	record.elements = c->elements;
 	put(pen, &record);
 	put_about(pen, c);
