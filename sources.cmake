@@ -597,10 +597,12 @@ set(BRICK_BACKEND_VULKAN_SOURCES
 )
 set(BRICK_VULKAN_SOURCES
   attach/vulkan/commands.c
+  attach/vulkan/harvest.c
   attach/vulkan/hooks.c
   attach/vulkan/layer.c
   attach/vulkan/map.c
   attach/vulkan/pipelines.c
+  attach/vulkan/queues.c
   attach/vulkan/readback.c
   attach/vulkan/spirv.c
   attach/vulkan/submits.c

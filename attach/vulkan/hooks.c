@@ -7,7 +7,7 @@
 PFN_vkVoidFunction vulkan_hook(const char *name)
 {
 	static PFN_vkVoidFunction (*const rooms[])(const char *) = {
-		work_hook, commands_hook, submits_hook, waits_hook, pipelines_hook};
+		work_hook, commands_hook, submits_hook, queues_hook, waits_hook, pipelines_hook};
 	PFN_vkVoidFunction hook = NULL;
 
 	for (size_t i = 0; i < sizeof rooms / sizeof *rooms && !hook; i++)

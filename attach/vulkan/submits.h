@@ -34,6 +34,7 @@ void submits_device_begin(struct vulkan_device *device);
 void submits_device_end(struct vulkan_device *device);
 
 PFN_vkVoidFunction submits_hook(const char *name);
+PFN_vkVoidFunction queues_hook(const char *name);
 PFN_vkVoidFunction waits_hook(const char *name);
 
 /* The newest command that a fence waits for; 0: not known. */

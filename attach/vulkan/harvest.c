@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording what is done: timestamps become commands on their queue, in the order of their begins,
+ * on the host's clock. Called with the device's lock held, by submits.c and waits.c.
+ */
+#include <stdlib.h>
+#include "attach/vulkan/submission.h"
+
+struct timed {
+	const struct pending *pending;
+	const struct vulkan_submission *submission;
+	uint64_t begin_ns, end_ns; /* on the device's clock */
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct timed *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* All bits of a timestamp of which the device gives some: the one nearest to the newest before. */
+static uint64_t whole_ticks(struct vulkan_queue *queue, uint64_t mask, uint64_t ticks)
+{
+	if (mask == UINT64_MAX)
+		return ticks;
+	uint64_t ahead = (ticks - queue->ticks) & mask;
+	uint64_t whole =
+		ahead <= mask / 2 ? queue->ticks + ahead : queue->ticks - (mask + 1 - ahead);
+	if (!queue->ticks)
+		whole = ticks & mask;
+	if (whole > queue->ticks)
+		queue->ticks = whole;
+	return whole;
+}
+
+static uint64_t ns_of(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
+{
+	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
+	return vulkan_ns(d, ticks);
+}
+
+static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
+{
+	const struct vulkan_step *step = &t->pending->step;
+	struct brick_command command = {.size = sizeof command,
+		.launch = t->submission->launch,
+		.kernel = step->kernel,
+		.source = BRICK_SOURCE_TIMESTAMP_QUERY,
+		.begin_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns),
+		.end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns),
+		.bytes = step->bytes,
+		.residual_ns = d->correlation.residual_ns < UINT32_MAX
+				       ? (uint32_t)d->correlation.residual_ns
+				       : UINT32_MAX};
+
+	command.launch.number = t->pending->number;
+	if (step->brick != 0xffff) {
+		command.launch.brick = step->brick;
+		command.launch.layer = step->layer;
+	}
+	if (!command.begin_ns)
+		brick_queue_unsupported(queue->queue, 1); /* there is no way to the host's clock */
+	else
+		brick_queue_record(queue->queue, &command);
+}
+
+/* Record submissions [first, end) of a queue, all of which are done. */
+static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
+	struct vulkan_submission *end, size_t count)
+{
+	struct timed *list = calloc(count + 1, sizeof *list);
+	size_t n = 0;
+
+	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
+		for (uint32_t i = 0; list && i < s->pending_count; i++) {
+			const uint64_t *results = s->slot->results + s->pending[i].at;
+			list[n++] = (struct timed){&s->pending[i], s, ns_of(d, queue, results[0]),
+				ns_of(d, queue, results[1])};
+		}
+		if (!list)
+			brick_queue_dropped(queue->queue, s->pending_count);
+	}
+	if (n)
+		qsort(list, n, sizeof *list, by_begin);
+	for (size_t i = 0; i < n; i++)
+		record(d, queue, &list[i]);
+	free(list);
+}
+
+static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
+{
+	struct vulkan_submission *end = queue->first;
+	size_t count = 0;
+
+	for (; end && slot_is_done(end->slot) > 0; end = end->next)
+		count += end->pending_count;
+	if (end == queue->first)
+		return;
+	record_all(d, queue, end, count);
+	while (queue->first != end) {
+		struct vulkan_submission *s = queue->first;
+		queue->first = s->next;
+		slot_give_back(s->slot);
+		submission_destroy(s);
+	}
+	if (!queue->first)
+		queue->last = &queue->first;
+}
+
+void submits_harvest(struct vulkan_device *d)
+{
+	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
+		harvest_queue(d, queue);
+}
