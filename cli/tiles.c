@@ -167,8 +167,7 @@ static double measured_peak(const struct run *run)
 {
 	char *where = NULL;
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
-	const struct ceilings_compute *peak =
-		ceilings ? ceilings_peak(ceilings, "f32", 1) : NULL;
+	const struct ceilings_compute *peak = ceilings ? ceilings_peak(ceilings, "f32", 1) : NULL;
 	double gflops = peak ? peak->rate.best : 0;
 
 	ceilings_destroy(ceilings);
