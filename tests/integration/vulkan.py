@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -42,10 +43,9 @@ def check_times(path, times):
     for (begin, length, _), (rounds, own) in zip(kernels, times):
         # Brick's timestamps lie right inside of the program's own around the same dispatch.
         expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}",
-                    length <= own + 1 and own - length < 20000 + own * 0.2)
-    inside = sorted(zip((c[1] for c in kernels), times), key=lambda pair: pair[1][1])
-    expect_true("as the program's, so ordered",
-                sum(a[0] > b[0] + 20000 for a, b in zip(inside, inside[1:])) == 0)
+                    length <= own + 1)
+    less = [own - length for (_, length, _), (_, own) in zip(kernels, times)]
+    expect_true(f"as much less than the program says: {less}", statistics.median(less) < 20000)
     ordered = commands(path)
     for one, two in zip(ordered, ordered[1:]):
         expect_true(f"{one} overlaps {two}: there are barriers between them",
