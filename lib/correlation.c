@@ -11,6 +11,7 @@
 
 enum {
 	LEAST_DISTANCE_NS = 1000000, /* between two anchors */
+	LEAST_WIDTHS = 5000,	     /* the same, in widths: lengths are right within 1 in 5000 */
 	RATE_PARTS = 100000,	     /* a rate is carried by anchors so many widths apart */
 };
 
@@ -180,6 +181,14 @@ static void replace_last(struct brick_correlation *c, struct anchor a)
 	note_last(c);
 }
 
+/* The line through two anchors so close would say more of their widths than of the clocks. */
+static int is_close(struct anchor last, struct anchor a)
+{
+	uint64_t apart = a.host_ns - last.host_ns;
+	return apart < LEAST_DISTANCE_NS ||
+	       apart < ((uint64_t)last.half_width_ns + a.half_width_ns) * LEAST_WIDTHS;
+}
+
 int brick_correlation_add(
 	struct brick_correlation *c, const struct brick_reading *readings, uint32_t count)
 {
@@ -192,7 +201,7 @@ int brick_correlation_add(
 		struct anchor last = anchor_at(c, c->count - 1);
 		if (a.host_ns <= last.host_ns || a.device_ns <= last.device_ns)
 			return -EINVAL;
-		if (a.host_ns - last.host_ns < LEAST_DISTANCE_NS) {
+		if (is_close(last, a)) {
 			replace_last(c, a);
 			return 0;
 		}

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PLACES = 1 << 17, LOOK_BACK = 4096 };
+enum { PLACES = 1 << 18, LOOK_BACK = 4096 };
 
 enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN };
 

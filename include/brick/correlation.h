@@ -41,7 +41,8 @@ BRICK_API void brick_correlation_init(struct brick_correlation *correlation);
 
 /*
  * Add the narrowest of these readings. -EINVAL: none is usable (a clock that runs back, count 0).
- * An anchor less than 1 ms after the last replaces it if it is narrower.
+ * An anchor less than 1 ms or 5000 times their half widths after the last replaces it if it is
+ * narrower.
  */
 BRICK_API int brick_correlation_add(struct brick_correlation *correlation,
 	const struct brick_reading *readings, uint32_t count);

@@ -119,15 +119,17 @@ static void anchors_keep_their_distance(void **state)
 	assert_int_equal(c.count, 1);
 	assert_int_equal(c.anchors[0].host_ns, 10 * MS + MS / 2);
 	assert_int_equal(c.residual_ns, 100);
-	assert_int_equal(add(&c, 20 * MS, 5000), 0);
+	assert_int_equal(add(&c, 20 * MS, 5000), 0); /* too close for its width: not taken */
+	assert_int_equal(c.count, 1);
+	assert_int_equal(add(&c, 40 * MS, 5000), 0);
 	assert_int_equal(c.count, 2);
 	assert_int_equal(c.residual_ns, 2500);
 	/* neither clock may run back or stand still */
-	struct brick_reading back = {30 * MS, device_of(20 * MS) - 1, 30 * MS};
+	struct brick_reading back = {50 * MS, device_of(40 * MS) - 1, 50 * MS};
 	assert_int_equal(brick_correlation_add(&c, &back, 1), -EINVAL);
 	back.device_ns++;
 	assert_int_equal(brick_correlation_add(&c, &back, 1), -EINVAL);
-	assert_int_equal(add(&c, 19 * MS, 10), -EINVAL);
+	assert_int_equal(add(&c, 39 * MS, 10), -EINVAL);
 	assert_int_equal(c.count, 2);
 }
 

@@ -499,8 +499,8 @@ static void mode_of_the_session(void **state)
 	}
 }
 
-/* Immediate: the host's time, around all of the kernel and nothing of the one before. */
-static void immediate_is_wall_time(void **state)
+/* Immediate: the device's time, of a queue that was empty before, and waited for after it. */
+static void immediate_waits_before_and_after(void **state)
 {
 	struct setup s;
 	struct brick_null_config config = BRICK_NULL_CONFIG_INIT;
@@ -517,8 +517,9 @@ static void immediate_is_wall_time(void **state)
 		struct brick_null_times truth, other;
 		assert_int_equal(brick_null_kernel(s.sim, i + 1, &truth), 0);
 		assert_int_equal(brick_null_kernel(s.sim, i, &other), 0);
-		assert_true(r->begin <= truth.begin_ns && r->begin >= other.end_ns);
-		assert_true(r->begin + r->ticks >= truth.end_ns);
+		assert_true(r->begin + US >= other.end_ns);
+		assert_true(r->ticks + 100 >= truth.end_ns - truth.begin_ns);
+		assert_int_equal(r->source, BRICK_SOURCE_DEVICE_EVENT);
 	}
 	struct brick_lane *thread = peek_lane(&s.peek, 0);
 	assert_int_equal(thread->kind, BRICK_LANE_THREAD);
@@ -804,7 +805,7 @@ int main(void)
 		cmocka_unit_test(session_ends_too_early),
 		cmocka_unit_test(modes_do_what_they_say),
 		cmocka_unit_test(mode_of_the_session),
-		cmocka_unit_test(immediate_is_wall_time),
+		cmocka_unit_test(immediate_waits_before_and_after),
 		cmocka_unit_test(unbalanced),
 		cmocka_unit_test(nothing_when_off),
 		cmocka_unit_test(absurd_times),
