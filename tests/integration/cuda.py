@@ -248,7 +248,7 @@ def check_embedded(scratch):
 
 def check_missing_ids(scratch):
     """A CUPTI that gives correlation ids only along with records of calls is given what it wants."""
-    run = Result(scratch, "noids", "many", "100000")
+    run = Result(scratch, "noids", "many", "40000")
     assert len(run.commands) == len(run.truth) and run.dropped == 0, (run.dropped, run.notes)
     assert "ids were missing" in run.notes.get("cuda.correlation", ""), run.notes
     orphans = int(re.search(r"(\d+) commands without", run.notes["cuda.records"]).group(1))
