@@ -3,8 +3,10 @@
  * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
  * up and down per hook call, because timing a call in place counts part of the timing and not the
- * way into the call; and, on a machine that the program kept busy, the recorder's CPU time spread
- * over the CPUs (estimate) or holding up all of them (high). Called by the report.
+ * way into the call; the hooks of the step's other threads, whose delays hold up all at the next
+ * barrier unless they fall together (high); and, on a machine that the program kept busy, the
+ * recorder's CPU time spread over the CPUs (estimate) or holding up all of them (high). Called by
+ * the report.
  */
 #include "analysis/distortion.h"
 
@@ -55,6 +57,18 @@ static void add_pairs(struct costs *costs, const struct run_process *process, do
 	costs->high_ns += pairs * (high_ns > 0 ? high_ns : process->pair_cost_ns);
 }
 
+/* Delays of a thread that works for a step beside the one that runs it: they may count in full. */
+static void add_beside(struct costs *costs, const struct run_lane *lane,
+	const struct summary_pairs *hooked, double all, int phase)
+{
+	double beside = phase == SUMMARY_ALL_PHASES ? (double)hooked->beside[STEP_PREFILL] +
+							      (double)hooked->beside[STEP_DECODE]
+						    : (double)hooked->beside[phase];
+	if (beside > 0 && lane->hook_timed)
+		costs->high_ns += (double)lane->hook_calls * beside / all * (double)lane->hook_ns /
+				  (double)lane->hook_timed;
+}
+
 static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
@@ -63,6 +77,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		const uint64_t *counts = summary->hooked[i].count;
 		double all = (double)counts[0] + (double)counts[1] + (double)counts[2];
 		double here = within(summary, &summary->hooked[i], phase);
+		add_beside(costs, lane, &summary->hooked[i], all, phase);
 		if (here <= 0)
 			continue;
 		if (lane->stats && !lane->hook_calls) {

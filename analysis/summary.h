@@ -66,6 +66,7 @@ struct summary_row {
 
 struct summary_pairs {
 	uint64_t count[STEP_PHASES + 1];
+	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
 };
 
 struct summary {

@@ -155,6 +155,14 @@ static bool is_asked_for(const struct tallies *t, const struct walk_frame *frame
 	return t->only == SUMMARY_ALL_PHASES || phase_of(t, frame) == (uint32_t)t->only;
 }
 
+static void count_hooked(struct tallies *t, const struct walk_frame *frame, uint32_t phase)
+{
+	struct summary_pairs *hooked = &t->hooked[t->lane];
+	hooked->count[phase]++;
+	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
+		hooked->beside[phase_of(t, frame)]++;
+}
+
 /* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */
 static void count_always(
 	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
@@ -163,7 +171,7 @@ static void count_always(
 	uint32_t phase = in_wall ? phase_of(t, frame) : TALLY_PHASE_OUTSIDE;
 	/* What hooks record on their threads, phases too, is in what the hooks cost. */
 	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
-		t->hooked[t->lane].count[phase]++;
+		count_hooked(t, frame, phase);
 	else
 		t->pairs[t->run->lanes[t->lane].process].count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)

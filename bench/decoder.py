@@ -7,7 +7,8 @@ that recording does, and the luck of each process. Blocks of four repetitions of
 one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
 shift of the log ratios, with a 95 % interval from the signed-rank distribution; where others use
 the machine, compare the fastest tenths instead. The same with macro and midi tiles. llama.cpp's
-times on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS]]`
+times on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS
+[THREADS]]]`
 """
 import json
 import math
@@ -22,6 +23,7 @@ from lib.paired import percent, shift
 BUILD = os.environ.get("BRICK_BUILD", "build")
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 REPEATS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+THREADS = [int(sys.argv[3])] if len(sys.argv) > 3 else [1, 2]
 LIMIT, LIMIT_TILES = 2, 5  # percent
 PHASES = "prefill", "decode", "decode_p50"  # the last: of single steps
 
@@ -102,7 +104,7 @@ def own_estimate(recording):
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         recording = os.path.join(tmp, "run.pftrace")
-        for threads in 1, 2:
+        for threads in THREADS:
             times = processes(threads, recording)
             own_estimate(recording)
             blocks(threads, recording)

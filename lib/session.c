@@ -23,7 +23,12 @@
 #include "lib/sys/ticks.h"
 #include "record/writer_thread.h"
 
-enum { DEFAULT_RING_RECORDS = 262144, LEAST_RING_RECORDS = 1024, MOST_RING_RECORDS = 1 << 26 };
+enum {
+	DEFAULT_INTERVAL_MS = 1000,
+	DEFAULT_RING_RECORDS = 262144,
+	LEAST_RING_RECORDS = 1024,
+	MOST_RING_RECORDS = 1 << 26
+};
 
 struct brick__session brick__session;
 uint32_t brick__on;
@@ -215,8 +220,8 @@ static int start_own(const struct brick_session_options *o)
 	if (error)
 		return error;
 	if (o->output)
-		error = writer_thread_start(
-			&s->writer, s->fd, o->output, o->interval_ms ? o->interval_ms : 100);
+		error = writer_thread_start(&s->writer, s->fd, o->output,
+			o->interval_ms ? o->interval_ms : DEFAULT_INTERVAL_MS);
 	if (error)
 		destroy_session(s);
 	return error;

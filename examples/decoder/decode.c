@@ -110,7 +110,7 @@ static void ffn_block(struct decoder *d, const struct worker *w, int i, const fl
 	project(d, w, BRICK_UP_PROJECTION, i, &layer->up, d->normed, d->up, n);
 	if (d->options.opencl)
 		matmul_wait(d, w);
-	activate(d, team_part(w, d->model->n_ff, ROWS_AT_A_TIME), n);
+	activate(d, team_part(w, d->model->n_ff, ROWS_OF_PARTS), n);
 	digest(d, w, BRICK_ACTIVATION, i, GGUF_F32, d->gate, d->up, d->gate, n);
 	team_wait(w);
 	project(d, w, BRICK_DOWN_PROJECTION, i, &layer->down, d->gate, d->branch, n);

@@ -20,8 +20,9 @@ struct gemm {
 	bool has_tiles;		     // large enough for its tiles to be timed
 };
 
-// Rows of w that are worked on before the next ones; workers' parts begin at multiples of it.
-enum { ROWS_AT_A_TIME = 64 };
+// Workers' parts begin at multiples of the first; the second is how many rows of w are worked on
+// before the next ones.
+enum { ROWS_OF_PARTS = 64, ROWS_AT_A_TIME = 256 };
 
 struct kernels {
 	const char *isa;

@@ -28,7 +28,7 @@ void matmul(struct decoder *d, const struct worker *w, int brick, int layer,
 			opencl_matmul(d->options.opencl, brick, layer, matrix, x, out, n_tokens);
 		return;
 	}
-	struct part part = team_part(w, matrix->rows, ROWS_AT_A_TIME);
+	struct part part = team_part(w, matrix->rows, ROWS_OF_PARTS);
 	const struct gemm g = {
 		.w = (const char *)matrix->data + part.begin * matrix->row_bytes,
 		.x = x,

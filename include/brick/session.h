@@ -27,7 +27,8 @@ struct brick_session_options {
 		directory; /* where to keep the session file for a consumer outside; NULL: memory */
 	uint32_t mode;	   /* enum brick_mode */
 	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
-	uint32_t interval_ms;  /* of the writer thread; 0: 100 */
+	uint32_t interval_ms;  /* of the writer thread at most, less where rings fill up sooner; 0:
+				  1000 */
 	uint32_t reserved;
 };
 

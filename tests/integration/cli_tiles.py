@@ -24,7 +24,7 @@ def decoder(*args, before=()):
 
 def main():
     subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--layers", "2", "--embd", "128", "--ff",
-                    "256", "--heads", "4", "--kv-heads", "2", "--vocab", "512", MODEL],
+                    "768", "--heads", "4", "--kv-heads", "2", "--vocab", "512", MODEL],
                    check=True, capture_output=True)
     plain = decoder()
     own, asked = os.path.join(TMP, "own.pftrace"), os.path.join(TMP, "asked.pftrace")
@@ -41,14 +41,14 @@ def main():
     expect("all have a place", tiles["without_place"], 0)
 
     # 70 tokens are two sweeps; a token is one, and in the last layer only the last token of the
-    # prompt goes on. Each product of UpProjection is 4 tiles of 64 rows.
+    # prompt goes on. Each product of UpProjection is 3 tiles of 256 rows.
     up = {t["level"]: t for t in tiles["tiles"] if t["brick"] == "UpProjection"}
     expect("macro tiles", up["macro"]["count"], (2 + 1 + 1) + 3)
-    expect("midi tiles", up["midi"]["count"], ((2 + 1 + 1) + 3) * 4)
-    expect("grid", (up["midi"]["rows"], up["midi"]["columns"]), (4, 2))
+    expect("midi tiles", up["midi"]["count"], ((2 + 1 + 1) + 3) * 3)
+    expect("grid", (up["midi"]["rows"], up["midi"]["columns"]), (3, 2))
     for level in up.values():
-        expect("FLOPs", level["flops"], 2 * 256 * 128 * (72 + 3))
-        expect("elements", level["elements"], 256 * (72 + 3))
+        expect("FLOPs", level["flops"], 2 * 768 * 128 * (72 + 3))
+        expect("elements", level["elements"], 768 * (72 + 3))
         cells = [c for row in level["map"]["cells"] for c in row]
         expect("the map counts all", sum(c[0] for c in cells), level["count"])
         expect("the map has all time", sum(c[1] for c in cells), level["total_ns"])
@@ -67,12 +67,12 @@ def main():
     count = lambda rows: sum(t["count"] for t in rows if t["brick"] == "UpProjection")
     expect("phases add up", count(prefill) + count(decode), count(tiles["tiles"]))
     layer = brick_json("tiles", "--json", "--layer", "1", "--brick", "UpProjection", own)["tiles"]
-    expect("a layer", count(layer), 3 + 3 * 4)
+    expect("a layer", count(layer), 3 + 3 * 3)
     expect_true("a share of the peak", brick_json("tiles", "--json", "--peak", "1e6", own)["tiles"][0][
         "peak_share"] < 1)
 
     text = brick("tiles", "--map", own)[0].decode()
-    expect_true("text", "UpProjection" in text and "4x2" in text and "a tile to" in text)
+    expect_true("text", "UpProjection" in text and "3x2" in text and "a tile to" in text)
     expect_true("no UTF-8 where there is none", brick("tiles", "--map", own, LC_ALL="C")[0].isascii())
     svg = os.path.join(TMP, "tiles.svg")
     brick("tiles", "--svg", svg, own)
