@@ -91,7 +91,7 @@ def main():
             print(f"{phase:10} {mode:9} / none: {mid} (95 %: {low} .. {high}{limit})")
     print("median length of a product on the device, by size:")
     for brick, flops, mode in sorted(times):
-        if mode == "immediate" or (brick, flops, "immediate") not in times:
+        if mode != "deferred" or (brick, flops, "immediate") not in times:
             continue
         event = statistics.median(times[brick, flops, "deferred"])
         wall = statistics.median(times[brick, flops, "immediate"])
