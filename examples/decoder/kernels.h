@@ -20,8 +20,7 @@ struct gemm {
 	bool has_tiles;		     // large enough for its tiles to be timed
 };
 
-// Workers' parts begin at multiples of the first; the second is how many rows of w are worked on
-// before the next ones.
+// What workers' parts begin at multiples of; rows of w that are worked on before the next ones.
 enum { ROWS_OF_PARTS = 64, ROWS_AT_A_TIME = 256 };
 
 struct kernels {

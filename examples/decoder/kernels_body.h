@@ -57,8 +57,8 @@ INLINE void tile(const struct gemm *g, VEC (*load)(const void *, size_t), size_t
 INLINE struct brick_tile begin_tile(
 	const struct gemm *g, enum brick_tile_level level, size_t row, size_t column)
 {
-	struct brick_tile none = {0, 0, 0};
-	return g->has_tiles ? brick_tile_begin(level, (uint32_t)row, (uint32_t)column) : none;
+	return g->has_tiles ? brick_tile_begin(level, (uint32_t)row, (uint32_t)column)
+			    : (struct brick_tile){0, 0, 0};
 }
 
 INLINE void end_tile(const struct gemm *g, const struct brick_tile *t, size_t rows, size_t tokens)

@@ -141,9 +141,8 @@ static void print_timing(const struct decoder *d, const char *mode, size_t n_pro
 	qsort(ns + 1, n - 1, sizeof(*ns), compare_ns);
 	fprintf(stderr,
 		"{\"isa\": \"%s\", \"backend\": \"%s\", \"mode\": \"%s\", \"threads\": %zu, "
-		"\"bricks\": %s, "
-		"\"prefill_tokens\": %zu, "
-		"\"prefill_ns\": %llu, \"decode_steps\": %zu, \"decode_ns\": %llu, "
+		"\"bricks\": %s, \"prefill_tokens\": %zu, \"prefill_ns\": %llu, \"decode_steps\": "
+		"%zu, \"decode_ns\": %llu, "
 		"\"decode_p50_ns\": %llu}\n",
 		d->options.kernels->isa, d->options.opencl ? "opencl" : "cpu", mode,
 		d->options.n_threads, brick_enabled() ? "true" : "false", n_prompt, prefill, n - 1,
@@ -212,7 +211,9 @@ int main(int argc, char **argv)
 	options.wrong_factor = 1 + percent / 100;
 
 	struct model model;
-	int32_t *prompt = model_open(&model, a.model) ? NULL : prompt_create(&model, n_prompt);
+	int32_t *prompt = model_open(&model, a.model)
+				  ? NULL
+				  : gguf_prompt(&model.file, model.n_vocab, n_prompt);
 	if (!prompt)
 		die(3, "%s", model.file.why);
 	start_recording(a.record, mode_number(a.mode));

@@ -37,6 +37,3 @@ void model_close(struct model *model);
 
 // A row of a matrix as floats.
 void matrix_row(const struct matrix *matrix, size_t row, float *out);
-
-// A prompt of n tokens of the model's vocabulary; free() it. NULL with model->file.why set.
-int32_t *prompt_create(struct model *model, size_t n);

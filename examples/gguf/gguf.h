@@ -61,6 +61,10 @@ bool gguf_text_is(struct gguf_text text, const char *expected);
 struct gguf_tensor *gguf_find(struct gguf *file, const char *name); // NULL if there is none
 uint64_t gguf_row_bytes(uint32_t type, uint64_t cols);
 
+// A prompt of n tokens of the file's vocabulary, which must be of n_vocab; free() it. NULL with
+// file->why set.
+int32_t *gguf_prompt(struct gguf *file, uint32_t n_vocab, size_t n);
+
 // Say why the file cannot be used; only the first time counts. Returns -1.
 __attribute__((format(printf, 3, 4))) int gguf_fail(
 	struct gguf *file, uint64_t offset, const char *format, ...);

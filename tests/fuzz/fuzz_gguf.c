@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (row)
 			matrix_row(&model.head, model.n_vocab - 1, row);
 		free(row);
-		free(prompt_create(&model, 40));
+		free(gguf_prompt(&model.file, model.n_vocab, 40));
 	}
 	model_close(&model);
 	return 0;

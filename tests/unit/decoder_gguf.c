@@ -60,7 +60,7 @@ static void right_file(void **state)
 	assert_int_equal(model.layers[0].down.cols, 96);
 	assert_int_equal(model.layers[0].key.row_bytes, 68);
 	assert_string_equal(model.layers[0].key.name, "blk.0.attn_k.weight");
-	prompt = prompt_create(&model, 200);
+	prompt = gguf_prompt(&model.file, model.n_vocab, 200);
 	assert_non_null(prompt);
 	assert_int_equal(prompt[0], 1); /* begin of text */
 	assert_int_equal(prompt[1], 2); /* "_The people who build an engine want to" */
@@ -110,7 +110,7 @@ static void corrupt(void **state)
 		for (size_t k = 0; k < sizeof(values); k++) {
 			file.bytes[i] = values[k];
 			if (!read_bytes(&model, file.bytes, file.size))
-				free(prompt_create(&model, 40));
+				free(gguf_prompt(&model.file, model.n_vocab, 40));
 			close_model(&model);
 		}
 		file.bytes[i] = was;
@@ -187,7 +187,7 @@ static void wrong_vocabulary(void **state)
 
 	make_file(&file, &(struct file_damage){.key = "tokenizer.ggml.bos_token_id", .value = 7});
 	assert_int_equal(read_bytes(&model, file.bytes, file.size), 0);
-	assert_null(prompt_create(&model, 8));
+	assert_null(gguf_prompt(&model.file, model.n_vocab, 8));
 	assert_non_null(strstr(model.file.why, "texts begin with token 7 of 7"));
 	close_model(&model);
 }

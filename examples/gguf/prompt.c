@@ -3,8 +3,10 @@
 // Tokens of a vocabulary of the SentencePiece kind ("llama"), word by word: of all neighbours that
 // make a known piece together, those with the best score are joined, the leftmost first, until
 // there are none. The text is that of demo/llama_run.c, so that the prompts are the same.
-#include "memory.h"
-#include "model.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gguf.h"
 
 static const char prompt_text[] =
 	"The people who build an engine want to know where the time of every token went. "
@@ -75,12 +77,16 @@ static bool read_vocabulary(struct vocabulary *v, struct gguf *file, uint32_t n)
 	return !file->failed;
 }
 
-int32_t *prompt_create(struct model *model, size_t n)
+int32_t *gguf_prompt(struct gguf *file, uint32_t n_vocab, size_t n)
 {
 	struct vocabulary v = {.first = 1};
-	if (!read_vocabulary(&v, &model->file, model->n_vocab))
+	if (!read_vocabulary(&v, file, n_vocab))
 		return NULL;
-	int32_t *tokens = allocate(n, sizeof(*tokens));
+	int32_t *tokens = calloc(n, sizeof(*tokens));
+	if (!tokens) {
+		gguf_fail(file, 0, "no memory for a prompt of %zu tokens", n);
+		return NULL;
+	}
 	size_t n_done = 1, cuts[WORD_MAX];
 	tokens[0] = (int32_t)v.first;
 	for (const char *at = prompt_text; n_done < n && *at; at += strcspn(at, " ") + 1) {
