@@ -99,6 +99,7 @@ static void begin(const char *output)
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 
 	options.output = output;
+	options.interval_ms = 100;
 	int error = brick_session_start(&options);
 	if (error) {
 		fprintf(stderr, "top_embedded: %s\n", brick_strerror(error));

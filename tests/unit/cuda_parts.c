@@ -231,14 +231,14 @@ static void more_than_there_is_room_for(void **state)
 {
 	struct brick_launch launch;
 
-	for (uint32_t i = 0; i < 200000; i++) {
+	for (uint32_t i = 0; i < 400000; i++) {
 		begin(1000 + i, 10000 + i, 1, 1);
 		end(1000 + i, 10000 + i);
 	}
-	assert_true(launches_pending_since(0) >= 10000 + 200000 - 131072);
+	assert_true(launches_pending_since(0) >= 10000 + 400000 - 262144);
 	assert_false(launches_take(1000, &launch));
-	assert_true(launches_take(1000 + 199999, &launch));
-	begin(UINT32_MAX, 300000, 1,
+	assert_true(launches_take(1000 + 399999, &launch));
+	begin(UINT32_MAX, 500000, 1,
 		1); /* far away: ids that jump do not make it search for ever */
 	launches_pending_since(UINT64_MAX);
 }
