@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/step_times.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/output.h"
@@ -50,4 +51,13 @@ unsigned long options_number(const char *command, const char *option, const char
 		die_usage(command, "%s %s: must be a whole number from %lu to %lu", option, text,
 			low, high);
 	return n;
+}
+
+int options_phase(const char *command, const char *text)
+{
+	if (!strcmp(text, "prefill"))
+		return STEP_PREFILL;
+	if (!strcmp(text, "decode"))
+		return STEP_DECODE;
+	die_usage(command, "--phase %s: must be prefill or decode", text);
 }

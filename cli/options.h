@@ -18,4 +18,7 @@ int options_next(
 unsigned long options_number(const char *command, const char *option, const char *text,
 	unsigned long low, unsigned long high);
 
+/* "prefill" or "decode" as an enum step_phase, or wrong usage of --phase. */
+int options_phase(const char *command, const char *text);
+
 #endif

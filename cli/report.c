@@ -63,15 +63,6 @@ static enum summary_by parse_by(const char *text)
 		"--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
 }
 
-static int parse_phase(const char *text)
-{
-	if (!strcmp(text, "prefill"))
-		return STEP_PREFILL;
-	if (!strcmp(text, "decode"))
-		return STEP_DECODE;
-	die_usage("report", "--phase %s: must be prefill or decode", text);
-}
-
 static const struct report_sort *parse_sort(const char *text)
 {
 	const struct report_sort *sort = report_sort_find(text);
@@ -114,7 +105,7 @@ static void parse(struct options *options, int argc, char **argv)
 			options->by = parse_by(optarg);
 			break;
 		case 'p':
-			options->phase = parse_phase(optarg);
+			options->phase = options_phase("report", optarg);
 			break;
 		case 's':
 			options->sort = parse_sort(optarg);

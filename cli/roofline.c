@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/step_times.h"
 #include "cli/ceilings.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -40,11 +41,7 @@ struct options {
 
 static int parse_phase(const char *text)
 {
-	if (!strcmp(text, "prefill"))
-		return ROOFLINE_PREFILL;
-	if (strcmp(text, "decode"))
-		die_usage("roofline", "--phase %s: must be prefill or decode", text);
-	return ROOFLINE_DECODE;
+	return options_phase("roofline", text) == STEP_PREFILL ? ROOFLINE_PREFILL : ROOFLINE_DECODE;
 }
 
 static void parse(struct options *options, int argc, char **argv)

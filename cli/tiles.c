@@ -62,15 +62,6 @@ static double peak_of(const char *text)
 	return value;
 }
 
-static int phase_of(const char *text)
-{
-	if (!strcmp(text, "prefill"))
-		return STEP_PREFILL;
-	if (!strcmp(text, "decode"))
-		return STEP_DECODE;
-	die_usage("tiles", "tiles: --phase %s: must be prefill or decode", text);
-}
-
 static int layer_of(const char *text)
 {
 	if (!strcmp(text, "-1"))
@@ -107,7 +98,7 @@ static void parse(struct options *options, int argc, char **argv)
 			options->filter.layer = layer_of(optarg);
 			break;
 		case 'H':
-			options->filter.phase = phase_of(optarg);
+			options->filter.phase = options_phase("tiles", optarg);
 			break;
 		case 'p':
 			options->peak_gflops = peak_of(optarg);
@@ -197,7 +188,7 @@ static int run_tiles(int argc, char **argv)
 	}
 	if (tiles_create(&tiles, run, &options.filter) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its tiles", run->path);
-	if (!options.peak_gflops)
+	if (tiles->group_count && !options.peak_gflops)
 		options.peak_gflops = measured_peak(run);
 	const struct tiles_view view = {run, tiles, options.peak_gflops, options.map};
 	if (options.json)

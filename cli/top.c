@@ -71,15 +71,6 @@ static int parse_view(const char *text)
 	return view;
 }
 
-static int parse_phase(const char *text)
-{
-	if (!strcmp(text, "prefill"))
-		return STEP_PREFILL;
-	if (!strcmp(text, "decode"))
-		return STEP_DECODE;
-	die_usage("top", "--phase %s: must be prefill or decode", text);
-}
-
 static void add_record_option(struct top_options *o, const char *name, const char *value)
 {
 	if (o->record_count + 2 > TOP_RECORD_OPTIONS)
@@ -121,7 +112,7 @@ static void set_option(struct top_options *o, int c)
 		o->view = parse_view(optarg);
 		break;
 	case 'p':
-		o->phase = parse_phase(optarg);
+		o->phase = options_phase("top", optarg);
 		break;
 	case 'H':
 		o->headless = true;

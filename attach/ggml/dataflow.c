@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/capture.h"
 #include "attach/ggml/node_text.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
@@ -41,17 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *list = getenv("BRICK_CAPTURE");
-
-	is_wanted = list && strstr(list, "graph") != NULL;
-}
-
-static const void *view_source(const struct engine *e, const void *tensor)
-{
-	const void *source;
-
-	memcpy(&source, tensor_field(tensor, e->layout.view_source), sizeof source);
-	return source;
+	is_wanted = capture_wants("graph");
 }
 
 static int is_executed(const struct engine *e, const void *node)
@@ -78,8 +69,8 @@ static void set_producer(struct flow *f, const void *tensor, int32_t producer)
 /* The memory that a tensor lies in: its own, or that of what it is a view of. */
 static const void *root_of(const struct engine *e, const void *tensor)
 {
-	for (int i = 0; i < MOST_VIEWS && view_source(e, tensor); i++)
-		tensor = view_source(e, tensor);
+	for (int i = 0; i < MOST_VIEWS && tensor_view_source(&e->layout, tensor); i++)
+		tensor = tensor_view_source(&e->layout, tensor);
 	return tensor;
 }
 
@@ -92,7 +83,7 @@ static int32_t producer_of(struct flow *f, const void *tensor)
 		const struct place *place = place_of(f, tensor);
 		if (place->tensor)
 			return place->producer;
-		const void *next = view_source(e, tensor);
+		const void *next = tensor_view_source(&e->layout, tensor);
 		tensor = next			  ? next
 			 : is_executed(e, tensor) ? NULL
 						  : tensor_source(&e->layout, tensor, 0);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/capture.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/work.h"
 #include "brick/brick.h"
@@ -44,19 +45,6 @@ static struct alias {
 	const void *cache, *written;
 } aliases[ALIASES];
 
-static int has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	while (list && *list) {
-		size_t n = strcspn(list, ",");
-		if (n == length && !memcmp(list, word, n))
-			return 1;
-		list += n + (list[n] == ',');
-	}
-	return 0;
-}
-
 static void forget_in_child(void)
 {
 	pthread_mutex_init(&graphs, NULL);
@@ -67,11 +55,9 @@ static void forget_in_child(void)
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *list = getenv("BRICK_CAPTURE");
-
-	digests_mode = has_word(list, "digest-all") ? DIGESTS_ALL
-		       : has_word(list, "digest")   ? DIGESTS_KNOWN
-						    : DIGESTS_OFF;
+	digests_mode = capture_wants("digest-all") ? DIGESTS_ALL
+		       : capture_wants("digest")   ? DIGESTS_KNOWN
+						   : DIGESTS_OFF;
 	if (digests_mode)
 		pthread_atfork(NULL, NULL, forget_in_child);
 }
@@ -180,10 +166,9 @@ static const void *origin(const struct engine *e, const void *tensor)
 /* Writes into a cache: the result is the whole of it, most of which others have written. */
 static int note_cache_write(const struct engine *e, const void *node)
 {
-	const void *cache;
+	const void *cache = tensor_view_source(&e->layout, node);
 	const char *operation = e->op_desc ? e->op_desc(node) : "";
 
-	memcpy(&cache, tensor_field(node, e->layout.view_source), sizeof cache);
 	if (!cache || (strcmp(operation, "SET_ROWS") && strcmp(operation, "CPY")))
 		return 0;
 	struct alias *alias = alias_of(cache);

@@ -74,4 +74,12 @@ static inline const void *tensor_source(
 	return source;
 }
 
+/* What a tensor is a view of, NULL: nothing. */
+static inline const void *tensor_view_source(const struct tensor_layout *layout, const void *tensor)
+{
+	const void *source;
+	memcpy(&source, tensor_field(tensor, layout->view_source), sizeof source);
+	return source;
+}
+
 #endif

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "backends/vulkan/functions.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/vulkan.h"
 #include "lib/backend.h"
+#include "lib/sys/ticks.h"
 
 enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
 
@@ -84,11 +84,8 @@ static int submit_own(struct brick_backend_device *d,
 		.commandBufferCount = 1,
 		.pCommandBuffers = &commands};
 	result = d->call.EndCommandBuffer(commands);
-	if (before_ns) {
-		struct timespec now;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		*before_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	}
+	if (before_ns)
+		*before_ns = brick__monotonic_ns();
 	if (result == VK_SUCCESS)
 		result = d->call.QueueSubmit(d->queue->queue, 1, &submit, VK_NULL_HANDLE);
 	if (result == VK_SUCCESS)
@@ -295,14 +292,6 @@ static int synchronise(struct brick_backend_device *d, void *native)
 	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int correlate_calibrated(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	const VkCalibratedTimestampInfoEXT infos[2] = {
@@ -326,7 +315,7 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 	if (d->call.GetCalibratedTimestampsEXT)
 		return correlate_calibrated(d, reading);
 	int error = submit_own(d, stamp_clock, &reading->before_ns);
-	reading->after_ns = now_ns();
+	reading->after_ns = brick__monotonic_ns();
 	if (error || d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1,
 			     sizeof ticks, &ticks, sizeof ticks,
 			     VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT) != VK_SUCCESS)
