@@ -3,6 +3,7 @@
 
 # What runs inside profiled processes: the core, and the embedded writer.
 set(BRICK_LIB_SOURCES
+  backends/attached.c
   backends/cuda/cuda.c
   backends/cuda/driver.c
   backends/cuda/graph.c
@@ -166,9 +167,11 @@ set(BRICK_OPENCL_SOURCES
 # What the CUDA driver loads into programs that use it; needs nothing of CUDA.
 set(BRICK_CUDA_SOURCES
   attach/cuda/buffers.c
+  attach/cuda/call_names.c
   attach/cuda/calls.c
   attach/cuda/cubin.c
   attach/cuda/cupti.c
+  attach/cuda/events.c
   attach/cuda/host_clock.c
   attach/cuda/inject.c
   attach/cuda/kernels.c
@@ -179,11 +182,14 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/order.c
   attach/cuda/records.c
   attach/cuda/streams.c
+  attach/cuda/yields.c
 )
 
 # Its parts that need no CUPTI: what unit tests are built with.
 set(BRICK_CUDA_PURE_SOURCES
+  ${CMAKE_SOURCE_DIR}/attach/cuda/call_names.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/cubin.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/events.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/last.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/launches.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/modules.c
@@ -604,6 +610,7 @@ set(BRICK_VULKAN_SOURCES
   attach/vulkan/pipelines.c
   attach/vulkan/queues.c
   attach/vulkan/readback.c
+  attach/vulkan/semaphores.c
   attach/vulkan/spirv.c
   attach/vulkan/submits.c
   attach/vulkan/waits.c

@@ -13,6 +13,7 @@ enum {
 	LEAST_DISTANCE_NS = 1000000, /* between two anchors */
 	LEAST_WIDTHS = 5000,	     /* the same, in widths: lengths are right within 1 in 5000 */
 	RATE_PARTS = 100000,	     /* a rate is carried by anchors so many widths apart */
+	LEAST_PERIOD_NS = 2000000,   /* between two readings */
 };
 
 struct anchor {
@@ -208,4 +209,18 @@ int brick_correlation_add(
 	}
 	append(c, a);
 	return 0;
+}
+
+uint64_t brick_correlation_period_ns(const struct brick_correlation *c, uint64_t most_ns)
+{
+	if (!c->count)
+		return 0;
+	struct anchor first = anchor_at(c, 0), last = anchor_at(c, c->count - 1);
+	uint64_t period = last.host_ns - first.host_ns;
+	uint64_t least = 2ull * last.half_width_ns * LEAST_WIDTHS; /* nearer ones replace it */
+	if (least < LEAST_PERIOD_NS)
+		least = LEAST_PERIOD_NS;
+	if (period < least)
+		period = least;
+	return period < most_ns ? period : most_ns;
 }

@@ -98,10 +98,23 @@ void brick__device_correlate(struct brick_device *device, uint32_t count)
 static void correlate_now_and_then(struct brick_device *device)
 {
 	uint64_t age = brick__monotonic_ns() - device->correlated_ns;
-	uint64_t wanted = device->correlation.count < 2 ? CORRELATE_NS / 25 : CORRELATE_NS;
 
-	if (age >= wanted)
+	if (age >= brick_correlation_period_ns(&device->correlation, CORRELATE_NS))
 		brick__device_correlate(device, READINGS);
+}
+
+/* How far off its times may be: told when they have come, and again when it has doubled. */
+static void tell_residual(struct brick_device *device)
+{
+	uint64_t residual = device->correlation.residual_ns;
+	char key[sizeof device->notes->key];
+
+	if (!brick_enabled() || device->serial != brick__on || !device->correlation.count ||
+		(device->told_ns && residual < 2 * device->told_ns))
+		return;
+	snprintf(key, sizeof key, "%.15s.clock", device->backend->name);
+	brick_note(key, "of the program's bricks: residual %llu ns", (unsigned long long)residual);
+	device->told_ns = residual;
 }
 
 /* ---- open and close ---- */
@@ -274,6 +287,7 @@ int brick_device_finish(struct brick_device *device)
 	brick__device_give_up(device);
 	device->recorded = 0;
 	brick__device_flush(device);
+	tell_residual(device);
 	recorded += (int)device->recorded;
 	errno = saved;
 	if (failure < 0)
@@ -303,6 +317,7 @@ void brick_device_close(struct brick_device *device)
 	drain_patiently(device, &recorded);
 	brick__device_give_up(device);
 	brick__device_flush(device);
+	tell_residual(device);
 	device->backend->close(device->handle);
 	brick__timers_orphan(device);
 	while (device->queues) {

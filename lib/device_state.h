@@ -70,6 +70,7 @@ struct brick_device {
 	int has_clock;
 	uint32_t clock_failures;
 	uint64_t correlated_ns; /* when */
+	uint64_t told_ns;	/* residual that the session has been told of */
 
 	struct {
 		char key[48], value[160];

@@ -175,9 +175,25 @@ struct cuda_load_data { /* cuModuleLoadData(Ex), cuModuleLoadFatBinary, cuLibrar
 	const void *image;
 };
 
-struct cuda_stream_call { /* cuStreamSynchronize */
+struct cuda_stream_call { /* cuStreamSynchronize, cuStreamBeginCapture, cuStreamEndCapture */
 	cuda_handle stream;
 };
+
+struct cuda_event_call { /* cuEventSynchronize */
+	cuda_handle event;
+};
+
+struct cuda_event_record { /* cuEventRecord, cuEventRecordWithFlags */
+	cuda_handle event, stream;
+};
+
+struct cuda_stream_wait { /* cuStreamWaitEvent */
+	cuda_handle stream, event;
+};
+
+/* Handles of default streams. */
+#define CUDA_STREAM_LEGACY ((cuda_handle)1)
+#define CUDA_STREAM_PER_THREAD ((cuda_handle)2)
 
 typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *bytes, size_t *most_records);
 typedef void (*cupti_complete_fn)(

@@ -5,6 +5,7 @@
  */
 #include "attach/cuda/abi.h"
 #include "attach/cuda/abi_check.h"
+#include "attach/cuda/call_names.h"
 
 #include <cuda.h>
 #include <cupti.h>
@@ -152,6 +153,22 @@ FIELD(cuda_graph_launch, stream, cuGraphLaunch_params, hStream);
 FIELD(cuda_load_data, image, cuModuleLoadData_params, image);
 FIELD(cuda_load_data, image, cuModuleLoadDataEx_params, image);
 FIELD(cuda_stream_call, stream, cuStreamSynchronize_params, hStream);
+FIELD(cuda_stream_call, stream, cuStreamBeginCapture_v2_params, hStream);
+FIELD(cuda_stream_call, stream, cuStreamEndCapture_params, hStream);
+FIELD(cuda_event_call, event, cuEventSynchronize_params, hEvent);
+FIELD(cuda_event_record, event, cuEventRecord_params, hEvent);
+FIELD(cuda_event_record, stream, cuEventRecord_params, hStream);
+FIELD(cuda_event_record, event, cuEventRecordWithFlags_params, hEvent);
+FIELD(cuda_event_record, stream, cuEventRecordWithFlags_params, hStream);
+FIELD(cuda_stream_wait, stream, cuStreamWaitEvent_params, hStream);
+FIELD(cuda_stream_wait, event, cuStreamWaitEvent_params, hEvent);
+#define COPY_IN(name, at) _Static_assert(offsetof(name##_params, hStream) == (at), #name);
+CALL_COPIES_IN_STREAMS(COPY_IN)
+#if CUDA_VERSION >= 13000
+CALL_BATCHES_IN_STREAMS(COPY_IN)
+#endif
+_Static_assert(CU_STREAM_LEGACY == CUDA_STREAM_LEGACY, "CU_STREAM_LEGACY");
+_Static_assert(CU_STREAM_PER_THREAD == CUDA_STREAM_PER_THREAD, "CU_STREAM_PER_THREAD");
 #if CUDA_VERSION >= 11080
 FIELD(cuda_launch_config, stream, CUlaunchConfig, hStream);
 FIELD(cuda_launch_kernel_ex, config, cuLaunchKernelEx_params, config);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls are looked at is decided by name when tracing starts, so that no table of ids has to
- * be kept per version (calls.h). A call inside of another that launches, as the runtime's are built
- * on the driver's, belongs to the outer one. The program's errno is kept.
+ * What is done at CUPTI's callbacks (calls.h). A call inside of another that launches, as the
+ * runtime's are built on the driver's, belongs to the outer one. The program's errno is kept.
  */
 #include "attach/cuda/calls.h"
 
 #include <errno.h>
-#include <string.h>
+#include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"
+#include "attach/cuda/events.h"
 #include "attach/cuda/last.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
+#include "attach/cuda/yields.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
 #include "brick/probe.h"
@@ -20,20 +21,7 @@
 
 enum { MOST_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
-enum kind {
-	CALL_NONE,
-	CALL_KERNEL,
-	CALL_KERNEL_EX, /* with a struct of attributes */
-	CALL_GRAPH,
-	CALL_COPY,
-	CALL_WAIT_STREAM,
-	CALL_WAIT_CONTEXT,
-	CALL_WAIT_EVENT,
-	CALL_LOAD,
-	CALL_DESTROY,
-};
-
-static uint8_t kinds[2][MOST_IDS]; /* by domain and id */
+static struct call_shape shapes[2][MOST_IDS]; /* by domain and id */
 static uint32_t stopped;
 
 /* What a thread is in the middle of. */
@@ -48,53 +36,12 @@ struct call_thread {
 	uint64_t wait_begin;
 	uint64_t source; /* of the module that is being loaded */
 	struct brick_launch launch;
+	uint64_t last; /* number of the last command that the call launches */
 };
 
 static __thread struct call_thread call_thread;
 
 /* ---- choosing ---- */
-
-static int begins(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
-static enum kind kind_of_driver(const char *name)
-{
-	if (begins(name, "cuLaunchHostFunc"))
-		return CALL_NONE;
-	if (begins(name, "cuLaunchKernelEx"))
-		return CALL_KERNEL_EX;
-	if (begins(name, "cuLaunch"))
-		return CALL_KERNEL;
-	if (begins(name, "cuGraphLaunch"))
-		return CALL_GRAPH;
-	if (begins(name, "cuMemcpy") || begins(name, "cuMemset"))
-		return CALL_COPY;
-	if (begins(name, "cuStreamSynchronize"))
-		return CALL_WAIT_STREAM;
-	if (begins(name, "cuCtxSynchronize"))
-		return CALL_WAIT_CONTEXT;
-	if (begins(name, "cuEventSynchronize"))
-		return CALL_WAIT_EVENT;
-	if (begins(name, "cuModuleLoadData") || begins(name, "cuLibraryLoadData"))
-		return CALL_LOAD;
-	if (begins(name, "cuCtxDestroy") || begins(name, "cuDevicePrimaryCtxRelease") ||
-		begins(name, "cuDevicePrimaryCtxReset"))
-		return CALL_DESTROY;
-	return CALL_NONE;
-}
-
-/* Parameters of these are not looked at: the driver's call inside tells. */
-static enum kind kind_of_runtime(const char *name)
-{
-	if (begins(name, "cudaLaunchHostFunc"))
-		return CALL_NONE;
-	if (begins(name, "cudaLaunch") || begins(name, "cudaGraphLaunch") ||
-		begins(name, "cudaMemcpy") || begins(name, "cudaMemset"))
-		return CALL_COPY;
-	return CALL_NONE;
-}
 
 static int enable_domain(uint32_t domain)
 {
@@ -104,10 +51,11 @@ static int enable_domain(uint32_t domain)
 		const char *name = NULL;
 		if (cupti.callback_name(domain, id, &name) != CUPTI_FINE || !name)
 			continue;
-		enum kind kind = domain == CUPTI_DOMAIN_DRIVER ? kind_of_driver(name)
-							       : kind_of_runtime(name);
-		kinds[domain - 1][id] = (uint8_t)kind;
-		if (kind == CALL_NONE)
+		struct call_shape shape = domain == CUPTI_DOMAIN_DRIVER
+						  ? call_shape_of_driver(name)
+						  : call_shape_of_runtime(name);
+		shapes[domain - 1][id] = shape;
+		if (shape.kind == CALL_NONE)
 			continue;
 		int result = cupti.enable_callback(1, cupti.subscriber, domain, id);
 		if (result != CUPTI_FINE)
@@ -135,11 +83,6 @@ void calls_enable_runtime(void)
 	enable_domain(CUPTI_DOMAIN_RUNTIME);
 }
 
-static int is_launch(enum kind kind)
-{
-	return kind >= CALL_KERNEL && kind <= CALL_COPY;
-}
-
 void calls_enable_records(void)
 {
 	int narrow = cupti.enable_driver_call && cupti.enable_runtime_call;
@@ -149,9 +92,9 @@ void calls_enable_records(void)
 	for (uint32_t id = 1; narrow && id < MOST_IDS; id++) {
 		const char *name;
 		if (cupti.callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_FINE)
-			cupti.enable_driver_call(id, is_launch(kinds[0][id]));
+			cupti.enable_driver_call(id, (uint8_t)call_launches(&shapes[0][id]));
 		if (cupti.callback_name(CUPTI_DOMAIN_RUNTIME, id, &name) == CUPTI_FINE)
-			cupti.enable_runtime_call(id, is_launch(kinds[1][id]));
+			cupti.enable_runtime_call(id, (uint8_t)call_launches(&shapes[1][id]));
 	}
 }
 
@@ -162,136 +105,169 @@ void calls_stop(void)
 
 /* ---- calls that launch ---- */
 
-static struct launch_records records_of(enum kind kind, const struct cupti_call *call)
-{
-	const struct cuda_graph_launch *graph = call->parameters;
-
-	switch (kind) {
-	case CALL_KERNEL:
-	case CALL_KERNEL_EX:
-		return (struct launch_records){1, 1};
-	case CALL_GRAPH:
-		return (struct launch_records){nodes_exec_records(graph->exec), 0};
-	default:
-		return (struct launch_records){1, 0};
-	}
-}
-
-static void launch_enter(enum kind kind, const struct cupti_call *call)
-{
-	struct call_thread *t = &call_thread;
-
-	if (t->depth++ == 0) {
-		t->is_captured = 0;
-		brick_launch_begin(&t->launch);
-	}
-	if (t->launch.number) {
-		struct launch_records records = records_of(kind, call);
-		launches_begin(call->correlation, &t->launch, &records);
-	}
-}
-
-/* The stream that a call names in its parameters; 0: it does not. */
-static int stream_of(enum kind kind, const struct cupti_call *call, cuda_handle *stream)
-{
-	const struct cuda_launch_kernel *kernel = call->parameters;
-	const struct cuda_launch_kernel_ex *ex = call->parameters;
-	const struct cuda_graph_launch *graph = call->parameters;
-
-	if (kind == CALL_KERNEL && begins(call->function, "cuLaunchKernel"))
-		*stream = kernel->stream;
-	else if (kind == CALL_KERNEL_EX && ex->config)
-		*stream = ex->config->stream;
-	else if (kind == CALL_GRAPH)
-		*stream = graph->stream;
-	else
-		return 0;
-	return 1;
-}
-
 static int has_failed(const struct cupti_call *call)
 {
 	return call->result && *(const int *)call->result != 0;
 }
 
-static void launch_exit(enum kind kind, const struct cupti_call *call)
+/* The stream of a call, the context's handle for its default one; NULL: it is not known. */
+static cuda_handle stream_of(const struct call_shape *shape, const struct cupti_call *call)
+{
+	cuda_handle stream;
+
+	if (!call_stream(shape, call->parameters, &stream))
+		return NULL;
+	return stream ? stream : call->context;
+}
+
+static struct launch_records records_of(
+	const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_graph_launch *graph = call->parameters;
+
+	if (shape->kind == CALL_KERNEL)
+		return (struct launch_records){1, 1, 0};
+	if (shape->kind == CALL_COPY)
+		return (struct launch_records){1, 0, 0};
+	uint32_t count = nodes_exec_records(graph->exec);
+	return (struct launch_records){count, 0, count > 1 ? brick_launch_number() : 0};
+}
+
+static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;
-	cuda_handle stream;
+	cuda_handle stream = stream_of(shape, call);
+	int yields = stream && yields_has(stream);
+
+	if (t->depth++ == 0) {
+		t->is_captured = 0;
+		t->launch = (struct brick_launch){.number = 0};
+		if (!yields)
+			brick_launch_begin(&t->launch);
+	}
+	if (yields) {
+		launches_disown(call->correlation);
+	} else if (t->launch.number) {
+		struct launch_records records = records_of(shape, call);
+		t->last = records.last ? records.last : t->launch.number;
+		launches_begin(call->correlation, &t->launch, &records);
+	}
+}
+
+static void launched(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
+	cuda_handle stream = stream_of(shape, call);
+
+	if (t->is_captured || has_failed(call)) {
+		launches_forget(call->correlation);
+		return;
+	}
+	if (stream)
+		events_launched(stream, call->correlation);
+	launches_end(call->correlation, &t->launch);
+	if (stream)
+		last_set(call->context, stream, t->last);
+}
+
+static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
 
 	if (!t->depth)
 		return;
 	if (t->depth == 1)
 		brick_launch_end(&t->launch);
-	if (t->launch.number) {
-		if (t->is_captured || has_failed(call)) {
-			launches_forget(call->correlation);
-		} else {
-			launches_end(call->correlation, &t->launch);
-			if (stream_of(kind, call, &stream))
-				last_set(call->context, stream, t->launch.number);
-		}
-	}
+	if (t->launch.number)
+		launched(shape, call);
 	t->depth--;
 }
 
-/* ---- calls that wait ---- */
+/* ---- calls that wait, or have streams wait ---- */
 
-static void wait_exit(enum kind kind, const struct cupti_call *call)
+static void wait_exit(const struct call_shape *shape, const struct cupti_call *call)
 {
-	const struct cuda_stream_call *sync = call->parameters;
+	const struct cuda_event_call *event = call->parameters;
+	cuda_handle stream = stream_of(shape, call);
 	uint64_t number = 0;
 
 	if (!call_thread.wait_begin || has_failed(call))
 		return;
-	if (kind == CALL_WAIT_STREAM)
-		number = last_of_stream(call->context, sync->stream);
-	else if (kind == CALL_WAIT_CONTEXT)
+	if (shape->kind == CALL_WAIT_STREAM && stream)
+		number = last_of_stream(call->context, stream);
+	else if (shape->kind == CALL_WAIT_CONTEXT)
 		number = last_of_context(call->context);
+	else if (shape->kind == CALL_WAIT_EVENT && event)
+		number = events_number(event->event);
 	brick_record_wait(call_thread.wait_begin, brick_ticks(), number);
 	call_thread.wait_begin = 0;
 }
 
+static void order_exit(const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_event_record *record = call->parameters;
+	const struct cuda_stream_wait *wait = call->parameters;
+	cuda_handle stream = stream_of(shape, call);
+
+	if (!stream || (has_failed(call) && shape->kind != CALL_CAPTURE_END))
+		return;
+	if (shape->kind == CALL_EVENT)
+		events_recorded(record->event, stream, last_of_stream(call->context, stream));
+	else if (shape->kind == CALL_AFTER_EVENT)
+		events_waited(stream, wait->event);
+	else if (shape->kind == CALL_CAPTURE)
+		events_capture(stream);
+	else
+		events_capture_end(stream);
+}
+
 /* ---- the callback ---- */
 
-static void enter(enum kind kind, const struct cupti_call *call)
+static int waits(const struct call_shape *shape)
+{
+	return shape->kind >= CALL_WAIT_STREAM && shape->kind <= CALL_WAIT_EVENT;
+}
+
+static void enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_load_data *load = call->parameters;
 
-	if (is_launch(kind))
-		launch_enter(kind, call);
-	else if (kind == CALL_LOAD)
-		call_thread.source = load ? modules_source(load->image) : 0;
-	else if (kind == CALL_DESTROY)
-		cupti.flush_all(0); /* what is complete, while its context is there */
-	else
+	if (call_launches(shape))
+		launch_enter(shape, call);
+	else if (waits(shape))
 		call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
+	else if (shape->kind == CALL_LOAD)
+		call_thread.source = load ? modules_source(load->image) : 0;
+	else if (shape->kind == CALL_DESTROY)
+		cupti.flush_all(0); /* what is complete, while its context is there */
 }
 
-static void leave(enum kind kind, const struct cupti_call *call)
+static void leave(const struct call_shape *shape, const struct cupti_call *call)
 {
-	if (is_launch(kind))
-		launch_exit(kind, call);
-	else if (kind == CALL_LOAD)
+	if (call_launches(shape))
+		launch_exit(shape, call);
+	else if (waits(shape))
+		wait_exit(shape, call);
+	else if (shape->kind == CALL_LOAD)
 		call_thread.source = 0;
-	else if (kind != CALL_DESTROY)
-		wait_exit(kind, call);
+	else if (shape->kind != CALL_DESTROY)
+		order_exit(shape, call);
 }
 
 /* One launch in HOOK_PERIOD is timed whole: what this here costs, without what CUPTI adds. */
-static void timed_call(enum kind kind, const struct cupti_call *call)
+static void timed_call(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;
-	int entering = call->site == CUPTI_ENTER;
-	int samples = is_launch(kind) &&
-		      t->hook_calls >= (uint32_t)(t->was_timed ? HOOK_PERIOD : FIRST_HOOK);
+	int entering = call->site == CUPTI_ENTER, launches = call_launches(shape);
+	int samples =
+		launches && t->hook_calls >= (uint32_t)(t->was_timed ? HOOK_PERIOD : FIRST_HOOK);
 	uint64_t begin = samples ? brick_ticks() : 0;
 
-	t->hook_calls += is_launch(kind) && !entering;
+	t->hook_calls += launches && !entering;
 	if (entering)
-		enter(kind, call);
+		enter(shape, call);
 	else
-		leave(kind, call);
+		leave(shape, call);
 	if (samples && entering) {
 		t->hook_ticks = brick_ticks() - begin;
 	} else if (samples && t->hook_ticks) {
@@ -382,6 +358,6 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 	if (domain == CUPTI_DOMAIN_RESOURCE)
 		about_resource(id, data);
 	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MOST_IDS)
-		timed_call(kinds[domain - 1][id], data);
+		timed_call(&shapes[domain - 1][id], data);
 	errno = saved;
 }

@@ -9,13 +9,14 @@
 
 enum { PLACES = 1 << 18, LOOK_BACK = 4096 };
 
-enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN };
+enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, DISOWNED };
 
 struct entry {
 	uint32_t correlation, state; /* both atomic */
 	uint32_t records, seen;	     /* of its records */
 	uint32_t taken;		     /* its own number has been given away */
 	uint32_t certain;	     /* see launch_records */
+	uint64_t last;		     /* see launch_records */
 	uint64_t end;		     /* of the call, atomic; 0: not yet */
 	struct brick_launch launch;
 };
@@ -69,6 +70,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
 	e->records = records->count;
 	e->certain = records->certain;
+	e->last = records->last;
 	e->seen = e->taken = 0;
 	__atomic_store_n(&e->end, 0, __ATOMIC_RELAXED);
 	e->launch = *launch;
@@ -93,6 +95,20 @@ void launches_forget(uint32_t correlation)
 
 	if (id_of(e) == correlation)
 		set_state(e, FREE);
+}
+
+void launches_disown(uint32_t correlation)
+{
+	struct entry *e = place(correlation);
+
+	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
+	set_state(e, DISOWNED);
+}
+
+int launches_are_disowned(uint32_t correlation)
+{
+	const struct entry *e = place(correlation);
+	return state_of(e) == DISOWNED && id_of(e) == correlation;
 }
 
 static struct entry *find(uint32_t correlation)
@@ -126,7 +142,8 @@ int launches_take(uint32_t correlation, struct brick_launch *launch)
 	if (!launch->end)
 		launch->end = launch->begin;
 	if (e->taken++)
-		launch->number = brick_launch_number();
+		launch->number =
+			e->last && e->taken == e->records ? e->last : brick_launch_number();
 	return 1;
 }
 

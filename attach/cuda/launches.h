@@ -14,6 +14,7 @@
 struct launch_records {
 	uint32_t count;
 	uint32_t certain; /* one that does not come was lost */
+	uint64_t last;	  /* number for the last of several; 0: it gets any */
 };
 
 /* A call has begun. */
@@ -25,6 +26,10 @@ void launches_end(uint32_t correlation, const struct brick_launch *launch);
 
 /* It launched nothing: failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);
+
+/* Somebody else tells what it launched: its records are passed over. */
+void launches_disown(uint32_t correlation);
+int launches_are_disowned(uint32_t correlation);
 
 /* Consumer: one of its records has come. */
 void launches_seen(uint32_t correlation);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "attach/cuda/events.h"
 #include "attach/cuda/host_clock.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/nodes.h"
@@ -78,6 +79,7 @@ static uint64_t or_unknown(uint64_t device_ns)
 
 static void record(const struct held_command *held)
 {
+	uint64_t after[EVENTS_MOST];
 	struct brick_command command = {
 		.size = sizeof command,
 		.kernel = held->kernel,
@@ -88,6 +90,8 @@ static void record(const struct held_command *held)
 		.end_ns = host_clock_ns(held->end),
 		.bytes = held->bytes,
 		.residual_ns = host_clock_residual_ns(),
+		.after_count = events_after(held->correlation, after),
+		.after = after,
 	};
 
 	find_launch(held, &command.launch);

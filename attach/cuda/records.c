@@ -21,10 +21,14 @@
 enum { PATIENCE_S = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated;
+static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated, disowned;
 
 static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
 {
+	if (launches_are_disowned(held->correlation)) {
+		disowned++;
+		return;
+	}
 	held->queue = streams_queue(device, context, stream);
 	if (held->correlation)
 		launches_seen(held->correlation);
@@ -56,49 +60,34 @@ static void take_kernel(const struct cupti_kernel *k)
 	hold(&held, k->device, k->context, k->stream);
 }
 
+/* Records of all kinds of transfers name their fields alike. */
+#define TAKE_TRANSFER(record, what)                                                 \
+	do {                                                                        \
+		struct held_command held = {                                        \
+			.begin = (record)->start,                                   \
+			.end = (record)->end,                                       \
+			.bytes = (record)->bytes,                                   \
+			.graph_node = (record)->graph_node,                         \
+			.correlation = (record)->correlation,                       \
+			.kernel = (what),                                           \
+		};                                                                  \
+		copies++;                                                           \
+		hold(&held, (record)->device, (record)->context, (record)->stream); \
+	} while (0)
+
 static void take_memcpy(const struct cupti_memcpy *m)
 {
-	struct held_command held = {
-		.begin = m->start,
-		.end = m->end,
-		.bytes = m->bytes,
-		.graph_node = m->graph_node,
-		.correlation = m->correlation,
-		.kernel = kernels_copy(m->copy),
-	};
-
-	copies++;
-	hold(&held, m->device, m->context, m->stream);
+	TAKE_TRANSFER(m, kernels_copy(m->copy));
 }
 
 static void take_peer(const struct cupti_memcpy_peer *m)
 {
-	struct held_command held = {
-		.begin = m->start,
-		.end = m->end,
-		.bytes = m->bytes,
-		.graph_node = m->graph_node,
-		.correlation = m->correlation,
-		.kernel = kernels_copy(m->copy),
-	};
-
-	copies++;
-	hold(&held, m->device, m->context, m->stream);
+	TAKE_TRANSFER(m, kernels_copy(m->copy));
 }
 
 static void take_memset(const struct cupti_memset *m)
 {
-	struct held_command held = {
-		.begin = m->start,
-		.end = m->end,
-		.bytes = m->bytes,
-		.graph_node = m->graph_node,
-		.correlation = m->correlation,
-		.kernel = kernels_fill(),
-	};
-
-	copies++;
-	hold(&held, m->device, m->context, m->stream);
+	TAKE_TRANSFER(m, kernels_fill());
 }
 
 static void take(const struct cupti_record *record)
@@ -192,11 +181,11 @@ void records_describe(char *text, size_t bytes)
 	snprintf(text, bytes,
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
-		"unknown, %llu refused",
+		"unknown, %llu refused, %llu left to the program",
 		(unsigned long long)kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
 		(unsigned long long)broken, (unsigned long long)order_counts.without_launch,
 		(unsigned long long)order_counts.without_node,
-		(unsigned long long)order_counts.refused);
+		(unsigned long long)order_counts.refused, (unsigned long long)disowned);
 	pthread_mutex_unlock(&lock);
 }

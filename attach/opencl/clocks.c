@@ -119,13 +119,18 @@ static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t
 		c->trusts++;
 }
 
+static uint64_t period_of(const struct clock *c)
+{
+	return brick_correlation_period_ns(&c->correlation, REFRESH_NS);
+}
+
 static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
 	const struct brick_reading reading = {before_ns, queued, after_ns};
 
 	c->newest_ns = before_ns;
 	if (after_ns <= before_ns || !queued ||
-		(c->correlation.count && before_ns < c->read_ns + REFRESH_NS))
+		(c->correlation.count && before_ns < c->read_ns + period_of(c)))
 		return;
 	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
 		return;
@@ -165,7 +170,7 @@ void clocks_refresh(void)
 
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
 		pthread_mutex_lock(&c->lock);
-		if (c->method == METHOD_TIMER && now - c->read_ns >= REFRESH_NS && read_timer(c))
+		if (c->method == METHOD_TIMER && now - c->read_ns >= period_of(c) && read_timer(c))
 			c->read_ns = now; /* it fails now: in a while again */
 		pthread_mutex_unlock(&c->lock);
 	}

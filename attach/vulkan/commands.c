@@ -95,7 +95,7 @@ struct vulkan_commands *step_begin(
 	struct vulkan_chunk *chunk = NULL;
 	struct brick_launch parent;
 
-	if (!c || !brick_enabled() || brick_thread_ready())
+	if (!c || c->yielded || !brick_enabled() || brick_thread_ready())
 		return NULL;
 	if (can_time(c) && array_room(&c->steps, c->step_count, &c->step_room, sizeof *c->steps))
 		chunk = chunk_for(c);
@@ -127,6 +127,16 @@ void step_end(struct vulkan_commands *c)
 	c->open = 0;
 }
 
+/* For the backend inside of the program (backends/attached.h), on the thread that records. */
+BRICK_API void brick_vulkan_yield(VkCommandBuffer handle);
+void brick_vulkan_yield(VkCommandBuffer handle)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c)
+		c->yielded = 1;
+}
+
 /* ---- the life of a command buffer ---- */
 
 static void forget_recording(struct vulkan_commands *c)
@@ -134,7 +144,7 @@ static void forget_recording(struct vulkan_commands *c)
 	for (uint32_t i = 0; i < c->chunk_count; i++)
 		chunk_release(c->chunks[i]);
 	c->chunk_count = c->step_count = c->executed_count = c->untimed = 0;
-	c->open = 0;
+	c->open = c->yielded = 0;
 	c->pipeline = VK_NULL_HANDLE;
 }
 

@@ -43,6 +43,7 @@ struct vulkan_commands {
 	uint32_t executed_count, executed_room;
 	uint32_t untimed; /* commands that could not be timed */
 	int open;	  /* a step has begun: its second timestamp is due */
+	int yielded;	  /* the program's own libbrick times what is recorded */
 };
 
 struct vulkan_commands *commands_find(VkCommandBuffer handle);

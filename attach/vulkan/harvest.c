@@ -52,7 +52,9 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		.bytes = step->bytes,
 		.residual_ns = d->correlation.residual_ns < UINT32_MAX
 				       ? (uint32_t)d->correlation.residual_ns
-				       : UINT32_MAX};
+				       : UINT32_MAX,
+		.after_count = t->submission->after_count,
+		.after = t->submission->after};
 
 	command.launch.number = t->pending->number;
 	if (step->brick != 0xffff) {
@@ -97,6 +99,7 @@ static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 		count += end->pending_count;
 	if (end == queue->first)
 		return;
+	slot_correlate(d);
 	record_all(d, queue, end, count);
 	while (queue->first != end) {
 		struct vulkan_submission *s = queue->first;

@@ -16,6 +16,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static struct map instances = MAP_INITIALIZER, devices = MAP_INITIALIZER;
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 static uint64_t key_of(const void *handle)
 {
@@ -203,6 +204,22 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 	return d;
 }
 
+static void exit_device(void *device)
+{
+	submits_device_exit(device);
+}
+
+/* The program ends with devices that it did not destroy: before their drivers end, too. */
+static void at_exit(void)
+{
+	map_each(&devices, exit_device);
+}
+
+static void watch_exit(void)
+{
+	atexit(at_exit);
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
 	const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator, VkDevice *device)
 {
@@ -240,6 +257,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
 		return result;
 	d->has_calibration = calibrated && d->call.GetCalibratedTimestampsEXT;
 	map_set(&devices, key_of(*device), d);
+	pthread_once(&exit_once, watch_exit); /* handlers run in reverse: after the driver's own */
 	submits_device_begin(d);
 	return result;
 }

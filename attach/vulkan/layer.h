@@ -33,6 +33,8 @@
 	X(ResetFences)                 \
 	X(GetFenceStatus)              \
 	X(WaitForFences)               \
+	X(WaitSemaphores)              \
+	X(WaitSemaphoresKHR)           \
 	X(CreateCommandPool)           \
 	X(DestroyCommandPool)          \
 	X(AllocateCommandBuffers)      \

@@ -118,3 +118,12 @@ void *map_take_match(
 	pthread_rwlock_unlock(&map->lock);
 	return value;
 }
+
+void map_each(struct map *map, void (*visit)(void *value))
+{
+	pthread_rwlock_rdlock(&map->lock);
+	for (size_t i = 0; i < map->capacity; i++)
+		if (map->entries[i].key > DELETED)
+			visit(map->entries[i].value);
+	pthread_rwlock_unlock(&map->lock);
+}

@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
+
+enum { EXIT_PATIENCE_S = 1 };
 
 struct vulkan_queue *queues_find(struct vulkan_device *d, VkQueue handle)
 {
@@ -69,9 +72,16 @@ void submits_device_begin(struct vulkan_device *d)
 {
 	brick_note("attach", "Vulkan layer");
 	brick_note("backend", "vulkan %s", d->name);
-	brick_note("vulkan.clock",
+}
+
+static void describe_clock(const struct vulkan_device *d)
+{
+	if (!d->correlation.count)
+		return;
+	brick_note("vulkan.clock", "%s; residual %llu ns",
 		d->has_calibration ? "calibrated timestamps"
-				   : "timestamps between readings of the host's clock, once");
+				   : "timestamps between readings of the host's clock, once",
+		(unsigned long long)d->correlation.residual_ns);
 }
 
 void submits_device_end(struct vulkan_device *d)
@@ -79,6 +89,7 @@ void submits_device_end(struct vulkan_device *d)
 	d->call.DeviceWaitIdle(d->handle);
 	pthread_mutex_lock(&d->lock);
 	submits_harvest(d);
+	describe_clock(d);
 	while (d->queues) {
 		struct vulkan_queue *queue = d->queues;
 		d->queues = queue->next;
@@ -93,6 +104,35 @@ void submits_device_end(struct vulkan_device *d)
 		free(queue);
 	}
 	slots_destroy(d);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void wait_for_last(const struct vulkan_queue *queue)
+{
+	const struct vulkan_submission *last = queue->first;
+
+	while (last && last->next)
+		last = last->next;
+	if (last)
+		slot_wait(last->slot, EXIT_PATIENCE_S);
+}
+
+/* Nothing of the driver's is destroyed: threads of the program may still be using it. */
+void submits_device_exit(struct vulkan_device *d)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += EXIT_PATIENCE_S;
+	if (pthread_mutex_timedlock(&d->lock, &until))
+		return;
+	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
+		wait_for_last(queue);
+	submits_harvest(d);
+	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
+		for (const struct vulkan_submission *s = queue->first; s; s = s->next)
+			brick_queue_dropped(queue->queue, s->pending_count);
+	describe_clock(d);
 	pthread_mutex_unlock(&d->lock);
 }
 

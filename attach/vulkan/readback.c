@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_CAPACITY = 512, READINGS = 5 };
+enum { LEAST_CAPACITY = 512, READINGS = 5, MOST_AGE_NS = 500000000 };
 
 static VkCommandPool pool_of(struct vulkan_device *d, uint32_t family)
 {
@@ -153,6 +153,13 @@ int slot_is_done(const struct vulkan_slot *slot)
 	return result == VK_SUCCESS ? 1 : result == VK_NOT_READY ? 0 : -1;
 }
 
+void slot_wait(const struct vulkan_slot *slot, unsigned seconds)
+{
+	struct vulkan_device *d = slot->device;
+
+	d->call.WaitForFences(d->handle, 1, &slot->fence, VK_TRUE, seconds * 1000000000ull);
+}
+
 void slot_give_back(struct vulkan_slot *slot)
 {
 	struct vulkan_device *d = slot->device;
@@ -248,20 +255,32 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 	return count;
 }
 
-void slot_correlate(struct vulkan_device *d, VkQueue queue, uint32_t family)
+static void add_readings(
+	struct vulkan_device *d, const struct brick_reading *readings, uint32_t count)
 {
-	struct brick_reading readings[READINGS];
-	uint64_t now = host_ns();
-	uint32_t count = 0;
-
-	/* A submission of ours would hold up the program: that is done once, at its first. */
-	if (d->has_calibration && now - d->correlated_ns > 500000000u)
-		count = read_by_calibration(d, readings);
-	else if (!d->has_calibration && !d->correlated_ns)
-		count = read_by_submissions(d, queue, family, readings);
-	else
-		return;
-	d->correlated_ns = now;
 	if (count)
 		brick_correlation_add(&d->correlation, readings, count);
+}
+
+void slot_correlate(struct vulkan_device *d)
+{
+	struct brick_reading readings[READINGS];
+	uint64_t now = host_ns(), age = now - d->correlated_ns;
+
+	if (!d->has_calibration ||
+		(d->correlated_ns &&
+			age < brick_correlation_period_ns(&d->correlation, MOST_AGE_NS)))
+		return;
+	d->correlated_ns = now;
+	add_readings(d, readings, read_by_calibration(d, readings));
+}
+
+void slot_correlate_once(struct vulkan_device *d, VkQueue queue, uint32_t family)
+{
+	struct brick_reading readings[READINGS];
+
+	if (d->has_calibration || d->correlated_ns)
+		return;
+	d->correlated_ns = host_ns();
+	add_readings(d, readings, read_by_submissions(d, queue, family, readings));
 }

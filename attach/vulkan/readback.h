@@ -32,13 +32,22 @@ VkResult slot_submit(struct vulkan_slot *slot, VkQueue queue);
 /* 1: its results are there; 0: not yet; negative: the device failed. */
 int slot_is_done(const struct vulkan_slot *slot);
 
+/* Wait for them, at most so long. */
+void slot_wait(const struct vulkan_slot *slot, unsigned seconds);
+
 /* It is free again. It must be done, or never have been submitted. */
 void slot_give_back(struct vulkan_slot *slot);
 
 /* All of a device that are free; the device is idle. */
 void slots_destroy(struct vulkan_device *device);
 
-/* Readings of the device's clock, put beside the host's on that queue. */
-void slot_correlate(struct vulkan_device *device, VkQueue queue, uint32_t family);
+/* Read the device's clock beside the host's, where that is due: before times are converted. */
+void slot_correlate(struct vulkan_device *device);
+
+/*
+ * The same by submissions of ours to that queue, for devices that cannot be asked. That holds up
+ * the program, and is done once, at its first submission.
+ */
+void slot_correlate_once(struct vulkan_device *device, VkQueue queue, uint32_t family);
 
 #endif

@@ -14,6 +14,8 @@ struct pending {
 	uint64_t number;
 };
 
+enum { AFTER_MOST = 8 }; /* commands that those of a submission come after */
+
 struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
@@ -23,7 +25,9 @@ struct vulkan_submission {
 	struct pending *pending;
 	uint32_t timestamps;
 	uint32_t untimed;
-	int failed; /* no memory: some of it is missing */
+	uint32_t after_count;
+	uint64_t after[AFTER_MOST]; /* numbers */
+	int failed;		    /* no memory: some of it is missing */
 };
 
 void submission_destroy(struct vulkan_submission *submission);

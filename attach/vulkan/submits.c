@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/vulkan/array.h"
+#include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
 
@@ -95,7 +96,8 @@ static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct v
 {
 	uint32_t at = 0;
 
-	slot_correlate(d, queue->handle, queue->family);
+	slot_correlate(d);
+	slot_correlate_once(d, queue->handle, queue->family);
 	s->slot = slot_take(d, queue->family, s->timestamps);
 	for (uint32_t i = 0; s->slot && i < s->chunk_count; i++) {
 		slot_copy(s->slot, s->chunks[i]->pool, s->chunks[i]->used, at);
@@ -121,7 +123,8 @@ static uint32_t in_flight(const struct vulkan_queue *queue)
 	return count;
 }
 
-static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
+/* Returns the number of the queue's last command then; 0: the call failed. */
+static uint64_t submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
 	pthread_mutex_lock(&d->lock);
@@ -130,18 +133,64 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	if (result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
 		in_flight(queue) < MOST_IN_FLIGHT) {
 		number_commands(queue, s);
-		if (fence)
-			map_set(&fences, VULKAN_KEY(fence), (void *)(uintptr_t)queue->number);
 		follow(d, queue, s);
 	} else {
 		if (result == VK_SUCCESS && s->launch.number)
 			brick_queue_dropped(queue->queue, s->pending_count);
-		if (fence)
-			map_take(&fences, VULKAN_KEY(fence));
 		submission_destroy(s);
 	}
+	uint64_t number = result == VK_SUCCESS ? queue->number : 0;
+	if (fence)
+		map_set(&fences, VULKAN_KEY(fence), (void *)(uintptr_t)number);
 	pthread_mutex_unlock(&d->lock);
+	return number;
 }
+
+/* ---- in whose order ---- */
+
+static void come_after(struct vulkan_submission *s, VkSemaphore semaphore, uint64_t value)
+{
+	uint64_t number = semaphores_wait(semaphore, value);
+
+	if (number && s->after_count < AFTER_MOST)
+		s->after[s->after_count++] = number;
+}
+
+/* Values of timeline semaphores; NULL: all are binary. */
+static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
+{
+	const VkBaseInStructure *at = info->pNext;
+
+	while (at && at->sType != VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO)
+		at = at->pNext;
+	return (const void *)at;
+}
+
+static void look_at_waits(struct vulkan_submission *s, const VkSubmitInfo *info)
+{
+	const VkTimelineSemaphoreSubmitInfo *values = values_of(info);
+
+	for (uint32_t i = 0; i < info->waitSemaphoreCount; i++)
+		come_after(s, info->pWaitSemaphores[i],
+			values && i < values->waitSemaphoreValueCount
+				? values->pWaitSemaphoreValues[i]
+				: 0);
+}
+
+/* What the batches of a call signal stands for its last command. */
+static void look_at_signals(const VkSubmitInfo *info, uint64_t number)
+{
+	const VkTimelineSemaphoreSubmitInfo *values = values_of(info);
+
+	for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
+		semaphores_set(info->pSignalSemaphores[i],
+			values && i < values->signalSemaphoreValueCount
+				? values->pSignalSemaphoreValues[i]
+				: 0,
+			number);
+}
+
+/* ---- the program's calls ---- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
@@ -150,15 +199,19 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(
 	struct vulkan_queue *queue = queues_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? calloc(1, sizeof *s) : NULL;
 
-	for (uint32_t i = 0; s && i < count; i++)
+	for (uint32_t i = 0; s && i < count; i++) {
+		look_at_waits(s, &infos[i]);
 		for (uint32_t j = 0; j < infos[i].commandBufferCount; j++)
 			gather(s, infos[i].pCommandBuffers[j], 0);
+	}
 	if (s)
 		brick_launch_begin(&s->launch);
 	VkResult result = d->call.QueueSubmit(handle, count, infos, fence);
 	if (s) {
 		brick_launch_end(&s->launch);
-		submitted(d, queue, s, result, fence);
+		uint64_t number = submitted(d, queue, s, result, fence);
+		for (uint32_t i = 0; i < count; i++)
+			look_at_signals(&infos[i], number);
 	}
 	return result;
 }
@@ -170,15 +223,23 @@ static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t c
 	struct vulkan_queue *queue = queues_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? calloc(1, sizeof *s) : NULL;
 
-	for (uint32_t i = 0; s && i < count; i++)
+	for (uint32_t i = 0; s && i < count; i++) {
+		for (uint32_t j = 0; j < infos[i].waitSemaphoreInfoCount; j++)
+			come_after(s, infos[i].pWaitSemaphoreInfos[j].semaphore,
+				infos[i].pWaitSemaphoreInfos[j].value);
 		for (uint32_t j = 0; j < infos[i].commandBufferInfoCount; j++)
 			gather(s, infos[i].pCommandBufferInfos[j].commandBuffer, 0);
+	}
 	if (s)
 		brick_launch_begin(&s->launch);
 	VkResult result = next(handle, count, infos, fence);
 	if (s) {
 		brick_launch_end(&s->launch);
-		submitted(d, queue, s, result, fence);
+		uint64_t number = submitted(d, queue, s, result, fence);
+		for (uint32_t i = 0; i < count; i++)
+			for (uint32_t j = 0; j < infos[i].signalSemaphoreInfoCount; j++)
+				semaphores_set(infos[i].pSignalSemaphoreInfos[j].semaphore,
+					infos[i].pSignalSemaphoreInfos[j].value, number);
 	}
 	return result;
 }

@@ -33,6 +33,9 @@ void submits_device_begin(struct vulkan_device *device);
 /* The device is idle from here on: the last submissions are recorded, all else is freed. */
 void submits_device_end(struct vulkan_device *device);
 
+/* The process ends, the device does not: what comes within a second is recorded. */
+void submits_device_exit(struct vulkan_device *device);
+
 PFN_vkVoidFunction submits_hook(const char *name);
 PFN_vkVoidFunction queues_hook(const char *name);
 PFN_vkVoidFunction waits_hook(const char *name);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "attach/vulkan/layer.h"
+#include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submits.h"
 #include "brick/brick.h"
 
@@ -65,6 +66,37 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_fences(
 	return result;
 }
 
+static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_device *d,
+	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	uint64_t begin = brick_ticks(), number = 0;
+	VkResult result = next(d->handle, info, timeout_ns);
+	int all = !(info->flags & VK_SEMAPHORE_WAIT_ANY_BIT) || info->semaphoreCount == 1;
+
+	for (uint32_t i = 0; result == VK_SUCCESS && all && i < info->semaphoreCount; i++) {
+		uint64_t each = semaphores_wait(info->pSemaphores[i], info->pValues[i]);
+		number = each > number ? each : number;
+	}
+	waited(d, begin, number);
+	return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(
+	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	return wait_semaphores_by(d->call.WaitSemaphores, d, info, timeout_ns);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores_khr(
+	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	return wait_semaphores_by(d->call.WaitSemaphoresKHR, d, info, timeout_ns);
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue handle, const VkPresentInfoKHR *info)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
@@ -85,6 +117,8 @@ PFN_vkVoidFunction waits_hook(const char *name)
 		{"vkQueueWaitIdle", (PFN_vkVoidFunction)queue_idle},
 		{"vkDeviceWaitIdle", (PFN_vkVoidFunction)device_idle},
 		{"vkWaitForFences", (PFN_vkVoidFunction)wait_fences},
+		{"vkWaitSemaphores", (PFN_vkVoidFunction)wait_semaphores},
+		{"vkWaitSemaphoresKHR", (PFN_vkVoidFunction)wait_semaphores_khr},
 		{"vkQueuePresentKHR", (PFN_vkVoidFunction)present},
 	};
 

@@ -154,6 +154,15 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 	return 1;
 }
 
+void cuda_take_over(struct brick_backend_device *device, void *stream)
+{
+	if (!device->yield || (device->has_yielded && device->yielded == stream))
+		return;
+	device->yield(device->context, stream);
+	device->yielded = stream;
+	device->has_yielded = 1;
+}
+
 static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	struct cuda_pair *pair = cuda_pair_take(device);
@@ -165,6 +174,8 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 		cuda_pair_give(device, pair);
 		return result;
 	}
+	if (!result)
+		cuda_take_over(device, queue);
 	pair->is_captured = result;
 	pair->ticket = ticket;
 	pair->queue = queue;

@@ -33,6 +33,9 @@ struct brick_backend_device {
 	void *anchor; /* event */
 	int64_t anchor_ns;
 	int may_capture;
+	void (*yield)(void *context, void *stream); /* of `brick record`, or NULL */
+	void *yielded;				    /* the last stream that was taken over */
+	int has_yielded;
 	struct cuda_pair *storage;
 	uint32_t pair_count;
 	struct cuda_pair *free;
@@ -47,6 +50,9 @@ void cuda_pairs_add(struct cuda_pairs *pairs, struct cuda_pair *pair);
 /* A pair of events from the pool, or NULL. */
 struct cuda_pair *cuda_pair_take(struct brick_backend_device *device);
 void cuda_pair_give(struct brick_backend_device *device, struct cuda_pair *pair);
+
+/* What runs in this stream is told here, and not by `brick record`, too. Under the lock. */
+void cuda_take_over(struct brick_backend_device *device, void *stream);
 
 /* Calls of ours on this thread must not disturb a capture that goes on elsewhere. */
 struct cuda_scope {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "backends/attached.h"
 #include "brick/error.h"
 
 enum { DEFAULT_PAIRS = 4096, MOST_PAIRS = 1 << 20 };
@@ -155,6 +156,7 @@ int cuda_open(struct brick_backend_device **out, const struct brick_backend_host
 	cuda_pairs_init(&device->in_flight);
 	cuda_pairs_init(&device->captured);
 	device->host = *host;
+	backend_attached("libbrick-cuda.so", "brick_cuda_yield", &device->yield);
 	int error = prepare(device, options);
 	errno = saved;
 	if (error) {

@@ -118,7 +118,8 @@ static void correlate(struct brick_cuda_graph *g)
 	struct brick_reading readings[READINGS];
 	uint32_t count = 0;
 
-	if (g->correlation.count && now_ns() - g->correlated_ns < CORRELATE_NS)
+	if (now_ns() - g->correlated_ns <
+		brick_correlation_period_ns(&g->correlation, CORRELATE_NS))
 		return;
 	for (int i = 0; i < READINGS; i++)
 		count += !brick__backend_cuda.correlate(g->device, &readings[count]);

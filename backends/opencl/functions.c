@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include "backends/attached.h"
 #include "backends/opencl/opencl.h"
 
 static struct opencl_functions functions;
@@ -43,16 +44,10 @@ const struct opencl_functions *opencl_functions(char *reason, size_t bytes)
 	return NULL;
 }
 
-/* When `brick record` has attached to this process, it leaves this queue to us. */
 void opencl_take_over(cl_command_queue queue)
 {
 	void (*yield)(void *queue);
-	void *function = dlsym(RTLD_DEFAULT, "brick_opencl_yield");
 
-	if (!function) {
-		dlerror();
-		return;
-	}
-	memcpy(&yield, &function, sizeof yield);
-	yield(queue);
+	if (backend_attached("libbrick-opencl.so", "brick_opencl_yield", &yield))
+		yield(queue);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backends/attached.h"
 #include "backends/vulkan/functions.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
@@ -36,7 +37,8 @@ struct brick_backend_device {
 	uint64_t mask;
 	uint32_t pair_count;
 	struct pair *pairs;
-	int32_t free, begun, ended; /* begun: the newest first */
+	int32_t free, begun, ended;    /* begun: the newest first */
+	void (*yield)(void *commands); /* of `brick record`, or NULL */
 };
 
 static int probe(char *reason, size_t bytes)
@@ -119,7 +121,7 @@ static int learn_clock(struct brick_backend_device *d)
 		d->queue->family < count ? families[d->queue->family].timestampValidBits : 0;
 	d->mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
 	if (d->host.note)
-		d->host.note(d->host.context, "vulkan.device", properties.deviceName);
+		d->host.note(d->host.context, "device", properties.deviceName);
 	return d->mask && d->period_ns > 0 ? 0 : -ENOTSUP;
 }
 
@@ -164,6 +166,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->device = options->native[2];
 	d->queue = options->native[3];
 	d->pair_count = pairs;
+	backend_attached("libbrick-vulkan.so", "brick_vulkan_yield", &d->yield);
 	d->pairs = calloc(pairs, sizeof *d->pairs);
 	d->begun = d->ended = NONE;
 	for (uint32_t i = 0; d->pairs && i < pairs; i++)
@@ -201,6 +204,8 @@ static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 	pair->ticket = ticket;
 	pair->next = d->begun;
 	d->begun = index;
+	if (d->yield)
+		d->yield(queue->commands);
 	d->call.CmdResetQueryPool(queue->commands, d->queries, 2 * (uint32_t)index, 2);
 	stamp(d, queue, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, index, 0);
 	return 0;

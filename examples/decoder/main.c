@@ -23,7 +23,7 @@ static const char usage[] =
 	"  --record FILE       write a recording (Perfetto trace)\n"
 	"  --tiles             record the tiles of products, too\n"
 	"  --digest            record digests of results, for brick diverge\n"
-	"  --modes             change the mode from repetition to repetition, there and back\n"
+	"  --modes             change the mode every two repetitions, there and back\n"
 	"  --pause             do not record repetitions 0, 3, 4, 7, 8, ...\n"
 	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n"
 	"  --help              show this\n";
@@ -119,10 +119,11 @@ static uint32_t mode_number(const char *name)
 	die(2, "--mode %s: not deferred, per-layer, immediate or none", name);
 }
 
-// 0 1 2 3 3 2 1 0, and so on; in mode none the host's bricks are off, too.
+// 0 1 2 3 3 2 1 0, and so on, each twice: the second time there is only its own left to do. In mode
+// none the host's bricks are off, too.
 static const char *change_mode(struct opencl *opencl, size_t repetition)
 {
-	size_t place = repetition % (2 * MODES);
+	size_t place = repetition / 2 % (2 * MODES);
 	uint32_t mode = (uint32_t)(place < MODES ? place : 2 * MODES - 1 - place);
 	if (opencl)
 		opencl_mode_set(opencl, mode);

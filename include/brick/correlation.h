@@ -47,6 +47,13 @@ BRICK_API void brick_correlation_init(struct brick_correlation *correlation);
 BRICK_API int brick_correlation_add(struct brick_correlation *correlation,
 	const struct brick_reading *readings, uint32_t count);
 
+/*
+ * How long after a reading the next one is due, at most `most_ns`: a line is drawn no further than
+ * it is long, and then errs by no more than three times the residual. 0: there is no anchor yet.
+ */
+BRICK_API uint64_t brick_correlation_period_ns(
+	const struct brick_correlation *correlation, uint64_t most_ns);
+
 /* Device time to host time; 0 when there is no anchor yet. With one anchor the rate is taken as 1.
  */
 BRICK_API uint64_t brick_correlation_host_ns(

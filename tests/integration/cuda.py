@@ -60,6 +60,7 @@ class Result:
         for note in run["notes"]:
             self.notes.setdefault(note["key"], note["value"])
         self.commands, self.lanes, self.launches = [], 0, 0
+        self.afters, self.waits = self.order(run)
         for lane in run["lanes"]:
             samples = [dict(zip(fields, values)) for values in lane["samples"]]
             for sample in samples:
@@ -79,6 +80,24 @@ class Result:
         report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
         self.dropped = report["losses"]["dropped"]
         self.clamped = report["losses"]["clamped"]
+
+    @staticmethod
+    def order(run):
+        """Commands as (kernel, stream, what they come after), by begin; which were waited for."""
+        fields, commands = run["sample_fields"], []
+        for values in run["commands"]:
+            command = dict(zip(run["command_fields"], values))
+            lane = run["lanes"][command["lane"]]
+            sample = dict(zip(fields, lane["samples"][command["sample"]]))
+            stream = int(re.search(r"stream (\d+)", lane["name"]).group(1))
+            commands.append((sample["begin_ns"], run["kernels"][command["kernel"]]["name"], stream,
+                             command["after"]))
+        places = sorted(range(len(commands)), key=lambda i: commands[i][0])
+        rank = {place: i for i, place in enumerate(places)}
+        afters = [(commands[i][1], commands[i][2], sorted(rank[a] for a in commands[i][3]))
+                  for i in places]
+        return afters, [rank[dict(zip(run["wait_fields"], wait))["command"]]
+                        for wait in run["waits"]]
 
     def residual(self):
         return int(re.search(r"residual (\d+) ns", self.notes["cuda.clock"]).group(1))
@@ -164,6 +183,23 @@ def check_streams(scratch):
         assert len({c["stream"] for c in run.commands}) == 5
 
 
+def check_events(scratch):
+    """What a stream does behind an event of another one comes after what that was given before."""
+    for scenario in ("", "shuffle", "shuffle,late=50"):
+        run = Result(scratch, scenario, "events", "2")
+        run.same_times()
+        scale, add = "scale", "add(float*, float const*, unsigned int)"
+        found = [(scale if name == scale else add if "add" in name else "copy", stream, after)
+                 for name, stream, after in run.afters]
+        assert found == [
+            ("copy", 7, []), ("copy", 7, []), ("copy", 7, []),
+            (scale, 13, []), (add, 14, [3]), (scale, 13, [4]), (add, 14, [5]), ("copy", 13, [6]),
+            (add, 14, []),  # what was captured orders nothing outside of the graph
+            (scale, 13, [8]), (add, 13, [8]),  # the graph
+            (scale, 14, [10]), ("copy", 7, [])], (scenario, found)
+        assert run.waits == [7, 11], (scenario, run.waits)  # of the event, of the stream
+
+
 def check_threads(scratch):
     run = Result(scratch, "shuffle", "threads", "300")
     run.same_times()
@@ -240,6 +276,11 @@ def check_embedded(scratch):
         norm = next(row for row in report["bricks"] if row["name"] == "RmsNorm")
         assert norm["device_count"] == bricks, norm
         assert report["losses"]["dropped"] == 0, report["losses"]
+    kernels = json.loads(subprocess.check_output(
+        [BRICK, "report", "--by", "kernel", "--json", recorded]))["kernels"]
+    twice = [row for row in kernels if row["source"] == "device-activity" and
+             row["kind"] == "compute"]
+    assert not twice, twice
     for name in (path, recorded):
         rows = json.loads(subprocess.check_output([BRICK, "report", "--json", name]))["bricks"]
         sources = {row["name"]: row["source"] for row in rows}
@@ -257,7 +298,7 @@ def check_missing_ids(scratch):
 
 def main():
     with librecord.Scratch() as scratch:
-        for check in (check_plain, check_graph, check_streams, check_threads, check_many,
+        for check in (check_plain, check_graph, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
                       check_embedded, check_missing_ids):
             check(scratch)

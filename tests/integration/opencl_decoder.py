@@ -71,11 +71,11 @@ def mode(path, name, want):
 
 
 def changing(path, want):
-    """The mode changes from repetition to repetition: there and back is two of each."""
-    got = tokens("f16", "--backend", "opencl", "--modes", "--repeat", "8", "--record", path)
+    """The mode changes every two repetitions: there and back is four of each."""
+    got = tokens("f16", "--backend", "opencl", "--modes", "--repeat", "16", "--record", path)
     equal(set(got.splitlines()), set(want.splitlines()), "tokens while the mode changes")
     rows = [row for row in commands(path, QUEUE_SOURCES) if row["brick"] == "LmHead"]
-    equal(len(rows), 6 * N_PREDICT, "LmHead in all modes but none")
+    equal(len(rows), 12 * N_PREDICT, "LmHead in all modes but none")
     equal(losses(path), {}, "losses while the mode changes")
 
 

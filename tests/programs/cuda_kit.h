@@ -49,6 +49,7 @@ static struct {
 	int (*graph_destroy)(void *), (*exec_destroy)(void *);
 	int (*event)(void **, unsigned), (*record)(void *, void *), (*event_sync)(void *);
 	int (*elapsed)(float *, void *, void *), (*event_destroy)(void *);
+	int (*wait_event)(void *, void *, unsigned);
 } cu;
 
 static const struct {
@@ -85,6 +86,7 @@ static const struct {
 	{"cuEventSynchronize", &cu.event_sync},
 	{"cuEventElapsedTime", &cu.elapsed},
 	{"cuEventDestroy_v2", &cu.event_destroy},
+	{"cuStreamWaitEvent", &cu.wait_event},
 };
 
 static void *context, *module, *scale, *add;

@@ -4,7 +4,7 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|many|early|threads [COUNT]
+ *   cuda_work plain|graph|streams|events|many|early|threads [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
  * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
@@ -164,6 +164,54 @@ static void run_streams(int count)
 	}
 }
 
+/* The event stands for what the stream was given; the other stream goes on behind that. */
+static void go_on_behind(void *stream, void *event, void *other)
+{
+	check(cu.record(event, stream), "record");
+	check(cu.wait_event(other, event, 0), "wait");
+}
+
+/*
+ * A norm in one stream, behind it a projection in another, and the next norm behind that; at the
+ * end a copy behind both. Then the same captured into a graph, and launched behind an event.
+ */
+static void run_events(int count)
+{
+	static const float zero[N];
+	address x = buffer(1), y = buffer(2), z = buffer(3);
+	void *one, *other, *event, *graph, *exec;
+
+	check(cu.stream(&one, 1), "stream");
+	check(cu.stream(&other, 1), "stream");
+	check(cu.event(&event, 2), "event"); /* without timing */
+	for (int i = 0; i < count; i++) {
+		launch_scale(x, 0.5f, one);
+		go_on_behind(one, event, other);
+		launch_add(x, y, other);
+		go_on_behind(other, event, one);
+	}
+	check(cu.to_device_async(z, zero, sizeof zero, one), "copy");
+	check(cu.record(event, one), "record");
+	check(cu.event_sync(event), "event");
+	check(cu.capture(one, 2), "capture");
+	launch_scale(x, 2.0f, one);
+	go_on_behind(one, event, other);
+	launch_add(x, y, other);
+	go_on_behind(other, event, one);
+	check(cu.end_capture(one, &graph), "end capture");
+	check(cu.instantiate(&exec, graph, 0), "instantiate");
+	launch_add(x, y, other);
+	go_on_behind(other, event, one);
+	check(cu.replay(exec, one), "replay");
+	go_on_behind(one, event, other);
+	launch_scale(z, 1.0f, other);
+	check(cu.stream_sync(other), "sync");
+	print_sum(x);
+	check(cu.exec_destroy(exec), "destroy");
+	check(cu.graph_destroy(graph), "destroy");
+	check(cu.event_destroy(event), "destroy");
+}
+
 static void run_many(int count)
 {
 	address x = buffer(1);
@@ -219,6 +267,8 @@ static void run(const char *what, int count)
 		run_graph(count);
 	else if (!strcmp(what, "streams"))
 		run_streams(count);
+	else if (!strcmp(what, "events"))
+		run_events(count);
 	else if (!strcmp(what, "many"))
 		run_many(count);
 	else if (!strcmp(what, "early"))

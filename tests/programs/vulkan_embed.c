@@ -2,7 +2,8 @@
 /*
  * An engine in miniature on a Vulkan device that embeds Brick: vulkan_embed MODE OUT runs four
  * steps of two layers of two bricks through brick/device.h in that mode, and writes a recording.
- * Prints what the program's own timestamps around each brick say: "brick nanoseconds" a line.
+ * Prints what the program's own timestamps around each brick say: "brick begin length" a line, in
+ * ns of the device's clock.
  */
 #include "vulkan_kit.h"
 #include "brick/brick.h"
@@ -73,7 +74,8 @@ static void print_own_times(void)
 		      VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
 		"results");
 	for (uint32_t i = 0; i < PIECES; i++)
-		printf("%s %.0f\n", brick_name((int)bricks[i % 2]),
+		printf("%s %.0f %.0f\n", brick_name((int)bricks[i % 2]),
+			(double)stamps[2 * i] * period_ns,
 			(double)(stamps[2 * i + 1] - stamps[2 * i]) * period_ns);
 }
 

@@ -28,6 +28,7 @@ static VkDescriptorSet set;
 static VkBuffer numbers, copy;
 static VkDeviceMemory memory, copied;
 static float period_ns;
+static const void *kit_features; /* of the device, for pNext */
 
 static void check(VkResult r, const char *what)
 {
@@ -51,6 +52,7 @@ static void make_device(void)
 	const VkDeviceQueueCreateInfo queues = {
 		VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, 0, 0, 0, 1, &priority};
 	const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+		.pNext = kit_features,
 		.queueCreateInfoCount = 1,
 		.pQueueCreateInfos = &queues};
 	check(vkCreateDevice(physical, &info, NULL, &device), "vkCreateDevice");
@@ -174,7 +176,7 @@ static void submit(VkCommandBuffer commands, VkFence fence)
 static void kit_open(void)
 {
 	const VkApplicationInfo application = {
-		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
+		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2};
 	const VkInstanceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
 	const VkCommandPoolCreateInfo pool_info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL,
@@ -200,7 +202,7 @@ __attribute__((unused)) static uint64_t kit_sum(void)
 	return sum;
 }
 
-static void kit_close(void)
+__attribute__((unused)) static void kit_close(void)
 {
 	vkDestroyPipeline(device, pipeline, NULL);
 	vkDestroyPipelineLayout(device, layout, NULL);

@@ -3,7 +3,8 @@
  * Work for a Vulkan device that times itself: dispatches and copies in several submissions that are
  * all in flight at once, a secondary command buffer, one submitted twice, and one recorded anew.
  * Prints a checksum of what was computed; writes what its own timestamps say of each dispatch to
- * the file of its first argument, a line "rounds nanoseconds" each, in the order of submission.
+ * the file of its first argument, a line "rounds begin length" each, in ns of the device's clock
+ * and in the order of submission.
  */
 #include "vulkan_kit.h"
 
@@ -88,7 +89,7 @@ static void write_times(const char *path)
 		      VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
 		"results");
 	for (uint32_t i = 0; out && i < query_count; i += 2)
-		fprintf(out, "%u %.0f\n", rounds_of[i / 2],
+		fprintf(out, "%u %.0f %.0f\n", rounds_of[i / 2], (double)stamps[i] * period_ns,
 			(double)(stamps[i + 1] - stamps[i]) * period_ns);
 	if (out)
 		fclose(out);

@@ -160,6 +160,38 @@ static void wild_values(void **state)
 }
 
 /*
+ * Readings as far off as their widths allow, in turn to either side, no more often than they are
+ * due: beyond the last one the line still holds within three residuals.
+ */
+static void readings_when_they_are_due(void **state)
+{
+	static const uint64_t widths[] = {40, 200, 5000, 60000};
+
+	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+		struct brick_correlation c;
+		uint64_t half = widths[i] / 2, host = 1000 * MS;
+		uint32_t count = 0;
+		brick_correlation_init(&c);
+		assert_int_equal(brick_correlation_period_ns(&c, 50 * MS), 0);
+		for (; host < 5000 * MS; count++) {
+			uint64_t within = count % 2 ? host + half : host - half;
+			struct brick_reading r = {
+				host - half, within + within / 50000, host + half};
+			assert_int_equal(brick_correlation_add(&c, &r, 1), 0);
+			uint64_t period = brick_correlation_period_ns(&c, 50 * MS);
+			assert_in_range(period, 2 * MS, 50 * MS);
+			uint64_t due = host + period, device = due + due / 50000;
+			uint64_t off = distance(brick_correlation_host_ns(&c, device), due);
+			/* a single anchor knows no rate: 20 parts per million until the next */
+			uint64_t slope = c.count == 1 ? period / 50000 : 0;
+			assert_true(off <= 3 * c.residual_ns + slope + 2);
+			host = due;
+		}
+		assert_in_range(count, 80, 90); /* soon they are as far apart as they may be */
+	}
+}
+
+/*
  * Ticks of the process's clock for times of CLOCK_MONOTONIC hold long after its calibration, and
  * if that was poor: here it is spoilt by a millisecond before anybody uses it.
  */
@@ -192,6 +224,7 @@ int main(void)
 		cmocka_unit_test(narrowest_reading),
 		cmocka_unit_test(anchors_keep_their_distance),
 		cmocka_unit_test(close_anchors_do_not_lead_astray),
+		cmocka_unit_test(readings_when_they_are_due),
 		cmocka_unit_test(wild_values),
 		cmocka_unit_test(ticks),
 	};

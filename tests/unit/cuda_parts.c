@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Description: the parts of the CUDA attachment that need no driver: cubins of any content, kernels
- * by module, nodes of graphs, and calls whose records are still to come.
+ * by module, nodes of graphs, calls by their names, calls whose records are still to come, and what
+ * events put in order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,9 @@
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/cuda/call_names.h"
 #include "attach/cuda/cubin.h"
+#include "attach/cuda/events.h"
 #include "attach/cuda/last.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
@@ -170,7 +173,7 @@ static struct brick_launch launch_at(uint64_t begin)
 static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
 {
 	struct brick_launch launch = launch_at(at);
-	struct launch_records records = {count, certain};
+	struct launch_records records = {count, certain, 0};
 	launches_begin(correlation, &launch, &records);
 }
 
@@ -208,6 +211,26 @@ static void records_still_to_come(void **state)
 	assert_true(launch.number != 120); /* the second kernel of that graph */
 	assert_false(launches_take(13, &launch));
 	assert_false(launches_take(11, &launch));
+}
+
+/* The last of several commands of a call has the number that was kept for it. */
+static void last_of_several(void **state)
+{
+	struct brick_launch launch = launch_at(50);
+	struct launch_records records = {3, 0, 777};
+
+	launches_begin(15, &launch, &records);
+	end(15, 55);
+	for (int i = 0; i < 3; i++) {
+		assert_true(launches_take(15, &launch));
+		assert_int_equal(launch.number == 777, i == 2);
+	}
+	for (int i = 0; i < 3; i++)
+		launches_seen(15);
+	assert_false(launches_are_disowned(15));
+	launches_disown(16);
+	assert_true(launches_are_disowned(16));
+	assert_true(launches_pending_since(0) == UINT64_MAX); /* nobody waits for it */
 }
 
 static void records_that_never_come(void **state)
@@ -256,6 +279,119 @@ static void last_launches(void **state)
 	assert_int_equal(last_of_stream(&b, &b), 0);
 }
 
+static void expect_call(const char *name, uint32_t kind, const void *parameters, cuda_handle stream)
+{
+	struct call_shape shape = call_shape_of_driver(name);
+	cuda_handle found;
+
+	assert_int_equal(shape.kind, kind);
+	assert_true(call_stream(&shape, parameters, &found));
+	assert_ptr_equal(found, stream);
+}
+
+static void calls_by_name(void **state)
+{
+	int a;
+	const cuda_handle words[] = {NULL, NULL, NULL, &a, NULL, NULL};
+	const cuda_handle legacy[] = {NULL, NULL, NULL, CUDA_STREAM_LEGACY};
+	const cuda_handle none[] = {NULL, NULL, NULL, NULL};
+	const struct cuda_launch_kernel kernel = {.stream = &a};
+	const struct cuda_launch_config config = {.stream = &a};
+	const struct cuda_launch_kernel_ex ex = {&config}, bare = {NULL};
+	const struct cuda_stream_wait wait = {&a, NULL};
+	cuda_handle own, other;
+
+	expect_call("cuLaunchKernel", CALL_KERNEL, &kernel, &a);
+	expect_call("cuLaunchKernel_ptsz", CALL_KERNEL, &kernel, &a);
+	expect_call("cuLaunchCooperativeKernel", CALL_KERNEL, &kernel, &a);
+	expect_call("cuLaunchKernelEx", CALL_KERNEL, &ex, &a);
+	expect_call("cuMemcpyHtoDAsync_v2", CALL_COPY, words, &a);
+	expect_call("cuMemsetD32Async", CALL_COPY, words, &a);
+	expect_call("cuMemsetD32Async", CALL_COPY, legacy, NULL);
+	expect_call("cuMemcpyHtoD_v2", CALL_COPY, NULL, NULL);
+	expect_call("cuStreamWaitEvent", CALL_AFTER_EVENT, &wait, &a);
+	assert_int_equal(call_shape_of_driver("cuLaunchHostFunc").kind, CALL_NONE);
+	assert_int_equal(call_shape_of_driver("cuMemAlloc_v2").kind, CALL_NONE);
+	assert_int_equal(call_shape_of_runtime("cudaMemcpyAsync").kind, CALL_COPY);
+	assert_int_equal(call_shape_of_runtime("cudaMalloc").kind, CALL_NONE);
+
+	struct call_shape shape = call_shape_of_driver("cuLaunchKernelEx");
+	assert_false(call_stream(&shape, &bare, &own));
+	shape = call_shape_of_driver("cuMemcpyOfTheFutureAsync");
+	assert_int_equal(shape.kind, CALL_COPY);
+	assert_false(call_stream(&shape, words, &own));
+	/* the thread's own default stream is none of the others */
+	shape = call_shape_of_driver("cuMemsetD8Async_ptsz");
+	assert_true(call_stream(&shape, none, &own));
+	shape = call_shape_of_driver("cuMemcpy_ptds");
+	assert_true(call_stream(&shape, none, &other));
+	assert_non_null(own);
+	assert_ptr_equal(own, other);
+}
+
+static void what_events_put_in_order(void **state)
+{
+	char streams[20], event, another;
+	uint64_t numbers[EVENTS_MOST];
+
+	events_waited(&streams[1], &event); /* it has never been recorded */
+	events_launched(&streams[1], 1);
+	assert_int_equal(events_after(1, numbers), 0);
+	assert_int_equal(events_number(&event), 0);
+	events_recorded(&event, &streams[0], 5);
+	assert_int_equal(events_number(&event), 5);
+	events_waited(&streams[1], &event);
+	events_launched(&streams[0], 2);
+	assert_int_equal(events_after(2, numbers), 0);
+	/* handed on by a stream that was given nothing in between */
+	events_recorded(&another, &streams[1], 3);
+	events_waited(&streams[2], &another);
+	events_launched(&streams[2], 3);
+	assert_int_equal(events_after(3, numbers), 2);
+	assert_int_equal(numbers[0] + numbers[1], 5 + 3);
+	events_launched(&streams[1], 4);
+	assert_int_equal(events_after(4, numbers), 1);
+	assert_int_equal(numbers[0], 5);
+	events_launched(&streams[1], 5); /* only the next one waits */
+	assert_int_equal(events_after(5, numbers), 0);
+	/* the oldest of too many are left out */
+	for (uint64_t i = 0; i < EVENTS_MOST + 4; i++) {
+		events_recorded(&event, &streams[i + 4], 100 + i);
+		events_waited(&streams[3], &event);
+		events_waited(&streams[3], &event);
+	}
+	events_launched(&streams[3], 6);
+	assert_int_equal(events_after(6, numbers), EVENTS_MOST);
+	for (int i = 0; i < EVENTS_MOST; i++)
+		assert_in_range(numbers[i], 104, 111);
+}
+
+/* Streams that are captured together order nothing of what is launched later. */
+static void what_is_captured_orders_nothing(void **state)
+{
+	char stream, other, third, event, outside;
+	uint64_t numbers[EVENTS_MOST];
+
+	events_recorded(&outside, &third, 7);
+	events_capture(&stream);
+	events_recorded(&event, &stream, 8);
+	assert_int_equal(events_number(&event), 0);
+	events_waited(&other, &event);
+	events_waited(&other, &outside);
+	events_recorded(&event, &other, 9);
+	events_waited(&stream, &event);
+	events_capture_end(&stream);
+	events_launched(&stream, 70);
+	events_launched(&other, 71);
+	assert_int_equal(events_after(70, numbers) + events_after(71, numbers), 0);
+	events_waited(&other, &event); /* the capture that it was part of is over */
+	events_recorded(&event, &stream, 10);
+	events_waited(&other, &event);
+	events_launched(&other, 72);
+	assert_int_equal(events_after(72, numbers), 1);
+	assert_int_equal(numbers[0], 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,9 +401,13 @@ int main(void)
 		cmocka_unit_test(nodes_come_and_go),
 		cmocka_unit_test(nodes_are_forgotten),
 		cmocka_unit_test(records_still_to_come),
+		cmocka_unit_test(last_of_several),
 		cmocka_unit_test(records_that_never_come),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(last_launches),
+		cmocka_unit_test(calls_by_name),
+		cmocka_unit_test(what_events_put_in_order),
+		cmocka_unit_test(what_is_captured_orders_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

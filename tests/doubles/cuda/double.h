@@ -43,7 +43,8 @@ struct stream {
 };
 
 struct event {
-	uint64_t at; /* host ns when the device passes it; 0: not recorded */
+	uint64_t at;	       /* host ns when the device passes it; 0: not recorded */
+	struct graph *capture; /* that it is part of */
 };
 
 enum { SCALE = 1, ADD = 2 }; /* kernels that the double knows */
@@ -84,10 +85,14 @@ struct node {
 	struct node *next;
 };
 
+enum { JOINED_MOST = 8 };
+
 struct graph {
 	struct node *first, **last;
 	uint32_t count;
 	int is_exec;
+	struct stream *joined[JOINED_MOST]; /* that are being captured with the first */
+	int joined_count;
 };
 
 /* A command that the device does, for CUPTI. Times are host ns. */
@@ -127,6 +132,7 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 void double_wait_until(uint64_t host);
 void double_kernel(const struct op *op);
 void double_capture(struct stream *stream, const struct op *op);
+void double_join(struct stream *stream, struct graph *graph);
 
 /* Around an entry point that tools hear of. */
 struct entry {

@@ -243,7 +243,10 @@ DOUBLE_API int cuMemFree_v2(uint64_t address)
 
 static int transfer(uint32_t id, const char *name, struct op op, void *handle, int waits)
 {
-	struct entry e = {.id = id, .name = name};
+	/* of copies and fills alike: where to, what, how much, and the stream of those that have
+	 * one */
+	const uint64_t parameters[] = {(uintptr_t)op.to, 0, op.bytes, (uintptr_t)handle};
+	struct entry e = {.id = id, .name = name, .parameters = parameters};
 	struct stream *stream = double_stream(handle);
 
 	if (!stream)

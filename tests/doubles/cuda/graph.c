@@ -60,19 +60,38 @@ void double_capture(struct stream *stream, const struct op *op)
 
 DOUBLE_API int cuStreamBeginCapture_v2(struct stream *stream, int mode)
 {
+	const struct cuda_stream_call parameters = {stream};
+	struct entry e = {.id = 539, .name = "cuStreamBeginCapture_v2", .parameters = &parameters};
+
 	if (!stream || stream->capture)
 		return ILLEGAL_STATE;
-	stream->capture = new_graph(0);
-	return FINE;
+	double_enter(&e);
+	double_join(stream, new_graph(0));
+	return double_leave(&e, FINE);
+}
+
+void double_join(struct stream *stream, struct graph *graph)
+{
+	if (stream->capture || graph->joined_count == JOINED_MOST)
+		return;
+	stream->capture = graph;
+	graph->joined[graph->joined_count++] = stream;
 }
 
 DOUBLE_API int cuStreamEndCapture(struct stream *stream, struct graph **out)
 {
-	if (!stream->capture)
+	const struct cuda_stream_call parameters = {stream};
+	struct entry e = {.id = 497, .name = "cuStreamEndCapture", .parameters = &parameters};
+	struct graph *graph = stream->capture;
+
+	if (!graph)
 		return ILLEGAL_STATE;
-	*out = stream->capture;
-	stream->capture = NULL;
-	return FINE;
+	double_enter(&e);
+	for (int i = 0; i < graph->joined_count; i++)
+		graph->joined[i]->capture = NULL;
+	graph->joined_count = 0;
+	*out = graph;
+	return double_leave(&e, FINE);
 }
 
 DOUBLE_API int cuStreamIsCapturing(struct stream *handle, int *status)

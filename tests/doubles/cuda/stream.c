@@ -155,15 +155,13 @@ DOUBLE_API int cuEventDestroy_v2(struct event *event)
 	return FINE;
 }
 
-DOUBLE_API int cuEventRecordWithFlags(struct event *event, struct stream *handle, unsigned flags)
+static int record(struct event *event, struct stream *stream, unsigned flags)
 {
-	struct stream *stream = double_stream(handle);
 	struct op op = {.kind = OP_EVENT, .event = event};
 
-	if (!stream)
-		return NO_CONTEXT;
 	if (flags && !stream->capture)
 		return INVALID_VALUE; /* "external" is for captures only */
+	event->capture = stream->capture;
 	if (stream->capture && flags)
 		double_capture(stream, &op);
 	else if (stream->capture)
@@ -173,9 +171,46 @@ DOUBLE_API int cuEventRecordWithFlags(struct event *event, struct stream *handle
 	return FINE;
 }
 
+static int record_as(struct entry *e, struct event *event, struct stream *handle, unsigned flags)
+{
+	const struct cuda_event_record parameters = {event, handle};
+	struct stream *stream = double_stream(handle);
+
+	if (!stream)
+		return NO_CONTEXT;
+	e->parameters = &parameters;
+	double_enter(e);
+	return double_leave(e, record(event, stream, flags));
+}
+
+DOUBLE_API int cuEventRecordWithFlags(struct event *event, struct stream *handle, unsigned flags)
+{
+	struct entry e = {.id = 587, .name = "cuEventRecordWithFlags"};
+	return record_as(&e, event, handle, flags);
+}
+
 DOUBLE_API int cuEventRecord(struct event *event, struct stream *handle)
 {
-	return cuEventRecordWithFlags(event, handle, 0);
+	struct entry e = {.id = 119, .name = "cuEventRecord"};
+	return record_as(&e, event, handle, 0);
+}
+
+DOUBLE_API int cuStreamWaitEvent(struct stream *handle, struct event *event, unsigned flags)
+{
+	const struct cuda_stream_wait parameters = {handle, event};
+	struct entry e = {.id = 295, .name = "cuStreamWaitEvent", .parameters = &parameters};
+	struct stream *stream = double_stream(handle);
+
+	if (!stream || flags > 1)
+		return stream ? INVALID_VALUE : NO_CONTEXT;
+	double_enter(&e);
+	if (event->capture)
+		double_join(stream, event->capture);
+	pthread_mutex_lock(&double_lock);
+	if (!stream->capture && event->at > stream->busy_until)
+		__atomic_store_n(&stream->busy_until, event->at, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&double_lock);
+	return double_leave(&e, FINE);
 }
 
 DOUBLE_API int cuEventQuery(struct event *event)
@@ -187,10 +222,13 @@ DOUBLE_API int cuEventQuery(struct event *event)
 
 DOUBLE_API int cuEventSynchronize(struct event *event)
 {
-	if (!event->at)
-		return FINE;
-	double_wait_until(event->at);
-	return FINE;
+	const struct cuda_event_call parameters = {event};
+	struct entry e = {.id = 121, .name = "cuEventSynchronize", .parameters = &parameters};
+
+	double_enter(&e);
+	if (event->at)
+		double_wait_until(event->at);
+	return double_leave(&e, FINE);
 }
 
 /* Whole half microseconds, as a float in ms: what the real one resolves. */

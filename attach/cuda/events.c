@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of events, streams and calls (events.h), without collisions resolved: a place holds
+ * whoever came last. Programs that use no events take no lock here.
+ */
+#include "attach/cuda/events.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14 };
+
+struct after {
+	uint32_t count;
+	uint64_t numbers[EVENTS_MOST];
+};
+
+struct event {
+	cuda_handle handle;
+	uint32_t capture; /* that it was recorded in; 0: none */
+	struct after after;
+};
+
+struct stream {
+	cuda_handle handle;
+	uint32_t capture; /* that it is part of */
+	struct after after;
+};
+
+struct call {
+	uint32_t correlation;
+	struct after after;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct event events[EVENTS];
+static struct stream streams[STREAMS];
+static struct call calls[CALLS];
+static uint32_t captures;
+static uint32_t is_used; /* atomic: something has been waited for */
+
+static uint32_t place(cuda_handle handle, uint32_t count)
+{
+	return (uint32_t)((uintptr_t)handle * 0x9e3779b97f4a7c15ull >> 32) & (count - 1);
+}
+
+static struct event *event_of(cuda_handle handle)
+{
+	struct event *event = &events[place(handle, EVENTS)];
+
+	if (event->handle != handle)
+		*event = (struct event){.handle = handle};
+	return event;
+}
+
+static struct stream *stream_of(cuda_handle handle)
+{
+	struct stream *stream = &streams[place(handle, STREAMS)];
+
+	if (stream->handle != handle)
+		*stream = (struct stream){.handle = handle};
+	return stream;
+}
+
+/* A command that is there already is added once; when it is full the oldest makes room. */
+static void add(struct after *after, uint64_t number)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 0; i < after->count; i++) {
+		if (after->numbers[i] == number)
+			return;
+		if (after->numbers[i] < after->numbers[oldest])
+			oldest = i;
+	}
+	if (after->count < EVENTS_MOST)
+		after->numbers[after->count++] = number;
+	else if (after->numbers[oldest] < number)
+		after->numbers[oldest] = number;
+}
+
+static void add_all(struct after *after, const struct after *more)
+{
+	for (uint32_t i = 0; i < more->count; i++)
+		add(after, more->numbers[i]);
+}
+
+/* ---- events ---- */
+
+void events_recorded(cuda_handle handle, cuda_handle in, uint64_t last)
+{
+	pthread_mutex_lock(&lock);
+	const struct stream *stream = stream_of(in);
+	struct event *event = event_of(handle);
+	event->capture = stream->capture;
+	event->after = (struct after){.count = 0};
+	if (!event->capture) {
+		event->after = stream->after;
+		if (last)
+			add(&event->after, last);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int is_captured(uint32_t capture)
+{
+	for (uint32_t i = 0; capture && i < STREAMS; i++)
+		if (streams[i].capture == capture)
+			return 1;
+	return 0;
+}
+
+void events_waited(cuda_handle waiting, cuda_handle handle)
+{
+	pthread_mutex_lock(&lock);
+	struct stream *stream = stream_of(waiting);
+	const struct event *event = event_of(handle);
+	if (is_captured(event->capture))
+		stream->capture = event->capture;
+	else if (!stream->capture)
+		add_all(&stream->after, &event->after);
+	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t events_number(cuda_handle handle)
+{
+	uint64_t newest = 0;
+
+	pthread_mutex_lock(&lock);
+	const struct after *after = &event_of(handle)->after;
+	for (uint32_t i = 0; i < after->count; i++)
+		newest = after->numbers[i] > newest ? after->numbers[i] : newest;
+	pthread_mutex_unlock(&lock);
+	return newest;
+}
+
+/* ---- calls that launch ---- */
+
+void events_launched(cuda_handle handle, uint32_t correlation)
+{
+	struct call *call = &calls[correlation % CALLS];
+
+	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	struct stream *stream = stream_of(handle);
+	if (stream->after.count) {
+		*call = (struct call){correlation, stream->after};
+		stream->after.count = 0;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t events_after(uint32_t correlation, uint64_t numbers[EVENTS_MOST])
+{
+	const struct call *call = &calls[correlation % CALLS];
+	uint32_t count = 0;
+
+	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+		return 0;
+	pthread_mutex_lock(&lock);
+	if (call->correlation == correlation && correlation) {
+		count = call->after.count;
+		memcpy(numbers, call->after.numbers, count * sizeof *numbers);
+	}
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+/* ---- captures ---- */
+
+void events_capture(cuda_handle stream)
+{
+	pthread_mutex_lock(&lock);
+	stream_of(stream)->capture = ++captures;
+	pthread_mutex_unlock(&lock);
+}
+
+void events_capture_end(cuda_handle stream)
+{
+	pthread_mutex_lock(&lock);
+	uint32_t capture = stream_of(stream)->capture;
+	for (uint32_t i = 0; capture && i < STREAMS; i++)
+		if (streams[i].capture == capture)
+			streams[i].capture = 0;
+	pthread_mutex_unlock(&lock);
+}

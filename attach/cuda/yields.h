@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that the program times itself, through the library inside of it: what it launches there
+ * is not to be told twice. A stream is meant by its handle, the default one by its context's. Any
+ * thread.
+ */
+#ifndef BRICK_ATTACH_CUDA_YIELDS_H
+#define BRICK_ATTACH_CUDA_YIELDS_H
+
+#include "attach/cuda/abi.h"
+
+int yields_has(cuda_handle stream);
+
+#endif

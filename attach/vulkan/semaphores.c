@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table without collisions resolved: a place holds whoever came last (semaphores.h). */
+#include "attach/vulkan/semaphores.h"
+
+enum { PLACES = 1 << 12 };
+
+struct signal {
+	uint64_t semaphore, value, number;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct signal signals[PLACES];
+
+static struct signal *place(uint64_t semaphore, uint64_t value)
+{
+	return &signals[((semaphore + value * 31) * 0x9e3779b97f4a7c15ull >> 32) & (PLACES - 1)];
+}
+
+void semaphores_set(VkSemaphore semaphore, uint64_t value, uint64_t number)
+{
+	uint64_t key = VULKAN_KEY(semaphore);
+
+	pthread_mutex_lock(&lock);
+	*place(key, value) = (struct signal){key, value, number};
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value)
+{
+	uint64_t key = VULKAN_KEY(semaphore), number = 0;
+
+	pthread_mutex_lock(&lock);
+	struct signal *signal = place(key, value);
+	if (signal->semaphore == key && signal->value == value) {
+		number = signal->number;
+		if (!value)
+			signal->semaphore = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return number;
+}
