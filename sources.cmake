@@ -103,6 +103,7 @@ set(BRICK_LIB_SOURCES
 
 # What is injected into programs that use ggml.
 set(BRICK_GGML_SOURCES
+  attach/notes_once.c
   attach/rules.c
   attach/rules_pattern.c
   attach/ggml/callback.c
@@ -146,6 +147,7 @@ set(BRICK_BACKEND_OPENCL_NONE_SOURCES
 
 # What is injected into programs that use OpenCL; needs its headers.
 set(BRICK_OPENCL_SOURCES
+  attach/notes_once.c
   attach/opencl/clocks.c
   attach/opencl/command.c
   attach/opencl/driver.c
@@ -407,6 +409,7 @@ set(BRICK_TUI_SOURCES
   tui/history.c
   tui/picture.c
   tui/spark.c
+  tui/table.c
   tui/top.c
   tui/top_keys.c
   tui/view_bricks.c

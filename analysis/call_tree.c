@@ -258,19 +258,6 @@ static void sum_up(struct call_tree *tree)
 	root->time_ns = below_ns + root->self_ns;
 }
 
-static size_t lower_bound(const struct run_lane *lane, uint64_t ns)
-{
-	size_t low = 0, high = lane->sample_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lane->samples[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static uint32_t count_threads(const struct run *run, const struct run_step *step)
 {
 	uint32_t n = 0;
@@ -279,7 +266,7 @@ static uint32_t count_threads(const struct run *run, const struct run_step *step
 		if (i == step->lane || lane->process != run->lanes[step->lane].process ||
 			lane->kind != BRICK_LANE_THREAD)
 			continue;
-		size_t first = lower_bound(lane, step->begin_ns);
+		size_t first = run_sample_from(lane, step->begin_ns);
 		bool begins =
 			first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
 		bool goes_on = first && lane->samples[first - 1].end_ns > step->begin_ns;

@@ -62,25 +62,11 @@ static uint32_t add_point(struct schedule_maker *m, uint64_t ns)
 				       .kind = SCHEDULE_POINT});
 }
 
-static size_t first_sample_from(const struct run_lane *lane, uint64_t ns)
-{
-	size_t low = 0, high = lane->sample_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lane->samples[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Samples that begin within the window, and one before that reaches into it. */
 static void take_other_lane(struct schedule_maker *m, uint32_t lane)
 {
 	const struct run_lane *l = &m->run->lanes[lane];
-	size_t first = first_sample_from(l, m->begin_ns), end = first_sample_from(l, m->end_ns);
+	size_t first = run_sample_from(l, m->begin_ns), end = run_sample_from(l, m->end_ns);
 
 	if (first > 0) {
 		const struct run_sample *before = &l->samples[first - 1];

@@ -209,30 +209,6 @@ static void add_histogram(uint64_t *sum, const uint64_t *part, const struct bric
 	}
 }
 
-static void fold(struct tally *to, const struct tally *from)
-{
-	to->count += from->count;
-	to->sum_ns += from->sum_ns;
-	to->total_ns += from->total_ns;
-	to->self_ns += from->self_ns;
-	to->wait_ns += from->wait_ns;
-	to->wall_ns += from->wall_ns;
-	if (from->min_ns < to->min_ns)
-		to->min_ns = from->min_ns;
-	if (from->max_ns > to->max_ns)
-		to->max_ns = from->max_ns;
-	to->elements += from->elements;
-	to->bytes += from->bytes;
-	to->bytes_out += from->bytes_out;
-	to->flops += from->flops;
-	to->rated_bytes += from->rated_bytes;
-	to->bytes_time_ns += from->bytes_time_ns;
-	to->rated_flops += from->rated_flops;
-	to->flops_time_ns += from->flops_time_ns;
-	to->sources |= from->sources;
-	to->flags |= from->flags;
-}
-
 /*
  * Sum the bricks of one category into one tally. Their totals add up only where none is nested in
  * another of them; t knows the time with any of them open, as far as samples tell.
@@ -244,7 +220,7 @@ static void fold_category(
 	for (uint32_t b = 0; b <= run->brick_count; b++) {
 		if (!in_category(run, b, category) || has_no_row(t, b))
 			continue;
-		fold(sum, &t->bricks[b]);
+		tally_add(sum, &t->bricks[b]);
 		const uint64_t *kept = run_histogram(t, b);
 		add_histogram(
 			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);

@@ -45,6 +45,7 @@ static void add_samples(struct tally *to, const struct tally *from)
 		to->max_ns = from->max_ns;
 	to->elements += from->elements;
 	to->bytes += from->bytes;
+	to->bytes_out += from->bytes_out;
 	to->flops += from->flops;
 }
 
@@ -58,6 +59,12 @@ static void add_sampled(struct tally *to, const struct tally *from)
 	to->bytes_time_ns += from->bytes_time_ns;
 	to->rated_flops += from->rated_flops;
 	to->flops_time_ns += from->flops_time_ns;
+}
+
+void tally_add(struct tally *to, const struct tally *from)
+{
+	add_samples(to, from);
+	add_sampled(to, from);
 }
 
 /*

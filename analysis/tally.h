@@ -80,6 +80,9 @@ void tallies_fini(struct tallies *tallies);
 /* Count the samples of the lane that is being walked. */
 void tally_samples(struct tallies *tallies);
 
+/* All but histograms. */
+void tally_add(struct tally *to, const struct tally *from);
+
 /* What a sample says of work, in that time. */
 void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns);
 void tally_duration(struct tally *tally, uint64_t ns);

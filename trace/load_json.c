@@ -113,3 +113,35 @@ int load_json_value(struct load_json *j, struct load_json_value *value)
 	}
 	return read_number(j, value);
 }
+
+void load_json_take(char **text, struct load_json_value *value)
+{
+	free(*text);
+	*text = value->text;
+	value->text = NULL;
+}
+
+static int read_member(struct load_json *j, load_json_member_fn member, void *to)
+{
+	struct load_json_value value;
+	char *key;
+
+	if (!load_json_text(j, &key))
+		return 0;
+	int good = load_json_skip(j, ':') && load_json_value(j, &value);
+	if (good) {
+		member(to, key, &value);
+		free(value.text);
+	}
+	free(key);
+	return good;
+}
+
+int load_json_object(struct load_json *j, load_json_member_fn member, void *to)
+{
+	int good = load_json_skip(j, '{') && read_member(j, member, to);
+
+	while (good && load_json_skip(j, ','))
+		good = read_member(j, member, to);
+	return good && load_json_skip(j, '}');
+}

@@ -25,4 +25,11 @@ int load_json_skip(struct load_json *j, char wanted); /* blanks, then that chara
 int load_json_text(struct load_json *j, char **out);
 int load_json_value(struct load_json *j, struct load_json_value *value);
 
+/* The value's text, or NULL, in place of what was there; the caller's from then on. */
+void load_json_take(char **text, struct load_json_value *value);
+
+/* A whole object: member() for each of its members, whose texts are freed unless taken. */
+typedef void (*load_json_member_fn)(void *to, const char *key, struct load_json_value *value);
+int load_json_object(struct load_json *j, load_json_member_fn member, void *to);
+
 #endif

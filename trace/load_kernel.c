@@ -5,13 +5,6 @@
 #include "trace/load_json.h"
 #include "trace/load_state.h"
 
-static void take_text(char **member, struct load_json_value *value)
-{
-	free(*member);
-	*member = value->text;
-	value->text = NULL;
-}
-
 static void take_triple(uint32_t *triple, const struct load_json_value *value)
 {
 	for (int i = 0; i < 3; i++)
@@ -28,12 +21,14 @@ static uint32_t kind_named(const char *name)
 	return BRICK_KERNEL_OTHER;
 }
 
-static void set_member(struct run_kernel *kernel, const char *key, struct load_json_value *value)
+static void set_member(void *to, const char *key, struct load_json_value *value)
 {
+	struct run_kernel *kernel = to;
+
 	if (!strcmp(key, "name"))
-		take_text(&kernel->name, value);
+		load_json_take(&kernel->name, value);
 	else if (!strcmp(key, "backend"))
-		take_text(&kernel->backend, value);
+		load_json_take(&kernel->backend, value);
 	else if (!strcmp(key, "kind"))
 		kernel->kind = kind_named(value->text);
 	else if (!strcmp(key, "grid"))
@@ -46,21 +41,6 @@ static void set_member(struct run_kernel *kernel, const char *key, struct load_j
 		kernel->registers = (uint32_t)value->count;
 	else if (!strcmp(key, "code") && value->text)
 		kernel->code = strtoull(value->text, NULL, 16);
-	free(value->text);
-}
-
-static int read_member(struct load_json *j, struct run_kernel *kernel)
-{
-	struct load_json_value value;
-	char *key;
-
-	if (!load_json_text(j, &key))
-		return 0;
-	int good = load_json_skip(j, ':') && load_json_value(j, &value);
-	if (good)
-		set_member(kernel, key, &value);
-	free(key);
-	return good;
 }
 
 void load_kernel_free(struct run_kernel *kernel)
@@ -74,10 +54,7 @@ int load_kernel_json(struct pb_reader text, struct run_kernel *kernel)
 	struct load_json j = {(const char *)text.at, (const char *)text.end};
 
 	*kernel = (struct run_kernel){.kind = BRICK_KERNEL_OTHER};
-	int good = load_json_skip(&j, '{') && read_member(&j, kernel);
-	while (good && load_json_skip(&j, ','))
-		good = read_member(&j, kernel);
-	if (good && load_json_skip(&j, '}') && kernel->name)
+	if (load_json_object(&j, set_member, kernel) && kernel->name)
 		return 1;
 	load_kernel_free(kernel);
 	return 0;

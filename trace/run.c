@@ -84,10 +84,8 @@ static void free_commands(struct run *run)
 	free(run->tiles);
 }
 
-void run_destroy(struct run *run)
+void run_fini(struct run *run)
 {
-	if (!run)
-		return;
 	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
 		free(run->histograms[i]);
 	free(run->histograms);
@@ -105,5 +103,26 @@ void run_destroy(struct run *run)
 	free(run->host);
 	free(run->cpu);
 	free_list(run->command);
+	memset(run, 0, sizeof(*run));
+}
+
+void run_destroy(struct run *run)
+{
+	if (run)
+		run_fini(run);
 	free(run);
+}
+
+size_t run_sample_from(const struct run_lane *lane, uint64_t ns)
+{
+	size_t low = 0, high = lane->sample_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (lane->samples[middle].begin_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

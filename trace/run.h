@@ -220,10 +220,14 @@ struct run {
 /* Find the run's brick by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
 
+/* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
+size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
+
 /* Value of the first note with that key (of any process); NULL if there is none. */
 const char *run_note_find(const struct run *run, const char *key);
 
-/* NULL is legal. */
+/* Free what is in it, or also the run itself; NULL is legal there. */
+void run_fini(struct run *run);
 void run_destroy(struct run *run);
 
 #endif

@@ -68,8 +68,7 @@ static int compare(const void *a, const void *b, void *context)
 	return result ? result : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Rows that can be selected. */
-static int selectable(const struct grid *grid)
+int grid_selectable(const struct grid *grid)
 {
 	int count = 0;
 	for (size_t i = 0; i < grid->row_count; i++)
@@ -85,7 +84,7 @@ void grid_arrange(struct grid *grid, struct grid_place *place)
 			column, grid->columns[column].kind == GRID_TEXT, place->sort < 0};
 		qsort_r(grid->rows, grid->row_count, sizeof(*grid->rows), compare, &order);
 	}
-	int count = selectable(grid);
+	int count = grid_selectable(grid);
 	for (int i = 0; place->name[0] && i < count; i++)
 		if (!strncmp(grid->rows[i].cells[0], place->name, sizeof(place->name) - 1)) {
 			place->selected = i;
@@ -211,7 +210,7 @@ void grid_draw(
 	draw_titles(grid, place, widths, canvas, y);
 	grid_scroll(place, rows, visible);
 	/* the rows that follow the last that can be selected come into view with it */
-	if (place->selected + 1 == selectable(grid) && rows > visible)
+	if (place->selected + 1 == grid_selectable(grid) && rows > visible)
 		place->scroll = place->selected < rows - visible ? place->selected : rows - visible;
 	for (int i = 0; i < visible && place->scroll + i < rows; i++) {
 		const struct grid_row *row = &grid->rows[place->scroll + i];

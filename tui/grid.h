@@ -56,6 +56,9 @@ void grid_cell(struct grid_row *row, size_t column, const char *text, double key
 /* Put the rows in order, and find the selected one again. */
 void grid_arrange(struct grid *grid, struct grid_place *place);
 
+/* How many rows can be selected. */
+int grid_selectable(const struct grid *grid);
+
 /* Draw titles and rows into a part of the canvas, scrolled so that the selected one is there. */
 void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y,
 	int height);

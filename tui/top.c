@@ -142,7 +142,9 @@ void top_draw(struct top *top, struct canvas *canvas)
 					   : "Nothing has been recorded yet; waiting.");
 	else if (top->mode == TOP_DETAIL && view->detail)
 		view->detail(top, canvas, y, height + 1);
-	else
+	else if (view->draw)
 		view->draw(top, canvas, y, height + 1);
+	else
+		top_draw_table(top, canvas, y, height + 1);
 	draw_foot(top, canvas, canvas->height - 1);
 }

@@ -41,8 +41,12 @@ struct top;
 struct view_class {
 	const char *name;  /* for --view, and in JSON */
 	const char *title; /* of its tab */
+	/* The table of a view that has one, arranged; the caller calls grid_fini(). */
+	void (*make)(struct grid *grid, struct top *top);
+	/* NULL: the table is all that there is. */
 	void (*draw)(struct top *top, struct canvas *canvas, int y, int height);
-	/* Rows that can be walked through, and the text of one for searching; the caller frees. */
+	/* Of views without a table: rows that can be walked through, and the text of one for
+	   searching; the caller frees. */
 	int (*rows)(struct top *top);
 	char *(*row_text)(struct top *top, int row);
 	/* Keys of its own; false: not one of them. May be NULL. */
@@ -109,6 +113,11 @@ enum top_action top_key(struct top *top, int key);
 
 /* The place in the view that is shown. */
 struct grid_place *top_place(struct top *top);
+
+/* Rows of the view that is shown, and the text of one; the caller frees it. */
+int top_rows(struct top *top);
+char *top_row_text(struct top *top, int row);
+void top_draw_table(struct top *top, struct canvas *canvas, int y, int height);
 
 /* Parts of top_draw(). */
 enum { TOP_HEADER_LINES = 5 };

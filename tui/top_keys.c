@@ -20,22 +20,15 @@ static void say(struct top *top, const char *text)
 	snprintf(top->message, sizeof(top->message), "%s", text);
 }
 
-static int view_rows(struct top *top)
-{
-	const struct view_class *view = top_views[top->view];
-	bool ready = top->picture || view == &view_output;
-	return ready && view->rows ? view->rows(top) : 0;
-}
-
 /* The name of the selected row, by which it is found again in the next picture. */
 static void keep_name(struct top *top)
 {
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
 	place->name[0] = '\0';
-	if (!view->columns || place->selected >= view_rows(top))
+	if (!view->columns || place->selected >= top_rows(top))
 		return;
-	char *text = view->row_text(top, place->selected);
+	char *text = top_row_text(top, place->selected);
 	snprintf(place->name, sizeof(place->name), "%s", text);
 	free(text);
 }
@@ -43,7 +36,7 @@ static void keep_name(struct top *top)
 static void move_to(struct top *top, int row)
 {
 	struct grid_place *place = top_place(top);
-	int rows = view_rows(top);
+	int rows = top_rows(top);
 	place->selected = row >= rows ? rows - 1 : row;
 	if (place->selected < 0)
 		place->selected = 0;
@@ -111,11 +104,10 @@ static void sort_next(struct top *top)
 /* The next row from `from` on that holds the text, in the direction; wraps around. */
 static bool search_from(struct top *top, int from, int direction)
 {
-	const struct view_class *view = top_views[top->view];
-	int rows = view_rows(top);
+	int rows = top_rows(top);
 	for (int i = 0; i < rows; i++) {
 		int row = ((from + direction * i) % rows + rows) % rows;
-		char *text = view->row_text(top, row);
+		char *text = top_row_text(top, row);
 		bool found = strcasestr(text, top->search) != NULL;
 		free(text);
 		if (found) {
@@ -200,7 +192,7 @@ static enum top_action quit(struct top *top)
 
 static void enter(struct top *top)
 {
-	if (top_views[top->view]->detail && view_rows(top) > 0) {
+	if (top_views[top->view]->detail && top_rows(top) > 0) {
 		memset(&top->detail_place, 0, sizeof(top->detail_place));
 		top->mode = TOP_DETAIL;
 	}

@@ -131,11 +131,6 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	grid_fini(&grid);
 }
 
-static int rows(struct top *top)
-{
-	return (int)top->picture->report.summary->row_count;
-}
-
 /* The row as it is on the screen, in the order on the screen. */
 static const struct summary_row *row_at(struct top *top, int number)
 {
@@ -152,12 +147,6 @@ static const struct summary_row *row_at(struct top *top, int number)
 		index = grid.rows[number].number;
 	grid_fini(&grid);
 	return index < summary->row_count ? &summary->rows[index] : NULL;
-}
-
-static char *row_text(struct top *top, int number)
-{
-	const struct summary_row *row = row_at(top, number);
-	return text_safe(row ? row->name : "");
 }
 
 /* Labels and values, in a second column where the first is full. */
@@ -222,8 +211,7 @@ const struct view_class view_bricks = {
 	.name = "bricks",
 	.title = "Bricks",
 	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
+	.make = make,
 	.columns = columns,
 	.column_count = COLUMNS,
 	.detail = detail,

@@ -63,14 +63,14 @@ static void add_row(struct grid *grid, const struct path_section *s, const struc
 	free(name);
 }
 
-static const struct path_section *make(struct grid *grid, struct top *top, const char **why)
+static void make(struct grid *grid, struct top *top)
 {
-	const struct path_section *section = picture_path(top->picture, why);
+	const char *why;
+	const struct path_section *section = picture_path(top->picture, &why);
 	grid_init(grid, columns, COLUMNS);
 	for (size_t i = 0; section && i < section->row_count; i++)
 		add_row(grid, section, &section->rows[i]);
 	grid_arrange(grid, top_place(top));
-	return section;
 }
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
@@ -78,11 +78,9 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	static const char *const phases[] = {"prefill", "decode", "run"};
 	char length[UNITS_BYTES], rate[UNITS_BYTES];
 	const char *why;
-	struct grid grid;
-	const struct path_section *s = make(&grid, top, &why);
+	const struct path_section *s = picture_path(top->picture, &why);
 	if (!s) {
 		top_draw_nothing(canvas, y, why);
-		grid_fini(&grid);
 		return;
 	}
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL,
@@ -90,33 +88,14 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 		phases[s->phase], units_time(length, s->length_ns),
 		units_number(rate, path_tokens_per_s(s, s->measured_ns)),
 		(unsigned long long)s->switches);
-	grid_draw(&grid, top_place(top), canvas, y + 1, height - 1);
-	grid_fini(&grid);
-}
-
-static int rows(struct top *top)
-{
-	const char *why;
-	const struct path_section *section = picture_path(top->picture, &why);
-	return section ? (int)section->row_count : 0;
-}
-
-static char *row_text(struct top *top, int number)
-{
-	const char *why;
-	struct grid grid;
-	make(&grid, top, &why);
-	char *text = text_safe(number < (int)grid.row_count ? grid.rows[number].cells[NAME] : "");
-	grid_fini(&grid);
-	return text;
+	top_draw_table(top, canvas, y + 1, height - 1);
 }
 
 const struct view_class view_path = {
 	.name = "path",
 	.title = "Path",
 	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
+	.make = make,
 	.columns = columns,
 	.column_count = COLUMNS,
 };

@@ -116,26 +116,11 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	grid_fini(&grid);
 }
 
-static int rows(struct top *top)
-{
-	return (int)picture_kernels(top->picture)->row_count;
-}
-
-static char *row_text(struct top *top, int number)
-{
-	struct grid grid;
-	make(&grid, top);
-	char *text = text_safe(number < (int)grid.row_count ? grid.rows[number].cells[NAME] : "");
-	grid_fini(&grid);
-	return text;
-}
-
 const struct view_class view_queues = {
 	.name = "queues",
 	.title = "Queues",
 	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
+	.make = make,
 	.columns = columns,
 	.column_count = COLUMNS,
 };

@@ -61,34 +61,10 @@ static void make(struct grid *grid, struct top *top)
 	grid_arrange(grid, top_place(top));
 }
 
-static void draw(struct top *top, struct canvas *canvas, int y, int height)
-{
-	struct grid grid;
-	make(&grid, top);
-	grid_draw(&grid, top_place(top), canvas, y, height);
-	grid_fini(&grid);
-}
-
-static int rows(struct top *top)
-{
-	return (int)picture_threads(top->picture)->row_count;
-}
-
-static char *row_text(struct top *top, int number)
-{
-	struct grid grid;
-	make(&grid, top);
-	char *text = text_safe(number < (int)grid.row_count ? grid.rows[number].cells[NAME] : "");
-	grid_fini(&grid);
-	return text;
-}
-
 const struct view_class view_threads = {
 	.name = "threads",
 	.title = "Threads",
-	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
+	.make = make,
 	.columns = columns,
 	.column_count = COLUMNS,
 };

@@ -12,24 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/sys/functions.h"
 
 struct cupti cupti;
 
-struct function {
-	const char *name;
-	size_t offset;
-	int optional;
-};
-
-#define NEEDED(field, name)                            \
-	{                                              \
-		name, offsetof(struct cupti, field), 0 \
-	}
-#define OPTIONAL(field, name)                          \
-	{                                              \
-		name, offsetof(struct cupti, field), 1 \
-	}
-static const struct function functions[] = {
+#define NEEDED(member, name) SYS_NEEDED(cupti, member, name)
+#define OPTIONAL(member, name) SYS_OPTIONAL(cupti, member, name)
+static const struct sys_function functions[] = {
 	NEEDED(version, "cuptiGetVersion"),
 	NEEDED(result_string, "cuptiGetResultString"),
 	NEEDED(subscribe, "cuptiSubscribe"),
@@ -130,13 +119,11 @@ int cupti_open(char *why, size_t bytes)
 		return -ENOENT;
 	}
 	note_path();
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *function = dlsym(library, functions[i].name);
-		if (!function && !functions[i].optional) {
-			snprintf(why, bytes, "%s has no %s", cupti.path, functions[i].name);
-			return -ELIBACC;
-		}
-		memcpy((char *)&cupti + functions[i].offset, &function, sizeof function);
+	const char *missing = sys_functions_find(
+		library, functions, sizeof functions / sizeof *functions, &cupti);
+	if (missing) {
+		snprintf(why, bytes, "%s has no %s", cupti.path, missing);
+		return -ELIBACC;
 	}
 	return 0;
 }

@@ -5,23 +5,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
+#include "lib/sys/functions.h"
 
-struct function {
-	const char *name;
-	size_t offset;
-	int optional;
-};
-
-#define NEEDED(field, name)                                  \
-	{                                                    \
-		name, offsetof(struct cuda_driver, field), 0 \
-	}
-#define OPTIONAL(field, name)                                \
-	{                                                    \
-		name, offsetof(struct cuda_driver, field), 1 \
-	}
-static const struct function functions[] = {
+#define NEEDED(member, name) SYS_NEEDED(cuda_driver, member, name)
+#define OPTIONAL(member, name) SYS_OPTIONAL(cuda_driver, member, name)
+static const struct sys_function functions[] = {
 	NEEDED(init, "cuInit"),
 	NEEDED(version, "cuDriverGetVersion"),
 	NEEDED(device_count, "cuDeviceGetCount"),
@@ -57,14 +45,12 @@ int cuda_driver_open(struct cuda_driver *driver, char *why, size_t bytes)
 		snprintf(why, bytes, "libcuda.so.1 is not here");
 		return -ENOENT;
 	}
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *function = dlsym(opened.library, functions[i].name);
-		if (!function && !functions[i].optional) {
-			snprintf(why, bytes, "libcuda.so.1 has no %s", functions[i].name);
-			dlclose(opened.library);
-			return -ELIBACC;
-		}
-		memcpy((char *)&opened + functions[i].offset, &function, sizeof function);
+	const char *missing = sys_functions_find(
+		opened.library, functions, sizeof functions / sizeof *functions, &opened);
+	if (missing) {
+		snprintf(why, bytes, "libcuda.so.1 has no %s", missing);
+		dlclose(opened.library);
+		return -ELIBACC;
 	}
 	*driver = opened;
 	return 0;

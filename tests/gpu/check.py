@@ -77,6 +77,18 @@ def common(label, trace, report):
     return found
 
 
+def check_order(label, trace, wanted):
+    """What comes after an event begins after what that stands for has ended: both are the device's."""
+    fields, times = trace["sample_fields"], []
+    rows = [dict(zip(trace["command_fields"], values)) for values in trace["commands"]]
+    for row in rows:
+        sample = dict(zip(fields, trace["lanes"][row["lane"]]["samples"][row["sample"]]))
+        times.append((sample["begin_ns"], sample["end_ns"]))
+    pairs = [(times[i][0], times[before][1]) for i, row in enumerate(rows) for before in row["after"]]
+    expect(f"{label}: commands behind events", len(pairs), wanted)
+    expect(f"{label}: of them too early", [pair for pair in pairs if pair[0] < pair[1]], [])
+
+
 def main():
     out = sys.argv[1]
     label, trace, report = record(out, "plain", "20")
@@ -93,6 +105,9 @@ def main():
     found = common(label, trace, report)
     expect(f"{label}: kernels", len(of_bricks(found)), 800)
     expect(f"{label}: streams", len({c[4] for c in found}), 5)
+    label, trace, report = record(out, "events", "50")
+    common(label, trace, report)
+    check_order(label, trace, 50 + 49 + 1 + 2 + 1)  # adds, scales, a copy, a graph of two, a scale
     label, trace, report = record(out, "threads", "500")
     expect(f"{label}: kernels", len(of_bricks(common(label, trace, report))), 4 * 500 * 2)
     label, trace, report = record(out, "many", "100000")

@@ -261,7 +261,7 @@ static void summary_is_the_picture(void **state)
 			compare_steps(s, &p);
 			summary_destroy(s);
 		}
-		builder_fini(&run);
+		run_fini(&run);
 		seed = next;
 	}
 	/* The pictures showed something. */
@@ -289,7 +289,7 @@ static void all_rows_add_up(void **state)
 			assert_int_equal(categories + s->unattributed_ns, s->wall_ns);
 			summary_destroy(s);
 		}
-		builder_fini(&run);
+		run_fini(&run);
 	}
 }
 
@@ -324,7 +324,7 @@ static void nonsense_is_not_counted_twice(void **state)
 		assert_int_equal(sum + s->unattributed_ns, s->wall_ns);
 		assert_true(self <= UINT32_MAX + 100000ull);
 		summary_destroy(s);
-		builder_fini(&run);
+		run_fini(&run);
 	}
 }
 
@@ -350,7 +350,7 @@ static void no_steps(void **state)
 	assert_int_equal(row_of(s, WAIT)->wall_ns, 100);
 	assert_int_equal(row_of(s, WAIT)->count, 2);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 int main(void)

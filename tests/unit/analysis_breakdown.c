@@ -147,7 +147,7 @@ static void whatever_was_recorded(void **state)
 				worker_at = grow(&s, s.worker, worker_at, 0) + 60;
 		}
 		check(&s.run);
-		builder_fini(&s.run);
+		run_fini(&s.run);
 	}
 }
 
@@ -169,7 +169,7 @@ static void without_steps(void **state)
 	summary_destroy(summary);
 	breakdown_destroy(b);
 	step_index_fini(&index);
-	builder_fini(&s.run);
+	run_fini(&s.run);
 }
 
 static void buckets(void **state)
@@ -203,7 +203,7 @@ static void deep_layers_share_a_row(void **state)
 	assert_int_equal(b->layers[breakdown_cell(b, STEP_DECODE, BREAKDOWN_LAYERS, brick)], 40);
 	breakdown_destroy(b);
 	step_index_fini(&index);
-	builder_fini(&s.run);
+	run_fini(&s.run);
 }
 
 int main(void)

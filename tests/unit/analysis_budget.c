@@ -160,7 +160,7 @@ static void runs_are_held_against_it(void **state)
 	}
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		summary_destroy(summaries[phase]);
-	builder_fini(&run);
+	run_fini(&run);
 	budget_destroy(b);
 }
 

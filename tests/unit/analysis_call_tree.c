@@ -100,7 +100,7 @@ static void one_step(void **state)
 	assert_int_equal(tree->nodes[0].time_ns, 50 + 1000 + 30);
 	call_tree_destroy(tree);
 	step_index_fini(&index);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 int main(void)

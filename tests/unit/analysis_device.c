@@ -74,7 +74,7 @@ static void scene_init(struct scene *s)
 static void scene_fini(struct scene *s)
 {
 	step_index_fini(&s->index);
-	builder_fini(&s->run);
+	run_fini(&s->run);
 }
 
 static const struct summary_row *row_named(const struct summary *s, const char *name)

@@ -44,7 +44,7 @@ static void close_fixture(struct fixture *f)
 {
 	step_times_fini(&f->times);
 	step_index_fini(&f->index);
-	builder_fini(&f->run);
+	run_fini(&f->run);
 }
 
 static uint32_t step(

@@ -92,7 +92,7 @@ static void exact_statistics_win(void **state)
 	assert_int_equal(row_named(s, "Work")->count, 2);
 	assert_int_equal(row_named(s, "Work")->self_ns, 20);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void recursion_counts_once(void **state)
@@ -120,7 +120,7 @@ static void recursion_counts_once(void **state)
 	assert_int_equal(row_named(s, "layer 3")->total_ns, 100);
 	assert_int_equal(row_named(s, "layer 3")->count, 3);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* Only samples that say what they moved make a rate; their waits belong to its time. */
@@ -154,7 +154,7 @@ static void rates(void **state)
 	assert_int_equal(row_named(s, "t (1)")->self_ns, 90);
 	assert_int_equal(row_named(s, "t (2)")->wall_ns, 95);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* Percentiles come from the run's histogram, whose values are ticks of the run's clock. */
@@ -183,7 +183,7 @@ static void histogram_in_ticks(void **state)
 	assert_int_equal(row_named(s, "Work")->p95_ns, 95);
 	summary_destroy(s);
 	free(buckets);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void nothing_recorded(void **state)
@@ -229,7 +229,7 @@ static void ledger_adds_up(void **state)
 		total += count;
 	assert_int_equal(k, 11);
 	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 1);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void distortion_from_costs(void **state)
@@ -290,7 +290,7 @@ static void distortion_from_costs(void **state)
 	assert_true(d.share > 0.05399 && d.share < 0.05401);
 	assert_true(d.high > 0.07399 && d.high < 0.07401);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 int main(void)

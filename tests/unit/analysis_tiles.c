@@ -89,7 +89,7 @@ static void groups_are_by_level_and_brick(void **state)
 	assert_int_equal(t->groups[2].brick, RUN_NONE);
 	assert_int_equal(t->groups[2].total_ns, 100);
 	tiles_destroy(t);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void filters_choose(void **state)
@@ -117,7 +117,7 @@ static void filters_choose(void **state)
 	assert_int_equal(tiles_create(&t, &run, &none), 0);
 	assert_int_equal(t->group_count, 0);
 	tiles_destroy(t);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* A decode step on another thread from 300 to 700: one midi tile began in it. */
@@ -141,7 +141,7 @@ static void phases_are_told_apart_by_time(void **state)
 	assert_int_equal(tiles_create(&t, &run, &prefill), 0);
 	assert_int_equal(t->group_count, 0);
 	tiles_destroy(t);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* A grid of four billion rows takes no more memory than one of 64; its corners are in the corners.
@@ -163,7 +163,7 @@ static void large_grids_are_binned(void **state)
 	assert_int_equal(midi->bins[0].count, 1);
 	assert_int_equal(midi->bins[TILES_BINS * TILES_BINS - 1].count, 1);
 	tiles_destroy(t);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void the_report_gives_their_time_to_the_brick(void **state)
@@ -177,7 +177,7 @@ static void the_report_gives_their_time_to_the_brick(void **state)
 	assert_int_equal(s->rows[0].id, up);
 	assert_int_equal(s->rows[0].self_ns, 1000);
 	summary_destroy(s);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 int main(void)

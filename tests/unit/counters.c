@@ -455,8 +455,7 @@ static void steps_own_their_counts(void **state)
 	assert_int_equal(c.span_ns[STEP_DECODE], 40);
 	assert_true(counters_any(&c));
 	step_index_fini(&index);
-	free(run.points);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 int main(void)

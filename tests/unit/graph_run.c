@@ -100,7 +100,7 @@ static void every_sample_is_a_node(void **state)
 		const uint32_t *cycle;
 		assert_int_equal(brick_graph_cycle(g, &cycle), 0);
 		brick_graph_destroy(g);
-		builder_fini(&e.run);
+		run_fini(&e.run);
 	}
 }
 
@@ -123,7 +123,7 @@ static void folded_is_the_step(void **state)
 		assert_int_equal(sum, e.total_ns);
 		free(text);
 		brick_graph_destroy(g);
-		builder_fini(&e.run);
+		run_fini(&e.run);
 	}
 }
 
@@ -210,7 +210,7 @@ static void a_step_by_hand(void **state)
 	assert_int_equal(node_of(g, thread).lane, 1);
 	assert_int_equal(brick_graph_find(g, "Layer 2"), -2);
 	brick_graph_destroy(g);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* Neighbours of one layer share it; what is inside of a brick of a layer is in that already. */
@@ -248,7 +248,7 @@ static void layers_by_hand(void **state)
 				  "    └── b  0.0µs\n");
 	free(text);
 	brick_graph_destroy(g);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* Work of a queue is kernels inside of bricks; what waited for it depends on it. */
@@ -285,7 +285,7 @@ static void device_work_by_hand(void **state)
 	assert_int_equal(brick_graph_critical_path(g, &path), 0);
 	assert_int_equal(node_of(g, find(g, "Synchronize")).wait_ns, 2040);
 	brick_graph_destroy(g);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 static void nothing_recorded(void **state)
@@ -300,7 +300,7 @@ static void nothing_recorded(void **state)
 	assert_int_equal(graph_from_run(&g, &run, &index, RUN_NONE), BRICK_ENOTRECORDED);
 	assert_null(g);
 	step_index_fini(&index);
-	builder_fini(&run);
+	run_fini(&run);
 }
 
 /* Whatever a file says, there is a graph, and it can be written. */
@@ -328,7 +328,7 @@ static void nonsense(void **state)
 			brick_graph_destroy(g);
 		}
 		step_index_fini(&index);
-		builder_fini(&run);
+		run_fini(&run);
 	}
 }
 
@@ -344,7 +344,7 @@ static void output_does_not_change(void **state)
 				struct brick_graph *g = graph_of(&e.run, seed % 2 ? 0 : RUN_NONE);
 				text[i] = graph_text(g, format);
 				brick_graph_destroy(g);
-				builder_fini(&e.run);
+				run_fini(&e.run);
 			}
 			assert_string_equal(text[0], text[1]);
 			free(text[0]);

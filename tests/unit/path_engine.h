@@ -155,7 +155,7 @@ static void engine_declare(struct engine *e)
 	}
 }
 
-/* Run it; builder_fini(&e->run) frees what it made. */
+/* Run it; run_fini(&e->run) frees what it made. */
 static BUILDER_UNUSED void engine_run(struct engine *e)
 {
 	struct engine_state s = {.e = e, .random = e->seed};

@@ -29,7 +29,7 @@ static inline void nonsense_sample(struct run *run, uint64_t *seed, uint32_t lan
 	}
 }
 
-/* builder_fini() frees what it made. */
+/* run_fini() frees what it made. */
 static BUILDER_UNUSED void nonsense_run(struct run *run, uint64_t *seed, uint32_t lanes)
 {
 	static const int known[] = {BRICK_DECODE, BRICK_GRAPH_COMPUTE, BRICK_SAMPLING,

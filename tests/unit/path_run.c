@@ -105,11 +105,11 @@ static void what_if_is_what_happens(void **state)
 						(unsigned long)other.total_ns,
 						(unsigned long)e.total_ns);
 				gains += promised < section->length_ns;
-				builder_fini(&other.run);
+				run_fini(&other.run);
 			}
 		}
 		path_destroy(path);
-		builder_fini(&e.run);
+		run_fini(&e.run);
 	}
 	assert_true(gains > 1000);
 }
@@ -155,7 +155,7 @@ static void slack_is_what_it_says(void **state)
 				other.longer_ns = latest[i] - finish[i] + more;
 				engine_run(&other);
 				assert_int_equal(other.total_ns, e.total_ns + more);
-				builder_fini(&other.run);
+				run_fini(&other.run);
 			}
 			beside += latest[i] > finish[i];
 		}
@@ -165,7 +165,7 @@ static void slack_is_what_it_says(void **state)
 		schedule_fini(&s);
 		schedule_source_fini(&source);
 		step_index_fini(&index);
-		builder_fini(&e.run);
+		run_fini(&e.run);
 	}
 	assert_true(beside > 100);
 }
@@ -191,7 +191,7 @@ static void one_step(void **state)
 		path_destroy(path);
 	}
 	assert_int_equal(sum, e.total_ns);
-	builder_fini(&e.run);
+	run_fini(&e.run);
 }
 
 struct hand {
@@ -251,7 +251,7 @@ static void a_barrier_by_hand(void **state)
 	assert_int_equal(section->switches, 1);
 	assert_int_equal(section->lanes[0].waited_ns, 30);
 	path_destroy(path);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 }
 
 /* Time of the step in no brick is nobody's; work that goes on after the step is not waited for. */
@@ -276,7 +276,7 @@ static void what_is_no_part_of_it(void **state)
 	assert_int_equal(rest->nothing_ns, 95); /* thread 1's work is still there */
 	assert_int_equal(row_of(section, h.run.sites[h.a].brick)->nothing_ns, 95);
 	path_destroy(path);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 }
 
 /* Two pairs of threads with a barrier each: a long wait of one is not for the others' barrier. */
@@ -304,7 +304,7 @@ static void two_teams(void **state)
 	schedule_fini(&s);
 	schedule_source_fini(&source);
 	step_index_fini(&index);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 }
 
 struct teams {
@@ -400,7 +400,7 @@ static void teams_are_told_apart(void **state)
 			schedule_fini(&s);
 			schedule_source_fini(&source);
 			step_index_fini(&index);
-			builder_fini(&t.run);
+			run_fini(&t.run);
 		}
 		assert_true(t.barriers > 5000);
 		if (count == 1)
@@ -429,7 +429,7 @@ static void waiting_for_a_device(void **state)
 	assert_int_equal(row_of(section, h.run.sites[h.b].brick)->less_ns, 272);
 	assert_int_equal(row_of(section, h.run.sites[h.sync].brick)->on_path_ns, 10);
 	path_destroy(path);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 
 	hand_init(&h, 1);
 	hand_step(&h, 1000, 1300);
@@ -441,7 +441,7 @@ static void waiting_for_a_device(void **state)
 	assert_int_equal(section->counts.unknown_wait_ns, 280);
 	assert_int_equal(row_of(section, h.run.sites[h.sync].brick)->nothing_ns, 20);
 	path_destroy(path);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 }
 
 static void runs_without_steps(void **state)
@@ -467,7 +467,7 @@ static void runs_without_steps(void **state)
 	assert_int_equal(row_of(section, h.run.sites[h.b].brick)->on_path_ns, 300);
 	assert_true(path_tokens_per_s(section, section->length_ns) < 0);
 	path_destroy(path);
-	builder_fini(&h.run);
+	run_fini(&h.run);
 }
 
 /* Whatever a file says, sums hold. */
@@ -492,7 +492,7 @@ static void nonsense(void **state)
 		}
 		path_destroy(path);
 		step_index_fini(&index);
-		builder_fini(&run);
+		run_fini(&run);
 	}
 }
 

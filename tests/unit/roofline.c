@@ -90,7 +90,7 @@ static void finish(struct roofline *r, struct run *run)
 {
 	roofline_destroy(r);
 	step_index_fini(&step_index);
-	builder_fini(run);
+	run_fini(run);
 }
 
 static void one_thread_by_hand(void **state)

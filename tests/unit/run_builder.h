@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A struct run built by hand, for tests of what reads runs. Everything grows as it is added;
- * builder_fini() frees all of it. One test at a time.
+ * run_fini() frees all of it. One test at a time.
  */
 #ifndef BRICK_TESTS_RUN_BUILDER_H
 #define BRICK_TESTS_RUN_BUILDER_H
@@ -180,46 +180,6 @@ static BUILDER_UNUSED void builder_waits(
 {
 	BUILDER_GROW(run->waits, run->wait_count);
 	run->waits[run->wait_count++] = (struct run_wait){lane, sample, command, 0};
-}
-
-static BUILDER_UNUSED void builder_fini(struct run *run)
-{
-	for (size_t i = 0; i < run->kernel_count; i++) {
-		free(run->kernels[i].name);
-		free(run->kernels[i].backend);
-	}
-	for (size_t i = 0; i < run->lane_count; i++)
-		free(run->lanes[i].backend);
-	free(run->kernels);
-	free(run->commands);
-	free(run->afters);
-	free(run->waits);
-	for (size_t i = 0; i < run->category_count; i++)
-		free(run->categories[i].name);
-	for (size_t i = 0; i < run->brick_count; i++)
-		free(run->bricks[i].name);
-	for (size_t i = 0; i < run->site_count; i++) {
-		free(run->sites[i].operation);
-		free(run->sites[i].label);
-	}
-	for (size_t i = 0; i < run->lane_count; i++) {
-		free(run->lanes[i].name);
-		free(run->lanes[i].samples);
-		free(run->lanes[i].stats);
-	}
-	for (size_t i = 0; i < run->note_count; i++) {
-		free(run->notes[i].key);
-		free(run->notes[i].value);
-	}
-	free(run->categories);
-	free(run->bricks);
-	free(run->sites);
-	free(run->tiles);
-	free(run->processes);
-	free(run->lanes);
-	free(run->steps);
-	free(run->notes);
-	memset(run, 0, sizeof(*run));
 }
 
 #endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has been written, by hashes of key and value (notes_once.h). */
+#include "attach/notes_once.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { MOST_NOTES = 64 };
+
+static uint64_t written[MOST_NOTES];
+static uint32_t written_count, session;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash * 31;
+}
+
+/* Under the lock: is this new to the session? Then it is remembered. */
+static int is_new(uint64_t hash)
+{
+	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (now != session) {
+		session = now;
+		written_count = 0;
+	}
+	for (uint32_t i = 0; i < written_count; i++)
+		if (written[i] == hash)
+			return 0;
+	if (written_count == MOST_NOTES)
+		return 0;
+	written[written_count++] = hash;
+	return 1;
+}
+
+void note_once(const char *key, const char *format, ...)
+{
+	char value[768];
+	int saved = errno;
+	va_list arguments;
+
+	if (!brick_enabled() || brick_thread_ready()) /* in the session that this one goes into */
+		return;
+	va_start(arguments, format);
+	vsnprintf(value, sizeof value, format, arguments);
+	va_end(arguments);
+	hold();
+	if (is_new(hash_text(hash_text(0xcbf29ce484222325ull, key), value)))
+		brick_note(key, "%s", value);
+	let_go();
+	errno = saved;
+}
