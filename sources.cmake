@@ -196,6 +196,7 @@ set(BRICK_CUDA_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/cuda/launches.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/modules.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/nodes.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/yields.c
 )
 
 # x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.

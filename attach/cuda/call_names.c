@@ -33,11 +33,13 @@ static const struct call_name names[] = {
 	{"cuStreamWaitEvent", CALL_AFTER_EVENT, IN(cuda_stream_wait)},
 	{"cuStreamBeginCapture", CALL_CAPTURE, IN(cuda_stream_call)},
 	{"cuStreamEndCapture", CALL_CAPTURE_END, IN(cuda_stream_call)},
+	{"cuStreamDestroy", CALL_STREAM_GOES, IN(cuda_stream_call)},
+	{"cuEventDestroy", CALL_EVENT_GOES, STREAM_UNKNOWN, 0},
 	{"cuModuleLoadData", CALL_LOAD, STREAM_UNKNOWN, 0},
 	{"cuLibraryLoadData", CALL_LOAD, STREAM_UNKNOWN, 0},
-	{"cuCtxDestroy", CALL_DESTROY, STREAM_UNKNOWN, 0},
-	{"cuDevicePrimaryCtxRelease", CALL_DESTROY, STREAM_UNKNOWN, 0},
-	{"cuDevicePrimaryCtxReset", CALL_DESTROY, STREAM_UNKNOWN, 0},
+	{"cuCtxDestroy", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
+	{"cuDevicePrimaryCtxRelease", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
+	{"cuDevicePrimaryCtxReset", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
 };
 
 static const struct call_name runtime_names[] = {

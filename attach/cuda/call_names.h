@@ -21,8 +21,10 @@ enum call_kind {
 	CALL_AFTER_EVENT, /* a stream waits for one */
 	CALL_CAPTURE,
 	CALL_CAPTURE_END,
+	CALL_STREAM_GOES,
+	CALL_EVENT_GOES,
 	CALL_LOAD,
-	CALL_DESTROY,
+	CALL_CONTEXT_GOES,
 };
 
 /* Where a call's stream is. */

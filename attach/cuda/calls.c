@@ -221,6 +221,33 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 		events_capture_end(stream);
 }
 
+/* ---- calls that destroy: a handle may be the next one's, too ---- */
+
+static void context_goes(const struct cupti_call *call)
+{
+	cupti.flush_all(0); /* what is complete, while its context is there */
+	yields_forget(call->context);
+}
+
+static void stream_goes(const struct call_shape *shape, const struct cupti_call *call)
+{
+	cuda_handle stream = stream_of(shape, call);
+
+	if (!stream)
+		return;
+	events_forget_stream(stream);
+	yields_forget(stream);
+	last_forget(call->context, stream);
+}
+
+static void event_goes(const struct cupti_call *call)
+{
+	const struct cuda_event_call *event = call->parameters;
+
+	if (event)
+		events_forget(event->event);
+}
+
 /* ---- the callback ---- */
 
 static int waits(const struct call_shape *shape)
@@ -238,8 +265,12 @@ static void enter(const struct call_shape *shape, const struct cupti_call *call)
 		call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
-	else if (shape->kind == CALL_DESTROY)
-		cupti.flush_all(0); /* what is complete, while its context is there */
+	else if (shape->kind == CALL_CONTEXT_GOES)
+		context_goes(call);
+	else if (shape->kind == CALL_STREAM_GOES)
+		stream_goes(shape, call);
+	else if (shape->kind == CALL_EVENT_GOES)
+		event_goes(call);
 }
 
 static void leave(const struct call_shape *shape, const struct cupti_call *call)
@@ -250,7 +281,7 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 		wait_exit(shape, call);
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = 0;
-	else if (shape->kind != CALL_DESTROY)
+	else if (shape->kind >= CALL_EVENT && shape->kind <= CALL_CAPTURE_END)
 		order_exit(shape, call);
 }
 

@@ -44,13 +44,17 @@ static uint32_t place(cuda_handle handle, uint32_t count)
 	return (uint32_t)((uintptr_t)handle * 0x9e3779b97f4a7c15ull >> 32) & (count - 1);
 }
 
-static struct event *event_of(cuda_handle handle)
+/* NULL: it is not known. */
+static struct event *find_event(cuda_handle handle)
 {
 	struct event *event = &events[place(handle, EVENTS)];
+	return event->handle == handle ? event : NULL;
+}
 
-	if (event->handle != handle)
-		*event = (struct event){.handle = handle};
-	return event;
+static struct stream *find_stream(cuda_handle handle)
+{
+	struct stream *stream = &streams[place(handle, STREAMS)];
+	return stream->handle == handle ? stream : NULL;
 }
 
 static struct stream *stream_of(cuda_handle handle)
@@ -90,12 +94,12 @@ static void add_all(struct after *after, const struct after *more)
 void events_recorded(cuda_handle handle, cuda_handle in, uint64_t last)
 {
 	pthread_mutex_lock(&lock);
-	const struct stream *stream = stream_of(in);
-	struct event *event = event_of(handle);
-	event->capture = stream->capture;
-	event->after = (struct after){.count = 0};
+	const struct stream *stream = find_stream(in);
+	struct event *event = &events[place(handle, EVENTS)];
+	*event = (struct event){.handle = handle, .capture = stream ? stream->capture : 0};
 	if (!event->capture) {
-		event->after = stream->after;
+		if (stream)
+			event->after = stream->after;
 		if (last)
 			add(&event->after, last);
 	}
@@ -113,11 +117,11 @@ static int is_captured(uint32_t capture)
 void events_waited(cuda_handle waiting, cuda_handle handle)
 {
 	pthread_mutex_lock(&lock);
-	struct stream *stream = stream_of(waiting);
-	const struct event *event = event_of(handle);
-	if (is_captured(event->capture))
+	const struct event *event = find_event(handle);
+	struct stream *stream = event ? stream_of(waiting) : NULL;
+	if (event && is_captured(event->capture))
 		stream->capture = event->capture;
-	else if (!stream->capture)
+	else if (event && !stream->capture)
 		add_all(&stream->after, &event->after);
 	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
@@ -128,11 +132,29 @@ uint64_t events_number(cuda_handle handle)
 	uint64_t newest = 0;
 
 	pthread_mutex_lock(&lock);
-	const struct after *after = &event_of(handle)->after;
-	for (uint32_t i = 0; i < after->count; i++)
-		newest = after->numbers[i] > newest ? after->numbers[i] : newest;
+	const struct event *event = find_event(handle);
+	for (uint32_t i = 0; event && i < event->after.count; i++)
+		newest = event->after.numbers[i] > newest ? event->after.numbers[i] : newest;
 	pthread_mutex_unlock(&lock);
 	return newest;
+}
+
+void events_forget(cuda_handle handle)
+{
+	pthread_mutex_lock(&lock);
+	struct event *event = find_event(handle);
+	if (event)
+		event->handle = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void events_forget_stream(cuda_handle handle)
+{
+	pthread_mutex_lock(&lock);
+	struct stream *stream = find_stream(handle);
+	if (stream)
+		*stream = (struct stream){.handle = NULL};
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- calls that launch ---- */
@@ -144,8 +166,8 @@ void events_launched(cuda_handle handle, uint32_t correlation)
 	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&lock);
-	struct stream *stream = stream_of(handle);
-	if (stream->after.count) {
+	struct stream *stream = find_stream(handle);
+	if (stream && stream->after.count) {
 		*call = (struct call){correlation, stream->after};
 		stream->after.count = 0;
 	}
@@ -180,7 +202,8 @@ void events_capture(cuda_handle stream)
 void events_capture_end(cuda_handle stream)
 {
 	pthread_mutex_lock(&lock);
-	uint32_t capture = stream_of(stream)->capture;
+	const struct stream *first = find_stream(stream);
+	uint32_t capture = first ? first->capture : 0;
 	for (uint32_t i = 0; capture && i < STREAMS; i++)
 		if (streams[i].capture == capture)
 			streams[i].capture = 0;

@@ -28,6 +28,10 @@ uint32_t events_after(uint32_t correlation, uint64_t numbers[EVENTS_MOST]);
 /* The newest command that the event stands for; 0: not known. */
 uint64_t events_number(cuda_handle event);
 
+/* They go; the next one may have the same handle. */
+void events_forget(cuda_handle event);
+void events_forget_stream(cuda_handle stream);
+
 /*
  * The stream is being captured into a graph, and with it whatever waits for an event of it: until
  * the end of that, nothing that is recorded or waited for happens.

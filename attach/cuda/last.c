@@ -30,6 +30,15 @@ void last_set(cuda_handle context, cuda_handle stream, uint64_t number)
 	pthread_mutex_unlock(&lock);
 }
 
+void last_forget(cuda_handle context, cuda_handle stream)
+{
+	pthread_mutex_lock(&lock);
+	struct last *last = place(context, stream, 0);
+	if (last->context == context && last->stream == stream && !last->is_context)
+		last->number = 0;
+	pthread_mutex_unlock(&lock);
+}
+
 static uint64_t get(cuda_handle context, cuda_handle stream, int is_context)
 {
 	pthread_mutex_lock(&lock);

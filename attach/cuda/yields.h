@@ -11,4 +11,7 @@
 
 int yields_has(cuda_handle stream);
 
+/* The stream goes, or the context and with it all of its streams. */
+void yields_forget(cuda_handle gone);
+
 #endif

@@ -30,6 +30,7 @@
 	X(DeviceWaitIdle)              \
 	X(CreateFence)                 \
 	X(DestroyFence)                \
+	X(DestroySemaphore)            \
 	X(ResetFences)                 \
 	X(GetFenceStatus)              \
 	X(WaitForFences)               \

@@ -39,3 +39,14 @@ uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value)
 	pthread_mutex_unlock(&lock);
 	return number;
 }
+
+void semaphores_forget(VkSemaphore semaphore)
+{
+	uint64_t key = VULKAN_KEY(semaphore);
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (signals[i].semaphore == key)
+			signals[i].semaphore = 0;
+	pthread_mutex_unlock(&lock);
+}

@@ -15,4 +15,7 @@ void semaphores_set(VkSemaphore semaphore, uint64_t value, uint64_t number);
 /* 0: not known. A binary semaphore is reset by being waited for, and so is what stands here. */
 uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value);
 
+/* It goes; the next one may have the same handle. */
+void semaphores_forget(VkSemaphore semaphore);
+
 #endif

@@ -265,6 +265,22 @@ static VKAPI_ATTR void VKAPI_CALL destroy_fence(
 	vulkan_device_of(device)->call.DestroyFence(device, fence, allocator);
 }
 
+/* What it stood for is over: its next signal may be anybody's. */
+static VKAPI_ATTR VkResult VKAPI_CALL reset_fences(
+	VkDevice device, uint32_t count, const VkFence *list)
+{
+	for (uint32_t i = 0; i < count; i++)
+		map_take(&fences, VULKAN_KEY(list[i]));
+	return vulkan_device_of(device)->call.ResetFences(device, count, list);
+}
+
+static VKAPI_ATTR void VKAPI_CALL destroy_semaphore(
+	VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks *allocator)
+{
+	semaphores_forget(semaphore);
+	vulkan_device_of(device)->call.DestroySemaphore(device, semaphore, allocator);
+}
+
 PFN_vkVoidFunction submits_hook(const char *name)
 {
 	static const struct {
@@ -274,7 +290,9 @@ PFN_vkVoidFunction submits_hook(const char *name)
 		{"vkQueueSubmit", (PFN_vkVoidFunction)submit},
 		{"vkQueueSubmit2", (PFN_vkVoidFunction)submit_2},
 		{"vkQueueSubmit2KHR", (PFN_vkVoidFunction)submit_2_khr},
+		{"vkResetFences", (PFN_vkVoidFunction)reset_fences},
 		{"vkDestroyFence", (PFN_vkVoidFunction)destroy_fence},
+		{"vkDestroySemaphore", (PFN_vkVoidFunction)destroy_semaphore},
 	};
 
 	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)

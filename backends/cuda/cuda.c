@@ -156,11 +156,8 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 
 void cuda_take_over(struct brick_backend_device *device, void *stream)
 {
-	if (!device->yield || (device->has_yielded && device->yielded == stream))
-		return;
-	device->yield(device->context, stream);
-	device->yielded = stream;
-	device->has_yielded = 1;
+	if (device->yield)
+		device->yield(device->context, stream);
 }
 
 static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)

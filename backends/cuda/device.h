@@ -34,8 +34,6 @@ struct brick_backend_device {
 	int64_t anchor_ns;
 	int may_capture;
 	void (*yield)(void *context, void *stream); /* of `brick record`, or NULL */
-	void *yielded;				    /* the last stream that was taken over */
-	int has_yielded;
 	struct cuda_pair *storage;
 	uint32_t pair_count;
 	struct cuda_pair *free;

@@ -21,6 +21,7 @@
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
+#include "attach/cuda/yields.h"
 
 /* An ELF file whose first section is the table of names, and a section per kernel. */
 static size_t make_cubin(unsigned char *out, size_t room, const char *const *kernels, int count)
@@ -277,6 +278,39 @@ static void last_launches(void **state)
 	assert_int_equal(last_of_stream(&a, NULL), 6);
 	assert_int_equal(last_of_stream(&a, &b), 5);
 	assert_int_equal(last_of_stream(&b, &b), 0);
+	last_forget(&a, &b);
+	assert_int_equal(last_of_stream(&a, &b), 0);
+	assert_int_equal(last_of_context(&a), 6);
+}
+
+void brick_cuda_yield(void *context, void *stream);
+
+/* Handles are used again by what is made next, which nobody has taken over. */
+static void streams_that_yield(void **state)
+{
+	char context, other, streams[300];
+
+	assert_false(yields_has(&streams[0]));
+	brick_cuda_yield(&context, &streams[0]);
+	brick_cuda_yield(&context, &streams[0]);
+	brick_cuda_yield(&context, CUDA_STREAM_LEGACY);
+	brick_cuda_yield(&other, NULL);
+	assert_true(yields_has(&streams[0]));
+	assert_true(yields_has(&context)); /* its default stream */
+	assert_true(yields_has(&other));
+	yields_forget(&streams[0]);
+	assert_false(yields_has(&streams[0]));
+	for (int i = 0; i < 300; i++) /* more than there is room for */
+		brick_cuda_yield(&context, &streams[i]);
+	assert_true(yields_has(&streams[253]));
+	assert_false(yields_has(&streams[254]));
+	yields_forget(&context);
+	for (int i = 0; i < 300; i++)
+		assert_false(yields_has(&streams[i]));
+	assert_false(yields_has(&context));
+	assert_true(yields_has(&other));
+	brick_cuda_yield(&context, &streams[299]);
+	assert_true(yields_has(&streams[299]));
 }
 
 static void expect_call(const char *name, uint32_t kind, const void *parameters, cuda_handle stream)
@@ -354,6 +388,13 @@ static void what_events_put_in_order(void **state)
 	assert_int_equal(numbers[0], 5);
 	events_launched(&streams[1], 5); /* only the next one waits */
 	assert_int_equal(events_after(5, numbers), 0);
+	/* what is made next may have the same handle */
+	events_waited(&streams[1], &event);
+	events_forget_stream(&streams[1]);
+	events_launched(&streams[1], 7);
+	assert_int_equal(events_after(7, numbers), 0);
+	events_forget(&event);
+	assert_int_equal(events_number(&event), 0);
 	/* the oldest of too many are left out */
 	for (uint64_t i = 0; i < EVENTS_MOST + 4; i++) {
 		events_recorded(&event, &streams[i + 4], 100 + i);
@@ -405,6 +446,7 @@ int main(void)
 		cmocka_unit_test(records_that_never_come),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(last_launches),
+		cmocka_unit_test(streams_that_yield),
 		cmocka_unit_test(calls_by_name),
 		cmocka_unit_test(what_events_put_in_order),
 		cmocka_unit_test(what_is_captured_orders_nothing),

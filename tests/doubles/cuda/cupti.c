@@ -19,12 +19,12 @@ static const struct {
 	uint32_t id;
 	const char *name;
 } names[] = {{17, "cuCtxSynchronize"}, {19, "cuModuleLoadData"}, {119, "cuEventRecord"},
-	{121, "cuEventSynchronize"}, {295, "cuStreamWaitEvent"}, {497, "cuStreamEndCapture"},
-	{539, "cuStreamBeginCapture_v2"}, {587, "cuEventRecordWithFlags"},
-	{126, "cuStreamSynchronize"}, {220, "cuMemsetD32Async"}, {276, "cuMemcpyHtoD_v2"},
-	{277, "cuMemcpyHtoDAsync_v2"}, {278, "cuMemcpyDtoH_v2"}, {279, "cuMemcpyDtoHAsync_v2"},
-	{281, "cuMemcpyDtoDAsync_v2"}, {307, "cuLaunchKernel"}, {322, "cuCtxDestroy_v2"},
-	{514, "cuGraphLaunch"}, {527, "cuLaunchHostFunc"}};
+	{325, "cuEventDestroy_v2"}, {326, "cuStreamDestroy_v2"}, {121, "cuEventSynchronize"},
+	{295, "cuStreamWaitEvent"}, {497, "cuStreamEndCapture"}, {539, "cuStreamBeginCapture_v2"},
+	{587, "cuEventRecordWithFlags"}, {126, "cuStreamSynchronize"}, {220, "cuMemsetD32Async"},
+	{276, "cuMemcpyHtoD_v2"}, {277, "cuMemcpyHtoDAsync_v2"}, {278, "cuMemcpyDtoH_v2"},
+	{279, "cuMemcpyDtoHAsync_v2"}, {281, "cuMemcpyDtoDAsync_v2"}, {307, "cuLaunchKernel"},
+	{322, "cuCtxDestroy_v2"}, {514, "cuGraphLaunch"}, {527, "cuLaunchHostFunc"}};
 
 struct pending {
 	uint64_t end; /* host ns, when it is complete */

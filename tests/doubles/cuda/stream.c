@@ -100,8 +100,12 @@ DOUBLE_API int cuStreamCreate(struct stream **out, unsigned flags)
 
 DOUBLE_API int cuStreamDestroy_v2(struct stream *stream)
 {
+	const struct cuda_stream_call parameters = {stream};
+	struct entry e = {.id = 326, .name = "cuStreamDestroy_v2", .parameters = &parameters};
+
+	double_enter(&e);
 	free(stream);
-	return FINE;
+	return double_leave(&e, FINE);
 }
 
 DOUBLE_API int cuStreamSynchronize(struct stream *handle)
@@ -150,9 +154,13 @@ DOUBLE_API int cuEventCreate(struct event **out, unsigned flags)
 
 DOUBLE_API int cuEventDestroy_v2(struct event *event)
 {
+	const struct cuda_event_call parameters = {event};
+	struct entry e = {.id = 325, .name = "cuEventDestroy_v2", .parameters = &parameters};
+
+	double_enter(&e);
 	__atomic_sub_fetch(&event_balance, 1, __ATOMIC_RELAXED);
 	free(event);
-	return FINE;
+	return double_leave(&e, FINE);
 }
 
 static int record(struct event *event, struct stream *stream, unsigned flags)
