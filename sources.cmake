@@ -59,6 +59,8 @@ set(BRICK_LIB_SOURCES
   lib/queue_clock.c
   lib/queue_record.c
   lib/registry.c
+  lib/ring.c
+  lib/sample.c
   lib/session.c
   lib/stats.c
   lib/timer.c

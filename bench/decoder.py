@@ -7,7 +7,7 @@ that recording does, and the luck of each process. Blocks of four repetitions of
 one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
 shift of the log ratios, with a 95 % interval from the signed-rank distribution; where others use
 the machine, compare the fastest tenths instead. The same with macro and midi tiles. llama.cpp's
-times on the same model stand beside them. `bench/decoder.py [PAIRS [REPEATS
+times on the same model, of three processes behind all others, stand beside them. `bench/decoder.py [PAIRS [REPEATS
 [THREADS]]]`
 """
 import json
@@ -71,13 +71,15 @@ def processes(threads, recording):
 
 
 def blocks(threads, recording, *options, limit=LIMIT):
-    """Repetition 0 warms up, off; then 1, 2 on; 3, 4 off; ..."""
+    """Off, on, on, off, and again; the first of these blocks warms up."""
     logs = {phase: [] for phase in PHASES}
     times = {(phase, on): [] for phase in PHASES for on in (False, True)}
     for _ in range(PAIRS):
-        lines = decoder(threads, 4 * REPEATS, "--pause", "--record", recording, *options)
-        for first in range(0, len(lines) - 3, 4):
+        # what comes is without repetition 0
+        lines = decoder(threads, 4 * REPEATS + 3, "--pause", "--record", recording, *options)[3:]
+        for first in range(0, len(lines), 4):
             block = lines[first:first + 4]
+            assert [line["bricks"] for line in block] == [False, True, True, False]
             for phase in PHASES:
                 on, off = (sum(line[f"{phase}_ns"] for line in block if line["bricks"] == wanted)
                            for wanted in (True, False))
@@ -109,7 +111,8 @@ def main():
             own_estimate(recording)
             blocks(threads, recording)
             blocks(threads, recording, "--tiles", limit=LIMIT_TILES)
-            peer = medians(llama(threads, REPEATS))
+            peers = [medians(llama(threads, REPEATS)) for _ in range(3)]
+            peer = {phase: statistics.median(each[phase] for each in peers) for phase in PHASES}
             for phase in PHASES:
                 print(f"    {phase}: {times[phase] / 1e6:.1f} ms, "
                       f"{times[phase] / peer[phase]:.2f} times llama.cpp's {peer[phase] / 1e6:.1f} ms")

@@ -55,7 +55,7 @@ def main():
                 size = os.path.getsize(path)
                 print(f"{name}, {threads} thread(s): with digests prefill takes "
                       f"{statistics.median(ratios[0]):.2f} times as long, decode "
-                      f"{statistics.median(ratios[1]):.2f} times; stated: Digest is {share:.1%} of "
+                      f"{statistics.median(ratios[1]):.2f} times; stated by the last: Digest is {share:.1%} of "
                       f"the steps, mean {mean / 1e3:.1f} us, median {median / 1e3:.1f} us; "
                       f"{count} digests in {size / 1e6:.1f} MB, {lost} lost", flush=True)
 

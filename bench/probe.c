@@ -3,7 +3,9 @@
  * What the hot path costs, as ratios to two back-to-back readings of the counter, all in one run:
  * begin+end with statistics and ring event, with statistics only, and switched off; around an
  * empty loop, a throughput-bound and a latency-bound body; on 1 and 2 pinned threads. Rounds are
- * interleaved and shuffled; medians are printed. Another thread consumes the rings, as in life.
+ * interleaved and shuffled; medians are printed. "Event" has a ring that nobody reads meanwhile,
+ * and so is what begin and end themselves cost; "recorded" has the library's consumer read it every
+ * 5 ms and write a file, on the same CPUs.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -16,9 +18,9 @@
 
 enum { PAIRS = 20000, ROUNDS = 41, BODIES = 3, THREADS = 2 };
 
-enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, VARIANTS };
+enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, RECORDED, VARIANTS };
 static const char *const variant_names[VARIANTS] = {
-	"body alone", "two TSC reads", "off", "statistics", "statistics + event"};
+	"body alone", "two TSC reads", "off", "statistics", "statistics + event", "recorded"};
 static const char *const body_names[BODIES] = {"empty", "throughput-bound", "latency-bound"};
 
 struct numbers {
@@ -26,7 +28,7 @@ struct numbers {
 	uint64_t chain;
 };
 
-/* About 27 ns of independent multiply-adds. */
+/* Independent multiply-adds. */
 static inline void body_throughput(struct numbers *n)
 {
 	float sum[8] = {0};
@@ -38,7 +40,7 @@ static inline void body_throughput(struct numbers *n)
 	__asm__ __volatile__("" : : "r"(n) : "memory");
 }
 
-/* About 49 ns of multiplications that wait for each other. */
+/* Multiplications that wait for each other. */
 static inline void body_latency(struct numbers *n)
 {
 	uint64_t x = n->chain;
@@ -129,16 +131,22 @@ static void *run_job(void *argument)
 	return NULL;
 }
 
-/* A session of the variant's kind; its records are consumed between rounds by starting anew. */
+static char recording[64];
+
+/* A session of the variant's kind, with a ring that holds all that one loop records. */
 static void prepare(enum variant v)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 
-	if (v == EVENT) {
+	if (v >= EVENT) {
 		options.directory = "/dev/shm";
 		options.ring_records = 1 << 16;
 	}
-	if (v == EVENT || v == STATS)
+	if (v == RECORDED) {
+		options.output = recording;
+		options.interval_ms = 5;
+	}
+	if (v >= STATS)
 		if (brick_session_start(&options) < 0)
 			exit(4);
 }
@@ -147,7 +155,7 @@ static void finish(enum variant v)
 {
 	char path[64];
 
-	if (v != EVENT && v != STATS)
+	if (v < STATS)
 		return;
 	struct brick_losses losses;
 	if (!brick_losses_get(&losses) && losses.dropped)
@@ -190,14 +198,19 @@ static double median(int thread, enum variant v, int which)
 
 static void run_all(void)
 {
-	unsigned seed = 1;
+	enum { ALL = VARIANTS * BODIES };
+	unsigned seed = 1, order[ALL];
 
+	for (unsigned k = 0; k < ALL; k++)
+		order[k] = k;
 	for (int round = 0; round < ROUNDS; round++) {
-		unsigned first = (unsigned)rand_r(&seed);
-		for (unsigned k = 0; k < VARIANTS * BODIES; k++) {
-			unsigned pick = (first + k * 7) % (VARIANTS * BODIES);
-			run_round(round, pick % VARIANTS, (int)(pick / VARIANTS));
+		for (unsigned k = ALL - 1; k > 0; k--) {
+			unsigned other = (unsigned)rand_r(&seed) % (k + 1), kept = order[k];
+			order[k] = order[other];
+			order[other] = kept;
 		}
+		for (unsigned k = 0; k < ALL; k++)
+			run_round(round, order[k] % VARIANTS, (int)(order[k] / VARIANTS));
 	}
 }
 
@@ -223,9 +236,11 @@ static void print_table(void)
 int main(void)
 {
 	brick_clock_get();
+	snprintf(recording, sizeof recording, "/dev/shm/brick-bench-%d.pftrace", (int)getpid());
 	for (active_threads = 1; active_threads <= THREADS; active_threads++) {
 		run_all();
 		print_table();
 	}
+	remove(recording);
 	return 0;
 }

@@ -171,7 +171,7 @@ static void threads_merge(struct selftest_result *r)
 		(unsigned long long)stats.count, (unsigned long long)stats.elements);
 }
 
-/* A ring that nobody empties: what is written and what is dropped are all that was made. */
+/* A ring that nobody empties: what it has no room for is counted as dropped, and in statistics. */
 static void ledger(struct selftest_result *r)
 {
 	char directory[] = "/tmp/brick-selftest-XXXXXX";

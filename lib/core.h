@@ -82,8 +82,11 @@ void brick__registry_publish(struct brick__session *session);
 /* A registered site by index; NULL if there is none. */
 BRICK_API const struct brick_session_site *brick__site(uint32_t index);
 
+/* As brick_end() at the time `now`. */
+void brick__end_at(brick_span span, uint64_t now);
+
 /*
- * As brick_end() at the time `now`, and as brick_record_sample(); with a record about it behind it,
+ * As brick__end_at(), and as brick_record_sample(); with a record about it behind it,
  * which is dropped when it is. about may be NULL.
  */
 void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about);

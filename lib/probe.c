@@ -10,13 +10,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include "lib/core.h"
 #include "lib/counters.h"
+#include "lib/ring.h"
 #include "lib/sys/ticks.h"
-
-enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
-
-#define SLOW __attribute__((noinline, cold))
 
 /* What an end says of the execution. */
 struct work {
@@ -24,97 +20,6 @@ struct work {
 	uint32_t site;
 	uint16_t flags;
 };
-
-/* Room for `count` records that are no CLOSE. */
-static SLOW int ring_look(struct brick_lane *lane, uint64_t count)
-{
-	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
-
-	if (!lane->capacity || lane->head - tail > lane->capacity)
-		return 0;
-	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
-	return lane->head + count <= lane->limit;
-}
-
-static inline int ring_has(struct brick_lane *lane, uint64_t count)
-{
-	return BRICK_LIKELY(lane->head + count <= lane->limit) || ring_look(lane, count);
-}
-
-static inline struct brick_record *ring_at(const struct brick__thread *self, uint64_t index)
-{
-	return &self->ring[index & self->mask];
-}
-
-static inline void ring_publish(struct brick_lane *lane, uint64_t count)
-{
-	__atomic_store_n(&lane->head, lane->head + count, __ATOMIC_RELEASE);
-}
-
-/* No record was written: keep its length in the histogram, which the consumer would have kept. */
-static SLOW void drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
-{
-	if (lane->capacity)
-		lane->ledger.dropped++;
-	brick__lane_histogram(lane, brick, ticks);
-}
-
-static SLOW void write_open(struct brick__thread *self, struct brick_frame *frame)
-{
-	struct brick_lane *lane = self->lane;
-
-	if (!ring_has(lane, 1)) {
-		frame->flags |= BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED;
-		return;
-	}
-	*ring_at(self, lane->head) = (struct brick_record){
-		.begin = frame->begin,
-		.kind = BRICK_RECORD_OPEN,
-		.source = frame->source,
-		.brick = frame->brick,
-		.layer = frame->layer,
-		.elements = frame->flags & BRICK_FRAME_STEP ? frame->tokens : 0,
-	};
-	frame->flags |= BRICK_FRAME_OPENED;
-	ring_publish(lane, 1);
-}
-
-/* Before something is recorded inside of them, all open bricks must be in the ring, outermost
- * first. */
-static SLOW void open_frames(struct brick__thread *self)
-{
-	struct brick_lane *lane = self->lane;
-
-	for (uint32_t i = 0; i < lane->depth; i++)
-		if (!(lane->frames[i].flags & BRICK_FRAME_OPENED))
-			write_open(self, &lane->frames[i]);
-}
-
-static inline void open_parents(struct brick__thread *self)
-{
-	struct brick_lane *lane = self->lane;
-
-	if (lane->depth &&
-		BRICK_UNLIKELY(!(lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED)))
-		open_frames(self);
-}
-
-static inline int lane_is_current(const struct brick__thread *self)
-{
-	return self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-}
-
-static SLOW struct brick__thread *attach(void)
-{
-	return brick__thread_attach() ? &brick__thread : NULL;
-}
-
-static inline struct brick__thread *thread_here(void)
-{
-	struct brick__thread *self = &brick__thread;
-
-	return BRICK_LIKELY(lane_is_current(self)) ? self : attach();
-}
 
 /* The eight bytes of a frame from `kind` on, composed in a register. */
 static inline uint64_t frame_word(uint32_t brick, uint32_t layer)
@@ -184,31 +89,6 @@ brick_span brick__begin_layer(uint32_t brick, int layer)
 	return begin(brick, layer, 1);
 }
 
-/* Is an outer frame of the same brick? Then its time is being counted already. */
-static inline int is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
-{
-	for (uint32_t i = 0; i < depth; i++)
-		if (lane->frames[i].brick == brick)
-			return 1;
-	return 0;
-}
-
-/* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */
-static inline void count(
-	struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks, int recursive)
-{
-	stat->count++;
-	stat->self += self_ticks;
-	if (BRICK_LIKELY(!recursive))
-		stat->total += ticks;
-	else
-		stat->nested += ticks;
-	if (ticks < stat->min)
-		stat->min = ticks;
-	if (ticks > stat->max)
-		stat->max = ticks;
-}
-
 static SLOW void write_work(struct brick__thread *self, const struct work *work)
 {
 	*ring_at(self, self->lane->head) = (struct brick_record){
@@ -224,9 +104,9 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_RELAXED);
 
 	if (!(frame->flags & BRICK_FRAME_OPENED))
-		write_open(self, frame);
+		brick__ring_open(self);
 	if ((frame->flags & BRICK_FRAME_DROPPED) || lane->head - tail + 2 > lane->capacity) {
-		drop(lane, frame->brick, end - frame->begin);
+		brick__ring_drop(lane, frame->brick, end - frame->begin);
 		return;
 	}
 	struct brick_record *record = ring_at(self, lane->head);
@@ -270,7 +150,7 @@ static SLOW void write_sample(struct brick__thread *self, const struct brick_fra
 	uint64_t ticks, const struct work *work, uint16_t flags)
 {
 	if (!ring_has(self->lane, 1 + (uint64_t)has_work(work))) {
-		drop(self->lane, frame->brick, ticks);
+		brick__ring_drop(self->lane, frame->brick, ticks);
 		return;
 	}
 	store_sample(self, frame, ticks, work, flags);
@@ -296,7 +176,7 @@ static inline __attribute__((always_inline)) void pop(
 	struct brick_stat *stat = &lane->stats[frame->brick];
 	uint64_t child = frame->child;
 
-	count(stat, ticks, child < ticks ? ticks - child : 0,
+	count_one(stat, ticks, child < ticks ? ticks - child : 0,
 		is_recursive(lane, depth, frame->brick));
 	count_work(stat, work);
 	lane->depth = depth;
@@ -370,6 +250,13 @@ static inline __attribute__((always_inline)) void end_at(
 		store_sample(self, frame, ticks, work, 0);
 	else
 		write_sample(self, frame, ticks, work, 0);
+}
+
+void brick__end_at(brick_span span, uint64_t now)
+{
+	static const struct work nothing;
+
+	end_at(span, now, &nothing);
 }
 
 static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
@@ -461,222 +348,7 @@ brick_span brick_step_begin(int decode, uint64_t tokens)
 		frame->tokens = tokens;
 		frame->flags |= BRICK_FRAME_STEP | (counted ? BRICK_FRAME_COUNTED : 0);
 		lane->stats[frame->brick].elements += tokens;
-		write_open(&brick__thread, frame);
+		brick__ring_open(&brick__thread);
 	}
 	return span;
-}
-
-static inline uint32_t saturate(uint64_t ticks)
-{
-	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
-}
-
-/* Waiting belongs to BarrierWait, and to whatever is open as time that is not its own. */
-static inline void count_wait(struct brick_lane *lane, uint64_t ticks)
-{
-	if (ticks)
-		count(&lane->stats[BRICK_BARRIER_WAIT], ticks, ticks, 0);
-}
-
-static SLOW void drop_sample(
-	struct brick_lane *lane, const struct brick_sample *sample, uint32_t brick)
-{
-	drop(lane, brick, sample->end - sample->begin);
-	if (sample->wait)
-		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->wait);
-	if (sample->inner && sample->site)
-		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->inner);
-}
-
-/* A sample too long for one record. */
-static SLOW void write_long(
-	struct brick__thread *self, const struct brick_sample *sample, struct brick_record record)
-{
-	struct brick_lane *lane = self->lane;
-
-	if (!ring_has(lane, 3)) {
-		drop_sample(lane, sample, record.brick);
-		return;
-	}
-	uint16_t flags = record.flags;
-	uint64_t payload = record.elements;
-	record.ticks = record.wait = 0;
-	record.kind = BRICK_RECORD_OPEN;
-	record.flags = 0;
-	record.elements = 0;
-	*ring_at(self, lane->head) = record;
-	record.kind = BRICK_RECORD_CLOSE;
-	record.begin = sample->end;
-	record.flags = flags;
-	record.elements = payload;
-	*ring_at(self, lane->head + 1) = record;
-	uint64_t written = 2;
-	if (sample->wait) {
-		*ring_at(self, lane->head + 2) = (struct brick_record){.begin = sample->end,
-			.kind = BRICK_RECORD_WAIT,
-			.source = record.source,
-			.brick = BRICK_BARRIER_WAIT,
-			.layer = -1,
-			.elements = sample->wait};
-		written = 3;
-	}
-	ring_publish(lane, written);
-}
-
-static SLOW void clamp_sample(struct brick_lane *lane, struct brick_sample *sample)
-{
-	lane->ledger.clamped++;
-	if (sample->end < sample->begin)
-		sample->end = sample->begin;
-	if (sample->inner > sample->end - sample->begin)
-		sample->inner = sample->end - sample->begin;
-}
-
-void brick_record_sample(const struct brick_sample *given)
-{
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-	struct brick_sample sample = *given;
-	const struct brick_session_site *site = brick__site(sample.site);
-
-	if (!self)
-		return;
-	struct brick_lane *lane = self->lane;
-	uint32_t brick = site ? site->brick : sample.brick;
-	if (BRICK_UNLIKELY(brick >= BRICK_MAX_BRICKS)) {
-		lane->ledger.unmatched++;
-		return;
-	}
-	if (BRICK_UNLIKELY(sample.end < sample.begin || sample.inner > sample.end - sample.begin))
-		clamp_sample(lane, &sample);
-	open_parents(self);
-
-	uint64_t ticks = sample.end - sample.begin;
-	struct brick_stat *stat = &lane->stats[brick];
-	count(stat, ticks, ticks - sample.inner, is_recursive(lane, lane->depth, brick));
-	stat->wait += sample.wait + sample.inner;
-	stat->elements += site ? site->elements : sample.elements;
-	if (site) {
-		stat->bytes += site->bytes;
-		stat->flops += site->flops;
-	}
-	count_wait(lane, sample.wait);
-	count_wait(lane, sample.inner);
-	if (lane->depth)
-		lane->frames[lane->depth - 1].child += ticks + sample.wait;
-
-	struct brick_record record = {
-		.begin = sample.begin,
-		.ticks = (uint32_t)ticks,
-		.wait = (uint32_t)sample.wait,
-		.kind = BRICK_RECORD_SAMPLE,
-		.source = (uint8_t)sample.source,
-		.brick = (uint16_t)brick,
-		.layer = site ? site->layer : sample.layer,
-		.flags = site ? BRICK_FLAG_SITE : BRICK_FLAG_ELEMENTS,
-		.elements = sample.elements,
-	};
-	if (site) {
-		record.site = sample.site;
-		record.inner = saturate(sample.inner);
-	} else if (sample.inner) {
-		/* the record has no room for it: it is in statistics and histogram only */
-		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample.inner);
-	}
-	if (BRICK_UNLIKELY((ticks | sample.wait) >> 32)) {
-		write_long(self, &sample, record);
-	} else if (BRICK_LIKELY(ring_has(lane, 1))) {
-		*ring_at(self, lane->head) = record;
-		ring_publish(lane, 1);
-	} else {
-		drop_sample(lane, &sample, brick);
-	}
-}
-
-/* A record about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
- */
-static void follow(uint64_t head, const struct brick_record *about)
-{
-	struct brick__thread *self = &brick__thread;
-	struct brick_lane *lane = self->lane;
-
-	if (!about || !lane || lane->head == head)
-		return;
-	uint8_t kind = ring_at(self, lane->head - 1)->kind;
-	if (kind != BRICK_RECORD_SAMPLE && kind != BRICK_RECORD_CLOSE)
-		return;
-	if (!ring_has(lane, 1)) {
-		lane->ledger.dropped++;
-		return;
-	}
-	*ring_at(self, lane->head) = *about;
-	ring_publish(lane, 1);
-}
-
-void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about)
-{
-	static const struct work nothing;
-	uint64_t head = brick__thread.lane ? brick__thread.lane->head : 0;
-
-	end_at(span, now, &nothing);
-	follow(head, about);
-}
-
-void brick__sample_with(const struct brick_sample *sample, const struct brick_record *about)
-{
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-
-	if (!self)
-		return;
-	uint64_t head = self->lane->head;
-	brick_record_sample(sample);
-	follow(head, about);
-}
-
-static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
-{
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-
-	if (!self || brick >= BRICK_MAX_BRICKS)
-		return;
-	open_parents(self);
-	if (!ring_has(self->lane, 1)) {
-		self->lane->ledger.dropped += self->lane->capacity != 0;
-		if (kind == BRICK_RECORD_REPORTED)
-			brick__lane_histogram(self->lane, brick, value);
-		return;
-	}
-	*ring_at(self, self->lane->head) = (struct brick_record){.begin = brick__now(),
-		.kind = kind,
-		.brick = (uint16_t)brick,
-		.layer = -1,
-		.elements = value};
-	ring_publish(self->lane, 1);
-}
-
-void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes)
-{
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-
-	if (!self || brick >= BRICK_MAX_BRICKS)
-		return;
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t ticks = (uint64_t)(((unsigned __int128)ns << clock->shift) / clock->mult);
-	struct brick_stat *stat = &self->lane->stats[brick];
-	count(stat, ticks, ticks, 0);
-	stat->elements += elements;
-	stat->bytes += bytes;
-	write_point(brick, BRICK_RECORD_REPORTED, ticks);
-}
-
-void brick_instant(uint32_t brick)
-{
-	write_point(brick, BRICK_RECORD_INSTANT, 0);
-}
-
-void brick_counter(uint32_t brick, double value)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, sizeof bits);
-	write_point(brick, BRICK_RECORD_COUNTER, bits);
 }

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/queue_state.h"
+#include "lib/ring.h"
 #include "lib/sys/ticks.h"
-
-enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
 
 #define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */
 
@@ -147,14 +146,8 @@ static void count(struct pen *pen, const struct open_command *o)
 	struct brick_stat *stat = &pen->to->lane->stats[o->brick];
 	uint64_t ticks = o->end - o->begin;
 
-	stat->count++;
-	stat->self += ticks > o->child ? ticks - o->child : 0;
-	if (is_inside_of_same(pen, o->brick))
-		stat->nested += ticks;
-	else
-		stat->total += ticks;
-	stat->min = ticks < stat->min ? ticks : stat->min;
-	stat->max = ticks > stat->max ? ticks : stat->max;
+	count_one(stat, ticks, ticks > o->child ? ticks - o->child : 0,
+		is_inside_of_same(pen, o->brick));
 	stat->elements += o->command->elements;
 	stat->bytes += o->command->bytes;
 	stat->flops += o->command->flops;
@@ -287,16 +280,6 @@ static void write_all(struct pen *pen, const struct brick_command *const *comman
 		pop(pen);
 }
 
-static int ring_has(struct brick_lane *lane, uint64_t count)
-{
-	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
-
-	if (!lane->capacity || lane->head - tail > lane->capacity)
-		return 0;
-	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
-	return lane->head + count <= lane->limit;
-}
-
 /* Under the queue's lock, in a session that goes on. */
 static void record_all(struct brick_queue *queue, const struct brick_command *const *commands,
 	const uint8_t *depths, uint32_t count)
@@ -310,7 +293,7 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 	struct brick_lane *lane = pen.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += records_of(commands[i]);
-	pen.writes = ring_has(lane, records);
+	pen.writes = brick__ring_look(lane, records);
 	pen.head = lane->head;
 	if (!pen.writes && lane->capacity)
 		lane->ledger.dropped += count;

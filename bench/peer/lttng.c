@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <string.h>
 #include "brick/brick.h"
 #include "lib/sys/ticks.h"
@@ -55,14 +56,18 @@ int main(void)
 	static double results[VARIANTS][ROUNDS];
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 
+	const struct timespec settle = {.tv_nsec = 20000000};
+
 	options.output = "/dev/shm/brick-peer.pftrace";
 	options.ring_records = 1 << 20;
 	options.interval_ms = 5;
 	if (brick_session_start(&options) < 0)
 		return 4;
 	for (int round = -1; round < ROUNDS; round++)
-		for (int v = 0; v < VARIANTS; v++) {
+		for (int i = 0; i < VARIANTS; i++) { /* another order in each round */
+			int v = (i * (round % 2 ? 1 : VARIANTS - 1) + round + 1) % VARIANTS;
 			double ns = time_loop((enum variant)v);
+			nanosleep(&settle, NULL); /* for either's consumer to have done */
 			if (round >= 0)
 				results[v][round] = ns;
 		}

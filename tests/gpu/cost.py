@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs a CUDA program: each way in processes of its own, interleaved, medians with
-the spread of the same program against itself. cost.py OUT [ROUNDS]; environment BRICK_BUILD."""
+the spread of the same program against itself. Of a replay, activity times its four kernels and events
+its two bricks. cost.py OUT [ROUNDS]; environment BRICK_BUILD."""
 import json
 import os
 import statistics
@@ -34,6 +35,13 @@ def run(way, arguments, out):
     return seconds(result.stderr)
 
 
+def kernels_in(out):
+    """That were recorded: where tracing is refused the program runs on, and costs nothing."""
+    path = os.path.join(out, "cost.pftrace")
+    report = json.loads(subprocess.check_output([BRICK, "report", "--by", "kernel", "--json", path]))
+    return sum(row["count"] for row in report["kernels"] if row["kind"] == "compute")
+
+
 def main():
     out = sys.argv[1]
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
@@ -44,6 +52,8 @@ def main():
         for i in range(rounds):
             for way in ways if i % 2 == 0 else reversed(ways):
                 times[way].append(run(way, arguments, out))
+                if way == "activity" and kernels_in(out) < int(arguments[1]):
+                    sys.exit(f"{name}: {kernels_in(out)} kernels were recorded")
         alone = statistics.median(times["alone"])
         results[name] = {way: {"median_s": statistics.median(t), "all_s": t,
                                "over_alone": statistics.median(t) / alone - 1}

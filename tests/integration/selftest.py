@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`brick selftest`: every protocol answers, what does not depend on the machine's speed passes, and
-an engine whose recording lies is found out. F145: no report makes up instructions per cycle."""
+"""`brick selftest`: every protocol answers, and what does not depend on the machine's speed passes. F145: no report makes up instructions per cycle."""
 import json
 import os
 import subprocess
@@ -10,8 +9,11 @@ from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_tr
 
 PROTOCOLS = ["F109", "F109b", "F150", "F151", "rate", "F105", "F106", "F107", "F108", "F143",
              "F155", "ledger", "F110", "whole", "moves"]
-# Judged by times: a machine that is busy enough may fail these.
-TIMED = {"F150", "F105", "F106", "F143", "F155", "rate", "moves"}
+# Judged by times: a machine that is busy enough may fail these, but not by so many times their limit.
+TIMED = dict.fromkeys(["F150", "F105", "F106", "F143", "F155", "rate"], 10)
+# Bricks are slowed by 10 us and more, and may be off by 1.5 us: lengths that are not measured, but
+# derived from shares or the same every time, are off by most of that.
+TIMED["moves"] = 3
 
 
 def selftest(*args, **changes):
@@ -36,8 +38,9 @@ def all_answer():
         elif row["state"] == "failed":
             print(f"note: {row['protocol']}: {row['found']}")
             if row["measured"] is not None and row["limit"] is not None:
-                expect_true(f"{row['protocol']} is worse than ten times its limit: {row['found']}",
-                            row["measured"] < 10 * row["limit"])
+                most = TIMED[row["protocol"]]
+                expect_true(f"{row['protocol']} is worse than {most} times its limit: "
+                            f"{row['found']}", row["measured"] < most * row["limit"])
     left = [f for f in os.listdir("/tmp") if f.startswith("brick-selftest-")]
     expect("left behind", left, [])
 
@@ -78,7 +81,7 @@ def f145_nothing_is_made_up():
 
     for options in (), ("--by", "layer"), ("--by", "thread"):
         for key in keys(brick_json("report", recording(), "--json", *options)):
-            if key.lower() in ("ipc", "cycles", "instructions"):
+            if key.lower() in ("ipc", "cycles", "instructions", "instructions_per_cycle"):
                 fail(f"a report has {key}, and nothing on this machine counts it")
 
 

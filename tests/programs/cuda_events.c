@@ -11,13 +11,19 @@
 #include "brick/device.h"
 #include "tests/programs/cuda_kit.h"
 
-enum { ROUNDS = 200, LAYERS = 4, REPLAYS = 40 };
+enum { ROUNDS = 200, LAYERS = 4, REPLAYS = 40, LAUNCHES = 20 };
 
 static void expect(int is_right, const char *what, double found, double wanted)
 {
 	printf("%s %s: %.3f, the program's own events say %.3f\n", is_right ? "ok  " : "FAIL", what,
 		found, wanted);
 	failures += !is_right;
+}
+
+/* Ours lie inside of the program's own, and hold at least half of it: kernels, not launches. */
+static int is_inside(double brick_us, double own_us)
+{
+	return brick_us >= own_us / 2 && brick_us <= own_us + 1;
 }
 
 static double own_ms(void *from, void *to)
@@ -65,7 +71,8 @@ static void time_bricks(struct brick_device *device, address x, void *stream)
 	for (int i = 0; i < ROUNDS; i++) {
 		check(cu.record(from, stream), "record");
 		brick_device_span span = brick_device_begin(device, stream, BRICK_RMS_NORM, i % 8);
-		launch_scale(x, i % 2 ? 2.0f : 0.5f, stream);
+		for (int k = 0; k < LAUNCHES; k++)
+			launch_scale(x, k % 2 ? 2.0f : 0.5f, stream);
 		brick_device_end(device, stream, span, N, 2 * N * sizeof(float), N);
 		check(cu.record(to, stream), "record");
 		sum_ms += own_ms(from, to);
@@ -74,7 +81,7 @@ static void time_bricks(struct brick_device *device, address x, void *stream)
 	brick_device_finish(device);
 	double brick_us = mean_us(BRICK_RMS_NORM, &count), own_us = sum_ms * 1e3 / ROUNDS;
 	expect(count == ROUNDS, "bricks", (double)count, ROUNDS);
-	expect(brick_us > 0 && brick_us <= own_us + 1, "us in a brick", brick_us, own_us);
+	expect(is_inside(brick_us, own_us), "us in a brick", brick_us, own_us);
 	check(cu.event_destroy(from), "destroy");
 	check(cu.event_destroy(to), "destroy");
 }
@@ -91,13 +98,13 @@ static void time_with_timer(struct brick_device *device, address x, void *stream
 	expect(brick_timer_elapsed_ns(timer, &ns) < 0, "error before it has started", 1, 1);
 	check(cu.record(from, stream), "record");
 	brick_timer_start(timer, stream);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < LAUNCHES; i++)
 		launch_scale(x, i % 2 ? 2.0f : 0.5f, stream);
 	brick_timer_end(timer, stream);
 	check(cu.record(to, stream), "record");
 	double own_us = own_ms(from, to) * 1e3;
 	int error = brick_timer_elapsed_ns(timer, &ns);
-	expect(!error && ns && (double)ns <= own_us * 1e3 + 1000, "us of a timer", (double)ns / 1e3,
+	expect(!error && is_inside((double)ns / 1e3, own_us), "us of a timer", (double)ns / 1e3,
 		own_us);
 	brick_timer_destroy(timer);
 	check(cu.event_destroy(from), "destroy");
@@ -137,7 +144,9 @@ static void time_graph(address x, address y, void *stream)
 	int recorded = brick_cuda_graph_drain(timed);
 	double brick_us = mean_us(BRICK_QKV_PROJECTION, &count) * (double)count;
 	expect(recorded == LAYERS * REPLAYS, "bricks of replays", recorded, LAYERS * REPLAYS);
-	expect(brick_us > 0 && brick_us <= own_us + 1, "us in bricks of replays", brick_us, own_us);
+	/* between replays the device is told of the next one's events */
+	expect(brick_us >= own_us / 4 && brick_us <= own_us + 1, "us in bricks of replays",
+		brick_us, own_us);
 	brick_cuda_graph_destroy(timed);
 	check(cu.exec_destroy(exec), "destroy");
 	check(cu.graph_destroy(graph), "destroy");

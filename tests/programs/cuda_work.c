@@ -215,10 +215,9 @@ static void run_events(int count)
 static void run_many(int count)
 {
 	address x = buffer(1);
-	void *stream = NULL; /* the default one */
+	void *stream;
 
-	if (device)
-		check(cu.stream(&stream, 1), "stream");
+	check(cu.stream(&stream, 1), "stream");
 	for (int i = 0; i < count; i++) {
 		brick_device_span span =
 			device ? brick_device_begin(device, stream, BRICK_RMS_NORM, -1) : 0;
@@ -226,7 +225,7 @@ static void run_many(int count)
 		if (device)
 			brick_device_end(device, stream, span, 0, 0, 0);
 	}
-	check(device ? cu.stream_sync(stream) : cu.context_sync(), "sync");
+	check(cu.stream_sync(stream), "sync");
 	print_sum(x);
 }
 
