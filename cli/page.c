@@ -15,7 +15,7 @@
 #include "cli/memory.h"
 #include "cli/page_template.h"
 
-enum { BRICKS_MAX = 120 };
+enum { ROWS_MAX = 120 };
 
 int page_available(void)
 {
@@ -31,7 +31,7 @@ const char *page_missing(void)
 size_t page_bricks(const struct page *page)
 {
 	size_t count = page->report->summary->row_count;
-	return count < BRICKS_MAX ? count : BRICKS_MAX;
+	return count < ROWS_MAX ? count : ROWS_MAX;
 }
 
 /* The report of the steps of one phase; null when none of them ended. */
@@ -46,11 +46,13 @@ static json_t *phase_json(const struct page *page, enum step_phase phase)
 	return object;
 }
 
-/* Rows by what the page shows as plain tables; of devices only where there were any. */
+/* Rows by what the page shows as plain tables, and how many more there are; of devices only where
+ * there were any. */
 static void put_tables(json_t *root, const struct page *page)
 {
 	static const enum summary_by tables[] = {
 		SUMMARY_BY_THREAD, SUMMARY_BY_KERNEL, SUMMARY_BY_QUEUE};
+	json_t *left_out = json_object();
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		enum summary_by by = tables[i];
 		if (by != SUMMARY_BY_THREAD && !page->run->command_count)
@@ -58,13 +60,16 @@ static void put_tables(json_t *root, const struct page *page)
 		const char *plural = summary_by_plural(by);
 		struct report report = {0};
 		report_measure(&report, page->run, by, SUMMARY_ALL_PHASES);
-		if (report.shown > BRICKS_MAX)
-			report.shown = BRICKS_MAX;
+		size_t all = report.shown;
+		report.shown = all < ROWS_MAX ? all : ROWS_MAX;
 		json_t *whole = report_to_json(&report);
 		json_put(root, plural, json_incref(json_object_get(whole, plural)));
+		if (all > ROWS_MAX)
+			json_put(left_out, plural, json_number(all - ROWS_MAX));
 		json_decref(whole);
 		summary_destroy(report.summary);
 	}
+	json_put(root, "left_out", left_out);
 }
 
 static json_t *parts_json(const struct page *page, enum page_use use)

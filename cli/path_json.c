@@ -66,7 +66,17 @@ static json_t *counts_json(const struct schedule_counts *counts)
 	return object;
 }
 
-static json_t *hop_json(const struct run *run, const struct path_hop *hop)
+/* Two lanes may have one tid (containers, queues): a hop says which of "threads" it is on. */
+static json_t *place_of(const struct path_section *section, uint32_t lane)
+{
+	for (size_t i = 0; i < section->lane_count; i++)
+		if (section->lanes[i].lane == lane)
+			return json_number(i);
+	return json_null();
+}
+
+static json_t *hop_json(
+	const struct path_section *section, const struct run *run, const struct path_hop *hop)
 {
 	const struct run_lane *lane = &run->lanes[hop->lane];
 	const struct run_site *site =
@@ -81,6 +91,7 @@ static json_t *hop_json(const struct run *run, const struct path_hop *hop)
 	json_put(object, "operation", json_text(site ? site->operation : NULL));
 	json_put(object, "label", json_text(site ? site->label : NULL));
 	json_put(object, "tid", json_number(lane->tid));
+	json_put(object, "thread", place_of(section, hop->lane));
 	return object;
 }
 
@@ -111,7 +122,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 	if (section->hops) {
 		json_t *hops = json_array();
 		for (size_t i = 0; i < section->hop_count; i++)
-			json_add(hops, hop_json(view->run, &section->hops[i]));
+			json_add(hops, hop_json(section, view->run, &section->hops[i]));
 		json_put(object, "path", hops);
 	}
 	return object;

@@ -73,7 +73,9 @@ static json_t *run_json(const struct run *run)
 	json_put(object, "exit_code",
 		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
 	json_put(object, "processes", json_number(run->process_count));
-	json_put(object, "threads", json_number(run->lane_count));
+	size_t queues = run_queue_count(run);
+	json_put(object, "threads", json_number(run->lane_count - queues));
+	json_put(object, "queues", json_number(queues));
 	json_put(object, "file", json_text(run->path));
 	json_put(object, "notes", notes_json(run));
 	free(names);

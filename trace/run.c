@@ -13,6 +13,15 @@ uint32_t run_brick_find(const struct run *run, const char *name)
 	return RUN_NONE;
 }
 
+size_t run_queue_count(const struct run *run)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		count += run->lanes[i].kind == BRICK_LANE_QUEUE;
+	return count;
+}
+
 const char *run_note_find(const struct run *run, const char *key)
 {
 	for (size_t i = 0; i < run->note_count; i++)

@@ -223,6 +223,9 @@ uint32_t run_brick_find(const struct run *run, const char *name);
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
 
+/* Lanes that are queues of devices; all others are threads. */
+size_t run_queue_count(const struct run *run);
+
 /* Value of the first note with that key (of any process); NULL if there is none. */
 const char *run_note_find(const struct run *run, const char *key);
 

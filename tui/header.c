@@ -81,10 +81,7 @@ static char *step_text(const struct picture *p)
 /* "2 threads, 1 queue". */
 static char *lanes_text(const struct run *run)
 {
-	size_t queues = 0, threads;
-	for (size_t i = 0; i < run->lane_count; i++)
-		queues += run->lanes[i].kind == BRICK_LANE_QUEUE;
-	threads = run->lane_count - queues;
+	size_t queues = run_queue_count(run), threads = run->lane_count - queues;
 	char *text = xasprintf("%zu thread%s", threads, threads == 1 ? "" : "s");
 	if (!queues)
 		return text;

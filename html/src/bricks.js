@@ -90,5 +90,7 @@ export function places(page, key, title, about) {
 	page.state.sorts[key] ??= { key: "self_ns", direction: -1 };
 	table(place, [place_columns.name, ...shown], rows, page.state.sorts[key],
 		{ caption: title, key: row => row.name, announce: page.announce });
-	return section(key, title, note(about), place);
+	const left_out = page.data.left_out?.[key];
+	return section(key, title, note(about), place,
+		left_out ? note(`${format.plural(left_out, "row")} with less time left out.`) : null);
 }

@@ -56,16 +56,17 @@ function opportunities(page, path) {
 		place, rest ? note(`${format.plural(rest, "brick")} with less than ${format.percent(WORTH)} of the path left out.`) : null);
 }
 
-const words = hop => [
+const lane = (path, hop) => path.threads[hop.thread]?.name || `thread ${hop.tid}`;
+
+const words = (path, hop) => [
 	hop.name, format.time(hop.time_ns), hop.layer === null ? null : `layer ${hop.layer}`,
-	[hop.operation, hop.label].filter(Boolean).join(" ") || null, `thread ${hop.tid}`,
+	[hop.operation, hop.label].filter(Boolean).join(" ") || null, lane(path, hop),
 ].filter(Boolean);
 
 function timeline(page, path) {
 	const hops = path.path;
-	const lanes = [...new Set(hops.map(hop => hop.tid))];
-	const names = new Map(path.threads.map(thread => [thread.tid, thread.name]));
-	const label = tid => (names.get(tid) ? `${names.get(tid).slice(0, 12)}` : `thread ${tid}`);
+	const lanes = [...new Set(hops.map(hop => hop.thread))];
+	const label = thread => lane(path, hops.find(hop => hop.thread === thread)).slice(0, 12);
 	const categories = new Map(page.data.report.bricks.map(row => [row.name, row.category]));
 	const end = Math.max(...hops.map(hop => hop.begin_ns + hop.time_ns));
 	const draw = width => {
@@ -74,18 +75,18 @@ function timeline(page, path) {
 		return s("svg", {
 			viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img",
 			"aria-label": `Critical path of step ${path.step}: ${hops.length} parts on ${lanes.length} threads and queues`,
-		}, lanes.map((tid, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, label(tid))),
+		}, lanes.map((thread, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, label(thread))),
 		hops.map(hop => s("rect", {
 			x: x(hop.begin_ns).toFixed(1), width: Math.max(0.4, x(hop.begin_ns + hop.time_ns) - x(hop.begin_ns)).toFixed(1),
-			y: lanes.indexOf(hop.tid) * LANE, height: LANE - 4, class: "hop", style: { fill: colour(categories.get(hop.name) ?? null) },
-			onpointermove: event => tipOver(event, words(hop)), onpointerleave: hideTip,
+			y: lanes.indexOf(hop.thread) * LANE, height: LANE - 4, class: "hop", style: { fill: colour(categories.get(hop.name) ?? null) },
+			onpointermove: event => tipOver(event, words(path, hop)), onpointerleave: hideTip,
 		})), bottom(x, 0, lanes.length * LANE, Math.floor(width / 140), ns => format.time(Math.round(ns))));
 	};
 	const place = h("div", { class: "chart" });
 	page.later(() => drawIn(place, width => fill(place, draw(width))));
 	const longest = [...hops].sort((a, b) => b.time_ns - a.time_ns).slice(0, 8);
 	return h("div", { class: "phase" }, h("h3", null, `The path of step ${path.step}, the median decode`), place,
-		h("ol", { class: "hops", "aria-label": "Its longest parts" }, longest.map(hop => h("li", null, words(hop).join(", ")))));
+		h("ol", { class: "hops", "aria-label": "Its longest parts" }, longest.map(hop => h("li", null, words(path, hop).join(", ")))));
 }
 
 export function path(page) {

@@ -86,7 +86,7 @@ function provenance(report) {
 		["Recorded", [run.start, run.host ? `on ${run.host}` : null, run.exit_code === null ? null : `exit code ${run.exit_code}`].filter(Boolean).join(", ") || "-"],
 		["Machine", [run.cpu, run.cpus ? format.plural(run.cpus, "CPU") : null].filter(Boolean).join(", ") || "-"],
 		["Backends", (run.backends ?? []).join(", ") || "-"],
-		["Processes, threads", `${run.processes}, ${run.threads}`],
+		["Processes, threads", `${run.processes}, ${run.threads}${run.queues ? ` and ${format.plural(run.queues, "queue")}` : ""}`],
 		["Samples", `${format.count(report.coverage.samples)} in the file of ${format.count(report.coverage.executions)} executions`],
 		["Distortion by", report.distortion.method ?? "-"],
 		["File", h("code", null, run.file ?? "-")],

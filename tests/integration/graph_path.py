@@ -44,6 +44,10 @@ def check_section(section):
             expect("hops follow each other", hop["begin_ns"], at)
             at += hop["time_ns"]
         expect("the hops", at, length)
+        for i, thread in enumerate(section["threads"]):
+            expect(f"hops of {thread['name']}", sum(
+                hop["time_ns"] for hop in section["path"] if hop["thread"] == i),
+                   thread["on_path_ns"])
 
 
 def check_engine():

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from libcli import TMP, brick, brick_json, expect, expect_true, recording
+from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, recording
 from libhtml import DEMO, need_page, page_of
 
 HOSTILE = "</script><script>hacked=1</script>\u2028<!--&\"'"
@@ -52,6 +52,20 @@ def sums(page):
         expect(f"executions of {row['name']}", sum(length["all"][2::3]), row["count"])
         for low, high, count in zip(*[iter(length["all"])] * 3):
             expect_true("bucket", low < high and count > 0)
+
+
+def too_many_rows():
+    """What tables leave out is said."""
+    path = os.path.join(TMP, "threads.pftrace")
+    brick("record", "-q", "-o", path, "--", os.path.join(BUILD, "bin", "program-record_producer"),
+          "churn=5,30,3")
+    page, _, _ = page_of(make(path, "threads.html"))
+    every = brick_json("report", "--json", "--by", "thread", path)["threads"]
+    expect_true("threads", len(every) >= 150)
+    expect("the first", page["threads"], every[:120])
+    expect("left out", page["left_out"], {"threads": len(every) - 120})
+    expect("run", page["report"]["run"]["threads"], len(every))
+    expect("queues", page["report"]["run"]["queues"], 0)
 
 
 def trees(path, page):
@@ -139,6 +153,7 @@ def main():
     trees(path, page)
     safety(make(recording("hostile.pftrace", HOSTILE), "hostile.html"))
     files(path)
+    too_many_rows()
     long_run()
 
 
