@@ -83,6 +83,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	bool has_top = false;
 	int c;
 
 	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
@@ -95,6 +96,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 			break;
 		case 'n':
 			arguments->top = options_number("diverge", "--top", optarg, 1, UINT32_MAX);
+			has_top = true;
 			break;
 		case 'a':
 			arguments->all = true;
@@ -107,6 +109,10 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 			break;
 		}
 	}
+	if (has_top && arguments->all)
+		die_usage("diverge", "--top and --all exclude each other");
+	if (arguments->rules && arguments->json)
+		die_usage("diverge", "--rules: the rules are text");
 }
 
 static struct diverge *compare(
@@ -141,7 +147,8 @@ static int run_diverge(int argc, char **argv)
 	}
 	if (argc - optind != 2)
 		die_usage("diverge", "diverge: two recordings, please");
-	struct run *a = input_load(argv[optind]), *b = input_load(argv[optind + 1]);
+	struct run *a = input_load_telling(argv[optind]);
+	struct run *b = input_load_telling(argv[optind + 1]);
 	struct diverge *diverge = compare(a, b, &arguments.options);
 	const struct diverge_view view = {
 		a, b, diverge, &arguments.options, arguments.top, arguments.all};

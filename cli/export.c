@@ -76,8 +76,8 @@ static int run_export(int argc, char **argv)
 	}
 	if (!format)
 		die_usage("export", "--format: must be chrome, csv or json");
-	struct run *run = input_load(input_operand(argc, argv));
-	struct output *output = output_open(path);
+	struct run *run = input_load_telling(input_operand(argc, argv));
+	struct output *output = output_open(path, run->path);
 	output_commit(output, format->write(run, output_stream(output)));
 	run_destroy(run);
 	return CLI_DONE;

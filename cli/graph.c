@@ -113,9 +113,9 @@ static struct brick_graph *make(const struct run *run, const struct options *opt
 	return graph;
 }
 
-static void write(struct brick_graph *graph, const struct options *options)
+static void write(struct brick_graph *graph, const struct run *run, const struct options *options)
 {
-	struct output *output = output_open(options->output);
+	struct output *output = output_open(options->output, run->path);
 
 	output_commit(output,
 		brick_graph_write(graph, options->format, write_stream, output_stream(output)));
@@ -126,12 +126,12 @@ static int run_graph(int argc, char **argv)
 	struct options options = {.format = BRICK_GRAPH_DOT};
 
 	parse(&options, argc, argv);
-	struct run *run = input_load(input_operand(argc, argv));
+	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct brick_graph *graph = make(run, &options);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
 		warn("%zu nodes: dot will take long; --step decode writes one step",
 			brick_graph_node_count(graph));
-	write(graph, &options);
+	write(graph, run, &options);
 	brick_graph_destroy(graph);
 	run_destroy(run);
 	return CLI_DONE;

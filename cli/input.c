@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "analysis/losses.h"
 #include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -28,6 +29,27 @@ struct run *input_load(const char *path)
 	if (run->path && strcmp(run->path, path))
 		warn("%s: not there (yet); reading %s, which is not finished", path, run->path);
 	return run;
+}
+
+struct run *input_load_telling(const char *path)
+{
+	struct run *run = input_load(path);
+	struct losses losses;
+
+	losses_of_run(&losses, run, 0);
+	input_tell_losses(run, &losses);
+	return run;
+}
+
+void input_tell_losses(const struct run *run, const struct losses *losses)
+{
+	uint64_t count;
+	const char *what;
+
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
+	if (losses->incomplete)
+		warn("%s: never finished; this is what was in it", run->path);
 }
 
 const char *input_operand(int argc, char **argv)

@@ -3,6 +3,7 @@
 #ifndef BRICK_CLI_INPUT_H
 #define BRICK_CLI_INPUT_H
 
+#include "analysis/losses.h"
 #include "trace/run.h"
 
 /*
@@ -10,6 +11,11 @@
  * on stderr when it took a file that is still being written instead.
  */
 struct run *input_load(const char *path);
+
+/* The same; for answers that have no place for losses: they are said on stderr. */
+struct run *input_load_telling(const char *path);
+
+void input_tell_losses(const struct run *run, const struct losses *losses);
 
 /* The one operand of a command: argv[optind], or wrong usage if there is not exactly one. */
 const char *input_operand(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,13 +44,20 @@ void output_ignore_pipe(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Has whoever read stdout gone away? It had seen enough. */
+static bool reader_is_gone(void)
+{
+	struct pollfd pipe = {.fd = STDOUT_FILENO};
+	return poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR);
+}
+
 int output_finish(int code)
 {
 	errno = 0;
 	bool failed = ferror(stdout) != 0;
 	if (fflush(stdout) != 0)
 		failed = true;
-	if (!failed || errno == EPIPE)
+	if (!failed || errno == EPIPE || reader_is_gone())
 		return code;
 	warn("standard output: %s", errno ? strerror(errno) : "cannot be written");
 	return CLI_SYSTEM;
@@ -98,12 +106,21 @@ static char *follow(const char *path)
 	return real ? real : xstrdup(path);
 }
 
-struct output *output_open(const char *path)
+static bool is_same_file(const struct stat *a, const char *other)
+{
+	struct stat b;
+	return other && stat(other, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+}
+
+struct output *output_open(const char *path, const char *input)
 {
 	struct stat st;
 	if (!path || !strcmp(path, "-"))
 		return make(stdout, NULL, NULL);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+	bool exists = stat(path, &st) == 0;
+	if (exists && is_same_file(&st, input))
+		die(CLI_USAGE, "%s: that is the recording itself", path);
+	if (exists && !S_ISREG(st.st_mode))
 		return open_directly(path);
 
 	char *real = follow(path), *temporary = xasprintf("%s.XXXXXX", real);
@@ -136,7 +153,7 @@ static void fail(const struct output *output, const char *why)
 
 void output_commit(struct output *output, int rc)
 {
-	bool gone = !output->path && rc == -EPIPE; /* the reader had seen enough */
+	bool gone = !output->path && rc < 0 && reader_is_gone();
 	if (rc < 0 && !gone)
 		fail(output, rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
 	if (output->path) {

@@ -27,9 +27,10 @@ struct output;
 
 /*
  * Write to path: a file of its own beside it until output_commit(). A path that is no regular file
- * (a device, a pipe) is written directly; NULL or "-" is stdout. Ends the program if it cannot.
+ * (a device, a pipe) is written directly; NULL or "-" is stdout. input: the recording that the
+ * answer is made of, which is not replaced by it. Ends the program if it cannot.
  */
-struct output *output_open(const char *path);
+struct output *output_open(const char *path, const char *input);
 FILE *output_stream(struct output *output);
 
 /*

@@ -75,7 +75,7 @@ static int run_path(int argc, char **argv)
 	parse(&options, argc, argv);
 	if (options.top && options.all)
 		die_usage("path", "--top and --all: one of them, please");
-	struct run *run = input_load(input_operand(argc, argv));
+	struct run *run = input_load_telling(input_operand(argc, argv));
 	if (step_index_init(&index, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	uint32_t step = RUN_NONE;

@@ -61,9 +61,10 @@ static void print_help(void)
 	fputs("Usage: brick record [OPTIONS] [--] CMD [ARGS...]\n"
 	      "\n"
 	      "Run CMD, record it and its children, and return its exit code (128 + signal when a\n"
-	      "signal ended it, 127 when there is no such command). What uses ggml through shared\n"
-	      "libraries, or OpenCL, is attached to; programs with libbrick inside record "
-	      "themselves.\n"
+	      "signal ended it, 127 when there is no such command). What uses ggml, OpenCL, "
+	      "Vulkan\n"
+	      "or CUDA through shared libraries is attached to; programs with libbrick inside\n"
+	      "record themselves.\n"
 	      "\n"
 	      "Options:\n"
 	      "  -o, --output FILE   the recording; overwritten (default: run.pftrace)\n"
@@ -361,7 +362,7 @@ static void print_nothing(const struct arguments *a, const struct recorder_resul
 	else if (*why)
 		warn("nothing was attached: %s", why);
 	else if (a->options.inject)
-		warn("nothing was attached: %s uses neither ggml nor OpenCL through shared "
+		warn("nothing was attached: %s uses no ggml, OpenCL, Vulkan or CUDA through shared "
 		     "libraries",
 			a->options.command[0]);
 	else

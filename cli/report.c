@@ -29,7 +29,7 @@ static const char help[] =
 	"                devices, by kernel or queue\n"
 	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
 	"  --sort COL    order by share (default), name, count, self, total, wait, avg, min,\n"
-	"                p50, p95, p99, max, elements, bytes, flops, GB/s or GFLOP/s\n"
+	"                p50, p95, p99, max, device, elements, bytes, flops, GB/s or GFLOP/s\n"
 	"  --top N       show the first N rows only\n"
 	"  --json        all of it as JSON (schema brick/report/1)\n"
 	"  --csv         the rows as CSV\n"

@@ -8,6 +8,7 @@
 
 #include "analysis/unknown.h"
 #include "cli/csv.h"
+#include "cli/input.h"
 #include "cli/die.h"
 #include "cli/report.h"
 
@@ -52,8 +53,6 @@ void report_csv(const struct report *report, FILE *out)
 	static const char *const titles[] = {"name", "category", "backend", "source", "count",
 		"total_ns", "self_ns", "wait_ns", "share", "avg_ns", "min_ns", "p50_ns", "p95_ns",
 		"p99_ns", "max_ns", "elements", "bytes", "flops", "device_count", "device_ns"};
-	uint64_t count;
-	const char *what;
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		csv_text(out, titles[i]);
 	csv_end(out);
@@ -62,8 +61,5 @@ void report_csv(const struct report *report, FILE *out)
 	if (report->shown == report->summary->row_count)
 		print_unattributed(report->summary, out);
 	/* There is no place for losses in the rows, but none is kept silent. */
-	for (size_t k = 0; losses_describe(&report->losses, k, &count, &what); k++)
-		warn("%s: %llu %s", report->run->path, (unsigned long long)count, what);
-	if (report->losses.incomplete)
-		warn("%s: never finished; this is what was in it", report->run->path);
+	input_tell_losses(report->run, &report->losses);
 }

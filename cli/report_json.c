@@ -134,6 +134,13 @@ static json_t *interval_json(const struct distortion *distortion)
 	return object;
 }
 
+/* Of a phase that there was. */
+static json_t *phase_distortion_json(const struct report *report, enum step_phase phase)
+{
+	return report->summary->steps.phases[phase].count ? interval_json(&report->phases[phase])
+							  : json_null();
+}
+
 static json_t *distortion_json(const struct report *report)
 {
 	const struct distortion *distortion = &report->distortion;
@@ -142,8 +149,8 @@ static json_t *distortion_json(const struct report *report)
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));
 	json_put(object, "recorder", json_rate(distortion->consumer_share));
-	json_put(object, "prefill", interval_json(&report->phases[STEP_PREFILL]));
-	json_put(object, "decode", interval_json(&report->phases[STEP_DECODE]));
+	json_put(object, "prefill", phase_distortion_json(report, STEP_PREFILL));
+	json_put(object, "decode", phase_distortion_json(report, STEP_DECODE));
 	return object;
 }
 

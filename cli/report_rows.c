@@ -283,9 +283,12 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 				? "No queue of a device was recorded. Those of OpenCL, Vulkan and "
 				  "CUDA programs are, and what an engine hands to brick/device.h; "
 				  "'brick doctor' says which work on this machine."
-				: "No bricks were recorded. Only programs that use ggml through "
-				  "shared libraries, or have libbrick inside, can be seen into; "
-				  "'brick doctor' looks at an engine's libraries.");
+				: "No bricks were recorded. What can be seen into are programs "
+				  "that "
+				  "use ggml through shared libraries, use OpenCL, Vulkan or CUDA, "
+				  "or "
+				  "have libbrick inside; 'brick doctor' looks at an engine's "
+				  "libraries. With --mode none nothing is recorded.");
 		return;
 	}
 	char *left_out = print_main(report, out, terminal);

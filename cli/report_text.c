@@ -262,8 +262,10 @@ static char *interval(const struct distortion *d)
 static void print_distortion(const struct printer *p)
 {
 	const struct distortion *d = &p->report->distortion, *phases = p->report->phases;
-	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES &&
-		     phases[STEP_PREFILL].share >= 0 && phases[STEP_DECODE].share >= 0;
+	const struct step_phase_times *steps = p->report->summary->steps.phases;
+	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES && steps[STEP_PREFILL].count &&
+		     steps[STEP_DECODE].count && phases[STEP_PREFILL].share >= 0 &&
+		     phases[STEP_DECODE].share >= 0;
 	if (d->share < 0) {
 		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
 		return;

@@ -137,10 +137,11 @@ static struct ceilings *find_ceilings(
 	return c;
 }
 
-static void print_forms(const struct roofline_view *view, const struct options *options)
+static void print_forms(
+	const struct roofline_view *view, const char *path, const struct options *options)
 {
 	if (options->svg) {
-		struct output *output = output_open(options->svg);
+		struct output *output = output_open(options->svg, path);
 		roofline_svg(view, output_stream(output));
 		output_commit(output, 0);
 	}
@@ -158,14 +159,14 @@ static int run_roofline(int argc, char **argv)
 	char *where = NULL;
 
 	parse(&options, argc, argv);
-	struct run *run = input_load(input_operand(argc, argv));
+	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct ceilings *ceilings = find_ceilings(&options, run, &where);
 	if (step_index_init(&index, run) < 0 ||
 		roofline_create(&roofline, run, &index, ceilings) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	const struct roofline_view view = {
 		roofline, where, roofline_doubt(ceilings, run), options.phase};
-	print_forms(&view, &options);
+	print_forms(&view, run->path, &options);
 	roofline_destroy(roofline);
 	step_index_fini(&index);
 	ceilings_destroy(ceilings);

@@ -2,18 +2,24 @@
 /* Finds the step that a user means. Called by commands that look at one step. */
 #include "cli/step_choice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/step_times.h"
 #include "cli/command.h"
 #include "cli/die.h"
-#include "cli/options.h"
 
 static uint32_t numbered(const struct run *run, const struct step_index *index, const char *command,
 	const char *text)
 {
-	unsigned long wanted = options_number(command, "--step", text, 1, index->count);
+	char *end;
+	unsigned long wanted = strtoul(text, &end, 10);
 
+	if (end == text || *end || *text == '-' || !wanted)
+		die_usage(command, "--step %s: must be decode, prefill or a number from 1", text);
+	if (wanted > index->count)
+		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
+			index->count);
 	for (uint32_t i = 0; i < run->step_count; i++)
 		if (index->finished[i] && --wanted == 0)
 			return i;

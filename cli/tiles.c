@@ -66,6 +66,9 @@ static int layer_of(const char *text)
 {
 	if (!strcmp(text, "-1"))
 		return -1;
+	if (*text == '-')
+		die_usage("tiles", "--layer %s: must be a number from -1 (of no layer) to %d", text,
+			INT16_MAX);
 	return (int)options_number("tiles", "--layer", text, 0, INT16_MAX);
 }
 
@@ -116,6 +119,8 @@ static void parse(struct options *options, int argc, char **argv)
 	}
 	if (options->svg && (options->json || options->map))
 		die_usage("tiles", "tiles: --svg goes with neither --json nor --map");
+	if (options->json && options->map)
+		die_usage("tiles", "tiles: --json has all tiles: it does not go with --map");
 }
 
 const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_group *group)
@@ -168,7 +173,7 @@ static double measured_peak(const struct run *run)
 
 static void write_svg(const struct tiles_view *view, const char *path)
 {
-	struct output *output = output_open(path);
+	struct output *output = output_open(path, view->run->path);
 
 	tiles_svg(view, output_stream(output));
 	output_commit(output, 0);
@@ -180,7 +185,7 @@ static int run_tiles(int argc, char **argv)
 	struct tiles *tiles;
 
 	parse(&options, argc, argv);
-	struct run *run = input_load(input_operand(argc, argv));
+	struct run *run = input_load_telling(input_operand(argc, argv));
 	if (options.brick) {
 		options.filter.brick = run_brick_find(run, options.brick);
 		if (options.filter.brick == RUN_NONE)
@@ -191,13 +196,13 @@ static int run_tiles(int argc, char **argv)
 	if (tiles->group_count && !options.peak_gflops)
 		options.peak_gflops = measured_peak(run);
 	const struct tiles_view view = {run, tiles, options.peak_gflops, options.map};
-	if (options.json)
-		json_print(tiles_to_json(&view), stdout);
-	else if (!tiles->group_count)
+	if (!tiles->group_count)
 		die(CLI_INPUT, "%s: %s", run->path,
 			run->tile_count ? "has no such tiles"
 					: "has no tiles: record a program that tells of them, "
 					  "with --tiles");
+	if (options.json)
+		json_print(tiles_to_json(&view), stdout);
 	else if (options.svg)
 		write_svg(&view, options.svg);
 	else

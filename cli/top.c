@@ -173,6 +173,7 @@ static void parse(struct top_options *o, int argc, char **argv)
 }
 
 struct session {
+	struct report_budget budget; /* path NULL: none */
 	struct top_source source;
 	struct top top;
 };
@@ -193,17 +194,15 @@ static void reset(void *context)
 	top_source_reset(&s->source, &s->top);
 }
 
-static int judge(const struct session *s)
+static int judge(struct session *s)
 {
-	struct report_budget budget;
-	if (!s->source.options->budget || !s->top.picture)
+	if (!s->budget.path || !s->top.picture)
 		return CLI_DONE;
-	report_budget_open(&budget, s->source.options->budget);
-	report_budget_judge(&budget, s->top.picture->run);
-	size_t failed = budget.failed;
+	report_budget_judge(&s->budget, s->top.picture->run);
+	size_t failed = s->budget.failed;
 	if (failed && !s->source.options->json)
-		warn("top: %zu line%s of %s failed", failed, failed == 1 ? "" : "s", budget.path);
-	report_budget_close(&budget);
+		warn("top: %zu line%s of %s failed", failed, failed == 1 ? "" : "s",
+			s->budget.path);
 	return failed ? CLI_GATE : CLI_DONE;
 }
 
@@ -218,6 +217,8 @@ static int run_top(int argc, char **argv)
 	const char *obstacle = headless ? NULL : screen_obstacle();
 	if (obstacle)
 		die(CLI_SYSTEM, "top: %s", obstacle);
+	if (options.budget) /* before anything is started */
+		report_budget_open(&session.budget, options.budget);
 	top_source_open(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;
@@ -226,13 +227,16 @@ static int run_top(int argc, char **argv)
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;
 	if (headless) {
-		code = top_headless(&session.source, &session.top);
+		code = top_headless(
+			&session.source, &session.top, options.budget ? &session.budget : NULL);
 	} else {
 		/* what is wrong with a file is said before the screen is ours */
 		top_source_look(&session.source, &session.top);
 		screen_run(&session.top, &calls);
 	}
 	int gate = judge(&session);
+	if (options.budget)
+		report_budget_close(&session.budget);
 	int ended = top_source_close(&session.source);
 	top_fini(&session.top);
 	return ended ? ended : code ? code : gate;

@@ -51,8 +51,8 @@ void top_source_reset(struct top_source *source, struct top *top);
 /* End a command that still runs, remove what is temporary. Returns the exit code. */
 int top_source_close(struct top_source *source);
 
-/* Print until the end. Returns an exit code; the source is closed by the caller. */
-int top_headless(struct top_source *source, struct top *top);
+/* Print until the end. budget: NULL, none. Returns an exit code; the caller closes the source. */
+int top_headless(struct top_source *source, struct top *top, struct report_budget *budget);
 
 /* The picture as one line of JSON (schema brick/top/1). */
 void top_print_json(const struct top *top, const struct report_budget *budget);

@@ -42,20 +42,14 @@ static void print_screen(struct top *top)
 	canvas_fini(&canvas);
 }
 
-static void print(struct top_source *s, struct top *top)
+static void print(struct top_source *s, struct top *top, struct report_budget *budget)
 {
-	struct report_budget budget;
-	const struct top_options *o = s->options;
-	if (!o->json) {
+	if (budget && top->picture)
+		report_budget_judge(budget, top->picture->run);
+	if (s->options->json)
+		top_print_json(top, top->picture ? budget : NULL);
+	else
 		print_screen(top);
-	} else if (top->picture && o->budget) {
-		report_budget_open(&budget, o->budget);
-		report_budget_judge(&budget, top->picture->run);
-		top_print_json(top, &budget);
-		report_budget_close(&budget);
-	} else {
-		top_print_json(top, NULL);
-	}
 	fflush(stdout);
 }
 
@@ -63,7 +57,7 @@ static void print(struct top_source *s, struct top *top)
  * A dump of what is live needs a second picture, without which there is no "now"; so the time that
  * was asked for begins with the first.
  */
-static void dump(struct top_source *s, struct top *top)
+static void dump(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	double wait_s = o->duration_s > 0 ? o->duration_s : o->interval_s, end_s = 0;
@@ -76,16 +70,16 @@ static void dump(struct top_source *s, struct top *top)
 			sleep_s(!end_s ? 0.05 : left_s < o->interval_s ? left_s : o->interval_s);
 		top_source_look(s, top);
 	}
-	print(s, top);
+	print(s, top, budget);
 }
 
-static void follow(struct top_source *s, struct top *top)
+static void follow(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	double start_s = now_s(), next_s = start_s;
 	do {
 		top_source_look(s, top);
-		print(s, top);
+		print(s, top, budget);
 		if (top->about.over || ferror(stdout))
 			break;
 		next_s += o->interval_s;
@@ -95,20 +89,22 @@ static void follow(struct top_source *s, struct top *top)
 	} while (!stop);
 }
 
-int top_headless(struct top_source *s, struct top *top)
+int top_headless(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	struct sigaction action = {.sa_handler = on_stop};
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	if (s->live) { /* there is something to be ended in good order; loading a file just ends */
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+		sigaction(SIGHUP, &action, NULL);
+	}
 	signal(SIGPIPE, SIG_IGN);
 	top->width = o->dump_width ? o->dump_width : 80;
 	top->height = o->dump_height ? o->dump_height : 24;
 	if (o->dump_width)
-		dump(s, top);
+		dump(s, top, budget);
 	else
-		follow(s, top);
+		follow(s, top, budget);
 	return CLI_DONE;
 }

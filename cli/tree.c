@@ -15,6 +15,7 @@
 #include "cli/input.h"
 #include "cli/memory.h"
 #include "cli/options.h"
+#include "cli/step_choice.h"
 #include "trace/text.h"
 
 static const char help[] =
@@ -111,14 +112,6 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		lane->name ? lane->name : "", (unsigned long long)lane->tid);
 }
 
-uint32_t tree_step_number(const struct tree_view *view, uint32_t step)
-{
-	uint32_t number = 0;
-	for (uint32_t i = 0; i <= step; i++)
-		number += view->index->finished[i];
-	return number;
-}
-
 int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
 {
 	if (node->kind == CALL_OPERATION && !view->operations)
@@ -126,32 +119,16 @@ int tree_shows(const struct tree_view *view, const struct call_node *node, unsig
 	return !view->depth || depth <= view->depth;
 }
 
-static uint32_t numbered_step(const struct tree_view *view, const char *text)
-{
-	if (!view->index->count)
-		die(CLI_INPUT, "%s: has no steps that ended", view->run->path);
-	unsigned long wanted = options_number("tree", "--step", text, 1, view->index->count);
-	for (uint32_t i = 0; i < view->run->step_count; i++)
-		if (view->index->finished[i] && --wanted == 0)
-			return i;
-	return RUN_NONE;
-}
-
 /* RUN_NONE: the recording has no steps, and none was asked for. */
 static uint32_t choose_step(const struct tree_view *view, const char *which)
 {
-	const char *path = view->run->path;
-	if (which && strcmp(which, "decode") && strcmp(which, "prefill"))
-		return numbered_step(view, which);
-	bool prefill = which && !strcmp(which, "prefill");
-	uint32_t step = step_times_median(
-		view->times, view->run, view->index, prefill ? STEP_PREFILL : STEP_DECODE);
-	if (step == RUN_NONE && which)
-		die(CLI_INPUT, "%s: has no %s step that ended", path, which);
+	if (which)
+		return step_choose(view->run, view->index, "tree", which);
+	uint32_t step = step_times_median(view->times, view->run, view->index, STEP_DECODE);
 	if (step == RUN_NONE)
 		step = step_times_median(view->times, view->run, view->index, STEP_PREFILL);
 	if (step == RUN_NONE && view->run->step_count)
-		die(CLI_INPUT, "%s: has no step that ended", path);
+		die(CLI_INPUT, "%s: has no step that ended", view->run->path);
 	return step;
 }
 
@@ -201,7 +178,7 @@ static int run_tree(int argc, char **argv)
 {
 	struct options options = {0};
 	parse(&options, argc, argv);
-	struct run *run = input_load(input_operand(argc, argv));
+	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct step_index index;
 	struct step_times times;
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)

@@ -26,9 +26,6 @@ void tree_json(const struct tree_view *view, const struct call_tree *const *tree
 /* What a node is called: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
 char *tree_name(const struct call_tree *tree, const struct call_node *node);
 
-/* Number of a step for people: from 1 on among those of the whole run, and of its phase. */
-uint32_t tree_step_number(const struct tree_view *view, uint32_t step);
-
 /* Whether a node is shown with this view. */
 int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth);
 

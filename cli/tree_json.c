@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
+#include "cli/step_choice.h"
 #include "cli/tree.h"
 #include "trace/text.h"
 
@@ -67,7 +68,7 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	const struct run_step *step = &view->run->steps[number];
 	const struct step_time *times = &view->times->steps[number];
 	json_t *object = json_object();
-	json_put(object, "number", json_number(tree_step_number(view, number)));
+	json_put(object, "number", json_number(step_choice_number(view->index, number)));
 	json_put(object, "of", json_number(view->index->count));
 	json_put(object, "phase", json_text(step->decode ? "decode" : "prefill"));
 	json_put(object, "tokens", json_number(step->tokens));

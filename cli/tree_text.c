@@ -10,6 +10,7 @@
 #include "analysis/unknown.h"
 #include "cli/memory.h"
 #include "cli/text.h"
+#include "cli/step_choice.h"
 #include "cli/tree.h"
 #include "cli/units.h"
 
@@ -183,7 +184,7 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 							   units_time(after, times->after_ns))
 						 : xstrdup("");
 		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s", safe,
-			tree_step_number(view, tree->step), view->index->count,
+			step_choice_number(view->index, tree->step), view->index->count,
 			(unsigned long long)step->tokens, step->tokens == 1 ? "" : "s", time,
 			sampling);
 		free(sampling);

@@ -156,8 +156,9 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 		l->run->complete = 0;
 	if (!l->is_brick && !l->result)
 		load_fail(l, BRICK_EFORMAT,
-			offset < file_bytes && !offset ? "not a Perfetto trace"
-						       : "a trace, but none of Brick's");
+			!file_bytes			 ? "the file is empty"
+			: offset < file_bytes && !offset ? "not a Perfetto trace"
+							 : "a trace, but none of Brick's");
 }
 
 static int load_create(struct load *l, const char *name, struct load_error *error)

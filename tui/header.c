@@ -29,13 +29,18 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 	free(state);
 }
 
-/* "ggml 0.9.4", from the notes of the attachment. */
+/* "ggml 0.9.4", from the notes of the attachment; else what is attached. */
 static char *engine(const struct run *run)
 {
 	const char *version = run_note_find(run, "ggml.version");
 	const char *engine = run_note_find(run, "engine"), *backend = run_note_find(run, "backend");
+	const char *attached = run_note_find(run, "attach");
+	if (!run->process_count)
+		return xstrdup("nothing attached");
 	char *name = version ? xasprintf("ggml %s", version)
-			     : xstrdup(engine ? engine : "libbrick inside");
+			     : xstrdup(engine	  ? engine
+				       : attached ? attached
+						  : "libbrick inside");
 	char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
 	char *safe = text_safe(text);
 	free(text);

@@ -43,18 +43,22 @@ BRICK_API const char *brick_clock_reason(void);
 /* Present time in ticks. */
 BRICK_API uint64_t brick_ticks(void);
 
+__extension__ typedef __int128 brick__int128;
+__extension__ typedef unsigned __int128 brick__uint128;
+
 /* Ticks since *clock's base to CLOCK_MONOTONIC ns; the conversion itself adds less than 1 ns. */
 static inline uint64_t brick_clock_ns(const struct brick_clock *clock, uint64_t ticks)
 {
 	int64_t delta = (int64_t)(ticks - clock->base_ticks);
-	__int128 scaled = (__int128)delta * (__int128)clock->mult;
-	return clock->base_ns + (uint64_t)(int64_t)(scaled >> clock->shift);
+	return clock->base_ns +
+	       (uint64_t)(int64_t)(((brick__int128)delta * (brick__int128)clock->mult) >>
+				   clock->shift);
 }
 
 /* Length in ticks to ns. */
 static inline uint64_t brick_clock_duration_ns(const struct brick_clock *clock, uint64_t ticks)
 {
-	return (uint64_t)(((unsigned __int128)ticks * clock->mult) >> clock->shift);
+	return (uint64_t)(((brick__uint128)ticks * clock->mult) >> clock->shift);
 }
 
 BRICK_END_DECLS

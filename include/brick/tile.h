@@ -22,7 +22,14 @@ enum brick_tile_level {
 	BRICK_TILE_LEVELS,
 };
 
-/* 1 << level for each level that is recorded. Read it through brick_tiles_enabled(). */
+/* Levels to be recorded, or'ed. */
+enum brick_tile_levels {
+	BRICK_TILES_MACRO = 1 << BRICK_TILE_LEVEL_MACRO,
+	BRICK_TILES_MIDI = 1 << BRICK_TILE_LEVEL_MIDI,
+	BRICK_TILES_MICRO = 1 << BRICK_TILE_LEVEL_MICRO,
+};
+
+/* enum brick_tile_levels that are recorded. Read it through brick_tiles_enabled(). */
 BRICK_API extern uint32_t brick__tiles_on;
 
 /* An open tile. 12 bytes; nothing is allocated. */
@@ -32,8 +39,8 @@ struct brick_tile {
 };
 
 /*
- * Which levels are recorded: 1 << level, or'ed; 0 switches all off. `brick record --tiles` asks for
- * macro and midi, and `--tiles=LEVELS` for others.
+ * Which levels are recorded (enum brick_tile_levels); 0 switches all off. `brick record --tiles`
+ * asks for macro and midi, and `--tiles=LEVELS` for others.
  */
 BRICK_API void brick_tiles_enable(uint32_t levels);
 

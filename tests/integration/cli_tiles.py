@@ -82,9 +82,12 @@ def main():
 
     none = recording("none.pftrace")
     expect_true("says that there are none", b"has no tiles" in brick("tiles", none, code=3)[1])
-    expect("JSON of none", brick_json("tiles", "--json", none)["tiles"], [])
+    brick("tiles", "--json", none, code=3)
+    kept = open(own, "rb").read()
+    expect_true("the recording stays", b"recording itself" in brick("tiles", "--svg", own, own, code=2)[1])
+    expect_true("it is as it was", open(own, "rb").read() == kept)
     for wrong in (["--level", "nano"], ["--layer", "x"], ["--peak", "0"], ["--phase", "idle"],
-                  ["--svg", "a", "--json"]):
+                  ["--layer", "-2"], ["--svg", "a", "--json"], ["--map", "--json"]):
         brick("tiles", *wrong, own, code=2)
     brick("tiles", "--brick", "Nonesuch", own, code=3)
     brick("record", "--tiles=nano", "--", "true", code=2)

@@ -49,8 +49,10 @@ def wrong_usage():
         (["report", "-q", path], b"-q: no such option"),
         (["report", "--quark", path], b"--quark: no such option"),
         (["tree", "--depth", "0", path], b"whole number"),
-        (["tree", "--step", "last", path], b"whole number"),
-        (["tree", "--step", "1000", path], b"from 1 to 31"),
+        (["tree", "--step", "last", path], b"decode, prefill or a number"),
+        (["diverge", "--top", "3", "--all", path, path], b"exclude each other"),
+        (["graph", "-o", path, path], b"the recording itself"),
+        (["export", "--format", "csv", "-o", path, path], b"the recording itself"),
         (["export", path], b"--format"),
         (["export", "--format", "chrom", path], b"'chrome'"),
         (["doctor", "extra"], b"--engine"),
@@ -96,6 +98,18 @@ def reader_goes_away():
             expect(f"{args}", (done.returncode, done.stderr), (0, b""))
 
 
+def reader_has_seen_enough():
+    """The same when it goes away in the middle of what is larger than a pipe."""
+    path = recording()
+    for args in (["export", "--format", "json", path], ["graph", "--format", "json", path]):
+        done = subprocess.Popen([BRICK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=environment())
+        expect_true("there is an answer", done.stdout.read(1) in b"{[")
+        done.stdout.close()
+        err = done.stderr.read()
+        expect(f"{args}", (done.wait(60), err), (0, b""))
+
+
 def bad_files():
     def write(name, data):
         path = os.path.join(TMP, name)
@@ -108,7 +122,7 @@ def bad_files():
     cases = [
         (os.path.join(TMP, "none.pftrace"), b"no such file"),
         (TMP, b""),
-        (write("empty", b""), b""),
+        (write("empty", b""), b"the file is empty"),
         (write("text", b"this is no trace\n" * 100), b"at byte"),
         (write("zeros", bytes(4096)), b"at byte"),
     ]
@@ -121,8 +135,12 @@ def bad_files():
     cut = write("cut", good[: len(good) * 2 // 3])
     out, err = brick("report", cut)
     expect_true("a cut-off recording says so", b"never finished" in out)
-    for line in brick("report", "--csv", cut)[1].splitlines():
-        expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
+    for command in (["report", "--csv"], ["tree"], ["path"], ["path", "--json"], ["graph"],
+                    ["export", "--format", "json"]):
+        err = brick(*command, cut)[1]
+        expect_true(f"{command} says that it is cut off: {err!r}", b"never finished" in err)
+        for line in err.splitlines():
+            expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
 
 
 if __name__ == "__main__":
@@ -130,4 +148,5 @@ if __name__ == "__main__":
     wrong_usage()
     cannot_be_written()
     reader_goes_away()
+    reader_has_seen_enough()
     bad_files()

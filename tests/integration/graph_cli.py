@@ -90,9 +90,11 @@ def main():
     check_json(brick_json("graph", "--format", "json", odd))
     folded(brick("graph", "--format", "folded", odd)[0])
 
-    for args in (["--format", "xml"], ["--step", "0"], ["--step", "9999"], ["--step", "x"], ["--nope"]):
+    for args in (["--format", "xml"], ["--step", "0"], ["--step", "x"], ["--nope"]):
         error = brick("graph", *args, path, code=2)[1]
         expect_true(f"{args} is explained", error.startswith(b"brick: "))
+    expect_true("no such step", b"has no step 9999" in
+                brick("graph", "--step", "9999", path, code=3)[1])
     expect_true("a hint", b"did you mean 'folded'" in
                 brick("graph", "--format", "foldd", path, code=2)[1])
     brick("graph", code=2)

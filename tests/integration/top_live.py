@@ -69,6 +69,10 @@ def exit_codes():
             file.write(f"brick-budget 1\ndecode total {limit}\n")
         top = headless("--budget", budget, "--", EMBEDDED, "ms=300", code=code)[-1]
         expect("budget in JSON", top["budget"]["passed"], code == 0)
+    started = os.path.join(TMP, "started")
+    for form in (["--headless", "--json"], ["--dump", "80x24"]):
+        brick("top", *form, "--budget", "nowhere", "--", "touch", started, code=3)
+        expect("a bad budget starts nothing", os.path.exists(started), False)
     begun = time.monotonic()
     headless("--duration", "0.5", "--", EMBEDDED, "ms=60000", code=143)
     expect_true("--duration ends the command", time.monotonic() - begun < 20)

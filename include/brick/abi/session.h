@@ -139,7 +139,7 @@ struct brick_record {
 	uint16_t brick;
 	int16_t layer;
 	uint16_t flags;
-	union {
+	__extension__ union {
 		uint64_t elements;
 		struct {
 			uint32_t site;
