@@ -79,9 +79,9 @@ static const struct table_column columns[COLUMNS] = {
 	[COLUMN_COUNT] = {"COUNT", 0, 5},
 	[COLUMN_SLACK] = {"SLACK", 0, 3},
 	[COLUMN_LESS] = {"10% LESS", 0, 2},
-	[COLUMN_LESS_GAIN] = {"GAIN", 0, 0},
+	[COLUMN_LESS_GAIN] = {"10% GAIN", 0, 0},
 	[COLUMN_NOTHING] = {"NO TIME", 0, 2},
-	[COLUMN_NOTHING_GAIN] = {"GAIN", 0, 0},
+	[COLUMN_NOTHING_GAIN] = {"MOST GAIN", 0, 0},
 };
 
 /* What the section would be: its tokens per second, or its time when it has no tokens. */
@@ -154,6 +154,7 @@ static void print_rows(const struct printer *p)
 
 	table_hide_empty(table);
 	table_print(table, p->out, p->terminal);
+	char *columns_left = table_left_out(table, p->terminal);
 	table_destroy(table);
 	char *left = xstrdup("");
 	if (hidden) {
@@ -166,8 +167,11 @@ static void print_rows(const struct printer *p)
 	char *note =
 		xasprintf("%sGAIN: how much faster all would be if the brick took 10%% less time, "
 			  "or none%s. SLACK: what an execution could have taken longer without "
-			  "delaying the end, on average.",
-			left, s->tokens ? "; before it the tokens/s" : "");
+			  "delaying the end, on average.%s%s%s",
+			left, s->tokens ? "; before it the tokens/s" : "",
+			columns_left ? " No room for " : "", columns_left ? columns_left : "",
+			columns_left ? "." : "");
+	free(columns_left);
 	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
 	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, 0, "", note);
 	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);

@@ -177,6 +177,8 @@ static int prepare(struct recorder *r)
 	const char *why = brick_strerror(error);
 	if (error == -EBUSY)
 		why = "another recording is being written there";
+	else if (error == -EINVAL)
+		why = "not a regular file";
 	r->options->warn("record: %s: %s; the program runs unrecorded", what, why);
 	discard(r);
 	spawn_environment_fini(&r->environment);

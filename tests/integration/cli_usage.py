@@ -137,7 +137,9 @@ def bad_files():
     expect_true("a cut-off recording says so", b"never finished" in out)
     for command in (["report", "--csv"], ["tree"], ["path"], ["path", "--json"], ["graph"],
                     ["export", "--format", "json"]):
-        err = brick(*command, cut)[1]
+        done = run([*command, cut], stdout=subprocess.DEVNULL)
+        err = done.stderr
+        expect_true(f"{command}: {done.returncode}", done.returncode in (0, 3))
         expect_true(f"{command} says that it is cut off: {err!r}", b"never finished" in err)
         for line in err.splitlines():
             expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
