@@ -50,21 +50,29 @@ function ceilingsOf(points) {
 	return { threads, memory: list(memory), compute: list(compute) };
 }
 
-// Names in a column right of dots that lie close together, with a line to each dot.
-function place_labels(dots, right_edge) {
+const LETTER = 6.6, LINE = 14, AWAY = 24; // about what a letter takes; from a dot to its name
+
+const boxOf = (x, y, width) => ({ x0: x - 2, x1: x + width + 2, y0: y - LINE / 2, y1: y + LINE / 2 });
+const apart = (a, b) => a.x1 <= b.x0 || b.x1 <= a.x0 || a.y1 <= b.y0 || b.y1 <= a.y0;
+
+// Names beside their dots, the largest first, where they cover neither dots nor other names; one for
+// which there is no room is left out: the numbers have all.
+function place_labels(dots, names, width) {
+	const taken = [...names, ...dots.map(dot => ({ x0: dot.x - dot.r, x1: dot.x + dot.r, y0: dot.y - dot.r, y1: dot.y + dot.r }))];
+	const steps = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6];
 	const labels = [];
-	for (const dot of dots.sort((a, b) => a.y - b.y)) {
-		const near = labels.filter(other => Math.abs(other.x - dot.x) < 160);
-		const floor = Math.max(-Infinity, ...near.map(other => other.at + 14));
-		labels.push({ ...dot, at: Math.max(dot.y, floor) });
+	for (const dot of [...dots].sort((a, b) => b.r - a.r)) {
+		const long = dot.name.length * LETTER;
+		const places = steps.flatMap(step => [1, -1].map(side => ({
+			side, y: dot.y + step * LINE, x: side > 0 ? dot.x + dot.r + AWAY : dot.x - dot.r - AWAY - long,
+		})));
+		const free = places.find(({ x, y }) => x >= MARGIN.left && x + long <= width - MARGIN.right &&
+			y > MARGIN.top && y < HEIGHT - MARGIN.bottom && taken.every(box => apart(box, boxOf(x, y, long))));
+		if (!free) continue;
+		taken.push(boxOf(free.x, free.y, long));
+		labels.push({ ...dot, from: dot.x + free.side * dot.r, to: free.side > 0 ? free.x - 3 : free.x + long + 3, left: free.x, at: free.y });
 	}
-	for (const label of [...labels].reverse()) {
-		const crowd = labels.filter(other => Math.abs(other.x - label.x) < 160);
-		const shift = crowd.reduce((sum, other) => sum + other.at - other.y, 0) / crowd.length;
-		label.moved = label.at - shift;
-		label.column = Math.min(right_edge - 120, Math.max(...crowd.map(other => other.x + other.r)) + 26);
-	}
-	return labels.map(label => ({ ...label, at: label.moved }));
+	return labels;
 }
 
 function picture(points, ceilings, width) {
@@ -107,7 +115,11 @@ function picture(points, ceilings, width) {
 		onfocus: event => tipAt(event.target, words(p)), onblur: hideTip,
 	});
 	const named = points.filter(p => (p.share ?? 0) > 0.02);
-	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), width);
+	const roofs = ceilings.compute.map(c => {
+		const long = `${c.name} ${gflops(c.value)}`.length * LETTER;
+		return boxOf(width - MARGIN.right - 4 - long, y(c.value) - 8, long);
+	});
+	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), roofs, width);
 	return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width: "100%", role: "group", "aria-label": "Roofline: GFLOP/s over FLOPs for each byte" },
 		thin(left(y, MARGIN.left, 0, 6, v => format.number(v / 1e9), width - MARGIN.left - MARGIN.right), y, 8),
 		thin(bottom(x, 0, HEIGHT - MARGIN.bottom, 8, v => (v < 1 ? String(v) : format.count(v))), x, 10),
@@ -116,8 +128,8 @@ function picture(points, ceilings, width) {
 		memory, compute,
 		[...points].sort((a, b) => (b.share ?? 0) - (a.share ?? 0)).map(dot),
 		labels.map(l => s("g", { class: "label", "aria-hidden": "true" },
-			s("path", { d: `M${(l.x + l.r).toFixed(1)},${l.y.toFixed(1)}L${l.column.toFixed(1)},${l.at.toFixed(1)}` }),
-			s("text", { x: (l.column + 3).toFixed(1), y: (l.at + 4).toFixed(1) }, l.name))));
+			s("path", { d: `M${l.from.toFixed(1)},${l.y.toFixed(1)}L${l.to.toFixed(1)},${l.at.toFixed(1)}` }),
+			s("text", { x: l.left.toFixed(1), y: (l.at + 4).toFixed(1) }, l.name))));
 }
 
 function explanation(data, ceilings, both) {
