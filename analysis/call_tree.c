@@ -311,7 +311,7 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 		call_tree_destroy(tree);
 		return -ENOMEM;
 	}
-	const struct walk_visitor visitor = {on_begin, on_end, &b};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &b};
 	for (uint32_t i = 0; i < run->lane_count; i++) {
 		b.lane = i;
 		if (i == lane || (step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&

@@ -71,7 +71,7 @@ static size_t count_layers(const struct run *run)
 
 static void count_lanes(struct counting *c)
 {
-	const struct walk_visitor visitor = {on_begin, on_end, c};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = c};
 	for (uint32_t lane = 0; lane < c->run->lane_count; lane++) {
 		c->lane_counts = c->run->lanes[lane].kind == BRICK_LANE_THREAD;
 		walk_lane(c->run, c->index, lane, &visitor);

@@ -157,7 +157,7 @@ static bool is_asked_for(const struct tallies *t, const struct walk_frame *frame
 
 static void count_hooked(struct tallies *t, const struct walk_frame *frame, uint32_t phase)
 {
-	struct summary_pairs *hooked = &t->hooked[t->lane];
+	struct summary_pairs *hooked = &t->lane_hooked;
 	hooked->count[phase]++;
 	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
 		hooked->beside[phase_of(t, frame)]++;
@@ -173,7 +173,7 @@ static void count_always(
 	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
 		count_hooked(t, frame, phase);
 	else
-		t->pairs[t->run->lanes[t->lane].process].count[phase]++;
+		t->lane_pairs.count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)
 		t->lane_end_ns = frame->end_ns + frame->wait_ns;
 	if (!(frame->sample->flags & RUN_SAMPLE_OPEN))
@@ -236,8 +236,21 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		tally_histogram(t, &t->bricks[frame->brick], frame->length_ns);
 }
 
+/* Tiles are in no row, but cost what others do. No hook records them. */
+static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
+{
+	struct tallies *t = context;
+	const struct run_sample *sample = &t->run->lanes[t->lane].samples[i];
+
+	t->lane_pairs.count[counts_to_wall(t, holder) ? phase_of(t, holder)
+						      : (uint32_t)TALLY_PHASE_OUTSIDE]++;
+	if (!(sample->flags & RUN_SAMPLE_OPEN))
+		t->lane_counts_all[t->run->sites[sample->site].brick]++;
+}
+
 void tally_samples(struct tallies *t)
 {
-	const struct walk_visitor visitor = {on_begin, on_end, t};
+	const struct walk_visitor visitor = {
+		.begin = on_begin, .end = on_end, .context = t, .tile = on_tile};
 	walk_lane(t->run, t->index, t->lane, &visitor);
 }

@@ -220,7 +220,7 @@ void tally_queue(struct tallies *t, uint32_t lane)
 	struct device_walk w = {.t = t,
 		.active = calloc(t->run->brick_count + 1, sizeof(*w.active)),
 		.own = calloc(t->run->brick_count + 1, sizeof(*w.own))};
-	const struct walk_visitor visitor = {on_begin, on_end, &w};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &w};
 
 	if (w.active && w.own) {
 		for (size_t b = 0; b < t->run->brick_count; b++)

@@ -135,6 +135,15 @@ static bool is_sibling(const struct walk *w, const struct run_sample *next)
 	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
 }
 
+/* What was popped late is no holder: a tile has no part in where others end. */
+static void name_tile(struct walk *w, uint32_t i)
+{
+	unsigned holder = w->depth;
+	while (holder && w->frames[holder].sample->depth >= w->lane->samples[i].depth)
+		holder--;
+	w->visitor->tile(w->visitor->context, &w->frames[holder], i);
+}
+
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_visitor *visitor)
 {
@@ -154,8 +163,11 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {
-		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE)
+		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE) {
+			if (visitor->tile)
+				name_tile(&w, (uint32_t)i);
 			continue;
+		}
 		while (w.depth && w.frames[w.depth].sample->depth >= samples[i].depth)
 			pop(&w, is_sibling(&w, &samples[i]) ? samples[i].begin_ns : UINT64_MAX);
 		push(&w, (uint32_t)i);

@@ -6,8 +6,8 @@
  *
  *   length = self + inner + sum over nested (length + wait)
  *
- * Tiles are passed over. Begin and end are called for each other sample, nested like the samples.
- * Read-only on the run; one walk per thread.
+ * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
+ * like the samples. Read-only on the run; one walk per thread.
  */
 #ifndef BRICK_ANALYSIS_WALK_H
 #define BRICK_ANALYSIS_WALK_H
@@ -51,6 +51,8 @@ struct walk_visitor {
 	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
 	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
 	void *context;
+	/* NULL, or called for each tile. holder: the frame around it, or the lane itself. */
+	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
 };
 
 void walk_lane(const struct run *run, const struct step_index *index, uint32_t lane,

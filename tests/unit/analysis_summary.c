@@ -293,6 +293,77 @@ static void distortion_from_costs(void **state)
 	run_fini(&run);
 }
 
+/* Twenty tiles in a brick in a brick of the same category: in no row, but not for nothing. */
+static void tiles_cost_but_have_no_row(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_known(&run, BRICK_DECODE),
+		 tile = builder_known(&run, BRICK_TILE_MIDI);
+	uint32_t a = builder_brick(&run, "A", "X"), b = builder_brick(&run, "B", "X");
+	uint32_t tile_site = builder_site(&run, tile, 0, NULL, NULL);
+	builder_sample(&run, lane, builder_site(&run, step, -1, NULL, NULL), 0, 10000, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, builder_site(&run, a, 0, NULL, NULL), 0, 6000, 1);
+	builder_sample(&run, lane, builder_site(&run, b, 0, NULL, NULL), 1000, 5000, 2);
+	for (uint64_t i = 0; i < 20; i++)
+		builder_sample(&run, lane, tile_site, 1000 + 100 * i, 1100 + 100 * i, 3);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[step] = (struct brick_stat){
+		.count = 1, .total = 10000, .self = 4000, .min = 10000, .max = 10000};
+	run.lanes[lane].stats[a] = (struct brick_stat){
+		.count = 1, .total = 6000, .self = 2000, .min = 6000, .max = 6000};
+	run.lanes[lane].stats[b] = (struct brick_stat){
+		.count = 1, .total = 4000, .self = 2000, .min = 4000, .max = 4000};
+	run.lanes[lane].stats[tile] = (struct brick_stat){
+		.count = 20, .total = 2000, .self = 2000, .min = 100, .max = 100};
+	run.processes[0].pair_cost_ns = 10;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->mismatched, 0);
+	assert_int_equal(s->samples, 3);
+	assert_int_equal(s->executions, 3);
+	assert_int_equal(s->row_count, 2);
+	assert_int_equal(s->categories[0].total_ns, 6000);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 23);
+	distortion_estimate(&d, s, STEP_DECODE);
+	assert_true(d.share > 0.0229 && d.share < 0.0231);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
+/* Each of the lane's records stands for the executions whose records there was no room for. */
+static void dropped_pairs_cost_the_same(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_known(&run, BRICK_DECODE);
+	uint32_t work = builder_brick(&run, "Work", "Other");
+	uint32_t step_site = builder_site(&run, step, -1, NULL, NULL);
+	uint32_t site = builder_site(&run, work, 0, NULL, NULL);
+	builder_sample(&run, lane, step_site, 0, 2000000, 0);
+	builder_step(&run, lane, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 1000 * i, 1000 * i + 500, 1);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[step].count = 1;
+	run.lanes[lane].stats[work].count = 1000;
+	run.lanes[lane].ledger.dropped = 990;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 1001);
+	summary_destroy(s);
+
+	/* Ten steps were made, of which one is there: the wall time is of that one. */
+	run.lanes[lane].stats[step].count = 10;
+	run.lanes[lane].stats[work].count = 100;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 11);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +374,8 @@ int main(void)
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(ledger_adds_up),
 		cmocka_unit_test(distortion_from_costs),
+		cmocka_unit_test(tiles_cost_but_have_no_row),
+		cmocka_unit_test(dropped_pairs_cost_the_same),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
