@@ -70,16 +70,16 @@ static void add_wall(struct pass *p, const struct walk_frame *frame, uint32_t ph
 		b->steps[(size_t)frame->step * b->category_count + category] += ns;
 }
 
-static void add_wait(
-	struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns, bool in_wall)
+static void add_wait(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns,
+	uint64_t wall_ns)
 {
 	struct breakdown *b = p->b;
 	if (!ns)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
 	count_length(p, phase, b->wait_brick, ns);
-	if (in_wall)
-		add_wall(p, frame, phase, b->wait_brick, b->wait_category, ns);
+	if (wall_ns)
+		add_wall(p, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -91,13 +91,13 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint32_t phase = frame->step == RUN_NONE	     ? STEP_PHASES
 			 : b->run->steps[frame->step].decode ? STEP_DECODE
 							     : STEP_PREFILL;
-	add_wait(p, frame, phase, frame->inner_ns, in_wall);
-	add_wait(p, frame, phase, frame->wait_ns, in_wall);
+	add_wait(p, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
+	add_wait(p, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
 	if (p->index->kinds[frame->brick] == BRICK_KIND_STEP)
 		return;
 	if (in_wall)
 		add_wall(p, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
-			frame->self_ns);
+			frame->counted.self_ns);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;

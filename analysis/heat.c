@@ -56,8 +56,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;
 	if (c->index->kinds[frame->brick] != BRICK_KIND_STEP)
-		row[frame->brick] += frame->self_ns;
-	row[c->wait_brick] += frame->inner_ns + frame->wait_ns;
+		row[frame->brick] += frame->counted.self_ns;
+	row[c->wait_brick] += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
 static size_t count_layers(const struct run *run)

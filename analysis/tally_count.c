@@ -57,7 +57,7 @@ void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_
 }
 
 /* One wait that belongs to a sample: a row of its own. */
-static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_wall)
+static void count_wait(struct tallies *t, uint64_t ns, unsigned source, uint64_t wall_ns)
 {
 	struct tally *tally = &t->lane_bricks[t->wait_brick];
 	if (!ns)
@@ -66,8 +66,7 @@ static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_
 	tally->total_ns += ns;
 	tally->self_ns += ns;
 	tally->sources |= 1u << (source & 31);
-	if (in_wall)
-		tally->wall_ns += ns;
+	tally->wall_ns += wall_ns;
 	if (needs_histogram(t, t->wait_brick))
 		tally_histogram(t, &t->bricks[t->wait_brick], ns);
 }
@@ -133,7 +132,8 @@ static void count_in_group(
 		group->total_ns += frame->length_ns;
 	group->wait_ns += waits_ns;
 	if (in_wall)
-		group->wall_ns += waits_ns + (kind == BRICK_KIND_STEP ? 0 : frame->self_ns);
+		group->wall_ns += frame->counted.inner_ns + frame->counted.wait_ns +
+				  (kind == BRICK_KIND_STEP ? 0 : frame->counted.self_ns);
 	if (kind == BRICK_KIND_STEP)
 		return;
 	if (kind == BRICK_KIND_WAIT)
@@ -192,19 +192,20 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 static void count_self(
 	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
 {
-	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
+	const struct walk_times *counted = &frame->counted;
 	tally->self_ns += frame->self_ns;
-	tally->wait_ns += waits_ns;
+	tally->wait_ns += frame->inner_ns + frame->wait_ns;
 	tally->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
-		t->unattributed_ns += frame->self_ns;
-		t->attributed_ns += waits_ns;
+		t->unattributed_ns += counted->self_ns;
+		t->attributed_ns += counted->inner_ns + counted->wait_ns;
 	} else if (in_wall) {
-		tally->wall_ns += frame->self_ns;
-		t->attributed_ns += frame->self_ns + waits_ns;
+		tally->wall_ns += counted->self_ns;
+		t->attributed_ns += counted->self_ns + counted->inner_ns + counted->wait_ns;
 	}
-	count_wait(t, frame->inner_ns, frame->sample->source, in_wall);
-	count_wait(t, frame->wait_ns, frame->sample->source, in_wall);
+	unsigned source = frame->sample->source;
+	count_wait(t, frame->inner_ns, source, in_wall ? counted->inner_ns : 0);
+	count_wait(t, frame->wait_ns, source, in_wall ? counted->wait_ns : 0);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)

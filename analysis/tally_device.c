@@ -103,7 +103,9 @@ static uint32_t phase_of(
 	const struct tallies *t, const struct walk_frame *frame, const struct run_command *command)
 {
 	uint64_t ns = command && command->launch_ns ? command->launch_ns : frame->sample->begin_ns;
-	uint32_t step = queue_times_step(t->run, t->index, t->run->lanes[t->lane].process, ns);
+	uint32_t lane =
+		command && command->launch_lane != RUN_NONE ? command->launch_lane : t->lane;
+	uint32_t step = step_index_at(t->index, t->run, lane, ns);
 
 	if (step == RUN_NONE)
 		return TALLY_PHASE_OUTSIDE;
