@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/lengths.h"
 #include "analysis/walk.h"
 
 struct pass {
@@ -168,18 +169,24 @@ int breakdown_create(struct breakdown **out, const struct run *run, const struct
 void breakdown_all_lengths(const struct breakdown *b, uint32_t brick, uint64_t *out)
 {
 	const struct run *run = b->run;
-	const uint64_t *kept =
-		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
+	uint64_t samples = 0;
+
 	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
-	for (uint32_t i = 0; kept && i < BRICK_HISTOGRAM_BUCKETS; i++)
+	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++) {
+		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
+		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++) {
+			out[i] += part[i];
+			samples += part[i];
+		}
+	}
+	const uint64_t *kept = lengths_of_run(run, brick, samples);
+	if (!kept)
+		return;
+	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		if (kept[i])
 			out[breakdown_bucket(brick_clock_duration_ns(
 				&run->clock, brick_histogram_value(i)))] += kept[i];
-	for (unsigned phase = 0; !kept && phase < BREAKDOWN_PHASES; phase++) {
-		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
-		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++)
-			out[i] += part[i];
-	}
 }
 
 void breakdown_destroy(struct breakdown *b)

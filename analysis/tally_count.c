@@ -31,13 +31,10 @@ void tally_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
 		t->failed = true;
 }
 
-/* Percentiles of a brick come from the run's own histogram of it where there is one. */
-static bool needs_histogram(const struct tallies *t, uint32_t brick)
+/* Also where the run has its own: it may know of less (analysis/lengths.h). */
+static bool needs_histograms(const struct tallies *t)
 {
-	if (t->by != SUMMARY_BY_BRICK && t->by != SUMMARY_BY_CATEGORY)
-		return false;
-	return t->only != SUMMARY_ALL_PHASES || brick >= t->run->brick_count ||
-	       !t->run->histograms || !t->run->histograms[brick];
+	return t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY;
 }
 
 void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
@@ -67,7 +64,7 @@ static void count_wait(struct tallies *t, uint64_t ns, unsigned source, uint64_t
 	tally->self_ns += ns;
 	tally->sources |= 1u << (source & 31);
 	tally->wall_ns += wall_ns;
-	if (needs_histogram(t, t->wait_brick))
+	if (needs_histograms(t))
 		tally_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
@@ -233,7 +230,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	tally_duration(tally, frame->length_ns);
 	tally_work(tally, site, frame->length_ns + frame->wait_ns);
-	if (needs_histogram(t, frame->brick))
+	if (needs_histograms(t))
 		tally_histogram(t, &t->bricks[frame->brick], frame->length_ns);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "analysis/breakdown.h"
 #include "analysis/distortion.h"
 #include "analysis/losses.h"
 #include "analysis/summary.h"
@@ -158,6 +159,56 @@ static void rates(void **state)
 }
 
 /* Percentiles come from the run's histogram, whose values are ticks of the run's clock. */
+/* One process has ended and written its histogram; another goes on, and has samples only. */
+static void histogram_of_an_ended_process(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct breakdown *breakdown;
+	struct step_index index;
+	uint64_t lengths[BREAKDOWN_BUCKETS], count = 0;
+	uint32_t lane = start(&run), other = builder_lane(&run, builder_process(&run, 2), 2);
+	uint32_t site = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, NULL, NULL);
+	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
+	uint64_t *histograms[] = {buckets};
+	run.complete = 0;
+	run.histograms = histograms;
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 100 * i, 100 * i + 10, 0);
+	for (uint64_t i = 0; i < 90; i++)
+		builder_sample(&run, other, site, 1000 * i, 1000 * i + 500, 0);
+	buckets[brick_histogram_index(10)] = 10;
+	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_CATEGORY; by++) {
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
+		assert_int_equal(s->rows[0].count, 100);
+		assert_in_range(s->rows[0].p50_ns, 495, 505);
+		summary_destroy(s);
+	}
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(breakdown_create(&breakdown, &run, &index), 0);
+	breakdown_all_lengths(breakdown, 0, lengths);
+	for (uint32_t i = 0; i < BREAKDOWN_BUCKETS; i++)
+		count += lengths[i];
+	assert_int_equal(count, 100);
+
+	buckets[brick_histogram_index(20)] = 190; /* it dropped more than the other one has */
+	breakdown_all_lengths(breakdown, 0, lengths);
+	assert_int_equal(lengths[breakdown_bucket(20)], 190);
+	breakdown_destroy(breakdown);
+	step_index_fini(&index);
+
+	/* what devices did is in the histogram, and not in the row */
+	uint32_t queue = builder_queue(&run, 0, 7);
+	give_stats(&run, queue);
+	run.lanes[queue].stats[0].count = 190;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_in_range(s->rows[0].p50_ns, 495, 505);
+	summary_destroy(s);
+	run.histograms = NULL;
+	free(buckets);
+	run_fini(&run);
+}
+
 static void histogram_in_ticks(void **state)
 {
 	struct run run;
@@ -371,6 +422,7 @@ int main(void)
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(histogram_in_ticks),
+		cmocka_unit_test(histogram_of_an_ended_process),
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(ledger_adds_up),
 		cmocka_unit_test(distortion_from_costs),
