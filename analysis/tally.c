@@ -153,6 +153,9 @@ static void merge_lane(struct tallies *t)
 		t->run->complete) {
 		struct tally *group = &t->groups[t->lane];
 		group->count = exact.count;
+		group->sum_ns = exact.sum_ns;
+		group->min_ns = exact.min_ns;
+		group->max_ns = exact.max_ns;
 		group->self_ns = exact.self_ns;
 		group->elements = exact.elements;
 		group->bytes = exact.bytes;

@@ -133,11 +133,12 @@ static void count_in_group(
 				  (kind == BRICK_KIND_STEP ? 0 : frame->counted.self_ns);
 	if (kind == BRICK_KIND_STEP)
 		return;
-	if (kind == BRICK_KIND_WAIT)
-		group->wait_ns += frame->self_ns;
-	else
-		group->self_ns += frame->self_ns;
 	group->sources |= 1u << (frame->sample->source & 31);
+	if (kind == BRICK_KIND_WAIT) {
+		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
+		return;
+	}
+	group->self_ns += frame->self_ns;
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	tally_work(group, site, frame->length_ns + frame->wait_ns);

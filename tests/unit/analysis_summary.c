@@ -415,6 +415,51 @@ static void dropped_pairs_cost_the_same(void **state)
 	run_fini(&run);
 }
 
+/* Count, lengths and waits of places come from one source, and are the same in all groupings. */
+static void places_count_work(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t work = builder_brick(&run, "Work", "Other");
+	uint32_t sync = builder_known(&run, BRICK_SYNCHRONIZE);
+	uint32_t site = builder_site(&run, work, 0, NULL, NULL);
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 2000 * i, 2000 * i + 1000, 0);
+	builder_sample(&run, lane, builder_site(&run, sync, 0, NULL, NULL), 50000, 1050000, 0);
+	run.lanes[lane].end_ns = 2000000;
+	give_stats(&run, lane);
+	run.lanes[lane].stats[sync] = (struct brick_stat){
+		.count = 1, .total = 1000000, .self = 1000000, .min = 1000000, .max = 1000000};
+	run.lanes[lane].stats[work] = (struct brick_stat){
+		.count = 10, .total = 10000, .self = 10000, .min = 1000, .max = 1000};
+	for (int by = SUMMARY_BY_LAYER; by <= SUMMARY_BY_THREAD; by++) {
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
+		assert_int_equal(s->row_count, 1);
+		assert_int_equal(s->rows[0].count, 10);
+		assert_int_equal(s->rows[0].sum_ns, 10000);
+		assert_int_equal(s->rows[0].avg_ns, 1000);
+		assert_int_equal(s->rows[0].min_ns, 1000);
+		assert_int_equal(s->rows[0].p50_ns, 1000);
+		assert_int_equal(s->rows[0].max_ns, 1000);
+		assert_int_equal(s->rows[0].self_ns, 10000);
+		assert_int_equal(s->rows[0].wait_ns, 1000000);
+		summary_destroy(s);
+	}
+
+	/* 990 were dropped, longer ones */
+	run.lanes[lane].stats[work] = (struct brick_stat){
+		.count = 1000, .total = 1990000, .self = 1990000, .min = 500, .max = 2000};
+	run.lanes[lane].ledger.dropped = 990;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->rows[0].count, 1000);
+	assert_int_equal(s->rows[0].avg_ns, 1990);
+	assert_int_equal(s->rows[0].min_ns, 500);
+	assert_int_equal(s->rows[0].max_ns, 2000);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +473,7 @@ int main(void)
 		cmocka_unit_test(distortion_from_costs),
 		cmocka_unit_test(tiles_cost_but_have_no_row),
 		cmocka_unit_test(dropped_pairs_cost_the_same),
+		cmocka_unit_test(places_count_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
