@@ -253,6 +253,7 @@ set(BRICK_TOOLS_SOURCES
   analysis/graph_lane.c
   analysis/heat.c
   analysis/launches.c
+  analysis/lengths.c
   analysis/losses.c
   analysis/path.c
   analysis/path_solve.c

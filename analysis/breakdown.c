@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/lengths.h"
 #include "analysis/walk.h"
 
 struct pass {
@@ -70,16 +71,16 @@ static void add_wall(struct pass *p, const struct walk_frame *frame, uint32_t ph
 		b->steps[(size_t)frame->step * b->category_count + category] += ns;
 }
 
-static void add_wait(
-	struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns, bool in_wall)
+static void add_wait(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns,
+	uint64_t wall_ns)
 {
 	struct breakdown *b = p->b;
 	if (!ns)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
 	count_length(p, phase, b->wait_brick, ns);
-	if (in_wall)
-		add_wall(p, frame, phase, b->wait_brick, b->wait_category, ns);
+	if (wall_ns)
+		add_wall(p, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -91,13 +92,13 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint32_t phase = frame->step == RUN_NONE	     ? STEP_PHASES
 			 : b->run->steps[frame->step].decode ? STEP_DECODE
 							     : STEP_PREFILL;
-	add_wait(p, frame, phase, frame->inner_ns, in_wall);
-	add_wait(p, frame, phase, frame->wait_ns, in_wall);
+	add_wait(p, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
+	add_wait(p, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
 	if (p->index->kinds[frame->brick] == BRICK_KIND_STEP)
 		return;
 	if (in_wall)
 		add_wall(p, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
-			frame->self_ns);
+			frame->counted.self_ns);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
@@ -168,18 +169,24 @@ int breakdown_create(struct breakdown **out, const struct run *run, const struct
 void breakdown_all_lengths(const struct breakdown *b, uint32_t brick, uint64_t *out)
 {
 	const struct run *run = b->run;
-	const uint64_t *kept =
-		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
+	uint64_t samples = 0;
+
 	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
-	for (uint32_t i = 0; kept && i < BRICK_HISTOGRAM_BUCKETS; i++)
+	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++) {
+		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
+		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++) {
+			out[i] += part[i];
+			samples += part[i];
+		}
+	}
+	const uint64_t *kept = lengths_of_run(run, brick, samples);
+	if (!kept)
+		return;
+	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		if (kept[i])
 			out[breakdown_bucket(brick_clock_duration_ns(
 				&run->clock, brick_histogram_value(i)))] += kept[i];
-	for (unsigned phase = 0; !kept && phase < BREAKDOWN_PHASES; phase++) {
-		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
-		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++)
-			out[i] += part[i];
-	}
 }
 
 void breakdown_destroy(struct breakdown *b)

@@ -60,8 +60,9 @@ uint32_t breakdown_bucket(uint64_t ns);
 uint64_t breakdown_edge_ns(uint32_t bucket);
 
 /*
- * Lengths of all executions of a brick, also of those whose samples were dropped: the run's own
- * histogram of it where there is one, else what samples say. out: [BREAKDOWN_BUCKETS].
+ * Lengths of all executions of a brick on threads, also of those whose samples were dropped: the
+ * run's own histogram of it where there is one (analysis/lengths.h), else what samples say. out:
+ * [BREAKDOWN_BUCKETS].
  */
 void breakdown_all_lengths(const struct breakdown *breakdown, uint32_t brick, uint64_t *out);
 

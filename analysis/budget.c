@@ -253,6 +253,25 @@ static const struct summary_row *find(
 	return NULL;
 }
 
+static bool is_waiting(const struct summary_row *row)
+{
+	const char *category = row->category ? row->category : row->name;
+	return !strcmp(category, brick_category_name(BRICK_CATEGORY_WAIT));
+}
+
+/*
+ * What a row took on the thread that runs the steps; where it had no time there, what it took on a
+ * device or on the threads beside, whichever is more. That those wait for work takes no time.
+ */
+static uint64_t time_of(const struct summary_row *row)
+{
+	uint64_t device_ns = row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
+
+	if (row->wall_ns || is_waiting(row))
+		return row->wall_ns;
+	return device_ns > row->self_ns ? device_ns : row->self_ns;
+}
+
 static double actual_us(const struct budget_line *line, const struct summary *summary)
 {
 	const struct step_phase_times *times = &summary->steps.phases[line->phase];
@@ -280,7 +299,7 @@ static double actual_us(const struct budget_line *line, const struct summary *su
 		row = find(summary->rows, summary->row_count, line->name);
 		break;
 	}
-	return row ? per_token_us(row->wall_ns, times) : -1;
+	return row ? per_token_us(time_of(row), times) : -1;
 }
 
 static char grade_of(double utilisation)

@@ -9,8 +9,9 @@
  * PHASE is prefill or decode. WHAT is the name of a brick ("brick:NAME" where it could be taken for
  * one of the words that follow), "@" and the name of a category, "total", or "unattributed": then
  * the limit is of wall time per token of the steps of that phase, on the thread that runs them, so
- * that bricks, waits and unattributed add up to total. Or p50, p95, p99: of the time of single
- * steps; or, for prefill, ttft: of the time to the first token.
+ * that bricks, waits and unattributed add up to total. What had no time on that thread is held to
+ * what it took on devices or, if that is more, on other threads. Or p50, p95, p99: of the time of
+ * single steps; or, for prefill, ttft: of the time to the first token.
  *
  * Parsed budgets never change: any thread.
  */

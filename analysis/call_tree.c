@@ -141,8 +141,8 @@ static void add_execution(
 	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
 {
 	node->count++;
-	node->time_ns += frame->length_ns - frame->inner_ns;
-	node->self_ns += frame->self_ns;
+	node->time_ns += frame->counted.length_ns - frame->counted.inner_ns;
+	node->self_ns += frame->counted.self_ns;
 	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
 	add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
 	add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
@@ -222,7 +222,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	if (tree->step != RUN_NONE && frame->is_step) {
 		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
-		add_wait(b, 0, frame->inner_ns + frame->wait_ns, waits);
+		add_wait(b, 0, frame->counted.inner_ns + frame->counted.wait_ns, waits);
 		return;
 	}
 	uint32_t node = b->at[depth];
@@ -230,7 +230,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	add_operation(b, node, frame);
 	if (tree->run->command_count)
 		add_launched(b, frame, depth);
-	add_wait(b, tree->nodes[node].parent, frame->inner_ns + frame->wait_ns, waits);
+	uint64_t waits_ns = frame->counted.inner_ns + frame->counted.wait_ns;
+	add_wait(b, tree->nodes[node].parent, waits_ns, waits);
 }
 
 /* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
@@ -311,7 +312,7 @@ static int build(struct call_tree **out, const struct run *run, const struct ste
 		call_tree_destroy(tree);
 		return -ENOMEM;
 	}
-	const struct walk_visitor visitor = {on_begin, on_end, &b};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &b};
 	for (uint32_t i = 0; i < run->lane_count; i++) {
 		b.lane = i;
 		if (i == lane || (step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&

@@ -310,7 +310,7 @@ void graph_take_lane(struct graph_builder *b, uint32_t number)
 		.end = span->first + span->count,
 		.last = RUN_NONE,
 		.thread = RUN_NONE};
-	const struct walk_visitor visitor = {on_begin, on_end, &w};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &w};
 
 	w.levels[0] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
 	walk_samples(b->run, b->index, span->lane, out->first, (size_t)out->first + out->count,

@@ -56,8 +56,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;
 	if (c->index->kinds[frame->brick] != BRICK_KIND_STEP)
-		row[frame->brick] += frame->self_ns;
-	row[c->wait_brick] += frame->inner_ns + frame->wait_ns;
+		row[frame->brick] += frame->counted.self_ns;
+	row[c->wait_brick] += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
 static size_t count_layers(const struct run *run)
@@ -71,7 +71,7 @@ static size_t count_layers(const struct run *run)
 
 static void count_lanes(struct counting *c)
 {
-	const struct walk_visitor visitor = {on_begin, on_end, c};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = c};
 	for (uint32_t lane = 0; lane < c->run->lane_count; lane++) {
 		c->lane_counts = c->run->lanes[lane].kind == BRICK_LANE_THREAD;
 		walk_lane(c->run, c->index, lane, &visitor);

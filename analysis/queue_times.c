@@ -83,25 +83,6 @@ static uint64_t overlap(const struct spans *a, const struct spans *b)
 	return ns;
 }
 
-uint32_t queue_times_step(
-	const struct run *run, const struct step_index *index, uint32_t process, uint64_t ns)
-{
-	uint32_t first = index->process_first[process], low = first;
-	uint32_t high = index->process_first[process + 1];
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (run->steps[index->by_process[middle]].begin_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == first)
-		return RUN_NONE;
-	uint32_t step = index->by_process[low - 1];
-	return ns < run->steps[step].end_ns ? step : RUN_NONE;
-}
-
 static bool is_queue(const struct run *run, uint32_t lane)
 {
 	return run->lanes[lane].kind == BRICK_LANE_QUEUE;

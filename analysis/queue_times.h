@@ -41,8 +41,4 @@ int queue_times_init(
 	struct queue_times *times, const struct run *run, const struct step_index *index);
 void queue_times_fini(struct queue_times *times);
 
-/* A step (number in run->steps) of the process during which that time lies; RUN_NONE: none. */
-uint32_t queue_times_step(
-	const struct run *run, const struct step_index *index, uint32_t process, uint64_t ns);
-
 #endif

@@ -145,7 +145,7 @@ static void end_process(struct roofline_accounts *a)
 
 static void walk_process(struct roofline_accounts *a, uint32_t process)
 {
-	const struct walk_visitor visitor = {on_begin, on_end, a};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = a};
 
 	for (uint32_t lane = 0; lane < a->run->lane_count; lane++) {
 		if (a->run->lanes[lane].process != process)

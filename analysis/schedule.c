@@ -242,7 +242,7 @@ static void add_after(struct schedule_maker *m)
 			.lane = item->lane,
 			.sample = item->sample,
 			.cause = RUN_NONE,
-			.is_last = 1};
+			.is_last = !item->is_part};
 		if (m->index->kinds[brick] == BRICK_KIND_WAIT)
 			part.kind = SCHEDULE_WAIT;
 		if (m->index->kinds[brick] != BRICK_KIND_STEP) /* else only its wait is here */

@@ -117,7 +117,8 @@ struct schedule_source {
 		uint64_t begin_ns;
 		uint64_t own_ns, wait_ns;
 		uint32_t step, lane, sample;
-	} * items; /* by step, then by begin */
+		uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
+	} * items;		  /* by step, then by begin */
 	size_t count, capacity;
 	uint32_t *first; /* [step_count + 1] */
 	/* kinds of bricks, but no steps: a walk through a window needs not look for them */

@@ -12,6 +12,7 @@
 
 struct collector {
 	struct schedule_source *source;
+	const struct run *run;
 	uint32_t lane;
 	int failed;
 };
@@ -33,18 +34,29 @@ static void add(struct collector *c, const struct schedule_after_item *item)
 	source->items[source->count++] = *item;
 }
 
+/* What ran beside a step is in the window of that one. */
+static void add_frame(struct collector *c, const struct walk_frame *frame)
+{
+	const struct walk_times *counted = &frame->counted;
+	uint64_t begin_ns = frame->begin_ns, end_ns = c->run->steps[frame->step].end_ns;
+	uint64_t own_ns = counted->self_ns + counted->inner_ns;
+	uint32_t is_part = counted->length_ns != frame->length_ns;
+
+	if (!is_part || own_ns || counted->wait_ns)
+		add(c, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
+			       counted->wait_ns, frame->step, c->lane, frame->index, is_part});
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct collector *c = context;
 
 	(void)depth;
 	if (frame->scope == WALK_AFTER)
-		add(c, &(struct schedule_after_item){frame->begin_ns,
-			       frame->self_ns + frame->inner_ns, frame->wait_ns, frame->step,
-			       c->lane, frame->index});
+		add_frame(c, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
 		add(c, &(struct schedule_after_item){frame->end_ns, 0, frame->wait_ns, frame->step,
-			       c->lane, frame->index});
+			       c->lane, frame->index, 0});
 }
 
 static int compare_items(const void *a, const void *b)
@@ -91,7 +103,7 @@ static int init_windows(
 int schedule_source_init(
 	struct schedule_source *source, const struct run *run, const struct step_index *index)
 {
-	struct collector c = {.source = source};
+	struct collector c = {.source = source, .run = run};
 	const struct walk_visitor visitor = {.end = on_end, .context = &c};
 
 	memset(source, 0, sizeof(*source));

@@ -96,6 +96,84 @@ static void index_processes(struct step_index *index, const struct run *run, uin
 				(uint32_t)i;
 }
 
+static void find_outer(struct step_index *index, const struct run *run)
+{
+	for (size_t process = 0; process < run->process_count; process++) {
+		uint32_t first = index->process_first[process];
+		for (uint32_t i = first; i < index->process_first[process + 1]; i++) {
+			uint64_t end_ns = run->steps[index->by_process[i]].end_ns;
+			uint32_t before = i > first ? i - 1 : RUN_NONE;
+			while (before != RUN_NONE &&
+				run->steps[index->by_process[before]].end_ns <= end_ns)
+				before = index->outer[before];
+			index->outer[i] = before;
+		}
+	}
+}
+
+/* How many of the steps in [low, high) of a list have begun by then, as a place in it. */
+static uint32_t begun(
+	const struct run *run, const uint32_t *list, uint32_t low, uint32_t high, uint64_t ns)
+{
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (run->steps[list[middle]].begin_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Place in by_process of the step that began last, or RUN_NONE. */
+static uint32_t last_begun(
+	const struct step_index *index, const struct run *run, uint32_t process, uint64_t ns)
+{
+	uint32_t first = index->process_first[process];
+	uint32_t end = begun(run, index->by_process, first, index->process_first[process + 1], ns);
+
+	return end > first ? end - 1 : RUN_NONE;
+}
+
+uint32_t step_index_at(
+	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns)
+{
+	uint32_t first = index->lane_first[lane];
+	uint32_t end = begun(run, index->by_lane, first, index->lane_first[lane + 1], ns);
+
+	if (end > first && index->finished[index->by_lane[end - 1]] &&
+		ns < run->steps[index->by_lane[end - 1]].end_ns)
+		return index->by_lane[end - 1];
+	return step_index_open(
+		index, run, last_begun(index, run, run->lanes[lane].process, ns), ns);
+}
+
+uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
+	uint64_t begin_ns, uint64_t end_ns)
+{
+	uint32_t before = last_begun(index, run, process, begin_ns);
+	uint32_t next = before == RUN_NONE ? index->process_first[process] : before + 1;
+	uint64_t at_ns = begin_ns, ns = 0;
+
+	/* The outermost of those that go on reaches furthest. */
+	for (uint32_t i = before; i != RUN_NONE; i = index->outer[i])
+		if (run->steps[index->by_process[i]].end_ns > at_ns)
+			at_ns = run->steps[index->by_process[i]].end_ns;
+	ns = (at_ns < end_ns ? at_ns : end_ns) - begin_ns;
+	for (; next < index->process_first[process + 1] && at_ns < end_ns; next++) {
+		const struct run_step *step = &run->steps[index->by_process[next]];
+		uint64_t from_ns = step->begin_ns > at_ns ? step->begin_ns : at_ns;
+		uint64_t to_ns = step->end_ns < end_ns ? step->end_ns : end_ns;
+		if (from_ns >= end_ns)
+			break;
+		if (to_ns > from_ns)
+			ns += to_ns - from_ns;
+		if (step->end_ns > at_ns)
+			at_ns = step->end_ns;
+	}
+	return ns;
+}
+
 static void classify_bricks(struct step_index *index, const struct run *run)
 {
 	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
@@ -121,9 +199,10 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index->lane_first = calloc(run->lane_count + 1, sizeof(uint32_t));
 	index->by_process = calloc(run->step_count + 1, sizeof(uint32_t));
 	index->process_first = calloc(run->process_count + 1, sizeof(uint32_t));
+	index->outer = calloc(run->step_count + 1, sizeof(uint32_t));
 	index->finished = calloc(run->step_count + 1, 1);
 	index->kinds = calloc(run->brick_count + 1, 1);
-	if (!cursor || !index->kinds || !index->by_lane || !index->lane_first ||
+	if (!cursor || !index->kinds || !index->outer || !index->by_lane || !index->lane_first ||
 		!index->by_process || !index->process_first || !index->finished) {
 		free(cursor);
 		step_index_fini(index);
@@ -132,6 +211,7 @@ int step_index_init(struct step_index *index, const struct run *run)
 	classify_bricks(index, run);
 	index_lanes(index, run, cursor);
 	index_processes(index, run, cursor);
+	find_outer(index, run);
 	free(cursor);
 	return 0;
 }
@@ -142,6 +222,7 @@ void step_index_fini(struct step_index *index)
 	free(index->lane_first);
 	free(index->by_process);
 	free(index->process_first);
+	free(index->outer);
 	free(index->finished);
 	free(index->kinds);
 	memset(index, 0, sizeof(*index));

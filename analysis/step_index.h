@@ -26,13 +26,35 @@ struct step_index {
 	uint32_t *lane_first;	 /* [lane_count + 1]: where a lane's part of by_lane begins */
 	uint32_t *by_process;	 /* step numbers */
 	uint32_t *process_first; /* [process_count + 1] */
-	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
-	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
+	/* by place in by_process: that of the last step before it that ends later, or RUN_NONE */
+	uint32_t *outer;
+	uint8_t *finished; /* [step_count]: 1 if the step is outermost and has ended */
+	uint8_t *kinds;	   /* [brick_count]: enum brick_kind */
 };
 
 /* -ENOMEM; *index is then empty. */
 int step_index_init(struct step_index *index, const struct run *run);
 void step_index_fini(struct step_index *index);
+
+/*
+ * The step during which that time lies, for who works on this lane: the lane's own, else of those
+ * of its process the one that began last. RUN_NONE: none.
+ */
+uint32_t step_index_at(
+	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns);
+
+/* The same from a place in by_process, that of the last step that had begun by then. */
+static inline uint32_t step_index_open(
+	const struct step_index *index, const struct run *run, uint32_t place, uint64_t ns)
+{
+	while (place != RUN_NONE && run->steps[index->by_process[place]].end_ns <= ns)
+		place = index->outer[place];
+	return place == RUN_NONE ? RUN_NONE : index->by_process[place];
+}
+
+/* In how much of that time any step of the process ran. */
+uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
+	uint64_t begin_ns, uint64_t end_ns);
 
 /* Whether a lane runs steps, so that its time is the wall clock of the engine. */
 static inline bool step_index_drives(const struct step_index *index, uint32_t lane)

@@ -30,18 +30,21 @@ void step_times_fini(struct step_times *times)
 void step_times_add(struct step_times *times, const struct run *run, const struct step_index *index,
 	const struct walk_frame *frame)
 {
-	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
+	const struct walk_times *counted = &frame->counted;
+	if (frame->step == RUN_NONE)
 		return;
 	struct step_time *step = &times->steps[frame->step];
-	if (frame->scope == WALK_AFTER) {
-		uint64_t ns = frame->self_ns + frame->inner_ns + frame->wait_ns;
-		step->after_ns += ns;
-		times->wall_ns += ns;
+	if (frame->scope == WALK_AFTER || frame->scope == WALK_ALONGSIDE)
 		if (run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 			frame->end_ns > step->sampled_end_ns)
 			step->sampled_end_ns = frame->end_ns;
-		return;
+	if (frame->scope == WALK_AFTER) {
+		uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
+		step->after_ns += ns;
+		times->wall_ns += ns;
 	}
+	if (frame->scope != WALK_IN_STEP)
+		return;
 	if (index->kinds[frame->brick] == BRICK_KIND_STEP)
 		step->unattributed_ns += frame->self_ns;
 	if (frame->is_step) {

@@ -16,8 +16,7 @@ struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
 	uint64_t after_ns;	  /* in bricks after it that are in its account */
 	uint64_t unattributed_ns; /* of the span: in no brick and no wait */
-	uint64_t
-		sampled_end_ns; /* when the last sampling in its account ended; 0: there was none */
+	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
 };
 
 /* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/lengths.h"
 #include "analysis/percentile.h"
 #include "analysis/tally.h"
 #include "analysis/unknown.h"
@@ -91,13 +92,12 @@ static void fill_percentiles(
 	}
 }
 
-/* The run's own histogram of a brick knows all of its executions, but not of one phase. */
+/* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
 static const uint64_t *run_histogram(const struct tallies *t, uint32_t brick)
 {
-	const struct run *run = t->run;
 	if (t->only != SUMMARY_ALL_PHASES)
 		return NULL;
-	return brick < run->brick_count && run->histograms ? run->histograms[brick] : NULL;
+	return lengths_of_run(t->run, brick, lengths_count(t->bricks[brick].histogram));
 }
 
 static const char *category_name(const struct run *run, uint32_t brick)

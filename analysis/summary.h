@@ -91,6 +91,7 @@ struct summary {
 	 * What of recording fell into the wall time of each phase (the last element: into none; in
 	 * a run without steps, all of it): [process_count] begin/end pairs that the process made,
 	 * and [lane_count] samples that attached hooks recorded, whose cost is known by itself.
+	 * Tiles are pairs, too. Those that were dropped from steps in the file are in the numbers.
 	 */
 	struct summary_pairs *pairs, *hooked;
 	struct queue_times queues;

@@ -84,7 +84,8 @@ static const struct brick_stat *exact_stat(
 
 /*
  * What the thread counted and what is in the file, where nothing is known to have been dropped.
- * Waits are left out: those of less than a ns are in the statistics only.
+ * Waits are left out: those of less than a ns are in the statistics only; and tiles, which are in
+ * no row.
  */
 static void compare_lane(struct tallies *t, const struct run_lane *lane)
 {
@@ -92,13 +93,44 @@ static void compare_lane(struct tallies *t, const struct run_lane *lane)
 	bool lossless = t->run->complete && !lane->ledger.dropped && !process->ledger.dropped;
 	for (uint32_t b = 0; b < t->run->brick_count; b++) {
 		uint64_t sampled = t->lane_counts_all[b];
-		if (b == t->wait_brick)
+		if (b == t->wait_brick || t->index->kinds[b] == BRICK_KIND_TILE)
 			continue;
 		t->samples += sampled;
 		t->executions += lane->stats ? lane->stats[b].count : sampled;
 		if (lane->stats && lossless && !t->was_reset)
 			t->mismatched += difference(lane->stats[b].count, sampled);
 	}
+}
+
+/* How many executions a sample of the lane stands for, within the steps that are in the file. */
+static double executions_per_sample(const struct tallies *t, const struct run_lane *lane)
+{
+	uint64_t executions = 0, samples = 0;
+	for (uint32_t b = 0; lane->stats && b < t->run->brick_count; b++) {
+		if (b == t->wait_brick)
+			continue;
+		executions += lane->stats[b].count;
+		samples += t->lane_counts_all[b];
+	}
+	if (!samples || executions <= samples)
+		return 1;
+	double ratio = (double)executions / (double)samples * t->steps_there[lane->process];
+	return ratio > 1 ? ratio : 1;
+}
+
+static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from, double ratio)
+{
+	for (unsigned phase = 0; phase <= STEP_PHASES; phase++)
+		to->count[phase] += (uint64_t)((double)from->count[phase] * ratio + 0.5);
+	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
+		to->beside[phase] += (uint64_t)((double)from->beside[phase] * ratio + 0.5);
+}
+
+static void merge_pairs(struct tallies *t, const struct run_lane *lane)
+{
+	double ratio = executions_per_sample(t, lane);
+	add_pairs(&t->pairs[lane->process], &t->lane_pairs, ratio);
+	add_pairs(&t->hooked[t->lane], &t->lane_hooked, ratio);
 }
 
 static void merge_lane(struct tallies *t)
@@ -121,6 +153,9 @@ static void merge_lane(struct tallies *t)
 		t->run->complete) {
 		struct tally *group = &t->groups[t->lane];
 		group->count = exact.count;
+		group->sum_ns = exact.sum_ns;
+		group->min_ns = exact.min_ns;
+		group->max_ns = exact.max_ns;
 		group->self_ns = exact.self_ns;
 		group->elements = exact.elements;
 		group->bytes = exact.bytes;
@@ -134,6 +169,7 @@ static void clear_lane(struct tallies *t)
 	for (size_t b = 0; b <= t->run->brick_count; b++)
 		t->lane_bricks[b].min_ns = UINT64_MAX;
 	memset(t->lane_counts_all, 0, (t->run->brick_count + 1) * sizeof(*t->lane_counts_all));
+	t->lane_pairs = t->lane_hooked = (struct summary_pairs){0};
 	t->lane_end_ns = 0;
 }
 
@@ -151,6 +187,7 @@ static void tally_lane(struct tallies *t, uint32_t number)
 	clear_lane(t);
 	tally_samples(t);
 	merge_lane(t);
+	merge_pairs(t, lane);
 	compare_lane(t, lane);
 	if (!t->run->step_count && t->lane_counts) {
 		uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
@@ -207,6 +244,45 @@ static bool allocate(struct tallies *t)
 	return t->groups != NULL;
 }
 
+static uint64_t steps_made(const struct run *run, uint32_t lane)
+{
+	uint64_t count = 0;
+	for (size_t b = 0; run->lanes[lane].stats && b < run->brick_count; b++)
+		if (run->bricks[b].well_known == BRICK_PREFILL ||
+			run->bricks[b].well_known == BRICK_DECODE)
+			count += run->lanes[lane].stats[b].count;
+	return count;
+}
+
+/* Which part of the steps that a process made is in the file: the wall time is of those. */
+static bool count_steps(struct tallies *t)
+{
+	const struct run *run = t->run;
+	uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
+	t->steps_there = calloc(run->process_count + 1, sizeof(*t->steps_there));
+	if (!made || !t->steps_there) {
+		free(made);
+		return false;
+	}
+	for (uint32_t lane = 0; lane < run->lane_count; lane++)
+		made[run->lanes[lane].process] += steps_made(run, lane);
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (step->lane >= run->lane_count ||
+			step->sample >= run->lanes[step->lane].sample_count)
+			continue;
+		const struct run_lane *lane = &run->lanes[step->lane];
+		t->steps_there[lane->process] +=
+			!(lane->samples[step->sample].flags & RUN_SAMPLE_OPEN);
+	}
+	for (size_t p = 0; p < run->process_count; p++)
+		t->steps_there[p] = t->steps_there[p] > 0 && t->steps_there[p] < (double)made[p]
+					    ? t->steps_there[p] / (double)made[p]
+					    : 1;
+	free(made);
+	return true;
+}
+
 static uint32_t find_wait_brick(const struct run *run)
 {
 	for (uint32_t b = 0; b < run->brick_count; b++)
@@ -226,7 +302,7 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 	t->was_reset = run_note_find(run, "reset") != NULL;
 	t->wait_brick = find_wait_brick(run);
 	if (queue_times_init(&t->queues, run, index) < 0 || tally_devices_init(t) < 0 ||
-		step_times_init(&t->steps, run) < 0 || !allocate(t)) {
+		step_times_init(&t->steps, run) < 0 || !allocate(t) || !count_steps(t)) {
 		tallies_fini(t);
 		return -ENOMEM;
 	}
@@ -259,6 +335,7 @@ void tallies_fini(struct tallies *t)
 	free(t->pairs);
 	free(t->hooked);
 	free(t->lane_counts_all);
+	free(t->steps_there);
 	free(t->category_total_ns);
 	tally_devices_fini(t);
 	queue_times_fini(&t->queues);

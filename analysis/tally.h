@@ -60,12 +60,14 @@ struct tallies {
 	uint64_t mismatched;	      /* between the two, where nothing was dropped */
 	uint64_t unknown_operations;
 	struct summary_pairs *pairs, *hooked; /* as in the summary */
+	double *steps_there; /* [process_count]: part of its steps that is in the file */
 
 	/* of the lane that is being walked */
 	uint32_t lane;
 	bool lane_counts;
 	struct tally *lane_bricks; /* [brick_count + 1] */
 	uint64_t *lane_counts_all; /* [brick_count + 1]: executions, of all phases */
+	struct summary_pairs lane_pairs, lane_hooked; /* as far as samples tell */
 	uint32_t *category_active;
 	uint64_t attributed_ns;
 	uint64_t lane_end_ns;

@@ -31,13 +31,10 @@ void tally_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
 		t->failed = true;
 }
 
-/* Percentiles of a brick come from the run's own histogram of it where there is one. */
-static bool needs_histogram(const struct tallies *t, uint32_t brick)
+/* Also where the run has its own: it may know of less (analysis/lengths.h). */
+static bool needs_histograms(const struct tallies *t)
 {
-	if (t->by != SUMMARY_BY_BRICK && t->by != SUMMARY_BY_CATEGORY)
-		return false;
-	return t->only != SUMMARY_ALL_PHASES || brick >= t->run->brick_count ||
-	       !t->run->histograms || !t->run->histograms[brick];
+	return t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY;
 }
 
 void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
@@ -57,7 +54,7 @@ void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_
 }
 
 /* One wait that belongs to a sample: a row of its own. */
-static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_wall)
+static void count_wait(struct tallies *t, uint64_t ns, unsigned source, uint64_t wall_ns)
 {
 	struct tally *tally = &t->lane_bricks[t->wait_brick];
 	if (!ns)
@@ -66,9 +63,8 @@ static void count_wait(struct tallies *t, uint64_t ns, unsigned source, bool in_
 	tally->total_ns += ns;
 	tally->self_ns += ns;
 	tally->sources |= 1u << (source & 31);
-	if (in_wall)
-		tally->wall_ns += ns;
-	if (needs_histogram(t, t->wait_brick))
+	tally->wall_ns += wall_ns;
+	if (needs_histograms(t))
 		tally_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
@@ -133,14 +129,16 @@ static void count_in_group(
 		group->total_ns += frame->length_ns;
 	group->wait_ns += waits_ns;
 	if (in_wall)
-		group->wall_ns += waits_ns + (kind == BRICK_KIND_STEP ? 0 : frame->self_ns);
+		group->wall_ns += frame->counted.inner_ns + frame->counted.wait_ns +
+				  (kind == BRICK_KIND_STEP ? 0 : frame->counted.self_ns);
 	if (kind == BRICK_KIND_STEP)
 		return;
-	if (kind == BRICK_KIND_WAIT)
-		group->wait_ns += frame->self_ns;
-	else
-		group->self_ns += frame->self_ns;
 	group->sources |= 1u << (frame->sample->source & 31);
+	if (kind == BRICK_KIND_WAIT) {
+		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
+		return;
+	}
+	group->self_ns += frame->self_ns;
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	tally_work(group, site, frame->length_ns + frame->wait_ns);
@@ -157,7 +155,7 @@ static bool is_asked_for(const struct tallies *t, const struct walk_frame *frame
 
 static void count_hooked(struct tallies *t, const struct walk_frame *frame, uint32_t phase)
 {
-	struct summary_pairs *hooked = &t->hooked[t->lane];
+	struct summary_pairs *hooked = &t->lane_hooked;
 	hooked->count[phase]++;
 	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
 		hooked->beside[phase_of(t, frame)]++;
@@ -173,7 +171,7 @@ static void count_always(
 	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
 		count_hooked(t, frame, phase);
 	else
-		t->pairs[t->run->lanes[t->lane].process].count[phase]++;
+		t->lane_pairs.count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)
 		t->lane_end_ns = frame->end_ns + frame->wait_ns;
 	if (!(frame->sample->flags & RUN_SAMPLE_OPEN))
@@ -192,19 +190,20 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 static void count_self(
 	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
 {
-	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
+	const struct walk_times *counted = &frame->counted;
 	tally->self_ns += frame->self_ns;
-	tally->wait_ns += waits_ns;
+	tally->wait_ns += frame->inner_ns + frame->wait_ns;
 	tally->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
-		t->unattributed_ns += frame->self_ns;
-		t->attributed_ns += waits_ns;
+		t->unattributed_ns += counted->self_ns;
+		t->attributed_ns += counted->inner_ns + counted->wait_ns;
 	} else if (in_wall) {
-		tally->wall_ns += frame->self_ns;
-		t->attributed_ns += frame->self_ns + waits_ns;
+		tally->wall_ns += counted->self_ns;
+		t->attributed_ns += counted->self_ns + counted->inner_ns + counted->wait_ns;
 	}
-	count_wait(t, frame->inner_ns, frame->sample->source, in_wall);
-	count_wait(t, frame->wait_ns, frame->sample->source, in_wall);
+	unsigned source = frame->sample->source;
+	count_wait(t, frame->inner_ns, source, in_wall ? counted->inner_ns : 0);
+	count_wait(t, frame->wait_ns, source, in_wall ? counted->wait_ns : 0);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -232,12 +231,25 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	tally_duration(tally, frame->length_ns);
 	tally_work(tally, site, frame->length_ns + frame->wait_ns);
-	if (needs_histogram(t, frame->brick))
+	if (needs_histograms(t))
 		tally_histogram(t, &t->bricks[frame->brick], frame->length_ns);
+}
+
+/* Tiles are in no row, but cost what others do. No hook records them. */
+static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
+{
+	struct tallies *t = context;
+	const struct run_sample *sample = &t->run->lanes[t->lane].samples[i];
+
+	t->lane_pairs.count[counts_to_wall(t, holder) ? phase_of(t, holder)
+						      : (uint32_t)TALLY_PHASE_OUTSIDE]++;
+	if (!(sample->flags & RUN_SAMPLE_OPEN))
+		t->lane_counts_all[t->run->sites[sample->site].brick]++;
 }
 
 void tally_samples(struct tallies *t)
 {
-	const struct walk_visitor visitor = {on_begin, on_end, t};
+	const struct walk_visitor visitor = {
+		.begin = on_begin, .end = on_end, .context = t, .tile = on_tile};
 	walk_lane(t->run, t->index, t->lane, &visitor);
 }

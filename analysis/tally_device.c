@@ -103,7 +103,9 @@ static uint32_t phase_of(
 	const struct tallies *t, const struct walk_frame *frame, const struct run_command *command)
 {
 	uint64_t ns = command && command->launch_ns ? command->launch_ns : frame->sample->begin_ns;
-	uint32_t step = queue_times_step(t->run, t->index, t->run->lanes[t->lane].process, ns);
+	uint32_t lane =
+		command && command->launch_lane != RUN_NONE ? command->launch_lane : t->lane;
+	uint32_t step = step_index_at(t->index, t->run, lane, ns);
 
 	if (step == RUN_NONE)
 		return TALLY_PHASE_OUTSIDE;
@@ -220,7 +222,7 @@ void tally_queue(struct tallies *t, uint32_t lane)
 	struct device_walk w = {.t = t,
 		.active = calloc(t->run->brick_count + 1, sizeof(*w.active)),
 		.own = calloc(t->run->brick_count + 1, sizeof(*w.own))};
-	const struct walk_visitor visitor = {on_begin, on_end, &w};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &w};
 
 	if (w.active && w.own) {
 		for (size_t b = 0; b < t->run->brick_count; b++)

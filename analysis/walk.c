@@ -15,6 +15,7 @@ struct walk {
 	const struct step_index *index;
 	const struct walk_visitor *visitor;
 	const struct run_lane *lane;
+	uint32_t number; /* the lane's */
 	bool drives;
 	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
 	uint32_t process, process_end; /* the step to begin next in index->by_process */
@@ -27,15 +28,54 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* The last step of the lane's process that had begun by then, on any lane; RUN_NONE if none had. */
-static uint32_t step_before(struct walk *w, uint64_t ns)
+/* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
+static uint32_t last_begun(struct walk *w, uint64_t ns)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_process;
 	while (w->process < w->process_end && steps[order[w->process]].begin_ns <= ns)
 		w->process++;
 	uint32_t first = w->index->process_first[w->lane->process];
-	return w->process > first ? order[w->process - 1] : RUN_NONE;
+	return w->process > first ? w->process - 1 : RUN_NONE;
+}
+
+/* The step that a sample outside of steps came after: the lane's own last, else the process's. */
+static uint32_t step_before(struct walk *w, const struct walk_frame *frame)
+{
+	const uint32_t *order = w->index->by_lane;
+	uint32_t own = w->own;
+	while (own < w->own_end && w->run->steps[order[own]].sample < frame->index)
+		own++;
+	while (own-- > w->index->lane_first[w->number])
+		if (w->index->finished[order[own]])
+			return order[own];
+	uint32_t place = last_begun(w, frame->sample->begin_ns);
+	return place == RUN_NONE ? RUN_NONE : w->index->by_process[place];
+}
+
+static uint64_t beside_steps_ns(const struct walk *w, uint64_t begin_ns, uint64_t end_ns)
+{
+	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
+}
+
+/* On a thread that runs no steps: during one, or sampling after one. */
+static void place_beside(struct walk *w, struct walk_frame *frame)
+{
+	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
+		       w->lane->kind == BRICK_LANE_THREAD;
+	uint64_t begin_ns = frame->sample->begin_ns, length_ns = frame->end_ns - frame->begin_ns;
+	uint32_t place = last_begun(w, begin_ns);
+
+	frame->step = step_index_open(w->index, w->run, place, begin_ns);
+	if (!samples || place == RUN_NONE) {
+		frame->scope = frame->step == RUN_NONE ? WALK_OUTSIDE : WALK_ALONGSIDE;
+		return;
+	}
+	bool all_beside = frame->step != RUN_NONE &&
+			  beside_steps_ns(w, frame->begin_ns, frame->end_ns) == length_ns;
+	frame->scope = all_beside ? WALK_ALONGSIDE : WALK_AFTER;
+	if (frame->step == RUN_NONE)
+		frame->step = w->index->by_process[place];
 }
 
 static void place(struct walk *w, struct walk_frame *frame, const struct walk_frame *parent)
@@ -45,22 +85,13 @@ static void place(struct walk *w, struct walk_frame *frame, const struct walk_fr
 	frame->step = parent->holds_step ? RUN_NONE : parent->step;
 	if (frame->scope != WALK_OUTSIDE)
 		return;
-
-	const struct run *run = w->run;
-	uint32_t step = step_before(w, frame->sample->begin_ns);
-	if (step == RUN_NONE)
+	if (!w->drives) {
+		place_beside(w, frame);
 		return;
-	const struct run_brick *brick = &run->bricks[frame->brick];
-	bool sampling = brick->well_known == BRICK_SAMPLING;
-	bool during = frame->sample->begin_ns < run->steps[step].end_ns;
-	if (w->drives)
+	}
+	frame->step = step_before(w, frame);
+	if (frame->step != RUN_NONE)
 		frame->scope = WALK_AFTER;
-	else if (during && !sampling)
-		frame->scope = WALK_ALONGSIDE;
-	else if (sampling)
-		frame->scope = WALK_AFTER;
-	if (frame->scope != WALK_OUTSIDE)
-		frame->step = step;
 }
 
 static void mark_holders(struct walk *w)
@@ -98,13 +129,36 @@ static void push(struct walk *w, uint32_t i)
 	frame->is_step = frame->holds_step = false;
 	frame->begin_ns = clamp(sample->begin_ns, parent->cursor_ns, parent->end_ns);
 	frame->end_ns = clamp(sample->end_ns, frame->begin_ns, parent->end_ns);
-	frame->nested_ns = 0;
+	frame->nested_ns = frame->beside_ns = 0;
 	frame->cursor_ns = frame->begin_ns;
 	place(w, frame, parent);
 
 	find_step(w, frame, parent);
 	if (w->visitor->begin)
 		w->visitor->begin(w->visitor->context, frame, w->depth);
+}
+
+/* What counts of a frame that is in an account: of another thread's, what lies beside no step. */
+static void count_times(struct walk *w, struct walk_frame *frame)
+{
+	struct walk_frame *parent = frame - 1;
+	struct walk_times *counted = &frame->counted;
+	*counted = (struct walk_times){
+		frame->length_ns, frame->self_ns, frame->inner_ns, frame->wait_ns};
+	if (frame->scope != WALK_AFTER || w->drives)
+		return;
+	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
+	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
+	uint64_t own_ns = frame->self_ns + frame->inner_ns;
+	uint64_t own_beside_ns = beside_ns - frame->beside_ns; /* less that of what is nested */
+	counted->length_ns -= beside_ns;
+	counted->wait_ns -= wait_beside_ns;
+	/* Where in the brick it waited is not known. */
+	if (own_beside_ns)
+		counted->inner_ns = (uint64_t)((double)frame->inner_ns *
+					       (double)(own_ns - own_beside_ns) / (double)own_ns);
+	counted->self_ns = own_ns - own_beside_ns - counted->inner_ns;
+	parent->beside_ns += beside_ns + wait_beside_ns;
 }
 
 /* limit_ns: when the next sample at this level begins. */
@@ -122,6 +176,7 @@ static void pop(struct walk *w, uint64_t limit_ns)
 		frame->scope = WALK_OUTSIDE;
 		frame->step = RUN_NONE;
 	}
+	count_times(w, frame);
 	parent->nested_ns += frame->length_ns + frame->wait_ns;
 	parent->cursor_ns = frame->end_ns + frame->wait_ns;
 	if (w->visitor->end)
@@ -135,6 +190,15 @@ static bool is_sibling(const struct walk *w, const struct run_sample *next)
 	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
 }
 
+/* What was popped late is no holder: a tile has no part in where others end. */
+static void name_tile(struct walk *w, uint32_t i)
+{
+	unsigned holder = w->depth;
+	while (holder && w->frames[holder].sample->depth >= w->lane->samples[i].depth)
+		holder--;
+	w->visitor->tile(w->visitor->context, &w->frames[holder], i);
+}
+
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_visitor *visitor)
 {
@@ -143,6 +207,7 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	w.index = index;
 	w.visitor = visitor;
 	w.lane = &run->lanes[lane];
+	w.number = lane;
 	w.drives = step_index_drives(index, lane);
 	w.own = index->lane_first[lane];
 	w.own_end = index->lane_first[lane + 1];
@@ -154,8 +219,11 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {
-		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE)
+		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE) {
+			if (visitor->tile)
+				name_tile(&w, (uint32_t)i);
 			continue;
+		}
 		while (w.depth && w.frames[w.depth].sample->depth >= samples[i].depth)
 			pop(&w, is_sibling(&w, &samples[i]) ? samples[i].begin_ns : UINT64_MAX);
 		push(&w, (uint32_t)i);

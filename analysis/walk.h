@@ -6,8 +6,11 @@
  *
  *   length = self + inner + sum over nested (length + wait)
  *
- * Tiles are passed over. Begin and end are called for each other sample, nested like the samples.
- * Read-only on the run; one walk per thread.
+ * Of what another thread than the engine's samples, only the time outside of all steps of its
+ * process is in the account of a step: what ran beside a step took no time.
+ *
+ * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
+ * like the samples. Read-only on the run; one walk per thread.
  */
 #ifndef BRICK_ANALYSIS_WALK_H
 #define BRICK_ANALYSIS_WALK_H
@@ -21,10 +24,18 @@
 enum walk_scope {
 	WALK_OUTSIDE, /* in no step's account */
 	WALK_IN_STEP, /* is, or lies in, a step of its own lane: part of the wall time */
-	WALK_AFTER,   /* outside of steps, on the engine's thread: in the account of the step before
-		       */
+	/*
+	 * Outside of steps, on the engine's thread, or sampling on another: in the account of the
+	 * step before
+	 */
+	WALK_AFTER,
 	WALK_ALONGSIDE,	 /* on another thread while a step of its process ran */
 	WALK_UNFINISHED, /* is, or lies in, a step that never ended: in no account */
+};
+
+/* Parts of a frame's time. */
+struct walk_times {
+	uint64_t length_ns, self_ns, inner_ns, wait_ns;
 };
 
 struct walk_frame {
@@ -36,11 +47,12 @@ struct walk_frame {
 	bool is_step;	 /* the outermost, finished step itself */
 	bool holds_step; /* steps are nested in it, so that it is no part of any */
 	uint64_t begin_ns, end_ns;
-	uint64_t length_ns; /* valid at the end, as are the next three */
+	uint64_t length_ns; /* valid at the end, as are the next four */
 	uint64_t self_ns;
-	uint64_t inner_ns; /* of waiting inside of it */
-	uint64_t wait_ns;  /* of waiting right after it */
-	uint64_t nested_ns, cursor_ns;
+	uint64_t inner_ns;	   /* of waiting inside of it */
+	uint64_t wait_ns;	   /* of waiting right after it */
+	struct walk_times counted; /* of these, what counts where the frame counts */
+	uint64_t nested_ns, beside_ns, cursor_ns;
 };
 
 /*
@@ -51,6 +63,8 @@ struct walk_visitor {
 	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
 	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
 	void *context;
+	/* NULL, or called for each tile. holder: the frame around it, or the lane itself. */
+	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
 };
 
 void walk_lane(const struct run *run, const struct step_index *index, uint32_t lane,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/breakdown.h"
+#include "analysis/lengths.h"
 #include "analysis/unknown.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -168,8 +169,10 @@ static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 	if (sum.count <= m->report.summary->steps.phases[phase].count)
 		return 0;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
-		if (m->run->bricks[b].well_known != known || !m->run->histograms[b])
-			continue;
+		if (m->run->bricks[b].well_known != known ||
+			lengths_count(m->run->histograms[b]) <=
+				m->report.summary->steps.phases[phase].count)
+			continue; /* it is of processes that have ended only */
 		put_lengths(m, "brick_step_seconds", labels, b, sum.total);
 		return 1;
 	}

@@ -192,7 +192,7 @@ void history_of_run(struct history *h, const struct picture *p)
 			b.waits = &h->bricks[i];
 		memset(h->bricks[i].values, 0, sizeof(h->bricks[i].values));
 	}
-	const struct walk_visitor visitor = {on_begin, on_end, &b};
+	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &b};
 	for (uint32_t l = 0; l < run->lane_count; l++)
 		walk_lane(run, &p->index, l, &visitor);
 	free(b.bricks);

@@ -164,12 +164,76 @@ static void runs_are_held_against_it(void **state)
 	budget_destroy(b);
 }
 
+/* Per token: on the driver RmsNorm, 2 us; on a helper Score, 70 us; on a queue Qkv, 80 us. */
+static void build_beside(struct run *run)
+{
+	memset(run, 0, sizeof *run);
+	run->complete = 1;
+	run->clock = (struct brick_clock){.mult = 1};
+	uint32_t process = builder_process(run, 1);
+	uint32_t driver = builder_lane(run, process, 1), helper = builder_lane(run, process, 2);
+	uint32_t queue = builder_queue(run, process, 7);
+	uint32_t step = builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t norm = builder_site(run, builder_known(run, BRICK_RMS_NORM), 0, NULL, NULL);
+	uint32_t score =
+		builder_site(run, builder_known(run, BRICK_ATTENTION_SCORE), 0, NULL, NULL);
+	uint32_t wait = builder_site(run, builder_known(run, BRICK_BARRIER_WAIT), -1, NULL, NULL);
+	uint32_t qkv = builder_site(run, builder_known(run, BRICK_QKV_PROJECTION), 0, NULL, NULL);
+	for (uint64_t at = 1000; at < 200000; at += 100000) {
+		builder_sample(run, driver, step, at, at + 90000, 0);
+		builder_step(run, driver, 1);
+		builder_sample(run, driver, norm, at + 1000, at + 3000, 1);
+		builder_sample(run, helper, score, at + 1000, at + 71000, 0);
+		builder_sample(run, helper, wait, at + 71000, at + 89000, 0);
+		builder_sample(run, queue, qkv, at + 4000, at + 84000, 0);
+	}
+	for (uint32_t lane = 0; lane < run->lane_count; lane++)
+		run->lanes[lane].end_ns = run->end_ns = 300000;
+}
+
+/* What took no time on the thread that runs the steps was not free. */
+static void devices_and_helpers_count(void **state)
+{
+	static const struct {
+		double actual_us;
+		int passed;
+	} want[] = {
+		{2, 1},	 /* RmsNorm */
+		{70, 0}, /* AttentionScore, 10: on a helper */
+		{80, 0}, /* QkvProjection, 10: on a queue */
+		{80, 0}, /* Attention, 10: both */
+		{0, 1},	 /* BarrierWait: the thread that runs the steps never waited */
+		{-1, 0}, /* never ran */
+	};
+	struct budget *b = parse("brick-budget 1\ndecode RmsNorm 2.5\ndecode AttentionScore 10\n"
+				 "decode QkvProjection 10\ndecode @Attention 10\n"
+				 "decode BarrierWait 1\ndecode LmHead 1e9\n");
+	struct run run;
+	struct summary *summaries[STEP_PHASES];
+
+	build_beside(&run);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		assert_int_equal(
+			summary_create(&summaries[phase], &run, SUMMARY_BY_BRICK, phase), 0);
+	for (size_t i = 0; i < b->count; i++) {
+		struct budget_verdict v;
+		budget_judge(&v, &b->lines[i], summaries);
+		if (v.actual_us != want[i].actual_us || v.passed != want[i].passed)
+			fail_msg("line %zu: %g us, passed %d", i, v.actual_us, v.passed);
+	}
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		summary_destroy(summaries[phase]);
+	run_fini(&run);
+	budget_destroy(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_line_is_read),
 		cmocka_unit_test(faults_name_their_line),
 		cmocka_unit_test(runs_are_held_against_it),
+		cmocka_unit_test(devices_and_helpers_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

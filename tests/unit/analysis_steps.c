@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "analysis/breakdown.h"
+#include "analysis/call_tree.h"
+#include "analysis/path.h"
 #include "analysis/step_times.h"
 #include "analysis/summary.h"
 #include "analysis/unknown.h"
@@ -214,6 +217,104 @@ static void other_threads(void **state)
 	close_fixture(&f);
 }
 
+/* Rows of one kind, and what they leave over, add up to the wall time. */
+static void check_sums(const struct run *run, uint64_t wall_ns)
+{
+	for (int by = 0; by <= SUMMARY_BY_THREAD; by++) {
+		struct summary *s;
+		uint64_t sum_ns = 0;
+		assert_int_equal(summary_create(&s, run, by, SUMMARY_ALL_PHASES), 0);
+		for (size_t i = 0; i < s->row_count; i++)
+			sum_ns += s->rows[i].wall_ns;
+		assert_int_equal(s->wall_ns, wall_ns);
+		assert_int_equal(sum_ns + s->unattributed_ns, wall_ns);
+		summary_destroy(s);
+	}
+}
+
+/* A thread that samples while the next step runs takes no time; what lies between steps does. */
+static void sampling_beside_the_next_step(void **state)
+{
+	struct fixture f;
+	struct call_tree *tree;
+	struct path *path;
+	open_fixture(&f);
+	uint32_t sampler = builder_lane(&f.run, f.process, 2);
+	step(&f, f.prefill, 100, 200, 8);
+	step(&f, f.decode, 200, 300, 1);
+	step(&f, f.decode, 320, 420, 1);
+	builder_sample(&f.run, sampler, f.sampling, 210, 290, 0);
+	builder_sample(&f.run, sampler, f.sampling, 305, 350, 0)->inner_ns = 9; /* 15 before 320 */
+	builder_sample(&f.run, sampler, f.sampling, 410, 450, 0)->wait_ns = 5;	/* 30 after 420 */
+	builder_sample(&f.run, sampler, f.work, 415, 440, 1);
+	measure(&f);
+	assert_int_equal(f.times.steps[0].after_ns, 0);
+	assert_int_equal(f.times.steps[1].after_ns, 15);
+	assert_int_equal(f.times.steps[2].after_ns, 35);
+	assert_int_equal(f.times.wall_ns, 350);
+	assert_int_equal(f.times.ttft_ns, 350 - 100); /* the last that began in the second step */
+	check_sums(&f.run, 350);
+
+	struct breakdown *breakdown;
+	assert_int_equal(breakdown_create(&breakdown, &f.run, &f.index), 0);
+	uint64_t sum_ns = 0;
+	for (uint32_t c = 0; c < breakdown->category_count; c++)
+		sum_ns += breakdown_step(breakdown, 2)[c];
+	assert_int_equal(sum_ns, 35); /* the step's own time is in no brick */
+	breakdown_destroy(breakdown);
+
+	assert_int_equal(call_tree_of_step(&tree, &f.run, &f.index, 2), 0);
+	assert_int_equal(tree->nodes[0].time_ns, 135);
+	call_tree_destroy(tree);
+
+	assert_int_equal(path_create(&path, &f.run, &f.index, RUN_NONE), 0);
+	const struct path_section *decode = &path->sections[path->sections[0].phase != STEP_DECODE];
+	assert_int_equal(decode->phase, STEP_DECODE);
+	assert_int_equal(decode->measured_ns, 250);
+	assert_int_equal(decode->length_ns, 250);
+	for (size_t i = 0; i < decode->row_count; i++)
+		if (!strcmp(decode->rows[i].name, "Sampling"))
+			assert_int_equal(decode->rows[i].count, 3);
+	path_destroy(path);
+	close_fixture(&f);
+}
+
+/* One thread decodes from 0 to 900; meanwhile another one prefills. */
+static void steps_that_overlap(void **state)
+{
+	struct fixture f;
+	open_fixture(&f);
+	uint32_t other = builder_lane(&f.run, f.process, 2), helper = builder_lane(&f.run, 0, 3);
+	step(&f, f.decode, 0, 900, 1);
+	builder_sample(&f.run, other, f.prefill, 100, 200, 0);
+	builder_step(&f.run, other, 8);
+	builder_sample(&f.run, other, f.prefill, 400, 500, 0);
+	builder_step(&f.run, other, 8);
+	builder_sample(&f.run, f.lane, f.sampling, 910, 920, 0);
+	builder_sample(&f.run, other, f.sampling, 510, 530, 0);
+	builder_sample(&f.run, helper, f.work, 300, 350, 0);
+	measure(&f);
+	assert_int_equal(step_index_at(&f.index, &f.run, helper, 50), 0);
+	assert_int_equal(step_index_at(&f.index, &f.run, helper, 150), 1);
+	assert_int_equal(step_index_at(&f.index, &f.run, helper, 300), 0);
+	assert_int_equal(step_index_at(&f.index, &f.run, f.lane, 150), 0);
+	assert_int_equal(step_index_at(&f.index, &f.run, other, 300), 0);
+	assert_true(step_index_at(&f.index, &f.run, f.lane, 900) == RUN_NONE);
+	assert_int_equal(step_index_overlap(&f.index, &f.run, 0, 450, 950), 450);
+	assert_int_equal(step_index_overlap(&f.index, &f.run, 0, 900, 950), 0);
+	/* sampling counts to its own thread's step */
+	assert_int_equal(f.times.steps[0].after_ns, 10);
+	assert_int_equal(f.times.steps[1].after_ns, 0);
+	assert_int_equal(f.times.steps[2].after_ns, 20);
+	check_sums(&f.run, 900 + 100 + 100 + 30);
+	struct summary *s;
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_PHASE, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->row_count, 2);
+	assert_int_equal(s->rows[STEP_DECODE].self_ns, 50 + 10);
+	summary_destroy(s);
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +323,8 @@ int main(void)
 		cmocka_unit_test(percentiles_and_median),
 		cmocka_unit_test(unfinished_step),
 		cmocka_unit_test(other_threads),
+		cmocka_unit_test(sampling_beside_the_next_step),
+		cmocka_unit_test(steps_that_overlap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "analysis/breakdown.h"
 #include "analysis/distortion.h"
 #include "analysis/losses.h"
 #include "analysis/summary.h"
@@ -158,6 +159,56 @@ static void rates(void **state)
 }
 
 /* Percentiles come from the run's histogram, whose values are ticks of the run's clock. */
+/* One process has ended and written its histogram; another goes on, and has samples only. */
+static void histogram_of_an_ended_process(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct breakdown *breakdown;
+	struct step_index index;
+	uint64_t lengths[BREAKDOWN_BUCKETS], count = 0;
+	uint32_t lane = start(&run), other = builder_lane(&run, builder_process(&run, 2), 2);
+	uint32_t site = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, NULL, NULL);
+	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
+	uint64_t *histograms[] = {buckets};
+	run.complete = 0;
+	run.histograms = histograms;
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 100 * i, 100 * i + 10, 0);
+	for (uint64_t i = 0; i < 90; i++)
+		builder_sample(&run, other, site, 1000 * i, 1000 * i + 500, 0);
+	buckets[brick_histogram_index(10)] = 10;
+	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_CATEGORY; by++) {
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
+		assert_int_equal(s->rows[0].count, 100);
+		assert_in_range(s->rows[0].p50_ns, 495, 505);
+		summary_destroy(s);
+	}
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(breakdown_create(&breakdown, &run, &index), 0);
+	breakdown_all_lengths(breakdown, 0, lengths);
+	for (uint32_t i = 0; i < BREAKDOWN_BUCKETS; i++)
+		count += lengths[i];
+	assert_int_equal(count, 100);
+
+	buckets[brick_histogram_index(20)] = 190; /* it dropped more than the other one has */
+	breakdown_all_lengths(breakdown, 0, lengths);
+	assert_int_equal(lengths[breakdown_bucket(20)], 190);
+	breakdown_destroy(breakdown);
+	step_index_fini(&index);
+
+	/* what devices did is in the histogram, and not in the row */
+	uint32_t queue = builder_queue(&run, 0, 7);
+	give_stats(&run, queue);
+	run.lanes[queue].stats[0].count = 190;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_in_range(s->rows[0].p50_ns, 495, 505);
+	summary_destroy(s);
+	run.histograms = NULL;
+	free(buckets);
+	run_fini(&run);
+}
+
 static void histogram_in_ticks(void **state)
 {
 	struct run run;
@@ -293,6 +344,122 @@ static void distortion_from_costs(void **state)
 	run_fini(&run);
 }
 
+/* Twenty tiles in a brick in a brick of the same category: in no row, but not for nothing. */
+static void tiles_cost_but_have_no_row(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_known(&run, BRICK_DECODE),
+		 tile = builder_known(&run, BRICK_TILE_MIDI);
+	uint32_t a = builder_brick(&run, "A", "X"), b = builder_brick(&run, "B", "X");
+	uint32_t tile_site = builder_site(&run, tile, 0, NULL, NULL);
+	builder_sample(&run, lane, builder_site(&run, step, -1, NULL, NULL), 0, 10000, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, builder_site(&run, a, 0, NULL, NULL), 0, 6000, 1);
+	builder_sample(&run, lane, builder_site(&run, b, 0, NULL, NULL), 1000, 5000, 2);
+	for (uint64_t i = 0; i < 20; i++)
+		builder_sample(&run, lane, tile_site, 1000 + 100 * i, 1100 + 100 * i, 3);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[step] = (struct brick_stat){
+		.count = 1, .total = 10000, .self = 4000, .min = 10000, .max = 10000};
+	run.lanes[lane].stats[a] = (struct brick_stat){
+		.count = 1, .total = 6000, .self = 2000, .min = 6000, .max = 6000};
+	run.lanes[lane].stats[b] = (struct brick_stat){
+		.count = 1, .total = 4000, .self = 2000, .min = 4000, .max = 4000};
+	run.lanes[lane].stats[tile] = (struct brick_stat){
+		.count = 20, .total = 2000, .self = 2000, .min = 100, .max = 100};
+	run.processes[0].pair_cost_ns = 10;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->mismatched, 0);
+	assert_int_equal(s->samples, 3);
+	assert_int_equal(s->executions, 3);
+	assert_int_equal(s->row_count, 2);
+	assert_int_equal(s->categories[0].total_ns, 6000);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 23);
+	distortion_estimate(&d, s, STEP_DECODE);
+	assert_true(d.share > 0.0229 && d.share < 0.0231);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
+/* Each of the lane's records stands for the executions whose records there was no room for. */
+static void dropped_pairs_cost_the_same(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_known(&run, BRICK_DECODE);
+	uint32_t work = builder_brick(&run, "Work", "Other");
+	uint32_t step_site = builder_site(&run, step, -1, NULL, NULL);
+	uint32_t site = builder_site(&run, work, 0, NULL, NULL);
+	builder_sample(&run, lane, step_site, 0, 2000000, 0);
+	builder_step(&run, lane, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 1000 * i, 1000 * i + 500, 1);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[step].count = 1;
+	run.lanes[lane].stats[work].count = 1000;
+	run.lanes[lane].ledger.dropped = 990;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 1001);
+	summary_destroy(s);
+
+	/* Ten steps were made, of which one is there: the wall time is of that one. */
+	run.lanes[lane].stats[step].count = 10;
+	run.lanes[lane].stats[work].count = 100;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->pairs[0].count[STEP_DECODE], 11);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
+/* Count, lengths and waits of places come from one source, and are the same in all groupings. */
+static void places_count_work(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t work = builder_brick(&run, "Work", "Other");
+	uint32_t sync = builder_known(&run, BRICK_SYNCHRONIZE);
+	uint32_t site = builder_site(&run, work, 0, NULL, NULL);
+	for (uint64_t i = 0; i < 10; i++)
+		builder_sample(&run, lane, site, 2000 * i, 2000 * i + 1000, 0);
+	builder_sample(&run, lane, builder_site(&run, sync, 0, NULL, NULL), 50000, 1050000, 0);
+	run.lanes[lane].end_ns = 2000000;
+	give_stats(&run, lane);
+	run.lanes[lane].stats[sync] = (struct brick_stat){
+		.count = 1, .total = 1000000, .self = 1000000, .min = 1000000, .max = 1000000};
+	run.lanes[lane].stats[work] = (struct brick_stat){
+		.count = 10, .total = 10000, .self = 10000, .min = 1000, .max = 1000};
+	for (int by = SUMMARY_BY_LAYER; by <= SUMMARY_BY_THREAD; by++) {
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
+		assert_int_equal(s->row_count, 1);
+		assert_int_equal(s->rows[0].count, 10);
+		assert_int_equal(s->rows[0].sum_ns, 10000);
+		assert_int_equal(s->rows[0].avg_ns, 1000);
+		assert_int_equal(s->rows[0].min_ns, 1000);
+		assert_int_equal(s->rows[0].p50_ns, 1000);
+		assert_int_equal(s->rows[0].max_ns, 1000);
+		assert_int_equal(s->rows[0].self_ns, 10000);
+		assert_int_equal(s->rows[0].wait_ns, 1000000);
+		summary_destroy(s);
+	}
+
+	/* 990 were dropped, longer ones */
+	run.lanes[lane].stats[work] = (struct brick_stat){
+		.count = 1000, .total = 1990000, .self = 1990000, .min = 500, .max = 2000};
+	run.lanes[lane].ledger.dropped = 990;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->rows[0].count, 1000);
+	assert_int_equal(s->rows[0].avg_ns, 1990);
+	assert_int_equal(s->rows[0].min_ns, 500);
+	assert_int_equal(s->rows[0].max_ns, 2000);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,9 +467,13 @@ int main(void)
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(histogram_in_ticks),
+		cmocka_unit_test(histogram_of_an_ended_process),
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(ledger_adds_up),
 		cmocka_unit_test(distortion_from_costs),
+		cmocka_unit_test(tiles_cost_but_have_no_row),
+		cmocka_unit_test(dropped_pairs_cost_the_same),
+		cmocka_unit_test(places_count_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
