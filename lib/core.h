@@ -65,7 +65,7 @@ void brick__tiles_start(void);
  */
 void brick__lanes_release(struct brick__session *session);
 
-/* From the first session on, forks leave the child without one. */
+/* From now on the locks are held over forks, which leave the child without a session. Once. */
 void brick__forks_watch(void);
 
 /* Hold the registry still over a fork. */
