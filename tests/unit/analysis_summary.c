@@ -220,6 +220,7 @@ static void ledger_adds_up(void **state)
 	run.truncated_bytes = 256;
 	run.lost_processes = 512;
 	run.bad_packets = 1024;
+	run.bad_records = 2048;
 	run.processes[0].closed = 0;
 	losses_of_run(&losses, &run, 4096);
 	assert_int_equal(losses.dropped, 17);
@@ -227,8 +228,8 @@ static void ledger_adds_up(void **state)
 	size_t k = 0;
 	for (; losses_describe(&losses, k, &count, &what); k++)
 		total += count;
-	assert_int_equal(k, 11);
-	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 1);
+	assert_int_equal(k, 12);
+	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 2048 + 1);
 	run_fini(&run);
 }
 
