@@ -32,6 +32,7 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	losses->truncated_bytes = run->truncated_bytes;
 	losses->lost_processes = run->lost_processes;
 	losses->bad_packets = run->bad_packets;
+	losses->bad_records = run->bad_records;
 	losses->incomplete = !run->complete;
 }
 
@@ -55,6 +56,8 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 			"bytes at the end of the file unreadable"},
 		{losses->bad_packets, "packet of the file unusable",
 			"packets of the file unusable"},
+		{losses->bad_records, "record that broke the rules of its ring",
+			"records that broke the rules of their ring"},
 		{losses->lost_processes, "process lost", "processes lost"},
 		{losses->unfinished_processes, "process did not end in good order",
 			"processes did not end in good order"},

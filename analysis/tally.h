@@ -36,8 +36,9 @@ struct tallies {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
-	int only;	/* enum step_phase, or SUMMARY_ALL_PHASES */
-	bool was_reset; /* the program set its statistics back to zero */
+	int only;	   /* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool was_reset;	   /* the program set its statistics back to zero */
+	bool has_reported; /* executions that the program timed itself */
 
 	struct tally *bricks; /* [brick_count + 1] */
 	uint32_t wait_brick;  /* BarrierWait's, or brick_count when the run does not know it */

@@ -247,9 +247,36 @@ static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
 		t->lane_counts_all[t->run->sites[sample->site].brick]++;
 }
 
+/* Of no phase, layer or wall time: nobody knows when it was. */
+static void count_reported(struct tallies *t, uint32_t brick, uint64_t ns)
+{
+	struct tally *tally = &t->lane_bricks[brick];
+	t->lane_counts_all[brick]++;
+	if (t->only != SUMMARY_ALL_PHASES)
+		return;
+	tally_duration(tally, ns);
+	tally->total_ns += ns;
+	tally->self_ns += ns;
+	tally->sources |= 1u << BRICK_SOURCE_REPORTED;
+	t->category_total_ns[t->run->bricks[brick].category] += ns;
+	if (needs_histograms(t))
+		tally_histogram(t, &t->bricks[brick], ns);
+}
+
+static void tally_reported(struct tallies *t)
+{
+	for (size_t i = 0; i < t->run->point_count; i++) {
+		const struct run_point *p = &t->run->points[i];
+		if (p->kind == RUN_POINT_REPORTED && p->lane == t->lane)
+			count_reported(t, p->brick, (uint64_t)p->value);
+	}
+}
+
 void tally_samples(struct tallies *t)
 {
 	const struct walk_visitor visitor = {
 		.begin = on_begin, .end = on_end, .context = t, .tile = on_tile};
 	walk_lane(t->run, t->index, t->lane, &visitor);
+	if (t->has_reported)
+		tally_reported(t);
 }

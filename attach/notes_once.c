@@ -68,8 +68,9 @@ void note_once(const char *key, const char *format, ...)
 	vsnprintf(value, sizeof value, format, arguments);
 	va_end(arguments);
 	hold();
-	if (is_new(hash_text(hash_text(0xcbf29ce484222325ull, key), value)))
-		brick_note(key, "%s", value);
+	int is_first = is_new(hash_text(hash_text(0xcbf29ce484222325ull, key), value));
 	let_go();
+	if (is_first)
+		brick_note(key, "%s", value);
 	errno = saved;
 }

@@ -83,7 +83,7 @@ static double share_of_error(void)
 
 	for (int i = 0; i < BRICKS; i++) {
 		struct brick_stats stats;
-		if (brick_stats_get(i, &stats))
+		if (brick_device_stats_get(i, &stats))
 			return NAN;
 		shares[i] = fabs(
 			(double)stats.total_ns / (double)stats.count / (double)kernel_ns[i] - 1);

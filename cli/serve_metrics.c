@@ -285,6 +285,7 @@ static void put_losses(struct metrics *m)
 		{"too_deep", losses->too_deep},
 		{"table_full", losses->table_full},
 		{"bad_packets", losses->bad_packets},
+		{"bad_records", losses->bad_records},
 		{"lost_processes", losses->lost_processes},
 		{"unfinished_processes", losses->unfinished_processes},
 	};

@@ -118,7 +118,6 @@ uint64_t brick_code_register(const char *source, size_t bytes, const char *name,
 
 	if (!source)
 		return hash;
-	brick__forks_watch();
 	brick__session_lock();
 	int error = add(hash, source, bytes, name, path);
 	struct brick__session *s = &brick__session;

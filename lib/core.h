@@ -65,7 +65,7 @@ void brick__tiles_start(void);
  */
 void brick__lanes_release(struct brick__session *session);
 
-/* From the first session on, forks leave the child without one. */
+/* From now on the locks are held over forks, which leave the child without a session. Once. */
 void brick__forks_watch(void);
 
 /* Hold the registry still over a fork. */
@@ -94,9 +94,6 @@ void brick__sample_with(const struct brick_sample *sample, const struct brick_re
 
 /* Enter one length into the histogram that the owner of the lane keeps. */
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
-
-/* Enter all lanes' histograms of a brick, and what the consumer has drained, into merged[]. */
-void brick__histogram_merge(const struct brick__session *session, uint32_t brick, uint64_t *merged);
 
 /* Median and quartiles of what a begin/end pair costs, into the header. */
 void brick__pair_cost_measure(struct brick_session_header *header);

@@ -39,13 +39,7 @@ static void in_child(void)
 	brick__counters_unlock();
 }
 
-static void watch(void)
-{
-	pthread_atfork(before, in_parent, in_child);
-}
-
 void brick__forks_watch(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, watch);
+	pthread_atfork(before, in_parent, in_child);
 }

@@ -126,7 +126,6 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 	if (!kernel)
 		return 0;
 	struct brick_session_kernel entry = describe(kernel);
-	brick__forks_watch();
 	brick__session_lock();
 	uint32_t slot = find_slot(&entry);
 	uint32_t index = slots[slot] ? slots[slot] : add(&entry, slot);

@@ -54,7 +54,6 @@ int brick_queue_create(struct brick_queue **out, const struct brick_queue_option
 	errno = saved;
 	if (!queue)
 		return -ENOMEM;
-	brick__forks_watch();
 	pthread_mutex_init(&queue->lock, NULL);
 	queue->name.flags = o.flags;
 	copy_name(queue->name.name, sizeof queue->name.name, o.name);

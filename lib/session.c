@@ -116,7 +116,6 @@ static int create_session(
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
-	brick__forks_watch();
 	int fd = brick__sys_shared_create(directory, name);
 	if (fd < 0)
 		return fd;
@@ -353,6 +352,14 @@ int brick_note(const char *key, const char *format, ...)
 	return error;
 }
 
+/* Does a recorder wait for the session that the first brick starts? */
+static int is_wanted(void)
+{
+	const char *directory = getenv("BRICK_SESSION_DIR"), *mode = getenv("BRICK_MODE");
+
+	return directory && *directory && (!mode || atoi(mode) != BRICK_MODE_NONE);
+}
+
 /* In the child of a fork the session is the parent's: forget it; the next brick starts our own. */
 void brick__session_abandon(void)
 {
@@ -362,14 +369,17 @@ void brick__session_abandon(void)
 	if (s->header)
 		destroy_session(s);
 	s->writer = NULL;
-	switch_to(getenv("BRICK_SESSION_DIR") ? next_serial() : 0);
+	switch_to(is_wanted() ? next_serial() : 0);
 }
 
+/*
+ * Forks are watched from here on: whoever is attached is loaded later, so that its handlers take
+ * its locks before ours are taken, which is the order in which it takes them when it calls us.
+ */
 __attribute__((constructor)) static void arm(void)
 {
-	const char *directory = getenv("BRICK_SESSION_DIR"), *mode = getenv("BRICK_MODE");
-
-	if (directory && *directory && (!mode || atoi(mode) != BRICK_MODE_NONE))
+	brick__forks_watch();
+	if (is_wanted())
 		switch_to(next_serial());
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and resetting the statistics of the running session: sums over its lanes, percentiles
- * from the merged histograms. Nothing in here is on the hot path, and nothing stops a writer.
+ * Reading and resetting the statistics of the running session: sums over its lanes of threads, or
+ * of queues, percentiles from the merged histograms. Nothing in here is on the hot path, and
+ * nothing stops a writer.
  */
 #include "brick/stats.h"
 
@@ -24,31 +25,43 @@ static void add_row(uint64_t *merged, const uint32_t *row)
 		merged[i] += row[i];
 }
 
-void brick__histogram_merge(const struct brick__session *s, uint32_t brick, uint64_t *merged)
+/* Under the session lock. A consumer enters those of threads, and nobody those of queues then. */
+static void merge_histograms(
+	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 
 	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	if (s->ring_records && kind == BRICK_LANE_QUEUE)
+		return;
 	if (s->ring_records)
 		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
-		if (row_is_backed(lane, brick))
+		if (lane->kind == kind && row_is_backed(lane, brick))
 			add_row(merged, (uint32_t *)((char *)lane + lane->histogram_offset) + row);
 	}
 }
 
-/* The value below which `share` of the entries lie; ticks. */
-static uint64_t percentile(const uint64_t *merged, uint64_t entries, double share)
+/*
+ * By nearest rank, in ns; 0: fewer entries than it takes to tell it from the greatest. A bucket's
+ * middle may lie beyond the values that are really in it.
+ */
+static uint64_t percentile_ns(
+	const struct brick_stats *stats, const uint64_t *merged, uint64_t entries, unsigned percent)
 {
-	uint64_t rank = (uint64_t)(share * (double)entries), seen = 0;
+	uint64_t rank = (entries * percent + 99) / 100, seen = 0;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+	if (percent > 50 && entries * (100 - percent) < 100)
+		return 0;
+	for (; i < BRICK_HISTOGRAM_BUCKETS - 1; i++) {
 		seen += merged[i];
-		if (seen > rank)
-			return brick_histogram_value(i);
+		if (seen >= rank)
+			break;
 	}
-	return 0;
+	uint64_t ns = brick_clock_duration_ns(brick_clock_get(), brick_histogram_value(i));
+	return ns < stats->min_ns ? stats->min_ns : ns > stats->max_ns ? stats->max_ns : ns;
 }
 
 static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
@@ -73,12 +86,14 @@ static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 }
 
 /* Under the session lock. */
-static struct brick_stat sum_lanes(const struct brick__session *s, uint32_t brick)
+static struct brick_stat sum_lanes(
+	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind)
 {
 	struct brick_stat sum = {.min = UINT64_MAX};
 
 	for (uint32_t i = 0; i < s->header->lane_count; i++)
-		add_stat(&sum, &s->lanes[i].lane->stats[brick]);
+		if (s->lanes[i].lane->kind == kind)
+			add_stat(&sum, &s->lanes[i].lane->stats[brick]);
 	return sum;
 }
 
@@ -127,12 +142,12 @@ static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
 		return;
 	out->stddev_ns =
 		ldexp(deviation(merged, entries) * (double)clock->mult, -(int)clock->shift);
-	out->p50_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.50));
-	out->p95_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.95));
-	out->p99_ns = brick_clock_duration_ns(clock, percentile(merged, entries, 0.99));
+	out->p50_ns = percentile_ns(out, merged, entries, 50);
+	out->p95_ns = percentile_ns(out, merged, entries, 95);
+	out->p99_ns = percentile_ns(out, merged, entries, 99);
 }
 
-int brick_stats_get(int brick, struct brick_stats *out)
+static int get_stats(int brick, enum brick_lane_kind kind, struct brick_stats *out)
 {
 	int error = -ENOENT;
 
@@ -143,19 +158,29 @@ int brick_stats_get(int brick, struct brick_stats *out)
 		return -ENOMEM;
 	brick__session_lock();
 	if (brick__session.header) {
-		struct brick_stat sum = sum_lanes(&brick__session, (uint32_t)brick);
+		struct brick_stat sum = sum_lanes(&brick__session, (uint32_t)brick, kind);
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(out, &sum);
 			if (brick__session.writer)
 				writer_thread_drain(brick__session.writer);
-			brick__histogram_merge(&brick__session, (uint32_t)brick, merged);
+			merge_histograms(&brick__session, (uint32_t)brick, kind, merged);
 			fill_distribution(out, merged);
 		}
 	}
 	brick__session_unlock();
 	free(merged);
 	return error;
+}
+
+int brick_stats_get(int brick, struct brick_stats *out)
+{
+	return get_stats(brick, BRICK_LANE_THREAD, out);
+}
+
+int brick_device_stats_get(int brick, struct brick_stats *out)
+{
+	return get_stats(brick, BRICK_LANE_QUEUE, out);
 }
 
 int brick_category_stats_get(int category, struct brick_stats *out)
@@ -168,13 +193,16 @@ int brick_category_stats_get(int category, struct brick_stats *out)
 	brick__session_lock();
 	if (brick__session.header) {
 		for (int i = 0; i < brick_count(); i++) {
-			struct brick_stat one = sum_lanes(&brick__session, (uint32_t)i);
+			struct brick_stat one =
+				sum_lanes(&brick__session, (uint32_t)i, BRICK_LANE_THREAD);
 			if (one.count && brick_category_of(i) == category)
 				add_stat(&sum, &one);
 		}
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
-		if (!error)
+		if (!error) {
 			fill(out, &sum);
+			out->total_ns = out->self_ns; /* of nested ones, once */
+		}
 	}
 	brick__session_unlock();
 	return error;

@@ -288,6 +288,8 @@ static void write_point(struct chrome *c, const struct run_point *p)
 		fputs(",\"s\":\"t\"", c->out);
 	if (p->kind == RUN_POINT_INSTANT)
 		fputc('}', c->out);
+	else if (p->kind == RUN_POINT_REPORTED)
+		fprintf(c->out, ",\"args\":{\"reported_ns\":%.0f}}", p->value);
 	else if (p->value - p->value == 0)
 		fprintf(c->out, ",\"args\":{\"value\":%.17g}}", p->value);
 	else /* infinite, or no number: JSON has none of these */

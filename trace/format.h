@@ -44,7 +44,9 @@ enum {
 	/* of a tile: */                                                                       \
 	X(ROW, "row")	    /* uint */                                                         \
 	X(COLUMN, "column") /* uint */                                                         \
-	X(LEVEL, "level")   /* uint: enum brick_tile_level */
+	X(LEVEL, "level")   /* uint: enum brick_tile_level */                                  \
+	/* of an instant: */                                                                   \
+	X(REPORTED, "reported_ns") /* uint: length of an execution without a place */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,

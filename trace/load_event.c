@@ -406,7 +406,10 @@ static int instant(struct load *l, struct load_sequence *s, const struct load_ev
 		return own_instant(l, s, name & ~LOAD_OWN_NAME, e);
 	if (l->run->bricks[name].category == RUN_NONE)
 		l->run->bricks[name].category = load_iid_get(&s->categories, e->category);
-	return add_point(l, s, RUN_POINT_INSTANT, name, 0);
+	if (!LOAD_HAS(e, REPORTED))
+		return add_point(l, s, RUN_POINT_INSTANT, name, 0);
+	return e->value[FORMAT_A_REPORTED] <= INT64_MAX &&
+	       add_point(l, s, RUN_POINT_REPORTED, name, (double)e->value[FORMAT_A_REPORTED]);
 }
 
 static int counter(struct load *l, struct load_sequence *s, const struct load_event *e)

@@ -132,10 +132,11 @@ struct run_process {
 };
 
 enum run_point_kind {
-	RUN_POINT_INSTANT = 0, /* named by its brick */
-	RUN_POINT_COUNTER = 1, /* a new value of what its brick names */
-	RUN_POINT_DROPPED = 2, /* `value` records were lost here */
-	RUN_POINT_THREAD = 3,  /* the lane goes on with thread `value` */
+	RUN_POINT_INSTANT = 0,	/* named by its brick */
+	RUN_POINT_COUNTER = 1,	/* a new value of what its brick names */
+	RUN_POINT_DROPPED = 2,	/* `value` records were lost here */
+	RUN_POINT_THREAD = 3,	/* the lane goes on with thread `value` */
+	RUN_POINT_REPORTED = 4, /* an execution of `value` ns, which the program timed itself */
 };
 
 /* Something without a length. In the order of the file: by time within a lane. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records without a length: instants, counters, losses, threads that take over a lane.
+ * Records without a place of their own length: instants, executions that the program timed itself,
+ * counters, losses, threads that take over a lane.
  * Same rules as for the others (writer_records.c).
  */
 #include "trace/writer_slice.h"
@@ -67,6 +68,21 @@ static int write_instant(
 	return 1;
 }
 
+/* An execution that has a length, and no place but that it was reported here. */
+static int write_reported(
+	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+{
+	uint8_t annotation[24];
+
+	if (writer_intern_brick(w, lane, r->brick))
+		return 0;
+	instant(w, lane, slice_category(lane->process, r->brick), r->brick + 1u, annotation,
+		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
+			writer_duration_ns(w, lane->process, r->elements)),
+		writer_ns(w, lane->process, r->begin));
+	return 1;
+}
+
 static int write_counter(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
@@ -99,6 +115,8 @@ int points_write(struct trace_writer *w, struct writer_lane *lane, const struct 
 		return write_drop(w, lane, r);
 	case BRICK_RECORD_INSTANT:
 		return write_instant(w, lane, r);
+	case BRICK_RECORD_REPORTED:
+		return write_reported(w, lane, r);
 	default:
 		return write_counter(w, lane, r);
 	}

@@ -298,6 +298,7 @@ static int write_record(struct trace_writer *w, struct writer_lane *lane,
 	case BRICK_RECORD_THREAD:
 	case BRICK_RECORD_DROP:
 	case BRICK_RECORD_INSTANT:
+	case BRICK_RECORD_REPORTED:
 	case BRICK_RECORD_COUNTER:
 		return points_write(w, lane, r);
 	default:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backends/attached.h"
 #include "backends/opencl/opencl.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
@@ -114,6 +115,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	cl_int status;
 	d->clock_queue =
 		cl->clCreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &status);
+	backend_attached("libbrick-opencl.so", "brick_opencl_yield", &d->yield);
 	note_device(d);
 	pthread_mutex_lock(&devices_lock);
 	d->next = devices;
@@ -123,7 +125,10 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	return 0;
 }
 
-/* Does this queue take times, and in a way that makes them true? */
+/*
+ * Does this queue take times, and in a way that makes them true? Asked at every begin, as queues
+ * go without a word and their handles are used again.
+ */
 static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 {
 	cl_command_queue_properties properties = 0;
@@ -136,22 +141,6 @@ static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 	if (!d->by_events && (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
 		return BRICK_EUNSUPPORTED;
 	return 0;
-}
-
-/* Under the lock; a queue is examined when it is first used. */
-static int admit(struct brick_backend_device *d, cl_command_queue queue)
-{
-	for (uint32_t i = 0; i < d->queue_count; i++)
-		if (d->queues[i] == queue)
-			return 0;
-	if (d->queue_count == OPENCL_QUEUES)
-		return BRICK_EFULL;
-	int error = examine(d, queue);
-	if (!error) {
-		d->queues[d->queue_count++] = queue;
-		opencl_take_over(queue);
-	}
-	return error;
 }
 
 static int put_marker(struct brick_backend_device *d, cl_command_queue queue, cl_event *event)
@@ -168,7 +157,9 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	cl_event event = NULL;
 
 	pthread_mutex_lock(&d->lock);
-	int error = queue ? admit(d, queue) : -EINVAL;
+	int error = queue ? examine(d, queue) : -EINVAL;
+	if (!error && d->yield)
+		d->yield(queue);
 	uint64_t before_ns = opencl_now_ns();
 	if (!error && !d->free)
 		error = -EAGAIN;
@@ -312,16 +303,38 @@ static int drain(struct brick_backend_device *d)
 	return count;
 }
 
+/*
+ * The last event of what waits that is not there yet; NULL: all are. It is ours until drain(), even
+ * where its queue is not there any more.
+ */
+static cl_event last_missing(struct brick_backend_device *d)
+{
+	cl_event missing = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	for (const struct opencl_pair *pair = d->waiting; pair; pair = pair->next) {
+		if (pair->first && !state_of(d, pair->first))
+			missing = pair->first;
+		if (pair->last && !state_of(d, pair->last))
+			missing = pair->last;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return missing;
+}
+
+/* Commands that failed are told by drain(). */
 static int synchronise(struct brick_backend_device *d, void *queue)
 {
-	int error = 0;
+	cl_event event;
 
 	if (queue)
 		return d->cl->clFinish(queue) == CL_SUCCESS ? 0 : BRICK_EDEVICE;
-	for (uint32_t i = 0; i < d->queue_count; i++)
-		if (d->cl->clFinish(d->queues[i]) != CL_SUCCESS)
-			error = BRICK_EDEVICE;
-	return error;
+	while ((event = last_missing(d))) {
+		cl_int status = d->cl->clWaitForEvents(1, &event);
+		if (status != CL_SUCCESS && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+			return BRICK_EDEVICE;
+	}
+	return 0;
 }
 
 static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair *list)

@@ -30,7 +30,8 @@
 	X(clReleaseContext)            \
 	X(clReleaseEvent)              \
 	X(clRetainContext)             \
-	X(clRetainEvent)
+	X(clRetainEvent)               \
+	X(clWaitForEvents)
 
 struct opencl_functions {
 #define OPENCL_FIELD(name) __typeof__(name) *name;
@@ -40,8 +41,6 @@ struct opencl_functions {
 
 /* Opened once per process; NULL and a reason where there is none. Any thread. */
 const struct opencl_functions *opencl_functions(char *reason, size_t bytes);
-
-enum { OPENCL_QUEUES = 64, OPENCL_DEPTH = 128 };
 
 struct opencl_pair {
 	struct opencl_pair *next; /* free, open or waiting */
@@ -55,6 +54,7 @@ struct brick_backend_device {
 	struct brick_backend_device *next; /* all that are open */
 	const struct opencl_functions *cl;
 	struct brick_backend_host host;
+	void (*yield)(void *queue); /* of `brick record`, or NULL */
 	cl_context context;
 	cl_device_id device;
 	cl_command_queue clock_queue; /* ours, for readings of the clock; NULL: none */
@@ -69,12 +69,7 @@ struct brick_backend_device {
 	pthread_mutex_t lock;
 	struct opencl_pair *pairs, *free, *open;
 	struct opencl_pair *waiting, **waiting_end;
-	cl_command_queue queues[OPENCL_QUEUES]; /* that were found fit */
-	uint32_t queue_count;
 };
-
-/* From now on the bricks of this queue are recorded here, and by nobody else. */
-void opencl_take_over(cl_command_queue queue);
 
 uint64_t opencl_now_ns(void);
 

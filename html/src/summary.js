@@ -52,6 +52,7 @@ const LOSSES = {
 	too_deep: "begins nested too deep",
 	table_full: "names or threads for which there was no room",
 	bad_packets: "packets that could not be used",
+	bad_records: "records that broke the rules of their ring",
 	lost_processes: "processes that were lost",
 	unfinished_processes: "processes that did not end in good order",
 };

@@ -11,23 +11,38 @@
 
 BRICK_BEGIN_DECLS
 
-/* Times in ns. Counts that were never given are 0. */
+/* Times in ns. Counts that were never given are 0, as is all that is not known. */
 struct brick_stats {
 	uint64_t count;
-	uint64_t total_ns; /* sum over threads; recursion counted once */
+	uint64_t total_ns; /* sum over threads, or queues; recursion counted once */
 	uint64_t self_ns;  /* less nested bricks and waits */
 	uint64_t wait_ns;
 	uint64_t min_ns, max_ns;
-	uint64_t p50_ns, p95_ns, p99_ns; /* within 1 % */
-	double mean_ns;			 /* of single executions, exact */
-	double stddev_ns;		 /* of single executions, within 1 % */
+	/* by nearest rank, within 1 %; 0: not known, as p95 takes 20 executions and p99 takes 100
+	 */
+	uint64_t p50_ns, p95_ns, p99_ns;
+	double mean_ns;	  /* of single executions, exact */
+	double stddev_ns; /* of single executions, within 1 % */
 	uint64_t elements, bytes, bytes_out, flops;
 };
 
-/* Of one brick. BRICK_ENOTRECORDED: it never ran (nothing is written). -ENOENT: no session. */
+/*
+ * Of one brick, on threads. BRICK_ENOTRECORDED: it never ran there (nothing is written). -ENOENT:
+ * no session.
+ */
 BRICK_API int brick_stats_get(int brick, struct brick_stats *out);
 
-/* Of a category: sums of its bricks, percentiles 0. Errors as above. */
+/*
+ * Of one brick, on queues of devices: its bricks there, and the commands that it launched. In a
+ * session whose records go somewhere percentiles are not known.
+ */
+BRICK_API int brick_device_stats_get(int brick, struct brick_stats *out);
+
+/*
+ * Of a category, on threads: sums of its bricks. As these may be nested in each other, the total is
+ * that of their own times (self_ns): those of all categories add up. Percentiles are not known.
+ * Errors as above.
+ */
 BRICK_API int brick_category_stats_get(int category, struct brick_stats *out);
 
 /* What was lost so far in the session, over all threads. */

@@ -23,7 +23,7 @@ REPORT = {
     "coverage": {"share": NUMBER, "unattributed_ns": int},
     "distortion": {"share": NUMBER, "low": NUMBER, "high": NUMBER, "method": str},
     "losses": {name: int for name in ("dropped", "open", "unmatched", "clamped", "unsupported",
-                                      "truncated")},
+                                      "truncated", "bad_records")},
     "categories": list,
 }
 CATEGORY = {"name": str, "count": int, "total_ns": int, "self_ns": int, "share": NUMBER}

@@ -3,6 +3,7 @@
 evaluation callback of their own, with backends that come and go, graphs inside of graphs, several
 contexts at once, and fork."""
 import collections
+import os
 
 import libggml as g
 import libsession
@@ -73,3 +74,11 @@ for threads in (1, 2):
     forked = check("fork", threads)
     assert len(forked) == 2, "the child has a session of its own"
     assert counts(forked) == {k: v * 3 * threads for k, v in expected.items()}
+
+# A thread that forks while another is about to tell libbrick something.
+forks = os.path.join(g.BUILD, "lib", "doubles", "fork.so")
+command = [g.GRAPH, g.libraries(), "plain", "2", str(GRAPHS)]
+with g.Recorded(command, LD_PRELOAD=f"{g.INTERPOSER}:{os.path.abspath(forks)}") as recorded:
+    assert recorded.result.returncode == 0, recorded.result
+    for what in "brick_note", "brick_site_register":
+        assert f"forks in {what}" in recorded.result.stderr, recorded.result.stderr

@@ -8,7 +8,8 @@ import json
 import re
 
 from librecord import Scratch, check, same as equal
-from libopencl import (DOUBLE, PROGRAM, commands, counted, losses, need_build, notes, run, same)
+from libopencl import (DOUBLE, FORKS, PROGRAM, commands, counted, losses, need_build, notes, record,
+                       run, same)
 
 VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
             ["--user-event", "--old"], ["--early"], ["--no-finish"], ["--wrong"])
@@ -72,6 +73,13 @@ def account(scratch, path):
             check(why in " ".join(notes(path, "opencl.trouble")), "no note says", why)
 
 
+def forks(scratch, path):
+    """A thread that forks while another is about to note something: neither waits for the other."""
+    env = environment(scratch, LD_PRELOAD=FORKS)
+    code, _, errors = record(path, [PROGRAM], env)
+    check(code == 0 and "forks in brick_note" in errors, "forked meanwhile:", code, errors)
+
+
 def main():
     need_build()
     with Scratch() as scratch:
@@ -81,6 +89,7 @@ def main():
                 fault(scratch, path, faults, variant)
         clock(scratch, path)
         account(scratch, path)
+        forks(scratch, path)
 
 
 main()

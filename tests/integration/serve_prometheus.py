@@ -103,7 +103,7 @@ def same_numbers(values, path):
         below = values[("brick_execution_seconds_bucket",
                         label[:1] + label[1:] + (("le", "1.024e-06"),))]
         expect("none below 1 us", below > 0, row["min_ns"] < 1024)
-    for kind in ("dropped", "open", "unmatched", "clamped", "unsupported"):
+    for kind in ("dropped", "open", "unmatched", "clamped", "unsupported", "bad_records"):
         near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
 
 

@@ -39,7 +39,7 @@ static double mean_us(int brick, uint64_t *count)
 {
 	struct brick_stats stats = {0};
 
-	if (brick_stats_get(brick, &stats) < 0)
+	if (brick_device_stats_get(brick, &stats) < 0)
 		stats.count = 0;
 	*count = stats.count;
 	return stats.count ? (double)stats.total_ns / (double)stats.count / 1e3 : 0;

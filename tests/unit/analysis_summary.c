@@ -96,6 +96,47 @@ static void exact_statistics_win(void **state)
 	run_fini(&run);
 }
 
+/* Those that the program timed itself: lengths without a place, so that nothing is missing. */
+static void reported_ones_count(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t brick = builder_brick(&run, "Work", "Other");
+	for (uint64_t i = 0; i < 3; i++) {
+		BUILDER_GROW(run.points, run.point_count);
+		run.points[run.point_count++] = (struct run_point){.ns = 10 + i,
+			.lane = lane,
+			.kind = i < 2 ? RUN_POINT_REPORTED : RUN_POINT_INSTANT,
+			.brick = brick,
+			.value = i < 2 ? 100.0 + (double)i : 0};
+	}
+	give_stats(&run, lane);
+	run.lanes[lane].stats[brick] =
+		(struct brick_stat){.count = 2, .total = 201, .self = 201, .min = 100, .max = 101};
+	run.lanes[lane].end_ns = 100;
+	for (int complete = 0; complete < 2; complete++) {
+		run.complete = complete;
+		run.lanes[lane].stats[brick].count = complete ? 2 : 1;
+		assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+		const struct summary_row *row = row_named(s, "Work");
+		assert_int_equal(row->count, 2);
+		assert_int_equal(row->total_ns, 201);
+		assert_int_equal(row->self_ns, 201);
+		assert_int_equal(row->wall_ns, 0);
+		assert_int_equal(row->p50_ns, 100);
+		assert_int_equal(row->sources, 1 << BRICK_SOURCE_REPORTED);
+		assert_int_equal(s->samples, 2);
+		assert_int_equal(s->mismatched, 0);
+		assert_int_equal(s->categories[0].total_ns, 201);
+		summary_destroy(s);
+	}
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, STEP_DECODE), 0);
+	assert_int_equal(s->row_count, 0);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 static void recursion_counts_once(void **state)
 {
 	struct run run;
@@ -271,6 +312,7 @@ static void ledger_adds_up(void **state)
 	run.truncated_bytes = 256;
 	run.lost_processes = 512;
 	run.bad_packets = 1024;
+	run.bad_records = 2048;
 	run.processes[0].closed = 0;
 	losses_of_run(&losses, &run, 4096);
 	assert_int_equal(losses.dropped, 17);
@@ -278,8 +320,8 @@ static void ledger_adds_up(void **state)
 	size_t k = 0;
 	for (; losses_describe(&losses, k, &count, &what); k++)
 		total += count;
-	assert_int_equal(k, 11);
-	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 1);
+	assert_int_equal(k, 12);
+	assert_int_equal(total, 17 + 4098 + 4 + 8 + 32 + 64 + 128 + 256 + 512 + 1024 + 2048 + 1);
 	run_fini(&run);
 }
 
@@ -464,6 +506,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_statistics_win),
+		cmocka_unit_test(reported_ones_count),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(histogram_in_ticks),

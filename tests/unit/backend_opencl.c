@@ -213,6 +213,37 @@ static void what_has_not_ended_stays(void **state)
 	release_queue(queue);
 }
 
+/* More of them than any table would hold, one after the other. */
+static void queues_come_and_go(void **state)
+{
+	struct brick_backend_device *device = open_device(BRICK_OPENCL_MARKERS, 0);
+	void *kept[100];
+
+	for (uint32_t i = 0; i < 100; i++) {
+		kept[i] = queue_of(PROFILING);
+		assert_int_equal(backend->begin(device, kept[i], i % 50 + 1), 0);
+		launch(kept[i], 0);
+		assert_int_equal(backend->end(device, kept[i], i % 50 + 1), 0);
+		if (i >= 50)
+			release_queue(kept[i]); /* before anybody has asked for its times */
+		if (i % 50 == 49) {
+			drain_all(device, 50);
+			results.count = 0;
+		}
+	}
+	for (uint32_t i = 0; i < 50; i++)
+		release_queue(kept[i]);
+	assert_int_equal(backend->synchronise(device, NULL), 0);
+	void *next = queue_of(0); /* with a handle that was fit once */
+	int is_used_again = 0;
+	for (uint32_t i = 0; i < 100; i++)
+		is_used_again |= next == kept[i];
+	assert_true(is_used_again);
+	assert_int_equal(backend->begin(device, next, 1), BRICK_EUNSUPPORTED);
+	backend->close(device);
+	release_queue(next);
+}
+
 /* By the device's timer, and by a marker's queued time. */
 static void the_clock_is_read(void **state)
 {
@@ -289,6 +320,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_event_is_an_error_and_not_0),
 		cmocka_unit_test(pairs_are_few_and_come_back),
 		cmocka_unit_test(what_has_not_ended_stays),
+		cmocka_unit_test(queues_come_and_go),
 		cmocka_unit_test(a_timer_counts_or_fails),
 		cmocka_unit_test(the_clock_is_read),
 	};

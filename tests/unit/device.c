@@ -756,7 +756,7 @@ static void many_threads(void **state)
 		pthread_create(&threads[i], NULL, use_device, brick_null_queue(i));
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(brick_stats_get(BRICK_LM_HEAD, &stats), 0);
+	assert_int_equal(brick_device_stats_get(BRICK_LM_HEAD, &stats), 0);
 	assert_int_equal(stats.count + losses().dropped, THREADS * 2000);
 	assert_int_equal(losses().dropped, 0);
 	assert_int_equal(stats.elements, THREADS * 2000);

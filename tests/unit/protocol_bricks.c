@@ -128,7 +128,7 @@ static void f103_launches_keep_their_own_times(void **state)
 	}
 	nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
 	assert_int_equal(brick_device_finish(device), 3);
-	assert_int_equal(brick_stats_get(BRICK_LM_HEAD, &stats), 0);
+	assert_int_equal(brick_device_stats_get(BRICK_LM_HEAD, &stats), 0);
 	assert_int_equal(stats.count, 3);
 	/* and what the host took from a begin to its launch */
 	assert_in_range(stats.total_ns, 29900, 290000);
@@ -331,7 +331,7 @@ static void f110_categories_sum(void **state)
 	/* each of the sums may have lost a ns when it was turned from ticks */
 	assert_true(self <= whole.total_ns + 10 && self + 10 >= whole.total_ns);
 	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_FFN, &stats), 0);
-	assert_true(stats.self_ns + 50 * 10000 <= stats.total_ns);
+	assert_int_equal(stats.total_ns, stats.self_ns);
 	assert_int_equal(brick_session_stop(), 0);
 }
 

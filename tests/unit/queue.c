@@ -219,9 +219,9 @@ static void bricks_of_kernels(void **state)
 	int id = brick_lookup("a_name_that_is_longer_than_47_bytes_________\xc3\xa9");
 	assert_true(id >= 0);
 	assert_string_equal(brick_category_name(brick_category_of(id)), "Device");
-	assert_int_equal(brick_stats_get(id, &stats), 0);
+	assert_int_equal(brick_device_stats_get(id, &stats), 0);
 	assert_int_equal(brick_of_command(queue, kernel_named("Softmax"), now + 1), 0);
-	assert_int_equal(brick_stats_get(BRICK_ATTENTION_SOFTMAX, &stats), 0);
+	assert_int_equal(brick_device_stats_get(BRICK_ATTENTION_SOFTMAX, &stats), 0);
 	for (int i = 0; i < 900; i++) {
 		char other[16];
 		snprintf(other, sizeof other, "kernel %d", i);
@@ -229,10 +229,10 @@ static void bricks_of_kernels(void **state)
 			brick_of_command(queue, kernel_named(other), now + 2 + (uint64_t)i),
 			i < 699);
 	}
-	assert_int_equal(brick_stats_get(brick_lookup("Kernel"), &stats), 0);
+	assert_int_equal(brick_device_stats_get(brick_lookup("Kernel"), &stats), 0);
 	assert_int_equal(stats.count, 201);
 	assert_int_equal(brick_of_command(queue, 0, now + 1000), 0); /* not known: "Kernel", too */
-	assert_int_equal(brick_stats_get(brick_lookup("Kernel"), &stats), 0);
+	assert_int_equal(brick_device_stats_get(brick_lookup("Kernel"), &stats), 0);
 	assert_int_equal(stats.count, 202);
 	brick_queue_destroy(queue);
 	assert_int_equal(brick_session_stop(), 0);
@@ -547,8 +547,11 @@ static void many_threads(void **state)
 	assert_int_equal(brick_losses_get(&losses), 0);
 	assert_int_equal(losses.clamped, 0);
 	assert_int_equal(brick_stats_get(BRICK_GATE_PROJECTION, &stats), 0);
-	assert_int_equal(stats.count, 2 * THREADS * 2000); /* on threads and queues */
-	assert_int_equal(brick_stats_get(brick_lookup("Kernel"), &stats), 0);
+	assert_int_equal(stats.count, THREADS * 2000);
+	assert_int_equal(brick_device_stats_get(BRICK_GATE_PROJECTION, &stats), 0);
+	assert_int_equal(stats.count, THREADS * 2000);
+	assert_int_equal(brick_stats_get(brick_lookup("Kernel"), &stats), BRICK_ENOTRECORDED);
+	assert_int_equal(brick_device_stats_get(brick_lookup("Kernel"), &stats), 0);
 	assert_int_equal(stats.count, THREADS * 2000);
 	assert_int_equal(stats.total_ns, THREADS * 2000 * 10);
 	assert_int_equal(brick_session_stop(), 0);
@@ -575,7 +578,8 @@ static void fork_leaves_the_parents_lanes_alone(void **state)
 		struct brick_stats stats;
 		c = command_of(launch_here(), now + 20, now + 21);
 		wrong |= brick_queue_record(queue, &c) != 0;
-		wrong |= brick_stats_get(brick_lookup("Kernel"), &stats) != 0 || stats.count != 1;
+		wrong |= brick_device_stats_get(brick_lookup("Kernel"), &stats) != 0 ||
+			 stats.count != 1;
 		brick_queue_destroy(queue);
 		wrong |= brick_session_stop() != 0;
 		_exit(wrong);

@@ -196,6 +196,7 @@ static void every_kind_of_record_is_exact(void **state)
 	assert_all(run, "QkvProjection", 20);
 	assert_all(run, "Decode", 1);
 	assert_int_equal(counted(run, "Sampling"), 1);
+	assert_int_equal(run->bad_records, 0);
 	assert_int_equal(in_histogram(run, "Sampling"), 1);
 	assert_int_equal(counted(run, "BarrierWait"), 15); /* 10 after, 5 inside */
 	assert_int_equal(in_histogram(run, "BarrierWait"), 15);

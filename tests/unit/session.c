@@ -176,6 +176,42 @@ static void elapsed_is_exact(void **state)
 	assert_int_equal(brick_session_stop(), 0);
 }
 
+static void few_have_few_percentiles(void **state)
+{
+	struct brick_stats stats;
+
+	assert_int_equal(brick_session_start(NULL), 0);
+	for (uint64_t i = 1; i <= 100; i++) {
+		brick_record_elapsed(4, i * 1001, 0, 0);
+		assert_int_equal(brick_stats_get(4, &stats), 0);
+		assert_true(stats.p50_ns >= stats.min_ns && stats.p50_ns <= stats.max_ns);
+		assert_in_range(stats.p50_ns, (i + 1) / 2 * 990, (i + 1) / 2 * 1012);
+		assert_int_equal(stats.p95_ns != 0, i >= 20);
+		assert_int_equal(stats.p99_ns != 0, i >= 100);
+		assert_true(stats.p95_ns <= stats.max_ns);
+	}
+	assert_in_range(stats.p95_ns, 95 * 990, 95 * 1012);
+	assert_in_range(stats.p99_ns, 99 * 990, 99 * 1012);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
+static void categories_add_up(void **state)
+{
+	struct brick_stats stats, outer;
+
+	assert_int_equal(brick_session_start(NULL), 0);
+	for (int i = 0; i < 10; i++) {
+		brick_span span = brick_begin(BRICK_GATE_PROJECTION);
+		brick_end(brick_begin(BRICK_UP_PROJECTION));
+		brick_end(span);
+	}
+	assert_int_equal(brick_stats_get(BRICK_GATE_PROJECTION, &outer), 0);
+	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_FFN, &stats), 0);
+	assert_int_equal(stats.count, 20);
+	assert_in_range(stats.total_ns, outer.total_ns - 1, outer.total_ns);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
 /* With a writer the histogram is the consumer's: asking for statistics makes it drain first. */
 static void percentiles_while_writing(void **state)
 {
@@ -264,6 +300,8 @@ int main(void)
 		cmocka_unit_test(fork_leaves_parent_alone),
 		cmocka_unit_test(reset_sets_all_back),
 		cmocka_unit_test(elapsed_is_exact),
+		cmocka_unit_test(few_have_few_percentiles),
+		cmocka_unit_test(categories_add_up),
 		cmocka_unit_test(percentiles_while_writing),
 		cmocka_unit_test(start_and_stop),
 		cmocka_unit_test(notes),

@@ -186,6 +186,7 @@ static void points(void **state)
 		fake_at(BRICK_RECORD_COUNTER, 20, FAKE_CUSTOM_BRICK, bits),
 		fake_at(BRICK_RECORD_OPEN, 22, BRICK_DECODE, 1),
 		fake_at(BRICK_RECORD_DROP, 30, 0, 17),
+		fake_at(BRICK_RECORD_REPORTED, 35, BRICK_SAMPLING, 1ull << 41), /* two ticks a ns */
 		fake_at(BRICK_RECORD_COUNTER, 40, FAKE_CUSTOM_BRICK, 0),
 		fake_at(BRICK_RECORD_THREAD, 50, 0, 4243),
 		fake_sample(60, 1, BRICK_SAMPLING, -1),
@@ -202,6 +203,7 @@ static void points(void **state)
 		{10, RUN_POINT_INSTANT, "Sampling", 0},
 		{20, RUN_POINT_COUNTER, "My \"brick\"\n\xc3\xa4", -2.5},
 		{30, RUN_POINT_DROPPED, NULL, 17},
+		{35, RUN_POINT_REPORTED, "Sampling", 1ull << 40},
 		{40, RUN_POINT_COUNTER, "My \"brick\"\n\xc3\xa4", 0},
 		{50, RUN_POINT_THREAD, NULL, 4243},
 	};

@@ -73,7 +73,10 @@ struct brick_backend {
 	/* Hand over what has completed, without waiting. Returns how many. */
 	int (*drain)(struct brick_backend_device *device);
 
-	/* Wait until everything in `queue` (NULL: all queues that were used) is done. */
+	/*
+	 * Wait until everything in `queue` is done; NULL: all that has ended, in queues that may be
+	 * gone by now.
+	 */
 	int (*synchronise)(struct brick_backend_device *device, void *queue);
 
 	/* One reading of the device's clock between two of CLOCK_MONOTONIC. -ENOTSUP: has none. */

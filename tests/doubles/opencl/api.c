@@ -126,6 +126,27 @@ API cl_int clReleaseContext(cl_context context)
 
 /* ---- queues ---- */
 
+/* As with real drivers, one that has gone lends its handle to the next. */
+static cl_command_queue take_place(void)
+{
+	pthread_mutex_lock(&double_lock);
+	cl_command_queue q = all_queues;
+	while (q && (q->references || q->event_count))
+		q = q->other;
+	if (q) {
+		*q = (struct _cl_command_queue){.other = q->other};
+	} else {
+		q = calloc(1, sizeof *q);
+		q->other = all_queues;
+		all_queues = q;
+	}
+	q->references = 1;
+	q->last = &q->first;
+	double_alive.queues++;
+	pthread_mutex_unlock(&double_lock);
+	return q;
+}
+
 static cl_command_queue create_queue(
 	cl_command_queue_properties bits, const cl_queue_properties *list, cl_int *error)
 {
@@ -143,20 +164,13 @@ static cl_command_queue create_queue(
 		*error = status;
 	if (status != CL_SUCCESS)
 		return NULL;
-	struct _cl_command_queue *q = calloc(1, sizeof *q);
-	q->references = 1;
+	cl_command_queue q = take_place();
 	q->in_order = !(bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	q->has_times = (bits & CL_QUEUE_PROFILING_ENABLE) != 0;
-	q->last = &q->first;
 	if (list) {
 		q->property_count = n + 1;
 		memcpy(q->properties, list, q->property_count * sizeof *list);
 	}
-	pthread_mutex_lock(&double_lock);
-	q->other = all_queues;
-	all_queues = q;
-	double_alive.queues++;
-	pthread_mutex_unlock(&double_lock);
 	return q;
 }
 
@@ -192,6 +206,8 @@ API cl_int clRetainCommandQueue(cl_command_queue q)
 
 API cl_int clFinish(cl_command_queue q)
 {
+	if (!__atomic_load_n(&q->references, __ATOMIC_RELAXED))
+		return CL_INVALID_COMMAND_QUEUE;
 	for (;;) {
 		pthread_mutex_lock(&double_lock);
 		double_plan(q);

@@ -32,7 +32,8 @@ struct _cl_event {
 
 struct _cl_command_queue {
 	struct _cl_command_queue *other; /* all that were ever created */
-	int references;
+	int references; /* 0: gone, and its handle is used again when its events are gone, too */
+	int event_count;
 	int in_order, has_times;
 	cl_queue_properties properties[8];
 	uint32_t property_count;

@@ -114,6 +114,8 @@ void double_release_event(cl_event e)
 	for (int i = 0; i < e->after_count; i++)
 		double_release_event(e->after[i]);
 	double_alive.events--;
+	if (e->queue)
+		e->queue->event_count--;
 	free(e);
 }
 
@@ -141,6 +143,7 @@ cl_int double_enqueue(
 	double_alive.events++;
 	e->references = event ? 2 : 1; /* the queue's, until it is planned */
 	e->queue = q;
+	q->event_count++;
 	e->cost_ns = cost_ns;
 	e->queued_ns = double_now_ns();
 	fail_some(e);
