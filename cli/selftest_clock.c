@@ -7,6 +7,7 @@
 
 #include "brick/brick.h"
 #include "cli/selftest.h"
+#include "lib/sys/ticks.h"
 
 enum { READINGS = 1000000, HANDOVERS = 2000, MOST_CPUS = 256 };
 
@@ -92,6 +93,7 @@ static void run_relay(struct relay *relay, unsigned mine)
 			__atomic_load_n(&relay->turn, __ATOMIC_ACQUIRE) % 2 != mine;)
 			if (++looks % 1024 == 0)
 				sched_yield();
+		brick__counter_order();
 		uint64_t now = brick_ticks();
 		relay->back += now < relay->last;
 		relay->last = now;

@@ -34,6 +34,16 @@ static inline uint64_t brick__counter(void)
 }
 #endif
 
+/* A reading after this is not taken before what was loaded before it: CPUs read ahead. */
+static inline void brick__counter_order(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("lfence" : : : "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" : : : "memory");
+#endif
+}
+
 static inline uint64_t brick__monotonic_ns(void)
 {
 	struct timespec now;
