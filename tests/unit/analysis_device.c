@@ -209,7 +209,7 @@ static void one_queue_on_two_lanes(void **state)
 
 	scene_init(&s);
 	s.run.lanes[s.other].tid = 1;
-	assert_int_equal(queue_times_init(&times, &s.run, &s.index), 0);
+	assert_int_equal(queue_times_init(&times, &s.run, &s.index, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(times.count, 1);
 	assert_int_equal(times.queues[0].lanes, 2);
 	assert_int_equal(times.queues[0].busy_ns, 500 + 250);
@@ -218,7 +218,7 @@ static void one_queue_on_two_lanes(void **state)
 
 	/* a step that ended before they did, and one without any of it */
 	s.run.steps[0].end_ns = 1200;
-	assert_int_equal(queue_times_init(&times, &s.run, &s.index), 0);
+	assert_int_equal(queue_times_init(&times, &s.run, &s.index, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(times.queues[0].idle_ns, 100);
 	queue_times_fini(&times);
 	scene_fini(&s);
@@ -239,6 +239,7 @@ static const struct roofline_row *roofline_phase(
 	for (size_t i = 0; i < r->row_count; i++)
 		if (r->rows[i].on_device && r->rows[i].phase == phase)
 			return &r->rows[i];
+	fail_msg("no row of phase %d", phase);
 	return NULL;
 }
 
@@ -282,6 +283,13 @@ static void commands_of_steps_that_overlap(void **state)
 	summary_destroy(sum);
 	assert_int_equal(summary_create(&sum, &run, SUMMARY_BY_KERNEL, STEP_DECODE), 0);
 	assert_int_equal(row_named(sum, "k")->total_ns, 70);
+	assert_int_equal(sum->device_ns, 70); /* and so say the queues */
+	assert_int_equal(sum->queues.queues[0].commands, 1);
+	assert_int_equal(sum->queues.queues[0].busy_ns, 70);
+	assert_int_equal(sum->queues.queues[0].steps_ns, 899);
+	assert_int_equal(sum->queues.queues[0].idle_ns, 899 - 110);
+	assert_int_equal(sum->queues.queues[0].launch.count, 1);
+	assert_int_equal(sum->queues.queues[0].launch.p50_ns, 20);
 	summary_destroy(sum);
 	assert_int_equal(step_index_init(&index, &run), 0);
 	assert_int_equal(roofline_create(&r, &run, &index, NULL), 0);
