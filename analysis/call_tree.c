@@ -140,9 +140,13 @@ static void add_known(uint64_t *sum, uint64_t value, int known)
 static void add_execution(
 	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
 {
-	node->count++;
 	node->time_ns += frame->counted.length_ns - frame->counted.inner_ns;
 	node->self_ns += frame->counted.self_ns;
+	if (frame->sample->flags & RUN_SAMPLE_OPEN) {
+		node->open++;
+		return;
+	}
+	node->count++;
 	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
 	add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
 	add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
@@ -237,7 +241,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 /* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
 static int is_sum(const struct call_node *node)
 {
-	return node->kind == CALL_LAYER || (node->kind == CALL_BRICK && !node->count);
+	return node->kind == CALL_LAYER ||
+	       (node->kind == CALL_BRICK && !node->count && !node->open);
 }
 
 static void sum_up(struct call_tree *tree)

@@ -28,7 +28,8 @@ struct call_node {
 	uint32_t brick, site; /* RUN_NONE where not of that kind */
 	uint32_t kernel;      /* RUN_NONE where not of that kind */
 	int32_t layer;
-	uint64_t count;
+	uint64_t count;			 /* of executions that have ended, as in a report */
+	uint64_t open;			 /* that never did; their time is here all the same */
 	uint64_t time_ns;		 /* without the waiting that a CALL_WAIT beside it shows */
 	uint64_t self_ns;		 /* of it, in none of the nodes below */
 	uint64_t elements, bytes, flops; /* ANALYSIS_UNKNOWN where nothing said them */

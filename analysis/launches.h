@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/step_index.h"
 #include "trace/run.h"
 
 struct launches {
@@ -26,5 +27,12 @@ const uint32_t *launches_of(
 
 /* The command that a sample of a queue is, or NULL. */
 const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample);
+
+/*
+ * The step that a sample of a queue belongs to: the one that launched its command, where that is
+ * known, else the one in which it began. RUN_NONE: none.
+ */
+uint32_t launches_step(
+	const struct run *run, const struct step_index *index, uint32_t lane, uint32_t sample);
 
 #endif

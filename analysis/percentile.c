@@ -48,6 +48,13 @@ uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent)
 	return ANALYSIS_UNKNOWN;
 }
 
+uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns)
+{
+	if (ns == ANALYSIS_UNKNOWN || min_ns == ANALYSIS_UNKNOWN)
+		return ns;
+	return ns < min_ns ? min_ns : ns > max_ns ? max_ns : ns;
+}
+
 static int compare_values(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

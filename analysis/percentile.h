@@ -22,6 +22,12 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent);
  */
 uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent);
 
+/*
+ * A bucket's middle may lie beyond the values that are really in it: bound it by those. What is
+ * ANALYSIS_UNKNOWN stays so, and bounds nothing.
+ */
+uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns);
+
 /* Sort ascending, in place. */
 void percentile_sort(uint64_t *values, size_t n);
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/launches.h"
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 
@@ -112,17 +113,42 @@ static int find_queues(struct queue_times *t, const struct run *run)
 	return 0;
 }
 
-static void take_samples(
-	struct queue_times *t, const struct run *run, size_t queue, struct spans *busy)
+/* What is measured: all, or a phase. */
+struct scope {
+	const struct run *run;
+	const struct step_index *index;
+	int only;
+};
+
+static bool is_of_phase(const struct scope *scope, uint32_t step)
 {
+	return scope->only < 0 ||
+	       (step != RUN_NONE && !!scope->run->steps[step].decode == scope->only);
+}
+
+static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t sample)
+{
+	return scope->only < 0 ||
+	       is_of_phase(scope, launches_step(scope->run, scope->index, lane, sample));
+}
+
+/* busy: with what was asked for; all: with any command. */
+static void take_samples(struct queue_times *t, const struct scope *scope, size_t queue,
+	struct spans *busy, struct spans *all)
+{
+	const struct run *run = scope->run;
 	struct queue_time *q = &t->queues[queue];
 
 	for (uint32_t lane = q->lane; lane < run->lane_count; lane++) {
 		const struct run_lane *l = &run->lanes[lane];
 		if (t->of_lane[lane] != queue)
 			continue;
-		for (size_t i = 0; i < l->sample_count; i++) {
+		for (uint32_t i = 0; i < l->sample_count; i++) {
 			const struct run_sample *s = &l->samples[i];
+			if (!s->depth)
+				add_span(all, s->begin_ns, s->end_ns);
+			if (!is_asked_for(scope, lane, i))
+				continue;
 			q->sources |= 1u << (s->source & 31);
 			q->commands++;
 			if (!s->depth)
@@ -131,13 +157,15 @@ static void take_samples(
 	}
 }
 
-static void take_steps(struct spans *steps, const struct run *run, const struct step_index *index,
-	uint32_t process)
+static void take_steps(struct spans *steps, const struct scope *scope, uint32_t process)
 {
+	const struct run *run = scope->run;
+	const struct step_index *index = scope->index;
+
 	for (uint32_t i = index->process_first[process]; i < index->process_first[process + 1];
 		i++) {
 		const struct run_step *step = &run->steps[index->by_process[i]];
-		if (step->end_ns > step->begin_ns)
+		if (step->end_ns > step->begin_ns && is_of_phase(scope, index->by_process[i]))
 			add_span(steps, step->begin_ns, step->end_ns);
 	}
 }
@@ -149,32 +177,33 @@ struct step_spans {
 	uint64_t length_ns;
 };
 
-static void choose_process(struct step_spans *steps, const struct run *run,
-	const struct step_index *index, uint32_t process)
+static void choose_process(struct step_spans *steps, const struct scope *scope, uint32_t process)
 {
 	if (steps->process == process)
 		return;
 	steps->process = process;
 	steps->spans.count = 0;
-	take_steps(&steps->spans, run, index, process);
+	take_steps(&steps->spans, scope, process);
 	steps->length_ns = unite(&steps->spans);
 }
 
-static int measure_busy(
-	struct queue_times *t, const struct run *run, const struct step_spans *steps, size_t queue)
+static int measure_busy(struct queue_times *t, const struct scope *scope,
+	const struct step_spans *steps, size_t queue)
 {
 	struct queue_time *q = &t->queues[queue];
-	struct spans busy = {0};
+	struct spans busy = {0}, all = {0};
 
-	take_samples(t, run, queue, &busy);
+	take_samples(t, scope, queue, &busy, &all);
 	q->busy_ns = unite(&busy);
+	unite(&all);
 	q->steps_ns = q->idle_ns = ANALYSIS_UNKNOWN;
 	if (steps->spans.count) {
 		q->steps_ns = steps->length_ns;
-		q->idle_ns = q->steps_ns - overlap(&busy, &steps->spans);
+		q->idle_ns = q->steps_ns - overlap(&all, &steps->spans);
 	}
 	free(busy.list);
-	return busy.failed || steps->spans.failed ? -ENOMEM : 0;
+	free(all.list);
+	return busy.failed || all.failed || steps->spans.failed ? -ENOMEM : 0;
 }
 
 static void finish_delay(struct queue_delay *delay, uint64_t *values, size_t count)
@@ -206,12 +235,16 @@ struct delays {
 
 /* Clocks of host and device agree only so well: what seems to start before its launch starts at
  * once. */
-static void take_delays(struct delays *d, const struct run *run, uint32_t lane)
+static void take_delays(struct delays *d, const struct scope *scope, uint32_t lane)
 {
+	const struct run *run = scope->run;
+
 	for (size_t i = first_command(run, lane);
 		i < run->command_count && run->commands[i].lane == lane; i++) {
 		const struct run_command *c = &run->commands[i];
 		uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
+		if (!is_asked_for(scope, lane, c->sample))
+			continue;
 		if (c->launch_ns)
 			d->launch[d->launches++] =
 				begin_ns > c->launch_ns ? begin_ns - c->launch_ns : 0;
@@ -222,18 +255,22 @@ static void take_delays(struct delays *d, const struct run *run, uint32_t lane)
 }
 
 static void measure_delays(
-	struct queue_times *t, const struct run *run, size_t queue, struct delays *d)
+	struct queue_times *t, const struct scope *scope, size_t queue, struct delays *d)
 {
+	const struct run *run = scope->run;
+
 	d->launches = d->submits = 0;
 	for (uint32_t lane = t->queues[queue].lane; lane < run->lane_count; lane++)
 		if (t->of_lane[lane] == queue)
-			take_delays(d, run, lane);
+			take_delays(d, scope, lane);
 	finish_delay(&t->queues[queue].launch, d->launch, d->launches);
 	finish_delay(&t->queues[queue].submit, d->submit, d->submits);
 }
 
-int queue_times_init(struct queue_times *t, const struct run *run, const struct step_index *index)
+int queue_times_init(
+	struct queue_times *t, const struct run *run, const struct step_index *index, int only)
 {
+	const struct scope scope = {run, index, only};
 	struct step_spans steps = {.process = RUN_NONE};
 	struct delays delays = {0};
 
@@ -245,9 +282,9 @@ int queue_times_init(struct queue_times *t, const struct run *run, const struct 
 		rc = delays.launch && delays.submit ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < t->count && rc == 0; i++) {
-		choose_process(&steps, run, index, run->lanes[t->queues[i].lane].process);
-		rc = measure_busy(t, run, &steps, i);
-		measure_delays(t, run, i, &delays);
+		choose_process(&steps, &scope, run->lanes[t->queues[i].lane].process);
+		rc = measure_busy(t, &scope, &steps, i);
+		measure_delays(t, &scope, i, &delays);
 	}
 	free(steps.spans.list);
 	free(delays.launch);

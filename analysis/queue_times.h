@@ -36,9 +36,13 @@ struct queue_times {
 	uint32_t *of_lane; /* [lane_count]: number in queues, RUN_NONE for threads */
 };
 
-/* -ENOMEM; *times is then empty. Without queues it is empty, too, but for of_lane. */
+/*
+ * only: an enum step_phase, or below 0: of all. Of a phase are the commands that its steps
+ * launched, and idle is a queue while one of its steps ran and no command at all. -ENOMEM; *times
+ * is then empty. Without queues it is empty, too, but for of_lane.
+ */
 int queue_times_init(
-	struct queue_times *times, const struct run *run, const struct step_index *index);
+	struct queue_times *times, const struct run *run, const struct step_index *index, int only);
 void queue_times_fini(struct queue_times *times);
 
 #endif

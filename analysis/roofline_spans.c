@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/launches.h"
 #include "analysis/walk.h"
 
 static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
@@ -51,18 +52,24 @@ static int unite(struct roofline_spans *all, struct roofline_spans *lane)
 	return rc;
 }
 
-static enum roofline_phase phase_of(const struct run *run, const struct walk_frame *frame)
+/* What a device did belongs to the step that launched it, as in the report. */
+static enum roofline_phase phase_of(
+	const struct roofline_accounts *a, const struct walk_frame *frame)
 {
-	if (frame->step == RUN_NONE)
+	uint32_t step = frame->step;
+
+	if (a->run->lanes[a->lane].kind == BRICK_LANE_QUEUE)
+		step = launches_step(a->run, a->index, a->lane, frame->index);
+	if (step == RUN_NONE)
 		return ROOFLINE_OUTSIDE;
-	return run->steps[frame->step].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL;
+	return a->run->steps[step].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL;
 }
 
 static struct roofline_account *account_of(
 	struct roofline_accounts *a, const struct walk_frame *frame)
 {
 	size_t on_device = a->run->lanes[a->lane].kind == BRICK_LANE_QUEUE;
-	size_t phase = phase_of(a->run, frame);
+	size_t phase = phase_of(a, frame);
 
 	return &a->accounts[(frame->brick * ROOFLINE_PHASES + phase) * 2 + on_device];
 }

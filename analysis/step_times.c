@@ -83,14 +83,16 @@ static void finish_phase(struct step_times *times, const struct run *run,
 	phase->p99_ns = percentile_or_unknown(values, n, 99);
 }
 
-/* Steps are looked at in the order of their begins. */
-static uint64_t first_token_ns(
-	const struct step_times *times, const struct run *run, const struct step_index *index)
+/* Of one process. Steps are looked at in the order of their begins. */
+static uint64_t first_token_ns(const struct step_times *times, const struct run *run,
+	const struct step_index *index, uint32_t process)
 {
 	uint64_t begin_ns = ANALYSIS_UNKNOWN, prefill_end_ns = 0, decode_seen = 0;
-	for (size_t i = 0; i < run->step_count; i++) {
+	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1];
+		k++) {
+		uint32_t i = index->by_process[k];
 		const struct run_step *step = &run->steps[i];
-		if (!index->finished[i] || (begin_ns == ANALYSIS_UNKNOWN && step->decode))
+		if (begin_ns == ANALYSIS_UNKNOWN && step->decode)
 			continue;
 		if (begin_ns == ANALYSIS_UNKNOWN)
 			begin_ns = step->begin_ns;
@@ -112,7 +114,8 @@ int step_times_finish(
 		return -ENOMEM;
 	for (uint32_t phase = 0; phase < STEP_PHASES; phase++)
 		finish_phase(times, run, index, phase, values);
-	times->ttft_ns = first_token_ns(times, run, index);
+	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
+		times->ttft_ns = first_token_ns(times, run, index, p);
 	free(values);
 	return 0;
 }

@@ -34,7 +34,8 @@ struct step_times {
 	 * Time to first token: from the begin of the first prefill step to the end of the first
 	 * step after which a token was there, with its sampling: the first that is followed by
 	 * sampling, or, where sampling was not recorded, the last prefill before the first decode.
-	 * ANALYSIS_UNKNOWN when no step is known to have given a token.
+	 * Of the first process that has one. ANALYSIS_UNKNOWN when no step is known to have given a
+	 * token.
 	 */
 	uint64_t ttft_ns;
 };

@@ -68,14 +68,6 @@ static void fill_row(struct summary_row *row, const struct tally *tally, uint64_
 	row->p50_ns = row->p95_ns = row->p99_ns = ANALYSIS_UNKNOWN;
 }
 
-/* A bucket's middle may lie beyond the values that are really in it. */
-static uint64_t bounded(uint64_t ns, const struct summary_row *row)
-{
-	if (ns == ANALYSIS_UNKNOWN || row->min_ns == ANALYSIS_UNKNOWN)
-		return ns;
-	return ns < row->min_ns ? row->min_ns : ns > row->max_ns ? row->max_ns : ns;
-}
-
 /* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
 static void fill_percentiles(
 	struct summary_row *row, const uint64_t *histogram, const struct brick_clock *clock)
@@ -88,7 +80,7 @@ static void fill_percentiles(
 		uint64_t value = percentile_histogram(histogram, percents[i]);
 		if (clock && value != ANALYSIS_UNKNOWN)
 			value = brick_clock_duration_ns(clock, value);
-		*out[i] = bounded(value, row);
+		*out[i] = percentile_bounded(value, row->min_ns, row->max_ns);
 	}
 }
 

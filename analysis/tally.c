@@ -303,7 +303,7 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 	for (size_t i = 0; i < run->point_count && !t->has_reported; i++)
 		t->has_reported = run->points[i].kind == RUN_POINT_REPORTED;
 	t->wait_brick = find_wait_brick(run);
-	if (queue_times_init(&t->queues, run, index) < 0 || tally_devices_init(t) < 0 ||
+	if (queue_times_init(&t->queues, run, index, only) < 0 || tally_devices_init(t) < 0 ||
 		step_times_init(&t->steps, run) < 0 || !allocate(t) || !count_steps(t)) {
 		tallies_fini(t);
 		return -ENOMEM;

@@ -98,14 +98,9 @@ const char *tally_kernel_name(const struct tallies *t, uint32_t group, uint32_t 
 	return t->run->kernels[*kernel].name;
 }
 
-/* A command belongs to the step that launched it, else to that in which it began. */
-static uint32_t phase_of(
-	const struct tallies *t, const struct walk_frame *frame, const struct run_command *command)
+static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
 {
-	uint64_t ns = command && command->launch_ns ? command->launch_ns : frame->sample->begin_ns;
-	uint32_t lane =
-		command && command->launch_lane != RUN_NONE ? command->launch_lane : t->lane;
-	uint32_t step = step_index_at(t->index, t->run, lane, ns);
+	uint32_t step = launches_step(t->run, t->index, t->lane, frame->index);
 
 	if (step == RUN_NONE)
 		return TALLY_PHASE_OUTSIDE;
@@ -185,7 +180,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	t->lane_counts_all[frame->brick]++;
 	const struct run_command *command = launches_command(t->run, t->lane, frame->index);
-	uint32_t phase = phase_of(t, frame, command);
+	uint32_t phase = phase_of(t, frame);
 	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
 		return;
 	t->device_ns += frame->self_ns;

@@ -22,6 +22,7 @@ struct sums {
 struct gathering {
 	const struct run *run;
 	const struct tiles_filter *filter;
+	struct step_index index;
 	struct tiles *tiles;
 	struct sums *sums;
 	uint32_t *slot; /* [BRICK_TILE_LEVELS][brick_count + 1]: group + 1 */
@@ -62,20 +63,14 @@ static uint32_t holder(struct gathering *g, const struct run_tile *tile)
 	return RUN_NONE;
 }
 
-/* The last step that had begun by then, if it had not ended: any thread may work for it. */
-static bool is_in_phase(const struct run *run, uint64_t ns, int phase)
+/* The step that ran then, if any: every thread may work for it. */
+static bool is_in_phase(const struct gathering *g, const struct run_tile *tile)
 {
-	size_t low = 0, high = run->step_count;
+	uint64_t ns = g->run->lanes[tile->lane].samples[tile->sample].begin_ns;
+	uint32_t step = step_index_at(&g->index, g->run, tile->lane, ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->steps[middle].begin_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && ns < run->steps[low - 1].end_ns &&
-	       (run->steps[low - 1].decode ? STEP_DECODE : STEP_PREFILL) == phase;
+	return step != RUN_NONE &&
+	       (g->run->steps[step].decode ? STEP_DECODE : STEP_PREFILL) == g->filter->phase;
 }
 
 static bool is_wanted(const struct gathering *g, const struct run_tile *tile, uint32_t site)
@@ -88,9 +83,7 @@ static bool is_wanted(const struct gathering *g, const struct run_tile *tile, ui
 	       (filter->level < 0 || (uint32_t)filter->level == tile->level) &&
 	       (filter->brick == RUN_NONE || filter->brick == brick) &&
 	       (filter->layer == INT32_MIN || filter->layer == layer) &&
-	       (filter->phase < 0 ||
-		       is_in_phase(g->run, g->run->lanes[tile->lane].samples[tile->sample].begin_ns,
-			       filter->phase));
+	       (filter->phase < 0 || is_in_phase(g, tile));
 }
 
 static uint32_t *slot_of(struct gathering *g, uint32_t level, uint32_t site)
@@ -204,9 +197,11 @@ static void count_tile(struct tiles_group *group, struct sums *sums, const struc
 
 static void finish_group(struct tiles_group *group, const struct sums *sums)
 {
-	group->p50_ns = percentile_histogram(sums->histogram, 50);
-	group->p95_ns = percentile_histogram(sums->histogram, 95);
-	group->p99_ns = percentile_histogram(sums->histogram, 99);
+	uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
+	static const unsigned percents[] = {50, 95, 99};
+	for (size_t i = 0; i < 3; i++)
+		*out[i] = percentile_bounded(percentile_histogram(sums->histogram, percents[i]),
+			group->min_ns, group->max_ns);
 	group->gflops =
 		group->flops && sums->flops_ns ? (double)group->flops / (double)sums->flops_ns : -1;
 	group->intensity =
@@ -262,8 +257,11 @@ static int by_level_and_time(const void *a, const void *b)
 int tiles_create(struct tiles **out, const struct run *run, const struct tiles_filter *filter)
 {
 	struct gathering g = {.run = run, .filter = filter, .lane = RUN_NONE};
-	int error = -ENOMEM;
+	int error = step_index_init(&g.index, run);
 
+	if (error)
+		return error;
+	error = -ENOMEM;
 	g.tiles = calloc(1, sizeof *g.tiles);
 	g.slot = calloc(BRICK_TILE_LEVELS * (run->brick_count + 1), sizeof *g.slot);
 	if (g.tiles && g.slot)
@@ -278,6 +276,7 @@ int tiles_create(struct tiles **out, const struct run *run, const struct tiles_f
 		free(g.sums[i].histogram);
 	free(g.sums);
 	free(g.slot);
+	step_index_fini(&g.index);
 	if (error) {
 		tiles_destroy(g.tiles);
 		return error;

@@ -161,7 +161,29 @@ static void put_lengths(
 	free(buckets);
 }
 
-/* All steps that the threads counted, without the sampling after them; 0: no such histogram. */
+/* Exact time of sampling on the threads that run steps, where it comes after them. */
+static uint64_t counted_sampling_ns(const struct run *run)
+{
+	uint64_t ns = 0;
+	for (size_t l = 0; l < run->lane_count; l++) {
+		const struct brick_stat *stats = run->lanes[l].stats;
+		uint64_t steps = 0, sampling_ns = 0;
+		for (size_t b = 0; stats && b < run->brick_count; b++) {
+			int known = run->bricks[b].well_known;
+			if (known == BRICK_DECODE || known == BRICK_PREFILL)
+				steps += stats[b].count;
+			else if (known == BRICK_SAMPLING)
+				sampling_ns += stats[b].total;
+		}
+		ns += steps ? sampling_ns : 0;
+	}
+	return ns;
+}
+
+/*
+ * All steps that the threads counted; 0: there is no histogram of them. It is of the steps alone;
+ * the sum has all sampling in that of decoding, where nearly all of it belongs.
+ */
 static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 {
 	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
@@ -173,6 +195,8 @@ static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 			lengths_count(m->run->histograms[b]) <=
 				m->report.summary->steps.phases[phase].count)
 			continue; /* it is of processes that have ended only */
+		if (phase == STEP_DECODE)
+			sum.total += counted_sampling_ns(m->run);
 		put_lengths(m, "brick_step_seconds", labels, b, sum.total);
 		return 1;
 	}

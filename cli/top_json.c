@@ -15,9 +15,7 @@ static json_t *steps_json(const struct picture_steps *s)
 	json_put(object, "count", json_number(s->count));
 	json_put(object, "tokens", json_number(s->tokens));
 	json_put(object, "total_ns", json_number(s->total_ns));
-	json_put(object, "tokens_per_s",
-		json_rate(s->tokens && s->total_ns ? (double)s->tokens * 1e9 / (double)s->total_ns
-						   : -1));
+	json_put(object, "tokens_per_s", json_rate(picture_tokens_per_s(s)));
 	return object;
 }
 

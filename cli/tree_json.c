@@ -48,6 +48,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put(object, "kind", json_text(kinds[node->kind]));
 	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
 	json_put(object, "count", json_number(node->count));
+	json_put(object, "open", json_number(node->open));
 	json_put(object, "time_ns", json_number(node->time_ns));
 	json_put(object, "self_ns", json_number(node->self_ns));
 	json_put(object, "elements", json_number(node->elements));

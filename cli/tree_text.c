@@ -16,7 +16,7 @@
 
 struct line {
 	char *branches, *name;
-	uint64_t time_ns, count, elements;
+	uint64_t time_ns, count, open, elements;
 	bool on_device;
 	enum terminal_style style;
 };
@@ -82,6 +82,7 @@ static void add_child(
 		.name = safe_name(lines, node),
 		.time_ns = node->time_ns,
 		.count = node->kind == CALL_LAYER ? 1 : node->count,
+		.open = node->open,
 		.elements = node->elements,
 		.on_device = node->kind == CALL_KERNEL,
 		.style = node->kind == CALL_LAYER  ? STYLE_STRONG
@@ -161,9 +162,11 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
-	if (line->count != 1)
+	if (line->count != 1 && (line->count || !line->open))
 		fprintf(out, "  %s%s", terminal->utf8 ? "\xc3\x97" : "x",
 			units_count(times, line->count));
+	if (line->open)
+		fprintf(out, "  (%s never ended)", units_count(times, line->open));
 	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
 		fprintf(out, "  (%s elem)", units_count(elements, line->elements));
 	fputc('\n', out);

@@ -112,10 +112,9 @@ static void draw_engine(const struct top *top, struct canvas *canvas)
 /* Over the run: of a recording as its report says, of a live process by exact statistics. */
 static double over_run(const struct picture *p, int phase)
 {
-	const struct picture_steps *s = &p->exact[phase];
 	if (!p->live)
 		return report_tokens_per_s(&p->report.summary->steps.phases[phase]);
-	return s->tokens && s->total_ns ? (double)s->tokens * 1e9 / (double)s->total_ns : -1;
+	return picture_tokens_per_s(&p->exact[phase]);
 }
 
 static void draw_speed(const struct top *top, struct canvas *canvas)

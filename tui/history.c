@@ -115,7 +115,9 @@ double history_tokens_per_s(const struct history *h, int phase)
 	const struct picture_steps *a = &from->steps[phase], *b = &to->steps[phase];
 	if (b->count <= a->count || b->total_ns <= a->total_ns || b->tokens < a->tokens)
 		return -1;
-	return (double)(b->tokens - a->tokens) * 1e9 / (double)(b->total_ns - a->total_ns);
+	return picture_tokens_per_s(&(struct picture_steps){.tokens = b->tokens - a->tokens,
+		.total_ns = b->total_ns - a->total_ns,
+		.after = b->after});
 }
 
 double history_samples_per_s(const struct history *h)

@@ -41,7 +41,7 @@ void history_clear(struct history *history);
 /* NULL: not known. */
 const struct history_brick *history_find(const struct history *history, const char *name);
 
-/* Over the last seconds, negative when not known: tokens/s of a phase (in its steps), samples/s. */
+/* Over the last seconds, negative when not known: tokens/s of a phase, samples/s. */
 double history_tokens_per_s(const struct history *history, int phase);
 double history_samples_per_s(const struct history *history);
 

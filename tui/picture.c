@@ -64,6 +64,23 @@ static void count_exact(struct picture *p)
 		}
 }
 
+static void measure_after(struct picture *p)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
+		uint64_t span_ns = times->total_ns - times->after_ns;
+		if (span_ns)
+			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
+	}
+}
+
+double picture_tokens_per_s(const struct picture_steps *s)
+{
+	if (!s->tokens || !s->total_ns)
+		return -1;
+	return (double)s->tokens * 1e9 / ((double)s->total_ns * (1 + s->after));
+}
+
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
 {
 	struct picture *p = xcalloc(1, sizeof(*p));
@@ -78,6 +95,7 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 	no_memory(step_index_init(&p->index, run));
 	count_exact(p);
 	compute(p);
+	measure_after(p);
 	return p;
 }
 

@@ -18,6 +18,8 @@
 /* Exact counts of the steps of a phase, from the statistics of the threads. */
 struct picture_steps {
 	uint64_t count, tokens, total_ns;
+	/* what came after them, such as sampling, by their time: no statistic tells, samples do */
+	double after;
 };
 
 struct picture {
@@ -62,6 +64,9 @@ const struct path_section *picture_path(struct picture *picture, const char **wh
 
 /* Under the ceilings that are kept for the run's machine, or none (roofline->ceilings NULL). */
 const struct roofline *picture_roofline(struct picture *picture);
+
+/* Of their time with what came after them, as of a report; negative: not known. */
+double picture_tokens_per_s(const struct picture_steps *steps);
 
 /* Tokens of the steps that the wall time is of; 0: not known. */
 uint64_t picture_tokens(const struct picture *picture);

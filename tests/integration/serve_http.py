@@ -166,7 +166,7 @@ def recorded_process():
 def session_without_recording():
     """A program that embeds libbrick and writes nothing: its session, exact while it lives."""
     program = subprocess.Popen([os.path.join(BUILD, "bin", "program-top_embedded"), "memory", "say",
-                                "ms=60000"], stdout=subprocess.PIPE, env=environment())
+                                "sample=2500", "rate=50000", "ms=60000"], stdout=subprocess.PIPE, env=environment())
     program.stdout.readline()
     server = Server(program.pid)
     tokens, deadline = [], time.monotonic() + 60
@@ -177,6 +177,16 @@ def session_without_recording():
     expect("tokens only grow", tokens, sorted(tokens))
     expect_true(f"and do: {tokens}", len(set(tokens)) >= 3)
     expect("live", data_of(server)["live"], True)
+    # more steps than the last moments have: their time is with the sampling after them all the same
+    while True:
+        text = server.get("/metrics")[2]
+        count, total = (float(re.search(rb'step_seconds_%s{phase="decode"} (\S+)' % what, text)[1])
+                        for what in (b"count", b"sum"))
+        if count > data_of(server)["report"]["steps"]["decode"]["count"]:
+            break
+        expect_true("the window ends", time.monotonic() < deadline)
+        time.sleep(0.2)
+    expect_true(f"{total} s for {count} steps", total / count > 0.0038)
     program.terminate()
     program.wait(timeout=60)
     while data_of(server)["live"] and time.monotonic() < deadline:

@@ -58,6 +58,21 @@ def command_headless():
     expect("exact", last["exact"]["decode"]["count"], report["steps"]["decode"]["count"])
 
 
+def rates_with_sampling():
+    """Half of a token's time is sampling: all rates say so, live and of the recording."""
+    tops = headless("--", EMBEDDED, "sample=2500", "ms=1500")
+    live = [t for t in tops if t.get("samples_of") == "window" and t["now"]["decode_tokens_per_s"]]
+    expect_true("live ones", len(live) >= 2)
+    for top in live[1:]:
+        decode = top["steps"]["decode"]
+        for what, rate in (("now", top["now"]["decode_tokens_per_s"]),
+                           ("over the run", top["exact"]["decode"]["tokens_per_s"])):
+            expect_true(f"{what}: {rate}, by its steps {decode['tokens_per_s']}",
+                        0.75 < rate / decode["tokens_per_s"] < 1.33)
+    last = tops[-1]["steps"]["decode"]
+    expect_true("sampling took its part", last["after_ns"] > last["total_ns"] / 3)
+
+
 def exit_codes():
     headless("--", PRODUCER, "samples=10", "exit=7", code=7)
     headless("--", PRODUCER, "signal=9", code=137)
@@ -228,6 +243,7 @@ def hostile():
 
 
 command_headless()
+rates_with_sampling()
 exit_codes()
 on_screen()
 recorded_process()

@@ -7,6 +7,7 @@
  *   memory        start one with statistics only
  *   ms=N          decode for N milliseconds
  *   rate=N        make N leaf bricks per second, too
+ *   sample=N      spend N microseconds on sampling after each step
  *   queue         launch commands on a queue: a made-up device, as long as their launches
  *   stop          end the session
  *   fork          a child goes on, and the parent
@@ -21,7 +22,7 @@
 #include <unistd.h>
 #include "brick/brick.h"
 
-static long rate;
+static long rate, sample;
 static struct brick_queue *queue;
 static uint32_t kernel;
 
@@ -77,7 +78,10 @@ static void step(void)
 	}
 	work(BRICK_LM_HEAD, -1, 200);
 	brick_end(span);
-	brick_end(brick_begin(BRICK_SAMPLING));
+	span = brick_begin(BRICK_SAMPLING);
+	if (sample)
+		usleep((useconds_t)sample);
+	brick_end(span);
 }
 
 /* Leaf bricks in bursts of a millisecond. */
@@ -132,6 +136,8 @@ int main(int argc, char **argv)
 			decode(atol(value));
 		else if (!strncmp(word, "rate=", 5))
 			rate = atol(value);
+		else if (!strncmp(word, "sample=", 7))
+			sample = atol(value);
 		else if (!strcmp(word, "queue"))
 			begin_queue();
 		else if (!strcmp(word, "stop"))

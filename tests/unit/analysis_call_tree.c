@@ -103,8 +103,36 @@ static void one_step(void **state)
 	run_fini(&run);
 }
 
+/* What never ended has its time in the tree, but is no execution, as in a report. */
+static void what_never_ended(void **state)
+{
+	struct run run = {.complete = 1};
+	struct step_index index;
+	struct call_tree *tree;
+	uint32_t a = builder_site(&run, builder_brick(&run, "A", "X"), -1, NULL, NULL);
+	uint32_t b = builder_site(&run, builder_brick(&run, "B", "X"), -1, NULL, NULL);
+	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
+	builder_sample(&run, lane, a, 0, 100, 0);
+	builder_sample(&run, lane, a, 200, 500, 0)->flags = RUN_SAMPLE_OPEN;
+	builder_sample(&run, lane, b, 300, 500, 1)->flags = RUN_SAMPLE_OPEN;
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(call_tree_of_lane(&tree, &run, &index, lane), 0);
+	check_sums(tree);
+	assert_int_equal(tree->nodes[1].count, 1);
+	assert_int_equal(tree->nodes[1].time_ns, 400);
+	assert_int_equal(tree->nodes[2].count, 0);
+	assert_int_equal(tree->nodes[2].time_ns, 200);
+	assert_int_equal(tree->nodes[1].open + tree->nodes[2].open, 2);
+	call_tree_destroy(tree);
+	step_index_fini(&index);
+	run_fini(&run);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_step)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_step),
+		cmocka_unit_test(what_never_ended),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/graph_from_run.h"
 #include "analysis/path.h"
+#include "analysis/roofline.h"
 #include "analysis/summary.h"
 #include "analysis/unknown.h"
 #include "brick/graph_path.h"
@@ -208,7 +209,7 @@ static void one_queue_on_two_lanes(void **state)
 
 	scene_init(&s);
 	s.run.lanes[s.other].tid = 1;
-	assert_int_equal(queue_times_init(&times, &s.run, &s.index), 0);
+	assert_int_equal(queue_times_init(&times, &s.run, &s.index, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(times.count, 1);
 	assert_int_equal(times.queues[0].lanes, 2);
 	assert_int_equal(times.queues[0].busy_ns, 500 + 250);
@@ -217,7 +218,7 @@ static void one_queue_on_two_lanes(void **state)
 
 	/* a step that ended before they did, and one without any of it */
 	s.run.steps[0].end_ns = 1200;
-	assert_int_equal(queue_times_init(&times, &s.run, &s.index), 0);
+	assert_int_equal(queue_times_init(&times, &s.run, &s.index, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(times.queues[0].idle_ns, 100);
 	queue_times_fini(&times);
 	scene_fini(&s);
@@ -230,6 +231,73 @@ static const struct call_node *node_of(
 		if (tree->nodes[i].kind == kind && tree->nodes[i].parent == parent)
 			return &tree->nodes[i];
 	return NULL;
+}
+
+static const struct roofline_row *roofline_phase(
+	const struct roofline *r, enum roofline_phase phase)
+{
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].on_device && r->rows[i].phase == phase)
+			return &r->rows[i];
+	fail_msg("no row of phase %d", phase);
+	return NULL;
+}
+
+/*
+ * One thread decodes from 1 to 900, another prefills from 100 to 200. The first launches a command
+ * at 500, which runs at 520; the other at 150, which runs at 300, after its step: each belongs to
+ * who launched it, in the report and under the roofline.
+ */
+static void commands_of_steps_that_overlap(void **state)
+{
+	struct run run = {.complete = 1, .clock = {.mult = 1}};
+	struct summary *sum;
+	struct step_index index;
+	struct roofline *r;
+	(void)state;
+
+	builder_process(&run, 1);
+	uint32_t a = builder_lane(&run, 0, 1), b = builder_lane(&run, 0, 2);
+	uint32_t queue = builder_queue(&run, 0, 7);
+	uint32_t site = builder_site(&run, builder_brick(&run, "b", "FFN"), 0, NULL, NULL);
+	uint32_t kernel = builder_kernel(&run, "k", BRICK_KERNEL_COMPUTE, 4);
+	run.sites[site].flags = BRICK_SITE_HAS_FLOPS | BRICK_SITE_HAS_BYTES;
+	run.sites[site].flops = run.sites[site].bytes = 1000;
+	builder_sample(&run, a,
+		builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL), 1, 900, 0);
+	builder_step(&run, a, 1);
+	builder_sample(&run, a, site, 500, 510, 1);
+	builder_sample(&run, b,
+		builder_site(&run, builder_known(&run, BRICK_PREFILL), -1, NULL, NULL), 100, 200,
+		0);
+	builder_step(&run, b, 8);
+	builder_sample(&run, b, site, 150, 160, 1);
+	builder_sample(&run, queue, site, 300, 340, 0);
+	builder_command(&run, queue, kernel, b, 1, RUN_NONE);
+	builder_sample(&run, queue, site, 520, 590, 0);
+	builder_command(&run, queue, kernel, a, 1, RUN_NONE);
+
+	assert_int_equal(summary_create(&sum, &run, SUMMARY_BY_PHASE, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(row_named(sum, "decode")->device_ns, 70);
+	assert_int_equal(row_named(sum, "prefill")->device_ns, 40);
+	summary_destroy(sum);
+	assert_int_equal(summary_create(&sum, &run, SUMMARY_BY_KERNEL, STEP_DECODE), 0);
+	assert_int_equal(row_named(sum, "k")->total_ns, 70);
+	assert_int_equal(sum->device_ns, 70); /* and so say the queues */
+	assert_int_equal(sum->queues.queues[0].commands, 1);
+	assert_int_equal(sum->queues.queues[0].busy_ns, 70);
+	assert_int_equal(sum->queues.queues[0].steps_ns, 899);
+	assert_int_equal(sum->queues.queues[0].idle_ns, 899 - 110);
+	assert_int_equal(sum->queues.queues[0].launch.count, 1);
+	assert_int_equal(sum->queues.queues[0].launch.p50_ns, 20);
+	summary_destroy(sum);
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(roofline_create(&r, &run, &index, NULL), 0);
+	assert_int_equal(roofline_phase(r, ROOFLINE_DECODE)->busy_ns, 70);
+	assert_int_equal(roofline_phase(r, ROOFLINE_PREFILL)->busy_ns, 40);
+	roofline_destroy(r);
+	step_index_fini(&index);
+	run_fini(&run);
 }
 
 static void tree_down_to_kernels(void **state)
@@ -415,6 +483,7 @@ int main(void)
 		cmocka_unit_test(by_kernel),
 		cmocka_unit_test(queues),
 		cmocka_unit_test(one_queue_on_two_lanes),
+		cmocka_unit_test(commands_of_steps_that_overlap),
 		cmocka_unit_test(tree_down_to_kernels),
 		cmocka_unit_test(path_through_launches),
 		cmocka_unit_test(graph_of_commands),

@@ -112,6 +112,32 @@ static void first_token_without_sampling(void **state)
 	close_fixture(&f);
 }
 
+/* Times of different processes are not subtracted. */
+static void first_token_per_process(void **state)
+{
+	struct fixture f;
+	open_fixture(&f);
+	uint32_t other = builder_lane(&f.run, builder_process(&f.run, 2), 2);
+	step(&f, f.prefill, 100, 200, 8);
+	step(&f, f.decode, 300, 400, 1); /* whose sampling was not recorded */
+	builder_sample(&f.run, other, f.prefill, 5000, 5100, 0);
+	builder_step(&f.run, other, 8);
+	builder_sample(&f.run, other, f.sampling, 5110, 5120, 0);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 100);
+	close_fixture(&f);
+
+	open_fixture(&f);
+	other = builder_lane(&f.run, builder_process(&f.run, 2), 2);
+	step(&f, f.decode, 300, 400, 1); /* the first process says nothing */
+	builder_sample(&f.run, other, f.prefill, 5000, 5100, 0);
+	builder_step(&f.run, other, 8);
+	builder_sample(&f.run, other, f.sampling, 5110, 5120, 0);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 120);
+	close_fixture(&f);
+}
+
 static void percentiles_and_median(void **state)
 {
 	struct fixture f;
@@ -320,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampling_counts_to_the_step_before),
 		cmocka_unit_test(first_token_without_sampling),
+		cmocka_unit_test(first_token_per_process),
 		cmocka_unit_test(percentiles_and_median),
 		cmocka_unit_test(unfinished_step),
 		cmocka_unit_test(other_threads),

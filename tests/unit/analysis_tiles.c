@@ -180,12 +180,60 @@ static void the_report_gives_their_time_to_the_brick(void **state)
 	run_fini(&run);
 }
 
+/* A bucket's middle is not beyond the values in it. */
+static void percentiles_are_between_min_and_max(void **state)
+{
+	struct run run;
+	struct tiles *t;
+	memset(&run, 0, sizeof run);
+	run.complete = 1;
+	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
+	uint32_t midi = builder_site(&run, builder_known(&run, BRICK_TILE_MIDI), -1, NULL, NULL);
+	for (uint64_t i = 0; i < 5; i++)
+		add_tile(&run, lane, midi, 20000 * i, 20000 * i + 10075, 0, 0, 0);
+	assert_int_equal(tiles_create(&t, &run, &everything), 0);
+	assert_int_equal(t->groups[0].min_ns, 10075);
+	assert_int_equal(t->groups[0].p50_ns, 10075);
+	tiles_destroy(t);
+	run_fini(&run);
+}
+
+/* A step that goes on is found behind one that began later and has ended. */
+static void phases_that_overlap(void **state)
+{
+	struct run run;
+	struct tiles *t;
+	const struct tiles_filter decode = {-1, RUN_NONE, INT32_MIN, STEP_DECODE},
+				  prefill = {-1, RUN_NONE, INT32_MIN, STEP_PREFILL};
+
+	build(&run);
+	uint32_t a = builder_lane(&run, 0, 2), b = builder_lane(&run, 0, 3);
+	builder_sample(&run, a,
+		builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL), 10, 2500, 0);
+	builder_step(&run, a, 1);
+	builder_sample(&run, b,
+		builder_site(&run, builder_known(&run, BRICK_PREFILL), -1, NULL, NULL), 300, 700,
+		0);
+	builder_step(&run, b, 1);
+	assert_int_equal(tiles_create(&t, &run, &decode), 0);
+	assert_int_equal(t->group_count, 1);
+	assert_int_equal(t->groups[0].brick, RUN_NONE); /* the tile at 2000 */
+	tiles_destroy(t);
+	assert_int_equal(tiles_create(&t, &run, &prefill), 0);
+	assert_int_equal(t->group_count, 1);
+	assert_int_equal(t->groups[0].count, 1); /* the tile at 400 */
+	tiles_destroy(t);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_are_by_level_and_brick),
 		cmocka_unit_test(filters_choose),
 		cmocka_unit_test(phases_are_told_apart_by_time),
+		cmocka_unit_test(percentiles_are_between_min_and_max),
+		cmocka_unit_test(phases_that_overlap),
 		cmocka_unit_test(large_grids_are_binned),
 		cmocka_unit_test(the_report_gives_their_time_to_the_brick),
 	};
