@@ -67,7 +67,7 @@ static uint32_t read_clock(
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct brick_reading *r = &readings[got];
-		int error = device->backend->correlate(device->handle, r);
+		int error = brick__call_correlate(device, r);
 		if (error == -ENOTSUP)
 			return 0;
 		if (!error && r->after_ns >= r->before_ns &&
@@ -161,8 +161,9 @@ static int open_backend(struct brick_device *device, const struct brick_backend_
 		.lost = brick__device_lost,
 		.note = keep_note,
 	};
+	brick__backend_enter();
 	int error = device->backend->open(&device->handle, &host, options);
-
+	brick__backend_leave();
 	if (error < 0)
 		return refuse(reason, bytes, error, "%s: it cannot be opened: %s",
 			device->backend->name, brick_strerror(error));
@@ -186,7 +187,9 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	o.pairs = o.pairs < LEAST_PAIRS ? LEAST_PAIRS : o.pairs > MOST_PAIRS ? MOST_PAIRS : o.pairs;
 	if (brick__backend_check(backend, why, sizeof why))
 		return refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
+	brick__backend_enter();
 	int error = backend->probe(why, sizeof why);
+	brick__backend_leave();
 	if (error < 0)
 		return refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
 	struct brick_device *device = make_device(backend, o.pairs);
@@ -231,7 +234,7 @@ int brick_device_drain(struct brick_device *device)
 
 	correlate_now_and_then(device);
 	device->recorded = 0;
-	int error = device->backend->drain(device->handle);
+	int error = brick__call_drain(device);
 	brick__device_flush(device);
 	device->drained_in_use = device->in_use;
 	int earlier = take_error(device);
@@ -278,11 +281,9 @@ static uint64_t last_number(const struct brick_device *device)
 int brick_device_finish(struct brick_device *device)
 {
 	int saved = errno, recorded = 0;
-	uint64_t number = last_number(device), begin = brick__now();
-	int failure = device->backend->synchronise(device->handle, NULL);
-
-	if (number)
-		brick_record_wait(begin, brick__now(), number);
+	uint64_t number = last_number(device);
+	int failure = number ? brick__device_wait(device, NULL, number)
+			     : brick__call_synchronise(device, NULL);
 	int error = drain_patiently(device, &recorded);
 	brick__device_give_up(device);
 	device->recorded = 0;
@@ -318,7 +319,9 @@ void brick_device_close(struct brick_device *device)
 	brick__device_give_up(device);
 	brick__device_flush(device);
 	tell_residual(device);
+	brick__backend_enter();
 	device->backend->close(device->handle);
+	brick__backend_leave();
 	brick__timers_orphan(device);
 	while (device->queues) {
 		struct brick__device_queue *q = device->queues;

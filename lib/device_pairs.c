@@ -56,13 +56,12 @@ void brick__pair_release(struct brick_device *device, uint32_t index)
 
 int brick__pair_begin(struct brick_device *device, void *native, uint32_t index)
 {
-	const struct brick_backend *b = device->backend;
 	uint64_t ticket = brick__pair_ticket(device, index);
-	int error = b->begin(device->handle, native, ticket);
+	int error = brick__call_begin(device, native, ticket);
 
 	if (error == -EAGAIN) {
 		brick_device_drain(device);
-		error = b->begin(device->handle, native, ticket);
+		error = brick__call_begin(device, native, ticket);
 	}
 	if (error < 0 && error != -EAGAIN)
 		device->error = error;

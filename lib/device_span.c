@@ -104,7 +104,7 @@ static brick_device_span begin(struct brick_device *device, struct brick__device
 	int error = 0;
 	pair->is_immediate = mode == BRICK_MODE_IMMEDIATE;
 	if (pair->is_immediate) /* nothing of before may be left in the queue */
-		error = device->backend->synchronise(device->handle, queue->native);
+		error = brick__call_synchronise(device, queue->native);
 	if (error < 0)
 		device->error = error;
 	else
@@ -145,13 +145,23 @@ brick_device_span brick_device_begin(
 	return begin(device, queue, mode, brick, layer);
 }
 
+int brick__device_wait(const struct brick_device *device, void *native, uint64_t number)
+{
+	brick_span span = brick_begin(BRICK_SYNCHRONIZE);
+	int error = brick__call_synchronise(device, native);
+	const struct brick_record after = {
+		.begin = brick__now(), .kind = BRICK_RECORD_AFTER, .layer = -1, .elements = number};
+
+	if (span)
+		brick__close_with(span, after.begin, number ? &after : NULL);
+	return error;
+}
+
 /* Mode immediate: the thread goes on when the device is done. */
 static void wait_for(struct brick_device *device, struct brick__pair *pair)
 {
-	uint64_t number = pair->command.launch.number, begin = brick__now();
-	int error = device->backend->synchronise(device->handle, pair->queue->native);
+	int error = brick__device_wait(device, pair->queue->native, pair->command.launch.number);
 
-	brick_record_wait(begin, brick__now(), number);
 	if (error < 0) {
 		device->error = error;
 		pair->state = PAIR_FAILED;
@@ -164,8 +174,7 @@ static void end_top(struct brick_device *device, struct brick__device_queue *que
 	uint32_t index = queue->open[--queue->depth];
 	struct brick__pair *pair = &device->pairs[index];
 
-	int error = device->backend->end(
-		device->handle, queue->native, brick__pair_ticket(device, index));
+	int error = brick__call_end(device, queue->native, brick__pair_ticket(device, index));
 	brick_launch_end(&pair->command.launch);
 	pair->state = error < 0 ? PAIR_FAILED : PAIR_ENDED;
 	if (error < 0)
@@ -216,9 +225,7 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 	uint64_t number = queue && queue->last != BRICK__NO_PAIR
 				  ? device->pairs[queue->last].command.launch.number
 				  : 0;
-	uint64_t begin = brick__now();
-	int error = device->backend->synchronise(device->handle, native);
-	brick_record_wait(begin, brick__now(), number);
+	int error = brick__device_wait(device, native, number);
 	if (error < 0)
 		return error;
 	error = brick_device_drain(device);

@@ -9,6 +9,7 @@
 #define BRICK_LIB_DEVICE_STATE_H
 
 #include "brick/device.h"
+#include "lib/backend_call.h"
 #include "lib/queue.h"
 
 #define BRICK__NO_PAIR UINT32_MAX
@@ -82,6 +83,52 @@ static inline uint64_t brick__pair_ticket(const struct brick_device *device, uin
 {
 	return (uint64_t)device->pairs[index].generation << 32 | (index + 1);
 }
+
+/* Calls of the backend (brick/abi/backend.h). */
+static inline int brick__call_begin(
+	const struct brick_device *device, void *native, uint64_t ticket)
+{
+	brick__backend_enter();
+	int error = device->backend->begin(device->handle, native, ticket);
+	brick__backend_leave();
+	return error;
+}
+
+static inline int brick__call_end(const struct brick_device *device, void *native, uint64_t ticket)
+{
+	brick__backend_enter();
+	int error = device->backend->end(device->handle, native, ticket);
+	brick__backend_leave();
+	return error;
+}
+
+static inline int brick__call_drain(const struct brick_device *device)
+{
+	brick__backend_enter();
+	int count = device->backend->drain(device->handle);
+	brick__backend_leave();
+	return count;
+}
+
+static inline int brick__call_synchronise(const struct brick_device *device, void *native)
+{
+	brick__backend_enter();
+	int error = device->backend->synchronise(device->handle, native);
+	brick__backend_leave();
+	return error;
+}
+
+static inline int brick__call_correlate(
+	const struct brick_device *device, struct brick_reading *reading)
+{
+	brick__backend_enter();
+	int error = device->backend->correlate(device->handle, reading);
+	brick__backend_leave();
+	return error;
+}
+
+/* Synchronise, as a brick of the thread: it waits for command `number`; 0: not known. */
+int brick__device_wait(const struct brick_device *device, void *native, uint64_t number);
 
 /* The pair of a ticket, or BRICK__NO_PAIR. */
 uint32_t brick__pair_find(const struct brick_device *device, uint64_t ticket);

@@ -5,8 +5,11 @@
  * in here locks once "Launch" is registered.
  */
 #include "brick/attach.h"
+#include "lib/backend_call.h"
 #include "lib/queue.h"
 #include "lib/sys/ticks.h"
+
+__thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));
 
 static uint64_t last_number;
 static uint32_t launch_brick; /* id; 0: not registered yet (0 itself is RmsNorm) */
@@ -58,7 +61,7 @@ void brick_launch_parent(struct brick_launch *launch)
 void brick_launch_begin(struct brick_launch *launch)
 {
 	*launch = (struct brick_launch){.brick = BRICK__NO_BRICK, .layer = -1};
-	if (!brick_enabled() || brick_thread_ready())
+	if (!brick_enabled() || brick__in_backend || brick_thread_ready())
 		return;
 	uint32_t brick = __atomic_load_n(&launch_brick, __ATOMIC_RELAXED);
 	if (BRICK_UNLIKELY(!brick))
@@ -92,7 +95,7 @@ void brick_launch_end(struct brick_launch *launch)
 
 void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
 {
-	if (!brick_enabled() || brick_thread_ready())
+	if (!brick_enabled() || brick__in_backend || brick_thread_ready())
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,

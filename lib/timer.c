@@ -61,8 +61,8 @@ static void forget(struct brick_timer *timer)
 
 	if (device && timer->state == STARTED) {
 		struct brick__pair *pair = &device->pairs[timer->pair];
-		int error = device->backend->end(
-			device->handle, timer->queue, brick__pair_ticket(device, timer->pair));
+		int error = brick__call_end(
+			device, timer->queue, brick__pair_ticket(device, timer->pair));
 		pair->timer = NULL;
 		pair->state = PAIR_ENDED;
 		if (error < 0)
@@ -109,8 +109,7 @@ int brick_timer_end(struct brick_timer *timer, void *queue)
 		return timer->error;
 	if (timer->state != STARTED)
 		return -EINVAL;
-	int error = device->backend->end(
-		device->handle, queue, brick__pair_ticket(device, timer->pair));
+	int error = brick__call_end(device, queue, brick__pair_ticket(device, timer->pair));
 	errno = saved;
 	if (error < 0) {
 		brick__pair_release(device, timer->pair);

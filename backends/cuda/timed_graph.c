@@ -14,6 +14,7 @@
 #include "backends/cuda/graph.h"
 #include "brick/error.h"
 #include "brick/queue.h"
+#include "lib/backend_call.h"
 
 enum { DEFAULT_EVENTS = 4096, MOST_EVENTS = 1 << 20, MOST_QUEUES = 16, READINGS = 4 };
 enum { CORRELATE_NS = 50000000 };
@@ -121,8 +122,10 @@ static void correlate(struct brick_cuda_graph *g)
 	if (now_ns() - g->correlated_ns <
 		brick_correlation_period_ns(&g->correlation, CORRELATE_NS))
 		return;
+	brick__backend_enter();
 	for (int i = 0; i < READINGS; i++)
 		count += !brick__backend_cuda.correlate(g->device, &readings[count]);
+	brick__backend_leave();
 	brick_correlation_add(&g->correlation, readings, count);
 	g->correlated_ns = now_ns();
 }
@@ -132,7 +135,9 @@ int brick_cuda_graph_drain(struct brick_cuda_graph *g)
 	int recorded = 0;
 
 	correlate(g);
+	brick__backend_enter();
 	brick__backend_cuda.drain(g->device);
+	brick__backend_leave();
 	qsort(g->done, g->done_count, sizeof *g->done, compare);
 	for (uint32_t i = 0; i < g->done_count; i++) {
 		recorded += record(g, &g->done[i]);
@@ -154,7 +159,9 @@ int brick_cuda_graph_begin(struct brick_cuda_graph *g, void *stream, uint32_t br
 		return BRICK_ESTATE;
 	if (index == g->events || g->depth == BRICK_MAX_DEPTH)
 		return -EAGAIN;
+	brick__backend_enter();
 	int error = cuda_graph_pair_begin(g->device, stream, index + 1ull);
+	brick__backend_leave();
 	if (error)
 		return error;
 	g->items[index] = (struct item){(uint16_t)brick, (int16_t)layer, 0, 0, 0};
@@ -173,7 +180,10 @@ int brick_cuda_graph_end(
 	item->elements = elements;
 	item->bytes = bytes;
 	item->flops = flops;
-	return brick__backend_cuda.end(g->device, stream, index + 1ull);
+	brick__backend_enter();
+	int error = brick__backend_cuda.end(g->device, stream, index + 1ull);
+	brick__backend_leave();
+	return error;
 }
 
 /* ---- launch ---- */
@@ -246,7 +256,9 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 	if (error)
 		return error;
 	brick_launch_begin(&launch);
+	brick__backend_enter();
 	error = cuda_graph_launch(g->graph, exec, stream, g->tickets);
+	brick__backend_leave();
 	brick_launch_end(&launch);
 	if (error)
 		for (uint32_t i = 0; i < g->item_count; i++)
@@ -301,7 +313,9 @@ int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32
 		return -ENOMEM;
 	const struct brick_backend_host host = {
 		.size = sizeof host, .context = g, .complete = complete};
+	brick__backend_enter();
 	int error = brick__backend_cuda.open(&g->device, &host, &options);
+	brick__backend_leave();
 	if (error) {
 		dispose(g);
 		return error;
@@ -329,7 +343,9 @@ void brick_cuda_graph_destroy(struct brick_cuda_graph *g)
 	if (g->queue_count)
 		brick_queue_dropped(g->queues[0].queue, in_flight(g));
 	cuda_graph_destroy(g->graph);
+	brick__backend_enter();
 	brick__backend_cuda.close(g->device);
+	brick__backend_leave();
 	for (uint32_t i = 0; i < g->queue_count; i++)
 		brick_queue_destroy(g->queues[i].queue);
 	dispose(g);

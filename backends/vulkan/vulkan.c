@@ -15,6 +15,7 @@
 #include "brick/error.h"
 #include "brick/vulkan.h"
 #include "lib/backend.h"
+#include "lib/backend_call.h"
 #include "lib/sys/ticks.h"
 
 enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
@@ -291,7 +292,12 @@ static int synchronise(struct brick_backend_device *d, void *native)
 	/* What is still being recorded cannot be waited for. */
 	if (native && !queue->submit)
 		return -ENOTSUP;
-	int error = native ? queue->submit(queue) : 0;
+	int error = 0;
+	if (native) {
+		uint32_t was = brick__program_enter();
+		error = queue->submit(queue);
+		brick__program_leave(was);
+	}
 	if (error)
 		return error;
 	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;

@@ -281,10 +281,17 @@ def check_embedded(scratch):
     twice = [row for row in kernels if row["source"] == "device-activity" and
              row["kind"] == "compute"]
     assert not twice, twice
+    counts = []
     for name in (path, recorded):
-        rows = json.loads(subprocess.check_output([BRICK, "report", "--json", name]))["bricks"]
-        sources = {row["name"]: row["source"] for row in rows}
+        report = json.loads(subprocess.check_output([BRICK, "report", "--json", name]))
+        sources = {row["name"]: row["source"] for row in report["bricks"]}
         assert "device-event" in sources["RmsNorm"], sources
+        assert not any(n for key, n in report["losses"].items() if key != "complete"), report["losses"]
+        rows = {row["name"]: row["count"] for row in report["bricks"]}
+        counts.append((rows["Launch"], rows["Synchronize"]))
+    # Nothing that the library asks of the driver counts: 2 buffers were filled by the program, which
+    # waited for 202 events of its own.
+    assert counts == [(240, 1), (240 + 2, 1 + 202)], counts
 
 
 def check_missing_ids(scratch):

@@ -11,6 +11,7 @@ import zlib
 from librecord import BRICK, BUILD, check, fields
 
 PROGRAM = os.path.join(BUILD, "bin", "program-opencl")
+QUEUES = os.path.join(BUILD, "bin", "program-opencl_queues")
 DOUBLE = os.path.join(BUILD, "lib", "double")
 FORKS = os.path.abspath(os.path.join(BUILD, "lib", "doubles", "fork.so"))
 ATTACHED = os.path.join(BUILD, "lib", "libbrick-opencl.so")
@@ -74,6 +75,17 @@ def counted(path):
     lost = losses(path)
     return (sum(q["count"] for q in queues),
             lost.get("dropped", 0) + lost.get("unsupported", 0))
+
+
+def queues_come_and_go(path, env=None):
+    """An embedding program that makes queue after queue: every one of them is left to it."""
+    for code, out, _ in run([QUEUES], env), record(path, [QUEUES], env):
+        check((code, out) == (0, "100 bricks, finished\n"), "queues come and go:", code, out)
+    rows = {row["name"]: row for row in report(path)["bricks"]}
+    counts = {name: (row["count"], row["device_count"]) for name, row in rows.items()}
+    # 75 waits of the program, and the one of brick_device_finish()
+    check(counts == {"RmsNorm": (0, 100), "Launch": (100, None), "Synchronize": (76, None)}, counts)
+    check(not losses(path), "losses as queues come and go:", losses(path))
 
 
 def commands(path, sources=QUEUE_SOURCES[:1]):

@@ -105,17 +105,27 @@ def diverges(scratch):
     check(code == 1 and "layer 3, RopeEmbedding" in out, "CPU and a wrong device:", out, err)
 
 
+def count(rep, name):
+    return sum(row["count"] for row in rep["bricks"] if row["name"] == name)
+
+
 def waits(rep):
-    return sum(row["count"] for row in rep["bricks"] if row["name"] == "Synchronize")
+    return count(rep, "Synchronize")
 
 
-def recorded_from_outside(path, want):
-    """`brick record` leaves the decoder's queue to the decoder: nothing is told twice."""
+def recorded_from_outside(path, want, alone):
+    """
+    `brick record` leaves the decoder's queue to the decoder: nothing is told twice, and what the
+    backend asks of the driver is not the decoder's. The decoder itself tells of its waits, too.
+    """
     done = record(path, command("f16", "--backend", "opencl"))
     equal(done[:2], (0, want), "under brick record")
     equal(times(report(path))["LmHead"]["device_count"], N_PREDICT, "LmHead under brick record")
     products = [row for row in commands(path) if row["kernel"].startswith("product_")]
     equal(products, [], "kernels told by the interposer as well")
+    rep = report(path)
+    equal(waits(rep), 2 * waits(alone), "synchronisations under brick record")
+    equal(count(rep, "Launch"), count(alone, "Launch") + 1, "launches under brick record")
 
 
 def main():
@@ -134,7 +144,8 @@ def main():
               "synchronisations at ends of layers")
         diverges(scratch)
         changing(scratch.file("changing.pftrace"), want)
-        recorded_from_outside(scratch.file("outside.pftrace"), want)
+        recorded_from_outside(scratch.file("outside.pftrace"), want,
+                              report(scratch.file("deferred.pftrace")))
 
 
 main()

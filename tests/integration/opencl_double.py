@@ -8,8 +8,8 @@ import json
 import re
 
 from librecord import Scratch, check, same as equal
-from libopencl import (DOUBLE, FORKS, PROGRAM, commands, counted, losses, need_build, notes, record,
-                       run, same)
+from libopencl import (DOUBLE, FORKS, PROGRAM, commands, counted, losses, need_build, notes,
+                       queues_come_and_go, record, run, same)
 
 VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
             ["--user-event", "--old"], ["--early"], ["--no-finish"], ["--wrong"])
@@ -90,6 +90,7 @@ def main():
         clock(scratch, path)
         account(scratch, path)
         forks(scratch, path)
+        queues_come_and_go(path, environment(scratch, DOUBLE_TIMER="1"))
 
 
 main()

@@ -14,8 +14,8 @@ import sys
 import time
 
 from librecord import BRICK, BUILD, Scratch, check, same as equal, start
-from libopencl import (PROGRAM, ROUNDING_NS, commands, counted, losses, need_device, notes, record,
-                       report, run, same, unpacked)
+from libopencl import (PROGRAM, ROUNDING_NS, commands, counted, losses, need_device, notes,
+                       queues_come_and_go, record, report, run, same, unpacked)
 
 VARIANTS = ([], ["--old"], ["--profiling"], ["--old", "--profiling", "--wrong"], ["--dlopen"],
             ["--out-of-order"], ["--out-of-order", "--profiling", "--threads", "2"], ["--wrong"],
@@ -207,6 +207,7 @@ def main():
         killed(path)
         others(path)
         modes(path)
+        queues_come_and_go(path)
 
 
 main()

@@ -71,6 +71,19 @@ def check_report(mode, report, found):
     expect(f"{mode}: losses", lost, {})
 
 
+def check_recorded(mode, alone):
+    """Under `brick record`: what the engine asks of the driver itself, and nothing of the backend's."""
+    own, found, report, _ = run(mode, BRICK, "record", "--mode", mode)
+    check_times(f"recorded {mode}", own, found, slack_ns(report))
+    counts = [{row["name"]: row["count"] for row in rep["bricks"]} for rep in (alone, report)]
+    submits = {"deferred": 5, "per-layer": 5 + COUNT, "immediate": 5 + 4 * COUNT}[mode]
+    expect(f"recorded {mode}: launches", counts[1]["Launch"], counts[0]["Launch"] + submits)
+    expect(f"recorded {mode}: synchronisations", counts[1]["Synchronize"],
+           counts[0].get("Synchronize", 0) + 1)  # until the device is idle, at the end
+    lost = {k: v for k, v in report["losses"].items() if k != "complete" and v}
+    expect(f"recorded {mode}: losses", lost, {})
+
+
 def main():
     if not os.path.exists(EMBED):
         print("built without Vulkan's headers or glslang")
@@ -79,11 +92,9 @@ def main():
         own, found, report, _ = run(mode)
         check_times(mode, own, found, slack_ns(report))
         check_report(mode, report, found)
+        check_recorded(mode, report)
     _, _, report, _ = run("none")
     expect("none records nothing", report["bricks"], [])
-    # Under `brick record` the layer leaves these command buffers to the engine.
-    own, found, report, _ = run("deferred", BRICK, "record")
-    check_times("recorded", own, found, slack_ns(report))
     layer = "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json"
     if os.path.exists(layer):
         _, _, _, text = run("deferred", VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")

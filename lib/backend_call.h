@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of a backend. What it asks of its driver is not the program's: while a thread is in there,
+ * `brick record`, which is attached to the driver, records neither waits nor launches of it.
+ */
+#ifndef BRICK_LIB_BACKEND_CALL_H
+#define BRICK_LIB_BACKEND_CALL_H
+
+#include <stdint.h>
+
+extern __thread uint32_t brick__in_backend
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline void brick__backend_enter(void)
+{
+	brick__in_backend++;
+}
+
+static inline void brick__backend_leave(void)
+{
+	brick__in_backend--;
+}
+
+/* From there into the program, and back to what it was. */
+static inline uint32_t brick__program_enter(void)
+{
+	uint32_t was = brick__in_backend;
+
+	brick__in_backend = 0;
+	return was;
+}
+
+static inline void brick__program_leave(uint32_t was)
+{
+	brick__in_backend = was;
+}
+
+#endif
