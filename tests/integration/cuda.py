@@ -287,6 +287,25 @@ def check_embedded(scratch):
         assert "device-event" in sources["RmsNorm"], sources
 
 
+def check_pause(scratch):
+    """What was launched while nothing was recorded is not recorded, and not taken for a mistake."""
+    for scenario in ("", "late=100,shuffle"):
+        run = Result(scratch, scenario, "pause", "10")
+        names = [name for name, _, _ in run.afters if "scale" in name or "add" in name]
+        assert len(names) == 6, (scenario, run.notes)
+        records = run.notes["cuda.records"]
+        assert "; 0 commands without their call" in records, (scenario, records)
+        assert ", 10 launched while nothing was recorded" in records, (scenario, records)
+        assert "cuda.correlation" not in run.notes, (scenario, run.notes)
+
+
+def check_contexts(scratch):
+    """Nobody waits for what a context of before did, whose handle is another's now."""
+    run = Result(scratch, "", "contexts", "3")
+    assert len(run.commands) == 6 == len(run.truth), (run.commands, run.truth)
+    assert run.waits == [4], run.waits
+
+
 def check_missing_ids(scratch):
     """A CUPTI that gives correlation ids only along with records of calls is given what it wants."""
     run = Result(scratch, "noids", "many", "40000")
@@ -300,7 +319,8 @@ def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
-                      check_embedded, check_missing_ids):
+                      check_embedded, check_pause, check_contexts,
+                      check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")
     return 0
