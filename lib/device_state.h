@@ -10,6 +10,7 @@
 
 #include "brick/device.h"
 #include "lib/backend_call.h"
+#include "brick/error.h"
 #include "lib/queue.h"
 
 #define BRICK__NO_PAIR UINT32_MAX
@@ -49,6 +50,7 @@ struct brick__device_queue {
 struct brick_device {
 	const struct brick_backend *backend;
 	struct brick_backend_device *handle;
+	void (*claim)(struct brick_backend_device *device, void *queue); /* or NULL */
 	int has_mode; /* mode was set by brick_device_mode_set() */
 	uint32_t mode;
 	uint32_t serial; /* of the session whose mode that is and that has the notes */
@@ -129,6 +131,16 @@ static inline int brick__call_correlate(
 
 /* Synchronise, as a brick of the thread: it waits for command `number`; 0: not known. */
 int brick__device_wait(const struct brick_device *device, void *native, uint64_t number);
+
+/*
+ * A call of the backend failed: the next drain tells. Unless that was because this cannot be timed
+ * where it is, as in a stream that is being captured: it is counted, and the device is as before.
+ */
+static inline void brick__device_failed(struct brick_device *device, int error)
+{
+	if (error != BRICK_EUNSUPPORTED)
+		device->error = error;
+}
 
 /* The pair of a ticket, or BRICK__NO_PAIR. */
 uint32_t brick__pair_find(const struct brick_device *device, uint64_t ticket);

@@ -179,6 +179,10 @@ struct cuda_stream_call { /* cuStreamSynchronize, cuStreamBeginCapture, cuStream
 	cuda_handle stream;
 };
 
+struct cuda_context_call { /* cuCtxDestroy */
+	cuda_handle context;
+};
+
 struct cuda_event_call { /* cuEventSynchronize */
 	cuda_handle event;
 };

@@ -156,6 +156,8 @@ FIELD(cuda_stream_call, stream, cuStreamSynchronize_params, hStream);
 FIELD(cuda_stream_call, stream, cuStreamBeginCapture_v2_params, hStream);
 FIELD(cuda_stream_call, stream, cuStreamEndCapture_params, hStream);
 FIELD(cuda_stream_call, stream, cuStreamDestroy_v2_params, hStream);
+FIELD(cuda_context_call, context, cuCtxDestroy_params, ctx);
+FIELD(cuda_context_call, context, cuCtxDestroy_v2_params, ctx);
 FIELD(cuda_event_call, event, cuEventSynchronize_params, hEvent);
 FIELD(cuda_event_call, event, cuEventDestroy_v2_params, hEvent);
 FIELD(cuda_event_record, event, cuEventRecord_params, hEvent);

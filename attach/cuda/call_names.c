@@ -38,8 +38,8 @@ static const struct call_name names[] = {
 	{"cuModuleLoadData", CALL_LOAD, STREAM_UNKNOWN, 0},
 	{"cuLibraryLoadData", CALL_LOAD, STREAM_UNKNOWN, 0},
 	{"cuCtxDestroy", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
-	{"cuDevicePrimaryCtxRelease", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
-	{"cuDevicePrimaryCtxReset", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
+	{"cuDevicePrimaryCtxRelease", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
+	{"cuDevicePrimaryCtxReset", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
 };
 
 static const struct call_name runtime_names[] = {
@@ -86,9 +86,26 @@ struct call_shape call_shape_of_runtime(const char *name)
 	return find(runtime_names, sizeof runtime_names / sizeof *runtime_names, name);
 }
 
+/* Odd, unlike those of CUDA's, and never used again. */
+static cuda_handle own_stream(void)
+{
+	static uintptr_t last = (uintptr_t)CUDA_STREAM_PER_THREAD + 1;
+	static __thread uintptr_t own;
+
+	if (!own)
+		own = __atomic_add_fetch(&last, 2, __ATOMIC_RELAXED);
+	return (cuda_handle)own;
+}
+
+cuda_handle call_handle(cuda_handle stream, int is_per_thread)
+{
+	if (stream == CUDA_STREAM_PER_THREAD || (!stream && is_per_thread))
+		return own_stream();
+	return stream == CUDA_STREAM_LEGACY ? NULL : stream;
+}
+
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream)
 {
-	static __thread char own; /* its address stands for the thread's default stream */
 	const struct cuda_launch_kernel_ex *ex = parameters;
 
 	*stream = NULL;
@@ -100,9 +117,6 @@ int call_stream(const struct call_shape *shape, const void *parameters, cuda_han
 		return 0;
 	else if (shape->place == STREAM_IN_CONFIG)
 		*stream = ex->config->stream;
-	if (*stream == CUDA_STREAM_PER_THREAD || (!*stream && shape->is_per_thread))
-		*stream = &own;
-	else if (*stream == CUDA_STREAM_LEGACY)
-		*stream = NULL;
+	*stream = call_handle(*stream, shape->is_per_thread);
 	return 1;
 }

@@ -25,6 +25,7 @@ enum call_kind {
 	CALL_EVENT_GOES,
 	CALL_LOAD,
 	CALL_CONTEXT_GOES,
+	CALL_PRIMARY_GOES, /* a device's own context, perhaps */
 };
 
 /* Where a call's stream is. */
@@ -50,6 +51,12 @@ static inline int call_launches(const struct call_shape *shape)
 {
 	return shape->kind >= CALL_KERNEL && shape->kind <= CALL_COPY;
 }
+
+/*
+ * What a stream is known by: NULL is the default one, and the calling thread's own has a handle
+ * that no other thread's ever has. is_per_thread: NULL means the latter.
+ */
+cuda_handle call_handle(cuda_handle stream, int is_per_thread);
 
 /* The stream that a call names, NULL for the default one. 0: it is not known. */
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream);

@@ -151,6 +151,8 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 		struct launch_records records = records_of(shape, call);
 		t->last = records.last ? records.last : t->launch.number;
 		launches_begin(call->correlation, &t->launch, &records);
+	} else if (!brick_enabled()) {
+		launches_ignore(call->correlation);
 	}
 }
 
@@ -212,21 +214,28 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 	if (!stream || (has_failed(call) && shape->kind != CALL_CAPTURE_END))
 		return;
 	if (shape->kind == CALL_EVENT)
-		events_recorded(record->event, stream, last_of_stream(call->context, stream));
+		events_recorded(call->context, record->event, stream,
+			last_of_stream(call->context, stream));
 	else if (shape->kind == CALL_AFTER_EVENT)
-		events_waited(stream, wait->event);
+		events_waited(call->context, stream, wait->event);
 	else if (shape->kind == CALL_CAPTURE)
-		events_capture(stream);
+		events_capture(call->context, stream);
 	else
 		events_capture_end(stream);
 }
 
 /* ---- calls that destroy: a handle may be the next one's, too ---- */
 
-static void context_goes(const struct cupti_call *call)
+/* The one of the parameters: another may be current on this thread, or none. */
+static void context_gone(const struct cupti_call *call)
 {
-	cupti.flush_all(0); /* what is complete, while its context is there */
-	yields_forget(call->context);
+	const struct cuda_context_call *gone = call->parameters;
+
+	if (!gone || !gone->context || has_failed(call))
+		return;
+	yields_forget(gone->context);
+	last_forget_context(gone->context);
+	events_forget_context(gone->context);
 }
 
 static void stream_goes(const struct call_shape *shape, const struct cupti_call *call)
@@ -265,8 +274,8 @@ static void enter(const struct call_shape *shape, const struct cupti_call *call)
 		call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
-	else if (shape->kind == CALL_CONTEXT_GOES)
-		context_goes(call);
+	else if (shape->kind == CALL_CONTEXT_GOES || shape->kind == CALL_PRIMARY_GOES)
+		cupti.flush_all(0); /* what is complete, while its context is there */
 	else if (shape->kind == CALL_STREAM_GOES)
 		stream_goes(shape, call);
 	else if (shape->kind == CALL_EVENT_GOES)
@@ -283,6 +292,8 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 		call_thread.source = 0;
 	else if (shape->kind >= CALL_EVENT && shape->kind <= CALL_CAPTURE_END)
 		order_exit(shape, call);
+	else if (shape->kind == CALL_CONTEXT_GOES)
+		context_gone(call);
 }
 
 /* One launch in HOOK_PERIOD is timed whole: what this here costs, without what CUPTI adds. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables of events, streams and calls (events.h), without collisions resolved: a place holds
- * whoever came last. Programs that use no events take no lock here.
+ * whoever came last. Captures that are under way have a list of their own, so that the end of one
+ * is found whatever has become of its stream's place; what is not in the list is over. Programs
+ * that use no events take no lock here.
  */
 #include "attach/cuda/events.h"
 
 #include <pthread.h>
 #include <string.h>
 
-enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14 };
+enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 
 struct after {
 	uint32_t count;
@@ -16,15 +18,20 @@ struct after {
 };
 
 struct event {
-	cuda_handle handle;
+	cuda_handle handle, context;
 	uint32_t capture; /* that it was recorded in; 0: none */
 	struct after after;
 };
 
 struct stream {
-	cuda_handle handle;
-	uint32_t capture; /* that it is part of */
+	cuda_handle handle, context;
+	uint32_t capture; /* that it is, or was, part of */
 	struct after after;
+};
+
+struct capture {
+	cuda_handle origin, context; /* the stream that it was begun in */
+	uint32_t id;
 };
 
 struct call {
@@ -36,7 +43,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event events[EVENTS];
 static struct stream streams[STREAMS];
 static struct call calls[CALLS];
-static uint32_t captures;
+static struct capture captures[CAPTURES]; /* that are under way, the oldest first */
+static uint32_t capture_count, last_capture;
 static uint32_t is_used; /* atomic: something has been waited for */
 
 static uint32_t place(cuda_handle handle, uint32_t count)
@@ -57,12 +65,12 @@ static struct stream *find_stream(cuda_handle handle)
 	return stream->handle == handle ? stream : NULL;
 }
 
-static struct stream *stream_of(cuda_handle handle)
+static struct stream *stream_of(cuda_handle context, cuda_handle handle)
 {
 	struct stream *stream = &streams[place(handle, STREAMS)];
 
 	if (stream->handle != handle)
-		*stream = (struct stream){.handle = handle};
+		*stream = (struct stream){.handle = handle, .context = context};
 	return stream;
 }
 
@@ -89,14 +97,65 @@ static void add_all(struct after *after, const struct after *more)
 		add(after, more->numbers[i]);
 }
 
+/* ---- captures ---- */
+
+static int is_under_way(uint32_t capture)
+{
+	for (uint32_t i = 0; i < capture_count; i++)
+		if (captures[i].id == capture)
+			return 1;
+	return 0;
+}
+
+/* The capture that a stream is part of now; 0: none. */
+static uint32_t capture_of(cuda_handle handle)
+{
+	const struct stream *stream = find_stream(handle);
+
+	for (uint32_t i = 0; i < capture_count; i++)
+		if (captures[i].origin == handle)
+			return captures[i].id;
+	return stream && is_under_way(stream->capture) ? stream->capture : 0;
+}
+
+static void end_capture(uint32_t index)
+{
+	capture_count--;
+	memmove(&captures[index], &captures[index + 1], (capture_count - index) * sizeof *captures);
+}
+
+static void end_capture_of(cuda_handle origin)
+{
+	for (uint32_t i = capture_count; i-- > 0;)
+		if (captures[i].origin == origin)
+			end_capture(i);
+}
+
+void events_capture(cuda_handle context, cuda_handle stream)
+{
+	pthread_mutex_lock(&lock);
+	end_capture_of(stream);
+	if (capture_count == CAPTURES)
+		end_capture(0);
+	captures[capture_count++] = (struct capture){stream, context, ++last_capture};
+	pthread_mutex_unlock(&lock);
+}
+
+void events_capture_end(cuda_handle stream)
+{
+	pthread_mutex_lock(&lock);
+	end_capture_of(stream);
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- events ---- */
 
-void events_recorded(cuda_handle handle, cuda_handle in, uint64_t last)
+void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, uint64_t last)
 {
 	pthread_mutex_lock(&lock);
 	const struct stream *stream = find_stream(in);
 	struct event *event = &events[place(handle, EVENTS)];
-	*event = (struct event){.handle = handle, .capture = stream ? stream->capture : 0};
+	*event = (struct event){.handle = handle, .context = context, .capture = capture_of(in)};
 	if (!event->capture) {
 		if (stream)
 			event->after = stream->after;
@@ -106,22 +165,14 @@ void events_recorded(cuda_handle handle, cuda_handle in, uint64_t last)
 	pthread_mutex_unlock(&lock);
 }
 
-static int is_captured(uint32_t capture)
-{
-	for (uint32_t i = 0; capture && i < STREAMS; i++)
-		if (streams[i].capture == capture)
-			return 1;
-	return 0;
-}
-
-void events_waited(cuda_handle waiting, cuda_handle handle)
+void events_waited(cuda_handle context, cuda_handle waiting, cuda_handle handle)
 {
 	pthread_mutex_lock(&lock);
 	const struct event *event = find_event(handle);
-	struct stream *stream = event ? stream_of(waiting) : NULL;
-	if (event && is_captured(event->capture))
+	struct stream *stream = event ? stream_of(context, waiting) : NULL;
+	if (event && is_under_way(event->capture))
 		stream->capture = event->capture;
-	else if (event && !stream->capture)
+	else if (event && !capture_of(waiting))
 		add_all(&stream->after, &event->after);
 	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&lock);
@@ -154,6 +205,22 @@ void events_forget_stream(cuda_handle handle)
 	struct stream *stream = find_stream(handle);
 	if (stream)
 		*stream = (struct stream){.handle = NULL};
+	end_capture_of(handle);
+	pthread_mutex_unlock(&lock);
+}
+
+void events_forget_context(cuda_handle context)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < EVENTS; i++)
+		if (events[i].context == context)
+			events[i] = (struct event){.handle = NULL};
+	for (uint32_t i = 0; i < STREAMS; i++)
+		if (streams[i].context == context)
+			streams[i] = (struct stream){.handle = NULL};
+	for (uint32_t i = capture_count; i-- > 0;)
+		if (captures[i].context == context)
+			end_capture(i);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -188,24 +255,4 @@ uint32_t events_after(uint32_t correlation, uint64_t numbers[EVENTS_MOST])
 	}
 	pthread_mutex_unlock(&lock);
 	return count;
-}
-
-/* ---- captures ---- */
-
-void events_capture(cuda_handle stream)
-{
-	pthread_mutex_lock(&lock);
-	stream_of(stream)->capture = ++captures;
-	pthread_mutex_unlock(&lock);
-}
-
-void events_capture_end(cuda_handle stream)
-{
-	pthread_mutex_lock(&lock);
-	const struct stream *first = find_stream(stream);
-	uint32_t capture = first ? first->capture : 0;
-	for (uint32_t i = 0; capture && i < STREAMS; i++)
-		if (streams[i].capture == capture)
-			streams[i].capture = 0;
-	pthread_mutex_unlock(&lock);
 }

@@ -39,6 +39,15 @@ void last_forget(cuda_handle context, cuda_handle stream)
 	pthread_mutex_unlock(&lock);
 }
 
+void last_forget_context(cuda_handle context)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (table[i].context == context)
+			table[i].number = 0;
+	pthread_mutex_unlock(&lock);
+}
+
 static uint64_t get(cuda_handle context, cuda_handle stream, int is_context)
 {
 	pthread_mutex_lock(&lock);

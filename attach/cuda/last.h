@@ -14,6 +14,9 @@ void last_set(cuda_handle context, cuda_handle stream, uint64_t number);
 /* The stream goes; the next one may have the same handle. */
 void last_forget(cuda_handle context, cuda_handle stream);
 
+/* The context goes, and all of its streams. */
+void last_forget_context(cuda_handle context);
+
 /* 0: not known. */
 uint64_t last_of_stream(cuda_handle context, cuda_handle stream);
 uint64_t last_of_context(cuda_handle context);

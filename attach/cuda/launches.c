@@ -9,7 +9,7 @@
 
 enum { PLACES = 1 << 18, LOOK_BACK = 4096 };
 
-enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, DISOWNED };
+enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, DISOWNED, IGNORED };
 
 struct entry {
 	uint32_t correlation, state; /* both atomic */
@@ -97,18 +97,40 @@ void launches_forget(uint32_t correlation)
 		set_state(e, FREE);
 }
 
-void launches_disown(uint32_t correlation)
+/* Nobody asks for what the call launched. */
+static void pass_over(uint32_t correlation, enum state why)
 {
 	struct entry *e = place(correlation);
 
+	set_state(e, FREE);
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
-	set_state(e, DISOWNED);
+	set_state(e, why);
+}
+
+static int is_passed_over(uint32_t correlation, enum state why)
+{
+	const struct entry *e = place(correlation);
+	return state_of(e) == (uint32_t)why && id_of(e) == correlation;
+}
+
+void launches_disown(uint32_t correlation)
+{
+	pass_over(correlation, DISOWNED);
 }
 
 int launches_are_disowned(uint32_t correlation)
 {
-	const struct entry *e = place(correlation);
-	return state_of(e) == DISOWNED && id_of(e) == correlation;
+	return is_passed_over(correlation, DISOWNED);
+}
+
+void launches_ignore(uint32_t correlation)
+{
+	pass_over(correlation, IGNORED);
+}
+
+int launches_are_ignored(uint32_t correlation)
+{
+	return is_passed_over(correlation, IGNORED);
 }
 
 static struct entry *find(uint32_t correlation)

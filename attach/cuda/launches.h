@@ -31,6 +31,10 @@ void launches_forget(uint32_t correlation);
 void launches_disown(uint32_t correlation);
 int launches_are_disowned(uint32_t correlation);
 
+/* It was called while nothing was recorded: likewise. */
+void launches_ignore(uint32_t correlation);
+int launches_are_ignored(uint32_t correlation);
+
 /* Consumer: one of its records has come. */
 void launches_seen(uint32_t correlation);
 

@@ -21,12 +21,16 @@
 enum { PATIENCE_S = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated, disowned;
+static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated, disowned, unwanted;
 
 static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
 {
 	if (launches_are_disowned(held->correlation)) {
 		disowned++;
+		return;
+	}
+	if (launches_are_ignored(held->correlation)) {
+		unwanted++;
 		return;
 	}
 	held->queue = streams_queue(device, context, stream);
@@ -181,11 +185,13 @@ void records_describe(char *text, size_t bytes)
 	snprintf(text, bytes,
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
-		"unknown, %llu refused, %llu left to the program",
+		"unknown, %llu refused, %llu left to the program, %llu launched while nothing was "
+		"recorded",
 		(unsigned long long)kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
 		(unsigned long long)broken, (unsigned long long)order_counts.without_launch,
 		(unsigned long long)order_counts.without_node,
-		(unsigned long long)order_counts.refused, (unsigned long long)disowned);
+		(unsigned long long)order_counts.refused, (unsigned long long)disowned,
+		(unsigned long long)unwanted);
 	pthread_mutex_unlock(&lock);
 }

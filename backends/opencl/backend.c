@@ -105,6 +105,8 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->has_timer = 1;
 	d->by_events = options && (uintptr_t)options->native[2] == (uintptr_t)BRICK_OPENCL_EVENTS;
 	pthread_mutex_init(&d->lock, NULL);
+	backend_attached("libbrick-opencl.so", "brick_opencl_yield", &d->yield);
+	backend_attached("libbrick-opencl.so", "brick_opencl_unyield", &d->unyield);
 	int error = choose(d, options);
 	if (!error)
 		error = make_pairs(d, pairs < PAIRS_MOST ? pairs : PAIRS_MOST);
@@ -115,7 +117,6 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	cl_int status;
 	d->clock_queue =
 		cl->clCreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &status);
-	backend_attached("libbrick-opencl.so", "brick_opencl_yield", &d->yield);
 	note_device(d);
 	pthread_mutex_lock(&devices_lock);
 	d->next = devices;
@@ -143,6 +144,13 @@ static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 	return 0;
 }
 
+/* Before the first marker, which is none of the program's commands. */
+static void claim(struct brick_backend_device *d, void *queue)
+{
+	if (d->yield && queue && !examine(d, queue))
+		d->yield(queue, d);
+}
+
 static int put_marker(struct brick_backend_device *d, cl_command_queue queue, cl_event *event)
 {
 	if (d->by_events)
@@ -158,8 +166,6 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	pthread_mutex_lock(&d->lock);
 	int error = queue ? examine(d, queue) : -EINVAL;
-	if (!error && d->yield)
-		d->yield(queue);
 	uint64_t before_ns = opencl_now_ns();
 	if (!error && !d->free)
 		error = -EAGAIN;
@@ -359,6 +365,8 @@ static void close_device(struct brick_backend_device *d)
 			break;
 		}
 	pthread_mutex_unlock(&devices_lock);
+	if (d->unyield)
+		d->unyield(d);
 	uint64_t lost = release_list(d, d->open) + release_list(d, d->waiting);
 	if (lost && d->host.lost)
 		d->host.lost(d->host.context, lost);
@@ -421,4 +429,5 @@ const struct brick_backend brick__backend_opencl = {
 	.synchronise = synchronise,
 	.correlate = opencl_correlate,
 	.close = close_device,
+	.claim = claim,
 };

@@ -54,10 +54,11 @@ struct brick_backend_device {
 	struct brick_backend_device *next; /* all that are open */
 	const struct opencl_functions *cl;
 	struct brick_backend_host host;
-	void (*yield)(void *queue); /* of `brick record`, or NULL */
 	cl_context context;
 	cl_device_id device;
-	cl_command_queue clock_queue; /* ours, for readings of the clock; NULL: none */
+	cl_command_queue clock_queue;		 /* ours, for readings of the clock; NULL: none */
+	void (*yield)(void *queue, void *owner); /* of `brick record`, or NULL */
+	void (*unyield)(void *owner);
 	int by_events;
 	int has_timer;
 	struct brick_reading

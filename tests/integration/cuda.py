@@ -12,6 +12,7 @@ from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
 EVENTS = os.path.join(BUILD, "bin", "program-cuda_events")
+EMBED = os.path.join(BUILD, "bin", "program-cuda_embed")
 DOUBLES = os.path.join(BUILD, "lib", "doubles")
 SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
 
@@ -294,6 +295,46 @@ def check_embedded(scratch):
     assert counts == [(240, 1), (240 + 2, 1 + 202)], counts
 
 
+def check_told_once(scratch):
+    """The recorder leaves to the program what that records, and nothing else, and no longer."""
+    path = scratch.file("once.pftrace")
+    for what, kernels, own, left, unsupported in (
+            ("timer", 10, 0, 0, 0), ("closed", 10, 1, 1, 0), ("graph", 10, 0, 0, 0),
+            ("capture", 3, 0, 0, 3)):
+        if os.path.exists(path):
+            os.unlink(path)
+        run = subprocess.run([BRICK, "record", "-o", path, "--", EMBED, what],
+                             env=environment(""), capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, (what, run.stdout + run.stderr)
+        report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
+        counts = {row["name"]: row["device_count"] for row in report["bricks"]}
+        found = counts.get("scale", 0), counts.get("RmsNorm", 0)
+        assert found == (kernels, own), (what, found, report["run"]["notes"])
+        assert report["losses"]["unsupported"] == unsupported, (what, report["losses"])
+        assert report["losses"]["dropped"] == 0, (what, report["losses"])
+        notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
+        assert f", {left} left to the program" in notes["cuda.records"], (what, notes)
+
+
+def check_pause(scratch):
+    """What was launched while nothing was recorded is not recorded, and not taken for a mistake."""
+    for scenario in ("", "late=100,shuffle"):
+        run = Result(scratch, scenario, "pause", "10")
+        names = [name for name, _, _ in run.afters if "scale" in name or "add" in name]
+        assert len(names) == 6, (scenario, run.notes)
+        records = run.notes["cuda.records"]
+        assert "; 0 commands without their call" in records, (scenario, records)
+        assert ", 10 launched while nothing was recorded" in records, (scenario, records)
+        assert "cuda.correlation" not in run.notes, (scenario, run.notes)
+
+
+def check_contexts(scratch):
+    """Nobody waits for what a context of before did, whose handle is another's now."""
+    run = Result(scratch, "", "contexts", "3")
+    assert len(run.commands) == 6 == len(run.truth), (run.commands, run.truth)
+    assert run.waits == [4], run.waits
+
+
 def check_missing_ids(scratch):
     """A CUPTI that gives correlation ids only along with records of calls is given what it wants."""
     run = Result(scratch, "noids", "many", "40000")
@@ -307,7 +348,8 @@ def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
-                      check_embedded, check_missing_ids):
+                      check_embedded, check_told_once, check_pause, check_contexts,
+                      check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")
     return 0

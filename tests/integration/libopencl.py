@@ -12,6 +12,7 @@ from librecord import BRICK, BUILD, check, fields
 
 PROGRAM = os.path.join(BUILD, "bin", "program-opencl")
 QUEUES = os.path.join(BUILD, "bin", "program-opencl_queues")
+EMBED = os.path.join(BUILD, "bin", "program-opencl_embed")
 DOUBLE = os.path.join(BUILD, "lib", "double")
 FORKS = os.path.abspath(os.path.join(BUILD, "lib", "doubles", "fork.so"))
 ATTACHED = os.path.join(BUILD, "lib", "libbrick-opencl.so")

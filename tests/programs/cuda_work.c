@@ -4,7 +4,7 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|events|many|early|threads [COUNT]
+ *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
  * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "brick/brick.h"
 #include "brick/cuda.h"
 #include "brick/device.h"
@@ -253,6 +254,42 @@ static void run_threads(int count)
 	puts("threads done");
 }
 
+/* Kernels while nothing is recorded, whose records come when something is again. */
+static void run_pause(int count)
+{
+	address x = buffer(1), y = buffer(2);
+
+	layer(x, y, NULL, 0);
+	brick_pause();
+	for (int i = 0; i < count; i++)
+		launch_scale(x, 0.5f, NULL);
+	brick_resume();
+	layer(x, y, NULL, 1);
+	check(cu.context_sync(), "sync");
+	usleep(500000);
+	layer(x, y, NULL, 2);
+	check(cu.context_sync(), "sync");
+	print_sum(x);
+}
+
+/* Contexts that go while another is current, and the next one, whose handle may be the same. */
+static void run_contexts(int count)
+{
+	address x = buffer(1);
+
+	for (int i = 0; i < count; i++) {
+		void *other;
+		check(cu.context(&other, 0, 0), "context"); /* it is current now */
+		check(cu.context_sync(), "sync");	    /* for nothing */
+		check(cu.fill(x, 0, N, NULL), "fill");
+		check(cu.context_set(context), "current");
+		check(cu.context_destroy(other), "destroy");
+	}
+	launch_scale(x, 1.0f, NULL);
+	check(cu.context_sync(), "sync");
+	print_sum(x);
+}
+
 static double now_s(void)
 {
 	struct timespec t;
@@ -272,6 +309,10 @@ static void run(const char *what, int count)
 		run_many(count);
 	else if (!strcmp(what, "early"))
 		run_early(count);
+	else if (!strcmp(what, "pause"))
+		run_pause(count);
+	else if (!strcmp(what, "contexts"))
+		run_contexts(count);
 	else if (!strcmp(what, "threads"))
 		run_threads(count);
 	else

@@ -201,10 +201,14 @@ DOUBLE_API int cuCtxSetCurrent(struct context *context)
 	return context ? cuCtxPushCurrent_v2(context) : FINE;
 }
 
+static struct context *spare_context; /* its handle is the next one's */
+
 DOUBLE_API int cuCtxCreate_v2(struct context **out, unsigned flags, int device)
 {
-	struct context *context = calloc(1, sizeof *context);
+	struct context *context = spare_context ? spare_context : malloc(sizeof *context);
 
+	spare_context = NULL;
+	memset(context, 0, sizeof *context);
 	context->id = next_context++;
 	context->null_stream = calloc(1, sizeof *context->null_stream);
 	context->null_stream->context = context;
@@ -215,14 +219,16 @@ DOUBLE_API int cuCtxCreate_v2(struct context **out, unsigned flags, int device)
 
 DOUBLE_API int cuCtxDestroy_v2(struct context *context)
 {
-	struct entry e = {.id = 322, .name = "cuCtxDestroy_v2"};
+	const struct cuda_context_call parameters = {context};
+	struct entry e = {.id = 322, .name = "cuCtxDestroy_v2", .parameters = &parameters};
 
 	double_enter(&e);
 	double_wait_until(context->null_stream->busy_until);
 	if (double_current() == context)
 		depth--;
 	free(context->null_stream);
-	free(context);
+	free(spare_context);
+	spare_context = context;
 	return double_leave(&e, FINE);
 }
 
@@ -252,8 +258,9 @@ static int transfer(uint32_t id, const char *name, struct op op, void *handle, i
 	if (!stream)
 		return NO_CONTEXT;
 	double_enter(&e);
-	if (double_fails())
-		return double_leave(&e, OUT_OF_RESOURCES);
+	int error = double_capture_error(stream);
+	if (error || double_fails())
+		return double_leave(&e, error ? error : OUT_OF_RESOURCES);
 	if (stream->capture)
 		double_capture(stream, &op);
 	else
