@@ -238,7 +238,6 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 	int error = brick__device_wait(device, native, number);
 	if (error < 0)
 		return error;
-	brick_record_wait(begin, brick__now(), number);
 	error = brick_device_drain(device);
 	return error < 0 ? error : 0;
 }
