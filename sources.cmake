@@ -524,6 +524,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/device_modes.c
   tests/programs/device_recording.c
   tests/programs/demo_recording.c
+  tests/programs/cuda_embed.c
   tests/programs/cuda_events.c
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c

@@ -49,10 +49,10 @@ static int is_whole(const struct brick_backend *b)
 
 int brick__backend_check(const struct brick_backend *b, char *reason, size_t bytes)
 {
-	if (b->size < sizeof *b || b->version != BRICK_BACKEND_VERSION) {
+	if (b->size < BRICK__BACKEND_LEAST || b->version != BRICK_BACKEND_VERSION) {
 		snprintf(reason, bytes,
 			"its table is of version %u with %zu bytes; this is version %u with %zu",
-			b->version, b->size, BRICK_BACKEND_VERSION, sizeof *b);
+			b->version, b->size, BRICK_BACKEND_VERSION, BRICK__BACKEND_LEAST);
 		return BRICK_EVERSION;
 	}
 	if (!b->name || !*b->name || strnlen(b->name, NAME_BYTES) == NAME_BYTES) {

@@ -136,6 +136,9 @@ static struct brick_device *make_device(const struct brick_backend *backend, uin
 	if (!device)
 		return NULL;
 	device->backend = backend;
+	device->claim = backend->size >= BRICK__BACKEND_LEAST + sizeof backend->claim
+				? backend->claim
+				: NULL;
 	device->pair_count = pairs;
 	device->pairs = calloc(pairs, sizeof *device->pairs);
 	device->commands = calloc(pairs, sizeof(struct brick_command *));

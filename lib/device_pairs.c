@@ -65,7 +65,7 @@ int brick__pair_begin(struct brick_device *device, void *native, uint32_t index)
 		error = b->begin(device->handle, native, ticket);
 	}
 	if (error < 0 && error != -EAGAIN)
-		device->error = error;
+		brick__device_failed(device, error);
 	return error < 0 ? error : 0;
 }
 

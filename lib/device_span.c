@@ -85,10 +85,20 @@ static int begin_in_queue(struct brick_device *device, void *native, uint32_t in
 	struct brick_launch *launch = &device->pairs[index].command.launch;
 
 	brick_launch_begin(launch);
+	if (device->claim)
+		device->claim(device->handle, native);
 	int error = brick__pair_begin(device, native, index);
 	if (error)
 		brick_launch_end(launch);
 	return error;
+}
+
+static void count_refused(struct brick__device_queue *queue, int error)
+{
+	if (error == BRICK_EUNSUPPORTED)
+		brick_queue_unsupported(queue->queue, 1);
+	else
+		brick_queue_dropped(queue->queue, 1);
 }
 
 static brick_device_span begin(struct brick_device *device, struct brick__device_queue *queue,
@@ -106,11 +116,11 @@ static brick_device_span begin(struct brick_device *device, struct brick__device
 	if (pair->is_immediate) /* nothing of before may be left in the queue */
 		error = device->backend->synchronise(device->handle, queue->native);
 	if (error < 0)
-		device->error = error;
+		brick__device_failed(device, error);
 	else
 		error = begin_in_queue(device, queue->native, index);
 	if (error < 0) {
-		brick_queue_dropped(queue->queue, 1);
+		count_refused(queue, error);
 		brick__pair_release(device, index);
 		return 0;
 	}
@@ -153,7 +163,7 @@ static void wait_for(struct brick_device *device, struct brick__pair *pair)
 
 	brick_record_wait(begin, brick__now(), number);
 	if (error < 0) {
-		device->error = error;
+		brick__device_failed(device, error);
 		pair->state = PAIR_FAILED;
 	}
 }
@@ -169,7 +179,7 @@ static void end_top(struct brick_device *device, struct brick__device_queue *que
 	brick_launch_end(&pair->command.launch);
 	pair->state = error < 0 ? PAIR_FAILED : PAIR_ENDED;
 	if (error < 0)
-		device->error = error;
+		brick__device_failed(device, error);
 	else if (pair->is_immediate)
 		wait_for(device, pair);
 }
@@ -218,9 +228,9 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 				  : 0;
 	uint64_t begin = brick__now();
 	int error = device->backend->synchronise(device->handle, native);
-	brick_record_wait(begin, brick__now(), number);
 	if (error < 0)
 		return error;
+	brick_record_wait(begin, brick__now(), number);
 	error = brick_device_drain(device);
 	return error < 0 ? error : 0;
 }

@@ -9,6 +9,7 @@
 #define BRICK_LIB_DEVICE_STATE_H
 
 #include "brick/device.h"
+#include "brick/error.h"
 #include "lib/queue.h"
 
 #define BRICK__NO_PAIR UINT32_MAX
@@ -48,6 +49,7 @@ struct brick__device_queue {
 struct brick_device {
 	const struct brick_backend *backend;
 	struct brick_backend_device *handle;
+	void (*claim)(struct brick_backend_device *device, void *queue); /* or NULL */
 	int has_mode; /* mode was set by brick_device_mode_set() */
 	uint32_t mode;
 	uint32_t serial; /* of the session whose mode that is and that has the notes */
@@ -81,6 +83,16 @@ struct brick_device {
 static inline uint64_t brick__pair_ticket(const struct brick_device *device, uint32_t index)
 {
 	return (uint64_t)device->pairs[index].generation << 32 | (index + 1);
+}
+
+/*
+ * A call of the backend failed: the next drain tells. Unless that was because this cannot be timed
+ * where it is, as in a stream that is being captured: it is counted, and the device is as before.
+ */
+static inline void brick__device_failed(struct brick_device *device, int error)
+{
+	if (error != BRICK_EUNSUPPORTED)
+		device->error = error;
 }
 
 /* The pair of a ticket, or BRICK__NO_PAIR. */

@@ -3,13 +3,15 @@
 #include "attach/cuda/yields.h"
 
 #include <pthread.h>
+#include "attach/cuda/call_names.h"
 #include "brick/export.h"
 
 enum { MOST = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_handle streams[MOST], contexts[MOST]; /* streams: atomic; NULL: free */
-static uint32_t count;				  /* atomic: so far it has been used */
+static void *owners[MOST];
+static uint32_t count; /* atomic: so far it has been used */
 
 static int place_of(cuda_handle stream)
 {
@@ -26,20 +28,35 @@ int yields_has(cuda_handle stream)
 	return place_of(stream) >= 0;
 }
 
-/* For the backend inside of the program (backends/attached.h). */
-BRICK_API void brick_cuda_yield(void *context, void *stream);
-void brick_cuda_yield(void *context, void *stream)
+/* Under the lock: of this stream, or a free one; negative: there is none. */
+static int take_place(cuda_handle stream)
 {
-	cuda_handle handle = stream && stream != CUDA_STREAM_LEGACY ? stream : context;
+	int place = place_of(stream);
 
-	if (yields_has(handle))
-		return;
+	if (place < 0)
+		place = place_of(NULL);
+	return place < 0 && count < MOST ? (int)count : place;
+}
+
+static void forget(uint32_t place)
+{
+	contexts[place] = NULL;
+	owners[place] = NULL;
+	__atomic_store_n(&streams[place], NULL, __ATOMIC_RELAXED);
+}
+
+/* For the backend inside of the program (backends/attached.h), on the thread that launches. */
+BRICK_API void brick_cuda_yield(void *context, void *stream, void *owner);
+void brick_cuda_yield(void *context, void *stream, void *owner)
+{
+	cuda_handle handle = call_handle(stream, 0);
+
+	handle = handle ? handle : context;
 	pthread_mutex_lock(&lock);
-	int place = place_of(NULL);
-	if (place < 0 && count < MOST)
-		place = (int)count;
+	int place = take_place(handle);
 	if (place >= 0) {
 		contexts[place] = context;
+		owners[place] = owner;
 		__atomic_store_n(&streams[place], handle, __ATOMIC_RELAXED);
 		if ((uint32_t)place == count)
 			__atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
@@ -47,13 +64,22 @@ void brick_cuda_yield(void *context, void *stream)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The owner times nothing any more. */
+BRICK_API void brick_cuda_unyield(void *owner);
+void brick_cuda_unyield(void *owner)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (streams[i] && owners[i] == owner)
+			forget(i);
+	pthread_mutex_unlock(&lock);
+}
+
 void yields_forget(cuda_handle gone)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; gone && i < count; i++)
-		if (streams[i] == gone || contexts[i] == gone) {
-			contexts[i] = NULL;
-			__atomic_store_n(&streams[i], NULL, __ATOMIC_RELAXED);
-		}
+		if (streams[i] == gone || contexts[i] == gone)
+			forget(i);
 	pthread_mutex_unlock(&lock);
 }

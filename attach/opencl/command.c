@@ -126,7 +126,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		return;
 	inside = 1;
 	struct queue *q = queue_find(handle);
-	if (!q || !q->record || q->yielded)
+	if (!q || !q->record || __atomic_load_n(&q->yielded, __ATOMIC_RELAXED))
 		return;
 	if (!q->is_timed) {
 		c->untimed = q;

@@ -234,13 +234,24 @@ HOOK cl_int clReleaseCommandQueue(cl_command_queue queue)
  * For the library inside of the program, when it times the bricks of this queue itself: what it
  * puts into the queue, and what is in between, is not to be told twice.
  */
-HOOK void brick_opencl_yield(void *queue);
-HOOK void brick_opencl_yield(void *queue)
+HOOK void brick_opencl_yield(void *queue, void *owner);
+HOOK void brick_opencl_yield(void *queue, void *owner)
 {
 	struct queue *q = queue_find(queue);
 
 	if (q)
-		__atomic_store_n(&q->yielded, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->yielded, owner, __ATOMIC_RELAXED);
+}
+
+/* The owner times nothing any more. */
+HOOK void brick_opencl_unyield(void *owner);
+HOOK void brick_opencl_unyield(void *owner)
+{
+	for (struct queue *q = queue_next(NULL); q; q = q->next) {
+		void *of = owner;
+		__atomic_compare_exchange_n(
+			&q->yielded, &of, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
 }
 
 HOOK cl_int clFinish(cl_command_queue queue)

@@ -90,7 +90,8 @@ void queue_created(
 	struct queue *q = take_place();
 	if (q) {
 		q->device = device;
-		q->is_free = q->is_released = q->yielded = 0;
+		q->is_free = q->is_released = 0;
+		q->yielded = NULL;
 		q->stuck_tail = q->unmoved_tail = 0;
 		q->last_layer = -1;
 		q->is_timed = is_timed;

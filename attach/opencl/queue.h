@@ -50,7 +50,7 @@ struct queue {
 	int asked_timing; /* ... and the program wanted it so */
 	int in_order;
 	int last_layer; /* that a command was launched from */
-	int yielded;	/* the program's own libbrick times it */
+	void *yielded;	/* the device of the program's own libbrick that times it, or NULL */
 	uint32_t references;
 	uint32_t property_count; /* 0: it was created without a list */
 	cl_queue_properties properties[QUEUE_PROPERTIES];

@@ -129,16 +129,30 @@ static int harvest(struct brick_backend_device *device, struct cuda_pair *pair, 
 
 /* ---- begin and end ---- */
 
+/* 0 and the status of a stream's capture, 0: it is in none. Else BRICK_EDEVICE. */
+static int capture_status(struct brick_backend_device *device, void *queue, int *status)
+{
+	const struct cuda_driver *d = &device->driver;
+
+	*status = 0;
+	if (!d->stream_is_capturing)
+		return 0;
+	int result = d->stream_is_capturing(queue, status);
+	if (result == CUDA_CAPTURE_IMPLICIT)
+		*status = CUDA_CAPTURE_OF_OTHERS;
+	return result == CUDA_FINE || result == CUDA_CAPTURE_IMPLICIT ? 0 : BRICK_EDEVICE;
+}
+
 /* Put an event into a queue; into the graph when it is being captured. 1: captured. */
 static int record(struct brick_backend_device *device, void *queue, void *event, void **node)
 {
 	const struct cuda_driver *d = &device->driver;
-	int status = 0;
+	int status;
 	uint64_t id;
 	void *const *dependencies = NULL;
 	size_t count = 0;
 
-	if (d->stream_is_capturing && d->stream_is_capturing(queue, &status) != CUDA_FINE)
+	if (capture_status(device, queue, &status))
 		return BRICK_EDEVICE;
 	if (!status)
 		return d->event_record(event, queue) == CUDA_FINE ? 0 : BRICK_EDEVICE;
@@ -157,7 +171,17 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 void cuda_take_over(struct brick_backend_device *device, void *stream)
 {
 	if (device->yield)
-		device->yield(device->context, stream);
+		device->yield(device->context, stream, device);
+}
+
+/* What is captured runs when the graph does (graph.c). */
+static void claim(struct brick_backend_device *device, void *queue)
+{
+	int saved = errno, status;
+
+	if (device->yield && !capture_status(device, queue, &status) && !status)
+		cuda_take_over(device, queue);
+	errno = saved;
 }
 
 static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
@@ -171,8 +195,6 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 		cuda_pair_give(device, pair);
 		return result;
 	}
-	if (!result)
-		cuda_take_over(device, queue);
 	pair->is_captured = result;
 	pair->ticket = ticket;
 	pair->queue = queue;
@@ -277,17 +299,61 @@ static int drain(struct brick_backend_device *device)
 	return done;
 }
 
+/* A wait for a stream that is being captured would be the end of the capture. */
+static int wait_for_stream(struct brick_backend_device *device, void *queue)
+{
+	int status;
+
+	if (capture_status(device, queue, &status))
+		return BRICK_EDEVICE;
+	if (status)
+		return BRICK_EUNSUPPORTED;
+	return device->driver.stream_synchronise(queue) == CUDA_FINE ? 0 : BRICK_EDEVICE;
+}
+
+/*
+ * For the last one in each stream, as streams are in order. They stand in streams that were not
+ * captured then, whatever they are now.
+ */
+static int wait_for_pairs(struct brick_backend_device *device)
+{
+	const struct cuda_pair *last[BUSY_QUEUES];
+	uint32_t count = 0, i;
+	int result = CUDA_FINE;
+
+	pthread_mutex_lock(&device->lock);
+	for (const struct cuda_pair *pair = device->in_flight.first; pair; pair = pair->next) {
+		for (i = 0; i < count && last[i]->queue != pair->queue; i++)
+			;
+		if (i == BUSY_QUEUES) {
+			result |= device->driver.event_synchronise(pair->end);
+			continue;
+		}
+		last[i] = pair;
+		count += i == count;
+	}
+	for (i = 0; i < count; i++)
+		result |= device->driver.event_synchronise(last[i]->end);
+	pthread_mutex_unlock(&device->lock);
+	return result == CUDA_FINE ? 0 : BRICK_EDEVICE;
+}
+
+/*
+ * NULL is all that were used and the default stream, too. Not the context: waiting for that would
+ * end every capture in it. A default stream that is captured has nothing to wait for.
+ */
 static int synchronise(struct brick_backend_device *device, void *queue)
 {
 	struct cuda_scope scope;
 	int saved = errno;
 
 	cuda_scope_enter(device, &scope);
-	int result = queue ? device->driver.stream_synchronise(queue)
-			   : device->driver.context_synchronise();
+	int error = wait_for_stream(device, queue);
+	if (!queue && (!error || error == BRICK_EUNSUPPORTED))
+		error = wait_for_pairs(device);
 	cuda_scope_leave(device, &scope);
 	errno = saved;
-	return result == CUDA_FINE ? 0 : BRICK_EDEVICE;
+	return error;
 }
 
 /* ---- the clock ---- */
@@ -349,4 +415,5 @@ const struct brick_backend brick__backend_cuda = {
 	.synchronise = synchronise,
 	.correlate = correlate,
 	.close = cuda_close,
+	.claim = claim,
 };

@@ -33,7 +33,9 @@ struct brick_backend_device {
 	void *anchor; /* event */
 	int64_t anchor_ns;
 	int may_capture;
-	void (*yield)(void *context, void *stream); /* of `brick record`, or NULL */
+	/* of `brick record`, or NULL */
+	void (*yield)(void *context, void *stream, void *owner);
+	void (*unyield)(void *owner);
 	struct cuda_pair *storage;
 	uint32_t pair_count;
 	struct cuda_pair *free;
@@ -49,7 +51,7 @@ void cuda_pairs_add(struct cuda_pairs *pairs, struct cuda_pair *pair);
 struct cuda_pair *cuda_pair_take(struct brick_backend_device *device);
 void cuda_pair_give(struct brick_backend_device *device, struct cuda_pair *pair);
 
-/* What runs in this stream is told here, and not by `brick record`, too. Under the lock. */
+/* What runs in this stream is told here, and not by `brick record`, too; until close. */
 void cuda_take_over(struct brick_backend_device *device, void *stream);
 
 /* Calls of ours on this thread must not disturb a capture that goes on elsewhere. */

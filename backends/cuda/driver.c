@@ -19,7 +19,6 @@ static const struct sys_function functions[] = {
 	NEEDED(context_device, "cuCtxGetDevice"),
 	NEEDED(context_push, "cuCtxPushCurrent_v2"),
 	NEEDED(context_pop, "cuCtxPopCurrent_v2"),
-	NEEDED(context_synchronise, "cuCtxSynchronize"),
 	NEEDED(stream_create, "cuStreamCreate"),
 	NEEDED(stream_destroy, "cuStreamDestroy_v2"),
 	NEEDED(stream_synchronise, "cuStreamSynchronize"),

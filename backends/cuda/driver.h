@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum cuda_result { CUDA_FINE = 0, CUDA_NOT_READY = 600 };
+/* CAPTURE_IMPLICIT: the default stream waits for one that is being captured. */
+enum cuda_result { CUDA_FINE = 0, CUDA_NOT_READY = 600, CUDA_CAPTURE_IMPLICIT = 906 };
 enum { CUDA_RECORD_EXTERNAL = 1 };	/* a node of its own in a graph, for the event's time */
 enum { CUDA_STREAM_NON_BLOCKING = 1 };	/* does not wait for the default stream */
 enum { CUDA_CAPTURE_ACTIVE = 1 };	/* of a stream */
+enum { CUDA_CAPTURE_OF_OTHERS = -1 };	/* ours: see CUDA_CAPTURE_IMPLICIT */
 enum { CUDA_CAPTURE_MODE_RELAXED = 2 }; /* of a thread: nothing that it calls disturbs captures */
 
 struct cuda_driver {
@@ -26,7 +28,6 @@ struct cuda_driver {
 	int (*context_device)(int *device);
 	int (*context_push)(void *context);
 	int (*context_pop)(void **context);
-	int (*context_synchronise)(void);
 	int (*stream_create)(void **stream, unsigned flags);
 	int (*stream_destroy)(void *stream);
 	int (*stream_synchronise)(void *stream);

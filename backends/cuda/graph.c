@@ -114,8 +114,9 @@ static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint
 		return BRICK_EUNSUPPORTED;
 	if (!take_pairs(graph, &taken, stream, tickets))
 		return -EAGAIN;
-	cuda_take_over(device, stream);
 	int error = set_events(graph, exec, taken.first->next);
+	if (!error)
+		cuda_take_over(device, stream);
 	if (!error && d->graph_launch(exec, stream) != CUDA_FINE)
 		error = BRICK_EDEVICE;
 	if (error) {

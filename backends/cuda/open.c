@@ -157,6 +157,7 @@ int cuda_open(struct brick_backend_device **out, const struct brick_backend_host
 	cuda_pairs_init(&device->captured);
 	device->host = *host;
 	backend_attached("libbrick-cuda.so", "brick_cuda_yield", &device->yield);
+	backend_attached("libbrick-cuda.so", "brick_cuda_unyield", &device->unyield);
 	int error = prepare(device, options);
 	errno = saved;
 	if (error) {
@@ -184,6 +185,8 @@ void cuda_close(struct brick_backend_device *device)
 
 	if (!device)
 		return;
+	if (device->unyield)
+		device->unyield(device);
 	uint64_t lost = count_pairs(device->open) + count_pairs(device->in_flight.first);
 	if (lost && device->host.lost)
 		device->host.lost(device->host.context, lost);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "backends/attached.h"
 #include "backends/opencl/opencl.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
@@ -104,6 +105,8 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->has_timer = 1;
 	d->by_events = options && (uintptr_t)options->native[2] == (uintptr_t)BRICK_OPENCL_EVENTS;
 	pthread_mutex_init(&d->lock, NULL);
+	backend_attached("libbrick-opencl.so", "brick_opencl_yield", &d->yield);
+	backend_attached("libbrick-opencl.so", "brick_opencl_unyield", &d->unyield);
 	int error = choose(d, options);
 	if (!error)
 		error = make_pairs(d, pairs < PAIRS_MOST ? pairs : PAIRS_MOST);
@@ -147,11 +150,21 @@ static int admit(struct brick_backend_device *d, cl_command_queue queue)
 	if (d->queue_count == OPENCL_QUEUES)
 		return BRICK_EFULL;
 	int error = examine(d, queue);
-	if (!error) {
+	if (!error)
 		d->queues[d->queue_count++] = queue;
-		opencl_take_over(queue);
-	}
 	return error;
+}
+
+/* Before the first marker, which is none of the program's commands. */
+static void claim(struct brick_backend_device *d, void *queue)
+{
+	if (!d->yield || !queue)
+		return;
+	pthread_mutex_lock(&d->lock);
+	int error = admit(d, queue);
+	pthread_mutex_unlock(&d->lock);
+	if (!error)
+		d->yield(queue, d);
 }
 
 static int put_marker(struct brick_backend_device *d, cl_command_queue queue, cl_event *event)
@@ -346,6 +359,8 @@ static void close_device(struct brick_backend_device *d)
 			break;
 		}
 	pthread_mutex_unlock(&devices_lock);
+	if (d->unyield)
+		d->unyield(d);
 	uint64_t lost = release_list(d, d->open) + release_list(d, d->waiting);
 	if (lost && d->host.lost)
 		d->host.lost(d->host.context, lost);
@@ -408,4 +423,5 @@ const struct brick_backend brick__backend_opencl = {
 	.synchronise = synchronise,
 	.correlate = opencl_correlate,
 	.close = close_device,
+	.claim = claim,
 };

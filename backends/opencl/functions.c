@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include "backends/attached.h"
 #include "backends/opencl/opencl.h"
 
 static struct opencl_functions functions;
@@ -42,12 +41,4 @@ const struct opencl_functions *opencl_functions(char *reason, size_t bytes)
 	if (reason && bytes)
 		snprintf(reason, bytes, "%s", missing);
 	return NULL;
-}
-
-void opencl_take_over(cl_command_queue queue)
-{
-	void (*yield)(void *queue);
-
-	if (backend_attached("libbrick-opencl.so", "brick_opencl_yield", &yield))
-		yield(queue);
 }

@@ -57,7 +57,9 @@ struct brick_backend_device {
 	struct brick_backend_host host;
 	cl_context context;
 	cl_device_id device;
-	cl_command_queue clock_queue; /* ours, for readings of the clock; NULL: none */
+	cl_command_queue clock_queue;		 /* ours, for readings of the clock; NULL: none */
+	void (*yield)(void *queue, void *owner); /* of `brick record`, or NULL */
+	void (*unyield)(void *owner);
 	int by_events;
 	int has_timer;
 	struct brick_reading
@@ -72,9 +74,6 @@ struct brick_backend_device {
 	cl_command_queue queues[OPENCL_QUEUES]; /* that were found fit */
 	uint32_t queue_count;
 };
-
-/* From now on the bricks of this queue are recorded here, and by nobody else. */
-void opencl_take_over(cl_command_queue queue);
 
 uint64_t opencl_now_ns(void);
 

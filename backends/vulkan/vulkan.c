@@ -190,6 +190,15 @@ static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queu
 	d->call.CmdWriteTimestamp(queue->commands, stage, d->queries, 2 * (uint32_t)pair + which);
 }
 
+/* For as long as this is recorded: there is nothing to give back. */
+static void claim(struct brick_backend_device *d, void *native)
+{
+	const struct brick_vulkan_queue *queue = native;
+
+	if (d->yield && queue && queue->commands)
+		d->yield(queue->commands);
+}
+
 static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 {
 	const struct brick_vulkan_queue *queue = native;
@@ -204,8 +213,6 @@ static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 	pair->ticket = ticket;
 	pair->next = d->begun;
 	d->begun = index;
-	if (d->yield)
-		d->yield(queue->commands);
 	d->call.CmdResetQueryPool(queue->commands, d->queries, 2 * (uint32_t)index, 2);
 	stamp(d, queue, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, index, 0);
 	return 0;
@@ -342,4 +349,5 @@ const struct brick_backend brick__backend_vulkan = {
 	.synchronise = synchronise,
 	.correlate = correlate,
 	.close = close_device,
+	.claim = claim,
 };

@@ -64,7 +64,10 @@ BRICK_API brick_device_span brick_device_begin(
 BRICK_API void brick_device_end(struct brick_device *device, void *queue, brick_device_span span,
 	uint64_t elements, uint64_t bytes, uint64_t flops);
 
-/* A layer's launches are done: synchronises in mode per-layer. */
+/*
+ * A layer's launches are done: synchronises in mode per-layer. BRICK_EUNSUPPORTED: the queue cannot
+ * be waited for where it is, as a stream that is being captured.
+ */
 BRICK_API int brick_device_layer_end(struct brick_device *device, void *queue);
 
 /* Record what has completed; call it now and then, once a step say. Returns how many or -errno. */

@@ -12,6 +12,7 @@ from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
 EVENTS = os.path.join(BUILD, "bin", "program-cuda_events")
+EMBED = os.path.join(BUILD, "bin", "program-cuda_embed")
 DOUBLES = os.path.join(BUILD, "lib", "doubles")
 SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
 
@@ -287,6 +288,27 @@ def check_embedded(scratch):
         assert "device-event" in sources["RmsNorm"], sources
 
 
+def check_told_once(scratch):
+    """The recorder leaves to the program what that records, and nothing else, and no longer."""
+    path = scratch.file("once.pftrace")
+    for what, kernels, own, left, unsupported in (
+            ("timer", 10, 0, 0, 0), ("closed", 10, 1, 1, 0), ("graph", 10, 0, 0, 0),
+            ("capture", 3, 0, 0, 3)):
+        if os.path.exists(path):
+            os.unlink(path)
+        run = subprocess.run([BRICK, "record", "-o", path, "--", EMBED, what],
+                             env=environment(""), capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, (what, run.stdout + run.stderr)
+        report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
+        counts = {row["name"]: row["device_count"] for row in report["bricks"]}
+        found = counts.get("scale", 0), counts.get("RmsNorm", 0)
+        assert found == (kernels, own), (what, found, report["run"]["notes"])
+        assert report["losses"]["unsupported"] == unsupported, (what, report["losses"])
+        assert report["losses"]["dropped"] == 0, (what, report["losses"])
+        notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
+        assert f", {left} left to the program" in notes["cuda.records"], (what, notes)
+
+
 def check_pause(scratch):
     """What was launched while nothing was recorded is not recorded, and not taken for a mistake."""
     for scenario in ("", "late=100,shuffle"):
@@ -319,7 +341,7 @@ def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
-                      check_embedded, check_pause, check_contexts,
+                      check_embedded, check_told_once, check_pause, check_contexts,
                       check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")

@@ -144,18 +144,20 @@ def main():
     os.makedirs(directory)
     good = plugin(os.path.join(directory, "libbrick-backend-a.so"))
     plugin(os.path.join(directory, "libbrick-backend-b.so"), name="other", version="2u")
-    plugin(os.path.join(directory, "libbrick-backend-c.so"), name="short", extra="-8")
+    plugin(os.path.join(directory, "libbrick-backend-c.so"), name="short", extra="-16")
     plugin(os.path.join(directory, "libbrick-backend-d.so"), name="half", lacks="0")
     plugin(os.path.join(directory, "libbrick-backend-e.so"), name="stray", table="no_table")
     plugin(os.path.join(directory, "libbrick-backend-f.so"))
     plugin(os.path.join(directory, "libbrick-backend-g.so"), name="cpu")
     plugin(os.path.join(directory, "libbrick-backend-h.so"), name="longer", extra="64")
+    plugin(os.path.join(directory, "libbrick-backend-j.so"), name="former", extra="-8")
     plugin(os.path.join(directory, "ignored.so"), name="ignored")
     with open(os.path.join(directory, "libbrick-backend-i.so"), "w") as file:
         file.write("no library at all\n" * 20)
     found, refused = backends(directory + "::" + os.path.join(TMP, "nowhere"))
     expect("taken", found["toy"], ("ok", "works: times are events on the device"))
     expect("a later version of the same", found["longer"][0], "ok")
+    expect("one without what may be missing", found["former"][0], "ok")
     expect_true("only those", not {"other", "short", "half", "stray", "ignored"} & set(found))
     words = {"b.so": "version 2", "c.so": "bytes", "d.so": "lacks a function",
              "e.so": "exports no brick_backend_table", "f.so": "a backend toy already",

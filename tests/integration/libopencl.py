@@ -11,6 +11,7 @@ import zlib
 from librecord import BRICK, BUILD, check, fields
 
 PROGRAM = os.path.join(BUILD, "bin", "program-opencl")
+EMBED = os.path.join(BUILD, "bin", "program-opencl_embed")
 DOUBLE = os.path.join(BUILD, "lib", "double")
 ATTACHED = os.path.join(BUILD, "lib", "libbrick-opencl.so")
 ROUNDING_NS = 3

@@ -8,7 +8,8 @@ import json
 import re
 
 from librecord import Scratch, check, same as equal
-from libopencl import (DOUBLE, PROGRAM, commands, counted, losses, need_build, notes, run, same)
+from libopencl import (DOUBLE, EMBED, PROGRAM, commands, counted, losses, need_build, notes, record,
+                       report, run, same)
 
 VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
             ["--user-event", "--old"], ["--early"], ["--no-finish"], ["--wrong"])
@@ -72,6 +73,17 @@ def account(scratch, path):
             check(why in " ".join(notes(path, "opencl.trouble")), "no note says", why)
 
 
+def told_once(scratch, path):
+    """What the program records of itself, and nothing else and no longer, is left to it."""
+    for what, bricks in ("timer", 0), ("closed", 1):
+        done = record(path, [EMBED, what], environment(scratch, DOUBLE_TIMER="1"))
+        equal(done[0], 0, f"exit code of {what}: {done[1]} {done[2]}")
+        counts = {row["name"]: row["count"] for row in report(path, "--by", "kernel")["kernels"]}
+        equal((counts.get("one", 0), counts.get("RmsNorm", 0)), (10, bricks), f"{what}: {counts}")
+        equal(counts.get("Marker", 0), 20 if what == "timer" else 0, f"markers, {what}: {counts}")
+        equal(losses(path), {}, f"losses, {what}")
+
+
 def main():
     need_build()
     with Scratch() as scratch:
@@ -81,6 +93,7 @@ def main():
                 fault(scratch, path, faults, variant)
         clock(scratch, path)
         account(scratch, path)
+        told_once(scratch, path)
 
 
 main()

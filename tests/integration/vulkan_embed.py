@@ -84,6 +84,9 @@ def main():
     # Under `brick record` the layer leaves these command buffers to the engine.
     own, found, report, _ = run("deferred", BRICK, "record")
     check_times("recorded", own, found, slack_ns(report))
+    # ... but not those that it only runs timers in, which record nothing.
+    _, found, _, _ = run("timer", BRICK, "record")
+    expect("kernels between timers", len(found), 2 * COUNT)
     layer = "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json"
     if os.path.exists(layer):
         _, _, _, text = run("deferred", VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")

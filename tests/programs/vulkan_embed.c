@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An engine in miniature on a Vulkan device that embeds Brick: vulkan_embed MODE OUT runs four
- * steps of two layers of two bricks through brick/device.h in that mode, and writes a recording.
+ * steps of two layers of two bricks through brick/device.h in that mode, and writes a recording;
+ * with MODE "timer" there are timers in place of the bricks, which record nothing.
  * Prints what the program's own timestamps around each brick say: "brick begin length" a line, in
  * ns of the device's clock.
  */
@@ -66,6 +67,29 @@ static void run_steps(struct brick_device *d, struct brick_vulkan_queue *q)
 		fail("brick_device_finish", error);
 }
 
+static void run_timers(struct brick_device *d, struct brick_vulkan_queue *q)
+{
+	struct brick_timer *timer = NULL;
+	uint64_t ns = 0;
+	int error = brick_timer_create(&timer, d);
+
+	for (uint32_t piece = 0; piece < PIECES && !error; piece++) {
+		error = brick_timer_start(timer, q);
+		vkCmdWriteTimestamp(
+			q->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, 2 * piece);
+		run_kernel(q->commands, rounds[piece % 2]);
+		vkCmdWriteTimestamp(
+			q->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 2 * piece + 1);
+		brick_timer_end(timer, q);
+		submit_and_go_on(q);
+		check(vkDeviceWaitIdle(device), "idle");
+		error = error ? error : brick_timer_elapsed_ns(timer, &ns);
+	}
+	if (error)
+		fail("timer", error);
+	brick_timer_destroy(timer);
+}
+
 static void print_own_times(void)
 {
 	uint64_t stamps[2 * PIECES];
@@ -92,7 +116,8 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
-	while (strcmp(argv[1], modes[options.mode]))
+	int is_timed = !strcmp(argv[1], "timer");
+	while (!is_timed && strcmp(argv[1], modes[options.mode]))
 		options.mode++;
 	options.output = argv[2];
 	kit_open();
@@ -111,7 +136,10 @@ int main(int argc, char **argv)
 	q.commands = make_commands(VK_COMMAND_BUFFER_LEVEL_PRIMARY);
 	begin(q.commands, 0);
 	vkCmdResetQueryPool(q.commands, queries, 0, 2 * PIECES);
-	run_steps(d, &q);
+	if (is_timed)
+		run_timers(d, &q);
+	else
+		run_steps(d, &q);
 	brick_device_close(d);
 	error = brick_session_stop();
 	if (error)

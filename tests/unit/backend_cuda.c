@@ -47,7 +47,7 @@ static struct {
 	int (*end_capture)(struct stream *, struct graph **);
 	int (*instantiate)(struct graph **, struct graph *, unsigned long long);
 	int (*graph_destroy)(struct graph *), (*exec_destroy)(struct graph *);
-	int (*sync)(struct stream *);
+	int (*sync)(struct stream *), (*context_sync)(void);
 	int (*alive)(void);
 	struct double_options *(*options)(void);
 	uint64_t (*device_ns)(uint64_t);
@@ -92,6 +92,7 @@ static int open_double(void **state)
 	look_up(library, &cu.graph_destroy, "cuGraphDestroy");
 	look_up(library, &cu.exec_destroy, "cuGraphExecDestroy");
 	look_up(library, &cu.sync, "cuStreamSynchronize");
+	look_up(library, &cu.context_sync, "cuCtxSynchronize");
 	look_up(library, &cu.alive, "double_events_alive");
 	look_up(library, &cu.options, "double_options");
 	look_up(library, &cu.now, "double_now");
@@ -355,6 +356,98 @@ static void not_in_a_capture(void **state)
 	assert_int_equal(cu.alive(), 0);
 }
 
+/* What the double does, as the guide says: a wait ends the capture that it concerns. */
+static void waits_end_captures(void **state)
+{
+	struct stream *with_default;
+	struct graph *graph;
+
+	cu.stream(&with_default, 0);
+	for (int i = 0; i < 3; i++) {
+		struct stream *captured = i == 2 ? with_default : stream;
+		assert_int_equal(cu.capture(captured, 2), 0);
+		assert_int_equal(i == 0	  ? cu.sync(stream)
+				 : i == 1 ? cu.context_sync()
+					  : cu.sync(NULL),
+			i == 2 ? CAPTURE_IMPLICIT : IN_CAPTURE);
+		assert_int_equal(cu.fill(memory, 7, 1 << 10, captured), CAPTURE_INVALIDATED);
+		assert_int_equal(cu.end_capture(captured, &graph), CAPTURE_INVALIDATED);
+		assert_null(graph);
+	}
+	assert_int_equal(cu.capture(stream, 2), 0);
+	assert_int_equal(cu.sync(NULL), 0); /* has nothing to do with that */
+	assert_int_equal(cu.sync(with_default), 0);
+	assert_int_equal(cu.end_capture(stream, &graph), 0);
+	cu.graph_destroy(graph);
+}
+
+/* Nothing that waits is an end of a capture; what is in flight elsewhere is waited for. */
+static void captures_survive(void **state)
+{
+	struct brick_backend_device *device = open_device(8);
+	struct stream *streams[2];
+	struct graph *graph;
+
+	for (unsigned flags = 0; flags < 2; flags++) {
+		cu.stream(&streams[0], flags);
+		cu.stream(&streams[1], 1);
+		streams[1]->busy_until = cu.now() + 20000000;
+		assert_int_equal(backend->begin(device, streams[1], 1), 0);
+		assert_int_equal(cu.fill(memory, 7, 1 << 10, streams[1]), 0);
+		assert_int_equal(backend->end(device, streams[1], 1), 0);
+		assert_int_equal(cu.capture(streams[0], 2), 0);
+		assert_int_equal(backend->synchronise(device, streams[0]), BRICK_EUNSUPPORTED);
+		assert_int_equal(backend->begin(device, NULL, 2), flags ? 0 : BRICK_EUNSUPPORTED);
+		if (flags)
+			assert_int_equal(backend->end(device, NULL, 2), 0);
+		assert_int_equal(backend->synchronise(device, NULL), 0);
+		assert_int_equal(backend->drain(device), flags ? 2 : 1);
+		assert_int_equal(backend->synchronise(device, streams[1]), 0);
+		assert_int_equal(cu.fill(memory, 7, 1 << 10, streams[0]), 0);
+		assert_int_equal(cu.end_capture(streams[0], &graph), 0);
+		assert_int_equal(backend->synchronise(device, streams[0]), 0);
+		cu.graph_destroy(graph);
+	}
+	backend->close(device);
+	assert_int_equal(lost, 0);
+	assert_int_equal(cu.alive(), 0);
+}
+
+/* Bricks in a capture are counted as what cannot be timed; the device is as before. */
+static void modes_in_a_capture(void **state)
+{
+	static const uint32_t modes[] = {
+		BRICK_MODE_DEFERRED, BRICK_MODE_PER_LAYER, BRICK_MODE_IMMEDIATE};
+	const struct brick_backend_options options = {.size = sizeof options, .pairs = 8};
+
+	for (int i = 0; i < 3; i++) {
+		struct brick_device *device = NULL;
+		struct graph *graph;
+		assert_int_equal(brick_session_start(NULL), 0);
+		assert_int_equal(brick_device_open(&device, backend, &options, NULL, 0), 0);
+		brick_device_mode_set(device, modes[i]);
+		for (int captured = 0; captured < 2; captured++) {
+			if (captured)
+				assert_int_equal(cu.capture(stream, 2), 0);
+			brick_device_span span =
+				brick_device_begin(device, stream, BRICK_RMS_NORM, 0);
+			assert_int_equal(span == 0, captured);
+			work();
+			brick_device_end(device, stream, span, 0, 0, 0);
+			assert_int_equal(brick_device_layer_end(device, stream),
+				captured && i == 1 ? BRICK_EUNSUPPORTED : 0);
+			assert_true(brick_device_drain(device) >= 0);
+			assert_true(brick_device_finish(device) >= 0);
+		}
+		assert_int_equal(cu.end_capture(stream, &graph), 0);
+		cu.graph_destroy(graph);
+		assert_int_equal(statistics_of(BRICK_RMS_NORM).count, 1);
+		brick_device_close(device);
+		assert_int_equal(brick_session_stop(), 0);
+	}
+	assert_int_equal(cu.alive(), 0);
+}
+
 static void half_in_a_graph(void **state)
 {
 	struct brick_backend_device *device = open_device(4);
@@ -420,6 +513,9 @@ int main(void)
 		cmocka_unit_test(replays_in_flight),
 		cmocka_unit_test(replay_needs_events),
 		cmocka_unit_test(not_in_a_capture),
+		cmocka_unit_test(waits_end_captures),
+		cmocka_unit_test(captures_survive),
+		cmocka_unit_test(modes_in_a_capture),
 		cmocka_unit_test(half_in_a_graph),
 		cmocka_unit_test(places_on_the_host),
 	};

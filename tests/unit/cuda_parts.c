@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <elf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "attach/cuda/call_names.h"
@@ -293,25 +294,26 @@ static void last_launches(void **state)
 	assert_int_equal(last_of_stream(&b, &b), 7);
 }
 
-void brick_cuda_yield(void *context, void *stream);
+void brick_cuda_yield(void *context, void *stream, void *owner);
+void brick_cuda_unyield(void *owner);
 
 /* Handles are used again by what is made next, which nobody has taken over. */
 static void streams_that_yield(void **state)
 {
-	char context, other, streams[300];
+	char context, other, streams[300], owner;
 
 	assert_false(yields_has(&streams[0]));
-	brick_cuda_yield(&context, &streams[0]);
-	brick_cuda_yield(&context, &streams[0]);
-	brick_cuda_yield(&context, CUDA_STREAM_LEGACY);
-	brick_cuda_yield(&other, NULL);
+	brick_cuda_yield(&context, &streams[0], &owner);
+	brick_cuda_yield(&context, &streams[0], &owner);
+	brick_cuda_yield(&context, CUDA_STREAM_LEGACY, &owner);
+	brick_cuda_yield(&other, NULL, &owner);
 	assert_true(yields_has(&streams[0]));
 	assert_true(yields_has(&context)); /* its default stream */
 	assert_true(yields_has(&other));
 	yields_forget(&streams[0]);
 	assert_false(yields_has(&streams[0]));
 	for (int i = 0; i < 300; i++) /* more than there is room for */
-		brick_cuda_yield(&context, &streams[i]);
+		brick_cuda_yield(&context, &streams[i], &owner);
 	assert_true(yields_has(&streams[253]));
 	assert_false(yields_has(&streams[254]));
 	yields_forget(&context);
@@ -319,8 +321,60 @@ static void streams_that_yield(void **state)
 		assert_false(yields_has(&streams[i]));
 	assert_false(yields_has(&context));
 	assert_true(yields_has(&other));
-	brick_cuda_yield(&context, &streams[299]);
+	brick_cuda_yield(&context, &streams[299], &owner);
 	assert_true(yields_has(&streams[299]));
+}
+
+/* Until their owner is done with them; whoever claimed a stream last is its owner. */
+static void yields_end(void **state)
+{
+	char context, streams[3], owner, another;
+
+	brick_cuda_yield(&context, &streams[0], &owner);
+	brick_cuda_yield(&context, &streams[1], &owner);
+	brick_cuda_yield(&context, &streams[1], &another);
+	brick_cuda_yield(&context, &streams[2], &another);
+	brick_cuda_unyield(&owner);
+	assert_false(yields_has(&streams[0]));
+	assert_true(yields_has(&streams[1]));
+	assert_true(yields_has(&streams[2]));
+	brick_cuda_unyield(&another);
+	assert_false(yields_has(&streams[1]));
+	assert_false(yields_has(&streams[2]));
+}
+
+static cuda_handle launched_per_thread(void)
+{
+	const struct cuda_launch_kernel kernel = {.stream = CUDA_STREAM_PER_THREAD};
+	struct call_shape shape = call_shape_of_driver("cuLaunchKernel");
+	cuda_handle stream;
+
+	assert_true(call_stream(&shape, &kernel, &stream));
+	return stream;
+}
+
+static void *yield_own_stream(void *context)
+{
+	brick_cuda_yield(context, CUDA_STREAM_PER_THREAD, context);
+	return yields_has(launched_per_thread()) ? launched_per_thread() : NULL;
+}
+
+/* The thread's default stream is told apart from other threads', also from later ones'. */
+static void own_streams_yield(void **state)
+{
+	char context;
+	void *streams[2];
+
+	for (int i = 0; i < 2; i++) {
+		pthread_t thread;
+		assert_int_equal(pthread_create(&thread, NULL, yield_own_stream, &context), 0);
+		pthread_join(thread, &streams[i]);
+		assert_true(yields_has(streams[i]));
+	}
+	assert_ptr_not_equal(streams[0], streams[1]);
+	assert_false(yields_has(launched_per_thread()));
+	brick_cuda_unyield(&context);
+	assert_false(yields_has(streams[0]));
 }
 
 static void expect_call(const char *name, uint32_t kind, const void *parameters, cuda_handle stream)
@@ -521,6 +575,8 @@ int main(void)
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(last_launches),
 		cmocka_unit_test(streams_that_yield),
+		cmocka_unit_test(yields_end),
+		cmocka_unit_test(own_streams_yield),
 		cmocka_unit_test(calls_by_name),
 		cmocka_unit_test(what_events_put_in_order),
 		cmocka_unit_test(what_is_captured_orders_nothing),

@@ -663,9 +663,9 @@ static void opening(void **state)
 		brick_device_open(&device, &broken, NULL, reason, sizeof reason), BRICK_EVERSION);
 	assert_non_null(strstr(reason, "version 2"));
 	broken.version = BRICK_BACKEND_VERSION;
-	broken.size -= 8;
+	broken.size = offsetof(struct brick_backend, close);
 	assert_int_equal(brick_device_open(&device, &broken, NULL, NULL, 0), BRICK_EVERSION);
-	broken.size += 8;
+	broken.size = sizeof broken;
 	broken.drain = NULL;
 	assert_true(brick_device_open(&device, &broken, NULL, reason, sizeof reason) < 0);
 	broken = *brick_backend_find("null");
@@ -681,6 +681,51 @@ static void opening(void **state)
 	assert_true(count >= 2);
 	assert_int_equal(brick_device_open(&device, brick_backend_find("null"), NULL, NULL, 0), 0);
 	brick_device_close(device);
+}
+
+static int claims;
+
+static void claim(struct brick_backend_device *device, void *queue)
+{
+	assert_non_null(device);
+	assert_ptr_equal(queue, (void *)1);
+	claims++;
+}
+
+/* Bricks claim their queue, timers do not; tables of before there were claims are as good. */
+static void claimed_queues(void **state)
+{
+	const struct brick_null_config config = manual();
+	struct setup s;
+	struct brick_timer *timer;
+	void *queue = (void *)1;
+	struct brick_backend claiming[2];
+
+	begin(&s, &config, 0);
+	for (int has_claim = 0; has_claim < 2; has_claim++) {
+		struct brick_backend *backend = &claiming[has_claim];
+		struct brick_backend_options options = {
+			.size = sizeof options, .native = {s.sim}, .pairs = 8};
+		brick_device_close(s.device);
+		*backend = *brick_backend_find("null");
+		backend->claim = claim;
+		if (!has_claim)
+			backend->size = offsetof(struct brick_backend, claim);
+		assert_int_equal(brick_device_open(&s.device, backend, &options, NULL, 0), 0);
+		claims = 0;
+		run_on(&s, queue, BRICK_RMS_NORM, 0, 10 * US);
+		run_on(&s, queue, BRICK_RMS_NORM, 1, 10 * US);
+		assert_int_equal(claims, 2 * has_claim);
+		assert_int_equal(brick_timer_create(&timer, s.device), 0);
+		assert_int_equal(brick_timer_start(timer, queue), 0);
+		assert_int_equal(brick_timer_end(timer, queue), 0);
+		brick_timer_destroy(timer);
+		assert_int_equal(brick_device_mode_set(s.device, BRICK_MODE_NONE), 0);
+		run_on(&s, queue, BRICK_RMS_NORM, 2, 10 * US);
+		assert_int_equal(claims, 2 * has_claim);
+		settle(&s);
+	}
+	end(&s);
 }
 
 /* ---- the host as a device ---- */
@@ -811,6 +856,7 @@ int main(void)
 		cmocka_unit_test(absurd_times),
 		cmocka_unit_test(no_clock),
 		cmocka_unit_test(opening),
+		cmocka_unit_test(claimed_queues),
 		cmocka_unit_test(cpu),
 		cmocka_unit_test(many_threads),
 		cmocka_unit_test(fork_with_a_device),

@@ -50,7 +50,7 @@ struct brick_backend_options {
 };
 
 struct brick_backend {
-	size_t size;	  /* sizeof(struct brick_backend) */
+	size_t size;	  /* sizeof(struct brick_backend); at least up to close */
 	uint32_t version; /* BRICK_BACKEND_VERSION */
 	uint32_t source;  /* enum brick_source of its times */
 	const char *name; /* "cuda" */
@@ -81,6 +81,14 @@ struct brick_backend {
 
 	/* Waits for nothing; what has not completed is lost. NULL is legal. */
 	void (*close)(struct brick_backend_device *device);
+
+	/*
+	 * Optional (NULL, or a table that ends before it): a brick is about to begin in `queue`, so
+	 * what runs there is recorded here. Until close() nobody else in this process need record
+	 * it. Not called for timers, which record nothing; a queue that begin() refuses is left
+	 * alone.
+	 */
+	void (*claim)(struct brick_backend_device *device, void *queue);
 };
 
 #endif

@@ -28,7 +28,8 @@
 
 enum { FINE = 0, INVALID_VALUE = 1, NO_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600 };
 enum { INVALID_HANDLE = 400, ILLEGAL_STATE = 401, OUT_OF_RESOURCES = 701, UNKNOWN = 999 };
-enum { IN_CAPTURE = 900, CAPTURE_WRONG_THREAD = 908 };
+enum { IN_CAPTURE = 900, CAPTURE_INVALIDATED = 901, CAPTURE_IMPLICIT = 906 };
+enum { CAPTURE_WRONG_THREAD = 908 };
 
 struct context {
 	uint32_t id;
@@ -38,6 +39,7 @@ struct context {
 struct stream {
 	struct context *context;
 	uint32_t id;
+	int is_apart;	     /* the default stream does not wait for it, nor it for that */
 	uint64_t busy_until; /* CLOCK_MONOTONIC ns */
 	struct graph *capture;
 };
@@ -90,7 +92,7 @@ enum { JOINED_MOST = 8 };
 struct graph {
 	struct node *first, **last;
 	uint32_t count;
-	int is_exec;
+	int is_exec, is_invalid;	    /* what was called during its capture ended it */
 	struct stream *joined[JOINED_MOST]; /* that are being captured with the first */
 	int joined_count;
 };
@@ -133,6 +135,8 @@ void double_wait_until(uint64_t host);
 void double_kernel(const struct op *op);
 void double_capture(struct stream *stream, const struct op *op);
 void double_join(struct stream *stream, struct graph *graph);
+int double_capture_error(const struct stream *stream); /* of what would be captured into it */
+int double_disturbs(struct stream *stream);	       /* a wait; NULL: for the context */
 
 /* Around an entry point that tools hear of. */
 struct entry {

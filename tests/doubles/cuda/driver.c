@@ -258,8 +258,9 @@ static int transfer(uint32_t id, const char *name, struct op op, void *handle, i
 	if (!stream)
 		return NO_CONTEXT;
 	double_enter(&e);
-	if (double_fails())
-		return double_leave(&e, OUT_OF_RESOURCES);
+	int error = double_capture_error(stream);
+	if (error || double_fails())
+		return double_leave(&e, error ? error : OUT_OF_RESOURCES);
 	if (stream->capture)
 		double_capture(stream, &op);
 	else

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CAPTURES_MOST = 8 };
+
 static uint64_t last_node;
 
 static void tell(uint32_t id, struct graph *graph, struct graph *original, struct node *node,
@@ -58,6 +60,66 @@ void double_capture(struct stream *stream, const struct op *op)
 	tell(CUPTI_GRAPH_NODE_CREATED, stream->capture, NULL, node, NULL, NULL);
 }
 
+static int destroy(struct graph *graph)
+{
+	for (struct node *n = graph->first, *next; n; n = next) {
+		next = n->next;
+		tell(CUPTI_GRAPH_NODE_DESTROYING, graph, NULL, n, NULL, NULL);
+		free(n);
+	}
+	free(graph);
+	return FINE;
+}
+
+/* ---- what a capture does not survive ---- */
+
+static struct graph *begun[CAPTURES_MOST]; /* captures that are under way */
+
+static void keep(struct graph *from, struct graph *to)
+{
+	for (int i = 0; i < CAPTURES_MOST; i++)
+		if (begun[i] == from) {
+			begun[i] = to;
+			return;
+		}
+}
+
+int double_capture_error(const struct stream *stream)
+{
+	return stream->capture && stream->capture->is_invalid ? CAPTURE_INVALIDATED : FINE;
+}
+
+/* Does a wait for this stream, or the context (NULL), concern a stream that is being captured? */
+static int concerns(const struct stream *waited, const struct stream *captured)
+{
+	if (!waited)
+		return captured->context == double_current();
+	if (waited == captured->context->null_stream)
+		return !captured->is_apart;
+	return waited == captured;
+}
+
+static struct graph *find_concerned(const struct stream *waited)
+{
+	for (int i = 0; i < CAPTURES_MOST; i++)
+		for (int k = 0; begun[i] && k < begun[i]->joined_count; k++)
+			if (concerns(waited, begun[i]->joined[k]))
+				return begun[i];
+	return NULL;
+}
+
+int double_disturbs(struct stream *stream)
+{
+	struct graph *graph = find_concerned(stream);
+
+	if (!graph)
+		return FINE;
+	graph->is_invalid = 1;
+	return stream && !stream->capture ? CAPTURE_IMPLICIT : IN_CAPTURE;
+}
+
+/* ---- captures ---- */
+
 DOUBLE_API int cuStreamBeginCapture_v2(struct stream *stream, int mode)
 {
 	const struct cuda_stream_call parameters = {stream};
@@ -66,7 +128,9 @@ DOUBLE_API int cuStreamBeginCapture_v2(struct stream *stream, int mode)
 	if (!stream || stream->capture)
 		return ILLEGAL_STATE;
 	double_enter(&e);
-	double_join(stream, new_graph(0));
+	struct graph *graph = new_graph(0);
+	keep(NULL, graph);
+	double_join(stream, graph);
 	return double_leave(&e, FINE);
 }
 
@@ -90,15 +154,21 @@ DOUBLE_API int cuStreamEndCapture(struct stream *stream, struct graph **out)
 	for (int i = 0; i < graph->joined_count; i++)
 		graph->joined[i]->capture = NULL;
 	graph->joined_count = 0;
-	*out = graph;
-	return double_leave(&e, FINE);
+	keep(graph, NULL);
+	*out = graph->is_invalid ? NULL : graph;
+	if (!graph->is_invalid)
+		return double_leave(&e, FINE);
+	destroy(graph);
+	return double_leave(&e, CAPTURE_INVALIDATED);
 }
 
 DOUBLE_API int cuStreamIsCapturing(struct stream *handle, int *status)
 {
 	struct stream *stream = double_stream(handle);
 
-	*status = stream && stream->capture;
+	if (stream && !handle && find_concerned(stream))
+		return CAPTURE_IMPLICIT;
+	*status = !stream || !stream->capture ? 0 : stream->capture->is_invalid ? 2 : 1;
 	return FINE;
 }
 
@@ -156,17 +226,6 @@ DOUBLE_API int cuGraphExecEventRecordNodeSetEvent(
 			return FINE;
 		}
 	return NOT_FOUND;
-}
-
-static int destroy(struct graph *graph)
-{
-	for (struct node *n = graph->first, *next; n; n = next) {
-		next = n->next;
-		tell(CUPTI_GRAPH_NODE_DESTROYING, graph, NULL, n, NULL, NULL);
-		free(n);
-	}
-	free(graph);
-	return FINE;
 }
 
 DOUBLE_API int cuGraphDestroy(struct graph *graph)

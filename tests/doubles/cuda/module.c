@@ -134,8 +134,9 @@ DOUBLE_API int cuLaunchKernel(struct function *function, unsigned gx, unsigned g
 	for (int i = 0; i < 3; i++)
 		op.arguments[i] = arguments[i];
 	double_enter(&e);
-	if (double_fails())
-		return double_leave(&e, OUT_OF_RESOURCES);
+	int error = double_capture_error(stream);
+	if (error || double_fails())
+		return double_leave(&e, error ? error : OUT_OF_RESOURCES);
 	if (stream->capture)
 		double_capture(stream, &op);
 	else

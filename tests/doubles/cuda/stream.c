@@ -94,6 +94,7 @@ DOUBLE_API int cuStreamCreate(struct stream **out, unsigned flags)
 		return NO_CONTEXT;
 	*out = calloc(1, sizeof **out);
 	(*out)->context = double_current();
+	(*out)->is_apart = (flags & 1) != 0;
 	(*out)->id = __atomic_fetch_add(&next_stream, 1, __ATOMIC_RELAXED);
 	return FINE;
 }
@@ -114,9 +115,12 @@ DOUBLE_API int cuStreamSynchronize(struct stream *handle)
 	struct entry e = {.id = 126, .name = "cuStreamSynchronize", .parameters = &parameters};
 	struct stream *stream = double_stream(handle);
 
-	if (!stream || stream->capture)
-		return stream ? IN_CAPTURE : NO_CONTEXT;
+	if (!stream)
+		return NO_CONTEXT;
 	double_enter(&e);
+	int error = double_disturbs(stream);
+	if (error)
+		return double_leave(&e, error);
 	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
 	return double_leave(&e, FINE);
 }
@@ -130,6 +134,9 @@ DOUBLE_API int cuCtxSynchronize(void)
 	if (!stream)
 		return NO_CONTEXT;
 	double_enter(&e);
+	int error = double_disturbs(NULL);
+	if (error)
+		return double_leave(&e, error);
 	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
 	return double_leave(&e, FINE);
 }
@@ -167,6 +174,10 @@ static int record(struct event *event, struct stream *stream, unsigned flags)
 {
 	struct op op = {.kind = OP_EVENT, .event = event};
 
+	int error = double_capture_error(stream);
+
+	if (error)
+		return error;
 	if (flags && !stream->capture)
 		return INVALID_VALUE; /* "external" is for captures only */
 	event->capture = stream->capture;
