@@ -311,17 +311,31 @@ static int wait_for_stream(struct brick_backend_device *device, void *queue)
 	return device->driver.stream_synchronise(queue) == CUDA_FINE ? 0 : BRICK_EDEVICE;
 }
 
-/* Pairs in flight stand in streams that were not captured then, whatever they are now. */
+/*
+ * For the last one in each stream, as streams are in order. They stand in streams that were not
+ * captured then, whatever they are now.
+ */
 static int wait_for_pairs(struct brick_backend_device *device)
 {
-	int error = 0;
+	const struct cuda_pair *last[BUSY_QUEUES];
+	uint32_t count = 0, i;
+	int result = CUDA_FINE;
 
 	pthread_mutex_lock(&device->lock);
-	for (struct cuda_pair *pair = device->in_flight.first; pair; pair = pair->next)
-		if (device->driver.event_synchronise(pair->end) != CUDA_FINE)
-			error = BRICK_EDEVICE;
+	for (const struct cuda_pair *pair = device->in_flight.first; pair; pair = pair->next) {
+		for (i = 0; i < count && last[i]->queue != pair->queue; i++)
+			;
+		if (i == BUSY_QUEUES) {
+			result |= device->driver.event_synchronise(pair->end);
+			continue;
+		}
+		last[i] = pair;
+		count += i == count;
+	}
+	for (i = 0; i < count; i++)
+		result |= device->driver.event_synchronise(last[i]->end);
 	pthread_mutex_unlock(&device->lock);
-	return error;
+	return result == CUDA_FINE ? 0 : BRICK_EDEVICE;
 }
 
 /*
