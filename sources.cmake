@@ -605,6 +605,7 @@ set(BRICK_BENCH_SOURCES
 # The backend for Vulkan, and the layer; both need its headers.
 set(BRICK_BACKEND_VULKAN_SOURCES
   backends/vulkan/functions.c
+  backends/vulkan/own.c
   backends/vulkan/vulkan.c
 )
 set(BRICK_VULKAN_SOURCES
