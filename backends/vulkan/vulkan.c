@@ -20,8 +20,9 @@
 enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
 enum {
 	PATIENCE_NS = 1000000000, /* with submissions of ours, at open and close */
-	FIRST_NS = 10000000,	  /* with the first reading of the clock, */
+	FIRST_NS = 100000000,	  /* with each of the first readings of the clock, */
 	SOON_NS = 200000,	  /* and with later ones */
+	FIRST_READINGS = 16,
 };
 
 struct pair {
@@ -42,6 +43,7 @@ struct brick_backend_device {
 	struct vulkan_own stamp; /* a timestamp, to read the clock */
 	uint64_t asked_ns;	 /* when that was submitted; 0: it has been read */
 	int has_reading;
+	uint32_t patient; /* so many readings may still take long */
 	double period_ns;
 	uint64_t mask;
 	uint32_t pair_count;
@@ -173,6 +175,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->device = options->native[2];
 	d->queue = options->native[3];
 	d->pair_count = pairs;
+	d->patient = FIRST_READINGS;
 	backend_attached("libbrick-vulkan.so", "brick_vulkan_yield", &d->yield);
 	d->pairs = calloc(pairs, sizeof *d->pairs);
 	d->begun = d->ended = NONE;
@@ -350,7 +353,8 @@ static int correlate_by_stamp(struct brick_backend_device *d, struct brick_readi
 		int error = vulkan_own_submit(&d->stamp, d->queue->queue);
 		if (error)
 			return error;
-		done = vulkan_own_watch(&d->stamp, d->has_reading ? SOON_NS : FIRST_NS);
+		done = vulkan_own_watch(&d->stamp, d->patient ? FIRST_NS : SOON_NS);
+		d->patient = done > 0 && d->patient ? d->patient - 1 : 0;
 	}
 	return done > 0 ? read_stamp(d, reading) : done ? done : -EAGAIN;
 }
