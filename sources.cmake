@@ -609,6 +609,7 @@ set(BRICK_BACKEND_VULKAN_SOURCES
   backends/vulkan/vulkan.c
 )
 set(BRICK_VULKAN_SOURCES
+  attach/vulkan/clock.c
   attach/vulkan/commands.c
   attach/vulkan/harvest.c
   attach/vulkan/hooks.c
@@ -619,6 +620,7 @@ set(BRICK_VULKAN_SOURCES
   attach/vulkan/readback.c
   attach/vulkan/semaphores.c
   attach/vulkan/spirv.c
+  attach/vulkan/submission.c
   attach/vulkan/submits.c
   attach/vulkan/waits.c
   attach/vulkan/work.c
