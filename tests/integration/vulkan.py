@@ -42,8 +42,8 @@ def check_times(path, times, slack):
     kernels = [c for c in commands(path) if c[2].startswith("main")]
     expect("kernels", len(kernels), len(times) + 2)
     for (_, length, _), (rounds, _, own) in zip(kernels, times):
-        expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}",
-                    length <= own + 1)
+        expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}: {kernels}, "
+                    f"{times}", length <= own + 1)
     # There is one distance between the clocks at which all of them do.
     least = max(begin + length - own_begin - own
                 for (begin, length, _), (_, own_begin, own) in zip(kernels, times))
@@ -67,12 +67,15 @@ def itself(**changes):
     if plain.returncode == 77:
         print("no Vulkan driver")
         sys.exit(77)
-    recorded = run(WORK, times, record=path, **changes)
-    expect("output", (recorded.stdout, recorded.stderr, recorded.returncode),
-           (plain.stdout, plain.stderr, 0))
-    report = brick_json("report", "--by", "kernel", "--json", path)
-    notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
-    residual = int(re.search(r"residual (\d+) ns", notes["vulkan.clock"]).group(1))
+    for _ in range(5):
+        recorded = run(WORK, times, record=path, **changes)
+        expect("output", (recorded.stdout, recorded.stderr, recorded.returncode),
+               (plain.stdout, plain.stderr, 0))
+        report = brick_json("report", "--by", "kernel", "--json", path)
+        notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
+        residual = int(re.search(r"residual (\d+) ns", notes["vulkan.clock"]).group(1))
+        if residual < 1000000:  # else the clock could not be read well: dispatches may swap places
+            break
     check_times(path, own_times(times), 3 * residual + 10)  # and what is lost in rounding to ticks
     rows = {row["name"]: row for row in report["kernels"]}
     kernel = next(row for name, row in rows.items() if name.startswith("main"))
