@@ -607,9 +607,11 @@ set(BRICK_BENCH_SOURCES
 # The backend for Vulkan, and the layer; both need its headers.
 set(BRICK_BACKEND_VULKAN_SOURCES
   backends/vulkan/functions.c
+  backends/vulkan/own.c
   backends/vulkan/vulkan.c
 )
 set(BRICK_VULKAN_SOURCES
+  attach/vulkan/clock.c
   attach/vulkan/commands.c
   attach/vulkan/harvest.c
   attach/vulkan/hooks.c
@@ -620,6 +622,7 @@ set(BRICK_VULKAN_SOURCES
   attach/vulkan/readback.c
   attach/vulkan/semaphores.c
   attach/vulkan/spirv.c
+  attach/vulkan/submission.c
   attach/vulkan/submits.c
   attach/vulkan/waits.c
   attach/vulkan/work.c

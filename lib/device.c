@@ -21,10 +21,9 @@ enum {
 	MOST_PAIRS = 1 << 20,
 	READINGS_AT_OPEN = 16,
 	READINGS = 4,
-	CORRELATE_NS = 50000000,   /* between readings of the device's clock */
-	PATIENCE_NS = 1000000000,  /* with results that do not come */
-	MOST_CLOCK_FAILURES = 3,   /* in a row: then its clock has begun anew */
-	MOST_READING_NS = 1000000, /* wider ones say nothing */
+	CORRELATE_NS = 50000000,  /* between readings of the device's clock */
+	PATIENCE_NS = 1000000000, /* with results that do not come */
+	MOST_CLOCK_FAILURES = 3,  /* in a row: then its clock has begun anew */
 };
 
 static int refuse(char *reason, size_t bytes, int error, const char *format, ...)
@@ -70,9 +69,7 @@ static uint32_t read_clock(
 		int error = brick__call_correlate(device, r);
 		if (error == -ENOTSUP)
 			return 0;
-		if (!error && r->after_ns >= r->before_ns &&
-			(r->after_ns - r->before_ns < MOST_READING_NS || i + 1 == count))
-			got++;
+		got += !error && r->after_ns >= r->before_ns;
 	}
 	return got;
 }

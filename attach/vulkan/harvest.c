@@ -4,6 +4,7 @@
  * on the host's clock. Called with the device's lock held, by submits.c and waits.c.
  */
 #include <stdlib.h>
+#include "attach/vulkan/clock.h"
 #include "attach/vulkan/submission.h"
 
 struct timed {
@@ -34,7 +35,7 @@ static uint64_t whole_ticks(struct vulkan_queue *queue, uint64_t mask, uint64_t 
 	return whole;
 }
 
-static uint64_t ns_of(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
+uint64_t queue_ns(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
 {
 	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
 	return vulkan_ns(d, ticks);
@@ -43,6 +44,7 @@ static uint64_t ns_of(const struct vulkan_device *d, struct vulkan_queue *queue,
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
 {
 	const struct vulkan_step *step = &t->pending->step;
+	const struct vulkan_batch *batch = &t->submission->batches[t->pending->batch];
 	struct brick_command command = {.size = sizeof command,
 		.launch = t->submission->launch,
 		.kernel = step->kernel,
@@ -53,14 +55,16 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		.residual_ns = d->correlation.residual_ns < UINT32_MAX
 				       ? (uint32_t)d->correlation.residual_ns
 				       : UINT32_MAX,
-		.after_count = t->submission->after_count,
-		.after = t->submission->after};
+		.after_count = batch->after_count,
+		.after = batch->after};
 
 	command.launch.number = t->pending->number;
 	if (step->brick != 0xffff) {
 		command.launch.brick = step->brick;
 		command.launch.layer = step->layer;
 	}
+	if (command.residual_ns > d->residual_ns)
+		d->residual_ns = command.residual_ns;
 	if (!command.begin_ns)
 		brick_queue_unsupported(queue->queue, 1); /* there is no way to the host's clock */
 	else
@@ -77,8 +81,8 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
 		for (uint32_t i = 0; list && i < s->pending_count; i++) {
 			const uint64_t *results = s->slot->results + s->pending[i].at;
-			list[n++] = (struct timed){&s->pending[i], s, ns_of(d, queue, results[0]),
-				ns_of(d, queue, results[1])};
+			list[n++] = (struct timed){&s->pending[i], s,
+				queue_ns(d, queue, results[0]), queue_ns(d, queue, results[1])};
 		}
 		if (!list)
 			brick_queue_dropped(queue->queue, s->pending_count);
@@ -99,7 +103,9 @@ static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 		count += end->pending_count;
 	if (end == queue->first)
 		return;
-	slot_correlate(d);
+	clock_correlate(d);
+	if (clock_is_awaited(d))
+		return;
 	record_all(d, queue, end, count);
 	while (queue->first != end) {
 		struct vulkan_submission *s = queue->first;
@@ -113,6 +119,7 @@ static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 
 void submits_harvest(struct vulkan_device *d)
 {
+	clock_take(d);
 	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
 		harvest_queue(d, queue);
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "attach/vulkan/clock.h"
 #include "attach/vulkan/commands.h"
 #include "attach/vulkan/submits.h"
 #include "brick/brick.h"
@@ -126,7 +128,7 @@ static int can_calibrate(struct vulkan_instance *in, VkPhysicalDevice physical)
 	uint32_t count = 16;
 	int both = 0;
 
-	if (!in->time_domains ||
+	if (!in->time_domains || !clock_may_calibrate() ||
 		!has_extension(in, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) ||
 		in->time_domains(physical, &count, domains) < 0)
 		return 0;
@@ -194,6 +196,7 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 	d->handle = handle;
 	d->next = next;
 	d->instance = in;
+	d->process = getpid();
 	d->set_loader_data = data ? data->u.pfnSetDeviceLoaderData : NULL;
 	pthread_mutex_init(&d->lock, NULL);
 	brick_correlation_init(&d->correlation);
@@ -206,7 +209,10 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 
 static void exit_device(void *device)
 {
-	submits_device_exit(device);
+	struct vulkan_device *d = device;
+
+	if (d->process == getpid())
+		submits_device_exit(d);
 }
 
 /* The program ends with devices that it did not destroy: before their drivers end, too. */

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 #include "attach/vulkan/map.h"
@@ -123,6 +124,14 @@ struct vulkan_family {
 
 struct vulkan_queue;
 
+/* A timestamp of ours on its way, to read the clock by. */
+struct vulkan_stamp {
+	struct vulkan_slot *slot; /* NULL: none is */
+	struct vulkan_queue *queue;
+	VkQueryPool query;
+	uint64_t before_ns;
+};
+
 struct vulkan_device {
 	VkDevice handle;
 	PFN_vkGetDeviceProcAddr next;
@@ -135,12 +144,15 @@ struct vulkan_device {
 	struct vulkan_family families[VULKAN_FAMILIES];
 	uint32_t family_count;
 	int has_calibration;
+	pid_t process; /* that made it: a forked one has nothing of the driver's */
 
 	pthread_mutex_t lock; /* for all that follows */
 	struct vulkan_queue *queues;
 	struct vulkan_slot *slots; /* free ones */
 	struct brick_correlation correlation;
 	uint64_t correlated_ns; /* when it was last looked at */
+	uint64_t residual_ns;	/* the greatest of all that was recorded */
+	struct vulkan_stamp stamp;
 };
 
 /* By any dispatchable handle of a device (VkDevice, VkQueue, VkCommandBuffer); NULL: not known. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "attach/vulkan/clock.h"
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
 
@@ -76,12 +77,12 @@ void submits_device_begin(struct vulkan_device *d)
 
 static void describe_clock(const struct vulkan_device *d)
 {
-	if (!d->correlation.count)
-		return;
+	if (!d->residual_ns)
+		return; /* nothing was recorded */
 	brick_note("vulkan.clock", "%s; residual %llu ns",
 		d->has_calibration ? "calibrated timestamps"
-				   : "timestamps between readings of the host's clock, once",
-		(unsigned long long)d->correlation.residual_ns);
+				   : "timestamps between readings of the host's clock",
+		(unsigned long long)d->residual_ns);
 }
 
 void submits_device_end(struct vulkan_device *d)
@@ -90,6 +91,7 @@ void submits_device_end(struct vulkan_device *d)
 	pthread_mutex_lock(&d->lock);
 	submits_harvest(d);
 	describe_clock(d);
+	clock_close(d);
 	while (d->queues) {
 		struct vulkan_queue *queue = d->queues;
 		d->queues = queue->next;

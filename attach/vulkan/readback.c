@@ -7,9 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { LEAST_CAPACITY = 512, READINGS = 5, MOST_AGE_NS = 500000000 };
+enum { LEAST_CAPACITY = 512 };
 
 static VkCommandPool pool_of(struct vulkan_device *d, uint32_t family)
 {
@@ -182,105 +181,4 @@ void slots_destroy(struct vulkan_device *d)
 	for (uint32_t i = 0; i < d->family_count; i++)
 		if (d->families[i].pool)
 			d->call.DestroyCommandPool(d->handle, d->families[i].pool, NULL);
-}
-
-/* ---- the device's clock ---- */
-
-static uint64_t host_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* One timestamp, written and waited for between two readings of the host's clock. */
-static int read_by_submission(struct vulkan_device *d, VkQueue queue, uint32_t family,
-	VkQueryPool pool, struct brick_reading *reading)
-{
-	struct vulkan_slot *slot = slot_take(d, family, 1);
-
-	if (!slot)
-		return 0;
-	d->call.CmdResetQueryPool(slot->commands, pool, 0, 1);
-	d->call.CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, 0);
-	slot_copy(slot, pool, 1, 0);
-	reading->before_ns = host_ns();
-	VkResult result = slot_submit(slot, queue);
-	if (result == VK_SUCCESS)
-		result = d->call.WaitForFences(d->handle, 1, &slot->fence, VK_TRUE, 1000000000);
-	reading->after_ns = host_ns();
-	if (result != VK_SUCCESS)
-		return 0; /* the slot is still in use, or the device is lost: leave it */
-	reading->device_ns = vulkan_ns(d, slot->results[0] & d->families[family].mask);
-	slot_give_back(slot);
-	return 1;
-}
-
-static uint32_t read_by_submissions(
-	struct vulkan_device *d, VkQueue queue, uint32_t family, struct brick_reading *readings)
-{
-	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-		.queryType = VK_QUERY_TYPE_TIMESTAMP,
-		.queryCount = 1};
-	VkQueryPool pool;
-	uint32_t count = 0;
-
-	if (d->call.CreateQueryPool(d->handle, &info, NULL, &pool) != VK_SUCCESS)
-		return 0;
-	while (count < READINGS && read_by_submission(d, queue, family, pool, &readings[count]))
-		count++;
-	d->call.DestroyQueryPool(d->handle, pool, NULL);
-	return count;
-}
-
-static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_reading *readings)
-{
-	const VkCalibratedTimestampInfoEXT infos[2] = {
-		{.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
-			.timeDomain = VK_TIME_DOMAIN_DEVICE_EXT},
-		{.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
-			.timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
-	};
-	uint32_t count = 0;
-
-	for (; count < READINGS; count++) {
-		uint64_t stamps[2], off_ns;
-		if (d->call.GetCalibratedTimestampsEXT(d->handle, 2, infos, stamps, &off_ns) !=
-			VK_SUCCESS)
-			break;
-		readings[count] = (struct brick_reading){
-			stamps[1] - off_ns, vulkan_ns(d, stamps[0]), stamps[1] + off_ns};
-	}
-	return count;
-}
-
-static void add_readings(
-	struct vulkan_device *d, const struct brick_reading *readings, uint32_t count)
-{
-	if (count)
-		brick_correlation_add(&d->correlation, readings, count);
-}
-
-void slot_correlate(struct vulkan_device *d)
-{
-	struct brick_reading readings[READINGS];
-	uint64_t now = host_ns(), age = now - d->correlated_ns;
-
-	if (!d->has_calibration ||
-		(d->correlated_ns &&
-			age < brick_correlation_period_ns(&d->correlation, MOST_AGE_NS)))
-		return;
-	d->correlated_ns = now;
-	add_readings(d, readings, read_by_calibration(d, readings));
-}
-
-void slot_correlate_once(struct vulkan_device *d, VkQueue queue, uint32_t family)
-{
-	struct brick_reading readings[READINGS];
-
-	if (d->has_calibration || d->correlated_ns)
-		return;
-	d->correlated_ns = host_ns();
-	add_readings(d, readings, read_by_submissions(d, queue, family, readings));
 }

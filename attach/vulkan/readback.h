@@ -41,13 +41,4 @@ void slot_give_back(struct vulkan_slot *slot);
 /* All of a device that are free; the device is idle. */
 void slots_destroy(struct vulkan_device *device);
 
-/* Read the device's clock beside the host's, where that is due: before times are converted. */
-void slot_correlate(struct vulkan_device *device);
-
-/*
- * The same by submissions of ours to that queue, for devices that cannot be asked. That holds up
- * the program, and is done once, at its first submission.
- */
-void slot_correlate_once(struct vulkan_device *device, VkQueue queue, uint32_t family);
-
 #endif

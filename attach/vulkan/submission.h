@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission on its way, shared by submits.c and harvest.c. Under the device's lock. */
+/* A submission on its way, shared by submits.c, harvest.c, clock.c. Under the device's lock. */
 #ifndef BRICK_ATTACH_VULKAN_SUBMISSION_H
 #define BRICK_ATTACH_VULKAN_SUBMISSION_H
 
@@ -10,26 +10,56 @@
 /* A timed command, on its way. */
 struct pending {
 	struct vulkan_step step;
-	uint32_t at; /* of its first timestamp in the slot's memory */
+	uint32_t at;	/* of its first timestamp in the slot's memory */
+	uint32_t batch; /* of the program's call */
 	uint64_t number;
 };
 
-enum { AFTER_MOST = 8 }; /* commands that those of a submission come after */
+enum { AFTER_MOST = 8 }; /* commands that those of a batch come after */
 
+struct vulkan_batch {
+	uint32_t after_count;
+	uint64_t after[AFTER_MOST]; /* numbers */
+};
+
+/* A batch waits for a semaphore, or signals it. */
+struct vulkan_edge {
+	VkSemaphore semaphore;
+	uint64_t value; /* of a timeline; 0: it is binary */
+	uint32_t batch;
+	int is_signal;
+};
+
+/* What a call of the program's submits. */
 struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
 	struct vulkan_chunk **chunks;
 	uint32_t chunk_count, pending_count, chunk_room, pending_room;
-	struct pending *pending;
+	struct pending *pending; /* batch by batch */
 	uint32_t timestamps;
 	uint32_t untimed;
-	uint32_t after_count;
-	uint64_t after[AFTER_MOST]; /* numbers */
-	int failed;		    /* no memory: some of it is missing */
+	uint32_t batch_count, edge_count, edge_room;
+	struct vulkan_batch *batches;
+	struct vulkan_edge *edges; /* batch by batch, and of each its waits first */
+	int failed;		   /* no memory: some of it is missing */
 };
 
+/* One of so many batches; NULL: no memory. */
+struct vulkan_submission *submission_create(uint32_t batch_count);
 void submission_destroy(struct vulkan_submission *submission);
+
+void submission_edge(struct vulkan_submission *submission, const struct vulkan_edge *edge);
+
+/*
+ * Its commands have their numbers: tell those of each batch what they come after, and what waits
+ * for its signals that it comes after its last command, or after `before`, the newest one in the
+ * queue ahead of this call. are_numbered is 0 if the commands are not recorded.
+ */
+void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
+
+/* A timestamp of that queue, in ns of the device's clock. */
+uint64_t queue_ns(const struct vulkan_device *device, struct vulkan_queue *queue, uint64_t ticks);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/vulkan/array.h"
+#include "attach/vulkan/clock.h"
 #include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
@@ -33,7 +34,8 @@ static int holds(const struct vulkan_submission *s, const struct vulkan_chunk *c
 }
 
 /* Take over the timed commands of one command buffer, and of those that it executes. */
-static void gather(struct vulkan_submission *s, VkCommandBuffer handle, unsigned depth)
+static void gather(
+	struct vulkan_submission *s, uint32_t batch, VkCommandBuffer handle, unsigned depth)
 {
 	const struct vulkan_commands *c = commands_find(handle);
 
@@ -41,7 +43,7 @@ static void gather(struct vulkan_submission *s, VkCommandBuffer handle, unsigned
 		return;
 	s->untimed += c->untimed;
 	for (uint32_t i = 0; i < c->executed_count && depth < 4; i++)
-		gather(s, c->executed[i], depth + 1);
+		gather(s, batch, c->executed[i], depth + 1);
 	if (c->chunk_count && holds(s, c->chunks[0])) {
 		/* Executed twice in one submission: only the last time's results will be left. */
 		s->untimed += c->step_count;
@@ -64,20 +66,11 @@ static void gather(struct vulkan_submission *s, VkCommandBuffer handle, unsigned
 			return;
 		}
 		struct pending *p = &s->pending[s->pending_count++];
-		*p = (struct pending){.step = c->steps[i], .at = at};
+		*p = (struct pending){.step = c->steps[i], .at = at, .batch = batch};
 		for (uint32_t j = 0; j < c->steps[i].chunk; j++)
 			p->at += s->chunks[base + j]->used;
 		p->at += c->steps[i].first;
 	}
-}
-
-void submission_destroy(struct vulkan_submission *s)
-{
-	for (uint32_t i = 0; i < s->chunk_count; i++)
-		chunk_release(s->chunks[i]);
-	free(s->chunks);
-	free(s->pending);
-	free(s);
 }
 
 /* ---- submitting ---- */
@@ -91,13 +84,28 @@ static void number_commands(struct vulkan_queue *queue, struct vulkan_submission
 		queue->number = s->pending[s->pending_count - 1].number;
 }
 
+/*
+ * Where the clock can be read by submissions only: ahead of the program's, while the queue has
+ * nothing in it that we know of.
+ */
+static void read_clock(
+	struct vulkan_device *d, struct vulkan_queue *queue, const struct vulkan_submission *s)
+{
+	if (d->has_calibration || !s->timestamps)
+		return;
+	pthread_mutex_lock(&d->lock);
+	submits_harvest(d);
+	if (!queue->first)
+		clock_correlate_by(d, queue);
+	pthread_mutex_unlock(&d->lock);
+}
+
 /* Send the copies after the program's own submission. Under the device's lock. */
 static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	uint32_t at = 0;
 
-	slot_correlate(d);
-	slot_correlate_once(d, queue->handle, queue->family);
+	clock_correlate(d);
 	s->slot = slot_take(d, queue->family, s->timestamps);
 	for (uint32_t i = 0; s->slot && i < s->chunk_count; i++) {
 		slot_copy(s->slot, s->chunks[i]->pool, s->chunks[i]->used, at);
@@ -123,38 +131,33 @@ static uint32_t in_flight(const struct vulkan_queue *queue)
 	return count;
 }
 
-/* Returns the number of the queue's last command then; 0: the call failed. */
-static uint64_t submitted(struct vulkan_device *d, struct vulkan_queue *queue,
+static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
 	pthread_mutex_lock(&d->lock);
 	submits_harvest(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
-	if (result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
-		in_flight(queue) < MOST_IN_FLIGHT) {
+	uint64_t before = queue->number;
+	int is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
+			  in_flight(queue) < MOST_IN_FLIGHT;
+	if (is_recorded)
 		number_commands(queue, s);
+	if (result == VK_SUCCESS)
+		submission_order(s, is_recorded, before);
+	if (fence)
+		map_set(&fences, VULKAN_KEY(fence),
+			(void *)(uintptr_t)(result == VK_SUCCESS ? queue->number : 0));
+	if (is_recorded) {
 		follow(d, queue, s);
 	} else {
 		if (result == VK_SUCCESS && s->launch.number)
 			brick_queue_dropped(queue->queue, s->pending_count);
 		submission_destroy(s);
 	}
-	uint64_t number = result == VK_SUCCESS ? queue->number : 0;
-	if (fence)
-		map_set(&fences, VULKAN_KEY(fence), (void *)(uintptr_t)number);
 	pthread_mutex_unlock(&d->lock);
-	return number;
 }
 
-/* ---- in whose order ---- */
-
-static void come_after(struct vulkan_submission *s, VkSemaphore semaphore, uint64_t value)
-{
-	uint64_t number = semaphores_wait(semaphore, value);
-
-	if (number && s->after_count < AFTER_MOST)
-		s->after[s->after_count++] = number;
-}
+/* ---- the program's calls ---- */
 
 /* Values of timeline semaphores; NULL: all are binary. */
 static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
@@ -166,52 +169,58 @@ static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
 	return (const void *)at;
 }
 
-static void look_at_waits(struct vulkan_submission *s, const VkSubmitInfo *info)
+static void look_at(struct vulkan_submission *s, uint32_t batch, const VkSubmitInfo *info)
 {
+	static const VkTimelineSemaphoreSubmitInfo none;
 	const VkTimelineSemaphoreSubmitInfo *values = values_of(info);
 
+	if (!values)
+		values = &none;
 	for (uint32_t i = 0; i < info->waitSemaphoreCount; i++)
-		come_after(s, info->pWaitSemaphores[i],
-			values && i < values->waitSemaphoreValueCount
-				? values->pWaitSemaphoreValues[i]
-				: 0);
-}
-
-/* What the batches of a call signal stands for its last command. */
-static void look_at_signals(const VkSubmitInfo *info, uint64_t number)
-{
-	const VkTimelineSemaphoreSubmitInfo *values = values_of(info);
-
+		submission_edge(s, &(struct vulkan_edge){info->pWaitSemaphores[i],
+					   i < values->waitSemaphoreValueCount
+						   ? values->pWaitSemaphoreValues[i]
+						   : 0,
+					   batch, 0});
+	for (uint32_t i = 0; i < info->commandBufferCount; i++)
+		gather(s, batch, info->pCommandBuffers[i], 0);
 	for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
-		semaphores_set(info->pSignalSemaphores[i],
-			values && i < values->signalSemaphoreValueCount
-				? values->pSignalSemaphoreValues[i]
-				: 0,
-			number);
+		submission_edge(s, &(struct vulkan_edge){info->pSignalSemaphores[i],
+					   i < values->signalSemaphoreValueCount
+						   ? values->pSignalSemaphoreValues[i]
+						   : 0,
+					   batch, 1});
 }
 
-/* ---- the program's calls ---- */
+static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkSubmitInfo2 *info)
+{
+	for (uint32_t i = 0; i < info->waitSemaphoreInfoCount; i++)
+		submission_edge(s, &(struct vulkan_edge){info->pWaitSemaphoreInfos[i].semaphore,
+					   info->pWaitSemaphoreInfos[i].value, batch, 0});
+	for (uint32_t i = 0; i < info->commandBufferInfoCount; i++)
+		gather(s, batch, info->pCommandBufferInfos[i].commandBuffer, 0);
+	for (uint32_t i = 0; i < info->signalSemaphoreInfoCount; i++)
+		submission_edge(s, &(struct vulkan_edge){info->pSignalSemaphoreInfos[i].semaphore,
+					   info->pSignalSemaphoreInfos[i].value, batch, 1});
+}
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
 	struct vulkan_queue *queue = queues_find(d, handle);
-	struct vulkan_submission *s = queue && brick_enabled() ? calloc(1, sizeof *s) : NULL;
+	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
-	for (uint32_t i = 0; s && i < count; i++) {
-		look_at_waits(s, &infos[i]);
-		for (uint32_t j = 0; j < infos[i].commandBufferCount; j++)
-			gather(s, infos[i].pCommandBuffers[j], 0);
-	}
-	if (s)
+	for (uint32_t i = 0; s && i < count; i++)
+		look_at(s, i, &infos[i]);
+	if (s) {
+		read_clock(d, queue, s);
 		brick_launch_begin(&s->launch);
+	}
 	VkResult result = d->call.QueueSubmit(handle, count, infos, fence);
 	if (s) {
 		brick_launch_end(&s->launch);
-		uint64_t number = submitted(d, queue, s, result, fence);
-		for (uint32_t i = 0; i < count; i++)
-			look_at_signals(&infos[i], number);
+		submitted(d, queue, s, result, fence);
 	}
 	return result;
 }
@@ -221,25 +230,18 @@ static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t c
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
 	struct vulkan_queue *queue = queues_find(d, handle);
-	struct vulkan_submission *s = queue && brick_enabled() ? calloc(1, sizeof *s) : NULL;
+	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
-	for (uint32_t i = 0; s && i < count; i++) {
-		for (uint32_t j = 0; j < infos[i].waitSemaphoreInfoCount; j++)
-			come_after(s, infos[i].pWaitSemaphoreInfos[j].semaphore,
-				infos[i].pWaitSemaphoreInfos[j].value);
-		for (uint32_t j = 0; j < infos[i].commandBufferInfoCount; j++)
-			gather(s, infos[i].pCommandBufferInfos[j].commandBuffer, 0);
-	}
-	if (s)
+	for (uint32_t i = 0; s && i < count; i++)
+		look_at_newer(s, i, &infos[i]);
+	if (s) {
+		read_clock(d, queue, s);
 		brick_launch_begin(&s->launch);
+	}
 	VkResult result = next(handle, count, infos, fence);
 	if (s) {
 		brick_launch_end(&s->launch);
-		uint64_t number = submitted(d, queue, s, result, fence);
-		for (uint32_t i = 0; i < count; i++)
-			for (uint32_t j = 0; j < infos[i].signalSemaphoreInfoCount; j++)
-				semaphores_set(infos[i].pSignalSemaphoreInfos[j].semaphore,
-					infos[i].pSignalSemaphoreInfos[j].value, number);
+		submitted(d, queue, s, result, fence);
 	}
 	return result;
 }

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 PFN_vkGetInstanceProcAddr vulkan_loader(char *reason, size_t bytes)
 {
@@ -16,6 +18,13 @@ PFN_vkGetInstanceProcAddr vulkan_loader(char *reason, size_t bytes)
 	if (!get)
 		snprintf(reason, bytes, "there is no libvulkan.so.1");
 	return get;
+}
+
+/* Of drivers whose calibration is wrong. */
+static int may_calibrate(void)
+{
+	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	return !wanted || strcmp(wanted, "off") != 0;
 }
 
 int vulkan_calls_load(struct vulkan_calls *c, VkInstance instance, VkDevice device)
@@ -37,8 +46,9 @@ int vulkan_calls_load(struct vulkan_calls *c, VkInstance instance, VkDevice devi
 	GET(GetPhysicalDeviceProperties);
 	GET(GetPhysicalDeviceQueueFamilyProperties);
 #undef GET
-	c->GetCalibratedTimestampsEXT =
-		(PFN_vkGetCalibratedTimestampsEXT)of_device(device, "vkGetCalibratedTimestampsEXT");
+	if (may_calibrate())
+		c->GetCalibratedTimestampsEXT = (PFN_vkGetCalibratedTimestampsEXT)of_device(
+			device, "vkGetCalibratedTimestampsEXT");
 	return c->GetPhysicalDeviceProperties && c->GetPhysicalDeviceQueueFamilyProperties
 		       ? 0
 		       : -ENOTSUP;

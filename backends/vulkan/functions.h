@@ -19,13 +19,19 @@
 	X(BeginCommandBuffer)     \
 	X(EndCommandBuffer)       \
 	X(QueueSubmit)            \
-	X(QueueWaitIdle)
+	X(QueueWaitIdle)          \
+	X(CreateFence)            \
+	X(DestroyFence)           \
+	X(ResetFences)            \
+	X(GetFenceStatus)         \
+	X(WaitForFences)
 
 struct vulkan_calls {
 #define X(name) PFN_vk##name name;
 	VULKAN_FUNCTIONS(X)
 #undef X
-	PFN_vkGetCalibratedTimestampsEXT GetCalibratedTimestampsEXT; /* or NULL */
+	PFN_vkGetCalibratedTimestampsEXT
+		GetCalibratedTimestampsEXT; /* or NULL: none, or not wanted */
 	PFN_vkGetPhysicalDeviceProperties GetPhysicalDeviceProperties;
 	PFN_vkGetPhysicalDeviceQueueFamilyProperties GetPhysicalDeviceQueueFamilyProperties;
 };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backends/attached.h"
-#include "backends/vulkan/functions.h"
+#include "backends/vulkan/own.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/vulkan.h"
@@ -19,6 +19,12 @@
 #include "lib/sys/ticks.h"
 
 enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
+enum {
+	PATIENCE_NS = 1000000000, /* with submissions of ours, at open and close */
+	FIRST_NS = 100000000,	  /* with each of the first readings of the clock, */
+	SOON_NS = 200000,	  /* and with later ones */
+	FIRST_READINGS = 16,
+};
 
 struct pair {
 	uint64_t ticket;
@@ -34,6 +40,11 @@ struct brick_backend_device {
 	struct brick_vulkan_queue *queue; /* for what is ours to submit */
 	VkQueryPool queries;
 	VkCommandPool commands;
+	struct vulkan_own reset; /* of all queries, once */
+	struct vulkan_own stamp; /* a timestamp, to read the clock */
+	uint64_t asked_ns;	 /* when that was submitted; 0: it has been read */
+	int has_reading;
+	uint32_t patient; /* so many readings may still take long */
 	double period_ns;
 	uint64_t mask;
 	uint32_t pair_count;
@@ -65,50 +76,6 @@ static int probe(char *reason, size_t bytes)
 	return count ? 0 : -ENODEV;
 }
 
-/* Do something on the queue and wait for it: at the start, and to read the clock. */
-static int submit_own(struct brick_backend_device *d,
-	void (*record)(struct brick_backend_device *, VkCommandBuffer), uint64_t *before_ns)
-{
-	const VkCommandBufferAllocateInfo allocate = {
-		VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, d->commands,
-		VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
-	const VkCommandBufferBeginInfo begin = {
-		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-		.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-	VkCommandBuffer commands = VK_NULL_HANDLE;
-	VkResult result = d->call.AllocateCommandBuffers(d->device, &allocate, &commands);
-
-	if (result == VK_SUCCESS)
-		result = d->call.BeginCommandBuffer(commands, &begin);
-	if (result != VK_SUCCESS)
-		return BRICK_EDEVICE;
-	record(d, commands);
-	const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-		.commandBufferCount = 1,
-		.pCommandBuffers = &commands};
-	result = d->call.EndCommandBuffer(commands);
-	if (before_ns)
-		*before_ns = brick__monotonic_ns();
-	if (result == VK_SUCCESS)
-		result = d->call.QueueSubmit(d->queue->queue, 1, &submit, VK_NULL_HANDLE);
-	if (result == VK_SUCCESS)
-		result = d->call.QueueWaitIdle(d->queue->queue);
-	return result == VK_SUCCESS ? 0 : BRICK_EDEVICE;
-}
-
-/* The queries behind those of the pairs are for reading the clock. */
-static void reset_all(struct brick_backend_device *d, VkCommandBuffer commands)
-{
-	d->call.CmdResetQueryPool(commands, d->queries, 0, 2 * d->pair_count + 1);
-}
-
-static void stamp_clock(struct brick_backend_device *d, VkCommandBuffer commands)
-{
-	d->call.CmdResetQueryPool(commands, d->queries, 2 * d->pair_count, 1);
-	d->call.CmdWriteTimestamp(
-		commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, 2 * d->pair_count);
-}
-
 static int learn_clock(struct brick_backend_device *d)
 {
 	VkPhysicalDeviceProperties properties;
@@ -126,26 +93,68 @@ static int learn_clock(struct brick_backend_device *d)
 	return d->mask && d->period_ns > 0 ? 0 : -ENOTSUP;
 }
 
+/* The queries behind those of the pairs are for reading the clock. */
+static int make_reset(struct brick_backend_device *d)
+{
+	int error = vulkan_own_begin(&d->reset, &d->call, d->device, d->commands);
+
+	if (error)
+		return error;
+	d->call.CmdResetQueryPool(d->reset.commands, d->queries, 0, 2 * d->pair_count + 1);
+	return vulkan_own_end(&d->reset);
+}
+
+static int make_stamp(struct brick_backend_device *d)
+{
+	uint32_t query = 2 * d->pair_count;
+	int error = vulkan_own_begin(&d->stamp, &d->call, d->device, d->commands);
+
+	if (error)
+		return error;
+	d->call.CmdResetQueryPool(d->stamp.commands, d->queries, query, 1);
+	d->call.CmdWriteTimestamp(
+		d->stamp.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, query);
+	return vulkan_own_end(&d->stamp);
+}
+
 static int make_pools(struct brick_backend_device *d)
 {
 	const VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
 		VK_QUERY_TYPE_TIMESTAMP, 2 * d->pair_count + 1, 0};
-	const VkCommandPoolCreateInfo commands = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL,
-		VK_COMMAND_POOL_CREATE_TRANSIENT_BIT, d->queue->family};
+	const VkCommandPoolCreateInfo commands = {
+		VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL, 0, d->queue->family};
 
 	if (d->call.CreateQueryPool(d->device, &queries, NULL, &d->queries) != VK_SUCCESS ||
 		d->call.CreateCommandPool(d->device, &commands, NULL, &d->commands) != VK_SUCCESS)
 		return -ENOMEM;
-	return submit_own(d, reset_all, NULL);
+	int error = make_reset(d);
+	if (!error)
+		error = make_stamp(d);
+	if (!error)
+		error = vulkan_own_submit(&d->reset, d->queue->queue);
+	if (!error)
+		/* If the queue is busy for longer, drain() will look again. */
+		vulkan_own_wait(&d->reset, PATIENCE_NS);
+	return error;
 }
 
+/*
+ * What the device may still come to stays as it is: our own submissions behind what lasts for more
+ * than a second, and pairs in the program's command buffers that have not come back.
+ */
 static void close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
-	if (d->commands)
+	int is_idle = vulkan_own_wait(&d->reset, PATIENCE_NS) > 0 &&
+		      vulkan_own_wait(&d->stamp, PATIENCE_NS) > 0;
+	if (is_idle) {
+		vulkan_own_free(&d->reset);
+		vulkan_own_free(&d->stamp);
+	}
+	if (is_idle && d->commands)
 		d->call.DestroyCommandPool(d->device, d->commands, NULL);
-	if (d->queries)
+	if (is_idle && d->queries && d->begun == NONE && d->ended == NONE)
 		d->call.DestroyQueryPool(d->device, d->queries, NULL);
 	free(d->pairs);
 	free(d);
@@ -167,6 +176,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->device = options->native[2];
 	d->queue = options->native[3];
 	d->pair_count = pairs;
+	d->patient = FIRST_READINGS;
 	backend_attached("libbrick-vulkan.so", "brick_vulkan_yield", &d->yield);
 	d->pairs = calloc(pairs, sizeof *d->pairs);
 	d->begun = d->ended = NONE;
@@ -276,6 +286,8 @@ static int drain(struct brick_backend_device *d)
 	int32_t *link = &d->ended;
 	int count = 0;
 
+	if (!vulkan_own_is_done(&d->reset))
+		return 0; /* there is nothing in the queries yet */
 	while (*link != NONE) {
 		int32_t index = *link;
 		struct pair *pair = &d->pairs[index];
@@ -326,20 +338,44 @@ static int correlate_calibrated(struct brick_backend_device *d, struct brick_rea
 	return 0;
 }
 
+static int read_stamp(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	uint64_t after_ns = brick__monotonic_ns(), ticks;
+
+	if (d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1, sizeof ticks,
+		    &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	*reading = (struct brick_reading){d->asked_ns, ns_of(d, ticks), after_ns};
+	d->asked_ns = 0;
+	d->has_reading = 1;
+	return 0;
+}
+
+/*
+ * By a timestamp of ours in the program's queue, which comes at once if the queue is idle. One that
+ * comes later would be wide: it is good only where there is none.
+ */
+static int correlate_by_stamp(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	int done = vulkan_own_is_done(&d->stamp);
+
+	if (done > 0 && d->asked_ns && !d->has_reading)
+		return read_stamp(d, reading);
+	if (done > 0) {
+		d->asked_ns = brick__monotonic_ns();
+		int error = vulkan_own_submit(&d->stamp, d->queue->queue);
+		if (error)
+			return error;
+		done = vulkan_own_watch(&d->stamp, d->patient ? FIRST_NS : SOON_NS);
+		d->patient = done > 0 && d->patient ? d->patient - 1 : 0;
+	}
+	return done > 0 ? read_stamp(d, reading) : done ? done : -EAGAIN;
+}
+
 static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
-	uint64_t ticks;
-
-	if (d->call.GetCalibratedTimestampsEXT)
-		return correlate_calibrated(d, reading);
-	int error = submit_own(d, stamp_clock, &reading->before_ns);
-	reading->after_ns = brick__monotonic_ns();
-	if (error || d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1,
-			     sizeof ticks, &ticks, sizeof ticks,
-			     VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT) != VK_SUCCESS)
-		return error ? error : BRICK_EDEVICE;
-	reading->device_ns = ns_of(d, ticks);
-	return 0;
+	return d->call.GetCalibratedTimestampsEXT ? correlate_calibrated(d, reading)
+						  : correlate_by_stamp(d, reading);
 }
 
 const struct brick_backend brick__backend_vulkan = {

@@ -14,6 +14,7 @@ import sys
 from libcli import BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
 
 WORK = os.path.join(BUILD, "bin", "program-vulkan_work")
+BLOCKED = os.path.join(BUILD, "bin", "program-vulkan_blocked")
 ORDER = os.path.join(BUILD, "bin", "program-vulkan_order")
 
 
@@ -41,8 +42,8 @@ def check_times(path, times, slack):
     kernels = [c for c in commands(path) if c[2].startswith("main")]
     expect("kernels", len(kernels), len(times) + 2)
     for (_, length, _), (rounds, _, own) in zip(kernels, times):
-        expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}",
-                    length <= own + 1)
+        expect_true(f"{rounds:.0f} rounds: {length:.0f} ns, the program says {own:.0f}: {kernels}, "
+                    f"{times}", length <= own + 1)
     # There is one distance between the clocks at which all of them do.
     least = max(begin + length - own_begin - own
                 for (begin, length, _), (_, own_begin, own) in zip(kernels, times))
@@ -60,18 +61,21 @@ def check_times(path, times, slack):
                     one[0] + one[1] <= two[0] + 1)
 
 
-def itself():
+def itself(**changes):
     path, times = os.path.join(TMP, "work.pftrace"), os.path.join(TMP, "times")
     plain = run(WORK)
     if plain.returncode == 77:
         print("no Vulkan driver")
         sys.exit(77)
-    recorded = run(WORK, times, record=path)
-    expect("output", (recorded.stdout, recorded.stderr, recorded.returncode),
-           (plain.stdout, plain.stderr, 0))
-    report = brick_json("report", "--by", "kernel", "--json", path)
-    notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
-    residual = int(re.search(r"residual (\d+) ns", notes["vulkan.clock"]).group(1))
+    for _ in range(5):
+        recorded = run(WORK, times, record=path, **changes)
+        expect("output", (recorded.stdout, recorded.stderr, recorded.returncode),
+               (plain.stdout, plain.stderr, 0))
+        report = brick_json("report", "--by", "kernel", "--json", path)
+        notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
+        residual = int(re.search(r"residual (\d+) ns", notes["vulkan.clock"]).group(1))
+        if residual < 1000000:  # else the clock could not be read well: dispatches may swap places
+            break
     check_times(path, own_times(times), 3 * residual + 10)  # and what is lost in rounding to ticks
     rows = {row["name"]: row for row in report["kernels"]}
     kernel = next(row for name, row in rows.items() if name.startswith("main"))
@@ -91,10 +95,13 @@ def validation():
         print("no validation layer: not tried under it")
         return
     path = os.path.join(TMP, "valid.pftrace")
-    done = run(WORK, record=path, VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")
-    text = done.stdout + done.stderr
-    expect_true(f"validation: {text}", done.returncode == 0 and b"alidation" not in text)
-    expect("dispatches", len([c for c in commands(path) if c[2].startswith("main")]), 10)
+    for command, count in (((WORK,), 10), ((ORDER, "batches"), 6), ((BLOCKED, "first"), 2)):
+        for calibration in (None, "off"):
+            done = run(*command, record=path, BRICK_VULKAN_CALIBRATION=calibration,
+                       VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")
+            text = done.stdout + done.stderr
+            expect_true(f"validation: {text}", done.returncode == 0 and b"alidation" not in text)
+            expect("dispatches", len([c for c in commands(path) if c[2].startswith("main")]), count)
 
 
 def plain_text(text):
@@ -122,22 +129,46 @@ def others():
         expect("a render pass a frame", (row["name"], row["count"]), ("render pass", 20))
 
 
-def order():
-    """What waits for a semaphore comes after what signals it; the end of the program loses nothing."""
-    path = os.path.join(TMP, "order.pftrace")
-    done = run(ORDER, record=path)
+def losses(path):
+    found = brick_json("report", "--json", path)["losses"]
+    return {k: v for k, v in found.items() if k != "complete" and v}
+
+
+def order_of(path, *arguments):
+    """What each command comes after, by their places in the order of begins; and the waits' places."""
+    done = run(ORDER, *arguments, record=path)
     expect("runs", (done.returncode, done.stderr), (0, b""))
     trace = json.loads(brick("export", "--format", "json", path)[0])
     found = [dict(zip(trace["command_fields"], c)) for c in trace["commands"]]
     begins = [trace["lanes"][c["lane"]]["samples"][c["sample"]][
         trace["sample_fields"].index("begin_ns")] for c in found]
-    places = sorted(range(len(found)), key=lambda i: begins[i])
-    expect("commands, and what each comes after", [found[i]["after"] for i in places],
-           [[], places[:1], places[1:2], [], []])
+    place = {i: n for n, i in enumerate(sorted(range(len(found)), key=lambda i: begins[i]))}
+    after = sorted((place[i], [place[j] for j in c["after"]]) for i, c in enumerate(found))
     waits = [dict(zip(trace["wait_fields"], w))["command"] for w in trace["waits"]]
-    expect("the program waits for the third", waits, [places[2]])
-    losses = brick_json("report", "--json", path)["losses"]
-    expect("losses", {k: v for k, v in losses.items() if k != "complete" and v}, {})
+    return [places for _, places in after], [place.get(i) for i in waits]
+
+
+def order():
+    """What waits for a semaphore comes after what signals it; the end of the program loses nothing."""
+    path = os.path.join(TMP, "order.pftrace")
+    after, waits = order_of(path)
+    expect("what each comes after", after, [[], [0], [1], [], []])
+    expect("the program waits for the third", waits, [2])
+    expect("losses", losses(path), {})
+    for call in ("batches", "batches2"):
+        after, _ = order_of(path, call)
+        expect(f"{call}: what P, A, C, B, D and E come after", after,
+               [[], [], [0], [1], [3], [4]])
+
+
+def blocked():
+    """Queues that wait for what the program does next: it ends, and all that it did is timed."""
+    path = os.path.join(TMP, "blocked.pftrace")
+    for what, calibration, count in (("first", None, 2), ("first", "off", 2), ("fork", None, 1)):
+        done = run(BLOCKED, what, record=path, BRICK_VULKAN_CALIBRATION=calibration)
+        expect(f"{what} runs", (done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        expect(f"{what}, calibration {calibration}: commands", len(commands(path)), count)
+        expect(f"{what}, calibration {calibration}: losses", losses(path), {})
 
 
 def without():
@@ -154,8 +185,10 @@ def main():
         print("built without Vulkan's headers or glslang")
         sys.exit(77)
     itself()
+    itself(BRICK_VULKAN_CALIBRATION="off")
     validation()
     order()
+    blocked()
     others()
     without()
 

@@ -12,6 +12,7 @@ import sys
 
 from libcli import BUILD, TMP, brick, brick_json, environment, expect, expect_true
 
+BLOCKED = os.path.join(BUILD, "bin", "program-vulkan_blocked")
 EMBED = os.path.join(BUILD, "bin", "program-vulkan_embed")
 BRICK = os.path.join(BUILD, "bin", "brick")
 COUNT = 8  # of each brick: four steps of two layers
@@ -84,6 +85,17 @@ def check_recorded(mode, alone):
     expect(f"recorded {mode}: losses", lost, {})
 
 
+def blocked(what, **changes):
+    """The queue waits for what the program does after a drain: it ends, and the brick is timed."""
+    path = os.path.join(TMP, f"{what}.pftrace")
+    done = subprocess.run([BLOCKED, what, path], capture_output=True, text=True, timeout=60,
+                          env=environment(**changes))
+    expect(f"{what}: it ends, one brick", (done.returncode, done.stdout, done.stderr), (0, "1\n", ""))
+    report = brick_json("report", "--json", path)
+    lost = {k: v for k, v in report["losses"].items() if k != "complete" and v}
+    expect(f"{what}: losses", lost, {})
+
+
 def main():
     if not os.path.exists(EMBED):
         print("built without Vulkan's headers or glslang")
@@ -98,10 +110,13 @@ def main():
     # What the engine only runs timers in, which record nothing, is left to the layer.
     _, found, _, _ = run("timer", BRICK, "record")
     expect("kernels between timers", len(found), 2 * COUNT)
+    blocked("drain")
+    blocked("open")
     layer = "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json"
     if os.path.exists(layer):
         _, _, _, text = run("deferred", VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")
         expect_true(f"validation: {text}", "alidation" not in text)
+        blocked("drain", VK_INSTANCE_LAYERS="VK_LAYER_KHRONOS_validation")
 
 
 main()

@@ -28,7 +28,9 @@ static VkDescriptorSet set;
 static VkBuffer numbers, copy;
 static VkDeviceMemory memory, copied;
 static float period_ns;
-static const void *kit_features; /* of the device, for pNext */
+
+__attribute__((unused)) static const VkPhysicalDeviceTimelineSemaphoreFeatures kit_timeline = {
+	VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, NULL, VK_TRUE};
 
 static void check(VkResult r, const char *what)
 {
@@ -38,7 +40,7 @@ static void check(VkResult r, const char *what)
 	exit(r == VK_ERROR_INCOMPATIBLE_DRIVER ? 77 : 1);
 }
 
-static void make_device(void)
+static void make_device(const void *features)
 {
 	uint32_t count = 1;
 	VkPhysicalDeviceProperties properties;
@@ -52,7 +54,7 @@ static void make_device(void)
 	const VkDeviceQueueCreateInfo queues = {
 		VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, 0, 0, 0, 1, &priority};
 	const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-		.pNext = kit_features,
+		.pNext = features,
 		.queueCreateInfoCount = 1,
 		.pQueueCreateInfos = &queues};
 	check(vkCreateDevice(physical, &info, NULL, &device), "vkCreateDevice");
@@ -173,17 +175,41 @@ static void submit(VkCommandBuffer commands, VkFence fence)
 	check(vkQueueSubmit(queue, 1, &info, fence), "vkQueueSubmit");
 }
 
-static void kit_open(void)
+__attribute__((unused)) static VkSemaphore make_semaphore(VkSemaphoreType type)
+{
+	const VkSemaphoreTypeCreateInfo kind = {
+		VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, NULL, type, 0};
+	const VkSemaphoreCreateInfo info = {VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &kind, 0};
+	VkSemaphore semaphore;
+
+	check(vkCreateSemaphore(device, &info, NULL, &semaphore), "semaphore");
+	return semaphore;
+}
+
+/* The kernel alone, ready to be submitted. */
+__attribute__((unused)) static VkCommandBuffer record_kernel(uint32_t rounds)
+{
+	VkCommandBuffer commands = make_commands(VK_COMMAND_BUFFER_LEVEL_PRIMARY);
+
+	begin(commands, 0);
+	run_kernel(commands, rounds);
+	hold_apart(commands);
+	check(vkEndCommandBuffer(commands), "end");
+	return commands;
+}
+
+/* Features may be NULL. */
+static void kit_open(const void *features)
 {
 	const VkApplicationInfo application = {
-		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2};
+		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3};
 	const VkInstanceCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
 	const VkCommandPoolCreateInfo pool_info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL,
 		VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, 0};
 
 	check(vkCreateInstance(&info, NULL, &instance), "vkCreateInstance");
-	make_device();
+	make_device(features);
 	check(vkCreateCommandPool(device, &pool_info, NULL, &pool), "pool");
 	numbers = make_buffer(&memory);
 	copy = make_buffer(&copied);

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	const VkQueryPoolCreateInfo query_info = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
 		VK_QUERY_TYPE_TIMESTAMP, QUERIES, 0};
 
-	kit_open();
+	kit_open(NULL);
 	check(vkCreateQueryPool(device, &query_info, NULL, &queries), "queries");
 	many_in_flight();
 	secondary_and_again();

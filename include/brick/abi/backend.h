@@ -79,10 +79,16 @@ struct brick_backend {
 	 */
 	int (*synchronise)(struct brick_backend_device *device, void *queue);
 
-	/* One reading of the device's clock between two of CLOCK_MONOTONIC. -ENOTSUP: has none. */
+	/*
+	 * One reading of the device's clock between two of CLOCK_MONOTONIC. -ENOTSUP: has none;
+	 * -EAGAIN: it cannot be read just now.
+	 */
 	int (*correlate)(struct brick_backend_device *device, struct brick_reading *reading);
 
-	/* Waits for nothing; what has not completed is lost. NULL is legal. */
+	/*
+	 * Waits for nothing of the program's; what has not completed is lost, and what the device
+	 * still uses is left as it is. NULL is legal.
+	 */
 	void (*close)(struct brick_backend_device *device);
 
 	/*

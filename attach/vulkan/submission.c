@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a submission, and what its commands come after (submission.h). The batches of a call
+ * are gone through in their order, as one may wait for what an earlier one signals.
+ */
+#include "attach/vulkan/submission.h"
+
+#include <stdlib.h>
+#include "attach/vulkan/array.h"
+#include "attach/vulkan/semaphores.h"
+
+struct vulkan_submission *submission_create(uint32_t batch_count)
+{
+	struct vulkan_submission *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->batch_count = batch_count;
+	s->batches = calloc(batch_count + 1, sizeof *s->batches);
+	if (s->batches)
+		return s;
+	free(s);
+	return NULL;
+}
+
+void submission_destroy(struct vulkan_submission *s)
+{
+	for (uint32_t i = 0; i < s->chunk_count; i++)
+		chunk_release(s->chunks[i]);
+	free(s->chunks);
+	free(s->pending);
+	free(s->batches);
+	free(s->edges);
+	free(s);
+}
+
+void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
+{
+	if (array_room(&s->edges, s->edge_count, &s->edge_room, sizeof *s->edges))
+		s->edges[s->edge_count++] = *edge;
+}
+
+static void come_after(struct vulkan_batch *batch, uint64_t number)
+{
+	if (number && batch->after_count < AFTER_MOST)
+		batch->after[batch->after_count++] = number;
+}
+
+void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t before)
+{
+	uint64_t newest = before;
+
+	for (uint32_t i = 0, next = 0; i < s->edge_count; i++) {
+		const struct vulkan_edge *e = &s->edges[i];
+		for (; next < s->pending_count && s->pending[next].batch <= e->batch; next++)
+			newest = are_numbered ? s->pending[next].number : newest;
+		if (e->is_signal)
+			semaphores_set(e->semaphore, e->value, newest);
+		else
+			come_after(&s->batches[e->batch], semaphores_wait(e->semaphore, e->value));
+	}
+}
