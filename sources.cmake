@@ -275,6 +275,7 @@ set(BRICK_TOOLS_SOURCES
   analysis/tally.c
   analysis/tally_count.c
   analysis/tally_device.c
+  analysis/tally_overlap.c
   analysis/tiles.c
   analysis/walk.c
   live/difference.c

@@ -230,6 +230,10 @@ static struct tally category_device(const struct tallies *t, uint32_t category)
 	for (uint32_t b = 0; t->device && b < t->run->brick_count; b++)
 		if (in_category(t->run, b, category) && !has_no_row(t, b))
 			add_device(&sum, &t->device[b]);
+	if (t->device && category < t->run->category_count)
+		sum.total_ns -= t->device_cross_ns[category] < sum.total_ns
+					? t->device_cross_ns[category]
+					: sum.total_ns;
 	return sum;
 }
 

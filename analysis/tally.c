@@ -310,6 +310,7 @@ int tallies_init(struct tallies *t, const struct run *run, const struct step_ind
 	}
 	for (uint32_t lane = 0; lane < run->lane_count; lane++)
 		tally_lane(t, lane);
+	tally_overlap_subtract(t);
 	if (t->failed || step_times_finish(&t->steps, run, index) < 0) {
 		tallies_fini(t);
 		return -ENOMEM;

@@ -32,6 +32,12 @@ struct tally {
 	uint32_t flags;	  /* BRICK_SITE_HAS_* */
 };
 
+/* When a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none. */
+struct tally_span {
+	uint64_t begin_ns, end_ns;
+	uint32_t queue, brick, group;
+};
+
 struct tallies {
 	const struct run *run;
 	const struct step_index *index;
@@ -49,6 +55,9 @@ struct tallies {
 	struct tally *device_groups; /* [group_count]: the same by layer, phase */
 	uint32_t *device_lanes;	     /* [brick_count + 1]: a lane that it ran on, or RUN_NONE */
 	uint64_t device_ns;
+	uint64_t *device_cross_ns; /* [category_count]: of their bricks' sum, at the same time */
+	struct tally_span *spans;
+	size_t span_count, span_capacity;
 	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
 	uint32_t *kernel_groups; /* [kernel_count] */
 	uint32_t kernel_group_count;
@@ -99,6 +108,10 @@ uint32_t tally_kernel_groups(const struct tallies *tallies);
 /* Name of a group of kernels, and the one of them that ran most often, or RUN_NONE. */
 const char *tally_kernel_name(const struct tallies *tallies, uint32_t group, uint32_t *kernel);
 void tally_devices_fini(struct tallies *tallies);
+
+/* tally_overlap.c: remember when; after all lanes take off what several did at the same time. */
+void tally_overlap_add(struct tallies *tallies, const struct tally_span *span);
+void tally_overlap_subtract(struct tallies *tallies);
 
 /* summary_label.c: name of a group; NULL: no memory. The caller frees. */
 char *summary_group_label(const struct tallies *tallies, uint32_t group);

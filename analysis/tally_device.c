@@ -65,7 +65,8 @@ int tally_devices_init(struct tallies *t)
 		return 0;
 	t->device = calloc(run->brick_count + 1, sizeof(*t->device));
 	t->device_lanes = malloc((run->brick_count + 1) * sizeof(*t->device_lanes));
-	if (!t->device || !t->device_lanes)
+	t->device_cross_ns = calloc(run->category_count + 1, sizeof(*t->device_cross_ns));
+	if (!t->device || !t->device_lanes || !t->device_cross_ns)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;
@@ -79,6 +80,8 @@ void tally_devices_fini(struct tallies *t)
 	free(t->device);
 	free(t->device_groups);
 	free(t->device_lanes);
+	free(t->device_cross_ns);
+	free(t->spans);
 	free(t->kernel_groups);
 	free(t->kernel_uses);
 	free(t->group_kernels);
@@ -160,6 +163,22 @@ static void add_to_group(struct tallies *t, const struct walk_frame *frame,
 		tally_histogram(t, tally, frame->length_ns);
 }
 
+/* On a queue of several lanes it may run at the same time as others. */
+static void remember(
+	struct tallies *t, const struct walk_frame *frame, bool outermost, unsigned depth)
+{
+	uint32_t queue = t->queues.of_lane[t->lane], group = RUN_NONE;
+
+	if (t->queues.queues[queue].lanes < 2)
+		return;
+	if (depth == 1 && t->by == SUMMARY_BY_LAYER)
+		group = layer_of(t, frame);
+	else if (depth == 1 && t->by == SUMMARY_BY_PHASE)
+		group = phase_of(t, frame);
+	tally_overlap_add(t, &(struct tally_span){frame->begin_ns, frame->end_ns, queue,
+				     outermost ? frame->brick : RUN_NONE, group});
+}
+
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct device_walk *w = context;
@@ -173,9 +192,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct device_walk *w = context;
 	struct tallies *t = w->t;
 	struct tally *tally = &w->own[frame->brick];
-	int outermost = --w->active[frame->brick] == 0;
+	bool outermost = --w->active[frame->brick] == 0;
 
-	(void)depth;
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	t->lane_counts_all[frame->brick]++;
@@ -188,6 +206,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	add_sample(t, tally, frame);
 	if (outermost)
 		tally->total_ns += frame->length_ns;
+	remember(t, frame, outermost, depth);
 	if (t->groups)
 		add_to_group(t, frame, command, phase);
 }

@@ -233,6 +233,37 @@ static const struct call_node *node_of(
 	return NULL;
 }
 
+/* Commands of an out-of-order queue that run at the same time: it was busy once. */
+static void overlapping_lanes_are_busy_once(void **state)
+{
+	struct run run = {.complete = 1, .clock = {.mult = 1}};
+	struct summary *sum;
+	static const char *const names[] = {[SUMMARY_BY_BRICK] = "b",
+		[SUMMARY_BY_CATEGORY] = "FFN",
+		[SUMMARY_BY_LAYER] = "layer 0",
+		[SUMMARY_BY_PHASE] = "outside of steps"};
+	static const uint64_t want[] = {110, 125, 125, 125};
+	(void)state;
+
+	builder_process(&run, 1);
+	uint32_t lanes[] = {builder_queue(&run, 0, 7), builder_queue(&run, 0, 7)};
+	uint32_t other = builder_queue(&run, 0, 8);
+	uint32_t b = builder_site(&run, builder_brick(&run, "b", "FFN"), 0, NULL, NULL);
+	uint32_t c = builder_site(&run, builder_brick(&run, "c", "FFN"), 0, NULL, NULL);
+	builder_sample(&run, lanes[0], b, 40, 140, 0);
+	builder_sample(&run, lanes[0], c, 140, 160, 0);
+	builder_sample(&run, lanes[1], b, 45, 145, 0);
+	builder_sample(&run, other, b, 45, 50, 0); /* another queue's time is its own */
+	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_PHASE; by++) {
+		assert_int_equal(summary_create(&sum, &run, by, SUMMARY_ALL_PHASES), 0);
+		assert_int_equal(sum->queues.queues[0].busy_ns, 120);
+		assert_int_equal(row_named(sum, names[by])->device_ns, want[by]);
+		assert_int_equal(sum->device_ns, 225);
+		summary_destroy(sum);
+	}
+	run_fini(&run);
+}
+
 static const struct roofline_row *roofline_phase(
 	const struct roofline *r, enum roofline_phase phase)
 {
@@ -483,6 +514,7 @@ int main(void)
 		cmocka_unit_test(by_kernel),
 		cmocka_unit_test(queues),
 		cmocka_unit_test(one_queue_on_two_lanes),
+		cmocka_unit_test(overlapping_lanes_are_busy_once),
 		cmocka_unit_test(commands_of_steps_that_overlap),
 		cmocka_unit_test(tree_down_to_kernels),
 		cmocka_unit_test(path_through_launches),

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands that overlap on several lanes of one queue. Each lane adds up its own; what ran at the
+ * same time for one brick, category or group is taken off again here, so that none of them has more
+ * time than its queues were busy. Called by tally.c and tally_device.c.
+ */
+#include <stdlib.h>
+#include "analysis/tally.h"
+
+enum overlap_kind { OF_CATEGORY, OF_BRICK, OF_GROUP };
+
+struct order {
+	const struct run *run;
+	enum overlap_kind kind;
+};
+
+static uint32_t key_of(const struct order *order, const struct tally_span *span)
+{
+	if (order->kind == OF_GROUP)
+		return span->group;
+	if (order->kind == OF_BRICK || span->brick == RUN_NONE)
+		return span->brick;
+	return order->run->bricks[span->brick].category;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct tally_span *x = a, *y = b;
+	uint32_t i = key_of(context, x), k = key_of(context, y);
+
+	if (x->queue != y->queue)
+		return x->queue < y->queue ? -1 : 1;
+	if (i != k)
+		return i < k ? -1 : 1;
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static void take_off(struct tally *tally, uint64_t ns)
+{
+	tally->total_ns -= ns < tally->total_ns ? ns : tally->total_ns;
+}
+
+static void subtract(struct tallies *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
+{
+	switch (kind) {
+	case OF_CATEGORY:
+		t->device_cross_ns[key] += ns;
+		break;
+	case OF_BRICK: /* which is off its category's sum, then */
+		take_off(&t->device[key], ns);
+		t->device_cross_ns[t->run->bricks[key].category] -= ns;
+		break;
+	case OF_GROUP:
+		take_off(&t->device_groups[key], ns);
+		break;
+	}
+}
+
+static void subtract_all(struct tallies *t, enum overlap_kind kind)
+{
+	struct order order = {t->run, kind};
+	struct tally_span *spans = t->spans;
+	uint64_t end_ns = 0, ns = 0;
+
+	qsort_r(spans, t->span_count, sizeof(*spans), compare, &order);
+	for (size_t i = 0; i < t->span_count; i++) {
+		uint32_t key = key_of(&order, &spans[i]);
+		if (i && (spans[i].queue != spans[i - 1].queue ||
+				 key != key_of(&order, &spans[i - 1])))
+			end_ns = 0;
+		ns = spans[i].end_ns < end_ns ? spans[i].end_ns : end_ns;
+		if (key != RUN_NONE && ns > spans[i].begin_ns)
+			subtract(t, kind, key, ns - spans[i].begin_ns);
+		end_ns = spans[i].end_ns > end_ns ? spans[i].end_ns : end_ns;
+	}
+}
+
+void tally_overlap_add(struct tallies *t, const struct tally_span *span)
+{
+	if (t->span_count == t->span_capacity) {
+		size_t larger = t->span_capacity ? 2 * t->span_capacity : 64;
+		struct tally_span *moved = reallocarray(t->spans, larger, sizeof(*moved));
+		if (!moved) {
+			t->failed = true;
+			return;
+		}
+		t->spans = moved;
+		t->span_capacity = larger;
+	}
+	t->spans[t->span_count++] = *span;
+}
+
+void tally_overlap_subtract(struct tallies *t)
+{
+	if (t->failed || !t->span_count)
+		return;
+	subtract_all(t, OF_CATEGORY);
+	subtract_all(t, OF_BRICK);
+	if (t->device_groups)
+		subtract_all(t, OF_GROUP);
+}
