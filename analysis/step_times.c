@@ -12,6 +12,7 @@
 
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "brick/registry.h"
 
 int step_times_init(struct step_times *times, const struct run *run)
 {
@@ -59,6 +60,32 @@ static uint64_t percentile_or_unknown(const uint64_t *sorted, size_t n, unsigned
 	return n ? percentile_sorted(sorted, n, percent) : ANALYSIS_UNKNOWN;
 }
 
+static uint64_t executions(const struct run_lane *lane, const struct run *run, uint32_t decode)
+{
+	int32_t wanted = decode ? BRICK_DECODE : BRICK_PREFILL;
+	uint64_t count = 0;
+
+	for (uint32_t b = 0; lane->stats && b < run->brick_count; b++)
+		if (run->bricks[b].well_known == wanted)
+			count += lane->stats[b].count;
+	return count;
+}
+
+/* Steps of a process (RUN_NONE: of all) that its threads counted, where records were dropped. */
+static uint64_t steps_counted(const struct run *run, uint32_t process, uint32_t decode)
+{
+	uint64_t count = 0, dropped = 0;
+
+	for (uint32_t l = 0; l < run->lane_count; l++) {
+		const struct run_lane *lane = &run->lanes[l];
+		if (process != RUN_NONE && lane->process != process)
+			continue;
+		count += executions(lane, run, decode);
+		dropped += lane->ledger.dropped + run->processes[lane->process].ledger.dropped;
+	}
+	return dropped ? count : 0;
+}
+
 static void finish_phase(struct step_times *times, const struct run *run,
 	const struct step_index *index, uint32_t decode, uint64_t *values)
 {
@@ -75,12 +102,25 @@ static void finish_phase(struct step_times *times, const struct run *run,
 		phase->unattributed_ns += step->unattributed_ns;
 	}
 	percentile_sort(values, n);
+	uint64_t counted = steps_counted(run, RUN_NONE, decode);
 	phase->count = n;
+	phase->dropped = counted > n ? counted - n : 0;
 	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
 	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
 	phase->p50_ns = percentile_or_unknown(values, n, 50);
 	phase->p95_ns = percentile_or_unknown(values, n, 95);
 	phase->p99_ns = percentile_or_unknown(values, n, 99);
+}
+
+/* Are steps of the process missing, or may the sampling behind one be? */
+static int may_lack_token(
+	const struct run *run, const struct step_index *index, uint32_t process, int after_decode)
+{
+	uint64_t prefills = 0, counted = steps_counted(run, process, 0);
+
+	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1]; k++)
+		prefills += !run->steps[index->by_process[k]].decode;
+	return counted && (after_decode || counted > prefills);
 }
 
 /* Of one process. Steps are looked at in the order of their begins. */
@@ -97,13 +137,16 @@ static uint64_t first_token_ns(const struct step_times *times, const struct run 
 		if (begin_ns == ANALYSIS_UNKNOWN)
 			begin_ns = step->begin_ns;
 		if (times->steps[i].sampled_end_ns > begin_ns)
-			return times->steps[i].sampled_end_ns - begin_ns;
+			return may_lack_token(run, index, process, step->decode || decode_seen)
+				       ? ANALYSIS_UNKNOWN
+				       : times->steps[i].sampled_end_ns - begin_ns;
 		if (step->decode)
 			decode_seen = 1;
 		else if (!decode_seen)
 			prefill_end_ns = step->end_ns;
 	}
-	return decode_seen ? prefill_end_ns - begin_ns : ANALYSIS_UNKNOWN;
+	return decode_seen && !may_lack_token(run, index, process, 1) ? prefill_end_ns - begin_ns
+								      : ANALYSIS_UNKNOWN;
 }
 
 int step_times_finish(

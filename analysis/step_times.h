@@ -22,6 +22,8 @@ struct step_time {
 /* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
 struct step_phase_times {
 	uint64_t count, tokens;
+	uint64_t
+		dropped; /* steps that ran and are not among these, as their records were dropped */
 	uint64_t total_ns, after_ns, unattributed_ns;
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
@@ -35,7 +37,7 @@ struct step_times {
 	 * step after which a token was there, with its sampling: the first that is followed by
 	 * sampling, or, where sampling was not recorded, the last prefill before the first decode.
 	 * Of the first process that has one. ANALYSIS_UNKNOWN when no step is known to have given a
-	 * token.
+	 * token, also where that may be because records of it were dropped.
 	 */
 	uint64_t ttft_ns;
 };

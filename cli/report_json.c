@@ -88,6 +88,7 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	const struct step_phase_times *times = &report->summary->steps.phases[phase];
 	json_t *object = json_object();
 	json_put(object, "count", json_number(times->count));
+	json_put(object, "dropped", json_number(times->dropped));
 	json_put(object, "tokens", json_number(times->tokens));
 	json_put(object, "total_ns", json_number(times->total_ns));
 	json_put(object, "tokens_per_s", json_rate(report_tokens_per_s(times)));

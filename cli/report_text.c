@@ -148,10 +148,14 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
 			units_time(p99, times->p99_ns));
 	}
-	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s, %s%s",
+	char *dropped = times->dropped ? xasprintf(" (%llu more were dropped)",
+						 (unsigned long long)times->dropped)
+				       : xstrdup("");
+	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s%s, %s%s",
 		units_number(rate, report_tokens_per_s(times)), units_count(tokens, times->tokens),
 		times->tokens == 1 ? "" : "s", (unsigned long long)times->count,
-		times->count == 1 ? "" : "s", units_time(total, times->total_ns), spread);
+		times->count == 1 ? "" : "s", dropped, units_time(total, times->total_ns), spread);
+	free(dropped);
 	free(spread);
 }
 

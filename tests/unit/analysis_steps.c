@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 #include "analysis/breakdown.h"
 #include "analysis/call_tree.h"
@@ -341,10 +342,38 @@ static void steps_that_overlap(void **state)
 	close_fixture(&f);
 }
 
+/* Where records were dropped, a later token is not taken for the first, and steps are missed. */
+static void dropped_steps_are_missed(void **state)
+{
+	struct fixture f;
+	open_fixture(&f);
+	step(&f, f.prefill, 100, 1100, 256);
+	step(&f, f.decode, 1300, 1400, 1);
+	step(&f, f.decode, 1500, 1600, 1);
+	builder_sample(&f.run, f.lane, f.sampling, 1610, 1620, 0);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 1520); /* the prompt's last part had one token */
+	assert_int_equal(f.times.phases[STEP_DECODE].dropped, 0);
+	step_times_fini(&f.times);
+	step_index_fini(&f.index);
+	struct run_lane *lane = &f.run.lanes[f.lane];
+	lane->stats = calloc(f.run.brick_count, sizeof(*lane->stats));
+	lane->stats[f.run.sites[f.prefill].brick].count = 1;
+	lane->stats[f.run.sites[f.decode].brick].count = 39;
+	lane->ledger.dropped = 300;
+	measure(&f);
+	assert_true(f.times.ttft_ns == ANALYSIS_UNKNOWN);
+	assert_int_equal(f.times.phases[STEP_PREFILL].dropped, 0);
+	assert_int_equal(f.times.phases[STEP_DECODE].count, 2);
+	assert_int_equal(f.times.phases[STEP_DECODE].dropped, 37);
+	close_fixture(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampling_counts_to_the_step_before),
+		cmocka_unit_test(dropped_steps_are_missed),
 		cmocka_unit_test(first_token_without_sampling),
 		cmocka_unit_test(first_token_per_process),
 		cmocka_unit_test(percentiles_and_median),
