@@ -316,27 +316,6 @@ def check_told_once(scratch):
         assert f", {left} left to the program" in notes["cuda.records"], (what, notes)
 
 
-def check_told_once(scratch):
-    """The recorder leaves to the program what that records, and nothing else, and no longer."""
-    path = scratch.file("once.pftrace")
-    for what, kernels, own, left, unsupported in (
-            ("timer", 10, 0, 0, 0), ("closed", 10, 1, 1, 0), ("graph", 10, 0, 0, 0),
-            ("capture", 3, 0, 0, 3)):
-        if os.path.exists(path):
-            os.unlink(path)
-        run = subprocess.run([BRICK, "record", "-o", path, "--", EMBED, what],
-                             env=environment(""), capture_output=True, text=True, timeout=60)
-        assert run.returncode == 0, (what, run.stdout + run.stderr)
-        report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
-        counts = {row["name"]: row["device_count"] for row in report["bricks"]}
-        found = counts.get("scale", 0), counts.get("RmsNorm", 0)
-        assert found == (kernels, own), (what, found, report["run"]["notes"])
-        assert report["losses"]["unsupported"] == unsupported, (what, report["losses"])
-        assert report["losses"]["dropped"] == 0, (what, report["losses"])
-        notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
-        assert f", {left} left to the program" in notes["cuda.records"], (what, notes)
-
-
 def check_pause(scratch):
     """What was launched while nothing was recorded is not recorded, and not taken for a mistake."""
     for scenario in ("", "late=100,shuffle"):
