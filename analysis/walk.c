@@ -150,7 +150,10 @@ static void count_times(struct walk *w, struct walk_frame *frame)
 	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
 	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
 	uint64_t own_ns = frame->self_ns + frame->inner_ns;
-	uint64_t own_beside_ns = beside_ns - frame->beside_ns; /* less that of what is nested */
+	/* Less that of what is nested; times of a broken file may contradict each other. */
+	uint64_t own_beside_ns = beside_ns > frame->beside_ns ? beside_ns - frame->beside_ns : 0;
+	if (own_beside_ns > own_ns)
+		own_beside_ns = own_ns;
 	counted->length_ns -= beside_ns;
 	counted->wait_ns -= wait_beside_ns;
 	/* Where in the brick it waited is not known. */

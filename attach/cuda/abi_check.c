@@ -171,8 +171,6 @@ CALL_COPIES_IN_STREAMS(COPY_IN)
 #if CUDA_VERSION >= 13000
 CALL_BATCHES_IN_STREAMS(COPY_IN)
 #endif
-_Static_assert(CU_STREAM_LEGACY == CUDA_STREAM_LEGACY, "CU_STREAM_LEGACY");
-_Static_assert(CU_STREAM_PER_THREAD == CUDA_STREAM_PER_THREAD, "CU_STREAM_PER_THREAD");
 #if CUDA_VERSION >= 11080
 FIELD(cuda_launch_config, stream, CUlaunchConfig, hStream);
 FIELD(cuda_launch_kernel_ex, config, cuLaunchKernelEx_params, config);

@@ -37,7 +37,7 @@ static struct stream *stream;
 static struct {
 	int (*init)(unsigned);
 	int (*context)(struct context **, unsigned, int);
-	int (*stream)(struct stream **, unsigned);
+	int (*stream)(struct stream **, unsigned), (*stream_destroy)(struct stream *);
 	int (*event)(struct event **, unsigned);
 	int (*event_destroy)(struct event *);
 	int (*record)(struct event *, struct stream *);
@@ -81,6 +81,7 @@ static int open_double(void **state)
 	look_up(library, &cu.init, "cuInit");
 	look_up(library, &cu.context, "cuCtxCreate_v2");
 	look_up(library, &cu.stream, "cuStreamCreate");
+	look_up(library, &cu.stream_destroy, "cuStreamDestroy_v2");
 	look_up(library, &cu.event, "cuEventCreate");
 	look_up(library, &cu.event_destroy, "cuEventDestroy_v2");
 	look_up(library, &cu.record, "cuEventRecord");
@@ -379,6 +380,7 @@ static void waits_end_captures(void **state)
 	assert_int_equal(cu.sync(with_default), 0);
 	assert_int_equal(cu.end_capture(stream, &graph), 0);
 	cu.graph_destroy(graph);
+	cu.stream_destroy(with_default);
 }
 
 /* Nothing that waits is an end of a capture; what is in flight elsewhere is waited for. */
@@ -407,6 +409,8 @@ static void captures_survive(void **state)
 		assert_int_equal(cu.end_capture(streams[0], &graph), 0);
 		assert_int_equal(backend->synchronise(device, streams[0]), 0);
 		cu.graph_destroy(graph);
+		cu.stream_destroy(streams[0]);
+		cu.stream_destroy(streams[1]);
 	}
 	backend->close(device);
 	assert_int_equal(lost, 0);
