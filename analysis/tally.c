@@ -118,12 +118,19 @@ static double executions_per_sample(const struct tallies *t, const struct run_la
 	return ratio > 1 ? ratio : 1;
 }
 
+/* Counts of a broken session may be of any size. */
+static uint64_t scaled(uint64_t count, double ratio)
+{
+	double product = (double)count * ratio + 0.5;
+	return product < (double)UINT64_MAX ? (uint64_t)product : UINT64_MAX;
+}
+
 static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from, double ratio)
 {
 	for (unsigned phase = 0; phase <= STEP_PHASES; phase++)
-		to->count[phase] += (uint64_t)((double)from->count[phase] * ratio + 0.5);
+		to->count[phase] += scaled(from->count[phase], ratio);
 	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
-		to->beside[phase] += (uint64_t)((double)from->beside[phase] * ratio + 0.5);
+		to->beside[phase] += scaled(from->beside[phase], ratio);
 }
 
 static void merge_pairs(struct tallies *t, const struct run_lane *lane)
