@@ -25,19 +25,12 @@ static uint32_t kind_of(const struct run *run, const struct run_point *point)
 static const struct run_step *step_of(
 	const struct run *run, const struct step_index *index, const struct run_point *point)
 {
-	uint32_t low = index->lane_first[point->lane], high = index->lane_first[point->lane + 1];
-	uint32_t first = low, end = high;
+	uint32_t first = index->lane_first[point->lane], end = index->lane_first[point->lane + 1];
+	uint32_t next = step_index_ended(index, run, point->lane, point->ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (run->steps[index->by_lane[middle]].end_ns <= point->ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == first || (low < end && run->steps[index->by_lane[low]].begin_ns < point->ns))
+	if (next == first || (next < end && run->steps[index->by_lane[next]].begin_ns < point->ns))
 		return NULL;
-	return &run->steps[index->by_lane[low - 1]];
+	return &run->steps[index->by_lane[next - 1]];
 }
 
 void counters_measure(struct counters *c, const struct run *run, const struct step_index *index)

@@ -109,21 +109,6 @@ static void link_afters(struct graph_builder *b, const struct run_command *comma
 	}
 }
 
-static size_t first_command(const struct run *run, uint32_t lane, uint32_t sample)
-{
-	size_t low = 0, high = run->command_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_command *c = &run->commands[middle];
-		if (c->lane < lane || (c->lane == lane && c->sample < sample))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 void graph_link_commands(struct graph_builder *b)
 {
 	const struct run *run = b->run;
@@ -133,7 +118,7 @@ void graph_link_commands(struct graph_builder *b)
 		const struct graph_lane *l = &b->lanes[i];
 		if (run->lanes[lane].kind != BRICK_LANE_QUEUE || !l->count)
 			continue;
-		for (size_t c = first_command(run, lane, l->first);
+		for (size_t c = run_command_from(run, lane, l->first);
 			c < run->command_count && run->commands[c].lane == lane &&
 			run->commands[c].sample < l->first + l->count;
 			c++)

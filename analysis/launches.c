@@ -70,19 +70,11 @@ const uint32_t *launches_of(
 
 const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample)
 {
-	size_t low = 0, high = run->command_count;
+	size_t place = run_command_from(run, lane, sample);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_command *c = &run->commands[middle];
-		if (compare_place(c->lane, c->sample, lane, sample) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == run->command_count)
+	if (place == run->command_count)
 		return NULL;
-	const struct run_command *c = &run->commands[low];
+	const struct run_command *c = &run->commands[place];
 	return c->lane == lane && c->sample == sample ? c : NULL;
 }
 

@@ -214,20 +214,6 @@ static void finish_delay(struct queue_delay *delay, uint64_t *values, size_t cou
 	delay->p95_ns = percentile_sorted(values, count, 95);
 }
 
-static size_t first_command(const struct run *run, uint32_t lane)
-{
-	size_t low = 0, high = run->command_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->commands[middle].lane < lane)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 struct delays {
 	uint64_t *launch, *submit;
 	size_t launches, submits;
@@ -239,7 +225,7 @@ static void take_delays(struct delays *d, const struct scope *scope, uint32_t la
 {
 	const struct run *run = scope->run;
 
-	for (size_t i = first_command(run, lane);
+	for (size_t i = run_command_from(run, lane, 0);
 		i < run->command_count && run->commands[i].lane == lane; i++) {
 		const struct run_command *c = &run->commands[i];
 		uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;

@@ -79,17 +79,10 @@ static void take_other_lane(struct schedule_maker *m, uint32_t lane)
 /* Whether a lane runs a step of its own in the window: it then works for that one. */
 static bool has_own_step(const struct schedule_maker *m, uint32_t lane)
 {
-	uint32_t low = m->index->lane_first[lane], high = m->index->lane_first[lane + 1];
-	uint32_t end = high;
+	uint32_t next = step_index_ended(m->index, m->run, lane, m->begin_ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (m->run->steps[m->index->by_lane[middle]].end_ns <= m->begin_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < end && m->run->steps[m->index->by_lane[low]].begin_ns < m->end_ns;
+	return next < m->index->lane_first[lane + 1] &&
+	       m->run->steps[m->index->by_lane[next]].begin_ns < m->end_ns;
 }
 
 static void take_step(struct schedule_maker *m, const struct run_step *step)

@@ -148,6 +148,21 @@ uint32_t step_index_at(
 		index, run, last_begun(index, run, run->lanes[lane].process, ns), ns);
 }
 
+uint32_t step_index_ended(
+	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns)
+{
+	uint32_t low = index->lane_first[lane], high = index->lane_first[lane + 1];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (run->steps[index->by_lane[middle]].end_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns)
 {

@@ -52,6 +52,10 @@ static inline uint32_t step_index_open(
 	return place == RUN_NONE ? RUN_NONE : index->by_process[place];
 }
 
+/* Place in by_lane of the lane's first step that ends later; lane_first[lane + 1]: none does. */
+uint32_t step_index_ended(
+	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns);
+
 /* In how much of that time any step of the process ran. */
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns);

@@ -284,11 +284,9 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 				  "CUDA programs are, and what an engine hands to brick/device.h; "
 				  "'brick doctor' says which work on this machine."
 				: "No bricks were recorded. What can be seen into are programs "
-				  "that "
-				  "use ggml through shared libraries, use OpenCL, Vulkan or CUDA, "
-				  "or "
-				  "have libbrick inside; 'brick doctor' looks at an engine's "
-				  "libraries. With --mode none nothing is recorded.");
+				  "that use ggml through shared libraries, use OpenCL, Vulkan or "
+				  "CUDA, or have libbrick inside; 'brick doctor' looks at an "
+				  "engine's libraries. With --mode none nothing is recorded.");
 		return;
 	}
 	char *left_out = print_main(report, out, terminal);

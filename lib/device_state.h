@@ -9,8 +9,8 @@
 #define BRICK_LIB_DEVICE_STATE_H
 
 #include "brick/device.h"
-#include "lib/backend_call.h"
 #include "brick/error.h"
+#include "lib/backend_call.h"
 #include "lib/queue.h"
 
 #define BRICK__NO_PAIR UINT32_MAX

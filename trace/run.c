@@ -135,3 +135,18 @@ size_t run_sample_from(const struct run_lane *lane, uint64_t ns)
 	}
 	return low;
 }
+
+size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	size_t low = 0, high = run->command_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct run_command *c = &run->commands[middle];
+		if (c->lane < lane || (c->lane == lane && c->sample < sample))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -224,6 +224,10 @@ uint32_t run_brick_find(const struct run *run, const char *name);
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
 
+/* The first command of that sample or a later one of the lane, or of a later lane, by index in
+ * run->commands; command_count: there is none. */
+size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample);
+
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
 
