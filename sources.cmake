@@ -1,52 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-# The one list of sources, by the room of the house that they live in (docs/ARCHITECTURE.md).
+# The one list of sources, by the room of the house that they live in (docs/ARCHITECTURE.md), from the
+# bottom up; cmake/rooms.cmake says which room is linked to which.
 
-# What runs inside profiled processes: the core, and the embedded writer.
+# Building blocks; libc only.
+set(BRICK_BASE_SOURCES
+  base/xml.c
+)
+
+# The only code that knows the OS and the CPU.
+set(BRICK_SYS_SOURCES
+  lib/sys/counter.c
+  lib/sys/linux.c
+  lib/sys/perf.c
+)
+
+# The library's core.
 set(BRICK_LIB_SOURCES
-  backends/attached.c
-  backends/cuda/cuda.c
-  backends/cuda/driver.c
-  backends/cuda/graph.c
-  backends/cuda/open.c
-  backends/cuda/timed_graph.c
-  backends/metal/metal.c
-  backends/metal/objc.c
   lib/attach.c
   lib/backend.c
   lib/clock.c
   lib/code_table.c
   lib/correlation.c
+  lib/counters.c
+  lib/counters_brick.c
+  lib/counters_step.c
   lib/device.c
   lib/device_flush.c
   lib/device_pairs.c
   lib/device_span.c
-  lib/counters.c
-  lib/counters_brick.c
-  lib/counters_step.c
   lib/digest.c
   lib/digest_record.c
   lib/error.c
   lib/fork.c
-  lib/graph.c
-  lib/graph_code.c
-  lib/graph_csr.c
-  lib/graph_dag.c
-  lib/graph_dot.c
-  lib/graph_edges.c
-  lib/graph_folded.c
-  lib/graph_forest.c
-  lib/graph_json.c
-  lib/graph_map.c
-  lib/graph_names.c
-  lib/graph_path.c
-  lib/graph_plan.c
-  lib/graph_scope.c
-  lib/graph_text.c
-  lib/graph_transfer.c
-  lib/graph_tree.c
-  lib/graph_view.c
-  lib/graph_what_if.c
-  lib/graph_write.c
   lib/kernel_brick.c
   lib/kernel_table.c
   lib/lane.c
@@ -63,28 +48,55 @@ set(BRICK_LIB_SOURCES
   lib/sample.c
   lib/session.c
   lib/stats.c
-  lib/timer.c
   lib/tile.c
+  lib/timer.c
   lib/timings.c
-  lib/sys/counter.c
-  lib/sys/linux.c
-  lib/sys/perf.c
+)
+
+# Backends that need no headers but their own; the others follow below.
+set(BRICK_BACKEND_SOURCES
+  backends/attached.c
   backends/cpu/cpu.c
+  backends/cuda/cuda.c
+  backends/cuda/driver.c
+  backends/cuda/graph.c
+  backends/cuda/open.c
+  backends/cuda/timed_graph.c
+  backends/metal/metal.c
+  backends/metal/objc.c
   backends/null/null.c
   backends/null/sim.c
-  record/drain_clock.c
-  record/drain_code.c
-  record/drain_digest.c
-  record/drain_histogram.c
-  record/drain_machine.c
-  record/drain_map.c
-  record/drain_output.c
-  record/drain_peek.c
-  record/drain_pace.c
-  record/drain_ring.c
-  record/drain_tables.c
-  record/drain_tell.c
-  record/writer_thread.c
+)
+
+# The backend for OpenCL, and what stands in for it where there are no headers.
+set(BRICK_BACKEND_OPENCL_SOURCES
+  backends/opencl/backend.c
+  backends/opencl/correlate.c
+  backends/opencl/functions.c
+)
+
+set(BRICK_BACKEND_OPENCL_NONE_SOURCES
+  backends/opencl/opencl_none.c
+)
+
+# The backend for Vulkan, likewise.
+set(BRICK_BACKEND_VULKAN_SOURCES
+  backends/vulkan/functions.c
+  backends/vulkan/own.c
+  backends/vulkan/vulkan.c
+)
+
+set(BRICK_BACKEND_VULKAN_NONE_SOURCES
+  backends/vulkan/none.c
+)
+
+# The writer of recordings: also runs inside programs that embed Brick.
+set(BRICK_WRITER_SOURCES
+  trace/deflate.c
+  trace/deflate_adler.c
+  trace/deflate_huffman.c
+  trace/deflate_write.c
+  trace/pb_write.c
   trace/writer.c
   trace/writer_digest.c
   trace/writer_event.c
@@ -96,18 +108,67 @@ set(BRICK_LIB_SOURCES
   trace/writer_run.c
   trace/writer_template.c
   trace/writer_text.c
-  trace/pb_write.c
-  trace/deflate.c
-  trace/deflate_adler.c
-  trace/deflate_huffman.c
-  trace/deflate_write.c
+)
+
+# The consumer of a session: in the recorder, and inside programs that embed Brick.
+set(BRICK_DRAIN_SOURCES
+  record/drain_clock.c
+  record/drain_code.c
+  record/drain_digest.c
+  record/drain_histogram.c
+  record/drain_machine.c
+  record/drain_map.c
+  record/drain_output.c
+  record/drain_pace.c
+  record/drain_peek.c
+  record/drain_ring.c
+  record/drain_tables.c
+  record/drain_tell.c
+)
+
+# The consumer as a thread of an embedding program.
+set(BRICK_EMBED_SOURCES
+  embed/session_start.c
+  embed/writer_thread.c
+)
+
+# The execution graph, a library of its own.
+set(BRICK_GRAPH_SOURCES
+  graph/code.c
+  graph/csr.c
+  graph/dag.c
+  graph/dot.c
+  graph/edges.c
+  graph/folded.c
+  graph/forest.c
+  graph/graph.c
+  graph/json.c
+  graph/map.c
+  graph/names.c
+  graph/path.c
+  graph/plan.c
+  graph/scope.c
+  graph/text.c
+  graph/transfer.c
+  graph/tree.c
+  graph/view.c
+  graph/what_if.c
+  graph/write.c
+)
+
+# Which operation of an engine is which brick.
+set(BRICK_RULES_SOURCES
+  rules/rules.c
+  rules/rules_pattern.c
+)
+
+# What all attachers share.
+set(BRICK_ATTACH_SOURCES
+  attach/notes_once.c
 )
 
 # What is injected into programs that use ggml.
 set(BRICK_GGML_SOURCES
-  attach/notes_once.c
-  attach/rules.c
-  attach/rules_pattern.c
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
@@ -120,7 +181,6 @@ set(BRICK_GGML_SOURCES
   attach/ggml/hooks_sampling.c
   attach/ggml/hooks_step.c
   attach/ggml/hooks_unload.c
-  attach/ggml/hooks_x86_64.c
   attach/ggml/layout.c
   attach/ggml/method.c
   attach/ggml/node_graph.c
@@ -137,19 +197,19 @@ set(BRICK_GGML_SOURCES
   attach/ggml/work.c
 )
 
-# The backend for OpenCL, and what stands in for it where there are no headers.
-set(BRICK_BACKEND_OPENCL_SOURCES
-  backends/opencl/backend.c
-  backends/opencl/correlate.c
-  backends/opencl/functions.c
-)
-set(BRICK_BACKEND_OPENCL_NONE_SOURCES
-  backends/opencl/opencl_none.c
+# x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  list(APPEND BRICK_GGML_SOURCES attach/ggml/hooks_x86_64.c)
+endif()
+
+# The parts of it that need no engine: what its unit tests are built with.
+set(BRICK_GGML_PURE_SOURCES
+  ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
+  ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
 )
 
 # What is injected into programs that use OpenCL; needs its headers.
 set(BRICK_OPENCL_SOURCES
-  attach/notes_once.c
   attach/opencl/clocks.c
   attach/opencl/command.c
   attach/opencl/driver.c
@@ -201,19 +261,27 @@ set(BRICK_CUDA_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/cuda/yields.c
 )
 
-# x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-  list(REMOVE_ITEM BRICK_GGML_SOURCES attach/ggml/hooks_x86_64.c)
-endif()
-
-# The parts of the interposer that need no engine: what its unit tests are built with.
-set(BRICK_GGML_PURE_SOURCES
-  ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
-  ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
+# The layer for programs that use Vulkan; needs its headers.
+set(BRICK_VULKAN_SOURCES
+  attach/vulkan/clock.c
+  attach/vulkan/commands.c
+  attach/vulkan/harvest.c
+  attach/vulkan/hooks.c
+  attach/vulkan/layer.c
+  attach/vulkan/map.c
+  attach/vulkan/pipelines.c
+  attach/vulkan/queues.c
+  attach/vulkan/readback.c
+  attach/vulkan/semaphores.c
+  attach/vulkan/spirv.c
+  attach/vulkan/submission.c
+  attach/vulkan/submits.c
+  attach/vulkan/waits.c
+  attach/vulkan/work.c
 )
 
-# What reads recordings and runs the recorder.
-set(BRICK_TOOLS_SOURCES
+# Readers and exporters of traces.
+set(BRICK_TRACE_SOURCES
   trace/chrome.c
   trace/csv.c
   trace/inflate.c
@@ -240,6 +308,62 @@ set(BRICK_TOOLS_SOURCES
   trace/pb_read.c
   trace/run.c
   trace/text.c
+)
+
+# The recorder.
+set(BRICK_RECORD_SOURCES
+  record/encoder.c
+  record/encoder_queue.c
+  record/guard.c
+  record/recorder.c
+  record/session_dir.c
+  record/signals.c
+  record/watch.c
+  record/watched.c
+)
+
+# How what is injected gets into a program.
+set(BRICK_INJECT_SOURCES
+  inject/inject.c
+  inject/spawn.c
+)
+
+# Sessions looked at beside their consumer.
+set(BRICK_LIVE_SOURCES
+  live/difference.c
+  live/find.c
+  live/session.c
+  live/snapshot.c
+  live/source.c
+  live/window.c
+)
+
+# What the machine can do at most.
+set(BRICK_MACHINE_SOURCES
+  machine/ceilings.c
+  machine/ceilings_cache.c
+  machine/ceilings_read.c
+  machine/ceilings_write.c
+  machine/cpu.c
+  machine/device_queue.c
+  machine/kernels.c
+  machine/sweep.c
+  machine/sweep_device.c
+  machine/sweep_latency.c
+  machine/sweep_plan.c
+  machine/team.c
+)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  list(APPEND BRICK_MACHINE_SOURCES machine/compute_x86_64.c machine/features_x86_64.c
+    machine/stream_x86_64.c)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_aarch64.c)
+else()
+  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_other.c)
+endif()
+
+# Pure functions on a loaded run.
+set(BRICK_ANALYSIS_SOURCES
   analysis/breakdown.c
   analysis/budget.c
   analysis/call_tree.c
@@ -278,132 +402,75 @@ set(BRICK_TOOLS_SOURCES
   analysis/tally_overlap.c
   analysis/tiles.c
   analysis/walk.c
-  live/difference.c
-  live/find.c
-  live/session.c
-  live/snapshot.c
-  live/source.c
-  live/window.c
-  record/encoder.c
-  record/encoder_queue.c
-  record/guard.c
-  record/inject.c
-  record/recorder.c
-  record/session_dir.c
-  record/signals.c
-  record/spawn.c
-  record/watch.c
-  record/watched.c
-  attach/rules.c
-  attach/rules_pattern.c
 )
 
-# What a machine can do at most: the kernels of its CPU, and the sweep that runs them.
-set(BRICK_MACHINE_SOURCES
-  machine/ceilings.c
-  machine/ceilings_cache.c
-  machine/ceilings_read.c
-  machine/ceilings_write.c
-  machine/cpu.c
-  machine/device_queue.c
-  machine/kernels.c
-  machine/sweep.c
-  machine/sweep_device.c
-  machine/sweep_latency.c
-  machine/sweep_plan.c
-  machine/team.c
+# What all commands show with: forms of answers, tables, units, text, JSON, CSV, SVG.
+set(BRICK_VIEW_SOURCES
+  view/ceilings.c
+  view/ceilings_text.c
+  view/csv.c
+  view/die.c
+  view/diverge_json.c
+  view/diverge_text.c
+  view/input.c
+  view/json.c
+  view/labels.c
+  view/memory.c
+  view/output.c
+  view/paragraph.c
+  view/path_json.c
+  view/path_text.c
+  view/provenance.c
+  view/report.c
+  view/report_budget.c
+  view/report_counters.c
+  view/report_csv.c
+  view/report_json.c
+  view/report_rows.c
+  view/report_sort.c
+  view/report_text.c
+  view/roofline.c
+  view/roofline_json.c
+  view/roofline_svg.c
+  view/roofline_svg_frame.c
+  view/roofline_svg_roofs.c
+  view/roofline_text.c
+  view/step_choice.c
+  view/suggest.c
+  view/table.c
+  view/terminal.c
+  view/text.c
+  view/tiles.c
+  view/tiles_json.c
+  view/tiles_svg.c
+  view/tiles_text.c
+  view/tree.c
+  view/tree_json.c
+  view/tree_text.c
+  view/units.c
 )
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-  list(APPEND BRICK_MACHINE_SOURCES machine/compute_x86_64.c machine/features_x86_64.c
-    machine/stream_x86_64.c)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_aarch64.c)
-else()
-  list(APPEND BRICK_MACHINE_SOURCES machine/kernels_other.c)
-endif()
 
-# The command line.
-set(BRICK_CLI_SOURCES
-  attach/cuda/cupti.c
-  cli/ceilings.c
-  cli/ceilings_text.c
-  cli/labels.c
-  cli/roofline.c
-  cli/roofline_json.c
-  cli/roofline_svg.c
-  cli/roofline_svg_frame.c
-  cli/roofline_svg_roofs.c
-  cli/roofline_text.c
-  cli/csv.c
-  cli/die.c
-  cli/diverge.c
-  cli/diverge_json.c
-  cli/diverge_text.c
-  cli/doctor.c
-  cli/doctor_attach.c
-  cli/doctor_backends.c
-  cli/doctor_counters.c
-  cli/doctor_cuda.c
-  cli/doctor_ggml.c
-  cli/doctor_machine.c
-  cli/doctor_surroundings.c
-  cli/elf_symbols.c
-  cli/export.c
-  cli/export_json.c
-  cli/graph.c
-  cli/input.c
-  cli/json.c
-  cli/main.c
-  cli/memory.c
-  cli/options.c
-  cli/output.c
-  cli/page.c
-  cli/page_layers.c
-  cli/page_machine.c
-  cli/page_steps.c
-  cli/page_trees.c
-  cli/paragraph.c
-  cli/path.c
-  cli/path_json.c
-  cli/path_text.c
-  cli/provenance.c
-  cli/record.c
-  cli/report.c
-  cli/report_budget.c
-  cli/report_counters.c
-  cli/report_csv.c
-  cli/report_html.c
-  cli/report_json.c
-  cli/report_rows.c
-  cli/report_sort.c
-  cli/report_text.c
-  cli/serve.c
-  cli/serve_find.c
-  cli/serve_metrics.c
-  cli/serve_source.c
-  cli/selftest.c
-  cli/selftest_clock.c
-  cli/selftest_engine.c
-  cli/selftest_probe.c
-  cli/step_choice.c
-  cli/suggest.c
-  cli/table.c
-  cli/terminal.c
-  cli/text.c
-  cli/tiles.c
-  cli/tiles_json.c
-  cli/tiles_svg.c
-  cli/tiles_text.c
-  cli/top.c
-  cli/top_headless.c
-  cli/top_json.c
-  cli/top_source.c
-  cli/tree.c
-  cli/tree_json.c
-  cli/tree_text.c
-  cli/units.c
-  cli/xml.c
+# The page; its template is bundled at build time.
+set(BRICK_HTML_SOURCES
+  html/page.c
+  html/page_layers.c
+  html/page_machine.c
+  html/page_steps.c
+  html/page_trees.c
 )
+
+# `brick serve`: documents, who may read them, and the server by libmicrohttpd or what says that there
+# is none.
+set(BRICK_SERVE_SOURCES
+  serve/access.c
+  serve/connections.c
+  serve/find.c
+  serve/metrics.c
+  serve/source.c
+)
+
+set(BRICK_HTTP_SOURCES serve/http.c)
+set(BRICK_HTTP_NONE_SOURCES serve/http_none.c)
 
 # The live view; its screen needs ncursesw (screen_none.c says so where there is none).
 set(BRICK_TUI_SOURCES
@@ -416,7 +483,10 @@ set(BRICK_TUI_SOURCES
   tui/spark.c
   tui/table.c
   tui/top.c
+  tui/top_headless.c
+  tui/top_json.c
   tui/top_keys.c
+  tui/top_source.c
   tui/view_bricks.c
   tui/view_categories.c
   tui/view_layers.c
@@ -429,10 +499,38 @@ set(BRICK_TUI_SOURCES
   tui/view_tree.c
 )
 
-# `brick serve`: the server by libmicrohttpd, or what says that there is none.
-set(BRICK_SERVE_SOURCES serve/access.c serve/connections.c)
-set(BRICK_HTTP_SOURCES serve/http.c)
-set(BRICK_HTTP_NONE_SOURCES serve/http_none.c)
+# The command line.
+set(BRICK_CLI_SOURCES
+  cli/ceilings.c
+  cli/diverge.c
+  cli/doctor.c
+  cli/doctor_attach.c
+  cli/doctor_backends.c
+  cli/doctor_counters.c
+  cli/doctor_cuda.c
+  cli/doctor_ggml.c
+  cli/doctor_machine.c
+  cli/doctor_surroundings.c
+  cli/elf_symbols.c
+  cli/export.c
+  cli/export_json.c
+  cli/graph.c
+  cli/main.c
+  cli/options.c
+  cli/path.c
+  cli/record.c
+  cli/report.c
+  cli/report_html.c
+  cli/roofline.c
+  cli/selftest.c
+  cli/selftest_clock.c
+  cli/selftest_engine.c
+  cli/selftest_probe.c
+  cli/serve.c
+  cli/tiles.c
+  cli/top.c
+  cli/tree.c
+)
 
 # Programs that embed the library.
 set(BRICK_EXAMPLES
@@ -603,28 +701,4 @@ set(BRICK_BENCH_SOURCES
   bench/probe.c
   bench/read.c
   bench/trace_size.c
-)
-
-# The backend for Vulkan, and the layer; both need its headers.
-set(BRICK_BACKEND_VULKAN_SOURCES
-  backends/vulkan/functions.c
-  backends/vulkan/own.c
-  backends/vulkan/vulkan.c
-)
-set(BRICK_VULKAN_SOURCES
-  attach/vulkan/clock.c
-  attach/vulkan/commands.c
-  attach/vulkan/harvest.c
-  attach/vulkan/hooks.c
-  attach/vulkan/layer.c
-  attach/vulkan/map.c
-  attach/vulkan/pipelines.c
-  attach/vulkan/queues.c
-  attach/vulkan/readback.c
-  attach/vulkan/semaphores.c
-  attach/vulkan/spirv.c
-  attach/vulkan/submission.c
-  attach/vulkan/submits.c
-  attach/vulkan/waits.c
-  attach/vulkan/work.c
 )

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data that flows between the nodes of an engine's graph, where the recording has it (`brick record
- * --graph`; attach/ggml/dataflow.h says what the text is): an edge from the last execution of the
+ * --graph`; brick/abi/dataflow.h says what the text is): an edge from the last execution of the
  * node that produced it, on the same thread, to each execution that works on it. Parts on other
  * threads are kept apart by the barriers that are in the graph anyway. Called by graph_from_run.c.
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/graph_state.h"
-#include "attach/ggml/dataflow.h"
+#include "brick/abi/dataflow.h"
 
 /* Operation and label of a site, in the recording's own text. */
 struct key {
@@ -197,7 +197,7 @@ void graph_link_data(struct graph_builder *b)
 
 	for (size_t i = 0; i < b->run->code_count && !error; i++) {
 		const struct run_code *code = &b->run->codes[i];
-		if (code->path && code->source && !strcmp(code->path, DATAFLOW_PATH))
+		if (code->path && code->source && !strcmp(code->path, BRICK_DATAFLOW_PATH))
 			error = parse(&flows, code->source);
 	}
 	if (flows.count)

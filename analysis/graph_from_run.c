@@ -11,6 +11,7 @@
 
 #include "analysis/graph_state.h"
 #include "brick/error.h"
+#include "brick/queue.h"
 
 static void connect(struct graph_builder *b, uint32_t from, uint32_t to, int kind, double weight)
 {

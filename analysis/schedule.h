@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include "analysis/launches.h"
 #include "analysis/step_index.h"
-#include "lib/graph_dag.h"
+#include "graph/dag.h"
 #include "trace/run.h"
 
 enum schedule_kind {

@@ -3,7 +3,7 @@
  * `brick ceilings`: what this machine can do at most, measured, or as it was measured before on the
  * same CPU. The sweep itself is in machine/.
  */
-#include "cli/ceilings.h"
+#include "view/ceilings.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #include "brick/error.h"
 #include "cli/command.h"
-#include "cli/die.h"
+#include "view/die.h"
 #include "cli/options.h"
 #include "machine/ceilings_file.h"
 #include "machine/sweep.h"
@@ -69,54 +69,6 @@ static void parse(struct options *options, int argc, char **argv)
 	}
 	if (optind < argc)
 		die_usage("ceilings", "%s: takes no operand", argv[optind]);
-}
-
-struct ceilings *ceilings_from_file(const char *path)
-{
-	struct ceilings_error error;
-	struct ceilings *ceilings = NULL;
-	int rc = ceilings_read(&ceilings, path, &error);
-
-	if (rc == -ENOMEM)
-		die(CLI_SYSTEM, "%s: not enough memory to read it", path);
-	if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
-		die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
-	if (rc)
-		die(CLI_INPUT, "%s: %s", path, error.text);
-	return ceilings;
-}
-
-static struct ceilings *read_kept(const char *path)
-{
-	struct ceilings_error error;
-	struct ceilings *ceilings = NULL;
-	int rc = ceilings_read(&ceilings, path, &error);
-
-	if (rc && rc != -ENOENT)
-		warn("%s: kept ceilings cannot be used: at byte %zu: %s", path, error.offset,
-			error.text);
-	return ceilings;
-}
-
-struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where)
-{
-	static struct cpu_info info;
-	char *path = ceilings_cache_path(host, cpu);
-	struct ceilings *ceilings = path ? read_kept(path) : NULL;
-
-	cpu_info_read(&info);
-	bool here = host && !strcmp(host, info.host);
-	const char *stale = ceilings && here ? ceilings_stale(ceilings, &info) : NULL;
-	if (stale) {
-		warn("%s: kept ceilings cannot be used: %s", path, stale);
-		ceilings_destroy(ceilings);
-		ceilings = NULL;
-	}
-	if (where)
-		*where = path;
-	else
-		free(path);
-	return ceilings;
 }
 
 static void show_progress(void *context, double share)

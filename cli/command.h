@@ -6,13 +6,7 @@
 #ifndef BRICK_CLI_COMMAND_H
 #define BRICK_CLI_COMMAND_H
 
-enum cli_exit {
-	CLI_DONE = 0,
-	CLI_GATE = 1,	/* a gate failed: regression, divergence, budget, coverage */
-	CLI_USAGE = 2,	/* wrong usage */
-	CLI_INPUT = 3,	/* bad input file */
-	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
-};
+#include "view/exit_code.h"
 
 enum cli_command_flags {
 	/* Writes an answer to stdout and runs no program that would inherit signal dispositions. */

@@ -3,7 +3,7 @@
  * `brick diverge`: options, and the verdict that its exit code is. The forms are in diverge_text.c
  * and diverge_json.c.
  */
-#include "cli/diverge.h"
+#include "view/diverge.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 
 #include "brick/error.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
+#include "view/die.h"
+#include "view/input.h"
 #include "cli/options.h"
 
 static const char help[] =

@@ -13,12 +13,12 @@
 
 #include "brick/version.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/json.h"
-#include "cli/memory.h"
+#include "view/die.h"
+#include "view/json.h"
+#include "view/memory.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "view/terminal.h"
+#include "view/text.h"
 
 static const char help[] =
 	"Usage: brick doctor [OPTIONS]\n"

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
-#include "cli/memory.h"
-#include "cli/units.h"
-#include "record/inject.h"
+#include "view/memory.h"
+#include "view/units.h"
+#include "inject/inject.h"
 #include "record/session_dir.h"
 
 extern char **environ;

@@ -10,7 +10,7 @@
 
 #include "brick/counters.h"
 #include "cli/doctor.h"
-#include "cli/memory.h"
+#include "view/memory.h"
 #include "machine/ceilings_file.h"
 
 /* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */

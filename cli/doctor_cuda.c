@@ -9,7 +9,7 @@
 
 #include "attach/cuda/cupti.h"
 #include "cli/doctor.h"
-#include "record/inject.h"
+#include "inject/inject.h"
 
 static void add_tracing(struct doctor *doctor)
 {

@@ -17,7 +17,7 @@
 #include "brick/error.h"
 #include "cli/doctor.h"
 #include "cli/elf_symbols.h"
-#include "cli/memory.h"
+#include "view/memory.h"
 
 enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
 

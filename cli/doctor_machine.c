@@ -12,7 +12,7 @@
 
 #include "brick/clock.h"
 #include "cli/doctor.h"
-#include "cli/units.h"
+#include "view/units.h"
 
 /* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
 static int has_cpu_flag(const char *flag)

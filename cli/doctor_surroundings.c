@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/terminal.h"
+#include "view/terminal.h"
 
 static void add_terminal(struct doctor *doctor)
 {

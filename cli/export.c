@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
+#include "view/die.h"
+#include "view/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/suggest.h"
+#include "view/output.h"
+#include "view/suggest.h"
 #include "trace/chrome.h"
 #include "trace/csv.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "cli/export.h"
-#include "cli/json.h"
-#include "cli/provenance.h"
+#include "view/json.h"
+#include "view/provenance.h"
 #include "trace/text.h"
 
 static void text(FILE *out, const char *s)

@@ -8,12 +8,12 @@
 #include "analysis/graph_from_run.h"
 #include "brick/error.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
+#include "view/die.h"
+#include "view/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/step_choice.h"
-#include "cli/suggest.h"
+#include "view/output.h"
+#include "view/step_choice.h"
+#include "view/suggest.h"
 
 static const char help[] =
 	"Usage: brick graph [OPTIONS] FILE\n"

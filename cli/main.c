@@ -10,10 +10,10 @@
 
 #include "brick/version.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/output.h"
-#include "cli/suggest.h"
-#include "cli/text.h"
+#include "view/die.h"
+#include "view/output.h"
+#include "view/suggest.h"
+#include "view/text.h"
 
 static const struct cli_command *const commands[] = {
 	&command_record,

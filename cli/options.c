@@ -9,8 +9,8 @@
 
 #include "analysis/step_times.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/output.h"
+#include "view/die.h"
+#include "view/output.h"
 
 static void complain(char **argv, int problem, const struct option *longs)
 {

@@ -3,7 +3,7 @@
  * `brick path`: options, numbers, and the choice of the form. The forms are in path_text.c and
  * path_json.c.
  */
-#include "cli/path.h"
+#include "view/path.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@
 
 #include "brick/error.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
+#include "view/die.h"
+#include "view/input.h"
 #include "cli/options.h"
-#include "cli/step_choice.h"
+#include "view/step_choice.h"
 
 static const char help[] =
 	"Usage: brick path [OPTIONS] FILE\n"

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/rules.h"
+#include "rules/rules.h"
 #include "brick/counters.h"
 #include "brick/error.h"
 #include "brick/session.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/die.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "record/recorder.h"
 
 enum { DEFAULT_INTERVAL_MS = 1000, MOST_INTERVAL_MS = 60000, MOST_RING_RECORDS = 1 << 26 };

@@ -3,20 +3,20 @@
  * `brick report`: options, numbers, and the choice of the form. The forms themselves are in
  * report_text.c, report_json.c, report_csv.c and report_html.c.
  */
-#include "cli/report.h"
+#include "view/report.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
-#include "cli/memory.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/memory.h"
 #include "cli/options.h"
-#include "cli/page.h"
-#include "cli/report_sort.h"
-#include "cli/suggest.h"
+#include "html/page.h"
+#include "view/report_sort.h"
+#include "view/suggest.h"
 
 static const char help[] =
 	"Usage: brick report [OPTIONS] FILE\n"
@@ -133,64 +133,6 @@ static void parse(struct options *options, int argc, char **argv)
 		die_usage("report", "--budget goes with the text and with --json only");
 	if (options->html)
 		check_html(options);
-}
-
-char *report_sources(const struct report *report, uint32_t sources)
-{
-	static const char *const names[] = {
-		[BRICK_SOURCE_UNKNOWN] = "unknown",
-		[BRICK_SOURCE_SYNC_WALL] = "sync-wall",
-		[BRICK_SOURCE_DEVICE_EVENT] = "device-event",
-		[BRICK_SOURCE_DEVICE_ACTIVITY] = "device-activity",
-		[BRICK_SOURCE_TIMESTAMP_QUERY] = "timestamp-query",
-		[BRICK_SOURCE_REPORTED] = "reported",
-		[BRICK_SOURCE_CALLBACK] = "callback",
-	};
-	char *text = NULL;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!(sources >> i & 1))
-			continue;
-		/* The host's clock is whichever the process found sound. */
-		const char *name = i == BRICK_SOURCE_TSC
-					   ? brick_clock_source_name(report->run->clock.source)
-					   : names[i];
-		char *longer = text ? xasprintf("%s+%s", text, name) : xstrdup(name);
-		free(text);
-		text = longer;
-	}
-	return text;
-}
-
-const char *report_backend(const struct report *report, const struct summary_row *row)
-{
-	if (!row->on_device)
-		return "cpu";
-	return row->backend ? row->backend : run_note_find(report->run, "backend");
-}
-
-const char *report_phase_name(int phase)
-{
-	return phase == STEP_PREFILL ? "prefill" : phase == STEP_DECODE ? "decode" : NULL;
-}
-
-double report_tokens_per_s(const struct step_phase_times *times)
-{
-	if (!times->tokens || !times->total_ns)
-		return -1;
-	return (double)times->tokens * 1e9 / (double)times->total_ns;
-}
-
-void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase)
-{
-	report->run = run;
-	if (summary_create(&report->summary, run, by, phase) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
-	struct summary *summary = report->summary;
-	losses_of_run(&report->losses, run, summary->mismatched);
-	distortion_estimate(&report->distortion, summary, phase);
-	for (int each = 0; each < STEP_PHASES; each++)
-		distortion_estimate(&report->phases[each], summary, each);
-	report->shown = summary->row_count;
 }
 
 static void compute(struct report *report, const struct options *options)

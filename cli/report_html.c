@@ -4,9 +4,9 @@
  * is whole. Called by `brick report --html`.
  */
 #include "cli/command.h"
-#include "cli/output.h"
-#include "cli/page.h"
-#include "cli/report.h"
+#include "view/output.h"
+#include "html/page.h"
+#include "view/report.h"
 
 void report_html(const struct run *run, const char *path)
 {

@@ -3,20 +3,20 @@
  * `brick roofline`: options, the ceilings to put the recording under, and the choice of the form.
  * The forms are in roofline_text.c, roofline_json.c and roofline_svg.c.
  */
-#include "cli/roofline.h"
+#include "view/roofline.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/step_times.h"
-#include "cli/ceilings.h"
+#include "view/ceilings.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
-#include "cli/memory.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/memory.h"
 #include "cli/options.h"
-#include "cli/output.h"
+#include "view/output.h"
 
 static const char help[] =
 	"Usage: brick roofline [OPTIONS] FILE\n"
@@ -73,51 +73,6 @@ static void parse(struct options *options, int argc, char **argv)
 			break;
 		}
 	}
-}
-
-uint32_t roofline_main_threads(const struct roofline_view *view)
-{
-	const struct roofline *r = view->roofline;
-	uint64_t most_ns = 0;
-	uint32_t threads = 0;
-
-	for (size_t i = 0; i < r->row_count; i++) {
-		uint64_t ns = 0;
-		uint32_t candidate = r->rows[i].roof_threads;
-		for (size_t k = 0; k < r->row_count; k++)
-			if (r->rows[k].roof_threads == candidate &&
-				roofline_shows(view, &r->rows[k]))
-				ns += r->rows[k].wall_ns;
-		if (candidate && ns > most_ns) {
-			most_ns = ns;
-			threads = candidate;
-		}
-	}
-	return threads;
-}
-
-char *roofline_roof_text(const struct roofline_row *row)
-{
-	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
-		return NULL;
-	double of_peak = row->flops_per_ns / row->peak->rate.best;
-	double of_bandwidth = row->bytes_per_ns / row->bandwidth->rate.best;
-	if (of_bandwidth >= of_peak)
-		return xstrdup(row->bandwidth->level);
-	return xasprintf("%s %s", row->peak->isa, row->peak->type);
-}
-
-const char *roofline_doubt(const struct ceilings *c, const struct run *run)
-{
-	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
-		return "the ceilings are of another CPU than the recording";
-	if (run->host && *run->host && strcmp(c->host, run->host))
-		return "the ceilings were measured on another host than the recording";
-	if (run->cpus && run->cpus != c->cpus)
-		return "the ceilings were measured with another number of CPUs";
-	if (ceilings_noisy(c))
-		return "the machine was busy when the ceilings were measured";
-	return NULL;
 }
 
 static struct ceilings *find_ceilings(

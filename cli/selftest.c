@@ -15,11 +15,11 @@
 
 #include "brick/brick.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/json.h"
+#include "view/die.h"
+#include "view/json.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "view/terminal.h"
+#include "view/text.h"
 
 static const char help[] =
 	"Usage: brick selftest [OPTIONS] [PROTOCOL...]\n"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "brick/brick.h"
-#include "cli/memory.h"
+#include "view/memory.h"
 #include "cli/selftest.h"
 #include "trace/load.h"
 

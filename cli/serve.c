@@ -3,7 +3,7 @@
  * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth
  * of one CPU's time; answers are made here and given out by the server's thread.
  */
-#include "cli/serve.h"
+#include "serve/serve.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,12 +12,12 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
-#include "cli/memory.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/memory.h"
 #include "cli/options.h"
-#include "cli/page.h"
-#include "cli/text.h"
+#include "html/page.h"
+#include "view/text.h"
 #include "serve/access.h"
 #include "serve/http.h"
 

@@ -3,20 +3,20 @@
  * `brick tiles`: options, the choice of tiles, and of the form. The forms are in tiles_text.c,
  * tiles_json.c and tiles_svg.c.
  */
-#include "cli/tiles.h"
+#include "view/tiles.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ceilings.h"
+#include "view/ceilings.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
-#include "cli/json.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/json.h"
 #include "cli/options.h"
-#include "cli/output.h"
+#include "view/output.h"
 
 static const char help[] =
 	"Usage: brick tiles [OPTIONS] FILE\n"
@@ -121,41 +121,6 @@ static void parse(struct options *options, int argc, char **argv)
 		die_usage("tiles", "tiles: --svg goes with neither --json nor --map");
 	if (options->json && options->map)
 		die_usage("tiles", "tiles: --json has all tiles: it does not go with --map");
-}
-
-const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_group *group)
-{
-	return group->brick == RUN_NONE ? "(no brick)" : view->run->bricks[group->brick].name;
-}
-
-double tiles_bin_mean_ns(const struct tiles_bin *bin)
-{
-	return bin->count ? (double)bin->total_ns / (double)bin->count : -1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* A tile that was interrupted once must not make all others look the same: hence no maximum. */
-bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns)
-{
-	double means[TILES_BINS * TILES_BINS];
-	size_t n = 0;
-
-	for (size_t i = 0; i < (size_t)group->bin_rows * group->bin_columns; i++)
-		if (group->bins[i].count)
-			means[n++] = tiles_bin_mean_ns(&group->bins[i]);
-	*low_ns = *high_ns = -1;
-	if (!n)
-		return false;
-	qsort(means, n, sizeof *means, by_value);
-	*low_ns = means[0];
-	*high_ns = means[(n - 1) * 95 / 100];
-	return means[n - 1] > *high_ns;
 }
 
 /* What one thread of the recording's machine was seen to reach; 0: that was not measured. */

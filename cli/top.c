@@ -3,15 +3,15 @@
  * `brick top`: options, and the choice between the screen and headless forms. Where pictures come
  * from is in top_source.c, what they look like in tui/.
  */
-#include "cli/top.h"
+#include "tui/top_source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/die.h"
+#include "view/die.h"
 #include "cli/options.h"
-#include "cli/text.h"
+#include "view/text.h"
 #include "tui/screen.h"
 
 static const char help[] =

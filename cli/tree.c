@@ -3,7 +3,7 @@
  * `brick tree`: options, the choice of the step, and what both forms call things. A recording
  * without steps shows what each of its threads did instead.
  */
-#include "cli/tree.h"
+#include "view/tree.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #include "brick/registry.h"
 #include "cli/command.h"
-#include "cli/die.h"
-#include "cli/input.h"
-#include "cli/memory.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/memory.h"
 #include "cli/options.h"
-#include "cli/step_choice.h"
+#include "view/step_choice.h"
 #include "trace/text.h"
 
 static const char help[] =
@@ -65,58 +65,6 @@ static void parse(struct options *options, int argc, char **argv)
 			break;
 		}
 	}
-}
-
-/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
-static char *tree_kernel_name(const struct run_kernel *kernel)
-{
-	const uint32_t *g = kernel->grid, *b = kernel->block;
-	if (kernel->kind != BRICK_KERNEL_COMPUTE && kernel->kind != BRICK_KERNEL_OTHER)
-		return xasprintf("%s  %s", kernel->name, text_kernel_kind(kernel->kind));
-	char *shared = kernel->shared_bytes
-			       ? xasprintf(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
-			       : xstrdup("");
-	char *block = b[0] ? xasprintf(",(%u,%u,%u)", b[0], b[1], b[2]) : xstrdup("");
-	char *name = g[0] ? xasprintf("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
-				    block, shared)
-			  : xasprintf("%s%s%s", kernel->name, *shared ? " " : "", shared);
-	free(block);
-	free(shared);
-	return name;
-}
-
-char *tree_name(const struct call_tree *tree, const struct call_node *node)
-{
-	const struct run *run = tree->run;
-	const struct run_site *site;
-	switch (node->kind) {
-	case CALL_LAYER:
-		return xasprintf("Layer %d", node->layer);
-	case CALL_BRICK:
-		return xstrdup(run->bricks[node->brick].name);
-	case CALL_OPERATION:
-		site = &run->sites[node->site];
-		return xasprintf("%s%s%s", site->operation ? site->operation : "",
-			site->operation && site->label ? " " : "", site->label ? site->label : "");
-	case CALL_KERNEL:
-		return tree_kernel_name(&run->kernels[node->kernel]);
-	case CALL_WAIT:
-		return xstrdup(brick_name(BRICK_BARRIER_WAIT));
-	default:
-		break;
-	}
-	if (tree->step != RUN_NONE)
-		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
-	const struct run_lane *lane = &run->lanes[tree->lane];
-	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
-		lane->name ? lane->name : "", (unsigned long long)lane->tid);
-}
-
-int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
-{
-	if (node->kind == CALL_OPERATION && !view->operations)
-		return 0;
-	return !view->depth || depth <= view->depth;
 }
 
 /* RUN_NONE: the recording has no steps, and none was asked for. */

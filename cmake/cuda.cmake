@@ -21,7 +21,7 @@ if(CUDA_HEADERS AND CUPTI_HEADERS)
   set_source_files_properties(${cuda_check} PROPERTIES
     INCLUDE_DIRECTORIES "${CUDA_HEADERS};${CUPTI_HEADERS}")
 endif()
-target_link_libraries(brick-cuda PRIVATE brick ${CMAKE_DL_LIBS} Threads::Threads)
+target_link_libraries(brick-cuda PRIVATE brick brick-base ${CMAKE_DL_LIBS} Threads::Threads)
 target_link_options(brick-cuda PRIVATE
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/attach/cuda/cuda.map -Wl,-z,nodelete ${no_undefined})
 set_property(TARGET brick-cuda APPEND PROPERTY LINK_DEPENDS

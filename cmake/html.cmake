@@ -5,7 +5,7 @@
 option(BRICK_HTML "bundle the HTML page (needs nodejs and npm)" ON)
 find_program(BRICK_NODE node)
 find_program(BRICK_NPM npm)
-set(html_source ${CMAKE_SOURCE_DIR}/cli/page_template_none.c)
+set(html_source ${CMAKE_SOURCE_DIR}/html/page_template_none.c)
 set(html_room ${CMAKE_BINARY_DIR}/html)
 set(html_reason "")
 if(NOT BRICK_HTML)
@@ -48,7 +48,7 @@ else()
     COMMENT "Bundling the HTML page" VERBATIM)
   add_custom_command(OUTPUT ${html_source}
     COMMAND ${CMAKE_COMMAND} -D FROM=${html_room}/page.html -D TO=${html_source}
-      -D NAME=page_template -D HEADER=cli/page_template.h
+      -D NAME=page_template -D HEADER=html/page_template.h
       -P ${CMAKE_SOURCE_DIR}/attach/ggml/embed_text.cmake
     DEPENDS ${html_room}/page.html ${CMAKE_SOURCE_DIR}/attach/ggml/embed_text.cmake VERBATIM)
   message(STATUS "HTML page: yes")

@@ -4,8 +4,8 @@ if(NOT OPENCL_HEADERS)
   return()
 endif()
 
-add_library(brick-opencl SHARED ${BRICK_OPENCL_SOURCES})
-target_link_libraries(brick-opencl PRIVATE brick ${CMAKE_DL_LIBS})
+add_library(brick-opencl SHARED ${BRICK_OPENCL_SOURCES} ${BRICK_ATTACH_SOURCES})
+target_link_libraries(brick-opencl PRIVATE brick brick-base ${CMAKE_DL_LIBS})
 target_link_options(brick-opencl PRIVATE
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/attach/opencl/opencl.map -Wl,-z,nodelete
   ${no_undefined})

@@ -5,7 +5,7 @@ if(NOT VULKAN_HEADERS)
 endif()
 
 add_library(brick-vulkan SHARED ${BRICK_VULKAN_SOURCES})
-target_link_libraries(brick-vulkan PRIVATE brick)
+target_link_libraries(brick-vulkan PRIVATE brick brick-base)
 target_link_options(brick-vulkan PRIVATE
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/attach/vulkan/vulkan.map ${no_undefined})
 set_property(TARGET brick-vulkan APPEND PROPERTY LINK_DEPENDS

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/fnv.h"
 #include "lib/core.h"
 #include "lib/queue.h"
 #include "lib/sys/sys.h"
@@ -109,6 +110,11 @@ static int add(uint64_t hash, const char *source, size_t bytes, const char *name
 	total_bytes += code->bytes;
 	slots[slot] = (uint16_t)++total;
 	return code->entry->flags & CUT ? BRICK_EFULL : 0;
+}
+
+uint64_t brick_code_hash(const void *text, size_t bytes)
+{
+	return fnv1a(text, bytes);
 }
 
 uint64_t brick_code_register(const char *source, size_t bytes, const char *name, const char *path)

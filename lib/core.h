@@ -40,7 +40,8 @@ struct brick__session {
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
 	uint32_t ring_records;				 /* 0: nobody consumes records */
 	int external;					 /* its consumer is another process */
-	struct writer_thread *writer;
+	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
+	struct consumer *consumer;			 /* in this process; NULL: none */
 };
 
 extern struct brick__session brick__session;

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/consumer.h"
 #include "lib/core.h"
 #include "lib/counters.h"
 #include "lib/launcher.h"
 #include "lib/queue.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
-#include "record/writer_thread.h"
 
 enum {
 	DEFAULT_INTERVAL_MS = 1000,
@@ -205,12 +205,13 @@ int brick__session_ensure(void)
 	return error;
 }
 
-static int start_own(const struct brick_session_options *o)
+static int start_own(const struct brick_session_options *o, const struct consumer_type *consumer)
 {
 	struct brick__session *s = &brick__session;
 	int consumed = o->output || o->directory;
 
 	s->external = o->directory && !o->output;
+	s->consumer_type = consumer;
 	s->ring_records =
 		!consumed ? 0 : ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
 	char name[48];
@@ -219,14 +220,15 @@ static int start_own(const struct brick_session_options *o)
 	if (error)
 		return error;
 	if (o->output)
-		error = writer_thread_start(&s->writer, s->fd, o->output,
+		error = consumer->start(&s->consumer, s->fd, o->output,
 			o->interval_ms ? o->interval_ms : DEFAULT_INTERVAL_MS);
 	if (error)
 		destroy_session(s);
 	return error;
 }
 
-int brick_session_start(const struct brick_session_options *options)
+int brick__session_start(
+	const struct brick_session_options *options, const struct consumer_type *consumer)
 {
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	int saved = errno;
@@ -243,7 +245,7 @@ int brick_session_start(const struct brick_session_options *options)
 	int error = brick__session.header ? -EALREADY : 0;
 	if (!error) {
 		uint32_t serial = next_serial();
-		error = start_own(&o);
+		error = start_own(&o, consumer);
 		if (!error) {
 			brick__session.serial = serial;
 			__atomic_store_n(&brick__live, serial, __ATOMIC_RELEASE);
@@ -268,9 +270,9 @@ static int stop_session(void)
 	brick__digests_use(NULL);
 	s->header->end_ticks = brick__now();
 	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
-	if (s->writer)
-		error = writer_thread_stop(s->writer);
-	s->writer = NULL;
+	if (s->consumer)
+		error = s->consumer_type->stop(s->consumer);
+	s->consumer = NULL;
 	brick__lanes_release(s);
 	destroy_session(s);
 	return error;
@@ -368,7 +370,7 @@ void brick__session_abandon(void)
 	brick__lanes_abandon(s);
 	if (s->header)
 		destroy_session(s);
-	s->writer = NULL;
+	s->consumer = NULL;
 	switch_to(is_wanted() ? next_serial() : 0);
 }
 
@@ -387,7 +389,7 @@ __attribute__((destructor)) static void finish(void)
 {
 	brick__queues_account(1);
 	brick__session_lock();
-	if (brick__session.header && brick__session.writer)
+	if (brick__session.header && brick__session.consumer)
 		stop_session();
 	else if (brick__session.header) {
 		brick__session.header->end_ticks = brick__now();

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "brick/session.h"
 #include "lib/core.h"
-#include "record/writer_thread.h"
+#include "lib/consumer.h"
 
 static int row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {
@@ -147,6 +147,13 @@ static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
 	out->p99_ns = percentile_ns(out, merged, entries, 99);
 }
 
+/* Have the histograms of what is still in the rings, where this process consumes them. */
+static void drain_now(struct brick__session *session)
+{
+	if (session->consumer)
+		session->consumer_type->drain(session->consumer);
+}
+
 static int get_stats(int brick, enum brick_lane_kind kind, struct brick_stats *out)
 {
 	int error = -ENOENT;
@@ -162,8 +169,7 @@ static int get_stats(int brick, enum brick_lane_kind kind, struct brick_stats *o
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(out, &sum);
-			if (brick__session.writer)
-				writer_thread_drain(brick__session.writer);
+			drain_now(&brick__session);
 			merge_histograms(&brick__session, (uint32_t)brick, kind, merged);
 			fill_distribution(out, merged);
 		}
@@ -271,12 +277,11 @@ int brick_reset(void)
 		if (s->lanes[i].lane->depth)
 			error = -EBUSY;
 	if (!error) {
-		if (s->writer)
-			writer_thread_drain(s->writer);
+		drain_now(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
 		memset(&s->header->ledger, 0, sizeof s->header->ledger);
-		if (s->writer)
+		if (s->consumer)
 			clear_drained(s);
 	}
 	brick__session_unlock();

@@ -9,7 +9,7 @@
  * side moves records from rings into memory of the caller and is cheap; the *telling* side feeds
  * the writer. What was taken must be told in the same order, lane by lane.
  *
- * Libc only; part of libbrick, where the thread of record/writer_thread.c uses it.
+ * Libc only; part of libbrick, where the thread of embed/writer_thread.c uses it.
  */
 #ifndef BRICK_RECORD_DRAIN_H
 #define BRICK_RECORD_DRAIN_H

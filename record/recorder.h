@@ -8,8 +8,8 @@
 #define BRICK_RECORD_RECORDER_H
 
 #include <stdint.h>
-#include "record/inject.h"
-#include "record/spawn.h"
+#include "inject/inject.h"
+#include "inject/spawn.h"
 
 struct recorder_options {
 	const char *output;

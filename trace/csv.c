@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "trace/text.h"
-#include "trace/utf8.h"
+#include "base/utf8.h"
 
 static const char header[] =
 	"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,wait_ns,"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "trace/format.h"
-#include "trace/utf8.h"
+#include "base/utf8.h"
 
 static void write_escape(FILE *out, uint32_t code)
 {

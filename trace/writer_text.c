@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "trace/utf8.h"
+#include "base/utf8.h"
 #include "trace/writer_state.h"
 
 /* Copies up to the first NUL; '?' stands for what is not UTF-8. Ends with NUL; returns the length.

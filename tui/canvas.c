@@ -10,9 +10,9 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "cli/memory.h"
-#include "cli/text.h"
-#include "trace/utf8.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "base/utf8.h"
 
 void canvas_init(struct canvas *canvas, int width, int height, bool utf8)
 {

@@ -2,7 +2,7 @@
 /*
  * A screen in memory: cells with one character and one style each. Widgets draw on it and know
  * nothing of terminals; it is then shown by screen.h or written as plain text. Text must be safe
- * (cli/text.h). What lies outside is cut off. One thread.
+ * (view/text.h). What lies outside is cut off. One thread.
  */
 #ifndef BRICK_TUI_CANVAS_H
 #define BRICK_TUI_CANVAS_H

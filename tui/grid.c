@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/memory.h"
-#include "cli/text.h"
+#include "view/memory.h"
+#include "view/text.h"
 
 enum { GAP = 1, LEAST_BAR = 6, MOST_BAR = 24, LEAST_FIRST = 12 };
 

@@ -8,11 +8,11 @@
 
 #include "analysis/unknown.h"
 #include "brick/registry.h"
-#include "cli/memory.h"
-#include "cli/provenance.h"
-#include "cli/step_choice.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/memory.h"
+#include "view/provenance.h"
+#include "view/step_choice.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 static void draw_title(const struct top *top, struct canvas *canvas)

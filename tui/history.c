@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/walk.h"
-#include "cli/memory.h"
+#include "view/memory.h"
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
 

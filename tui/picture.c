@@ -9,9 +9,9 @@
 #include "analysis/unknown.h"
 #include "brick/error.h"
 #include "brick/registry.h"
-#include "cli/command.h"
-#include "cli/die.h"
-#include "cli/memory.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/memory.h"
 #include "machine/ceilings_file.h"
 
 static void no_memory(int rc)

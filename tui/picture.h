@@ -13,7 +13,7 @@
 #include "analysis/heat.h"
 #include "analysis/path.h"
 #include "analysis/roofline.h"
-#include "cli/report.h"
+#include "view/report.h"
 
 /* Exact counts of the steps of a phase, from the statistics of the threads. */
 struct picture_steps {

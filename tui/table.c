@@ -2,7 +2,7 @@
 /* What views with a table have in common. Called by top.c, top_keys.c and the views. */
 #include <stdlib.h>
 
-#include "cli/text.h"
+#include "view/text.h"
 #include "tui/top.h"
 
 static void make(struct grid *grid, struct top *top)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/summary.h"
-#include "cli/text.h"
+#include "view/text.h"
 
 const struct view_class *const top_views[TOP_VIEWS] = {
 	&view_bricks,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/summary.h"
-#include "cli/memory.h"
+#include "view/memory.h"
 
 static const double rates_s[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
 enum { RATES = sizeof(rates_s) / sizeof(rates_s[0]) };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 enum { NAME, TOKEN, SHARE, BAR, SELF, TOTAL, COUNT, P50, P99, COLUMNS };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "brick/registry.h"
-#include "cli/memory.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 enum { LABEL = 9, TOTAL = 9, CELL = 8, GAP = 1 };

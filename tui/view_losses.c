@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "analysis/unknown.h"
-#include "cli/memory.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 struct lines {

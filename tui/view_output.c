@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/memory.h"
-#include "cli/text.h"
+#include "view/memory.h"
+#include "view/text.h"
 #include "tui/top.h"
 
 enum { MOST_BYTES = 256 << 10 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 enum { NAME, ON_PATH, SHARE, BAR, SLACK, LESS, GAIN, NOTHING, MOST_GAIN, COLUMNS };

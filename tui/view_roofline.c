@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/memory.h"
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 enum { MOST_POINTS = 26, AXIS = 8 };

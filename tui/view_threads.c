@@ -2,8 +2,8 @@
 /* The view of threads (and queues): how much of its time each worked, waited, and did nothing. */
 #include <stdlib.h>
 
-#include "cli/text.h"
-#include "cli/units.h"
+#include "view/text.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 enum { NAME, WORKED, BAR, WORK, WAITED, WAIT, SHARE, COUNT, COLUMNS };

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "analysis/unknown.h"
-#include "cli/memory.h"
-#include "cli/step_choice.h"
-#include "cli/text.h"
-#include "cli/tree.h"
-#include "cli/units.h"
+#include "view/memory.h"
+#include "view/step_choice.h"
+#include "view/text.h"
+#include "view/tree.h"
+#include "view/units.h"
 #include "tui/top.h"
 
 struct line {

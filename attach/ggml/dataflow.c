@@ -14,6 +14,7 @@
 #include "attach/ggml/capture.h"
 #include "attach/ggml/node_text.h"
 #include "brick/brick.h"
+#include "brick/abi/dataflow.h"
 #include "brick/queue.h"
 
 enum { MOST_GRAPHS = 16, MOST_NODES = 1 << 16, MOST_VIEWS = 16, SIGNED_NODES = 8 };
@@ -156,7 +157,7 @@ static void keep(const struct engine *engine, const void *graph, int count)
 		if (!fclose(f.out) && bytes) {
 			char name[48];
 			snprintf(name, sizeof name, "graph of %d nodes", f.count);
-			brick_code_register(text, bytes, name, DATAFLOW_PATH);
+			brick_code_register(text, bytes, name, BRICK_DATAFLOW_PATH);
 			brick_note("capture.graph", "on");
 		}
 	}

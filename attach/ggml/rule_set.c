@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "attach/rules.h"
+#include "rules/rules.h"
 #include "brick/brick.h"
 
 static struct rules *sets[2]; /* the user's, Brick's own; NULL where there is none */

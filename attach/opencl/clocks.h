@@ -8,7 +8,7 @@
 #define BRICK_ATTACH_OPENCL_CLOCKS_H
 
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 struct clock;
 

@@ -8,7 +8,7 @@
 #define BRICK_ATTACH_OPENCL_COMMAND_H
 
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "attach/opencl/queue.h"
 #include "brick/queue.h"
 

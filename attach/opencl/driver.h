@@ -7,7 +7,7 @@
 #ifndef BRICK_ATTACH_OPENCL_DRIVER_H
 #define BRICK_ATTACH_OPENCL_DRIVER_H
 
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 /* Those that we stand in front of. */
 #define DRIVER_HOOKED(X)                            \

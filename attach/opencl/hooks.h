@@ -7,7 +7,7 @@
 #ifndef BRICK_ATTACH_OPENCL_HOOKS_H
 #define BRICK_ATTACH_OPENCL_HOOKS_H
 
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "attach/opencl/command.h"
 #include "attach/opencl/driver.h"
 #include "brick/export.h"

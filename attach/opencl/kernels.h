@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 /* A program was made from these strings: its source goes to the recording. */
 void kernels_program(

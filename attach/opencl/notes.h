@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 /* A queue of this device was created: note library, platform and device. Its name goes to name. */
 void notes_device(cl_device_id device, char *name, size_t bytes);

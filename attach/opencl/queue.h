@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "brick/queue.h"
 
 enum {

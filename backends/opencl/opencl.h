@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "brick/abi/backend.h"
 #include "brick/opencl.h"
 

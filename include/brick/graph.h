@@ -196,9 +196,6 @@ struct brick_graph_code {
 	const char *name, *source, *path; /* path may be NULL */
 };
 
-/* FNV-1a, 64 bits: the same everywhere and always; the empty text has cbf29ce484222325. */
-BRICK_API uint64_t brick_code_hash(const void *text, size_t bytes);
-
 /* Register source under its hash, which `code->hash` receives. -EEXIST: other source has the same
  * hash. 0 for what was known already (its first name stays). -EINVAL: no name or source. -ENOMEM.
  */

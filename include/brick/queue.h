@@ -65,6 +65,9 @@ struct brick_kernel {
 /* Index for brick_command; 0 (and counted, table_full) when the table is full. Takes a lock. */
 BRICK_API uint32_t brick_kernel_register(const struct brick_kernel *kernel);
 
+/* FNV-1a, 64 bits: the same everywhere and always; the empty text has cbf29ce484222325. */
+BRICK_API uint64_t brick_code_hash(const void *text, size_t bytes);
+
 /*
  * Keep the source of a program; name and path may be NULL. Returns its FNV-1a 64, with or without a
  * session; the same text is kept once.

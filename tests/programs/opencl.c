@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 #define FUNCTIONS(X)                          \
 	X(clBuildProgram)                     \

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "brick/brick.h"
 #include "brick/device.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 #define FUNCTIONS(X)                                \
 	X(clBuildProgram)                           \

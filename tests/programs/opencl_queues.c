@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 #include "brick/brick.h"
 #include "brick/device.h"
 #include "brick/opencl.h"

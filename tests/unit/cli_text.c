@@ -13,11 +13,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/unknown.h"
-#include "cli/die.c"
-#include "cli/memory.c"
-#include "cli/suggest.c"
-#include "cli/text.c"
-#include "cli/units.c"
+#include "view/die.c"
+#include "view/memory.c"
+#include "view/suggest.c"
+#include "view/text.c"
+#include "view/units.c"
 
 static void decodes_what_is_valid(void **state)
 {

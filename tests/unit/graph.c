@@ -13,6 +13,7 @@
 #include <string.h>
 #include "brick/error.h"
 #include "brick/graph.h"
+#include "brick/queue.h"
 #include "tests/unit/graph_text.h"
 
 static int add(struct brick_graph *g, int kind, const char *name, uint64_t time_ns)

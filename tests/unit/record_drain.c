@@ -21,7 +21,7 @@
 #include "brick/brick.h"
 #include "record/drain.h"
 #include "record/drain_pace.h"
-#include "record/writer_thread.h"
+#include "embed/writer_thread.h"
 #include "trace/load.h"
 
 enum { ROOM = 4096 };

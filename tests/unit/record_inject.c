@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "record/inject.h"
+#include "inject/inject.h"
 #include "record/session_dir.h"
 
 static char path[] = "/tmp/brick-unit-XXXXXX";

@@ -3,7 +3,7 @@
  * Rule files: patterns, what the parser accepts and how it refuses, which rule wins, and what
  * Brick's own rules make of the nodes of the model families that they name.
  */
-#include "attach/rules.h"
+#include "rules/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

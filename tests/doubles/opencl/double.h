@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "attach/opencl/cl.h"
+#include <CL/cl.h>
 
 enum { DEPENDENCIES = 16 };
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8, one character at a time (RFC 3629). Header only; any thread. */
+#ifndef BRICK_BASE_UTF8_H
+#define BRICK_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Decode the character that text begins with, of which there are `left` bytes: its length, or 0
+ * when the bytes are no valid UTF-8 (overlong forms, surrogates and what is past U+10FFFF are not).
+ */
+static inline size_t utf8_decode(const char *text, size_t left, uint32_t *code)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n = !left	     ? 0
+		   : s[0] < 0x80     ? 1
+		   : s[0] >> 5 == 6  ? 2
+		   : s[0] >> 4 == 14 ? 3
+		   : s[0] >> 3 == 30 ? 4
+				     : 0;
+	uint32_t value;
+
+	if (!n || n > left)
+		return 0;
+	value = n > 1 ? s[0] & (0x7fu >> n) : s[0];
+	for (size_t i = 1; i < n; i++) {
+		if (s[i] >> 6 != 2)
+			return 0;
+		value = value << 6 | (s[i] & 0x3fu);
+	}
+	if (value < least[n] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+		return 0;
+	*code = value;
+	return n;
+}
+
+/* The same where the character itself does not matter. */
+static inline size_t utf8_character(const char *text, size_t left)
+{
+	uint32_t code;
+
+	return utf8_decode(text, left, &code);
+}
+
+/* Characters that act on a terminal or on the order of the text, or cannot be seen. */
+static inline int utf8_is_unsafe(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+	       (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
+}
+
+#endif

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms above the library, each a target that names the rooms it stands on. tests/layers holds
+# the #include lines to the same arrows (docs/ARCHITECTURE.md shows them).
+
+# brick_room(NAME SOURCES... NEEDS TARGETS...)
+function(brick_room name)
+  cmake_parse_arguments(room "" "" "NEEDS" ${ARGN})
+  add_library(brick-${name} STATIC ${room_UNPARSED_ARGUMENTS})
+  target_link_libraries(brick-${name} PUBLIC ${room_NEEDS})
+endfunction()
+
+include(cmake/html.cmake)
+include(cmake/terminal.cmake)
+
+brick_room(rules ${BRICK_RULES_SOURCES} NEEDS brick-base)
+brick_room(trace ${BRICK_TRACE_SOURCES} NEEDS brick-static)
+brick_room(inject ${BRICK_INJECT_SOURCES} attach/cuda/cupti.c NEEDS brick-static)
+brick_room(record ${BRICK_RECORD_SOURCES} NEEDS brick-static brick-inject)
+brick_room(live ${BRICK_LIVE_SOURCES} NEEDS brick-analysis brick-record brick-trace)
+brick_room(machine ${BRICK_MACHINE_SOURCES} NEEDS brick-static PkgConfig::JANSSON m)
+brick_room(analysis ${BRICK_ANALYSIS_SOURCES} NEEDS brick-trace brick-machine brick-graph-static m)
+brick_room(view ${BRICK_VIEW_SOURCES} NEEDS brick-analysis PkgConfig::JANSSON m)
+brick_room(tui ${BRICK_TUI_SOURCES} ${terminal_source}
+  NEEDS brick-view brick-live ${terminal_library})
+brick_room(html ${BRICK_HTML_SOURCES} ${html_source} NEEDS brick-view)
+brick_room(serve ${BRICK_SERVE_SOURCES} NEEDS brick-html brick-live)
+include(cmake/serve.cmake)
+
+# All that answers stand on, for tests and benches that look inside.
+add_library(brick-tools INTERFACE)
+target_link_libraries(brick-tools INTERFACE brick-live brick-rules brick-analysis)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded consumer of libbrick: one thread that sleeps, looks at the rings, takes and tells.
+ * After an error of the writer it only waits to be stopped; the program never notices.
+ */
+#include "embed/writer_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "record/drain.h"
+#include "record/drain_clock.h"
+#include "record/drain_machine.h"
+#include "record/drain_output.h"
+#include "record/drain_pace.h"
+
+enum {
+	CHUNK_RECORDS = 16384,
+	MOST_ARGUMENTS = 256,
+	FLUSH_NS = 1000000000,
+	FULL_PERCENT = 25,
+	DIGEST_MS = 5, /* while digests come in */
+};
+
+struct consumer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake, drained;
+	/* under the lock */
+	int stopping;
+	uint64_t asked, answered; /* calls of drain() */
+
+	struct drain *drain;
+	struct drain_pace pace;
+	struct drain_clock clock;
+	struct trace_writer *writer; /* NULL after an error */
+	int claim;		     /* of the output; negative: none */
+	struct brick_record *chunk;
+	uint32_t interval_ms;
+	uint64_t drained_ns, flushed_ns;
+	int error; /* the first */
+};
+
+static void fail(struct consumer *t, int error)
+{
+	if (!t->error)
+		t->error = error;
+	trace_writer_abandon(t->writer);
+	t->writer = NULL;
+}
+
+static int account(struct consumer *t)
+{
+	uint64_t own_ns = drain_thread_cpu_ns();
+	struct trace_account a = {
+		.end_ns = drain_now_ns(),
+		.consumer_cpu_ns = own_ns,
+		.program_cpu_ns = drain_process_cpu_ns() - own_ns,
+		.cpus = drain_cpus_online(),
+		.exit_code = -1,
+		.clock_residual_ns = drain_clock_check(&t->clock),
+	};
+	return trace_writer_account(t->writer, &a);
+}
+
+/* The clock's line, as soon as something must be converted with it. */
+static int settle_clock(struct consumer *t)
+{
+	if (t->clock.settled)
+		return 0;
+	return trace_writer_clock(t->writer, drain_clock_settle(&t->clock));
+}
+
+static int drain_all(struct consumer *t)
+{
+	uint32_t lanes = drain_lanes(t->drain);
+	int error = settle_clock(t);
+
+	for (uint32_t i = 0; i < lanes && !error; i++) {
+		size_t n;
+		/* not for ever: a thread that fills its ring faster must not keep us here */
+		uint64_t most = drain_level(t->drain, i).waiting;
+		for (uint64_t done = 0; done < most && !error; done += n) {
+			n = drain_take(t->drain, i, t->chunk, CHUNK_RECORDS);
+			if (!n)
+				break;
+			error = drain_tell(t->drain, t->writer, i, t->chunk, n);
+		}
+	}
+	return error;
+}
+
+static int clock_is_sound(const struct consumer *t)
+{
+	return t->clock.settled || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+}
+
+/* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
+static int drain_is_due(
+	const struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns)
+{
+	if (outlook->fullest_percent >= FULL_PERCENT)
+		return 1;
+	if (!outlook->waiting || now_ns - t->drained_ns < (uint64_t)t->interval_ms * 1000000u)
+		return 0;
+	return clock_is_sound(t);
+}
+
+static uint64_t asked(struct consumer *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t value = t->asked;
+	pthread_mutex_unlock(&t->lock);
+	return value;
+}
+
+static void answer(struct consumer *t, uint64_t value)
+{
+	pthread_mutex_lock(&t->lock);
+	t->answered = value;
+	pthread_cond_broadcast(&t->drained);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int flush(struct consumer *t, uint64_t now_ns)
+{
+	int error = account(t);
+
+	t->flushed_ns = now_ns;
+	return error ? error : trace_writer_flush(t->writer);
+}
+
+/* One look; returns how long to sleep. */
+static uint32_t turn(struct consumer *t)
+{
+	uint64_t now_ns = drain_now_ns(), wanted = asked(t);
+	int error = 0;
+
+	if (!t->writer) {
+		answer(t, wanted);
+		return t->interval_ms;
+	}
+	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
+	int now = wanted != t->answered;
+	if (drain_is_due(t, &outlook, now_ns) || (now && clock_is_sound(t))) {
+		error = drain_all(t);
+		t->drained_ns = now_ns;
+		answer(t, wanted);
+	} else if (now) {
+		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
+	}
+	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
+		error = settle_clock(t);
+		if (!error)
+			error = drain_tell_digests(t->drain, t->writer);
+		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
+	}
+	if (!error && t->clock.settled && now_ns - t->flushed_ns >= FLUSH_NS)
+		error = flush(t, now_ns);
+	if (error)
+		fail(t, error);
+	return outlook.next_ms;
+}
+
+static void finish(struct consumer *t)
+{
+	uint64_t end_ticks;
+	int error;
+
+	if (!t->writer)
+		return;
+	enum drain_end end = drain_state(t->drain, &end_ticks) == BRICK_SESSION_CLOSED
+				     ? DRAIN_END_CLOSED
+				     : DRAIN_END_OUTLIVED;
+	if (!end_ticks)
+		end_ticks = brick_ticks();
+	error = drain_all(t);
+	if (!error)
+		error = drain_finish(t->drain, t->writer, end, end_ticks);
+	if (!error)
+		error = account(t);
+	if (error) {
+		fail(t, error);
+		return;
+	}
+	t->error = trace_writer_finish(t->writer);
+	t->writer = NULL;
+}
+
+/* Sleep, or return 1 at once when it is time to stop. */
+static int stopped(struct consumer *t, uint32_t ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&t->lock);
+	uint64_t before = t->asked;
+	while (!t->stopping && t->asked == before &&
+		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
+		;
+	int stopping = t->stopping;
+	pthread_mutex_unlock(&t->lock);
+	return stopping;
+}
+
+static void *run(void *argument)
+{
+	struct consumer *t = argument;
+	uint32_t ms = t->interval_ms;
+
+	pthread_setname_np(pthread_self(), "brick-writer");
+	while (!stopped(t, ms))
+		ms = turn(t);
+	finish(t);
+	answer(t, UINT64_MAX);
+	return NULL;
+}
+
+static int create_writer(struct consumer *t, const char *path)
+{
+	const struct brick_session_header *h = drain_header(t->drain);
+	const char *command[MOST_ARGUMENTS + 1];
+	char cpu[128], *output;
+	size_t count = 0;
+
+	int error = drain_output_resolve(&output, path);
+	if (error)
+		return error;
+	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
+		command[count++] = h->command + at;
+		at += (uint32_t)strlen(h->command + at) + 1;
+	}
+	command[count] = NULL;
+	drain_cpu_model(cpu, sizeof cpu);
+	struct trace_writer_options options = {
+		.path = output,
+		.start_unix_ns = h->start_unix_ns,
+		.start_ns = h->start_ns,
+		.command = command,
+		.host = h->host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.compress = 1,
+	};
+	t->claim = drain_output_claim(output);
+	error = t->claim < 0 ? t->claim : trace_writer_create(&t->writer, &options);
+	if (error && t->claim >= 0) {
+		drain_output_disclaim(output, t->claim);
+		t->claim = -1;
+	}
+	free(output);
+	return error;
+}
+
+static int launch(struct consumer *t)
+{
+	pthread_condattr_t monotonic;
+	sigset_t all, before;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->drained, NULL);
+	pthread_condattr_destroy(&monotonic);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
+
+static void destroy(struct consumer *t)
+{
+	trace_writer_abandon(t->writer);
+	drain_close(t->drain);
+	if (t->claim >= 0)
+		close(t->claim);
+	free(t->chunk);
+	free(t);
+}
+
+static int start(struct consumer **out, int fd, const char *path, uint32_t interval_ms)
+{
+	struct consumer *t = calloc(1, sizeof *t);
+	const char *why;
+	int error = -ENOMEM;
+
+	if (!t)
+		return error;
+	t->interval_ms = interval_ms ? interval_ms : 1;
+	t->claim = -1;
+	drain_clock_start(&t->clock);
+	t->flushed_ns = t->drained_ns = drain_now_ns();
+	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
+	if (t->chunk)
+		error = drain_open(&t->drain, fd, NULL, &why);
+	if (!error)
+		error = create_writer(t, path);
+	if (!error)
+		error = launch(t);
+	if (error) {
+		destroy(t);
+		return error;
+	}
+	*out = t;
+	return 0;
+}
+
+static void drain(struct consumer *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t mine = ++t->asked;
+	pthread_cond_signal(&t->wake);
+	while (t->answered < mine)
+		pthread_cond_wait(&t->drained, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static int stop(struct consumer *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->stopping = 1;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	pthread_cond_destroy(&t->wake);
+	pthread_cond_destroy(&t->drained);
+	pthread_mutex_destroy(&t->lock);
+	int error = t->error;
+	destroy(t);
+	return error;
+}
+
+const struct consumer_type writer_thread = {
+	.start = start,
+	.drain = drain,
+	.stop = stop,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source code of kernels, by the hash of its text: what `code` of a kernel node refers to.
+ */
+#include <errno.h>
+#include <string.h>
+#include "base/fnv.h"
+#include "graph/graph.h"
+
+static void code_fini(struct brick__code *code)
+{
+	free(code->name);
+	free(code->source);
+	free(code->path);
+}
+
+static int code_init(struct brick__code *code, const struct brick_graph_code *from)
+{
+	*code = (struct brick__code){.hash = from->hash,
+		.name = strdup(from->name),
+		.source = strdup(from->source),
+		.path = from->path ? strdup(from->path) : NULL};
+	if (code->name && code->source && (code->path || !from->path))
+		return 0;
+	code_fini(code);
+	return -ENOMEM;
+}
+
+int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *code)
+{
+	if (!code->name || !*code->name || !code->source)
+		return -EINVAL;
+	code->hash = fnv1a_text(code->source);
+	uint32_t known = brick__map_get(&graph->code_index, code->hash);
+	if (known != BRICK__NONE)
+		return strcmp(graph->codes[known].source, code->source) ? -EEXIST : 0;
+	if (brick__grow(&graph->codes, &graph->code_capacity, graph->code_count,
+		    sizeof(*graph->codes)) < 0 ||
+		code_init(&graph->codes[graph->code_count], code) < 0)
+		return -ENOMEM;
+	if (brick__map_set(&graph->code_index, code->hash, graph->code_count) < 0) {
+		code_fini(&graph->codes[graph->code_count]);
+		return -ENOMEM;
+	}
+	graph->code_count++;
+	return 0;
+}
+
+int brick_graph_code_get(
+	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out)
+{
+	uint32_t known = brick__map_get(&graph->code_index, hash);
+
+	if (known == BRICK__NONE)
+		return -ENOENT;
+	const struct brick__code *code = &graph->codes[known];
+	*out = (struct brick_graph_code){code->hash, code->name, code->source, code->path};
+	return 0;
+}
+
+void brick__graph_codes_fini(struct brick_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->code_count; i++)
+		code_fini(&graph->codes[i]);
+	free(graph->codes);
+	brick__map_fini(&graph->code_index);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transfers that go back and forth. Each transfer looks for the nearest earlier one of the same
+ * size the other way that has no partner yet, in lists that are found by hash.
+ */
+#include <errno.h>
+#include <string.h>
+#include "brick/graph_path.h"
+#include "base/fnv.h"
+#include "graph/graph.h"
+
+/* One list of waiting transfers: from where to where, how much. */
+struct route {
+	uint64_t bytes;
+	uint32_t source, target;
+	uint32_t newest; /* place among the transfers, or BRICK__NONE */
+	uint32_t next;	 /* route with the same key, or BRICK__NONE */
+};
+
+struct routes {
+	struct brick__map index;
+	struct route *list;
+	size_t capacity;
+	uint32_t count;
+};
+
+static uint64_t key_of(uint32_t source, uint32_t target, uint64_t bytes)
+{
+	uint64_t parts[] = {(uint64_t)source << 32 | target, bytes};
+	return fnv1a(parts, sizeof(parts));
+}
+
+static struct route *find(struct routes *routes, uint32_t source, uint32_t target, uint64_t bytes)
+{
+	uint32_t i = brick__map_get(&routes->index, key_of(source, target, bytes));
+
+	for (; i != BRICK__NONE; i = routes->list[i].next) {
+		struct route *r = &routes->list[i];
+		if (r->source == source && r->target == target && r->bytes == bytes)
+			return r;
+	}
+	return NULL;
+}
+
+static struct route *find_or_add(
+	struct routes *routes, uint32_t source, uint32_t target, uint64_t bytes)
+{
+	struct route *known = find(routes, source, target, bytes);
+	uint64_t key = key_of(source, target, bytes);
+
+	if (known)
+		return known;
+	if (brick__grow(&routes->list, &routes->capacity, routes->count, sizeof(*routes->list)) < 0)
+		return NULL;
+	struct route *r = &routes->list[routes->count];
+	*r = (struct route){
+		bytes, source, target, BRICK__NONE, brick__map_get(&routes->index, key)};
+	return brick__map_set(&routes->index, key, routes->count++) < 0 ? NULL : r;
+}
+
+/* A transfer whose route and size are known; others cannot be told apart. */
+static int is_usable(const struct brick__node *node, const struct brick__transfer *transfer)
+{
+	return (node->flags & BRICK_NODE_HAS_BYTES) && transfer->source != BRICK__NONE &&
+	       transfer->target != BRICK__NONE && transfer->source != transfer->target;
+}
+
+static uint64_t time_of(const struct brick__node *node)
+{
+	return node->flags & BRICK_NODE_HAS_TIME ? node->time_ns : 0;
+}
+
+static int match(const struct brick_graph *graph, struct routes *routes, uint32_t *waiting,
+	struct brick_graph_ping_pong *out, size_t room, uint64_t *bytes)
+{
+	const struct brick__kind *kind = &graph->kinds[BRICK_NODE_TRANSFER];
+	const struct brick__transfer *transfers = kind->payloads;
+	size_t pairs = 0;
+
+	for (uint32_t i = 0; i < kind->count; i++) {
+		const struct brick__transfer *t = &transfers[i];
+		const struct brick__node *node = &graph->nodes[kind->nodes[i]];
+		if (!is_usable(node, t))
+			continue;
+		struct route *there = find(routes, t->target, t->source, node->bytes);
+		if (!there || there->newest == BRICK__NONE) {
+			struct route *own = find_or_add(routes, t->source, t->target, node->bytes);
+			if (!own)
+				return -ENOMEM;
+			waiting[i] = own->newest;
+			own->newest = i;
+			continue;
+		}
+		uint32_t first = kind->nodes[there->newest];
+		there->newest = waiting[there->newest];
+		*bytes += 2 * node->bytes;
+		if (pairs < room)
+			out[pairs] = (struct brick_graph_ping_pong){first, kind->nodes[i],
+				node->bytes, time_of(&graph->nodes[first]) + time_of(node)};
+		pairs++;
+	}
+	return (int)pairs;
+}
+
+int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_ping_pong *out,
+	size_t room, uint64_t *bytes)
+{
+	struct routes routes = {0};
+	size_t n = graph->kinds[BRICK_NODE_TRANSFER].count;
+	uint32_t *waiting = malloc((n + 1) * sizeof(*waiting)); /* the one that waited before */
+
+	*bytes = 0;
+	int pairs = waiting ? match(graph, &routes, waiting, out, room, bytes) : -ENOMEM;
+	free(waiting);
+	free(routes.list);
+	brick__map_fini(&routes.index);
+	return pairs;
+}
+
+int brick_graph_ping_pongs(
+	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room)
+{
+	uint64_t bytes;
+	return brick__graph_ping_pongs(graph, out, room, &bytes);
+}

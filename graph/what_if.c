@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long an execution graph would be if some of it took less: its plan is run again with other
+ * times. The opportunities among its names are tried in the order of what they can buy at most, so
+ * that few are tried, however many there are.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include "brick/graph_path.h"
+#include "graph/graph.h"
+
+/* Beyond so many, names with less and less time on the path are not even tried. */
+enum { TRIES_PER_RESULT = 8 };
+
+/* Bricks and layers have their own names to ask about; all else belongs to what holds it. */
+static int stands_alone(const struct brick__node *node)
+{
+	return node->kind == BRICK_NODE_BRICK || node->kind == BRICK_NODE_LAYER;
+}
+
+struct trial {
+	const struct brick_graph *graph;
+	uint64_t *duration, *finish; /* [activities] */
+	uint8_t *scaled;	     /* [nodes] */
+};
+
+static void trial_fini(struct trial *trial)
+{
+	free(trial->duration);
+	free(trial->finish);
+	free(trial->scaled);
+}
+
+static int trial_init(struct trial *trial, const struct brick_graph *graph)
+{
+	size_t n = (size_t)graph->plan->dag.count + 1;
+
+	*trial = (struct trial){graph, malloc(n * sizeof(uint64_t)), malloc(n * sizeof(uint64_t)),
+		malloc((size_t)graph->node_count + 1)};
+	if (trial->duration && trial->finish && trial->scaled)
+		return 0;
+	trial_fini(trial);
+	return -ENOMEM;
+}
+
+/* Rounded up, so that no more is promised than there is; a thousandth of a ns is no more. */
+static uint64_t scale(uint64_t ns, double factor)
+{
+	double scaled = (double)ns * factor;
+
+	if (scaled >= 0x1p64)
+		return UINT64_MAX;
+	uint64_t whole = (uint64_t)scaled;
+	return scaled - (double)whole > 1e-3 ? whole + 1 : whole;
+}
+
+static uint64_t run_trial(struct trial *trial, uint32_t name, double factor)
+{
+	const struct brick__plan *plan = trial->graph->plan;
+
+	/* What holds a node comes before it in the order. */
+	for (uint32_t i = 0; i < plan->dag.count; i++) {
+		uint32_t v = plan->dag.order[i];
+		trial->duration[v] = plan->own_ns[v];
+		if (v >= trial->graph->node_count)
+			continue;
+		const struct brick__node *node = &trial->graph->nodes[v];
+		uint32_t parent = plan->parent[v];
+		trial->scaled[v] =
+			node->name == name ||
+			(!stands_alone(node) && parent != BRICK__NONE && trial->scaled[parent]);
+		if (trial->scaled[v])
+			trial->duration[v] = scale(plan->own_ns[v], factor);
+	}
+	return brick__dag_forward(&plan->dag, trial->duration, trial->finish);
+}
+
+int brick_graph_what_if(
+	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns)
+{
+	struct trial trial;
+	int first = brick_graph_find(graph, name);
+
+	if (first < 0)
+		return first;
+	if (!(factor >= 0 && factor <= 1e6))
+		return -EINVAL;
+	int error = brick__graph_plan(graph);
+	if (error == 0)
+		error = trial_init(&trial, graph);
+	if (error < 0)
+		return error;
+	*length_ns = run_trial(&trial, graph->nodes[first].name, factor);
+	trial_fini(&trial);
+	return 0;
+}
+
+struct candidate {
+	uint64_t bound_ns; /* own times on the path of what its trial would scale, or more */
+	uint32_t name;
+};
+
+/* Own times on the path, by node, with those of what belongs to the node. */
+static uint64_t *path_times(struct brick_graph *graph, const struct brick_graph_path *path)
+{
+	const struct brick__plan *plan = graph->plan;
+	uint64_t *ns = calloc((size_t)graph->node_count + 1, sizeof(*ns));
+
+	if (!ns)
+		return NULL;
+	for (size_t i = 0; i < path->count; i++)
+		ns[path->nodes[i]] = plan->own_ns[path->nodes[i]];
+	for (uint32_t i = plan->dag.count; i-- > 0;) {
+		uint32_t v = plan->dag.order[i];
+		if (v < graph->node_count && plan->parent[v] != BRICK__NONE &&
+			!stands_alone(&graph->nodes[v]))
+			ns[plan->parent[v]] += ns[v];
+	}
+	return ns;
+}
+
+static int by_bound(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->bound_ns != y->bound_ns)
+		return x->bound_ns > y->bound_ns ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Names with time on the path, those first that can buy most. NULL: no memory. */
+static struct candidate *find_candidates(
+	struct brick_graph *graph, const struct brick_graph_path *path, size_t *count)
+{
+	uint64_t *ns = path_times(graph, path);
+	size_t n = graph->names.count;
+	struct candidate *list = ns ? calloc(n + 1, sizeof(*list)) : NULL;
+
+	*count = 0;
+	if (list) {
+		for (uint32_t i = 0; i < n; i++)
+			list[i].name = i;
+		for (uint32_t v = 0; v < graph->node_count; v++)
+			list[graph->nodes[v].name].bound_ns += ns[v];
+		qsort(list, n, sizeof(*list), by_bound);
+		while (*count < n && list[*count].bound_ns)
+			++*count;
+	}
+	free(ns);
+	return list;
+}
+
+static int is_better(
+	const struct brick_graph_opportunity *a, const struct brick_graph_opportunity *b)
+{
+	if (a->less_ns != b->less_ns)
+		return a->less_ns < b->less_ns;
+	if (a->nothing_ns != b->nothing_ns)
+		return a->nothing_ns < b->nothing_ns;
+	return strcmp(a->name, b->name) < 0;
+}
+
+/* Keep the best `room`, in their order; returns how many there are now. */
+static size_t insert(struct brick_graph_opportunity *list, size_t count, size_t room,
+	const struct brick_graph_opportunity *one)
+{
+	size_t at = count;
+
+	while (at > 0 && is_better(one, &list[at - 1]))
+		at--;
+	if (at == room)
+		return count;
+	size_t moved = (count < room ? count : room - 1) - at;
+	memmove(&list[at + 1], &list[at], moved * sizeof(*list));
+	list[at] = *one;
+	return count < room ? count + 1 : room;
+}
+
+/* Own times on the path of what the last trial scaled. */
+static uint64_t on_path_ns(const struct trial *trial, const struct brick_graph_path *path)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < path->count; i++)
+		if (trial->scaled[path->nodes[i]])
+			ns += trial->graph->plan->own_ns[path->nodes[i]];
+	return ns;
+}
+
+static size_t try_candidates(struct trial *trial, const struct brick_graph_path *path,
+	const struct candidate *candidates, size_t n, struct brick_graph_opportunity *out,
+	size_t room)
+{
+	uint64_t length = trial->graph->plan->length_ns;
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t most = candidates[i].bound_ns / 10;
+		if (count == room && length - out[count - 1].less_ns >= most)
+			break;
+		struct brick_graph_opportunity one = {
+			.name = trial->graph->names.entries[candidates[i].name].text,
+			.less_ns = run_trial(trial, candidates[i].name, 0.9),
+			.nothing_ns = run_trial(trial, candidates[i].name, 0)};
+		one.on_path_ns = on_path_ns(trial, path);
+		count = insert(out, count, room, &one);
+	}
+	return count;
+}
+
+int brick_graph_opportunities(
+	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t room)
+{
+	struct brick_graph_path path;
+	struct trial trial;
+	size_t n;
+	int error = brick_graph_critical_path(graph, &path);
+
+	if (error < 0 || !room)
+		return error;
+	struct candidate *candidates = find_candidates(graph, &path, &n);
+	error = candidates ? trial_init(&trial, graph) : -ENOMEM;
+	if (error == 0) {
+		n = n / TRIES_PER_RESULT > room ? room * TRIES_PER_RESULT : n;
+		error = (int)try_candidates(&trial, &path, candidates, n, out, room);
+		trial_fini(&trial);
+	}
+	free(candidates);
+	return error;
+}

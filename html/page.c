@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts the page together: gathers the numbers, makes them safe to stand in a script element, and
+ * sets them into the bundled document. Called by `brick report --html` and `brick serve`.
+ */
+#include "html/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "brick/version.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/json.h"
+#include "view/memory.h"
+#include "html/page_template.h"
+
+enum { ROWS_MAX = 120 };
+
+int page_available(void)
+{
+	return page_template_bytes != 0;
+}
+
+const char *page_missing(void)
+{
+	return "this build has no page, because npm could not bundle it; install nodejs and npm "
+	       "and build again";
+}
+
+size_t page_bricks(const struct page *page)
+{
+	size_t count = page->report->summary->row_count;
+	return count < ROWS_MAX ? count : ROWS_MAX;
+}
+
+/* The report of the steps of one phase; null when none of them ended. */
+static json_t *phase_json(const struct page *page, enum step_phase phase)
+{
+	if (!page->times->phases[phase].count)
+		return json_null();
+	struct report report = {0};
+	report_measure(&report, page->run, SUMMARY_BY_BRICK, phase);
+	json_t *object = report_to_json(&report);
+	summary_destroy(report.summary);
+	return object;
+}
+
+/* Rows by what the page shows as plain tables, and how many more there are; of devices only where
+ * there were any. */
+static void put_tables(json_t *root, const struct page *page)
+{
+	static const enum summary_by tables[] = {
+		SUMMARY_BY_THREAD, SUMMARY_BY_KERNEL, SUMMARY_BY_QUEUE};
+	json_t *left_out = json_object();
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		enum summary_by by = tables[i];
+		if (by != SUMMARY_BY_THREAD && !page->run->command_count)
+			continue;
+		const char *plural = summary_by_plural(by);
+		struct report report = {0};
+		report_measure(&report, page->run, by, SUMMARY_ALL_PHASES);
+		size_t all = report.shown;
+		report.shown = all < ROWS_MAX ? all : ROWS_MAX;
+		json_t *whole = report_to_json(&report);
+		json_put(root, plural, json_incref(json_object_get(whole, plural)));
+		if (all > ROWS_MAX)
+			json_put(left_out, plural, json_number(all - ROWS_MAX));
+		json_decref(whole);
+		summary_destroy(report.summary);
+	}
+	json_put(root, "left_out", left_out);
+}
+
+static json_t *parts_json(const struct page *page, enum page_use use)
+{
+	json_t *root = json_object(), *phases = json_object();
+	json_put(root, "schema", json_text("brick/page/1"));
+	json_put(root, "version", json_text(brick_version()));
+	json_put(root, "served", json_boolean(use != PAGE_FILE));
+	json_put(root, "live", json_boolean(use == PAGE_LIVE));
+	json_put(root, "report", report_to_json(page->report));
+	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
+	json_put(phases, "decode", phase_json(page, STEP_DECODE));
+	json_put(root, "phases", phases);
+	put_tables(root, page);
+	json_put(root, "steps", page_steps(page));
+	json_put(root, "layers", page_layers(page));
+	json_put(root, "lengths", page_lengths(page));
+	json_put(root, "trees", page_trees(page));
+	json_put(root, "path", page_path(page));
+	json_put(root, "roofline", page_roofline(page));
+	json_put(root, "tiles", page_tiles(page));
+	return root;
+}
+
+json_t *page_json(const struct run *run, enum page_use use)
+{
+	struct step_index index;
+	struct step_times times;
+	struct breakdown *breakdown;
+	struct report report = {0};
+	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0 ||
+		breakdown_create(&breakdown, run, &index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for the page", run->path);
+	report_measure(&report, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
+	const struct page page = {run, &index, &times, breakdown, &report};
+	json_t *root = parts_json(&page, use);
+	summary_destroy(report.summary);
+	breakdown_destroy(breakdown);
+	step_times_fini(&times);
+	step_index_fini(&index);
+	return root;
+}
+
+struct text {
+	char *data;
+	size_t used, capacity;
+};
+
+static void append(struct text *text, const char *s, size_t n)
+{
+	if (text->capacity - text->used < n + 1) {
+		text->capacity = 2 * text->capacity + n + 1;
+		text->data = xrealloc(text->data, text->capacity);
+	}
+	memcpy(text->data + text->used, s, n);
+	text->used += n;
+}
+
+/* These three stand in strings of JSON only, where an escape means the same. */
+static int append_safely(const char *s, size_t n, void *context)
+{
+	for (size_t i = 0; i < n;) {
+		size_t plain = 0;
+		while (i + plain < n && !strchr("<>&", s[i + plain]))
+			plain++;
+		append(context, s + i, plain);
+		i += plain;
+		if (i < n) {
+			char escape[8];
+			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)s[i++]);
+			append(context, escape, 6);
+		}
+	}
+	return 0;
+}
+
+char *page_text(const json_t *data, size_t *bytes)
+{
+	struct text text = {0};
+	append(&text, "", 0);
+	if (json_dump_callback(data, append_safely, &text,
+		    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0)
+		die(CLI_SYSTEM, "out of memory");
+	text.data[text.used] = '\0';
+	*bytes = text.used;
+	return text.data;
+}
+
+void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes)
+{
+	static const char mark[] = PAGE_TEMPLATE_MARK;
+	const char *at = memmem(page_template_text, page_template_bytes, mark, sizeof(mark) - 1);
+	if (!at)
+		die(CLI_SYSTEM, "%s", page_missing());
+	*head = page_template_text;
+	*head_bytes = (size_t)(at - page_template_text);
+	*tail = at + sizeof(mark) - 1;
+	*tail_bytes = page_template_bytes - *head_bytes - (sizeof(mark) - 1);
+}
+
+void page_write(json_t *data, FILE *out)
+{
+	const char *head, *tail;
+	size_t head_bytes, tail_bytes, bytes;
+	page_template(&head, &head_bytes, &tail, &tail_bytes);
+	char *text = page_text(data, &bytes);
+	json_decref(data);
+	fwrite(head, 1, head_bytes, out);
+	fwrite(text, 1, bytes, out);
+	fwrite(tail, 1, tail_bytes, out);
+	free(text);
+}

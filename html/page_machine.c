@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the page says of the machine: bricks under its ceilings, where they have been measured, and
+ * tiles, where they were recorded. Called by page.c.
+ */
+#include <stdlib.h>
+
+#include "view/ceilings.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/json.h"
+#include "html/page.h"
+#include "view/roofline.h"
+#include "view/tiles.h"
+
+json_t *page_roofline(const struct page *page)
+{
+	struct roofline *roofline;
+	char *where = NULL;
+	struct ceilings *ceilings = ceilings_kept(page->run->host, page->run->cpu, &where);
+	if (roofline_create(&roofline, page->run, page->index, ceilings) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its roofline", page->run->path);
+	const struct roofline_view view = {roofline, ceilings ? where : NULL,
+		ceilings ? roofline_doubt(ceilings, page->run) : NULL, ROOFLINE_ALL_PHASES};
+	json_t *object = roofline_to_json(&view);
+	roofline_destroy(roofline);
+	ceilings_destroy(ceilings);
+	free(where);
+	return object;
+}
+
+json_t *page_tiles(const struct page *page)
+{
+	static const struct tiles_filter all = {
+		.level = -1, .brick = RUN_NONE, .layer = INT32_MIN, .phase = -1};
+	struct tiles *tiles;
+	if (!page->run->tile_count)
+		return json_null();
+	if (tiles_create(&tiles, page->run, &all) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its tiles", page->run->path);
+	const struct tiles_view view = {.run = page->run, .tiles = tiles};
+	json_t *object = tiles_to_json(&view);
+	tiles_destroy(tiles);
+	return object;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bundled page, made at build time from html/; 0 bytes in a build without npm. */
+#ifndef BRICK_HTML_PAGE_TEMPLATE_H
+#define BRICK_HTML_PAGE_TEMPLATE_H
+
+#include <stddef.h>
+
+extern const char page_template_text[];
+extern const size_t page_template_bytes;
+
+/* Where the numbers go. */
+#define PAGE_TEMPLATE_MARK "{\"brick\":\"data\"}"
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting the recorded program, and waiting for it. One thread. */
+#ifndef BRICK_INJECT_SPAWN_H
+#define BRICK_INJECT_SPAWN_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "record/signals.h"
+
+/* Variables of the program's environment that differ from ours: "NAME=VALUE". */
+enum { SPAWN_MOST_VARIABLES = 16 };
+struct spawn_environment {
+	uint32_t count;
+	char *variables[SPAWN_MOST_VARIABLES];
+};
+
+/* Add one, formatted. 0 or -ENOMEM. */
+int spawn_environment_add(struct spawn_environment *env, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void spawn_environment_fini(struct spawn_environment *env);
+
+/* Run argv, found like a shell does. The pid, or -errno of exec (or of what precedes it). */
+int spawn_program(
+	char *const *argv, const struct spawn_environment *env, const struct signals *signals);
+
+/* How a program ended. */
+struct spawn_result {
+	int exit_code;	 /* as the shell sees it */
+	uint64_t cpu_ns; /* of it and of those of its children that it has waited for */
+};
+
+/* Has it ended? Returns 1 and fills in *result; 0: not yet. block: wait for it. */
+int spawn_wait(pid_t pid, int block, struct spawn_result *result);
+
+/* What a shell returns when exec fails with this errno. */
+int spawn_failure_code(int error);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules that turn an engine's operations into bricks. A rule file is text; its first line that is
+ * no comment is "brick-rules 1", then, one per line, '#' as the first character starting a comment:
+ *
+ *   layer  PATTERN                           where a layer's number stands in a name
+ *   outside PATTERN                          nodes of these names lie in no layer
+ *   node   OPERATION NAME SOURCE BRICK [CATEGORY]
+ *   defaults-off                             in a user's file: Brick's own rules are not used
+ *
+ * Words are separated by blanks. The first node rule whose three patterns match wins. SOURCE must
+ * match the name of one of the node's sources (its weights, usually), or "@OPERATION" of one of
+ * them; "*" also matches a node without any. A pattern is alternatives joined by '|'; in each, '*'
+ * stands for any characters, '?' for one, '#' for a whole number (its value is the layer, in layer
+ * patterns). The first layer pattern that matches the node's own name, or else one of its sources'
+ * names, gives the layer. A BRICK that is not well known needs its CATEGORY on its first line.
+ *
+ * Parsed rules never change: any thread.
+ */
+#ifndef BRICK_RULES_RULES_H
+#define BRICK_RULES_RULES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rules;
+
+struct rules_error {
+	uint32_t line; /* from 1 */
+	char text[160];
+};
+
+/*
+ * Parse `bytes` bytes of text (they need not end in NUL, and are not kept). 0 and *out, or
+ * BRICK_EFORMAT with the first faulty line in *error, or -ENOMEM.
+ */
+int rules_parse(struct rules **out, const char *text, size_t bytes, struct rules_error *error);
+void rules_destroy(struct rules *rules);
+
+/* Read and parse a file: the same, or -errno when it cannot be read (line 0 then). */
+int rules_load(struct rules **out, const char *path, struct rules_error *error);
+
+/* What is known of a node. Texts are never NULL. */
+struct rules_source {
+	const char *name, *operation;
+};
+struct rules_node {
+	const char *operation, *name;
+	const struct rules_source *sources;
+	uint32_t source_count;
+};
+
+/* What the rules say of it; texts live as long as the rules. */
+struct rules_verdict {
+	const char *brick;    /* NULL: no rule knows this node */
+	const char *category; /* NULL: that of the well-known brick */
+	int layer;	      /* -1: none found */
+};
+
+void rules_apply(
+	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
+
+/* How many node rules there are; whether "defaults-off" was given. */
+uint32_t rules_count(const struct rules *rules);
+int rules_defaults_off(const struct rules *rules);
+
+/* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */
+int rules_pattern_matches(const char *pattern, const char *text, int *number);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording as OpenMetrics text, for Prometheus: seconds, counters that only grow while a run is
+ * read again, histograms with bounds at powers of two. docs/SERVE.md lists the names; they are
+ * stable. Called by `brick serve`.
+ */
+#include "serve/serve.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/breakdown.h"
+#include "analysis/lengths.h"
+#include "analysis/unknown.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/memory.h"
+#include "view/provenance.h"
+#include "view/report.h"
+#include "view/text.h"
+
+/* Bounds from 2^10 ns (1 us) to 2^36 ns (69 s). */
+enum { BOUND_LOW = 10, BOUND_HIGH = 36, BRICKS_MAX = 200 };
+
+struct metrics {
+	FILE *out;
+	const struct run *run;
+	struct step_index index;
+	struct step_times times;
+	struct breakdown *breakdown;
+	struct report report;
+};
+
+/* A label's value, with what has a meaning in it escaped. */
+static void put_label(FILE *out, const char *name, const char *value)
+{
+	char *valid = text_valid(value ? value : "");
+	fprintf(out, "%s=\"", name);
+	for (const char *s = valid; *s; s++) {
+		if (*s == '\n')
+			fputs("\\n", out);
+		else if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else
+			fputc(*s, out);
+	}
+	fputc('"', out);
+	free(valid);
+}
+
+static void family(
+	FILE *out, const char *name, const char *type, const char *unit, const char *help)
+{
+	fprintf(out, "# TYPE %s %s\n", name, type);
+	if (unit)
+		fprintf(out, "# UNIT %s %s\n", name, unit);
+	fprintf(out, "# HELP %s %s\n", name, help);
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns * 1e-9;
+}
+
+static const char *const phase_names[STEP_PHASES] = {
+	[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode"};
+
+static void put_run(struct metrics *m)
+{
+	const struct run *run = m->run;
+	char *command = provenance_command(run);
+	family(m->out, "brick_run", "info", NULL, "The recording that is served.");
+	fputs("brick_run_info{", m->out);
+	put_label(m->out, "command", command);
+	fputc(',', m->out);
+	put_label(m->out, "host", run->host);
+	fputc(',', m->out);
+	put_label(m->out, "cpu", run->cpu);
+	fputc(',', m->out);
+	put_label(m->out, "backend", run_note_find(run, "backend"));
+	fputs("} 1\n", m->out);
+	family(m->out, "brick_run_complete", "gauge", NULL,
+		"1 when the recording was finished in good order.");
+	fprintf(m->out, "brick_run_complete %d\n", run->complete != 0);
+	if (run->start_unix_ns) {
+		family(m->out, "brick_run_start_seconds", "gauge", "seconds",
+			"When the recording began, in Unix time.");
+		fprintf(m->out, "brick_run_start_seconds %.9f\n", seconds(run->start_unix_ns));
+	}
+	free(command);
+}
+
+/*
+ * Steps of a phase as the threads counted them: in a session that is looked at, samples are of the
+ * last moments only.
+ */
+static struct brick_stat counted(const struct run *run, int phase)
+{
+	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
+	struct brick_stat sum = {0};
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
+			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			if (run->bricks[b].well_known != known)
+				continue;
+			sum.count += stat->count;
+			sum.total += stat->total + stat->nested;
+			sum.elements += stat->elements;
+		}
+	return sum;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void put_tokens(struct metrics *m)
+{
+	const struct step_times *times = &m->report.summary->steps;
+	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", phase_names[phase],
+			(unsigned long long)larger(
+				times->phases[phase].tokens, counted(m->run, phase).elements));
+	if (times->ttft_ns == ANALYSIS_UNKNOWN)
+		return;
+	family(m->out, "brick_first_token_seconds", "gauge", "seconds",
+		"From the begin of the first prefill to the first token.");
+	fprintf(m->out, "brick_first_token_seconds %.9f\n", seconds(times->ttft_ns));
+}
+
+/* One histogram: counts below 2^BOUND_LOW ns, 2^(BOUND_LOW + 1) ns, ..., and of all. */
+static void put_histogram(struct metrics *m, const char *name, const char *labels,
+	const uint64_t below[BOUND_HIGH + 1], uint64_t count, uint64_t sum_ns)
+{
+	for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
+		fprintf(m->out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
+			seconds(1ull << power), (unsigned long long)below[power]);
+	fprintf(m->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels,
+		(unsigned long long)count);
+	fprintf(m->out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
+	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
+}
+
+static void put_lengths(
+	struct metrics *m, const char *name, const char *labels, uint32_t brick, uint64_t sum_ns)
+{
+	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
+	uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;
+	breakdown_all_lengths(m->breakdown, brick, buckets);
+	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
+		count += buckets[b];
+		for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
+			if (breakdown_edge_ns(b + 1) <= 1ull << power)
+				below[power] += buckets[b];
+	}
+	put_histogram(m, name, labels, below, count, sum_ns);
+	free(buckets);
+}
+
+/* Exact time of sampling on the threads that run steps, where it comes after them. */
+static uint64_t counted_sampling_ns(const struct run *run)
+{
+	uint64_t ns = 0;
+	for (size_t l = 0; l < run->lane_count; l++) {
+		const struct brick_stat *stats = run->lanes[l].stats;
+		uint64_t steps = 0, sampling_ns = 0;
+		for (size_t b = 0; stats && b < run->brick_count; b++) {
+			int known = run->bricks[b].well_known;
+			if (known == BRICK_DECODE || known == BRICK_PREFILL)
+				steps += stats[b].count;
+			else if (known == BRICK_SAMPLING)
+				sampling_ns += stats[b].total;
+		}
+		ns += steps ? sampling_ns : 0;
+	}
+	return ns;
+}
+
+/*
+ * All steps that the threads counted; 0: there is no histogram of them. It is of the steps alone;
+ * the sum has all sampling in that of decoding, where nearly all of it belongs.
+ */
+static int put_counted_steps(struct metrics *m, int phase, const char *labels)
+{
+	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
+	struct brick_stat sum = counted(m->run, phase);
+	if (sum.count <= m->report.summary->steps.phases[phase].count)
+		return 0;
+	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
+		if (m->run->bricks[b].well_known != known ||
+			lengths_count(m->run->histograms[b]) <=
+				m->report.summary->steps.phases[phase].count)
+			continue; /* it is of processes that have ended only */
+		if (phase == STEP_DECODE)
+			sum.total += counted_sampling_ns(m->run);
+		put_lengths(m, "brick_step_seconds", labels, b, sum.total);
+		return 1;
+	}
+	return 0;
+}
+
+static void put_steps(struct metrics *m)
+{
+	const struct run *run = m->run;
+	family(m->out, "brick_step_seconds", "histogram", "seconds",
+		"Steps by what they took, with the sampling after them.");
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		uint64_t below[BOUND_HIGH + 1] = {0}, count = 0, sum_ns = 0;
+		char labels[32];
+		snprintf(labels, sizeof(labels), "phase=\"%s\"", phase_names[phase]);
+		if (put_counted_steps(m, phase, labels))
+			continue;
+		for (uint32_t i = 0; i < run->step_count; i++) {
+			uint64_t ns = step_time_total_ns(&m->times.steps[i]);
+			if (!m->index.finished[i] || !!run->steps[i].decode != phase)
+				continue;
+			count++;
+			sum_ns += ns;
+			for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
+				below[power] += ns <= 1ull << power;
+		}
+		put_histogram(m, "brick_step_seconds", labels, below, count, sum_ns);
+	}
+}
+
+static size_t shown(const struct metrics *m)
+{
+	size_t count = m->report.summary->row_count;
+	return count < BRICKS_MAX ? count : BRICKS_MAX;
+}
+
+/* Labels of a row, as text; the caller frees. */
+static char *row_labels(const struct summary_row *row)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	if (!out)
+		die(CLI_SYSTEM, "out of memory");
+	put_label(out, "brick", row->name);
+	fputc(',', out);
+	put_label(out, "category", row->category);
+	if (fclose(out) != 0)
+		die(CLI_SYSTEM, "out of memory");
+	return text;
+}
+
+static void put_executions(struct metrics *m)
+{
+	family(m->out, "brick_execution_seconds", "histogram", "seconds",
+		"Executions of bricks by their length, on all threads.");
+	for (size_t i = 0; i < shown(m); i++) {
+		const struct summary_row *row = &m->report.summary->rows[i];
+		char *labels = row_labels(row);
+		put_lengths(m, "brick_execution_seconds", labels, row->id, row->sum_ns);
+		free(labels);
+	}
+}
+
+static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
+{
+	family(m->out, name, "counter", "seconds", help);
+	for (size_t i = 0; i < shown(m); i++) {
+		const struct summary_row *row = &m->report.summary->rows[i];
+		char *labels = row_labels(row);
+		uint64_t ns;
+		memcpy(&ns, (const char *)row + offset, sizeof(ns));
+		fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, seconds(ns));
+		free(labels);
+	}
+}
+
+static void put_ratio(struct metrics *m, const char *labels, const char *name, double value)
+{
+	if (value >= 0)
+		fprintf(m->out, "%s%s %.9g\n", name, labels, value);
+}
+
+static void put_trust(struct metrics *m)
+{
+	const struct summary *summary = m->report.summary;
+	const struct distortion *distortion = &m->report.distortion;
+	family(m->out, "brick_coverage_ratio", "gauge", "ratio",
+		"Part of the wall time of the steps that lies in bricks.");
+	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
+	family(m->out, "brick_distortion_ratio", "gauge", "ratio",
+		"What recording cost this run, as a part of its wall time.");
+	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
+	put_ratio(m, "{bound=\"low\"}", "brick_distortion_ratio", distortion->low);
+	put_ratio(m, "{bound=\"high\"}", "brick_distortion_ratio", distortion->high);
+}
+
+static void put_losses(struct metrics *m)
+{
+	const struct losses *losses = &m->report.losses;
+	const struct {
+		const char *kind;
+		uint64_t count;
+	} kinds[] = {
+		{"dropped", losses->dropped},
+		{"open", losses->open},
+		{"unmatched", losses->unmatched},
+		{"clamped", losses->clamped},
+		{"unsupported", losses->unsupported},
+		{"too_deep", losses->too_deep},
+		{"table_full", losses->table_full},
+		{"bad_packets", losses->bad_packets},
+		{"bad_records", losses->bad_records},
+		{"lost_processes", losses->lost_processes},
+		{"unfinished_processes", losses->unfinished_processes},
+	};
+	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
+	family(m->out, "brick_lost", "gauge", NULL, "What the recording lacks, by kind.");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		fprintf(m->out, "brick_lost{kind=\"%s\"} %llu\n", kinds[i].kind,
+			(unsigned long long)kinds[i].count);
+}
+
+char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, bytes);
+	if (!out)
+		die(CLI_SYSTEM, "out of memory");
+	fputs(metrics, out);
+	family(out, "brick_serve_reads", "counter", NULL,
+		"How often the recording was read by this server.");
+	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
+	family(out, "brick_serve_read_failures", "counter", NULL,
+		"How often that failed, and older numbers were kept.");
+	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
+	fputs("# EOF\n", out);
+	if (fclose(out) != 0)
+		die(CLI_SYSTEM, "out of memory");
+	return text;
+}
+
+char *serve_metrics(const struct run *run)
+{
+	struct metrics m = {.run = run};
+	char *text = NULL;
+	size_t bytes = 0;
+	m.out = open_memstream(&text, &bytes);
+	if (!m.out || step_index_init(&m.index, run) < 0 ||
+		step_times_measure(&m.times, run, &m.index) < 0 ||
+		breakdown_create(&m.breakdown, run, &m.index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its metrics", run->path);
+	report_measure(&m.report, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
+	put_run(&m);
+	put_tokens(&m);
+	put_steps(&m);
+	put_executions(&m);
+	put_rows(&m, "brick_self_seconds",
+		"Time in bricks, without what was nested in them, on all threads.",
+		offsetof(struct summary_row, self_ns));
+	put_rows(&m, "brick_wall_seconds", "Part of the wall time of the steps.",
+		offsetof(struct summary_row, wall_ns));
+	put_trust(&m);
+	put_losses(&m);
+	summary_destroy(m.report.summary);
+	breakdown_destroy(m.breakdown);
+	step_times_fini(&m.times);
+	step_index_fini(&m.index);
+	if (fclose(m.out) != 0)
+		die(CLI_SYSTEM, "out of memory");
+	return text;
+}

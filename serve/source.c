@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs for `brick serve`: a file is read again when it has changed, a session is looked at again
+ * while its process lives. Called by serve.c.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "brick/error.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/memory.h"
+#include "serve/serve.h"
+#include "live/source.h"
+#include "trace/load.h"
+
+/* A recording that has not grown for so long is no longer being written. */
+#define STILL_NS (15 * 1000000000ull)
+
+struct serve_source {
+	char *path; /* of the recording; NULL: a session */
+	struct live_source *session;
+	char *name;
+	bool read, live; /* what was read last */
+	struct stat seen;
+};
+
+static struct live_source *open_session(unsigned long pid)
+{
+	struct live_source *session;
+	const char *why = NULL;
+	int rc = live_source_process(&session, (pid_t)pid, &why);
+	if (rc == -ENOENT)
+		die(CLI_INPUT, "%lu: no such process, and no such file", pid);
+	if (rc == -EACCES)
+		die(CLI_SYSTEM, "%lu: belongs to another user, who (or root) can look into it",
+			pid);
+	if (rc == BRICK_ENOTRECORDED && why)
+		die(CLI_INPUT, "%lu: its session cannot be read: %s", pid, why);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT,
+			"%lu: is not being recorded and has no session; start it with 'brick "
+			"record -- CMD'",
+			pid);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%lu: %s", pid, strerror(-rc));
+	return session;
+}
+
+struct serve_source *serve_source_open(const char *operand)
+{
+	struct serve_source *source = xcalloc(1, sizeof(*source));
+	char *end;
+	errno = 0;
+	unsigned long pid = strtoul(operand, &end, 10);
+	if (errno || !pid || pid > INT32_MAX || *end || operand[0] < '0' || operand[0] > '9' ||
+		access(operand, F_OK) == 0) {
+		source->path = xstrdup(operand);
+	} else {
+		source->path = serve_find(pid);
+		if (!source->path)
+			source->session = open_session(pid);
+	}
+	source->name = source->path ? xstrdup(source->path)
+				    : xasprintf("process %lu, which writes no recording", pid);
+	return source;
+}
+
+const char *serve_source_name(const struct serve_source *source)
+{
+	return source->name;
+}
+
+/* The file that stands for a recording: its final name, or the one while it is written. */
+static bool look(const char *path, struct stat *st, bool *part)
+{
+	*part = false;
+	if (stat(path, st) == 0)
+		return true;
+	char *name = xasprintf("%s.part", path);
+	*part = stat(name, st) == 0;
+	free(name);
+	return *part;
+}
+
+static uint64_t age_ns(const struct stat *st)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t age = (int64_t)(now.tv_sec - st->st_mtim.tv_sec) * 1000000000 +
+		      (now.tv_nsec - st->st_mtim.tv_nsec);
+	return age > 0 ? (uint64_t)age : 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int read_file(struct serve_source *source, struct serve_reading *reading)
+{
+	struct load_error error = {0};
+	struct stat st = {0};
+	bool part = false;
+	bool there = look(source->path, &st, &part);
+	reading->live = part && age_ns(&st) < STILL_NS;
+	if (source->read &&
+		(!there || (reading->live == source->live && is_same(&st, &source->seen))))
+		return 0;
+	int rc = run_load(&reading->run, source->path, &error);
+	source->seen = st;
+	source->read = true;
+	if (rc == -ENOENT)
+		snprintf(reading->why, sizeof(reading->why),
+			"no such file; 'brick record' writes one");
+	else if (rc < 0 && error.text[0] && rc <= -4000)
+		snprintf(reading->why, sizeof(reading->why), "at byte %llu: %.200s",
+			(unsigned long long)error.offset, error.text);
+	else if (rc < 0)
+		snprintf(reading->why, sizeof(reading->why), "%s",
+			rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
+	if (rc < 0)
+		return rc;
+	source->live = reading->live;
+	return 1;
+}
+
+static int read_session(struct serve_source *source, struct serve_reading *reading)
+{
+	uint64_t ttft_ns;
+	if (source->read && !source->live)
+		return 0;
+	live_source_look(source->session);
+	struct live_status status = live_source_status(source->session);
+	reading->live = !status.over;
+	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
+	if (rc < 0)
+		snprintf(reading->why, sizeof(reading->why), "%s",
+			status.trouble ? status.trouble
+			: rc <= -4000  ? brick_strerror(rc)
+				       : strerror(-rc));
+	if (rc > 0)
+		source->read = true;
+	source->live = reading->live;
+	return rc;
+}
+
+int serve_source_read(struct serve_source *source, struct serve_reading *reading)
+{
+	memset(reading, 0, sizeof(*reading));
+	return source->path ? read_file(source, reading) : read_session(source, reading);
+}
+
+void serve_source_close(struct serve_source *source)
+{
+	live_source_destroy(source->session);
+	free(source->path);
+	free(source->name);
+	free(source);
+}

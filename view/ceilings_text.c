@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ceilings for people: a table of arithmetic, one of bandwidth, one of latencies, a column for each
+ * number of threads. Called by `brick ceilings`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "view/ceilings.h"
+#include "view/paragraph.h"
+#include "view/memory.h"
+#include "view/table.h"
+#include "view/text.h"
+#include "view/units.h"
+
+enum { LABEL = 10, MOST_COLUMNS = 12, CELL = 40 };
+
+struct printer {
+	const struct ceilings *ceilings;
+	const struct terminal *terminal;
+	FILE *out;
+	uint32_t threads[MOST_COLUMNS]; /* in ascending order */
+	size_t thread_count;
+};
+
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+
+static void add_threads(struct printer *p, uint32_t threads)
+{
+	size_t at = 0;
+
+	while (at < p->thread_count && p->threads[at] < threads)
+		at++;
+	if (p->thread_count == MOST_COLUMNS || (at < p->thread_count && p->threads[at] == threads))
+		return;
+	memmove(&p->threads[at + 1], &p->threads[at], (p->thread_count - at) * sizeof(uint32_t));
+	p->threads[at] = threads;
+	p->thread_count++;
+}
+
+static void print_heading(const struct printer *p)
+{
+	const struct ceilings *c = p->ceilings;
+	char date[40] = "at an unknown time", took[UNITS_BYTES];
+	time_t seconds = (time_t)(c->unix_ns / 1000000000u);
+	struct tm tm;
+
+	if (c->unix_ns && gmtime_r(&seconds, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	say(p, "Machine", "%s, %u CPU%s%s%s%s%s", c->cpu[0] ? c->cpu : "unknown CPU", c->cpus,
+		c->cpus == 1 ? "" : "s", c->microcode[0] ? ", microcode " : "", c->microcode,
+		c->host[0] ? ", " : "", c->host);
+	say(p, "Measured", "%s, in %s%s", date, units_time(took, c->took_ns),
+		c->quick ? ", quickly: 'brick ceilings' without --quick measures with more care"
+			 : "");
+}
+
+/* "123 +-4%": the best, and how far the middle of the repetitions was from it. */
+static void figure(char out[CELL], const struct ceilings_figure *f)
+{
+	char best[UNITS_BYTES];
+
+	if (!f) {
+		strcpy(out, "-");
+		return;
+	}
+	units_number(best, f->best);
+	snprintf(out, CELL, "%s %4.1f%%", best, 100 * ceilings_spread(f));
+}
+
+/* Columns: names, then one for each number of threads. */
+struct columns {
+	struct table_column columns[3 + MOST_COLUMNS];
+	char titles[MOST_COLUMNS][CELL];
+	size_t names, count;
+};
+
+static struct table *open_table(
+	const struct printer *p, struct columns *c, const char *a, const char *b, const char *third)
+{
+	const char *names[] = {a, b, third};
+
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; i < 3 && names[i]; i++)
+		c->columns[c->names++] = (struct table_column){names[i], 1, 0};
+	for (size_t i = 0; i < p->thread_count; i++) {
+		snprintf(c->titles[i], CELL, "%u THREAD%s", p->threads[i],
+			p->threads[i] == 1 ? "" : "S");
+		/* The fewest and the most threads stay when there is no room. */
+		unsigned rank = i == 0 || i + 1 == p->thread_count ? 0 : (unsigned)(i + 1);
+		c->columns[c->names + i] = (struct table_column){c->titles[i], 0, rank};
+	}
+	c->count = c->names + p->thread_count;
+	return table_create(c->columns, c->count);
+}
+
+static void close_table(const struct printer *p, struct table *table)
+{
+	fputc('\n', p->out);
+	table_print(table, p->out, p->terminal);
+	table_destroy(table);
+}
+
+static const struct ceilings_compute *compute_row(
+	const struct ceilings *c, const struct ceilings_compute *like, uint32_t threads)
+{
+	for (size_t i = 0; i < c->compute_count; i++) {
+		const struct ceilings_compute *row = &c->compute[i];
+		if (row->threads == threads && !strcmp(row->isa, like->isa) &&
+			!strcmp(row->type, like->type))
+			return row;
+	}
+	return NULL;
+}
+
+static void add_compute(const struct printer *p, struct table *table, const struct columns *c,
+	const struct ceilings_compute *like)
+{
+	char cells[MOST_COLUMNS][CELL], *names[] = {text_safe(like->isa), text_safe(like->type)};
+	const char *shown[3 + MOST_COLUMNS] = {names[0], names[1]};
+
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
+		figure(cells[i], row ? &row->rate : NULL);
+		shown[c->names + i] = cells[i];
+	}
+	table_add(table, shown, STYLE_PLAIN);
+	free(names[0]);
+	free(names[1]);
+}
+
+static void print_compute(const struct printer *p)
+{
+	const struct ceilings *c = p->ceilings;
+	struct columns columns;
+	struct table *table = open_table(p, &columns, "GFLOP/s", "TYPE", NULL);
+
+	for (size_t i = 0; i < c->compute_count; i++) {
+		const struct ceilings_compute *first = NULL;
+		for (size_t k = 0; k < p->thread_count && !first; k++)
+			first = compute_row(c, &c->compute[i], p->threads[k]);
+		if (first == &c->compute[i])
+			add_compute(p, table, &columns, first);
+	}
+	close_table(p, table);
+}
+
+/* The fastest size and instruction set of a kernel on a level. */
+static const struct ceilings_bandwidth *bandwidth_row(
+	const struct ceilings *c, const char *level, const char *kernel, uint32_t threads)
+{
+	const struct ceilings_bandwidth *best = NULL;
+
+	for (size_t i = 0; i < c->bandwidth_count; i++) {
+		const struct ceilings_bandwidth *row = &c->bandwidth[i];
+		if (row->threads == threads && !strcmp(row->level, level) &&
+			!strcmp(row->kernel, kernel) && (!best || row->rate.best > best->rate.best))
+			best = row;
+	}
+	return best;
+}
+
+static void add_bandwidth(const struct printer *p, struct table *table, const struct columns *c,
+	const struct ceilings_level *level, const char *kernel)
+{
+	char cells[MOST_COLUMNS][CELL], size[UNITS_BYTES], *name = text_safe(level->name);
+	const char *shown[3 + MOST_COLUMNS] = {name, size, kernel};
+
+	if (level->bytes >= 1 << 20)
+		snprintf(size, sizeof(size), "%.4g MiB", (double)level->bytes / (1 << 20));
+	else
+		snprintf(size, sizeof(size), "%.4g KiB", (double)level->bytes / (1 << 10));
+	if (!level->bytes)
+		size[0] = '\0';
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct ceilings_bandwidth *row =
+			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
+		figure(cells[i], row ? &row->rate : NULL);
+		shown[c->names + i] = cells[i];
+	}
+	table_add(table, shown, STYLE_PLAIN);
+	free(name);
+}
+
+static void print_bandwidth(const struct printer *p)
+{
+	static const char *const kernels[] = {"read", "copy", "triad"};
+	struct columns columns;
+	struct table *table = open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
+
+	for (size_t i = 0; i < p->ceilings->level_count; i++)
+		for (size_t k = 0; k < 3; k++)
+			add_bandwidth(p, table, &columns, &p->ceilings->levels[i], kernels[k]);
+	close_table(p, table);
+}
+
+static void print_latency(const struct printer *p)
+{
+	static const struct table_column columns[] = {
+		{"LATENCY", 1, 0}, {"OF", 1, 0}, {"BEST", 0, 0}, {"MEDIAN", 0, 0}};
+	const struct ceilings *c = p->ceilings;
+	struct table *table = table_create(columns, 4);
+
+	for (size_t i = 0; i < c->latency_count; i++) {
+		const struct ceilings_latency *row = &c->latency[i];
+		char best[UNITS_BYTES], median[UNITS_BYTES];
+		char *of = row->threads > 1 ? xasprintf("%u %s", row->threads, row->backend)
+					    : xstrdup(row->backend);
+		char *safe = text_safe(of), *what = text_safe(row->what);
+		units_time(best, (uint64_t)(row->ns.best + 0.5));
+		units_time(median, (uint64_t)(row->ns.median + 0.5));
+		const char *cells[] = {what, safe, best, median};
+		table_add(table, cells, STYLE_PLAIN);
+		free(what);
+		free(safe);
+		free(of);
+	}
+	if (c->latency_count)
+		close_table(p, table);
+	else
+		table_destroy(table);
+}
+
+static void print_end(const struct printer *p, const char *where)
+{
+	const struct ceilings *c = p->ceilings;
+
+	fputc('\n', p->out);
+	for (size_t i = 0; i < c->missing_count; i++)
+		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
+	if (ceilings_noisy(c)) {
+		fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
+		say(p, "Doubt",
+			"repetitions differ much: the machine was doing other things. Let it "
+			"rest, and measure again with --force.");
+		fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
+	}
+	say(p, "Best",
+		"of the repetitions is shown, and how far their middle was below it. A "
+		"multiply-add is two operations; of i8, GOP/s. Bytes count as read and "
+		"written by the kernel.");
+	if (where)
+		say(p, "Kept in", "%s", where);
+}
+
+void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out)
+{
+	struct terminal terminal;
+	struct printer p = {.ceilings = ceilings, .terminal = &terminal, .out = out};
+
+	terminal_init(&terminal, out);
+	for (size_t i = 0; i < ceilings->compute_count; i++)
+		add_threads(&p, ceilings->compute[i].threads);
+	for (size_t i = 0; i < ceilings->bandwidth_count; i++)
+		add_threads(&p, ceilings->bandwidth[i].threads);
+	print_heading(&p);
+	print_compute(&p);
+	print_bandwidth(&p);
+	print_latency(&p);
+	print_end(&p, where);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes fields and ends rows. Called by `brick report --csv`. */
+#include "view/csv.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/text.h"
+
+static bool inside_row;
+
+static void begin_field(FILE *out)
+{
+	if (inside_row)
+		fputc(',', out);
+	inside_row = true;
+}
+
+void csv_text(FILE *out, const char *s)
+{
+	begin_field(out);
+	if (!s)
+		return;
+	char *safe = text_harmless(s);
+	if (!strpbrk(safe, ",\"")) {
+		fputs(safe, out);
+	} else {
+		fputc('"', out);
+		for (const char *c = safe; *c; c++)
+			fputs(*c == '"' ? "\"\"" : (char[]){*c, '\0'}, out);
+		fputc('"', out);
+	}
+	free(safe);
+}
+
+void csv_number(FILE *out, uint64_t value)
+{
+	begin_field(out);
+	if (value != ANALYSIS_UNKNOWN)
+		fprintf(out, "%llu", (unsigned long long)value);
+}
+
+void csv_ratio(FILE *out, double value)
+{
+	begin_field(out);
+	if (value >= 0)
+		fprintf(out, "%.9g", value);
+}
+
+void csv_end(FILE *out)
+{
+	fputc('\n', out);
+	inside_row = false;
+}

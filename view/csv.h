@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CSV as RFC 4180 has it, but with control characters as visible escapes, so that a row is a line.
+ * One stream at a time. Main thread.
+ */
+#ifndef BRICK_VIEW_CSV_H
+#define BRICK_VIEW_CSV_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+void csv_text(FILE *out, const char *s);    /* NULL: empty */
+void csv_number(FILE *out, uint64_t value); /* ANALYSIS_UNKNOWN: empty */
+void csv_ratio(FILE *out, double value);    /* negative: empty */
+void csv_end(FILE *out);
+
+#endif

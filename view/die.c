@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages on stderr, made harmless and written in one piece. Called by all commands. */
+#include "view/die.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "view/exit_code.h"
+#include "view/text.h"
+
+static void say(const char *format, va_list arguments)
+{
+	char raw[4096], safe[8192];
+	vsnprintf(raw, sizeof(raw), format, arguments);
+	text_escape(safe, sizeof(safe), raw);
+	fprintf(stderr, "brick: %s\n", safe);
+}
+
+void warn(const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+}
+
+void die(int code, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+	exit(code);
+}
+
+void die_usage(const char *command, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+	fprintf(stderr, "Try 'brick %s%s--help'.\n", command ? command : "", command ? " " : "");
+	exit(CLI_USAGE);
+}

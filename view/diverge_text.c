@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divergence for people: what was compared, the verdict, the first place that diverges with what
+ * it inherited and added, then a table of the places behind it. Called by `brick diverge`.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/diverge.h"
+#include "view/paragraph.h"
+#include "view/memory.h"
+#include "view/provenance.h"
+#include "view/table.h"
+#include "view/text.h"
+#include "view/units.h"
+
+enum { LABEL = 13, WORD = 160 };
+
+struct printer {
+	const struct diverge_view *view;
+	const struct terminal *terminal;
+	FILE *out;
+};
+
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+
+/* Relative errors: three digits; "different NaN or Inf" where there is no number. */
+static const char *error_text(char out[UNITS_BYTES], double error)
+{
+	if (isinf(error))
+		return "not finite";
+	if (error == 0)
+		return "0";
+	snprintf(out, UNITS_BYTES, "%.2e", error);
+	return out;
+}
+
+static const struct run_digest *of_a(const struct printer *p, uint32_t place)
+{
+	return &p->view->a->digests[p->view->diverge->places[place].a];
+}
+
+/* "RopeEmbedding "Qcur-3"", safe. */
+static void name_result(const struct printer *p, char out[WORD], const struct run_digest *d)
+{
+	char brick[WORD / 2], label[WORD / 2];
+
+	text_escape(brick, sizeof brick, p->view->a->bricks[d->brick].name);
+	text_escape(label, sizeof label, d->label ? d->label : "");
+	snprintf(out, WORD, "%.75s%s%.75s%s", brick, label[0] ? " \"" : "", label,
+		label[0] ? "\"" : "");
+}
+
+static void print_runs(const struct printer *p)
+{
+	const struct run *const runs[] = {p->view->a, p->view->b};
+
+	for (int i = 0; i < 2; i++) {
+		char *command = provenance_command(runs[i]);
+		char *path = text_safe(runs[i]->path), *safe = text_safe(command);
+		say(p, i ? "B" : "A", "%s%s%s", path, safe[0] ? ": " : "", safe);
+		free(command);
+		free(path);
+		free(safe);
+	}
+}
+
+static void print_missing(const struct printer *p, int is_b)
+{
+	const struct diverge *d = p->view->diverge;
+	char *list = NULL;
+	uint32_t total = 0;
+
+	for (size_t i = 0; i < d->brick_count; i++) {
+		uint32_t n = is_b ? d->bricks[i].only_b : d->bricks[i].only_a;
+		char name[WORD], *more;
+		if (!n)
+			continue;
+		total += n;
+		text_escape(name, sizeof name, d->bricks[i].name);
+		if (asprintf(&more, "%s%s%s (%u)", list ? list : "", list ? ", " : "", name, n) < 0)
+			continue;
+		free(list);
+		list = more;
+	}
+	if (list)
+		say(p, is_b ? "Only in B" : "Only in A", "%u result%s: %s", total, plural_s(total),
+			list);
+	free(list);
+}
+
+static void print_coverage(const struct printer *p)
+{
+	const struct diverge *d = p->view->diverge;
+	char a[UNITS_BYTES], b[UNITS_BYTES];
+
+	units_percent(a, (double)d->place_count / d->digests_a);
+	units_percent(b, (double)d->place_count / d->digests_b);
+	say(p, "Compared", "%zu result%s in %u step%s: %s of A's, %s of B's", d->place_count,
+		plural_s(d->place_count), d->steps_compared, plural_s(d->steps_compared), a, b);
+	print_missing(p, 0);
+	print_missing(p, 1);
+	if (d->steps_compared + d->skipped_a < d->steps_a ||
+		d->steps_compared + d->skipped_b < d->steps_b || d->skipped_a || d->skipped_b)
+		say(p, "Steps",
+			"A has %u and B %u with digests; left out at the begin: %u of A, %u of B; "
+			"%u stand%s at the same place and differ in kind or tokens",
+			d->steps_a, d->steps_b, d->skipped_a, d->skipped_b, d->unlike,
+			d->unlike == 1 ? "s" : "");
+	if (d->apart_step)
+		say(p, "Tokens",
+			"from step %llu on the runs compute other tokens: what follows is not "
+			"compared",
+			(unsigned long long)d->apart_step);
+	if (d->other_shapes)
+		say(p, "Sizes", "%u result%s at the same place with another number of elements",
+			d->other_shapes, plural_s(d->other_shapes));
+	if (d->others_a || d->others_b)
+		say(p, "Processes",
+			"digests of other processes were not looked at: %u in A, %u in B",
+			d->others_a, d->others_b);
+}
+
+static void print_place(const struct printer *p, uint32_t index)
+{
+	const struct diverge_place *place = &p->view->diverge->places[index];
+	const struct run_digest *d = of_a(p, index);
+	char name[WORD], layer[32] = "", error[UNITS_BYTES];
+
+	name_result(p, name, d);
+	if (d->layer >= 0)
+		snprintf(layer, sizeof layer, ", layer %d", d->layer);
+	say(p, "  Where", "step %llu (%s, %llu token%s)%s, %s", (unsigned long long)d->step,
+		d->decode ? "decode" : "prefill", (unsigned long long)d->tokens,
+		plural_s(d->tokens), layer, name);
+	if (isinf(place->error)) {
+		say(p, "  Error",
+			"NaN or infinite values are not at the same places, or A's result is 0");
+		return;
+	}
+	say(p, "  Error", "%s of A's result, give or take %.1f %% (NMSE %.2e; limit %.2e)",
+		error_text(error, place->error), BRICK_DIGEST_DEVIATION * 100,
+		place->error * place->error, place->limit);
+}
+
+static void print_origin(const struct printer *p, uint32_t index)
+{
+	const struct diverge_place *place = &p->view->diverge->places[index];
+	char inherited[UNITS_BYTES], added[UNITS_BYTES], name[WORD] = "";
+
+	if (place->from != RUN_NONE)
+		name_result(p, name, of_a(p, place->from));
+	say(p, "  Inherited", "%s%s%s%s", error_text(inherited, place->inherited),
+		name[0] ? " from " : "", name,
+		place->flags & DIVERGE_INPUTS ? ""
+					      : " (inputs are not known: the result before it)");
+	say(p, "  Added", "%s", error_text(added, place->added));
+	if (place->explained > 0)
+		say(p, "  Formats",
+			"the runs hold their numbers in different formats, which explains up to "
+			"%.2e: %s",
+			sqrt(place->explained),
+			place->error * place->error <= place->explained ? "all of it"
+									: "this is more than that");
+}
+
+static void print_values(const struct printer *p, const char *label, const struct run_digest *d)
+{
+	static const char *const types[] = {"?", "F32", "F16", "BF16"};
+	const struct brick_digest *x = &d->digest;
+	uint64_t infinite = x->plus_infinite_count + x->minus_infinite_count;
+	double n = (double)brick_digest_elements(x);
+
+	say(p, label,
+		"%s %llu x %llu x %llu x %llu: from %.4g to %.4g, mean %.4g, root mean square "
+		"%.4g; %llu NaN, %llu infinite",
+		types[x->dtype & 3], (unsigned long long)x->ne[0], (unsigned long long)x->ne[1],
+		(unsigned long long)x->ne[2], (unsigned long long)x->ne[3], x->min, x->max,
+		n > 0 ? x->sum / n : 0, n > 0 ? sqrt(x->square_sum / n) : 0,
+		(unsigned long long)x->nan_count, (unsigned long long)infinite);
+}
+
+static void print_verdict(const struct printer *p)
+{
+	const struct diverge *d = p->view->diverge;
+	int diverges = d->first != RUN_NONE;
+	uint32_t index = diverges ? d->first : d->worst;
+
+	fputc('\n', p->out);
+	terminal_print(p->terminal, p->out, diverges ? STYLE_BAD : STYLE_GOOD,
+		diverges       ? "They diverge. The first place is"
+		: d->explained ? "No divergence that formats do not explain. The largest "
+				 "difference is"
+		: d->places[index].error > 0 ? "No divergence. The largest difference is"
+					     : "No divergence: all that was compared is equal.");
+	fputc('\n', p->out);
+	if (!diverges && !(d->places[index].error > 0))
+		return;
+	print_place(p, index);
+	print_origin(p, index);
+	print_values(p, "  A", &p->view->a->digests[d->places[index].a]);
+	print_values(p, "  B", &p->view->b->digests[d->places[index].b]);
+	if (diverges && d->explained)
+		say(p, "Formats", "%u of %u places that diverge are within what formats explain%s",
+			d->explained, d->over,
+			d->explained == d->over ? ": this is what other weights do, not a mistake"
+						: "");
+}
+
+static void add_row(const struct printer *p, struct table *table, const struct diverge_place *place)
+{
+	const struct run_digest *d = &p->view->a->digests[place->a];
+	char step[24], layer[16] = "-", error[4][UNITS_BYTES], name[WORD], label[WORD];
+
+	snprintf(step, sizeof step, "%llu", (unsigned long long)d->step);
+	if (d->layer >= 0)
+		snprintf(layer, sizeof layer, "%d", d->layer);
+	text_escape(name, sizeof name, p->view->a->bricks[d->brick].name);
+	text_escape(label, sizeof label, d->label ? d->label : "-");
+	const char *cells[] = {step, layer, name, label, error_text(error[0], place->error),
+		error_text(error[1], place->inherited), error_text(error[2], place->added),
+		error_text(error[3], sqrt(place->limit)),
+		place->flags & DIVERGE_EXPLAINED ? "formats"
+		: place->flags & DIVERGE_OVER	 ? "diverges"
+						 : "-"};
+	table_add(table, cells, place->flags & DIVERGE_OVER ? STYLE_PLAIN : STYLE_DIM);
+}
+
+static void print_table(const struct printer *p)
+{
+	static const struct table_column columns[] = {
+		{"STEP", 0, 0},
+		{"LAYER", 0, 0},
+		{"BRICK", 1, 0},
+		{"TENSOR", 1, 2},
+		{"ERROR", 0, 0},
+		{"INHERITED", 0, 1},
+		{"ADDED", 0, 0},
+		{"LIMIT", 0, 3},
+		{"", 1, 4},
+	};
+	const struct diverge *d = p->view->diverge;
+	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
+	size_t shown = 0;
+
+	for (size_t i = 0; i < d->place_count && (p->view->all || shown < p->view->top); i++)
+		if (p->view->all || d->places[i].flags & DIVERGE_OVER) {
+			add_row(p, table, &d->places[i]);
+			shown++;
+		}
+	if (shown) {
+		fputc('\n', p->out);
+		table_print(table, p->out, p->terminal);
+	}
+	if (!p->view->all && d->over > shown)
+		fprintf(p->out, "... and %zu more places (--top N, --all)\n",
+			(size_t)d->over - shown);
+	table_destroy(table);
+}
+
+void diverge_text(const struct diverge_view *view, FILE *out)
+{
+	struct terminal terminal;
+	const struct printer p = {view, &terminal, out};
+
+	terminal_init(&terminal, out);
+	print_runs(&p);
+	print_coverage(&p);
+	print_verdict(&p);
+	if (view->diverge->first != RUN_NONE || view->all)
+		print_table(&p);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program ends with; the same for all commands (docs: brick.1, EXIT STATUS). */
+#ifndef BRICK_VIEW_EXIT_CODE_H
+#define BRICK_VIEW_EXIT_CODE_H
+
+enum cli_exit {
+	CLI_DONE = 0,
+	CLI_GATE = 1,	/* a gate failed: regression, divergence, budget, coverage */
+	CLI_USAGE = 2,	/* wrong usage */
+	CLI_INPUT = 3,	/* bad input file */
+	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
+};
+
+#endif

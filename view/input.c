@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads recordings for commands, and turns what goes wrong into messages. Called by all of them. */
+#include "view/input.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "analysis/losses.h"
+#include "brick/error.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "trace/load.h"
+
+struct run *input_load(const char *path)
+{
+	struct load_error error = {0};
+	struct run *run = NULL;
+	int rc = run_load(&run, path, &error);
+	if (rc == -ENOENT)
+		die(CLI_INPUT, "%s: no such file; 'brick record' writes one", path);
+	if (rc == -ENOMEM)
+		die(CLI_SYSTEM, "%s: not enough memory to load it", path);
+	if (rc < 0 && rc > -4000)
+		die(CLI_INPUT, "%s: %s", path, strerror(-rc));
+	if (rc < 0)
+		die(CLI_INPUT, "%s: at byte %llu: %s", path, (unsigned long long)error.offset,
+			error.text[0] ? error.text : brick_strerror(rc));
+	if (run->path && strcmp(run->path, path))
+		warn("%s: not there (yet); reading %s, which is not finished", path, run->path);
+	return run;
+}
+
+struct run *input_load_telling(const char *path)
+{
+	struct run *run = input_load(path);
+	struct losses losses;
+
+	losses_of_run(&losses, run, 0);
+	input_tell_losses(run, &losses);
+	return run;
+}
+
+void input_tell_losses(const struct run *run, const struct losses *losses)
+{
+	uint64_t count;
+	const char *what;
+
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
+	if (losses->incomplete)
+		warn("%s: never finished; this is what was in it", run->path);
+}
+
+const char *input_operand(int argc, char **argv)
+{
+	if (optind >= argc)
+		die_usage(argv[0], "%s: no recording given", argv[0]);
+	if (optind + 1 < argc)
+		die_usage(argv[0], "%s: one recording at a time, please", argv[optind + 1]);
+	return argv[optind];
+}

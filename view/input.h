@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recording that a command was given. Main thread. */
+#ifndef BRICK_VIEW_INPUT_H
+#define BRICK_VIEW_INPUT_H
+
+#include "analysis/losses.h"
+#include "trace/run.h"
+
+/*
+ * Load it, or end the program with CLI_INPUT and a message that names file, offset and reason. Says
+ * on stderr when it took a file that is still being written instead.
+ */
+struct run *input_load(const char *path);
+
+/* The same; for answers that have no place for losses: they are said on stderr. */
+struct run *input_load_telling(const char *path);
+
+void input_tell_losses(const struct run *run, const struct losses *losses);
+
+/* The one operand of a command: argv[optind], or wrong usage if there is not exactly one. */
+const char *input_operand(int argc, char **argv);
+
+#endif

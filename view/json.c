@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Thin over jansson: what a command may put into an answer. Called by commands with --json. */
+#include "view/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/unknown.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/text.h"
+
+static json_t *check(json_t *value)
+{
+	if (!value)
+		die(CLI_SYSTEM, "out of memory");
+	return value;
+}
+
+json_t *json_text(const char *s)
+{
+	if (!s)
+		return check(json_null());
+	char *valid = text_valid(s);
+	json_t *value = check(json_string(valid));
+	free(valid);
+	return value;
+}
+
+json_t *json_number(uint64_t value)
+{
+	if (value == ANALYSIS_UNKNOWN)
+		return check(json_null());
+	return check(json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+json_t *json_rate(double value)
+{
+	if (!(value >= 0) || !isfinite(value))
+		return check(json_null());
+	return check(json_real(value));
+}
+
+json_t *json_command(char *const *argv)
+{
+	if (!argv)
+		return check(json_null());
+	json_t *array = check(json_array());
+	for (; *argv; argv++)
+		json_add(array, json_text(*argv));
+	return array;
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) != 0)
+		die(CLI_SYSTEM, "out of memory");
+}
+
+void json_add(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value) != 0)
+		die(CLI_SYSTEM, "out of memory");
+}
+
+void json_print(json_t *value, FILE *out)
+{
+	json_dumpf(value, out, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	fputc('\n', out);
+	json_decref(value);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON answers, built with jansson. Strings become valid UTF-8; what is unknown becomes null; all
+ * that is not ASCII is escaped on output, so that no terminal can be moved by it. Main thread.
+ */
+#ifndef BRICK_VIEW_JSON_H
+#define BRICK_VIEW_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Each returns a new reference and ends the program when there is no memory. */
+json_t *json_text(const char *s);	 /* NULL gives null */
+json_t *json_number(uint64_t value);	 /* ANALYSIS_UNKNOWN gives null */
+json_t *json_rate(double value);	 /* negative and not finite give null */
+json_t *json_command(char *const *argv); /* array of strings; NULL gives null */
+
+/* Set a key of an object to a value that was just made. */
+void json_put(json_t *object, const char *key, json_t *value);
+
+/* Append to an array. */
+void json_add(json_t *array, json_t *value);
+
+/* Print, with a newline at the end, and release. */
+void json_print(json_t *value, FILE *out);
+
+#endif

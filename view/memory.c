@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation that ends the program when it fails. Called by all commands. */
+#include "view/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/exit_code.h"
+#include "view/die.h"
+
+static void *check(void *p)
+{
+	if (!p)
+		die(CLI_SYSTEM, "out of memory");
+	return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	return check(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *p, size_t size)
+{
+	return check(realloc(p, size ? size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+	return check(strdup(s));
+}
+
+char *xasprintf(const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+	va_start(arguments, format);
+	int n = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return check(n < 0 ? NULL : text);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory for commands, which have nothing better to do than to end when there is none. */
+#ifndef BRICK_VIEW_MEMORY_H
+#define BRICK_VIEW_MEMORY_H
+
+#include <stddef.h>
+#include "brick/export.h"
+
+/* None of these returns NULL; the caller frees. */
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *s);
+char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where answers go: stdout, whose write errors are found before the program says that all is well,
+ * or a file that appears under its name only when it is whole. Main thread; one file at a time.
+ */
+#ifndef BRICK_VIEW_OUTPUT_H
+#define BRICK_VIEW_OUTPUT_H
+
+#include <stdio.h>
+
+/*
+ * Make sure that descriptors 0 to 2 are taken, so that no file that is opened later becomes one of
+ * them. A closed one stays closed for programs that are run.
+ */
+void output_init(void);
+
+/* A reader of stdout that goes away is an error of writing, not a signal. For answers only. */
+void output_ignore_pipe(void);
+
+/*
+ * Flush stdout. Returns code, or CLI_SYSTEM with a message when something could not be written.
+ * That the reader has gone away is no error: it had seen enough.
+ */
+int output_finish(int code);
+
+struct output;
+
+/*
+ * Write to path: a file of its own beside it until output_commit(). A path that is no regular file
+ * (a device, a pipe) is written directly; NULL or "-" is stdout. input: the recording that the
+ * answer is made of, which is not replaced by it. Ends the program if it cannot.
+ */
+struct output *output_open(const char *path, const char *input);
+FILE *output_stream(struct output *output);
+
+/*
+ * Give the file its name, free output. Ends the program if anything could not be written. rc: what
+ * the writer says of it, 0 or a negative code.
+ */
+void output_commit(struct output *output, int rc);
+
+#endif

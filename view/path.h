@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick path` share. */
+#ifndef BRICK_VIEW_PATH_H
+#define BRICK_VIEW_PATH_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/path.h"
+
+struct path_view {
+	const struct run *run;
+	const struct path *path;
+	const struct step_index *index;
+	size_t top; /* rows to show of each section; 0: those that count for something */
+	int all;    /* all rows */
+};
+
+void path_text(const struct path_view *view, FILE *out);
+void path_json(const struct path_view *view, FILE *out);
+
+/* What path_json() prints; a new reference. */
+json_t *path_to_json(const struct path_view *view);
+
+#endif

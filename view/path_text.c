@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The critical path for people: for each phase the opportunities, best first, what the threads did,
+ * and what is not known; for a single step also the longest parts of its path. Called by `brick
+ * path`.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/memory.h"
+#include "view/paragraph.h"
+#include "view/path.h"
+#include "view/step_choice.h"
+#include "view/table.h"
+#include "view/text.h"
+#include "view/units.h"
+
+enum { LABEL = 13, HOPS = 12 };
+
+struct printer {
+	const struct path_view *view;
+	const struct path_section *section;
+	const struct terminal *terminal;
+	FILE *out;
+};
+
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+
+static void print_heading(const struct printer *p)
+{
+	static const char *const labels[] = {
+		[STEP_PREFILL] = "Prefill", [STEP_DECODE] = "Decode", [STEP_PHASES] = "Run"};
+	const struct path_section *s = p->section;
+	char took[UNITS_BYTES], tokens[UNITS_BYTES], rate[UNITS_BYTES];
+	const char *label = labels[s->phase];
+
+	units_time(took, s->measured_ns);
+	units_count(tokens, s->tokens);
+	units_number(rate, path_tokens_per_s(s, s->measured_ns));
+	if (s->phase == STEP_PHASES)
+		say(p, label,
+			"no steps were recorded: the path of %s, from its first brick to its "
+			"last",
+			took);
+	else if (s->step != RUN_NONE)
+		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
+			step_choice_number(p->view->index, s->step), p->view->index->count, tokens,
+			plural_s(s->tokens), took, rate);
+	else
+		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
+			(unsigned long long)s->steps, plural_s(s->steps), tokens,
+			plural_s(s->tokens), took, rate);
+}
+
+enum column {
+	COLUMN_NAME,
+	COLUMN_CATEGORY,
+	COLUMN_ON_PATH,
+	COLUMN_SHARE,
+	COLUMN_OWN,
+	COLUMN_COUNT,
+	COLUMN_SLACK,
+	COLUMN_LESS,
+	COLUMN_LESS_GAIN,
+	COLUMN_NOTHING,
+	COLUMN_NOTHING_GAIN,
+	COLUMNS,
+};
+
+static const struct table_column columns[COLUMNS] = {
+	[COLUMN_NAME] = {"BRICK", 1, 0},
+	[COLUMN_CATEGORY] = {"CATEGORY", 1, 6},
+	[COLUMN_ON_PATH] = {"ON PATH", 0, 1},
+	[COLUMN_SHARE] = {"SHARE", 0, 0},
+	[COLUMN_OWN] = {"ALL THREADS", 0, 4},
+	[COLUMN_COUNT] = {"COUNT", 0, 5},
+	[COLUMN_SLACK] = {"SLACK", 0, 3},
+	[COLUMN_LESS] = {"10% LESS", 0, 2},
+	[COLUMN_LESS_GAIN] = {"10% GAIN", 0, 0},
+	[COLUMN_NOTHING] = {"NO TIME", 0, 2},
+	[COLUMN_NOTHING_GAIN] = {"MOST GAIN", 0, 0},
+};
+
+/* What the section would be: its tokens per second, or its time when it has no tokens. */
+static void format_outcome(
+	const struct path_section *s, uint64_t ns, char out[UNITS_BYTES], char gain[UNITS_BYTES])
+{
+	double rate = path_tokens_per_s(s, ns);
+
+	if (rate >= 0)
+		units_number(out, rate);
+	else
+		units_time(out, ns);
+	if (!ns)
+		strcpy(gain, "-");
+	else
+		snprintf(gain, UNITS_BYTES, "+%.1f%%",
+			100 * ((double)s->length_ns / (double)ns - 1));
+}
+
+static void add_row(struct table *table, const struct path_section *s, const struct path_row *row)
+{
+	char cells[COLUMNS][UNITS_BYTES];
+	const char *shown[COLUMNS];
+
+	for (int i = 0; i < COLUMNS; i++)
+		shown[i] = cells[i];
+	char *name = text_safe(row->name), *category = text_safe(row->category);
+	shown[COLUMN_NAME] = name;
+	shown[COLUMN_CATEGORY] = category;
+	units_time(cells[COLUMN_ON_PATH], row->on_path_ns);
+	units_percent(cells[COLUMN_SHARE],
+		s->length_ns ? (double)row->on_path_ns / (double)s->length_ns : -1);
+	units_time(cells[COLUMN_OWN], row->own_ns);
+	units_count(cells[COLUMN_COUNT], row->count ? row->count : ANALYSIS_UNKNOWN);
+	units_time(cells[COLUMN_SLACK], row->slack_mean_ns);
+	format_outcome(s, row->less_ns, cells[COLUMN_LESS], cells[COLUMN_LESS_GAIN]);
+	format_outcome(s, row->nothing_ns, cells[COLUMN_NOTHING], cells[COLUMN_NOTHING_GAIN]);
+	table_add(table, shown, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
+	free(category);
+	free(name);
+}
+
+/* Whether a row says more than that it hardly matters. */
+static bool matters(const struct path_section *s, const struct path_row *row)
+{
+	return 200 * (double)row->on_path_ns >= (double)s->length_ns;
+}
+
+/* Add the rows to be shown; returns how many. */
+static size_t add_rows(const struct printer *p, struct table *table)
+{
+	const struct path_section *s = p->section;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < s->row_count; i++) {
+		if (p->view->top ? shown == p->view->top
+				 : !p->view->all && !matters(s, &s->rows[i]))
+			continue;
+		add_row(table, s, &s->rows[i]);
+		shown++;
+	}
+	return shown;
+}
+
+static void print_rows(const struct printer *p)
+{
+	const struct path_section *s = p->section;
+	struct table *table = table_create(columns, COLUMNS);
+	size_t hidden = s->row_count - add_rows(p, table);
+
+	table_hide_empty(table);
+	table_print(table, p->out, p->terminal);
+	char *columns_left = table_left_out(table, p->terminal);
+	table_destroy(table);
+	char *left = xstrdup("");
+	if (hidden) {
+		free(left);
+		const char *why = p->view->top	? ""
+				  : hidden == 1 ? ", below 0.5% of the path (--all)"
+						: ", each below 0.5% of the path (--all)";
+		left = xasprintf("%zu more row%s%s. ", hidden, plural_s(hidden), why);
+	}
+	char *note =
+		xasprintf("%sGAIN: how much faster all would be if the brick took 10%% less time, "
+			  "or none%s. SLACK: what an execution could have taken longer without "
+			  "delaying the end, on average.%s%s%s",
+			left, s->tokens ? "; before it the tokens/s" : "",
+			columns_left ? " No room for " : "", columns_left ? columns_left : "",
+			columns_left ? "." : "");
+	free(columns_left);
+	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
+	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, 0, "", note);
+	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
+	free(note);
+	free(left);
+}
+
+static char *lane_title(const struct run_lane *lane)
+{
+	const char *what = lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread";
+	char *title = xasprintf("%s (%llu)", lane->name && *lane->name ? lane->name : what,
+		(unsigned long long)lane->tid);
+	char *safe = text_safe(title);
+
+	free(title);
+	return safe;
+}
+
+static void print_lanes(const struct printer *p)
+{
+	static const struct table_column lane_columns[] = {{"THREAD", 1, 0}, {"WORK", 0, 0},
+		{"ON PATH", 0, 0}, {"SHARE", 0, 0}, {"WAITED", 0, 1}};
+	const struct path_section *s = p->section;
+	struct table *table = table_create(lane_columns, 5);
+
+	if (s->lane_count < 2) {
+		table_destroy(table);
+		return;
+	}
+	fputc('\n', p->out);
+	for (size_t i = 0; i < s->lane_count; i++) {
+		const struct path_lane *lane = &s->lanes[i];
+		char work[UNITS_BYTES], path[UNITS_BYTES], share[UNITS_BYTES], waited[UNITS_BYTES];
+		char *title = lane_title(&p->view->run->lanes[lane->lane]);
+		const char *cells[] = {title, units_time(work, lane->work_ns),
+			units_time(path, lane->on_path_ns),
+			units_percent(share,
+				s->length_ns ? (double)lane->on_path_ns / (double)s->length_ns
+					     : -1),
+			units_time(waited, lane->waited_ns)};
+		table_add(table, cells, STYLE_PLAIN);
+		free(title);
+	}
+	table_print(table, p->out, p->terminal);
+	table_destroy(table);
+}
+
+/* The longest first; of equals the earlier. */
+static int compare_hops(const void *a, const void *b)
+{
+	const struct path_hop *x = *(const struct path_hop *const *)a;
+	const struct path_hop *y = *(const struct path_hop *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns > y->time_ns ? -1 : 1;
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+	const struct path_hop *x = *(const struct path_hop *const *)a;
+	const struct path_hop *y = *(const struct path_hop *const *)b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static void add_hop(struct table *table, const struct printer *p, const struct path_hop *hop)
+{
+	const struct run *run = p->view->run;
+	const struct run_lane *lane = &run->lanes[hop->lane];
+	const struct run_site *site =
+		hop->sample == RUN_NONE ? NULL : &run->sites[lane->samples[hop->sample].site];
+	char at[UNITS_BYTES], time[UNITS_BYTES], share[UNITS_BYTES], layer[UNITS_BYTES] = "";
+	char *name = text_safe(path_owner_name(run, hop->owner)), *thread = lane_title(lane);
+	char *label = text_safe(site ? site->label : NULL);
+
+	if (site && site->layer >= 0)
+		snprintf(layer, sizeof(layer), "%d", site->layer);
+	const char *cells[] = {name, units_time(at, hop->begin_ns), units_time(time, hop->time_ns),
+		units_percent(share, (double)hop->time_ns / (double)p->section->length_ns), layer,
+		thread, label};
+	table_add(table, cells, STYLE_PLAIN);
+	free(label);
+	free(thread);
+	free(name);
+}
+
+static void print_hops(const struct printer *p)
+{
+	static const struct table_column hop_columns[] = {{"LONGEST PARTS", 1, 0}, {"AT", 0, 0},
+		{"TIME", 0, 0}, {"SHARE", 0, 0}, {"LAYER", 0, 1}, {"THREAD", 1, 2}, {"NODE", 1, 3}};
+	const struct path_section *s = p->section;
+	const struct path_hop **order = xcalloc(s->hop_count + 1, sizeof(*order));
+	size_t shown = s->hop_count < HOPS ? s->hop_count : HOPS;
+
+	for (size_t i = 0; i < s->hop_count; i++)
+		order[i] = &s->hops[i];
+	qsort(order, s->hop_count, sizeof(*order), compare_hops);
+	qsort(order, shown, sizeof(*order), compare_begins);
+	struct table *table = table_create(hop_columns, 7);
+	for (size_t i = 0; i < shown; i++)
+		add_hop(table, p, order[i]);
+	if (shown) {
+		fputc('\n', p->out);
+		table_hide_empty(table);
+		table_print(table, p->out, p->terminal);
+	}
+	table_destroy(table);
+	free(order);
+}
+
+/* What the path was made from, and what could not be known. */
+static void print_known(const struct printer *p)
+{
+	const struct path_section *s = p->section;
+	const struct schedule_counts *c = &s->counts;
+	char length[UNITS_BYTES], waited[UNITS_BYTES], idle[UNITS_BYTES], measured[UNITS_BYTES];
+
+	fputc('\n', p->out);
+	if (s->length_ns != s->measured_ns)
+		say(p, "Path", "%s, but %s were measured: the recording contradicts itself",
+			units_time(length, s->length_ns), units_time(measured, s->measured_ns));
+	else if (s->lane_count < 2)
+		say(p, "Path", "%s, as measured, on one thread", units_time(length, s->length_ns));
+	else
+		say(p, "Path", "%s, as measured; it changes between threads %llu time%s",
+			units_time(length, s->length_ns), (unsigned long long)s->switches,
+			plural_s(s->switches));
+	if (c->barriers)
+		say(p, "Waits", "%llu, of these %llu at %llu barrier%s, found by their times",
+			(unsigned long long)c->waits,
+			(unsigned long long)(c->waits - c->unknown_waits),
+			(unsigned long long)c->barriers, plural_s(c->barriers));
+	if (c->unknown_waits)
+		say(p, "Not known",
+			"what %llu wait%s waited for (%s in all): as long as measured, whatever "
+			"else changes",
+			(unsigned long long)c->unknown_waits, plural_s(c->unknown_waits),
+			units_time(waited, c->unknown_wait_ns));
+	if (c->idle)
+		say(p, c->unknown_waits ? "" : "Not known",
+			"why other threads did nothing %llu time%s between bricks (%s in all)%s",
+			(unsigned long long)c->idle, plural_s(c->idle),
+			units_time(idle, c->idle_ns),
+			c->unknown_waits ? ": the same"
+					 : ": as long as measured, whatever else changes");
+	if (c->contradictions)
+		say(p, "Broken",
+			"in %llu step%s times contradict each other: threads were taken "
+			"one by one",
+			(unsigned long long)c->contradictions, plural_s(c->contradictions));
+}
+
+void path_text(const struct path_view *view, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+
+	for (size_t i = 0; i < view->path->section_count; i++) {
+		const struct printer p = {view, &view->path->sections[i], &terminal, out};
+		if (i)
+			fputc('\n', out);
+		print_heading(&p);
+		fputc('\n', out);
+		print_rows(&p);
+		print_lanes(&p);
+		if (p.section->hops)
+			print_hops(&p);
+		print_known(&p);
+	}
+	if (view->path->other_processes) {
+		const struct printer p = {view, NULL, &terminal, out};
+		say(&p, "Processes",
+			"%zu more recorded something; this is the one that recorded most",
+			view->path->other_processes);
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a recording comes from, in words. What these return is the caller's to free. */
+#ifndef BRICK_VIEW_PROVENANCE_H
+#define BRICK_VIEW_PROVENANCE_H
+
+#include "trace/run.h"
+
+/* The recorded command with quotes where the shell needs them; NULL when it is not known. */
+char *provenance_command(const struct run *run);
+
+/* RFC 3339 in UTC, to the ns; NULL when it is not known. */
+char *provenance_start(const struct run *run);
+
+/* Ends at NULL: different values of the notes with that key, in the order of the run. */
+const char **provenance_notes(const struct run *run, const char *key);
+
+#endif

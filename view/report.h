@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of a report share: the numbers, all computed before the first is printed. */
+#ifndef BRICK_VIEW_REPORT_H
+#define BRICK_VIEW_REPORT_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/distortion.h"
+#include "analysis/losses.h"
+#include "analysis/summary.h"
+#include "view/report_budget.h"
+#include "trace/run.h"
+
+struct report {
+	const struct run *run;
+	struct summary *summary;
+	struct losses losses;
+	struct distortion distortion; /* of the phase asked for, or of all */
+	struct distortion phases[STEP_PHASES];
+	const struct report_budget *budget; /* NULL: none was asked for */
+	size_t shown;			    /* rows to print: all, or those of --top */
+};
+
+void report_text(const struct report *report, FILE *out);
+void report_json(const struct report *report, FILE *out);
+void report_csv(const struct report *report, FILE *out);
+
+/* Write the page (page.h) to a file. */
+void report_html(const struct run *run, const char *path);
+
+/* What report_json() prints; a new reference. */
+json_t *report_to_json(const struct report *report);
+
+/*
+ * Fill in all of it, with all rows shown. phase: as for summary_create(); that no step of it ended
+ * is no error here. Ends the program when there is no memory.
+ */
+void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase);
+
+/* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */
+char *report_sources(const struct report *report, uint32_t sources);
+
+/* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
+const char *report_backend(const struct report *report, const struct summary_row *row);
+
+/* "prefill", "decode", or NULL for all phases. */
+const char *report_phase_name(int phase);
+
+/* Tokens per second of a phase; negative when unknown. */
+double report_tokens_per_s(const struct step_phase_times *times);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters per step for people and as JSON: means of the steps that have them, CPUs kept busy,
+ * instructions per cycle from real counters only. Called by the forms of `brick report`.
+ */
+#include "view/report_counters.h"
+
+#include <stdlib.h>
+
+#include "analysis/counters.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+#include "view/json.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/units.h"
+
+static void measure(struct counters *counters, const struct run *run)
+{
+	struct step_index index;
+
+	if (step_index_init(&index, run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	counters_measure(counters, run, &index);
+	step_index_fini(&index);
+}
+
+static char *join(char *text, char *more)
+{
+	char *longer = text ? xasprintf("%s, %s", text, more) : xstrdup(more);
+
+	free(text);
+	free(more);
+	return longer;
+}
+
+/* "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
+static char *kind_text(const struct counters *c, enum step_phase phase, uint32_t kind)
+{
+	const struct counters_sum *sum = &c->phases[phase][kind];
+	double mean = counters_mean(c, phase, kind);
+	char number[UNITS_BYTES], most[UNITS_BYTES];
+
+	if (kind == BRICK_COUNTER_TASK_CLOCK)
+		return xasprintf("%s task-clock (%.2f CPUs busy)",
+			units_time(number, (uint64_t)(mean + 0.5)),
+			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
+	if (mean >= 100000)
+		return xasprintf("%s %s", units_count(number, (uint64_t)(mean + 0.5)),
+			counters_kind_name(kind));
+	return xasprintf("%s %s (at most %s)", units_number(number, mean), counters_kind_name(kind),
+		units_count(most, (uint64_t)(sum->most + 0.5)));
+}
+
+static char *phase_text(const struct counters *c, enum step_phase phase)
+{
+	char time[UNITS_BYTES], *text = NULL;
+
+	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
+		if (c->phases[phase][kind].steps)
+			text = join(text, kind_text(c, phase, kind));
+	if (text && counters_ipc(c, phase) >= 0)
+		text = join(text, xasprintf("%.2f instructions per cycle", counters_ipc(c, phase)));
+	if (!text || counters_mean(c, phase, COUNTERS_READING) < 0)
+		return text;
+	units_time(time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5));
+	char *longer =
+		xasprintf("%s; reading them took %s a step, outside of its time", text, time);
+	free(text);
+	return longer;
+}
+
+/* One line for each brick that was counted. */
+static void print_bricks(
+	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+{
+	const char *title = "Counted";
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
+		if (!sum.counted)
+			continue;
+		char *name = text_safe(run->bricks[b].name);
+		char *rate = sum.cycles && sum.instructions
+				     ? xasprintf("; %.2f instructions per cycle",
+					       (double)sum.instructions / (double)sum.cycles)
+				     : xstrdup("");
+		char *line = xasprintf("%s: %s cycles, %s instructions, %s cache-misses in %llu "
+				       "executions%s",
+			name, units_count(cycles, sum.cycles),
+			units_count(instructions, sum.instructions),
+			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
+			rate);
+		text_wrap(out, terminal->width ? terminal->width : 100, label, title, line);
+		title = "";
+		free(line);
+		free(rate);
+		free(name);
+	}
+}
+
+void report_counters_text(
+	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+{
+	static const char *const phases[] = {"a prefill step", "a decode step"};
+	const char *title = "Counters";
+	struct counters counters;
+
+	measure(&counters, run);
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		char *text = phase_text(&counters, phase);
+		if (!text)
+			continue;
+		char *line = xasprintf("%s: %s", phases[phase], text);
+		text_wrap(out, terminal->width ? terminal->width : 100, label, title, line);
+		title = "";
+		free(line);
+		free(text);
+	}
+	print_bricks(run, terminal, label, out);
+}
+
+static json_t *sum_json(const struct counters_sum *sum)
+{
+	json_t *object = json_object();
+
+	json_put(object, "steps", json_number(sum->steps));
+	json_put(object, "sum", json_rate(sum->sum));
+	json_put(object, "mean", json_rate(sum->sum / (double)sum->steps));
+	json_put(object, "min", json_rate(sum->least));
+	json_put(object, "max", json_rate(sum->most));
+	return object;
+}
+
+static json_t *phase_json(const struct counters *c, enum step_phase phase)
+{
+	json_t *object = json_object();
+
+	for (uint32_t kind = 0; kind < COUNTERS_KINDS; kind++)
+		if (c->phases[phase][kind].steps)
+			json_put(object, counters_kind_name(kind),
+				sum_json(&c->phases[phase][kind]));
+	json_put(object, "instructions_per_cycle", json_rate(counters_ipc(c, phase)));
+	return object;
+}
+
+static json_t *bricks_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		if (!sum.counted)
+			continue;
+		json_t *object = json_object();
+		json_put(object, "name", json_text(run->bricks[b].name));
+		json_put(object, "counted", json_number(sum.counted));
+		json_put(object, "cycles", json_number(sum.cycles));
+		json_put(object, "instructions", json_number(sum.instructions));
+		json_put(object, "cache_misses", json_number(sum.cache_misses));
+		json_put(object, "instructions_per_cycle",
+			json_rate(sum.cycles && sum.instructions
+					  ? (double)sum.instructions / (double)sum.cycles
+					  : -1));
+		json_add(array, object);
+	}
+	return array;
+}
+
+json_t *report_counters_json(const struct run *run)
+{
+	struct counters counters;
+
+	measure(&counters, run);
+	json_t *bricks = bricks_json(run);
+	if (!counters_any(&counters) && !json_array_size(bricks)) {
+		json_decref(bricks);
+		return json_text(NULL);
+	}
+	json_t *object = json_object();
+	json_put(object, "bricks", bricks);
+	json_put(object, "prefill", phase_json(&counters, STEP_PREFILL));
+	json_put(object, "decode", phase_json(&counters, STEP_DECODE));
+	return object;
+}

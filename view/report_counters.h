@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was counted per step, in a report. Main thread. */
+#ifndef BRICK_VIEW_REPORT_COUNTERS_H
+#define BRICK_VIEW_REPORT_COUNTERS_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include "view/terminal.h"
+#include "trace/run.h"
+
+/* Lines behind a label of `label` columns; nothing when nothing was counted. */
+void report_counters_text(
+	const struct run *run, const struct terminal *terminal, size_t label, FILE *out);
+
+/* An object by phase; null when nothing was counted. */
+json_t *report_counters_json(const struct run *run);
+
+#endif

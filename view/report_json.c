@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
+ * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json` and
+ * by the page (page.c), which holds the same.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/json.h"
+#include "view/provenance.h"
+#include "view/report.h"
+#include "view/report_counters.h"
+#include "trace/text.h"
+
+static json_t *notes_json(const struct run *run)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < run->note_count; i++) {
+		json_t *note = json_object();
+		json_put(note, "process", json_number(run->notes[i].process));
+		json_put(note, "key", json_text(run->notes[i].key));
+		json_put(note, "value", json_text(run->notes[i].value));
+		json_add(array, note);
+	}
+	return array;
+}
+
+static bool has_thread_samples(const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].kind == BRICK_LANE_THREAD && run->lanes[i].sample_count)
+			return true;
+	return false;
+}
+
+/* Backends of queues that no note has named. */
+static void add_devices(json_t *backends, const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const char *name = run->lanes[i].backend;
+		bool known = !name || !*name;
+		for (size_t k = 0; k < json_array_size(backends) && !known; k++)
+			known = !strcmp(json_string_value(json_array_get(backends, k)), name);
+		if (!known)
+			json_add(backends, json_text(name));
+	}
+}
+
+static json_t *run_json(const struct run *run)
+{
+	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
+	char *start = provenance_start(run);
+	const char **names = provenance_notes(run, "backend");
+	for (size_t i = 0; names[i]; i++)
+		json_add(backends, json_text(names[i]));
+	if (!names[0] && has_thread_samples(run))
+		json_add(backends, json_text("cpu"));
+	add_devices(backends, run);
+	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
+	json_put(clock, "residual_ns", json_number(run->clock.residual_ns));
+	json_put(object, "command", json_command(run->command));
+	json_put(object, "start", json_text(start));
+	json_put(object, "wall_ns",
+		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
+	json_put(object, "host", json_text(run->host));
+	json_put(object, "cpu", json_text(run->cpu));
+	json_put(object, "cpus", run->cpus ? json_number(run->cpus) : json_null());
+	json_put(object, "backends", backends);
+	json_put(object, "clock", clock);
+	json_put(object, "exit_code",
+		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
+	json_put(object, "processes", json_number(run->process_count));
+	size_t queues = run_queue_count(run);
+	json_put(object, "threads", json_number(run->lane_count - queues));
+	json_put(object, "queues", json_number(queues));
+	json_put(object, "file", json_text(run->path));
+	json_put(object, "notes", notes_json(run));
+	free(names);
+	free(start);
+	return object;
+}
+
+static json_t *phase_json(const struct report *report, enum step_phase phase)
+{
+	const struct step_phase_times *times = &report->summary->steps.phases[phase];
+	json_t *object = json_object();
+	json_put(object, "count", json_number(times->count));
+	json_put(object, "dropped", json_number(times->dropped));
+	json_put(object, "tokens", json_number(times->tokens));
+	json_put(object, "total_ns", json_number(times->total_ns));
+	json_put(object, "tokens_per_s", json_rate(report_tokens_per_s(times)));
+	json_put(object, "min_ns", json_number(times->min_ns));
+	json_put(object, "p50_ns", json_number(times->p50_ns));
+	json_put(object, "p95_ns", json_number(times->p95_ns));
+	json_put(object, "p99_ns", json_number(times->p99_ns));
+	json_put(object, "max_ns", json_number(times->max_ns));
+	json_put(object, "after_ns", json_number(times->after_ns));
+	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
+	json_put(object, "coverage", json_rate(summary_phase_coverage(report->summary, phase)));
+	return object;
+}
+
+static json_t *steps_json(const struct report *report)
+{
+	json_t *object = json_object();
+	json_put(object, "prefill", phase_json(report, STEP_PREFILL));
+	json_put(object, "decode", phase_json(report, STEP_DECODE));
+	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
+	return object;
+}
+
+static json_t *coverage_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	json_t *object = json_object();
+	json_put(object, "share", json_rate(summary->coverage));
+	json_put(object, "unattributed_ns", json_number(summary->unattributed_ns));
+	json_put(object, "wall_ns", json_number(summary->wall_ns));
+	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
+	json_put(object, "samples", json_number(summary->samples));
+	json_put(object, "executions", json_number(summary->executions));
+	json_put(object, "unknown_operations", json_number(summary->unknown_operations));
+	return object;
+}
+
+static json_t *interval_json(const struct distortion *distortion)
+{
+	json_t *object = json_object();
+	json_put(object, "share", json_rate(distortion->share));
+	json_put(object, "low", json_rate(distortion->low));
+	json_put(object, "high", json_rate(distortion->high));
+	return object;
+}
+
+/* Of a phase that there was. */
+static json_t *phase_distortion_json(const struct report *report, enum step_phase phase)
+{
+	return report->summary->steps.phases[phase].count ? interval_json(&report->phases[phase])
+							  : json_null();
+}
+
+static json_t *distortion_json(const struct report *report)
+{
+	const struct distortion *distortion = &report->distortion;
+	json_t *object = interval_json(distortion);
+	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
+	json_put(object, "pairs", json_rate(distortion->pairs_share));
+	json_put(object, "hooks", json_rate(distortion->hooks_share));
+	json_put(object, "recorder", json_rate(distortion->consumer_share));
+	json_put(object, "prefill", phase_distortion_json(report, STEP_PREFILL));
+	json_put(object, "decode", phase_distortion_json(report, STEP_DECODE));
+	return object;
+}
+
+static json_t *losses_json(const struct losses *losses)
+{
+	json_t *object = json_object();
+	json_put(object, "dropped", json_number(losses->dropped));
+	json_put(object, "open", json_number(losses->open));
+	json_put(object, "unmatched", json_number(losses->unmatched));
+	json_put(object, "clamped", json_number(losses->clamped));
+	json_put(object, "unsupported", json_number(losses->unsupported));
+	json_put(object, "truncated", json_number(losses->truncated_bytes));
+	json_put(object, "too_deep", json_number(losses->too_deep));
+	json_put(object, "table_full", json_number(losses->table_full));
+	json_put(object, "bad_packets", json_number(losses->bad_packets));
+	json_put(object, "bad_records", json_number(losses->bad_records));
+	json_put(object, "lost_processes", json_number(losses->lost_processes));
+	json_put(object, "unfinished_processes", json_number(losses->unfinished_processes));
+	json_put(object, "complete", json_boolean(!losses->incomplete));
+	return object;
+}
+
+static json_t *triple_json(const uint32_t *triple)
+{
+	if (!triple[0])
+		return json_null();
+	json_t *array = json_array();
+	for (int i = 0; i < 3; i++)
+		json_add(array, json_number(triple[i]));
+	return array;
+}
+
+/* The kernel of a row, in the shape in which it ran most often. */
+static void put_kernel(json_t *object, const struct run_kernel *kernel)
+{
+	json_put(object, "kind", json_text(text_kernel_kind(kernel->kind)));
+	json_put(object, "grid", triple_json(kernel->grid));
+	json_put(object, "block", triple_json(kernel->block));
+	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+	json_put(object, "registers",
+		kernel->registers ? json_number(kernel->registers) : json_null());
+	char code[24];
+	snprintf(code, sizeof(code), "%016llx", (unsigned long long)kernel->code);
+	json_put(object, "code", kernel->code ? json_text(code) : json_null());
+}
+
+static json_t *delay_json(const struct queue_delay *delay)
+{
+	json_t *object = json_object();
+	json_put(object, "count", json_number(delay->count));
+	json_put(object, "p50_ns", json_number(delay->p50_ns));
+	json_put(object, "p95_ns", json_number(delay->p95_ns));
+	return object;
+}
+
+static void put_queue(json_t *object, const struct run *run, const struct queue_time *queue)
+{
+	const struct run_lane *lane = &run->lanes[queue->lane];
+	json_put(object, "queue", json_number(lane->tid));
+	json_put(object, "pid", json_number(run->processes[lane->process].pid));
+	json_put(object, "lanes", json_number(queue->lanes));
+	json_put(object, "commands", json_number(queue->commands));
+	json_put(object, "busy_ns", json_number(queue->busy_ns));
+	json_put(object, "steps_ns", json_number(queue->steps_ns));
+	json_put(object, "idle_ns", json_number(queue->idle_ns));
+	json_put(object, "launch", delay_json(&queue->launch));
+	json_put(object, "submit", delay_json(&queue->submit));
+}
+
+/* null: the run has no queues. */
+static json_t *device_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	const struct queue_times *queues = &summary->queues;
+	if (!queues->count)
+		return json_null();
+	json_t *object = json_object(), *array = json_array();
+	for (size_t i = 0; i < queues->count; i++) {
+		const struct run_lane *lane = &report->run->lanes[queues->queues[i].lane];
+		char *sources = report_sources(report, queues->queues[i].sources);
+		json_t *queue = json_object();
+		json_put(queue, "name", json_text(lane->name));
+		json_put(queue, "backend", json_text(lane->backend));
+		json_put(queue, "source", json_text(sources));
+		put_queue(queue, report->run, &queues->queues[i]);
+		json_add(array, queue);
+		free(sources);
+	}
+	json_put(object, "total_ns", json_number(summary->device_ns));
+	json_put(object, "queues", array);
+	return object;
+}
+
+/* What rows of each kind say about which thing they are. */
+static void put_identity(json_t *object, const struct report *report, const struct summary_row *row)
+{
+	const struct run *run = report->run;
+	switch (report->summary->by) {
+	case SUMMARY_BY_LAYER:
+		json_put(object, "layer", json_integer((json_int_t)row->id - 1));
+		break;
+	case SUMMARY_BY_THREAD: {
+		const struct run_lane *lane = &run->lanes[row->id];
+		json_put(object, "pid", json_number(run->processes[lane->process].pid));
+		json_put(object, "tid", json_number(lane->tid));
+		break;
+	}
+	case SUMMARY_BY_KERNEL:
+		if (row->kernel != RUN_NONE)
+			put_kernel(object, &run->kernels[row->kernel]);
+		break;
+	case SUMMARY_BY_QUEUE:
+		put_queue(object, run, &report->summary->queues.queues[row->id]);
+		break;
+	default:
+		break;
+	}
+}
+
+static json_t *row_json(const struct report *report, const struct summary_row *row)
+{
+	json_t *object = json_object();
+	char *sources = report_sources(report, row->sources);
+	json_put(object, "name", json_text(row->name));
+	json_put(object, "category", json_text(row->category));
+	json_put(object, "backend", json_text(report_backend(report, row)));
+	json_put(object, "source", json_text(sources));
+	json_put(object, "count", json_number(row->count));
+	json_put(object, "total_ns", json_number(row->total_ns));
+	json_put(object, "self_ns", json_number(row->self_ns));
+	json_put(object, "wait_ns", json_number(row->wait_ns));
+	json_put(object, "wall_ns", json_number(row->wall_ns));
+	json_put(object, "share", json_rate(row->share));
+	json_put(object, "avg_ns", json_number(row->avg_ns));
+	json_put(object, "min_ns", json_number(row->min_ns));
+	json_put(object, "p50_ns", json_number(row->p50_ns));
+	json_put(object, "p95_ns", json_number(row->p95_ns));
+	json_put(object, "p99_ns", json_number(row->p99_ns));
+	json_put(object, "max_ns", json_number(row->max_ns));
+	json_put(object, "elements", json_number(row->elements));
+	json_put(object, "bytes", json_number(row->bytes));
+	json_put(object, "bytes_out", json_number(row->bytes_out));
+	json_put(object, "compression_ratio",
+		json_rate(
+			row->bytes_out == ANALYSIS_UNKNOWN || row->bytes == ANALYSIS_UNKNOWN
+				? -1
+				: (double)(row->bytes - row->bytes_out) / (double)row->bytes_out));
+	json_put(object, "flops", json_number(row->flops));
+	json_put(object, "bytes_per_s", json_rate(row->bytes_per_ns * 1e9));
+	json_put(object, "flops_per_s", json_rate(row->flops_per_ns * 1e9));
+	json_put(object, "device_count", json_number(row->device_count));
+	json_put(object, "device_ns", json_number(row->device_ns));
+	put_identity(object, report, row);
+	free(sources);
+	return object;
+}
+
+static json_t *category_json(const struct summary_row *row)
+{
+	json_t *object = json_object();
+	json_put(object, "name", json_text(row->name));
+	json_put(object, "count", json_number(row->count));
+	json_put(object, "total_ns", json_number(row->total_ns));
+	json_put(object, "self_ns", json_number(row->self_ns));
+	json_put(object, "wait_ns", json_number(row->wait_ns));
+	json_put(object, "share", json_rate(row->share));
+	json_put(object, "device_ns", json_number(row->device_ns));
+	return object;
+}
+
+json_t *report_to_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	json_t *root = json_object(), *rows = json_array(), *categories = json_array();
+	for (size_t i = 0; i < report->shown; i++)
+		json_add(rows, row_json(report, &summary->rows[i]));
+	for (size_t i = 0; i < summary->category_count; i++)
+		json_add(categories, category_json(&summary->categories[i]));
+	json_put(root, "schema", json_text("brick/report/1"));
+	json_put(root, "run", run_json(report->run));
+	json_put(root, "steps", steps_json(report));
+	json_put(root, "phase", json_text(report_phase_name(summary->only)));
+	json_put(root, "coverage", coverage_json(report));
+	json_put(root, "device", device_json(report));
+	json_put(root, "distortion", distortion_json(report));
+	json_put(root, "losses", losses_json(&report->losses));
+	json_put(root, "counters", report_counters_json(report->run));
+	if (report->budget)
+		json_put(root, "budget", report_budget_to_json(report->budget));
+	/* By category the rows have all fields, and stand in for the short form. */
+	if (summary->by != SUMMARY_BY_CATEGORY)
+		json_put(root, summary_by_plural(summary->by), json_incref(rows));
+	json_put(root, "categories",
+		json_incref(summary->by == SUMMARY_BY_CATEGORY ? rows : categories));
+	json_decref(rows);
+	json_decref(categories);
+	return root;
+}
+
+void report_json(const struct report *report, FILE *out)
+{
+	json_print(report_to_json(report), out);
+}

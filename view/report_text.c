@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report for people: heading, steps, rows, categories, and the three lines that no report goes
+ * without: coverage, distortion, losses. Called by `brick report`.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/memory.h"
+#include "view/provenance.h"
+#include "view/paragraph.h"
+#include "view/report.h"
+#include "view/report_counters.h"
+#include "view/report_rows.h"
+#include "view/terminal.h"
+#include "view/text.h"
+#include "view/units.h"
+
+enum { LABEL = 13 }; /* columns of a label */
+
+struct printer {
+	const struct report *report;
+	const struct terminal *terminal;
+	FILE *out;
+};
+
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+
+static void print_origin(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char took[UNITS_BYTES];
+	char *command = provenance_command(run), *start = provenance_start(run);
+	char *safe = text_safe(command ? command : "(not known)"), *host = text_safe(run->host);
+	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
+	/* A long command line says little in its third line. */
+	size_t room = p->terminal->width ? 2 * (p->terminal->width - LABEL) : 400;
+	char *cut = text_cut(safe, room);
+	if (start)
+		start[10] = ' '; /* for people, without the T */
+	char *code =
+		run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code) : xstrdup("");
+	say(p, "Command", "%s", cut);
+	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
+		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
+	free(code);
+	free(cut);
+	free(host);
+	free(safe);
+	free(start);
+	free(command);
+}
+
+static void print_machine(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char residual[UNITS_BYTES];
+	char *cpu = text_safe(run->cpu ? run->cpu : "unknown CPU");
+	char *cpus = run->cpus ? xasprintf(", %u CPU%s", run->cpus, run->cpus == 1 ? "" : "s")
+			       : xstrdup("");
+	say(p, "Machine", "%s%s; clock %s, right within %s", cpu, cpus,
+		brick_clock_source_name(run->clock.source),
+		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
+	free(cpus);
+	free(cpu);
+}
+
+/* Notes that belong into the heading, and what they are called there; the others stand at the end.
+ */
+static const struct {
+	const char *key, *label;
+} headings[] = {
+	{"ggml.version", "ggml"},
+	{"ggml.library", "Library"},
+	{"backend", "Backend"},
+	{"attach", "Attached by"},
+	{"steps", "Steps by"},
+};
+
+enum { HEADINGS = sizeof(headings) / sizeof(headings[0]) };
+
+static bool is_heading(const char *key)
+{
+	for (size_t i = 0; i < HEADINGS; i++)
+		if (!strcmp(key, headings[i].key))
+			return true;
+	return false;
+}
+
+static void print_headings(const struct printer *p)
+{
+	for (size_t i = 0; i < HEADINGS; i++) {
+		const char **values = provenance_notes(p->report->run, headings[i].key);
+		for (size_t k = 0; values[k]; k++) {
+			char *safe = text_safe(values[k]);
+			say(p, k ? "" : headings[i].label, "%s", safe);
+			free(safe);
+		}
+		free(values);
+	}
+}
+
+/* Whether another process has said the same, or all is as it should be. */
+static bool is_redundant(const struct run *run, size_t note)
+{
+	const struct run_note *here = &run->notes[note];
+	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
+		return true;
+	for (size_t i = 0; i < note; i++)
+		if (!strcmp(run->notes[i].key, here->key) &&
+			!strcmp(run->notes[i].value, here->value))
+			return true;
+	return false;
+}
+
+static void print_notes(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	const char *label = "Notes";
+	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
+	for (size_t i = 0; i < run->note_count; i++) {
+		if (is_heading(run->notes[i].key) || is_redundant(run, i))
+			continue;
+		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
+		say(p, label, "%s: %s", key, value);
+		label = "";
+		free(value);
+		free(key);
+	}
+	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
+}
+
+static void print_phase(const struct printer *p, enum step_phase phase)
+{
+	static const char *const labels[] = {"Prefill", "Decode"};
+	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
+	char total[UNITS_BYTES], rate[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
+	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
+	if (!times->count)
+		return;
+	char *spread = xstrdup("");
+	if (times->count > 1) {
+		free(spread);
+		spread = xasprintf("; a step took p50 %s, p95 %s, p99 %s",
+			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
+			units_time(p99, times->p99_ns));
+	}
+	char *dropped = times->dropped ? xasprintf(" (%llu more were dropped)",
+						 (unsigned long long)times->dropped)
+				       : xstrdup("");
+	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s%s, %s%s",
+		units_number(rate, report_tokens_per_s(times)), units_count(tokens, times->tokens),
+		times->tokens == 1 ? "" : "s", (unsigned long long)times->count,
+		times->count == 1 ? "" : "s", dropped, units_time(total, times->total_ns), spread);
+	free(dropped);
+	free(spread);
+}
+
+static void print_steps(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char time[UNITS_BYTES];
+	if (!p->report->run->step_count) {
+		if (summary->row_count)
+			say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
+		return;
+	}
+	print_phase(p, STEP_PREFILL);
+	print_phase(p, STEP_DECODE);
+	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
+		say(p, "First token", "after %s, counted from the begin of the first prefill",
+			units_time(time, summary->steps.ttft_ns));
+}
+
+static void print_coverage(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
+	if (!summary->wall_ns) {
+		say(p, "Coverage", "unknown: %s",
+			p->report->run->step_count ? "no step ended" : "nothing was recorded");
+		return;
+	}
+	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
+		summary_phase_coverage(summary, STEP_DECODE)};
+	char *apart = phases[0] >= 0 && phases[1] >= 0 ? xasprintf(" (prefill %s, decode %s)",
+								 units_percent(prefill, phases[0]),
+								 units_percent(decode, phases[1]))
+						       : xstrdup("");
+	const char *phase = report_phase_name(summary->only);
+	say(p, "Coverage", "%s of %s of %s%s%s lies in the rows above%s",
+		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
+		phase ? phase : "", phase ? " " : "",
+		p->report->run->step_count ? "steps" : "threads' time", phase ? "" : apart);
+	free(apart);
+	if (summary->unknown_operations)
+		say(p, "Unknown",
+			"%llu executions of operations that no rule knows, under their "
+			"own names",
+			(unsigned long long)summary->unknown_operations);
+	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
+		say(p, "Samples",
+			"%llu of %llu are in the file; counts and times are exact, "
+			"shares and rows by place are from samples",
+			(unsigned long long)summary->samples,
+			(unsigned long long)summary->executions);
+}
+
+static char *delay_text(const char *what, const struct queue_delay *delay)
+{
+	char p50[UNITS_BYTES], p95[UNITS_BYTES];
+	if (delay->p50_ns == ANALYSIS_UNKNOWN)
+		return xstrdup("");
+	if (delay->p95_ns == ANALYSIS_UNKNOWN)
+		return xasprintf("; %s p50 %s", what, units_time(p50, delay->p50_ns));
+	return xasprintf("; %s p50 %s, p95 %s", what, units_time(p50, delay->p50_ns),
+		units_time(p95, delay->p95_ns));
+}
+
+static void print_queue(const struct printer *p, const struct queue_time *queue)
+{
+	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
+	char busy[UNITS_BYTES], idle[UNITS_BYTES], steps[UNITS_BYTES], commands[UNITS_BYTES];
+	char *name = text_safe(lane->name && *lane->name ? lane->name : "queue");
+	char *backend = text_safe(lane->backend ? lane->backend : "");
+	char *launch = delay_text("launch to start", &queue->launch);
+	char *submit = delay_text("submission to start", &queue->submit);
+	char *sources = report_sources(p->report, queue->sources);
+	char *idling =
+		queue->idle_ns == ANALYSIS_UNKNOWN
+			? xstrdup("")
+			: xasprintf(", idle %s of %s of steps", units_time(idle, queue->idle_ns),
+				  units_time(steps, queue->steps_ns));
+	say(p, "Queue", "%s%s%s (%llu): busy %s%s; %s command%s%s%s; times from %s", backend,
+		*backend ? ": " : "", name, (unsigned long long)lane->tid,
+		units_time(busy, queue->busy_ns), idling, units_count(commands, queue->commands),
+		queue->commands == 1 ? "" : "s", launch, submit, sources ? sources : "-");
+	free(idling);
+	free(sources);
+	free(submit);
+	free(launch);
+	free(backend);
+	free(name);
+}
+
+static void print_queues(const struct printer *p)
+{
+	enum { MOST = 8 };
+	const struct queue_times *queues = &p->report->summary->queues;
+	for (size_t i = 0; i < queues->count && i < MOST; i++)
+		if (queues->queues[i].commands)
+			print_queue(p, &queues->queues[i]);
+	if (queues->count > MOST)
+		say(p, "", "%zu more: see --by queue", queues->count - MOST);
+}
+
+/* "0.32% (0.24% to 0.39%)"; the caller frees. */
+static char *interval(const struct distortion *d)
+{
+	return xasprintf("%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
+}
+
+static void print_distortion(const struct printer *p)
+{
+	const struct distortion *d = &p->report->distortion, *phases = p->report->phases;
+	const struct step_phase_times *steps = p->report->summary->steps.phases;
+	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES && steps[STEP_PREFILL].count &&
+		     steps[STEP_DECODE].count && phases[STEP_PREFILL].share >= 0 &&
+		     phases[STEP_DECODE].share >= 0;
+	if (d->share < 0) {
+		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
+		return;
+	}
+	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
+	char *decode = interval(&phases[STEP_DECODE]);
+	if (apart)
+		say(p, "Distortion", "%s; prefill %s, decode %s. From %s", all, prefill, decode,
+			d->method);
+	else
+		say(p, "Distortion", "%s. From %s", all, d->method);
+	free(all);
+	free(prefill);
+	free(decode);
+}
+
+static void print_losses(const struct printer *p)
+{
+	const struct losses *losses = &p->report->losses;
+	char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
+	uint64_t count;
+	const char *what;
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
+		char *longer = xasprintf(
+			"%s%s%llu %s", text, *text ? "; " : "", (unsigned long long)count, what);
+		free(text);
+		text = longer;
+	}
+	fputs(terminal_style_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	say(p, "Losses", "%s", *text ? text : "nothing was lost");
+	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	free(text);
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+	struct printer p = {report, &terminal, out};
+	print_origin(&p);
+	print_machine(&p);
+	print_headings(&p);
+	fputc('\n', out);
+	print_steps(&p);
+	if (report->run->step_count || report->summary->row_count)
+		fputc('\n', out);
+	report_rows(report, out, &terminal);
+	fputc('\n', out);
+	print_coverage(&p);
+	report_counters_text(report->run, &terminal, LABEL, out);
+	print_queues(&p);
+	print_distortion(&p);
+	print_losses(&p);
+	print_notes(&p);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roofline as a picture: logarithmic axes, a slanted roof for each level of memory, level ones
+ * for arithmetic, a dot for each brick in decode and a square in prefill, as large as its share of
+ * the time. Legible on light and dark; every number stands in a tooltip, too. Called by `brick
+ * roofline --svg`. The frame and the roofs are in roofline_svg_frame.c.
+ */
+#include "view/roofline_svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/units.h"
+
+static const double text_height = 15, letter_width = 6.9, least_share = 0.0005;
+
+void svg_text(FILE *out, const char *s)
+{
+	char *valid = text_valid(s ? s : "");
+
+	for (const char *c = valid; *c; c++) {
+		if (*c == '&')
+			fputs("&amp;", out);
+		else if (*c == '<')
+			fputs("&lt;", out);
+		else if (*c == '>')
+			fputs("&gt;", out);
+		else if (*c == '"')
+			fputs("&quot;", out);
+		else if (*c == '\'')
+			fputs("&#39;", out);
+		else if ((unsigned char)*c < ' ' || *c == 0x7f)
+			fputs("\xef\xbf\xbd", out); /* XML has no control characters */
+		else
+			fputc(*c, out);
+	}
+	free(valid);
+}
+
+double svg_text_width(const char *s)
+{
+	return letter_width * (double)text_width(s) + 4;
+}
+
+static double radius_of(const struct roofline_row *row)
+{
+	double share = row->share > 0 ? row->share : 0;
+
+	return 4 + 9 * sqrt(share < 1 ? share : 1);
+}
+
+static int has_place(const struct roofline_row *row)
+{
+	return row->intensity > 0 && row->flops_per_ns > 0;
+}
+
+static int is_above(const struct roofline_row *row)
+{
+	return (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
+}
+
+static void print_tooltip(const struct picture *p, const struct roofline_row *row)
+{
+	const char *phase = roofline_phase_name(row->phase),
+		   *bound = roofline_bound_name(row->bound);
+	char flops[UNITS_BYTES], bytes[UNITS_BYTES], intensity[UNITS_BYTES], threads[UNITS_BYTES];
+	char *by = roofline_roof_text(row);
+
+	svg_text(p->out, row->name);
+	fprintf(p->out, "%s%s: %s GFLOP/s, %s GB/s, %s FLOP/byte, %s threads at once",
+		phase ? " in " : "", phase ? phase : "", units_number(flops, row->flops_per_ns),
+		units_number(bytes, row->bytes_per_ns), units_number(intensity, row->intensity),
+		units_number(threads, row->at_once));
+	if (by)
+		fprintf(p->out, "; %.1f%% below its roof, which is ", 100 * row->distance);
+	svg_text(p->out, by);
+	fprintf(p->out, "%s%s%s", bound ? "; bound by " : "", bound ? bound : "",
+		is_above(row) ? "; above what was measured to be possible" : "");
+	free(by);
+}
+
+static const char *phase_class(const struct roofline_row *row)
+{
+	return row->phase == ROOFLINE_PREFILL  ? "prefill"
+	       : row->phase == ROOFLINE_DECODE ? "decode"
+					       : "outside";
+}
+
+static void draw_mark(const struct picture *p, const struct roofline_row *row)
+{
+	double x = svg_x(p, row->intensity), y = svg_y(p, row->flops_per_ns), r = radius_of(row);
+	char class[64];
+
+	snprintf(class, sizeof(class), "%s%s%s%s", phase_class(row),
+		row->bound == ROOFLINE_LATENCY ? " latency" : "", row->on_device ? " device" : "",
+		is_above(row) ? " above" : "");
+	fprintf(p->out, "<g class=\"mark %s\"><title>", class);
+	print_tooltip(p, row);
+	fputs("</title>", p->out);
+	if (row->phase == ROOFLINE_PREFILL)
+		fprintf(p->out,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"1\"/>",
+			x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8);
+	else
+		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", x, y, r);
+	fputs("</g>\n", p->out);
+}
+
+/* From the mark's edge to the nearest point of the text. */
+static void draw_leader(
+	const struct picture *p, double x, double y, double radius, const struct label_box *box)
+{
+	double tx = x < box->x0 ? box->x0 : x > box->x1 ? box->x1 : x;
+	double ty = y < box->y0 ? box->y0 + 3 : y > box->y1 ? box->y1 - 3 : y;
+	double distance = hypot(tx - x, ty - y);
+
+	if (distance < radius + 9)
+		return;
+	fprintf(p->out, "<path class=\"leader\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
+		x + (tx - x) * radius / distance, y + (ty - y) * radius / distance, tx, ty);
+}
+
+static void draw_label(struct picture *p, const struct roofline_row *row)
+{
+	double x = svg_x(p, row->intensity), y = svg_y(p, row->flops_per_ns), r = radius_of(row);
+	char *cut = text_cut(row->name, 28), *text;
+	struct label_box box;
+
+	if (row->roof_flops_per_ns >= 0)
+		text = xasprintf("%s %.0f%%", cut, 100 * (1 - row->distance));
+	else
+		text = xstrdup(cut);
+	if (labels_place(&p->labels, x, y, r, svg_text_width(text), text_height, &box)) {
+		draw_leader(p, x, y, r, &box);
+		fprintf(p->out, "<text class=\"name %s%s\" x=\"%.1f\" y=\"%.1f\">",
+			phase_class(row), is_above(row) ? " above" : "", box.x0 + 2, box.y1 - 4);
+		svg_text(p->out, text);
+		fputs("</text>\n", p->out);
+	}
+	free(text);
+	free(cut);
+}
+
+/* Largest first, so that small marks lie above large ones, and the important names find room. */
+static void draw_rows(struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+	const struct roofline_row **order = xcalloc(r->row_count + 1, sizeof(*order));
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		size_t at = count;
+		if (!roofline_shows(p->view, row) || !has_place(row))
+			continue;
+		for (; at && radius_of(order[at - 1]) < radius_of(row); at--)
+			order[at] = order[at - 1];
+		order[at] = row;
+		count++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		double x = svg_x(p, order[i]->intensity), y = svg_y(p, order[i]->flops_per_ns);
+		double radius = radius_of(order[i]);
+		draw_mark(p, order[i]);
+		labels_take(&p->labels, x - radius, y - radius, x + radius, y + radius);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (order[i]->share < 0 || order[i]->share >= least_share || is_above(order[i]))
+			draw_label(p, order[i]);
+	free(order);
+}
+
+/* What has no place on these axes, in words below them. */
+static void draw_rest(struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+	char *text = NULL, bytes[UNITS_BYTES];
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		const char *phase = roofline_phase_name(row->phase);
+		if (!roofline_shows(p->view, row) || has_place(row) || row->bytes_per_ns < 0)
+			continue;
+		char *longer = xasprintf("%s%s%s%s %s",
+			text ? text : "Computing nothing, in GB/s: ", text ? ", " : "", row->name,
+			row->phase == ROOFLINE_PREFILL ? " (prefill)"
+			: phase			       ? ""
+						       : " (no step)",
+			units_number(bytes, row->bytes_per_ns));
+		free(text);
+		text = longer;
+	}
+	if (text)
+		svg_paragraph(p, text);
+	free(text);
+}
+
+/* The same for those who cannot see it. */
+static void print_description(const struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+	const char *between = "";
+
+	fputs("<desc id=\"d\">", p->out);
+	for (size_t i = 0; i < r->row_count; i++) {
+		if (!roofline_shows(p->view, &r->rows[i]))
+			continue;
+		fputs(between, p->out);
+		print_tooltip(p, &r->rows[i]);
+		between = ". ";
+	}
+	fputs("</desc>\n", p->out);
+}
+
+void roofline_svg(const struct roofline_view *view, FILE *out)
+{
+	struct picture *p = xcalloc(1, sizeof(*p));
+
+	p->view = view;
+	p->out = out;
+	p->threads = roofline_main_threads(view);
+	svg_scale(p);
+	svg_open(p);
+	print_description(p);
+	svg_axes(p);
+	svg_roofs(p);
+	draw_rows(p);
+	svg_legend(p);
+	draw_rest(p);
+	fputs("</svg>\n", out);
+	free(p);
+}

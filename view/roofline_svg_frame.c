@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roofline's frame: scales, style sheet, axes, legend. Called by roofline_svg.c; the roofs are
+ * in roofline_svg_roofs.c.
+ */
+#include "view/roofline_svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "view/memory.h"
+#include "view/provenance.h"
+#include "view/text.h"
+
+enum { WIDTH = 1120, HEIGHT = 720, LEFT = 78, RIGHT = 990, TOP = 92, BOTTOM = 606 };
+
+static const char style[] =
+	"<style>\n"
+	"svg{--bg:#fff;--ink:#1f2328;--soft:#59636e;--grid:#e7eaee;--roof:#3d444d;--level:#8250df;"
+	"--decode:#0969da;--prefill:#bc4c00;--outside:#1a7f37;--bad:#cf222e;"
+	"font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
+	"background:var(--bg)}\n"
+	"@media(prefers-color-scheme:dark){svg{--bg:#0d1117;--ink:#e6edf3;--soft:#9198a1;"
+	"--grid:#21262d;--roof:#b7bdc8;--level:#ab7df8;--decode:#4493f8;--prefill:#f0883e;"
+	"--outside:#3fb950;--bad:#f85149}}\n"
+	"text{fill:var(--ink);font-size:12px}\n"
+	".page{fill:var(--bg)}\n"
+	".title{font-size:18px;font-weight:600}\n"
+	".soft{fill:var(--soft)}\n"
+	".grid{stroke:var(--grid);fill:none}\n"
+	".frame{stroke:var(--soft);fill:none}\n"
+	".roof{stroke:var(--roof);stroke-width:2;fill:none}\n"
+	".level{stroke:var(--level);stroke-width:1.5;fill:none}\n"
+	".minor{stroke:var(--soft);stroke-width:1;stroke-dasharray:5 4;fill:none}\n"
+	".halo{paint-order:stroke;stroke:var(--bg);stroke-width:4px;stroke-linejoin:round}\n"
+	".ceiling{fill:var(--soft)}\n"
+	".memory{fill:var(--level)}\n"
+	".name{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}\n"
+	".leader{stroke:var(--soft);stroke-width:.8;fill:none}\n"
+	".mark{stroke:var(--bg);stroke-width:1;fill-opacity:.85}\n"
+	".decode{fill:var(--decode)}.prefill{fill:var(--prefill)}.outside{fill:var(--outside)}\n"
+	".latency{fill-opacity:.12;stroke-width:1.6}\n"
+	".decode.latency{stroke:var(--decode)}.prefill.latency{stroke:var(--prefill)}"
+	".outside.latency{stroke:var(--outside)}\n"
+	".device{fill-opacity:.25;stroke-width:1.4;stroke-dasharray:2.5 2}\n"
+	".decode.device{stroke:var(--decode)}.prefill.device{stroke:var(--prefill)}"
+	".outside.device{stroke:var(--outside)}\n"
+	".name.device{stroke:var(--bg)}\n"
+	".mark.above{stroke:var(--bad);stroke-width:3}.name.above{fill:var(--bad)}\n"
+	"</style>\n";
+
+double svg_x(const struct picture *p, double intensity)
+{
+	return LEFT + (RIGHT - LEFT) * (log10(intensity) - log10(p->low_x)) /
+			      (log10(p->high_x) - log10(p->low_x));
+}
+
+double svg_y(const struct picture *p, double rate)
+{
+	return BOTTOM - (BOTTOM - TOP) * (log10(rate) - log10(p->low_y)) /
+				(log10(p->high_y) - log10(p->low_y));
+}
+
+static void reach(double *low, double *high, double value)
+{
+	if (!(value > 0) || !isfinite(value))
+		return;
+	*low = value < *low ? value : *low;
+	*high = value > *high ? value : *high;
+}
+
+/* All marks, and the ridge of f32 with memory well inside. */
+void svg_scale(struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+	double low_x = 1, high_x = 10, low_y = 10, high_y = 10;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (roofline_shows(p->view, &r->rows[i]) && r->rows[i].intensity > 0) {
+			reach(&low_x, &high_x, r->rows[i].intensity);
+			reach(&low_y, &high_y, r->rows[i].flops_per_ns);
+		}
+	const struct ceilings_compute *top = ceilings_peak(r->ceilings, NULL, p->threads);
+	const struct ceilings_compute *f32 = ceilings_peak(r->ceilings, "f32", p->threads);
+	const struct ceilings_bandwidth *memory =
+		r->ceilings->level_count
+			? ceilings_fastest(r->ceilings,
+				  r->ceilings->levels[r->ceilings->level_count - 1].name,
+				  p->threads)
+			: NULL;
+	if (top)
+		reach(&low_y, &high_y, top->rate.best);
+	if (f32 && memory)
+		reach(&low_x, &high_x, f32->rate.best / memory->rate.best * 10);
+	p->low_x = low_x / 1.8;
+	p->high_x = high_x * 1.8;
+	p->low_y = low_y / 2.2;
+	p->high_y = high_y * 1.7;
+	labels_init(&p->labels, LEFT + 2, TOP + 2, RIGHT - 2, BOTTOM - 2);
+}
+
+static void print_date(const struct picture *p)
+{
+	char date[40];
+	time_t seconds = (time_t)(p->view->roofline->ceilings->unix_ns / 1000000000u);
+	struct tm tm;
+
+	if (p->view->roofline->ceilings->unix_ns && gmtime_r(&seconds, &tm) &&
+		strftime(date, sizeof(date), "%Y-%m-%d", &tm))
+		fprintf(p->out, ", measured %s", date);
+}
+
+static void print_heading(const struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+	char *command = provenance_command(r->run);
+	const char *name = command ? command : r->run->path ? r->run->path : "";
+	const char *slash = memrchr(name, '/', strcspn(name, " "));
+	char *cut = text_cut(slash ? slash + 1 : name, 66);
+
+	fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"34\">Roofline of ", LEFT);
+	svg_text(p->out, cut);
+	fprintf(p->out, "</text>\n<text class=\"soft\" x=\"%d\" y=\"56\">", LEFT);
+	svg_text(p->out, r->ceilings->cpu[0] ? r->ceilings->cpu : "unknown CPU");
+	if (p->threads)
+		fprintf(p->out, "; ceilings of %u thread%s", p->threads,
+			p->threads == 1 ? "" : "s");
+	print_date(p);
+	fputs("; FLOPs and bytes computed from shapes and types, times measured", p->out);
+	if (p->view->doubt)
+		fprintf(p->out, "; doubtful: %s", p->view->doubt);
+	fputs("</text>\n", p->out);
+	free(cut);
+	free(command);
+}
+
+void svg_open(struct picture *p)
+{
+	fprintf(p->out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+		"height=\"%d\" role=\"img\" aria-labelledby=\"t d\">\n<title id=\"t\">Roofline: "
+		"what bricks compute and move, and what the machine can do</title>\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
+	fputs(style, p->out);
+	fprintf(p->out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", WIDTH, HEIGHT);
+	print_heading(p);
+	p->paragraph_y = BOTTOM + 72;
+}
+
+static void axis_number(char *out, size_t bytes, double value)
+{
+	snprintf(out, bytes, value >= 1000 ? "%.0f" : "%.3g", value);
+}
+
+/* Lines at 1, 2 and 5 of each decade, numbers where there is room for them. */
+static void draw_ticks_x(const struct picture *p, int numbers_at_all)
+{
+	static const double steps[] = {1, 2, 5};
+	char number[32];
+
+	for (int e = (int)floor(log10(p->low_x)); e <= (int)ceil(log10(p->high_x)); e++)
+		for (int i = 0; i < 3; i++) {
+			double value = steps[i] * pow(10, e), x = svg_x(p, value);
+			if (value < p->low_x || value > p->high_x)
+				continue;
+			fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP,
+				BOTTOM);
+			if (i && !numbers_at_all)
+				continue;
+			axis_number(number, sizeof(number), value);
+			fprintf(p->out,
+				"<text class=\"soft\" text-anchor=\"middle\" x=\"%.1f\" "
+				"y=\"%d\">%s</text>\n",
+				x, BOTTOM + 18, number);
+		}
+}
+
+static void draw_ticks_y(const struct picture *p, int numbers_at_all)
+{
+	static const double steps[] = {1, 2, 5};
+	char number[32];
+
+	for (int e = (int)floor(log10(p->low_y)); e <= (int)ceil(log10(p->high_y)); e++)
+		for (int i = 0; i < 3; i++) {
+			double value = steps[i] * pow(10, e), y = svg_y(p, value);
+			if (value < p->low_y || value > p->high_y)
+				continue;
+			fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y,
+				RIGHT);
+			if (i && !numbers_at_all)
+				continue;
+			axis_number(number, sizeof(number), value);
+			fprintf(p->out,
+				"<text class=\"soft\" text-anchor=\"end\" x=\"%d\" "
+				"y=\"%.1f\">%s</text>\n",
+				LEFT - 8, y + 4, number);
+		}
+}
+
+void svg_axes(struct picture *p)
+{
+	double decades_x = log10(p->high_x / p->low_x), decades_y = log10(p->high_y / p->low_y);
+
+	draw_ticks_x(p, decades_x < 9);
+	draw_ticks_y(p, decades_y < 7);
+	fprintf(p->out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+		LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
+	fprintf(p->out,
+		"<text class=\"soft\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">arithmetic "
+		"intensity, "
+		"FLOP per byte</text>\n",
+		(LEFT + RIGHT) / 2, BOTTOM + 38);
+	fprintf(p->out,
+		"<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(22 %d) "
+		"rotate(-90)\">GFLOP/s</text>\n",
+		(TOP + BOTTOM) / 2);
+}
+
+static int has_phase(const struct picture *p, enum roofline_phase phase)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].phase == phase && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+static int has_latency(const struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].bound == ROOFLINE_LATENCY && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+static int has_device(const struct picture *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].on_device && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+static double legend_entry(
+	const struct picture *p, double x, const char *class, int is_square, const char *text)
+{
+	int y = TOP - 14;
+
+	fprintf(p->out, "<g class=\"mark %s\">", class);
+	if (is_square)
+		fprintf(p->out, "<rect x=\"%.1f\" y=\"%d\" width=\"11\" height=\"11\" rx=\"1\"/>",
+			x, y - 10);
+	else
+		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%d\" r=\"6\"/>", x + 6, y - 4);
+	fprintf(p->out, "</g><text x=\"%.1f\" y=\"%d\">%s</text>\n", x + 18, y, text);
+	return x + 18 + svg_text_width(text) + 14;
+}
+
+void svg_legend(struct picture *p)
+{
+	double x = LEFT;
+
+	if (has_phase(p, ROOFLINE_PREFILL))
+		x = legend_entry(p, x, "prefill", 1, "prefill");
+	if (has_phase(p, ROOFLINE_DECODE))
+		x = legend_entry(p, x, "decode", 0, "decode");
+	if (has_phase(p, ROOFLINE_OUTSIDE))
+		x = legend_entry(p, x, "outside", 0, "outside of steps");
+	if (has_latency(p))
+		x = legend_entry(p, x,
+			has_phase(p, ROOFLINE_DECODE) ? "decode latency" : "prefill latency", 0,
+			"bound by latency");
+	if (has_device(p))
+		x = legend_entry(p, x, "decode device", 0, "on a device: these are not its roofs");
+	fprintf(p->out,
+		"<text class=\"soft\" x=\"%.1f\" y=\"%d\">larger: more of its phase's time; "
+		"percent: "
+		"of its roof</text>\n",
+		x, TOP - 14);
+}
+
+/* Lines of at most so many letters, broken at blanks. */
+void svg_paragraph(struct picture *p, const char *text)
+{
+	enum { LETTERS = 140 };
+	char line[LETTERS + 8];
+
+	while (*text && p->paragraph_y < HEIGHT - 6) {
+		size_t length = strlen(text), cut = length;
+		if (length > LETTERS) {
+			for (cut = LETTERS; cut > LETTERS / 2 && text[cut] != ' '; cut--)
+				;
+			while (cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80)
+				cut--;
+		}
+		memcpy(line, text, cut);
+		line[cut] = '\0';
+		fprintf(p->out, "<text class=\"soft\" x=\"%d\" y=\"%.1f\">", LEFT, p->paragraph_y);
+		svg_text(p->out, line);
+		fputs("</text>\n", p->out);
+		p->paragraph_y += 17;
+		text += cut + (text[cut] == ' ');
+	}
+}

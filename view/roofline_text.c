@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roofline for people: where the ceilings come from and what they are, a table for each phase,
+ * and what is odd or missing. Called by `brick roofline`.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/unknown.h"
+#include "view/memory.h"
+#include "view/paragraph.h"
+#include "view/roofline.h"
+#include "view/table.h"
+#include "view/text.h"
+#include "view/units.h"
+
+enum { LABEL = 10 };
+
+struct printer {
+	const struct roofline_view *view;
+	const struct terminal *terminal;
+	FILE *out;
+};
+
+/* A labelled paragraph. */
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+
+static void print_origin(const struct printer *p)
+{
+	const struct ceilings *c = p->view->roofline->ceilings;
+	char date[40] = "at an unknown time";
+	time_t seconds = (time_t)(c->unix_ns / 1000000000u);
+	struct tm tm;
+
+	if (c->unix_ns && gmtime_r(&seconds, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm);
+	say(p, "Ceilings", "of %s, measured %s%s, from %s", c->cpu[0] ? c->cpu : "an unknown CPU",
+		date, c->quick ? " in a hurry (--quick)" : "", p->view->where);
+	if (!p->view->doubt)
+		return;
+	fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
+	say(p, "Doubt", "%s: distances may mean little", p->view->doubt);
+	fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
+}
+
+/* Whether any row is placed under the ceilings of so many threads. */
+static int is_used(const struct printer *p, uint32_t threads)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].roof_threads == threads && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+static void print_ceilings_of(const struct printer *p, uint32_t threads)
+{
+	const struct ceilings *c = p->view->roofline->ceilings;
+	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", threads);
+	char number[UNITS_BYTES], label[32];
+	char *text = f32 ? xasprintf("%s GFLOP/s in f32 (%s)", units_number(number, f32->rate.best),
+				   f32->isa)
+			 : xstrdup("arithmetic not measured");
+
+	for (size_t i = c->level_count; i-- > 0;) {
+		const struct ceilings_bandwidth *row =
+			ceilings_fastest(c, c->levels[i].name, threads);
+		if (!row)
+			continue;
+		char *longer = xasprintf("%s; %s %s GB/s", text, c->levels[i].name,
+			units_number(number, row->rate.best));
+		free(text);
+		text = longer;
+	}
+	snprintf(label, sizeof(label), "%u thr.", threads);
+	say(p, label, "%s", text);
+	free(text);
+}
+
+static void print_ceilings(const struct printer *p)
+{
+	const struct ceilings *c = p->view->roofline->ceilings;
+	uint32_t last = 0;
+
+	/* Ascending, each once. */
+	for (;;) {
+		uint32_t next = 0;
+		for (size_t i = 0; i < c->compute_count; i++) {
+			uint32_t n = c->compute[i].threads;
+			if (n > last && (!next || n < next))
+				next = n;
+		}
+		if (!next)
+			return;
+		if (is_used(p, next))
+			print_ceilings_of(p, next);
+		last = next;
+	}
+}
+
+enum column {
+	COLUMN_NAME,
+	COLUMN_TIME,
+	COLUMN_SHARE,
+	COLUMN_THREADS,
+	COLUMN_INTENSITY,
+	COLUMN_FLOPS,
+	COLUMN_BYTES,
+	COLUMN_BOUND,
+	COLUMN_ROOF_BY,
+	COLUMN_ROOF,
+	COLUMN_DISTANCE,
+	COLUMNS,
+};
+
+static const struct table_column columns[COLUMNS] = {
+	[COLUMN_NAME] = {"BRICK", 1, 0},
+	[COLUMN_TIME] = {"TIME", 0, 5},
+	[COLUMN_SHARE] = {"SHARE", 0, 3},
+	[COLUMN_THREADS] = {"THREADS", 0, 4},
+	[COLUMN_INTENSITY] = {"FLOP/B", 0, 0},
+	[COLUMN_FLOPS] = {"GFLOP/s", 0, 0},
+	[COLUMN_BYTES] = {"GB/s", 0, 0},
+	[COLUMN_BOUND] = {"BOUND", 1, 0},
+	[COLUMN_ROOF_BY] = {"ROOF BY", 1, 2},
+	[COLUMN_ROOF] = {"ROOF", 0, 1},
+	[COLUMN_DISTANCE] = {"DISTANCE", 0, 0},
+};
+
+/* In GFLOP/s, or GB/s for what computes nothing. */
+static void format_roof(char out[UNITS_BYTES], const struct roofline_row *row)
+{
+	units_number(out, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
+}
+
+static void format_distance(char out[UNITS_BYTES], const struct roofline_row *row)
+{
+	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+		strcpy(out, "-");
+	else
+		snprintf(out, UNITS_BYTES, "%.1f%%%s", 100 * row->distance,
+			row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? " !"
+											 : "");
+}
+
+static void add_row(struct table *table, const struct roofline_row *row)
+{
+	char cells[COLUMNS][UNITS_BYTES];
+	const char *shown[COLUMNS], *bound = roofline_bound_name(row->bound);
+	int above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
+
+	for (int i = 0; i < COLUMNS; i++)
+		shown[i] = cells[i];
+	char *name = text_safe(row->name), *roof = roofline_roof_text(row);
+	char *roof_by = text_safe(roof ? roof : "-");
+	shown[COLUMN_NAME] = name;
+	shown[COLUMN_ROOF_BY] = roof_by;
+	shown[COLUMN_BOUND] = row->on_device ? "(device)" : bound ? bound : "-";
+	units_time(cells[COLUMN_TIME], row->wall_ns);
+	units_percent(cells[COLUMN_SHARE], row->share);
+	units_number(cells[COLUMN_THREADS], row->at_once);
+	units_number(cells[COLUMN_INTENSITY], row->intensity);
+	units_number(cells[COLUMN_FLOPS], row->flops_per_ns);
+	units_number(cells[COLUMN_BYTES], row->bytes_per_ns);
+	format_roof(cells[COLUMN_ROOF], row);
+	format_distance(cells[COLUMN_DISTANCE], row);
+	table_add(table, shown, above ? STYLE_BAD : STYLE_PLAIN);
+	free(roof_by);
+	free(roof);
+	free(name);
+}
+
+static void print_phase(const struct printer *p, enum roofline_phase phase)
+{
+	static const char *const titles[] = {"Prefill", "Decode", "Outside of steps"};
+	const struct roofline *r = p->view->roofline;
+	struct table *table = table_create(columns, COLUMNS);
+	size_t rows = 0;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].phase == phase && roofline_shows(p->view, &r->rows[i])) {
+			add_row(table, &r->rows[i]);
+			rows++;
+		}
+	if (rows) {
+		fputc('\n', p->out);
+		terminal_print(p->terminal, p->out, STYLE_STRONG, titles[phase]);
+		fputc('\n', p->out);
+		table_hide_empty(table);
+		table_print(table, p->out, p->terminal);
+	}
+	table_destroy(table);
+}
+
+static const char *phase_text(const struct roofline_row *row)
+{
+	const char *name = roofline_phase_name(row->phase);
+
+	return name ? name : "no step";
+}
+
+static void print_above(const struct printer *p, const struct roofline_row *row)
+{
+	char achieved[UNITS_BYTES], most[UNITS_BYTES];
+
+	if (row->flags & ROOFLINE_ABOVE_COMPUTE)
+		say(p, "Above",
+			"%s in %s: %s GFLOP/s, where no more than %s were measured "
+			"(+%.1f%%). Its FLOPs or its time cannot be right, or the ceilings "
+			"are too low: measure them again on an idle machine.",
+			row->name, phase_text(row), units_number(achieved, row->flops_per_ns),
+			units_number(most, row->peak->rate.best),
+			100 * ceilings_spread(&row->peak->rate));
+	if (row->flags & ROOFLINE_ABOVE_BANDWIDTH)
+		say(p, "Above",
+			"%s in %s: %s GB/s, where no more than %s were measured (+%.1f%%). "
+			"Its bytes or its time cannot be right, or its data stay in "
+			"registers, or the ceilings are too low.",
+			row->name, phase_text(row), units_number(achieved, row->bytes_per_ns),
+			units_number(most, row->bandwidth->rate.best),
+			100 * ceilings_spread(&row->bandwidth->rate));
+}
+
+static void print_oddities(const struct printer *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		if (!roofline_shows(p->view, row))
+			continue;
+		print_above(p, row);
+		if (row->flags & ROOFLINE_OTHER_THREADS)
+			say(p, "Threads", "%s in %s ran on %u threads: ceilings of %u are shown",
+				row->name, phase_text(row), row->threads, row->roof_threads);
+		if (row->flags & ROOFLINE_NOT_ALL)
+			say(p, "Missing",
+				"%llu executions of %s in %s do not say what they did, and are "
+				"left out with their time",
+				(unsigned long long)row->silent, row->name, phase_text(row));
+	}
+}
+
+static int has_device_rows(const struct printer *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].on_device && roofline_shows(p->view, &r->rows[i]))
+			return 1;
+	return 0;
+}
+
+void roofline_text(const struct roofline_view *view, FILE *out)
+{
+	struct terminal terminal;
+	struct printer p = {view, &terminal, out};
+	size_t rows = 0;
+
+	terminal_init(&terminal, out);
+	print_origin(&p);
+	print_ceilings(&p);
+	print_phase(&p, ROOFLINE_PREFILL);
+	print_phase(&p, ROOFLINE_DECODE);
+	print_phase(&p, ROOFLINE_OUTSIDE);
+	for (size_t i = 0; i < view->roofline->row_count; i++)
+		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);
+	fputc('\n', out);
+	print_oddities(&p);
+	if (has_device_rows(&p))
+		say(&p, "Devices", "have no ceilings here: what they achieved is shown as it is");
+	fputs(terminal_style_begin(&terminal, STYLE_DIM), out);
+	if (rows)
+		say(&p, "Note",
+			"FLOPs and bytes are computed from shapes and types, times are measured. "
+			"ROOF BY: the lowest measured ceiling that allows what was achieved; ROOF "
+			"in GFLOP/s (GB/s where nothing is computed). DISTANCE: what is missing to "
+			"it.");
+	else
+		say(&p, "Note", "no brick says what it computed or moved");
+	fputs(terminal_style_end(&terminal, STYLE_DIM), out);
+}

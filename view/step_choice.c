@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the step that a user means. Called by commands that look at one step. */
+#include "view/step_choice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/step_times.h"
+#include "view/exit_code.h"
+#include "view/die.h"
+
+static uint32_t numbered(const struct run *run, const struct step_index *index, const char *command,
+	const char *text)
+{
+	char *end;
+	unsigned long wanted = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || !wanted)
+		die_usage(command, "--step %s: must be decode, prefill or a number from 1", text);
+	if (wanted > index->count)
+		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
+			index->count);
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (index->finished[i] && --wanted == 0)
+			return i;
+	return RUN_NONE;
+}
+
+static uint32_t median(const struct run *run, const struct step_index *index, enum step_phase phase)
+{
+	struct step_times times;
+
+	if (step_times_measure(&times, run, index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	uint32_t step = step_times_median(&times, run, index, phase);
+	step_times_fini(&times);
+	return step;
+}
+
+uint32_t step_choose(const struct run *run, const struct step_index *index, const char *command,
+	const char *which)
+{
+	bool prefill = !strcmp(which, "prefill"), decode = !strcmp(which, "decode");
+
+	if (!index->count)
+		die(CLI_INPUT, "%s: has no steps that ended", run->path);
+	if (!prefill && !decode)
+		return numbered(run, index, command, which);
+	uint32_t step = median(run, index, prefill ? STEP_PREFILL : STEP_DECODE);
+	if (step == RUN_NONE)
+		die(CLI_INPUT, "%s: has no %s step that ended", run->path, which);
+	return step;
+}
+
+uint32_t step_choice_number(const struct step_index *index, uint32_t step)
+{
+	uint32_t number = 0;
+
+	for (uint32_t i = 0; i <= step; i++)
+		number += index->finished[i];
+	return number;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The step that a command was asked for, as `--step` names it. Main thread. */
+#ifndef BRICK_VIEW_STEP_CHOICE_H
+#define BRICK_VIEW_STEP_CHOICE_H
+
+#include "analysis/step_index.h"
+#include "trace/run.h"
+
+/*
+ * which: "decode" or "prefill", the one of that phase that took the median time; or a number,
+ * counted from 1 in the order of their begins. Ends the program if there is no such step.
+ */
+uint32_t step_choose(const struct run *run, const struct step_index *index, const char *command,
+	const char *which);
+
+/* Number of a step for people, counted the same way. */
+uint32_t step_choice_number(const struct step_index *index, uint32_t step);
+
+#endif

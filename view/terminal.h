@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the place that output goes to can show. Main thread. */
+#ifndef BRICK_VIEW_TERMINAL_H
+#define BRICK_VIEW_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct terminal {
+	bool is_terminal;
+	bool colours; /* never on anything but a terminal, nor with NO_COLOR set */
+	bool utf8;
+	size_t width; /* 0: unlimited */
+};
+
+enum terminal_style {
+	STYLE_PLAIN,
+	STYLE_STRONG, /* headings */
+	STYLE_DIM,    /* what is secondary */
+	STYLE_GOOD,
+	STYLE_WARN,
+	STYLE_BAD,
+};
+
+/* COLUMNS wins over the size that the terminal reports; anything but a terminal is unlimited. */
+void terminal_init(struct terminal *terminal, FILE *out);
+
+/* Print text in a style; safe text only. */
+void terminal_print(
+	const struct terminal *terminal, FILE *out, enum terminal_style style, const char *text);
+
+/* The sequences around styled text; "" where there are no colours. */
+const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style);
+const char *terminal_style_end(const struct terminal *terminal, enum terminal_style style);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both forms of `brick tree`, and the live view, call the nodes of a tree.
+ */
+#include "view/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "brick/registry.h"
+#include "trace/text.h"
+#include "view/memory.h"
+
+/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
+static char *tree_kernel_name(const struct run_kernel *kernel)
+{
+	const uint32_t *g = kernel->grid, *b = kernel->block;
+	if (kernel->kind != BRICK_KERNEL_COMPUTE && kernel->kind != BRICK_KERNEL_OTHER)
+		return xasprintf("%s  %s", kernel->name, text_kernel_kind(kernel->kind));
+	char *shared = kernel->shared_bytes
+			       ? xasprintf(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
+			       : xstrdup("");
+	char *block = b[0] ? xasprintf(",(%u,%u,%u)", b[0], b[1], b[2]) : xstrdup("");
+	char *name = g[0] ? xasprintf("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
+				    block, shared)
+			  : xasprintf("%s%s%s", kernel->name, *shared ? " " : "", shared);
+	free(block);
+	free(shared);
+	return name;
+}
+
+char *tree_name(const struct call_tree *tree, const struct call_node *node)
+{
+	const struct run *run = tree->run;
+	const struct run_site *site;
+	switch (node->kind) {
+	case CALL_LAYER:
+		return xasprintf("Layer %d", node->layer);
+	case CALL_BRICK:
+		return xstrdup(run->bricks[node->brick].name);
+	case CALL_OPERATION:
+		site = &run->sites[node->site];
+		return xasprintf("%s%s%s", site->operation ? site->operation : "",
+			site->operation && site->label ? " " : "", site->label ? site->label : "");
+	case CALL_KERNEL:
+		return tree_kernel_name(&run->kernels[node->kernel]);
+	case CALL_WAIT:
+		return xstrdup(brick_name(BRICK_BARRIER_WAIT));
+	default:
+		break;
+	}
+	if (tree->step != RUN_NONE)
+		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
+	const struct run_lane *lane = &run->lanes[tree->lane];
+	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
+		lane->name ? lane->name : "", (unsigned long long)lane->tid);
+}
+
+int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
+{
+	if (node->kind == CALL_OPERATION && !view->operations)
+		return 0;
+	return !view->depth || depth <= view->depth;
+}

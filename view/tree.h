@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick tree` share. */
+#ifndef BRICK_VIEW_TREE_H
+#define BRICK_VIEW_TREE_H
+
+#include <stdio.h>
+#include "analysis/call_tree.h"
+#include "analysis/step_times.h"
+#include "view/terminal.h"
+
+struct tree_view {
+	const struct run *run;
+	const struct step_index *index;
+	const struct step_times *times;
+	unsigned depth; /* levels below the root; 0: all */
+	int operations; /* each operation below its brick */
+};
+
+void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,
+	const struct terminal *terminal);
+
+/* Print an object {"step" or "thread", "tree"} as part of an answer. */
+void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
+	FILE *out);
+
+/* What a node is called: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
+char *tree_name(const struct call_tree *tree, const struct call_node *node);
+
+/* Whether a node is shown with this view. */
+int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth);
+
+#endif

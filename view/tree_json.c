@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trees as JSON, schema brick/tree/1: a node's time is the sum of its children's times and its
+ * self time; times in ns, null where unknown. Kernels have times of a device, which are no part of
+ * those above them. Called by `brick tree --json`.
+ */
+#include <stdlib.h>
+
+#include "view/json.h"
+#include "view/step_choice.h"
+#include "view/tree.h"
+#include "trace/text.h"
+
+static json_t *triple_json(const uint32_t *triple)
+{
+	if (!triple[0])
+		return json_null();
+	json_t *array = json_array();
+	for (int i = 0; i < 3; i++)
+		json_add(array, json_number(triple[i]));
+	return array;
+}
+
+static void put_kernel(json_t *object, const struct run_kernel *kernel)
+{
+	json_put(object, "name", json_text(kernel->name));
+	json_put(object, "backend", json_text(kernel->backend));
+	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
+	json_put(object, "grid", triple_json(kernel->grid));
+	json_put(object, "block", triple_json(kernel->block));
+	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+}
+
+static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
+	const struct call_node *node, unsigned depth)
+{
+	static const char *const kinds[] = {
+		[CALL_ROOT] = "root",
+		[CALL_LAYER] = "layer",
+		[CALL_BRICK] = "brick",
+		[CALL_OPERATION] = "operation",
+		[CALL_WAIT] = "wait",
+		[CALL_KERNEL] = "kernel",
+	};
+	json_t *object = json_object(), *children = json_array();
+	char *name = tree_name(tree, node);
+	json_put(object, "name", json_text(name));
+	json_put(object, "kind", json_text(kinds[node->kind]));
+	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
+	json_put(object, "count", json_number(node->count));
+	json_put(object, "open", json_number(node->open));
+	json_put(object, "time_ns", json_number(node->time_ns));
+	json_put(object, "self_ns", json_number(node->self_ns));
+	json_put(object, "elements", json_number(node->elements));
+	json_put(object, "bytes", json_number(node->bytes));
+	json_put(object, "flops", json_number(node->flops));
+	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
+		if (tree_shows(view, &tree->nodes[i], depth + 1))
+			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
+	if (node->kind == CALL_KERNEL)
+		put_kernel(object, &tree->run->kernels[node->kernel]);
+	json_put(object, "children", children);
+	free(name);
+	return object;
+}
+
+static json_t *step_json(const struct tree_view *view, uint32_t number)
+{
+	const struct run_step *step = &view->run->steps[number];
+	const struct step_time *times = &view->times->steps[number];
+	json_t *object = json_object();
+	json_put(object, "number", json_number(step_choice_number(view->index, number)));
+	json_put(object, "of", json_number(view->index->count));
+	json_put(object, "phase", json_text(step->decode ? "decode" : "prefill"));
+	json_put(object, "tokens", json_number(step->tokens));
+	json_put(object, "begin_ns",
+		json_number(step->begin_ns > view->run->start_ns
+				    ? step->begin_ns - view->run->start_ns
+				    : 0));
+	json_put(object, "span_ns", json_number(times->span_ns));
+	json_put(object, "after_ns", json_number(times->after_ns));
+	json_put(object, "total_ns", json_number(step_time_total_ns(times)));
+	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
+	return object;
+}
+
+void tree_json(
+	const struct tree_view *view, const struct call_tree *const *trees, size_t count, FILE *out)
+{
+	json_t *root = json_object(), *array = json_array();
+	json_put(root, "schema", json_text("brick/tree/1"));
+	for (size_t i = 0; i < count; i++) {
+		const struct call_tree *tree = trees[i];
+		json_t *object = json_object();
+		json_put(object, "step",
+			tree->step == RUN_NONE ? json_null() : step_json(view, tree->step));
+		json_put(object, "tid", json_number(view->run->lanes[tree->lane].tid));
+		json_put(object, "other_threads", json_number(tree->threads));
+		json_put(object, "tree", node_json(view, tree, &tree->nodes[0], 0));
+		json_add(array, object);
+	}
+	json_put(root, "trees", array);
+	json_print(root, out);
+}

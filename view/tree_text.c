@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree as lines: the branches and the name, then time, share of the step, how often it ran and
+ * what it made, each in a column. Called by `brick tree`.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "view/memory.h"
+#include "view/text.h"
+#include "view/step_choice.h"
+#include "view/tree.h"
+#include "view/units.h"
+
+struct line {
+	char *branches, *name;
+	uint64_t time_ns, count, open, elements;
+	bool on_device;
+	enum terminal_style style;
+};
+
+struct lines {
+	const struct tree_view *view;
+	const struct call_tree *tree;
+	bool utf8;
+	struct line *list;
+	size_t count, capacity;
+};
+
+static void add_line(struct lines *lines, struct line line)
+{
+	if (lines->count == lines->capacity) {
+		lines->capacity = lines->capacity ? 2 * lines->capacity : 128;
+		lines->list = xrealloc(lines->list, lines->capacity * sizeof(*lines->list));
+	}
+	lines->list[lines->count++] = line;
+}
+
+static const char *glyph(const struct lines *lines, bool last, bool own)
+{
+	if (!lines->utf8)
+		return own ? last ? "`-- " : "|-- " : last ? "    " : "|   ";
+	if (own)
+		return last ? "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 "
+			    : "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ";
+	return last ? "    " : "\xe2\x94\x82   ";
+}
+
+static char *safe_name(const struct lines *lines, const struct call_node *node)
+{
+	char *name = tree_name(lines->tree, node), *safe = text_safe(name);
+	free(name);
+	return safe;
+}
+
+/* The children to be shown: waits after the others, as they are between all of them. */
+static size_t children_of(
+	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
+{
+	size_t count = 0;
+	for (int waits = 0; waits < 2; waits++)
+		for (uint32_t i = node->first; i != RUN_NONE; i = lines->tree->nodes[i].next) {
+			const struct call_node *child = &lines->tree->nodes[i];
+			if ((child->kind == CALL_WAIT) == waits &&
+				tree_shows(lines->view, child, depth + 1))
+				list[count++] = i;
+		}
+	return count;
+}
+
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth);
+
+static void add_child(
+	struct lines *lines, uint32_t number, const char *prefix, bool last, unsigned depth)
+{
+	const struct call_node *node = &lines->tree->nodes[number];
+	struct line line = {
+		.branches = xasprintf("%s%s", prefix, glyph(lines, last, true)),
+		.name = safe_name(lines, node),
+		.time_ns = node->time_ns,
+		.count = node->kind == CALL_LAYER ? 1 : node->count,
+		.open = node->open,
+		.elements = node->elements,
+		.on_device = node->kind == CALL_KERNEL,
+		.style = node->kind == CALL_LAYER  ? STYLE_STRONG
+			 : node->kind == CALL_WAIT ? STYLE_DIM
+						   : STYLE_PLAIN,
+	};
+	add_line(lines, line);
+	char *deeper = xasprintf("%s%s", prefix, glyph(lines, last, false));
+	add_children(lines, node, deeper, depth + 1);
+	free(deeper);
+}
+
+/* Time of a node that none of the nodes below it has. */
+static bool has_rest(const struct call_node *node, size_t children)
+{
+	if (node->kind == CALL_ROOT)
+		return true;
+	return node->kind == CALL_BRICK && children && node->self_ns;
+}
+
+/* Those whose time is part of their parent's. */
+static size_t on_host(const struct lines *lines, const uint32_t *list, size_t count)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		n += lines->tree->nodes[list[i]].kind != CALL_KERNEL;
+	return n;
+}
+
+static bool holds_operations(const struct lines *lines, const uint32_t *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (lines->tree->nodes[list[i]].kind == CALL_OPERATION)
+			return true;
+	return false;
+}
+
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
+{
+	uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
+	size_t count = children_of(lines, node, depth, list);
+	bool rest = has_rest(node, on_host(lines, list, count)) &&
+		    !holds_operations(lines, list, count) &&
+		    (!lines->view->depth || depth < lines->view->depth);
+	for (size_t i = 0; i < count; i++)
+		add_child(lines, list[i], prefix, i + 1 == count && !rest, depth);
+	if (rest) {
+		bool step = node->kind == CALL_ROOT;
+		struct line line = {
+			.branches = xasprintf("%s%s", prefix, glyph(lines, true, true)),
+			.name = xstrdup(step ? "unattributed" : "itself"),
+			.time_ns = node->self_ns,
+			.count = 1,
+			.elements = ANALYSIS_UNKNOWN,
+			.style = STYLE_DIM,
+		};
+		add_line(lines, line);
+	}
+	free(list);
+}
+
+static void print_line(const struct line *line, size_t width, uint64_t whole_ns, FILE *out,
+	const struct terminal *terminal)
+{
+	char time[UNITS_BYTES], share[UNITS_BYTES], elements[UNITS_BYTES], times[UNITS_BYTES];
+	size_t branches = text_width(line->branches);
+	char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
+	size_t used = branches + text_width(name);
+	units_time(time, line->time_ns);
+	bool has_share = whole_ns && !line->on_device;
+	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
+	if (line->on_device)
+		strcpy(share, "device");
+	size_t gap = width > used ? width - used : 0;
+	size_t pad = 8 > text_width(time) ? 8 - text_width(time) : 0;
+	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
+		terminal_style_begin(terminal, line->style), name,
+		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
+	if (line->count != 1 && (line->count || !line->open))
+		fprintf(out, "  %s%s", terminal->utf8 ? "\xc3\x97" : "x",
+			units_count(times, line->count));
+	if (line->open)
+		fprintf(out, "  (%s never ended)", units_count(times, line->open));
+	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
+		fprintf(out, "  (%s elem)", units_count(elements, line->elements));
+	fputc('\n', out);
+	free(name);
+}
+
+static char *heading(const struct tree_view *view, const struct call_tree *tree)
+{
+	char time[UNITS_BYTES], after[UNITS_BYTES];
+	char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name), *text;
+	units_time(time, tree->nodes[0].time_ns);
+	if (tree->step == RUN_NONE) {
+		text = xasprintf("%s: %s in bricks", safe, time);
+	} else {
+		const struct run_step *step = &view->run->steps[tree->step];
+		const struct step_time *times = &view->times->steps[tree->step];
+		char *sampling = times->after_ns ? xasprintf(", %s of it after the evaluation",
+							   units_time(after, times->after_ns))
+						 : xstrdup("");
+		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s", safe,
+			step_choice_number(view->index, tree->step), view->index->count,
+			(unsigned long long)step->tokens, step->tokens == 1 ? "" : "s", time,
+			sampling);
+		free(sampling);
+	}
+	free(safe);
+	free(name);
+	return text;
+}
+
+static size_t name_width(const struct lines *lines, const struct terminal *terminal)
+{
+	size_t width = 12;
+	for (size_t i = 0; i < lines->count; i++) {
+		size_t line = text_width(lines->list[i].branches) + text_width(lines->list[i].name);
+		if (line > width)
+			width = line;
+	}
+	size_t others = 8 + 7 + 24; /* time, share, count and elements */
+	if (terminal->width && width + others > terminal->width)
+		width = terminal->width > others + 16 ? terminal->width - others : 16;
+	return width;
+}
+
+void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,
+	const struct terminal *terminal)
+{
+	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
+	char *title = heading(view, tree);
+	add_children(&lines, &tree->nodes[0], "", 0);
+	terminal_print(terminal, out, STYLE_STRONG, title);
+	fputc('\n', out);
+	free(title);
+	size_t width = name_width(&lines, terminal);
+	for (size_t i = 0; i < lines.count; i++) {
+		print_line(&lines.list[i], width, tree->nodes[0].time_ns, out, terminal);
+		free(lines.list[i].branches);
+		free(lines.list[i].name);
+	}
+	free(lines.list);
+	if (tree->threads) {
+		char *note =
+			xasprintf("On the thread that ran the step; %u other%s worked alongside.",
+				tree->threads, tree->threads == 1 ? "" : "s");
+		terminal_print(terminal, out, STYLE_DIM, note);
+		fputc('\n', out);
+		free(note);
+	}
+}
