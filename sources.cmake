@@ -112,18 +112,18 @@ set(BRICK_WRITER_SOURCES
 
 # The consumer of a session: in the recorder, and inside programs that embed Brick.
 set(BRICK_DRAIN_SOURCES
-  record/drain_clock.c
-  record/drain_code.c
-  record/drain_digest.c
-  record/drain_histogram.c
-  record/drain_machine.c
-  record/drain_map.c
-  record/drain_output.c
-  record/drain_pace.c
-  record/drain_peek.c
-  record/drain_ring.c
-  record/drain_tables.c
-  record/drain_tell.c
+  drain/clock.c
+  drain/code.c
+  drain/digest.c
+  drain/histogram.c
+  drain/machine.c
+  drain/map.c
+  drain/output.c
+  drain/pace.c
+  drain/peek.c
+  drain/ring.c
+  drain/tables.c
+  drain/tell.c
 )
 
 # The consumer as a thread of an embedding program.
@@ -318,6 +318,7 @@ set(BRICK_RECORD_SOURCES
   record/recorder.c
   record/session_dir.c
   record/signals.c
+  record/spawn.c
   record/watch.c
   record/watched.c
 )
@@ -325,7 +326,6 @@ set(BRICK_RECORD_SOURCES
 # How what is injected gets into a program.
 set(BRICK_INJECT_SOURCES
   inject/inject.c
-  inject/spawn.c
 )
 
 # Sessions looked at beside their consumer.

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "record/drain.h"
-#include "record/drain_clock.h"
-#include "record/drain_machine.h"
-#include "record/drain_output.h"
-#include "record/drain_pace.h"
+#include "drain/drain.h"
+#include "drain/clock.h"
+#include "drain/machine.h"
+#include "drain/output.h"
+#include "drain/pace.h"
 
 enum {
 	CHUNK_RECORDS = 16384,

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "record/drain.h"
+#include "drain/drain.h"
 
 enum live_state {
 	LIVE_RUNNING,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "brick/error.h"
 #include "live/window.h"
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 #include "trace/load.h"
 
 enum { MOST_ARGUMENTS = 256, MOST_LANES = 2 * BRICK_MAX_LANES };

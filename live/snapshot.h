@@ -7,7 +7,7 @@
 #ifndef BRICK_LIVE_SNAPSHOT_H
 #define BRICK_LIVE_SNAPSHOT_H
 
-#include "record/drain.h"
+#include "drain/drain.h"
 #include "trace/run.h"
 
 struct snapshot_part {

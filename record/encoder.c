@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 #include "record/encoder_queue.h"
 
 #define LATE_NS 2000000000ull	  /* a backlog older than this is no longer the idle thread's */

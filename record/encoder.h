@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "record/drain.h"
+#include "drain/drain.h"
 #include "trace/writer.h"
 
 struct encoder;

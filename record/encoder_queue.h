@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "record/drain.h"
+#include "drain/drain.h"
 
 enum message_kind {
 	MESSAGE_RECORDS,

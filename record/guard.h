@@ -7,7 +7,7 @@
 #ifndef BRICK_RECORD_GUARD_H
 #define BRICK_RECORD_GUARD_H
 
-#include "record/drain.h"
+#include "drain/drain.h"
 
 /* 0 or -errno. */
 int guard_install(void);

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "brick/error.h"
-#include "record/drain_machine.h"
-#include "record/drain_output.h"
+#include "drain/machine.h"
+#include "drain/output.h"
 #include "record/encoder.h"
 #include "record/guard.h"
 #include "record/session_dir.h"

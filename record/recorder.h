@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 #include "inject/inject.h"
-#include "inject/spawn.h"
+#include "record/spawn.h"
 
 struct recorder_options {
 	const char *output;

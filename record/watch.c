@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 #include "record/watched.h"
 
 enum {

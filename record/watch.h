@@ -8,7 +8,7 @@
 #define BRICK_RECORD_WATCH_H
 
 #include <stdint.h>
-#include "record/drain_clock.h"
+#include "drain/clock.h"
 #include "record/encoder.h"
 #include "record/session_dir.h"
 

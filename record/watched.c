@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 #include "record/guard.h"
 #include "record/session_dir.h"
 

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "record/drain.h"
-#include "record/drain_pace.h"
+#include "drain/drain.h"
+#include "drain/pace.h"
 
 struct watched {
 	struct watched *next;

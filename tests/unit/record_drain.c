@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
-#include "record/drain.h"
-#include "record/drain_pace.h"
+#include "drain/drain.h"
+#include "drain/pace.h"
 #include "embed/writer_thread.h"
 #include "trace/load.h"
 

@@ -4,7 +4,7 @@
  * full; half of that time is slept. A ring that has just begun to fill has no rate yet, so the
  * caller's bound must be short enough for a burst.
  */
-#include "record/drain_pace.h"
+#include "drain/pace.h"
 
 enum { LEAST_MS = 2 };
 

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 /* Bytes that an entry takes; 0: more than there are. */
 static uint64_t entry_bytes(const struct brick_session_code *entry, uint64_t left)

@@ -3,7 +3,7 @@
  * The machine as a recording names it, and the clocks that consumers read. Small readings of the
  * system, called at the start and once a second.
  */
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting the recorded program, and waiting for it. One thread. */
-#ifndef BRICK_INJECT_SPAWN_H
-#define BRICK_INJECT_SPAWN_H
+#ifndef BRICK_RECORD_SPAWN_H
+#define BRICK_RECORD_SPAWN_H
 
 #include <stdint.h>
 #include <sys/types.h>

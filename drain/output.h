@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a recording may be written. Any thread. */
-#ifndef BRICK_RECORD_DRAIN_OUTPUT_H
-#define BRICK_RECORD_DRAIN_OUTPUT_H
+#ifndef BRICK_DRAIN_OUTPUT_H
+#define BRICK_DRAIN_OUTPUT_H
 
 /*
  * The absolute form of a recording's name, so that it stays the same when the program changes its

@@ -4,8 +4,8 @@
  * of readings taken at the start and another taken as late as possible before the first conversion.
  * Afterwards it is only checked. One thread at a time.
  */
-#ifndef BRICK_RECORD_DRAIN_CLOCK_H
-#define BRICK_RECORD_DRAIN_CLOCK_H
+#ifndef BRICK_DRAIN_CLOCK_H
+#define BRICK_DRAIN_CLOCK_H
 
 #include <stdint.h>
 #include "brick/clock.h"

@@ -4,10 +4,10 @@
  * which a process cannot wait for but a consumer can. A baseline shorter than that of the process's
  * own calibration is not used.
  */
-#include "record/drain_clock.h"
+#include "drain/clock.h"
 
 #include <string.h>
-#include "record/drain_machine.h"
+#include "drain/machine.h"
 
 enum { LEAST_BASELINE_NS = 3000000 };
 

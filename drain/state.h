@@ -3,10 +3,10 @@
  * What the files of the drain share: one session's mappings, and private copies of everything that
  * decisions are made on. Fields belong to the taking or the telling side as marked (drain.h).
  */
-#ifndef BRICK_RECORD_DRAIN_STATE_H
-#define BRICK_RECORD_DRAIN_STATE_H
+#ifndef BRICK_DRAIN_STATE_H
+#define BRICK_DRAIN_STATE_H
 
-#include "record/drain.h"
+#include "drain/drain.h"
 
 /* An open brick, as far as the histograms need it. */
 struct drain_frame {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording says of the machine and of its own cost. Any thread. */
-#ifndef BRICK_RECORD_DRAIN_MACHINE_H
-#define BRICK_RECORD_DRAIN_MACHINE_H
+#ifndef BRICK_DRAIN_MACHINE_H
+#define BRICK_DRAIN_MACHINE_H
 
 #include <stddef.h>
 #include <stdint.h>

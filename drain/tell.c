@@ -3,12 +3,12 @@
  * Telling a trace writer what a session holds: that its process and lanes exist, its tables before
  * the records that use them, and when it is over its exact statistics. Telling side.
  */
-#include "record/drain.h"
+#include "drain/drain.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "brick/registry.h"
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/registry.h"
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 enum { ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t) };
 

@@ -3,10 +3,10 @@
  * When to look at rings again: often enough that none fills up, as seldom as that allows. Keeps
  * what it saw of one session; taking side of drain.h.
  */
-#ifndef BRICK_RECORD_DRAIN_PACE_H
-#define BRICK_RECORD_DRAIN_PACE_H
+#ifndef BRICK_DRAIN_PACE_H
+#define BRICK_DRAIN_PACE_H
 
-#include "record/drain.h"
+#include "drain/drain.h"
 
 struct drain_pace {
 	uint64_t looked_ns;

@@ -6,7 +6,7 @@
  * Telling side, but for the level.
  */
 #include <string.h>
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 static uint64_t waiting(struct drain *d)
 {

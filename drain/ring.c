@@ -4,10 +4,10 @@
  * by whoever must keep rings from filling up, so nothing in here waits, allocates or calls the
  * system. A head that its owner cannot have written makes the lane unusable.
  */
-#include "record/drain.h"
+#include "drain/drain.h"
 
 #include <string.h>
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 static void give_up(struct drain *d, struct drain_lane *lane)
 {

@@ -3,7 +3,7 @@
  * The name of a recording, checked before anything is written: the finished file is renamed to it,
  * which would replace a device like /dev/null as readily as an old recording.
  */
-#include "record/drain_output.h"
+#include "drain/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

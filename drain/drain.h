@@ -11,8 +11,8 @@
  *
  * Libc only; part of libbrick, where the thread of embed/writer_thread.c uses it.
  */
-#ifndef BRICK_RECORD_DRAIN_H
-#define BRICK_RECORD_DRAIN_H
+#ifndef BRICK_DRAIN_DRAIN_H
+#define BRICK_DRAIN_DRAIN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * checked is kept in private memory and never read again. The header and the tables are one
  * mapping and each lane is another, so that nothing ever moves while the other side reads it.
  */
-#include "record/drain.h"
+#include "drain/drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "brick/clock.h"
 #include "brick/error.h"
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 #define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))

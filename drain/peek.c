@@ -5,7 +5,7 @@
  * has got since, and left out; nothing is ever written. Called by the live view.
  */
 #include <string.h>
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 /*
  * Records are written before `head` covers them: at most so many at a time, each of which takes

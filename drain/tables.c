@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "brick/registry.h"
-#include "record/drain_state.h"
+#include "drain/state.h"
 
 /* Length of the printable UTF-8 character at p with `left` bytes to go; 0: it is none. */
 static size_t character(const unsigned char *p, size_t left)

@@ -3,7 +3,7 @@
  * Fork and exec, with exec's error sent back through a pipe that a successful exec closes, so that
  * a missing command is known before anything is recorded.
  */
-#include "inject/spawn.h"
+#include "record/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
