@@ -22,7 +22,7 @@ struct demo {
 	struct brick_session_category categories[BRICK_CATEGORY_FIRST_DYNAMIC];
 	struct brick_session_site sites[DEMO_MOST_NODES + 1];
 	double mean_ticks[DEMO_MOST_NODES + 1];
-	struct trace_tables tables;
+	struct sink_tables tables;
 	uint32_t nodes;
 	uint64_t random;
 };
@@ -91,7 +91,7 @@ static inline void demo_init(struct demo *d, uint32_t layers)
 			demo_site(d, ++d->nodes, (int)layer, (uint16_t)(i % 12), "MUL_MAT", "node");
 	for (uint32_t i = 0; i < 5; i++)
 		demo_site(d, ++d->nodes, -1, (uint16_t)(12 + i % 2), "GET_ROWS", "out");
-	d->tables = (struct trace_tables){.bricks = d->bricks,
+	d->tables = (struct sink_tables){.bricks = d->bricks,
 		.brick_count = sizeof bricks / sizeof *bricks,
 		.categories = d->categories,
 		.category_count = BRICK_CATEGORY_FIRST_DYNAMIC,

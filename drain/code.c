@@ -21,7 +21,7 @@ static uint64_t entry_bytes(const struct brick_session_code *entry, uint64_t lef
 static int tell_entry(
 	struct trace_writer *w, const struct brick_session_code *entry, const char *texts)
 {
-	const struct trace_code code = {.hash = entry->hash,
+	const struct sink_code code = {.hash = entry->hash,
 		.name = texts,
 		.path = texts + entry->name_bytes,
 		.source = texts + entry->name_bytes + entry->path_bytes,

@@ -47,7 +47,7 @@ struct drain {
 	int process; /* with the writer; -1: not told yet */
 	struct drain_counts counts;
 	uint64_t digest_tail;
-	struct trace_tables tables; /* point to the following, which are private and clean */
+	struct sink_tables tables; /* point to the following, which are private and clean */
 	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site *sites;

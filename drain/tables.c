@@ -174,7 +174,7 @@ static void copy_kernels(struct drain *d, uint32_t now)
 
 int drain_tell_tables(struct drain *d, struct trace_writer *w)
 {
-	const struct trace_tables have = d->tables;
+	const struct sink_tables have = d->tables;
 	const struct brick_session_header *h = d->shared;
 
 	/* Sites refer to bricks and these to categories: a count must be read before that of what

@@ -56,7 +56,7 @@ static void fail(struct consumer *t, int error)
 static int account(struct consumer *t)
 {
 	uint64_t own_ns = drain_thread_cpu_ns();
-	struct trace_account a = {
+	struct sink_account a = {
 		.end_ns = drain_now_ns(),
 		.consumer_cpu_ns = own_ns,
 		.program_cpu_ns = drain_process_cpu_ns() - own_ns,

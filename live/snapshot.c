@@ -132,8 +132,8 @@ static int create_writer(
 		.command = command,
 		.host = h->host,
 		.cpu = cpu[0] ? cpu : NULL,
-		.sink = append,
-		.sink_context = memory,
+		.output = append,
+		.output_context = memory,
 	};
 	int error = trace_writer_create(w, &options);
 	if (error)
@@ -154,7 +154,7 @@ static int tell(struct trace_writer *w, const struct snapshot *s, const struct s
 				s->lanes[i].records, s->lanes[i].count);
 	for (size_t i = 0; i < count && !error; i++)
 		error = drain_finish(parts[i].drain, w, parts[i].end, parts[i].end_ticks);
-	struct trace_account account = {
+	struct sink_account account = {
 		.end_ns = drain_now_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
 	return error ? error : trace_writer_account(w, &account);
 }

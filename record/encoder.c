@@ -256,7 +256,7 @@ int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint
 	return 0;
 }
 
-int encoder_flush(struct encoder *e, const struct trace_account *account)
+int encoder_flush(struct encoder *e, const struct sink_account *account)
 {
 	struct message *m = queue_message(&e->queue, MESSAGE_FLUSH, 0);
 

@@ -35,7 +35,7 @@ int encoder_digests(struct encoder *e, struct drain *drain);
 /* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);
-int encoder_flush(struct encoder *e, const struct trace_account *account);
+int encoder_flush(struct encoder *e, const struct sink_account *account);
 
 /*
  * Call it after every round: does a share of the work when the idle thread falls behind. Returns 1

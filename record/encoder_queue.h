@@ -35,7 +35,7 @@ struct message {
 			enum drain_end end;
 			uint64_t end_ticks;
 		};
-		struct trace_account account;
+		struct sink_account account;
 	};
 	struct brick_record *records; /* [MESSAGE_RECORDS_ROOM] or NULL; stays with the message */
 };

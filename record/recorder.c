@@ -244,9 +244,9 @@ static int is_over(const struct recorder *r, uint64_t now_ns)
 	return !r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS;
 }
 
-static struct trace_account account(struct recorder *r)
+static struct sink_account account(struct recorder *r)
 {
-	return (struct trace_account){
+	return (struct sink_account){
 		.end_ns = drain_now_ns(),
 		.consumer_cpu_ns = drain_process_cpu_ns() - r->start_cpu_ns,
 		.program_cpu_ns = r->result->program_cpu_ns,
@@ -264,7 +264,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	int behind = encoder_assist(r->encoder);
 
 	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_took(r->watch)) {
-		struct trace_account a = account(r);
+		struct sink_account a = account(r);
 		encoder_flush(r->encoder, &a);
 		r->flushed_ns = now_ns;
 	}
@@ -308,7 +308,7 @@ static void take_totals(struct recorder *r)
 	result->notes = strdup(t.notes);
 }
 
-static int finish_file(struct recorder *r, const struct trace_account *a)
+static int finish_file(struct recorder *r, const struct sink_account *a)
 {
 	uint64_t pairs;
 	int error = encoder_error(r->encoder);
@@ -329,7 +329,7 @@ static void finish(struct recorder *r)
 	if (!encoder_error(r->encoder))
 		watch_end_all(r->watch);
 	/* What is encoded from here on is no burden to the program any more. */
-	struct trace_account a = account(r);
+	struct sink_account a = account(r);
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = watch_totals(r->watch).lost;
 	r->result->recorder_cpu_ns = a.consumer_cpu_ns;

@@ -107,12 +107,35 @@ static int make_buffers(struct trace_writer *w, int compress)
 	return 0;
 }
 
+static const struct sink_type writer_type = {
+	.clock = writer_sink_clock,
+	.process = writer_sink_process,
+	.process_state = writer_sink_process_state,
+	.tables = writer_sink_tables,
+	.code = writer_sink_code,
+	.lane = writer_sink_lane,
+	.records = writer_sink_records,
+	.lane_stats = writer_sink_lane_stats,
+	.histograms = writer_sink_histograms,
+	.notes = writer_sink_notes,
+	.digest = writer_sink_digest,
+	.account = writer_sink_account,
+	.process_end = writer_sink_process_end,
+	.flush = writer_sink_flush,
+};
+
+struct sink *trace_writer_sink(struct trace_writer *w)
+{
+	return &w->sink;
+}
+
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options)
 {
 	struct trace_writer *w = calloc(1, sizeof *w);
 
 	if (!w)
 		return -ENOMEM;
+	w->sink.type = &writer_type;
 	w->descriptor = -1;
 	int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
 	w->boot_offset_ns = clock_ns(CLOCK_BOOTTIME) - monotonic;
@@ -120,9 +143,9 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	w->uuid_seed = options->start_unix_ns ^ (uint64_t)monotonic << 20;
 	w->start_ns = w->last_ns = options->start_ns;
 	int result = make_buffers(w, options->compress);
-	w->sink = options->sink;
-	w->sink_context = options->sink_context;
-	if (!result && !w->sink)
+	w->output = options->output;
+	w->output_context = options->output_context;
+	if (!result && !w->output)
 		result = writer_open(w, options->path);
 	if (!result)
 		result = writer_run(w, options);
@@ -134,8 +157,10 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	return 0;
 }
 
-int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock)
+int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (!clock->mult || clock->shift > 63)
@@ -161,8 +186,10 @@ static void **add_slot(struct trace_writer *w, void ***array, uint32_t count)
 	return &grown[count];
 }
 
-int trace_writer_process(struct trace_writer *w, const struct brick_session_header *header)
+int writer_sink_process(struct sink *sink, const struct brick_session_header *header)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	struct writer_process *process = calloc(1, sizeof *process);
@@ -209,8 +236,10 @@ static int copy_table(struct trace_writer *w, void **copy, uint32_t *room, uint3
 	return 0;
 }
 
-int trace_writer_tables(struct trace_writer *w, int number, const struct trace_tables *tables)
+int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
@@ -238,8 +267,10 @@ static void make_end_tail(struct writer_lane *lane)
 	lane->end_tail_bytes = n + slice_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
 }
 
-int trace_writer_lane(struct trace_writer *w, int number, const struct brick_lane *state)
+int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
@@ -267,8 +298,10 @@ int trace_writer_lane(struct trace_writer *w, int number, const struct brick_lan
 	return writer_lane_event(w, lane) ? w->error : (int)lane->number;
 }
 
-int trace_writer_flush(struct trace_writer *w)
+int writer_sink_flush(struct sink *sink)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	writer_release_all(w, NULL);
 	return writer_chunk_out(w);
 }

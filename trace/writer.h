@@ -13,13 +13,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "brick/abi/session.h"
-#include "brick/clock.h"
+#include "trace/sink.h"
 
 struct trace_writer;
 
 struct trace_writer_options {
-	const char *path;	    /* final name; NULL with a sink */
+	const char *path;	    /* final name; NULL with an output */
 	uint64_t start_unix_ns;	    /* of the run */
 	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
 	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
@@ -28,97 +27,95 @@ struct trace_writer_options {
 	int compress;	 /* 0: plain packets */
 	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file.
 	 */
-	int (*sink)(void *context, const void *data, size_t bytes);
-	void *sink_context;
+	int (*output)(void *context, const void *data, size_t bytes);
+	void *output_context;
 };
 
 /* -errno: PATH.part cannot be created; *out untouched. */
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
 
-/* The map from ticks to CLOCK_MONOTONIC ns of all records that follow. Writes a clock snapshot. */
-int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock);
+/* What records and tables go into, until the writer is finished or abandoned. */
+struct sink *trace_writer_sink(struct trace_writer *w);
 
-/* A process joins; returns its number (>= 0). header: its session's, copied as needed. */
-int trace_writer_process(struct trace_writer *w, const struct brick_session_header *header);
+static inline int trace_writer_clock(struct trace_writer *w, const struct brick_clock *clock)
+{
+	return sink_clock(trace_writer_sink(w), clock);
+}
 
-/*
- * The header as it stands now (ledger, costs); later calls replace earlier ones. Optional: a
- * process whose ledger never changed needs none.
- */
-int trace_writer_process_state(
-	struct trace_writer *w, int process, const struct brick_session_header *header);
+static inline int trace_writer_process(
+	struct trace_writer *w, const struct brick_session_header *header)
+{
+	return sink_process(trace_writer_sink(w), header);
+}
 
-/*
- * What the session's tables hold now; call it before records that may use new entries. Entries are
- * append-only, so only those beyond the counts of the last call are looked at.
- */
-struct trace_tables {
-	const struct brick_session_brick *bricks;
-	uint32_t brick_count;
-	const struct brick_session_category *categories;
-	uint32_t category_count;
-	const struct brick_session_site *sites;
-	uint32_t site_count;
-	const struct brick_session_kernel *kernels;
-	uint32_t kernel_count;
-};
-int trace_writer_tables(struct trace_writer *w, int process, const struct trace_tables *tables);
+static inline int trace_writer_process_state(
+	struct trace_writer *w, int process, const struct brick_session_header *header)
+{
+	return sink_process_state(trace_writer_sink(w), process, header);
+}
 
-/* The source of a program that kernels were made from; texts need no NUL at their end. */
-struct trace_code {
-	uint64_t hash;
-	const char *name, *path, *source;
-	size_t name_bytes, path_bytes, source_bytes;
-	int cut; /* the source is not all there is */
-};
-int trace_writer_code(struct trace_writer *w, const struct trace_code *code);
+static inline int trace_writer_tables(
+	struct trace_writer *w, int process, const struct sink_tables *tables)
+{
+	return sink_tables(trace_writer_sink(w), process, tables);
+}
 
-/* A thread or queue of a process joins; returns its number (>= 0), unique over the file. */
-int trace_writer_lane(struct trace_writer *w, int process, const struct brick_lane *lane);
+static inline int trace_writer_code(struct trace_writer *w, const struct sink_code *code)
+{
+	return sink_code(trace_writer_sink(w), code);
+}
 
-/*
- * Records of a lane, in ring order. Records that break the rules of the ring are counted, not
- * written. A slice about which the next call may say more is held back until then, or until the
- * next flush.
- */
-int trace_writer_records(
-	struct trace_writer *w, int lane, const struct brick_record *records, size_t count);
+static inline int trace_writer_lane(
+	struct trace_writer *w, int process, const struct brick_lane *lane)
+{
+	return sink_lane(trace_writer_sink(w), process, lane);
+}
 
-/*
- * Exact statistics as they stand now (later calls replace earlier ones): of one lane, and the
- * histograms of a process (uint32_t[brick_count][BRICK_HISTOGRAM_BUCKETS], all lanes merged).
- * A histogram pointer for a brick may be NULL: then it has none. A lane's take about 100 bytes per
- * brick that ran: once a second or so costs nothing that shows, and leaves exact numbers in a file
- * whose writer is killed.
- */
-int trace_writer_lane_stats(struct trace_writer *w, int lane, const struct brick_lane *state);
-int trace_writer_histograms(struct trace_writer *w, int process, uint32_t brick_count,
-	const uint64_t *const *histograms);
+static inline int trace_writer_records(
+	struct trace_writer *w, int lane, const struct brick_record *records, size_t count)
+{
+	return sink_records(trace_writer_sink(w), lane, records, count);
+}
 
-/* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
-int trace_writer_notes(struct trace_writer *w, int process, const char *notes, size_t bytes);
+static inline int trace_writer_lane_stats(
+	struct trace_writer *w, int lane, const struct brick_lane *state)
+{
+	return sink_lane_stats(trace_writer_sink(w), lane, state);
+}
 
-/* The digest of one result; its brick must be in the tables. */
-int trace_writer_digest(
-	struct trace_writer *w, int process, const struct brick_session_digest *digest);
+static inline int trace_writer_histograms(struct trace_writer *w, int process, uint32_t brick_count,
+	const uint64_t *const *histograms)
+{
+	return sink_histograms(trace_writer_sink(w), process, brick_count, histograms);
+}
 
-/* What the consumer itself lost or spent; later calls replace earlier ones. */
-struct trace_account {
-	uint64_t end_ns;	  /* CLOCK_MONOTONIC: up to when the recording is complete */
-	uint64_t consumer_cpu_ns; /* CPU time that recording took outside of the program */
-	uint64_t program_cpu_ns;  /* CPU time of the program and its children */
-	uint64_t lost_processes;  /* processes whose session could not be read */
-	uint32_t cpus;		  /* online */
-	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
-	uint32_t clock_residual_ns;
-};
-int trace_writer_account(struct trace_writer *w, const struct trace_account *account);
+static inline int trace_writer_notes(
+	struct trace_writer *w, int process, const char *notes, size_t bytes)
+{
+	return sink_notes(trace_writer_sink(w), process, notes, bytes);
+}
 
-/* Session ended: closed in good order (1) or found dead (0). Open frames are written as such. */
-int trace_writer_process_end(struct trace_writer *w, int process, uint64_t end_ticks, int closed);
+static inline int trace_writer_digest(
+	struct trace_writer *w, int process, const struct brick_session_digest *digest)
+{
+	return sink_digest(trace_writer_sink(w), process, digest);
+}
 
-/* Push everything handed in so far to the file, so that a reader of the file sees it. */
-int trace_writer_flush(struct trace_writer *w);
+static inline int trace_writer_account(struct trace_writer *w, const struct sink_account *account)
+{
+	return sink_account(trace_writer_sink(w), account);
+}
+
+static inline int trace_writer_process_end(
+	struct trace_writer *w, int process, uint64_t end_ticks, int closed)
+{
+	return sink_process_end(trace_writer_sink(w), process, end_ticks, closed);
+}
+
+static inline int trace_writer_flush(struct trace_writer *w)
+{
+	return sink_flush(trace_writer_sink(w));
+}
 
 /* Bytes written, and begin/end pairs in them. */
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs);

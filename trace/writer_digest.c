@@ -89,9 +89,10 @@ static void event_values(struct trace_writer *w, const struct brick_digest *d)
 	event_sketch(w, d->sketch);
 }
 
-int trace_writer_digest(
-	struct trace_writer *w, int number, const struct brick_session_digest *digest)
+int writer_sink_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)

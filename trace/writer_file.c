@@ -37,8 +37,8 @@ int writer_open(struct trace_writer *w, const char *path)
 
 static int write_all(struct trace_writer *w, const uint8_t *data, size_t size)
 {
-	if (w->sink) {
-		int error = w->sink(w->sink_context, data, size);
+	if (w->output) {
+		int error = w->output(w->output_context, data, size);
 		w->bytes += size;
 		return error < 0 ? writer_fail(w, error) : 0;
 	}
@@ -121,7 +121,7 @@ int writer_close(struct trace_writer *w, int keep)
 		result = -errno;
 		remove_part(w);
 	}
-	if (keep && !result && !w->sink && rename(w->part, w->path)) {
+	if (keep && !result && !w->output && rename(w->part, w->path)) {
 		result = -errno;
 		remove_part(w);
 	}

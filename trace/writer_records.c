@@ -365,9 +365,11 @@ static void take_more(
 		records_bad(w);
 }
 
-int trace_writer_records(
-	struct trace_writer *w, int number, const struct brick_record *records, size_t count)
+int writer_sink_records(
+	struct sink *sink, int number, const struct brick_record *records, size_t count)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error || !count)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->lane_count)

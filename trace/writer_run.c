@@ -184,9 +184,11 @@ int writer_process(struct trace_writer *w, int number, const struct brick_sessio
 	return process_event(w, number, header);
 }
 
-int trace_writer_process_state(
-	struct trace_writer *w, int number, const struct brick_session_header *header)
+int writer_sink_process_state(
+	struct sink *sink, int number, const struct brick_session_header *header)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
@@ -261,8 +263,10 @@ static uint32_t statistics_event(struct trace_writer *w, const struct writer_lan
 	return i;
 }
 
-int trace_writer_lane_stats(struct trace_writer *w, int number, const struct brick_lane *state)
+int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->lane_count)
@@ -299,9 +303,11 @@ static int histogram_event(
 	return event_close(w);
 }
 
-int trace_writer_histograms(
-	struct trace_writer *w, int number, uint32_t brick_count, const uint64_t *const *histograms)
+int writer_sink_histograms(
+	struct sink *sink, int number, uint32_t brick_count, const uint64_t *const *histograms)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
@@ -314,8 +320,10 @@ int trace_writer_histograms(
 	return w->error;
 }
 
-int trace_writer_code(struct trace_writer *w, const struct trace_code *code)
+int writer_sink_code(struct sink *sink, const struct sink_code *code)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	event_open(w, FORMAT_CODE, w->last_ns);
@@ -330,8 +338,10 @@ int trace_writer_code(struct trace_writer *w, const struct trace_code *code)
 	return event_close(w);
 }
 
-int trace_writer_notes(struct trace_writer *w, int number, const char *notes, size_t bytes)
+int writer_sink_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
@@ -342,8 +352,10 @@ int trace_writer_notes(struct trace_writer *w, int number, const char *notes, si
 	return event_close(w);
 }
 
-int trace_writer_account(struct trace_writer *w, const struct trace_account *account)
+int writer_sink_account(struct sink *sink, const struct sink_account *account)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (account->end_ns > w->last_ns)
@@ -360,8 +372,10 @@ int trace_writer_account(struct trace_writer *w, const struct trace_account *acc
 	return event_close(w);
 }
 
-int trace_writer_process_end(struct trace_writer *w, int number, uint64_t end_ticks, int closed)
+int writer_sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
 {
+	struct trace_writer *w = writer_of(sink);
+
 	if (w->error)
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)

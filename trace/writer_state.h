@@ -104,11 +104,12 @@ struct writer_lane {
 };
 
 struct trace_writer {
+	struct sink sink; /* first: writer_of() */
 	int error;
 	int descriptor;
 	char *path, *part;
-	int (*sink)(void *context, const void *data, size_t bytes); /* instead of the file */
-	void *sink_context;
+	int (*output)(void *context, const void *data, size_t bytes); /* instead of the file */
+	void *output_context;
 	int compress;
 	int64_t boot_offset_ns, unix_offset_ns; /* to add to CLOCK_MONOTONIC */
 	uint64_t uuid_seed;
@@ -132,6 +133,30 @@ struct trace_writer {
 	struct writer_lane **lanes;
 	uint32_t lane_count;
 };
+
+static inline struct trace_writer *writer_of(struct sink *sink)
+{
+	return (struct trace_writer *)sink;
+}
+
+/* What the writer does as a sink: writer.c, writer_records.c, writer_run.c, writer_digest.c */
+int writer_sink_clock(struct sink *sink, const struct brick_clock *clock);
+int writer_sink_process(struct sink *sink, const struct brick_session_header *header);
+int writer_sink_process_state(
+	struct sink *sink, int process, const struct brick_session_header *header);
+int writer_sink_tables(struct sink *sink, int process, const struct sink_tables *tables);
+int writer_sink_code(struct sink *sink, const struct sink_code *code);
+int writer_sink_lane(struct sink *sink, int process, const struct brick_lane *lane);
+int writer_sink_records(
+	struct sink *sink, int lane, const struct brick_record *records, size_t count);
+int writer_sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
+int writer_sink_histograms(
+	struct sink *sink, int process, uint32_t brick_count, const uint64_t *const *histograms);
+int writer_sink_notes(struct sink *sink, int process, const char *notes, size_t bytes);
+int writer_sink_digest(struct sink *sink, int process, const struct brick_session_digest *digest);
+int writer_sink_account(struct sink *sink, const struct sink_account *account);
+int writer_sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed);
+int writer_sink_flush(struct sink *sink);
 
 /* writer_file.c */
 int writer_fail(struct trace_writer *w, int error);

@@ -77,7 +77,7 @@ static void feed(struct trace_writer *w, struct fake *f, struct input *in, int l
 		if (n == 9)
 			trace_writer_lane_stats(w, 0, &f->lane);
 	}
-	const struct trace_code code = {take_byte(in), f->sites[1].label, NULL, f->kernels[1].name,
+	const struct sink_code code = {take_byte(in), f->sites[1].label, NULL, f->kernels[1].name,
 		sizeof f->sites[1].label, 0, sizeof f->kernels[1].name, 1};
 	trace_writer_code(w, &code);
 	trace_writer_notes(w, 0, f->sites[1].label, sizeof f->sites[1].label);

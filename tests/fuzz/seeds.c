@@ -66,7 +66,7 @@ static void commands(struct trace_writer *w, struct fake *f)
 			.elements = 2},
 		{.kind = BRICK_RECORD_AFTER, .elements = 1},
 	};
-	const struct trace_code code = {7, "a.cl", "/a.cl", "kernel void f();", 4, 5, 16, 0};
+	const struct sink_code code = {7, "a.cl", "/a.cl", "kernel void f();", 4, 5, 16, 0};
 
 	fake_kernel(f, "f", BRICK_KERNEL_COMPUTE);
 	fake_kernel(f, "copy", BRICK_KERNEL_H2D);
@@ -100,7 +100,7 @@ static void rest(struct trace_writer *w, struct fake *f)
 {
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[1] = {buckets};
-	const struct trace_account account = {fake_ns(2000), 1, 2, 0, 2, 0, 1};
+	const struct sink_account account = {fake_ns(2000), 1, 2, 0, 2, 0, 1};
 
 	buckets[7] = 9;
 	buckets[700] = 1;

@@ -155,7 +155,7 @@ static void make_lane(int number, const char *name, uint32_t kind)
 static void write_all(struct trace_writer *w, uint64_t end)
 {
 	static const char notes[] = "backend=cpu\nengine=golden 1.0\n";
-	struct trace_account account = {.end_ns = fake_ns(end), .cpus = 2, .exit_code = 0};
+	struct sink_account account = {.end_ns = fake_ns(end), .cpus = 2, .exit_code = 0};
 
 	check(trace_writer_tables(w, 0, &fake.tables));
 	for (int i = 1; i < 3; i++)

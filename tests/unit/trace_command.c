@@ -469,7 +469,7 @@ static void programs(void **state)
 	open_scene(&s, 1);
 	assert_non_null(text);
 	memset(text, 'x', large);
-	const struct trace_code codes[] = {
+	const struct sink_code codes[] = {
 		{1, "a.cl", "/src/a.cl", "__kernel\tvoid f()\n{\n}\n", 4, 9, 22, 0},
 		{2, "", NULL, text, 0, 0, large, 1},
 		{1, "again", NULL, "another text", 5, 0, 12, 0},

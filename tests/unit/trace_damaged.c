@@ -19,7 +19,7 @@ static struct file make(int compress)
 	struct scene s;
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[1] = {buckets};
-	struct trace_account account = {fake_ns(700), 1, 2, 0, 2, 0, 1};
+	struct sink_account account = {fake_ns(700), 1, 2, 0, 2, 0, 1};
 	(void)account;
 
 	open_scene(&s, compress);
@@ -48,7 +48,7 @@ static struct file make(int compress)
 		{.kind = BRICK_RECORD_LAUNCH, .begin = 212, .ticks = 3, .brick = 1, .elements = 2},
 		{.kind = BRICK_RECORD_AFTER, .elements = 1},
 	};
-	const struct trace_code code = {5, "a", "b", "source", 1, 1, 6, 0};
+	const struct sink_code code = {5, "a", "b", "source", 1, 1, 6, 0};
 	for (size_t i = 0; i < COUNT(records); i++) {
 		write_records(&s, &records[i], 1);
 		if (i % 2)

@@ -25,7 +25,7 @@ struct fake {
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site sites[256];
 	struct brick_session_kernel kernels[64];
-	struct trace_tables tables;
+	struct sink_tables tables;
 	struct brick_lane lane;
 };
 
@@ -72,7 +72,7 @@ static inline void fake_tables(struct fake *f)
 	}
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
 		snprintf(f->categories[i].name, sizeof f->categories[i].name, "%s", categories[i]);
-	f->tables = (struct trace_tables){.bricks = f->bricks,
+	f->tables = (struct sink_tables){.bricks = f->bricks,
 		.brick_count = sizeof bricks / sizeof *bricks,
 		.categories = f->categories,
 		.category_count = sizeof categories / sizeof *categories,

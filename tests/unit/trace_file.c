@@ -121,7 +121,7 @@ static int write_until_error(struct scene *s)
 
 static void check_error_state(struct scene *s, int error)
 {
-	const struct trace_account account = {0};
+	const struct sink_account account = {0};
 
 	assert_int_equal(trace_writer_flush(s->writer), error);
 	assert_int_equal(trace_writer_tables(s->writer, 0, &s->fake.tables), error);

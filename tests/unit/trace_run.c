@@ -8,8 +8,8 @@ static void run_and_process(void **state)
 	(void)state;
 
 	open_scene(&s, 1);
-	const struct trace_account early = {fake_ns(1), 1, 2, 3, 4, -1, 5};
-	const struct trace_account late = {fake_ns(900), 11, 22, 33, 2, 137, 55};
+	const struct sink_account early = {fake_ns(1), 1, 2, 3, 4, -1, 5};
+	const struct sink_account late = {fake_ns(900), 11, 22, 33, 2, 137, 55};
 	assert_int_equal(trace_writer_account(s.writer, &early), 0);
 	assert_int_equal(trace_writer_account(s.writer, &late), 0);
 	const char *notes = "mode=first\nattach=ggml a=b\n", *last = "attach=none=x\nend=\n\xff\n";
