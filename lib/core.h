@@ -11,7 +11,11 @@
 #include "brick/brick.h"
 #include "brick/abi/session.h"
 
-/* The calling thread's place to record into; all 0 until its first brick. */
+/* What no session's serial number is: a thread without a lane is in none, and none is also when
+ * brick__on is 0. */
+#define BRICK__NO_SERIAL UINT32_MAX
+
+/* The calling thread's place to record into; serial is BRICK__NO_SERIAL while it has no lane. */
 struct brick__thread {
 	struct brick_lane *lane;
 	struct brick_record *ring;
@@ -58,6 +62,9 @@ int brick__session_ensure(void);
 /* A lane for the calling thread: its thread's first brick, or the first in a new session. NULL:
  * off. */
 struct brick_lane *brick__thread_attach(void);
+
+/* An end that belongs to nothing that is open here: counted, by the session if there is no lane. */
+void brick__end_unmatched(struct brick__thread *self);
 
 /* Tiles as the recorder wants them; at the start of a session. */
 void brick__tiles_start(void);

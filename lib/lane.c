@@ -17,7 +17,8 @@
 enum { LEAST_QUEUE_RECORDS = 1024 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
-__thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec")));
+__thread struct brick__thread brick__thread
+	__attribute__((tls_model("initial-exec"))) = {.serial = BRICK__NO_SERIAL};
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
@@ -30,6 +31,11 @@ static uint64_t page_round(uint64_t bytes)
 uint64_t brick__lane_bytes(const struct brick_lane *lane)
 {
 	return page_round(lane->ring_offset + lane->capacity * sizeof(struct brick_record));
+}
+
+static void forget_lane(struct brick__thread *self)
+{
+	*self = (struct brick__thread){.serial = BRICK__NO_SERIAL};
 }
 
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
@@ -49,7 +55,7 @@ static void leave_lane(struct brick__thread *self)
 	} else {
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
-	memset(self, 0, sizeof *self);
+	forget_lane(self);
 	brick__session_unlock();
 }
 
@@ -172,19 +178,28 @@ static void own_lane(struct brick_lane *lane)
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }
 
+/* The lane's session goes on, and nothing is recorded now: the thread keeps its lane. */
+static int is_paused(const struct brick__thread *self)
+{
+	return self->serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
+}
+
 struct brick_lane *brick__thread_attach(void)
 {
 	int saved = errno;
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = NULL;
 
+	if (self->lane && is_paused(self))
+		return NULL;
 	if (self->lane)
 		leave_lane(self);
 	brick__session_ensure();
 	pthread_once(&exit_key_once, make_exit_key);
 	brick__session_lock();
 	struct brick__session *s = &brick__session;
-	if (s->header && brick__on) {
+	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
 		lane = reuse_lane(s);
 		if (!lane)
 			lane = brick__lane_create(s, BRICK_LANE_THREAD);
@@ -212,7 +227,7 @@ void brick__lanes_release(struct brick__session *s)
 			continue; /* its owner unmaps it */
 		brick__sys_unmap(entry->lane, entry->bytes);
 		if (ours)
-			memset(&brick__thread, 0, sizeof brick__thread);
+			forget_lane(&brick__thread);
 	}
 }
 
@@ -222,7 +237,19 @@ void brick__lanes_abandon(struct brick__session *s)
 
 	for (uint32_t i = 0; i < count; i++)
 		brick__sys_unmap(s->lanes[i].lane, s->lanes[i].bytes);
-	memset(&brick__thread, 0, sizeof brick__thread);
+	forget_lane(&brick__thread);
+}
+
+void brick__end_unmatched(struct brick__thread *self)
+{
+	if (self->lane) {
+		self->lane->ledger.unmatched++;
+		return;
+	}
+	brick__session_lock();
+	if (brick__session.header)
+		brick__session.header->ledger.unmatched++;
+	brick__session_unlock();
 }
 
 void brick_thread_name(const char *name)

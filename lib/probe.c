@@ -96,15 +96,13 @@ static SLOW void write_work(struct brick__thread *self, const struct work *work)
 	ring_publish(self->lane, 1);
 }
 
-/* The end of a brick whose OPEN is out, or that is too long for a SAMPLE. */
+/* The end of a brick whose OPEN is out. */
 static SLOW void write_close(struct brick__thread *self, struct brick_frame *frame, uint64_t end,
 	const struct work *work, uint16_t flags)
 {
 	struct brick_lane *lane = self->lane;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_RELAXED);
 
-	if (!(frame->flags & BRICK_FRAME_OPENED))
-		brick__ring_open(self);
 	if ((frame->flags & BRICK_FRAME_DROPPED) || lane->head - tail + 2 > lane->capacity) {
 		brick__ring_drop(lane, frame->brick, end - frame->begin);
 		return;
@@ -199,8 +197,10 @@ static SLOW void close_top(
 		end = frame->begin;
 		ticks = 0;
 	}
+	if (ticks >> 32)
+		brick__ring_open(self); /* while it is still on the stack */
 	pop(lane, depth, ticks, work);
-	if ((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32)
+	if (frame->flags & BRICK_FRAME_OPENED)
 		write_close(self, frame, end, work, flags);
 	else
 		write_sample(self, frame, ticks, work, flags);
@@ -217,8 +217,7 @@ static SLOW void unwind(
 	uint32_t depth = span & 0xff;
 
 	if (!lane || self->tag != (span & ~0xffu) || depth > lane->depth) {
-		if (lane)
-			lane->ledger.unmatched++;
+		brick__end_unmatched(self);
 		return;
 	}
 	while (lane->depth > depth) {

@@ -54,7 +54,7 @@ static void switch_to(uint32_t value)
 static uint32_t next_serial(void)
 {
 	uint32_t serial = brick__session.serial + 1;
-	return serial ? serial : 1;
+	return serial && serial != BRICK__NO_SERIAL ? serial : 1;
 }
 
 static uint32_t ring_size(uint32_t wanted)
