@@ -233,6 +233,7 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/buffers.c
   attach/cuda/call_names.c
   attach/cuda/calls.c
+  attach/cuda/check.c
   attach/cuda/cubin.c
   attach/cuda/cupti.c
   attach/cuda/events.c
@@ -325,7 +326,10 @@ set(BRICK_RECORD_SOURCES
 
 # How what is injected gets into a program.
 set(BRICK_INJECT_SOURCES
+  inject/attachers.c
+  inject/environment.c
   inject/inject.c
+  inject/program.c
 )
 
 # Sessions looked at beside their consumer.
@@ -505,11 +509,12 @@ set(BRICK_CLI_SOURCES
   cli/diverge.c
   cli/doctor.c
   cli/doctor_attach.c
+  cli/doctor_attachers.c
   cli/doctor_backends.c
   cli/doctor_counters.c
-  cli/doctor_cuda.c
   cli/doctor_ggml.c
   cli/doctor_machine.c
+  cli/doctor_preload.c
   cli/doctor_surroundings.c
   cli/elf_symbols.c
   cli/export.c
@@ -519,6 +524,8 @@ set(BRICK_CLI_SOURCES
   cli/options.c
   cli/path.c
   cli/record.c
+  cli/record_options.c
+  cli/record_summary.c
   cli/report.c
   cli/report_html.c
   cli/roofline.c
@@ -641,6 +648,7 @@ set(BRICK_TEST_PROGRAMS
 
 # One test per file (names that begin with lib are shared by them).
 set(BRICK_INTEGRATION_TESTS
+  tests/integration/attacher.py
   tests/integration/cli_budget.py
   tests/integration/cli_doctor.py
   tests/integration/cli_export.py

@@ -236,7 +236,6 @@ static int run_doctor(int argc, char **argv)
 	doctor_clock(&doctor);
 	doctor_machine(&doctor);
 	doctor_attach(&doctor);
-	doctor_cuda(&doctor);
 	doctor_devices(&doctor);
 	doctor_surroundings(&doctor);
 	doctor_ggml(&doctor, engines);

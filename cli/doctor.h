@@ -57,7 +57,7 @@ void doctor_clock(struct doctor *doctor);
 void doctor_machine(struct doctor *doctor);
 void doctor_counters(struct doctor *doctor);
 void doctor_attach(struct doctor *doctor);
-void doctor_cuda(struct doctor *doctor);
+void doctor_attachers(struct doctor *doctor);
 void doctor_surroundings(struct doctor *doctor);
 void doctor_devices(struct doctor *doctor);
 
@@ -66,6 +66,12 @@ void doctor_ggml(struct doctor *doctor, const char *const *paths);
 
 /* First line of a small text file without its newline; 0 when it cannot be read. */
 int doctor_read_line(const char *path, char *out, size_t size);
+
+/*
+ * Preload a library into a program. 1: it was loaded; else the reason is in why, in the dynamic
+ * linker's words where it had any.
+ */
+int doctor_try_preload(const char *library, char *why, size_t size);
 
 const char *doctor_status_name(enum doctor_status status);
 

@@ -2,8 +2,7 @@
 # What is installed, and how others find it: pkg-config and find_package(brick).
 include(CMakePackageConfigHelpers)
 
-install(TARGETS brick-cli brick-ggml brick-cuda RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS brick-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS brick EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 file(GLOB pages ${CMAKE_SOURCE_DIR}/man/*.1)

@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloading: libbrick-ggml.so and its kin lie in ../lib beside the bin directory of this program,
- * or in a multiarch directory below that. The program's ELF header tells beforehand what the
- * dynamic linker would only complain about, on the program's own stderr.
+ * Libraries lie in ../lib beside the bin directory of this program, or in a multiarch directory
+ * below that. Each attacher enters by itself: that one is missing keeps none of the others out.
  */
 #include "inject/inject.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include "lib/sys/elf.h"
 
-#define LIBRARY "libbrick-ggml.so"
-
-#if defined(__x86_64__)
-#define MULTIARCH_LIB "../lib/x86_64-linux-gnu"
-enum { OWN_MACHINE = EM_X86_64 };
-#elif defined(__aarch64__)
-#define MULTIARCH_LIB "../lib/aarch64-linux-gnu"
-enum { OWN_MACHINE = EM_AARCH64 };
-#else
-#define MULTIARCH_LIB "../lib"
-enum { OWN_MACHINE = EM_NONE };
-#endif
-
-static enum inject_obstacle find_library(const char *name, char *path, size_t bytes)
+enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
 {
-	static const char *const places[] = {"../lib", MULTIARCH_LIB, "../lib64"};
+	static const char *const places[] = {"../lib", "../lib/" SYS_LIBRARY_TRIPLET, "../lib64"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
 	char *slash;
@@ -41,7 +25,8 @@ static enum inject_obstacle find_library(const char *name, char *path, size_t by
 		return INJECT_NO_LIBRARY;
 	*slash = '\0';
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(candidate, sizeof candidate, "%s/%s/%s", own, places[i], name);
+		snprintf(
+			candidate, sizeof candidate, "%s/%s/%s", own, places[i], attacher->library);
 		if (!realpath(candidate, real))
 			continue;
 		if (strpbrk(real, " :\t\n"))
@@ -52,85 +37,107 @@ static enum inject_obstacle find_library(const char *name, char *path, size_t by
 	return INJECT_NO_LIBRARY;
 }
 
-enum inject_obstacle inject_library(char *path, size_t bytes)
+/* A driver loads it; a tool that the user has set for that goes first. */
+static int enter_by_variable(struct environment *env, const struct attacher *a, const char *library)
 {
-	return find_library(LIBRARY, path, bytes);
+	const char *theirs = getenv(a->variable);
+
+	return theirs && *theirs ? 0 : environment_add(env, "%s=%s", a->variable, library);
 }
 
-int inject_further(const char *name, char *path, size_t bytes)
+/*
+ * The Vulkan loader loads it when an application makes an instance: it looks for manifests in all
+ * data directories, the standard's own (XDG base directories) if none are named.
+ */
+static int enter_as_layer(struct environment *env, const char *library)
 {
-	return find_library(name, path, bytes) == INJECT_FINE;
+	const char *theirs = getenv("XDG_DATA_DIRS");
+
+	return environment_add(env, "XDG_DATA_DIRS=%s:%.*s/brick",
+		theirs && *theirs ? theirs : "/usr/local/share:/usr/share",
+		(int)(strrchr(library, '/') - library), library);
 }
 
-static int is_program(const char *path)
+static int enter(struct environment *env, const struct attacher *a)
 {
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+	char library[PATH_MAX];
+	int error;
+
+	if (a->entry == ATTACHER_PRELOAD ||
+		inject_library(a, library, sizeof library) != INJECT_FINE)
+		return 0;
+	if (a->entry == ATTACHER_LAYER)
+		error = enter_as_layer(env, library);
+	else
+		error = enter_by_variable(env, a, library);
+	return error || !a->switched_on ? error : environment_add(env, "%s", a->switched_on);
 }
 
-int inject_resolve(const char *command, char *path, size_t bytes)
+/* The value of LD_PRELOAD with one more library in front of what the user has there. */
+static int add_to_list(char **list, const char *library)
 {
-	const char *list = getenv("PATH");
+	char *longer;
 
-	if (strchr(command, '/'))
-		return snprintf(path, bytes, "%s", command) < (int)bytes && is_program(path);
-	for (const char *at = list ? list : "/bin:/usr/bin"; at;) {
-		int length = (int)strcspn(at, ":");
-		int n = snprintf(
-			path, bytes, "%.*s/%s", length ? length : 1, length ? at : ".", command);
-		if (n > 0 && n < (int)bytes && is_program(path))
-			return 1;
-		at = at[length] ? at + length + 1 : NULL;
-	}
+	if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? ":" : "", library) < 0)
+		return -ENOMEM;
+	free(*list);
+	*list = longer;
 	return 0;
 }
 
-/* Does an ELF file of our own kind name a dynamic linker? 1 when in doubt. */
-static int has_interpreter(int fd, const Elf64_Ehdr *elf)
+/* *list: all libraries that can be preloaded, NULL if there are none; *obstacle: then why. */
+static int list_preloads(struct environment *env, char **list, enum inject_obstacle *obstacle)
 {
-	Elf64_Phdr segment;
+	char library[PATH_MAX];
+	int error = 0;
 
-	if (elf->e_phentsize != sizeof segment)
-		return 1;
-	for (unsigned i = 0; i < elf->e_phnum; i++) {
-		off_t offset = (off_t)(elf->e_phoff + i * sizeof segment);
-		if (pread(fd, &segment, sizeof segment, offset) != (ssize_t)sizeof segment)
-			return 1;
-		if (segment.p_type == PT_INTERP)
-			return 1;
+	for (const struct attacher *const *a = attachers; *a && !error; a++) {
+		if ((*a)->entry != ATTACHER_PRELOAD)
+			continue;
+		enum inject_obstacle here = inject_library(*a, library, sizeof library);
+		if (here == INJECT_FINE) {
+			error = add_to_list(list, library);
+			if (!error && (*a)->switched_on)
+				error = environment_add(env, "%s", (*a)->switched_on);
+		} else if (*obstacle != INJECT_BAD_PATH) {
+			*obstacle = here;
+		}
 	}
-	return 0;
+	if (*list)
+		*obstacle = INJECT_FINE;
+	return error;
 }
 
-static enum inject_obstacle examine_open(int fd)
+static int preload(
+	struct environment *env, const char *command, char **list, enum inject_obstacle *obstacle)
 {
-	Elf64_Ehdr elf;
-	struct stat st;
-	ssize_t n = pread(fd, &elf, sizeof elf, 0);
+	const char *theirs = getenv("LD_PRELOAD");
+	char program[PATH_MAX];
+	int error = list_preloads(env, list, obstacle);
 
-	if (n < EI_NIDENT || memcmp(elf.e_ident, ELFMAG, SELFMAG))
-		return INJECT_FINE;
-	if (n < (ssize_t)sizeof elf || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-		(OWN_MACHINE != EM_NONE && elf.e_machine != OWN_MACHINE))
-		return INJECT_FOREIGN;
-	if (!has_interpreter(fd, &elf))
-		return INJECT_STATIC;
-	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-					   ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
-						   st.st_gid != getegid())))
-		return INJECT_PRIVILEGED;
-	return INJECT_FINE;
+	if (error || !*list)
+		return error;
+	if (inject_resolve(command, program, sizeof program))
+		*obstacle = inject_examine(program);
+	/* it would only make the dynamic linker complain on the program's stderr */
+	if (*obstacle == INJECT_FOREIGN)
+		return 0;
+	return environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
+		theirs ? theirs : "");
 }
 
-enum inject_obstacle inject_examine(const char *program)
+int inject_all(struct environment *env, const char *command, enum inject_obstacle *obstacle)
 {
-	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *list = NULL;
+	int error = 0;
 
-	if (fd < 0)
-		return INJECT_FINE;
-	enum inject_obstacle obstacle = examine_open(fd);
-	close(fd);
-	return obstacle;
+	*obstacle = INJECT_FINE;
+	for (const struct attacher *const *a = attachers; *a && !error; a++)
+		error = enter(env, *a);
+	if (!error)
+		error = preload(env, command, &list, obstacle);
+	free(list);
+	return error;
 }
 
 const char *inject_obstacle_text(enum inject_obstacle obstacle)
@@ -139,9 +146,9 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 	case INJECT_FINE:
 		break;
 	case INJECT_NO_LIBRARY:
-		return LIBRARY " was not found beside this program (in ../lib)";
+		return "no library to preload was found beside this program (in ../lib)";
 	case INJECT_BAD_PATH:
-		return "the path of " LIBRARY " holds a space or colon, or is too long";
+		return "the path of our libraries holds a space or colon, or is too long";
 	case INJECT_STATIC:
 		return "the program is linked statically, so that nothing can be preloaded";
 	case INJECT_FOREIGN:

@@ -31,7 +31,7 @@ struct recorder {
 	const struct recorder_options *options;
 	struct recorder_result *result;
 	struct signals signals;
-	struct spawn_environment environment;
+	struct environment environment;
 	struct session_dir dir;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* the encoder's while there is one */
@@ -74,63 +74,20 @@ static int create_writer(struct recorder *r)
 	return error;
 }
 
-/* The CUDA driver loads this itself; a tool that the user has set for that goes first. */
-static int inject_cuda(struct spawn_environment *env)
-{
-	const char *theirs = getenv("CUDA_INJECTION64_PATH");
-	char library[PATH_MAX];
-
-	if ((theirs && *theirs) || !inject_further("libbrick-cuda.so", library, sizeof library))
-		return 0;
-	return spawn_environment_add(env, "CUDA_INJECTION64_PATH=%s", library);
-}
-
-/*
- * The Vulkan loader loads this itself, as an implicit layer, when an application makes an instance:
- * it looks in all data directories, the standard's own (XDG base directories) if none are named.
- */
-static int inject_vulkan(struct spawn_environment *env)
-{
-	const char *theirs = getenv("XDG_DATA_DIRS");
-	char library[PATH_MAX];
-
-	if (!inject_further("libbrick-vulkan.so", library, sizeof library))
-		return 0;
-	int error = spawn_environment_add(env, "XDG_DATA_DIRS=%s:%.*s/brick",
-		theirs && *theirs ? theirs : "/usr/local/share:/usr/share",
-		(int)(strrchr(library, '/') - library), library);
-	return error ? error : spawn_environment_add(env, "BRICK_VULKAN=1");
-}
-
 static int prepare_environment(struct recorder *r)
 {
-	struct spawn_environment *env = &r->environment;
-	char program[PATH_MAX], library[PATH_MAX], opencl[PATH_MAX];
-	const char *theirs = getenv("LD_PRELOAD");
+	const struct environment *theirs = &r->options->environment;
+	struct environment *env = &r->environment;
 
-	int error = spawn_environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
+	int error = environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
 	/* all processes of a recording must read the same clock */
 	if (!error && r->clock.clock.source == BRICK_CLOCK_MONOTONIC)
-		error = spawn_environment_add(env, "BRICK_CLOCK=monotonic");
-	for (uint32_t i = 0; i < r->options->environment.count && !error; i++)
-		error = spawn_environment_add(env, "%s", r->options->environment.variables[i]);
-	if (!error && r->options->inject)
-		error = inject_cuda(env);
-	if (!error && r->options->inject)
-		error = inject_vulkan(env);
+		error = environment_add(env, "BRICK_CLOCK=monotonic");
+	for (size_t i = 0; i < theirs->count && !error; i++)
+		error = environment_add(env, "%s", theirs->variables[i]);
 	if (error || !r->options->inject)
 		return error;
-	r->result->obstacle = inject_library(library, sizeof library);
-	if (r->result->obstacle != INJECT_FINE)
-		return 0;
-	if (inject_resolve(r->options->command[0], program, sizeof program))
-		r->result->obstacle = inject_examine(program);
-	/* it would only make the dynamic linker complain on the program's stderr */
-	if (r->result->obstacle == INJECT_FOREIGN)
-		return 0;
-	int has_opencl = inject_further("libbrick-opencl.so", opencl, sizeof opencl);
-	return spawn_environment_add(env, "LD_PRELOAD=%s%s%s%s%s", library, has_opencl ? ":" : "",
-		has_opencl ? opencl : "", theirs && *theirs ? ":" : "", theirs ? theirs : "");
+	return inject_all(env, r->options->command[0], &r->result->obstacle);
 }
 
 /* Nothing is left of what was prepared. */
@@ -181,7 +138,7 @@ static int prepare(struct recorder *r)
 		why = "not a regular file";
 	r->options->warn("record: %s: %s; the program runs unrecorded", what, why);
 	discard(r);
-	spawn_environment_fini(&r->environment);
+	environment_fini(&r->environment);
 	return 0;
 }
 
@@ -385,7 +342,7 @@ static void run(struct recorder *r)
 	r->start_ns = drain_now_ns();
 	r->start_cpu_ns = drain_process_cpu_ns();
 	r->pid = spawn_program(r->options->command, &r->environment, &r->signals);
-	spawn_environment_fini(&r->environment);
+	environment_fini(&r->environment);
 	if (r->pid < 0) {
 		exec_failed(r, r->pid);
 		return;

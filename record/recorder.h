@@ -18,7 +18,7 @@ struct recorder_options {
 	int compress;
 	int wait;   /* for every recorded process, not only for the program itself */
 	int inject; /* preload what attaches by itself */
-	struct spawn_environment environment; /* more variables for the program */
+	struct environment environment; /* more variables for the program */
 	/* One line for the user; never called while the program runs recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 };

@@ -7,43 +7,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-int spawn_environment_add(struct spawn_environment *env, const char *format, ...)
+static void __attribute__((noreturn))
+become(char *const *argv, const struct environment *env, const struct signals *signals, int report)
 {
-	va_list arguments;
+	int error = -environment_apply(env);
 
-	if (env->count >= SPAWN_MOST_VARIABLES)
-		return -ENOMEM;
-	va_start(arguments, format);
-	int n = vasprintf(&env->variables[env->count], format, arguments);
-	va_end(arguments);
-	if (n < 0)
-		return -ENOMEM;
-	env->count++;
-	return 0;
-}
-
-void spawn_environment_fini(struct spawn_environment *env)
-{
-	for (uint32_t i = 0; i < env->count; i++)
-		free(env->variables[i]);
-	env->count = 0;
-}
-
-static void __attribute__((noreturn)) become(char *const *argv, const struct spawn_environment *env,
-	const struct signals *signals, int report)
-{
-	int error = 0;
-
-	for (uint32_t i = 0; i < env->count && !error; i++)
-		if (putenv(env->variables[i]))
-			error = errno;
 	if (!error) {
 		signals_restore(signals);
 		execvp(argv[0], argv);
@@ -53,8 +25,7 @@ static void __attribute__((noreturn)) become(char *const *argv, const struct spa
 	_exit(n == sizeof error ? spawn_failure_code(error) : 127);
 }
 
-int spawn_program(
-	char *const *argv, const struct spawn_environment *env, const struct signals *signals)
+int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals)
 {
 	int report[2], error = 0;
 

@@ -5,23 +5,11 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include "inject/environment.h"
 #include "record/signals.h"
 
-/* Variables of the program's environment that differ from ours: "NAME=VALUE". */
-enum { SPAWN_MOST_VARIABLES = 16 };
-struct spawn_environment {
-	uint32_t count;
-	char *variables[SPAWN_MOST_VARIABLES];
-};
-
-/* Add one, formatted. 0 or -ENOMEM. */
-int spawn_environment_add(struct spawn_environment *env, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-void spawn_environment_fini(struct spawn_environment *env);
-
 /* Run argv, found like a shell does. The pid, or -errno of exec (or of what precedes it). */
-int spawn_program(
-	char *const *argv, const struct spawn_environment *env, const struct signals *signals);
+int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals);
 
 /* How a program ended. */
 struct spawn_result {

@@ -14,6 +14,7 @@
 #include "view/text.h"
 #include "view/units.h"
 #include "tui/top.h"
+#include "inject/attachers.h"
 
 static void draw_title(const struct top *top, struct canvas *canvas)
 {
@@ -29,18 +30,28 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 	free(state);
 }
 
-/* "ggml 0.9.4", from the notes of the attachment; else what is attached. */
+/* "ggml 0.9.4"; NULL: no engine said its version. */
+static char *attached_engine(const struct run *run)
+{
+	for (const struct attacher *const *a = attachers; *a; a++) {
+		const char *key = (*a)->version_note;
+		const char *version = key ? run_note_find(run, key) : NULL;
+		if (version)
+			return xasprintf("%s %s", (*a)->title, version);
+	}
+	return NULL;
+}
+
+/* From the notes of the attachment; else what is attached. */
 static char *engine(const struct run *run)
 {
-	const char *version = run_note_find(run, "ggml.version");
 	const char *engine = run_note_find(run, "engine"), *backend = run_note_find(run, "backend");
 	const char *attached = run_note_find(run, "attach");
 	if (!run->process_count)
 		return xstrdup("nothing attached");
-	char *name = version ? xasprintf("ggml %s", version)
-			     : xstrdup(engine	  ? engine
-				       : attached ? attached
-						  : "libbrick inside");
+	char *name = attached_engine(run);
+	if (!name)
+		name = xstrdup(engine ? engine : attached ? attached : "libbrick inside");
 	char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
 	char *safe = text_safe(text);
 	free(text);

@@ -17,6 +17,7 @@
 #include "view/terminal.h"
 #include "view/text.h"
 #include "view/units.h"
+#include "inject/attachers.h"
 
 enum { LABEL = 13 }; /* columns of a label */
 
@@ -68,39 +69,48 @@ static void print_machine(const struct printer *p)
 	free(cpu);
 }
 
-/* Notes that belong into the heading, and what they are called there; the others stand at the end.
- */
-static const struct {
-	const char *key, *label;
-} headings[] = {
-	{"ggml.version", "ggml"},
-	{"ggml.library", "Library"},
+/* Notes that belong into the heading beside those of attachers; the others stand at the end. */
+static const struct attacher_note common_notes[] = {
 	{"backend", "Backend"},
 	{"attach", "Attached by"},
 	{"steps", "Steps by"},
+	{0},
 };
 
-enum { HEADINGS = sizeof(headings) / sizeof(headings[0]) };
-
-static bool is_heading(const char *key)
+static bool has_key(const struct attacher_note *notes, const char *key)
 {
-	for (size_t i = 0; i < HEADINGS; i++)
-		if (!strcmp(key, headings[i].key))
+	for (; notes && notes->key; notes++)
+		if (!strcmp(key, notes->key))
 			return true;
 	return false;
 }
 
-static void print_headings(const struct printer *p)
+static bool is_heading(const char *key)
 {
-	for (size_t i = 0; i < HEADINGS; i++) {
-		const char **values = provenance_notes(p->report->run, headings[i].key);
+	for (const struct attacher *const *a = attachers; *a; a++)
+		if (has_key((*a)->notes, key))
+			return true;
+	return has_key(common_notes, key);
+}
+
+static void print_heading_notes(const struct printer *p, const struct attacher_note *notes)
+{
+	for (; notes && notes->key; notes++) {
+		const char **values = provenance_notes(p->report->run, notes->key);
 		for (size_t k = 0; values[k]; k++) {
 			char *safe = text_safe(values[k]);
-			say(p, k ? "" : headings[i].label, "%s", safe);
+			say(p, k ? "" : notes->label, "%s", safe);
 			free(safe);
 		}
 		free(values);
 	}
+}
+
+static void print_headings(const struct printer *p)
+{
+	for (const struct attacher *const *a = attachers; *a; a++)
+		print_heading_notes(p, (*a)->notes);
+	print_heading_notes(p, common_notes);
 }
 
 /* Whether another process has said the same, or all is as it should be. */

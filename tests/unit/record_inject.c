@@ -11,6 +11,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "inject/inject.h"
+#include "inject/program.h"
 #include "record/session_dir.h"
 
 static char path[] = "/tmp/brick-unit-XXXXXX";

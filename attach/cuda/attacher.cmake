@@ -16,15 +16,8 @@ else()
   set(cuda_check attach/cuda/abi_check_none.c)
 endif()
 
-add_library(brick-cuda SHARED ${BRICK_CUDA_SOURCES} ${cuda_check})
+brick_attacher(cuda ${BRICK_CUDA_SOURCES} ${cuda_check} NEEDS Threads::Threads)
 if(CUDA_HEADERS AND CUPTI_HEADERS)
   set_source_files_properties(${cuda_check} PROPERTIES
     INCLUDE_DIRECTORIES "${CUDA_HEADERS};${CUPTI_HEADERS}")
 endif()
-target_link_libraries(brick-cuda PRIVATE brick brick-base ${CMAKE_DL_LIBS} Threads::Threads)
-target_link_options(brick-cuda PRIVATE
-  -Wl,--version-script=${CMAKE_SOURCE_DIR}/attach/cuda/cuda.map -Wl,-z,nodelete ${no_undefined})
-set_property(TARGET brick-cuda APPEND PROPERTY LINK_DEPENDS
-  ${CMAKE_SOURCE_DIR}/attach/cuda/cuda.map)
-set_target_properties(brick-cuda PROPERTIES BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN"
-  BUILD_WITH_INSTALL_RPATH ON)

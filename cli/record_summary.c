@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `brick record` says when it is done (record.h). stderr: stdout is the program's alone. */
+#include "cli/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "view/die.h"
+#include "view/text.h"
+#include "view/units.h"
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+static void print_totals(const struct recorder_result *r)
+{
+	char samples[UNITS_BYTES], steps[UNITS_BYTES], wall[UNITS_BYTES];
+
+	fprintf(stderr, "brick: %s %s in %s %s; %u %s, %llu %s; %s\n",
+		units_count(samples, r->samples), plural(r->samples, "sample", "samples"),
+		units_count(steps, r->steps), plural(r->steps, "step", "steps"), r->processes,
+		plural(r->processes, "process", "processes"), (unsigned long long)r->threads,
+		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
+}
+
+/* The different values of a note, joined; 0 when there is none. */
+static int join_notes(const char *notes, const char *key, char *out, size_t bytes)
+{
+	size_t n = strlen(key), used = 0;
+
+	out[0] = '\0';
+	for (const char *at = notes; at && *at;) {
+		size_t line = strcspn(at, "\n");
+		char value[256];
+		if (line > n && !strncmp(at, key, n) && at[n] == '=') {
+			snprintf(value, sizeof value, "%.*s", (int)(line - n - 1), at + n + 1);
+			if (!strstr(out, value) && used < bytes)
+				used += (size_t)snprintf(
+					out + used, bytes - used, "%s%s", used ? "; " : "", value);
+		}
+		at += line + (at[line] == '\n');
+	}
+	return used > 0;
+}
+
+/* What was attached says so itself, in notes. */
+static int print_attached(const char *notes)
+{
+	char method[512], version[512];
+
+	if (!join_notes(notes, "attach", method, sizeof method))
+		return 0;
+	for (const struct attacher *const *a = attachers; *a; a++)
+		if ((*a)->version_note &&
+			join_notes(notes, (*a)->version_note, version, sizeof version)) {
+			warn("attached to %s %s: %s", (*a)->title, version, method);
+			return 1;
+		}
+	warn("attached: %s", method);
+	return 1;
+}
+
+const char *record_attachable(void)
+{
+	static char text[256];
+	size_t used = 0;
+
+	for (const struct attacher *const *a = attachers; *a && used < sizeof text; a++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+			a == attachers ? ""
+			: a[1]	       ? ", "
+				       : " or ",
+			(*a)->title);
+	return text;
+}
+
+static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
+{
+	const char *why = inject_obstacle_text(r->obstacle);
+
+	if (a->off)
+		warn("nothing was recorded: --mode none switches recording off");
+	else if (*why)
+		warn("nothing was attached: %s", why);
+	else if (a->options.inject)
+		warn("nothing was attached: %s uses no %s through shared libraries",
+			a->options.command[0], record_attachable());
+	else
+		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
+			a->options.command[0]);
+}
+
+static void print_losses(const struct recorder_result *r)
+{
+	char count[UNITS_BYTES];
+
+	if (r->dropped)
+		fprintf(stderr,
+			"brick: %s %s dropped (statistics are exact without them; "
+			"--ring takes more)\n",
+			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
+	if (r->lost)
+		warn("%u %s could not be read in full: %s", r->lost,
+			plural(r->lost, "process", "processes"), r->trouble);
+	if (r->dead)
+		fprintf(stderr,
+			"brick: %u %s died without ending the recording; what was recorded "
+			"until then is there\n",
+			r->dead, plural(r->dead, "process", "processes"));
+	if (r->outlived)
+		fprintf(stderr,
+			"brick: %u %s still running; recorded until now (--wait waits for "
+			"them)\n",
+			r->outlived, plural(r->outlived, "process is", "processes are"));
+}
+
+static void print_missing_captures(
+	const struct record_arguments *a, const struct recorder_result *r)
+{
+	static const char *const names[] = {"graph", "tiles", "digest"};
+	const int wanted[] = {a->graph, a->tiles, a->digest};
+
+	for (unsigned i = 0; i < 3; i++) {
+		char key[32], value[64];
+		snprintf(key, sizeof key, "capture.%s", names[i]);
+		if (wanted[i] && !join_notes(r->notes, key, value, sizeof value))
+			fprintf(stderr, "brick: --%s: nothing in this run could record it\n",
+				names[i]);
+	}
+}
+
+void record_summary(const struct record_arguments *a, const struct recorder_result *r)
+{
+	char bytes[UNITS_BYTES];
+
+	if (!r->recorded)
+		return;
+	print_totals(r);
+	if (!print_attached(r->notes) && !r->samples)
+		print_nothing(a, r);
+	print_missing_captures(a, r);
+	print_losses(r);
+	warn("%s: %s; to see it: brick report %s", a->options.output, units_bytes(bytes, r->bytes),
+		a->options.output);
+}

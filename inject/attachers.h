@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of attachers: one entry for each kind of engine or device library whose programs are
+ * recorded as they are. `record` gets them in, `doctor` says whether they work, the report's head
+ * shows their notes. Constant data; any thread. docs/ATTACHERS.md: how to write one.
+ */
+#ifndef BRICK_INJECT_ATTACHERS_H
+#define BRICK_INJECT_ATTACHERS_H
+
+/* How the library gets into a program. */
+enum attacher_entry {
+	ATTACHER_PRELOAD,  /* LD_PRELOAD: into every program */
+	ATTACHER_VARIABLE, /* a driver loads what `variable` names, unless the user has set it */
+	ATTACHER_LAYER, /* Vulkan's loader: a manifest in lib/brick, made known by XDG_DATA_DIRS */
+};
+
+/* A note of the recording that the head of a report shows, and what it is called there. */
+struct attacher_note {
+	const char *key, *label;
+};
+
+struct attacher {
+	const char *name;    /* "opencl"; what `doctor` calls it, unless doctor_name says it */
+	const char *title;   /* what its programs use: "OpenCL" */
+	const char *library; /* its file: "libbrick-opencl.so" */
+	enum attacher_entry entry;
+	const char *variable;	  /* of ATTACHER_VARIABLE */
+	const char *switched_on;  /* "NAME=VALUE" that the program gets besides; NULL: nothing */
+	const char *driver;	  /* no programs of this kind without this library; NULL: none */
+	const char *version_note; /* key of the engine's version; NULL: it has none */
+	const struct attacher_note *notes; /* ended by one without a key; NULL: none */
+
+	/* `record --attach METHOD`: words that its library finds in BRICK_ATTACH, ended by NULL. */
+	const char *const *methods;
+
+	/* `doctor` */
+	const char *doctor_name;
+	const char *finding; /* when it works; NULL: the library's own words, else that it works */
+	const char *if_missing; /* advice when the library was not built; NULL: install whole */
+	const char *if_refused; /* advice when it cannot work here; NULL: none */
+};
+
+/* All of them, in the order in which they are preloaded and told; ended by NULL. */
+extern const struct attacher *const attachers[];
+
+#endif
