@@ -64,7 +64,7 @@ set(BRICK_BACKEND_SOURCES
   backends/cuda/timed_graph.c
   backends/metal/metal.c
   backends/metal/objc.c
-  backends/null/null.c
+  backends/null/backend.c
   backends/null/sim.c
 )
 
@@ -212,10 +212,10 @@ set(BRICK_GGML_PURE_SOURCES
 set(BRICK_OPENCL_SOURCES
   attach/opencl/clocks.c
   attach/opencl/command.c
+  attach/opencl/completions.c
+  attach/opencl/completions_thread.c
+  attach/opencl/completions_unordered.c
   attach/opencl/driver.c
-  attach/opencl/harvest.c
-  attach/opencl/harvest_order.c
-  attach/opencl/harvest_thread.c
   attach/opencl/hooks_buffer.c
   attach/opencl/hooks_image.c
   attach/opencl/hooks_kernel.c
@@ -237,17 +237,17 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/cubin.c
   attach/cuda/cupti.c
   attach/cuda/events.c
+  attach/cuda/excluded.c
   attach/cuda/host_clock.c
   attach/cuda/inject.c
   attach/cuda/kernels.c
-  attach/cuda/last.c
   attach/cuda/launches.c
   attach/cuda/modules.c
   attach/cuda/nodes.c
-  attach/cuda/order.c
   attach/cuda/records.c
+  attach/cuda/reorder.c
+  attach/cuda/stream_tail.c
   attach/cuda/streams.c
-  attach/cuda/yields.c
 )
 
 # Its parts that need no CUPTI: what unit tests are built with.
@@ -255,22 +255,24 @@ set(BRICK_CUDA_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/cuda/call_names.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/cubin.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/events.c
-  ${CMAKE_SOURCE_DIR}/attach/cuda/last.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/excluded.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/launches.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/modules.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/nodes.c
-  ${CMAKE_SOURCE_DIR}/attach/cuda/yields.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/stream_tail.c
 )
 
 # The layer for programs that use Vulkan; needs its headers.
 set(BRICK_VULKAN_SOURCES
   attach/vulkan/clock.c
   attach/vulkan/commands.c
-  attach/vulkan/harvest.c
+  attach/vulkan/completions.c
+  attach/vulkan/device.c
   attach/vulkan/hooks.c
   attach/vulkan/layer.c
   attach/vulkan/map.c
   attach/vulkan/pipelines.c
+  attach/vulkan/queue.c
   attach/vulkan/queues.c
   attach/vulkan/readback.c
   attach/vulkan/semaphores.c

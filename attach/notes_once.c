@@ -10,9 +10,9 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { MOST_NOTES = 64 };
+enum { MAX_NOTES = 64 };
 
-static uint64_t written[MOST_NOTES];
+static uint64_t written[MAX_NOTES];
 static uint32_t written_count, session;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -50,7 +50,7 @@ static int is_new(uint64_t hash)
 	for (uint32_t i = 0; i < written_count; i++)
 		if (written[i] == hash)
 			return 0;
-	if (written_count == MOST_NOTES)
+	if (written_count == MAX_NOTES)
 		return 0;
 	written[written_count++] = hash;
 	return 1;

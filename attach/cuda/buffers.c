@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <string.h>
 
-enum { BUFFER_BYTES = 1 << 20, READY = 8, MOST = 64 };
+enum { BUFFER_BYTES = 1 << 20, READY = 8, MAX_BUFFERS = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint8_t *ready[MOST];
+static uint8_t *ready[MAX_BUFFERS];
 static uint32_t ready_count, made_count;
 
 /* Anonymous memory is zero; writing to each page now keeps page faults off the program's calls. */
@@ -40,7 +40,7 @@ uint8_t *buffers_take(size_t *bytes)
 	pthread_mutex_lock(&lock);
 	if (ready_count)
 		buffer = ready[--ready_count];
-	else if (made_count < MOST && (buffer = make(0)))
+	else if (made_count < MAX_BUFFERS && (buffer = make(0)))
 		made_count++;
 	pthread_mutex_unlock(&lock);
 	*bytes = buffer ? BUFFER_BYTES : 0;
@@ -53,7 +53,7 @@ void buffers_give(uint8_t *buffer, size_t used)
 		return;
 	memset(buffer, 0, used < BUFFER_BYTES ? used : BUFFER_BYTES);
 	pthread_mutex_lock(&lock);
-	if (ready_count < MOST)
+	if (ready_count < MAX_BUFFERS)
 		ready[ready_count++] = buffer;
 	pthread_mutex_unlock(&lock);
 }

@@ -9,19 +9,19 @@
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/events.h"
-#include "attach/cuda/last.h"
+#include "attach/cuda/stream_tail.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
-#include "attach/cuda/yields.h"
+#include "attach/cuda/excluded.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
 
-enum { MOST_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
+enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
-static struct call_shape shapes[2][MOST_IDS]; /* by domain and id */
+static struct call_shape shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t stopped;
 
 /* What a thread is in the middle of. */
@@ -47,7 +47,7 @@ static int enable_domain(uint32_t domain)
 {
 	int count = 0;
 
-	for (uint32_t id = 1; id < MOST_IDS; id++) {
+	for (uint32_t id = 1; id < MAX_IDS; id++) {
 		const char *name = NULL;
 		if (cupti.callback_name(domain, id, &name) != CUPTI_FINE || !name)
 			continue;
@@ -89,7 +89,7 @@ void calls_enable_records(void)
 
 	cupti.enable(CUPTI_DRIVER_CALL);
 	cupti.enable(CUPTI_RUNTIME_CALL);
-	for (uint32_t id = 1; narrow && id < MOST_IDS; id++) {
+	for (uint32_t id = 1; narrow && id < MAX_IDS; id++) {
 		const char *name;
 		if (cupti.callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_FINE)
 			cupti.enable_driver_call(id, (uint8_t)call_launches(&shapes[0][id]));
@@ -137,15 +137,15 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 {
 	struct call_thread *t = &call_thread;
 	cuda_handle stream = stream_of(shape, call);
-	int yields = stream && yields_has(stream);
+	int is_excluded = stream && excluded_has(stream);
 
 	if (t->depth++ == 0) {
 		t->is_captured = 0;
 		t->launch = (struct brick_launch){.number = 0};
-		if (!yields)
+		if (!is_excluded)
 			brick_launch_begin(&t->launch);
 	}
-	if (yields) {
+	if (is_excluded) {
 		launches_disown(call->correlation);
 	} else if (t->launch.number) {
 		struct launch_records records = records_of(shape, call);
@@ -169,7 +169,7 @@ static void launched(const struct call_shape *shape, const struct cupti_call *ca
 		events_launched(stream, call->correlation);
 	launches_end(call->correlation, &t->launch);
 	if (stream)
-		last_set(call->context, stream, t->last);
+		stream_tail_set(call->context, stream, t->last);
 }
 
 static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)
@@ -196,9 +196,9 @@ static void wait_exit(const struct call_shape *shape, const struct cupti_call *c
 	if (!call_thread.wait_begin || has_failed(call))
 		return;
 	if (shape->kind == CALL_WAIT_STREAM && stream)
-		number = last_of_stream(call->context, stream);
+		number = stream_tail_get(call->context, stream);
 	else if (shape->kind == CALL_WAIT_CONTEXT)
-		number = last_of_context(call->context);
+		number = stream_tail_context(call->context);
 	else if (shape->kind == CALL_WAIT_EVENT && event)
 		number = events_number(event->event);
 	brick_record_wait(call_thread.wait_begin, brick_ticks(), number);
@@ -215,7 +215,7 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 		return;
 	if (shape->kind == CALL_EVENT)
 		events_recorded(call->context, record->event, stream,
-			last_of_stream(call->context, stream));
+			stream_tail_get(call->context, stream));
 	else if (shape->kind == CALL_AFTER_EVENT)
 		events_waited(call->context, stream, wait->event);
 	else if (shape->kind == CALL_CAPTURE)
@@ -233,8 +233,8 @@ static void context_gone(const struct cupti_call *call)
 
 	if (!gone || !gone->context || has_failed(call))
 		return;
-	yields_forget(gone->context);
-	last_forget_context(gone->context);
+	excluded_forget(gone->context);
+	stream_tail_forget_context(gone->context);
 	events_forget_context(gone->context);
 }
 
@@ -245,8 +245,8 @@ static void stream_goes(const struct call_shape *shape, const struct cupti_call 
 	if (!stream)
 		return;
 	events_forget_stream(stream);
-	yields_forget(stream);
-	last_forget(call->context, stream);
+	excluded_forget(stream);
+	stream_tail_forget(call->context, stream);
 }
 
 static void event_goes(const struct cupti_call *call)
@@ -399,7 +399,7 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 		return;
 	if (domain == CUPTI_DOMAIN_RESOURCE)
 		about_resource(id, data);
-	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MOST_IDS)
+	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MAX_IDS)
 		timed_call(&shapes[domain - 1][id], data);
 	errno = saved;
 }

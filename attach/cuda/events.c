@@ -14,7 +14,7 @@ enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 
 struct after {
 	uint32_t count;
-	uint64_t numbers[EVENTS_MOST];
+	uint64_t numbers[MAX_EVENTS_AFTER];
 };
 
 struct event {
@@ -85,7 +85,7 @@ static void add(struct after *after, uint64_t number)
 		if (after->numbers[i] < after->numbers[oldest])
 			oldest = i;
 	}
-	if (after->count < EVENTS_MOST)
+	if (after->count < MAX_EVENTS_AFTER)
 		after->numbers[after->count++] = number;
 	else if (after->numbers[oldest] < number)
 		after->numbers[oldest] = number;
@@ -241,7 +241,7 @@ void events_launched(cuda_handle handle, uint32_t correlation)
 	pthread_mutex_unlock(&lock);
 }
 
-uint32_t events_after(uint32_t correlation, uint64_t numbers[EVENTS_MOST])
+uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
 {
 	const struct call *call = &calls[correlation % CALLS];
 	uint32_t count = 0;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "attach/cuda/abi.h"
 
-enum { EVENTS_MOST = 8 }; /* commands that one comes after */
+enum { MAX_EVENTS_AFTER = 8 }; /* commands that one comes after */
 
 /* The event stands for what the stream was given so far: `last`, 0: nothing. */
 void events_recorded(cuda_handle context, cuda_handle event, cuda_handle stream, uint64_t last);
@@ -24,7 +24,7 @@ void events_waited(cuda_handle context, cuda_handle stream, cuda_handle event);
 void events_launched(cuda_handle stream, uint32_t correlation);
 
 /* Numbers of the commands that those of the call come after; returns how many. */
-uint32_t events_after(uint32_t correlation, uint64_t numbers[EVENTS_MOST]);
+uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER]);
 
 /* The newest command that the event stands for; 0: not known. */
 uint64_t events_number(cuda_handle event);

@@ -18,7 +18,7 @@
 #include "attach/cuda/calls.h"
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/host_clock.h"
-#include "attach/cuda/order.h"
+#include "attach/cuda/reorder.h"
 #include "attach/cuda/records.h"
 #include "brick/attach.h"
 #include "brick/session.h"
@@ -85,7 +85,7 @@ static void *flush_now_and_then(void *unused)
 			break;
 		pthread_mutex_unlock(&inject.lock);
 		cupti.flush_all(0);
-		records_settle(0);
+		records_flush(0);
 		mend_correlation();
 		pthread_mutex_lock(&inject.lock);
 	}
@@ -128,7 +128,7 @@ static void finish(void)
 		return;
 	stop_flusher();
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
-	records_settle(1);
+	records_flush(1);
 	calls_stop();
 	records_describe(text, sizeof text);
 	brick_note("cuda.records", "%s", text);
@@ -219,7 +219,7 @@ static int start_tracing(void)
 		refuse("%s", why);
 		return -1;
 	}
-	if (buffers_prepare() || order_prepare()) {
+	if (buffers_prepare() || reorder_prepare()) {
 		refuse("no memory for buffers");
 		return -1;
 	}

@@ -12,7 +12,7 @@
 #include "attach/cuda/cubin.h"
 #include "brick/queue.h"
 
-enum { MOST_KERNELS = 1 << 16, PLACES = 1 << 17 };
+enum { MAX_KERNELS = 1 << 16, PLACES = 1 << 17 };
 static const size_t most_source_bytes = 8 << 20;
 
 struct entry {
@@ -59,7 +59,7 @@ static void add_name(void *context, const char *kernel)
 	struct entry *e = place(name);
 
 	if (!e->name) {
-		if (entry_count == MOST_KERNELS)
+		if (entry_count == MAX_KERNELS)
 			return;
 		entry_count++;
 	} else if (e->module && e->code != module->code) {

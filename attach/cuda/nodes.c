@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_PLACES = 1 << 12, MOST_PLACES = 1 << 21, EXECS = 1 << 12 };
+enum { FIRST_PLACES = 1 << 12, MAX_PLACES = 1 << 21, EXECS = 1 << 12 };
 enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
 
 struct node {
@@ -58,7 +58,7 @@ static int rebuild(void)
 
 	for (uint32_t i = 0; i < places; i++)
 		live += (uint32_t)is_kept(&nodes[i]);
-	while (size < live * 4 && size < MOST_PLACES)
+	while (size < live * 4 && size < MAX_PLACES)
 		size *= 2;
 	if (live * 4 > size * 3)
 		return 0;

@@ -13,7 +13,7 @@
 #include "attach/cuda/kernels.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/nodes.h"
-#include "attach/cuda/order.h"
+#include "attach/cuda/reorder.h"
 #include "attach/cuda/streams.h"
 #include "brick/clock.h"
 
@@ -45,7 +45,7 @@ static void hold(struct held_command *held, uint32_t device, uint32_t context, u
 		brick_queue_dropped(held->queue, 1);
 		return;
 	}
-	order_hold(held);
+	reorder_hold(held);
 }
 
 static void take_kernel(const struct cupti_kernel *k)
@@ -149,10 +149,10 @@ static void release(void)
 	uint64_t since = launches_pending_since(now > patience ? now - patience : 0);
 	uint64_t before = host_clock_of_ticks(since < now ? since : now);
 
-	order_release(before - host_clock_residual_ns());
+	reorder_release(before - host_clock_residual_ns());
 }
 
-void records_settle(int last)
+void records_flush(int last)
 {
 	pthread_mutex_lock(&lock);
 	host_clock_sample();
@@ -161,7 +161,7 @@ void records_settle(int last)
 		release();
 	} else {
 		launches_pending_since(UINT64_MAX);
-		order_release(UINT64_MAX);
+		reorder_release(UINT64_MAX);
 		/* without those that CUPTI dropped and counted, and those that came without an id
 		 */
 		uint64_t unanswered = launches_unanswered(), known = dropped + uncorrelated;
@@ -174,7 +174,7 @@ void records_settle(int last)
 int records_lack_correlation(void)
 {
 	pthread_mutex_lock(&lock);
-	int lack = uncorrelated || order_counts.without_launch;
+	int lack = uncorrelated || reorder_counts.without_launch;
 	pthread_mutex_unlock(&lock);
 	return lack;
 }
@@ -189,9 +189,9 @@ void records_describe(char *text, size_t bytes)
 		"recorded",
 		(unsigned long long)kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
-		(unsigned long long)broken, (unsigned long long)order_counts.without_launch,
-		(unsigned long long)order_counts.without_node,
-		(unsigned long long)order_counts.refused, (unsigned long long)disowned,
+		(unsigned long long)broken, (unsigned long long)reorder_counts.without_launch,
+		(unsigned long long)reorder_counts.without_node,
+		(unsigned long long)reorder_counts.refused, (unsigned long long)disowned,
 		(unsigned long long)unwanted);
 	pthread_mutex_unlock(&lock);
 }

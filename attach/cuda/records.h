@@ -13,7 +13,7 @@ void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_
 
 /* Pass on what need not wait any longer; last: all that there is, and what is missing is counted.
  */
-void records_settle(int last);
+void records_flush(int last);
 
 /* Were there records without the correlation ids that they should have had? */
 int records_lack_correlation(void);

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stddef.h>
 
-enum { MOST = 768 };
+enum { MAX_STREAMS = 768 };
 
 struct stream {
 	uint32_t device, context, stream;
 	struct brick_queue *queue;
 };
 
-static struct stream streams[MOST];
+static struct stream streams[MAX_STREAMS];
 static uint32_t count, last;
 static struct brick_queue *shared;
 
@@ -50,7 +50,7 @@ struct brick_queue *streams_queue(uint32_t device, uint32_t context, uint32_t st
 		last = (last + i) % count;
 		return s->queue;
 	}
-	if (count < MOST)
+	if (count < MAX_STREAMS)
 		return add(device, context, stream);
 	if (!shared)
 		shared = create("CUDA, all further streams");

@@ -18,9 +18,9 @@ enum {
 	READINGS = 8,
 	REFRESH_NS =
 		200000000, /* far apart, so that what a reading is off by does not bend the rate */
-	SETTLE_NS = 50000000,  /* to choose the narrowest of what is queued within */
+	CHOICE_NS = 50000000,  /* to choose the narrowest of what is queued within */
 	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
-	DOUBTS_MOST = 4,       /* times in a row */
+	MAX_DOUBTS = 4,	       /* times in a row */
 };
 
 enum method { METHOD_QUEUED = 0, METHOD_TIMER = 1 };
@@ -100,7 +100,7 @@ struct clock *clocks_of(cl_device_id device)
 /* Under its lock: its timer is not the clock of its events. */
 static void doubt(struct clock *c)
 {
-	if (++c->doubts < DOUBTS_MOST)
+	if (++c->doubts < MAX_DOUBTS)
 		return;
 	c->method = METHOD_QUEUED;
 	brick_correlation_init(&c->correlation);
@@ -111,7 +111,7 @@ static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t
 {
 	uint64_t host = brick_correlation_host_ns(&c->correlation, queued);
 
-	if (c->trusts >= DOUBTS_MOST)
+	if (c->trusts >= MAX_DOUBTS)
 		return;
 	if (host + PATIENCE_NS < before_ns || host > after_ns + PATIENCE_NS)
 		doubt(c);
@@ -138,13 +138,13 @@ static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64
 	c->has_best = 1;
 }
 
-void clocks_settle(struct clock *c)
+void clocks_flush(struct clock *c)
 {
 	if (!c)
 		return;
 	pthread_mutex_lock(&c->lock);
 	if (c->method == METHOD_QUEUED && c->has_best &&
-		(!c->correlation.count || c->newest_ns >= c->best.before_ns + SETTLE_NS)) {
+		(!c->correlation.count || c->newest_ns >= c->best.before_ns + CHOICE_NS)) {
 		brick_correlation_add(&c->correlation, &c->best, 1);
 		c->read_ns = c->best.before_ns;
 		c->has_best = 0;
@@ -154,7 +154,7 @@ void clocks_settle(struct clock *c)
 
 void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
-	if (!c || (c->method == METHOD_TIMER && c->trusts >= DOUBTS_MOST))
+	if (!c || (c->method == METHOD_TIMER && c->trusts >= MAX_DOUBTS))
 		return;
 	pthread_mutex_lock(&c->lock);
 	if (c->method == METHOD_TIMER)

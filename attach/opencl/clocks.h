@@ -19,7 +19,7 @@ struct clock *clocks_of(cl_device_id device);
 void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uint64_t after_ns);
 
 /* All that is done has been told with clocks_queued(): make use of it, before any is placed. */
-void clocks_settle(struct clock *clock);
+void clocks_flush(struct clock *clock);
 
 /* Read those that have not been read for a while. */
 void clocks_refresh(void);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include "attach/opencl/driver.h"
-#include "attach/opencl/harvest.h"
+#include "attach/opencl/completions.h"
 #include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
 #include "brick/attach.h"
@@ -126,7 +126,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		return;
 	inside = 1;
 	struct queue *q = queue_find(handle);
-	if (!q || !q->record || __atomic_load_n(&q->yielded, __ATOMIC_RELAXED))
+	if (!q || !q->record || __atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
 		return;
 	if (!q->is_timed) {
 		c->untimed = q;
@@ -156,7 +156,7 @@ int command_was_too_much(struct command *c, cl_int status)
 		return 0;
 	c->event = NULL;
 	brick_queue_unsupported(c->queue->record, 1);
-	notes_trouble("a command was refused with an event, and is not timed");
+	notes_fault("a command was refused with an event, and is not timed");
 	return 1;
 }
 
@@ -248,10 +248,10 @@ void command_end(
 	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
 	note_after(&p, count, list);
 	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
-	if (queue_push(q, &p) && (!harvest_make_room(q) || queue_push(q, &p)))
+	if (queue_push(q, &p) && (!completions_make_room(q) || queue_push(q, &p)))
 		let_go(q, &p);
 	else
-		harvest_pushed(q);
+		completions_pushed(q);
 	cost_end(c);
 	modes_enqueued(q, p.launch.layer);
 	errno = saved;

@@ -15,8 +15,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/opencl/hooks.h"
-#include "attach/opencl/notes.h"
 
 static struct driver found;
 static const struct driver nothing;
@@ -232,19 +230,19 @@ static const struct entry *find_entry(const char *name)
 	return NULL;
 }
 
-void *driver_adopt(void *handle, const char *name, void *function)
+void *driver_adopt(void *handle, const char *name, void *function, int *is_another)
 {
 	const struct entry *e = find_entry(name);
 	int saved = errno;
 
+	*is_another = 0;
 	if (!e || !e->hook)
 		return NULL;
 	if (!driver_get())
 		take(handle);
 	const struct driver *d = driver_get();
 	void *hook = d && function_of(d, e) == function ? e->hook : NULL;
-	if (d && !hook && function_of(d, e))
-		notes_second_driver(function);
+	*is_another = d && !hook && function_of(d, e);
 	errno = saved;
 	return hook;
 }

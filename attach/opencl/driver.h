@@ -92,9 +92,10 @@ const struct driver *driver_find(const void *return_address);
 
 /*
  * The program asked the handle of a library for `name` and would get `function`. Returns our hook
- * where that is a function of the driver that we stand in front of, else NULL.
+ * where that is a function of the driver that we stand in front of, else NULL. is_another: it is
+ * one of a further driver.
  */
-void *driver_adopt(void *handle, const char *name, void *function);
+void *driver_adopt(void *handle, const char *name, void *function, int *is_another);
 
 /* The hook of that name, NULL if there is none. */
 void *driver_hook(const char *name);

@@ -25,11 +25,11 @@ HOOK cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *erro
 }
 
 HOOK cl_int clCreateKernelsInProgram(
-	cl_program program, cl_uint room, cl_kernel *kernels, cl_uint *count)
+	cl_program program, cl_uint capacity, cl_kernel *kernels, cl_uint *count)
 {
 	const struct driver *d = DRIVER();
 	cl_uint n = 0;
-	cl_int status = d->clCreateKernelsInProgram(program, room, kernels, &n);
+	cl_int status = d->clCreateKernelsInProgram(program, capacity, kernels, &n);
 
 	if (status == CL_SUCCESS && count)
 		*count = n;

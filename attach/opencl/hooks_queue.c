@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "attach/opencl/completions.h"
 #include "attach/opencl/hooks.h"
 #include "attach/opencl/notes.h"
 #include "attach/opencl/queue.h"
@@ -20,15 +21,16 @@ static int may_be_ours(cl_int error)
 static void note_refusal(cl_int error)
 {
 	if (may_be_ours(error))
-		notes_trouble("a queue could not be created with profiling, and is not timed");
+		notes_fault("a queue could not be created with profiling, and is not timed");
 }
 
 /* What is given to a queue that is not timed is counted as unsupported. */
 static cl_command_queue made(
 	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, int is_timed)
 {
-	if (queue)
-		queue_created(queue, device, wish, is_timed || wish->is_timed);
+	is_timed |= wish->is_timed;
+	if (queue && queue_created(queue, device, wish, is_timed) && is_timed)
+		completions_start();
 	return queue;
 }
 
@@ -131,10 +133,10 @@ HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_
 	return made(queue, device, &wish, is_timed);
 }
 
-/* As drivers answer: too little room is an error, no room asks for the size only. */
-static cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *out_bytes)
+/* As drivers answer: too little capacity is an error, none asks for the size only. */
+static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
 {
-	if (out && room < bytes)
+	if (out && capacity < bytes)
 		return CL_INVALID_VALUE;
 	if (out)
 		memcpy(out, value, bytes);
@@ -151,8 +153,8 @@ static const struct queue *disguised(cl_command_queue handle)
 	return q && q->is_timed && !q->asked_timing ? q : NULL;
 }
 
-HOOK cl_int clGetCommandQueueInfo(
-	cl_command_queue queue, cl_command_queue_info what, size_t room, void *value, size_t *bytes)
+HOOK cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info what,
+	size_t capacity, void *value, size_t *bytes)
 {
 	const struct driver *d = DRIVER();
 	const struct queue *q = disguised(queue);
@@ -160,19 +162,20 @@ HOOK cl_int clGetCommandQueueInfo(
 	size_t n;
 
 	if (!q || (what != CL_QUEUE_PROPERTIES && what != CL_QUEUE_PROPERTIES_ARRAY))
-		return d->clGetCommandQueueInfo(queue, what, room, value, bytes);
+		return d->clGetCommandQueueInfo(queue, what, capacity, value, bytes);
 	if (what == CL_QUEUE_PROPERTIES) {
 		cl_int status =
 			d->clGetCommandQueueInfo(queue, what, sizeof properties, &properties, NULL);
 		if (status != CL_SUCCESS)
 			return status;
 		properties &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
-		return answer(&properties, sizeof properties, room, value, bytes);
+		return answer(&properties, sizeof properties, capacity, value, bytes);
 	}
 	cl_int status = d->clGetCommandQueueInfo(queue, what, 0, NULL, &n);
 	if (status != CL_SUCCESS)
 		return status;
-	return answer(q->properties, q->property_count * sizeof *q->properties, room, value, bytes);
+	return answer(
+		q->properties, q->property_count * sizeof *q->properties, capacity, value, bytes);
 }
 
 HOOK cl_int clSetCommandQueueProperty(cl_command_queue queue,
@@ -197,7 +200,7 @@ HOOK cl_int clSetCommandQueueProperty(cl_command_queue queue,
 }
 
 HOOK cl_int clGetEventProfilingInfo(
-	cl_event event, cl_profiling_info what, size_t room, void *value, size_t *bytes)
+	cl_event event, cl_profiling_info what, size_t capacity, void *value, size_t *bytes)
 {
 	const struct driver *d = DRIVER();
 	cl_command_queue queue = NULL;
@@ -206,7 +209,7 @@ HOOK cl_int clGetEventProfilingInfo(
 			CL_SUCCESS &&
 		queue && disguised(queue))
 		return CL_PROFILING_INFO_NOT_AVAILABLE;
-	return d->clGetEventProfilingInfo(event, what, room, value, bytes);
+	return d->clGetEventProfilingInfo(event, what, capacity, value, bytes);
 }
 
 HOOK cl_int clRetainCommandQueue(cl_command_queue queue)
@@ -224,6 +227,7 @@ HOOK cl_int clReleaseCommandQueue(cl_command_queue queue)
 	const struct driver *d = DRIVER();
 
 	queue_releasing(queue);
+	completions_wake();
 	int entered = command_enter();
 	cl_int status = d->clReleaseCommandQueue(queue);
 	command_leave(entered);
@@ -234,23 +238,23 @@ HOOK cl_int clReleaseCommandQueue(cl_command_queue queue)
  * For the library inside of the program, when it times the bricks of this queue itself: what it
  * puts into the queue, and what is in between, is not to be told twice.
  */
-HOOK void brick_opencl_yield(void *queue, void *owner);
-HOOK void brick_opencl_yield(void *queue, void *owner)
+HOOK void brick_opencl_exclude(void *queue, void *owner);
+HOOK void brick_opencl_exclude(void *queue, void *owner)
 {
 	struct queue *q = queue_find(queue);
 
 	if (q)
-		__atomic_store_n(&q->yielded, owner, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->excluded_for, owner, __ATOMIC_RELAXED);
 }
 
 /* The owner times nothing any more. */
-HOOK void brick_opencl_unyield(void *owner);
-HOOK void brick_opencl_unyield(void *owner)
+HOOK void brick_opencl_include(void *owner);
+HOOK void brick_opencl_include(void *owner)
 {
 	for (struct queue *q = queue_next(NULL); q; q = q->next) {
 		void *of = owner;
 		__atomic_compare_exchange_n(
-			&q->yielded, &of, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+			&q->excluded_for, &of, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
 }
 

@@ -8,10 +8,21 @@
 #include <string.h>
 #include "attach/opencl/hooks.h"
 #include "attach/opencl/notes.h"
+#include "lib/sys/interpose.h"
 
 void *opencl_dlsym_choose(void *handle, const char *name);
 extern void *opencl_dlsym_real;
 void *opencl_dlsym_real __attribute__((visibility("hidden")));
+
+static void *adopt(void *handle, const char *name, void *function)
+{
+	int is_another;
+	void *hook = driver_adopt(handle, name, function, &is_another);
+
+	if (is_another)
+		notes_second_driver(function);
+	return hook;
+}
 
 /* A hook in place of what the caller of dlsym() would get; NULL: let it have that. */
 __attribute__((visibility("hidden"))) void *opencl_dlsym_choose(void *handle, const char *name)
@@ -23,57 +34,10 @@ __attribute__((visibility("hidden"))) void *opencl_dlsym_choose(void *handle, co
 	void *function = driver_symbol(handle, name);
 	if (!function || driver_is_ours(function))
 		return NULL;
-	return driver_adopt(handle, name, function);
+	return adopt(handle, name, function);
 }
 
-#if defined(__x86_64__)
-__asm__(".pushsection .text\n"
-	".globl dlsym\n"
-	".type dlsym, @function\n"
-	"dlsym:\n"
-	".cfi_startproc\n"
-	"endbr64\n"
-	"pushq %rdi\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"pushq %rsi\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"subq $8, %rsp\n"
-	".cfi_adjust_cfa_offset 8\n"
-	"call opencl_dlsym_choose\n"
-	"addq $8, %rsp\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"popq %rsi\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"popq %rdi\n"
-	".cfi_adjust_cfa_offset -8\n"
-	"testq %rax, %rax\n"
-	"jnz 1f\n"
-	"jmp *opencl_dlsym_real(%rip)\n"
-	"1: ret\n"
-	".cfi_endproc\n"
-	".size dlsym, . - dlsym\n"
-	".popsection\n");
-#elif defined(__aarch64__)
-__asm__(".pushsection .text\n"
-	".globl dlsym\n"
-	".type dlsym, %function\n"
-	"dlsym:\n"
-	"stp x29, x30, [sp, #-32]!\n"
-	"mov x29, sp\n"
-	"stp x0, x1, [sp, #16]\n"
-	"bl opencl_dlsym_choose\n"
-	"mov x9, x0\n"
-	"ldp x0, x1, [sp, #16]\n"
-	"ldp x29, x30, [sp], #32\n"
-	"cbnz x9, 1f\n"
-	"adrp x9, opencl_dlsym_real\n"
-	"ldr x9, [x9, :lo12:opencl_dlsym_real]\n"
-	"br x9\n"
-	"1: mov x0, x9\n"
-	"ret\n"
-	".size dlsym, . - dlsym\n"
-	".popsection\n");
-#endif
+SYS_INTERPOSE(dlsym, opencl_dlsym_choose, opencl_dlsym_real);
 
 /*
  * An address from here leads past the ICD loader. Where it is the loader's own function, our hook
@@ -85,7 +49,7 @@ static void *extension(const char *name, void *function)
 
 	if (!hook)
 		return function;
-	void *adopted = driver_adopt(NULL, name, function);
+	void *adopted = adopt(NULL, name, function);
 	return adopted ? adopted : function;
 }
 

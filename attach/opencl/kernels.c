@@ -14,11 +14,11 @@
 #include "brick/queue.h"
 
 enum {
-	KERNELS_MOST = 4096, /* a power of two */
-	PROGRAMS_MOST = 1024,
+	MAX_KERNELS = 4096, /* a power of two */
+	MAX_PROGRAMS = 1024,
 	PROBES = 16,
 	SHAPES = 8,
-	SOURCE_MOST = 8 << 20,
+	MAX_SOURCE_BYTES = 8 << 20,
 };
 
 struct shape {
@@ -42,8 +42,8 @@ struct program {
 	uint64_t code;
 };
 
-static struct kernel *kernels[KERNELS_MOST];
-static struct program programs[PROGRAMS_MOST];
+static struct kernel *kernels[MAX_KERNELS];
+static struct program programs[MAX_PROGRAMS];
 static uint32_t next_program;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -54,7 +54,7 @@ static struct kernel *entry_of(cl_kernel handle, int *is_new)
 	struct kernel **place = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		place = &kernels[(hash + i) & (KERNELS_MOST - 1)];
+		place = &kernels[(hash + i) & (MAX_KERNELS - 1)];
 		if (!*place || (*place)->handle == handle)
 			break;
 	}
@@ -75,7 +75,7 @@ void kernels_program(
 
 	for (cl_uint i = 0; i < count; i++)
 		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-	if (!bytes || bytes > SOURCE_MOST)
+	if (!bytes || bytes > MAX_SOURCE_BYTES)
 		return;
 	char *source = malloc(bytes);
 	if (!source)
@@ -88,15 +88,15 @@ void kernels_program(
 	uint64_t code = brick_code_register(source, bytes, NULL, NULL);
 	free(source);
 	pthread_mutex_lock(&lock);
-	programs[next_program++ % PROGRAMS_MOST] = (struct program){program, code};
+	programs[next_program++ % MAX_PROGRAMS] = (struct program){program, code};
 	pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock; the newest entry of a handle counts. */
 static uint64_t code_of(cl_program program)
 {
-	for (uint32_t i = 1; i <= PROGRAMS_MOST; i++) {
-		const struct program *p = &programs[(next_program - i) % PROGRAMS_MOST];
+	for (uint32_t i = 1; i <= MAX_PROGRAMS; i++) {
+		const struct program *p = &programs[(next_program - i) % MAX_PROGRAMS];
 		if (p->handle == program)
 			return p->code;
 	}

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "attach/opencl/driver.h"
-#include "attach/opencl/harvest.h"
+#include "attach/opencl/completions.h"
 #include "attach/opencl/notes.h"
 #include "brick/brick.h"
 
@@ -41,16 +41,16 @@ static uint64_t tail_of(const struct queue *q)
 	return __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
 }
 
-static void harvest(struct queue *q)
+static void take_done(struct queue *q)
 {
-	if (pthread_mutex_trylock(&q->harvest))
+	if (pthread_mutex_trylock(&q->taking))
 		return; /* somebody else is at it */
-	harvest_queue(q);
-	pthread_mutex_unlock(&q->harvest);
+	completions_take(q);
+	pthread_mutex_unlock(&q->taking);
 }
 
 /* Until the ring is empty. 0: it does not move. */
-static int settle(struct queue *q)
+static int drain(struct queue *q)
 {
 	const struct timespec nap = {0, NAP_NS};
 	uint64_t moved_ns = now_ns();
@@ -58,7 +58,7 @@ static int settle(struct queue *q)
 
 	driver_get()->clFlush(q->handle);
 	for (;;) {
-		harvest(q);
+		take_done(q);
 		pending = queue_pending(q);
 		if (!pending)
 			return 1;
@@ -77,15 +77,15 @@ static void synchronise(struct queue *q)
 	uint64_t begin = brick_ticks();
 
 	if (q->unmoved_tail == tail_of(q) + 1)
-		harvest(q);
+		take_done(q);
 	if (!queue_pending(q) || q->unmoved_tail == tail_of(q) + 1)
 		return;
-	if (settle(q)) {
+	if (drain(q)) {
 		brick_record_wait(
 			begin, brick_ticks(), __atomic_load_n(&q->last_number, __ATOMIC_RELAXED));
 	} else {
 		q->unmoved_tail = tail_of(q) + 1;
-		notes_trouble("a queue that waits for its program could not be synchronised");
+		notes_fault("a queue that waits for its program could not be synchronised");
 	}
 	errno = saved;
 }

@@ -57,7 +57,7 @@ void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t r
 			(unsigned long long)residual_ns);
 }
 
-void notes_trouble(const char *what)
+void notes_fault(const char *what)
 {
 	note_once("opencl.trouble", "%s", what);
 }

@@ -17,7 +17,7 @@ void notes_device(cl_device_id device, char *name, size_t bytes);
 void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t residual_ns);
 
 /* Something that could not be done. */
-void notes_trouble(const char *what);
+void notes_fault(const char *what);
 
 /* The program uses a further OpenCL library. */
 void notes_second_driver(const void *function);

@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/harvest.h"
 #include "attach/opencl/notes.h"
 
-enum { FIRST_CAPACITY = 256, RELEASED_MOST = 64 };
+enum { FIRST_CAPACITY = 256, MAX_RELEASED = 64 };
 
 static struct queue *queues;
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -55,12 +54,12 @@ static struct queue *take_place(void)
 		last = q;
 		released++;
 	}
-	if (released >= RELEASED_MOST)
+	if (released >= MAX_RELEASED)
 		return last;
 	struct queue *q = calloc(1, sizeof *q);
 	if (!q)
 		return NULL;
-	pthread_mutex_init(&q->harvest, NULL);
+	pthread_mutex_init(&q->taking, NULL);
 	pthread_mutex_init(&q->lock, NULL);
 	q->next = queues;
 	__atomic_store_n(&queues, q, __ATOMIC_RELEASE);
@@ -80,7 +79,7 @@ static void open_record(struct queue *q)
 		q->record = NULL;
 }
 
-void queue_created(
+int queue_created(
 	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed)
 {
 	int saved = errno;
@@ -91,7 +90,7 @@ void queue_created(
 	if (q) {
 		q->device = device;
 		q->is_free = q->is_released = 0;
-		q->yielded = NULL;
+		q->excluded_for = NULL;
 		q->stuck_tail = q->unmoved_tail = 0;
 		q->last_layer = -1;
 		q->is_timed = is_timed;
@@ -106,9 +105,8 @@ void queue_created(
 		__atomic_store_n(&q->handle, handle, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&table);
-	if (q && is_timed)
-		harvest_start();
 	errno = saved;
+	return q != NULL;
 }
 
 void queue_retained(cl_command_queue handle)
@@ -126,7 +124,6 @@ void queue_releasing(cl_command_queue handle)
 	if (!q || q->is_released || __atomic_sub_fetch(&q->references, 1, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&q->is_released, 1, __ATOMIC_RELEASE);
-	harvest_wake();
 }
 
 void queue_retire(struct queue *q)
@@ -145,7 +142,7 @@ static int grow(struct queue *q)
 {
 	uint32_t capacity = q->capacity ? 2 * q->capacity : FIRST_CAPACITY;
 
-	if (capacity > QUEUE_PENDING_MOST)
+	if (capacity > QUEUE_MAX_PENDING)
 		return -ENOSPC;
 	struct pending *ring = malloc(capacity * sizeof *ring);
 	if (!ring)

@@ -2,7 +2,7 @@
 /*
  * The program's command queues: what it asked for and what we made of it, and a ring of commands
  * whose times are still to come. A queue's memory is kept for the next one and never freed, so that
- * a pointer found once stays readable. Any thread; lock order: `harvest`, then `lock`.
+ * a pointer found once stays readable. Any thread; lock order: `taking`, then `lock`.
  */
 #ifndef BRICK_ATTACH_OPENCL_QUEUE_H
 #define BRICK_ATTACH_OPENCL_QUEUE_H
@@ -14,8 +14,8 @@
 #include "brick/queue.h"
 
 enum {
-	QUEUE_PROPERTIES = 32,	    /* values of a list of properties, its end included */
-	QUEUE_PENDING_MOST = 65536, /* commands of a queue whose events we hold at most */
+	QUEUE_PROPERTIES = 32,	   /* values of a list of properties, its end included */
+	QUEUE_MAX_PENDING = 65536, /* commands of a queue whose events we hold at most */
 	PENDING_AFTER = 4,
 };
 
@@ -49,8 +49,8 @@ struct queue {
 	int is_timed;	  /* the driver takes the times of its commands */
 	int asked_timing; /* ... and the program wanted it so */
 	int in_order;
-	int last_layer; /* that a command was launched from */
-	void *yielded;	/* the device of the program's own libbrick that times it, or NULL */
+	int last_layer;	    /* that a command was launched from */
+	void *excluded_for; /* the device of the program's own libbrick that times it, or NULL */
 	uint32_t references;
 	uint32_t property_count; /* 0: it was created without a list */
 	cl_queue_properties properties[QUEUE_PROPERTIES];
@@ -59,8 +59,8 @@ struct queue {
 	uint64_t last_end, last_end_ns; /* of the command recorded last: the device's, the host's */
 	uint64_t last_number;		/* of the command that was enqueued last */
 
-	pthread_mutex_t harvest; /* held by the one who records its commands */
-	pthread_mutex_t lock;	 /* the ring */
+	pthread_mutex_t taking; /* held by the one who records its commands */
+	pthread_mutex_t lock;	/* the ring */
 	struct pending *ring;
 	uint32_t capacity;     /* a power of two */
 	uint64_t head, tail;   /* enqueued, recorded: ever */
@@ -76,8 +76,9 @@ struct queue_wish {
 	cl_queue_properties properties[QUEUE_PROPERTIES];
 };
 
-/* A queue was created for the program. It is recorded when is_timed. */
-void queue_created(
+/* A queue was created for the program. It is recorded when is_timed. 0: there is no memory for it.
+ */
+int queue_created(
 	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed);
 
 /* The queue behind a handle, NULL when it is not one of ours. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Room for `count` + 1 elements in *array (a pointer to the pointer); doubles. 0: there is none. */
-static inline int array_room(void *array, uint32_t count, uint32_t *capacity, size_t size)
+static inline int array_reserve(void *array, uint32_t count, uint32_t *capacity, size_t size)
 {
 	void **at = array;
 

@@ -4,7 +4,7 @@
  * between two readings of the host's clock. The queue may hold what we do not know of, and that may
  * wait for what the program does next: so a timestamp is looked for only shortly. One that comes
  * later is taken if there is no other, with the wide interval that it has. Called by submits.c,
- * harvest.c.
+ * completions.c.
  */
 #include "attach/vulkan/clock.h"
 
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "attach/vulkan/submission.h"
+#include "attach/vulkan/readback.h"
 
 enum {
 	READINGS = 5,
-	MOST_AGE_NS = 500000000,
+	MAX_AGE_NS = 500000000,
 	FIRST_NS = 100000000, /* patience with the first timestamp, */
 	SOON_NS = 200000,     /* and with later ones */
 };
@@ -38,7 +38,7 @@ static uint64_t host_ns(void)
 static int is_due(const struct vulkan_device *d)
 {
 	return host_ns() - d->correlated_ns >=
-	       brick_correlation_period_ns(&d->correlation, MOST_AGE_NS);
+	       brick_correlation_period_ns(&d->correlation, MAX_AGE_NS);
 }
 
 /* Some or none; the next ones are due a period later, or at once if there is no line yet. */

@@ -3,8 +3,7 @@
 #ifndef BRICK_ATTACH_VULKAN_CLOCK_H
 #define BRICK_ATTACH_VULKAN_CLOCK_H
 
-#include "attach/vulkan/layer.h"
-#include "attach/vulkan/submits.h"
+#include "attach/vulkan/queue.h"
 
 /* May the device be asked for its clock? Not if BRICK_VULKAN_CALIBRATION is "off". */
 int clock_may_calibrate(void);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/vulkan/array.h"
+#include "attach/vulkan/map.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -61,7 +62,7 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 
 	if (last && last->used + 2 <= CHUNK_QUERIES)
 		return last;
-	if (!array_room(&c->chunks, c->chunk_count, &c->chunk_room, sizeof *c->chunks))
+	if (!array_reserve(&c->chunks, c->chunk_count, &c->chunk_capacity, sizeof *c->chunks))
 		return NULL;
 	struct vulkan_chunk *chunk = chunk_create(c->device);
 	if (!chunk)
@@ -95,9 +96,10 @@ struct vulkan_commands *step_begin(
 	struct vulkan_chunk *chunk = NULL;
 	struct brick_launch parent;
 
-	if (!c || c->yielded || !brick_enabled() || brick_thread_ready())
+	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
 		return NULL;
-	if (can_time(c) && array_room(&c->steps, c->step_count, &c->step_room, sizeof *c->steps))
+	if (can_time(c) &&
+		array_reserve(&c->steps, c->step_count, &c->step_capacity, sizeof *c->steps))
 		chunk = chunk_for(c);
 	if (!chunk) {
 		c->untimed++;
@@ -128,13 +130,13 @@ void step_end(struct vulkan_commands *c)
 }
 
 /* For the backend inside of the program (backends/attached.h), on the thread that records. */
-BRICK_API void brick_vulkan_yield(VkCommandBuffer handle);
-void brick_vulkan_yield(VkCommandBuffer handle)
+BRICK_API void brick_vulkan_exclude(VkCommandBuffer handle);
+void brick_vulkan_exclude(VkCommandBuffer handle)
 {
 	struct vulkan_commands *c = commands_find(handle);
 
 	if (c)
-		c->yielded = 1;
+		c->excluded = 1;
 }
 
 /* ---- the life of a command buffer ---- */
@@ -144,7 +146,7 @@ static void forget_recording(struct vulkan_commands *c)
 	for (uint32_t i = 0; i < c->chunk_count; i++)
 		chunk_release(c->chunks[i]);
 	c->chunk_count = c->step_count = c->executed_count = c->untimed = 0;
-	c->open = c->yielded = 0;
+	c->open = c->excluded = 0;
 	c->pipeline = VK_NULL_HANDLE;
 }
 
@@ -223,7 +225,7 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	struct vulkan_commands *c = commands_find(handle);
 
 	for (uint32_t i = 0; c && i < count; i++)
-		if (array_room(&c->executed, c->executed_count, &c->executed_room,
+		if (array_reserve(&c->executed, c->executed_count, &c->executed_capacity,
 			    sizeof *c->executed))
 			c->executed[c->executed_count++] = list[i];
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);

@@ -4,36 +4,21 @@
  * Instances are passed on as they are; devices get timestamps that can be compared with the host's
  * clock, where the driver has them. Whatever cannot be had, the program's calls go through.
  */
-#include "attach/vulkan/layer.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/commands.h"
-#include "attach/vulkan/submits.h"
+#include "attach/vulkan/device.h"
+#include "attach/vulkan/hooks.h"
+#include "attach/vulkan/queues.h"
 #include "brick/brick.h"
 
+#define LAYER_NAME "VK_LAYER_BRICK_profile"
 #define EXPORT __attribute__((visibility("default")))
 
-static struct map instances = MAP_INITIALIZER, devices = MAP_INITIALIZER;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
-
-static uint64_t key_of(const void *handle)
-{
-	return handle ? *(const uint64_t *)handle : 0;
-}
-
-struct vulkan_device *vulkan_device_of(const void *handle)
-{
-	return map_get(&devices, key_of(handle));
-}
-
-struct vulkan_instance *vulkan_instance_of(const void *handle)
-{
-	return map_get(&instances, key_of(handle));
-}
 
 /* ---- instances ---- */
 
@@ -81,14 +66,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
 	in->handle = *instance;
 	in->next = next;
 	load_instance(in);
-	map_set(&instances, key_of(*instance), in);
+	vulkan_instance_add(in);
 	return result;
 }
 
 static VKAPI_ATTR void VKAPI_CALL destroy_instance(
 	VkInstance instance, const VkAllocationCallbacks *allocator)
 {
-	struct vulkan_instance *in = map_take(&instances, key_of(instance));
+	struct vulkan_instance *in = vulkan_instance_take(instance);
 
 	if (in)
 		in->DestroyInstance(instance, allocator);
@@ -212,13 +197,13 @@ static void exit_device(void *device)
 	struct vulkan_device *d = device;
 
 	if (d->process == getpid())
-		submits_device_exit(d);
+		queues_device_exit(d);
 }
 
 /* The program ends with devices that it did not destroy: before their drivers end, too. */
 static void at_exit(void)
 {
-	map_each(&devices, exit_device);
+	vulkan_devices_each(exit_device);
 }
 
 static void watch_exit(void)
@@ -262,9 +247,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
 	if (!d)
 		return result;
 	d->has_calibration = calibrated && d->call.GetCalibratedTimestampsEXT;
-	map_set(&devices, key_of(*device), d);
+	vulkan_device_add(d);
 	pthread_once(&exit_once, watch_exit); /* handlers run in reverse: after the driver's own */
-	submits_device_begin(d);
+	queues_device_begin(d);
 	return result;
 }
 
@@ -275,9 +260,9 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(
 
 	if (!d)
 		return;
-	submits_device_end(d);
+	queues_device_end(d);
 	commands_device_end(d);
-	map_take(&devices, key_of(device));
+	vulkan_device_take(d);
 	d->call.DestroyDevice(device, allocator);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -287,8 +272,8 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(
 
 static VKAPI_ATTR VkResult VKAPI_CALL own_layer(uint32_t *count, VkLayerProperties *list)
 {
-	static const VkLayerProperties own = {VULKAN_LAYER_NAME, VK_API_VERSION_1_3, 1,
-		"Times what command buffers do, for Brick"};
+	static const VkLayerProperties own = {
+		LAYER_NAME, VK_API_VERSION_1_3, 1, "Times what command buffers do, for Brick"};
 
 	if (!list) {
 		*count = 1;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { FREE = 0, DELETED = 1, LEAST = 64 };
+enum { FREE = 0, DELETED = 1, MIN_CAPACITY = 64 };
 
 static size_t place_of(const struct map *map, uint64_t key)
 {
@@ -42,7 +42,7 @@ static int grow(struct map *map)
 
 	for (size_t i = 0; i < old.capacity; i++)
 		live += old.entries[i].key > DELETED;
-	size_t capacity = LEAST;
+	size_t capacity = MIN_CAPACITY;
 	while (capacity < 3 * (live + 1))
 		capacity *= 2;
 	struct map_entry *entries = calloc(capacity, sizeof *entries);

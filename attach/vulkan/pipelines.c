@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/map.h"
 #include "attach/vulkan/spirv.h"
 
-enum { MOST_MODULE_BYTES = 16 << 20 };
+enum { MAX_MODULE_BYTES = 16 << 20 };
 
 struct module {
 	char name[96]; /* given by the program, or "" */
@@ -30,7 +31,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device,
 	VkResult result = d->call.CreateShaderModule(device, info, allocator, out);
 	size_t bytes = info->codeSize;
 
-	if (result != VK_SUCCESS || !bytes || bytes % 4 || bytes > MOST_MODULE_BYTES)
+	if (result != VK_SUCCESS || !bytes || bytes % 4 || bytes > MAX_MODULE_BYTES)
 		return result;
 	struct module *module = calloc(1, sizeof *module + bytes);
 	if (!module)

@@ -6,7 +6,7 @@
 #ifndef BRICK_ATTACH_VULKAN_PIPELINES_H
 #define BRICK_ATTACH_VULKAN_PIPELINES_H
 
-#include "attach/vulkan/layer.h"
+#include "attach/vulkan/device.h"
 
 struct vulkan_pipeline {
 	char name[128];

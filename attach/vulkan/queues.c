@@ -1,35 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hooks that hand out queues, and what becomes of them when their device goes: the last submissions
- * are waited for and recorded. Called by layer.c and submits.c.
+ * are waited for and recorded. Called by layer.c.
  */
+#include "attach/vulkan/queues.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "attach/vulkan/clock.h"
+#include "attach/vulkan/completions.h"
+#include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
 
 enum { EXIT_PATIENCE_S = 1 };
-
-struct vulkan_queue *queues_find(struct vulkan_device *d, VkQueue handle)
-{
-	struct vulkan_queue *queue;
-
-	pthread_mutex_lock(&d->lock);
-	for (queue = d->queues; queue && queue->handle != handle;)
-		queue = queue->next;
-	pthread_mutex_unlock(&d->lock);
-	return queue;
-}
 
 static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	char name[96];
 
-	if (!handle || family >= d->family_count || queues_find(d, handle))
+	if (!handle || family >= d->family_count || queue_find(d, handle))
 		return;
 	struct vulkan_queue *queue = calloc(1, sizeof *queue);
 	if (!queue)
@@ -69,7 +62,7 @@ static VKAPI_ATTR void VKAPI_CALL get_queue_2(
 	add_queue(d, *out, info->queueFamilyIndex, info->queueIndex);
 }
 
-void submits_device_begin(struct vulkan_device *d)
+void queues_device_begin(struct vulkan_device *d)
 {
 	brick_note("attach", "Vulkan layer");
 	brick_note("backend", "vulkan %s", d->name);
@@ -85,11 +78,11 @@ static void describe_clock(const struct vulkan_device *d)
 		(unsigned long long)d->residual_ns);
 }
 
-void submits_device_end(struct vulkan_device *d)
+void queues_device_end(struct vulkan_device *d)
 {
 	d->call.DeviceWaitIdle(d->handle);
 	pthread_mutex_lock(&d->lock);
-	submits_harvest(d);
+	completions_take(d);
 	describe_clock(d);
 	clock_close(d);
 	while (d->queues) {
@@ -120,7 +113,7 @@ static void wait_for_last(const struct vulkan_queue *queue)
 }
 
 /* Nothing of the driver's is destroyed: threads of the program may still be using it. */
-void submits_device_exit(struct vulkan_device *d)
+void queues_device_exit(struct vulkan_device *d)
 {
 	struct timespec until;
 
@@ -130,7 +123,7 @@ void submits_device_exit(struct vulkan_device *d)
 		return;
 	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
 		wait_for_last(queue);
-	submits_harvest(d);
+	completions_take(d);
 	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
 		for (const struct vulkan_submission *s = queue->first; s; s = s->next)
 			brick_queue_dropped(queue->queue, s->pending_count);

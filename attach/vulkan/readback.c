@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CAPACITY = 512 };
+enum { MIN_CAPACITY = 512 };
 
 static VkCommandPool pool_of(struct vulkan_device *d, uint32_t family)
 {
@@ -91,7 +91,7 @@ static struct vulkan_slot *slot_create(struct vulkan_device *d, uint32_t family,
 		return NULL;
 	slot->device = d;
 	slot->family = family;
-	slot->capacity = LEAST_CAPACITY;
+	slot->capacity = MIN_CAPACITY;
 	while (slot->capacity < capacity)
 		slot->capacity *= 2;
 	if (make_memory(slot) && make_commands(slot))

@@ -6,7 +6,7 @@
 #ifndef BRICK_ATTACH_VULKAN_READBACK_H
 #define BRICK_ATTACH_VULKAN_READBACK_H
 
-#include "attach/vulkan/commands.h"
+#include "attach/vulkan/device.h"
 
 struct vulkan_slot {
 	struct vulkan_slot *next;

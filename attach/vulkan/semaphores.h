@@ -7,7 +7,7 @@
 #ifndef BRICK_ATTACH_VULKAN_SEMAPHORES_H
 #define BRICK_ATTACH_VULKAN_SEMAPHORES_H
 
-#include "attach/vulkan/layer.h"
+#include "attach/vulkan/device.h"
 
 /* Will be signalled when the command of that number is done. */
 void semaphores_set(VkSemaphore semaphore, uint64_t value, uint64_t number);

@@ -36,13 +36,13 @@ void submission_destroy(struct vulkan_submission *s)
 
 void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
 {
-	if (array_room(&s->edges, s->edge_count, &s->edge_room, sizeof *s->edges))
+	if (array_reserve(&s->edges, s->edge_count, &s->edge_capacity, sizeof *s->edges))
 		s->edges[s->edge_count++] = *edge;
 }
 
 static void come_after(struct vulkan_batch *batch, uint64_t number)
 {
-	if (number && batch->after_count < AFTER_MOST)
+	if (number && batch->after_count < MAX_AFTER)
 		batch->after[batch->after_count++] = number;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission on its way, shared by submits.c, harvest.c, clock.c. Under the device's lock. */
+/* A submission on its way, from its call until its results are there. Under the device's lock. */
 #ifndef BRICK_ATTACH_VULKAN_SUBMISSION_H
 #define BRICK_ATTACH_VULKAN_SUBMISSION_H
 
 #include "attach/vulkan/commands.h"
 #include "attach/vulkan/readback.h"
-#include "attach/vulkan/submits.h"
 
 /* A timed command, on its way. */
 struct pending {
@@ -15,11 +14,11 @@ struct pending {
 	uint64_t number;
 };
 
-enum { AFTER_MOST = 8 }; /* commands that those of a batch come after */
+enum { MAX_AFTER = 8 }; /* commands that those of a batch come after */
 
 struct vulkan_batch {
 	uint32_t after_count;
-	uint64_t after[AFTER_MOST]; /* numbers */
+	uint64_t after[MAX_AFTER]; /* numbers */
 };
 
 /* A batch waits for a semaphore, or signals it. */
@@ -36,11 +35,11 @@ struct vulkan_submission {
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
 	struct vulkan_chunk **chunks;
-	uint32_t chunk_count, pending_count, chunk_room, pending_room;
+	uint32_t chunk_count, pending_count, chunk_capacity, pending_capacity;
 	struct pending *pending; /* batch by batch */
 	uint32_t timestamps;
 	uint32_t untimed;
-	uint32_t batch_count, edge_count, edge_room;
+	uint32_t batch_count, edge_count, edge_capacity;
 	struct vulkan_batch *batches;
 	struct vulkan_edge *edges; /* batch by batch, and of each its waits first */
 	int failed;		   /* no memory: some of it is missing */
@@ -58,8 +57,5 @@ void submission_edge(struct vulkan_submission *submission, const struct vulkan_e
  * queue ahead of this call. are_numbered is 0 if the commands are not recorded.
  */
 void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
-
-/* A timestamp of that queue, in ns of the device's clock. */
-uint64_t queue_ns(const struct vulkan_device *device, struct vulkan_queue *queue, uint64_t ticks);
 
 #endif

@@ -10,11 +10,14 @@
 #include <string.h>
 #include "attach/vulkan/array.h"
 #include "attach/vulkan/clock.h"
+#include "attach/vulkan/completions.h"
+#include "attach/vulkan/map.h"
+#include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submission.h"
 #include "brick/brick.h"
 
-enum { MOST_IN_FLIGHT = 256 };
+enum { MAX_IN_FLIGHT = 256 };
 
 static struct map fences = MAP_INITIALIZER; /* VkFence -> number of the newest command */
 
@@ -51,7 +54,8 @@ static void gather(
 	}
 	uint32_t base = s->chunk_count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunk_count; i++) {
-		if (!array_room(&s->chunks, s->chunk_count, &s->chunk_room, sizeof *s->chunks)) {
+		if (!array_reserve(
+			    &s->chunks, s->chunk_count, &s->chunk_capacity, sizeof *s->chunks)) {
 			s->failed = 1;
 			return;
 		}
@@ -60,8 +64,8 @@ static void gather(
 		s->timestamps += c->chunks[i]->used;
 	}
 	for (uint32_t i = 0; i < c->step_count; i++) {
-		if (!array_room(
-			    &s->pending, s->pending_count, &s->pending_room, sizeof *s->pending)) {
+		if (!array_reserve(&s->pending, s->pending_count, &s->pending_capacity,
+			    sizeof *s->pending)) {
 			s->failed = 1;
 			return;
 		}
@@ -94,7 +98,7 @@ static void read_clock(
 	if (d->has_calibration || !s->timestamps)
 		return;
 	pthread_mutex_lock(&d->lock);
-	submits_harvest(d);
+	completions_take(d);
 	if (!queue->first)
 		clock_correlate_by(d, queue);
 	pthread_mutex_unlock(&d->lock);
@@ -135,11 +139,11 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
 	pthread_mutex_lock(&d->lock);
-	submits_harvest(d);
+	completions_take(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
 	int is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
-			  in_flight(queue) < MOST_IN_FLIGHT;
+			  in_flight(queue) < MAX_IN_FLIGHT;
 	if (is_recorded)
 		number_commands(queue, s);
 	if (result == VK_SUCCESS)
@@ -208,7 +212,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
-	struct vulkan_queue *queue = queues_find(d, handle);
+	struct vulkan_queue *queue = queue_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
 	for (uint32_t i = 0; s && i < count; i++)
@@ -229,7 +233,7 @@ static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t c
 	const VkSubmitInfo2 *infos, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
-	struct vulkan_queue *queue = queues_find(d, handle);
+	struct vulkan_queue *queue = queue_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
 	for (uint32_t i = 0; s && i < count; i++)

@@ -3,8 +3,11 @@
  * Hooks of what waits for the device: each wait becomes a sample of Synchronize on its thread,
  * linked to the newest command that it waited for, and results that have come are recorded.
  */
+#include "attach/vulkan/waits.h"
+
 #include <string.h>
-#include "attach/vulkan/layer.h"
+#include "attach/vulkan/completions.h"
+#include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submits.h"
 #include "brick/brick.h"
@@ -13,7 +16,7 @@ static void waited(struct vulkan_device *d, uint64_t begin, uint64_t number)
 {
 	brick_record_wait(begin, brick_ticks(), number);
 	pthread_mutex_lock(&d->lock);
-	submits_harvest(d);
+	completions_take(d);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -34,7 +37,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL queue_idle(VkQueue handle)
 	struct vulkan_device *d = vulkan_device_of(handle);
 	uint64_t begin = brick_ticks();
 	VkResult result = d->call.QueueWaitIdle(handle);
-	struct vulkan_queue *queue = queues_find(d, handle);
+	struct vulkan_queue *queue = queue_find(d, handle);
 
 	waited(d, begin, queue ? newest(d, queue) : 0);
 	return result;
@@ -103,7 +106,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue handle, const VkPresentInf
 	VkResult result = d->call.QueuePresentKHR(handle, info);
 
 	pthread_mutex_lock(&d->lock);
-	submits_harvest(d);
+	completions_take(d);
 	pthread_mutex_unlock(&d->lock);
 	return result;
 }

@@ -23,7 +23,7 @@ struct pair {
 struct brick_backend_device {
 	struct brick_backend_host host;
 	pthread_mutex_t lock;
-	uint32_t count, room;
+	uint32_t count, capacity;
 	struct pair pairs[];
 };
 
@@ -42,13 +42,14 @@ static int probe(char *reason, size_t bytes)
 static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options)
 {
-	uint32_t room = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
-	struct brick_backend_device *d = calloc(1, sizeof *d + (size_t)room * sizeof(struct pair));
+	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+	struct brick_backend_device *d =
+		calloc(1, sizeof *d + (size_t)capacity * sizeof(struct pair));
 
 	if (!d)
 		return -ENOMEM;
 	d->host = *host;
-	d->room = room;
+	d->capacity = capacity;
 	pthread_mutex_init(&d->lock, NULL);
 	host->note(host->context, "clock", brick_clock_source_name(brick_clock_get()->source));
 	*out = d;
@@ -61,7 +62,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	(void)queue;
 	pthread_mutex_lock(&d->lock);
-	if (d->count == d->room)
+	if (d->count == d->capacity)
 		error = -EAGAIN;
 	else
 		d->pairs[d->count++] = (struct pair){ticket, now_ns(), 0};

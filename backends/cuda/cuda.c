@@ -110,7 +110,8 @@ static void read_pair(struct brick_backend_device *device, struct cuda_pair *pai
 }
 
 /* Has the pair been passed? Then it is handed over. 0: not yet. */
-static int harvest(struct brick_backend_device *device, struct cuda_pair *pair, uint64_t ticket)
+static int take_completion(
+	struct brick_backend_device *device, struct cuda_pair *pair, uint64_t ticket)
 {
 	struct brick_completion completion = {.ticket = ticket};
 	int result = device->driver.event_query(pair->end);
@@ -170,8 +171,8 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 
 void cuda_take_over(struct brick_backend_device *device, void *stream)
 {
-	if (device->yield)
-		device->yield(device->context, stream, device);
+	if (device->exclude)
+		device->exclude(device->context, stream, device);
 }
 
 /* What is captured runs when the graph does (graph.c). */
@@ -179,7 +180,7 @@ static void claim(struct brick_backend_device *device, void *queue)
 {
 	int saved = errno, status;
 
-	if (device->yield && !capture_status(device, queue, &status) && !status)
+	if (device->exclude && !capture_status(device, queue, &status) && !status)
 		cuda_take_over(device, queue);
 	errno = saved;
 }
@@ -271,7 +272,7 @@ static int drain_pairs(struct brick_backend_device *device)
 	cuda_pairs_init(&kept);
 	for (struct cuda_pair *pair = device->in_flight.first, *next; pair; pair = next) {
 		next = pair->next;
-		if (!is_busy(&busy, pair->queue) && harvest(device, pair, pair->ticket)) {
+		if (!is_busy(&busy, pair->queue) && take_completion(device, pair, pair->ticket)) {
 			done += pair->ticket != 0;
 			cuda_pair_give(device, pair);
 			continue;

@@ -34,8 +34,8 @@ struct brick_backend_device {
 	int64_t anchor_ns;
 	int may_capture;
 	/* of `brick record`, or NULL */
-	void (*yield)(void *context, void *stream, void *owner);
-	void (*unyield)(void *owner);
+	void (*exclude)(void *context, void *stream, void *owner);
+	void (*include)(void *owner);
 	struct cuda_pair *storage;
 	uint32_t pair_count;
 	struct cuda_pair *free;

@@ -11,7 +11,7 @@
 #include "backends/attached.h"
 #include "brick/error.h"
 
-enum { DEFAULT_PAIRS = 4096, MOST_PAIRS = 1 << 20 };
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
 static const int64_t first_anchor_ns = 1000000000;
 
 static void describe_driver(const struct cuda_driver *driver, int count, char *text, size_t bytes)
@@ -114,7 +114,7 @@ static int prepare(struct brick_backend_device *device, const struct brick_backe
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct cuda_scope scope;
 
-	if (pairs > MOST_PAIRS)
+	if (pairs > MAX_PAIRS)
 		return -EINVAL;
 	device->storage = calloc(pairs, sizeof *device->storage);
 	if (!device->storage)
@@ -156,8 +156,8 @@ int cuda_open(struct brick_backend_device **out, const struct brick_backend_host
 	cuda_pairs_init(&device->in_flight);
 	cuda_pairs_init(&device->captured);
 	device->host = *host;
-	backend_attached("libbrick-cuda.so", "brick_cuda_yield", &device->yield);
-	backend_attached("libbrick-cuda.so", "brick_cuda_unyield", &device->unyield);
+	backend_attached("libbrick-cuda.so", "brick_cuda_exclude", &device->exclude);
+	backend_attached("libbrick-cuda.so", "brick_cuda_include", &device->include);
 	int error = prepare(device, options);
 	errno = saved;
 	if (error) {
@@ -185,8 +185,8 @@ void cuda_close(struct brick_backend_device *device)
 
 	if (!device)
 		return;
-	if (device->unyield)
-		device->unyield(device);
+	if (device->include)
+		device->include(device);
 	uint64_t lost = count_pairs(device->open) + count_pairs(device->in_flight.first);
 	if (lost && device->host.lost)
 		device->host.lost(device->host.context, lost);

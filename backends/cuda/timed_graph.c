@@ -16,7 +16,7 @@
 #include "brick/queue.h"
 #include "lib/backend_call.h"
 
-enum { DEFAULT_EVENTS = 4096, MOST_EVENTS = 1 << 20, MOST_QUEUES = 16, READINGS = 4 };
+enum { DEFAULT_EVENTS = 4096, MAX_EVENTS = 1 << 20, MAX_QUEUES = 16, READINGS = 4 };
 enum { CORRELATE_NS = 50000000 };
 
 struct item { /* a brick of the graph */
@@ -50,7 +50,7 @@ struct brick_cuda_graph {
 	struct {
 		void *stream;
 		struct brick_queue *queue;
-	} queues[MOST_QUEUES];
+	} queues[MAX_QUEUES];
 	uint32_t queue_count;
 	uint64_t correlated_ns;
 	struct brick_correlation correlation;
@@ -198,7 +198,7 @@ static struct brick_queue *queue_of(struct brick_cuda_graph *g, void *stream)
 		i++;
 	if (i < g->queue_count)
 		return g->queues[i].queue;
-	if (i == MOST_QUEUES)
+	if (i == MAX_QUEUES)
 		return g->queues[0].queue;
 	snprintf(name, sizeof name, "CUDA graphs, stream %u", i + 1);
 	options.name = name;
@@ -305,7 +305,7 @@ int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32
 	int saved = errno;
 
 	options.pairs = events ? events : DEFAULT_EVENTS;
-	if (options.pairs > MOST_EVENTS)
+	if (options.pairs > MAX_EVENTS)
 		return -EINVAL;
 	struct brick_cuda_graph *g = make(options.pairs);
 	errno = saved;

@@ -16,7 +16,7 @@
 #include "brick/error.h"
 #include "brick/abi/session.h"
 
-enum { DEFAULT_PAIRS = 4096, MOST_PAIRS = 1 << 20, MOST_QUEUES = 64, UPTIME_RAW = 8 };
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_QUEUES = 64, UPTIME_RAW = 8 };
 
 struct metal_pair {
 	struct metal_pair *next;
@@ -34,7 +34,7 @@ struct brick_backend_device {
 	struct metal_pair *first, **last; /* begun and ended, in that order */
 	struct {
 		void *queue, *buffer;
-	} uses[MOST_QUEUES];
+	} uses[MAX_QUEUES];
 	uint32_t use_count;
 };
 
@@ -62,7 +62,7 @@ int brick_metal_use(struct brick_backend_device *device, void *queue, void *comm
 
 	pthread_mutex_lock(&device->lock);
 	uint32_t i = use_of(device, queue);
-	if (i == MOST_QUEUES) {
+	if (i == MAX_QUEUES) {
 		error = BRICK_EFULL;
 	} else {
 		device->use_count += i == device->use_count;
@@ -162,7 +162,7 @@ static void read_times(const struct brick_backend_device *device, void *buffer,
 }
 
 /* 0: it is not done. */
-static int harvest(struct brick_backend_device *device, const struct metal_pair *pair)
+static int take_completion(struct brick_backend_device *device, const struct metal_pair *pair)
 {
 	struct brick_completion completion = {.ticket = pair->ticket};
 	enum metal_status status = metal_status(&device->objc, pair->buffer);
@@ -183,7 +183,7 @@ static int drain(struct brick_backend_device *device)
 
 	pthread_mutex_lock(&device->lock);
 	for (struct metal_pair **link = &device->first; *link;) {
-		if (harvest(device, *link)) {
+		if (take_completion(device, *link)) {
 			take_out(device, link);
 			done++;
 		} else {
@@ -295,7 +295,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	int saved = errno;
 	char why[128];
 
-	if (pairs > MOST_PAIRS)
+	if (pairs > MAX_PAIRS)
 		return -EINVAL;
 	struct brick_backend_device *device = calloc(1, sizeof *device);
 	if (device)

@@ -14,7 +14,7 @@
 #include "brick/error.h"
 #include "lib/backend.h"
 
-enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20 };
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
 
 static struct brick_backend_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -105,11 +105,11 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->has_timer = 1;
 	d->by_events = options && (uintptr_t)options->native[2] == (uintptr_t)BRICK_OPENCL_EVENTS;
 	pthread_mutex_init(&d->lock, NULL);
-	backend_attached("libbrick-opencl.so", "brick_opencl_yield", &d->yield);
-	backend_attached("libbrick-opencl.so", "brick_opencl_unyield", &d->unyield);
+	backend_attached("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);
+	backend_attached("libbrick-opencl.so", "brick_opencl_include", &d->include);
 	int error = choose(d, options);
 	if (!error)
-		error = make_pairs(d, pairs < PAIRS_MOST ? pairs : PAIRS_MOST);
+		error = make_pairs(d, pairs < MAX_PAIRS ? pairs : MAX_PAIRS);
 	if (error) {
 		close_device(d);
 		return error;
@@ -147,8 +147,8 @@ static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 /* Before the first marker, which is none of the program's commands. */
 static void claim(struct brick_backend_device *d, void *queue)
 {
-	if (d->yield && queue && !examine(d, queue))
-		d->yield(queue, d);
+	if (d->exclude && queue && !examine(d, queue))
+		d->exclude(queue, d);
 }
 
 static int put_marker(struct brick_backend_device *d, cl_command_queue queue, cl_event *event)
@@ -365,8 +365,8 @@ static void close_device(struct brick_backend_device *d)
 			break;
 		}
 	pthread_mutex_unlock(&devices_lock);
-	if (d->unyield)
-		d->unyield(d);
+	if (d->include)
+		d->include(d);
 	uint64_t lost = release_list(d, d->open) + release_list(d, d->waiting);
 	if (lost && d->host.lost)
 		d->host.lost(d->host.context, lost);

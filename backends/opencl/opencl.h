@@ -56,9 +56,9 @@ struct brick_backend_device {
 	struct brick_backend_host host;
 	cl_context context;
 	cl_device_id device;
-	cl_command_queue clock_queue;		 /* ours, for readings of the clock; NULL: none */
-	void (*yield)(void *queue, void *owner); /* of `brick record`, or NULL */
-	void (*unyield)(void *owner);
+	cl_command_queue clock_queue;		   /* ours, for readings of the clock; NULL: none */
+	void (*exclude)(void *queue, void *owner); /* of `brick record`, or NULL */
+	void (*include)(void *owner);
 	int by_events;
 	int has_timer;
 	struct brick_reading

@@ -18,7 +18,7 @@
 #include "lib/backend_call.h"
 #include "lib/sys/ticks.h"
 
-enum { DEFAULT_PAIRS = 4096, PAIRS_MOST = 1 << 20, FAMILIES_MOST = 64, NONE = -1 };
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_FAMILIES = 64, NONE = -1 };
 enum {
 	PATIENCE_NS = 1000000000, /* with submissions of ours, at open and close */
 	FIRST_NS = 100000000,	  /* with each of the first readings of the clock, */
@@ -49,8 +49,8 @@ struct brick_backend_device {
 	uint64_t mask;
 	uint32_t pair_count;
 	struct pair *pairs;
-	int32_t free, begun, ended;    /* begun: the newest first */
-	void (*yield)(void *commands); /* of `brick record`, or NULL */
+	int32_t free, begun, ended;	 /* begun: the newest first */
+	void (*exclude)(void *commands); /* of `brick record`, or NULL */
 };
 
 static int probe(char *reason, size_t bytes)
@@ -79,8 +79,8 @@ static int probe(char *reason, size_t bytes)
 static int learn_clock(struct brick_backend_device *d)
 {
 	VkPhysicalDeviceProperties properties;
-	VkQueueFamilyProperties families[FAMILIES_MOST];
-	uint32_t count = FAMILIES_MOST;
+	VkQueueFamilyProperties families[MAX_FAMILIES];
+	uint32_t count = MAX_FAMILIES;
 
 	d->call.GetPhysicalDeviceProperties(d->physical, &properties);
 	d->call.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
@@ -166,7 +166,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 
 	if (!options || !options->native[0] || !options->native[1] || !options->native[2] ||
-		!options->native[3] || pairs > PAIRS_MOST)
+		!options->native[3] || pairs > MAX_PAIRS)
 		return -EINVAL;
 	struct brick_backend_device *d = calloc(1, sizeof *d);
 	if (!d)
@@ -177,7 +177,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->queue = options->native[3];
 	d->pair_count = pairs;
 	d->patient = FIRST_READINGS;
-	backend_attached("libbrick-vulkan.so", "brick_vulkan_yield", &d->yield);
+	backend_attached("libbrick-vulkan.so", "brick_vulkan_exclude", &d->exclude);
 	d->pairs = calloc(pairs, sizeof *d->pairs);
 	d->begun = d->ended = NONE;
 	for (uint32_t i = 0; d->pairs && i < pairs; i++)
@@ -206,8 +206,8 @@ static void claim(struct brick_backend_device *d, void *native)
 {
 	const struct brick_vulkan_queue *queue = native;
 
-	if (d->yield && queue && queue->commands)
-		d->yield(queue->commands);
+	if (d->exclude && queue && queue->commands)
+		d->exclude(queue->commands);
 }
 
 static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)

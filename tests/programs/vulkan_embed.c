@@ -13,7 +13,7 @@
 #include "brick/vulkan.h"
 
 enum { STEPS = 4, LAYERS = 2, PIECES = STEPS * LAYERS * 2 };
-enum { READINGS = 500, MOST_PER_READING = 16 /* bytes */ };
+enum { READINGS = 500, MAX_PER_READING = 16 /* bytes */ };
 
 static const uint32_t bricks[2] = {BRICK_UP_PROJECTION, BRICK_RMS_NORM};
 static const uint32_t rounds[2] = {60000, 20000};
@@ -105,7 +105,7 @@ static void read_often(struct brick_device *d)
 			before = mallinfo2().uordblks;
 	}
 	size_t after = mallinfo2().uordblks;
-	if (after > before + READINGS * MOST_PER_READING) {
+	if (after > before + READINGS * MAX_PER_READING) {
 		fprintf(stderr, "%d readings took %zu bytes\n", READINGS, after - before);
 		exit(1);
 	}

@@ -25,10 +25,10 @@
 #include "brick/error.h"
 #include "tests/doubles/cuda/double.h"
 
-enum { MOST = 4096 };
+enum { MAX_COMPLETIONS = 4096 };
 
 static const struct brick_backend *const backend = &brick__backend_cuda;
-static struct brick_completion completions[MOST];
+static struct brick_completion completions[MAX_COMPLETIONS];
 static uint32_t completion_count;
 static uint64_t lost;
 static struct context *context;
@@ -107,7 +107,7 @@ static int open_double(void **state)
 
 static void complete(void *own, const struct brick_completion *completion)
 {
-	assert_true(completion_count < MOST);
+	assert_true(completion_count < MAX_COMPLETIONS);
 	completions[completion_count++] = *completion;
 }
 

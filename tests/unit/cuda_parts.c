@@ -18,21 +18,21 @@
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cubin.h"
 #include "attach/cuda/events.h"
-#include "attach/cuda/last.h"
+#include "attach/cuda/stream_tail.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
-#include "attach/cuda/yields.h"
+#include "attach/cuda/excluded.h"
 
 /* An ELF file whose first section is the table of names, and a section per kernel. */
-static size_t make_cubin(unsigned char *out, size_t room, const char *const *kernels, int count)
+static size_t make_cubin(unsigned char *out, size_t capacity, const char *const *kernels, int count)
 {
 	size_t names = sizeof(Elf64_Ehdr) + (size_t)(count + 1) * sizeof(Elf64_Shdr), used = 1;
 	Elf64_Ehdr elf = {.e_shoff = sizeof elf,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (uint16_t)(count + 1)};
 
-	memset(out, 0, room);
+	memset(out, 0, capacity);
 	memcpy(elf.e_ident, ELFMAG, SELFMAG);
 	elf.e_ident[EI_CLASS] = ELFCLASS64;
 	memcpy(out, &elf, sizeof elf);
@@ -44,7 +44,7 @@ static size_t make_cubin(unsigned char *out, size_t room, const char *const *ker
 	}
 	Elf64_Shdr table = {.sh_offset = names, .sh_size = used};
 	memcpy(out + sizeof elf, &table, sizeof table);
-	assert_true(names + used <= room);
+	assert_true(names + used <= capacity);
 	return names + used;
 }
 
@@ -276,53 +276,53 @@ static void last_launches(void **state)
 {
 	int a, b;
 
-	assert_int_equal(last_of_context(&a), 0);
-	last_set(&a, &b, 5);
-	last_set(&a, NULL, 6);
-	assert_int_equal(last_of_context(&a), 6);
-	assert_int_equal(last_of_stream(&a, NULL), 6);
-	assert_int_equal(last_of_stream(&a, &b), 5);
-	assert_int_equal(last_of_stream(&b, &b), 0);
-	last_forget(&a, &b);
-	assert_int_equal(last_of_stream(&a, &b), 0);
-	assert_int_equal(last_of_context(&a), 6);
-	last_set(&b, &b, 7);
-	last_forget_context(&a);
-	assert_int_equal(last_of_context(&a), 0);
-	assert_int_equal(last_of_stream(&a, NULL), 0);
-	assert_int_equal(last_of_context(&b), 7);
-	assert_int_equal(last_of_stream(&b, &b), 7);
+	assert_int_equal(stream_tail_context(&a), 0);
+	stream_tail_set(&a, &b, 5);
+	stream_tail_set(&a, NULL, 6);
+	assert_int_equal(stream_tail_context(&a), 6);
+	assert_int_equal(stream_tail_get(&a, NULL), 6);
+	assert_int_equal(stream_tail_get(&a, &b), 5);
+	assert_int_equal(stream_tail_get(&b, &b), 0);
+	stream_tail_forget(&a, &b);
+	assert_int_equal(stream_tail_get(&a, &b), 0);
+	assert_int_equal(stream_tail_context(&a), 6);
+	stream_tail_set(&b, &b, 7);
+	stream_tail_forget_context(&a);
+	assert_int_equal(stream_tail_context(&a), 0);
+	assert_int_equal(stream_tail_get(&a, NULL), 0);
+	assert_int_equal(stream_tail_context(&b), 7);
+	assert_int_equal(stream_tail_get(&b, &b), 7);
 }
 
-void brick_cuda_yield(void *context, void *stream, void *owner);
-void brick_cuda_unyield(void *owner);
+void brick_cuda_exclude(void *context, void *stream, void *owner);
+void brick_cuda_include(void *owner);
 
 /* Handles are used again by what is made next, which nobody has taken over. */
-static void streams_that_yield(void **state)
+static void streams_that_are_excluded(void **state)
 {
 	char context, other, streams[300], owner;
 
-	assert_false(yields_has(&streams[0]));
-	brick_cuda_yield(&context, &streams[0], &owner);
-	brick_cuda_yield(&context, &streams[0], &owner);
-	brick_cuda_yield(&context, CUDA_STREAM_LEGACY, &owner);
-	brick_cuda_yield(&other, NULL, &owner);
-	assert_true(yields_has(&streams[0]));
-	assert_true(yields_has(&context)); /* its default stream */
-	assert_true(yields_has(&other));
-	yields_forget(&streams[0]);
-	assert_false(yields_has(&streams[0]));
+	assert_false(excluded_has(&streams[0]));
+	brick_cuda_exclude(&context, &streams[0], &owner);
+	brick_cuda_exclude(&context, &streams[0], &owner);
+	brick_cuda_exclude(&context, CUDA_STREAM_LEGACY, &owner);
+	brick_cuda_exclude(&other, NULL, &owner);
+	assert_true(excluded_has(&streams[0]));
+	assert_true(excluded_has(&context)); /* its default stream */
+	assert_true(excluded_has(&other));
+	excluded_forget(&streams[0]);
+	assert_false(excluded_has(&streams[0]));
 	for (int i = 0; i < 300; i++) /* more than there is room for */
-		brick_cuda_yield(&context, &streams[i], &owner);
-	assert_true(yields_has(&streams[253]));
-	assert_false(yields_has(&streams[254]));
-	yields_forget(&context);
+		brick_cuda_exclude(&context, &streams[i], &owner);
+	assert_true(excluded_has(&streams[253]));
+	assert_false(excluded_has(&streams[254]));
+	excluded_forget(&context);
 	for (int i = 0; i < 300; i++)
-		assert_false(yields_has(&streams[i]));
-	assert_false(yields_has(&context));
-	assert_true(yields_has(&other));
-	brick_cuda_yield(&context, &streams[299], &owner);
-	assert_true(yields_has(&streams[299]));
+		assert_false(excluded_has(&streams[i]));
+	assert_false(excluded_has(&context));
+	assert_true(excluded_has(&other));
+	brick_cuda_exclude(&context, &streams[299], &owner);
+	assert_true(excluded_has(&streams[299]));
 }
 
 /* Until their owner is done with them; whoever claimed a stream last is its owner. */
@@ -330,17 +330,17 @@ static void yields_end(void **state)
 {
 	char context, streams[3], owner, another;
 
-	brick_cuda_yield(&context, &streams[0], &owner);
-	brick_cuda_yield(&context, &streams[1], &owner);
-	brick_cuda_yield(&context, &streams[1], &another);
-	brick_cuda_yield(&context, &streams[2], &another);
-	brick_cuda_unyield(&owner);
-	assert_false(yields_has(&streams[0]));
-	assert_true(yields_has(&streams[1]));
-	assert_true(yields_has(&streams[2]));
-	brick_cuda_unyield(&another);
-	assert_false(yields_has(&streams[1]));
-	assert_false(yields_has(&streams[2]));
+	brick_cuda_exclude(&context, &streams[0], &owner);
+	brick_cuda_exclude(&context, &streams[1], &owner);
+	brick_cuda_exclude(&context, &streams[1], &another);
+	brick_cuda_exclude(&context, &streams[2], &another);
+	brick_cuda_include(&owner);
+	assert_false(excluded_has(&streams[0]));
+	assert_true(excluded_has(&streams[1]));
+	assert_true(excluded_has(&streams[2]));
+	brick_cuda_include(&another);
+	assert_false(excluded_has(&streams[1]));
+	assert_false(excluded_has(&streams[2]));
 }
 
 static cuda_handle launched_per_thread(void)
@@ -355,8 +355,8 @@ static cuda_handle launched_per_thread(void)
 
 static void *yield_own_stream(void *context)
 {
-	brick_cuda_yield(context, CUDA_STREAM_PER_THREAD, context);
-	return yields_has(launched_per_thread()) ? launched_per_thread() : NULL;
+	brick_cuda_exclude(context, CUDA_STREAM_PER_THREAD, context);
+	return excluded_has(launched_per_thread()) ? launched_per_thread() : NULL;
 }
 
 /* The thread's default stream is told apart from other threads', also from later ones'. */
@@ -369,12 +369,12 @@ static void own_streams_yield(void **state)
 		pthread_t thread;
 		assert_int_equal(pthread_create(&thread, NULL, yield_own_stream, &context), 0);
 		pthread_join(thread, &streams[i]);
-		assert_true(yields_has(streams[i]));
+		assert_true(excluded_has(streams[i]));
 	}
 	assert_ptr_not_equal(streams[0], streams[1]);
-	assert_false(yields_has(launched_per_thread()));
-	brick_cuda_unyield(&context);
-	assert_false(yields_has(streams[0]));
+	assert_false(excluded_has(launched_per_thread()));
+	brick_cuda_include(&context);
+	assert_false(excluded_has(streams[0]));
 }
 
 static void expect_call(const char *name, uint32_t kind, const void *parameters, cuda_handle stream)
@@ -432,7 +432,7 @@ static void calls_by_name(void **state)
 static void what_events_put_in_order(void **state)
 {
 	char context, streams[20], event, another;
-	uint64_t numbers[EVENTS_MOST];
+	uint64_t numbers[MAX_EVENTS_AFTER];
 
 	events_waited(&context, &streams[1], &event); /* it has never been recorded */
 	events_launched(&streams[1], 1);
@@ -462,14 +462,14 @@ static void what_events_put_in_order(void **state)
 	events_forget(&event);
 	assert_int_equal(events_number(&event), 0);
 	/* the oldest of too many are left out */
-	for (uint64_t i = 0; i < EVENTS_MOST + 4; i++) {
+	for (uint64_t i = 0; i < MAX_EVENTS_AFTER + 4; i++) {
 		events_recorded(&context, &event, &streams[i + 4], 100 + i);
 		events_waited(&context, &streams[3], &event);
 		events_waited(&context, &streams[3], &event);
 	}
 	events_launched(&streams[3], 6);
-	assert_int_equal(events_after(6, numbers), EVENTS_MOST);
-	for (int i = 0; i < EVENTS_MOST; i++)
+	assert_int_equal(events_after(6, numbers), MAX_EVENTS_AFTER);
+	for (int i = 0; i < MAX_EVENTS_AFTER; i++)
 		assert_in_range(numbers[i], 104, 111);
 }
 
@@ -477,7 +477,7 @@ static void what_events_put_in_order(void **state)
 static void what_is_captured_orders_nothing(void **state)
 {
 	char context, stream, other, third, event, outside;
-	uint64_t numbers[EVENTS_MOST];
+	uint64_t numbers[MAX_EVENTS_AFTER];
 
 	events_recorded(&context, &outside, &third, 7);
 	events_capture(&context, &stream);
@@ -503,7 +503,7 @@ static void what_is_captured_orders_nothing(void **state)
 static uint32_t after_event(cuda_handle stream, cuda_handle waiting, uint32_t command)
 {
 	static char event, context;
-	uint64_t numbers[EVENTS_MOST];
+	uint64_t numbers[MAX_EVENTS_AFTER];
 
 	events_recorded(&context, &event, stream, command);
 	events_waited(&context, waiting, &event);
@@ -549,7 +549,7 @@ static void captures_end_all_the_same(void **state)
 static void contexts_go(void **state)
 {
 	char context, another, stream, event, waiting, kept;
-	uint64_t numbers[EVENTS_MOST];
+	uint64_t numbers[MAX_EVENTS_AFTER];
 
 	events_recorded(&context, &event, &stream, 5);
 	events_recorded(&another, &kept, &stream, 6);
@@ -574,7 +574,7 @@ int main(void)
 		cmocka_unit_test(records_that_never_come),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(last_launches),
-		cmocka_unit_test(streams_that_yield),
+		cmocka_unit_test(streams_that_are_excluded),
 		cmocka_unit_test(yields_end),
 		cmocka_unit_test(own_streams_yield),
 		cmocka_unit_test(calls_by_name),

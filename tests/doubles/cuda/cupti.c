@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PENDING = 1 << 17, DELIVER_AT = 2048, MOST_BUFFERS = 256 };
+enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
 
 static const struct {
 	uint32_t id;
@@ -48,7 +48,7 @@ static struct pending *pending;
 static size_t pending_count, dropped;
 static uint8_t *spare; /* a buffer that was asked for and is not filled yet */
 static size_t spare_bytes;
-static uint8_t *out[MOST_BUFFERS]; /* buffers that are ours */
+static uint8_t *out[MAX_BUFFERS]; /* buffers that are ours */
 
 static void broken(const char *rule)
 {
@@ -62,7 +62,7 @@ static void own(uint8_t *buffer)
 {
 	int free_place = -1;
 
-	for (int i = 0; i < MOST_BUFFERS; i++) {
+	for (int i = 0; i < MAX_BUFFERS; i++) {
 		if (out[i] == buffer)
 			broken("a buffer was handed out twice");
 		if (!out[i])
@@ -76,7 +76,7 @@ static void own(uint8_t *buffer)
 static void disown(const uint8_t *buffer)
 {
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < MOST_BUFFERS; i++)
+	for (int i = 0; i < MAX_BUFFERS; i++)
 		if (out[i] == buffer)
 			out[i] = NULL;
 	pthread_mutex_unlock(&lock);
@@ -269,7 +269,7 @@ static void on_command(const struct command *c)
 		return;
 	pthread_mutex_lock(&lock);
 	ask();
-	if (pending_count < MOST_PENDING)
+	if (pending_count < MAX_PENDING)
 		fill_record(&pending[pending_count++], c);
 	else
 		dropped++;
@@ -329,7 +329,7 @@ DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, voi
 		return CUPTI_UNREADY;
 	if (callback || double_options()->taken)
 		return CUPTI_HAS_SUBSCRIBER;
-	pending = calloc(MOST_PENDING, sizeof *pending);
+	pending = calloc(MAX_PENDING, sizeof *pending);
 	callback = function;
 	callback_own = own_data;
 	*subscriber = &callback;

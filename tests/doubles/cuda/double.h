@@ -87,13 +87,13 @@ struct node {
 	struct node *next;
 };
 
-enum { JOINED_MOST = 8 };
+enum { MAX_JOINED = 8 };
 
 struct graph {
 	struct node *first, **last;
 	uint32_t count;
-	int is_exec, is_invalid;	    /* what was called during its capture ended it */
-	struct stream *joined[JOINED_MOST]; /* that are being captured with the first */
+	int is_exec, is_invalid;	   /* what was called during its capture ended it */
+	struct stream *joined[MAX_JOINED]; /* that are being captured with the first */
 	int joined_count;
 };
 

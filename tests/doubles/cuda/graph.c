@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPTURES_MOST = 8 };
+enum { MAX_CAPTURES = 8 };
 
 static uint64_t last_node;
 
@@ -73,11 +73,11 @@ static int destroy(struct graph *graph)
 
 /* ---- what a capture does not survive ---- */
 
-static struct graph *begun[CAPTURES_MOST]; /* captures that are under way */
+static struct graph *begun[MAX_CAPTURES]; /* captures that are under way */
 
 static void keep(struct graph *from, struct graph *to)
 {
-	for (int i = 0; i < CAPTURES_MOST; i++)
+	for (int i = 0; i < MAX_CAPTURES; i++)
 		if (begun[i] == from) {
 			begun[i] = to;
 			return;
@@ -101,7 +101,7 @@ static int concerns(const struct stream *waited, const struct stream *captured)
 
 static struct graph *find_concerned(const struct stream *waited)
 {
-	for (int i = 0; i < CAPTURES_MOST; i++)
+	for (int i = 0; i < MAX_CAPTURES; i++)
 		for (int k = 0; begun[i] && k < begun[i]->joined_count; k++)
 			if (concerns(waited, begun[i]->joined[k]))
 				return begun[i];
@@ -136,7 +136,7 @@ DOUBLE_API int cuStreamBeginCapture_v2(struct stream *stream, int mode)
 
 void double_join(struct stream *stream, struct graph *graph)
 {
-	if (stream->capture || graph->joined_count == JOINED_MOST)
+	if (stream->capture || graph->joined_count == MAX_JOINED)
 		return;
 	stream->capture = graph;
 	graph->joined[graph->joined_count++] = stream;

@@ -43,9 +43,9 @@ static cl_int drop(void *object)
 	return CL_SUCCESS;
 }
 
-static cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *out_bytes)
+static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
 {
-	if (out && room < bytes)
+	if (out && capacity < bytes)
 		return CL_INVALID_VALUE;
 	if (out)
 		memcpy(out, value, bytes);
@@ -54,26 +54,26 @@ static cl_int answer(const void *value, size_t bytes, size_t room, void *out, si
 	return CL_SUCCESS;
 }
 
-static cl_int answer_text(const char *text, size_t room, void *out, size_t *bytes)
+static cl_int answer_text(const char *text, size_t capacity, void *out, size_t *bytes)
 {
-	return answer(text, strlen(text) + 1, room, out, bytes);
+	return answer(text, strlen(text) + 1, capacity, out, bytes);
 }
 
 /* ---- platform, device, context ---- */
 
-API cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *out, cl_uint *count)
+API cl_int clGetPlatformIDs(cl_uint capacity, cl_platform_id *out, cl_uint *count)
 {
-	if (out && room)
+	if (out && capacity)
 		*out = (cl_platform_id)(void *)&the_platform;
 	if (count)
 		*count = 1;
 	return CL_SUCCESS;
 }
 
-API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room,
+API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint capacity,
 	cl_device_id *out, cl_uint *count)
 {
-	if (out && room)
+	if (out && capacity)
 		*out = (cl_device_id)(void *)&the_device;
 	if (count)
 		*count = 1;
@@ -81,19 +81,19 @@ API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint 
 }
 
 API cl_int clGetPlatformInfo(
-	cl_platform_id platform, cl_platform_info what, size_t room, void *out, size_t *bytes)
+	cl_platform_id platform, cl_platform_info what, size_t capacity, void *out, size_t *bytes)
 {
-	return answer_text("Test Double", room, out, bytes);
+	return answer_text("Test Double", capacity, out, bytes);
 }
 
 API cl_int clGetDeviceInfo(
-	cl_device_id device, cl_device_info what, size_t room, void *out, size_t *bytes)
+	cl_device_id device, cl_device_info what, size_t capacity, void *out, size_t *bytes)
 {
 	void *platform = &the_platform;
 
 	if (what == CL_DEVICE_PLATFORM)
-		return answer(&platform, sizeof platform, room, out, bytes);
-	return answer_text("double", room, out, bytes);
+		return answer(&platform, sizeof platform, capacity, out, bytes);
+	return answer_text("double", capacity, out, bytes);
 }
 
 API cl_int clGetDeviceAndHostTimer(cl_device_id device, cl_ulong *device_ns, cl_ulong *host_ns)
@@ -187,15 +187,16 @@ API cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_d
 }
 
 API cl_int clGetCommandQueueInfo(
-	cl_command_queue q, cl_command_queue_info what, size_t room, void *out, size_t *bytes)
+	cl_command_queue q, cl_command_queue_info what, size_t capacity, void *out, size_t *bytes)
 {
 	cl_command_queue_properties bits =
 		(q->has_times ? CL_QUEUE_PROFILING_ENABLE : 0) |
 		(q->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 
 	if (what == CL_QUEUE_PROPERTIES)
-		return answer(&bits, sizeof bits, room, out, bytes);
-	return answer(q->properties, q->property_count * sizeof *q->properties, room, out, bytes);
+		return answer(&bits, sizeof bits, capacity, out, bytes);
+	return answer(
+		q->properties, q->property_count * sizeof *q->properties, capacity, out, bytes);
 }
 
 API cl_int clRetainCommandQueue(cl_command_queue q)
@@ -271,20 +272,20 @@ API cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const v
 }
 
 API cl_int clGetKernelInfo(
-	cl_kernel kernel, cl_kernel_info what, size_t room, void *out, size_t *bytes)
+	cl_kernel kernel, cl_kernel_info what, size_t capacity, void *out, size_t *bytes)
 {
 	if (what == CL_KERNEL_FUNCTION_NAME)
-		return answer_text(((struct counted *)(void *)kernel)->name, room, out, bytes);
+		return answer_text(((struct counted *)(void *)kernel)->name, capacity, out, bytes);
 	return CL_INVALID_VALUE;
 }
 
 API cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
-	cl_kernel_work_group_info what, size_t room, void *out, size_t *bytes)
+	cl_kernel_work_group_info what, size_t capacity, void *out, size_t *bytes)
 {
 	cl_ulong local = 256;
 
 	if (what == CL_KERNEL_LOCAL_MEM_SIZE)
-		return answer(&local, sizeof local, room, out, bytes);
+		return answer(&local, sizeof local, capacity, out, bytes);
 	return CL_INVALID_VALUE;
 }
 
@@ -454,19 +455,19 @@ API cl_int clReleaseEvent(cl_event e)
 	return CL_SUCCESS;
 }
 
-API cl_int clGetEventInfo(cl_event e, cl_event_info what, size_t room, void *out, size_t *bytes)
+API cl_int clGetEventInfo(cl_event e, cl_event_info what, size_t capacity, void *out, size_t *bytes)
 {
 	if (what == CL_EVENT_COMMAND_QUEUE)
-		return answer(&e->queue, sizeof e->queue, room, out, bytes);
+		return answer(&e->queue, sizeof e->queue, capacity, out, bytes);
 	pthread_mutex_lock(&double_lock);
 	cl_int status = double_status(e);
 	double_alive.event_queries++;
 	pthread_mutex_unlock(&double_lock);
-	return answer(&status, sizeof status, room, out, bytes);
+	return answer(&status, sizeof status, capacity, out, bytes);
 }
 
 API cl_int clGetEventProfilingInfo(
-	cl_event e, cl_profiling_info what, size_t room, void *out, size_t *bytes)
+	cl_event e, cl_profiling_info what, size_t capacity, void *out, size_t *bytes)
 {
 	pthread_mutex_lock(&double_lock);
 	cl_int status = double_status(e);
@@ -478,5 +479,5 @@ API cl_int clGetEventProfilingInfo(
 	pthread_mutex_unlock(&double_lock);
 	if (!e->queue || !e->queue->has_times || status > CL_COMPLETE || double_has_fault("times"))
 		return CL_PROFILING_INFO_NOT_AVAILABLE;
-	return answer(&ns, sizeof ns, room, out, bytes);
+	return answer(&ns, sizeof ns, capacity, out, bytes);
 }

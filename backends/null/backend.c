@@ -32,7 +32,7 @@ struct brick_backend_device {
 	struct brick_backend_host host;
 	struct brick_null *sim;
 	int owns_sim;
-	uint32_t count, room;
+	uint32_t count, capacity;
 	struct pair pairs[]; /* in flight, in the order of their begins */
 };
 
@@ -46,13 +46,14 @@ static int probe(char *reason, size_t bytes)
 static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options)
 {
-	uint32_t room = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
-	struct brick_backend_device *d = calloc(1, sizeof *d + (size_t)room * sizeof(struct pair));
+	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+	struct brick_backend_device *d =
+		calloc(1, sizeof *d + (size_t)capacity * sizeof(struct pair));
 
 	if (!d)
 		return -ENOMEM;
 	d->host = *host;
-	d->room = room;
+	d->capacity = capacity;
 	d->sim = options ? options->native[0] : NULL;
 	d->owns_sim = !d->sim;
 	int error = d->owns_sim ? brick_null_create(&d->sim, NULL) : 0;
@@ -77,7 +78,7 @@ static int begin_locked(struct brick_backend_device *d, uint32_t queue, uint64_t
 
 	if (has_failed(sim))
 		return BRICK_EDEVICE;
-	if (d->count == d->room)
+	if (d->count == d->capacity)
 		return -EAGAIN;
 	struct pair *p = &d->pairs[d->count++];
 	*p = (struct pair){.ticket = ticket,

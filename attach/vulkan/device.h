@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the Vulkan layer share: instances and devices with the functions of whatever
- * lies below the layer, found by the dispatch pointer that every dispatchable handle begins with.
- * Any thread; what a device's lock protects says so.
+ * Instances and devices with the functions of whatever lies below the layer, found by the dispatch
+ * pointer that every dispatchable handle begins with. Any thread; what a device's lock protects
+ * says so.
  */
-#ifndef BRICK_ATTACH_VULKAN_LAYER_H
-#define BRICK_ATTACH_VULKAN_LAYER_H
+#ifndef BRICK_ATTACH_VULKAN_DEVICE_H
+#define BRICK_ATTACH_VULKAN_DEVICE_H
 
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
-#include "attach/vulkan/map.h"
 #include "brick/correlation.h"
 #include "brick/queue.h"
-
-#define VULKAN_LAYER_NAME "VK_LAYER_BRICK_profile"
 
 /* Functions of devices that the layer calls or stands in front of. */
 #define DEVICE_FUNCTIONS(X)            \
@@ -159,8 +156,12 @@ struct vulkan_device {
 struct vulkan_device *vulkan_device_of(const void *handle);
 struct vulkan_instance *vulkan_instance_of(const void *handle);
 
-/* What stands in front of a function of devices; NULL: nothing does. */
-PFN_vkVoidFunction vulkan_hook(const char *name);
+/* They take the instance or device over, and give it back. */
+void vulkan_instance_add(struct vulkan_instance *instance);
+struct vulkan_instance *vulkan_instance_take(VkInstance handle);
+void vulkan_device_add(struct vulkan_device *device);
+void vulkan_device_take(const struct vulkan_device *device);
+void vulkan_devices_each(void (*visit)(void *device));
 
 /* Length or moment of a device in ns. */
 static inline uint64_t vulkan_ns(const struct vulkan_device *device, uint64_t ticks)

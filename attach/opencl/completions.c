@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to records (harvest.h). What is done of an in-order queue is done in the order of the
- * ring; the ring's lock is held for copying only, and no lock but `harvest` while the driver is
+ * From events to records (completions.h). What is done of an in-order queue is done in the order of
+ * the ring; the ring's lock is held for copying only, and no lock but `taking` while the driver is
  * called.
  */
-#include "attach/opencl/harvest.h"
+#include "attach/opencl/completions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 enum {
 	BATCH = 32,
 	NAP_NS = 100000,
-	NAPS_MOST = 200, /* without any room */
+	MAX_NAPS = 200, /* without a free place */
 };
 
 static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_info which)
@@ -38,7 +38,7 @@ static uint64_t latest_queued_ns(const struct pending *p)
 	return p->after_ns - took; /* its end, too, lay before the return */
 }
 
-int harvest_look(struct queue *q, struct pending *p)
+int completion_poll(struct queue *q, struct pending *p)
 {
 	const struct driver *d = driver_get();
 	cl_int status = CL_QUEUED;
@@ -60,14 +60,14 @@ int harvest_look(struct queue *q, struct pending *p)
 	return 1;
 }
 
-void harvest_release(struct pending *p)
+void completion_release(struct pending *p)
 {
 	driver_get()->clReleaseEvent(p->event);
 	if (p->after != p->first)
 		free(p->after);
 }
 
-void harvest_refuse(struct queue *q)
+void completion_refuse(struct queue *q)
 {
 	brick_queue_unsupported(q->record, 1);
 }
@@ -94,7 +94,7 @@ static void place(
 	q->last_end_ns = command->end_ns;
 }
 
-void harvest_record(struct queue *q, const struct pending *p)
+void completion_record(struct queue *q, const struct pending *p)
 {
 	uint64_t residual, unused;
 	struct brick_command command = {
@@ -114,7 +114,7 @@ void harvest_record(struct queue *q, const struct pending *p)
 		command.submitted_ns = clocks_host_ns(q->clock, p->submitted, &unused);
 	command.residual_ns = residual < UINT32_MAX ? (uint32_t)residual : UINT32_MAX;
 	if (brick_queue_record(q->record, &command) == -EINVAL)
-		harvest_refuse(q);
+		completion_refuse(q);
 }
 
 /* Copy the oldest ones. */
@@ -133,20 +133,20 @@ static uint32_t copy_batch(struct queue *q, struct pending *batch)
 	return n;
 }
 
-static uint32_t harvest_batch(struct queue *q, struct pending *batch, uint32_t n)
+static uint32_t take_batch(struct queue *q, struct pending *batch, uint32_t n)
 {
 	int states[BATCH];
 	uint32_t done = 0;
 
-	while (done < n && (states[done] = harvest_look(q, &batch[done])) != 0)
+	while (done < n && (states[done] = completion_poll(q, &batch[done])) != 0)
 		done++;
-	clocks_settle(q->clock);
+	clocks_flush(q->clock);
 	for (uint32_t i = 0; i < done; i++) {
 		if (states[i] > 0)
-			harvest_record(q, &batch[i]);
+			completion_record(q, &batch[i]);
 		else
-			harvest_refuse(q);
-		harvest_release(&batch[i]);
+			completion_refuse(q);
+		completion_release(&batch[i]);
 	}
 	pthread_mutex_lock(&q->lock);
 	__atomic_store_n(&q->tail, q->tail + done, __ATOMIC_RELEASE);
@@ -154,22 +154,22 @@ static uint32_t harvest_batch(struct queue *q, struct pending *batch, uint32_t n
 	return done;
 }
 
-static uint32_t harvest_ordered(struct queue *q)
+static uint32_t take_ordered(struct queue *q)
 {
 	struct pending batch[BATCH];
 	uint32_t total = 0, n, done;
 
 	do {
 		n = copy_batch(q, batch);
-		done = harvest_batch(q, batch, n);
+		done = take_batch(q, batch, n);
 		total += done;
 	} while (n && done == n);
 	return total;
 }
 
-uint32_t harvest_queue(struct queue *q)
+uint32_t completions_take(struct queue *q)
 {
-	return q->in_order ? harvest_ordered(q) : harvest_unordered(q);
+	return q->in_order ? take_ordered(q) : completions_take_unordered(q);
 }
 
 static void nap(void)
@@ -180,34 +180,34 @@ static void nap(void)
 }
 
 /* Whoever records is at it now, or we are: look whether that makes room. */
-static int has_room(struct queue *q)
+static int has_place(struct queue *q)
 {
-	if (queue_pending(q) >= QUEUE_PENDING_MOST && !pthread_mutex_trylock(&q->harvest)) {
-		harvest_queue(q);
-		pthread_mutex_unlock(&q->harvest);
+	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {
+		completions_take(q);
+		pthread_mutex_unlock(&q->taking);
 	}
-	return queue_pending(q) < QUEUE_PENDING_MOST;
+	return queue_pending(q) < QUEUE_MAX_PENDING;
 }
 
 /*
  * The program is far ahead of the device. Holding it back a little costs nothing as long as the
  * device moves; when it does not move, it may be waiting for what the program does next.
  */
-int harvest_make_room(struct queue *q)
+int completions_make_room(struct queue *q)
 {
 	int saved = errno;
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
-	int room = has_room(q), is_stuck = q->stuck_tail == tail + 1;
+	int has_freed = has_place(q), is_stuck = q->stuck_tail == tail + 1;
 
-	if (!room && !is_stuck)
+	if (!has_freed && !is_stuck)
 		driver_get()->clFlush(q->handle);
-	for (int i = 0; !room && !is_stuck && i < NAPS_MOST; i++) {
+	for (int i = 0; !has_freed && !is_stuck && i < MAX_NAPS; i++) {
 		nap();
-		room = has_room(q);
+		has_freed = has_place(q);
 	}
-	q->stuck_tail = room ? 0 : tail + 1;
-	if (!room)
-		notes_trouble("too many commands of a queue waited: further ones were dropped");
+	q->stuck_tail = has_freed ? 0 : tail + 1;
+	if (!has_freed)
+		notes_fault("too many commands of a queue waited: further ones were dropped");
 	errno = saved;
-	return room;
+	return has_freed;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that harvests, and the end of the process. The thread takes no signals and lives as
- * long as the process; while no queue has commands outstanding it sleeps. At exit its work is done
- * once more by the thread that exits, and `working` is never given back, so that nothing calls a
- * driver that is going away.
+ * The thread that takes completions, and the end of the process. The thread takes no signals and
+ * lives as long as the process; while no queue has commands outstanding it sleeps. At exit its work
+ * is done once more by the thread that exits, and `working` is never given back, so that nothing
+ * calls a driver that is going away.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/driver.h"
-#include "attach/opencl/harvest.h"
+#include "attach/opencl/completions.h"
 #include "attach/opencl/kernels.h"
 #include "attach/opencl/notes.h"
 
@@ -23,7 +23,7 @@ enum {
 	STACK_BYTES = 1 << 19,
 	EXIT_LOCK_S = 2,
 	EXIT_NAP_NS = 200000,
-	EXIT_NAPS_MOST = 1000, /* without any progress */
+	EXIT_MAX_NAPS = 1000, /* without any progress */
 };
 
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
@@ -48,10 +48,10 @@ static uint32_t work(void)
 
 	clocks_refresh();
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
-		if (pthread_mutex_trylock(&q->harvest))
+		if (pthread_mutex_trylock(&q->taking))
 			continue;
-		done += harvest_queue(q);
-		pthread_mutex_unlock(&q->harvest);
+		done += completions_take(q);
+		pthread_mutex_unlock(&q->taking);
 		if (__atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE))
 			queue_retire(q);
 	}
@@ -108,7 +108,7 @@ static void start_thread(void)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&thread, &attributes, run, NULL))
-		notes_trouble("no thread could be started: times are fetched at exit only");
+		notes_fault("no thread could be started: times are fetched at exit only");
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -142,7 +142,7 @@ static void finish(void)
 	if (owner != getpid() || is_over || lock_for_exit())
 		return;
 	is_over = 1;
-	while (naps < EXIT_NAPS_MOST) {
+	while (naps < EXIT_MAX_NAPS) {
 		uint32_t done = work();
 		if (!outstanding())
 			break;
@@ -170,7 +170,7 @@ static void after_fork(void)
 	kernels_forget_all();
 }
 
-void harvest_start(void)
+void completions_start(void)
 {
 	static int watches_forks;
 	int is_new;
@@ -190,7 +190,7 @@ void harvest_start(void)
 	}
 }
 
-void harvest_wake(void)
+void completions_wake(void)
 {
 	pthread_mutex_lock(&state_lock);
 	__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
@@ -198,9 +198,9 @@ void harvest_wake(void)
 	pthread_mutex_unlock(&state_lock);
 }
 
-void harvest_pushed(struct queue *q)
+void completions_pushed(struct queue *q)
 {
 	if (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) ||
 		(queue_pending(q) & (WAKE_AT - 1)) == WAKE_AT - 1)
-		harvest_wake();
+		completions_wake();
 }

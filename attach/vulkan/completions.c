@@ -3,8 +3,11 @@
  * Recording what is done: timestamps become commands on their queue, in the order of their begins,
  * on the host's clock. Called with the device's lock held, by submits.c and waits.c.
  */
+#include "attach/vulkan/completions.h"
+
 #include <stdlib.h>
 #include "attach/vulkan/clock.h"
+#include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 
 struct timed {
@@ -18,27 +21,6 @@ static int by_begin(const void *a, const void *b)
 	const struct timed *x = a, *y = b;
 
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-/* All bits of a timestamp of which the device gives some: the one nearest to the newest before. */
-static uint64_t whole_ticks(struct vulkan_queue *queue, uint64_t mask, uint64_t ticks)
-{
-	if (mask == UINT64_MAX)
-		return ticks;
-	uint64_t ahead = (ticks - queue->ticks) & mask;
-	uint64_t whole =
-		ahead <= mask / 2 ? queue->ticks + ahead : queue->ticks - (mask + 1 - ahead);
-	if (!queue->ticks)
-		whole = ticks & mask;
-	if (whole > queue->ticks)
-		queue->ticks = whole;
-	return whole;
-}
-
-uint64_t queue_ns(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
-{
-	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
-	return vulkan_ns(d, ticks);
 }
 
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
@@ -94,7 +76,7 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	free(list);
 }
 
-static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
+static void take_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 {
 	struct vulkan_submission *end = queue->first;
 	size_t count = 0;
@@ -117,9 +99,9 @@ static void harvest_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 		queue->last = &queue->first;
 }
 
-void submits_harvest(struct vulkan_device *d)
+void completions_take(struct vulkan_device *d)
 {
 	clock_take(d);
 	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
-		harvest_queue(d, queue);
+		take_queue(d, queue);
 }

@@ -2,22 +2,22 @@
 /*
  * Out-of-order queues: commands are done in any order, but must be recorded in the order of their
  * begin. A command that is done is held back while one is outstanding that may have begun earlier;
- * none can have begun before it was enqueued. Called with queue->harvest held.
+ * none can have begun before it was enqueued. Called with queue->taking held.
  */
 #include <stdlib.h>
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/harvest.h"
+#include "attach/opencl/completions.h"
 
-enum { WINDOW = 512, ROUNDS_MOST = 64 };
+enum { WINDOW = 512, MAX_ROUNDS = 64 };
 
-/* The oldest commands, as copied; only the holder of `harvest` changes their states. */
+/* The oldest commands, as copied; only the holder of `taking` changes their states. */
 struct window {
 	struct pending items[WINDOW];
 	uint32_t count;
 	uint64_t bound_ns; /* no command that is not done has begun before */
 };
 
-/* Ours to use while `harvest` is held; one is enough for the thread, others make do without. */
+/* Ours to use while `taking` is held; one is enough for the thread, others make do without. */
 static struct window shared_window;
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,12 +42,12 @@ static void look(struct queue *q, struct window *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct pending *p = &w->items[i];
-		int is_done = p->state == PENDING_WAITS ? harvest_look(q, p) : 1;
+		int is_done = p->state == PENDING_WAITS ? completion_poll(q, p) : 1;
 		if (!is_done) {
 			w->bound_ns = p->before_ns < w->bound_ns ? p->before_ns : w->bound_ns;
 		} else if (is_done < 0) {
-			harvest_refuse(q);
-			harvest_release(p);
+			completion_refuse(q);
+			completion_release(p);
 			p->state = PENDING_OVER;
 		} else if (p->state == PENDING_WAITS) {
 			p->state = PENDING_TIMED;
@@ -76,8 +76,8 @@ static uint32_t emit(struct queue *q, struct window *w)
 	while (done < n &&
 		(w->bound_ns == UINT64_MAX ||
 			clocks_host_ns(q->clock, sorted[done]->begin, &residual) <= w->bound_ns)) {
-		harvest_record(q, sorted[done]);
-		harvest_release(sorted[done]);
+		completion_record(q, sorted[done]);
+		completion_release(sorted[done]);
 		sorted[done++]->state = PENDING_OVER;
 	}
 	return done;
@@ -105,7 +105,7 @@ static uint32_t write_back(struct queue *q, const struct window *w)
 	return (uint32_t)(left - tail);
 }
 
-uint32_t harvest_unordered(struct queue *q)
+uint32_t completions_take_unordered(struct queue *q)
 {
 	uint32_t total = 0, moved;
 	int rounds = 0;
@@ -114,10 +114,10 @@ uint32_t harvest_unordered(struct queue *q)
 	do {
 		copy(q, &shared_window);
 		look(q, &shared_window);
-		clocks_settle(q->clock);
+		clocks_flush(q->clock);
 		total += emit(q, &shared_window);
 		moved = write_back(q, &shared_window);
-	} while (moved && ++rounds < ROUNDS_MOST);
+	} while (moved && ++rounds < MAX_ROUNDS);
 	pthread_mutex_unlock(&window_lock);
 	return total;
 }

@@ -4,14 +4,14 @@
  * is not to be told twice. A stream is meant by its handle, the default one by its context's. Any
  * thread.
  */
-#ifndef BRICK_ATTACH_CUDA_YIELDS_H
-#define BRICK_ATTACH_CUDA_YIELDS_H
+#ifndef BRICK_ATTACH_CUDA_EXCLUDED_H
+#define BRICK_ATTACH_CUDA_EXCLUDED_H
 
 #include "attach/cuda/abi.h"
 
-int yields_has(cuda_handle stream);
+int excluded_has(cuda_handle stream);
 
 /* The stream goes, or the context and with it all of its streams. */
-void yields_forget(cuda_handle gone);
+void excluded_forget(cuda_handle gone);
 
 #endif

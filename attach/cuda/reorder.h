@@ -3,8 +3,8 @@
  * Holding commands back until none can come any more that began earlier: records arrive in any
  * order, and a queue's commands must be recorded in the order of their begins. Consumer only.
  */
-#ifndef BRICK_ATTACH_CUDA_ORDER_H
-#define BRICK_ATTACH_CUDA_ORDER_H
+#ifndef BRICK_ATTACH_CUDA_REORDER_H
+#define BRICK_ATTACH_CUDA_REORDER_H
 
 #include <stdint.h>
 #include "brick/queue.h"
@@ -18,18 +18,18 @@ struct held_command {
 };
 
 /* 0 or -ENOMEM. */
-int order_prepare(void);
+int reorder_prepare(void);
 
-void order_hold(const struct held_command *command);
+void reorder_hold(const struct held_command *command);
 
 /* Record those that began before this time of the host's; UINT64_MAX: all of them. */
-void order_release(uint64_t before_ns);
+void reorder_release(uint64_t before_ns);
 
 /* Commands recorded; those of which the launch was not known; those that came too late for order.
  */
-struct order_counts {
+struct reorder_counts {
 	uint64_t recorded, without_launch, without_node, refused;
 };
-extern struct order_counts order_counts;
+extern struct reorder_counts reorder_counts;
 
 #endif

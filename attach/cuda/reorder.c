@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of held commands by begin (order.h). When it is full the earliest go out, whatever may
+ * A heap of held commands by begin (reorder.h). When it is full the earliest go out, whatever may
  * still come: then the queue's own ledger shows what did not fit.
  */
-#include "attach/cuda/order.h"
+#include "attach/cuda/reorder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 #include "attach/cuda/nodes.h"
 #include "brick/probe.h"
 
-enum { MOST = 1 << 16, NO_BRICK = 0xffff };
+enum { MAX_HELD = 1 << 16, NO_BRICK = 0xffff };
 
 static struct held_command *heap;
 static uint32_t count;
-struct order_counts order_counts;
+struct reorder_counts reorder_counts;
 
-int order_prepare(void)
+int reorder_prepare(void)
 {
-	heap = calloc(MOST, sizeof *heap);
+	heap = calloc(MAX_HELD, sizeof *heap);
 	return heap ? 0 : -ENOMEM;
 }
 
@@ -63,13 +63,14 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 			.brick = NO_BRICK,
 			.layer = -1,
 		};
-		order_counts.without_launch++;
+		reorder_counts.without_launch++;
 	}
 	if (!held->graph_node)
 		return;
 	launch->brick = NO_BRICK;
 	launch->layer = -1;
-	order_counts.without_node += !nodes_find(held->graph_node, &launch->brick, &launch->layer);
+	reorder_counts.without_node +=
+		!nodes_find(held->graph_node, &launch->brick, &launch->layer);
 }
 
 static uint64_t or_unknown(uint64_t device_ns)
@@ -79,7 +80,7 @@ static uint64_t or_unknown(uint64_t device_ns)
 
 static void record(const struct held_command *held)
 {
-	uint64_t after[EVENTS_MOST];
+	uint64_t after[MAX_EVENTS_AFTER];
 	struct brick_command command = {
 		.size = sizeof command,
 		.kernel = held->kernel,
@@ -96,9 +97,9 @@ static void record(const struct held_command *held)
 
 	find_launch(held, &command.launch);
 	if (brick_queue_record(held->queue, &command))
-		order_counts.refused++;
+		reorder_counts.refused++;
 	else
-		order_counts.recorded++;
+		reorder_counts.recorded++;
 }
 
 static void release_first(void)
@@ -110,17 +111,17 @@ static void release_first(void)
 	record(&first);
 }
 
-void order_hold(const struct held_command *command)
+void reorder_hold(const struct held_command *command)
 {
 	if (!heap)
 		return;
-	if (count == MOST)
+	if (count == MAX_HELD)
 		release_first();
 	heap[count] = *command;
 	rise(count++);
 }
 
-void order_release(uint64_t before_ns)
+void reorder_release(uint64_t before_ns)
 {
 	while (count && (before_ns == UINT64_MAX || host_clock_ns(heap[0].begin) < before_ns))
 		release_first();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of so many streams (yields.h); those beyond its end are told twice. */
-#include "attach/cuda/yields.h"
+/* A list of so many streams (excluded.h); those beyond its end are told twice. */
+#include "attach/cuda/excluded.h"
 
 #include <pthread.h>
 #include "attach/cuda/call_names.h"
 #include "brick/export.h"
 
-enum { MOST = 256 };
+enum { MAX_STREAMS = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cuda_handle streams[MOST], contexts[MOST]; /* streams: atomic; NULL: free */
-static void *owners[MOST];
+static cuda_handle streams[MAX_STREAMS], contexts[MAX_STREAMS]; /* streams: atomic; NULL: free */
+static void *owners[MAX_STREAMS];
 static uint32_t count; /* atomic: so far it has been used */
 
 static int place_of(cuda_handle stream)
@@ -23,7 +23,7 @@ static int place_of(cuda_handle stream)
 	return -1;
 }
 
-int yields_has(cuda_handle stream)
+int excluded_has(cuda_handle stream)
 {
 	return place_of(stream) >= 0;
 }
@@ -35,7 +35,7 @@ static int take_place(cuda_handle stream)
 
 	if (place < 0)
 		place = place_of(NULL);
-	return place < 0 && count < MOST ? (int)count : place;
+	return place < 0 && count < MAX_STREAMS ? (int)count : place;
 }
 
 static void forget(uint32_t place)
@@ -46,8 +46,8 @@ static void forget(uint32_t place)
 }
 
 /* For the backend inside of the program (backends/attached.h), on the thread that launches. */
-BRICK_API void brick_cuda_yield(void *context, void *stream, void *owner);
-void brick_cuda_yield(void *context, void *stream, void *owner)
+BRICK_API void brick_cuda_exclude(void *context, void *stream, void *owner);
+void brick_cuda_exclude(void *context, void *stream, void *owner)
 {
 	cuda_handle handle = call_handle(stream, 0);
 
@@ -65,8 +65,8 @@ void brick_cuda_yield(void *context, void *stream, void *owner)
 }
 
 /* The owner times nothing any more. */
-BRICK_API void brick_cuda_unyield(void *owner);
-void brick_cuda_unyield(void *owner)
+BRICK_API void brick_cuda_include(void *owner);
+void brick_cuda_include(void *owner)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < count; i++)
@@ -75,7 +75,7 @@ void brick_cuda_unyield(void *owner)
 	pthread_mutex_unlock(&lock);
 }
 
-void yields_forget(cuda_handle gone)
+void excluded_forget(cuda_handle gone)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; gone && i < count; i++)

@@ -3,22 +3,22 @@
  * The last command that was launched into a stream and into a context, for what waits for them. A
  * number that has been overwritten by another stream's is simply not known. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_LAST_H
-#define BRICK_ATTACH_CUDA_LAST_H
+#ifndef BRICK_ATTACH_CUDA_STREAM_TAIL_H
+#define BRICK_ATTACH_CUDA_STREAM_TAIL_H
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
 
-void last_set(cuda_handle context, cuda_handle stream, uint64_t number);
+void stream_tail_set(cuda_handle context, cuda_handle stream, uint64_t number);
 
 /* The stream goes; the next one may have the same handle. */
-void last_forget(cuda_handle context, cuda_handle stream);
+void stream_tail_forget(cuda_handle context, cuda_handle stream);
 
 /* The context goes, and all of its streams. */
-void last_forget_context(cuda_handle context);
+void stream_tail_forget_context(cuda_handle context);
 
 /* 0: not known. */
-uint64_t last_of_stream(cuda_handle context, cuda_handle stream);
-uint64_t last_of_context(cuda_handle context);
+uint64_t stream_tail_get(cuda_handle context, cuda_handle stream);
+uint64_t stream_tail_context(cuda_handle context);
 
 #endif
