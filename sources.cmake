@@ -4,7 +4,11 @@
 
 # Building blocks; libc only.
 set(BRICK_BASE_SOURCES
-  base/xml.c
+  base/array.c
+  base/escape.c
+  base/hash_index.c
+  base/hashmap.c
+  base/number.c
 )
 
 # The only code that knows the OS and the CPU.
@@ -573,6 +577,13 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
   tests/unit/attach.c
+  tests/unit/base_array.c
+  tests/unit/base_clock_ns.c
+  tests/unit/base_escape.c
+  tests/unit/base_hash_index.c
+  tests/unit/base_hashmap.c
+  tests/unit/base_number.c
+  tests/unit/base_rank.c
   tests/unit/backend_cuda.c
   tests/unit/backend_metal.c
   tests/unit/ceilings.c

@@ -10,14 +10,13 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include "base/fnv.h"
 #include "brick/error.h"
 
 enum { BLOCK = 256, LANES = 4 };
 
 #define MOST_ELEMENTS (1ull << 48)
 #define SEED 0x6272696b64696765ull /* part of the format: digests of other seeds do not compare */
-#define FNV_OFFSET 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
 
 /* SplitMix64's finaliser. */
 static inline uint64_t mix(uint64_t x)
@@ -89,13 +88,13 @@ static uint64_t fnv_append(uint64_t hash, const float *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (int shift = 0; shift < 32; shift += 8)
-			hash = (hash ^ (bits_of(values[i]) >> shift & 0xff)) * FNV_PRIME;
+			hash = (hash ^ (bits_of(values[i]) >> shift & 0xff)) * FNV1A_PRIME;
 	return hash;
 }
 
 uint64_t brick_digest_fnv64(const float *values, size_t count)
 {
-	return fnv_append(FNV_OFFSET, values,
+	return fnv_append(FNV1A_BASIS, values,
 		count < BRICK_DIGEST_FNV_VALUES ? count : BRICK_DIGEST_FNV_VALUES);
 }
 
@@ -263,7 +262,7 @@ int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *t)
 	out->dtype = t->dtype;
 	out->flags = t->flags;
 	memcpy(out->ne, t->ne, sizeof out->ne);
-	out->fnv64 = FNV_OFFSET;
+	out->fnv64 = FNV1A_BASIS;
 	if (elements)
 		walk(&w, t, nb);
 	const struct sums *s = &w.sums;

@@ -9,7 +9,7 @@
 #include "view/text.h"
 #include "view/tiles.h"
 #include "view/units.h"
-#include "base/xml.h"
+#include "base/escape.h"
 
 enum { WIDTH = 760, MARGIN = 40, MAP = 320, GAP = 40, HEAD = 64, STEPS = 16 };
 
@@ -134,7 +134,7 @@ static double print_group(
 {
 	fprintf(out, "<text class=\"title\" x=\"%d\" y=\"%.2f\">%s tiles in ", MARGIN, y + 24,
 		tiles_level_name(group->level));
-	xml_text(out, tiles_brick_name(view, group));
+	escape_xml(out, tiles_brick_name(view, group));
 	fputs("</text>\n", out);
 	print_cells(group, MARGIN, y + 40, out);
 	print_facts(view, group, MARGIN + MAP + GAP, y + 54, out);
@@ -152,7 +152,7 @@ void tiles_svg(const struct tiles_view *view, FILE *out)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
 		"height=\"%.0f\" role=\"img\">\n<title>Tiles of ",
 		WIDTH, height, WIDTH, height);
-	xml_text(out, view->run->path);
+	escape_xml(out, view->run->path);
 	fputs("</title>\n<desc>One heat map per level and brick: the darker a cell, the longer its "
 	      "tiles took.</desc>\n<style>"
 	      "svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#222}"

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text from outside on its way into JSON, CSV and XML. What is safe to show is decided by utf8.h
+ * alone. The writers to a FILE take NULL as an empty text; stream errors stay with the stream. The
+ * character functions are for other destinations: they take the next character of a text of `left`
+ * bytes (1 at least), write what stands for it, and return how many bytes of the text that was.
+ * Any thread.
+ */
+#ifndef BRICK_BASE_ESCAPE_H
+#define BRICK_BASE_ESCAPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What stands for one character, with a final NUL. */
+struct escaped {
+	char text[15];
+	uint8_t bytes;
+};
+
+enum escape_json_style {
+	ESCAPE_JSON_UTF8,  /* only what is unsafe (utf8.h) is escaped */
+	ESCAPE_JSON_ASCII, /* all that is not printable ASCII is */
+};
+
+/* A character of a JSON string; what is no UTF-8 becomes U+FFFD. */
+size_t escape_json_character(
+	struct escaped *out, const char *text, size_t left, enum escape_json_style style);
+
+/* A JSON string with its quotes. */
+void escape_json(FILE *out, const char *text);
+
+/*
+ * How a character that must not be shown as it is is spelled: \n, \r, \t, \xNN (also a byte that is
+ * no UTF-8), \uNNNN or \UNNNNNNNN.
+ */
+size_t escape_spell(struct escaped *out, const char *text, size_t left);
+
+/*
+ * A cell of CSV (RFC 4180), in quotes where it needs them; what is unsafe is spelled, in one line:
+ * \xNN, \uNNNN or \UNNNNNNNN.
+ */
+void escape_csv(FILE *out, const char *text);
+
+/* Text of an XML 1.0 element or quoted attribute; what XML cannot hold, or is unsafe, is U+FFFD. */
+void escape_xml(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hashes of numbers and pointers, and of several values in turn. Header only; any thread. */
+#ifndef BRICK_BASE_HASH_H
+#define BRICK_BASE_HASH_H
+
+#include <stdint.h>
+
+/* 2^64 by the golden ratio (Knuth, volume 3, 6.4): neighbours end far apart. */
+#define HASH_GOLDEN 0x9e3779b97f4a7c15ull
+
+/* Continue a hash with one more number; begin with 0. All bits of the result depend on all of it.
+ */
+static inline uint64_t hash_add(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value ^ value >> 32) * HASH_GOLDEN;
+	return hash ^ hash >> 32;
+}
+
+static inline uint64_t hash_u64(uint64_t key)
+{
+	return hash_add(0, key);
+}
+
+static inline uint64_t hash_pointer(const void *key)
+{
+	return hash_add(0, (uint64_t)(uintptr_t)key);
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds entries of the caller's array again by a hash of their keys, whatever those are: the index
+ * holds hash and position of each, the caller compares. All zero is empty. One thread at a time;
+ * looking up changes nothing.
+ *
+ *	struct hash_probe probe = hash_probe(hash);
+ *
+ *	for (uint32_t i; (i = hash_index_next(&index, &probe)) != HASH_INDEX_NONE;)
+ *		if (!strcmp(rows[i].name, name))
+ *			return i;
+ *
+ * A key that is not there is appended to the array and added: hash_index_add(&index, hash, i).
+ */
+#ifndef BRICK_BASE_HASH_INDEX_H
+#define BRICK_BASE_HASH_INDEX_H
+
+#include <stdint.h>
+
+#define HASH_INDEX_NONE UINT32_MAX
+
+struct hash_index {
+	struct hash_index_slot {
+		uint32_t hash;
+		uint32_t entry; /* position + 1; 0: empty */
+	} * slots;
+	uint32_t capacity, count; /* slots, a power of two; those that are taken */
+	int is_fixed;		  /* the slots are the caller's */
+};
+
+struct hash_probe {
+	uint32_t hash, at;
+};
+
+/* An empty index in `capacity` slots of the caller, a power of two, 4 at least: never allocates. */
+void hash_index_init_fixed(
+	struct hash_index *index, struct hash_index_slot *slots, uint32_t capacity);
+
+void hash_index_fini(struct hash_index *index);
+
+/* Forget all entries, keep the memory. */
+void hash_index_clear(struct hash_index *index);
+
+/* Make sure that one more fits: 0, -ENOMEM, or -ENOSPC in a fixed one. The index is whole anyway.
+ */
+int hash_index_reserve(struct hash_index *index);
+
+/* Add an entry that is not there yet. As hash_index_reserve(), after which it cannot fail. */
+int hash_index_add(struct hash_index *index, uint64_t hash, uint32_t entry);
+
+/* Begin to look for a hash. */
+static inline struct hash_probe hash_probe(uint64_t hash)
+{
+	uint32_t folded = (uint32_t)(hash ^ hash >> 32);
+
+	return (struct hash_probe){folded, folded};
+}
+
+/* The next entry of that hash, or HASH_INDEX_NONE when there are no more. */
+static inline uint32_t hash_index_next(const struct hash_index *index, struct hash_probe *probe)
+{
+	while (index->capacity) {
+		const struct hash_index_slot *slot =
+			&index->slots[probe->at++ & (index->capacity - 1)];
+		if (!slot->entry)
+			break;
+		if (slot->hash == probe->hash)
+			return slot->entry - 1;
+	}
+	return HASH_INDEX_NONE;
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads numbers digit by digit. Called for options, the environment and files of the system. */
+#include "base/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+int number_leading_u64(const char *text, uint64_t *value, const char **end)
+{
+	uint64_t number = 0;
+
+	if (!text || !is_digit(*text))
+		return -EINVAL;
+	for (; is_digit(*text); text++)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+			__builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return -ERANGE;
+	*value = number;
+	*end = text;
+	return 0;
+}
+
+/* Of the whole text. */
+static int whole(const char *text, uint64_t *value)
+{
+	const char *end;
+	int error = number_leading_u64(text, value, &end);
+
+	if (error == -ERANGE)
+		return text[strspn(text, "0123456789")] ? -EINVAL : -ERANGE;
+	return error ? error : *end ? -EINVAL : 0;
+}
+
+int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+	uint64_t number;
+	int error = whole(text, &number);
+
+	if (error)
+		return error;
+	if (number < low || number > high)
+		return -ERANGE;
+	*value = number;
+	return 0;
+}
+
+int number_i64(const char *text, int64_t low, int64_t high, int64_t *value)
+{
+	int is_negative = text && *text == '-';
+	uint64_t number;
+	int error = whole(is_negative ? text + 1 : text, &number);
+
+	if (error)
+		return error;
+	if (number > (uint64_t)INT64_MAX + (uint64_t)is_negative)
+		return -ERANGE;
+	int64_t result = (int64_t)(is_negative ? -number : number);
+	if (result < low || result > high)
+		return -ERANGE;
+	*value = result;
+	return 0;
+}
+
+/* Digits, a point with digits around it, an exponent: what strtod() is given. */
+static int is_decimal(const char *text)
+{
+	size_t digits;
+
+	text += *text == '-';
+	digits = strspn(text, "0123456789");
+	text += digits;
+	if (*text == '.') {
+		size_t more = strspn(++text, "0123456789");
+		text += more;
+		digits += more;
+	}
+	if (digits && (*text == 'e' || *text == 'E')) {
+		text++;
+		text += *text == '-' || *text == '+';
+		digits = strspn(text, "0123456789");
+		text += digits;
+	}
+	return digits && !*text;
+}
+
+int number_double(const char *text, double low, double high, double *value)
+{
+	const char *point = text ? strchr(text, '.') : NULL;
+	char copy[128];
+	char *end;
+
+	if (!text || !is_decimal(text))
+		return -EINVAL;
+	if (strlen(text) > sizeof copy - 8)
+		return -ERANGE;
+	snprintf(copy, sizeof copy, "%.*s%.4s%s", point ? (int)(point - text) : (int)strlen(text),
+		text, point ? localeconv()->decimal_point : "", point ? point + 1 : "");
+	int saved = errno;
+	errno = 0;
+	double number = strtod(copy, &end);
+	int is_too_large = errno == ERANGE && (number > 1 || number < -1);
+	errno = saved;
+	if (*end)
+		return -EINVAL;
+	if (is_too_large || !(number >= low && number <= high))
+		return -ERANGE;
+	*value = number;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers in text from outside, read strictly: decimal digits, no blanks before or after, no plus
+ * sign, no hexadecimal, nothing left out. Any thread.
+ */
+#ifndef BRICK_BASE_NUMBER_H
+#define BRICK_BASE_NUMBER_H
+
+#include <stdint.h>
+
+/*
+ * The whole text is a number from `low` to `high`. 0; -EINVAL: it is no number (NULL is none),
+ * -ERANGE: it is not within the bounds. *value is written on success only.
+ */
+int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
+/* With a minus sign before it, if it is below 0. */
+int number_i64(const char *text, int64_t low, int64_t high, int64_t *value);
+
+/* With a fraction and an exponent, if any; a point in every locale. Never infinite, never NaN. */
+int number_double(const char *text, double low, double high, double *value);
+
+/*
+ * The digits that a text begins with; *end is what follows them. 0; -EINVAL: there are none,
+ * -ERANGE: more than 64 bits. Nothing is written on failure.
+ */
+int number_leading_u64(const char *text, uint64_t *value, const char **end);
+
+#endif
