@@ -101,13 +101,15 @@ set(BRICK_WRITER_SOURCES
   trace/deflate_huffman.c
   trace/deflate_write.c
   trace/pb_write.c
+  trace/records.c
+  trace/tables.c
   trace/writer.c
+  trace/writer_args.c
   trace/writer_digest.c
   trace/writer_event.c
   trace/writer_file.c
-  trace/writer_more.c
+  trace/writer_instant.c
   trace/writer_names.c
-  trace/writer_points.c
   trace/writer_records.c
   trace/writer_run.c
   trace/writer_template.c

@@ -59,10 +59,7 @@ static void free_process(struct writer_process *process)
 {
 	if (!process)
 		return;
-	free(process->bricks);
-	free(process->categories);
-	free(process->sites);
-	free(process->kernels);
+	tables_fini(&process->tables);
 	free(process->arrows);
 	free(process->counter_uuids);
 	free(process);
@@ -212,30 +209,6 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 	return writer_process(w, number, header) ? w->error : number;
 }
 
-/* Copy the entries [*have, count) of a table; *room is that of *copy. */
-static int copy_table(struct trace_writer *w, void **copy, uint32_t *room, uint32_t *have,
-	const void *table, uint32_t count, uint32_t limit, size_t entry_bytes)
-{
-	if (count > limit)
-		count = limit;
-	if (count <= *have)
-		return 0;
-	if (count > *room) {
-		uint32_t wanted = *room ? *room : 64;
-		while (wanted < count)
-			wanted *= 2;
-		void *grown = realloc(*copy, wanted * entry_bytes);
-		if (!grown)
-			return writer_fail(w, -ENOMEM);
-		*copy = grown;
-		*room = wanted;
-	}
-	memcpy((char *)*copy + *have * entry_bytes, (const char *)table + *have * entry_bytes,
-		(count - *have) * entry_bytes);
-	*have = count;
-	return 0;
-}
-
 int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -244,19 +217,8 @@ int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
-	struct writer_process *p = w->processes[number];
-	if (copy_table(w, (void **)&p->categories, &p->category_room, &p->category_count,
-		    tables->categories, tables->category_count, BRICK_MAX_CATEGORIES,
-		    sizeof *p->categories) ||
-		copy_table(w, (void **)&p->bricks, &p->brick_room, &p->brick_count, tables->bricks,
-			tables->brick_count, BRICK_MAX_BRICKS, sizeof *p->bricks) ||
-		copy_table(w, (void **)&p->sites, &p->site_room, &p->site_count, tables->sites,
-			tables->site_count, BRICK_MAX_SITES, sizeof *p->sites) ||
-		copy_table(w, (void **)&p->kernels, &p->kernel_room, &p->kernel_count,
-			tables->kernels, tables->kernel_count, BRICK_MAX_KERNELS,
-			sizeof *p->kernels))
-		return w->error;
-	return 0;
+	int error = tables_add(&w->processes[number]->tables, tables);
+	return error ? writer_fail(w, error) : 0;
 }
 
 static void make_end_tail(struct writer_lane *lane)
@@ -281,7 +243,12 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 		free(lane);
 		return writer_fail(w, -ENOMEM);
 	}
+	lane->writer = w;
 	lane->process = w->processes[number];
+	lane->records = (struct records_lane){.target = &writer_records,
+		.context = lane,
+		.tables = &lane->process->tables,
+		.bad = &w->bad_records};
 	lane->process_number = (uint32_t)number;
 	lane->number = w->lane_count;
 	lane->sequence = FORMAT_LANE_SEQUENCE + w->lane_count;

@@ -58,11 +58,13 @@ static void event_sketch(struct trace_writer *w, const double *sketch)
 static void event_names(struct trace_writer *w, const struct writer_process *process,
 	const struct brick_session_digest *d)
 {
-	const struct brick_session_site *site =
-		d->site && d->site < process->site_count ? &process->sites[d->site] : NULL;
+	const struct brick_session_site *site = d->site && d->site < process->tables.site_count
+							? &process->tables.sites[d->site]
+							: NULL;
 	const char *label = site && site->label[0] ? site->label : d->label;
 
-	event_text(w, "brick", process->bricks[d->brick].name, sizeof process->bricks->name);
+	event_text(w, "brick", process->tables.bricks[d->brick].name,
+		sizeof process->tables.bricks->name);
 	event_int(w, "layer", d->layer);
 	if (site && site->operation[0])
 		event_text(w, "op", site->operation, sizeof site->operation);
@@ -98,7 +100,7 @@ int writer_sink_digest(struct sink *sink, int number, const struct brick_session
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	const struct writer_process *process = w->processes[number];
-	if (digest->brick >= process->brick_count)
+	if (digest->brick >= process->tables.brick_count)
 		return -EINVAL;
 	event_open(w, FORMAT_DIGEST, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);

@@ -69,7 +69,7 @@ void event_text(struct trace_writer *w, const char *name, const char *text, size
 
 	size_t value = pb_open(b, ANNOTATION_STRING);
 	if (pb_reserve(b, room))
-		b->size += writer_text((char *)b->data + b->size, room, text, bytes);
+		b->size += tables_text((char *)b->data + b->size, room, text, bytes);
 	pb_close(b, value);
 	pb_close(b, opened);
 }

@@ -2,7 +2,7 @@
 /*
  * Where packets go: into the chunk, from there (compressed) to PATH.part, at last renamed to PATH.
  * The file always consists of whole packets up to the last write that succeeded. The first error
- * is kept; after it nothing is written any more.
+ * is kept; after it nothing is written any args.
  */
 #include "trace/writer_state.h"
 

@@ -79,10 +79,10 @@ static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
 	char name[sizeof lane->name + sizeof lane->backend + 8];
 	size_t size = 0;
 	if (lane->kind != BRICK_LANE_THREAD && lane->backend[0]) {
-		size = writer_text(name, sizeof name, lane->backend, sizeof lane->backend);
-		size += writer_text(name + size, sizeof name - size, ": ", 2);
+		size = tables_text(name, sizeof name, lane->backend, sizeof lane->backend);
+		size += tables_text(name + size, sizeof name - size, ": ", 2);
 	}
-	size += writer_text(name + size, sizeof name - size, lane->name, sizeof lane->name);
+	size += tables_text(name + size, sizeof name - size, lane->name, sizeof lane->name);
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
@@ -142,27 +142,27 @@ static int names_close(struct trace_writer *w, struct names names)
 static void intern_category(struct trace_writer *w, struct writer_lane *lane, uint32_t category)
 {
 	const struct writer_process *process = lane->process;
-	char text[3 * sizeof process->categories->name];
+	char text[3 * sizeof process->tables.categories->name];
 
-	if (category >= process->category_count || lane->interned_categories >> category & 1)
+	if (category >= process->tables.category_count || lane->interned_categories >> category & 1)
 		return;
 	lane->interned_categories |= 1ull << category;
-	size_t size = writer_text(text, sizeof text, process->categories[category].name,
-		sizeof process->categories->name);
+	size_t size = tables_text(text, sizeof text, process->tables.categories[category].name,
+		sizeof process->tables.categories->name);
 	intern(&w->scratch, INTERNED_CATEGORIES, category + ONE, text, size);
 }
 
 /* The brick's name, and its category's. */
 int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
 {
-	const struct brick_session_brick *entry = &lane->process->bricks[brick];
+	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
 	char text[3 * sizeof entry->name];
 
 	if (lane->interned_bricks[brick / 64] >> (brick % 64) & 1)
 		return w->error;
 	lane->interned_bricks[brick / 64] |= 1ull << (brick % 64);
 	struct names names = names_open(w, lane);
-	size_t size = writer_text(text, sizeof text, entry->name, sizeof entry->name);
+	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
 	intern(&w->scratch, INTERNED_EVENT_NAMES, brick + ONE, text, size);
 	intern_category(w, lane, entry->category);
 	return names_close(w, names);
@@ -172,7 +172,7 @@ int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32
 int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site)
 {
 	char text[1024];
-	size_t size = writer_site_json(text, sizeof text, &lane->process->sites[site]);
+	size_t size = writer_site_json(text, sizeof text, &lane->process->tables.sites[site]);
 	struct names names = names_open(w, lane);
 
 	intern(&w->scratch, INTERNED_STRING_VALUES, site, text, size);
@@ -195,14 +195,14 @@ int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint3
 /* The brick's name as a value, and its category's, for slices that a kernel names. */
 int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
 {
-	const struct brick_session_brick *entry = &lane->process->bricks[brick];
+	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
 	char text[3 * sizeof entry->name];
 
 	if (lane->interned_values[brick / 64] >> (brick % 64) & 1)
 		return w->error;
 	lane->interned_values[brick / 64] |= 1ull << (brick % 64);
 	struct names names = names_open(w, lane);
-	size_t size = writer_text(text, sizeof text, entry->name, sizeof entry->name);
+	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
 	intern_category(w, lane, entry->category);
 	intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick, text, size);
 	return names_close(w, names);
@@ -211,14 +211,14 @@ int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, 
 /* What was launched, and its name as that of slices. */
 int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel)
 {
-	const struct brick_session_kernel *entry = &lane->process->kernels[kernel];
+	const struct brick_session_kernel *entry = &lane->process->tables.kernels[kernel];
 	char text[2048];
 
 	if (lane->interned_kernels[kernel / 64] >> (kernel % 64) & 1)
 		return w->error;
 	lane->interned_kernels[kernel / 64] |= 1ull << (kernel % 64);
 	struct names names = names_open(w, lane);
-	size_t size = writer_text(text, sizeof text, entry->name, sizeof entry->name);
+	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
 	intern(&w->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text, size);
 	size = writer_kernel_json(text, sizeof text, entry);
 	intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel, text, size);
@@ -247,14 +247,14 @@ int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint3
 {
 	struct writer_process *process = lane->process;
 	struct pb_buffer *b = &w->scratch;
-	char name[3 * sizeof process->bricks->name];
+	char name[3 * sizeof process->tables.bricks->name];
 
 	if (process->counter_uuids[brick])
 		return w->error;
 	process->counter_uuids[brick] = writer_uuid(
 		w, UUID_COUNTER, (uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
-	size_t size = writer_text(
-		name, sizeof name, process->bricks[brick].name, sizeof process->bricks->name);
+	size_t size = tables_text(name, sizeof name, process->tables.bricks[brick].name,
+		sizeof process->tables.bricks->name);
 	b->size = 0;
 	size_t packet = pb_open(b, TRACE_PACKET);
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records of a lane become packets. Nothing in a record is trusted: what breaks the rules of
- * the ring is counted and not written, so that the slices of a lane always nest and its time never
- * runs back. The recorder competes with the profiled program for its cores: a sample with a site
- * is two copies of a template and two timestamps.
+ * The records of a lane, which keep the rules (records.c), become packets. The recorder competes
+ * with the profiled program for its cores: a sample with a site is two copies of a template and two
+ * timestamps.
  */
 #include <errno.h>
 #include <string.h>
@@ -98,13 +97,13 @@ unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
 }
 
 static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t ns,
-	const struct brick_record *r, const struct slice_more *more)
+	const struct brick_record *r, const struct record_args *args)
 {
-	const struct brick_record *work = more && more->work.kind ? &more->work : NULL;
+	const struct brick_record *work = args && args->work.kind ? &args->work : NULL;
 	uint8_t annotations[96];
 
-	if (more_at_end(r, more)) {
-		more_end(w, lane, r, more, ns);
+	if (args_at_end(r, args)) {
+		args_end(w, lane, r, args, ns);
 		return;
 	}
 	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
@@ -134,7 +133,7 @@ static void begin_annotated(
 	} else {
 		n += template_layer(annotations, r->brick, r->layer);
 	}
-	if (slice_is_step(r))
+	if (record_is_step(r))
 		n += slice_annotation(
 			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
 	if (r->source != BRICK_SOURCE_TSC)
@@ -150,13 +149,13 @@ static void begin_annotated(
 
 /* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
 static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more, uint64_t ns)
+	const struct brick_record *r, const struct record_args *args, uint64_t ns)
 {
 	struct packet_template *t = NULL;
-	int plain = r->source == BRICK_SOURCE_TSC && !slice_is_step(r);
+	int plain = r->source == BRICK_SOURCE_TSC && !record_is_step(r);
 
-	if (more_at_begin(r, more)) {
-		more_begin(w, lane, r, more, ns);
+	if (args_at_begin(r, args)) {
+		args_begin(w, lane, r, args, ns);
 		return !w->error;
 	}
 	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
@@ -174,19 +173,6 @@ static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
 	return !w->error;
 }
 
-int records_bad(struct trace_writer *w)
-{
-	w->bad_records++;
-	return 0;
-}
-
-static int site_known(const struct writer_lane *lane, const struct brick_record *r)
-{
-	return !(r->flags & BRICK_FLAG_SITE) ||
-	       (r->site && r->site < lane->process->site_count &&
-		       lane->process->sites[r->site].brick < lane->process->brick_count);
-}
-
 static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_t end_ticks)
 {
 	struct packet_template *t = template_wait(w, lane);
@@ -197,119 +183,103 @@ static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_
 	end_plain(w, lane, writer_ns(w, lane->process, end_ticks));
 }
 
-static int write_sample(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more)
+/* A target's answer; and a full chunk goes to the file. */
+static int written(struct trace_writer *w)
 {
+	if (w->chunk_size >= CHUNK_BYTES)
+		writer_chunk_out(w);
+	return w->error;
+}
+
+static int on_sample(void *context, const struct brick_record *r, const struct record_args *args)
+{
+	struct writer_lane *lane = context;
+	struct trace_writer *w = lane->writer;
 	uint64_t end = r->begin + r->ticks;
 
-	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
-		!site_known(lane, r))
-		return records_bad(w);
-	if (!begin_slice(w, lane, r, more, writer_ns(w, lane->process, r->begin)))
-		return 0;
-	end_slice(w, lane, writer_ns(w, lane->process, end), r, more);
-	if (r->wait && BRICK_BARRIER_WAIT < lane->process->brick_count)
+	if (!begin_slice(w, lane, r, args, writer_ns(w, lane->process, r->begin)))
+		return w->error;
+	end_slice(w, lane, writer_ns(w, lane->process, end), r, args);
+	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
 		write_wait(w, lane, end + r->wait);
-	lane->last_ticks = end;
-	return 1;
+	return written(w);
 }
 
-static int write_open(
-	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+static int on_open(void *context, const struct brick_record *r)
 {
-	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
-		return records_bad(w);
-	if (!begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
-		return 0;
-	lane->open_ns[lane->depth] = lane->begin_ns;
-	lane->open[lane->depth++] = r->brick;
-	lane->last_ticks = r->begin;
-	return 1;
+	struct writer_lane *lane = context;
+	struct trace_writer *w = lane->writer;
+
+	if (begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
+		lane->open_ns[lane->records.depth] = lane->begin_ns;
+	return written(w);
 }
 
-/* End the frames above `depth` that will never be closed: flag says how. */
-void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
-	enum format_annotation how)
+static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
 {
+	struct writer_lane *lane = context;
+	struct trace_writer *w = lane->writer;
+	uint32_t frames = lane->records.depth - depth;
 	uint8_t annotation[8];
-	unsigned n = slice_annotation(annotation, how, ANNOTATION_BOOL, 1);
+	unsigned n = slice_annotation(annotation,
+		why == RECORDS_OPEN ? FORMAT_A_OPEN : FORMAT_A_UNWOUND, ANNOTATION_BOOL, 1);
 
-	while (lane->depth > depth) {
-		lane->depth--;
+	if (why == RECORDS_OPEN)
+		w->open_frames += frames;
+	else
+		lane_step(lane, writer_ns(w, lane->process, lane->records.last_ticks));
+	for (uint32_t i = 0; i < frames; i++)
 		end_annotated(w, lane, lane->last_ns, annotation, n);
-	}
+	return written(w);
 }
 
-/* A close is of the innermost open brick, unless closes of inner ones were lost: then it ends
- * those. */
-static int write_close(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more)
+static int on_close(void *context, const struct brick_record *r, const struct record_args *args)
 {
-	uint32_t depth = lane->depth;
+	struct writer_lane *lane = context;
+	struct trace_writer *w = lane->writer;
 
-	while (depth && lane->open[depth - 1] != r->brick)
-		depth--;
-	if (!depth || r->begin < lane->last_ticks || !site_known(lane, r))
-		return records_bad(w);
-	if (depth < lane->depth) {
-		w->bad_records += lane->depth - depth;
-		lane_step(lane, writer_ns(w, lane->process, lane->last_ticks));
-		records_end_frames(w, lane, depth, FORMAT_A_UNWOUND);
-	}
 	if (r->flags & BRICK_FLAG_SITE && !template_site(w, lane, r->site))
-		return 0;
-	lane->depth--;
-	lane->begin_ns = lane->open_ns[lane->depth];
-	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, more);
-	lane->last_ticks = r->begin;
-	return 1;
+		return w->error;
+	lane->begin_ns = lane->open_ns[lane->records.depth - 1];
+	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, args);
+	return written(w);
 }
 
-static int write_alone_wait(
-	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+static int on_wait(void *context, const struct brick_record *r)
 {
-	uint64_t end = r->begin + r->elements;
+	struct writer_lane *lane = context;
+	struct trace_writer *w = lane->writer;
 
-	if (r->begin < lane->last_ticks || end < r->begin)
-		return records_bad(w);
-	if (!begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
-		return 0;
-	end_plain(w, lane, writer_ns(w, lane->process, end));
-	lane->last_ticks = end;
-	return 1;
+	if (begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
+		end_plain(w, lane, writer_ns(w, lane->process, r->begin + r->elements));
+	return written(w);
 }
 
-static int write_record(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more)
+static int on_instant(void *context, const struct brick_record *r)
 {
-	if (r->source >= FORMAT_SOURCE_COUNT ||
-		(r->brick >= lane->process->brick_count && r->kind != BRICK_RECORD_THREAD &&
-			r->kind != BRICK_RECORD_DROP))
-		return records_bad(w);
-	switch (r->kind) {
-	case BRICK_RECORD_SAMPLE:
-		return write_sample(w, lane, r, more);
-	case BRICK_RECORD_OPEN:
-		return write_open(w, lane, r);
-	case BRICK_RECORD_CLOSE:
-		return write_close(w, lane, r, more);
-	case BRICK_RECORD_WAIT:
-		return write_alone_wait(w, lane, r);
-	case BRICK_RECORD_THREAD:
-	case BRICK_RECORD_DROP:
-	case BRICK_RECORD_INSTANT:
-	case BRICK_RECORD_REPORTED:
-	case BRICK_RECORD_COUNTER:
-		return points_write(w, lane, r);
-	default:
-		return records_bad(w);
-	}
+	struct writer_lane *lane = context;
+
+	instant_write(lane->writer, lane, r);
+	return written(lane->writer);
 }
 
-static int takes_more(const struct brick_record *r)
+static int on_late(void *context, const struct record_args *args)
 {
-	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
+	struct writer_lane *lane = context;
+
+	args_late(lane->writer, lane, args);
+	return written(lane->writer);
 }
+
+const struct records_target writer_records = {
+	.sample = on_sample,
+	.open = on_open,
+	.close = on_close,
+	.wait = on_wait,
+	.instant = on_instant,
+	.late = on_late,
+	.unwind = on_unwind,
+};
 
 /* Where the lane's time begins: with its thread, or with a record of a thread before that one. */
 static uint64_t first_ns(const struct trace_writer *w, const struct writer_lane *lane,
@@ -317,23 +287,15 @@ static uint64_t first_ns(const struct trace_writer *w, const struct writer_lane 
 {
 	uint64_t ticks = lane->start_ticks;
 
-	if (!is_more(first) && (!ticks || first->begin < ticks))
+	if (!record_is_arg(first) && (!ticks || first->begin < ticks))
 		ticks = first->begin;
 	return writer_ns(w, lane->process, ticks);
 }
 
 void writer_release(struct trace_writer *w, struct writer_lane *lane)
 {
-	struct brick_record r = lane->held;
-
-	if (!r.kind || w->error)
-		return;
-	lane->held.kind = 0;
-	lane->ended = write_record(w, lane, &r, lane->more.records ? &lane->more : NULL);
-	if (!lane->ended)
-		w->bad_records += lane->more.records;
-	if (w->chunk_size >= CHUNK_BYTES)
-		writer_chunk_out(w);
+	if (!w->error)
+		records_release(&lane->records);
 }
 
 void writer_release_all(struct trace_writer *w, const struct writer_process *process)
@@ -341,28 +303,6 @@ void writer_release_all(struct trace_writer *w, const struct writer_process *pro
 	for (uint32_t i = 0; i < w->lane_count; i++)
 		if (!process || w->lanes[i]->process == process)
 			writer_release(w, w->lanes[i]);
-}
-
-static void hold(struct writer_lane *lane, const struct brick_record *r)
-{
-	struct slice_more *more = &lane->more;
-
-	lane->held = *r;
-	more->work.kind = more->launch.kind = more->times.kind = more->tile.kind = 0;
-	more->records = more->flow_count = more->after_count = 0;
-}
-
-/* More about the slice before it, which is held back or has been written already. */
-static void take_more(
-	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
-{
-	if (lane->held.kind && more_add(&lane->more, r))
-		return;
-	writer_release(w, lane);
-	if (lane->ended)
-		more_late(w, lane, r);
-	else
-		records_bad(w);
 }
 
 int writer_sink_records(
@@ -377,20 +317,7 @@ int writer_sink_records(
 	struct writer_lane *lane = w->lanes[number];
 	if (!lane->started && writer_lane_start(w, lane, first_ns(w, lane, records)))
 		return w->error;
-	for (size_t i = 0; i < count && !w->error; i++) {
-		struct brick_record r = records[i];
-		if (is_more(&r)) {
-			take_more(w, lane, &r);
-		} else {
-			writer_release(w, lane);
-			if (takes_more(&r) && (i + 1 == count || is_more(&records[i + 1])))
-				hold(lane, &r);
-			else
-				lane->ended = write_record(w, lane, &r, NULL) && takes_more(&r);
-		}
-		if (w->chunk_size >= CHUNK_BYTES)
-			writer_chunk_out(w);
-	}
+	records_take(&lane->records, records, count);
 	if (lane->last_ns > w->last_ns)
 		w->last_ns = lane->last_ns;
 	return w->error;

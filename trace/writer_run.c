@@ -107,7 +107,7 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 {
 	struct pb_buffer *b = &w->scratch;
 	char name[3 * sizeof header->executable];
-	size_t size = writer_text(name, sizeof name, header->executable, sizeof header->executable);
+	size_t size = tables_text(name, sizeof name, header->executable, sizeof header->executable);
 	const char *base = memrchr(name, '/', size);
 
 	base = base ? base + 1 : name;
@@ -220,9 +220,9 @@ static void event_stat(struct trace_writer *w, const struct writer_process *proc
 	size_t dict = event_dict(w, NULL);
 
 	event_text(w, "brick", brick->name, sizeof brick->name);
-	if (brick->category < process->category_count) {
-		const char *category = process->categories[brick->category].name;
-		event_text(w, "category", category, sizeof process->categories->name);
+	if (brick->category < process->tables.category_count) {
+		const char *category = process->tables.categories[brick->category].name;
+		event_text(w, "category", category, sizeof process->tables.categories->name);
 	}
 #define FORMAT_X(field)  \
 	if (stat->field) \
@@ -251,11 +251,11 @@ static uint32_t statistics_event(struct trace_writer *w, const struct writer_lan
 	event_uint(w, "hook_ticks", state->hook_ticks);
 	event_ledger(w, &state->ledger);
 	size_t list = event_array(w, "bricks");
-	for (; i < lane->process->brick_count && left; i++) {
+	for (; i < lane->process->tables.brick_count && left; i++) {
 		struct brick_stat stat = state->stats[i];
 		if (!stat.count)
 			continue;
-		event_stat(w, lane->process, &lane->process->bricks[i], &stat);
+		event_stat(w, lane->process, &lane->process->tables.bricks[i], &stat);
 		left--;
 	}
 	event_end_nested(w, list);
@@ -276,7 +276,7 @@ int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lan
 	writer_release(w, lane);
 	do
 		next = statistics_event(w, lane, state, next);
-	while (!w->error && next < lane->process->brick_count);
+	while (!w->error && next < lane->process->tables.brick_count);
 	return w->error;
 }
 
@@ -284,7 +284,7 @@ int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lan
 static int histogram_event(
 	struct trace_writer *w, int number, uint32_t brick, const uint64_t *buckets)
 {
-	const struct brick_session_brick *entry = &w->processes[number]->bricks[brick];
+	const struct brick_session_brick *entry = &w->processes[number]->tables.bricks[brick];
 	char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
 	size_t size = 0;
 
@@ -312,8 +312,8 @@ int writer_sink_histograms(
 		return w->error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
-	if (brick_count > w->processes[number]->brick_count)
-		brick_count = w->processes[number]->brick_count;
+	if (brick_count > w->processes[number]->tables.brick_count)
+		brick_count = w->processes[number]->tables.brick_count;
 	for (uint32_t i = 0; i < brick_count && !w->error; i++)
 		if (histograms[i])
 			histogram_event(w, number, i, histograms[i]);
@@ -387,7 +387,7 @@ int writer_sink_process_end(struct sink *sink, int number, uint64_t end_ticks, i
 		w->last_ns = ns;
 	for (uint32_t i = 0; i < w->lane_count && !process->ended; i++)
 		if (w->lanes[i]->process == process)
-			w->open_frames += w->lanes[i]->depth;
+			w->open_frames += w->lanes[i]->records.depth;
 	process->ended = 1;
 	event_open(w, FORMAT_PROCESS_END, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);

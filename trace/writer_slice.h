@@ -36,14 +36,9 @@ static inline unsigned slice_head(uint8_t *at, uint32_t sequence)
 /* The brick's category as it is interned; 0: it has none that exists. */
 static inline uint32_t slice_category(const struct writer_process *process, uint32_t brick)
 {
-	uint32_t category = process->bricks[brick].category;
+	uint32_t category = process->tables.bricks[brick].category;
 
-	return category < process->category_count ? category + 1 : 0;
-}
-
-static inline int slice_is_step(const struct brick_record *r)
-{
-	return r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+	return category < process->tables.category_count ? category + 1 : 0;
 }
 
 static inline unsigned slice_annotation(
@@ -121,56 +116,39 @@ unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t br
 /* Annotations that any slice of that brick and layer without a site has. */
 unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer);
 
-/* writer_records.c: a record that breaks the rules is counted; returns 0 */
-int records_bad(struct trace_writer *w);
-/* End the frames above `depth` that will never be closed: `how` says why. */
-void records_end_frames(struct trace_writer *w, struct writer_lane *lane, uint32_t depth,
-	enum format_annotation how);
+/* writer_records.c */
 
 /* What only the end of an execution tells: work, waiting inside, how it ended. */
 unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
 	const struct writer_lane *lane, const struct brick_record *r,
 	const struct brick_record *work);
 
-/* writer_points.c: instants, counters and the like; 1 when it was written */
-int points_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
+/* writer_instant.c: a record of records_target.instant */
+void instant_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
 
-/* writer_more.c: slices of which more is known than fits a template */
-
-/* Records that say more of the SAMPLE or CLOSE before them. */
-static inline int is_more(const struct brick_record *r)
-{
-	const uint32_t kinds = 1u << BRICK_RECORD_WORK | 1u << BRICK_RECORD_LAUNCH |
-			       1u << BRICK_RECORD_TIMES | 1u << BRICK_RECORD_AFTER |
-			       1u << BRICK_RECORD_FLOW | 1u << BRICK_RECORD_TILE;
-
-	return r->kind < 32 && kinds >> r->kind & 1;
-}
-
-/* Add a record; 0: it does not fit. */
-int more_add(struct slice_more *more, const struct brick_record *r);
+/* writer_args.c: slices of which more is known than fits a template */
 
 /* Whether a begin, or an end, takes more than a template; more may be NULL. */
-static inline int more_at_begin(const struct brick_record *r, const struct slice_more *more)
+static inline int args_at_begin(const struct brick_record *r, const struct record_args *args)
 {
-	return more && r->kind == BRICK_RECORD_SAMPLE && (more->launch.kind || more->flow_count);
+	return args && r->kind == BRICK_RECORD_SAMPLE && (args->launch.kind || args->flow_count);
 }
 
-static inline int more_at_end(const struct brick_record *r, const struct slice_more *more)
+static inline int args_at_end(const struct brick_record *r, const struct record_args *args)
 {
-	if (!more)
+	if (!args)
 		return 0;
-	if (more->tile.kind ||
-		(r->kind == BRICK_RECORD_CLOSE && (more->launch.kind || more->flow_count)))
+	if (args->tile.kind ||
+		(r->kind == BRICK_RECORD_CLOSE && (args->launch.kind || args->flow_count)))
 		return 1;
-	return more->after_count && !more->launch.kind;
+	return args->dependency_count && !args->launch.kind;
 }
 
-void more_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
-	const struct slice_more *more, uint64_t ns);
-void more_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
-	const struct slice_more *more, uint64_t ns);
+void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct record_args *args, uint64_t ns);
+void args_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct record_args *args, uint64_t ns);
 /* About the slice that was written last. */
-int more_late(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
+void args_late(struct trace_writer *w, struct writer_lane *lane, const struct record_args *args);
 
 #endif

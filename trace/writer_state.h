@@ -10,6 +10,7 @@
 #include "trace/deflate.h"
 #include "trace/format.h"
 #include "trace/pb_write.h"
+#include "trace/records.h"
 #include "trace/writer.h"
 
 enum {
@@ -42,33 +43,23 @@ struct template_table {
 /* Kinds of tracks, for their uuids. */
 enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW };
 
+/* Numbers of commands that have an arrow to who waited for them. */
+enum { WRITER_ARROWS = 1 << 15 };
+
 struct writer_process {
 	uint32_t pid;
 	uint64_t uuid;
 	struct brick_clock
 		clock; /* its own, used while nobody gave a better one of the same source */
-	struct brick_session_brick *bricks;
-	struct brick_session_category *categories;
-	struct brick_session_site *sites;
-	struct brick_session_kernel *kernels;
-	uint32_t brick_count, category_count, site_count, kernel_count;
-	uint32_t brick_room, category_room, site_room, kernel_room;
+	struct tables tables;
 	uint64_t *counter_uuids; /* by brick; 0: no track yet */
 	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
-	uint64_t *arrows;	 /* [SLICE_ARROWS] numbers that have an arrow to who waited */
+	uint64_t *arrows;	 /* [WRITER_ARROWS] numbers that have an arrow to who waited */
 	int ended;
 };
 
-/* What the records right behind a SAMPLE or CLOSE say of it. kind 0: nothing of that kind. */
-enum { SLICE_LINKS = 16, SLICE_ARROWS = 1 << 15 };
-struct slice_more {
-	struct brick_record work, launch, times, tile;
-	uint32_t records; /* how many there were */
-	uint32_t flow_count, after_count;
-	uint64_t flows[SLICE_LINKS], afters[SLICE_LINKS];
-};
-
 struct writer_lane {
+	struct trace_writer *writer;
 	struct writer_process *process;
 	uint32_t number, process_number, sequence;
 	uint32_t kind;
@@ -77,16 +68,10 @@ struct writer_lane {
 	uint64_t queue_flags;
 	int started; /* its sequence has its first packet */
 
-	struct brick_record held; /* of which the next records may say more; kind 0: none */
-	struct slice_more more;	  /* about it, so far */
-
-	uint64_t last_ns;    /* of its last packet: what the next timestamp is relative to */
-	uint64_t last_ticks; /* no record may be earlier */
-	uint32_t depth;
-	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
+	struct records_lane records;
+	uint64_t last_ns; /* of its last packet: what the next timestamp is relative to */
 	uint64_t open_ns[BRICK_MAX_DEPTH];
 	uint64_t begin_ns; /* of the slice that began or ended last */
-	int ended;	   /* the last record ended a slice, of which more may still come */
 
 	uint64_t interned_bricks[BRICK_MAX_BRICKS / 64];
 	uint64_t interned_categories;
@@ -166,8 +151,7 @@ int writer_chunk_out(struct trace_writer *w);
 int writer_packet_out(struct trace_writer *w);
 int writer_close(struct trace_writer *w, int keep);
 
-/* writer_text.c: untrusted text of a fixed field, made valid UTF-8, as JSON where said so */
-size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes);
+/* writer_text.c: as JSON objects */
 size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);
 size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel);
 
@@ -199,7 +183,9 @@ int writer_process(struct trace_writer *w, int number, const struct brick_sessio
 int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane);
 int writer_end(struct trace_writer *w);
 
-/* writer_records.c: write what is held back, of a lane or of all */
+/* writer_records.c: what a lane's records go to; and write what is held back, of a lane or of all
+ */
+extern const struct records_target writer_records;
 void writer_release(struct trace_writer *w, struct writer_lane *lane);
 void writer_release_all(struct trace_writer *w, const struct writer_process *process);
 

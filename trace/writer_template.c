@@ -95,7 +95,7 @@ struct packet_template *template_site(
 	if (writer_intern_site(w, lane, site))
 		return NULL;
 	unsigned n = slice_annotation(annotation, FORMAT_A_SITE, ANNOTATION_STRING_IID, site);
-	return make(w, lane, t, lane->process->sites[site].brick, annotation, n) ? NULL : t;
+	return make(w, lane, t, lane->process->tables.sites[site].brick, annotation, n) ? NULL : t;
 }
 
 static struct packet_template *find(struct template_table *table, uint64_t key)

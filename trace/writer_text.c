@@ -1,42 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that comes from a session is bytes of another process: it may lack its NUL and be no valid
- * UTF-8. Here it becomes valid text, and a site becomes a JSON object. Nothing allocates.
+ * Sites and kernels as JSON objects. Their text comes from a session: bytes of another process.
+ * Nothing allocates.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/utf8.h"
 #include "trace/writer_state.h"
-
-/* Copies up to the first NUL; '?' stands for what is not UTF-8. Ends with NUL; returns the length.
- */
-size_t writer_text(char *to, size_t room, const char *from, size_t from_bytes)
-{
-	size_t length = strnlen(from, from_bytes), size = 0;
-
-	for (size_t i = 0; i < length;) {
-		size_t n = utf8_character(from + i, length - i);
-		size_t step = n ? n : 1;
-		if (size + step >= room)
-			break;
-		if (n)
-			memcpy(to + size, from + i, n);
-		else
-			to[size] = '?';
-		size += step;
-		i += step;
-	}
-	to[size] = 0;
-	return size;
-}
 
 static size_t json_text(char *to, size_t room, const char *key, const char *from, size_t from_bytes)
 {
 	char text[256];
 	size_t size = (size_t)snprintf(to, room, ",\"%s\":\"", key);
 
-	writer_text(text, sizeof text, from, from_bytes);
+	tables_text(text, sizeof text, from, from_bytes);
 	for (const char *s = text; *s && size + 8 < room; s++) {
 		unsigned char c = (unsigned char)*s;
 		if (c == '"' || c == '\\')

@@ -25,69 +25,64 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
 }
 
-static int write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
+static void write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
 	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
 {
 	if (!writer_intern_event(w, lane, name))
 		instant(w, lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
-	return !w->error;
 }
 
-static int write_thread(
+static void write_thread(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
 
-	w->open_frames += lane->depth;
-	records_end_frames(w, lane, 0, FORMAT_A_OPEN);
 	if (r->elements == lane->tid)
-		return 1;
+		return;
 	lane->tid = r->elements;
-	return write_own_instant(w, lane, FORMAT_N_THREAD, annotation,
+	write_own_instant(w, lane, FORMAT_N_THREAD, annotation,
 		slice_annotation(annotation, FORMAT_A_TID, ANNOTATION_UINT, r->elements),
 		writer_ns(w, lane->process, r->begin));
 }
 
-static int write_drop(
+static void write_drop(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
 
-	return write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
+	write_own_instant(w, lane, FORMAT_N_DROPPED, annotation,
 		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
 		writer_ns(w, lane->process, r->begin));
 }
 
-static int write_instant(
+static void write_instant(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	if (writer_intern_brick(w, lane, r->brick))
-		return 0;
+		return;
 	instant(w, lane, slice_category(lane->process, r->brick), r->brick + 1u, NULL, 0,
 		writer_ns(w, lane->process, r->begin));
-	return 1;
 }
 
 /* An execution that has a length, and no place but that it was reported here. */
-static int write_reported(
+static void write_reported(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
 
 	if (writer_intern_brick(w, lane, r->brick))
-		return 0;
+		return;
 	instant(w, lane, slice_category(lane->process, r->brick), r->brick + 1u, annotation,
 		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
 			writer_duration_ns(w, lane->process, r->elements)),
 		writer_ns(w, lane->process, r->begin));
-	return 1;
 }
 
-static int write_counter(
+static void write_counter(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
 	if (writer_counter_track(w, lane, r->brick))
-		return 0;
+		return;
 	uint8_t *at = chunk_end(w);
 	unsigned n = slice_head(at, lane->sequence), body = n++;
 	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
@@ -99,25 +94,25 @@ static int write_counter(
 	n += slice_field(
 		at + n, PACKET_TIMESTAMP, lane_step(lane, writer_ns(w, lane->process, r->begin)));
 	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
-	return 1;
 }
 
-/* Instants, counters and the like: a point in time, in order. */
-int points_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+void instant_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
-	if (r->begin < lane->last_ticks)
-		return records_bad(w);
-	lane->last_ticks = r->begin;
 	switch (r->kind) {
 	case BRICK_RECORD_THREAD:
-		return write_thread(w, lane, r);
+		write_thread(w, lane, r);
+		break;
 	case BRICK_RECORD_DROP:
-		return write_drop(w, lane, r);
+		write_drop(w, lane, r);
+		break;
 	case BRICK_RECORD_INSTANT:
-		return write_instant(w, lane, r);
+		write_instant(w, lane, r);
+		break;
 	case BRICK_RECORD_REPORTED:
-		return write_reported(w, lane, r);
+		write_reported(w, lane, r);
+		break;
 	default:
-		return write_counter(w, lane, r);
+		write_counter(w, lane, r);
+		break;
 	}
 }

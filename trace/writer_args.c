@@ -10,36 +10,6 @@
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
-int more_add(struct slice_more *more, const struct brick_record *r)
-{
-	switch (r->kind) {
-	case BRICK_RECORD_WORK:
-		more->work = *r;
-		break;
-	case BRICK_RECORD_LAUNCH:
-		more->launch = *r;
-		break;
-	case BRICK_RECORD_TIMES:
-		more->times = *r;
-		break;
-	case BRICK_RECORD_TILE:
-		more->tile = *r;
-		break;
-	case BRICK_RECORD_FLOW:
-		if (more->flow_count == SLICE_LINKS)
-			return 0;
-		more->flows[more->flow_count++] = r->elements;
-		break;
-	default:
-		if (more->after_count == SLICE_LINKS)
-			return 0;
-		more->afters[more->after_count++] = r->elements;
-		break;
-	}
-	more->records++;
-	return 1;
-}
-
 static void annotate(
 	struct pb_buffer *b, enum format_annotation name, uint32_t field, uint64_t value)
 {
@@ -55,14 +25,6 @@ static void annotate_before(struct trace_writer *w, const struct writer_lane *la
 	if (ticks)
 		annotate(&w->scratch, name, ANNOTATION_INT,
 			lane->begin_ns - writer_ns(w, lane->process, ticks));
-}
-
-/* Index of what was launched; 0: not known. */
-static uint32_t kernel_of(const struct writer_lane *lane, const struct slice_more *more)
-{
-	return more->launch.kind && more->launch.brick < lane->process->kernel_count
-		       ? more->launch.brick
-		       : 0;
 }
 
 static void put_flow(
@@ -87,30 +49,30 @@ static void put_flow(
 static int takes_arrow(struct writer_process *process, uint64_t number)
 {
 	if (!process->arrows)
-		process->arrows = calloc(SLICE_ARROWS, sizeof *process->arrows);
+		process->arrows = calloc(WRITER_ARROWS, sizeof *process->arrows);
 	if (!process->arrows || !number)
 		return 0;
-	uint64_t *slot = &process->arrows[number % SLICE_ARROWS];
+	uint64_t *slot = &process->arrows[number % WRITER_ARROWS];
 	int is_first = *slot != number;
 	*slot = number;
 	return is_first;
 }
 
-static void put_afters(
-	struct trace_writer *w, const struct writer_lane *lane, const struct slice_more *more)
+static void put_dependencies(
+	struct trace_writer *w, const struct writer_lane *lane, const struct record_args *args)
 {
 	struct pb_buffer *b = &w->scratch;
 
-	if (!more->after_count)
+	if (!args->dependency_count)
 		return;
-	for (uint32_t i = 0; i < more->after_count; i++)
-		if (takes_arrow(lane->process, more->afters[i]))
-			put_flow(w, lane, EVENT_TERMINATING_FLOWS, more->afters[i]);
+	for (uint32_t i = 0; i < args->dependency_count; i++)
+		if (takes_arrow(lane->process, args->dependencies[i]))
+			put_flow(w, lane, EVENT_TERMINATING_FLOWS, args->dependencies[i]);
 	size_t list = pb_open(b, EVENT_ANNOTATIONS);
 	pb_varint(b, ANNOTATION_NAME_IID, FORMAT_A_AFTER);
-	for (uint32_t i = 0; i < more->after_count; i++) {
+	for (uint32_t i = 0; i < args->dependency_count; i++) {
 		size_t item = pb_open(b, ANNOTATION_ARRAY);
-		pb_varint(b, ANNOTATION_UINT, more->afters[i]);
+		pb_varint(b, ANNOTATION_UINT, args->dependencies[i]);
 		pb_close(b, item);
 	}
 	pb_close(b, list);
@@ -118,11 +80,11 @@ static void put_afters(
 
 /* Of a command: what it was and when it came about. */
 static void put_command(struct trace_writer *w, const struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more)
+	const struct brick_record *r, const struct record_args *args)
 {
 	struct pb_buffer *b = &w->scratch;
-	const struct brick_record *launch = &more->launch, *times = &more->times;
-	uint32_t kernel = kernel_of(lane, more);
+	const struct brick_record *launch = &args->launch, *times = &args->times;
+	uint32_t kernel = record_kernel(&lane->process->tables, args);
 
 	if (launch->kind)
 		put_flow(w, lane, EVENT_FLOWS, launch->elements);
@@ -154,9 +116,9 @@ static void put_tile(struct trace_writer *w, const struct brick_record *tile)
 
 /* Names that the packet will refer to; 0 when the writer has failed. */
 static int intern_kernel(
-	struct trace_writer *w, struct writer_lane *lane, const struct slice_more *more)
+	struct trace_writer *w, struct writer_lane *lane, const struct record_args *args)
 {
-	uint32_t kernel = kernel_of(lane, more);
+	uint32_t kernel = record_kernel(&lane->process->tables, args);
 
 	if (kernel)
 		writer_intern_kernel(w, lane, kernel);
@@ -164,11 +126,11 @@ static int intern_kernel(
 }
 
 static int intern_slice(struct trace_writer *w, struct writer_lane *lane,
-	const struct brick_record *r, const struct slice_more *more)
+	const struct brick_record *r, const struct record_args *args)
 {
-	if (!intern_kernel(w, lane, more))
+	if (!intern_kernel(w, lane, args))
 		return 0;
-	if (kernel_of(lane, more))
+	if (record_kernel(&lane->process->tables, args))
 		writer_intern_brick_value(w, lane, r->brick);
 	else
 		writer_intern_brick(w, lane, r->brick);
@@ -208,14 +170,15 @@ static void packet_close(struct trace_writer *w, struct opened opened, uint64_t 
 	writer_packet_out(w);
 }
 
-void more_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
-	const struct slice_more *more, uint64_t ns)
+void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct record_args *args, uint64_t ns)
 {
 	struct pb_buffer *b = &w->scratch;
-	uint32_t category = slice_category(lane->process, r->brick), kernel = kernel_of(lane, more);
+	uint32_t category = slice_category(lane->process, r->brick),
+		 kernel = record_kernel(&lane->process->tables, args);
 	uint8_t annotations[32];
 
-	if (!intern_slice(w, lane, r, more))
+	if (!intern_slice(w, lane, r, args))
 		return;
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
@@ -227,67 +190,65 @@ void more_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 		annotate(b, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
 	else
 		pb_bytes(b, annotations, template_layer(annotations, r->brick, r->layer));
-	if (slice_is_step(r))
+	if (record_is_step(r))
 		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
 	if (r->source != BRICK_SOURCE_TSC)
 		annotate(b, FORMAT_A_SOURCE, ANNOTATION_STRING_IID, FORMAT_SOURCE_IID + r->source);
-	for (uint32_t i = 0; i < more->flow_count; i++)
-		put_flow(w, lane, EVENT_FLOWS, more->flows[i]);
-	put_command(w, lane, r, more);
-	if (more->launch.kind)
-		put_afters(w, lane, more);
+	for (uint32_t i = 0; i < args->flow_count; i++)
+		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	put_command(w, lane, r, args);
+	if (args->launch.kind)
+		put_dependencies(w, lane, args);
 	packet_close(w, opened, step);
 }
 
-void more_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
-	const struct slice_more *more, uint64_t ns)
+void args_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+	const struct record_args *args, uint64_t ns)
 {
 	struct pb_buffer *b = &w->scratch;
 	int closes = r->kind == BRICK_RECORD_CLOSE;
 	uint8_t annotations[96];
 
-	if (closes && !intern_kernel(w, lane, more))
+	if (closes && !intern_kernel(w, lane, args))
 		return;
 	uint64_t step = lane_step(lane, ns);
 	struct opened opened = packet_open(w, lane, EVENT_END);
 	pb_bytes(b, annotations,
 		records_end_annotations(
-			annotations, w, lane, r, more->work.kind ? &more->work : NULL));
-	if (more->tile.kind)
-		put_tile(w, &more->tile);
+			annotations, w, lane, r, args->work.kind ? &args->work : NULL));
+	if (args->tile.kind)
+		put_tile(w, &args->tile);
 	if (closes) {
-		for (uint32_t i = 0; i < more->flow_count; i++)
-			put_flow(w, lane, EVENT_FLOWS, more->flows[i]);
-		put_command(w, lane, NULL, more);
+		for (uint32_t i = 0; i < args->flow_count; i++)
+			put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+		put_command(w, lane, NULL, args);
 	}
-	if (closes || !more->launch.kind)
-		put_afters(w, lane, more);
+	if (closes || !args->launch.kind)
+		put_dependencies(w, lane, args);
 	packet_close(w, opened, step);
 	w->pairs++;
 }
 
 /* An instant that tells it; where the slice began is still known. */
-int more_late(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
+void args_late(struct trace_writer *w, struct writer_lane *lane, const struct record_args *args)
 {
 	struct pb_buffer *b = &w->scratch;
-	struct slice_more more = {.records = 0};
+	const struct brick_record *work = &args->work;
 
-	more_add(&more, r);
-	if (!intern_kernel(w, lane, &more) || writer_intern_event(w, lane, FORMAT_N_WORK))
-		return 0;
+	if (!intern_kernel(w, lane, args) || writer_intern_event(w, lane, FORMAT_N_WORK))
+		return;
 	struct opened opened = packet_open(w, lane, EVENT_INSTANT);
 	pb_varint(b, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
 	pb_varint(b, EVENT_NAME_IID, FORMAT_N_WORK);
-	if (more.work.kind && r->begin)
-		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, r->begin);
-	if (more.work.kind && r->elements)
-		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, r->elements);
-	for (uint32_t i = 0; i < more.flow_count; i++)
-		put_flow(w, lane, EVENT_FLOWS, more.flows[i]);
-	put_command(w, lane, NULL, &more);
-	if (more.tile.kind)
-		put_tile(w, &more.tile);
-	put_afters(w, lane, &more);
+	if (work->kind && work->begin)
+		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
+	if (work->kind && work->elements)
+		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, work->elements);
+	for (uint32_t i = 0; i < args->flow_count; i++)
+		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	put_command(w, lane, NULL, args);
+	if (args->tile.kind)
+		put_tile(w, &args->tile);
+	put_dependencies(w, lane, args);
 	packet_close(w, opened, 0);
-	return !w->error;
 }
