@@ -164,6 +164,7 @@ set(BRICK_GRAPH_SOURCES
 
 # Which operation of an engine is which brick.
 set(BRICK_RULES_SOURCES
+  rules/ggml_symbols.c
   rules/rules.c
   rules/rules_pattern.c
 )
@@ -180,20 +181,22 @@ set(BRICK_GGML_SOURCES
   attach/ggml/dataflow.c
   attach/ggml/digests.c
   attach/ggml/engine.c
-  attach/ggml/hooks_copy.c
+  attach/ggml/fork.c
   attach/ggml/hooks_graph.c
-  attach/ggml/hooks_llama.c
   attach/ggml/hooks_node.c
-  attach/ggml/hooks_sampling.c
+  attach/ggml/hooks_phase.c
   attach/ggml/hooks_step.c
   attach/ggml/hooks_unload.c
   attach/ggml/layout.c
   attach/ggml/method.c
+  attach/ggml/node_cost.c
   attach/ggml/node_graph.c
+  attach/ggml/node_ready.c
   attach/ggml/node_record.c
   attach/ggml/node_sites.c
   attach/ggml/node_text.c
   attach/ggml/node_thread.c
+  attach/ggml/note_engine.c
   attach/ggml/notes.c
   attach/ggml/phases.c
   attach/ggml/resolve.c

@@ -16,19 +16,19 @@ static uint64_t written[MAX_NOTES];
 static uint32_t written_count, session;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void hold(void)
+static void lock_written(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_written(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_written, unlock_written, unlock_written);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -67,9 +67,9 @@ void note_once(const char *key, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(value, sizeof value, format, arguments);
 	va_end(arguments);
-	hold();
+	lock_written();
 	int is_first = is_new(hash_text(hash_text(0xcbf29ce484222325ull, key), value));
-	let_go();
+	unlock_written();
 	if (is_first)
 		brick_note(key, "%s", value);
 	errno = saved;

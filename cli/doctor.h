@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include "brick/export.h"
+#include "rules/ggml_symbols.h"
 
 enum doctor_status {
 	DOCTOR_OK,
@@ -29,12 +30,10 @@ struct doctor_hook {
 	int defined, reached; /* exported; called through the dynamic linker */
 };
 
-enum { DOCTOR_HOOKS = 16 };
-
 struct doctor_engine {
 	char *path;
 	char *files; /* names of the objects that were looked at */
-	struct doctor_hook hooks[DOCTOR_HOOKS];
+	struct doctor_hook hooks[GGML_SYMBOL_COUNT];
 	size_t hook_count;
 	enum doctor_status status;
 	char *method;

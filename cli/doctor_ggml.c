@@ -17,28 +17,10 @@
 #include "brick/error.h"
 #include "cli/doctor.h"
 #include "cli/elf_symbols.h"
+#include "rules/ggml_symbols.h"
 #include "view/memory.h"
 
 enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
-
-/* What each symbol gives; the first two must be there for times of single nodes. */
-static const struct doctor_hook hooks_wanted[] = {
-	{"ggml_cpu_extra_compute_forward", "begin of each node on each thread", 0, 0},
-	{"ggml_barrier", "end of nodes, and waiting apart from work", 0, 0},
-	{"ggml_compute_forward_rms_norm_mul_fused", "the fused norm", 0, 0},
-	{"ggml_graph_compute", "graphs", 0, 0},
-	{"ggml_backend_sched_alloc_graph", "allocation", 0, 0},
-	{"ggml_backend_tensor_set", "input copies", 0, 0},
-	{"ggml_backend_tensor_get_async", "output copies", 0, 0},
-	{"llama_decode", "steps", 0, 0},
-	{"_ZN13llama_context6decodeERK11llama_batch", "steps of callers that look symbols up", 0,
-		0},
-	{"llama_sampler_sample", "sampling", 0, 0},
-	{"llama_sampler_apply", "sampling", 0, 0},
-};
-
-enum { NODE, BARRIER, WANTED = sizeof(hooks_wanted) / sizeof(hooks_wanted[0]) };
-_Static_assert((int)WANTED <= (int)DOCTOR_HOOKS, "room for all hooks");
 
 /* Whether a file's name is that of a library that may hold ggml. */
 static bool is_candidate(const char *name)
@@ -56,12 +38,6 @@ static bool is_ggml(const char *name)
 	return fnmatch("libggml*.so*", name, 0) == 0;
 }
 
-/* What is called by the program itself is reached through the linker of the program. */
-static bool is_called_from_outside(size_t hook)
-{
-	return !strncmp(hooks_wanted[hook].symbol, "llama_", 6);
-}
-
 /* Count one object in; 0 when it has no symbols that could be looked at. */
 static int look_at(struct doctor_engine *engine, const char *path)
 {
@@ -69,35 +45,60 @@ static int look_at(struct doctor_engine *engine, const char *path)
 	int rc = elf_symbols_open(&symbols, path);
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < WANTED; i++) {
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		const struct ggml_symbol *symbol = &ggml_symbols[i];
 		struct doctor_hook *hook = &engine->hooks[i];
-		bool defines = elf_symbols_defines(symbols, hook->symbol);
+		bool defines = elf_symbols_defines(symbols, symbol->name);
 		hook->defined |= defines;
-		hook->reached |= elf_symbols_refers(symbols, hook->symbol) ||
-				 (defines && is_called_from_outside(i));
+		/* The program itself calls it through the dynamic linker. */
+		hook->reached |= elf_symbols_refers(symbols, symbol->name) ||
+				 (defines && symbol->library == GGML_IN_PROGRAM);
 	}
 	elf_symbols_close(symbols);
 	return 0;
 }
 
+/* What could be used of the hooks for one thing. */
+struct offer {
+	bool any, all; /* that works; that must */
+};
+
+static struct offer offer_of(const struct doctor_engine *engine, enum ggml_use use)
+{
+	struct offer offer = {false, true};
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		bool works = engine->hooks[i].defined && engine->hooks[i].reached;
+		if (ggml_symbols[i].use != use)
+			continue;
+		offer.any |= works;
+		offer.all &= works || ggml_symbols[i].need != GGML_MUST;
+	}
+	return offer;
+}
+
 static void judge(struct doctor_engine *engine)
 {
-	bool nodes = true, steps = false, any = false;
-	for (size_t i = 0; i < WANTED; i++) {
-		bool works = engine->hooks[i].defined && engine->hooks[i].reached;
-		any |= works;
-		if (i == NODE || i == BARRIER)
-			nodes &= works;
-		if (!strcmp(engine->hooks[i].gives, "steps"))
-			steps |= works;
-	}
+	bool nodes = offer_of(engine, GGML_FOR_NODES).all;
+	bool steps = offer_of(engine, GGML_FOR_STEPS).any;
+	bool callback = offer_of(engine, GGML_FOR_CALLBACK).all;
+	bool any = false;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		any |= engine->hooks[i].defined && engine->hooks[i].reached;
 	engine->status = nodes && steps ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
-	engine->method =
-		xstrdup(nodes && steps ? "each node on each thread, without splitting the graph"
-			: nodes	       ? "each node on each thread; steps are not seen"
-			: any	       ? "steps and phases only: these libraries have no hook for "
-					 "single nodes (llama.cpp from b4435 on does)"
-				       : "nothing: no symbol that could be stood in front of");
+	engine->method = xstrdup(
+		nodes && steps ? "each node on each thread, without splitting the graph"
+		: nodes	       ? "each node on each thread; steps are not seen"
+		: callback     ? "each node by the scheduler's evaluation callback, which splits "
+				 "the graph: times are inflated"
+		: any	       ? "steps and phases only: these libraries have no hook for "
+				 "single nodes (llama.cpp from b4435 on does)"
+			       : "nothing: no symbol that could be stood in front of");
+	/* Details that are not listed. */
+	size_t kept = 0;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (engine->hooks[i].gives)
+			engine->hooks[kept++] = engine->hooks[i];
+	engine->hook_count = kept;
 }
 
 static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
@@ -108,8 +109,9 @@ static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 		xrealloc(doctor->engines, (doctor->engine_count + 1) * sizeof(*doctor->engines));
 	struct doctor_engine *engine = &doctor->engines[doctor->engine_count++];
 	memset(engine, 0, sizeof(*engine));
-	memcpy(engine->hooks, hooks_wanted, sizeof(hooks_wanted));
-	engine->hook_count = WANTED;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		engine->hooks[i] =
+			(struct doctor_hook){ggml_symbols[i].name, ggml_symbols[i].gives, 0, 0};
 	engine->path = xstrdup(path);
 	engine->files = xstrdup("");
 	return engine;

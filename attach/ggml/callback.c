@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_ready.h"
+#include "attach/ggml/node_sites.h"
 #include "attach/ggml/phases.h"
 #include "brick/brick.h"
 
-enum { MOST_SCHEDULERS = 64 };
+enum { MAX_SCHEDULERS = 64 };
 
 struct scheduler {
 	void *address;
@@ -25,22 +26,22 @@ struct scheduler {
 	uint64_t begin;
 };
 
-static struct scheduler schedulers[MOST_SCHEDULERS];
+static struct scheduler schedulers[MAX_SCHEDULERS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void hold(void)
+static void lock_table(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_table(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_table, unlock_table, unlock_table);
 }
 
 /* The entry of a scheduler, a new one if need be; NULL when the table is full. */
@@ -48,16 +49,16 @@ static struct scheduler *entry_of(void *address)
 {
 	struct scheduler *entry = NULL;
 
-	hold();
-	for (int i = 0; i < MOST_SCHEDULERS && !entry; i++)
+	lock_table();
+	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
 		if (schedulers[i].address == address)
 			entry = &schedulers[i];
-	for (int i = 0; i < MOST_SCHEDULERS && !entry; i++)
+	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
 		if (!schedulers[i].address)
 			entry = &schedulers[i];
 	if (entry)
 		entry->address = address;
-	let_go();
+	unlock_table();
 	return entry;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the inline clock of lib/sys/ticks.h needs in this library: its own copies of what libbrick
- * keeps to itself. nodes.c sets which counter is used before any time is taken.
+ * keeps to itself. node_ready.c sets which counter is used before any time is taken.
  */
 #include "lib/sys/ticks.h"
 

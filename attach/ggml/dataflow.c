@@ -17,7 +17,7 @@
 #include "brick/abi/dataflow.h"
 #include "brick/queue.h"
 
-enum { MOST_GRAPHS = 16, MOST_NODES = 1 << 16, MOST_VIEWS = 16, SIGNED_NODES = 8 };
+enum { MAX_GRAPHS = 16, MAX_NODES = 1 << 16, MAX_VIEWS = 16, SIGNED_NODES = 8 };
 
 /* A node that is executed, or a cache: who produced it last. */
 struct place {
@@ -36,7 +36,7 @@ struct flow {
 	FILE *out;
 };
 
-static uint64_t seen[MOST_GRAPHS];
+static uint64_t seen[MAX_GRAPHS];
 static uint32_t seen_count;
 static int is_wanted;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,7 +70,7 @@ static void set_producer(struct flow *f, const void *tensor, int32_t producer)
 /* The memory that a tensor lies in: its own, or that of what it is a view of. */
 static const void *root_of(const struct engine *e, const void *tensor)
 {
-	for (int i = 0; i < MOST_VIEWS && tensor_view_source(&e->layout, tensor); i++)
+	for (int i = 0; i < MAX_VIEWS && tensor_view_source(&e->layout, tensor); i++)
 		tensor = tensor_view_source(&e->layout, tensor);
 	return tensor;
 }
@@ -80,7 +80,7 @@ static int32_t producer_of(struct flow *f, const void *tensor)
 {
 	const struct engine *e = f->engine;
 
-	for (int i = 0; tensor && i < MOST_VIEWS; i++) {
+	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
 		const struct place *place = place_of(f, tensor);
 		if (place->tensor)
 			return place->producer;
@@ -186,7 +186,7 @@ static int is_new(uint64_t hash)
 	for (uint32_t i = 0; i < seen_count; i++)
 		if (seen[i] == hash)
 			return 0;
-	if (seen_count == MOST_GRAPHS)
+	if (seen_count == MAX_GRAPHS)
 		return 0;
 	seen[seen_count++] = hash;
 	return 1;
@@ -200,7 +200,7 @@ void dataflow_graph(const struct engine *engine, const void *graph)
 		!engine->graph_node_count)
 		return;
 	int count = engine->graph_node_count((void *)(uintptr_t)graph);
-	if (count <= 0 || count > MOST_NODES)
+	if (count <= 0 || count > MAX_NODES)
 		return;
 	pthread_mutex_lock(&lock);
 	if (is_new(signature(engine, graph, count)))

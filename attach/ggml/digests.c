@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/capture.h"
-#include "attach/ggml/phases.h"
+#include "attach/ggml/node_record.h"
 #include "attach/ggml/work.h"
 #include "brick/brick.h"
 #include "lib/core.h"
@@ -20,7 +20,7 @@ enum {
 	TYPE_F32 = 0, /* of ggml; frozen since its file format has them */
 	TYPE_F16 = 1,
 	TYPE_BF16 = 30,
-	MOST_VIEWS = 16,
+	MAX_VIEWS = 16,
 	ALIASES = 1024,
 };
 
@@ -88,7 +88,7 @@ static void take_last(struct node_thread *t)
 
 	own.result = NULL;
 	if (result && brick_digests_wanted()) {
-		node_settle();
+		node_flush();
 		digests_take(t, result, own.norm, t->site);
 	}
 }
@@ -125,7 +125,7 @@ void digests_node_begin(struct node_thread *t, const struct compute_params *para
 		if (team)
 			t->barrier(own.pool);
 		if (!params->ith && brick_digests_wanted() && t->mode != NODE_MODE_OFF) {
-			node_settle();
+			node_flush();
 			digests_take(t, own.result, own.norm, t->site);
 		}
 		if (team)
@@ -150,7 +150,7 @@ static struct alias *alias_of(const void *cache)
 /* The node or leaf that a chain of views looks at; for a cache, what was written there last. */
 static const void *origin(const struct engine *e, const void *tensor)
 {
-	for (int i = 0; tensor && i < MOST_VIEWS; i++) {
+	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
 		const void *from = tensor_source(&e->layout, tensor, 0);
 		if (engine_operation(e, tensor) != OPERATION_EMPTY)
 			return tensor;

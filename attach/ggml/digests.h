@@ -10,7 +10,7 @@
 #ifndef BRICK_ATTACH_GGML_DIGESTS_H
 #define BRICK_ATTACH_GGML_DIGESTS_H
 
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_thread.h"
 
 enum digests_mode { DIGESTS_OFF = 0, DIGESTS_KNOWN, DIGESTS_ALL };
 extern uint32_t digests_mode;
@@ -19,7 +19,8 @@ extern uint32_t digests_mode;
 void digests_graph_begin(void);
 void digests_graph_end(struct node_thread *t);
 
-/* Every thread is about to begin a node, or two in one, of which `mul` is the second, else NULL. */
+/* Every thread is about to begin a node, or a fused pair, of which `mul` is the second, else NULL.
+ */
 void digests_node_begin(struct node_thread *t, const struct compute_params *params,
 	const void *node, const void *mul);
 

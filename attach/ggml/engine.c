@@ -39,9 +39,9 @@ __attribute__((constructor)) static void engines_watch_forks(void)
 
 static void look_up_functions(struct engine *e, const struct loaded_object *object)
 {
-	LOOK_UP_AS(e->extra_forward, "ggml_cpu_extra_compute_forward", 1);
-	LOOK_UP_AS(e->fused_forward, "ggml_compute_forward_rms_norm_mul_fused", 1);
-	LOOK_UP_AS(e->barrier, "ggml_barrier", 1);
+	LOOK_UP_AS(e->extra_forward, ggml_symbols[GGML_NODE_FORWARD].name, 1);
+	LOOK_UP_AS(e->fused_forward, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
+	LOOK_UP_AS(e->barrier, ggml_symbols[GGML_BARRIER].name, 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
 	LOOK_UP(e->get_name, "ggml_get_name");
 	LOOK_UP(e->block_size, "ggml_blck_size");
@@ -105,7 +105,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 {
 	struct {
 		struct engine engine;
-		struct barrier_lore lore;
+		struct barrier_profile profile;
 		uint8_t operation_class[OPERATION_CLASSES];
 	} *place = calloc(1, sizeof *place);
 	struct engine *e = place ? &place->engine : NULL;
@@ -114,7 +114,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 		free(place);
 		return NULL;
 	}
-	e->lore = &place->lore;
+	e->profile = &place->profile;
 	e->operation_class = place->operation_class;
 	look_up_functions(e, &e->object);
 	struct engine *former = find_former(e);

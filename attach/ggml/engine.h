@@ -21,7 +21,7 @@ typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm
 typedef void (*barrier_fn)(void *pool);
 
 /* The barrier that every graph has ended at so far; written by the threads that see the ends. */
-struct barrier_lore {
+struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
 	uint32_t agreed;   /* graphs after the first that ended there too */
 	uint32_t refuted;  /* it is not always the last */
@@ -62,7 +62,7 @@ struct engine {
 	struct tensor_layout layout;
 	int layout_known;
 	const char *layout_refused; /* the field that was not found; NULL when known */
-	struct barrier_lore *lore;
+	struct barrier_profile *profile;
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */
 };
 

@@ -8,7 +8,8 @@
 #include "attach/ggml/callback.h"
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/method.h"
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_graph.h"
+#include "attach/ggml/node_ready.h"
 #include "attach/ggml/notes.h"
 #include "attach/ggml/steps.h"
 #include "brick/attach.h"
@@ -16,14 +17,10 @@
 
 static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
 
-PHASE_HOOK(hook_sched_reset, "ggml_backend_sched_reset", PHASE_GRAPH_ALLOC)
-PHASE_HOOK(hook_sched_reserve_graph, "ggml_backend_sched_reserve", PHASE_GRAPH_ALLOC)
-
 /* Whatever graph gets its memory now may consist of tensors at the addresses of others. */
-WORDS_HOOK(hook_sched_alloc_graph, "ggml_backend_sched_alloc_graph")
+word_pair hook_SCHED_ALLOC_GRAPH(word a, word b, word c, word d, word e, word f)
 {
-	static struct resolve_symbol original = {"ggml_backend_sched_alloc_graph", NULL};
-	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_ALLOC_GRAPH, __builtin_return_address(0));
 	struct phase_scope scope;
 
 	if (!function)
@@ -38,17 +35,15 @@ WORDS_HOOK(hook_sched_alloc_graph, "ggml_backend_sched_alloc_graph")
 /* The library's own way to set a callback, found from where the scheduler's code is. */
 static set_callback_fn set_callback_of(words_fn scheduler_code)
 {
-	static struct resolve_symbol original = {"ggml_backend_sched_set_eval_callback", NULL};
-
-	return (set_callback_fn)resolve(&original, (const void *)scheduler_code);
+	return (set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, (const void *)scheduler_code);
 }
 
 BRICK_API void ggml_backend_sched_set_eval_callback(
 	void *scheduler, eval_callback_fn callback, void *data);
 void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback, void *data)
 {
-	static struct resolve_symbol original = {"ggml_backend_sched_set_eval_callback", NULL};
-	set_callback_fn function = (set_callback_fn)resolve(&original, __builtin_return_address(0));
+	set_callback_fn function =
+		(set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, __builtin_return_address(0));
 
 	if (function)
 		callback_set(function, scheduler, callback, data);
@@ -77,10 +72,9 @@ static int note_backends(const void *const *backends, int count, uintptr_t sched
 }
 
 /* (backends, buffer types, number of them, ...): also a good moment to get ready for recording. */
-WORDS_HOOK(hook_sched_new, "ggml_backend_sched_new")
+word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 {
-	static struct resolve_symbol original = {"ggml_backend_sched_new", NULL};
-	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_NEW, __builtin_return_address(0));
 	struct phase_scope scope;
 
 	if (!function)
@@ -96,16 +90,15 @@ WORDS_HOOK(hook_sched_new, "ggml_backend_sched_new")
 /* Nodes that have begun on this thread; and of a graph, how many it has. */
 static void judge_graph(words_fn function, const void *graph, uint32_t seen)
 {
-	const struct engine *e = method_is_settled() ? NULL : engine_at((uintptr_t)function);
+	const struct engine *e = method_is_chosen() ? NULL : engine_at((uintptr_t)function);
 
 	if (e && e->graph_node_count)
 		method_graph_computed(e->graph_node_count((void *)(uintptr_t)graph), seen);
 }
 
-WORDS_HOOK(hook_sched_graph_compute_async, "ggml_backend_sched_graph_compute_async")
+word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
-	static struct resolve_symbol original = {"ggml_backend_sched_graph_compute_async", NULL};
-	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
 	const void *frame = __builtin_frame_address(0);
 	struct phase_scope step, scope;
 
@@ -154,10 +147,9 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	return (uint16_t)brick;
 }
 
-WORDS_HOOK(hook_backend_graph_compute_async, "ggml_backend_graph_compute_async")
+word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
-	static struct resolve_symbol original = {"ggml_backend_graph_compute_async", NULL};
-	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
 	const void *frame = __builtin_frame_address(0);
 	struct phase_scope step, scope;
 
@@ -195,9 +187,8 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 BRICK_API int ggml_graph_compute(void *graph, void *plan);
 int ggml_graph_compute(void *graph, void *plan)
 {
-	static struct resolve_symbol original = {"ggml_graph_compute", NULL};
 	graph_compute_fn function =
-		(graph_compute_fn)resolve(&original, __builtin_return_address(0));
+		(graph_compute_fn)resolve(GGML_GRAPH_COMPUTE, __builtin_return_address(0));
 
 	if (!function)
 		return -1;

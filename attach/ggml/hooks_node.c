@@ -12,7 +12,10 @@
 #include "attach/ggml/digests.h"
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/method.h"
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_graph.h"
+#include "attach/ggml/node_ready.h"
+#include "attach/ggml/node_record.h"
+#include "attach/ggml/node_sites.h"
 #include "brick/brick.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -48,7 +51,7 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller) || t->mode != NODE_MODE_ALONE ||
 			   t->graph_serial != shared_get(&attach_shared.graph_serial) ||
 			   params->nth != 1 || length >> 32 || !t->site ||
-			   t->event_count + 1 >= t->event_room))
+			   t->event_count + 1 >= t->event_capacity))
 		return 0;
 	const struct site_slot *slot = &t->slots[t->slot_next];
 	if (BRICK_UNLIKELY(!slot_fits(t, slot, node, node_shape(t, node, 0))))
@@ -101,7 +104,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	t->last_barrier = 0;
 	t->cost = 0;
 	if (BRICK_UNLIKELY(timed)) {
-		node_hook_draw(t);
+		t->hook_left = node_cost_draw(&t->hook_cost);
 		t->cost = (uint32_t)(brick__now() - entered);
 		t->marked = 1;
 	}
@@ -152,12 +155,12 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 	t->last_barrier = caller;
 	if (BRICK_UNLIKELY(timed)) {
 		entered = end - entered + (brick__now() - left);
-		node_hook_draw(t);
-		node_hook_timed(entered);
+		t->hook_left = node_cost_draw(&t->hook_cost);
+		node_cost_timed(&t->hook_cost, entered);
 	}
 	/* Who has called for the graph records it on its return, all others here. */
 	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
-		node_settle();
+		node_flush();
 }
 
 static APART void strange_barrier(uintptr_t caller, void *pool)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Phases in functions that return structures through a hidden pointer, or take more arguments than
- * fit into six registers. On x86-64 the hidden pointer is simply the first word; other machines
- * pass it where C cannot reach it, so this file is built for x86-64 only.
+ * fit into six registers (rules/ggml_symbols.h). On x86-64 the hidden pointer is simply the first
+ * word; other machines pass it where C cannot reach it, so this file is built for x86-64 only.
  */
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/site_table.h"
 
 /* (plan, graph, threads, pool); says early whether sites need twins. */
-WORDS_HOOK(hook_graph_plan, "ggml_graph_plan")
+word_pair hook_GRAPH_PLAN(word a, word b, word c, word d, word e, word f)
 {
-	static struct resolve_symbol original = {"ggml_graph_plan", NULL};
-	words_fn function = (words_fn)resolve(&original, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_GRAPH_PLAN, __builtin_return_address(0));
 	struct phase_scope scope;
 
 	if (!function)
@@ -24,37 +23,19 @@ WORDS_HOOK(hook_graph_plan, "ggml_graph_plan")
 	return result;
 }
 
-PHASE_HOOK(hook_graph_params,
-	"_ZNK13llama_context12graph_paramsEP16llm_graph_resultRK12llama_ubatch"
-	"PK22llama_memory_context_i14llm_graph_type",
-	PHASE_GRAPH_BUILD)
-PHASE_HOOK(hook_kv_init_batch, "_ZN14llama_kv_cache10init_batchER18llama_batch_allocrjb",
-	PHASE_KV_PREPARE)
-PHASE_HOOK(hook_kv_iswa_init_batch, "_ZN19llama_kv_cache_iswa10init_batchER18llama_batch_allocrjb",
-	PHASE_KV_PREPARE)
-PHASE_HOOK(hook_recurrent_init_batch,
-	"_ZN22llama_memory_recurrent10init_batchER18llama_batch_allocrjb", PHASE_KV_PREPARE)
-PHASE_HOOK(hook_hybrid_init_batch, "_ZN19llama_memory_hybrid10init_batchER18llama_batch_allocrjb",
-	PHASE_KV_PREPARE)
+#define HOOK_TYPED(id, phase)
+#define HOOK_WORDS(id, phase)
+#define HOOK_PHASE(id, phase)
+#define HOOK_WAIT(id, phase)
 
-#define BATCH_INIT \
-	"_ZN18llama_batch_allocr4initERK11llama_batchRK11llama_vocabPK14llama_memory_ijjb"
+#define HOOK_HIDDEN SIX_WORDS_HOOK
 
 /* Seven words; an eighth on the stack is read and passed on for nothing. */
-typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, word);
+#define HOOK_STACK(id, phase)                                                     \
+	PHASE_HOOK(eight_words_fn, id, phase,                                     \
+		(word a, word b, word c, word d, word e, word f, word g, word h), \
+		(a, b, c, d, e, f, g, h))
 
-BRICK_API word_pair hook_batch_init(
-	word a, word b, word c, word d, word e, word f, word g, word h) __asm__(BATCH_INIT);
-word_pair hook_batch_init(word a, word b, word c, word d, word e, word f, word g, word h)
-{
-	static struct resolve_symbol original = {BATCH_INIT, NULL};
-	eight_words_fn function = (eight_words_fn)resolve(&original, __builtin_return_address(0));
-	struct phase_scope scope;
+#define HOOK(kind, id, symbol, library, use, need, phase, gives) HOOK_##kind(id, phase)
 
-	if (!function)
-		return 0;
-	phase_begin(&scope, PHASE_BATCH_PREPARE, __builtin_frame_address(0));
-	word_pair result = function(a, b, c, d, e, f, g, h);
-	phase_end(&scope);
-	return result;
-}
+GGML_SYMBOLS(HOOK)

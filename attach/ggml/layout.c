@@ -162,10 +162,10 @@ static int find_fields(
 		*fields[i].offset = (uint16_t)at;
 	}
 	/* The sources end where the next known field begins, whatever is in between. */
-	size_t room = layout->view_source > layout->source
-			      ? (size_t)(layout->view_source - layout->source) / sizeof(void *)
-			      : 2;
-	layout->source_count = (uint16_t)(room < TENSOR_SOURCES ? room : TENSOR_SOURCES);
+	size_t capacity = layout->view_source > layout->source
+				  ? (size_t)(layout->view_source - layout->source) / sizeof(void *)
+				  : 2;
+	layout->source_count = (uint16_t)(capacity < TENSOR_SOURCES ? capacity : TENSOR_SOURCES);
 	return 0;
 }
 

@@ -12,12 +12,12 @@
 #include "attach/ggml/resolve.h"
 #include "brick/attach.h"
 
-static uint32_t is_forced, is_settled, has_device;
+static uint32_t is_forced, is_chosen, has_device;
 
 static void use(enum method method)
 {
 	__atomic_store_n(&attach_shared.method, (uint32_t)method, __ATOMIC_RELAXED);
-	__atomic_store_n(&is_settled, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_chosen, 1, __ATOMIC_RELAXED);
 }
 
 __attribute__((constructor)) static void read_environment(void)
@@ -34,10 +34,10 @@ __attribute__((constructor)) static void read_environment(void)
 
 static int may_choose(void)
 {
-	return brick_enabled() && !__atomic_load_n(&is_settled, __ATOMIC_RELAXED);
+	return brick_enabled() && !__atomic_load_n(&is_chosen, __ATOMIC_RELAXED);
 }
 
-int method_is_settled(void)
+int method_is_chosen(void)
 {
 	return !may_choose();
 }
@@ -47,11 +47,21 @@ int method_cpu_only(void)
 	return !__atomic_load_n(&has_device, __ATOMIC_RELAXED);
 }
 
+/* Is there all that this use of hooks must have, besides our own? */
+static int can_hook(enum ggml_use use)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (ggml_symbols[i].use == use && ggml_symbols[i].need == GGML_MUST &&
+			!resolve_exists((enum ggml_symbol_id)i))
+			return 0;
+	return 1;
+}
+
 void method_scheduler_made(int cpu_only)
 {
 	if (!cpu_only)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
-	if (!may_choose() || resolve_exists("ggml_cpu_extra_compute_forward"))
+	if (!may_choose() || can_hook(GGML_FOR_NODES))
 		return;
 	use(cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
 	method_note();

@@ -30,7 +30,7 @@ static inline int method_records_nodes(void)
 }
 
 /* Is there nothing left to find out? */
-int method_is_settled(void);
+int method_is_chosen(void);
 
 /* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
 int method_cpu_only(void);

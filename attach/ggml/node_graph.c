@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs as their threads see them (nodes.h): all nodes of a new one are looked up before the first
- * begins, the time up to that and after the last barrier is recorded where there are threads to
- * start and to join, and the barrier that ends all graphs is learnt. Called by hooks_graph.c, and
- * by the hot path for the first node of each graph.
+ * Graphs as their threads see them (node_graph.h): all nodes of a new one are looked up before the
+ * first begins, the time up to that and after the last barrier is recorded where there are threads
+ * to start and to join, and the barrier that ends all graphs is learnt. Called by hooks_graph.c,
+ * and by the hot path for the first node of each graph.
  */
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_graph.h"
 
 #include "attach/ggml/dataflow.h"
 #include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
+#include "attach/ggml/node_record.h"
+#include "attach/ggml/node_sites.h"
+#include "attach/ggml/note_engine.h"
 #include "attach/ggml/notes.h"
 #include "attach/ggml/phases.h"
 #include "brick/brick.h"
@@ -19,33 +22,33 @@ enum { AGREEMENTS = 2 }; /* graphs that must end at the same barrier before it i
 /* Does every graph of this engine end at the same barrier? Learnt where the end can be seen. */
 static void learn_final_barrier(const struct engine *e, uintptr_t barrier)
 {
-	struct barrier_lore *lore = e->lore;
+	struct barrier_profile *profile = e->profile;
 
-	if (!barrier || __atomic_load_n(&lore->refuted, __ATOMIC_RELAXED))
+	if (!barrier || __atomic_load_n(&profile->refuted, __ATOMIC_RELAXED))
 		return;
-	uintptr_t known = __atomic_load_n(&lore->barrier, __ATOMIC_RELAXED);
+	uintptr_t known = __atomic_load_n(&profile->barrier, __ATOMIC_RELAXED);
 	if (!known)
-		__atomic_store_n(&lore->barrier, barrier, __ATOMIC_RELAXED);
+		__atomic_store_n(&profile->barrier, barrier, __ATOMIC_RELAXED);
 	else if (known == barrier)
-		__atomic_add_fetch(&lore->agreed, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&profile->agreed, 1, __ATOMIC_RELAXED);
 	else
-		__atomic_store_n(&lore->refuted, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&profile->refuted, 1, __ATOMIC_RELAXED);
 }
 
 static uintptr_t final_barrier_of(const struct engine *e)
 {
-	const struct barrier_lore *lore = e->lore;
+	const struct barrier_profile *profile = e->profile;
 
-	if (__atomic_load_n(&lore->refuted, __ATOMIC_RELAXED) ||
-		__atomic_load_n(&lore->agreed, __ATOMIC_RELAXED) < AGREEMENTS)
+	if (__atomic_load_n(&profile->refuted, __ATOMIC_RELAXED) ||
+		__atomic_load_n(&profile->agreed, __ATOMIC_RELAXED) < AGREEMENTS)
 		return 0;
-	return __atomic_load_n(&lore->barrier, __ATOMIC_RELAXED);
+	return __atomic_load_n(&profile->barrier, __ATOMIC_RELAXED);
 }
 
 void node_final_refuted(struct node_thread *t)
 {
 	if (t->final_barrier && t->engine)
-		__atomic_store_n(&t->engine->lore->refuted, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->engine->profile->refuted, 1, __ATOMIC_RELAXED);
 	t->final_barrier = 0;
 }
 
@@ -56,7 +59,7 @@ void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
 	t->graph_serial = serial;
 	t->graph_entered = 0;
 	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
-	node_flush(t);
+	node_flush_events(t);
 	if (entered && threads > 1)
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 	if (!method_records_nodes())
@@ -101,8 +104,8 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 {
 	struct node_thread *t = &node_thread;
 
-	node_thread_greet(t);
-	node_settle();
+	note_engine(t);
+	node_flush();
 	walk_graph(t, graph);
 	if (brick_enabled())
 		dataflow_graph(t->engine, graph);
@@ -121,13 +124,14 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	digests_graph_end(t);
 	if (t->open) {
 		uint64_t now = brick__now(), joined = t->end ? t->end + t->wait : 0;
-		node_settle();
+		node_flush();
 		if (joined) {
 			node_record_span(phase_brick(PHASE_THREAD_JOIN), joined, now);
 			learn_final_barrier(t->engine, t->last_barrier);
 		}
 	}
-	notes_graph(t->engine, graph, t->started, t->fused);
+	if (method_records_nodes())
+		notes_graph(t->engine, graph, t->started, t->fused);
 	t->begun += t->started;
 	t->graph_entered = outer->entered;
 	t->started = outer->started;

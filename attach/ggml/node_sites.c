@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each thread remembers of tensors (nodes.h): a small table by address, in which every entry
- * points to the one that was wanted next. Slots are compared in full, and taken over as they are or
- * filled anew, when graphs have been rebuilt. Called when the hot path finds nothing.
+ * What each thread remembers of tensors (node_sites.h): a small table by address, in which every
+ * entry points to the one that was wanted next. Slots are compared in full, and taken over as they
+ * are or filled anew, when graphs have been rebuilt. Called when the hot path finds nothing.
  */
-#include "attach/ggml/nodes.h"
+#include "attach/ggml/node_sites.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/note_engine.h"
 #include "attach/ggml/site_table.h"
 #include "brick/brick.h"
 
-enum { MOST_SLOTS = 1 << 16 };
+enum { MAX_SLOTS = 1 << 16 };
 
 /* Never written, never a match. */
 struct site_slot node_no_slots[2];
@@ -65,7 +66,7 @@ static void grow_slots(struct node_thread *t)
 {
 	uint32_t count = t->slot_mask + 1;
 	struct site_slot *old = t->slots;
-	struct site_slot *more = count * 2 <= MOST_SLOTS ? node_slots_create(count * 2) : NULL;
+	struct site_slot *more = count * 2 <= MAX_SLOTS ? node_slots_create(count * 2) : NULL;
 
 	if (!more)
 		return;
@@ -130,7 +131,7 @@ uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul
 	uint64_t shape = t->has_layout ? node_shape(t, node, part) : (uint64_t)part;
 	uint32_t generation = shared_get(&attach_shared.graph_generation);
 
-	node_thread_greet(t);
+	note_engine(t);
 	if (!t->engine)
 		return 0;
 	if (t->slots == node_no_slots)

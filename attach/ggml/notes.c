@@ -3,17 +3,16 @@
 #include "attach/ggml/notes.h"
 
 #include <string.h>
-#include "attach/ggml/method.h"
 #include "attach/ggml/rule_set.h"
 #include "attach/ggml/site_table.h"
 #include "attach/ggml/work.h"
 #include "attach/notes_once.h"
 #include "brick/brick.h"
 
-enum { MOST_GRAPHS = 16 };
+enum { MAX_GRAPHS = 16 };
 
 /* Graphs seen, by nodes in it, seen and fused; a copy that is read without the lock. */
-static uint64_t graphs[MOST_GRAPHS];
+static uint64_t graphs[MAX_GRAPHS];
 
 static void note_layout(const struct engine *e)
 {
@@ -89,7 +88,7 @@ static int remember_graph(uint64_t key)
 
 	if (__atomic_exchange_n(&heard, now, __ATOMIC_RELAXED) != now)
 		memset(graphs, 0, sizeof graphs);
-	for (int i = 0; i < MOST_GRAPHS; i++) {
+	for (int i = 0; i < MAX_GRAPHS; i++) {
 		uint64_t seen = __atomic_load_n(&graphs[i], __ATOMIC_RELAXED);
 		if (seen == key)
 			return 0;
@@ -103,7 +102,7 @@ static int remember_graph(uint64_t key)
 
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
-	if (!brick_enabled() || !method_is(METHOD_NODES) || !e || !e->graph_node_count)
+	if (!e || !e->graph_node_count)
 		return;
 	int nodes = e->graph_node_count((void *)(uintptr_t)graph);
 	uint64_t key = (uint64_t)(uint32_t)nodes << 40 | (uint64_t)(started & 0xfffff) << 20 |
@@ -113,6 +112,7 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	int empty = count_empty(e, graph, nodes), seen = (int)(started + fused);
 	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
 	note_once("graph",
-		"%d nodes, %d of them without work, %u seen (%u of them two in one), %d not seen",
+		"%d nodes: %d of them do no work, %u were timed (%u of these as fused pairs), %d "
+		"were missed",
 		nodes, empty, started, fused, expected - seen);
 }

@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include "attach/ggml/nodes.h"
-#include "attach/ggml/notes.h"
+#include "attach/ggml/node_ready.h"
+#include "attach/ggml/node_record.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { MOST_DEPTH = 24 };
+enum { MAX_DEPTH = 24 };
 
 struct open_phase {
 	const char *frame;
@@ -25,7 +25,7 @@ struct phase_thread {
 	uint32_t depth;
 	uint32_t steps;
 	uint32_t muted;
-	struct open_phase open[MOST_DEPTH];
+	struct open_phase open[MAX_DEPTH];
 };
 
 static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
@@ -91,11 +91,11 @@ static int enter(struct phase_scope *scope, const char *frame)
 		return 0;
 	node_thread_ready(t);
 	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
-		node_hook_draw(t);
+		t->hook_left = node_cost_draw(&t->hook_cost);
 		scope->timed = 1;
 		scope->hook_ticks = brick__now();
 	}
-	node_settle();
+	node_flush();
 	close_left_behind(&phase_thread, frame);
 	return 1;
 }
@@ -119,7 +119,7 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 	if (!enter(scope, frame))
 		return;
 	int folded = p->depth && p->open[p->depth - 1].brick == brick;
-	if (!folded && p->depth < MOST_DEPTH) {
+	if (!folded && p->depth < MAX_DEPTH) {
 		p->open[p->depth++] =
 			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0};
 		scope->depth = p->depth;
@@ -131,7 +131,7 @@ void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, co
 {
 	struct phase_thread *p = &phase_thread;
 
-	if (!enter(scope, frame) || p->depth == MOST_DEPTH)
+	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
 	uint16_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
 	p->open[p->depth++] =
@@ -148,11 +148,11 @@ void phase_end(struct phase_scope *scope)
 
 	if (!scope->depth && !scope->timed)
 		return;
-	node_settle();
+	node_flush();
 	while (scope->depth && p->depth >= scope->depth)
 		close_top(p);
 	if (BRICK_UNLIKELY(scope->timed))
-		node_hook_timed(scope->hook_ticks + (brick__now() - now));
+		node_cost_timed(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
 }
 
 int phase_in_step(const void *frame)

@@ -17,6 +17,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
+const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
+
 typedef int (*close_fn)(void *handle);
 
 /* The loader's own dlclose(): calling it by its name would come back to our hook. */
@@ -32,7 +34,7 @@ static close_fn real_dlclose(void)
 	return function;
 }
 
-static void let_go_of(void *handle)
+static void close_object(void *handle)
 {
 	close_fn function = real_dlclose();
 
@@ -170,7 +172,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 
 	if (handle) {
 		function = look_in(handle, name, hooked);
-		let_go_of(handle);
+		close_object(handle);
 	} else {
 		dlerror();
 	}
@@ -219,23 +221,23 @@ static void *look_everywhere(const char *name)
 			continue;
 		}
 		function = look_in(handle, name, 1);
-		let_go_of(handle);
+		close_object(handle);
 	}
 	free(list.text);
 	errno = saved;
 	return function;
 }
 
-int resolve_exists(const char *name)
+int resolve_exists(enum ggml_symbol_id symbol)
 {
-	return look_everywhere(name) != NULL;
+	return look_everywhere(ggml_symbols[symbol].name) != NULL;
 }
 
 /* Under the lock: an entry for this object that was found in an earlier generation. */
 static struct resolve_way *former_way(
-	struct resolve_symbol *symbol, const struct loaded_object *object, const void *function)
+	enum ggml_symbol_id symbol, const struct loaded_object *object, const void *function)
 {
-	const struct resolve_way *way = symbol->ways;
+	const struct resolve_way *way = resolve_ways[symbol];
 
 	while (way && (way->low != object->low || way->bytes != object->bytes ||
 			      way->function != function))
@@ -243,8 +245,7 @@ static struct resolve_way *former_way(
 	return (struct resolve_way *)way;
 }
 
-static void add_way(
-	struct resolve_symbol *symbol, const struct loaded_object *object, void *function)
+static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
 {
 	struct resolve_way *way = former_way(symbol, object, function);
 
@@ -256,20 +257,20 @@ static void add_way(
 	way = malloc(sizeof *way);
 	if (!way)
 		return; /* it will be looked up again */
-	*way = (struct resolve_way){symbol->ways, object->low, object->bytes, function,
+	*way = (struct resolve_way){resolve_ways[symbol], object->low, object->bytes, function,
 		shared_get(&attach_shared.resolve_generation)};
-	__atomic_store_n(&symbol->ways, way, __ATOMIC_RELEASE);
+	__atomic_store_n(&resolve_ways[symbol], way, __ATOMIC_RELEASE);
 }
 
-void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller)
+void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 {
 	int saved = errno;
 	struct loaded_object object = {0, 0, ""};
 	int found = resolve_object(caller, &object);
-	void *function = found ? resolve_from(&object, symbol->name, 1) : NULL;
+	void *function = found ? resolve_from(&object, ggml_symbols[symbol].name, 1) : NULL;
 
 	if (!function)
-		function = look_everywhere(symbol->name);
+		function = look_everywhere(ggml_symbols[symbol].name);
 	if (found && function) {
 		resolve_lock();
 		add_way(symbol, &object, function);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/ggml/shared.h"
+#include "rules/ggml_symbols.h"
 
 /* A loaded object. */
 struct loaded_object {
@@ -27,11 +28,8 @@ struct resolve_way {
 	uint32_t generation;
 };
 
-/* A hooked symbol; one static instance per hook. */
-struct resolve_symbol {
-	const char *name;
-	const struct resolve_way *ways;
-};
+/* By symbol: where calls of it lead. Ways are only ever added. */
+extern const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 /*
  * dlclose(), followed by a look whether an object is gone: then what was found before may be, too,
@@ -40,12 +38,12 @@ struct resolve_symbol {
 int resolve_close(void *handle);
 
 /* The function that a call of symbol from this address means; NULL if there is none but ours. */
-void *resolve_slow(struct resolve_symbol *symbol, uintptr_t caller);
+void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller);
 
-static inline void *resolve(struct resolve_symbol *symbol, const void *return_address)
+static inline void *resolve(enum ggml_symbol_id symbol, const void *return_address)
 {
 	uintptr_t caller = (uintptr_t)return_address;
-	const struct resolve_way *way = __atomic_load_n(&symbol->ways, __ATOMIC_ACQUIRE);
+	const struct resolve_way *way = __atomic_load_n(&resolve_ways[symbol], __ATOMIC_ACQUIRE);
 
 	for (; way; way = way->next)
 		if (caller - way->low < way->bytes &&
@@ -65,7 +63,7 @@ int resolve_object(uintptr_t address, struct loaded_object *object);
 void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
 
 /* Is there any definition of a symbol besides ours in what is loaded now? */
-int resolve_exists(const char *name);
+int resolve_exists(enum ggml_symbol_id symbol);
 
 /* Held over fork. */
 void resolve_lock(void);

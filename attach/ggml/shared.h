@@ -10,9 +10,9 @@
 
 struct attach_shared {
 	uint32_t resolve_generation; /* grows when objects were unloaded (resolve.h) */
-	uint32_t graph_generation;   /* grows when a graph may have been built anew (nodes.h) */
-	uint32_t graph_serial;	     /* grows with every graph that is computed (nodes.h) */
-	uint32_t method;	     /* enum method (method.h) */
+	uint32_t graph_generation; /* grows when a graph may have been built anew (node_graph.h) */
+	uint32_t graph_serial;	   /* grows with every graph that is computed (node_graph.h) */
+	uint32_t method;	   /* enum method (method.h) */
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;

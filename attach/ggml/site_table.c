@@ -14,7 +14,7 @@
 #include "attach/ggml/rule_set.h"
 #include "brick/brick.h"
 
-enum { FIRST_SLOTS = 1024, MOST_SLOTS = 1 << 18 };
+enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 18 };
 
 struct entry {
 	uint64_t hash;	      /* 0: free */
@@ -53,7 +53,7 @@ static struct entry *seek(struct entry *table, uint32_t count, uint64_t hash)
 static int grow(void)
 {
 	uint32_t count = slots ? slots * 2 : FIRST_SLOTS;
-	struct entry *more = count <= MOST_SLOTS ? calloc(count, sizeof *more) : NULL;
+	struct entry *more = count <= MAX_SLOTS ? calloc(count, sizeof *more) : NULL;
 
 	if (!more)
 		return 0;

@@ -6,24 +6,24 @@
 #include "attach/ggml/notes.h"
 #include "brick/attach.h"
 
-enum { MOST_SEQUENCES = 1024 };
+enum { MAX_SEQUENCES = 1024 };
 
 static uint32_t has_own_steps; /* llama_decode() or its kin has been called */
 
 int batch_is_decode(const struct batch_head *batch)
 {
-	uint64_t seen[MOST_SEQUENCES / 64];
+	uint64_t seen[MAX_SEQUENCES / 64];
 
 	if (batch->n_tokens <= 1)
 		return 1;
-	if (batch->n_tokens > MOST_SEQUENCES || !batch->sequence_counts || !batch->sequences)
+	if (batch->n_tokens > MAX_SEQUENCES || !batch->sequence_counts || !batch->sequences)
 		return 0;
 	memset(seen, 0, sizeof seen);
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
 		if (batch->sequence_counts[i] != 1 || !batch->sequences[i])
 			return 0;
 		int32_t id = batch->sequences[i][0];
-		if (id < 0 || id >= MOST_SEQUENCES || seen[id / 64] >> (id % 64) & 1)
+		if (id < 0 || id >= MAX_SEQUENCES || seen[id / 64] >> (id % 64) & 1)
 			return 0;
 		seen[id / 64] |= 1ull << (id % 64);
 	}

@@ -76,14 +76,14 @@ static struct count double_of(struct count a)
 }
 
 /* The three counts of a node while they are made. */
-struct tally {
+struct accumulator {
 	struct count elements, bytes, flops;
 	int bytes_known, flops_known;
 };
 
-typedef void (*work_fn)(const struct work_node *node, struct tally *t);
+typedef void (*work_fn)(const struct work_node *node, struct accumulator *t);
 
-static void count_all(const struct work_node *node, struct tally *t, struct count flops)
+static void count_all(const struct work_node *node, struct accumulator *t, struct count flops)
 {
 	t->elements = elements_of(&node->out);
 	t->bytes = size_of_all(node);
@@ -91,14 +91,14 @@ static void count_all(const struct work_node *node, struct tally *t, struct coun
 	t->bytes_known = t->flops_known = 1;
 }
 
-static void product(const struct work_node *node, struct tally *t)
+static void product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0];
 
 	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[0]).value)));
 }
 
-static void outer_product(const struct work_node *node, struct tally *t)
+static void outer_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0];
 
@@ -106,7 +106,7 @@ static void outer_product(const struct work_node *node, struct tally *t)
 }
 
 /* a: K x M x experts; ids: experts used x tokens. */
-static void expert_product(const struct work_node *node, struct tally *t)
+static void expert_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[2];
 	struct count pairs = elements_of(ids), experts = number(a->ne[2]);
@@ -118,7 +118,7 @@ static void expert_product(const struct work_node *node, struct tally *t)
 }
 
 /* q: D x queries x heads x batch; k: D x KV x ...; v: Dv x KV x ... */
-static void attention(const struct work_node *node, struct tally *t)
+static void attention(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
 	const struct work_tensor *v = &node->source[2];
@@ -128,48 +128,48 @@ static void attention(const struct work_node *node, struct tally *t)
 	count_all(node, t, double_of(times(scores, widths.value)));
 }
 
-static void per_element(const struct work_node *node, struct tally *t, uint64_t flops)
+static void per_element(const struct work_node *node, struct accumulator *t, uint64_t flops)
 {
 	count_all(node, t, times(elements_of(&node->out), flops));
 }
 
-static void one_flop(const struct work_node *node, struct tally *t)
+static void one_flop(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 1);
 }
 
-static void two_flops(const struct work_node *node, struct tally *t)
+static void two_flops(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 2);
 }
 
-static void three_flops(const struct work_node *node, struct tally *t)
+static void three_flops(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 3);
 }
 
-static void four_flops(const struct work_node *node, struct tally *t)
+static void four_flops(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 4);
 }
 
-static void five_flops(const struct work_node *node, struct tally *t)
+static void five_flops(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 5);
 }
 
-static void no_flops(const struct work_node *node, struct tally *t)
+static void no_flops(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 0);
 }
 
-static void reduction(const struct work_node *node, struct tally *t)
+static void reduction(const struct work_node *node, struct accumulator *t)
 {
 	count_all(node, t, elements_of(&node->source[0]));
 }
 
 /* kernel: KW x KH x channels in x channels out */
-static void convolution(const struct work_node *node, struct tally *t)
+static void convolution(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *kernel = &node->source[0];
 	struct count reach = times(times(number(kernel->ne[0]), number(kernel->ne[1]).value),
@@ -179,7 +179,7 @@ static void convolution(const struct work_node *node, struct tally *t)
 }
 
 /* As many rows are read from a as come out; the type they are read in is a's. */
-static void gather(const struct work_node *node, struct tally *t)
+static void gather(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];
 
@@ -189,7 +189,7 @@ static void gather(const struct work_node *node, struct tally *t)
 }
 
 /* b's rows go into a view of a whole cache, in the cache's type. */
-static void scatter(const struct work_node *node, struct tally *t)
+static void scatter(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *b = &node->source[0], *ids = &node->source[1];
 
@@ -200,13 +200,13 @@ static void scatter(const struct work_node *node, struct tally *t)
 }
 
 /* The source that a copy goes into is the result itself: counted once. */
-static void copy(const struct work_node *node, struct tally *t)
+static void copy(const struct work_node *node, struct accumulator *t)
 {
 	no_flops(node, t);
 	t->bytes = plus(size_of(&node->source[0]), size_of(&node->out));
 }
 
-static void nothing(const struct work_node *node, struct tally *t)
+static void nothing(const struct work_node *node, struct accumulator *t)
 {
 	(void)node;
 	t->bytes_known = t->flops_known = 1;
@@ -302,7 +302,7 @@ static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag
 
 void work_count(const struct work_node *node, struct work_counts *counts)
 {
-	struct tally t = {0};
+	struct accumulator t = {0};
 	work_fn count = find(node->operation);
 
 	if (count)

@@ -95,7 +95,7 @@ def check_notes(session, flash):
     assert session.note("ggml.layout")[0].startswith("type 0, ne 16"), session.note("ggml.layout")
     assert len(session.note("ggml.library")) == 1
     graphs = session.note("graph")
-    assert graphs and all(text.endswith(" 0 not seen") for text in graphs), graphs
+    assert graphs and all(text.endswith(" 0 were missed") for text in graphs), graphs
     return graphs
 
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds the locks of the interposer's over a fork, and forgets in the child what was the parent's.
+ */
+#include <pthread.h>
+#include "attach/ggml/node_ready.h"
+#include "attach/ggml/phases.h"
+#include "attach/ggml/site_table.h"
+
+static void lock_all(void)
+{
+	site_table_lock();
+	resolve_lock();
+	node_memory_lock();
+}
+
+static void unlock_all(void)
+{
+	node_memory_unlock();
+	resolve_unlock();
+	site_table_unlock();
+}
+
+static void unlock_in_child(void)
+{
+	node_thread.open = 0; /* its time was the parent's */
+	node_thread.event_count = 0;
+	phase_forget();
+	unlock_all();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(lock_all, unlock_all, unlock_in_child);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads (node_ready.h). They come and go with every graph where no pool is attached, so what one
+ * has allocated is kept in a list and handed to the next.
+ */
+#include "attach/ggml/node_ready.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/node_record.h"
+#include "attach/ggml/node_sites.h"
+#include "attach/ggml/note_engine.h"
+#include "attach/ggml/rule_set.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { FIRST_SLOTS = 4096, EVENTS = 1024 };
+
+/* What a thread allocates, kept when it ends for the next one. */
+struct thread_memory {
+	struct thread_memory *next;
+	struct site_slot *slots;
+	uint32_t slot_mask;
+	struct brick_timing events[EVENTS];
+};
+
+static struct thread_memory *free_memory;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t exit_key;
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+
+/* For a thread without memory: room for one event before it must be flushed. */
+static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
+static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
+
+static struct thread_memory *new_memory(void)
+{
+	void *place;
+
+	if (posix_memalign(&place, 64, sizeof(struct thread_memory)))
+		return NULL;
+	struct thread_memory *memory = memset(place, 0, sizeof *memory);
+	memory->slots = node_slots_create(FIRST_SLOTS);
+	memory->slot_mask = FIRST_SLOTS - 1;
+	if (!memory->slots) {
+		free(memory);
+		return NULL;
+	}
+	return memory;
+}
+
+static void take_memory(struct node_thread *t)
+{
+	pthread_mutex_lock(&memory_lock);
+	struct thread_memory *memory = free_memory;
+	if (memory)
+		free_memory = memory->next;
+	pthread_mutex_unlock(&memory_lock);
+	if (!memory)
+		memory = new_memory();
+	thread_memory = memory;
+	t->slots = memory ? memory->slots : node_no_slots;
+	t->slot_mask = memory ? memory->slot_mask : 1;
+	t->events = memory ? memory->events : one_event;
+	t->event_capacity = memory ? EVENTS : 1;
+}
+
+static void give_memory(struct node_thread *t)
+{
+	struct thread_memory *memory = thread_memory;
+
+	if (!memory)
+		return;
+	memory->slots = t->slots;
+	memory->slot_mask = t->slot_mask;
+	pthread_mutex_lock(&memory_lock);
+	memory->next = free_memory;
+	free_memory = memory;
+	pthread_mutex_unlock(&memory_lock);
+	thread_memory = NULL;
+}
+
+static void thread_exits(void *argument)
+{
+	struct node_thread *t = argument;
+
+	node_flush();
+	give_memory(t);
+	memset(t, 0, sizeof *t);
+}
+
+/* exit() on this thread; the library's own end comes after. */
+__attribute__((destructor)) static void process_exits(void)
+{
+	node_flush();
+}
+
+void node_memory_lock(void)
+{
+	pthread_mutex_lock(&memory_lock);
+}
+
+void node_memory_unlock(void)
+{
+	pthread_mutex_unlock(&memory_lock);
+}
+
+/*
+ * Keys are destroyed in the order of their creation: ours comes before the library's, which gives
+ * the thread's lane away.
+ */
+__attribute__((constructor)) static void watch_threads(void)
+{
+	pthread_key_create(&exit_key, thread_exits);
+}
+
+/* Stand-ins for what cannot be found anywhere, although it has just been called. */
+static _Bool no_extra_forward(const struct compute_params *params, void *node)
+{
+	(void)params;
+	(void)node;
+	return 0;
+}
+
+static void no_fused_forward(const struct compute_params *params, void *norm, void *mul)
+{
+	(void)params;
+	(void)norm;
+	(void)mul;
+}
+
+static void no_barrier(void *pool)
+{
+	(void)pool;
+}
+
+static void lead_anywhere(struct node_thread *t, uintptr_t caller)
+{
+	if (!t->extra_forward)
+		t->extra_forward = (extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
+	if (!t->extra_forward)
+		t->extra_forward = no_extra_forward;
+	if (!t->barrier)
+		t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
+	if (!t->barrier)
+		t->barrier = no_barrier;
+	/* Most engines do not have it, and then do not call it. */
+	if (!t->fused_forward && !t->engine)
+		t->fused_forward = (fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
+	if (!t->fused_forward)
+		t->fused_forward = no_fused_forward;
+}
+
+static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
+{
+	t->engine = e;
+	t->extra_forward = e ? e->extra_forward : NULL;
+	t->fused_forward = e ? e->fused_forward : NULL;
+	t->barrier = e ? e->barrier : NULL;
+	lead_anywhere(t, caller);
+	t->low = e ? e->object.low : 0;
+	t->bytes = e ? e->object.bytes : 0;
+	t->has_layout = e && e->layout_known;
+	if (t->has_layout) {
+		t->ne_offset = e->layout.ne;
+		t->op_offset = e->layout.op;
+		t->type_offset = e->layout.type;
+	}
+}
+
+static void init_clock(void)
+{
+	brick__counter_used = brick_clock_get()->source != BRICK_CLOCK_MONOTONIC;
+}
+
+void node_thread_init(struct node_thread *t)
+{
+	int saved = errno;
+
+	pthread_once(&clock_once, init_clock);
+	node_cost_init(&t->hook_cost, (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now());
+	t->hook_left = node_cost_draw(&t->hook_cost);
+	t->ready = 1;
+	take_memory(t);
+	rule_set_ready();
+	pthread_setspecific(exit_key, t);
+	if (brick_enabled())
+		brick_thread_ready();
+	errno = saved;
+}
+
+void node_thread_prepare(struct node_thread *t, uintptr_t caller)
+{
+	int saved = errno;
+
+	node_thread_ready(t);
+	t->resolve_generation = shared_get(&attach_shared.resolve_generation);
+	lead_to(t, engine_at(caller), caller);
+	if (brick_enabled())
+		note_engine(t);
+	errno = saved;
+}

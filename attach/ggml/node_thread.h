@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node that each thread is executing. A node begins when its forward hook is called.
+ *
+ * On several threads every ggml_barrier() after that may be its last: entering it ends the work,
+ * what follows is waiting. Only the next beginning, or the end of the graph, tells which one was
+ * the last; the barriers before were waits inside of the node. On one thread barriers return at
+ * once and are not looked at: a node ends where the next hook is entered.
+ *
+ * Nodes that are over are kept as events, 32 bytes each, and become samples when the graph is: the
+ * engine streams its weights through the caches, so that whatever a hook touches between two nodes
+ * comes from main memory, and a hundred samples in a row are far cheaper than a hundred at a time.
+ * All of it is thread-local; nothing here is shared but two counters of graphs.
+ */
+#ifndef BRICK_ATTACH_GGML_NODE_THREAD_H
+#define BRICK_ATTACH_GGML_NODE_THREAD_H
+
+#include <stdint.h>
+#include "attach/ggml/engine.h"
+#include "attach/ggml/node_cost.h"
+#include "brick/attach.h"
+#include "lib/sys/ticks.h"
+
+/* What a thread remembers of a tensor. */
+struct site_slot {
+	const void *node;
+	uint64_t shape;	     /* of operation, type and own shape; what the hot path compares */
+	uint32_t generation; /* of graphs; compared too */
+	uint32_t identity;   /* of name and sources: compared when graphs were rebuilt */
+	uint32_t site;
+	uint32_t next; /* the slot that was wanted after this one, the last time */
+};
+
+enum node_mode {
+	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
+	NODE_MODE_ALONE,   /* its graph runs on one thread: barriers are nothing; the short path */
+	NODE_MODE_TEAM,
+};
+
+struct node_thread {
+	/* Where hooks lead to, as long as they are called from this range in this generation. */
+	uintptr_t low, bytes;
+	extra_forward_fn extra_forward;
+	fused_forward_fn fused_forward;
+	barrier_fn barrier;
+	uint32_t resolve_generation;
+	uint32_t hook_left; /* calls until one is timed */
+	uint8_t open;	    /* a node is being executed: 0 or 1 */
+	uint8_t mode;	    /* enum node_mode */
+	uint8_t in_graph;   /* which this thread has called for */
+	uint8_t ready;
+	uint32_t marked;	 /* some events have a mark */
+	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known
+				  */
+
+	/* The node being executed. */
+	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier that was looked at */
+	uintptr_t last_barrier;		  /* where it was called from */
+	uint32_t site, cost;
+	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
+	uint32_t event_count, event_capacity;
+
+	/* Its cache of sites. */
+	struct site_slot *slots; /* slot_mask + 1 */
+	uint32_t slot_mask;
+	uint32_t slot_now, slot_next; /* of the last node; where the next one is expected */
+	uint16_t ne_offset, op_offset, type_offset, has_layout;
+	uint32_t graph_serial;
+	uint32_t started, fused; /* nodes of its graph */
+	uint64_t call_ticks;	 /* that calls of the short path took since the last flush */
+
+	/* What follows is not touched for every node. */
+	uint64_t graph_entered;	  /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;		  /* nodes of all former graphs */
+	const void *walked_graph; /* all nodes of which were looked up */
+	uint32_t walked;	  /* in this generation of graphs */
+	struct node_cost hook_cost;
+	uint32_t session; /* whose notes name the engine */
+	uint16_t brick;	  /* of a node without a site */
+	int16_t layer;
+	const struct engine *engine;
+} __attribute__((aligned(64)));
+
+extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
+
+static inline int node_thread_knows(const struct node_thread *t, uintptr_t caller)
+{
+	return caller - t->low < t->bytes &&
+	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The symbols of ggml and llama.cpp that Brick stands in front of: one table, from which the hooks
+ * are made (attach/ggml/), by which the way to time nodes is chosen, and of which `brick doctor`
+ * tells what a set of libraries offers. To hook another function is one row here.
+ *
+ * A row: kind, id, symbol, library, use, need, phase, gives.
+ *   kind     how its hook is written: TYPED by hand with the engine's own prototype, WORDS by hand
+ *            with words for arguments; PHASE, WAIT, HIDDEN and STACK are made from the row: a phase
+ *            around the call; the same unless all backends compute on the CPU; for a function that
+ *            returns a structure; for one that takes more than six words. The last two stand where
+ *            the machine passes a hidden result pointer as an ordinary argument.
+ *   library  where calls of it come from, through the dynamic linker
+ *   use      what it is good for, see enum ggml_use
+ *   need     MUST: nothing of that use works without it; MAY
+ *   phase    of enum phase, without its prefix; NONE
+ *   gives    in a few words, for `brick doctor`; NULL: a detail that it does not list
+ */
+#ifndef BRICK_RULES_GGML_SYMBOLS_H
+#define BRICK_RULES_GGML_SYMBOLS_H
+
+/* clang-format off */
+#define GGML_SYMBOLS(X) \
+X(TYPED, NODE_FORWARD, "ggml_cpu_extra_compute_forward", CPU, NODES, MUST, NONE, \
+	"begin of each node on each thread") \
+X(TYPED, BARRIER, "ggml_barrier", CPU, NODES, MUST, NONE, \
+	"end of nodes, and waiting apart from work") \
+X(TYPED, FUSED_FORWARD, "ggml_compute_forward_rms_norm_mul_fused", CPU, NODES, MAY, NONE, \
+	"the fused norm") \
+X(TYPED, GRAPH_COMPUTE, "ggml_graph_compute", CPU, GRAPHS, MAY, NONE, "graphs") \
+X(WORDS, SCHED_ALLOC_GRAPH, "ggml_backend_sched_alloc_graph", LLAMA, PHASES, MAY, NONE, \
+	"allocation") \
+X(PHASE, TENSOR_SET, "ggml_backend_tensor_set", LLAMA, PHASES, MAY, INPUT_COPY, "input copies") \
+X(PHASE, TENSOR_GET_ASYNC, "ggml_backend_tensor_get_async", LLAMA, PHASES, MAY, OUTPUT_COPY, \
+	"output copies") \
+X(TYPED, DECODE, "llama_decode", PROGRAM, STEPS, MAY, NONE, "steps") \
+X(WORDS, CONTEXT_DECODE, "_ZN13llama_context6decodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
+	"steps of callers that look symbols up") \
+X(PHASE, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
+X(PHASE, SAMPLER_APPLY, "llama_sampler_apply", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
+/* Steps. */ \
+X(TYPED, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
+X(WORDS, CONTEXT_ENCODE, "_ZN13llama_context6encodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
+	NULL) \
+/* Graphs and who computes them. */ \
+X(WORDS, SCHED_NEW, "ggml_backend_sched_new", LLAMA, CALLBACK, MAY, NONE, NULL) \
+X(WORDS, SCHED_COMPUTE, "ggml_backend_sched_graph_compute_async", LLAMA, CALLBACK, MUST, NONE, \
+	NULL) \
+X(TYPED, SCHED_SET_CALLBACK, "ggml_backend_sched_set_eval_callback", LLAMA, CALLBACK, MUST, NONE, \
+	NULL) \
+X(WORDS, BACKEND_COMPUTE, "ggml_backend_graph_compute_async", BASE, GRAPHS, MAY, NONE, NULL) \
+X(WORDS, GRAPH_PLAN, "ggml_graph_plan", CPU, PHASES, MAY, NONE, NULL) \
+X(PHASE, SCHED_RESET, "ggml_backend_sched_reset", LLAMA, PHASES, MAY, GRAPH_ALLOC, NULL) \
+X(PHASE, SCHED_RESERVE, "ggml_backend_sched_reserve", LLAMA, PHASES, MAY, GRAPH_ALLOC, NULL) \
+/* Copies, and waiting for a backend: C functions of all versions. */ \
+X(PHASE, TENSOR_SET_ASYNC, "ggml_backend_tensor_set_async", LLAMA, PHASES, MAY, INPUT_COPY, NULL) \
+X(PHASE, TENSOR_GET, "ggml_backend_tensor_get", LLAMA, PHASES, MAY, OUTPUT_COPY, NULL) \
+X(WAIT, BACKEND_SYNCHRONIZE, "ggml_backend_synchronize", BASE, PHASES, MAY, NONE, NULL) \
+X(WAIT, SCHED_SYNCHRONIZE, "ggml_backend_sched_synchronize", LLAMA, PHASES, MAY, NONE, NULL) \
+X(WAIT, SYNCHRONIZE, "llama_synchronize", PROGRAM, PHASES, MAY, NONE, NULL) \
+/* Choosing the next token, from fetching the logits on. */ \
+X(PHASE, SAMPLER_ACCEPT, "llama_sampler_accept", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
+X(PHASE, GET_LOGITS, "llama_get_logits", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
+X(PHASE, GET_LOGITS_ITH, "llama_get_logits_ith", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
+/* llama.cpp's own C++ functions; versions that lack one simply never call its hook. */ \
+X(PHASE, CONTEXT_RESERVE, "_ZN13llama_context13sched_reserveEv", LLAMA, PHASES, MAY, \
+	GRAPH_ALLOC, NULL) \
+X(PHASE, MEMORY_UPDATE, "_ZN13llama_context13memory_updateEb", LLAMA, PHASES, MAY, \
+	KV_PREPARE, NULL) \
+X(PHASE, OUTPUT_RESERVE, "_ZN13llama_context14output_reserveEi", LLAMA, PHASES, MAY, \
+	BATCH_PREPARE, NULL) \
+X(PHASE, PROCESS_UBATCH, "_ZN13llama_context14process_ubatchERK12llama_ubatch14llm_graph_type" \
+	"P22llama_memory_context_iR11ggml_status", LLAMA, PHASES, MAY, UBATCH, NULL) \
+X(PHASE, APPLY_UBATCH, "_ZN14llama_kv_cache12apply_ubatchERKNS_9slot_infoERK12llama_ubatch", \
+	LLAMA, PHASES, MAY, KV_PREPARE, NULL) \
+X(PHASE, KV_CONTEXT_DESTROY, "_ZN22llama_kv_cache_contextD1Ev", LLAMA, PHASES, MAY, \
+	KV_PREPARE, NULL) \
+X(PHASE, CAN_REUSE, "_ZN16llm_graph_result9can_reuseERK16llm_graph_params", LLAMA, PHASES, MAY, \
+	GRAPH_BUILD, NULL) \
+X(PHASE, RESULT_RESET, "_ZN16llm_graph_result5resetEv", LLAMA, PHASES, MAY, GRAPH_BUILD, NULL) \
+X(PHASE, BUILD_GRAPH, "_ZNK11llama_model11build_graphERK16llm_graph_params", LLAMA, PHASES, MAY, \
+	GRAPH_BUILD, NULL) \
+X(PHASE, SET_INPUTS, "_ZN16llm_graph_result10set_inputsEPK12llama_ubatch", LLAMA, PHASES, MAY, \
+	INPUT_COPY, NULL) \
+X(PHASE, CONTEXT_COMPUTE, "_ZN13llama_context13graph_computeEP11ggml_cgraphb", LLAMA, PHASES, \
+	MAY, GRAPH_COMPUTE, NULL) \
+X(WAIT, CONTEXT_SYNCHRONIZE, "_ZN13llama_context11synchronizeEv", LLAMA, PHASES, MAY, NONE, NULL) \
+X(HIDDEN, GRAPH_PARAMS, "_ZNK13llama_context12graph_paramsEP16llm_graph_resultRK12llama_ubatch" \
+	"PK22llama_memory_context_i14llm_graph_type", LLAMA, PHASES, MAY, GRAPH_BUILD, NULL) \
+X(HIDDEN, KV_INIT_BATCH, "_ZN14llama_kv_cache10init_batchER18llama_batch_allocrjb", LLAMA, \
+	PHASES, MAY, KV_PREPARE, NULL) \
+X(HIDDEN, KV_ISWA_INIT_BATCH, "_ZN19llama_kv_cache_iswa10init_batchER18llama_batch_allocrjb", \
+	LLAMA, PHASES, MAY, KV_PREPARE, NULL) \
+X(HIDDEN, RECURRENT_INIT_BATCH, \
+	"_ZN22llama_memory_recurrent10init_batchER18llama_batch_allocrjb", LLAMA, PHASES, MAY, \
+	KV_PREPARE, NULL) \
+X(HIDDEN, HYBRID_INIT_BATCH, "_ZN19llama_memory_hybrid10init_batchER18llama_batch_allocrjb", \
+	LLAMA, PHASES, MAY, KV_PREPARE, NULL) \
+X(STACK, BATCH_INIT, "_ZN18llama_batch_allocr4initERK11llama_batchRK11llama_vocab" \
+	"PK14llama_memory_ijjb", LLAMA, PHASES, MAY, BATCH_PREPARE, NULL)
+/* clang-format on */
+
+#define GGML_SYMBOL_ID(kind, id, ...) GGML_##id,
+enum ggml_symbol_id { GGML_SYMBOLS(GGML_SYMBOL_ID) GGML_SYMBOL_COUNT };
+#undef GGML_SYMBOL_ID
+
+enum ggml_library {
+	GGML_IN_CPU,	/* the CPU backend calls it, of itself */
+	GGML_IN_BASE,	/* the scheduler's library */
+	GGML_IN_LLAMA,	/* llama.cpp's library */
+	GGML_IN_PROGRAM /* whoever uses llama.cpp */
+};
+
+enum ggml_use {
+	GGML_FOR_NODES,	   /* timing each node on each thread */
+	GGML_FOR_CALLBACK, /* timing nodes by the scheduler's evaluation callback */
+	GGML_FOR_GRAPHS,   /* timing whole graphs */
+	GGML_FOR_STEPS,	   /* any one of these */
+	GGML_FOR_PHASES,   /* what the engine does around its nodes */
+};
+
+enum ggml_need { GGML_MAY, GGML_MUST };
+
+struct ggml_symbol {
+	const char *name;
+	enum ggml_library library;
+	enum ggml_use use;
+	enum ggml_need need;
+	const char *gives;
+};
+
+/* By id; constant. */
+extern const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT];
+
+#endif
