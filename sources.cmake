@@ -16,6 +16,7 @@ set(BRICK_SYS_SOURCES
   lib/sys/counter.c
   lib/sys/linux.c
   lib/sys/perf.c
+  lib/sys/switches.c
 )
 
 # The library's core.
@@ -118,21 +119,18 @@ set(BRICK_WRITER_SOURCES
 
 # The consumer of a session: in the recorder, and inside programs that embed Brick.
 set(BRICK_DRAIN_SOURCES
-  drain/clean.c
   drain/clock.c
   drain/code.c
   drain/digest.c
-  drain/drain.c
-  drain/emit.c
   drain/histogram.c
   drain/machine.c
   drain/map.c
-  drain/notes.c
   drain/output.c
   drain/pace.c
   drain/peek.c
   drain/ring.c
   drain/tables.c
+  drain/tell.c
 )
 
 # The consumer as a thread of an embedding program.
@@ -330,6 +328,8 @@ set(BRICK_RECORD_SOURCES
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
+  record/neighbours.c
+  record/off_cpu.c
   record/recorder.c
   record/session_dir.c
   record/signals.c
@@ -617,6 +617,8 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_run.c
   tests/unit/graph_view.c
   tests/unit/histogram.c
+  tests/unit/neighbours.c
+  tests/unit/off_cpu.c
   tests/unit/path_run.c
   tests/unit/probe.c
   tests/unit/queue.c

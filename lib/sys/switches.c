@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One event per CPU, inherited by every thread and child of the followed process: the kernel has no
+ * rings for inherited events that follow a thread over all CPUs. Each ring is in the order of time;
+ * a thread's records lie in several, so all are read and sorted before any is handed out. The
+ * ring's protocol is that of struct perf_event_mmap_page (linux/perf_event.h): data_head is read
+ * with acquire, data_tail written with release.
+ */
+#include "lib/sys/switches.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/array.h"
+
+/* 256 KiB for each CPU: 10000 switches, within perf_event_mlock_kb (516) for a plain user. */
+enum { RING_PAGES = 64, RECORD_BYTES = 24 };
+
+struct ring {
+	struct perf_event_mmap_page *page; /* followed by its data */
+	int fd;
+};
+
+struct brick__switches {
+	size_t map_bytes;
+	uint64_t lost;
+	ARRAY(struct ring) rings;
+	ARRAY(struct brick__switch) read; /* not handed out yet */
+};
+
+/* As the kernel writes it with sample_id_all, TID and TIME. */
+struct switch_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+/* After two words of its own: lost since the last one. */
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+static int open_event(pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof attr,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.context_switch = 1,
+		.inherit = 1,
+		.disabled = 1,
+		.enable_on_exec = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX, /* nobody waits on the descriptor */
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int add_ring(struct brick__switches *s, pid_t pid, int cpu)
+{
+	int fd = open_event(pid, cpu);
+
+	if (fd < 0)
+		return fd;
+	void *page = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int error = page == MAP_FAILED ? -errno : array_push(&s->rings, (struct ring){page, fd});
+	if (error && page != MAP_FAILED)
+		munmap(page, s->map_bytes);
+	if (error)
+		close(fd);
+	return error;
+}
+
+int brick__switches_follow(struct brick__switches **out, pid_t pid)
+{
+	struct brick__switches *s = calloc(1, sizeof *s);
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int error = s ? 0 : -ENOMEM;
+
+	if (s)
+		s->map_bytes = (size_t)sysconf(_SC_PAGESIZE) * (1 + RING_PAGES);
+	for (int cpu = 0; cpu < cpus && !error; cpu++) {
+		error = add_ring(s, pid, cpu);
+		if (error == -ENODEV) /* this CPU is offline */
+			error = 0;
+	}
+	if (!error && !s->rings.count)
+		error = -ENODEV;
+	if (error) {
+		brick__switches_close(s);
+		return error;
+	}
+	*out = s;
+	return 0;
+}
+
+/* Bytes of a ring that may lie around its end. */
+static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t bytes)
+{
+	const char *data = (const char *)ring->page + ring->page->data_offset;
+	uint64_t size = ring->page->data_size, from = at % size;
+	size_t first = bytes < size - from ? bytes : (size_t)(size - from);
+
+	memcpy(to, data + from, first);
+	memcpy((char *)to + first, data, bytes - first);
+}
+
+static int keep_switch(struct brick__switches *s, const struct switch_record *record)
+{
+	const struct brick__switch one = {
+		.time_ns = record->time,
+		.pid = record->pid,
+		.tid = record->tid,
+		.out = (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
+		.preempted = (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
+	};
+
+	return array_push(&s->read, one);
+}
+
+/* Take all out of a ring; what there is no memory for is counted. */
+static int read_ring(struct brick__switches *s, struct ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = ring->page->data_tail;
+	int error = 0;
+
+	while (at < head) {
+		struct perf_event_header header;
+		copy_out(ring, at, &header, sizeof header);
+		if (header.size < sizeof header)
+			break; /* the kernel writes no such thing */
+		if (header.type == PERF_RECORD_SWITCH && header.size == RECORD_BYTES) {
+			struct switch_record record;
+			copy_out(ring, at, &record, sizeof record);
+			if (keep_switch(s, &record)) {
+				s->lost++;
+				error = -ENOMEM;
+			}
+		} else if (header.type == PERF_RECORD_LOST) {
+			struct lost_record record;
+			copy_out(ring, at, &record, sizeof record);
+			s->lost += record.lost;
+		}
+		at += header.size;
+	}
+	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+	return error;
+}
+
+/* One thread's records of one moment: first it leaves. */
+static int by_time(const void *a, const void *b)
+{
+	const struct brick__switch *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (int)y->out - (int)x->out;
+}
+
+int brick__switches_read(
+	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context)
+{
+	size_t done = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < s->rings.count; i++)
+		if (read_ring(s, &s->rings.items[i]))
+			error = -ENOMEM;
+	if (!s->read.count)
+		return error;
+	qsort(s->read.items, s->read.count, sizeof *s->read.items, by_time);
+	while (done < s->read.count && s->read.items[done].time_ns < until_ns)
+		take(context, &s->read.items[done++]);
+	s->read.count -= done;
+	memmove(s->read.items, s->read.items + done, s->read.count * sizeof *s->read.items);
+	return error;
+}
+
+uint64_t brick__switches_lost(const struct brick__switches *s)
+{
+	return s->lost;
+}
+
+unsigned brick__switches_fill(const struct brick__switches *s)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i < s->rings.count; i++) {
+		const struct perf_event_mmap_page *page = s->rings.items[i].page;
+		uint64_t used =
+			__atomic_load_n(&page->data_head, __ATOMIC_RELAXED) - page->data_tail;
+		unsigned percent = (unsigned)(used * 100 / page->data_size);
+		most = percent > most ? percent : most;
+	}
+	return most;
+}
+
+void brick__switches_close(struct brick__switches *s)
+{
+	for (size_t i = 0; s && i < s->rings.count; i++) {
+		munmap(s->rings.items[i].page, s->map_bytes);
+		close(s->rings.items[i].fd);
+	}
+	if (s) {
+		array_fini(&s->rings);
+		array_fini(&s->read);
+	}
+	free(s);
+}

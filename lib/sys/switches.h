@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When threads of other processes leave and get their CPUs: the kernel's own records of context
+ * switches (perf_event_open(2), PERF_RECORD_SWITCH of a dummy software event; Linux 4.3 or newer,
+ * PREEMPT bit 4.17). Needs no privileges for one's own processes up to perf_event_paranoid 2, costs
+ * the threads nothing of their own and puts nothing into their process. One thread at a time.
+ */
+#ifndef BRICK_SYS_SWITCHES_H
+#define BRICK_SYS_SWITCHES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A thread got a CPU or left it. */
+struct brick__switch {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t pid, tid;
+	uint8_t out;	   /* it left */
+	uint8_t preempted; /* ... though it could have gone on; else it waits for something */
+};
+
+struct brick__switches;
+
+/*
+ * Follow a process from its next exec on: all of its threads, and its children's. -EACCES, -EPERM:
+ * the kernel does not allow it (perf_event_paranoid, seccomp), -ENOENT: the kernel has none of it,
+ * -EMFILE, -ENOMEM.
+ */
+int brick__switches_follow(struct brick__switches **out, pid_t pid);
+
+typedef void (*brick__switch_fn)(void *context, const struct brick__switch *s);
+
+/*
+ * Hand out, in the order of time, what happened before `until_ns`, which must not be later than the
+ * time of the call. 0, or -ENOMEM: what was there is counted as lost.
+ */
+int brick__switches_read(
+	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context);
+
+/* Records that the kernel, or we, had no room for. */
+uint64_t brick__switches_lost(const struct brick__switches *s);
+
+/* The share of its rings that is full, 0 to 100: of the fullest. */
+unsigned brick__switches_fill(const struct brick__switches *s);
+
+/* NULL is legal. */
+void brick__switches_close(struct brick__switches *s);
+
+#endif

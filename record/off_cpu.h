@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the recorded threads did not run: pairs each time that a thread left its CPU with the next
+ * time that it got one. One thread at a time.
+ */
+#ifndef BRICK_RECORD_OFF_CPU_H
+#define BRICK_RECORD_OFF_CPU_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum off_cpu_why {
+	OFF_CPU_BLOCKED,   /* it waited: for a lock, a file, a device, for time to pass */
+	OFF_CPU_PREEMPTED, /* it could have run, and another thread ran in its place */
+};
+
+/* A thread did not run from begin_ns to end_ns (CLOCK_MONOTONIC). */
+struct off_cpu {
+	uint64_t begin_ns, end_ns;
+	uint32_t pid, tid;
+	enum off_cpu_why why;
+};
+
+struct off_cpu_recorder;
+
+/* Follow a process from its next exec on, with its threads and children. Errors as those of
+ * brick__switches_follow(). */
+int off_cpu_create(struct off_cpu_recorder **out, pid_t pid);
+
+typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
+
+/* Hand out the intervals that have ended by now, in the order of their ends. 0 or -ENOMEM. */
+int off_cpu_read(struct off_cpu_recorder *r, uint64_t now_ns, off_cpu_fn take, void *context);
+
+/* Switches that are missing: intervals may be missing, or be one where there were two. */
+uint64_t off_cpu_lost(const struct off_cpu_recorder *r);
+
+/* How full the kernel's rings are, 0 to 100. */
+unsigned off_cpu_fill(const struct off_cpu_recorder *r);
+
+/* NULL is legal. */
+void off_cpu_destroy(struct off_cpu_recorder *r);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who else used the CPUs: a process of our own tree is never the neighbour, one that is not ours
+ * is found, and the accounts hold together.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/clock_ns.h"
+#include "record/neighbours.h"
+
+#define SPIN_NS 400000000ull
+
+static void __attribute__((noreturn)) spin(const char *name)
+{
+	prctl(PR_SET_NAME, name);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		;
+}
+
+static void spin_until(struct machine_use *use, const struct neighbours *n, uint32_t tree)
+{
+	uint64_t begin = monotonic_ns();
+
+	while (monotonic_ns() - begin < SPIN_NS)
+		;
+	assert_int_equal(neighbours_use(n, tree, use), 0);
+}
+
+static void our_own_are_no_neighbours(void **state)
+{
+	struct neighbours *n;
+	struct machine_use use;
+	pid_t child = fork();
+
+	if (!child)
+		spin("ours) 1 2 3");
+	assert_int_equal(neighbours_create(&n), 0);
+	spin_until(&use, n, (uint32_t)child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_null(strstr(use.neighbour, "ours"));
+	assert_null(strstr(use.neighbour, "neighbours"));
+	assert_true(use.busy_ns >= SPIN_NS / 2); /* accounts go by ticks */
+	assert_true(use.neighbour_ns <= use.busy_ns + SPIN_NS / 10);
+	neighbours_destroy(n);
+}
+
+/* What is under another process is judged by its tree, not by who asks. */
+static void a_stranger_is_found(void **state)
+{
+	struct neighbours *n;
+	struct machine_use use;
+	int line[2];
+	pid_t child = 0;
+
+	assert_int_equal(pipe(line), 0);
+	pid_t middle = fork();
+	if (!middle) {
+		child = fork();
+		if (!child) {
+			prctl(PR_SET_NAME, "stranger");
+			for (uint64_t begin = monotonic_ns();
+				monotonic_ns() - begin < 10 * NS_PER_S;)
+				;
+			_exit(0);
+		}
+		_exit(write(line[1], &child, sizeof child) != sizeof child);
+	}
+	assert_int_equal(read(line[0], &child, sizeof child), sizeof child);
+	waitpid(middle, NULL, 0); /* the child is nobody's now, or init's */
+	assert_int_equal(neighbours_create(&n), 0);
+	spin_until(&use, n, (uint32_t)getpid());
+	kill(child, SIGKILL);
+	assert_true(use.neighbour_ns > 0);
+	assert_true(*use.neighbour);
+	neighbours_destroy(n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(our_own_are_no_neighbours),
+		cmocka_unit_test(a_stranger_is_found),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When threads are off their CPUs, as the kernel says: a process that sleeps is blocked for as long
+ * as it slept; one that spins beside another on the same CPU is preempted, and what it lost is what
+ * its own CPU clock did not count. Skipped where the kernel does not allow it.
+ */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/clock_ns.h"
+#include "record/off_cpu.h"
+
+#define SPIN_NS 300000000ull
+#define SLEEP_NS 200000000ull
+
+struct sums {
+	uint32_t pid;
+	uint64_t blocked_ns, preempted_ns, longest_ns, last_ns;
+	int misplaced; /* intervals that end before they begin, or before the one handed out last */
+};
+
+static void add(void *context, const struct off_cpu *interval)
+{
+	struct sums *sums = context;
+	uint64_t ns = interval->end_ns - interval->begin_ns;
+
+	sums->misplaced +=
+		interval->end_ns < interval->begin_ns || interval->end_ns < sums->last_ns;
+	sums->last_ns = interval->end_ns;
+	if (interval->pid != sums->pid || interval->tid != sums->pid)
+		return;
+	if (interval->why == OFF_CPU_PREEMPTED)
+		sums->preempted_ns += ns;
+	else
+		sums->blocked_ns += ns;
+	sums->longest_ns = ns > sums->longest_ns ? ns : sums->longest_ns;
+}
+
+static void pin(pid_t pid)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(pid, sizeof one, &one), 0);
+}
+
+/* This program again, doing `what`, once it is followed. *out is NULL where that is not allowed. */
+static pid_t run_followed(const char *what, struct off_cpu_recorder **out, int *answer)
+{
+	int go[2], back[2];
+	char byte = 0, path[4096] = "/proc/self/exe";
+
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(back), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		dup2(back[1], 1);
+		ssize_t n = read(go[0], &byte, 1);
+		execl(path, path, what, (char *)NULL);
+		_exit(n == 1 ? 127 : 126);
+	}
+	assert_true(pid > 0);
+	*out = NULL;
+	int error = off_cpu_create(out, pid);
+	if (error)
+		print_message("not allowed here: %s\n", strerror(-error));
+	assert_int_equal(write(go[1], &byte, 1), 1);
+	close(go[0]);
+	close(go[1]);
+	close(back[1]);
+	*answer = back[0];
+	return pid;
+}
+
+static void a_sleep_is_blocked(void **state)
+{
+	struct off_cpu_recorder *r;
+	int answer;
+	struct sums sums = {.pid = (uint32_t)run_followed("sleep", &r, &answer)};
+
+	waitpid((pid_t)sums.pid, NULL, 0);
+	close(answer);
+	if (!r)
+		skip();
+	usleep(1000);
+	assert_int_equal(off_cpu_read(r, monotonic_ns(), add, &sums), 0);
+	assert_int_equal(off_cpu_lost(r), 0);
+	assert_int_equal(sums.misplaced, 0);
+	assert_true(sums.longest_ns >= SLEEP_NS);
+	assert_true(sums.blocked_ns >= SLEEP_NS);
+	off_cpu_destroy(r);
+}
+
+/* Wall time less CPU time is what it was off; both are the program's own readings. */
+static void a_neighbour_preempts(void **state)
+{
+	struct off_cpu_recorder *r;
+	unsigned long long wall_ns = 0, cpu_ns = 0;
+	char text[128] = "";
+	int answer;
+	pid_t neighbour = fork();
+
+	if (!neighbour)
+		for (;;)
+			;
+	pin(neighbour);
+	struct sums sums = {.pid = (uint32_t)run_followed("spin", &r, &answer)};
+	pin((pid_t)sums.pid);
+	waitpid((pid_t)sums.pid, NULL, 0);
+	kill(neighbour, SIGKILL);
+	waitpid(neighbour, NULL, 0);
+	assert_true(read(answer, text, sizeof text - 1) > 0);
+	close(answer);
+	assert_int_equal(sscanf(text, "%llu %llu", &wall_ns, &cpu_ns), 2);
+	if (!r)
+		skip();
+	usleep(1000);
+	assert_int_equal(off_cpu_read(r, monotonic_ns(), add, &sums), 0);
+	assert_int_equal(off_cpu_lost(r), 0);
+	assert_true(sums.preempted_ns > 0);
+	/* beside the spin there is the program's start and end, some ms at most */
+	uint64_t off_ns = wall_ns - cpu_ns;
+	assert_true(sums.preempted_ns + sums.blocked_ns + 2000000 >= off_ns);
+	off_cpu_destroy(r);
+}
+
+static int spin(void)
+{
+	uint64_t wall = monotonic_ns(), cpu = thread_cpu_ns();
+
+	while (monotonic_ns() - wall < SPIN_NS)
+		;
+	printf("%llu %llu\n", (unsigned long long)(monotonic_ns() - wall),
+		(unsigned long long)(thread_cpu_ns() - cpu));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleep_is_blocked),
+		cmocka_unit_test(a_neighbour_preempts),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "sleep")) {
+		const struct timespec t = timespec_of_ns(SLEEP_NS);
+		return nanosleep(&t, NULL);
+	}
+	if (argc > 1)
+		return spin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
