@@ -441,12 +441,15 @@ set(BRICK_VIEW_SOURCES
   view/provenance.c
   view/report.c
   view/report_budget.c
+  view/report_columns.c
   view/report_counters.c
   view/report_csv.c
+  view/report_fields.c
   view/report_json.c
   view/report_rows.c
   view/report_sort.c
   view/report_text.c
+  view/report_value.c
   view/roofline.c
   view/roofline_json.c
   view/roofline_svg.c

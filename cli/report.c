@@ -40,7 +40,8 @@ static const char help[] =
 
 struct options {
 	enum summary_by by;
-	const struct report_sort *sort;
+	const struct report_field *sort;
+	struct report_columns columns;
 	unsigned long top; /* 0: all */
 	int phase;
 	bool json, csv;
@@ -63,12 +64,20 @@ static enum summary_by parse_by(const char *text)
 		"--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
 }
 
-static const struct report_sort *parse_sort(const char *text)
+static const struct report_field *parse_sort(const char *text)
 {
-	const struct report_sort *sort = report_sort_find(text);
-	if (!sort)
-		die_usage("report", "--sort %s: must be one of %s", text, report_sort_names());
-	return sort;
+	const struct report_field *field = report_field_find(text);
+	if (!field)
+		die_usage("report", "--sort %s: must be one of %s", text, report_field_names());
+	return field;
+}
+
+static void parse_columns(struct report_columns *columns, const char *text)
+{
+	char *wrong;
+	if (report_columns_parse(columns, text, &wrong) < 0)
+		die_usage(
+			"report", "--columns: '%s' must be one of %s", wrong, report_field_names());
 }
 
 /* The page holds all rows, and lets its reader choose. */
@@ -90,6 +99,7 @@ static void parse(struct options *options, int argc, char **argv)
 		{"by", required_argument, NULL, 'b'},
 		{"phase", required_argument, NULL, 'p'},
 		{"sort", required_argument, NULL, 's'},
+		{"columns", required_argument, NULL, 'C'},
 		{"top", required_argument, NULL, 't'},
 		{"json", no_argument, NULL, 'j'},
 		{"csv", no_argument, NULL, 'c'},
@@ -109,6 +119,9 @@ static void parse(struct options *options, int argc, char **argv)
 			break;
 		case 's':
 			options->sort = parse_sort(optarg);
+			break;
+		case 'C':
+			parse_columns(&options->columns, optarg);
 			break;
 		case 't':
 			options->top = options_number("report", "--top", optarg, 1, UINT32_MAX);
@@ -138,14 +151,13 @@ static void parse(struct options *options, int argc, char **argv)
 static void compute(struct report *report, const struct options *options)
 {
 	report_measure(report, report->run, options->by, options->phase);
+	report->columns = options->columns;
 	struct summary *summary = report->summary;
 	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,
 			report_phase_name(options->phase));
-	/* shares of devices are in that order already */
-	bool by_device = options->by == SUMMARY_BY_KERNEL || options->by == SUMMARY_BY_QUEUE;
-	if (options->sort && !(by_device && options->sort == report_sort_find("share")))
-		report_sort_rows(options->sort, summary->rows, summary->row_count);
+	if (options->sort)
+		report_sort_rows(report, options->sort);
 	if (options->top && options->top < report->shown)
 		report->shown = options->top;
 }

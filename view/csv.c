@@ -42,6 +42,12 @@ void csv_number(FILE *out, uint64_t value)
 		fprintf(out, "%llu", (unsigned long long)value);
 }
 
+void csv_integer(FILE *out, int64_t value)
+{
+	begin_field(out);
+	fprintf(out, "%lld", (long long)value);
+}
+
 void csv_ratio(FILE *out, double value)
 {
 	begin_field(out);

@@ -11,7 +11,8 @@
 
 void csv_text(FILE *out, const char *s);    /* NULL: empty */
 void csv_number(FILE *out, uint64_t value); /* ANALYSIS_UNKNOWN: empty */
-void csv_ratio(FILE *out, double value);    /* negative: empty */
+void csv_integer(FILE *out, int64_t value);
+void csv_ratio(FILE *out, double value); /* negative: empty */
 void csv_end(FILE *out);
 
 #endif

@@ -44,6 +44,29 @@ const char *report_backend(const struct report *report, const struct summary_row
 	return row->backend ? row->backend : run_note_find(report->run, "backend");
 }
 
+int report_unattributed(const struct report *report, struct summary_row *row)
+{
+	static char name[] = "unattributed";
+	const struct summary *summary = report->summary;
+	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
+		return 0;
+	*row = (struct summary_row){.name = name,
+		.self_ns = summary->unattributed_ns,
+		.wall_ns = summary->unattributed_ns,
+		.share = 1 - summary->coverage};
+	return 1;
+}
+
+uint64_t report_tokens(const struct report *report)
+{
+	const struct step_phase_times *phases = report->summary->steps.phases;
+	uint64_t tokens = 0;
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (report->summary->only == SUMMARY_ALL_PHASES || report->summary->only == phase)
+			tokens += phases[phase].tokens;
+	return tokens;
+}
+
 const char *report_phase_name(int phase)
 {
 	return phase == STEP_PREFILL ? "prefill" : phase == STEP_DECODE ? "decode" : NULL;

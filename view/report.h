@@ -10,6 +10,7 @@
 #include "analysis/losses.h"
 #include "analysis/summary.h"
 #include "view/report_budget.h"
+#include "view/report_fields.h"
 #include "trace/run.h"
 
 struct report {
@@ -20,6 +21,7 @@ struct report {
 	struct distortion phases[STEP_PHASES];
 	const struct report_budget *budget; /* NULL: none was asked for */
 	size_t shown;			    /* rows to print: all, or those of --top */
+	struct report_columns columns;	    /* those that the user chose; none: the default */
 };
 
 void report_text(const struct report *report, FILE *out);
@@ -43,6 +45,16 @@ char *report_sources(const struct report *report, uint32_t sources);
 
 /* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
 const char *report_backend(const struct report *report, const struct summary_row *row);
+
+/* What is in no row, as a row; only fields with REPORT_OF_REST are known of it. 0: there is none.
+ */
+int report_unattributed(const struct report *report, struct summary_row *row);
+
+/* The lane that a row by thread or queue is of; else NULL. */
+const struct run_lane *report_lane(const struct report *report, const struct summary_row *row);
+
+/* Tokens of the steps that the wall time is of; 0: not known. */
+uint64_t report_tokens(const struct report *report);
 
 /* "prefill", "decode", or NULL for all phases. */
 const char *report_phase_name(int phase);

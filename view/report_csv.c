@@ -1,65 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report's rows as CSV (RFC 4180): the names of JSON's fields, times in ns, nothing where
+ * A report's rows as CSV (RFC 4180): titles are the keys of JSON, times in ns, nothing where
  * unknown, and a last row with what is in none of the others. Called by `brick report --csv`.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/unknown.h"
 #include "view/csv.h"
 #include "view/input.h"
-#include "view/die.h"
 #include "view/report.h"
 
-static void print_row(const struct report *report, const struct summary_row *row, FILE *out)
+static void print_value(const struct report_field *field, const struct report *report,
+	const struct summary_row *row, FILE *out)
 {
-	char *sources = report_sources(report, row->sources);
-	csv_text(out, row->name);
-	csv_text(out, row->category);
-	csv_text(out, report_backend(report, row));
-	csv_text(out, sources);
-	const uint64_t times[] = {row->count, row->total_ns, row->self_ns, row->wait_ns};
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		csv_number(out, times[i]);
-	csv_ratio(out, row->share);
-	const uint64_t others[] = {row->avg_ns, row->min_ns, row->p50_ns, row->p95_ns, row->p99_ns,
-		row->max_ns, row->elements, row->bytes, row->flops};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		csv_number(out, others[i]);
-	csv_number(out, row->device_count);
-	csv_number(out, row->device_ns);
-	csv_end(out);
-	free(sources);
+	struct report_value value = report_value(field, report, row);
+	switch (field->type) {
+	case REPORT_TEXT:
+		csv_text(out, value.text);
+		free(value.text);
+		break;
+	case REPORT_SIZES: {
+		char *text = report_value_text(field, report, row);
+		csv_text(out, value.sizes ? text : NULL);
+		free(text);
+		break;
+	}
+	case REPORT_RATE:
+		csv_ratio(out, value.ratio * 1e9);
+		break;
+	case REPORT_SHARE:
+	case REPORT_RATIO:
+		csv_ratio(out, value.ratio);
+		break;
+	case REPORT_LAYER:
+		csv_integer(out, (int64_t)value.number - 1);
+		break;
+	default:
+		csv_number(out, value.number);
+		break;
+	}
 }
 
-static void print_unattributed(const struct summary *summary, FILE *out)
+/* flags: only fields with these have a value. */
+static void print_row(const struct report *report, const struct report_columns *columns,
+	const struct summary_row *row, unsigned flags, FILE *out)
 {
-	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
-		return;
-	csv_text(out, "unattributed");
-	for (int i = 0; i < 5; i++)
-		csv_text(out, NULL);
-	csv_number(out, summary->unattributed_ns);
-	csv_text(out, NULL);
-	csv_ratio(out, 1 - summary->coverage);
-	for (int i = 0; i < 11; i++)
-		csv_text(out, NULL);
+	for (size_t i = 0; i < columns->count; i++)
+		if ((columns->fields[i]->flags & flags) == flags)
+			print_value(columns->fields[i], report, row, out);
+		else
+			csv_text(out, NULL);
 	csv_end(out);
 }
 
 void report_csv(const struct report *report, FILE *out)
 {
-	static const char *const titles[] = {"name", "category", "backend", "source", "count",
-		"total_ns", "self_ns", "wait_ns", "share", "avg_ns", "min_ns", "p50_ns", "p95_ns",
-		"p99_ns", "max_ns", "elements", "bytes", "flops", "device_count", "device_ns"};
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		csv_text(out, titles[i]);
+	struct report_columns columns = report->columns;
+	struct summary_row rest;
+	if (!columns.chosen)
+		report_columns_all(&columns, report->summary->by);
+	for (size_t i = 0; i < columns.count; i++)
+		csv_text(out, columns.fields[i]->key);
 	csv_end(out);
 	for (size_t i = 0; i < report->shown; i++)
-		print_row(report, &report->summary->rows[i], out);
-	if (report->shown == report->summary->row_count)
-		print_unattributed(report->summary, out);
+		print_row(report, &columns, &report->summary->rows[i], 0, out);
+	if (report->shown == report->summary->row_count && report_unattributed(report, &rest))
+		print_row(report, &columns, &rest, REPORT_OF_REST, out);
 	/* There is no place for losses in the rows, but none is kept silent. */
 	input_tell_losses(report->run, &report->losses);
 }

@@ -10,10 +10,10 @@
 
 #include "analysis/unknown.h"
 #include "view/json.h"
+#include "view/memory.h"
 #include "view/provenance.h"
 #include "view/report.h"
 #include "view/report_counters.h"
-#include "trace/text.h"
 
 static json_t *notes_json(const struct run *run)
 {
@@ -174,51 +174,86 @@ static json_t *losses_json(const struct losses *losses)
 	return object;
 }
 
-static json_t *triple_json(const uint32_t *triple)
+static json_t *sizes_json(const uint32_t *sizes)
 {
-	if (!triple[0])
+	if (!sizes)
 		return json_null();
 	json_t *array = json_array();
 	for (int i = 0; i < 3; i++)
-		json_add(array, json_number(triple[i]));
+		json_add(array, json_number(sizes[i]));
 	return array;
 }
 
-/* The kernel of a row, in the shape in which it ran most often. */
-static void put_kernel(json_t *object, const struct run_kernel *kernel)
+static json_t *value_json(const struct report_field *field, const struct report *report,
+	const struct summary_row *row)
 {
-	json_put(object, "kind", json_text(text_kernel_kind(kernel->kind)));
-	json_put(object, "grid", triple_json(kernel->grid));
-	json_put(object, "block", triple_json(kernel->block));
-	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
-	json_put(object, "registers",
-		kernel->registers ? json_number(kernel->registers) : json_null());
-	char code[24];
-	snprintf(code, sizeof(code), "%016llx", (unsigned long long)kernel->code);
-	json_put(object, "code", kernel->code ? json_text(code) : json_null());
+	struct report_value value = report_value(field, report, row);
+	json_t *text;
+	switch (field->type) {
+	case REPORT_TEXT:
+		text = json_text(value.text);
+		free(value.text);
+		return text;
+	case REPORT_SIZES:
+		return sizes_json(value.sizes);
+	case REPORT_RATE:
+		return json_rate(value.ratio * 1e9);
+	case REPORT_SHARE:
+	case REPORT_RATIO:
+		return json_rate(value.ratio);
+	case REPORT_LAYER:
+		return json_integer((json_int_t)value.number - 1);
+	default:
+		return json_number(value.number);
+	}
 }
 
-static json_t *delay_json(const struct queue_delay *delay)
+/* "launch.p50_ns" is p50_ns of the object "launch". */
+static void put_at(json_t *object, const char *key, json_t *value)
 {
+	const char *dot = strchr(key, '.');
+	if (!dot) {
+		json_put(object, key, value);
+		return;
+	}
+	char *outer = xasprintf("%.*s", (int)(dot - key), key);
+	if (!json_object_get(object, outer))
+		json_put(object, outer, json_object());
+	json_put(json_object_get(object, outer), dot + 1, value);
+	free(outer);
+}
+
+/* The same numbers for rows of another kind. */
+static struct report report_as(
+	const struct report *report, struct summary *summary, enum summary_by by)
+{
+	struct report other = *report;
+	*summary = *report->summary;
+	summary->by = by;
+	other.summary = summary;
+	return other;
+}
+
+static json_t *row_json(const struct report *report, const struct summary_row *row)
+{
+	struct report_columns columns;
 	json_t *object = json_object();
-	json_put(object, "count", json_number(delay->count));
-	json_put(object, "p50_ns", json_number(delay->p50_ns));
-	json_put(object, "p95_ns", json_number(delay->p95_ns));
+	report_columns_all(&columns, report->summary->by);
+	for (size_t i = 0; i < columns.count; i++)
+		put_at(object, columns.fields[i]->key, value_json(columns.fields[i], report, row));
 	return object;
 }
 
-static void put_queue(json_t *object, const struct run *run, const struct queue_time *queue)
+/* What rows by queue have and others have not. */
+static void put_queue(json_t *object, const struct report *report, uint32_t number)
 {
-	const struct run_lane *lane = &run->lanes[queue->lane];
-	json_put(object, "queue", json_number(lane->tid));
-	json_put(object, "pid", json_number(run->processes[lane->process].pid));
-	json_put(object, "lanes", json_number(queue->lanes));
-	json_put(object, "commands", json_number(queue->commands));
-	json_put(object, "busy_ns", json_number(queue->busy_ns));
-	json_put(object, "steps_ns", json_number(queue->steps_ns));
-	json_put(object, "idle_ns", json_number(queue->idle_ns));
-	json_put(object, "launch", delay_json(&queue->launch));
-	json_put(object, "submit", delay_json(&queue->submit));
+	struct summary summary;
+	struct report by_queue = report_as(report, &summary, SUMMARY_BY_QUEUE);
+	struct summary_row row = {.id = number, .kernel = RUN_NONE};
+	for (size_t i = 0; i < report_field_count; i++)
+		if (report_fields[i].rows >> SUMMARY_BY_QUEUE & 1)
+			put_at(object, report_fields[i].key,
+				value_json(&report_fields[i], &by_queue, &row));
 }
 
 /* null: the run has no queues. */
@@ -236,7 +271,7 @@ static json_t *device_json(const struct report *report)
 		json_put(queue, "name", json_text(lane->name));
 		json_put(queue, "backend", json_text(lane->backend));
 		json_put(queue, "source", json_text(sources));
-		put_queue(queue, report->run, &queues->queues[i]);
+		put_queue(queue, report, (uint32_t)i);
 		json_add(array, queue);
 		free(sources);
 	}
@@ -245,91 +280,16 @@ static json_t *device_json(const struct report *report)
 	return object;
 }
 
-/* What rows of each kind say about which thing they are. */
-static void put_identity(json_t *object, const struct report *report, const struct summary_row *row)
-{
-	const struct run *run = report->run;
-	switch (report->summary->by) {
-	case SUMMARY_BY_LAYER:
-		json_put(object, "layer", json_integer((json_int_t)row->id - 1));
-		break;
-	case SUMMARY_BY_THREAD: {
-		const struct run_lane *lane = &run->lanes[row->id];
-		json_put(object, "pid", json_number(run->processes[lane->process].pid));
-		json_put(object, "tid", json_number(lane->tid));
-		break;
-	}
-	case SUMMARY_BY_KERNEL:
-		if (row->kernel != RUN_NONE)
-			put_kernel(object, &run->kernels[row->kernel]);
-		break;
-	case SUMMARY_BY_QUEUE:
-		put_queue(object, run, &report->summary->queues.queues[row->id]);
-		break;
-	default:
-		break;
-	}
-}
-
-static json_t *row_json(const struct report *report, const struct summary_row *row)
-{
-	json_t *object = json_object();
-	char *sources = report_sources(report, row->sources);
-	json_put(object, "name", json_text(row->name));
-	json_put(object, "category", json_text(row->category));
-	json_put(object, "backend", json_text(report_backend(report, row)));
-	json_put(object, "source", json_text(sources));
-	json_put(object, "count", json_number(row->count));
-	json_put(object, "total_ns", json_number(row->total_ns));
-	json_put(object, "self_ns", json_number(row->self_ns));
-	json_put(object, "wait_ns", json_number(row->wait_ns));
-	json_put(object, "wall_ns", json_number(row->wall_ns));
-	json_put(object, "share", json_rate(row->share));
-	json_put(object, "avg_ns", json_number(row->avg_ns));
-	json_put(object, "min_ns", json_number(row->min_ns));
-	json_put(object, "p50_ns", json_number(row->p50_ns));
-	json_put(object, "p95_ns", json_number(row->p95_ns));
-	json_put(object, "p99_ns", json_number(row->p99_ns));
-	json_put(object, "max_ns", json_number(row->max_ns));
-	json_put(object, "elements", json_number(row->elements));
-	json_put(object, "bytes", json_number(row->bytes));
-	json_put(object, "bytes_out", json_number(row->bytes_out));
-	json_put(object, "compression_ratio",
-		json_rate(
-			row->bytes_out == ANALYSIS_UNKNOWN || row->bytes == ANALYSIS_UNKNOWN
-				? -1
-				: (double)(row->bytes - row->bytes_out) / (double)row->bytes_out));
-	json_put(object, "flops", json_number(row->flops));
-	json_put(object, "bytes_per_s", json_rate(row->bytes_per_ns * 1e9));
-	json_put(object, "flops_per_s", json_rate(row->flops_per_ns * 1e9));
-	json_put(object, "device_count", json_number(row->device_count));
-	json_put(object, "device_ns", json_number(row->device_ns));
-	put_identity(object, report, row);
-	free(sources);
-	return object;
-}
-
-static json_t *category_json(const struct summary_row *row)
-{
-	json_t *object = json_object();
-	json_put(object, "name", json_text(row->name));
-	json_put(object, "count", json_number(row->count));
-	json_put(object, "total_ns", json_number(row->total_ns));
-	json_put(object, "self_ns", json_number(row->self_ns));
-	json_put(object, "wait_ns", json_number(row->wait_ns));
-	json_put(object, "share", json_rate(row->share));
-	json_put(object, "device_ns", json_number(row->device_ns));
-	return object;
-}
-
 json_t *report_to_json(const struct report *report)
 {
 	const struct summary *summary = report->summary;
+	struct summary of_categories;
+	struct report by_category = report_as(report, &of_categories, SUMMARY_BY_CATEGORY);
 	json_t *root = json_object(), *rows = json_array(), *categories = json_array();
 	for (size_t i = 0; i < report->shown; i++)
 		json_add(rows, row_json(report, &summary->rows[i]));
 	for (size_t i = 0; i < summary->category_count; i++)
-		json_add(categories, category_json(&summary->categories[i]));
+		json_add(categories, row_json(&by_category, &summary->categories[i]));
 	json_put(root, "schema", json_text("brick/report/1"));
 	json_put(root, "run", run_json(report->run));
 	json_put(root, "steps", steps_json(report));
@@ -341,7 +301,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "counters", report_counters_json(report->run));
 	if (report->budget)
 		json_put(root, "budget", report_budget_to_json(report->budget));
-	/* By category the rows have all fields, and stand in for the short form. */
+	/* By category they are the same, and the rows may be sorted. */
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
 	json_put(root, "categories",

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of the fields of a report's rows. Its order is that of the columns of CSV: new fields
+ * go to the end. Which are shown by default, and in which order, is in report_columns.c.
+ */
+#include "view/report_fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/unknown.h"
+#include "trace/text.h"
+#include "view/memory.h"
+#include "view/report.h"
+
+/* Rows of kernels and queues; of threads; ... */
+enum {
+	THREADS = 1u << SUMMARY_BY_THREAD,
+	KERNELS = 1u << SUMMARY_BY_KERNEL,
+	QUEUES = 1u << SUMMARY_BY_QUEUE,
+	LAYERS = 1u << SUMMARY_BY_LAYER,
+};
+
+#define MEMBER(of, type, member)                           \
+	.base = (of), .at = offsetof(struct type, member), \
+	.size = sizeof(((struct type *)0)->member)
+#define ROW(member) MEMBER(REPORT_OF_ROW, summary_row, member)
+#define QUEUE(member) MEMBER(REPORT_OF_QUEUE, queue_time, member)
+#define KERNEL(member) MEMBER(REPORT_OF_KERNEL, run_kernel, member)
+#define LANE(member) MEMBER(REPORT_OF_LANE, run_lane, member)
+
+static void get_name(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	(void)report;
+	value->text = xstrdup(row->name);
+}
+
+static void get_category(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	(void)report;
+	value->text = row->category ? xstrdup(row->category) : NULL;
+}
+
+static void get_backend(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const char *name = report_backend(report, row);
+	value->text = name ? xstrdup(name) : NULL;
+}
+
+static void get_sources(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->text = report_sources(report, row->sources);
+}
+
+static void get_per_token(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	uint64_t tokens = report_tokens(report);
+	value->number = tokens ? row->wall_ns / tokens : ANALYSIS_UNKNOWN;
+}
+
+static void get_compression(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	(void)report;
+	if (row->bytes_out != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN)
+		value->ratio = (double)(row->bytes - row->bytes_out) / (double)row->bytes_out;
+}
+
+static void get_elements_rate(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	(void)report;
+	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
+		value->ratio = (double)row->elements / (double)row->total_ns;
+}
+
+static void get_pid(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_lane *lane = report_lane(report, row);
+	if (lane)
+		value->number = report->run->processes[lane->process].pid;
+}
+
+static const struct run_kernel *kernel_of(
+	const struct report *report, const struct summary_row *row)
+{
+	return row->kernel < report->run->kernel_count ? &report->run->kernels[row->kernel] : NULL;
+}
+
+static void get_kind(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	value->text = k ? xstrdup(text_kernel_kind(k->kind)) : NULL;
+}
+
+static void get_code(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	if (k && k->code)
+		value->text = xasprintf("%016llx", (unsigned long long)k->code);
+}
+
+/* "(16,1,1) (256,1,1)" of the shape that ran most often, "h2d" of a transfer. */
+static void get_shape(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	if (!k)
+		return;
+	if (!k->grid[0])
+		value->text =
+			k->kind == BRICK_KERNEL_COMPUTE ? NULL : xstrdup(text_kernel_kind(k->kind));
+	else if (!k->block[0])
+		value->text = xasprintf("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
+	else
+		value->text = xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2],
+			k->block[0], k->block[1], k->block[2]);
+}
+
+#define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
+#define FROM_SHAPES "Computed from shapes and types, never measured."
+
+const struct report_field report_fields[] = {
+	{"name", "NAME", "What the row is of.", REPORT_TEXT, .get = get_name,
+		.flags = REPORT_OF_REST},
+	{"category", "CATEGORY", "The kind of work.", REPORT_TEXT, .get = get_category},
+	{"backend", "BACKEND", "What ran it: the CPU, or the device that worked for it.",
+		REPORT_TEXT, .get = get_backend},
+	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
+	{"count", "COUNT",
+		"Executions; those of rows by layer, phase and thread are of work, and waits are "
+		"in "
+		"WAIT only. From the exact statistics of the threads.",
+		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST},
+	{"total_ns", "TOTAL",
+		"Time with at least one execution open on a thread; over all threads.", REPORT_TIME,
+		ROW(total_ns), .flags = REPORT_ON_HOST},
+	{"self_ns", "SELF",
+		"Time in the brick itself, without what was nested in it and without waiting; over "
+		"all threads.",
+		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"wait_ns", "WAIT",
+		"Time spent waiting inside its executions and right after them; over all threads.",
+		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
+	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
+		.flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"avg_ns", "AVG", "Mean time of an execution.", REPORT_TIME, ROW(avg_ns)},
+	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
+	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
+		ROW(p50_ns)},
+	{"p95_ns", "P95", "95 % of the executions took no longer; needs 20 executions.",
+		REPORT_TIME, ROW(p95_ns)},
+	{"p99_ns", "P99", "99 % of the executions took no longer; needs 100 executions.",
+		REPORT_TIME, ROW(p99_ns)},
+	{"max_ns", "MAX", "The longest execution.", REPORT_TIME, ROW(max_ns)},
+	{"elements", "ELEMENTS", "Elements made. " FROM_SHAPES, REPORT_COUNT, ROW(elements)},
+	{"bytes", "BYTES", "Bytes read and written. " FROM_SHAPES, REPORT_BYTES, ROW(bytes)},
+	{"flops", "FLOPS", "Floating-point operations. " FROM_SHAPES, REPORT_COUNT, ROW(flops)},
+	{"device_count", "COMMANDS", "Commands that it launched on devices.", REPORT_COUNT,
+		ROW(device_count)},
+	{"device_ns", "DEVICE",
+		"Time with at least one command running that it launched, on each queue.",
+		REPORT_TIME, ROW(device_ns)},
+	{"wall_ns", "WALL",
+		"Its part of the wall time. The rows and what is unattributed add up to all of it.",
+		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"token_ns", "/TOKEN", "Its part of the wall time, for each token of the steps.",
+		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"bytes_out", "BYTES OUT",
+		"The bytes written; known where a program tells them apart from those read.",
+		REPORT_BYTES, ROW(bytes_out)},
+	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
+		REPORT_RATIO, .get = get_compression},
+	{"bytes_per_s", "GB/s",
+		"Bytes over the time of the executions that say them, with the waiting after them.",
+		REPORT_RATE, ROW(bytes_per_ns)},
+	{"flops_per_s", "GFLOP/s",
+		"FLOPs over the time of the executions that say them, with the waiting after them.",
+		REPORT_RATE, ROW(flops_per_ns)},
+	{"elements_per_s", "GELEM/s", "Elements over TOTAL.", REPORT_RATE,
+		.get = get_elements_rate},
+	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
+		.rows = LAYERS, ROW(id)},
+	{"pid", "PID", "The process.", REPORT_COUNT, .rows = THREADS | QUEUES, .get = get_pid},
+	{"tid", "TID", "The thread.", REPORT_COUNT, .rows = THREADS, LANE(tid)},
+	{"shape", "GRID BLOCK", "Work groups, and work items in each.", REPORT_TEXT,
+		.rows = KERNELS, .flags = REPORT_TEXT_ONLY, .get = get_shape},
+	{"kind", "KIND", "Kernel or transfer, and in which direction.", REPORT_TEXT,
+		.rows = KERNELS, .get = get_kind},
+	{"grid", "GRID", "Work groups.", REPORT_SIZES, .rows = KERNELS, KERNEL(grid)},
+	{"block", "BLOCK", "Work items in each work group.", REPORT_SIZES, .rows = KERNELS,
+		KERNEL(block)},
+	{"shared_bytes", "SHARED", "Shared memory of a work group.", REPORT_BYTES, .rows = KERNELS,
+		KERNEL(shared_bytes)},
+	{"registers", "REGISTERS", "Registers of a work item, where the driver tells.",
+		REPORT_COUNT, .rows = KERNELS, .flags = REPORT_ZERO_UNKNOWN, KERNEL(registers)},
+	{"code", "CODE", "Hash of the kernel's code, where it was seen.", REPORT_TEXT,
+		.rows = KERNELS, .get = get_code},
+	{"queue", "QUEUE", "Number of the queue.", REPORT_COUNT, .rows = QUEUES, LANE(tid)},
+	{"lanes", "LANES", "Lanes that the commands of the queue needed.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(lanes)},
+	{"commands", "COMMANDS OF IT", "Commands of the queue.", REPORT_COUNT, .rows = QUEUES,
+		QUEUE(commands)},
+	{"busy_ns", "BUSY", "Time in which the queue had a command running.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(busy_ns)},
+	{"steps_ns", "STEPS", "Wall time of the steps of its process.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(steps_ns)},
+	{"idle_ns", "IDLE", "Time of those steps in which it had no command running.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(idle_ns)},
+	{"launch.count", "LAUNCHES", "Commands whose launch is known.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(launch.count)},
+	{"launch.p50_ns", "LAUNCH P50",
+		"From the beginning of the host's call to that of the command.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(launch.p50_ns)},
+	{"launch.p95_ns", "LAUNCH P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(launch.p95_ns)},
+	{"submit.count", "SUBMISSIONS", "Commands whose submission is known.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(submit.count)},
+	{"submit.p50_ns", "SUBMIT P50",
+		"From the submission to the device to the beginning of the command.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(submit.p50_ns)},
+	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(submit.p95_ns)},
+};
+
+const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
+
+const struct report_field *report_field_find(const char *name)
+{
+	for (size_t i = 0; i < report_field_count; i++)
+		if (!strcasecmp(name, report_fields[i].title) ||
+			!strcasecmp(name, report_fields[i].key))
+			return &report_fields[i];
+	return NULL;
+}
+
+bool report_field_has(const struct report_field *field, enum summary_by by)
+{
+	return !field->rows || field->rows >> by & 1;
+}
