@@ -496,6 +496,7 @@ set(BRICK_HTTP_NONE_SOURCES serve/http_none.c)
 # The live view; its screen needs ncursesw (screen_none.c says so where there is none).
 set(BRICK_TUI_SOURCES
   tui/canvas.c
+  tui/field_grid.c
   tui/grid.c
   tui/header.c
   tui/help.c

@@ -14,8 +14,14 @@ enum { GAP = 1, LEAST_BAR = 6, MOST_BAR = 24, LEAST_FIRST = 12 };
 void grid_init(struct grid *grid, const struct grid_column *columns, size_t count)
 {
 	memset(grid, 0, sizeof(*grid));
-	grid->columns = columns;
-	grid->column_count = count;
+	for (size_t i = 0; i < count; i++)
+		grid_column_add(grid, columns[i].title, columns[i].kind, columns[i].rank);
+}
+
+void grid_column_add(struct grid *grid, const char *title, enum grid_kind kind, unsigned rank)
+{
+	if (grid->column_count < GRID_COLUMNS)
+		grid->columns[grid->column_count++] = (struct grid_column){title, kind, rank};
 }
 
 void grid_fini(struct grid *grid)
@@ -29,9 +35,9 @@ void grid_fini(struct grid *grid)
 
 struct grid_row *grid_add(struct grid *grid)
 {
-	if (grid->row_count == grid->room) {
-		grid->room = grid->room ? 2 * grid->room : 64;
-		grid->rows = xrealloc(grid->rows, grid->room * sizeof(*grid->rows));
+	if (grid->row_count == grid->row_capacity) {
+		grid->row_capacity = grid->row_capacity ? 2 * grid->row_capacity : 64;
+		grid->rows = xrealloc(grid->rows, grid->row_capacity * sizeof(*grid->rows));
 	}
 	struct grid_row *row = &grid->rows[grid->row_count];
 	memset(row, 0, sizeof(*row));
@@ -41,6 +47,8 @@ struct grid_row *grid_add(struct grid *grid)
 
 void grid_cell(struct grid_row *row, size_t column, const char *text, double key)
 {
+	if (column >= GRID_COLUMNS)
+		return;
 	free(row->cells[column]);
 	row->cells[column] = xstrdup(text);
 	row->keys[column] = key;
@@ -219,11 +227,11 @@ void grid_draw(
 	}
 }
 
-void grid_sort_next(const struct grid_column *columns, size_t count, struct grid_place *place)
+void grid_sort_next(const struct grid *grid, struct grid_place *place)
 {
 	do {
 		place->sort = (place->sort < 0 ? -1 - place->sort : place->sort) + 1;
-		if (place->sort >= (int)count)
+		if (place->sort >= (int)grid->column_count)
 			place->sort = 0;
-	} while (place->sort && !columns[place->sort].title[0]);
+	} while (place->sort && !grid->columns[place->sort].title[0]);
 }

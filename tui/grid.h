@@ -31,10 +31,10 @@ struct grid_row {
 };
 
 struct grid {
-	const struct grid_column *columns;
+	struct grid_column columns[GRID_COLUMNS];
 	size_t column_count;
 	struct grid_row *rows;
-	size_t row_count, room;
+	size_t row_count, row_capacity;
 };
 
 /* Where the user is in a list. All zeros is the beginning of one. */
@@ -44,8 +44,9 @@ struct grid_place {
 	int sort;	/* column, or -1 - column for the smallest first; 0: as the rows came */
 };
 
-/* columns must outlive the grid. */
+/* Copies the columns; their titles must outlive the grid. */
 void grid_init(struct grid *grid, const struct grid_column *columns, size_t count);
+void grid_column_add(struct grid *grid, const char *title, enum grid_kind kind, unsigned rank);
 void grid_fini(struct grid *grid);
 
 /* A new row whose cells are to be filled with grid_cell(). */
@@ -64,7 +65,7 @@ void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas 
 	int height);
 
 /* The next column to sort by. */
-void grid_sort_next(const struct grid_column *columns, size_t count, struct grid_place *place);
+void grid_sort_next(const struct grid *grid, struct grid_place *place);
 
 /* Keep a place inside of `rows` rows of which `height` are visible. */
 void grid_scroll(struct grid_place *place, int rows, int height);

@@ -248,11 +248,3 @@ const struct roofline *picture_roofline(struct picture *p)
 		no_memory(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
 	return p->roofline;
 }
-
-uint64_t picture_tokens(const struct picture *p)
-{
-	const struct step_phase_times *phases = p->report.summary->steps.phases;
-	if (p->phase != SUMMARY_ALL_PHASES)
-		return phases[p->phase].tokens;
-	return phases[STEP_PREFILL].tokens + phases[STEP_DECODE].tokens;
-}

@@ -68,7 +68,4 @@ const struct roofline *picture_roofline(struct picture *picture);
 /* Of their time with what came after them, as of a report; negative: not known. */
 double picture_tokens_per_s(const struct picture_steps *steps);
 
-/* Tokens of the steps that the wall time is of; 0: not known. */
-uint64_t picture_tokens(const struct picture *picture);
-
 #endif

@@ -51,9 +51,6 @@ struct view_class {
 	char *(*row_text)(struct top *top, int row);
 	/* Keys of its own; false: not one of them. May be NULL. */
 	bool (*key)(struct top *top, int key);
-	/* What can be sorted; NULL: nothing. */
-	const struct grid_column *columns;
-	size_t column_count;
 	/* Of the selected row, for Enter; NULL: there is none. */
 	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
 };

@@ -26,7 +26,7 @@ static void keep_name(struct top *top)
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
 	place->name[0] = '\0';
-	if (!view->columns || place->selected >= top_rows(top))
+	if (!view->make || place->selected >= top_rows(top))
 		return;
 	char *text = top_row_text(top, place->selected);
 	snprintf(place->name, sizeof(place->name), "%s", text);
@@ -87,16 +87,19 @@ static void sort_next(struct top *top)
 {
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
-	if (!view->columns) {
+	struct grid grid;
+	if (!view->make || !top->picture) {
 		say(top, "This view has an order of its own.");
 		return;
 	}
-	grid_sort_next(view->columns, view->column_count, place);
+	view->make(&grid, top);
+	grid_sort_next(&grid, place);
 	if (place->sort)
 		snprintf(top->message, sizeof(top->message),
-			"Sorted by %s (S: the other way round)", view->columns[place->sort].title);
+			"Sorted by %s (S: the other way round)", grid.columns[place->sort].title);
 	else
 		say(top, "In the order of the report");
+	grid_fini(&grid);
 }
 
 /* ---- searching ---- */

@@ -96,6 +96,4 @@ const struct view_class view_path = {
 	.title = "Path",
 	.draw = draw,
 	.make = make,
-	.columns = columns,
-	.column_count = COLUMNS,
 };

@@ -65,6 +65,4 @@ const struct view_class view_threads = {
 	.name = "threads",
 	.title = "Threads",
 	.make = make,
-	.columns = columns,
-	.column_count = COLUMNS,
 };

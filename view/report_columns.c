@@ -16,13 +16,15 @@ enum {
 	TEXT = REPORT_IN_TEXT | REPORT_IN_PAGE,
 	/* rows of kernels and queues have no other time than their own */
 	ON_DEVICES = 1u << SUMMARY_BY_KERNEL | 1u << SUMMARY_BY_QUEUE,
+	NOT_ON_DEVICES = ~ON_DEVICES,
+	CATEGORIES = 1u << SUMMARY_BY_CATEGORY,
 };
 
 struct place {
 	unsigned places; /* enum report_place */
 	const char *key;
 	unsigned rank;
-	unsigned not_of; /* kinds of rows without it */
+	int not_of; /* kinds of rows without it: 1 << enum summary_by */
 };
 
 /* clang-format off */
@@ -62,13 +64,17 @@ static const struct place places[] = {
 
 	{REPORT_IN_TOP, "name", 0, 0},
 	{REPORT_IN_TOP, "category", 8, 0},
-	{REPORT_IN_TOP, "token_ns", 0, 0},
+	{REPORT_IN_TOP, "shape", 7, 0},
+	{REPORT_IN_TOP, "token_ns", 0, ON_DEVICES},
+	{REPORT_IN_TOP, "total_ns", 5, NOT_ON_DEVICES},
 	{REPORT_IN_TOP, "share", 0, 0},
-	{REPORT_IN_TOP, "device_ns", 3, 0},
+	{REPORT_IN_TOP, "self_ns", 3, ~CATEGORIES},
+	{REPORT_IN_TOP, "device_ns", 3, ON_DEVICES},
+	{REPORT_IN_TOP, "avg_ns", 2, NOT_ON_DEVICES},
 	{REPORT_IN_TOP, "p50_ns", 2, 0},
 	{REPORT_IN_TOP, "p99_ns", 3, 0},
 	{REPORT_IN_TOP, "count", 7, 0},
-	{REPORT_IN_TOP, "elements_per_s", 9, 0},
+	{REPORT_IN_TOP, "elements_per_s", 9, ON_DEVICES},
 	{REPORT_IN_TOP, "bytes_per_s", 4, 0},
 	{REPORT_IN_TOP, "flops_per_s", 4, 0},
 };

@@ -76,7 +76,7 @@ static void get_elements_rate(
 {
 	(void)report;
 	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
-		value->ratio = (double)row->elements / (double)row->total_ns;
+		value->number = (uint64_t)((double)row->elements * 1e9 / (double)row->total_ns);
 }
 
 static void get_pid(
@@ -185,7 +185,7 @@ const struct report_field report_fields[] = {
 	{"flops_per_s", "GFLOP/s",
 		"FLOPs over the time of the executions that say them, with the waiting after them.",
 		REPORT_RATE, ROW(flops_per_ns)},
-	{"elements_per_s", "GELEM/s", "Elements over TOTAL.", REPORT_RATE,
+	{"elements_per_s", "ELEM/s", "Elements over TOTAL.", REPORT_COUNT,
 		.get = get_elements_rate},
 	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
 		.rows = LAYERS, ROW(id)},

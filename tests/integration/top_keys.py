@@ -86,7 +86,7 @@ def moving(path):
         t.keys("Escape", "n")
         t.wait("There is no 'xyz' here")
         t.keys("Enter")
-        t.wait("Measured by", "Executions +22")
+        t.wait("SOURCE", "COUNT +22")
         t.keys("q")
         t.wait("BRICK .*SHARE")
         t.keys("q")

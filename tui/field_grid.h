@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of the live view whose columns are fields of a report (view/report_fields.h). */
+#ifndef BRICK_TUI_FIELD_GRID_H
+#define BRICK_TUI_FIELD_GRID_H
+
+#include "tui/grid.h"
+#include "view/report.h"
+
+/* Begin a grid with these columns, and a bar behind the share; `first` is the title of the names.
+ */
+void field_grid_init(struct grid *grid, const struct report_columns *columns, const char *first);
+
+/* Add a row. flags: only fields with these have a value, the others are blank. */
+struct grid_row *field_grid_add(struct grid *grid, const struct report_columns *columns,
+	const struct report *report, const struct summary_row *from, unsigned flags);
+
+#endif
