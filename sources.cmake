@@ -445,6 +445,7 @@ set(BRICK_VIEW_SOURCES
   view/report_counters.c
   view/report_csv.c
   view/report_fields.c
+  view/report_fields_json.c
   view/report_json.c
   view/report_rows.c
   view/report_sort.c

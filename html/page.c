@@ -84,6 +84,7 @@ static json_t *parts_json(const struct page *page, enum page_use use)
 	json_put(phases, "decode", phase_json(page, STEP_DECODE));
 	json_put(root, "phases", phases);
 	put_tables(root, page);
+	json_put(root, "tables", report_fields_to_json());
 	json_put(root, "steps", page_steps(page));
 	json_put(root, "layers", page_layers(page));
 	json_put(root, "lengths", page_lengths(page));

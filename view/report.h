@@ -35,6 +35,12 @@ void report_html(const struct run *run, const char *path);
 json_t *report_to_json(const struct report *report);
 
 /*
+ * What the fields are, and which are columns of a page's tables: { "fields": [ { "key", "title",
+ * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
+ */
+json_t *report_fields_to_json(void);
+
+/*
  * Fill in all of it, with all rows shown. phase: as for summary_create(); that no step of it ended
  * is no error here. Ends the program when there is no memory.
  */

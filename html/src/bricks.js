@@ -6,44 +6,39 @@ import { note, section } from "./figure.js";
 import * as format from "./format.js";
 import { table } from "./table.js";
 
-const times = [
-	["self_ns", "Self", "Time in the brick itself, without what was nested in it and without waiting; over all threads"],
-	["total_ns", "Total", "Time with at least one execution open on a thread; over all threads"],
-	["wait_ns", "Wait", "Waiting inside of and right after its executions; over all threads"],
-	["avg_ns", "Avg", "Of single executions"],
-	["min_ns", "Min", "Of single executions"],
-	["p50_ns", "P50", "Half of the executions took no longer"],
-	["p95_ns", "P95", "Needs 20 executions"],
-	["p99_ns", "P99", "Needs 100 executions"],
-	["max_ns", "Max", "Of single executions"],
-].map(([key, title, about]) => ({ key, title, about, get: row => row[key], show: format.time }));
-
 const bar = (share, category) => h("span", { class: "bar", "aria-hidden": "true" },
 	h("span", { style: { width: `${Math.min(100, 100 * (share ?? 0))}%`, background: category ? colour(category) : "var(--accent)" } }));
 
-export const columns = [
-	{
-		key: "name", title: "Brick", text: true, get: row => row.name,
-		show: (name, row) => [h("span", {
-			class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) },
-		}), row.pick ? h("button", { type: "button", class: "link", "data-key": `brick-${name}`, onclick: row.pick }, name) : name],
-	},
-	{ key: "category", title: "Category", text: true, get: row => row.category },
-	{
-		key: "share", title: "Share", about: "Part of the wall time", get: row => row.share,
-		show: (share, row) => [bar(share, row.category), h("span", { class: "percent" }, format.percent(share))],
-	},
-	...times.slice(0, 3),
-	{ key: "count", title: "Count", about: "Executions", get: row => row.count, show: format.count },
-	...times.slice(3),
-	{ key: "elements", title: "Elements", about: "From shapes, not measured", get: row => row.elements, show: format.count },
-	{ key: "bytes", title: "Bytes", about: "From shapes and types, not measured", get: row => row.bytes, show: format.bytes },
-	{ key: "flops", title: "FLOPs", about: "From shapes, not measured", get: row => row.flops, show: format.count },
-	{ key: "bytes_per_s", title: "GB/s", about: "Bytes over the time of the executions that say them", get: row => row.bytes_per_s ?? null, show: format.giga },
-	{ key: "flops_per_s", title: "GFLOP/s", about: "FLOPs over the time of the executions that say them", get: row => row.flops_per_s ?? null, show: format.giga },
-	{ key: "backend", title: "Backend", text: true, get: row => row.backend },
-	{ key: "source", title: "Source", text: true, about: "How its times were obtained", get: row => row.source },
-];
+const sizes = three => (three ? `(${three.join(",")})` : format.UNKNOWN);
+
+// How the values of a type are shown; those of other types are as they are.
+const SHOW = {
+	time: format.time, count: format.count, bytes: format.bytes, rate: format.giga, ratio: format.number,
+	share: (share, row) => [bar(share, row.category), h("span", { class: "percent" }, format.percent(share))],
+};
+
+// "launch.p50_ns" is p50_ns of the object "launch".
+const value = (row, key) => key.split(".").reduce((at, part) => at?.[part], row) ?? null;
+
+// A column for a field of the report.
+function column({ key, title, type, means }) {
+	if (type === "sizes") return { key, title, about: means, text: true, get: row => sizes(value(row, key)) };
+	return { key, title, about: means, text: type === "text", get: row => value(row, key), show: SHOW[type] };
+}
+
+const named = (row, name) => [h("span", {
+	class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) },
+}), row.pick ? h("button", { type: "button", class: "link", "data-key": `brick-${name}`, onclick: row.pick }, name) : name];
+
+const empty = shown => shown === null || shown === undefined || shown === 0 || shown === format.UNKNOWN;
+
+// The columns of a table of such rows: those that the report has, without those that are empty.
+export function columns(page, rows, plural, first, name) {
+	const fields = new Map(page.data.tables.fields.map(field => [field.key, field]));
+	const all = page.data.tables.columns[plural].map(key => column(fields.get(key)));
+	return all.map(c => (c.key === "name" ? { ...c, title: first, show: name } : c))
+		.filter(c => ["name", "share"].includes(c.key) || rows.some(row => !empty(c.get(row))));
+}
 
 export function bricks(page) {
 	const place = h("div");
@@ -58,7 +53,7 @@ export function bricks(page) {
 		const rest = { name: "unattributed", category: null, share: 1 - report.coverage.share, self_ns: report.coverage.unattributed_ns };
 		counter.textContent = shown.length < report.bricks.length
 			? `${shown.length} of ${report.bricks.length}` : "";
-		table(place, columns, shown.map(row => ({ ...row, pick: () => page.pickBrick(row.name) })), page.state.sort, {
+		table(place, columns(page, report.bricks, "bricks", "Brick", (name, row) => named(row, name)), shown.map(row => ({ ...row, pick: () => page.pickBrick(row.name) })), page.state.sort, {
 			caption: "Bricks", key: row => row.name, mark: row => row.name === page.state.brick,
 			announce: page.announce,
 			last: report.coverage.share === null || page.state.filter.trim() ? [] : [rest],
@@ -75,20 +70,13 @@ export function bricks(page) {
 		h("p", { class: "tools" }, h("label", { for: "filter" }, "Filter by name or category"), filter, counter), place);
 }
 
-const place_columns = {
-	name: { key: "name", title: "Name", text: true, get: row => row.name },
-};
-
 // Rows by thread, queue, kernel, ...
 export function places(page, key, title, about) {
 	const rows = page.data[key];
 	if (!Array.isArray(rows) || !rows.length) return null;
 	const place = h("div");
-	const wanted = new Set(["share", "self_ns", "total_ns", "wait_ns", "count", "avg_ns", "p50_ns", "p95_ns", "max_ns",
-		...(rows.some(row => row.backend) ? ["backend"] : [])]);
-	const shown = columns.filter(c => wanted.has(c.key));
 	page.state.sorts[key] ??= { key: "self_ns", direction: -1 };
-	table(place, [place_columns.name, ...shown], rows, page.state.sorts[key],
+	table(place, columns(page, rows, key, "Name"), rows, page.state.sorts[key],
 		{ caption: title, key: row => row.name, announce: page.announce });
 	const left_out = page.data.left_out?.[key];
 	return section(key, title, note(about), place,

@@ -112,8 +112,9 @@ def same_in_csv(path, report):
     for row, want in zip(rows, report["bricks"]):
         for key in row:
             text = "" if want[key] is None else want[key]
-            if key == "share":
-                expect_true(f"{want['name']} share", abs(float(row[key]) - text) < 1e-8)
+            if isinstance(text, float):
+                expect_true(f"{want['name']} {key}",
+                            abs(float(row[key]) - text) <= 1e-8 * max(1, abs(text)))
             else:
                 expect(f"{want['name']} {key}", row[key], str(text))
 
@@ -148,7 +149,8 @@ def same_in_text(path, report):
 
 def sorting(path):
     for column, key in (("self", "self_ns"), ("count", "count"), ("total_ns", "total_ns"),
-                        ("elements", "elements"), ("p50", "p50_ns")):
+                        ("elements", "elements"), ("p50", "p50_ns"), ("share", "share"),
+                        ("GB/s", "bytes_per_s"), ("/token", "token_ns")):
         rows = brick_json("report", "--json", "--sort", column, path)["bricks"]
         values = [-1 if row[key] is None else row[key] for row in rows]
         expect(f"sorted by {column}", values, sorted(values, reverse=True))
@@ -157,6 +159,30 @@ def sorting(path):
     top = brick_json("report", "--json", "--sort", "name", "--top", "2", path)["bricks"]
     expect("top", top, rows[:2])
     expect_true("the rest is named", b"more rows" in brick("report", "--top", "2", path)[0])
+
+
+def chosen_columns(path):
+    text = brick("report", "--columns", "count,/token,total_ns", path)[0].decode()
+    head = next(line for line in text.splitlines() if line.startswith("BRICK"))
+    expect("columns in text", head.split(), ["BRICK", "COUNT", "/TOKEN", "TOTAL"])
+    out = brick("report", "--csv", "--columns", "self,GB/s", path)[0].decode()
+    expect("columns in CSV", out.splitlines()[0], "name,self_ns,bytes_per_s")
+    hidden = brick("report", path, COLUMNS="400")[0].decode()
+    expect_true("empty columns are hidden", "DEVICE" not in hidden)
+    shown = brick("report", "--columns", "device", path)[0].decode()
+    expect_true("but for those that were asked for", "DEVICE" in shown)
+    for name in every_field(path):
+        for form in ([], ["--csv"]):
+            brick("report", *form, "--columns", name, "--sort", name, path)
+
+
+def every_field(path):
+    """All that the table knows, by the list that a wrong name is answered with."""
+    err = brick("report", "--columns", "self,nonsense", path, code=2)[1].decode()
+    expect_true("the wrong one is named", "'nonsense'" in err)
+    names = err.splitlines()[0].split("must be one of ")[1].split(", ")
+    expect_true(f"{len(names)} fields", len(names) > 40 and "GB/s" in names and "self" in names)
+    return names
 
 
 def columns_of(line):
@@ -202,6 +228,7 @@ def main():
     same_in_csv(path, report)
     same_in_text(path, report)
     sorting(path)
+    chosen_columns(path)
     layout(path)
     colours(path)
     ascii_locale(path)
