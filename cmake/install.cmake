@@ -5,8 +5,18 @@ include(CMakePackageConfigHelpers)
 install(TARGETS brick-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS brick EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# The manual of `brick report` lists the columns that the program has.
+add_executable(brick-manual-columns man/columns.c)
+target_link_libraries(brick-manual-columns PRIVATE brick-view)
+set(report_page ${CMAKE_BINARY_DIR}/man/brick-report.1)
+add_custom_command(OUTPUT ${report_page}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+  COMMAND brick-manual-columns ${CMAKE_SOURCE_DIR}/man/brick-report.1 ${report_page}
+  DEPENDS brick-manual-columns ${CMAKE_SOURCE_DIR}/man/brick-report.1 VERBATIM)
+add_custom_target(brick-manual ALL DEPENDS ${report_page})
 file(GLOB pages ${CMAKE_SOURCE_DIR}/man/*.1)
-install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+list(REMOVE_ITEM pages ${CMAKE_SOURCE_DIR}/man/brick-report.1)
+install(FILES ${pages} ${report_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules)
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
 configure_package_config_file(cmake/brickConfig.cmake.in ${CMAKE_BINARY_DIR}/brickConfig.cmake
