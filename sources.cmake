@@ -641,6 +641,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/live_snapshot.c
   tests/unit/session.c
   tests/unit/session_storm.c
+  tests/unit/sized.c
   tests/unit/tile.c
   tests/unit/trace_command.c
   tests/unit/timer.c

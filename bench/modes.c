@@ -82,7 +82,7 @@ static double share_of_error(void)
 	double shares[BRICKS];
 
 	for (int i = 0; i < BRICKS; i++) {
-		struct brick_stats stats;
+		struct brick_stats stats = BRICK_STATS_INIT;
 		if (brick_device_stats_get(i, &stats))
 			return NAN;
 		shares[i] = fabs(

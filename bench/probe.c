@@ -157,7 +157,7 @@ static void finish(enum variant v)
 
 	if (v < STATS)
 		return;
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	if (!brick_losses_get(&losses) && losses.dropped)
 		printf("  (%llu dropped)\n", (unsigned long long)losses.dropped);
 	brick_session_stop();

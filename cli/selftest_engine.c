@@ -46,7 +46,8 @@ static void spin(uint32_t length_ns)
 
 static void run_step(int step)
 {
-	brick_span whole = brick_step_begin(1, 1), graph = brick_begin(BRICK_GRAPH_COMPUTE);
+	brick_span whole = brick_step_begin(BRICK_PHASE_DECODE, 1),
+		   graph = brick_begin(BRICK_GRAPH_COMPUTE);
 
 	for (int i = 0; i < PARTS; i++) {
 		brick_span span = brick_begin_layer(parts[i].brick, 0);

@@ -150,7 +150,7 @@ static void *work(void *unused)
 static void threads_merge(struct selftest_result *r)
 {
 	pthread_t threads[THREADS];
-	struct brick_stats stats = {0};
+	struct brick_stats stats = BRICK_STATS_INIT;
 	int started = 0;
 
 	if (!start(r))
@@ -175,8 +175,8 @@ static void threads_merge(struct selftest_result *r)
 static void ledger(struct selftest_result *r)
 {
 	char directory[] = "/tmp/brick-selftest-XXXXXX";
-	struct brick_stats stats = {0};
-	struct brick_losses losses = {0};
+	struct brick_stats stats = BRICK_STATS_INIT;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 
 	if (!start_in(r, directory, RING))
 		return;

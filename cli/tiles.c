@@ -24,7 +24,7 @@ static const char help[] =
 	"Say what the tiles took that a program cuts its work into, by level and brick, and where\n"
 	"in the grid the time went. Tiles are recorded by programs that tell libbrick of them, "
 	"with\n"
-	"`brick record --tiles` or brick_tiles_enable().\n"
+	"`brick record --tiles` or brick_tiles_set().\n"
 	"\n"
 	"  --level NAME  of one level only: macro, midi or micro\n"
 	"  --brick NAME  of one brick only\n"

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "embed: %s\n", brick_strerror(error)), 1;
 	float x[4096] = {1};
 	for (int token = 0; token < 100; token++) {
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		brick_span norm = brick_begin_layer(BRICK_LAYER_NORM, 0);
 		x[token] = mean_square(x, 4096);
 		brick_end_work(norm, 4096, sizeof x, 2 * 4096);

@@ -108,7 +108,7 @@ void brick__pair_cost_measure(struct brick_session_header *header);
 
 /* Digests (digest_record.c): where they go, NULL for nowhere; and that a step begins here. */
 void brick__digests_use(struct brick_session_header *header);
-void brick__digests_step(int decode, uint64_t tokens);
+void brick__digests_step(enum brick_phase phase, uint64_t tokens);
 void brick__digests_lock(void);
 void brick__digests_unlock(void);
 void brick__digests_abandon(void);

@@ -32,7 +32,6 @@ static void anchor_set(struct brick_correlation *c, uint32_t i, struct anchor a)
 	c->anchors[i].host_ns = a.host_ns;
 	c->anchors[i].device_ns = a.device_ns;
 	c->anchors[i].half_width_ns = a.half_width_ns;
-	c->anchors[i].reserved = 0;
 }
 
 void brick_correlation_init(struct brick_correlation *correlation)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "lib/sys/perf.h"
 
 struct brick_counters {
@@ -115,7 +116,7 @@ static void take(struct brick_counter_values *values, uint32_t kind,
 		values->shared |= 1u << kind;
 }
 
-void brick_counters_read(struct brick_counters *c, struct brick_counter_values *values)
+void brick__counters_read(const struct brick_counters *c, struct brick_counter_values *values)
 {
 	memset(values, 0, sizeof *values);
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
@@ -128,6 +129,14 @@ void brick_counters_read(struct brick_counters *c, struct brick_counter_values *
 			continue;
 		take(values, kind, &reading);
 	}
+}
+
+int brick_counters_read(struct brick_counters *c, struct brick_counter_values *out)
+{
+	struct brick_counter_values values;
+
+	brick__counters_read(c, &values);
+	return sized_write(out, sizeof values, &values);
 }
 
 void brick__counters_read_any(const struct brick_counters *c, struct brick_counter_values *values)

@@ -28,7 +28,9 @@ void brick__counters_lock(void);
 void brick__counters_unlock(void);
 void brick__counters_abandon(void);
 
-/* Of another thread too, by system calls. */
+/* As brick_counters_read(), and of another thread too, by system calls; `size` is not set. */
+void brick__counters_read(
+	const struct brick_counters *counters, struct brick_counter_values *values);
 void brick__counters_read_any(
 	const struct brick_counters *counters, struct brick_counter_values *values);
 

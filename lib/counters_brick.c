@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include "base/sized.h"
 #include "brick/session.h"
 #include "lib/core.h"
 #include "lib/counters.h"
@@ -84,7 +85,7 @@ void brick_counted_begin(struct brick_counted *counted, uint32_t brick, int laye
 	counted->begin.valid = 0;
 	counted->span = brick_begin_layer(brick, layer);
 	if (counted->span && here.counters)
-		brick_counters_read(here.counters, &counted->begin);
+		brick__counters_read(here.counters, &counted->begin);
 }
 
 static void add(struct brick_stat *stat, const struct brick_counter_values *begin,
@@ -107,7 +108,7 @@ void brick_counted_end(
 	if (!counted->span)
 		return;
 	if (here.counters)
-		brick_counters_read(here.counters, &end);
+		brick__counters_read(here.counters, &end);
 	brick_end_work(counted->span, elements, bytes, flops);
 	if (here.opened && counted->begin.valid == here.opened && end.valid == here.opened &&
 		self->lane && self->tag == (counted->span & ~0xffu) &&
@@ -115,25 +116,24 @@ void brick_counted_end(
 		add(&self->lane->stats[counted->brick], &counted->begin, &end);
 }
 
-int brick_counted_stats_get(int brick, struct brick_counted_stats *out)
+int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 {
 	struct brick__session *s = &brick__session;
+	struct brick_counted_stats sum = BRICK_COUNTED_STATS_INIT;
 	int error = -ENOENT;
 
-	if (brick < 0 || brick >= brick_count())
+	if (brick >= brick_count())
 		return -ENOENT;
 	brick__session_lock();
-	if (s->header) {
-		memset(out, 0, sizeof *out);
+	if (s->header)
 		error = 0;
-	}
 	for (uint32_t i = 0; !error && i < s->header->lane_count; i++) {
 		const struct brick_stat *stat = &s->lanes[i].lane->stats[brick];
-		out->counted += stat->counted;
-		out->cycles += stat->cycles;
-		out->instructions += stat->instructions;
-		out->cache_misses += stat->cache_misses;
+		sum.counted += stat->counted;
+		sum.cycles += stat->cycles;
+		sum.instructions += stat->instructions;
+		sum.cache_misses += stat->cache_misses;
 	}
 	brick__session_unlock();
-	return error;
+	return error ? error : sized_write(out, sizeof sum, &sum);
 }

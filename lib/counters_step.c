@@ -185,7 +185,7 @@ static int brick_of(uint32_t kind)
 	int category = brick_category_register("Counter");
 	id = brick_register(
 		kind < BRICK_COUNTER_KINDS ? brick_counters_name(kind) : "counter-reading",
-		category < 0 ? BRICK_CATEGORY_OTHER : category);
+		category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 	__atomic_store_n(&bricks[kind], id, __ATOMIC_RELAXED);
 	return id;
 }
@@ -232,7 +232,7 @@ void brick__counters_step_end(void)
 	note_missing();
 }
 
-int brick_counters_record(uint32_t wanted)
+int brick_counters_set(uint32_t wanted)
 {
 	if (wanted & ~(uint32_t)BRICK_COUNTERS_ALL)
 		return -EINVAL;
@@ -246,7 +246,7 @@ void brick__counters_start(void)
 	int wanted = list && *list ? brick_counters_parse(list) : 0;
 
 	if (wanted > 0)
-		brick_counters_record((uint32_t)wanted);
+		brick_counters_set((uint32_t)wanted);
 }
 
 /* Descriptors and pages are of the parent's threads. */

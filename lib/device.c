@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/sized.h"
 #include "lib/backend.h"
 #include "lib/device_state.h"
 #include "lib/sys/ticks.h"
 
 enum {
 	DEFAULT_PAIRS = 4096,
-	LEAST_PAIRS = 2,
-	MOST_PAIRS = 1 << 20,
+	MIN_PAIRS = 2,
+	MAX_PAIRS = 1 << 20,
 	READINGS_AT_OPEN = 16,
 	READINGS = 4,
 	CORRELATE_NS = 50000000,  /* between readings of the device's clock */
@@ -170,25 +171,33 @@ static int open_backend(struct brick_device *device, const struct brick_backend_
 	return 0;
 }
 
+static int read_options(struct brick_backend_options *o, const struct brick_backend_options *given)
+{
+	int error = given ? sized_read(o, sizeof *o, given) : 0;
+
+	if (error || o->reserved)
+		return error ? error : -EINVAL;
+	uint32_t pairs = o->pairs ? o->pairs : DEFAULT_PAIRS;
+	o->pairs = pairs < MIN_PAIRS ? MIN_PAIRS : pairs > MAX_PAIRS ? MAX_PAIRS : pairs;
+	return 0;
+}
+
 int brick_device_open(struct brick_device **out, const struct brick_backend *backend,
 	const struct brick_backend_options *options, char *reason, size_t reason_bytes)
 {
-	struct brick_backend_options o = {.size = sizeof o};
+	struct brick_backend_options o = BRICK_BACKEND_OPTIONS_INIT;
 	char why[256] = "";
 	int saved = errno;
 
-	if (!backend || (options && options->size > sizeof o))
-		return refuse(
-			reason, reason_bytes, -EINVAL, "no backend, or options of a newer version");
-	if (options)
-		memcpy(&o, options, options->size);
-	o.size = sizeof o;
-	o.pairs = o.pairs ? o.pairs : DEFAULT_PAIRS;
-	o.pairs = o.pairs < LEAST_PAIRS ? LEAST_PAIRS : o.pairs > MOST_PAIRS ? MOST_PAIRS : o.pairs;
+	if (!backend)
+		return refuse(reason, reason_bytes, -EINVAL, "no backend");
+	int error = read_options(&o, options);
+	if (error)
+		return refuse(reason, reason_bytes, error, "options that are not understood");
 	if (brick__backend_check(backend, why, sizeof why))
 		return refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
 	brick__backend_enter();
-	int error = backend->probe(why, sizeof why);
+	error = backend->probe(why, sizeof why);
 	brick__backend_leave();
 	if (error < 0)
 		return refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
@@ -209,9 +218,9 @@ struct brick_backend_device *brick_device_backend(struct brick_device *device)
 	return device->handle;
 }
 
-int brick_device_mode_set(struct brick_device *device, uint32_t mode)
+int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 {
-	if (mode > BRICK_MODE_NONE)
+	if ((uint32_t)mode > BRICK_MODE_NONE)
 		return -EINVAL;
 	device->has_mode = 1;
 	device->mode = mode;

@@ -78,8 +78,9 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 		device->strays++;
 		return;
 	}
-	pair->state = completion->error ? PAIR_FAILED : PAIR_DONE;
-	pair->error = completion->error;
+	int error = completion->reserved ? -EINVAL : completion->error;
+	pair->state = error ? PAIR_FAILED : PAIR_DONE;
+	pair->error = error;
 	pair->command.begin_ns = completion->begin_ns;
 	pair->command.end_ns = completion->end_ns;
 	pair->command.queued_ns = completion->queued_ns;
@@ -87,8 +88,7 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 	if (pair->queue)
 		return; /* a span waits for those around it */
 	if (pair->timer)
-		brick__timer_settle(
-			pair->timer, completion->begin_ns, completion->end_ns, completion->error);
+		brick__timer_settle(pair->timer, completion->begin_ns, completion->end_ns, error);
 	brick__pair_release(device, index);
 }
 

@@ -126,8 +126,8 @@ static brick_device_span begin(struct brick_device *device, struct brick__device
 	}
 	pair->queue = queue;
 	pair->depth = (uint8_t)queue->depth;
-	pair->command.launch.brick = (uint16_t)brick;
-	pair->command.launch.layer = (int16_t)layer;
+	pair->command.launch.brick = brick;
+	pair->command.launch.layer = layer;
 	append(device, queue, index);
 	brick__queue_pending(queue->queue, pair->command.launch.session, 1);
 	return brick__pair_ticket(device, index);
@@ -144,7 +144,7 @@ brick_device_span brick_device_begin(
 	struct brick__device_queue *queue = queue_of(device, native);
 	if (!queue)
 		return 0;
-	if (brick >= (uint32_t)brick_count() || layer < -1 || layer > INT16_MAX) {
+	if (brick >= brick_count() || layer < -1 || layer > INT16_MAX) {
 		brick__queue_unmatched(queue->queue, 1);
 		return 0;
 	}

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/fnv.h"
+#include "base/sized.h"
 #include "brick/error.h"
 
 enum { BLOCK = 256, LANES = 4 };
@@ -246,11 +247,13 @@ static void walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb
 		enter(w->digest, &w->sums, w->block, w->filled, w->index);
 }
 
-int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *t)
+static int compute(struct brick_digest *out, const struct brick_tensor *t)
 {
 	uint64_t nb[4], elements;
 	struct walk w = {.digest = out, .sums = {.min = INFINITY, .max = -INFINITY}};
 
+	if (t->flags & ~(uint32_t)(BRICK_TENSOR_QUANTIZED | BRICK_TENSOR_HALF))
+		return -EINVAL;
 	if (t->dtype < BRICK_DTYPE_F32 || t->dtype > BRICK_DTYPE_BF16)
 		return BRICK_EUNSUPPORTED;
 	int error = measure(t, nb, &elements, t->dtype == BRICK_DTYPE_F32 ? 4 : 2);
@@ -271,6 +274,14 @@ int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *t)
 	out->min = s->finite ? s->min : 0;
 	out->max = s->finite ? s->max : 0;
 	return 0;
+}
+
+int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *tensor)
+{
+	struct brick_tensor t = BRICK_TENSOR_INIT;
+	int error = sized_read(&t, sizeof t, tensor);
+
+	return error ? error : compute(out, &t);
 }
 
 uint64_t brick_digest_elements(const struct brick_digest *d)

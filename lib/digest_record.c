@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/sized.h"
 #include "lib/core.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
@@ -20,7 +21,8 @@ enum { LOOK_NS = 100000 };
 
 /* The step that a thread is in. */
 struct step {
-	uint32_t session, decode;
+	uint32_t session;
+	enum brick_phase phase;
 	uint64_t number, tokens; /* number: from 1 */
 };
 
@@ -78,13 +80,13 @@ void brick__digests_abandon(void)
 	here = latest = (struct step){0};
 }
 
-void brick__digests_step(int decode, uint64_t tokens)
+void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
 	pthread_mutex_lock(&step_lock);
 	uint64_t number = latest.session == session ? latest.number + 1 : 1;
-	latest = here = (struct step){session, decode != 0, number, tokens};
+	latest = here = (struct step){session, phase, number, tokens};
 	pthread_mutex_unlock(&step_lock);
 }
 
@@ -206,7 +208,7 @@ static int record(
 	d.site = site;
 	d.step = step.number;
 	d.tokens = step.tokens;
-	d.flags = step.decode ? BRICK_SESSION_DIGEST_DECODE : 0;
+	d.flags = step.phase == BRICK_PHASE_DECODE ? BRICK_SESSION_DIGEST_DECODE : 0;
 	d.output = t->output;
 	memcpy(d.inputs, t->inputs, sizeof d.inputs);
 	if (label)
@@ -233,9 +235,11 @@ int brick_digest(uint32_t brick, int layer, const struct brick_tensor *tensor)
 {
 	if (!brick_digests_wanted())
 		return -ENOENT;
-	if (brick >= (uint32_t)brick_count())
+	if (brick >= brick_count())
 		return -EINVAL;
-	return record_timed(brick, layer, 0, tensor, tensor->label);
+	struct brick_tensor t = BRICK_TENSOR_INIT;
+	int error = sized_read(&t, sizeof t, tensor);
+	return error ? error : record_timed(brick, layer, 0, &t, t.label);
 }
 
 int brick_digest_site(uint32_t site, const struct brick_tensor *tensor)

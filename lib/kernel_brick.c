@@ -9,11 +9,11 @@
 #include "lib/core.h"
 #include "lib/queue.h"
 
-enum { MOST_KERNEL_BRICKS = 700 };
+enum { MAX_KERNEL_BRICKS = 700 };
 
 static uint16_t known[BRICK_MAX_KERNELS]; /* brick of a kernel + 1; 0: not asked for yet */
-static int category = -1, shared_brick = -1;
-static uint32_t count;
+static int shared_brick = -1;
+static uint32_t category, count;
 
 /* First of all, so that there is an entry left for the one that takes the rest. */
 static void prepare(void)
@@ -21,21 +21,20 @@ static void prepare(void)
 	if (__atomic_load_n(&shared_brick, __ATOMIC_ACQUIRE) >= 0)
 		return;
 	int device = brick_category_register("Device");
-	if (device < 0)
-		device = BRICK_CATEGORY_OTHER;
-	__atomic_store_n(&category, device, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared_brick, brick_register("Kernel", device), __ATOMIC_RELEASE);
+	uint32_t own = device < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)device;
+	__atomic_store_n(&category, own, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared_brick, brick_register("Kernel", own), __ATOMIC_RELEASE);
 }
 
 static int register_brick(uint32_t kernel)
 {
 	char name[sizeof((struct brick_session_brick *)0)->name];
-	int before = brick_count();
+	int before = (int)brick_count();
 
 	if (!brick__kernel_name(kernel, name, sizeof name) || !*name)
 		return -1;
 	int id = brick_lookup(name);
-	if (id >= 0 || __atomic_load_n(&count, __ATOMIC_RELAXED) >= MOST_KERNEL_BRICKS)
+	if (id >= 0 || __atomic_load_n(&count, __ATOMIC_RELAXED) >= MAX_KERNEL_BRICKS)
 		return id;
 	id = brick_register(name, __atomic_load_n(&category, __ATOMIC_RELAXED));
 	if (id >= before)
@@ -43,19 +42,19 @@ static int register_brick(uint32_t kernel)
 	return id;
 }
 
-uint16_t brick__kernel_brick(uint32_t kernel)
+uint32_t brick__kernel_brick(uint32_t kernel)
 {
 	uint16_t *entry = &known[kernel < BRICK_MAX_KERNELS ? kernel : 0];
 	uint16_t id = __atomic_load_n(entry, __ATOMIC_RELAXED);
 
 	if (id)
-		return (uint16_t)(id - 1);
+		return id - 1u;
 	prepare();
 	int found = register_brick(kernel);
 	if (found < 0)
 		found = __atomic_load_n(&shared_brick, __ATOMIC_RELAXED);
 	if (found < 0)
-		return BRICK__NO_BRICK;
+		return BRICK_NONE;
 	__atomic_store_n(entry, (uint16_t)(found + 1), __ATOMIC_RELAXED);
-	return (uint16_t)found;
+	return (uint32_t)found;
 }

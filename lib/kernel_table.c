@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "lib/core.h"
 #include "lib/queue.h"
 #include "lib/sys/sys.h"
@@ -121,11 +122,12 @@ static uint32_t add(const struct brick_session_kernel *kernel, uint32_t slot)
 
 uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 {
+	struct brick_kernel own = BRICK_KERNEL_INIT;
 	int saved = errno;
 
-	if (!kernel)
+	if (!kernel || sized_read(&own, sizeof own, kernel))
 		return 0;
-	struct brick_session_kernel entry = describe(kernel);
+	struct brick_session_kernel entry = describe(&own);
 	brick__session_lock();
 	uint32_t slot = find_slot(&entry);
 	uint32_t index = slots[slot] ? slots[slot] : add(&entry, slot);

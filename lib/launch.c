@@ -29,9 +29,9 @@ static uint32_t register_launch(void)
 	return brick;
 }
 
-static int is_work(uint16_t brick)
+static int is_work(uint32_t brick)
 {
-	int category = brick_category_of(brick);
+	uint32_t category = brick_category_of(brick);
 	return category != BRICK_CATEGORY_STEP && category != BRICK_CATEGORY_WAIT &&
 	       category != BRICK_CATEGORY_ENGINE && category != BRICK_CATEGORY_TILE;
 }
@@ -39,8 +39,8 @@ static int is_work(uint16_t brick)
 /* Whose work is this? The innermost brick that computes something. */
 static void find_parent(struct brick_launch *launch, const struct brick_lane *lane)
 {
-	launch->brick = BRICK__NO_BRICK;
-	launch->layer = (int16_t)(lane->default_layer - 1);
+	launch->brick = BRICK_NONE;
+	launch->layer = (int32_t)(lane->default_layer - 1);
 	for (uint32_t i = lane->depth; i > 0; i--) {
 		const struct brick_frame *frame = &lane->frames[i - 1];
 		if (!is_work(frame->brick))
@@ -53,14 +53,14 @@ static void find_parent(struct brick_launch *launch, const struct brick_lane *la
 
 void brick_launch_parent(struct brick_launch *launch)
 {
-	*launch = (struct brick_launch){.brick = BRICK__NO_BRICK, .layer = -1};
+	*launch = (struct brick_launch){.brick = BRICK_NONE, .layer = -1};
 	if (brick_enabled() && !brick_thread_ready())
 		find_parent(launch, brick__thread.lane);
 }
 
 void brick_launch_begin(struct brick_launch *launch)
 {
-	*launch = (struct brick_launch){.brick = BRICK__NO_BRICK, .layer = -1};
+	*launch = (struct brick_launch){.brick = BRICK_NONE, .layer = -1};
 	if (!brick_enabled() || brick__in_backend || brick_thread_ready())
 		return;
 	uint32_t brick = __atomic_load_n(&launch_brick, __ATOMIC_RELAXED);
@@ -101,7 +101,7 @@ void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
 		.begin = begin,
 		.end = end,
 		.brick = BRICK_SYNCHRONIZE,
-		.layer = (int16_t)(brick__thread.lane->default_layer - 1),
+		.layer = (int32_t)(brick__thread.lane->default_layer - 1),
 		.source = BRICK_SOURCE_TSC,
 	};
 	const struct brick_record after = {

@@ -330,9 +330,17 @@ void brick_layer_set(int layer)
 		self->lane->default_layer = (uint32_t)(layer + 1);
 }
 
-brick_span brick_step_begin(int decode, uint64_t tokens)
+/* The brick of a step; of an unknown phase none, which begin_slow() counts. */
+static uint32_t brick_of_phase(enum brick_phase phase)
 {
-	uint32_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
+	return phase == BRICK_PHASE_DECODE    ? BRICK_DECODE
+	       : phase == BRICK_PHASE_PREFILL ? BRICK_PREFILL
+					      : BRICK_NONE;
+}
+
+brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens)
+{
+	uint32_t brick = brick_of_phase(phase);
 	int counted = brick_enabled() && brick__counters_on;
 
 	if (counted)
@@ -341,7 +349,7 @@ brick_span brick_step_begin(int decode, uint64_t tokens)
 	if (counted && !span)
 		brick__counters_step_forget();
 	if (span) {
-		brick__digests_step(decode, tokens);
+		brick__digests_step(phase, tokens);
 		struct brick_lane *lane = brick__thread.lane;
 		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];
 		frame->tokens = tokens;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "lib/sys/ticks.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,10 +47,12 @@ int brick_queue_create(struct brick_queue **out, const struct brick_queue_option
 	struct brick_queue_options o = BRICK_QUEUE_OPTIONS_INIT;
 	int saved = errno;
 
-	if (options && options->size > sizeof o)
+	int error = options ? sized_read(&o, sizeof o, options) : 0;
+
+	if (error)
+		return error;
+	if (o.reserved || o.flags & ~(uint32_t)BRICK_QUEUE_OUT_OF_ORDER)
 		return -EINVAL;
-	if (options)
-		memcpy(&o, options, options->size);
 	struct brick_queue *queue = calloc(1, sizeof *queue);
 	errno = saved;
 	if (!queue)

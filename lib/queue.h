@@ -11,8 +11,6 @@
 #include "brick/queue.h"
 #include "lib/core.h"
 
-#define BRICK__NO_BRICK 0xffffu /* of a launch: no brick was open */
-
 /* Length of `text` in whole UTF-8 characters of at most `most` bytes. */
 size_t brick__utf8_cut(const char *text, size_t most);
 
@@ -23,8 +21,8 @@ void brick__codes_publish(struct brick__session *session);
 /* Name of a registered kernel, cut; 0 when there is no such kernel. */
 int brick__kernel_name(uint32_t kernel, char *name, size_t bytes);
 
-/* The brick of a kernel that was launched outside of every brick. */
-uint16_t brick__kernel_brick(uint32_t kernel);
+/* The brick of a kernel that was launched outside of every brick; BRICK_NONE: no entry is left. */
+uint32_t brick__kernel_brick(uint32_t kernel);
 
 /* A lane that a queue writes to. The lane stays mapped after its session, as those of threads. */
 struct brick__queue_lane {

@@ -113,7 +113,7 @@ static void put_about(struct pen *pen, const struct brick_command *c)
 			 .wait = l->lane,
 			 .kind = BRICK_RECORD_LAUNCH,
 			 .brick = (uint16_t)c->kernel,
-			 .layer = l->layer,
+			 .layer = (int16_t)l->layer,
 			 .elements = l->number});
 	if (c->queued_ns | c->submitted_ns)
 		put(pen, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
@@ -197,7 +197,7 @@ static struct brick_record record_of(const struct open_command *o, enum brick_re
 		.kind = (uint8_t)kind,
 		.source = (uint8_t)o->command->source,
 		.brick = o->brick,
-		.layer = o->command->launch.layer,
+		.layer = (int16_t)o->command->launch.layer,
 	};
 }
 
@@ -255,13 +255,13 @@ static void write_command(struct pen *pen, struct open_command *o, int holds)
 
 static struct open_command open_of(const struct brick_command *c)
 {
-	uint16_t brick = c->launch.brick;
+	uint32_t brick = c->launch.brick;
 
 	return (struct open_command){
 		.command = c,
 		.begin = brick__ticks_of_ns(c->begin_ns),
 		.end = brick__ticks_of_ns(c->end_ns),
-		.brick = brick == BRICK__NO_BRICK ? brick__kernel_brick(c->kernel) : brick,
+		.brick = (uint16_t)(brick == BRICK_NONE ? brick__kernel_brick(c->kernel) : brick),
 	};
 }
 
@@ -312,7 +312,7 @@ static int check(const struct brick_command *c, uint64_t latest)
 	if (!c->begin_ns || !c->end_ns || c->begin_ns > latest || c->end_ns > latest ||
 		(c->after_count && !c->after))
 		return -EINVAL;
-	if (c->launch.brick != BRICK__NO_BRICK && c->launch.brick >= brick_count())
+	if (c->launch.brick != BRICK_NONE && c->launch.brick >= brick_count())
 		return -EINVAL;
 	return c->kernel < BRICK_MAX_KERNELS ? 0 : -EINVAL;
 }

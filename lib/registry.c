@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "lib/core.h"
 #include "lib/sys/sys.h"
 
@@ -184,9 +185,9 @@ int brick_category_register(const char *name)
 	return id;
 }
 
-int brick_register(const char *name, int category)
+int brick_register(const char *name, uint32_t category)
 {
-	if (!name_is_valid(name) || category < 0 || category >= brick_category_count())
+	if (!name_is_valid(name) || category >= brick_category_count())
 		return -EINVAL;
 	brick__session_lock();
 	pthread_mutex_lock(&lock);
@@ -235,8 +236,8 @@ static int add_site(const struct brick_site *site)
 	entry = next_site();
 	if (!entry)
 		return -ENOMEM;
-	entry->brick = site->brick;
-	entry->layer = site->layer;
+	entry->brick = (uint16_t)site->brick;
+	entry->layer = (int16_t)site->layer;
 	entry->flags = site->flags;
 	entry->elements = site->elements;
 	entry->bytes = site->bytes;
@@ -254,15 +255,30 @@ static int add_site(const struct brick_site *site)
 	return (int)site_total - 1;
 }
 
-int brick_site_register(const struct brick_site *site)
+static int check_site(const struct brick_site *site)
 {
-	int saved = errno;
+	const uint32_t flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES |
+			       BRICK_SITE_HAS_FLOPS | BRICK_SITE_UNKNOWN_OPERATION |
+			       BRICK_SITE_PART;
 
-	if (!site || site->brick >= count_of(&brick_total))
+	if (site->brick >= count_of(&brick_total) || site->layer < -1 || site->layer > INT16_MAX)
 		return -EINVAL;
+	return site->reserved || site->flags & ~flags ? -EINVAL : 0;
+}
+
+int brick_site_register(const struct brick_site *given)
+{
+	struct brick_site site = BRICK_SITE_INIT;
+	int saved = errno;
+	int error = given ? sized_read(&site, sizeof site, given) : -EINVAL;
+
+	if (!error)
+		error = check_site(&site);
+	if (error)
+		return error;
 	brick__session_lock();
 	pthread_mutex_lock(&lock);
-	int index = add_site(site);
+	int index = add_site(&site);
 	if (index < 0 && brick__session.header)
 		brick__session.header->ledger.table_full++;
 	pthread_mutex_unlock(&lock);
@@ -283,31 +299,27 @@ int brick_lookup(const char *name)
 	return name ? find_brick(name) : -ENOENT;
 }
 
-const char *brick_name(int id)
+const char *brick_name(uint32_t brick)
 {
-	return id >= 0 && (uint32_t)id < count_of(&brick_total) ? bricks[id].name : NULL;
+	return brick < count_of(&brick_total) ? bricks[brick].name : NULL;
 }
 
-const char *brick_category_name(int category)
+const char *brick_category_name(uint32_t category)
 {
-	if (category < 0 || (uint32_t)category >= count_of(&category_total))
-		return NULL;
-	return categories[category].name;
+	return category < count_of(&category_total) ? categories[category].name : NULL;
 }
 
-int brick_category_of(int id)
+uint32_t brick_category_of(uint32_t brick)
 {
-	if (id < 0 || (uint32_t)id >= count_of(&brick_total))
-		return BRICK_CATEGORY_OTHER;
-	return bricks[id].category;
+	return brick < count_of(&brick_total) ? bricks[brick].category : BRICK_CATEGORY_OTHER;
 }
 
-int brick_count(void)
+uint32_t brick_count(void)
 {
-	return (int)count_of(&brick_total);
+	return count_of(&brick_total);
 }
 
-int brick_category_count(void)
+uint32_t brick_category_count(void)
 {
-	return (int)count_of(&category_total);
+	return count_of(&category_total);
 }

@@ -114,7 +114,7 @@ void brick_record_sample(const struct brick_sample *given)
 		.kind = BRICK_RECORD_SAMPLE,
 		.source = (uint8_t)sample.source,
 		.brick = (uint16_t)brick,
-		.layer = site ? site->layer : sample.layer,
+		.layer = site ? site->layer : (int16_t)sample.layer,
 		.flags = site ? BRICK_FLAG_SITE : BRICK_FLAG_ELEMENTS,
 		.elements = sample.elements,
 	};

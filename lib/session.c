@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/sized.h"
 #include "lib/consumer.h"
 #include "lib/core.h"
 #include "lib/counters.h"
@@ -26,8 +27,8 @@
 enum {
 	DEFAULT_INTERVAL_MS = 1000,
 	DEFAULT_RING_RECORDS = 262144,
-	LEAST_RING_RECORDS = 1024,
-	MOST_RING_RECORDS = 1 << 26
+	MIN_RING_RECORDS = 1024,
+	MAX_RING_RECORDS = 1 << 26
 };
 
 struct brick__session brick__session;
@@ -59,9 +60,9 @@ static uint32_t next_serial(void)
 
 static uint32_t ring_size(uint32_t wanted)
 {
-	uint32_t size = LEAST_RING_RECORDS;
+	uint32_t size = MIN_RING_RECORDS;
 
-	while (size < wanted && size < MOST_RING_RECORDS)
+	while (size < wanted && size < MAX_RING_RECORDS)
 		size *= 2;
 	return size;
 }
@@ -233,16 +234,16 @@ int brick__session_start(
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	int saved = errno;
 
-	if (options && options->size > sizeof o)
-		return -EINVAL;
-	if (options)
-		memcpy(&o, options, options->size);
-	if (o.mode > BRICK_MODE_NONE)
+	int error = options ? sized_read(&o, sizeof o, options) : 0;
+
+	if (error)
+		return error;
+	if (o.mode > BRICK_MODE_NONE || o.reserved)
 		return -EINVAL;
 	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure())
 		return 0;
 	brick__session_lock();
-	int error = brick__session.header ? -EALREADY : 0;
+	error = brick__session.header ? -EALREADY : 0;
 	if (!error) {
 		uint32_t serial = next_serial();
 		error = start_own(&o, consumer);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "brick/session.h"
 #include "lib/core.h"
 #include "lib/consumer.h"
@@ -154,64 +155,65 @@ static void drain_now(struct brick__session *session)
 		session->consumer_type->drain(session->consumer);
 }
 
-static int get_stats(int brick, enum brick_lane_kind kind, struct brick_stats *out)
+static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_stats *out)
 {
+	struct brick_stats stats;
 	int error = -ENOENT;
 
-	if (brick < 0 || brick >= brick_count())
+	if (brick >= brick_count() || !sized_bytes(out))
 		return -EINVAL;
 	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
 	if (!merged)
 		return -ENOMEM;
 	brick__session_lock();
 	if (brick__session.header) {
-		struct brick_stat sum = sum_lanes(&brick__session, (uint32_t)brick, kind);
+		struct brick_stat sum = sum_lanes(&brick__session, brick, kind);
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(out, &sum);
+			fill(&stats, &sum);
 			drain_now(&brick__session);
-			merge_histograms(&brick__session, (uint32_t)brick, kind, merged);
-			fill_distribution(out, merged);
+			merge_histograms(&brick__session, brick, kind, merged);
+			fill_distribution(&stats, merged);
 		}
 	}
 	brick__session_unlock();
 	free(merged);
-	return error;
+	return error ? error : sized_write(out, sizeof stats, &stats);
 }
 
-int brick_stats_get(int brick, struct brick_stats *out)
+int brick_stats_get(uint32_t brick, struct brick_stats *out)
 {
 	return get_stats(brick, BRICK_LANE_THREAD, out);
 }
 
-int brick_device_stats_get(int brick, struct brick_stats *out)
+int brick_device_stats_get(uint32_t brick, struct brick_stats *out)
 {
 	return get_stats(brick, BRICK_LANE_QUEUE, out);
 }
 
-int brick_category_stats_get(int category, struct brick_stats *out)
+int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 {
 	struct brick_stat sum = {.min = UINT64_MAX};
+	struct brick_stats stats;
 	int error = -ENOENT;
 
-	if (category < 0 || category >= brick_category_count())
+	if (category >= brick_category_count() || !sized_bytes(out))
 		return -EINVAL;
 	brick__session_lock();
 	if (brick__session.header) {
-		for (int i = 0; i < brick_count(); i++) {
-			struct brick_stat one =
-				sum_lanes(&brick__session, (uint32_t)i, BRICK_LANE_THREAD);
+		for (uint32_t i = 0; i < brick_count(); i++) {
+			struct brick_stat one = sum_lanes(&brick__session, i, BRICK_LANE_THREAD);
 			if (one.count && brick_category_of(i) == category)
 				add_stat(&sum, &one);
 		}
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(out, &sum);
-			out->total_ns = out->self_ns; /* of nested ones, once */
+			fill(&stats, &sum);
+			stats.total_ns = stats.self_ns; /* of nested ones, once */
 		}
 	}
 	brick__session_unlock();
-	return error;
+	return error ? error : sized_write(out, sizeof stats, &stats);
 }
 
 static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
@@ -224,20 +226,20 @@ static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledg
 
 int brick_losses_get(struct brick_losses *out)
 {
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	int error = -ENOENT;
 
 	brick__session_lock();
 	if (brick__session.header) {
-		memset(out, 0, sizeof *out);
-		add_ledger(out, &brick__session.header->ledger);
+		add_ledger(&losses, &brick__session.header->ledger);
 		for (uint32_t i = 0; i < brick__session.header->lane_count; i++) {
-			add_ledger(out, &brick__session.lanes[i].lane->ledger);
-			out->open += brick__session.lanes[i].lane->depth;
+			add_ledger(&losses, &brick__session.lanes[i].lane->ledger);
+			losses.open += brick__session.lanes[i].lane->depth;
 		}
 		error = 0;
 	}
 	brick__session_unlock();
-	return error;
+	return error ? error : sized_write(out, sizeof losses, &losses);
 }
 
 static void clear_lane(struct brick_lane *lane)
@@ -258,7 +260,7 @@ static void clear_drained(struct brick__session *s)
 {
 	uint32_t *drained = brick__at(s, s->header->drained_offset);
 
-	for (uint32_t i = 0; i < (uint32_t)brick_count(); i++)
+	for (uint32_t i = 0; i < brick_count(); i++)
 		memset(drained + (uint64_t)i * BRICK_HISTOGRAM_BUCKETS, 0,
 			BRICK_HISTOGRAM_BUCKETS * sizeof *drained);
 }

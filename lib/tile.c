@@ -15,7 +15,7 @@
 uint32_t brick__tiles_on;
 static uint32_t is_noted;
 
-void brick_tiles_enable(uint32_t levels)
+void brick_tiles_set(uint32_t levels)
 {
 	__atomic_store_n(
 		&brick__tiles_on, levels & ((1u << BRICK_TILE_LEVELS) - 1), __ATOMIC_RELAXED);
@@ -32,7 +32,7 @@ void brick__tiles_start(void)
 		if (strstr(wanted, names[i]))
 			levels |= 1u << i;
 	if (levels)
-		brick_tiles_enable(levels);
+		brick_tiles_set(levels);
 }
 
 /* Once per process: that there is somebody who records tiles. */
@@ -100,5 +100,5 @@ int brick_tile_stats_get(enum brick_tile_level level, struct brick_stats *out)
 {
 	if ((unsigned)level >= BRICK_TILE_LEVELS)
 		return -EINVAL;
-	return brick_stats_get(BRICK_TILE_MACRO + (int)level, out);
+	return brick_stats_get(BRICK_TILE_MACRO + (uint32_t)level, out);
 }

@@ -98,7 +98,7 @@ int brick_timer_start(struct brick_timer *timer, void *queue)
 	return 0;
 }
 
-int brick_timer_end(struct brick_timer *timer, void *queue)
+int brick_timer_stop(struct brick_timer *timer, void *queue)
 {
 	struct brick_device *device = timer->device;
 	int saved = errno;

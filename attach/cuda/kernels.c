@@ -99,6 +99,7 @@ static uint32_t add(const struct entry *e, const char *name)
 {
 	char *readable = demangle(name);
 	struct brick_kernel kernel = {
+		.size = sizeof(struct brick_kernel),
 		.name = readable ? readable : name,
 		.backend = "cuda",
 		.kind = BRICK_KERNEL_COMPUTE,
@@ -140,7 +141,8 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 static uint32_t transfer(uint32_t kind, const char *name)
 {
 	static uint32_t known[BRICK_KERNEL_OTHER + 1];
-	struct brick_kernel kernel = {.name = name, .backend = "cuda", .kind = kind};
+	struct brick_kernel kernel = {
+		.size = sizeof(struct brick_kernel), .name = name, .backend = "cuda", .kind = kind};
 
 	if (!known[kind])
 		known[kind] = brick_kernel_register(&kernel);

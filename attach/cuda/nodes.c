@@ -14,8 +14,8 @@ enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records m
 
 struct node {
 	uint64_t id; /* 0: free */
-	uint16_t brick;
-	int16_t layer;
+	uint32_t brick;
+	int32_t layer;
 	uint32_t gone; /* the round in which it was destroyed; 0: it is there */
 };
 
@@ -75,7 +75,7 @@ static int rebuild(void)
 	return 1;
 }
 
-static void put(uint64_t id, uint16_t brick, int16_t layer)
+static void put(uint64_t id, uint32_t brick, int32_t layer)
 {
 	if (!id)
 		return;
@@ -98,7 +98,7 @@ static struct node *find(uint64_t id)
 	return node && node->id ? node : NULL;
 }
 
-void nodes_created(uint64_t node, uint16_t brick, int16_t layer)
+void nodes_created(uint64_t node, uint32_t brick, int32_t layer)
 {
 	pthread_mutex_lock(&lock);
 	put(node, brick, layer);
@@ -123,7 +123,7 @@ void nodes_destroyed(uint64_t id)
 	pthread_mutex_unlock(&lock);
 }
 
-int nodes_find(uint64_t id, uint16_t *brick, int16_t *layer)
+int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer)
 {
 	pthread_mutex_lock(&lock);
 	const struct node *node = find(id);

@@ -13,7 +13,7 @@
 #include "attach/cuda/nodes.h"
 #include "brick/probe.h"
 
-enum { MAX_HELD = 1 << 16, NO_BRICK = 0xffff };
+enum { MAX_HELD = 1 << 16 };
 
 static struct held_command *heap;
 static uint32_t count;
@@ -60,14 +60,14 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 		*launch = (struct brick_launch){
 			.number = brick_launch_number(),
 			.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
-			.brick = NO_BRICK,
+			.brick = BRICK_NONE,
 			.layer = -1,
 		};
 		reorder_counts.without_launch++;
 	}
 	if (!held->graph_node)
 		return;
-	launch->brick = NO_BRICK;
+	launch->brick = BRICK_NONE;
 	launch->layer = -1;
 	reorder_counts.without_node +=
 		!nodes_find(held->graph_node, &launch->brick, &launch->layer);

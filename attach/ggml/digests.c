@@ -232,7 +232,8 @@ static int is_wanted(uint32_t index)
 void digests_take(struct node_thread *thread, const void *node, const void *norm, uint32_t site)
 {
 	const struct engine *e = thread->engine;
-	struct brick_tensor t = {.output = (uint64_t)(uintptr_t)node};
+	struct brick_tensor t = {
+		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
 
 	if (!digests_mode || !e || !thread->has_layout || !e->get_data || !e->byte_count ||
 		engine_operation(e, node) == OPERATION_EMPTY || note_cache_write(e, node) ||

@@ -57,7 +57,7 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 	if (BRICK_UNLIKELY(!slot_fits(t, slot, node, node_shape(t, node, 0))))
 		return 0;
 	t->events[t->event_count] =
-		(struct brick_timing){t->begin, (uint32_t)length, 0, 0, t->site, 0, 0};
+		(struct brick_timing){t->begin, (uint32_t)length, 0, 0, t->site, 0};
 	t->event_count += t->open;
 	t->site = take_slot(t, slot);
 	t->open = 1;

@@ -29,7 +29,7 @@ static inline void node_finish(struct node_thread *t, uint64_t end)
 		return;
 	}
 	t->events[t->event_count] = (struct brick_timing){t->begin, (uint32_t)length,
-		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost, 0};
+		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost};
 	if (BRICK_UNLIKELY(++t->event_count >= t->event_capacity))
 		node_flush_events(t);
 }

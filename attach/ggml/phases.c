@@ -134,8 +134,9 @@ void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, co
 	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
 	uint16_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
-	p->open[p->depth++] =
-		(struct open_phase){frame, brick_step_begin(decode, tokens), brick, 1};
+	p->open[p->depth++] = (struct open_phase){frame,
+		brick_step_begin(decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens), brick,
+		1};
 	p->steps++;
 	scope->depth = p->depth;
 	entered(scope);

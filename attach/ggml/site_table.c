@@ -80,6 +80,7 @@ static void register_whole(
 
 	node_text_work(text, engine, &counts);
 	entry->whole = register_site(&(struct brick_site){
+		.size = sizeof(struct brick_site),
 		.brick = entry->brick,
 		.layer = entry->layer,
 		.flags = entry->flags | counts.flags,
@@ -94,6 +95,7 @@ static void register_whole(
 static void register_part(struct entry *entry, const struct node_text *text)
 {
 	entry->part = register_site(&(struct brick_site){
+		.size = sizeof(struct brick_site),
 		.brick = entry->brick,
 		.layer = entry->layer,
 		.flags = entry->flags | BRICK_SITE_PART,

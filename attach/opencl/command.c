@@ -207,8 +207,10 @@ static uint32_t index_of(struct command_kind *kind)
 	uint32_t index = __atomic_load_n(&kind->index, __ATOMIC_RELAXED);
 
 	if (!index) {
-		struct brick_kernel description = {
-			.name = kind->name, .backend = "opencl", .kind = kind->kind};
+		struct brick_kernel description = {.size = sizeof(struct brick_kernel),
+			.name = kind->name,
+			.backend = "opencl",
+			.kind = kind->kind};
 		index = brick_kernel_register(&description);
 		__atomic_store_n(&kind->index, index, __ATOMIC_RELAXED);
 	}

@@ -184,6 +184,7 @@ static int same_shape(const struct shape *a, const struct shape *b)
 static uint32_t register_shape(const struct kernel *k, const struct shape *shape)
 {
 	struct brick_kernel description = {
+		.size = sizeof(struct brick_kernel),
 		.name = k->name,
 		.backend = "opencl",
 		.kind = BRICK_KERNEL_COMPUTE,

@@ -23,8 +23,8 @@ struct vulkan_chunk {
 struct vulkan_step {
 	uint32_t chunk, first;
 	uint32_t kernel;
-	uint16_t brick; /* 0xffff: none was open when it was recorded */
-	int16_t layer;
+	uint32_t brick; /* BRICK_NONE: none was open when it was recorded */
+	int32_t layer;
 	uint64_t bytes;
 };
 

@@ -41,7 +41,7 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		.after = batch->after};
 
 	command.launch.number = t->pending->number;
-	if (step->brick != 0xffff) {
+	if (step->brick != BRICK_NONE) {
 		command.launch.brick = step->brick;
 		command.launch.layer = step->layer;
 	}

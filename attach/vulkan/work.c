@@ -30,7 +30,8 @@ static struct vulkan_commands *dispatch_begin(
 	if (!c)
 		return NULL;
 	pipelines_get(&pipeline, c->pipeline);
-	struct brick_kernel kernel = {.name = pipeline.name,
+	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = pipeline.name,
 		.kind = BRICK_KERNEL_COMPUTE,
 		.grid = {x, y, z},
 		.code = pipeline.code};
@@ -70,7 +71,8 @@ DISPATCH_BASE(dispatch_base_khr, CmdDispatchBaseKHR)
 static struct vulkan_commands *copy_begin(
 	VkCommandBuffer handle, const char *name, uint32_t kind, uint64_t bytes)
 {
-	struct brick_kernel kernel = {.name = name, .kind = kind};
+	struct brick_kernel kernel = {
+		.size = sizeof(struct brick_kernel), .name = name, .kind = kind};
 
 	return step_begin(handle, &kernel, bytes);
 }
@@ -171,7 +173,9 @@ COPY(clear, CmdClearColorImage, BRICK_KERNEL_FILL, 0,
 
 static void pass_begin(VkCommandBuffer handle)
 {
-	struct brick_kernel kernel = {.name = "render pass", .kind = BRICK_KERNEL_OTHER};
+	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = "render pass",
+		.kind = BRICK_KERNEL_OTHER};
 
 	step_begin(handle, &kernel, 0);
 }

@@ -153,7 +153,7 @@ int brick_cuda_graph_begin(struct brick_cuda_graph *g, void *stream, uint32_t br
 {
 	uint32_t index = g->item_count;
 
-	if (brick >= (uint32_t)brick_count() || layer < -1 || layer > INT16_MAX)
+	if (brick >= brick_count() || layer < -1 || layer > INT16_MAX)
 		return -EINVAL;
 	if (g->graph)
 		return BRICK_ESTATE;

@@ -195,6 +195,12 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	return 0;
 }
 
+/* Is it a queue as brick/vulkan.h has it, with commands to record into? */
+static int is_usable(const struct brick_vulkan_queue *queue)
+{
+	return queue && queue->size >= sizeof *queue && !queue->reserved && queue->commands;
+}
+
 static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queue *queue,
 	VkPipelineStageFlagBits stage, int32_t pair, uint32_t which)
 {
@@ -206,7 +212,7 @@ static void claim(struct brick_backend_device *d, void *native)
 {
 	const struct brick_vulkan_queue *queue = native;
 
-	if (d->exclude && queue && queue->commands)
+	if (d->exclude && is_usable(queue))
 		d->exclude(queue->commands);
 }
 
@@ -217,7 +223,7 @@ static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 
 	if (index == NONE)
 		return -EAGAIN;
-	if (!queue || !queue->commands)
+	if (!is_usable(queue))
 		return -EINVAL;
 	struct pair *pair = &d->pairs[index];
 	d->free = pair->next;
@@ -233,7 +239,7 @@ static int end(struct brick_backend_device *d, void *native, uint64_t ticket)
 {
 	const struct brick_vulkan_queue *queue = native;
 
-	if (!queue || !queue->commands)
+	if (!is_usable(queue))
 		return -EINVAL;
 	int32_t *link = &d->begun;
 	while (*link != NONE && d->pairs[*link].ticket != ticket)

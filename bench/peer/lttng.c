@@ -71,7 +71,7 @@ int main(void)
 			if (round >= 0)
 				results[v][round] = ns;
 		}
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	brick_losses_get(&losses);
 	brick_session_stop();
 	remove(options.output);

@@ -167,7 +167,8 @@ static void forward(const struct worker *w, void *context)
 
 int32_t decoder_evaluate(struct decoder *d, const int32_t *tokens, size_t n)
 {
-	brick_span span = brick_step_begin(n == 1 && d->n_past, n);
+	brick_span span =
+		brick_step_begin(n == 1 && d->n_past ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, n);
 	for (size_t done = 0; done < n; done += d->n_tokens) {
 		d->tokens = tokens + done;
 		d->n_tokens = n - done < d->n_batch ? n - done : d->n_batch;

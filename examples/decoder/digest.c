@@ -38,6 +38,7 @@ void digest(struct decoder *d, const struct worker *w, int brick, int layer, enu
 		snprintf(label, sizeof(label), "%s-%d", buffer.name ? buffer.name : "", layer);
 		brick_digest((uint32_t)brick, layer,
 			&(struct brick_tensor){
+				.size = sizeof(struct brick_tensor),
 				.data = out,
 				.dtype = BRICK_DTYPE_F32,
 				.flags = type == GGUF_F32   ? 0

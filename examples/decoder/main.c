@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	if (a.digest)
 		brick_digests_set(1);
 	if (a.tiles)
-		brick_tiles_enable(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
+		brick_tiles_set(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
 	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
 	brick_note("backend", "cpu %s", options.kernels->isa);
 	const char *why = "";

@@ -9,8 +9,9 @@ static uint32_t register_site(
 	int brick, int layer, const struct matrix *matrix, const struct gemm *g)
 {
 	int site = brick_site_register(&(struct brick_site){
-		.brick = (uint16_t)brick,
-		.layer = (int16_t)layer,
+		.size = sizeof(struct brick_site),
+		.brick = (uint32_t)brick,
+		.layer = layer,
 		.flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
 		.elements = g->rows * g->tokens,
 		.bytes = g->rows * g->w_stride + (g->rows + g->k) * g->tokens * sizeof(float),

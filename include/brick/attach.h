@@ -30,8 +30,7 @@ struct brick_timing {
 	uint32_t wait;	/* waiting right after it */
 	uint32_t inner; /* waiting inside of it; at most `ticks` */
 	uint32_t site;
-	uint32_t mark; /* the caller's own; not looked at */
-	uint32_t reserved;
+	uint64_t mark; /* the caller's own; not looked at */
 };
 
 /*

@@ -24,13 +24,11 @@ struct brick_reading {
 enum { BRICK_CORRELATION_ANCHORS = 64 };
 
 struct brick_correlation {
-	uint32_t
-		count; /* anchors in use; when full every second one of the older half is dropped */
-	uint32_t reserved;
+	/* Anchors in use; when all are, every second one of the older half is dropped. */
+	uint64_t count;
 	struct {
 		uint64_t host_ns, device_ns;
-		uint32_t half_width_ns; /* half of the host's interval around it */
-		uint32_t reserved;
+		uint64_t half_width_ns; /* half of the host's interval around it */
 	} anchors[BRICK_CORRELATION_ANCHORS];
 	uint64_t residual_ns; /* greatest of: half widths, and how far an anchor lay off the line
 				 through those beside it when it was new */

@@ -7,7 +7,7 @@
  *
  * Three ways to use them: around any piece of work, on its thread (brick_counters_*); per brick,
  * into its statistics (brick_counted_*); or per step, of all threads that record, into the
- * recording (brick_counters_record, `brick record --counters`).
+ * recording (brick_counters_set, `brick record --counters`).
  */
 #ifndef BRICK_COUNTERS_H
 #define BRICK_COUNTERS_H
@@ -50,24 +50,33 @@ BRICK_API int brick_counters_available(uint32_t kind, char *reason, size_t bytes
 /* Counters of the thread that opened them, which alone may read and close them. */
 struct brick_counters;
 
+/* What a set has counted since it was opened. */
 struct brick_counter_values {
+	size_t size;	/* sizeof(struct brick_counter_values) */
 	uint32_t valid; /* bits of the kinds whose value is exact */
-	uint32_t
-		shared; /* of those that did not count all the time: their value is a lower bound */
-	uint32_t direct;		     /* of those that were read without a system call */
-	uint64_t value[BRICK_COUNTER_KINDS]; /* since they were opened */
+	/* Of those that did not count all the time: their value is a lower bound. */
+	uint32_t shared;
+	uint32_t direct;   /* of those that were read without a system call */
+	uint32_t reserved; /* 0 */
+	uint64_t value[BRICK_COUNTER_KINDS];
 };
+
+#define BRICK_COUNTER_VALUES_INIT BRICK_SIZED(struct brick_counter_values)
 
 /*
  * Open those of `wanted` (bits) that can be had. Returns their bits, at least one; -errno of the
  * last one that could not be opened when there is none. -ENOMEM. -EINVAL: wanted is 0 or unknown.
  */
 BRICK_API int brick_counters_open(struct brick_counters **out, uint32_t wanted);
-BRICK_API void brick_counters_read(
-	struct brick_counters *counters, struct brick_counter_values *values);
-BRICK_API void brick_counters_close(struct brick_counters *counters); /* NULL is legal */
 
-/* A brick whose cycles, instructions and cache misses are counted, too. */
+/* What they have counted until now. -EINVAL: size. */
+BRICK_API int brick_counters_read(
+	struct brick_counters *counters, struct brick_counter_values *values);
+
+/* NULL is legal. */
+BRICK_API void brick_counters_close(struct brick_counters *counters);
+
+/* A brick whose cycles, instructions and cache misses are counted, too; from begin to end. */
 struct brick_counted {
 	brick_span span;
 	uint32_t brick;
@@ -87,11 +96,15 @@ BRICK_API void brick_counted_end(
 
 /* What a brick's counted executions counted in the running session; all threads. */
 struct brick_counted_stats {
-	uint64_t counted, cycles, instructions, cache_misses;
+	size_t size;	  /* sizeof(struct brick_counted_stats) */
+	uint64_t counted; /* executions */
+	uint64_t cycles, instructions, cache_misses;
 };
 
-/* -ENOENT: no session or no such brick. */
-BRICK_API int brick_counted_stats_get(int brick, struct brick_counted_stats *out);
+#define BRICK_COUNTED_STATS_INIT BRICK_SIZED(struct brick_counted_stats)
+
+/* -ENOENT: no session or no such brick. -EINVAL: size. */
+BRICK_API int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out);
 
 /*
  * From the next step on, record what all recording threads of the process counted during each step,
@@ -99,7 +112,7 @@ BRICK_API int brick_counted_stats_get(int brick, struct brick_counted_stats *out
  * reading them took around the step (not in its time). 0 ends it. What cannot be counted stands in
  * the notes, with the reason. Threads are counted from their first brick on. -EINVAL: unknown bits.
  */
-BRICK_API int brick_counters_record(uint32_t wanted);
+BRICK_API int brick_counters_set(uint32_t wanted);
 
 BRICK_END_DECLS
 

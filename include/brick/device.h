@@ -38,8 +38,9 @@ BRICK_API const struct brick_backend *brick_backend_at(uint32_t index);
 BRICK_API const char *brick_backend_refused(uint32_t index, const char **reason);
 
 /*
- * Open a device. options may be NULL. BRICK_EVERSION: another ABI; else what probe() or open() of
- * the backend said; reason, if not NULL, gets a sentence.
+ * Open a device. options may be NULL. BRICK_EVERSION: another ABI; -EINVAL or -E2BIG: options that
+ * are not understood; else what probe() or open() of the backend said; reason, if not NULL, gets a
+ * sentence.
  */
 BRICK_API int brick_device_open(struct brick_device **out, const struct brick_backend *backend,
 	const struct brick_backend_options *options, char *reason, size_t reason_bytes);
@@ -50,8 +51,8 @@ BRICK_API void brick_device_close(struct brick_device *device);
 /* The backend's own device, for what its header (metal.h) offers beyond this one. */
 BRICK_API struct brick_backend_device *brick_device_backend(struct brick_device *device);
 
-/* Mode of this device from now on; until then the session's. */
-BRICK_API int brick_device_mode_set(struct brick_device *device, uint32_t mode);
+/* Mode of this device from now on; until then the session's. -EINVAL: no such mode. */
+BRICK_API int brick_device_mode_set(struct brick_device *device, enum brick_mode mode);
 
 /* An open brick on a queue; 0: nothing was begun. */
 typedef uint64_t brick_device_span;
@@ -76,17 +77,24 @@ BRICK_API int brick_device_drain(struct brick_device *device);
 /* Wait for everything and record it. */
 BRICK_API int brick_device_finish(struct brick_device *device);
 
-/*
- * A timer: reusable, independent of sessions and modes. elapsed: -EINVAL nothing was recorded;
- * -EAGAIN not done yet; the backend's error if it failed; never a 0 in place of an error.
- */
+/* A timer of work on a queue: reusable, independent of sessions and modes. */
 struct brick_timer;
 
+/* -ENOMEM. */
 BRICK_API int brick_timer_create(struct brick_timer **out, struct brick_device *device);
+
+/* Put a timestamp into the queue before the work, and one behind it. The backend's errors. */
 BRICK_API int brick_timer_start(struct brick_timer *timer, void *queue);
-BRICK_API int brick_timer_end(struct brick_timer *timer, void *queue);
+BRICK_API int brick_timer_stop(struct brick_timer *timer, void *queue);
+
+/*
+ * ns between the two, on the device's clock. -EINVAL: nothing was recorded; -EAGAIN: not done yet;
+ * the backend's error if it failed; never a 0 in place of an error.
+ */
 BRICK_API int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns);
-BRICK_API void brick_timer_destroy(struct brick_timer *timer); /* NULL is legal */
+
+/* NULL is legal. */
+BRICK_API void brick_timer_destroy(struct brick_timer *timer);
 
 BRICK_END_DECLS
 

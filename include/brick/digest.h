@@ -37,6 +37,7 @@ enum brick_tensor_flags {
 };
 
 struct brick_tensor {
+	size_t size; /* sizeof(struct brick_tensor) */
 	const void *data;
 	uint32_t dtype;	   /* enum brick_dtype */
 	uint32_t flags;	   /* enum brick_tensor_flags */
@@ -51,6 +52,8 @@ struct brick_tensor {
 	 */
 	uint64_t output, inputs[BRICK_DIGEST_INPUTS];
 };
+
+#define BRICK_TENSOR_INIT BRICK_SIZED(struct brick_tensor)
 
 /*
  * NaN and infinite values are counted, and are 0 in everything but `nonfinite` and `fnv64`. -0.0
@@ -70,7 +73,7 @@ struct brick_digest {
 
 /*
  * The digest of a tensor. BRICK_EUNSUPPORTED: its type has none. BRICK_ERANGE: more than 2^48
- * elements. -EINVAL: no data.
+ * elements. -EINVAL: no data, size or flags. -E2BIG: fields that are not known are set.
  */
 BRICK_API int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *tensor);
 
@@ -102,6 +105,8 @@ BRICK_API uint64_t brick_digest_fnv64(const float *values, size_t count);
  * brick_digests_set() or by the recorder (BRICK_CAPTURE=digest).
  */
 BRICK_API int brick_digests_wanted(void);
+
+/* Ask for digests (1), or for none any more (0). */
 BRICK_API void brick_digests_set(int on);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every public header needs: symbol visibility, C linkage and branch hints. */
+/* What every public header needs: symbol visibility, C linkage, branch hints, sized structs. */
 #ifndef BRICK_EXPORT_H
 #define BRICK_EXPORT_H
 
@@ -12,12 +12,27 @@
 #error "Brick needs a compiler with GNU C extensions (gcc or clang)"
 #endif
 
+/* BRICK_SIZED(struct brick_x): an initialiser, all 0 but for its size. Use BRICK_X_INIT. */
 #ifdef __cplusplus
 #define BRICK_BEGIN_DECLS extern "C" {
 #define BRICK_END_DECLS }
+namespace brick
+{
+template <typename type> inline type sized()
+{
+	type value = type();
+	value.size = sizeof value;
+	return value;
+}
+} // namespace brick
+#define BRICK_SIZED(type) ::brick::sized<type>()
 #else
 #define BRICK_BEGIN_DECLS
 #define BRICK_END_DECLS
+#define BRICK_SIZED(type)            \
+	{                            \
+		.size = sizeof(type) \
+	}
 #endif
 
 #endif

@@ -88,8 +88,18 @@ static inline void brick_end_site(brick_span span, uint32_t site)
 /* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
 BRICK_API void brick_layer_set(int layer);
 
-/* A step of the engine: one evaluation of `tokens` tokens. End it with brick_end(). */
-BRICK_API brick_span brick_step_begin(int decode, uint64_t tokens);
+/* What a step does with its tokens. 2 is kept for steps that do both. */
+enum brick_phase {
+	BRICK_PHASE_PREFILL = 0, /* takes tokens of prompts in */
+	BRICK_PHASE_DECODE = 1,	 /* makes new tokens: one for each sequence of its batch */
+};
+
+/*
+ * A step of the engine: one evaluation of `tokens` tokens in one phase. End it with brick_end(). An
+ * unknown phase begins nothing and is counted as unmatched. (Steps that do both will have a
+ * function of their own, which takes the tokens of each phase.)
+ */
+BRICK_API brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens);
 
 /* One execution that was timed elsewhere, in ticks of brick_ticks(). For engines' interposers. */
 struct brick_sample {
@@ -97,10 +107,10 @@ struct brick_sample {
 	uint64_t wait;	     /* ticks of waiting right after the end */
 	uint64_t inner;	     /* ticks of waiting between begin and end */
 	uint32_t site;	     /* 0: brick, layer and elements below are used instead */
-	uint16_t brick;
-	int16_t layer;
-	uint64_t elements;
+	uint32_t brick;
+	int32_t layer;
 	uint32_t source; /* enum brick_source */
+	uint64_t elements;
 };
 
 /* Record it, below whatever this thread has open. Samples of a thread must come in begin order. */

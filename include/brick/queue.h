@@ -32,17 +32,15 @@ struct brick_queue_options {
 	const char *name;    /* in reports, "Portable Computing Language 0" say; copied */
 	const char *backend; /* "opencl", "cuda", ...; copied */
 	uint32_t flags;	     /* enum brick_queue_flags */
-	uint32_t reserved;
+	uint32_t reserved;   /* 0 */
 };
 
-#define BRICK_QUEUE_OPTIONS_INIT                               \
-	{                                                      \
-		sizeof(struct brick_queue_options), 0, 0, 0, 0 \
-	}
+#define BRICK_QUEUE_OPTIONS_INIT BRICK_SIZED(struct brick_queue_options)
 
 /*
  * Works without a session, too: then records go nowhere until one runs. The number in reports
- * counts queues up from 1 in the order of their creation. -ENOMEM.
+ * counts queues up from 1 in the order of their creation. options may be NULL. -EINVAL: size,
+ * flags or reserved. -E2BIG: fields that are not known are set. -ENOMEM.
  */
 BRICK_API int brick_queue_create(
 	struct brick_queue **out, const struct brick_queue_options *options);
@@ -52,6 +50,7 @@ BRICK_API void brick_queue_destroy(struct brick_queue *queue);
 
 /* What is launched, told once. Same description, same index. */
 struct brick_kernel {
+	size_t size; /* sizeof(struct brick_kernel) */
 	const char *name;
 	const char *backend;
 	uint32_t kind;		    /* enum brick_kernel_kind */
@@ -62,7 +61,12 @@ struct brick_kernel {
 	uint64_t code; /* from brick_code_register(), or 0 */
 };
 
-/* Index for brick_command; 0 (and counted, table_full) when the table is full. Takes a lock. */
+#define BRICK_KERNEL_INIT BRICK_SIZED(struct brick_kernel)
+
+/*
+ * Index for brick_command; 0 when the table is full (counted, table_full) or the description is not
+ * understood (NULL, no size, fields that are not known). Takes a lock.
+ */
 BRICK_API uint32_t brick_kernel_register(const struct brick_kernel *kernel);
 
 /* FNV-1a, 64 bits: the same everywhere and always; the empty text has cbf29ce484222325. */
@@ -81,8 +85,8 @@ struct brick_launch {
 	uint64_t begin, end; /* ticks of the call */
 	uint32_t lane;	     /* index of the thread's lane + 1 */
 	uint32_t session;    /* serial number of the session that it belongs to */
-	uint16_t brick;	     /* innermost open brick that is no step, wait or phase of an engine, */
-	int16_t layer;	     /* and its layer; brick is 0xffff when there is none */
+	uint32_t brick;	     /* innermost open brick that is no step, wait or phase of an engine, */
+	int32_t layer;	     /* and its layer; BRICK_NONE when there is no such brick */
 	brick_span span;     /* of the call itself, while it is open */
 };
 
@@ -115,6 +119,8 @@ struct brick_command {
 	uint32_t after_count;
 	const uint64_t *after; /* numbers of commands that it had to wait for */
 };
+
+#define BRICK_COMMAND_INIT BRICK_SIZED(struct brick_command)
 
 /*
  * Record it. Commands of a queue must come in the order of their begin.

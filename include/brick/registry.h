@@ -9,6 +9,7 @@
 #ifndef BRICK_REGISTRY_H
 #define BRICK_REGISTRY_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "brick/export.h"
 
@@ -64,6 +65,8 @@ enum brick_id {
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
 
+#define BRICK_NONE 0xffffffffu /* in place of an id: no brick */
+
 enum brick_category {
 	BRICK_CATEGORY_NORM = 0,
 	BRICK_CATEGORY_ATTENTION = 1,
@@ -81,15 +84,19 @@ enum brick_category {
 
 /* A site; also what one execution there works on. Unknown counts are 0 with their flag clear. */
 struct brick_site {
-	uint16_t brick;	       /* brick id */
-	int16_t layer;	       /* transformer block, -1 outside of blocks */
-	uint32_t flags;	       /* BRICK_SITE_* */
+	size_t size;	       /* sizeof(struct brick_site) */
+	uint32_t brick;	       /* brick id */
+	int32_t layer;	       /* transformer block, -1 outside of blocks; at most 32767 */
+	uint32_t flags;	       /* enum brick_site_flags */
+	uint32_t reserved;     /* 0 */
 	uint64_t elements;     /* elements produced */
 	uint64_t bytes;	       /* bytes read and written, computed from shapes and types */
 	uint64_t flops;	       /* floating-point operations, computed from shapes */
 	const char *operation; /* the engine's name of the operation, or NULL; copied */
 	const char *label;     /* the engine's name of the node or tensor, or NULL; copied */
 };
+
+#define BRICK_SITE_INIT BRICK_SIZED(struct brick_site)
 
 enum brick_site_flags {
 	BRICK_SITE_HAS_ELEMENTS = 1,
@@ -103,7 +110,7 @@ enum brick_site_flags {
  * Register a brick; returns its id (>= BRICK_FIRST_DYNAMIC), or the id of the brick that already
  * has that name. name: 1 to 47 bytes. -EINVAL: bad name or category. BRICK_EFULL: 1024 bricks.
  */
-BRICK_API int brick_register(const char *name, int category);
+BRICK_API int brick_register(const char *name, uint32_t category);
 
 /* Register a category; returns its id, or that of the one that has the name. Errors as above (64).
  */
@@ -111,23 +118,28 @@ BRICK_API int brick_category_register(const char *name);
 
 /*
  * Register a site; returns its index (>= 1). Equal sites get equal indices only if the caller keeps
- * them: every call makes a new one. -EINVAL: no such brick. BRICK_EFULL: 65535 sites. -ENOMEM.
+ * them: every call makes a new one. -EINVAL: no such brick, layer or flags; size or reserved.
+ * -E2BIG: fields that are not known are set. BRICK_EFULL: 65535 sites. -ENOMEM.
  */
 BRICK_API int brick_site_register(const struct brick_site *site);
 
 /* Id by name or alias, case-sensitive; -ENOENT if there is none. */
 BRICK_API int brick_lookup(const char *name);
 
-/* Name by id, NULL if there is none; static storage. */
-BRICK_API const char *brick_name(int id);
-BRICK_API const char *brick_category_name(int category);
+/* Name of a brick, NULL if there is none; static storage. */
+BRICK_API const char *brick_name(uint32_t brick);
 
-/* Category by brick id; BRICK_CATEGORY_OTHER for an unknown id. */
-BRICK_API int brick_category_of(int id);
+/* Name of a category, NULL if there is none; static storage. */
+BRICK_API const char *brick_category_name(uint32_t category);
 
-/* Number of ids in use: bricks are 0 .. count-1. */
-BRICK_API int brick_count(void);
-BRICK_API int brick_category_count(void);
+/* Category of a brick; BRICK_CATEGORY_OTHER for an unknown one. */
+BRICK_API uint32_t brick_category_of(uint32_t brick);
+
+/* Number of bricks: their ids are 0 .. count-1. */
+BRICK_API uint32_t brick_count(void);
+
+/* Number of categories: their ids are 0 .. count-1. */
+BRICK_API uint32_t brick_category_count(void);
 
 BRICK_END_DECLS
 

@@ -29,17 +29,15 @@ struct brick_session_options {
 	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
 	uint32_t interval_ms;  /* of the writer thread at most, less where rings fill up sooner; 0:
 				  1000 */
-	uint32_t reserved;
+	uint32_t reserved;     /* 0 */
 };
 
-#define BRICK_SESSION_OPTIONS_INIT                                           \
-	{                                                                    \
-		sizeof(struct brick_session_options), NULL, NULL, 0, 0, 0, 0 \
-	}
+#define BRICK_SESSION_OPTIONS_INIT BRICK_SIZED(struct brick_session_options)
 
 /*
- * Start recording. options may be NULL (statistics only). -EALREADY: one is running. -errno when
- * memory or files cannot be had, after which everything is as if it had not been called.
+ * Start recording. options may be NULL (statistics only). -EALREADY: one is running. -EINVAL: size,
+ * mode or reserved; -E2BIG: fields that are not known are set; -errno when memory or files cannot
+ * be had, after all of which everything is as if it had not been called.
  * A program under `brick record` gets 0 and the recorder's session, whatever it asks for.
  */
 BRICK_API int brick_session_start(const struct brick_session_options *options);
@@ -50,11 +48,16 @@ BRICK_API int brick_session_start(const struct brick_session_options *options);
  */
 BRICK_API int brick_session_stop(void);
 
-/* Switch recording off and on without ending the session. */
+/* Switch recording off without ending the session. */
 BRICK_API void brick_pause(void);
+
+/* Switch it on again. */
 BRICK_API void brick_resume(void);
 
-/* Set all statistics of this process back to zero; records already written stay. */
+/*
+ * Set all statistics of this process back to zero; records already written stay. -ENOENT: no
+ * session. -EBUSY: a brick is open. BRICK_ESTATE: another process consumes the session.
+ */
 BRICK_API int brick_reset(void);
 
 /* Add "key=value" to what the recording says of itself. Newlines are replaced. -ENOENT: no session.

@@ -6,6 +6,7 @@
 #ifndef BRICK_STATS_H
 #define BRICK_STATS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "brick/export.h"
 
@@ -13,6 +14,7 @@ BRICK_BEGIN_DECLS
 
 /* Times in ns. Counts that were never given are 0, as is all that is not known. */
 struct brick_stats {
+	size_t size; /* sizeof(struct brick_stats) */
 	uint64_t count;
 	uint64_t total_ns; /* sum over threads, or queues; recursion counted once */
 	uint64_t self_ns;  /* less nested bricks and waits */
@@ -26,29 +28,36 @@ struct brick_stats {
 	uint64_t elements, bytes, bytes_out, flops;
 };
 
+#define BRICK_STATS_INIT BRICK_SIZED(struct brick_stats)
+
 /*
  * Of one brick, on threads. BRICK_ENOTRECORDED: it never ran there (nothing is written). -ENOENT:
- * no session.
+ * no session. -EINVAL: no such brick, or size.
  */
-BRICK_API int brick_stats_get(int brick, struct brick_stats *out);
+BRICK_API int brick_stats_get(uint32_t brick, struct brick_stats *out);
 
 /*
  * Of one brick, on queues of devices: its bricks there, and the commands that it launched. In a
  * session whose records go somewhere percentiles are not known.
  */
-BRICK_API int brick_device_stats_get(int brick, struct brick_stats *out);
+BRICK_API int brick_device_stats_get(uint32_t brick, struct brick_stats *out);
 
 /*
  * Of a category, on threads: sums of its bricks. As these may be nested in each other, the total is
  * that of their own times (self_ns): those of all categories add up. Percentiles are not known.
  * Errors as above.
  */
-BRICK_API int brick_category_stats_get(int category, struct brick_stats *out);
+BRICK_API int brick_category_stats_get(uint32_t category, struct brick_stats *out);
 
 /* What was lost so far in the session, over all threads. */
 struct brick_losses {
+	size_t size; /* sizeof(struct brick_losses) */
 	uint64_t dropped, unmatched, clamped, unsupported, open;
 };
+
+#define BRICK_LOSSES_INIT BRICK_SIZED(struct brick_losses)
+
+/* -ENOENT: no session. -EINVAL: size. */
 BRICK_API int brick_losses_get(struct brick_losses *out);
 
 BRICK_END_DECLS

@@ -29,7 +29,7 @@ enum brick_tile_levels {
 	BRICK_TILES_MICRO = 1 << BRICK_TILE_LEVEL_MICRO,
 };
 
-/* enum brick_tile_levels that are recorded. Read it through brick_tiles_enabled(). */
+/* enum brick_tile_levels that are recorded. Read it through brick_tiles_setd(). */
 BRICK_API extern uint32_t brick__tiles_on;
 
 /* An open tile. 12 bytes; nothing is allocated. */
@@ -42,9 +42,9 @@ struct brick_tile {
  * Which levels are recorded (enum brick_tile_levels); 0 switches all off. `brick record --tiles`
  * asks for macro and midi, and `--tiles=LEVELS` for others.
  */
-BRICK_API void brick_tiles_enable(uint32_t levels);
+BRICK_API void brick_tiles_set(uint32_t levels);
 
-static inline int brick_tiles_enabled(enum brick_tile_level level)
+static inline int brick_tiles_setd(enum brick_tile_level level)
 {
 	return (__atomic_load_n(&brick__tiles_on, __ATOMIC_RELAXED) >> level) & 1;
 }
@@ -58,7 +58,7 @@ BRICK_API void brick__tile_end(
 static inline struct brick_tile brick_tile_begin(
 	enum brick_tile_level level, uint32_t row, uint32_t column)
 {
-	if (BRICK_UNLIKELY(brick_tiles_enabled(level)))
+	if (BRICK_UNLIKELY(brick_tiles_setd(level)))
 		return brick__tile_begin(level, row, column);
 	struct brick_tile none = {0, 0, 0};
 	return none;

@@ -100,7 +100,7 @@ int main(void)
 		return printf("%d %s\n", error, reason), 1;
 	brick_timer_create(&timer, device);
 	brick_timer_start(timer, NULL);
-	brick_timer_end(timer, NULL);
+	brick_timer_stop(timer, NULL);
 	error = brick_timer_elapsed_ns(timer, &ns);
 	printf("%d %d\n", error, (int)ns);
 	brick_timer_destroy(timer);

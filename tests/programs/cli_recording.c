@@ -38,7 +38,8 @@ static void register_sites(const char *odd)
 		for (int k = 0; k < 3; k++) {
 			char label[64];
 			snprintf(label, sizeof(label), "%s-%d", kinds[k].label, layer);
-			struct brick_site site = {.brick = (uint16_t)kinds[k].brick,
+			struct brick_site site = {.size = sizeof(struct brick_site),
+				.brick = (uint16_t)kinds[k].brick,
 				.layer = (int16_t)layer,
 				.flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES |
 					 BRICK_SITE_HAS_FLOPS,
@@ -73,7 +74,8 @@ static void node(uint32_t site, uint64_t work_ns, uint64_t wait_ns)
 
 static void step(int decode, uint64_t tokens)
 {
-	brick_span span = brick_step_begin(decode, tokens);
+	brick_span span =
+		brick_step_begin(decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
 	spin(2000); /* in no brick */
 	brick_span graph = brick_begin(BRICK_GRAPH_COMPUTE);
 	for (int layer = 0; layer < LAYERS; layer++)

@@ -66,7 +66,7 @@ static void run_timer(void)
 	for (int i = 0; i < KERNELS; i++) {
 		brick_timer_start(timer, stream);
 		launch_scale(x, 1.0f, stream);
-		brick_timer_end(timer, stream);
+		brick_timer_stop(timer, stream);
 		check(cu.stream_sync(stream), "sync");
 		while (brick_timer_elapsed_ns(timer, &ns))
 			;

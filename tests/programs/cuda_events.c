@@ -37,7 +37,7 @@ static double own_ms(void *from, void *to)
 
 static double mean_us(int brick, uint64_t *count)
 {
-	struct brick_stats stats = {0};
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	if (brick_device_stats_get(brick, &stats) < 0)
 		stats.count = 0;
@@ -101,7 +101,7 @@ static void time_with_timer(struct brick_device *device, address x, void *stream
 	brick_timer_start(timer, stream);
 	for (int i = 0; i < LAUNCHES; i++)
 		launch_scale(x, i % 2 ? 2.0f : 0.5f, stream);
-	brick_timer_end(timer, stream);
+	brick_timer_stop(timer, stream);
 	check(cu.record(to, stream), "record");
 	double own_us = own_ms(from, to) * 1e3;
 	int error = brick_timer_elapsed_ns(timer, &ns);

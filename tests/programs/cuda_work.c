@@ -49,7 +49,7 @@ static void run_plain(int count)
 	address x = buffer(1), y = buffer(2);
 
 	for (int i = 0; i < count; i++) {
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		layer(x, y, NULL, 0);
 		layer(x, y, NULL, 1);
 		check(cu.context_sync(), "sync");

@@ -36,7 +36,7 @@ static void run_brick(struct engine *e, uint32_t brick, int layer, uint64_t ns)
 
 static void run_step(struct engine *e, int decode)
 {
-	brick_span step = brick_step_begin(decode, 1);
+	brick_span step = brick_step_begin(decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, 1);
 
 	for (int layer = 0; layer < e->layers; layer++) {
 		run_brick(e, BRICK_RMS_NORM, layer, e->kernel_ns / 4);

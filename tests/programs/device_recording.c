@@ -97,7 +97,8 @@ static void finish(const struct brick_command *last)
 
 static void step(int decode, uint64_t tokens)
 {
-	brick_span span = brick_step_begin(decode, tokens);
+	brick_span span =
+		brick_step_begin(decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
 	const struct brick_command *last = NULL;
 
 	for (int layer = 0; layer < LAYERS; layer++) {
@@ -119,7 +120,8 @@ static void step(int decode, uint64_t tokens)
 
 static uint32_t kernel(const char *name, uint32_t kind, uint32_t groups, uint64_t code)
 {
-	const struct brick_kernel k = {.name = name,
+	const struct brick_kernel k = {.size = sizeof(struct brick_kernel),
+		.name = name,
 		.backend = "null",
 		.kind = kind,
 		.grid = {groups, groups != 0, groups != 0},

@@ -101,7 +101,7 @@ static int run_timer(struct brick_device *timing)
 	for (int i = 0; i < KERNELS; i++) {
 		failures += brick_timer_start(timer, queue) != 0;
 		failures += launch();
-		failures += brick_timer_end(timer, queue) != 0;
+		failures += brick_timer_stop(timer, queue) != 0;
 		cl.clFinish(queue);
 		failures += brick_timer_elapsed_ns(timer, &ns) != 0;
 	}

@@ -54,7 +54,7 @@ int main(void)
 		run_one(d, context, device, memory, i % 4 != 3);
 	int error = brick_device_finish(d);
 	brick_device_close(d);
-	struct brick_stats stats = {0};
+	struct brick_stats stats = BRICK_STATS_INIT;
 	brick_device_stats_get(BRICK_RMS_NORM, &stats);
 	printf("%llu bricks, %s\n", (unsigned long long)stats.count,
 		error < 0 ? brick_strerror(error) : "finished");

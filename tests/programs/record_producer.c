@@ -69,7 +69,7 @@ static void nested(long count)
 static void steps(long count)
 {
 	for (long i = 0; i < count; i++) {
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		brick_end(brick_begin(BRICK_LM_HEAD));
 		brick_end(step);
 	}

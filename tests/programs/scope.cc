@@ -34,11 +34,11 @@ int main(int argc, char **argv)
 		}
 	}
 	int value = BRICK_TIMED(BRICK_ROPE_EMBEDDING, 6 * 7);
-	brick_losses losses;
+	brick_losses losses = BRICK_LOSSES_INIT;
 	brick_losses_get(&losses);
 	std::printf("%d", value);
 	for (int id : {13, 14, 12, 3}) {
-		brick_stats stats = {};
+		brick_stats stats = BRICK_STATS_INIT;
 		brick_stats_get(id, &stats);
 		std::printf(" %llu", static_cast<unsigned long long>(stats.count));
 	}

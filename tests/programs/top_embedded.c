@@ -34,8 +34,11 @@ static uint64_t now_ns(void)
 static void begin_queue(void)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
-	struct brick_kernel what = {
-		.name = "made_up_gemm", .backend = "null", .grid = {4, 1, 1}, .block = {64, 1, 1}};
+	struct brick_kernel what = {.size = sizeof(struct brick_kernel),
+		.name = "made_up_gemm",
+		.backend = "null",
+		.grid = {4, 1, 1},
+		.block = {64, 1, 1}};
 
 	options.name = "made up";
 	options.backend = "null";
@@ -70,7 +73,7 @@ static void work(int brick, int layer, unsigned us)
 
 static void step(void)
 {
-	brick_span span = brick_step_begin(1, 1);
+	brick_span span = brick_step_begin(BRICK_PHASE_DECODE, 1);
 
 	for (int layer = 0; layer < 2; layer++) {
 		work(BRICK_QKV_PROJECTION, layer, 300);

@@ -95,7 +95,7 @@ static void drain_when_due(struct brick_device *d)
 static void drain(const char *path, int is_late)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
-	struct brick_vulkan_queue q = {0};
+	struct brick_vulkan_queue q = {.size = sizeof(struct brick_vulkan_queue)};
 	struct brick_device *d;
 
 	options.output = path;

@@ -53,7 +53,7 @@ static void run_piece(
 static void run_steps(struct brick_device *d, struct brick_vulkan_queue *q)
 {
 	for (uint32_t step = 0; step < STEPS; step++) {
-		brick_span whole = brick_step_begin(1, 1);
+		brick_span whole = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		for (int layer = 0; layer < LAYERS; layer++) {
 			for (uint32_t i = 0; i < 2; i++)
 				run_piece(d, q, (step * LAYERS + (uint32_t)layer) * 2 + i, layer);
@@ -82,7 +82,7 @@ static void run_timers(struct brick_device *d, struct brick_vulkan_queue *q)
 		run_kernel(q->commands, rounds[piece % 2]);
 		vkCmdWriteTimestamp(
 			q->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 2 * piece + 1);
-		brick_timer_end(timer, q);
+		brick_timer_stop(timer, q);
 		submit_and_go_on(q);
 		check(vkDeviceWaitIdle(device), "idle");
 		error = error ? error : brick_timer_elapsed_ns(timer, &ns);
@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 	const VkQueryPoolCreateInfo query_info = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
 		VK_QUERY_TYPE_TIMESTAMP, 2 * PIECES, 0};
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
-	struct brick_vulkan_queue q = {.submit = submit_and_go_on};
+	struct brick_vulkan_queue q = {
+		.size = sizeof(struct brick_vulkan_queue), .submit = submit_and_go_on};
 	struct brick_backend_options native = {.size = sizeof native, .pairs = 64};
 	struct brick_device *d;
 	char reason[256];

@@ -102,7 +102,7 @@ static uint64_t run_steps(void)
 	pthread_create(&thread, NULL, run_thread, NULL);
 	for (unsigned i = 0; i < steps; i++) {
 		uint64_t begin = now();
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		barrier();
 		run_phases(0);
 		brick_end(step);

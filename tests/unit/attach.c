@@ -20,7 +20,8 @@ static void register_sites(void)
 	static const uint16_t bricks[3] = {BRICK_RMS_NORM, BRICK_QKV_PROJECTION, BRICK_EMBEDDING};
 
 	for (int i = 0; i < 3 && !sites[i]; i++) {
-		const struct brick_site site = {.brick = bricks[i],
+		const struct brick_site site = {.size = sizeof(struct brick_site),
+			.brick = bricks[i],
 			.layer = (int16_t)(i - 1),
 			.elements = 10,
 			.bytes = 20,
@@ -37,7 +38,7 @@ static void fill(uint32_t count)
 	register_sites();
 	for (uint32_t i = 0; i < count; i++) {
 		timings[i] = (struct brick_timing){
-			at, 100 + i * 7 % 50, i % 5 * 3, i % 4 * 2, sites[i % 3], i, 0};
+			at, 100 + i * 7 % 50, i % 5 * 3, i % 4 * 2, sites[i % 3], i};
 		at += 1000;
 	}
 }
@@ -94,7 +95,7 @@ static struct outcome *run(record_fn record, uint32_t outer, uint32_t count)
 
 	assert_non_null(o);
 	peek_start(&p, RING);
-	brick_span step = brick_step_begin(1, 1), span = brick_begin(outer);
+	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1), span = brick_begin(outer);
 	record(timings, count);
 	spin(); /* their sum must not be longer than what they lie in */
 	brick_end(span);

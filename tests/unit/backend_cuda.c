@@ -292,7 +292,7 @@ static void capture(struct brick_cuda_graph *timed, struct graph **graph)
 
 static struct brick_stats statistics_of(int brick)
 {
-	struct brick_stats s = {0};
+	struct brick_stats s = BRICK_STATS_INIT;
 	assert_int_equal(brick_device_stats_get(brick, &s), 0);
 	return s;
 }

@@ -277,7 +277,7 @@ static void a_timer_counts_or_fails(void **state)
 	assert_int_equal(brick_timer_start(timer, untimed), BRICK_EUNSUPPORTED);
 	assert_int_equal(brick_timer_start(timer, queue), 0);
 	launch(queue, 0);
-	assert_int_equal(brick_timer_end(timer, queue), 0);
+	assert_int_equal(brick_timer_stop(timer, queue), 0);
 	assert_int_equal(brick_device_finish(device), 0);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), 0);
 	assert_true(ns >= COST_NS);

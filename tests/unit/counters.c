@@ -170,7 +170,7 @@ static void not_readable_in_user_space(void **state)
 static void sets_of_counters(void **state)
 {
 	struct brick_counters *c;
-	struct brick_counter_values v;
+	struct brick_counter_values v = BRICK_COUNTER_VALUES_INIT;
 	by_descriptor[0] = 77;
 	by_descriptor[1] = by_descriptor[2] = 10;
 	hardware_counter = 40;
@@ -201,7 +201,7 @@ static void sets_of_counters(void **state)
 static void unavailable_with_a_reason(void **state)
 {
 	struct brick_counters *c;
-	struct brick_counter_values v;
+	struct brick_counter_values v = BRICK_COUNTER_VALUES_INIT;
 	char reason[200];
 	hardware_error = -ENOENT;
 	level = 2;
@@ -245,7 +245,7 @@ static void lists(void **state)
 	assert_int_equal(brick_counters_parse("cycles,"), -EINVAL);
 	assert_int_equal(brick_counters_parse(NULL), -EINVAL);
 	assert_null(brick_counters_name(6));
-	assert_int_equal(brick_counters_record(64), -EINVAL);
+	assert_int_equal(brick_counters_set(64), -EINVAL);
 }
 
 enum { PAGES = 40, PAGE_BYTES = 4096 };
@@ -277,7 +277,8 @@ static int only_ours;
 static void faults_are_counted(void **state)
 {
 	struct brick_counters *c;
-	struct brick_counter_values before, after;
+	struct brick_counter_values before = BRICK_COUNTER_VALUES_INIT,
+				    after = BRICK_COUNTER_VALUES_INIT;
 	if (!can_count_faults())
 		skip();
 	fault(PAGES);
@@ -311,24 +312,25 @@ static void record_steps(const char *path)
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	pthread_t thread;
 	options.output = path;
-	assert_int_equal(brick_counters_record(BRICK_COUNTERS_ALL), 0);
+	assert_int_equal(brick_counters_set(BRICK_COUNTERS_ALL), 0);
 	assert_int_equal(brick_session_start(&options), 0);
 	pthread_barrier_init(&meeting, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, helper, NULL), 0);
 	pthread_barrier_wait(&meeting);
-	brick_span span = brick_step_begin(0, 7);
+	brick_span span = brick_step_begin(BRICK_PHASE_PREFILL, 7);
 	fault(3 * PAGES);
 	brick_end(brick_begin(BRICK_RMS_NORM));
 	brick_end(span);
-	span = brick_step_begin(1, 1);
+	span = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	pthread_barrier_wait(&meeting);
 	pthread_barrier_wait(&meeting);
 	brick_end(span);
 	pthread_join(thread, NULL);
-	span = brick_step_begin(1, 1); /* the thread is gone: nothing is counted twice */
+	span = brick_step_begin(
+		BRICK_PHASE_DECODE, 1); /* the thread is gone: nothing is counted twice */
 	brick_end(span);
-	assert_int_equal(brick_counters_record(0), 0);
-	span = brick_step_begin(1, 1);
+	assert_int_equal(brick_counters_set(0), 0);
+	span = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	fault(PAGES);
 	brick_end(span);
 	assert_int_equal(brick_session_stop(), 0);
@@ -375,7 +377,7 @@ static void bricks_are_counted(void **state)
 	char path[] = "/tmp/brick-counters-XXXXXX";
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	struct brick_counted outer, inner;
-	struct brick_counted_stats stats;
+	struct brick_counted_stats stats = BRICK_COUNTED_STATS_INIT;
 	struct run *run;
 	struct load_error error;
 	close(mkstemp(path));

@@ -127,8 +127,8 @@ static void sources(void **state)
 
 static void nodes_come_and_go(void **state)
 {
-	uint16_t brick;
-	int16_t layer;
+	uint32_t brick;
+	int32_t layer;
 
 	assert_false(nodes_find(5, &brick, &layer));
 	for (uint64_t i = 1; i <= 200000; i++)

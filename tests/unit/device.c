@@ -207,7 +207,7 @@ static void late_results_find_their_step(void **state)
 	begin(&s, &config, 0);
 	int recorded = 0;
 	for (int i = 0; i < STEPS; i++) {
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		from[i] = brick_ticks();
 		run(&s, (uint32_t)(BRICK_GATE_PROJECTION + i % 3), i, 50 * US);
 		brick_null_advance(s.sim, STEP_NS);
@@ -276,7 +276,7 @@ static void nesting(void **state)
 
 static struct brick_losses losses(void)
 {
-	struct brick_losses l;
+	struct brick_losses l = BRICK_LOSSES_INIT;
 
 	assert_int_equal(brick_losses_get(&l), 0);
 	return l;
@@ -394,7 +394,7 @@ static void session_ends_too_early(void **state)
 {
 	struct setup s;
 	struct brick_null_config config = manual();
-	struct brick_losses before;
+	struct brick_losses before = BRICK_LOSSES_INIT;
 
 	begin(&s, &config, 0);
 	for (int i = 0; i < 5; i++)
@@ -635,7 +635,7 @@ static void no_clock(void **state)
 	assert_int_equal(brick_timer_create(&timer, s.device), 0);
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
 	brick_null_submit(s.sim, NULL, 10 * US);
-	assert_int_equal(brick_timer_end(timer, NULL), 0);
+	assert_int_equal(brick_timer_stop(timer, NULL), 0);
 	settle(&s);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), 0); /* its own clock is enough */
 	assert_true(ns >= 10 * US);
@@ -652,7 +652,7 @@ static int cannot(char *reason, size_t bytes)
 static void opening(void **state)
 {
 	struct brick_backend broken = *brick_backend_find("null");
-	struct brick_backend_options options = {.size = sizeof options + 8};
+	struct brick_backend_options options = {.size = 1 << 20};
 	struct brick_device *device = NULL;
 	char reason[160] = "";
 
@@ -718,7 +718,7 @@ static void claimed_queues(void **state)
 		assert_int_equal(claims, 2 * has_claim);
 		assert_int_equal(brick_timer_create(&timer, s.device), 0);
 		assert_int_equal(brick_timer_start(timer, queue), 0);
-		assert_int_equal(brick_timer_end(timer, queue), 0);
+		assert_int_equal(brick_timer_stop(timer, queue), 0);
 		brick_timer_destroy(timer);
 		assert_int_equal(brick_device_mode_set(s.device, BRICK_MODE_NONE), 0);
 		run_on(&s, queue, BRICK_RMS_NORM, 2, 10 * US);
@@ -756,7 +756,7 @@ static void cpu(void **state)
 	assert_true(r->ticks + residual >= work);
 	assert_int_equal(brick_timer_create(&timer, s.device), 0);
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
-	assert_int_equal(brick_timer_end(timer, NULL), 0);
+	assert_int_equal(brick_timer_stop(timer, NULL), 0);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), 0);
 	brick_timer_destroy(timer);
 	brick_device_close(s.device);
@@ -793,7 +793,7 @@ static void many_threads(void **state)
 {
 	enum { THREADS = 4 };
 	pthread_t threads[THREADS];
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_null_create(&shared_sim, NULL), 0);
 	assert_int_equal(brick_session_start(NULL), 0);

@@ -39,7 +39,8 @@ static const struct brick_session_code *code_of(struct peek *p, uint64_t hash, c
 static void kernels(void **state)
 {
 	struct peek p = {0};
-	struct brick_kernel k = {.name = "gemv",
+	struct brick_kernel k = {.size = sizeof(struct brick_kernel),
+		.name = "gemv",
 		.backend = "test",
 		.kind = BRICK_KERNEL_COMPUTE,
 		.grid = {1, 2, 3},
@@ -145,7 +146,8 @@ static void full_code_area(void **state)
 static void full_kernel_table(void **state)
 {
 	struct peek p = {0};
-	struct brick_kernel k = {.name = "k", .backend = "test"};
+	struct brick_kernel k = {
+		.size = sizeof(struct brick_kernel), .name = "k", .backend = "test"};
 	uint32_t last = 0, index;
 
 	peek_start(&p, 1024);

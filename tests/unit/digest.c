@@ -30,7 +30,10 @@ static float normal(void)
 
 static struct brick_tensor vector(const float *values, uint64_t n)
 {
-	return (struct brick_tensor){.data = values, .dtype = BRICK_DTYPE_F32, .ne = {n, 1, 1, 1}};
+	return (struct brick_tensor){.size = sizeof(struct brick_tensor),
+		.data = values,
+		.dtype = BRICK_DTYPE_F32,
+		.ne = {n, 1, 1, 1}};
 }
 
 static struct brick_digest digest_of(const struct brick_tensor *t)
@@ -184,9 +187,12 @@ static void test_strides(void **state)
 			for (int c = 0; c < COLUMNS; c++)
 				turned[(p * COLUMNS + c) * ROWS + r] =
 					x[(p * ROWS + r) * COLUMNS + c] = normal();
-	struct brick_tensor plain = {
-		.data = x, .dtype = BRICK_DTYPE_F32, .ne = {COLUMNS, ROWS, PLANES, 1}};
-	struct brick_tensor permuted = {.data = turned,
+	struct brick_tensor plain = {.size = sizeof(struct brick_tensor),
+		.data = x,
+		.dtype = BRICK_DTYPE_F32,
+		.ne = {COLUMNS, ROWS, PLANES, 1}};
+	struct brick_tensor permuted = {.size = sizeof(struct brick_tensor),
+		.data = turned,
 		.dtype = BRICK_DTYPE_F32,
 		.ne = {COLUMNS, ROWS, PLANES, 1},
 		.nb = {4 * ROWS, 4, 4 * ROWS * COLUMNS, 4 * ROWS * COLUMNS * PLANES}};
@@ -279,7 +285,10 @@ static void test_half(void **state)
 	/* 1, -2, 65504, 2^-24, -0, inf, nan, 1/3 */
 	const uint16_t f16[] = {0x3c00, 0xc000, 0x7bff, 1, 0x8000, 0x7c00, 0x7e00, 0x3555};
 	const uint16_t bf16[] = {0x3f80, 0xc000, 0x7f7f, 0x8000, 0x7f80, 0xffc0};
-	struct brick_tensor t = {.data = f16, .dtype = BRICK_DTYPE_F16, .ne = {8, 1, 1, 1}};
+	struct brick_tensor t = {.size = sizeof(struct brick_tensor),
+		.data = f16,
+		.dtype = BRICK_DTYPE_F16,
+		.ne = {8, 1, 1, 1}};
 
 	(void)state;
 	struct brick_digest d = digest_of(&t);
@@ -289,7 +298,10 @@ static void test_half(void **state)
 	assert_memory_equal(d.sketch, same.sketch, sizeof d.sketch);
 	assert_int_equal(d.nan_count, 1);
 	assert_int_equal(d.plus_infinite_count, 1);
-	t = (struct brick_tensor){.data = bf16, .dtype = BRICK_DTYPE_BF16, .ne = {6, 1, 1, 1}};
+	t = (struct brick_tensor){.size = sizeof(struct brick_tensor),
+		.data = bf16,
+		.dtype = BRICK_DTYPE_BF16,
+		.ne = {6, 1, 1, 1}};
 	d = digest_of(&t);
 	assert_true(d.min == -2 && d.max == 0x1.fep127);
 	assert_int_equal(d.nan_count, 1);

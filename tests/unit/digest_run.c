@@ -64,7 +64,8 @@ static void put(const struct engine *e, uint32_t brick, int layer, const char *n
 		half[i] = (uint16_t)(bits >> 16);
 	}
 	snprintf(label, sizeof label, "%s-%d", name, layer);
-	struct brick_tensor t = {.data = e->half ? (const void *)half : x,
+	struct brick_tensor t = {.size = sizeof(struct brick_tensor),
+		.data = e->half ? (const void *)half : x,
 		.dtype = e->half ? BRICK_DTYPE_BF16 : BRICK_DTYPE_F32,
 		.ne = {N, 1, 1, 1},
 		.label = e->no_labels ? NULL : label,
@@ -111,9 +112,11 @@ static void record(const char *path, const struct engine *e)
 	assert_int_equal(brick_session_start(&options), 0);
 	for (int i = -e->warm_up; i < e->steps; i++) {
 		int prefill = i == 0;
-		brick_span span = brick_step_begin(!prefill, i < 0     ? 2
-							     : prefill ? (uint64_t)e->first_tokens
-								       : 1);
+		brick_span span =
+			brick_step_begin(prefill ? BRICK_PHASE_PREFILL : BRICK_PHASE_DECODE,
+				i < 0	  ? 2
+				: prefill ? (uint64_t)e->first_tokens
+					  : 1);
 		run_step(e, i, x);
 		brick_end(span);
 	}
@@ -179,7 +182,10 @@ static void test_round_trip(void **state)
 	assert_true(d->ns >= run->start_ns && d->ns <= run->end_ns);
 	for (int i = 0; i < N; i++)
 		x[i] = sinf((float)(i * 3));
-	struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {N, 1, 1, 1}};
+	struct brick_tensor t = {.size = sizeof(struct brick_tensor),
+		.data = x,
+		.dtype = BRICK_DTYPE_F32,
+		.ne = {N, 1, 1, 1}};
 	assert_int_equal(brick_digest_compute(&expected, &t), 0);
 	assert_memory_equal(&d->digest, &expected, sizeof expected);
 	d = &run->digests[1 + LAYERS * 4 + 3];
@@ -381,7 +387,10 @@ static void *flood(void *arg)
 
 	for (int i = 0; i < BRICK_DIGEST_RING; i++) {
 		x[0] = (float)i;
-		struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {8, 1, 1, 1}};
+		struct brick_tensor t = {.size = sizeof(struct brick_tensor),
+			.data = x,
+			.dtype = BRICK_DTYPE_F32,
+			.ne = {8, 1, 1, 1}};
 		if (brick_digest(*(uint32_t *)arg, i % 40, &t))
 			abort();
 	}
@@ -419,7 +428,10 @@ static void test_full(void **state)
 {
 	struct peek p = {0};
 	float x[1] = {1};
-	struct brick_tensor t = {.data = x, .dtype = BRICK_DTYPE_F32, .ne = {1, 1, 1, 1}};
+	struct brick_tensor t = {.size = sizeof(struct brick_tensor),
+		.data = x,
+		.dtype = BRICK_DTYPE_F32,
+		.ne = {1, 1, 1, 1}};
 
 	(void)state;
 	brick_digests_set(1);

@@ -58,7 +58,7 @@ static int stop(void **state)
 static void steps(int count)
 {
 	for (int i = 0; i < count; i++) {
-		brick_span step = brick_step_begin(1, 2);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 2);
 		brick_end_elements(brick_begin(BRICK_LM_HEAD), 10);
 		brick_end(brick_begin(BRICK_RMS_NORM));
 		brick_end(step);

@@ -21,14 +21,14 @@ static void off_does_nothing(void **state)
 	assert_false(brick_enabled());
 	assert_int_equal(brick_begin(BRICK_RMS_NORM), 0);
 	brick_end(0);
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 	assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), -2 /* ENOENT */);
 }
 
 static void traffic_is_kept_by_direction(void **state)
 {
 	struct peek p = {0};
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	peek_start(&p, 1024);
 	brick_end_traffic(brick_begin(BRICK_FORMAT_CONVERT), 10, 400, 100, 7);
@@ -243,7 +243,8 @@ static void dropped_open(void **state)
 static void sample_timed_elsewhere(void **state)
 {
 	struct peek p = {0};
-	struct brick_site site = {.brick = BRICK_LM_HEAD,
+	struct brick_site site = {.size = sizeof(struct brick_site),
+		.brick = BRICK_LM_HEAD,
 		.layer = 3,
 		.elements = 10,
 		.bytes = 20,
@@ -379,7 +380,7 @@ static void step_carries_tokens(void **state)
 	struct peek p = {0};
 
 	peek_start(&p, 1024);
-	brick_span step = brick_step_begin(0, 256);
+	brick_span step = brick_step_begin(BRICK_PHASE_PREFILL, 256);
 	brick_end(step);
 	peek_map(&p);
 	struct brick_lane *lane = peek_lane(&p, 0);

@@ -114,7 +114,7 @@ static void f103_launches_keep_their_own_times(void **state)
 	struct brick_backend_options options = {.size = sizeof options};
 	struct brick_null *sim;
 	struct brick_device *device;
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_null_create(&sim, NULL), 0);
 	options.native[0] = sim;
@@ -160,7 +160,7 @@ static void f104_finish_clears(void **state)
 	run_destroy(run);
 	/* and nothing of it is in the next session */
 	assert_int_equal(brick_session_start(&options), 0);
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 	assert_int_equal(brick_stats_get(BRICK_ACTIVATION, &stats), BRICK_ENOTRECORDED);
 	brick_end(brick_begin(BRICK_ACTIVATION));
 	assert_int_equal(brick_session_stop(), 0);
@@ -191,7 +191,7 @@ static double fastest_pair_ns(void)
 /* Off: nothing is begun, nothing counted; and a quarter of the time at most. */
 static void f105_off(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_false(brick_enabled());
 	assert_int_equal(brick_begin(BRICK_RMS_NORM), 0);
@@ -244,7 +244,7 @@ static void *work(void *argument)
 static void f107_threads(void **state)
 {
 	pthread_t threads[THREADS];
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	pthread_barrier_init(&together, NULL, THREADS);
 	assert_int_equal(brick_session_start(NULL), 0);
@@ -304,12 +304,12 @@ static void spin(uint64_t ns)
 /* Own times, over all categories: the time of what holds them, nested bricks once. */
 static void f110_categories_sum(void **state)
 {
-	struct brick_stats stats, whole;
+	struct brick_stats stats = BRICK_STATS_INIT, whole = BRICK_STATS_INIT;
 	uint64_t self = 0, count = 0;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	for (int i = 0; i < 50; i++) {
-		brick_span step = brick_step_begin(1, 1);
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		brick_span ffn = brick_begin(BRICK_GATE_PROJECTION);
 		spin(20000);
 		brick_span norm = brick_begin(BRICK_RMS_NORM);
@@ -321,7 +321,7 @@ static void f110_categories_sum(void **state)
 		brick_end(attention);
 		brick_end(step);
 	}
-	for (int i = 0; i < brick_category_count(); i++)
+	for (uint32_t i = 0; i < brick_category_count(); i++)
 		if (!brick_category_stats_get(i, &stats)) {
 			self += stats.self_ns;
 			count += stats.count;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "brick/brick.h"
+#include "brick/graph.h"
 #include "machine/cpu.h"
 #include "machine/kernels.h"
 #include "tests/unit/peek.h"
@@ -132,7 +133,7 @@ static void *short_life(void *n)
 
 static void f144_threads_merge(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 	uint64_t expected = 0;
 
 	assert_int_equal(brick_session_start(NULL), 0);

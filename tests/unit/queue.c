@@ -13,8 +13,6 @@
 #include <cmocka.h>
 #include "tests/unit/peek.h"
 
-enum { NO_BRICK = 0xffff };
-
 static struct brick_queue *make_queue(const char *name, uint32_t flags)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
@@ -101,11 +99,14 @@ static void all_of_a_command(void **state)
 {
 	struct peek p = {0};
 	const uint64_t after[2] = {7, 9};
-	const struct brick_kernel kernel = {.name = "gemv", .backend = "test", .grid = {16, 2, 1}};
+	const struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = "gemv",
+		.backend = "test",
+		.grid = {16, 2, 1}};
 
 	peek_start(&p, 1024);
 	struct brick_queue *queue = make_queue("queue A", 0);
-	brick_span step = brick_step_begin(1, 1);
+	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	brick_span outer = brick_begin_layer(BRICK_QKV_PROJECTION, 3);
 	struct brick_launch launch = launch_here();
 	brick_end(outer);
@@ -170,9 +171,9 @@ static void parents(void **state)
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	brick_layer_set(4);
-	brick_span step = brick_step_begin(0, 3);
+	brick_span step = brick_step_begin(BRICK_PHASE_PREFILL, 3);
 	launch = launch_here();
-	assert_int_equal(launch.brick, NO_BRICK);
+	assert_int_equal(launch.brick, BRICK_NONE);
 	assert_int_equal(launch.layer, 4);
 	brick_span brick = brick_begin_layer(BRICK_LM_HEAD, -1);
 	brick_span phase = brick_begin(BRICK_GRAPH_COMPUTE);
@@ -192,7 +193,8 @@ static void parents(void **state)
 
 static uint32_t kernel_named(const char *name)
 {
-	const struct brick_kernel kernel = {.name = name, .backend = "test"};
+	const struct brick_kernel kernel = {
+		.size = sizeof(struct brick_kernel), .name = name, .backend = "test"};
 	return brick_kernel_register(&kernel);
 }
 
@@ -211,7 +213,7 @@ static void bricks_of_kernels(void **state)
 {
 	static const char name[] = "a_name_that_is_longer_than_47_bytes_________\xc3\xa9\xc3\xa9";
 	struct brick_queue *queue = make_queue("q", 0);
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	uint64_t now = brick_ticks();
@@ -398,7 +400,7 @@ static void lanes_are_taken_over(void **state)
 static void sessions_are_kept_apart(void **state)
 {
 	struct brick_queue *queue = make_queue("q", 0);
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	struct brick_launch none = {0};
 
 	struct brick_command c = command_of(none, 1, 2);
@@ -464,7 +466,7 @@ static void bad_commands(void **state)
 	assert_int_equal(brick_queue_record(queue, &c), -EINVAL);
 	assert_int_equal(brick_queue_record(queue, &good), 0);
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
-	options.size = sizeof options + 1;
+	options.size = 1 << 20;
 	struct brick_queue *none = NULL;
 	assert_int_equal(brick_queue_create(&none, &options), -EINVAL);
 	assert_null(none);
@@ -477,7 +479,7 @@ static void waits(void **state)
 	struct peek p = {0};
 
 	peek_start(&p, 1024);
-	brick_span step = brick_step_begin(1, 1);
+	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	uint64_t begin = brick_ticks();
 	brick_record_wait(begin, begin + 500, 77);
 	brick_record_wait(begin + 600, begin + 700, 0);
@@ -533,8 +535,8 @@ static void many_threads(void **state)
 {
 	enum { THREADS = 4 };
 	pthread_t threads[THREADS];
-	struct brick_losses losses;
-	struct brick_stats stats;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	pthread_barrier_init(&together, NULL, THREADS);
 	shared = make_queue("shared", 0);
@@ -575,7 +577,7 @@ static void fork_leaves_the_parents_lanes_alone(void **state)
 		int wrong = brick_queue_record(queue, &c) != -ENOENT;
 		brick_queue_dropped(queue, 1);
 		wrong |= brick_session_start(NULL) != 0;
-		struct brick_stats stats;
+		struct brick_stats stats = BRICK_STATS_INIT;
 		c = command_of(launch_here(), now + 20, now + 21);
 		wrong |= brick_queue_record(queue, &c) != 0;
 		wrong |= brick_device_stats_get(brick_lookup("Kernel"), &stats) != 0 ||

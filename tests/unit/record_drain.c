@@ -157,7 +157,8 @@ static void assert_all(const struct run *run, const char *name, uint64_t count)
 static void every_kind_of_record_is_exact(void **state)
 {
 	struct fixture *f = *state;
-	struct brick_site site = {.brick = BRICK_QKV_PROJECTION,
+	struct brick_site site = {.size = sizeof(struct brick_site),
+		.brick = BRICK_QKV_PROJECTION,
 		.layer = 3,
 		.elements = 7,
 		.flags = BRICK_SITE_HAS_ELEMENTS,
@@ -183,7 +184,7 @@ static void every_kind_of_record_is_exact(void **state)
 		brick_record_sample(&s);
 	}
 	brick_record_elapsed(BRICK_SAMPLING, 12345, 1, 0);
-	brick_span step = brick_step_begin(1, 1);
+	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	brick_end(step);
 	assert_true(tell_all(f, 7) > 0); /* in pieces that do not fit */
 	assert_int_equal(drain_counts(f->drain).steps, 1);
@@ -336,7 +337,8 @@ static const char source_text[] = "kernel void f()\n{\n}\n";
 
 static uint32_t make_kernel(const char *name)
 {
-	const struct brick_kernel kernel = {.name = name,
+	const struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = name,
 		.backend = "null",
 		.grid = {2, 1, 1},
 		.block = {64, 1, 1},

@@ -91,7 +91,8 @@ static void dynamic(void **state)
 
 static void sites(void **state)
 {
-	struct brick_site site = {.brick = BRICK_LM_HEAD,
+	struct brick_site site = {.size = sizeof(struct brick_site),
+		.brick = BRICK_LM_HEAD,
 		.layer = -1,
 		.elements = 7,
 		.operation = "MUL_MAT",

@@ -23,7 +23,7 @@ static void *one_brick(void *argument)
 static void threads_reuse_lanes(void **state)
 {
 	struct peek p = {0};
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	peek_start(&p, 1024);
 	for (int i = 0; i < 50; i++) {
@@ -60,7 +60,7 @@ static void many_threads(void **state)
 {
 	enum { THREADS = 8 };
 	pthread_t threads[THREADS];
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	pthread_barrier_init(&together, NULL, THREADS);
 	assert_int_equal(brick_session_start(NULL), 0);
@@ -74,7 +74,7 @@ static void many_threads(void **state)
 	assert_true(stats.min_ns <= stats.p50_ns && stats.p50_ns <= stats.p95_ns);
 	assert_true(stats.p95_ns <= stats.p99_ns);
 	assert_true(stats.p99_ns * 99 / 100 <= stats.max_ns);
-	struct brick_stats outer, norm;
+	struct brick_stats outer = BRICK_STATS_INIT, norm = BRICK_STATS_INIT;
 	assert_int_equal(brick_stats_get(1, &outer), 0);
 	assert_true(outer.self_ns <= outer.total_ns - stats.total_ns + 1000);
 	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_NORM, &norm), 0);
@@ -123,7 +123,7 @@ static void fork_leaves_parent_alone(void **state)
 		brick_end(open);
 		for (int i = 0; i < 100; i++)
 			brick_end(brick_begin(1));
-		struct brick_stats stats;
+		struct brick_stats stats = BRICK_STATS_INIT;
 		_exit(brick_stats_get(1, &stats) == -ENOENT && !brick_enabled() ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
@@ -137,7 +137,7 @@ static void fork_leaves_parent_alone(void **state)
 
 static void reset_sets_all_back(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_reset(), -ENOENT);
 	assert_int_equal(brick_session_start(NULL), 0);
@@ -148,7 +148,7 @@ static void reset_sets_all_back(void **state)
 	brick_end(open);
 	assert_int_equal(brick_reset(), 0);
 	assert_int_equal(brick_stats_get(1, &stats), BRICK_ENOTRECORDED);
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	assert_int_equal(brick_losses_get(&losses), 0);
 	assert_int_equal(losses.unmatched, 0);
 	brick_end(brick_begin(1));
@@ -160,7 +160,7 @@ static void reset_sets_all_back(void **state)
 
 static void elapsed_is_exact(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -178,7 +178,7 @@ static void elapsed_is_exact(void **state)
 
 static void few_have_few_percentiles(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	for (uint64_t i = 1; i <= 100; i++) {
@@ -197,7 +197,7 @@ static void few_have_few_percentiles(void **state)
 
 static void categories_add_up(void **state)
 {
-	struct brick_stats stats, outer;
+	struct brick_stats stats = BRICK_STATS_INIT, outer = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	for (int i = 0; i < 10; i++) {
@@ -217,7 +217,7 @@ static void percentiles_while_writing(void **state)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	char path[] = "/tmp/brick-session-XXXXXX";
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	close(mkstemp(path));
 	options.output = path;
@@ -245,7 +245,7 @@ static void start_and_stop(void **state)
 	options.directory = "/nowhere/at/all";
 	assert_int_equal(brick_session_start(&options), -ENOENT);
 	options.directory = NULL;
-	options.size = sizeof options + 8;
+	options.size = 1 << 20;
 	assert_int_equal(brick_session_start(&options), -EINVAL);
 	options.size = sizeof options;
 	options.mode = BRICK_MODE_NONE;
@@ -285,7 +285,7 @@ static void errno_is_kept(void **state)
 	errno = 77;
 	assert_int_equal(brick_session_start(NULL), 0);
 	brick_end(brick_begin(1));
-	struct brick_site site = {.brick = 1};
+	struct brick_site site = {.size = sizeof(struct brick_site), .brick = 1};
 	brick_site_register(&site);
 	assert_int_equal(brick_session_stop(), 0);
 	assert_int_equal(errno, 77);

@@ -23,10 +23,10 @@ static void spin(uint64_t ns)
 static void nothing_is_recorded_while_off(void **state)
 {
 	struct peek p = {0};
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	peek_start(&p, 1024);
-	brick_tiles_enable(1u << BRICK_TILE_LEVEL_MICRO);
+	brick_tiles_set(1u << BRICK_TILE_LEVEL_MICRO);
 	struct brick_tile tile = brick_tile_begin(BRICK_TILE_LEVEL_MIDI, 1, 2);
 	assert_int_equal(tile.span, 0);
 	brick_tile_end(&tile, 1, 2, 3);
@@ -36,7 +36,7 @@ static void nothing_is_recorded_while_off(void **state)
 	brick_tile_end(&tile, 1, 2, 3);
 	assert_int_equal(brick_tile_stats_get(BRICK_TILE_LEVEL_MICRO, &stats), 0);
 	assert_int_equal(stats.count, 1);
-	brick_tiles_enable(0);
+	brick_tiles_set(0);
 	tile = brick_tile_begin(BRICK_TILE_LEVEL_MICRO, 1, 2);
 	assert_int_equal(tile.span, 0);
 	peek_stop(&p);
@@ -45,11 +45,11 @@ static void nothing_is_recorded_while_off(void **state)
 static void work_and_places_are_kept(void **state)
 {
 	struct peek p = {0};
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 	unsigned places = 0;
 
 	peek_start(&p, 1024);
-	brick_tiles_enable(1u << BRICK_TILE_LEVEL_MIDI);
+	brick_tiles_set(1u << BRICK_TILE_LEVEL_MIDI);
 	for (uint32_t row = 0; row < 3; row++)
 		for (uint32_t column = 0; column < 4; column++) {
 			struct brick_tile tile =
@@ -75,17 +75,18 @@ static void work_and_places_are_kept(void **state)
 		places++;
 	}
 	assert_int_equal(places, 12);
-	brick_tiles_enable(0);
+	brick_tiles_set(0);
 	peek_stop(&p);
 }
 
 /* The self time of a brick is its own although tiles cover all of it; what is nested is not. */
 static void the_brick_around_keeps_its_time(void **state)
 {
-	struct brick_stats outer, inner, macro;
+	struct brick_stats outer = BRICK_STATS_INIT, inner = BRICK_STATS_INIT,
+			   macro = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
-	brick_tiles_enable(7);
+	brick_tiles_set(7);
 	brick_span span = brick_begin(BRICK_UP_PROJECTION);
 	struct brick_tile big = brick_tile_begin(BRICK_TILE_LEVEL_MACRO, 0, 0);
 	struct brick_tile small = brick_tile_begin(BRICK_TILE_LEVEL_MIDI, 0, 0);
@@ -104,29 +105,29 @@ static void the_brick_around_keeps_its_time(void **state)
 	assert_true(sum + 20 >= outer.total_ns && sum <= outer.total_ns + 20);
 	assert_true(macro.total_ns <= outer.total_ns);
 	assert_true(macro.total_ns + 20 >= sum - 50000);
-	brick_tiles_enable(0);
+	brick_tiles_set(0);
 	assert_int_equal(brick_session_stop(), 0);
 }
 
 static void unbalanced_ends_are_counted(void **state)
 {
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 
 	assert_int_equal(brick_session_start(NULL), 0);
-	brick_tiles_enable(7);
+	brick_tiles_set(7);
 	struct brick_tile big = brick_tile_begin(BRICK_TILE_LEVEL_MACRO, 0, 0);
 	struct brick_tile small = brick_tile_begin(BRICK_TILE_LEVEL_MICRO, 0, 0);
 	brick_tile_end(&big, 1, 1, 1);
 	brick_tile_end(&small, 1, 1, 1);
 	assert_int_equal(brick_losses_get(&losses), 0);
 	assert_int_equal(losses.unmatched, 2);
-	brick_tiles_enable(0);
+	brick_tiles_set(0);
 	assert_int_equal(brick_session_stop(), 0);
 }
 
 static void wrong_levels_are_refused(void **state)
 {
-	struct brick_stats stats;
+	struct brick_stats stats = BRICK_STATS_INIT;
 
 	assert_int_equal(brick_tile_stats_get((enum brick_tile_level)3, &stats), -EINVAL);
 	assert_true(sizeof(struct brick_tile) <= 32); /* F108's bound holds for tiles, too */

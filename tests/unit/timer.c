@@ -44,7 +44,7 @@ static void time_kernel(uint64_t ns)
 {
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
 	brick_null_submit(sim, NULL, ns);
-	assert_int_equal(brick_timer_end(timer, NULL), 0);
+	assert_int_equal(brick_timer_stop(timer, NULL), 0);
 }
 
 static void errors_come_first(void **state)
@@ -54,12 +54,12 @@ static void errors_come_first(void **state)
 
 	open_all(config, 0);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), -EINVAL);
-	assert_int_equal(brick_timer_end(timer, NULL), -EINVAL);
+	assert_int_equal(brick_timer_stop(timer, NULL), -EINVAL);
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), -EINVAL);
 	brick_null_submit(sim, NULL, 10 * US);
-	assert_int_equal(brick_timer_end(timer, NULL), 0);
-	assert_int_equal(brick_timer_end(timer, NULL), -EINVAL);
+	assert_int_equal(brick_timer_stop(timer, NULL), 0);
+	assert_int_equal(brick_timer_stop(timer, NULL), -EINVAL);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), -EAGAIN);
 	assert_int_equal(ns, 77); /* nothing is written in place of a time */
 	brick_null_advance(sim, 20 * US);
@@ -122,7 +122,7 @@ static void several(void **state)
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), -EAGAIN);
 	for (uint32_t i = 0; i < 4; i++) {
 		brick_null_submit(sim, brick_null_queue(i), (i + 1) * 100 * US);
-		assert_int_equal(brick_timer_end(timers[i], brick_null_queue(i)), 0);
+		assert_int_equal(brick_timer_stop(timers[i], brick_null_queue(i)), 0);
 	}
 	assert_int_equal(brick_device_finish(device), 0);
 	for (uint32_t i = 4; i-- > 0;) {
@@ -150,7 +150,7 @@ static void failures(void **state)
 	}
 	assert_int_equal(brick_timer_start(timer, NULL), BRICK_EDEVICE);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), BRICK_EDEVICE);
-	assert_int_equal(brick_timer_end(timer, NULL), BRICK_EDEVICE);
+	assert_int_equal(brick_timer_stop(timer, NULL), BRICK_EDEVICE);
 	close_all();
 }
 
@@ -179,7 +179,7 @@ static void after_its_device(void **state)
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
 	brick_device_close(device);
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), BRICK_ENOTRECORDED);
-	assert_int_equal(brick_timer_end(timer, NULL), BRICK_ESTATE);
+	assert_int_equal(brick_timer_stop(timer, NULL), BRICK_ESTATE);
 	assert_int_equal(brick_timer_start(timer, NULL), BRICK_ESTATE);
 	brick_timer_destroy(timer);
 	brick_null_destroy(sim);

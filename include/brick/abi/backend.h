@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/correlation.h"
+#include "brick/export.h"
 
 #define BRICK_BACKEND_VERSION 1u
 
@@ -25,8 +26,8 @@ struct brick_completion {
 	uint64_t ticket;		  /* as given to begin() */
 	uint64_t begin_ns, end_ns;	  /* on the device's clock */
 	uint64_t queued_ns, submitted_ns; /* likewise; 0: not known */
-	int error; /* 0, or why there are no times: then they are not looked at */
-	uint32_t reserved;
+	int error;	   /* 0, or why there are no times: then they are not looked at */
+	uint32_t reserved; /* 0; else the times are not believed */
 };
 
 /* What the host offers to a backend. Valid until close(). */
@@ -46,8 +47,10 @@ struct brick_backend_options {
 	void *native[4]; /* the user's context/device/... handles, see backends/NAME; NULLs: default
 			  */
 	uint32_t pairs;	 /* begin/end pairs in flight at most; 0: 4096 */
-	uint32_t reserved;
+	uint32_t reserved; /* 0 */
 };
+
+#define BRICK_BACKEND_OPTIONS_INIT BRICK_SIZED(struct brick_backend_options)
 
 struct brick_backend {
 	size_t size;	  /* sizeof(struct brick_backend); at least up to close */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structs that begin with their size (include/brick/brick.h), between a program and a library of
+ * different versions: whoever knows fewer fields decides, and nothing is ignored that somebody
+ * set. Header only; any thread.
+ */
+#ifndef BRICK_BASE_SIZED_H
+#define BRICK_BASE_SIZED_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { SIZED_MAX = 4096 }; /* a greater size was never set */
+
+/* The size that a struct says it has; 0: none that can be right. */
+static inline size_t sized_bytes(const void *given)
+{
+	size_t size;
+
+	memcpy(&size, given, sizeof size);
+	return size < sizeof size || size > SIZED_MAX ? 0 : size;
+}
+
+/*
+ * Read what a program gave into our own struct of `bytes`, which holds the defaults of what the
+ * program's is too short for. -EINVAL: no size; -E2BIG: fields that we do not know are set.
+ */
+static inline int sized_read(void *own, size_t bytes, const void *given)
+{
+	size_t size = sized_bytes(given);
+
+	if (!size)
+		return -EINVAL;
+	for (size_t i = bytes; i < size; i++)
+		if (((const char *)given)[i])
+			return -E2BIG;
+	memcpy(own, given, size < bytes ? size : bytes);
+	memcpy(own, &bytes, sizeof bytes);
+	return 0;
+}
+
+/*
+ * Write our own struct of `bytes` into a program's, whose size stays: what it has no field for is
+ * left out, what we have no value for is 0. -EINVAL: no size.
+ */
+static inline int sized_write(void *given, size_t bytes, const void *own)
+{
+	size_t size = sized_bytes(given);
+
+	if (!size)
+		return -EINVAL;
+	memset(given, 0, size);
+	memcpy(given, own, size < bytes ? size : bytes);
+	memcpy(given, &size, sizeof size);
+	return 0;
+}
+
+#endif
