@@ -119,18 +119,21 @@ set(BRICK_WRITER_SOURCES
 
 # The consumer of a session: in the recorder, and inside programs that embed Brick.
 set(BRICK_DRAIN_SOURCES
+  drain/clean.c
   drain/clock.c
   drain/code.c
   drain/digest.c
+  drain/drain.c
+  drain/emit.c
   drain/histogram.c
   drain/machine.c
   drain/map.c
+  drain/notes.c
   drain/output.c
   drain/pace.c
   drain/peek.c
   drain/ring.c
   drain/tables.c
-  drain/tell.c
 )
 
 # The consumer as a thread of an embedding program.

@@ -103,7 +103,7 @@ static void print_losses(const struct recorder_result *r)
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,
-			plural(r->lost, "process", "processes"), r->trouble);
+			plural(r->lost, "process", "processes"), r->fault);
 	if (r->dead)
 		fprintf(stderr,
 			"brick: %u %s died without ending the recording; what was recorded "

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "drain/machine.h"
 
-enum { LEAST_BASELINE_NS = 3000000 };
+enum { MIN_BASELINE_NS = 3000000 };
 
 void drain_clock_start(struct drain_clock *c)
 {
@@ -23,17 +23,17 @@ uint64_t drain_clock_baseline_ns(const struct drain_clock *c)
 	return drain_now_ns() - c->first.ns;
 }
 
-const struct brick_clock *drain_clock_settle(struct drain_clock *c)
+const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 {
 	struct brick_clock fitted = c->clock;
 
-	if (c->settled)
+	if (c->fitted)
 		return &c->clock;
-	c->settled = 1;
+	c->fitted = 1;
 	if (c->clock.source == BRICK_CLOCK_MONOTONIC)
 		return &c->clock;
 	struct clock_pair last = brick__clock_pair();
-	if (last.ns - c->first.ns >= LEAST_BASELINE_NS &&
+	if (last.ns - c->first.ns >= MIN_BASELINE_NS &&
 		brick__clock_fit(&fitted, &c->first, &last)) {
 		fitted.residual_ns = 0;
 		c->clock = fitted;
@@ -43,7 +43,7 @@ const struct brick_clock *drain_clock_settle(struct drain_clock *c)
 
 uint32_t drain_clock_check(struct drain_clock *c)
 {
-	if (!c->settled || c->clock.source == BRICK_CLOCK_MONOTONIC)
+	if (!c->fitted || c->clock.source == BRICK_CLOCK_MONOTONIC)
 		return c->residual_ns;
 	struct clock_pair now = brick__clock_pair();
 	uint64_t residual = brick__clock_residual(&c->clock, &now);

@@ -13,8 +13,8 @@
 
 struct drain_clock {
 	struct clock_pair first;
-	struct brick_clock clock; /* valid once settled */
-	int settled;
+	struct brick_clock clock; /* valid once fitted */
+	int fitted;
 	uint32_t residual_ns; /* the largest seen by checks */
 };
 
@@ -23,11 +23,11 @@ enum { DRAIN_CLOCK_BASELINE_NS = 50000000 };
 
 void drain_clock_start(struct drain_clock *c);
 
-/* How long the baseline would be if it were settled now. */
+/* How long the baseline would be if it were fitted now. */
 uint64_t drain_clock_baseline_ns(const struct drain_clock *c);
 
 /* Fix the line; does nothing when it is fixed already. */
-const struct brick_clock *drain_clock_settle(struct drain_clock *c);
+const struct brick_clock *drain_clock_fit(struct drain_clock *c);
 
 /* Compare the line with the clocks now; returns the largest residual so far. */
 uint32_t drain_clock_check(struct drain_clock *c);

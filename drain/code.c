@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that a session keeps the source of: entries of different lengths, one behind the
- * other. An entry is copied before it is looked at; the first that makes no sense ends the area,
- * because where the next one begins is then not known. Telling side.
+ * Entries of different lengths, one behind the other. An entry is copied before it is looked at;
+ * the first that makes no sense ends the area, because where the next one begins is then not known.
  */
+#include "drain/code.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include "drain/state.h"
 
 /* Bytes that an entry takes; 0: more than there are. */
 static uint64_t entry_bytes(const struct brick_session_code *entry, uint64_t left)
@@ -18,8 +18,7 @@ static uint64_t entry_bytes(const struct brick_session_code *entry, uint64_t lef
 	return bytes <= left ? bytes : 0;
 }
 
-static int tell_entry(
-	struct trace_writer *w, const struct brick_session_code *entry, const char *texts)
+static int emit_entry(struct sink *sink, const struct brick_session_code *entry, const char *texts)
 {
 	const struct sink_code code = {.hash = entry->hash,
 		.name = texts,
@@ -30,13 +29,15 @@ static int tell_entry(
 		.source_bytes = entry->source_bytes,
 		.cut = entry->flags & 1};
 
-	return trace_writer_code(w, &code);
+	return sink_code(sink, &code);
 }
 
-/* What is wrong with the entry that comes next, or NULL; *error: the writer's. */
-static const char *tell_next(struct drain *d, struct trace_writer *w, uint64_t left, int *error)
+/* What is wrong with the entry that comes next, or NULL; *error: the sink's. */
+static const char *emit_next(
+	const struct drain_map *m, uint32_t *emitted, uint32_t end, struct sink *sink, int *error)
 {
-	const char *at = (const char *)d->shared + d->header.code_offset + d->told_code;
+	const char *at = drain_map_at(m, m->header.code_offset + *emitted);
+	uint64_t left = end - *emitted;
 	struct brick_session_code entry;
 
 	if (left < sizeof entry)
@@ -49,31 +50,31 @@ static const char *tell_next(struct drain *d, struct trace_writer *w, uint64_t l
 	if (!texts)
 		return "out of memory for its code";
 	memcpy(texts, at + sizeof entry, bytes - sizeof entry);
-	*error = tell_entry(w, &entry, texts);
+	*error = emit_entry(sink, &entry, texts);
 	free(texts);
-	d->told_code += (uint32_t)bytes;
+	*emitted += (uint32_t)bytes;
 	return NULL;
 }
 
-int drain_tell_code(struct drain *d, struct trace_writer *w)
+int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
 {
 	const char *wrong = NULL;
 	int error = 0;
 
-	/* a view is told again and again, and nobody reads sources there */
-	if (d->view || !d->header.code_offset)
+	/* a view is emitted again and again, and nobody reads sources there */
+	if (m->view || !m->header.code_offset)
 		return 0;
-	uint32_t now = __atomic_load_n(&d->shared->code_bytes, __ATOMIC_ACQUIRE);
-	if (now < d->told_code || now > BRICK_CODE_BYTES) {
-		drain_trouble_set(d, "the size of its code makes no sense");
+	uint32_t now = __atomic_load_n(&m->shared->code_bytes, __ATOMIC_ACQUIRE);
+	if (now < *emitted || now > BRICK_CODE_BYTES) {
+		drain_map_fault_set(m, "the size of its code makes no sense");
 		return 0;
 	}
-	while (!error && !wrong && d->told_code < now)
-		wrong = tell_next(d, w, now - d->told_code, &error);
+	while (!error && !wrong && *emitted < now)
+		wrong = emit_next(m, emitted, now, sink, &error);
 	if (wrong) {
-		drain_trouble_set(d, wrong);
-		d->bad_entries++;
-		d->told_code = now;
+		drain_map_fault_set(m, wrong);
+		m->bad_entries++;
+		*emitted = now;
 	}
 	return error;
 }

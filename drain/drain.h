@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The consumer of one session (include/brick/abi/session.h): takes records out of its rings, keeps
- * the drained histograms, and tells a trace writer all that the session holds. The session file is
- * another process's and never trusted: layouts are checked once, against the size of the file, and
- * kept in private memory; everything else is copied before it is looked at.
+ * The consumer of one session (include/brick/abi/session.h): moves records out of its rings, keeps
+ * the drained histograms, and emits all that the session holds into a sink (trace/sink.h). The
+ * session file is another process's and never trusted: layouts are checked once, against the size
+ * of the file, and kept in private memory; everything else is copied before it is looked at.
  *
- * Two sides, each used by one thread at a time, which may be two different threads: the *taking*
- * side moves records from rings into memory of the caller and is cheap; the *telling* side feeds
- * the writer. What was taken must be told in the same order, lane by lane.
+ * Two sides, each used by one thread at a time, which may be two different threads: the
+ * *consuming* side moves records from rings into memory of the caller and is cheap; the *emitting*
+ * side feeds the sink. What was consumed must be emitted in the same order, lane by lane.
  *
  * Libc only; part of libbrick, where the thread of embed/writer_thread.c uses it.
  */
@@ -17,17 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
-#include "trace/writer.h"
+#include "trace/sink.h"
 
 struct drain;
 
 /*
  * Whoever maps files that others can shrink must survive the SIGBUS of it: `add` learns of every
- * mapping and sets *spoiled when it had to replace a page. add returns 0 when it cannot watch one
+ * mapping and sets *page_lost when it had to replace a page. add returns 0 when it cannot watch one
  * more mapping, which is then not used.
  */
 struct drain_guard {
-	int (*add)(const void *address, size_t bytes, uint32_t *spoiled);
+	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
 	void (*remove)(const void *address, size_t bytes);
 };
 
@@ -40,8 +40,8 @@ int drain_open(struct drain **out, int fd, const struct drain_guard *guard, cons
 
 /*
  * The same for one who only looks, beside the consumer: all mappings are read-only and fd may be,
- * too. Records are looked at with drain_peek(), not taken. What a view holds can be told again and
- * again, to one writer after the other, with drain_retell() in between.
+ * too. Records are looked at with drain_peek(), not consumed. What a view holds can be emitted
+ * again and again, into one sink after the other, with drain_rewind() in between.
  */
 int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
@@ -58,10 +58,10 @@ uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
  * What went wrong with the session since it was opened, as static text; NULL: nothing. Known in
  * full after drain_finish(). The consumer may have something to say, too: the first one counts.
  */
-const char *drain_trouble(const struct drain *d);
-void drain_trouble_set(struct drain *d, const char *text);
+const char *drain_fault(const struct drain *d);
+void drain_fault_set(struct drain *d, const char *text);
 
-/* ---- taking ---- */
+/* ---- consuming ---- */
 
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_lanes(struct drain *d);
@@ -72,31 +72,31 @@ struct drain_level {
 };
 struct drain_level drain_level(struct drain *d, uint32_t lane);
 
-/* Move up to `room` records out of the ring; returns how many. */
-size_t drain_take(struct drain *d, uint32_t lane, struct brick_record *out, size_t room);
+/* Move up to `capacity` records out of the ring; returns how many. */
+size_t drain_consume(struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity);
 
 /*
- * Copy the newest `room` records of a lane, or as many as there are, consumed or not; returns how
- * many. None of them was being overwritten while it was copied. *first: number of the first one,
- * counted from the lane's very first record. `out` holds `room` records.
+ * Copy the newest `capacity` records of a lane, or as many as there are, consumed or not; returns
+ * how many. None of them was being overwritten while it was copied. *first: number of the first
+ * one, counted from the lane's very first record. `out` holds `capacity` records.
  */
 size_t drain_peek(
-	struct drain *d, uint32_t lane, struct brick_record *out, size_t room, uint64_t *first);
+	struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity, uint64_t *first);
 
-/* ---- telling; errors are the writer's and stay with it ---- */
+/* ---- emitting; errors are the sink's and stay with it, or -ENOMEM ---- */
 
-/* Records that were taken, in order. */
-int drain_tell(struct drain *d, struct trace_writer *w, uint32_t lane,
+/* Records that were consumed, in order. */
+int drain_emit(struct drain *d, struct sink *sink, uint32_t lane,
 	const struct brick_record *records, size_t count);
 
 /* Digests that wait, in per cent of their ring (at least 1 if there is any); either side. */
 uint32_t drain_digest_level(struct drain *d);
 
 /* Digests that wait, with their process and tables. */
-int drain_tell_digests(struct drain *d, struct trace_writer *w);
+int drain_emit_digests(struct drain *d, struct sink *sink);
 
-/* Forget what was told, for another writer. Of a view only. */
-void drain_retell(struct drain *d);
+/* Forget what was emitted, for another sink. Of a view only. */
+void drain_rewind(struct drain *d);
 
 enum drain_end {
 	DRAIN_END_CLOSED,   /* in good order */
@@ -107,18 +107,18 @@ enum drain_end {
 };
 
 /*
- * The session is over and all that was taken has been told: statistics, histograms, notes, open
- * bricks, end. Nothing may be told of it afterwards.
+ * The session is over and all that was consumed has been emitted: statistics, histograms, notes,
+ * open bricks, end. Nothing may be emitted of it afterwards.
  */
-int drain_finish(struct drain *d, struct trace_writer *w, enum drain_end end, uint64_t end_ticks);
+int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks);
 
-/* What has been told so far. dropped and threads are known after drain_finish() only. */
+/* What has been emitted so far. dropped and threads are known after drain_finish() only. */
 struct drain_counts {
 	uint64_t records, samples, steps, dropped, threads;
 };
 struct drain_counts drain_counts(const struct drain *d);
 
-/* The notes as they were told by drain_finish(), ended by NUL; "" before. */
+/* The notes as they were emitted by drain_finish(), ended by NUL; "" before. */
 const char *drain_notes(const struct drain *d);
 
 #endif

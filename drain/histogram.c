@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drained histograms: the consumer enters the length of every record that it tells, its
- * producer those of records that it dropped, so that both together are exact. They live in the
- * session, where others may read them; a brick whose row gets no memory there (shared memory is
- * full) has a private one instead. Telling side.
+ * Rows live in the session, where others may read them; a brick whose row gets no memory there
+ * (shared memory is full) has a private one instead.
  */
+#include "drain/histogram.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "brick/registry.h"
-#include "drain/state.h"
 
 enum { ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t) };
 
 /* Rows are holes of the file at first: touching one without memory behind it would be a SIGBUS. */
-static uint32_t *row_create(struct drain *d, uint32_t brick)
+static uint32_t *row_create(struct drain_histograms *h, struct drain_map *m, uint32_t brick)
 {
-	uint64_t offset = d->header.drained_offset + (uint64_t)brick * ROW_BYTES;
-	int error = posix_fallocate(d->fd, (off_t)offset, ROW_BYTES);
+	uint64_t offset = m->header.drained_offset + (uint64_t)brick * ROW_BYTES;
+	int error = posix_fallocate(m->fd, (off_t)offset, ROW_BYTES);
 
 	if (!error) {
-		d->histograms[brick] = (uint32_t *)((char *)d->shared + offset);
-		return d->histograms[brick];
+		h->rows[brick] = (uint32_t *)((char *)m->shared + offset);
+		return h->rows[brick];
 	}
-	d->histograms[brick] = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint32_t));
-	d->histogram_private[brick] = d->histograms[brick] != NULL;
-	if (!d->histograms[brick])
-		drain_trouble_set(d, "out of memory for its histograms");
-	return d->histograms[brick];
+	h->rows[brick] = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint32_t));
+	h->is_private[brick] = h->rows[brick] != NULL;
+	if (!h->rows[brick])
+		drain_map_fault_set(m, "out of memory for its histograms");
+	return h->rows[brick];
 }
 
-static inline void enter(struct drain *d, uint32_t brick, uint64_t ticks)
+static inline void enter(
+	struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t ticks)
 {
-	uint32_t *row = d->histograms[brick];
+	uint32_t *row = h->rows[brick];
 
 	if (BRICK_UNLIKELY(!row)) {
-		row = row_create(d, brick);
+		row = row_create(h, m, brick);
 		if (!row)
 			return;
 	}
@@ -47,22 +46,24 @@ static inline void enter(struct drain *d, uint32_t brick, uint64_t ticks)
 		__atomic_store_n(bucket, value + 1, __ATOMIC_RELAXED);
 }
 
-static inline void enter_waits(struct drain *d, const struct brick_record *r)
+static inline void enter_waits(
+	struct drain_histograms *h, struct drain_map *m, const struct brick_record *r)
 {
 	if (r->wait)
-		enter(d, BRICK_BARRIER_WAIT, r->wait);
+		enter(h, m, BRICK_BARRIER_WAIT, r->wait);
 	if ((r->flags & BRICK_FLAG_SITE) && r->inner)
-		enter(d, BRICK_BARRIER_WAIT, r->inner);
+		enter(h, m, BRICK_BARRIER_WAIT, r->inner);
 }
 
-static void enter_close(struct drain *d, struct drain_lane *lane, const struct brick_record *r)
+static void enter_close(struct drain_histograms *h, struct drain_map *m, struct drain_lane *lane,
+	const struct brick_record *r)
 {
 	/* Ends without a begin, or of something else, are the writer's to count. */
 	if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
 		return;
 	uint64_t begin = lane->frames[--lane->depth].begin;
-	enter(d, r->brick, r->begin > begin ? r->begin - begin : 0);
-	enter_waits(d, r);
+	enter(h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
+	enter_waits(h, m, r);
 }
 
 static int is_queue(const struct drain_lane *lane)
@@ -72,20 +73,20 @@ static int is_queue(const struct drain_lane *lane)
 }
 
 /* Times of a device are none of the host's: a queue's records are only counted. */
-static void count_commands(struct drain *d, const struct brick_record *records, size_t count)
+static void count_commands(
+	struct drain_counts *counts, const struct brick_record *records, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		d->counts.samples += records[i].kind == BRICK_RECORD_SAMPLE ||
-				     records[i].kind == BRICK_RECORD_OPEN;
+		counts->samples += records[i].kind == BRICK_RECORD_SAMPLE ||
+				   records[i].kind == BRICK_RECORD_OPEN;
 }
 
-void drain_histogram_records(
-	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count)
+void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
+	struct drain_lane *lane, uint32_t bricks, const struct brick_record *records, size_t count,
+	struct drain_counts *counts)
 {
-	uint32_t bricks = d->tables.brick_count;
-
 	if (is_queue(lane)) {
-		count_commands(d, records, count);
+		count_commands(counts, records, count);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -94,27 +95,27 @@ void drain_histogram_records(
 			continue;
 		switch (r->kind) {
 		case BRICK_RECORD_SAMPLE:
-			enter(d, r->brick, r->ticks);
-			enter_waits(d, r);
-			d->counts.samples++;
-			d->counts.steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+			enter(h, m, r->brick, r->ticks);
+			enter_waits(h, m, r);
+			counts->samples++;
+			counts->steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
 			break;
 		case BRICK_RECORD_OPEN:
 			if (lane->depth < BRICK_MAX_DEPTH)
 				lane->frames[lane->depth++] =
 					(struct drain_frame){r->begin, r->brick};
-			d->counts.samples++;
-			d->counts.steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+			counts->samples++;
+			counts->steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
 			break;
 		case BRICK_RECORD_CLOSE:
-			enter_close(d, lane, r);
+			enter_close(h, m, lane, r);
 			break;
 		case BRICK_RECORD_REPORTED:
-			enter(d, r->brick, r->elements);
-			d->counts.samples++;
+			enter(h, m, r->brick, r->elements);
+			counts->samples++;
 			break;
 		case BRICK_RECORD_WAIT:
-			enter(d, BRICK_BARRIER_WAIT, r->elements);
+			enter(h, m, BRICK_BARRIER_WAIT, r->elements);
 			break;
 		case BRICK_RECORD_THREAD:
 			lane->depth = 0;
@@ -125,19 +126,20 @@ void drain_histogram_records(
 	}
 }
 
-/* Add a row that an owner kept for what it dropped. Read, not mapped: holes stay holes. */
-static void add_lane_row(
-	struct drain *d, const struct drain_lane *lane, uint32_t brick, uint64_t *sum)
+/* Add a row at an offset of the file to a sum. Read, not mapped: holes stay holes. */
+static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
-	uint64_t offset = lane->offset + lane->histogram_offset + (uint64_t)brick * ROW_BYTES;
 
-	if (pread(d->fd, row, sizeof row, (off_t)offset) != (ssize_t)sizeof row)
+	if (pread(m->fd, row, sizeof row, (off_t)offset) != (ssize_t)sizeof row) {
+		drain_map_fault_set(m, "its histograms cannot be read");
 		return;
+	}
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		sum[i] += row[i];
 }
 
+/* What an owner kept of what it dropped. */
 static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
 {
 	return lane->shared && !is_queue(lane) &&
@@ -146,64 +148,68 @@ static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
 		       1);
 }
 
-/* Of a view: what the consumer keeps for a brick that ran. Read, not mapped: holes stay holes. */
-static void add_drained_row(struct drain *d, uint32_t brick, uint64_t *sum)
+static int ran(const struct drain_map *m, uint32_t brick)
 {
-	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
-	uint64_t offset = d->header.drained_offset + (uint64_t)brick * ROW_BYTES;
-
-	if (pread(d->fd, row, sizeof row, (off_t)offset) != (ssize_t)sizeof row)
-		return;
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sum[i] += row[i];
-}
-
-static int ran(const struct drain *d, uint32_t brick)
-{
-	for (uint32_t i = 0; i < d->lane_count; i++)
-		if (d->lanes[i]->shared && d->lanes[i]->shared->stats[brick].count)
+	for (uint32_t i = 0; i < m->lane_count; i++)
+		if (m->lanes[i]->shared && m->lanes[i]->shared->stats[brick].count)
 			return 1;
 	return 0;
 }
 
-/* The merged row of a brick; NULL when nobody entered anything, or without memory. */
-static uint64_t *merge(struct drain *d, uint32_t brick)
+/* Of a view, what the consumer keeps is not ours: it is read from the file. */
+static void add_drained(
+	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t *sum)
 {
-	uint64_t *sum = NULL;
-	int any = d->view ? ran(d, brick) : d->histograms[brick] != NULL;
-
-	for (uint32_t i = 0; i < d->lane_count && !any; i++)
-		any = lane_has_row(d->lanes[i], brick);
-	if (any)
-		sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof *sum);
-	if (!sum)
-		return NULL;
-	if (d->view)
-		add_drained_row(d, brick, sum);
-	for (uint32_t i = 0; d->histograms[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sum[i] = d->histograms[brick][i];
-	for (uint32_t i = 0; i < d->lane_count; i++)
-		if (lane_has_row(d->lanes[i], brick))
-			add_lane_row(d, d->lanes[i], brick, sum);
-	return sum;
+	if (m->view)
+		add_row(m, m->header.drained_offset + (uint64_t)brick * ROW_BYTES, sum);
+	for (uint32_t i = 0; h->rows[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
+		sum[i] += h->rows[brick][i];
 }
 
-int drain_histogram_tell(struct drain *d, struct trace_writer *w)
+/* The merged row of a brick into *row; NULL when nobody entered anything. 0 or -ENOMEM. */
+static int merge(
+	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t **row)
 {
-	uint32_t count = d->tables.brick_count;
-	uint64_t *rows[BRICK_MAX_BRICKS] = {NULL};
+	int any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
 
-	for (uint32_t i = 0; i < count; i++)
-		rows[i] = merge(d, i);
-	int error = trace_writer_histograms(w, d->process, count, (const uint64_t *const *)rows);
-	for (uint32_t i = 0; i < count; i++)
+	*row = NULL;
+	for (uint32_t i = 0; i < m->lane_count && !any; i++)
+		any = lane_has_row(m->lanes[i], brick);
+	if (!any)
+		return 0;
+	uint64_t *sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof *sum);
+	if (!sum)
+		return -ENOMEM;
+	add_drained(h, m, brick, sum);
+	for (uint32_t i = 0; i < m->lane_count; i++) {
+		const struct drain_lane *lane = m->lanes[i];
+		if (lane_has_row(lane, brick))
+			add_row(m,
+				lane->offset + lane->histogram_offset + (uint64_t)brick * ROW_BYTES,
+				sum);
+	}
+	*row = sum;
+	return 0;
+}
+
+int drain_histograms_emit(const struct drain_histograms *h, struct drain_map *m, uint32_t bricks,
+	struct sink *sink, int process)
+{
+	uint64_t *rows[BRICK_MAX_BRICKS] = {NULL};
+	int error = 0;
+
+	for (uint32_t i = 0; i < bricks && !error; i++)
+		error = merge(h, m, i, &rows[i]);
+	if (!error)
+		error = sink_histograms(sink, process, bricks, (const uint64_t *const *)rows);
+	for (uint32_t i = 0; i < bricks; i++)
 		free(rows[i]);
 	return error;
 }
 
-void drain_histogram_fini(struct drain *d)
+void drain_histograms_fini(struct drain_histograms *h)
 {
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
-		if (d->histogram_private[i])
-			free(d->histograms[i]);
+		if (h->is_private[i])
+			free(h->rows[i]);
 }

@@ -5,7 +5,7 @@
  * checked is kept in private memory and never read again. The header and the tables are one
  * mapping and each lane is another, so that nothing ever moves while the other side reads it.
  */
-#include "drain/drain.h"
+#include "drain/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include <unistd.h>
 #include "brick/clock.h"
 #include "brick/error.h"
-#include "drain/state.h"
+#include "drain/clean.h"
 
 #define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
 #define HISTOGRAMS_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t))
 
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
-#define MOST_CAPACITY (1ull << 32)
+#define MAX_CAPACITY (1ull << 32)
 
 static uint64_t file_bytes(int fd)
 {
@@ -31,14 +31,14 @@ static uint64_t file_bytes(int fd)
 									    : (uint64_t)st.st_size;
 }
 
-static void *map(struct drain *d, uint64_t offset, uint64_t bytes)
+static void *map(struct drain_map *m, uint64_t offset, uint64_t bytes)
 {
-	int access = d->view ? PROT_READ : PROT_READ | PROT_WRITE;
-	void *at = mmap(NULL, bytes, access, MAP_SHARED, d->fd, (off_t)offset);
+	int access = m->view ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *at = mmap(NULL, bytes, access, MAP_SHARED, m->fd, (off_t)offset);
 
 	if (at == MAP_FAILED)
 		return NULL;
-	if (d->guard && !d->guard->add(at, bytes, &d->spoiled)) {
+	if (m->guard && !m->guard->add(at, bytes, &m->page_lost)) {
 		munmap(at, bytes);
 		errno = ENOMEM;
 		return NULL;
@@ -48,12 +48,12 @@ static void *map(struct drain *d, uint64_t offset, uint64_t bytes)
 	return at;
 }
 
-static void unmap(struct drain *d, void *at, uint64_t bytes)
+static void unmap(struct drain_map *m, void *at, uint64_t bytes)
 {
 	if (!at)
 		return;
-	if (d->guard)
-		d->guard->remove(at, bytes);
+	if (m->guard)
+		m->guard->remove(at, bytes);
 	munmap(at, bytes);
 }
 
@@ -129,13 +129,17 @@ static void clean_header(struct brick_session_header *h)
 	}
 }
 
-static int open_mapped(struct drain *d, const char **why)
+int drain_map_open(
+	struct drain_map *m, int fd, int view, const struct drain_guard *guard, const char **why)
 {
-	uint64_t end = file_bytes(d->fd);
-	struct brick_session_header *h = &d->header;
+	uint64_t end = file_bytes(fd);
+	struct brick_session_header *h = &m->header;
 
+	m->fd = fd;
+	m->view = view;
+	m->guard = guard;
 	*why = "it cannot be read";
-	ssize_t n = pread(d->fd, h, sizeof *h, 0);
+	ssize_t n = pread(fd, h, sizeof *h, 0);
 	if (n < 0)
 		return -errno;
 	if ((size_t)n < sizeof *h)
@@ -143,88 +147,51 @@ static int open_mapped(struct drain *d, const char **why)
 	int error = check_header(h, end, why);
 	if (error)
 		return error;
-	d->shared_bytes = tables_end(h, end);
-	d->shared = map(d, 0, d->shared_bytes);
-	if (!d->shared)
+	m->shared_bytes = tables_end(h, end);
+	m->shared = map(m, 0, m->shared_bytes);
+	if (!m->shared)
 		return refuse(why, "it cannot be mapped", -errno);
 	clean_header(h);
 	*why = NULL;
 	return 0;
 }
 
-static int open_session(
-	struct drain **out, int fd, int view, const struct drain_guard *guard, const char **why)
+void drain_map_close(struct drain_map *m)
 {
-	struct drain *d = calloc(1, sizeof *d);
-
-	if (!d)
-		return refuse(why, "out of memory", -ENOMEM);
-	d->fd = fd;
-	d->view = view;
-	d->guard = guard;
-	d->process = -1;
-	d->tables.bricks = d->bricks;
-	d->tables.categories = d->categories;
-	int error = open_mapped(d, why);
-	if (error) {
-		free(d);
-		return error;
+	for (uint32_t i = 0; i < m->lane_count; i++) {
+		unmap(m, m->lanes[i]->shared, m->lanes[i]->bytes);
+		free(m->lanes[i]);
 	}
-	*out = d;
-	return 0;
+	unmap(m, m->shared, m->shared_bytes);
 }
 
-int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+int drain_map_page_lost(const struct drain_map *m)
 {
-	return open_session(out, fd, 0, guard, why);
+	return __atomic_load_n(&m->page_lost, __ATOMIC_RELAXED) != 0;
 }
 
-int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+const char *drain_map_fault(const struct drain_map *m)
 {
-	return open_session(out, fd, 1, guard, why);
-}
-
-void drain_close(struct drain *d)
-{
-	if (!d)
-		return;
-	drain_histogram_fini(d);
-	for (uint32_t i = 0; i < d->lane_count; i++) {
-		unmap(d, d->lanes[i]->shared, d->lanes[i]->bytes);
-		free(d->lanes[i]);
-	}
-	unmap(d, d->shared, d->shared_bytes);
-	free(d->sites);
-	free(d->kernels);
-	free(d);
-}
-
-const struct brick_session_header *drain_header(const struct drain *d)
-{
-	return &d->header;
-}
-
-uint32_t drain_state(const struct drain *d, uint64_t *end_ticks)
-{
-	uint32_t state = __atomic_load_n(&d->shared->state, __ATOMIC_ACQUIRE);
-
-	*end_ticks = __atomic_load_n(&d->shared->end_ticks, __ATOMIC_RELAXED);
-	return state;
-}
-
-const char *drain_trouble(const struct drain *d)
-{
-	if (__atomic_load_n(&d->spoiled, __ATOMIC_RELAXED))
+	if (drain_map_page_lost(m))
 		return "its file was cut short";
-	return __atomic_load_n(&d->trouble, __ATOMIC_RELAXED);
+	return __atomic_load_n(&m->fault, __ATOMIC_RELAXED);
 }
 
-void drain_trouble_set(struct drain *d, const char *text)
+void drain_map_fault_set(struct drain_map *m, const char *text)
 {
 	const char *none = NULL;
 
-	__atomic_compare_exchange_n(
-		&d->trouble, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&m->fault, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+uint32_t drain_map_count(struct drain_map *m, const uint32_t *shared, uint32_t have, uint32_t max)
+{
+	uint32_t now = __atomic_load_n(shared, __ATOMIC_ACQUIRE);
+
+	if (now >= have && now <= max)
+		return now;
+	drain_map_fault_set(m, "the size of a table makes no sense");
+	return have;
 }
 
 /* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
@@ -239,7 +206,7 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 		return "the histograms of a lane lie outside of it";
 	if (!lane->capacity)
 		return NULL;
-	if (lane->capacity > MOST_CAPACITY || (lane->capacity & (lane->capacity - 1)))
+	if (lane->capacity > MAX_CAPACITY || (lane->capacity & (lane->capacity - 1)))
 		return "the size of a ring is no power of two";
 	if (lane->ring_offset % 8 || lane->ring_offset < sizeof *shared ||
 		!inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
@@ -249,50 +216,57 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 }
 
 static const char *map_lane(
-	struct drain *d, struct drain_lane *lane, const struct brick_session_lane *entry)
+	struct drain_map *m, struct drain_lane *lane, const struct brick_session_lane *entry)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	if (entry->offset % page || entry->offset < d->shared_bytes ||
+	if (entry->offset % page || entry->offset < m->shared_bytes ||
 		entry->bytes < sizeof(struct brick_lane) ||
-		!inside(entry->offset, entry->bytes, file_bytes(d->fd)))
+		!inside(entry->offset, entry->bytes, file_bytes(m->fd)))
 		return "a lane lies outside of the file";
 	lane->offset = entry->offset;
 	lane->bytes = entry->bytes;
-	struct brick_lane *shared = map(d, entry->offset, entry->bytes);
+	struct brick_lane *shared = map(m, entry->offset, entry->bytes);
 	if (!shared)
 		return "a lane cannot be mapped";
 	const char *wrong = check_lane(lane, shared);
 	if (wrong) {
-		unmap(d, shared, entry->bytes);
+		unmap(m, shared, entry->bytes);
 		return wrong;
 	}
 	lane->shared = shared;
 	return NULL;
 }
 
-uint32_t drain_lanes(struct drain *d)
+uint32_t drain_map_lanes(struct drain_map *m)
 {
-	uint32_t now = __atomic_load_n(&d->shared->lane_count, __ATOMIC_ACQUIRE);
+	uint32_t now = __atomic_load_n(&m->shared->lane_count, __ATOMIC_ACQUIRE);
 
-	if (now > BRICK_MAX_LANES || now < d->lane_count) {
-		drain_trouble_set(d, "its number of lanes makes no sense");
-		return d->lane_count;
+	if (now > BRICK_MAX_LANES || now < m->lane_count) {
+		drain_map_fault_set(m, "its number of lanes makes no sense");
+		return m->lane_count;
 	}
-	while (d->lane_count < now) {
+	while (m->lane_count < now) {
 		struct brick_session_lane entry;
 		struct drain_lane *lane = calloc(1, sizeof *lane);
 		if (!lane)
 			break;
 		memcpy(&entry,
-			(char *)d->shared + BRICK_SESSION_LANES_OFFSET +
-				d->lane_count * sizeof entry,
+			(char *)m->shared + BRICK_SESSION_LANES_OFFSET +
+				m->lane_count * sizeof entry,
 			sizeof entry);
 		lane->number = -1;
-		const char *wrong = map_lane(d, lane, &entry);
+		const char *wrong = map_lane(m, lane, &entry);
 		if (wrong)
-			drain_trouble_set(d, wrong);
-		d->lanes[d->lane_count++] = lane;
+			drain_map_fault_set(m, wrong);
+		m->lanes[m->lane_count++] = lane;
 	}
-	return d->lane_count;
+	return m->lane_count;
+}
+
+uint32_t drain_map_lanes_missing(const struct drain_map *m)
+{
+	uint32_t now = __atomic_load_n(&m->shared->lane_count, __ATOMIC_ACQUIRE);
+
+	return now > m->lane_count && now <= BRICK_MAX_LANES ? now - m->lane_count : 0;
 }

@@ -6,7 +6,7 @@
  */
 #include "drain/pace.h"
 
-enum { LEAST_MS = 2 };
+enum { MIN_MS = 2 };
 
 /* Milliseconds until a ring is half full at the rate it had since the last look. */
 static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, uint64_t elapsed_ns)
@@ -22,9 +22,9 @@ static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, ui
 }
 
 struct drain_outlook drain_look(
-	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t most_ms)
+	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t max_ms)
 {
-	struct drain_outlook outlook = {0, most_ms, 0};
+	struct drain_outlook outlook = {0, max_ms, 0};
 	uint32_t lanes = drain_lanes(d);
 	uint64_t elapsed_ns = p->looked_ns && now_ns > p->looked_ns ? now_ns - p->looked_ns : 0;
 
@@ -36,8 +36,8 @@ struct drain_outlook drain_look(
 		uint64_t ms = UINT64_MAX;
 		if (elapsed_ns)
 			ms = half_full_ms(&level, level.written - p->written[i], elapsed_ns) / 2;
-		if (ms < LEAST_MS)
-			ms = LEAST_MS;
+		if (ms < MIN_MS)
+			ms = MIN_MS;
 		if (ms < outlook.next_ms)
 			outlook.next_ms = (uint32_t)ms;
 		if (percent > outlook.fullest_percent)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When to look at rings again: often enough that none fills up, as seldom as that allows. Keeps
- * what it saw of one session; taking side of drain.h.
+ * what it saw of one session; consuming side of drain.h.
  */
 #ifndef BRICK_DRAIN_PACE_H
 #define BRICK_DRAIN_PACE_H
@@ -19,8 +19,8 @@ struct drain_outlook {
 	uint64_t waiting;	  /* records, of all rings */
 };
 
-/* Look at all rings at time now_ns; most_ms bounds next_ms. */
+/* Look at all rings at time now_ns; max_ms bounds next_ms. */
 struct drain_outlook drain_look(
-	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t most_ms);
+	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t max_ms);
 
 #endif

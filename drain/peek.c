@@ -8,7 +8,7 @@
 #include "drain/state.h"
 
 /*
- * Records are written before `head` covers them: at most so many at a time, each of which takes
+ * Records are written before `head` covers them: at whole so many at a time, each of which takes
  * the place of the one a whole ring before.
  */
 enum { IN_FLIGHT = 2 * BRICK_MAX_DEPTH };
@@ -20,7 +20,7 @@ static uint64_t head_of(struct drain *d, struct drain_lane *lane)
 	if (head >= lane->seen)
 		return head;
 	lane->capacity = 0;
-	drain_trouble_set(d, "the head of a ring makes no sense");
+	drain_map_fault_set(&d->map, "the head of a ring makes no sense");
 	return 0;
 }
 
@@ -36,25 +36,25 @@ static void copy(const struct drain_lane *lane, uint64_t first, struct brick_rec
 }
 
 size_t drain_peek(
-	struct drain *d, uint32_t index, struct brick_record *out, size_t room, uint64_t *first)
+	struct drain *d, uint32_t index, struct brick_record *out, size_t capacity, uint64_t *first)
 {
-	struct drain_lane *lane = d->lanes[index];
+	struct drain_lane *lane = d->map.lanes[index];
 
 	*first = 0;
 	if (!lane->shared || lane->capacity <= IN_FLIGHT)
 		return 0;
 	uint64_t head = head_of(d, lane);
-	uint64_t most = lane->capacity - IN_FLIGHT;
-	uint64_t count = head < most ? head : most;
-	if (count > room)
-		count = room;
+	uint64_t whole = lane->capacity - IN_FLIGHT;
+	uint64_t count = head < whole ? head : whole;
+	if (count > capacity)
+		count = capacity;
 	*first = head - count;
 	copy(lane, *first, out, (size_t)count);
 	/* not a read of the ring may come after this look at how far its owner has got */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	lane->seen = head;
-	uint64_t now = head_of(d, lane), oldest = now > most ? now - most : 0;
-	if (!lane->capacity || __atomic_load_n(&d->spoiled, __ATOMIC_RELAXED))
+	uint64_t now = head_of(d, lane), oldest = now > whole ? now - whole : 0;
+	if (!lane->capacity || drain_map_page_lost(&d->map))
 		return 0;
 	uint64_t lost = oldest > *first ? oldest - *first : 0;
 	if (lost >= count)
@@ -62,20 +62,4 @@ size_t drain_peek(
 	memmove(out, out + lost, (size_t)(count - lost) * sizeof *out);
 	*first += lost;
 	return (size_t)(count - lost);
-}
-
-void drain_retell(struct drain *d)
-{
-	d->process = -1;
-	memset(&d->counts, 0, sizeof d->counts);
-	d->tables.brick_count = d->tables.category_count = d->tables.site_count = 0;
-	d->tables.kernel_count = 0;
-	d->bad_entries = 0;
-	d->told_notes = 0;
-	d->notes_bytes = 0;
-	d->notes[0] = '\0';
-	for (uint32_t i = 0; i < d->lane_count; i++) {
-		d->lanes[i]->number = -1;
-		d->lanes[i]->depth = 0;
-	}
 }

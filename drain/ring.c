@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking records out of rings: one look at `head`, one or two copies, one store of `tail`. Called
+ * Moving records out of rings: one look at `head`, one or two copies, one store of `tail`. Called
  * by whoever must keep rings from filling up, so nothing in here waits, allocates or calls the
  * system. A head that its owner cannot have written makes the lane unusable.
  */
@@ -12,18 +12,18 @@
 static void give_up(struct drain *d, struct drain_lane *lane)
 {
 	lane->capacity = 0;
-	drain_trouble_set(d, "the head of a ring makes no sense");
+	drain_map_fault_set(&d->map, "the head of a ring makes no sense");
 }
 
 struct drain_level drain_level(struct drain *d, uint32_t index)
 {
-	struct drain_lane *lane = d->lanes[index];
+	struct drain_lane *lane = d->map.lanes[index];
 	struct drain_level level = {0, 0, 0};
 
 	if (!lane->shared || !lane->capacity)
 		return level;
 	uint64_t head = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE);
-	if (d->view) {
+	if (d->map.view) {
 		level.waiting = head < lane->capacity ? head : lane->capacity;
 		level.capacity = lane->capacity;
 		level.written = head;
@@ -39,11 +39,11 @@ struct drain_level drain_level(struct drain *d, uint32_t index)
 	return level;
 }
 
-size_t drain_take(struct drain *d, uint32_t index, struct brick_record *out, size_t room)
+size_t drain_consume(struct drain *d, uint32_t index, struct brick_record *out, size_t capacity)
 {
 	struct drain_level level = drain_level(d, index);
-	struct drain_lane *lane = d->lanes[index];
-	size_t count = level.waiting < room ? (size_t)level.waiting : room;
+	struct drain_lane *lane = d->map.lanes[index];
+	size_t count = level.waiting < capacity ? (size_t)level.waiting : capacity;
 
 	if (!count)
 		return 0;
@@ -53,7 +53,7 @@ size_t drain_take(struct drain *d, uint32_t index, struct brick_record *out, siz
 	size_t first = count < lane->capacity - at ? count : (size_t)(lane->capacity - at);
 	memcpy(out, ring + at, first * sizeof *out);
 	memcpy(out + first, ring, (count - first) * sizeof *out);
-	if (__atomic_load_n(&d->spoiled, __ATOMIC_RELAXED))
+	if (drain_map_page_lost(&d->map))
 		return 0;
 	lane->tail += count;
 	__atomic_store_n(&lane->shared->tail, lane->tail, __ATOMIC_RELEASE);

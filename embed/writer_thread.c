@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The embedded consumer of libbrick: one thread that sleeps, looks at the rings, takes and tells.
- * After an error of the writer it only waits to be stopped; the program never notices.
+ * The embedded consumer of libbrick: one thread that sleeps, looks at the rings, consumes and
+ * emits. After an error of the writer it only waits to be stopped; the program never notices.
  */
 #include "embed/writer_thread.h"
 
@@ -17,10 +17,11 @@
 #include "drain/machine.h"
 #include "drain/output.h"
 #include "drain/pace.h"
+#include "trace/writer.h"
 
 enum {
 	CHUNK_RECORDS = 16384,
-	MOST_ARGUMENTS = 256,
+	MAX_ARGUMENTS = 256,
 	FLUSH_NS = 1000000000,
 	FULL_PERCENT = 25,
 	DIGEST_MS = 5, /* while digests come in */
@@ -68,27 +69,27 @@ static int account(struct consumer *t)
 }
 
 /* The clock's line, as soon as something must be converted with it. */
-static int settle_clock(struct consumer *t)
+static int fit_clock(struct consumer *t)
 {
-	if (t->clock.settled)
+	if (t->clock.fitted)
 		return 0;
-	return trace_writer_clock(t->writer, drain_clock_settle(&t->clock));
+	return trace_writer_clock(t->writer, drain_clock_fit(&t->clock));
 }
 
 static int drain_all(struct consumer *t)
 {
 	uint32_t lanes = drain_lanes(t->drain);
-	int error = settle_clock(t);
+	int error = fit_clock(t);
 
 	for (uint32_t i = 0; i < lanes && !error; i++) {
 		size_t n;
 		/* not for ever: a thread that fills its ring faster must not keep us here */
 		uint64_t most = drain_level(t->drain, i).waiting;
 		for (uint64_t done = 0; done < most && !error; done += n) {
-			n = drain_take(t->drain, i, t->chunk, CHUNK_RECORDS);
+			n = drain_consume(t->drain, i, t->chunk, CHUNK_RECORDS);
 			if (!n)
 				break;
-			error = drain_tell(t->drain, t->writer, i, t->chunk, n);
+			error = drain_emit(t->drain, trace_writer_sink(t->writer), i, t->chunk, n);
 		}
 	}
 	return error;
@@ -96,7 +97,7 @@ static int drain_all(struct consumer *t)
 
 static int clock_is_sound(const struct consumer *t)
 {
-	return t->clock.settled || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+	return t->clock.fitted || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
 }
 
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
@@ -154,12 +155,12 @@ static uint32_t turn(struct consumer *t)
 		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
 	}
 	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
-		error = settle_clock(t);
+		error = fit_clock(t);
 		if (!error)
-			error = drain_tell_digests(t->drain, t->writer);
+			error = drain_emit_digests(t->drain, trace_writer_sink(t->writer));
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
-	if (!error && t->clock.settled && now_ns - t->flushed_ns >= FLUSH_NS)
+	if (!error && t->clock.fitted && now_ns - t->flushed_ns >= FLUSH_NS)
 		error = flush(t, now_ns);
 	if (error)
 		fail(t, error);
@@ -180,7 +181,7 @@ static void finish(struct consumer *t)
 		end_ticks = brick_ticks();
 	error = drain_all(t);
 	if (!error)
-		error = drain_finish(t->drain, t->writer, end, end_ticks);
+		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
 		error = account(t);
 	if (error) {
@@ -229,14 +230,14 @@ static void *run(void *argument)
 static int create_writer(struct consumer *t, const char *path)
 {
 	const struct brick_session_header *h = drain_header(t->drain);
-	const char *command[MOST_ARGUMENTS + 1];
+	const char *command[MAX_ARGUMENTS + 1];
 	char cpu[128], *output;
 	size_t count = 0;
 
 	int error = drain_output_resolve(&output, path);
 	if (error)
 		return error;
-	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
+	for (uint32_t at = 0; at < h->command_bytes && count < MAX_ARGUMENTS;) {
 		command[count++] = h->command + at;
 		at += (uint32_t)strlen(h->command + at) + 1;
 	}

@@ -71,7 +71,7 @@ void live_session_check(struct live_session *s)
 	int closed = drain_state(s->drain, &end_ticks) == BRICK_SESSION_CLOSED;
 	int exited = has_exited(s);
 
-	if (drain_trouble(s->drain))
+	if (drain_fault(s->drain))
 		s->state = LIVE_BROKEN;
 	else if (closed)
 		s->state = exited ? LIVE_CLOSED : LIVE_STOPPED;
@@ -92,5 +92,5 @@ int live_session_orphaned(const struct live_session *s)
 
 const char *live_session_trouble(const struct live_session *s)
 {
-	return drain_trouble(s->drain);
+	return drain_fault(s->drain);
 }

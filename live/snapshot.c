@@ -13,6 +13,7 @@
 #include "live/window.h"
 #include "drain/machine.h"
 #include "trace/load.h"
+#include "trace/writer.h"
 
 enum { MOST_ARGUMENTS = 256, MOST_LANES = 2 * BRICK_MAX_LANES };
 
@@ -147,13 +148,14 @@ static int tell(struct trace_writer *w, const struct snapshot *s, const struct s
 	int error = 0;
 
 	for (size_t i = 0; i < count; i++)
-		drain_retell(parts[i].drain);
+		drain_rewind(parts[i].drain);
 	for (size_t i = 0; i < s->lane_count && !error; i++)
 		if (s->lanes[i].count)
-			error = drain_tell(s->lanes[i].drain, w, s->lanes[i].lane,
-				s->lanes[i].records, s->lanes[i].count);
+			error = drain_emit(s->lanes[i].drain, trace_writer_sink(w),
+				s->lanes[i].lane, s->lanes[i].records, s->lanes[i].count);
 	for (size_t i = 0; i < count && !error; i++)
-		error = drain_finish(parts[i].drain, w, parts[i].end, parts[i].end_ticks);
+		error = drain_finish(
+			parts[i].drain, trace_writer_sink(w), parts[i].end, parts[i].end_ticks);
 	struct sink_account account = {
 		.end_ns = drain_now_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
 	return error ? error : trace_writer_account(w, &account);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idle thread and the taking over of its work. Whoever holds `work` tells messages, a small
+ * The idle thread and the taking over of its work. Whoever holds `work` emits messages, a small
  * piece at a time; the filling thread only ever tries that lock, and asks for it with `takeover`
  * when it must have it.
  */
@@ -15,10 +15,11 @@
 #include <time.h>
 #include "drain/machine.h"
 #include "record/encoder_queue.h"
+#include "trace/writer.h"
 
 #define LATE_NS 2000000000ull	  /* a backlog older than this is no longer the idle thread's */
 #define LARGE_BYTES (64ull << 20) /* or larger than this */
-#define MOST_BYTES (512ull << 20) /* rather than using more, rings are left to fill up */
+#define MAX_BYTES (512ull << 20)  /* rather than using more, rings are left to fill up */
 #define ASSIST_NS 20000000ull	  /* at a stretch */
 enum { PIECE_RECORDS = 2048 };
 
@@ -44,34 +45,35 @@ static void fail(struct encoder *e, int error)
 }
 
 /* The next piece of a records message; *finished when it was the last. */
-static int tell_piece(struct encoder *e, struct message *m, int *finished)
+static int emit_piece(struct encoder *e, struct message *m, int *finished)
 {
-	size_t count = m->count - m->told;
+	size_t count = m->count - m->emitted;
 
 	if (count > PIECE_RECORDS)
 		count = PIECE_RECORDS;
-	int error = drain_tell(m->drain, e->writer, m->lane, m->records + m->told, count);
-	m->told += count;
-	*finished = m->told == m->count;
+	int error = drain_emit(
+		m->drain, trace_writer_sink(e->writer), m->lane, m->records + m->emitted, count);
+	m->emitted += count;
+	*finished = m->emitted == m->count;
 	return error;
 }
 
-static int tell(struct encoder *e, struct message *m, int *finished)
+static int emit(struct encoder *e, struct message *m, int *finished)
 {
 	int error;
 
 	switch (m->kind) {
 	case MESSAGE_RECORDS:
-		return tell_piece(e, m, finished);
+		return emit_piece(e, m, finished);
 	case MESSAGE_CLOCK:
 		return trace_writer_clock(e->writer, &m->clock);
 	case MESSAGE_END:
-		return drain_finish(m->drain, e->writer, m->end, m->end_ticks);
+		return drain_finish(m->drain, trace_writer_sink(e->writer), m->end, m->end_ticks);
 	case MESSAGE_FLUSH:
 		error = trace_writer_account(e->writer, &m->account);
 		return error ? error : trace_writer_flush(e->writer);
 	case MESSAGE_DIGESTS:
-		return drain_tell_digests(m->drain, e->writer);
+		return drain_emit_digests(m->drain, trace_writer_sink(e->writer));
 	}
 	return 0;
 }
@@ -85,7 +87,7 @@ static int step(struct encoder *e)
 	if (!m)
 		return 0;
 	if (e->writer) {
-		int error = tell(e, m, &finished);
+		int error = emit(e, m, &finished);
 		if (error) {
 			fail(e, error);
 			finished = 1;
@@ -184,7 +186,7 @@ static void push(struct encoder *e, struct message *m)
 	wake(e);
 }
 
-/* Give the memory of what has been told back, and sessions that are over to their owner. */
+/* Give the memory of what has been emitted back, and sessions that are over to their owner. */
 static void collect(struct encoder *e)
 {
 	struct message *m = queue_spent(&e->queue);
@@ -198,18 +200,18 @@ static void collect(struct encoder *e)
 	}
 }
 
-uint64_t encoder_take(struct encoder *e, struct drain *drain, uint32_t lane)
+uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane)
 {
 	uint64_t waiting = drain_level(drain, lane).waiting;
 
-	while (waiting && queue_backlog_bytes(&e->queue) < MOST_BYTES) {
+	while (waiting && queue_backlog_bytes(&e->queue) < MAX_BYTES) {
 		struct message *m = queue_message(&e->queue, MESSAGE_RECORDS, 1);
 		if (!m)
 			break;
 		m->drain = drain;
 		m->lane = lane;
-		m->count = drain_take(drain, lane, m->records,
-			waiting < MESSAGE_RECORDS_ROOM ? waiting : MESSAGE_RECORDS_ROOM);
+		m->count = drain_consume(drain, lane, m->records,
+			waiting < MESSAGE_RECORDS_MAX ? waiting : MESSAGE_RECORDS_MAX);
 		waiting -= m->count;
 		if (!m->count) {
 			/* its file is gone: nothing is left to wait for */

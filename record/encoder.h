@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder took from rings, on its way into the file. A thread at the lowest priority
+ * What the recorder consumed from rings, on its way into the file. A thread at the lowest priority
  * there is (SCHED_IDLE) encodes, compresses and writes it, so that the profiled program never waits
  * for that. Where the program leaves no core to such a thread, the backlog grows, and the thread
  * that fills it does the work itself: nothing is ever lost to a starved thread.
@@ -18,7 +18,8 @@
 
 struct encoder;
 
-/* Called in the filling thread once everything of a session has been told; drain is the callee's.
+/* Called in the filling thread once everything of a session has been emitted; drain is the
+ * callee's.
  */
 typedef void (*encoder_done_fn)(void *context, struct drain *drain);
 
@@ -27,9 +28,9 @@ int encoder_create(
 	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context);
 
 /* Take everything that waits in the ring of `lane`; returns how much stays for lack of memory. */
-uint64_t encoder_take(struct encoder *e, struct drain *drain, uint32_t lane);
+uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane);
 
-/* Take and tell the session's digests, from its own ring to the file. 0 or -ENOMEM. */
+/* Consume and emit the session's digests, from its own ring to the file. 0 or -ENOMEM. */
 int encoder_digests(struct encoder *e, struct drain *drain);
 
 /* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* More than a normal round needs; what a burst needed beyond that goes back to the system. */
-enum { MOST_UNUSED = 16 };
+enum { MAX_UNUSED = 16 };
 
 int queue_init(struct queue *q)
 {
@@ -54,7 +54,7 @@ struct message *queue_message(struct queue *q, enum message_kind kind, int with_
 	} else {
 		m = malloc(sizeof *m);
 		if (m && with_records)
-			records = malloc(MESSAGE_RECORDS_ROOM * sizeof *records);
+			records = malloc(MESSAGE_RECORDS_MAX * sizeof *records);
 		if (!m || (with_records && !records)) {
 			free(m);
 			return NULL;
@@ -66,7 +66,7 @@ struct message *queue_message(struct queue *q, enum message_kind kind, int with_
 
 void queue_unuse(struct queue *q, struct message *m)
 {
-	if (!m->records || q->unused_count >= MOST_UNUSED) {
+	if (!m->records || q->unused_count >= MAX_UNUSED) {
 		message_free(m);
 		return;
 	}

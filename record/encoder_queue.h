@@ -19,7 +19,7 @@ enum message_kind {
 	MESSAGE_DIGESTS,
 };
 
-enum { MESSAGE_RECORDS_ROOM = 32768 };
+enum { MESSAGE_RECORDS_MAX = 32768 };
 
 struct message {
 	struct message *next; /* in the queue, or among the spent */
@@ -28,7 +28,7 @@ struct message {
 	union {
 		struct {
 			uint32_t lane;
-			size_t count, told;
+			size_t count, emitted;
 		};
 		struct brick_clock clock;
 		struct {
@@ -37,7 +37,7 @@ struct message {
 		};
 		struct sink_account account;
 	};
-	struct brick_record *records; /* [MESSAGE_RECORDS_ROOM] or NULL; stays with the message */
+	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; stays with the message */
 };
 
 enum { QUEUE_TIMES = 1024 };

@@ -11,19 +11,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_MAPPINGS = 16384 };
+enum { MAX_MAPPINGS = 16384 };
 
 static struct {
 	uintptr_t begin; /* 0: free; 1: being filled */
 	uintptr_t end;
 	uint32_t *spoiled;
-} mappings[MOST_MAPPINGS];
+} mappings[MAX_MAPPINGS];
 static uint32_t used; /* entries beyond were never filled */
 static uintptr_t page_bytes;
 
 static int add(const void *address, size_t bytes, uint32_t *spoiled)
 {
-	for (uint32_t i = 0; i < MOST_MAPPINGS; i++) {
+	for (uint32_t i = 0; i < MAX_MAPPINGS; i++) {
 		uintptr_t free = 0;
 		if (!__atomic_compare_exchange_n(
 			    &mappings[i].begin, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

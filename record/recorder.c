@@ -19,6 +19,7 @@
 #include "record/guard.h"
 #include "record/session_dir.h"
 #include "record/watch.h"
+#include "trace/writer.h"
 
 #define FLUSH_NS 1000000000ull
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
@@ -220,7 +221,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	uint32_t next_ms = watch_turn(r->watch, now_ns);
 	int behind = encoder_assist(r->encoder);
 
-	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_took(r->watch)) {
+	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_has_consumed(r->watch)) {
 		struct sink_account a = account(r);
 		encoder_flush(r->encoder, &a);
 		r->flushed_ns = now_ns;
@@ -261,7 +262,7 @@ static void take_totals(struct recorder *r)
 	result->steps = t.steps;
 	result->threads = t.threads;
 	result->dropped = t.dropped;
-	result->trouble = t.trouble;
+	result->fault = t.fault;
 	result->notes = strdup(t.notes);
 }
 

@@ -31,7 +31,7 @@ struct recorder_result {
 	uint32_t processes, lost, dead, outlived;
 	uint64_t records, samples, steps, threads, dropped;
 	uint64_t recorder_cpu_ns, program_cpu_ns;
-	const char *trouble; /* static text; NULL: none */
+	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;
 	char *notes; /* "key=value" lines of all processes; NULL when not recorded */
 };

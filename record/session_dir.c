@@ -49,7 +49,7 @@ unsigned long long process_start_time(pid_t pid)
 	return start;
 }
 
-static int has_room(const char *base)
+static int has_space(const char *base)
 {
 	struct statvfs vfs;
 
@@ -150,7 +150,7 @@ int session_dir_create(struct session_dir *dir)
 
 	remove_stale(base);
 	remove_stale(disk_base());
-	if (!has_room(base))
+	if (!has_space(base))
 		base = disk_base();
 	int n = snprintf(dir->path, sizeof dir->path, "%s/" PREFIX "%d-%llu-XXXXXX", base,
 		(int)getpid(), process_start_time(getpid()));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The private directory through which sessions reach the recorder: in shared memory where there is
- * room, locked while its recorder lives. Files in it named PID-UNIQUE.session are sessions.
+ * space, locked while its recorder lives. Files in it named PID-UNIQUE.session are sessions.
  * One thread at a time.
  */
 #ifndef BRICK_RECORD_SESSION_DIR_H

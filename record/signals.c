@@ -16,18 +16,18 @@ static const int forwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 int signals_take(struct signals *s)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL};
-	sigset_t taken;
+	sigset_t blocked;
 
-	sigemptyset(&taken);
-	sigaddset(&taken, SIGCHLD);
-	sigaddset(&taken, SIGINT);
-	sigaddset(&taken, SIGQUIT);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGQUIT);
 	for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-		sigaddset(&taken, forwarded[i]);
-	s->fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+		sigaddset(&blocked, forwarded[i]);
+	s->fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
 		return -errno;
-	sigprocmask(SIG_BLOCK, &taken, &s->mask);
+	sigprocmask(SIG_BLOCK, &blocked, &s->mask);
 	/* an ignored SIGCHLD, inherited, would make the child's exit code vanish */
 	sigaction(SIGCHLD, &standard, &s->child);
 	sigaction(SIGXFSZ, &ignore, &s->file_size);

@@ -2,7 +2,7 @@
 /*
  * The turn of the watcher. Invariants: a session's end is decided before its rings are emptied for
  * the last time, and its file is removed as soon as it is mapped no further by us. A session stays
- * allocated until the encoder has told all of it.
+ * allocated until the encoder has emitted all of it.
  */
 #include "record/watch.h"
 
@@ -22,8 +22,8 @@ enum {
 	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
 	FULL_PERCENT = 25,    /* a ring that full is emptied */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
-	MOST_SESSIONS = 4096,
-	MOST_NOTES_BYTES = 64 << 10,
+	MAX_SESSIONS = 4096,
+	MAX_NOTES_BYTES = 64 << 10,
 };
 
 struct watch {
@@ -32,7 +32,8 @@ struct watch {
 	int epoll_fd, inotify_fd;
 	struct watched *sessions;
 	uint32_t live, known;
-	int took;
+	int consumed;
+	int clock_sent;
 	struct watch_totals totals;
 	char *notes;
 	size_t notes_bytes;
@@ -84,8 +85,8 @@ void watch_encoder_set(struct watch *w, struct encoder *e)
 static void count_lost(struct watch *w, const char *why)
 {
 	w->totals.lost++;
-	if (!w->totals.trouble)
-		w->totals.trouble = why;
+	if (!w->totals.fault)
+		w->totals.fault = why;
 }
 
 /* Between turns only: while sessions are gone through, none may vanish. */
@@ -93,7 +94,7 @@ static void sweep(struct watch *w)
 {
 	for (struct watched **at = &w->sessions; *at;) {
 		struct watched *s = *at;
-		if (s->told) {
+		if (s->emitted) {
 			*at = s->next;
 			watched_close(s);
 			w->known--;
@@ -103,24 +104,33 @@ static void sweep(struct watch *w)
 	}
 }
 
-/* The clock's line must be known to the writer before anything is converted with it. */
-static void settle_clock(struct watch *w)
+/*
+ * The clock's line must be known to the sink before anything is converted with it. 0, or -ENOMEM:
+ * nothing may be consumed yet.
+ */
+static int send_clock(struct watch *w)
 {
-	if (!w->options.clock->settled)
-		encoder_clock(w->encoder, drain_clock_settle(w->options.clock));
+	if (w->clock_sent)
+		return 0;
+	int error = encoder_clock(w->encoder, drain_clock_fit(w->options.clock));
+	w->clock_sent = !error;
+	return error;
 }
 
 /* Returns how much had to stay in the rings, for lack of memory. */
-static uint64_t take_all(struct watch *w, struct watched *s, uint64_t now_ns)
+static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 {
 	uint32_t lanes = drain_lanes(s->drain);
+	int error = send_clock(w);
 	uint64_t left = 0;
 
-	settle_clock(w);
 	for (uint32_t i = 0; i < lanes; i++)
-		left += encoder_take(w->encoder, s->drain, i);
-	s->taken_ns = now_ns;
-	w->took = 1;
+		left += error ? drain_level(s->drain, i).waiting
+			      : encoder_consume(w->encoder, s->drain, i);
+	if (error)
+		return left;
+	s->consumed_ns = now_ns;
+	w->consumed = 1;
 	return left;
 }
 
@@ -129,7 +139,7 @@ static void end_session(
 	struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks, uint64_t left)
 {
 	if (left)
-		drain_trouble_set(s->drain, "out of memory for its last records");
+		drain_fault_set(s->drain, "out of memory for its last records");
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
@@ -138,8 +148,10 @@ static void end_session(
 	watched_leave_process(s);
 	s->ending = 1;
 	w->live--;
-	if (encoder_end(w->encoder, s->drain, end, end_ticks))
-		s->told = 1;
+	if (send_clock(w) || encoder_end(w->encoder, s->drain, end, end_ticks)) {
+		count_lost(w, "out of memory for its end");
+		s->emitted = 1;
+	}
 }
 
 /* A process that became another program has a newer session under the same pid: end the older. */
@@ -155,7 +167,7 @@ static void end_replaced(struct watch *w, struct watched *added)
 		int closed = drain_state(older->drain, &end_ticks) == BRICK_SESSION_CLOSED;
 		if (!closed)
 			end_ticks = other < start ? start : other;
-		uint64_t left = take_all(w, older, drain_now_ns());
+		uint64_t left = consume_all(w, older, drain_now_ns());
 		end_session(w, older, closed ? DRAIN_END_CLOSED : DRAIN_END_EXEC, end_ticks, left);
 		if (older == added)
 			return;
@@ -165,7 +177,7 @@ static void end_replaced(struct watch *w, struct watched *added)
 static int is_known(const struct watch *w, const char *name)
 {
 	for (const struct watched *s = w->sessions; s; s = s->next)
-		if (!s->told && !strcmp(s->name, name))
+		if (!s->emitted && !strcmp(s->name, name))
 			return 1;
 	return 0;
 }
@@ -179,8 +191,10 @@ static void add_session(void *context, const char *name, pid_t pid)
 
 	if (is_known(w, name))
 		return;
-	if (w->known < MOST_SESSIONS)
+	if (w->known < MAX_SESSIONS) {
+		why = "out of memory";
 		s = watched_open(w->options.dir->fd, name, pid, &why);
+	}
 	if (s) {
 		s->next = w->sessions;
 		w->sessions = s;
@@ -208,25 +222,26 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	uint64_t end_ticks;
 
 	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
-		uint64_t left = take_all(w, s, now_ns);
+		uint64_t left = consume_all(w, s, now_ns);
 		if (left)
 			return RETRY_MS;
 		end_session(w, s, end, end_ticks, 0);
 		return LOOK_MS;
 	}
-	uint32_t most_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
-	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, most_ms);
+	uint32_t max_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
+	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, max_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;
 	int due = outlook.waiting &&
-		  now_ns - s->taken_ns >= (uint64_t)w->options.interval_ms * 1000000u;
-	if (!w->options.clock->settled && outlook.fullest_percent < PRESSED_PERCENT &&
+		  now_ns - s->consumed_ns >= (uint64_t)w->options.interval_ms * 1000000u;
+	if (!w->options.clock->fitted && outlook.fullest_percent < PRESSED_PERCENT &&
 		drain_clock_baseline_ns(w->options.clock) < DRAIN_CLOCK_BASELINE_NS)
 		return outlook.next_ms;
 	if (full || due)
-		take_all(w, s, now_ns);
+		consume_all(w, s, now_ns);
 	if (drain_digest_level(s->drain)) {
-		settle_clock(w);
-		encoder_digests(w->encoder, s->drain);
+		/* without memory now, by then */
+		if (!send_clock(w))
+			encoder_digests(w->encoder, s->drain);
 		return outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	return outlook.next_ms;
@@ -275,29 +290,29 @@ void watch_end_all(struct watch *w)
 			continue;
 		watched_is_over(s, drain_now_ns(), &end, &end_ticks);
 		/* while the encoder makes progress there will be memory for the rest */
-		while ((left = take_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
+		while ((left = consume_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
 			encoder_assist(w->encoder))
 			;
 		end_session(w, s, end, end_ticks, left);
 	}
 }
 
-int watch_took(struct watch *w)
+int watch_has_consumed(struct watch *w)
 {
-	int took = w->took;
+	int consumed = w->consumed;
 
-	w->took = 0;
-	return took;
+	w->consumed = 0;
+	return consumed;
 }
 
 static void add_notes(struct watch *w, const char *notes)
 {
 	size_t bytes = strlen(notes);
 
-	if (bytes > MOST_NOTES_BYTES - w->notes_bytes)
+	if (bytes > MAX_NOTES_BYTES - w->notes_bytes)
 		return;
 	char *grown = realloc(w->notes, w->notes_bytes + bytes + 1);
-	if (!grown)
+	if (!grown) /* the recording has them all the same */
 		return;
 	memcpy(grown + w->notes_bytes, notes, bytes + 1);
 	w->notes = grown;
@@ -309,8 +324,8 @@ void watch_session_done(void *watch, struct drain *drain)
 	struct watch *w = watch;
 	struct drain_counts counts = drain_counts(drain);
 
-	if (drain_trouble(drain))
-		count_lost(w, drain_trouble(drain));
+	if (drain_fault(drain))
+		count_lost(w, drain_fault(drain));
 	w->totals.records += counts.records;
 	w->totals.samples += counts.samples;
 	w->totals.steps += counts.steps;
@@ -319,7 +334,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)
 		if (s->drain == drain)
-			s->told = 1;
+			s->emitted = 1;
 }
 
 struct watch_totals watch_totals(const struct watch *w)
@@ -335,7 +350,7 @@ void watch_destroy(struct watch *w)
 	if (!w)
 		return;
 	for (struct watched *s = w->sessions; s; s = s->next)
-		s->told = 1;
+		s->emitted = 1;
 	sweep(w);
 	if (w->inotify_fd >= 0)
 		close(w->inotify_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sessions of a run: finds them as they appear, takes what waits in their rings in few large
- * gulps, notices when their processes are gone. One thread, which sleeps most of the time: poll()
+ * batches, notices when their processes are gone. One thread, which sleeps most of the time: poll()
  * on watch_fd() for at most as long as the last turn said.
  */
 #ifndef BRICK_RECORD_WATCH_H
@@ -17,7 +17,7 @@ struct watch;
 struct watch_options {
 	const struct session_dir *dir;
 	struct drain_clock *clock; /* started */
-	uint32_t interval_ms;	   /* between gulps of rings that do not fill up sooner */
+	uint32_t interval_ms;	   /* between batches of rings that do not fill up sooner */
 };
 
 /* -errno. The directory is watched from here on. */
@@ -26,7 +26,7 @@ int watch_create(struct watch **out, const struct watch_options *options);
 /* Readable when something happened. */
 int watch_fd(const struct watch *w);
 
-/* Where to hand what is taken; set it before the first turn. Also the callback it calls. */
+/* Where to hand what is consumed; set it before the first turn. Also the callback it calls. */
 void watch_encoder_set(struct watch *w, struct encoder *e);
 void watch_session_done(void *watch, struct drain *drain);
 
@@ -39,8 +39,8 @@ uint32_t watch_live(const struct watch *w);
 /* Empty and end all sessions that are left, whose processes go on. */
 void watch_end_all(struct watch *w);
 
-/* Records were taken since the last call of this. */
-int watch_took(struct watch *w);
+/* Records were consumed since the last call of this. */
+int watch_has_consumed(struct watch *w);
 
 /* What came of it, complete once the encoder has finished. */
 struct watch_totals {
@@ -48,8 +48,8 @@ struct watch_totals {
 	uint32_t lost;		 /* whose sessions could not, or only in part */
 	uint32_t dead, outlived; /* of `processes`: how they ended, if not in good order */
 	uint64_t records, samples, steps, threads, dropped;
-	const char *trouble; /* of the first that was lost; static text */
-	const char *notes;   /* of all sessions, line by line */
+	const char *fault; /* of the first that was lost; static text */
+	const char *notes; /* of all sessions, line by line */
 };
 struct watch_totals watch_totals(const struct watch *w);
 

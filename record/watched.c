@@ -38,7 +38,7 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	s->pid = pid;
 	s->start_time = process_start_time(pid);
 	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	s->taken_ns = drain_now_ns();
+	s->consumed_ns = drain_now_ns();
 	*why = open_file(s, directory);
 	return s;
 }
@@ -63,9 +63,9 @@ int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uin
 		return exited || now_ns - s->closed_ns >= LINGER_NS;
 	}
 	*end_ticks = brick_ticks();
-	*end = exited			 ? DRAIN_END_DEAD
-	       : drain_trouble(s->drain) ? DRAIN_END_BROKEN
-					 : DRAIN_END_OUTLIVED;
+	*end = exited		       ? DRAIN_END_DEAD
+	       : drain_fault(s->drain) ? DRAIN_END_BROKEN
+				       : DRAIN_END_OUTLIVED;
 	return *end != DRAIN_END_OUTLIVED;
 }
 

@@ -16,10 +16,10 @@ struct watched {
 	int fd, pidfd;		       /* -1: none */
 	struct drain *drain;	       /* NULL: its file is none that can be used */
 	struct drain_pace pace;
-	uint64_t taken_ns;  /* when its rings were emptied last */
-	uint64_t closed_ns; /* when it was first seen closed */
-	int ending;	    /* handed to the encoder to be finished, or unusable */
-	int told;	    /* ... which it has done */
+	uint64_t consumed_ns; /* when its rings were emptied last */
+	uint64_t closed_ns;   /* when it was first seen closed */
+	int ending;	      /* handed to the encoder to be finished, or unusable */
+	int emitted;	      /* ... which it has done */
 };
 
 /* Open a session file. NULL: no memory. Why it cannot be used in *why, else NULL. */

@@ -187,13 +187,13 @@ static void test_beside_consumer(void **state)
 	struct drain *view = open_view(fd);
 	assert_int_equal(drain_open(&consumer, other, NULL, &why), 0);
 	assert_int_equal(drain_lanes(consumer), 1);
-	size_t n = drain_take(consumer, 0, taken, 64);
+	size_t n = drain_consume(consumer, 0, taken, 64);
 	assert_true(n >= 40);
 	struct run *run = look(view, 1 << 16, &whole);
 	assert_int_equal(run->step_count, 10);
 	run_destroy(run);
 	steps(1);
-	assert_int_equal(drain_take(consumer, 0, taken, 64), 4);
+	assert_int_equal(drain_consume(consumer, 0, taken, 64), 4);
 	drain_close(consumer);
 	drain_close(view);
 	close(other);
@@ -215,7 +215,7 @@ static void test_wrap(void **state)
 	for (int i = 0; i < 40; i++) {
 		steps(31);
 		assert_int_equal(drain_lanes(consumer), 1);
-		drain_take(consumer, 0, taken, 1024);
+		drain_consume(consumer, 0, taken, 1024);
 		struct run *run = look(view, 240, &whole);
 		check_steps(run, i ? 60 : 31);
 		assert_int_equal(stat_of(run, "RmsNorm")->count, 31 * (i + 1));

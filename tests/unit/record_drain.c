@@ -23,6 +23,7 @@
 #include "drain/pace.h"
 #include "embed/writer_thread.h"
 #include "trace/load.h"
+#include "trace/writer.h"
 
 enum { ROOM = 4096 };
 
@@ -90,8 +91,10 @@ static size_t tell_all(struct fixture *f, size_t at_once)
 	size_t n, total = 0;
 
 	for (uint32_t i = 0; i < drain_lanes(f->drain); i++)
-		while ((n = drain_take(f->drain, i, records, at_once))) {
-			assert_int_equal(drain_tell(f->drain, f->writer, i, records, n), 0);
+		while ((n = drain_consume(f->drain, i, records, at_once))) {
+			assert_int_equal(
+				drain_emit(f->drain, trace_writer_sink(f->writer), i, records, n),
+				0);
 			total += n;
 		}
 	return total;
@@ -102,7 +105,8 @@ static struct run *finish(struct fixture *f, enum drain_end end)
 	struct load_error error;
 	struct run *run = NULL;
 
-	assert_int_equal(drain_finish(f->drain, f->writer, end, brick_ticks()), 0);
+	assert_int_equal(
+		drain_finish(f->drain, trace_writer_sink(f->writer), end, brick_ticks()), 0);
 	assert_int_equal(trace_writer_finish(f->writer), 0);
 	f->writer = NULL;
 	if (run_load(&run, f->trace, &error))
@@ -189,7 +193,7 @@ static void every_kind_of_record_is_exact(void **state)
 	assert_true(tell_all(f, 7) > 0); /* in pieces that do not fit */
 	assert_int_equal(drain_counts(f->drain).steps, 1);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
-	assert_null(drain_trouble(f->drain));
+	assert_null(drain_fault(f->drain));
 	assert_all(run, "RmsNorm", 100);
 	assert_all(run, "LmHead", 11);
 	assert_all(run, "GraphCompute", 1);
@@ -365,7 +369,7 @@ static void queues_kernels_and_code(void **state)
 	brick_end(span);
 	assert_true(tell_all(f, 7) > 0);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
-	assert_null(drain_trouble(f->drain));
+	assert_null(drain_fault(f->drain));
 	assert_int_equal(run->command_count, 10);
 	assert_int_equal(run->bad_records, 0);
 	for (size_t i = 0; i < 10; i++) {
@@ -412,7 +416,7 @@ static void bad_kernels_and_code(void **state)
 	open_drain(f);
 	tell_all(f, ROOM);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
-	assert_non_null(drain_trouble(f->drain));
+	assert_non_null(drain_fault(f->drain));
 	assert_string_equal(run_note_find(run, "session.bad_entries"), "2");
 	assert_int_equal(run->command_count, 1);
 	assert_int_equal(run->kernels[run->commands[0].kernel].kind, BRICK_KERNEL_OTHER);

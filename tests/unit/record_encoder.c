@@ -22,6 +22,7 @@
 #include "brick/brick.h"
 #include "record/encoder.h"
 #include "trace/load.h"
+#include "trace/writer.h"
 
 enum { RING = 262144 };
 
@@ -97,7 +98,7 @@ static void produce_and_take(struct fixture *f, int count)
 	for (int i = 0; i < count; i++)
 		brick_end(brick_begin(BRICK_RMS_NORM));
 	for (uint32_t lane = 0; lane < drain_lanes(f->drain); lane++)
-		assert_int_equal(encoder_take(f->encoder, f->drain, lane), 0);
+		assert_int_equal(encoder_consume(f->encoder, f->drain, lane), 0);
 }
 
 static void assert_whole(struct fixture *f, uint64_t samples)

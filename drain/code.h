@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The programs that a session keeps the source of. Emitting side. */
+#ifndef BRICK_DRAIN_CODE_H
+#define BRICK_DRAIN_CODE_H
+
+#include "drain/map.h"
+#include "trace/sink.h"
+
+/* Emit programs that are new; *emitted: bytes of the area that have been. 0, or the sink's error.
+ */
+int drain_code_emit(uint32_t *emitted, struct drain_map *map, struct sink *sink);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A consumer comes and goes (drain.h). */
+#include "drain/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "drain/state.h"
+
+static int open_session(
+	struct drain **out, int fd, int view, const struct drain_guard *guard, const char **why)
+{
+	struct drain *d = calloc(1, sizeof *d);
+
+	*why = "out of memory";
+	if (!d)
+		return -ENOMEM;
+	d->process = -1;
+	drain_tables_init(&d->tables);
+	int error = drain_map_open(&d->map, fd, view, guard, why);
+	if (error) {
+		free(d);
+		return error;
+	}
+	*out = d;
+	return 0;
+}
+
+int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+{
+	return open_session(out, fd, 0, guard, why);
+}
+
+int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
+{
+	return open_session(out, fd, 1, guard, why);
+}
+
+void drain_close(struct drain *d)
+{
+	if (!d)
+		return;
+	drain_histograms_fini(&d->histograms);
+	drain_tables_fini(&d->tables);
+	drain_map_close(&d->map);
+	free(d);
+}
+
+const struct brick_session_header *drain_header(const struct drain *d)
+{
+	return &d->map.header;
+}
+
+uint32_t drain_state(const struct drain *d, uint64_t *end_ticks)
+{
+	const struct brick_session_header *shared = d->map.shared;
+	uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
+
+	*end_ticks = __atomic_load_n(&shared->end_ticks, __ATOMIC_RELAXED);
+	return state;
+}
+
+const char *drain_fault(const struct drain *d)
+{
+	return drain_map_fault(&d->map);
+}
+
+void drain_fault_set(struct drain *d, const char *text)
+{
+	drain_map_fault_set(&d->map, text);
+}
+
+uint32_t drain_lanes(struct drain *d)
+{
+	return drain_map_lanes(&d->map);
+}
+
+uint32_t drain_digest_level(struct drain *d)
+{
+	return drain_digests_level(&d->digests, &d->map);
+}

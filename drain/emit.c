@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Emitting what a session holds into a sink: that its process and lanes exist, its tables before
+ * the records that use them, and when it is over its exact statistics. Emitting side.
+ */
+#include "drain/drain.h"
+
+#include <string.h>
+#include "brick/registry.h"
+#include "drain/clean.h"
+#include "drain/code.h"
+#include "drain/state.h"
+
+static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
+
+static int join_process(struct drain *d, struct sink *sink)
+{
+	if (d->process < 0)
+		d->process = sink_process(sink, &d->map.header);
+	return d->process < 0 ? d->process : 0;
+}
+
+/*
+ * Statistics of bricks while their owner goes on counting: an entry that changed under the copy is
+ * copied again, a few times. What is torn even then is one execution ahead in some of its fields.
+ */
+static void copy_stats(
+	struct brick_stat *to, const struct brick_stat *from, uint32_t count, int careful)
+{
+	enum { TRIES = 4 };
+
+	for (uint32_t i = 0; i < count; i++)
+		for (int try = 0; try < TRIES; try++) {
+			memcpy(&to[i], &from[i], sizeof to[i]);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (!careful || !memcmp(&to[i], &from[i], sizeof to[i]))
+				break;
+		}
+}
+
+/* A lane as it stands now into scratch: what precedes the frames, and statistics of known bricks.
+ */
+static const struct brick_lane *snapshot(
+	struct drain *d, const struct drain_lane *lane, int with_stats)
+{
+	struct brick_lane *to = &d->scratch;
+	const struct brick_lane *from = lane->shared;
+
+	memcpy(to, from, offsetof(struct brick_lane, frames));
+	drain_clean_text(to->name, sizeof to->name);
+	drain_clean_text(to->backend, sizeof to->backend);
+	if (to->depth > BRICK_MAX_DEPTH)
+		to->depth = 0;
+	if (to->kind != BRICK_LANE_QUEUE)
+		to->kind = BRICK_LANE_THREAD;
+	if (!with_stats)
+		return to;
+	memcpy(to->frames, from->frames, sizeof to->frames);
+	copy_stats(to->stats, from->stats, d->tables.now.brick_count, d->map.view);
+	return to;
+}
+
+static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane)
+{
+	if (lane->number < 0)
+		lane->number = sink_lane(sink, d->process, snapshot(d, lane, 0));
+	return lane->number < 0 ? lane->number : 0;
+}
+
+static int emit_tables(struct drain *d, struct sink *sink)
+{
+	int error = drain_code_emit(&d->code, &d->map, sink);
+
+	return error ? error : drain_tables_emit(&d->tables, &d->map, sink, d->process);
+}
+
+int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
+	const struct brick_record *records, size_t count)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = join_process(d, sink);
+
+	if (!error)
+		error = emit_tables(d, sink);
+	if (!error)
+		error = join_lane(d, sink, lane);
+	if (!error)
+		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
+	if (error)
+		return error;
+	if (!d->map.view)
+		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
+			records, count, &d->counts);
+	d->counts.records += count;
+	return sink_records(sink, lane->number, records, count);
+}
+
+/*
+ * Bricks that were open when the process died and had nothing inside of them are in no record yet:
+ * only their frames know of them.
+ */
+static int emit_open_frames(
+	struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t end_ticks)
+{
+	const struct brick_lane *state = &d->scratch;
+	struct brick_record open[BRICK_MAX_DEPTH];
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < state->depth; i++) {
+		const struct brick_frame *f = &state->frames[i];
+		if (f->flags & (BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED))
+			continue;
+		if (f->brick >= d->tables.now.brick_count || f->begin > end_ticks ||
+			f->begin < d->map.header.start_ticks)
+			break;
+		open[count++] = (struct brick_record){
+			.begin = f->begin,
+			.kind = BRICK_RECORD_OPEN,
+			.source = f->source,
+			.brick = f->brick,
+			.layer = f->layer,
+			.elements = f->flags & BRICK_FRAME_STEP ? f->tokens : 0,
+		};
+	}
+	return count ? sink_records(sink, lane->number, open, count) : 0;
+}
+
+static int emit_lane_end(struct drain *d, struct sink *sink, struct drain_lane *lane,
+	enum drain_end end, uint64_t end_ticks)
+{
+	int error = join_lane(d, sink, lane);
+
+	if (error)
+		return error;
+	const struct brick_lane *state = snapshot(d, lane, 1);
+	d->counts.dropped += state->ledger.dropped;
+	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
+	if (end != DRAIN_END_CLOSED && state->state == BRICK_LANE_LIVE)
+		error = emit_open_frames(d, sink, lane, end_ticks);
+	return error ? error : sink_lane_stats(sink, lane->number, state);
+}
+
+/* The header's own counts as they are at the end; what it says of the process stays as it was. */
+static int emit_header(struct drain *d, struct sink *sink)
+{
+	d->map.header.ledger = d->map.shared->ledger;
+	d->map.header.pair_cost = d->map.shared->pair_cost;
+	d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
+	d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
+	return sink_process_state(sink, d->process, &d->map.header);
+}
+
+int drain_emit_digests(struct drain *d, struct sink *sink)
+{
+	if (!drain_digest_level(d))
+		return 0;
+	int error = join_process(d, sink);
+	if (!error)
+		error = emit_tables(d, sink);
+	return error ? error
+		     : drain_digests_emit(&d->digests, &d->map, &d->tables.now, sink, d->process);
+}
+
+int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks)
+{
+	int error = join_process(d, sink);
+
+	if (drain_map_lanes_missing(&d->map) && !d->map.view)
+		drain_map_fault_set(&d->map, "out of memory for a lane");
+	if (!error)
+		error = emit_tables(d, sink);
+	if (!error && !d->map.view)
+		error = drain_emit_digests(d, sink);
+	if (!error)
+		error = emit_header(d, sink);
+	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
+		if (d->map.lanes[i]->shared)
+			error = emit_lane_end(d, sink, d->map.lanes[i], end, end_ticks);
+	if (!error)
+		error = drain_histograms_emit(
+			&d->histograms, &d->map, d->tables.now.brick_count, sink, d->process);
+	if (drain_fault(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
+		end = DRAIN_END_BROKEN;
+	if (!error)
+		error = drain_notes_emit(&d->notes, &d->map, sink, d->process, end_names[end]);
+	if (!error)
+		error = sink_process_end(sink, d->process, end_ticks,
+			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
+	return error;
+}
+
+struct drain_counts drain_counts(const struct drain *d)
+{
+	return d->counts;
+}
+
+const char *drain_notes(const struct drain *d)
+{
+	return d->notes.text;
+}
+
+void drain_rewind(struct drain *d)
+{
+	d->process = -1;
+	memset(&d->counts, 0, sizeof d->counts);
+	drain_tables_rewind(&d->tables);
+	drain_notes_rewind(&d->notes);
+	d->map.bad_entries = 0;
+	for (uint32_t i = 0; i < d->map.lane_count; i++) {
+		d->map.lanes[i]->number = -1;
+		d->map.lanes[i]->depth = 0;
+	}
+}
