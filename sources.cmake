@@ -353,6 +353,7 @@ set(BRICK_INJECT_SOURCES
 set(BRICK_LIVE_SOURCES
   live/difference.c
   live/find.c
+  live/look.c
   live/session.c
   live/snapshot.c
   live/source.c

@@ -221,3 +221,21 @@ uint32_t step_times_median(const struct step_times *times, const struct run *run
 	free(ranked);
 	return median;
 }
+
+int step_times_first_token(const struct run *run, uint64_t *ttft_ns)
+{
+	struct step_index index;
+	struct step_times times;
+	int known = 0;
+
+	if (step_index_init(&index, run) < 0)
+		return 0;
+	if (index.count > 1 && step_times_measure(&times, run, &index) == 0) {
+		known = times.ttft_ns != ANALYSIS_UNKNOWN;
+		if (known)
+			*ttft_ns = times.ttft_ns;
+		step_times_fini(&times);
+	}
+	step_index_fini(&index);
+	return known;
+}

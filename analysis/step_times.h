@@ -58,6 +58,10 @@ int step_times_finish(
 int step_times_measure(
 	struct step_times *times, const struct run *run, const struct step_index *index);
 
+/* Is the time to the first token known from this run, and was there a step after it? 1: *ttft_ns.
+ */
+int step_times_first_token(const struct run *run, uint64_t *ttft_ns);
+
 static inline uint64_t step_time_total_ns(const struct step_time *time)
 {
 	return time->span_ns + time->after_ns;

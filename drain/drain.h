@@ -17,19 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
+#include "drain/counts.h"
+#include "drain/guard.h"
 #include "trace/sink.h"
 
 struct drain;
-
-/*
- * Whoever maps files that others can shrink must survive the SIGBUS of it: `add` learns of every
- * mapping and sets *page_lost when it had to replace a page. add returns 0 when it cannot watch one
- * more mapping, which is then not used.
- */
-struct drain_guard {
-	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
-	void (*remove)(const void *address, size_t bytes);
-};
 
 /*
  * Open the session in fd, which stays the caller's and must stay open. guard may be NULL for a file
@@ -113,9 +105,6 @@ enum drain_end {
 int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks);
 
 /* What has been emitted so far. dropped and threads are known after drain_finish() only. */
-struct drain_counts {
-	uint64_t records, samples, steps, dropped, threads;
-};
 struct drain_counts drain_counts(const struct drain *d);
 
 /* The notes as they were emitted by drain_finish(), ended by NUL; "" before. */

@@ -6,6 +6,7 @@
 #ifndef BRICK_DRAIN_HISTOGRAM_H
 #define BRICK_DRAIN_HISTOGRAM_H
 
+#include "drain/counts.h"
 #include "drain/map.h"
 #include "trace/sink.h"
 

@@ -6,7 +6,8 @@
 #ifndef BRICK_DRAIN_MAP_H
 #define BRICK_DRAIN_MAP_H
 
-#include "drain/drain.h"
+#include "brick/abi/session.h"
+#include "drain/guard.h"
 
 /* An open brick, as far as the histograms need it. */
 struct drain_frame {

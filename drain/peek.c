@@ -5,10 +5,11 @@
  * has got since, and left out; nothing is ever written. Called by the live view.
  */
 #include <string.h>
+#include "drain/drain.h"
 #include "drain/state.h"
 
 /*
- * Records are written before `head` covers them: at whole so many at a time, each of which takes
+ * Records are written before `head` covers them: at most so many at a time, each of which takes
  * the place of the one a whole ring before.
  */
 enum { IN_FLIGHT = 2 * BRICK_MAX_DEPTH };

@@ -90,7 +90,7 @@ int live_session_orphaned(const struct live_session *s)
 	return s->named && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
 }
 
-const char *live_session_trouble(const struct live_session *s)
+const char *live_session_fault(const struct live_session *s)
 {
 	return drain_fault(s->drain);
 }

@@ -42,6 +42,6 @@ void live_session_check(struct live_session *session);
 int live_session_orphaned(const struct live_session *session);
 
 /* Why it is broken; static text, NULL when it is not. */
-const char *live_session_trouble(const struct live_session *session);
+const char *live_session_fault(const struct live_session *session);
 
 #endif

@@ -15,7 +15,7 @@
 #include "trace/load.h"
 #include "trace/writer.h"
 
-enum { MOST_ARGUMENTS = 256, MOST_LANES = 2 * BRICK_MAX_LANES };
+enum { MAX_ARGUMENTS = 256, MAX_LANES = 2 * BRICK_MAX_LANES };
 
 struct memory {
 	uint8_t *data;
@@ -117,11 +117,11 @@ static void fini(struct snapshot *s)
 static int create_writer(
 	struct trace_writer **w, struct memory *memory, const struct brick_session_header *h)
 {
-	const char *command[MOST_ARGUMENTS + 1];
+	const char *command[MAX_ARGUMENTS + 1];
 	char cpu[128];
 	size_t count = 0;
 
-	for (uint32_t at = 0; at < h->command_bytes && count < MOST_ARGUMENTS;) {
+	for (uint32_t at = 0; at < h->command_bytes && count < MAX_ARGUMENTS;) {
 		command[count++] = h->command + at;
 		at += (uint32_t)strlen(h->command + at) + 1;
 	}
@@ -142,7 +142,7 @@ static int create_writer(
 	return trace_writer_clock(*w, &h->clock);
 }
 
-static int tell(struct trace_writer *w, const struct snapshot *s, const struct snapshot_part *parts,
+static int emit(struct trace_writer *w, const struct snapshot *s, const struct snapshot_part *parts,
 	size_t count)
 {
 	int error = 0;
@@ -168,7 +168,7 @@ static int write_all(struct memory *memory, const struct snapshot *s,
 	int error = create_writer(&w, memory, drain_header(parts[0].drain));
 
 	if (!error)
-		error = tell(w, s, parts, count);
+		error = emit(w, s, parts, count);
 	if (error) {
 		trace_writer_abandon(w);
 		return error;

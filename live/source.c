@@ -15,23 +15,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/step_times.h"
-#include "analysis/unknown.h"
 #include "brick/clock.h"
 #include "brick/error.h"
-#include "live/difference.h"
 #include "live/find.h"
+#include "live/look.h"
 #include "live/session.h"
-#include "live/snapshot.h"
 #include "record/guard.h"
 #include "record/session_dir.h"
-
-enum {
-	LEAST_RECORDS = 8192, /* of a lane */
-	MOST_RECORDS = 1 << 18,
-	ALL_RECORDS = 1 << 18, /* of all lanes together, but for the first look */
-	MOST_SESSIONS = 256,
-};
 
 struct live_source {
 	pid_t pid;		       /* of the process, or of the recorder */
@@ -40,23 +30,16 @@ struct live_source {
 	struct live_session *sessions; /* oldest first */
 	size_t session_count, refused;
 	const char *refused_why;
-	size_t room; /* records of a lane to look at */
-	uint64_t ttft_ns;
-	int first_seen;	    /* ttft_ns is as well known as it ever will be */
-	uint64_t first_due; /* records that a lane must hold to look for it again */
-	struct run *base;
-	int reset;
-	uint32_t settled; /* looks at it since it was over */
+	struct live_look look;
 };
 
-static struct live_source *create(void)
+static struct live_source *create(live_first_token_fn first_token)
 {
 	struct live_source *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
-	s->room = LEAST_RECORDS;
-	s->ttft_ns = ANALYSIS_UNKNOWN;
+	live_look_init(&s->look, first_token);
 	guard_install();
 	brick_clock_get();
 	return s;
@@ -76,7 +59,7 @@ static void add_session(void *context, int fd)
 	struct stat st;
 	const char *why;
 
-	if (fstat(fd, &st) < 0 || is_known(s, &st) || s->session_count >= MOST_SESSIONS) {
+	if (fstat(fd, &st) < 0 || is_known(s, &st) || s->session_count >= LIVE_MAX_SESSIONS) {
 		close(fd);
 		return;
 	}
@@ -93,9 +76,10 @@ static void add_session(void *context, int fd)
 	s->session_count++;
 }
 
-int live_source_process(struct live_source **out, pid_t pid, const char **why)
+int live_source_process(
+	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why)
 {
-	struct live_source *s = create();
+	struct live_source *s = create(first_token);
 
 	*why = NULL;
 	if (!s)
@@ -132,9 +116,10 @@ static void become(const struct live_command *command)
 	_exit(127);
 }
 
-int live_source_command(struct live_source **out, const struct live_command *command)
+int live_source_command(struct live_source **out, const struct live_command *command,
+	live_first_token_fn first_token)
 {
-	struct live_source *s = create();
+	struct live_source *s = create(first_token);
 
 	if (!s)
 		return -ENOMEM;
@@ -210,7 +195,7 @@ struct live_status live_source_status(const struct live_source *s)
 		[LIVE_DIED] = "died",
 		[LIVE_BROKEN] = "broken",
 	};
-	static const char *const troubles[] = {
+	static const char *const reasons[] = {
 		[LIVE_CLOSED] = "The process has ended. This is its last picture.",
 		[LIVE_STOPPED] = "The process has ended its session and goes on. This is the last "
 				 "picture.",
@@ -222,7 +207,7 @@ struct live_status live_source_status(const struct live_source *s)
 	const struct live_session *l = telling(s);
 	struct live_status status = {
 		.state = states[l->state],
-		.trouble = troubles[l->state],
+		.reason = reasons[l->state],
 		.over = l->state != LIVE_RUNNING,
 		.sessions = s->session_count,
 	};
@@ -231,155 +216,14 @@ struct live_status live_source_status(const struct live_source *s)
 	return status;
 }
 
-static enum drain_end end_of(enum live_state state)
-{
-	switch (state) {
-	case LIVE_CLOSED:
-	case LIVE_STOPPED:
-		return DRAIN_END_CLOSED;
-	case LIVE_DIED:
-		return DRAIN_END_DEAD;
-	case LIVE_BROKEN:
-		return DRAIN_END_BROKEN;
-	default:
-		return DRAIN_END_OUTLIVED;
-	}
-}
-
-static size_t gather(const struct live_source *s, struct snapshot_part *parts)
-{
-	size_t count = 0;
-
-	for (struct live_session *l = s->sessions; l; l = l->next)
-		parts[count++] = (struct snapshot_part){
-			l->drain, end_of(l->state), l->end_ticks ? l->end_ticks : brick_ticks()};
-	return count;
-}
-
-static size_t lane_count(const struct live_source *s)
-{
-	size_t lanes = 0;
-
-	for (const struct live_session *l = s->sessions; l; l = l->next)
-		lanes += drain_lanes(l->drain);
-	return lanes ? lanes : 1;
-}
-
-/* Records of the lane that has most. */
-static uint64_t most_written(const struct live_source *s)
-{
-	uint64_t most = 0;
-
-	for (struct live_session *l = s->sessions; l; l = l->next)
-		for (uint32_t i = drain_lanes(l->drain); i-- > 0;) {
-			uint64_t written = drain_level(l->drain, i).written;
-			most = written > most ? written : most;
-		}
-	return most;
-}
-
-/*
- * Rings are looked at whole until the first token is known to have been in them, or it is too late;
- * each time only when there is twice as much in them.
- */
-static void find_first_token(struct live_source *s, const struct run *run, int whole)
-{
-	struct step_index index;
-	struct step_times times;
-
-	if (s->first_seen || most_written(s) < s->first_due)
-		return;
-	s->first_due = 2 * most_written(s);
-	s->first_seen = !whole;
-	if (!whole || step_index_init(&index, run) < 0)
-		return;
-	if (step_times_measure(&times, run, &index) == 0) {
-		if (times.ttft_ns != ANALYSIS_UNKNOWN && index.count > 1) {
-			s->ttft_ns = times.ttft_ns;
-			s->first_seen = 1;
-		}
-		step_times_fini(&times);
-	}
-	step_index_fini(&index);
-}
-
-/* Does the run hold a step from begin to end? */
-static int has_step(const struct run *run)
-{
-	for (size_t i = 0; i < run->step_count; i++) {
-		const struct run_step *step = &run->steps[i];
-		if (!(run->lanes[step->lane].samples[step->sample].flags & RUN_SAMPLE_OPEN))
-			return 1;
-	}
-	return 0;
-}
-
-static int knows_steps(const struct run *run)
-{
-	for (size_t l = 0; l < run->lane_count; l++)
-		for (uint32_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
-			if ((run->bricks[b].well_known == BRICK_PREFILL ||
-				    run->bricks[b].well_known == BRICK_DECODE) &&
-				run->lanes[l].stats[b].count)
-				return 1;
-	return 0;
-}
-
-static void adapt_room(struct live_source *s, const struct run *run)
-{
-	if (!has_step(run) && knows_steps(run) && s->room < MOST_RECORDS)
-		s->room *= 2;
-}
-
-static size_t room_now(const struct live_source *s)
-{
-	size_t most = ALL_RECORDS / lane_count(s);
-
-	if (!s->first_seen && most_written(s) >= s->first_due)
-		return MOST_RECORDS;
-	return s->room < most ? s->room : most < 1024 ? 1024 : most;
-}
-
-static void apply_base(struct live_source *s, struct run **run)
-{
-	if (s->reset) {
-		run_destroy(s->base);
-		s->base = *run;
-		s->reset = 0;
-		*run = NULL;
-	}
-}
-
 int live_source_run(struct live_source *s, struct run **out, uint64_t *ttft_ns)
 {
-	struct snapshot_part parts[MOST_SESSIONS];
-	struct run *run = NULL;
-	int whole = 0;
-	size_t count = gather(s, parts);
-
-	if (!count)
-		return 0;
-	int error = live_snapshot(&run, parts, count, room_now(s), &whole);
-	if (error < 0)
-		return error;
-	find_first_token(s, run, whole);
-	adapt_room(s, run);
-	apply_base(s, &run);
-	if (!run) {
-		error = live_snapshot(&run, parts, count, room_now(s), &whole);
-		if (error < 0)
-			return error;
-	}
-	if (s->base)
-		live_subtract(run, s->base);
-	*ttft_ns = s->ttft_ns;
-	*out = run;
-	return 1;
+	return live_look_run(&s->look, s->sessions, out, ttft_ns);
 }
 
 void live_source_reset(struct live_source *s)
 {
-	s->reset = 1;
+	s->look.reset = 1;
 }
 
 static void sleep_ms(unsigned ms)
@@ -414,6 +258,6 @@ void live_source_destroy(struct live_source *s)
 		live_session_close(s->sessions);
 		s->sessions = next;
 	}
-	run_destroy(s->base);
+	live_look_fini(&s->look);
 	free(s);
 }

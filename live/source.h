@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "live/look.h"
 #include "trace/run.h"
 
 struct live_source;
@@ -19,31 +20,34 @@ struct live_source;
  * -ENOENT: no such process. -EACCES. BRICK_ENOTRECORDED: it has none. -errno. *why: static text
  * where there is more to say, else NULL.
  */
-int live_source_process(struct live_source **out, pid_t pid, const char **why);
+int live_source_process(
+	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why);
 
 /* A command line that runs a recorder, whose output goes to a file. -errno. */
 struct live_command {
 	char *const *argv; /* of the recorder, NULL-terminated; argv[0] is its path */
 	const char *log;   /* gets stdout and stderr */
 };
-int live_source_command(struct live_source **out, const struct live_command *command);
+int live_source_command(struct live_source **out, const struct live_command *command,
+	live_first_token_fn first_token);
 
 /* Look for sessions that joined, and at how all of them are. Cheap. */
 void live_source_look(struct live_source *source);
 
 struct live_status {
-	const char *state;   /* "live", "ended", ...: a few words */
-	const char *trouble; /* a sentence when the picture is the last; NULL */
-	int over;	     /* no newer run will come */
-	int running;	     /* the command that was started has not ended */
-	int exit_code;	     /* of that command once it has ended, as the shell sees it */
+	const char *state;  /* "live", "ended", ...: a few words */
+	const char *reason; /* a sentence when the picture is the last; NULL */
+	int over;	    /* no newer run will come */
+	int running;	    /* the command that was started has not ended */
+	int exit_code;	    /* of that command once it has ended, as the shell sees it */
 	size_t sessions;
 };
 struct live_status live_source_status(const struct live_source *source);
 
 /*
  * What the sessions hold now. 1: *out is a new run. 0: there is nothing yet. Negative: it cannot be
- * made now. ttft_ns: to the first token, known when it was recorded while its records were there.
+ * made now. *ttft_ns, to the first token, is written when it is known: when it was recorded while
+ * its records were there.
  */
 int live_source_run(struct live_source *source, struct run **out, uint64_t *ttft_ns);
 

@@ -19,6 +19,8 @@
 #include "serve/serve.h"
 #include "live/source.h"
 #include "trace/load.h"
+#include "analysis/step_times.h"
+#include "analysis/unknown.h"
 
 /* A recording that has not grown for so long is no longer being written. */
 #define STILL_NS (15 * 1000000000ull)
@@ -35,7 +37,7 @@ static struct live_source *open_session(unsigned long pid)
 {
 	struct live_source *session;
 	const char *why = NULL;
-	int rc = live_source_process(&session, (pid_t)pid, &why);
+	int rc = live_source_process(&session, (pid_t)pid, step_times_first_token, &why);
 	if (rc == -ENOENT)
 		die(CLI_INPUT, "%lu: no such process, and no such file", pid);
 	if (rc == -EACCES)
@@ -134,7 +136,7 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 
 static int read_session(struct serve_source *source, struct serve_reading *reading)
 {
-	uint64_t ttft_ns;
+	uint64_t ttft_ns = ANALYSIS_UNKNOWN;
 	if (source->read && !source->live)
 		return 0;
 	live_source_look(source->session);
@@ -143,9 +145,9 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
 	if (rc < 0)
 		snprintf(reading->why, sizeof(reading->why), "%s",
-			status.trouble ? status.trouble
-			: rc <= -4000  ? brick_strerror(rc)
-				       : strerror(-rc));
+			status.reason ? status.reason
+			: rc <= -4000 ? brick_strerror(rc)
+				      : strerror(-rc));
 	if (rc > 0)
 		source->read = true;
 	source->live = reading->live;

@@ -22,6 +22,7 @@
 #include "view/text.h"
 #include "tui/top_source.h"
 #include "trace/load.h"
+#include "analysis/step_times.h"
 
 enum { PATIENCE_MS = 3000 };
 
@@ -36,7 +37,7 @@ static bool is_number(const char *text)
 static void open_process(struct top_source *s, const char *text)
 {
 	const char *why;
-	int error = live_source_process(&s->live, (pid_t)atoi(text), &why);
+	int error = live_source_process(&s->live, (pid_t)atoi(text), step_times_first_token, &why);
 	if (error == -ENOENT)
 		die(CLI_INPUT, "%s: there is no such process, and no such file", text);
 	if (error == -EACCES)
@@ -117,7 +118,7 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	for (int i = 0; i < count; i++)
 		argv[n++] = o->command[i];
 	struct live_command command = {argv, s->log};
-	int error = live_source_command(&s->live, &command);
+	int error = live_source_command(&s->live, &command, step_times_first_token);
 	free(argv);
 	free(self);
 	if (error < 0)
@@ -216,7 +217,7 @@ static void show_recording(struct top_source *s, struct top *top)
 static void look_at_sessions(struct top_source *s, struct top *top)
 {
 	struct run *run;
-	uint64_t ttft_ns;
+	uint64_t ttft_ns = ANALYSIS_UNKNOWN;
 	live_source_look(s->live);
 	struct live_status status = live_source_status(s->live);
 	bool last = status.over;
@@ -229,9 +230,9 @@ static void look_at_sessions(struct top_source *s, struct top *top)
 		if (live_source_run(s->live, &run, &ttft_ns) > 0)
 			show(s, top, run, true, ttft_ns);
 	}
-	if (status.trouble) {
+	if (status.reason) {
 		free(s->trouble);
-		s->trouble = xstrdup(status.trouble);
+		s->trouble = xstrdup(status.reason);
 	}
 	top->about.running = status.running;
 	top->about.over = s->final = last;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was emitted of a session. */
+#ifndef BRICK_DRAIN_COUNTS_H
+#define BRICK_DRAIN_COUNTS_H
+
+#include <stdint.h>
+
+struct drain_counts {
+	uint64_t records, samples, steps, dropped, threads;
+};
+
+#endif
