@@ -389,17 +389,18 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/breakdown.c
   analysis/budget.c
   analysis/call_tree.c
+  analysis/call_tree_nodes.c
   analysis/counters.c
   analysis/distortion.c
   analysis/diverge.c
   analysis/diverge_align.c
+  analysis/durations.c
   analysis/graph_command.c
   analysis/graph_data.c
   analysis/graph_from_run.c
   analysis/graph_lane.c
-  analysis/heat.c
+  analysis/heatmap.c
   analysis/launches.c
-  analysis/lengths.c
   analysis/losses.c
   analysis/path.c
   analysis/path_solve.c
@@ -408,7 +409,6 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/queue_times.c
   analysis/roofline.c
   analysis/roofline_spans.c
-  analysis/roofline_voice.c
   analysis/schedule.c
   analysis/schedule_command.c
   analysis/schedule_lane.c
@@ -417,13 +417,15 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/step_index.c
   analysis/step_times.c
   analysis/summary.c
+  analysis/summary_accumulator.c
+  analysis/summary_device.c
   analysis/summary_label.c
-  analysis/tally.c
-  analysis/tally_count.c
-  analysis/tally_device.c
-  analysis/tally_overlap.c
+  analysis/summary_overlap.c
+  analysis/summary_rows.c
+  analysis/summary_sample.c
   analysis/tiles.c
   analysis/walk.c
+  analysis/work_owner.c
 )
 
 # What all commands show with: forms of answers, tables, units, text, JSON, CSV, SVG.
@@ -481,6 +483,7 @@ set(BRICK_HTML_SOURCES
   html/page.c
   html/page_layers.c
   html/page_machine.c
+  html/page_measure.c
   html/page_steps.c
   html/page_trees.c
 )

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk over all lanes that adds each frame's own time to its step, its layer and its brick. The
- * accounts are those of tally_count.c, whose totals the tests compare with. Called by the page.
+ * Adds each frame's own time to its step, its layer and its brick. The
+ * accounts are those of summary_sample.c, whose totals the tests compare with. Fed by a walk.
  */
 #include "analysis/breakdown.h"
 
@@ -10,15 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/lengths.h"
-#include "analysis/walk.h"
-
-struct pass {
-	struct breakdown *b;
-	const struct step_index *index;
-	bool on_thread; /* the lane that is being walked is one */
-	bool failed;
-};
+#include "analysis/durations.h"
 
 uint32_t breakdown_bucket(uint64_t ns)
 {
@@ -35,22 +27,20 @@ uint64_t breakdown_edge_ns(uint32_t bucket)
 	return (low + (1u << BRICK_HISTOGRAM_SUB_BITS)) << shift;
 }
 
-static void count_length(struct pass *p, uint32_t phase, uint32_t brick, uint64_t ns)
+static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, uint64_t ns)
 {
-	uint64_t **histogram = &p->b->histograms[(size_t)phase * p->b->brick_count + brick];
+	uint64_t **histogram = &b->histograms[(size_t)phase * b->brick_count + brick];
 	if (!*histogram)
 		*histogram = calloc(BREAKDOWN_BUCKETS, sizeof(uint64_t));
 	if (*histogram)
 		(*histogram)[breakdown_bucket(ns)]++;
 	else
-		p->failed = true;
+		b->failed = 1;
 }
 
-static bool counts_to_wall(const struct pass *p, const struct walk_frame *frame)
+static bool counts_to_wall(const struct breakdown *b, const struct walk_frame *frame)
 {
-	if (!p->b->run->step_count)
-		return p->on_thread;
-	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+	return !b->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
 static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame)
@@ -62,47 +52,44 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 }
 
 /* Time of a brick (or of waiting) that is part of the wall time. */
-static void add_wall(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint32_t brick,
-	uint32_t category, uint64_t ns)
+static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
+	uint32_t brick, uint32_t category, uint64_t ns)
 {
-	struct breakdown *b = p->b;
 	b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
 	if (frame->step != RUN_NONE)
 		b->steps[(size_t)frame->step * b->category_count + category] += ns;
 }
 
-static void add_wait(struct pass *p, const struct walk_frame *frame, uint32_t phase, uint64_t ns,
-	uint64_t wall_ns)
+static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
+	uint64_t ns, uint64_t wall_ns)
 {
-	struct breakdown *b = p->b;
 	if (!ns)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
-	count_length(p, phase, b->wait_brick, ns);
+	count_duration(b, phase, b->wait_brick, ns);
 	if (wall_ns)
-		add_wall(p, frame, phase, b->wait_brick, b->wait_category, wall_ns);
+		add_wall(b, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct pass *p = context;
-	struct breakdown *b = p->b;
+	struct breakdown *b = context;
 	(void)depth;
-	bool in_wall = counts_to_wall(p, frame);
+	bool in_wall = counts_to_wall(b, frame);
 	uint32_t phase = frame->step == RUN_NONE	     ? STEP_PHASES
 			 : b->run->steps[frame->step].decode ? STEP_DECODE
 							     : STEP_PREFILL;
-	add_wait(p, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
-	add_wait(p, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
-	if (p->index->kinds[frame->brick] == BRICK_KIND_STEP)
+	add_wait(b, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
+	add_wait(b, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
+	if (b->index->kinds[frame->brick] == BRICK_KIND_STEP)
 		return;
 	if (in_wall)
-		add_wall(p, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
+		add_wall(b, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
 			frame->counted.self_ns);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
-	count_length(p, phase, frame->brick, frame->length_ns);
+	count_duration(b, phase, frame->brick, frame->length_ns);
 }
 
 static uint32_t count_rows(const struct run *run)
@@ -140,33 +127,37 @@ static bool allocate(struct breakdown *b)
 	return b->steps && b->layers && b->counts && b->histograms;
 }
 
-int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index)
+static int on_lane_end(void *context, uint32_t lane)
+{
+	const struct breakdown *b = context;
+	(void)lane;
+	return b->failed ? -ENOMEM : 0;
+}
+
+/* Time of devices is another kind: threads only. */
+static const struct walk_ops ops = {.end = on_end, .end_lane = on_lane_end};
+
+int breakdown_create(struct breakdown **out, struct walk *walk)
 {
 	struct breakdown *b = calloc(1, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
-	b->run = run;
-	b->category_count = (uint32_t)run->category_count + 1;
-	b->brick_count = (uint32_t)run->brick_count + 1;
-	b->layer_count = count_rows(run);
+	b->run = walk->run;
+	b->index = walk->index;
+	b->category_count = (uint32_t)b->run->category_count + 1;
+	b->brick_count = (uint32_t)b->run->brick_count + 1;
+	b->layer_count = count_rows(b->run);
 	find_waits(b);
-	struct pass pass = {.b = b, .index = index};
-	const struct walk_visitor visitor = {.end = on_end, .context = &pass};
-	pass.failed = !allocate(b);
-	for (uint32_t lane = 0; !pass.failed && lane < run->lane_count; lane++) {
-		pass.on_thread = run->lanes[lane].kind == BRICK_LANE_THREAD;
-		if (pass.on_thread) /* time of devices is another kind */
-			walk_lane(run, index, lane, &visitor);
-	}
-	if (pass.failed) {
+	if (!allocate(b)) {
 		breakdown_destroy(b);
 		return -ENOMEM;
 	}
+	walk_join(walk, &ops, b);
 	*out = b;
 	return 0;
 }
 
-void breakdown_all_lengths(const struct breakdown *b, uint32_t brick, uint64_t *out)
+void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t *out)
 {
 	const struct run *run = b->run;
 	uint64_t samples = 0;
@@ -179,7 +170,7 @@ void breakdown_all_lengths(const struct breakdown *b, uint32_t brick, uint64_t *
 			samples += part[i];
 		}
 	}
-	const uint64_t *kept = lengths_of_run(run, brick, samples);
+	const uint64_t *kept = durations_of_run(run, brick, samples);
 	if (!kept)
 		return;
 	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include "analysis/step_index.h"
 #include "analysis/step_times.h"
+#include "analysis/walk.h"
 #include "brick/abi/session.h"
 #include "trace/run.h"
 
@@ -37,10 +38,12 @@ struct breakdown {
 	uint64_t *counts;     /* the same: executions, on all threads */
 	/* [BREAKDOWN_PHASES][brick_count], each NULL or uint64_t[BREAKDOWN_BUCKETS] */
 	uint64_t **histograms;
+	const struct step_index *index; /* while it is fed */
+	int failed;
 };
 
-/* -ENOMEM. */
-int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index);
+/* One that is whole when the walk has run. -ENOMEM. */
+int breakdown_create(struct breakdown **out, struct walk *walk);
 void breakdown_destroy(struct breakdown *breakdown);
 
 /* ns by category of a step; where layer row and brick of a phase lie in layers and counts. */
@@ -61,9 +64,9 @@ uint64_t breakdown_edge_ns(uint32_t bucket);
 
 /*
  * Lengths of all executions of a brick on threads, also of those whose samples were dropped: the
- * run's own histogram of it where there is one (analysis/lengths.h), else what samples say. out:
+ * run's own histogram of it where there is one (analysis/durations.h), else what samples say. out:
  * [BREAKDOWN_BUCKETS].
  */
-void breakdown_all_lengths(const struct breakdown *breakdown, uint32_t brick, uint64_t *out);
+void breakdown_all_durations(const struct breakdown *breakdown, uint32_t brick, uint64_t *out);
 
 #endif

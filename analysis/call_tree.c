@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds a call tree from a walk: every frame finds the node of its path, and adds to it when it
- * ends. Children are few and come in the same order again and again, so that the search for one
- * starts behind the one found last. Called by `brick tree`.
+ * Builds call trees from a walk: every frame finds the node of its path, and adds to it when it
+ * ends. Called by `brick tree`, the live view and the page.
  */
 #include "analysis/call_tree.h"
 
@@ -24,75 +23,12 @@ struct builder {
 	int failed;
 };
 
-static uint32_t add_node(struct call_tree *tree, uint32_t parent, struct call_node node)
-{
-	if (tree->count == tree->capacity) {
-		size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
-		struct call_node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
-		if (!nodes)
-			return RUN_NONE;
-		tree->nodes = nodes;
-		tree->capacity = capacity;
-	}
-	uint32_t number = (uint32_t)tree->count++;
-	node.parent = parent;
-	node.first = node.last = node.next = node.hint = RUN_NONE;
-	node.elements = node.bytes = node.flops = ANALYSIS_UNKNOWN;
-	tree->nodes[number] = node;
-	if (parent == RUN_NONE)
-		return number;
-	struct call_node *above = &tree->nodes[parent];
-	if (above->last == RUN_NONE)
-		above->first = number;
-	else
-		tree->nodes[above->last].next = number;
-	above->last = number;
-	return number;
-}
-
-static int is_same(const struct call_node *a, const struct call_node *b)
-{
-	return a->kind == b->kind && a->brick == b->brick && a->site == b->site &&
-	       a->layer == b->layer && a->kernel == b->kernel;
-}
-
-static uint32_t search(
-	const struct call_tree *tree, uint32_t from, uint32_t end, const struct call_node *node)
-{
-	for (uint32_t i = from; i != end; i = tree->nodes[i].next)
-		if (is_same(&tree->nodes[i], node))
-			return i;
-	return RUN_NONE;
-}
-
-/* The child like `node`, made if there is none. */
+/* Where there is no memory, what is above stands in for it. */
 static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
 {
-	struct call_tree *tree = b->tree;
-	uint32_t hint = tree->nodes[parent].hint;
-	uint32_t from = hint == RUN_NONE ? RUN_NONE : tree->nodes[hint].next;
-	uint32_t found = hint != RUN_NONE && is_same(&tree->nodes[hint], &node)
-				 ? hint
-				 : search(tree, from, RUN_NONE, &node);
-	if (found == RUN_NONE)
-		found = search(tree, tree->nodes[parent].first, from, &node);
-	if (found == RUN_NONE)
-		found = add_node(tree, parent, node);
-	if (found == RUN_NONE) {
-		b->failed = 1;
-		return parent;
-	}
-	tree->nodes[parent].hint = found;
-	return found;
-}
-
-static struct call_node node_of(enum call_kind kind, int32_t layer)
-{
-	return (struct call_node){.kind = kind,
-		.brick = RUN_NONE,
-		.site = RUN_NONE,
-		.kernel = RUN_NONE,
-		.layer = layer};
+	uint32_t found = call_tree_child(b->tree, parent, node);
+	b->failed |= found == RUN_NONE;
+	return found == RUN_NONE ? parent : found;
 }
 
 /* The node that holds those of a layer: a layer's own below what holds the layer. */
@@ -101,7 +37,7 @@ static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 	const struct call_node *above = &b->tree->nodes[parent];
 	if (layer < 0 || above->layer == layer)
 		return parent;
-	return child(b, parent, node_of(CALL_LAYER, layer));
+	return child(b, parent, call_node_of(CALL_LAYER, layer));
 }
 
 static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
@@ -114,14 +50,13 @@ static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
 
 static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
 {
-	struct call_node node = node_of(CALL_BRICK, b->tree->nodes[parent].layer);
+	struct call_node node = call_node_of(CALL_BRICK, b->tree->nodes[parent].layer);
 	node.brick = brick;
 	return child(b, parent, node);
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void begin_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
-	struct builder *b = context;
 	struct call_tree *tree = b->tree;
 	b->at[depth] = b->at[depth - 1];
 	if (!is_part(tree, frame) || (tree->step != RUN_NONE && frame->is_step))
@@ -129,12 +64,6 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
 	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
 	b->at[depth] = brick_node(b, parent, frame->brick);
-}
-
-static void add_known(uint64_t *sum, uint64_t value, int known)
-{
-	if (known)
-		*sum = (*sum == ANALYSIS_UNKNOWN ? 0 : *sum) + value;
 }
 
 static void add_execution(
@@ -147,9 +76,9 @@ static void add_execution(
 		return;
 	}
 	node->count++;
-	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
-	add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
-	add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
+	call_tree_add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	call_tree_add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
+	call_tree_add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
 }
 
 static void add_operation(struct builder *b, uint32_t brick, const struct walk_frame *frame)
@@ -158,7 +87,7 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 	const struct run_site *site = &tree->run->sites[frame->sample->site];
 	if (!site->operation && !site->label)
 		return;
-	struct call_node operation = node_of(CALL_OPERATION, tree->nodes[brick].layer);
+	struct call_node operation = call_node_of(CALL_OPERATION, tree->nodes[brick].layer);
 	operation.brick = frame->brick;
 	operation.site = frame->sample->site;
 	uint32_t node = child(b, brick, operation);
@@ -171,7 +100,7 @@ static void add_wait(struct builder *b, uint32_t beside, uint64_t ns, uint64_t c
 	struct call_tree *tree = b->tree;
 	if (!ns)
 		return;
-	uint32_t wait = child(b, beside, node_of(CALL_WAIT, tree->nodes[beside].layer));
+	uint32_t wait = child(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
 	tree->nodes[wait].count += count;
@@ -185,7 +114,7 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	struct call_tree *tree = b->tree;
 	const struct run *run = tree->run;
 	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
-	struct call_node kernel = node_of(CALL_KERNEL, tree->nodes[above].layer);
+	struct call_node kernel = call_node_of(CALL_KERNEL, tree->nodes[above].layer);
 	kernel.kernel = command->kernel;
 	uint32_t number = child(b, above, kernel);
 	if (b->failed)
@@ -195,9 +124,9 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	node->count++;
 	node->time_ns += sample->end_ns - sample->begin_ns;
 	node->self_ns = node->time_ns;
-	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
-	add_known(&node->bytes, command->bytes, command->bytes != 0);
-	add_known(&node->flops, command->flops, command->flops != 0);
+	call_tree_add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	call_tree_add_known(&node->bytes, command->bytes, command->bytes != 0);
+	call_tree_add_known(&node->flops, command->flops, command->flops != 0);
 }
 
 /* What a call launched belongs to the brick around the call; what a brick launched, to itself. */
@@ -217,9 +146,8 @@ static void add_launched(struct builder *b, const struct walk_frame *frame, unsi
 		add_command(b, b->at[depth], own);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void end_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
-	struct builder *b = context;
 	struct call_tree *tree = b->tree;
 	uint64_t waits = (frame->inner_ns != 0) + (frame->wait_ns != 0);
 	if (!is_part(tree, frame) || b->failed)
@@ -236,32 +164,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		add_launched(b, frame, depth);
 	uint64_t waits_ns = frame->counted.inner_ns + frame->counted.wait_ns;
 	add_wait(b, tree->nodes[node].parent, waits_ns, waits);
-}
-
-/* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
-static int is_sum(const struct call_node *node)
-{
-	return node->kind == CALL_LAYER ||
-	       (node->kind == CALL_BRICK && !node->count && !node->open);
-}
-
-static void sum_up(struct call_tree *tree)
-{
-	/* What is below a node has a higher number. */
-	for (size_t i = tree->count; i-- > 1;) {
-		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
-		if (!is_sum(above) || node->kind == CALL_KERNEL)
-			continue;
-		above->time_ns += node->time_ns;
-		if (node->kind == CALL_BRICK && above->kind == CALL_LAYER)
-			above->count += node->count;
-	}
-	struct call_node *root = &tree->nodes[0];
-	uint64_t below_ns = 0;
-	for (uint32_t i = root->first; i != RUN_NONE; i = tree->nodes[i].next)
-		if (tree->nodes[i].kind != CALL_KERNEL)
-			below_ns += tree->nodes[i].time_ns;
-	root->time_ns = below_ns + root->self_ns;
 }
 
 static uint32_t count_threads(const struct run *run, const struct run_step *step)
@@ -300,55 +202,139 @@ static void add_unlaunched(struct builder *b)
 	}
 }
 
-static int build(struct call_tree **out, const struct run *run, const struct step_index *index,
-	uint32_t lane, uint32_t step)
+/* Trees that one walk builds. */
+struct growing {
+	const struct run *run;
+	const struct step_index *index;
+	struct builder *builders;
+	size_t count;
+	uint32_t *of_step; /* [step_count]: its builder's number + 1; NULL: one tree of a lane */
+	struct launches launches;
+};
+
+static int on_lane(void *context, uint32_t lane)
 {
+	struct growing *g = context;
+	int wanted = 0;
+	for (size_t i = 0; i < g->count; i++) {
+		struct builder *b = &g->builders[i];
+		uint32_t own = b->tree->lane;
+		b->lane = lane;
+		wanted |= lane == own ||
+			  (b->tree->step != RUN_NONE &&
+				  g->run->lanes[lane].kind == BRICK_LANE_THREAD &&
+				  g->run->lanes[lane].process == g->run->lanes[own].process);
+	}
+	return wanted;
+}
+
+/* A frame that turns out to hold steps ends in none: only its begin was in one. */
+static struct builder *builder_of(const struct growing *g, const struct walk_frame *frame)
+{
+	if (!g->of_step)
+		return &g->builders[0];
+	if (frame->step == RUN_NONE || !g->of_step[frame->step])
+		return NULL;
+	return &g->builders[g->of_step[frame->step] - 1];
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = builder_of(context, frame);
+	if (!b)
+		return;
+	if (builder_of(context, frame - 1) != b) /* nothing of this step is around it */
+		b->at[depth - 1] = 0;
+	begin_frame(b, frame, depth);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = builder_of(context, frame);
+	if (b)
+		end_frame(b, frame, depth);
+}
+
+static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
+
+static int plant(struct growing *g, uint32_t lane, uint32_t step)
+{
+	struct builder *b = &g->builders[g->count];
 	struct call_tree *tree = calloc(1, sizeof(*tree));
 	if (!tree)
 		return -ENOMEM;
-	tree->run = run;
+	*b = (struct builder){.tree = tree, .launches = &g->launches, .index = g->index};
+	tree->run = g->run;
 	tree->lane = lane;
 	tree->step = step;
-	struct launches launches;
-	struct builder b = {.tree = tree, .launches = &launches, .index = index};
-	if (launches_init(&launches, run) < 0 ||
-		add_node(tree, RUN_NONE, node_of(CALL_ROOT, -1)) == RUN_NONE) {
-		launches_fini(&launches);
-		call_tree_destroy(tree);
-		return -ENOMEM;
+	if (g->of_step)
+		g->of_step[step] = (uint32_t)g->count + 1;
+	g->count++;
+	return call_tree_add(tree, RUN_NONE, call_node_of(CALL_ROOT, -1)) == RUN_NONE ? -ENOMEM : 0;
+}
+
+static int grow(struct growing *g)
+{
+	struct walk walk;
+	walk_init(&walk, g->run, g->index);
+	walk_join(&walk, &ops, g);
+	int rc = walk_run(&walk);
+	for (size_t i = 0; i < g->count && rc == 0; i++) {
+		struct builder *b = &g->builders[i];
+		if (b->tree->step != RUN_NONE)
+			add_unlaunched(b);
+		rc = b->failed ? -ENOMEM : 0;
+		if (rc == 0)
+			call_tree_sum_up(b->tree);
 	}
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &b};
-	for (uint32_t i = 0; i < run->lane_count; i++) {
-		b.lane = i;
-		if (i == lane || (step != RUN_NONE && run->lanes[i].kind == BRICK_LANE_THREAD &&
-					 run->lanes[i].process == run->lanes[lane].process))
-			walk_lane(run, index, i, &visitor);
+	return rc;
+}
+
+static int build(struct call_tree **trees, const struct run *run, const struct step_index *index,
+	uint32_t lane, const uint32_t *steps, size_t count)
+{
+	struct growing g = {.run = run, .index = index};
+	int rc = launches_init(&g.launches, run);
+	g.builders = calloc(count + 1, sizeof(*g.builders));
+	g.of_step = steps ? calloc(run->step_count + 1, sizeof(*g.of_step)) : NULL;
+	if (!g.builders || (steps && !g.of_step))
+		rc = -ENOMEM;
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = steps ? plant(&g, run->steps[steps[i]].lane, steps[i])
+			   : plant(&g, lane, RUN_NONE);
+	if (rc == 0)
+		rc = grow(&g);
+	for (size_t i = 0; i < g.count; i++) {
+		if (rc == 0)
+			trees[i] = g.builders[i].tree;
+		else
+			call_tree_destroy(g.builders[i].tree);
 	}
-	if (step != RUN_NONE)
-		add_unlaunched(&b);
-	launches_fini(&launches);
-	if (b.failed) {
-		call_tree_destroy(tree);
-		return -ENOMEM;
-	}
-	sum_up(tree);
-	*out = tree;
-	return 0;
+	launches_fini(&g.launches);
+	free(g.builders);
+	free(g.of_step);
+	return rc;
+}
+
+int call_trees_of_steps(struct call_tree **trees, const struct run *run,
+	const struct step_index *index, const uint32_t *steps, size_t count)
+{
+	int rc = build(trees, run, index, RUN_NONE, steps, count);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		trees[i]->threads = count_threads(run, &run->steps[steps[i]]);
+	return rc;
 }
 
 int call_tree_of_step(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t step)
 {
-	int rc = build(out, run, index, run->steps[step].lane, step);
-	if (rc == 0)
-		(*out)->threads = count_threads(run, &run->steps[step]);
-	return rc;
+	return call_trees_of_steps(out, run, index, &step, 1);
 }
 
 int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane)
 {
-	return build(out, run, index, lane, RUN_NONE);
+	return build(out, run, index, lane, NULL, 1);
 }
 
 void call_tree_destroy(struct call_tree *tree)

@@ -361,7 +361,7 @@ int graph_from_run(struct brick_graph **out, const struct run *run, const struct
 {
 	struct schedule_source source;
 	struct brick_graph *graph = NULL;
-	int rc = schedule_source_init(&source, run, index);
+	int rc = schedule_source_find(&source, run, index);
 
 	if (rc < 0)
 		return rc;

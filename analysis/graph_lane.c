@@ -310,10 +310,10 @@ void graph_take_lane(struct graph_builder *b, uint32_t number)
 		.end = span->first + span->count,
 		.last = RUN_NONE,
 		.thread = RUN_NONE};
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &w};
+	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
 
 	w.levels[0] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
 	walk_samples(b->run, b->index, span->lane, out->first, (size_t)out->first + out->count,
-		&visitor);
+		&ops, &w);
 	close_thread(&w);
 }

@@ -206,26 +206,34 @@ static int measure(struct path *path, const struct step_index *index,
 	return rc == 0 && !path->section_count ? BRICK_ENOTRECORDED : rc;
 }
 
-int path_create(
-	struct path **out, const struct run *run, const struct step_index *index, uint32_t step)
+int path_create_from(struct path **out, const struct schedule_source *source, const struct run *run,
+	const struct step_index *index, uint32_t step)
 {
-	struct schedule_source source;
 	struct path *path = calloc(1, sizeof(*path));
-	int rc = schedule_source_init(&source, run, index);
+	int rc = -ENOMEM;
 
 	if (path)
 		path->sections = calloc(STEP_PHASES + 1, sizeof(*path->sections));
-	if (!path || !path->sections)
-		rc = -ENOMEM;
-	if (rc == 0) {
+	if (path && path->sections) {
 		path->run = run;
-		rc = measure(path, index, &source, step);
+		rc = measure(path, index, source, step);
 	}
-	schedule_source_fini(&source);
 	if (rc < 0)
 		path_destroy(path);
 	else
 		*out = path;
+	return rc;
+}
+
+int path_create(
+	struct path **out, const struct run *run, const struct step_index *index, uint32_t step)
+{
+	struct schedule_source source;
+	int rc = schedule_source_find(&source, run, index);
+	if (rc < 0)
+		return rc;
+	rc = path_create_from(out, &source, run, index, step);
+	schedule_source_fini(&source);
 	return rc;
 }
 

@@ -75,6 +75,9 @@ struct path {
  */
 int path_create(
 	struct path **out, const struct run *run, const struct step_index *index, uint32_t step);
+/* The same from what was found already, for those who ask for several. */
+int path_create_from(struct path **out, const struct schedule_source *source, const struct run *run,
+	const struct step_index *index, uint32_t step);
 void path_destroy(struct path *path);
 
 /* Tokens per second when the section takes so long; negative when it has no tokens. */

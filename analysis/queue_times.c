@@ -19,21 +19,21 @@ struct span {
 
 struct spans {
 	struct span *list;
-	size_t count, room;
+	size_t count, capacity;
 	bool failed;
 };
 
 static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		struct span *list = reallocarray(s->list, room, sizeof(*list));
+	if (s->count == s->capacity) {
+		size_t capacity = s->capacity ? 2 * s->capacity : 256;
+		struct span *list = reallocarray(s->list, capacity, sizeof(*list));
 		if (!list) {
 			s->failed = true;
 			return;
 		}
 		s->list = list;
-		s->room = room;
+		s->capacity = capacity;
 	}
 	s->list[s->count++] = (struct span){begin_ns, end_ns};
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/roofline_spans.h"
 #include "analysis/unknown.h"
 
 /* So much more than a whole number of threads, on average, is taken for the next one. */
@@ -192,8 +191,18 @@ static void time_of_phases(
 				run->steps[i].end_ns - run->steps[i].begin_ns;
 }
 
-static int add_rows(struct roofline *r, const struct roofline_accounts *a)
+/* The accounts take the samples. */
+static int no_lane(void *context, uint32_t lane)
 {
+	(void)context;
+	(void)lane;
+	return 0;
+}
+
+static int add_rows(void *context)
+{
+	struct roofline *r = context;
+	const struct roofline_accounts *a = &r->accounts;
 	uint64_t phases_ns[ROOFLINE_PHASES] = {0};
 	double pair_cost_ns = greatest_pair_cost_ns(r->run);
 
@@ -214,24 +223,39 @@ static int add_rows(struct roofline *r, const struct roofline_accounts *a)
 		r->row_count++;
 	}
 	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
+	roofline_accounts_fini(&r->accounts);
+	return 0;
+}
+
+static const struct walk_ops ops = {.begin_lane = no_lane, .finish = add_rows};
+
+int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings)
+{
+	struct roofline *r = calloc(1, sizeof(*r));
+
+	if (!r || roofline_accounts_init(&r->accounts, walk) < 0) {
+		free(r);
+		return -ENOMEM;
+	}
+	r->run = walk->run;
+	r->ceilings = ceilings;
+	walk_join(walk, &ops, r);
+	*out = r;
 	return 0;
 }
 
 int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
 	const struct ceilings *ceilings)
 {
-	struct roofline_accounts accounts;
-	struct roofline *r = calloc(1, sizeof(*r));
+	struct roofline *r;
+	struct walk walk;
 
-	if (!r || roofline_accounts_init(&accounts, run, index)) {
-		free(r);
-		return -ENOMEM;
-	}
-	r->run = run;
-	r->ceilings = ceilings;
-	int rc = add_rows(r, &accounts);
-	roofline_accounts_fini(&accounts);
-	if (rc)
+	walk_init(&walk, run, index);
+	int rc = roofline_create_in(&r, &walk, ceilings);
+	if (rc < 0)
+		return rc;
+	rc = walk_run(&walk);
+	if (rc < 0)
 		roofline_destroy(r);
 	else
 		*out = r;
@@ -242,6 +266,7 @@ void roofline_destroy(struct roofline *r)
 {
 	if (!r)
 		return;
+	roofline_accounts_fini(&r->accounts);
 	free(r->rows);
 	free(r);
 }

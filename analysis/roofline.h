@@ -15,11 +15,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/step_index.h"
+#include "analysis/roofline_spans.h"
 #include "machine/ceilings.h"
 #include "trace/run.h"
-
-enum roofline_phase { ROOFLINE_PREFILL, ROOFLINE_DECODE, ROOFLINE_OUTSIDE, ROOFLINE_PHASES };
 
 enum roofline_bound {
 	ROOFLINE_UNKNOWN, /* no ceiling that speaks for it was measured */
@@ -69,11 +67,14 @@ struct roofline {
 	const struct ceilings *ceilings;
 	struct roofline_row *rows; /* by phase, then by wall time, longest first */
 	size_t row_count;
+	struct roofline_accounts accounts; /* while it is fed */
 };
 
 /* ceilings may be NULL: then there are no roofs. Both must outlive it. -ENOMEM. */
 int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
 	const struct ceilings *ceilings);
+/* The same, whole when the walk has run. */
+int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
 void roofline_destroy(struct roofline *roofline);
 
 /* "prefill", "decode", NULL for outside of steps; "memory", ..., NULL for unknown. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks all lanes, cuts what is nested and the waits behind it out of each execution, and joins
+ * Cuts what is nested and the waits behind it out of each execution, and joins
  * what threads of one process did at the same time. Memory is that of the pieces of one process.
- * Called by roofline_create().
+ * Called by roofline_create(), fed by its walk.
  */
 #include "analysis/roofline_spans.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analysis/launches.h"
-#include "analysis/walk.h"
+#include "analysis/work_owner.h"
 
 static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -77,7 +77,7 @@ static struct roofline_account *account_of(
 static int is_counted(const struct roofline_accounts *a, const struct walk_frame *frame)
 {
 	return a->index->kinds[frame->brick] == BRICK_KIND_WORK &&
-	       a->speaks[frame->sample->site] != ROOFLINE_SILENT &&
+	       a->owners[frame->sample->site] != WORK_UNKNOWN &&
 	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
@@ -91,7 +91,7 @@ static void close_piece(struct roofline_accounts *a, const struct walk_frame *fr
 	if (!is_counted(a, frame) || end_ns <= begin_ns)
 		return;
 	account->busy_ns += end_ns - begin_ns;
-	if (a->speaks[frame->sample->site] == ROOFLINE_SPEAKS)
+	if (a->owners[frame->sample->site] == WORK_OWN)
 		account->told_ns += end_ns - begin_ns;
 	if (append(&account->lane, begin_ns, end_ns))
 		a->failed = 1;
@@ -119,7 +119,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct roofline_accounts *a = context;
 	struct roofline_account *account = account_of(a, frame);
-	enum roofline_voice voice = a->speaks[frame->sample->site];
+	enum work_owner owner = a->owners[frame->sample->site];
 
 	close_piece(a, frame, depth, frame->end_ns);
 	if (depth > 1)
@@ -127,60 +127,63 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (a->index->kinds[frame->brick] != BRICK_KIND_WORK ||
 		frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	if (voice == ROOFLINE_SPEAKS)
+	if (owner == WORK_OWN)
 		count_work(account, &a->run->sites[frame->sample->site]);
-	else if (voice == ROOFLINE_SILENT)
+	else if (owner == WORK_UNKNOWN)
 		account->silent++;
 }
 
-static void end_lane(struct roofline_accounts *a)
+static int on_lane(void *context, uint32_t lane)
 {
-	for (size_t i = 0; i < a->count; i++)
-		if (a->accounts[i].lane.count && unite(&a->accounts[i].all, &a->accounts[i].lane))
-			a->failed = 1;
+	struct roofline_accounts *a = context;
+	a->lane = lane;
+	return 1;
 }
 
-static void end_process(struct roofline_accounts *a)
+static int on_lane_end(void *context, uint32_t lane)
 {
+	struct roofline_accounts *a = context;
+	(void)lane;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->accounts[i].lane.count && unite(&a->accounts[i].all, &a->accounts[i].lane))
+			return -ENOMEM;
+	return a->failed ? -ENOMEM : 0;
+}
+
+static int on_process_end(void *context, uint32_t process)
+{
+	struct roofline_accounts *a = context;
+	(void)process;
 	for (size_t i = 0; i < a->count; i++) {
 		struct roofline_spans *all = &a->accounts[i].all;
 		for (size_t k = 0; k < all->count; k++)
 			a->accounts[i].wall_ns += all->spans[k].end_ns - all->spans[k].begin_ns;
 		all->count = 0;
 	}
+	return 0;
 }
 
-static void walk_process(struct roofline_accounts *a, uint32_t process)
-{
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = a};
+static const struct walk_ops ops = {.begin_lane = on_lane,
+	.begin = on_begin,
+	.end = on_end,
+	.end_lane = on_lane_end,
+	.end_process = on_process_end};
 
-	for (uint32_t lane = 0; lane < a->run->lane_count; lane++) {
-		if (a->run->lanes[lane].process != process)
-			continue;
-		a->lane = lane;
-		walk_lane(a->run, a->index, lane, &visitor);
-		end_lane(a);
-	}
-	end_process(a);
-}
-
-int roofline_accounts_init(
-	struct roofline_accounts *a, const struct run *run, const struct step_index *index)
+int roofline_accounts_init(struct roofline_accounts *a, struct walk *walk)
 {
+	const struct run *run = walk->run;
 	memset(a, 0, sizeof(*a));
 	a->run = run;
-	a->index = index;
+	a->index = walk->index;
 	a->count = run->brick_count * ROOFLINE_PHASES * 2;
 	a->accounts = calloc(a->count + 1, sizeof(*a->accounts));
-	a->speaks = calloc(run->site_count + 1, 1);
-	if (!a->accounts || !a->speaks || roofline_voices(a->speaks, run))
-		a->failed = 1;
-	for (uint32_t process = 0; process < run->process_count && !a->failed; process++)
-		walk_process(a, process);
-	if (!a->failed)
-		return 0;
-	roofline_accounts_fini(a);
-	return -ENOMEM;
+	a->owners = calloc(run->site_count + 1, 1);
+	if (!a->accounts || !a->owners || work_owners(a->owners, run) < 0) {
+		roofline_accounts_fini(a);
+		return -ENOMEM;
+	}
+	walk_join(walk, &ops, a);
+	return 0;
 }
 
 void roofline_accounts_fini(struct roofline_accounts *a)
@@ -190,6 +193,6 @@ void roofline_accounts_fini(struct roofline_accounts *a)
 		free(a->accounts[i].lane.spans);
 	}
 	free(a->accounts);
-	free(a->speaks);
+	free(a->owners);
 	memset(a, 0, sizeof(*a));
 }

@@ -6,7 +6,10 @@
 #ifndef BRICK_ANALYSIS_ROOFLINE_SPANS_H
 #define BRICK_ANALYSIS_ROOFLINE_SPANS_H
 
-#include "analysis/roofline.h"
+#include "analysis/step_index.h"
+#include "analysis/walk.h"
+
+enum roofline_phase { ROOFLINE_PREFILL, ROOFLINE_DECODE, ROOFLINE_OUTSIDE, ROOFLINE_PHASES };
 
 struct roofline_span {
 	uint64_t begin_ns, end_ns;
@@ -34,24 +37,14 @@ struct roofline_accounts {
 	const struct step_index *index;
 	struct roofline_account *accounts;
 	size_t count;
-	uint8_t *speaks;			/* [site_count]: enum roofline_voice */
+	uint8_t *owners;			/* [site_count]: enum work_owner */
 	uint64_t piece_begin_ns[UINT8_MAX + 3]; /* of what is open, by depth */
 	uint32_t lane;
 	int failed;
 };
 
-enum roofline_voice {
-	ROOFLINE_SILENT = 0,
-	ROOFLINE_SPEAKS = 1, /* says what an execution did */
-	ROOFLINE_PART = 2,   /* one thread's part of executions that another one tells of */
-};
-
-/* -ENOMEM; *accounts is then empty. */
-int roofline_accounts_init(
-	struct roofline_accounts *accounts, const struct run *run, const struct step_index *index);
+/* Whole when the walk has run. -ENOMEM; *accounts is then empty. */
+int roofline_accounts_init(struct roofline_accounts *accounts, struct walk *walk);
 void roofline_accounts_fini(struct roofline_accounts *accounts);
-
-/* [site_count]: enum roofline_voice. -ENOMEM. */
-int roofline_voices(uint8_t *voices, const struct run *run);
 
 #endif

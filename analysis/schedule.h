@@ -29,6 +29,7 @@
 #include <stdint.h>
 #include "analysis/launches.h"
 #include "analysis/step_index.h"
+#include "analysis/walk.h"
 #include "graph/dag.h"
 #include "trace/run.h"
 
@@ -124,10 +125,16 @@ struct schedule_source {
 	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
 	struct step_index windows;
 	struct launches launches;
+	/* while it is fed */
+	const struct run *run;
+	uint32_t lane;
+	int failed;
 };
 
-/* -ENOMEM; *source is then empty. */
-int schedule_source_init(
+/* It is whole when the walk has run. -ENOMEM; *source is then empty. */
+int schedule_source_init(struct schedule_source *source, struct walk *walk);
+/* The same with a walk of its own. */
+int schedule_source_find(
 	struct schedule_source *source, const struct run *run, const struct step_index *index);
 void schedule_source_fini(struct schedule_source *source);
 

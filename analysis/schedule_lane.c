@@ -227,7 +227,7 @@ void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, s
 	m->lanes[place] = (struct schedule_lane){.stays = !crosses};
 	to->spans[place] = (struct schedule_span){lane, (uint32_t)to->count, 0};
 	to->span_count++;
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &c};
-	walk_samples(m->run, &m->source->windows, lane, first, end, &visitor);
+	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+	walk_samples(m->run, &m->source->windows, lane, first, end, &ops, &c);
 	to->spans[place].count = (uint32_t)to->count - to->spans[place].first;
 }

@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all schedules of a run share; above all what lies in the accounts of steps after their ends:
- * sampling, mostly. Found with one walk over all lanes, the one that the report uses.
+ * sampling, mostly. Fed by the walk that feeds the report.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/schedule.h"
-#include "analysis/walk.h"
 
-struct collector {
-	struct schedule_source *source;
-	const struct run *run;
-	uint32_t lane;
-	int failed;
-};
-
-static void add(struct collector *c, const struct schedule_after_item *item)
+static void add(struct schedule_source *source, const struct schedule_after_item *item)
 {
-	struct schedule_source *source = c->source;
-
 	if (source->count == source->capacity) {
 		size_t larger = source->capacity ? 2 * source->capacity : 64;
 		void *moved = reallocarray(source->items, larger, sizeof(*source->items));
 		if (!moved) {
-			c->failed = 1;
+			source->failed = 1;
 			return;
 		}
 		source->items = moved;
@@ -35,28 +25,28 @@ static void add(struct collector *c, const struct schedule_after_item *item)
 }
 
 /* What ran beside a step is in the window of that one. */
-static void add_frame(struct collector *c, const struct walk_frame *frame)
+static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
 {
 	const struct walk_times *counted = &frame->counted;
-	uint64_t begin_ns = frame->begin_ns, end_ns = c->run->steps[frame->step].end_ns;
+	uint64_t begin_ns = frame->begin_ns, end_ns = s->run->steps[frame->step].end_ns;
 	uint64_t own_ns = counted->self_ns + counted->inner_ns;
 	uint32_t is_part = counted->length_ns != frame->length_ns;
 
 	if (!is_part || own_ns || counted->wait_ns)
-		add(c, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
-			       counted->wait_ns, frame->step, c->lane, frame->index, is_part});
+		add(s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
+			       counted->wait_ns, frame->step, s->lane, frame->index, is_part});
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct collector *c = context;
+	struct schedule_source *s = context;
 
 	(void)depth;
 	if (frame->scope == WALK_AFTER)
-		add_frame(c, frame);
+		add_frame(s, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
-		add(c, &(struct schedule_after_item){frame->end_ns, 0, frame->wait_ns, frame->step,
-			       c->lane, frame->index, 0});
+		add(s, &(struct schedule_after_item){frame->end_ns, 0, frame->wait_ns, frame->step,
+			       s->lane, frame->index, 0});
 }
 
 static int compare_items(const void *a, const void *b)
@@ -100,26 +90,57 @@ static int init_windows(
 	return 0;
 }
 
-int schedule_source_init(
-	struct schedule_source *source, const struct run *run, const struct step_index *index)
+static int on_lane(void *context, uint32_t lane)
 {
-	struct collector c = {.source = source, .run = run};
-	const struct walk_visitor visitor = {.end = on_end, .context = &c};
+	struct schedule_source *s = context;
+	s->lane = lane;
+	return s->run->step_count && s->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
 
+static int on_lane_end(void *context, uint32_t lane)
+{
+	const struct schedule_source *s = context;
+	(void)lane;
+	return s->failed ? -ENOMEM : 0;
+}
+
+static int finish(void *context)
+{
+	struct schedule_source *s = context;
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), compare_items);
+	index_steps(s, s->run->step_count);
+	return 0;
+}
+
+static const struct walk_ops ops = {
+	.begin_lane = on_lane, .end = on_end, .end_lane = on_lane_end, .finish = finish};
+
+int schedule_source_init(struct schedule_source *source, struct walk *walk)
+{
 	memset(source, 0, sizeof(*source));
-	source->first = calloc(run->step_count + 1, sizeof(*source->first));
-	for (c.lane = 0; source->first && index->count && c.lane < run->lane_count; c.lane++)
-		if (run->lanes[c.lane].kind == BRICK_LANE_THREAD)
-			walk_lane(run, index, c.lane, &visitor);
-	if (!source->first || c.failed || init_windows(&source->windows, run, index) < 0 ||
-		launches_init(&source->launches, run) < 0) {
+	source->run = walk->run;
+	source->first = calloc(walk->run->step_count + 1, sizeof(*source->first));
+	if (!source->first || init_windows(&source->windows, walk->run, walk->index) < 0 ||
+		launches_init(&source->launches, walk->run) < 0) {
 		schedule_source_fini(source);
 		return -ENOMEM;
 	}
-	if (source->count)
-		qsort(source->items, source->count, sizeof(*source->items), compare_items);
-	index_steps(source, run->step_count);
+	walk_join(walk, &ops, source);
 	return 0;
+}
+
+int schedule_source_find(
+	struct schedule_source *source, const struct run *run, const struct step_index *index)
+{
+	struct walk walk;
+	walk_init(&walk, run, index);
+	int rc = schedule_source_init(source, &walk);
+	if (rc == 0)
+		rc = walk_run(&walk);
+	if (rc < 0)
+		schedule_source_fini(source);
+	return rc;
 }
 
 void schedule_source_fini(struct schedule_source *source)

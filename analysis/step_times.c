@@ -14,29 +14,22 @@
 #include "analysis/unknown.h"
 #include "brick/registry.h"
 
-int step_times_init(struct step_times *times, const struct run *run)
-{
-	memset(times, 0, sizeof(*times));
-	times->ttft_ns = ANALYSIS_UNKNOWN;
-	times->steps = calloc(run->step_count + 1, sizeof(*times->steps));
-	return times->steps ? 0 : -ENOMEM;
-}
-
 void step_times_fini(struct step_times *times)
 {
 	free(times->steps);
 	times->steps = NULL;
 }
 
-void step_times_add(struct step_times *times, const struct run *run, const struct step_index *index,
-	const struct walk_frame *frame)
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
+	struct step_times *times = context;
 	const struct walk_times *counted = &frame->counted;
+	(void)depth;
 	if (frame->step == RUN_NONE)
 		return;
 	struct step_time *step = &times->steps[frame->step];
 	if (frame->scope == WALK_AFTER || frame->scope == WALK_ALONGSIDE)
-		if (run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
+		if (times->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 			frame->end_ns > step->sampled_end_ns)
 			step->sampled_end_ns = frame->end_ns;
 	if (frame->scope == WALK_AFTER) {
@@ -46,7 +39,7 @@ void step_times_add(struct step_times *times, const struct run *run, const struc
 	}
 	if (frame->scope != WALK_IN_STEP)
 		return;
-	if (index->kinds[frame->brick] == BRICK_KIND_STEP)
+	if (times->index->kinds[frame->brick] == BRICK_KIND_STEP)
 		step->unattributed_ns += frame->self_ns;
 	if (frame->is_step) {
 		step->span_ns = frame->length_ns;
@@ -149,45 +142,44 @@ static uint64_t first_token_ns(const struct step_times *times, const struct run 
 								      : ANALYSIS_UNKNOWN;
 }
 
-int step_times_finish(
-	struct step_times *times, const struct run *run, const struct step_index *index)
+static int finish(void *context)
 {
+	struct step_times *times = context;
+	const struct run *run = times->run;
 	uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
 	for (uint32_t phase = 0; phase < STEP_PHASES; phase++)
-		finish_phase(times, run, index, phase, values);
+		finish_phase(times, run, times->index, phase, values);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
-		times->ttft_ns = first_token_ns(times, run, index, p);
+		times->ttft_ns = first_token_ns(times, run, times->index, p);
 	free(values);
 	return 0;
 }
 
-struct measure {
-	struct step_times *times;
-	const struct run *run;
-	const struct step_index *index;
-};
+static const struct walk_ops ops = {.end = on_end, .finish = finish};
 
-static void measure_end(void *context, const struct walk_frame *frame, unsigned depth)
+int step_times_init(struct step_times *times, struct walk *walk)
 {
-	(void)depth;
-	const struct measure *m = context;
-	step_times_add(m->times, m->run, m->index, frame);
+	memset(times, 0, sizeof(*times));
+	times->run = walk->run;
+	times->index = walk->index;
+	times->ttft_ns = ANALYSIS_UNKNOWN;
+	times->steps = calloc(walk->run->step_count + 1, sizeof(*times->steps));
+	if (!times->steps)
+		return -ENOMEM;
+	walk_join(walk, &ops, times);
+	return 0;
 }
 
 int step_times_measure(
 	struct step_times *times, const struct run *run, const struct step_index *index)
 {
-	int rc = step_times_init(times, run);
-	if (rc < 0)
-		return rc;
-	struct measure m = {times, run, index};
-	struct walk_visitor visitor = {.end = measure_end, .context = &m};
-	for (uint32_t lane = 0; lane < run->lane_count; lane++)
-		if (run->lanes[lane].kind == BRICK_LANE_THREAD)
-			walk_lane(run, index, lane, &visitor);
-	rc = step_times_finish(times, run, index);
+	struct walk walk;
+	walk_init(&walk, run, index);
+	int rc = step_times_init(times, &walk);
+	if (rc == 0)
+		rc = walk_run(&walk);
 	if (rc < 0)
 		step_times_fini(times);
 	return rc;

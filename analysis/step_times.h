@@ -12,6 +12,11 @@
 
 enum step_phase { STEP_PREFILL = 0, STEP_DECODE = 1, STEP_PHASES = 2 };
 
+static inline enum step_phase step_phase_of(const struct run_step *step)
+{
+	return step->decode ? STEP_DECODE : STEP_PREFILL;
+}
+
 struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
 	uint64_t after_ns;	  /* in bricks after it that are in its account */
@@ -40,21 +45,16 @@ struct step_times {
 	 * token, also where that may be because records of it were dropped.
 	 */
 	uint64_t ttft_ns;
+	/* while it is fed */
+	const struct run *run;
+	const struct step_index *index;
 };
 
-/* -ENOMEM; *times is then empty. */
-int step_times_init(struct step_times *times, const struct run *run);
+/* Whole when the walk has run. -ENOMEM; *times is then empty. */
+int step_times_init(struct step_times *times, struct walk *walk);
 void step_times_fini(struct step_times *times);
 
-/* Count a sample in; call it at the end of every frame of a walk. */
-void step_times_add(struct step_times *times, const struct run *run, const struct step_index *index,
-	const struct walk_frame *frame);
-
-/* After the last step_times_add(). -ENOMEM. */
-int step_times_finish(
-	struct step_times *times, const struct run *run, const struct step_index *index);
-
-/* All of it: a walk over every lane that can hold part of a step's account. -ENOMEM. */
+/* The same with a walk of its own. -ENOMEM. */
 int step_times_measure(
 	struct step_times *times, const struct run *run, const struct step_index *index);
 

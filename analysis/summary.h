@@ -23,51 +23,12 @@
 #include <stdint.h>
 #include "analysis/queue_times.h"
 #include "analysis/step_times.h"
+#include "analysis/summary_rows.h"
 #include "trace/run.h"
-
-enum summary_by {
-	SUMMARY_BY_BRICK,
-	SUMMARY_BY_CATEGORY,
-	SUMMARY_BY_LAYER,
-	SUMMARY_BY_PHASE,
-	SUMMARY_BY_THREAD,
-	SUMMARY_BY_KERNEL,
-	SUMMARY_BY_QUEUE,
-	SUMMARY_BY_COUNT,
-};
 
 /* "brick", "category", ...; and the plural that names the array in JSON. */
 const char *summary_by_name(enum summary_by by);
 const char *summary_by_plural(enum summary_by by);
-
-/* ANALYSIS_UNKNOWN where a number is not known. Rates: negative. */
-struct summary_row {
-	char *name;
-	const char *category; /* NULL where a row has none */
-	uint32_t id;	      /* of the brick, category, lane or queue; layer + 1; phase */
-	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
-	int on_device;	      /* all of it ran on queues of devices, nothing on a thread */
-	const char *backend;  /* of the device that worked for it; NULL: none, or not known */
-	uint32_t kernel;      /* the one that ran most often; RUN_NONE: not a row of a kernel */
-	uint64_t count;	      /* executions */
-	uint64_t sum_ns;      /* of their lengths, also of those inside of one another */
-	uint64_t total_ns;    /* with at least one open */
-	uint64_t self_ns;     /* less what was nested and waited */
-	uint64_t wait_ns;     /* inside of and right after them */
-	uint64_t wall_ns;     /* its part of the wall time of the run */
-	double share;	      /* the same as a share, 0 to 1 */
-	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
-	uint64_t elements, bytes, flops;
-	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
-	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
-	/* what devices did for it: commands, and time with one running on a queue's lane */
-	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
-};
-
-struct summary_pairs {
-	uint64_t count[STEP_PHASES + 1];
-	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
-};
 
 struct summary {
 	const struct run *run;
@@ -96,10 +57,8 @@ struct summary {
 	struct summary_pairs *pairs, *hooked;
 	struct queue_times queues;
 	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
+	struct summary_accumulator *accumulator; /* while it is fed; then NULL */
 };
-
-/* "All phases" where a phase may be asked for. */
-enum { SUMMARY_ALL_PHASES = -1 };
 
 /*
  * only: SUMMARY_ALL_PHASES, or an enum step_phase: then rows, wall time and coverage are of the
@@ -107,6 +66,8 @@ enum { SUMMARY_ALL_PHASES = -1 };
  * -ENOMEM.
  */
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only);
+/* The same, whole when the walk has run: for those who want several. */
+int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 void summary_destroy(struct summary *summary);
 
 /* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */

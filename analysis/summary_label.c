@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 
 static char *lane_label(const struct run *run, uint32_t number)
 {
@@ -21,7 +21,7 @@ static char *lane_label(const struct run *run, uint32_t number)
 	return n < 0 ? NULL : label;
 }
 
-static char *queue_label(const struct tallies *t, uint32_t queue)
+static char *queue_label(const struct summary_accumulator *t, uint32_t queue)
 {
 	const struct run *run = t->run;
 	const struct run_lane *lane = &run->lanes[t->queues.queues[queue].lane];
@@ -36,14 +36,14 @@ static char *queue_label(const struct tallies *t, uint32_t queue)
 	return n < 0 ? NULL : label;
 }
 
-char *summary_group_label(const struct tallies *t, uint32_t group)
+char *summary_group_label(const struct summary_accumulator *t, uint32_t group)
 {
 	uint32_t kernel;
 	if (t->by == SUMMARY_BY_KERNEL)
-		return strdup(tally_kernel_name(t, group, &kernel));
+		return strdup(summary_kernel_name(t, group, &kernel));
 	if (t->by == SUMMARY_BY_QUEUE)
 		return queue_label(t, group);
-	static const char *const phases[TALLY_PHASES] = {"prefill", "decode", "outside of steps"};
+	static const char *const phases[SUMMARY_PHASES] = {"prefill", "decode", "outside of steps"};
 	char *label = NULL;
 	if (t->by == SUMMARY_BY_THREAD)
 		return lane_label(t->run, group);

@@ -2,18 +2,30 @@
 /*
  * Keeps the stack of open samples of one lane and decides whose account each belongs to. Nesting is
  * taken from the samples' depths, never from their times, so that a clock that steps back can
- * shorten a sample but not count it twice. Called by the summary and the tree of a step.
+ * shorten a sample but not count it twice. Called by whatever adds up samples.
  */
 #include "analysis/walk.h"
 
-#include <stddef.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 
 enum { FRAMES = UINT8_MAX + 2 }; /* depths 0..255 and the lane itself below them */
 
-struct walk {
+/* Those of a lane who want its samples, by what they want. */
+struct calls {
+	struct call {
+		void (*frame)(void *context, const struct walk_frame *frame, unsigned depth);
+		void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+		void *context;
+	} begin[WALK_JOINED_MAX], end[WALK_JOINED_MAX], tile[WALK_JOINED_MAX];
+	size_t begin_count, end_count, tile_count;
+};
+
+struct lane_walk {
 	const struct run *run;
 	const struct step_index *index;
-	const struct walk_visitor *visitor;
+	const struct calls *calls;
 	const struct run_lane *lane;
 	uint32_t number; /* the lane's */
 	bool drives;
@@ -29,7 +41,7 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 }
 
 /* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
-static uint32_t last_begun(struct walk *w, uint64_t ns)
+static uint32_t last_begun(struct lane_walk *w, uint64_t ns)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_process;
@@ -40,7 +52,7 @@ static uint32_t last_begun(struct walk *w, uint64_t ns)
 }
 
 /* The step that a sample outside of steps came after: the lane's own last, else the process's. */
-static uint32_t step_before(struct walk *w, const struct walk_frame *frame)
+static uint32_t step_before(struct lane_walk *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
 	uint32_t own = w->own;
@@ -53,13 +65,13 @@ static uint32_t step_before(struct walk *w, const struct walk_frame *frame)
 	return place == RUN_NONE ? RUN_NONE : w->index->by_process[place];
 }
 
-static uint64_t beside_steps_ns(const struct walk *w, uint64_t begin_ns, uint64_t end_ns)
+static uint64_t beside_steps_ns(const struct lane_walk *w, uint64_t begin_ns, uint64_t end_ns)
 {
 	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
 }
 
 /* On a thread that runs no steps: during one, or sampling after one. */
-static void place_beside(struct walk *w, struct walk_frame *frame)
+static void place_beside(struct lane_walk *w, struct walk_frame *frame)
 {
 	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 		       w->lane->kind == BRICK_LANE_THREAD;
@@ -78,7 +90,7 @@ static void place_beside(struct walk *w, struct walk_frame *frame)
 		frame->step = w->index->by_process[place];
 }
 
-static void place(struct walk *w, struct walk_frame *frame, const struct walk_frame *parent)
+static void place(struct lane_walk *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
 	/* What holds steps is in no account, but what stands between those steps is. */
 	frame->scope = parent->holds_step ? WALK_OUTSIDE : parent->scope;
@@ -94,14 +106,15 @@ static void place(struct walk *w, struct walk_frame *frame, const struct walk_fr
 		frame->scope = WALK_AFTER;
 }
 
-static void mark_holders(struct walk *w)
+static void mark_holders(struct lane_walk *w)
 {
 	for (unsigned i = 1; i < w->depth; i++)
 		w->frames[i].holds_step = true;
 }
 
 /* Whether a frame is an outermost step, which decides for all that is nested in it. */
-static void find_step(struct walk *w, struct walk_frame *frame, const struct walk_frame *parent)
+static void find_step(
+	struct lane_walk *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_lane;
@@ -118,7 +131,7 @@ static void find_step(struct walk *w, struct walk_frame *frame, const struct wal
 	frame->step = frame->is_step ? step : RUN_NONE;
 }
 
-static void push(struct walk *w, uint32_t i)
+static void push(struct lane_walk *w, uint32_t i)
 {
 	const struct walk_frame *parent = &w->frames[w->depth];
 	const struct run_sample *sample = &w->lane->samples[i];
@@ -134,12 +147,12 @@ static void push(struct walk *w, uint32_t i)
 	place(w, frame, parent);
 
 	find_step(w, frame, parent);
-	if (w->visitor->begin)
-		w->visitor->begin(w->visitor->context, frame, w->depth);
+	for (size_t k = 0; k < w->calls->begin_count; k++)
+		w->calls->begin[k].frame(w->calls->begin[k].context, frame, w->depth);
 }
 
 /* What counts of a frame that is in an account: of another thread's, what lies beside no step. */
-static void count_times(struct walk *w, struct walk_frame *frame)
+static void count_times(struct lane_walk *w, struct walk_frame *frame)
 {
 	struct walk_frame *parent = frame - 1;
 	struct walk_times *counted = &frame->counted;
@@ -165,7 +178,7 @@ static void count_times(struct walk *w, struct walk_frame *frame)
 }
 
 /* limit_ns: when the next sample at this level begins. */
-static void pop(struct walk *w, uint64_t limit_ns)
+static void pop(struct lane_walk *w, uint64_t limit_ns)
 {
 	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
 	frame->length_ns = frame->end_ns - frame->begin_ns;
@@ -182,33 +195,34 @@ static void pop(struct walk *w, uint64_t limit_ns)
 	count_times(w, frame);
 	parent->nested_ns += frame->length_ns + frame->wait_ns;
 	parent->cursor_ns = frame->end_ns + frame->wait_ns;
-	if (w->visitor->end)
-		w->visitor->end(w->visitor->context, frame, w->depth);
+	for (size_t k = 0; k < w->calls->end_count; k++)
+		w->calls->end[k].frame(w->calls->end[k].context, frame, w->depth);
 	w->depth--;
 }
 
 /* Whether next stands beside the innermost open sample, rather than beside one that holds it. */
-static bool is_sibling(const struct walk *w, const struct run_sample *next)
+static bool is_sibling(const struct lane_walk *w, const struct run_sample *next)
 {
 	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
 }
 
 /* What was popped late is no holder: a tile has no part in where others end. */
-static void name_tile(struct walk *w, uint32_t i)
+static void name_tile(struct lane_walk *w, uint32_t i)
 {
 	unsigned holder = w->depth;
 	while (holder && w->frames[holder].sample->depth >= w->lane->samples[i].depth)
 		holder--;
-	w->visitor->tile(w->visitor->context, &w->frames[holder], i);
+	for (size_t k = 0; k < w->calls->tile_count; k++)
+		w->calls->tile[k].tile(w->calls->tile[k].context, &w->frames[holder], i);
 }
 
-void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
-	size_t first, size_t end, const struct walk_visitor *visitor)
+static void feed(const struct run *run, const struct step_index *index, uint32_t lane, size_t first,
+	size_t end, const struct calls *calls)
 {
-	struct walk w;
+	struct lane_walk w;
 	w.run = run;
 	w.index = index;
-	w.visitor = visitor;
+	w.calls = calls;
 	w.lane = &run->lanes[lane];
 	w.number = lane;
 	w.drives = step_index_drives(index, lane);
@@ -223,7 +237,7 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {
 		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE) {
-			if (visitor->tile)
+			if (calls->tile_count)
 				name_tile(&w, (uint32_t)i);
 			continue;
 		}
@@ -235,8 +249,115 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 		pop(&w, UINT64_MAX);
 }
 
-void walk_lane(const struct run *run, const struct step_index *index, uint32_t lane,
-	const struct walk_visitor *visitor)
+static void add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
 {
-	walk_samples(run, index, lane, 0, run->lanes[lane].sample_count, visitor);
+	if (ops->begin)
+		calls->begin[calls->begin_count++] = (struct call){ops->begin, NULL, context};
+	if (ops->end)
+		calls->end[calls->end_count++] = (struct call){ops->end, NULL, context};
+	if (ops->tile)
+		calls->tile[calls->tile_count++] = (struct call){NULL, ops->tile, context};
+}
+
+void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
+	size_t first, size_t end, const struct walk_ops *ops, void *context)
+{
+	struct calls calls;
+	calls.begin_count = calls.end_count = calls.tile_count = 0;
+	add_calls(&calls, ops, context);
+	feed(run, index, lane, first, end, &calls);
+}
+
+void walk_init(struct walk *walk, const struct run *run, const struct step_index *index)
+{
+	walk->run = run;
+	walk->index = index;
+	walk->count = 0;
+}
+
+void walk_join(struct walk *walk, const struct walk_ops *ops, void *context)
+{
+	assert(walk->count < WALK_JOINED_MAX);
+	walk->joined[walk->count++] = (struct walk_joined){ops, context};
+}
+
+static int wants(const struct walk *walk, const struct walk_joined *joined, uint32_t lane)
+{
+	if (joined->ops->begin_lane)
+		return joined->ops->begin_lane(joined->context, lane);
+	return walk->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
+
+static int walk_lane(const struct walk *walk, uint32_t lane)
+{
+	struct calls calls;
+	bool wanted[WALK_JOINED_MAX];
+	int rc = 0;
+
+	calls.begin_count = calls.end_count = calls.tile_count = 0;
+	for (size_t k = 0; k < walk->count && rc >= 0; k++) {
+		rc = wants(walk, &walk->joined[k], lane);
+		wanted[k] = rc > 0;
+		if (wanted[k])
+			add_calls(&calls, walk->joined[k].ops, walk->joined[k].context);
+	}
+	if (rc < 0)
+		return rc;
+	if (calls.begin_count + calls.end_count + calls.tile_count)
+		feed(walk->run, walk->index, lane, 0, walk->run->lanes[lane].sample_count, &calls);
+	for (size_t k = 0; k < walk->count && rc >= 0; k++)
+		if (wanted[k] && walk->joined[k].ops->end_lane)
+			rc = walk->joined[k].ops->end_lane(walk->joined[k].context, lane);
+	return rc < 0 ? rc : 0;
+}
+
+static int end_process(const struct walk *walk, uint32_t process)
+{
+	int rc = 0;
+	for (size_t k = 0; k < walk->count && rc >= 0; k++)
+		if (walk->joined[k].ops->end_process)
+			rc = walk->joined[k].ops->end_process(walk->joined[k].context, process);
+	return rc;
+}
+
+/* Lanes by process, in their own order: [lane_count]; the caller frees. */
+static uint32_t *order_lanes(const struct run *run)
+{
+	uint32_t *order = malloc((run->lane_count + 1) * sizeof(*order));
+	uint32_t *next = calloc(run->process_count + 1, sizeof(*next));
+
+	if (order && next) {
+		for (size_t i = 0; i < run->lane_count; i++)
+			next[run->lanes[i].process + 1]++;
+		for (size_t p = 1; p < run->process_count; p++)
+			next[p] += next[p - 1];
+		for (uint32_t i = 0; i < run->lane_count; i++)
+			order[next[run->lanes[i].process]++] = i;
+	} else {
+		free(order);
+		order = NULL;
+	}
+	free(next);
+	return order;
+}
+
+int walk_run(const struct walk *walk)
+{
+	const struct run *run = walk->run;
+	uint32_t *order = order_lanes(run);
+	int rc = order ? 0 : -ENOMEM;
+	size_t i = 0;
+
+	for (uint32_t process = 0; process < run->process_count && rc >= 0; process++) {
+		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
+			i++)
+			rc = walk_lane(walk, order[i]);
+		if (rc >= 0)
+			rc = end_process(walk, process);
+	}
+	for (size_t k = 0; k < walk->count && rc >= 0; k++)
+		if (walk->joined[k].ops->finish)
+			rc = walk->joined[k].ops->finish(walk->joined[k].context);
+	free(order);
+	return rc < 0 ? rc : 0;
 }

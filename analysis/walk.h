@@ -10,7 +10,8 @@
  * process is in the account of a step: what ran beside a step took no time.
  *
  * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
- * like the samples. Read-only on the run; one walk per thread.
+ * like the samples. Whoever wants samples joins a walk, so that a run is walked once for all of
+ * them. Read-only on the run; one walk per thread.
  */
 #ifndef BRICK_ANALYSIS_WALK_H
 #define BRICK_ANALYSIS_WALK_H
@@ -56,22 +57,50 @@ struct walk_frame {
 };
 
 /*
- * Frames of what is open stand one after the other: frame[-1] holds frame[0]; the outermost has
- * depth 1. scope may still turn from WALK_AFTER to WALK_OUTSIDE between begin and end.
+ * What a walk feeds: a const table of functions, NULL where it wants none of that. Frames of what
+ * is open stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
+ * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative number from those
+ * that return one ends the walk.
  */
-struct walk_visitor {
+struct walk_ops {
+	/* 1: wants the samples of that lane; 0: not. NULL: wants those of threads. */
+	int (*begin_lane)(void *context, uint32_t lane);
 	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
 	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
-	void *context;
-	/* NULL, or called for each tile. holder: the frame around it, or the lane itself. */
+	/* For each tile. holder: the frame around it, or the lane itself. */
 	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+	int (*end_lane)(void *context, uint32_t lane); /* of a lane whose samples it wanted */
+	int (*end_process)(void *context, uint32_t process);
+	int (*finish)(void *context); /* after all lanes, in the order of joining */
 };
 
-void walk_lane(const struct run *run, const struct step_index *index, uint32_t lane,
-	const struct walk_visitor *visitor);
+enum { WALK_JOINED_MAX = 48 };
 
-/* The same for samples [first, end) only, as if nothing held them. */
+/* One pass over a run, and all that it feeds. */
+struct walk {
+	const struct run *run;
+	const struct step_index *index;
+	struct walk_joined {
+		const struct walk_ops *ops;
+		void *context;
+	} joined[WALK_JOINED_MAX];
+	size_t count;
+};
+
+void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);
+
+/* Be fed by the walk. */
+void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
+
+/*
+ * Walk over all lanes, process by process, and let all who joined finish. What one of them
+ * returned, if negative, or -ENOMEM: then those that did not finish are good for destroying only.
+ */
+int walk_run(const struct walk *walk);
+
+/* Feed one with samples [first, end) of a lane, as if nothing held them; begin, end and tile only.
+ */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
-	size_t first, size_t end, const struct walk_visitor *visitor);
+	size_t first, size_t end, const struct walk_ops *ops, void *context);
 
 #endif

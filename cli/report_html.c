@@ -11,7 +11,7 @@
 void report_html(const struct run *run, const char *path)
 {
 	struct output *output = output_open(path, run->path);
-	json_t *data = page_json(run, PAGE_FILE);
+	json_t *data = page_json_of_run(run, PAGE_FILE);
 	page_write(data, output_stream(output));
 	output_commit(output, 0);
 }

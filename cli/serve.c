@@ -111,7 +111,9 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	struct http_content content = {0};
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes;
-	json_t *data = page_json(reading->run, reading->live ? PAGE_LIVE : PAGE_SERVED);
+	struct page page;
+	page_measure(&page, reading->run);
+	json_t *data = page_json(&page, reading->live ? PAGE_LIVE : PAGE_SERVED);
 	content.data = page_text(data, &content.data_bytes);
 	json_decref(data);
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
@@ -121,7 +123,8 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	memcpy(content.page + head_bytes, content.data, content.data_bytes);
 	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
 	free(server->metrics);
-	server->metrics = serve_metrics(reading->run);
+	server->metrics = serve_metrics(&page);
+	page_fini(&page);
 	hand_out(server, &content);
 }
 

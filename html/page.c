@@ -30,36 +30,26 @@ const char *page_missing(void)
 
 size_t page_bricks(const struct page *page)
 {
-	size_t count = page->report->summary->row_count;
+	size_t count = page->report.summary->row_count;
 	return count < ROWS_MAX ? count : ROWS_MAX;
 }
 
 /* The report of the steps of one phase; null when none of them ended. */
 static json_t *phase_json(const struct page *page, enum step_phase phase)
 {
-	if (!page->times->phases[phase].count)
-		return json_null();
-	struct report report = {0};
-	report_measure(&report, page->run, SUMMARY_BY_BRICK, phase);
-	json_t *object = report_to_json(&report);
-	summary_destroy(report.summary);
-	return object;
+	return page->phases[phase].summary ? report_to_json(&page->phases[phase]) : json_null();
 }
 
 /* Rows by what the page shows as plain tables, and how many more there are; of devices only where
  * there were any. */
 static void put_tables(json_t *root, const struct page *page)
 {
-	static const enum summary_by tables[] = {
-		SUMMARY_BY_THREAD, SUMMARY_BY_KERNEL, SUMMARY_BY_QUEUE};
 	json_t *left_out = json_object();
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		enum summary_by by = tables[i];
-		if (by != SUMMARY_BY_THREAD && !page->run->command_count)
+	for (int i = 0; i < PAGE_TABLES; i++) {
+		struct report report = page->tables[i];
+		if (!report.summary)
 			continue;
-		const char *plural = summary_by_plural(by);
-		struct report report = {0};
-		report_measure(&report, page->run, by, SUMMARY_ALL_PHASES);
+		const char *plural = summary_by_plural(report.summary->by);
 		size_t all = report.shown;
 		report.shown = all < ROWS_MAX ? all : ROWS_MAX;
 		json_t *whole = report_to_json(&report);
@@ -67,19 +57,18 @@ static void put_tables(json_t *root, const struct page *page)
 		if (all > ROWS_MAX)
 			json_put(left_out, plural, json_number(all - ROWS_MAX));
 		json_decref(whole);
-		summary_destroy(report.summary);
 	}
 	json_put(root, "left_out", left_out);
 }
 
-static json_t *parts_json(const struct page *page, enum page_use use)
+json_t *page_json(const struct page *page, enum page_use use)
 {
 	json_t *root = json_object(), *phases = json_object();
 	json_put(root, "schema", json_text("brick/page/1"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));
-	json_put(root, "report", report_to_json(page->report));
+	json_put(root, "report", report_to_json(&page->report));
 	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
 	json_put(phases, "decode", phase_json(page, STEP_DECODE));
 	json_put(root, "phases", phases);
@@ -87,7 +76,7 @@ static json_t *parts_json(const struct page *page, enum page_use use)
 	json_put(root, "tables", report_fields_to_json());
 	json_put(root, "steps", page_steps(page));
 	json_put(root, "layers", page_layers(page));
-	json_put(root, "lengths", page_lengths(page));
+	json_put(root, "lengths", page_durations(page));
 	json_put(root, "trees", page_trees(page));
 	json_put(root, "path", page_path(page));
 	json_put(root, "roofline", page_roofline(page));
@@ -95,22 +84,12 @@ static json_t *parts_json(const struct page *page, enum page_use use)
 	return root;
 }
 
-json_t *page_json(const struct run *run, enum page_use use)
+json_t *page_json_of_run(const struct run *run, enum page_use use)
 {
-	struct step_index index;
-	struct step_times times;
-	struct breakdown *breakdown;
-	struct report report = {0};
-	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0 ||
-		breakdown_create(&breakdown, run, &index) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for the page", run->path);
-	report_measure(&report, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
-	const struct page page = {run, &index, &times, breakdown, &report};
-	json_t *root = parts_json(&page, use);
-	summary_destroy(report.summary);
-	breakdown_destroy(breakdown);
-	step_times_fini(&times);
-	step_index_fini(&index);
+	struct page page;
+	page_measure(&page, run);
+	json_t *root = page_json(&page, use);
+	page_fini(&page);
 	return root;
 }
 

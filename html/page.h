@@ -12,19 +12,32 @@
 #include <stddef.h>
 #include <stdio.h>
 #include "analysis/breakdown.h"
+#include "analysis/roofline.h"
+#include "analysis/schedule.h"
 #include "analysis/step_index.h"
-#include "analysis/step_times.h"
-#include "view/report.h"
 #include "trace/run.h"
+#include "view/report.h"
 
-/* What the parts of the page are made from. */
+enum page_table { PAGE_THREADS, PAGE_KERNELS, PAGE_QUEUES, PAGE_TABLES };
+
+/* What the parts of the page, and the server's metrics, are made from: one walk finds all of it. */
 struct page {
 	const struct run *run;
-	const struct step_index *index;
-	const struct step_times *times;
-	const struct breakdown *breakdown;
-	const struct report *report; /* by brick, of all phases */
+	struct step_index index;
+	const struct step_times *times; /* the report's */
+	struct breakdown *breakdown;
+	struct report report;		   /* by brick, of all phases */
+	struct report phases[STEP_PHASES]; /* by brick; its summary is NULL where no step ended */
+	struct report tables[PAGE_TABLES]; /* of devices: NULL where there were none */
+	struct schedule_source source;
+	struct ceilings *ceilings; /* NULL: not measured */
+	char *ceilings_path;
+	struct roofline *roofline;
 };
+
+/* Ends the program when there is no memory. The run must outlive the page. */
+void page_measure(struct page *page, const struct run *run);
+void page_fini(struct page *page);
 
 /* Whether this build has the page; without it only the JSON can be made. */
 int page_available(void);
@@ -40,7 +53,8 @@ enum page_use {
 };
 
 /* All numbers of the page. A new reference. */
-json_t *page_json(const struct run *run, enum page_use use);
+json_t *page_json(const struct page *page, enum page_use use);
+json_t *page_json_of_run(const struct run *run, enum page_use use);
 
 /*
  * JSON as text that is safe inside of a script element: ASCII, and no '<', '>' or '&' in it. The
@@ -55,13 +69,13 @@ void page_template(const char **head, size_t *head_bytes, const char **tail, siz
 void page_write(json_t *data, FILE *out);
 
 /* Its parts; each a new reference. */
-json_t *page_steps(const struct page *page);	/* steps over time, by category */
-json_t *page_layers(const struct page *page);	/* layers x bricks */
-json_t *page_lengths(const struct page *page);	/* histograms of executions, by brick */
-json_t *page_trees(const struct page *page);	/* what a few of the steps were made of */
-json_t *page_path(const struct page *page);	/* critical path; null: not known */
-json_t *page_roofline(const struct page *page); /* with ceilings, where they were measured */
-json_t *page_tiles(const struct page *page);	/* null: there are none */
+json_t *page_steps(const struct page *page);	 /* steps over time, by category */
+json_t *page_layers(const struct page *page);	 /* layers x bricks */
+json_t *page_durations(const struct page *page); /* histograms of executions, by brick */
+json_t *page_trees(const struct page *page);	 /* what a few of the steps were made of */
+json_t *page_path(const struct page *page);	 /* critical path; null: not known */
+json_t *page_roofline(const struct page *page);	 /* with ceilings, where they were measured */
+json_t *page_tiles(const struct page *page);	 /* null: there are none */
 
 /* How many of the rows of the report, largest first, the pictures show. */
 size_t page_bricks(const struct page *page);

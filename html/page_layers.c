@@ -29,7 +29,7 @@ static json_t *phase_cells(const struct page *page, unsigned phase)
 	json_t *cells = json_array();
 	for (size_t i = 0; i < page_bricks(page); i++)
 		for (uint32_t row = 0; row < b->layer_count; row++) {
-			uint32_t brick = page->report->summary->rows[i].id;
+			uint32_t brick = page->report.summary->rows[i].id;
 			size_t at = breakdown_cell(b, phase, row, brick);
 			if (b->layers[at] || b->counts[at])
 				json_add(cells, cell_json(row, i, b->layers[at], b->counts[at]));
@@ -42,7 +42,7 @@ json_t *page_layers(const struct page *page)
 	json_t *object = json_object();
 	json_put(object, "bricks", json_number(page_bricks(page)));
 	json_put(object, "bricks_left_out",
-		json_number(page->report->summary->row_count - page_bricks(page)));
+		json_number(page->report.summary->row_count - page_bricks(page)));
 	json_put(object, "last_is_rest",
 		json_boolean(page->breakdown->layer_count > BREAKDOWN_LAYERS));
 	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++)
@@ -64,16 +64,16 @@ static json_t *buckets_json(const uint64_t *buckets)
 	return array;
 }
 
-json_t *page_lengths(const struct page *page)
+json_t *page_durations(const struct page *page)
 {
 	const struct breakdown *b = page->breakdown;
 	uint64_t *all = xcalloc(BREAKDOWN_BUCKETS, sizeof(*all));
 	json_t *array = json_array();
 	for (size_t i = 0; i < page_bricks(page); i++) {
-		uint32_t brick = page->report->summary->rows[i].id;
+		uint32_t brick = page->report.summary->rows[i].id;
 		json_t *object = json_object();
-		breakdown_all_lengths(b, brick, all);
-		json_put(object, "name", json_text(page->report->summary->rows[i].name));
+		breakdown_all_durations(b, brick, all);
+		json_put(object, "name", json_text(page->report.summary->rows[i].name));
 		json_put(object, "all", buckets_json(all));
 		for (unsigned phase = 0; phase < STEP_PHASES; phase++)
 			json_put(object, phase_names[phase],

@@ -3,9 +3,6 @@
  * What the page says of the machine: bricks under its ceilings, where they have been measured, and
  * tiles, where they were recorded. Called by page.c.
  */
-#include <stdlib.h>
-
-#include "view/ceilings.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 #include "view/json.h"
@@ -15,18 +12,10 @@
 
 json_t *page_roofline(const struct page *page)
 {
-	struct roofline *roofline;
-	char *where = NULL;
-	struct ceilings *ceilings = ceilings_kept(page->run->host, page->run->cpu, &where);
-	if (roofline_create(&roofline, page->run, page->index, ceilings) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for its roofline", page->run->path);
-	const struct roofline_view view = {roofline, ceilings ? where : NULL,
+	const struct ceilings *ceilings = page->ceilings;
+	const struct roofline_view view = {page->roofline, ceilings ? page->ceilings_path : NULL,
 		ceilings ? roofline_doubt(ceilings, page->run) : NULL, ROOFLINE_ALL_PHASES};
-	json_t *object = roofline_to_json(&view);
-	roofline_destroy(roofline);
-	ceilings_destroy(ceilings);
-	free(where);
-	return object;
+	return roofline_to_json(&view);
 }
 
 json_t *page_tiles(const struct page *page)

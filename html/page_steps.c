@@ -43,7 +43,7 @@ struct phase {
 
 static int is_in(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	return page->index->finished[step] &&
+	return page->index.finished[step] &&
 	       !!page->run->steps[step].decode == (phase == STEP_DECODE);
 }
 
@@ -112,7 +112,7 @@ static void fill(struct phase *p)
 	p->slow = xcalloc(count + 1, sizeof(*p->slow));
 	p->median_ns = median_cost(page, p->phase);
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
-		number += page->index->finished[i];
+		number += page->index.finished[i];
 		if (is_in(page, i, p->phase))
 			add_step(p, &p->spans[seen++ / p->per_span], i, number);
 	}

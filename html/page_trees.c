@@ -33,7 +33,7 @@ static void choose(
 
 static int is_of(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	return page->index->finished[step] &&
+	return page->index.finished[step] &&
 	       !!page->run->steps[step].decode == (phase == STEP_DECODE);
 }
 
@@ -75,7 +75,7 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 		const char *const *word = words[phase];
 		uint64_t below_ns = UINT64_MAX;
 		choose(choices, &count,
-			step_times_median(page->times, page->run, page->index, phase), word[0]);
+			step_times_median(page->times, page->run, &page->index, phase), word[0]);
 		choose(choices, &count, first_of(page, phase, 0), word[1]);
 		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST : 1); k++) {
 			uint32_t step = slowest(page, phase, below_ns);
@@ -166,23 +166,18 @@ static json_t *nodes_json(const struct call_tree *tree, struct names *names, int
 }
 
 static json_t *tree_of(const struct page *page, const struct page_choice *choice,
-	struct names *names, size_t *room)
+	const struct call_tree *tree, struct names *names, size_t *left)
 {
-	struct call_tree *tree;
 	const struct run_step *step = &page->run->steps[choice->step];
 	const struct step_time *time = &page->times->steps[choice->step];
-	if (call_tree_of_step(&tree, page->run, page->index, choice->step) < 0)
-		die(CLI_SYSTEM, "not enough memory for the trees of the page");
-	int operations = count_nodes(tree, 1) <= *room;
+	int operations = count_nodes(tree, 1) <= *left;
 	size_t nodes = count_nodes(tree, operations);
-	if (nodes > *room) {
-		call_tree_destroy(tree);
+	if (nodes > *left)
 		return NULL;
-	}
-	*room -= nodes;
+	*left -= nodes;
 	json_t *object = json_object();
 	json_put(object, "why", json_text(choice->why));
-	json_put(object, "number", json_number(step_choice_number(page->index, choice->step)));
+	json_put(object, "number", json_number(step_choice_number(&page->index, choice->step)));
 	json_put(object, "phase", json_text(step->decode ? "decode" : "prefill"));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "total_ns", json_number(step_time_total_ns(time)));
@@ -190,7 +185,6 @@ static json_t *tree_of(const struct page *page, const struct page_choice *choice
 	json_put(object, "other_threads", json_number(tree->threads));
 	json_put(object, "operations", json_boolean(operations));
 	json_put(object, "nodes", nodes_json(tree, names, operations));
-	call_tree_destroy(tree);
 	return object;
 }
 
@@ -206,14 +200,21 @@ json_t *page_trees(const struct page *page)
 	};
 	struct page_choice choices[PAGE_CHOICES];
 	struct names names = {json_array(), json_object()};
-	size_t count = page_choose(page, choices), room = NODES_MAX;
+	struct call_tree *trees[PAGE_CHOICES];
+	uint32_t chosen[PAGE_CHOICES];
+	size_t count = page_choose(page, choices), left = NODES_MAX;
 	json_t *object = json_object(), *steps = json_array(), *words = json_array();
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		json_add(words, json_text(kinds[i]));
+	for (size_t i = 0; i < count; i++)
+		chosen[i] = choices[i].step;
+	if (call_trees_of_steps(trees, page->run, &page->index, chosen, count) < 0)
+		die(CLI_SYSTEM, "not enough memory for the trees of the page");
 	for (size_t i = 0; i < count; i++) {
-		json_t *tree = tree_of(page, &choices[i], &names, &room);
+		json_t *tree = tree_of(page, &choices[i], trees[i], &names, &left);
 		if (tree)
 			json_add(steps, tree);
+		call_tree_destroy(trees[i]);
 	}
 	json_put(object, "kinds", words);
 	json_put(object, "names", names.list);
@@ -225,13 +226,13 @@ json_t *page_trees(const struct page *page)
 static json_t *path_of(const struct page *page, uint32_t step)
 {
 	struct path *path;
-	if (path_create(&path, page->run, page->index, step) < 0)
+	if (path_create_from(&path, &page->source, page->run, &page->index, step) < 0)
 		return json_null();
 	size_t hops = 0;
 	for (size_t i = 0; i < path->section_count; i++)
 		hops += path->sections[i].hop_count;
 	const struct path_view view = {
-		.run = page->run, .path = path, .index = page->index, .all = 1};
+		.run = page->run, .path = path, .index = &page->index, .all = 1};
 	json_t *object = hops <= HOPS_MAX ? path_to_json(&view) : json_null();
 	path_destroy(path);
 	return object;
@@ -240,7 +241,7 @@ static json_t *path_of(const struct page *page, uint32_t step)
 json_t *page_path(const struct page *page)
 {
 	json_t *object = json_object();
-	uint32_t median = step_times_median(page->times, page->run, page->index, STEP_DECODE);
+	uint32_t median = step_times_median(page->times, page->run, &page->index, STEP_DECODE);
 	json_put(object, "all", path_of(page, RUN_NONE));
 	json_put(object, "median_decode", median == RUN_NONE ? json_null() : path_of(page, median));
 	return object;

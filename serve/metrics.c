@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/breakdown.h"
-#include "analysis/lengths.h"
+#include "analysis/durations.h"
 #include "analysis/unknown.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -27,10 +26,7 @@ enum { BOUND_LOW = 10, BOUND_HIGH = 36, BRICKS_MAX = 200 };
 struct metrics {
 	FILE *out;
 	const struct run *run;
-	struct step_index index;
-	struct step_times times;
-	struct breakdown *breakdown;
-	struct report report;
+	const struct page *page;
 };
 
 /* A label's value, with what has a meaning in it escaped. */
@@ -119,7 +115,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 static void put_tokens(struct metrics *m)
 {
-	const struct step_times *times = &m->report.summary->steps;
+	const struct step_times *times = &m->page->report.summary->steps;
 	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", phase_names[phase],
@@ -145,12 +141,12 @@ static void put_histogram(struct metrics *m, const char *name, const char *label
 	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
 }
 
-static void put_lengths(
+static void put_durations(
 	struct metrics *m, const char *name, const char *labels, uint32_t brick, uint64_t sum_ns)
 {
 	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
 	uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;
-	breakdown_all_lengths(m->breakdown, brick, buckets);
+	breakdown_all_durations(m->page->breakdown, brick, buckets);
 	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
 		count += buckets[b];
 		for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
@@ -188,16 +184,16 @@ static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 {
 	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
 	struct brick_stat sum = counted(m->run, phase);
-	if (sum.count <= m->report.summary->steps.phases[phase].count)
+	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
 		return 0;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
 		if (m->run->bricks[b].well_known != known ||
-			lengths_count(m->run->histograms[b]) <=
-				m->report.summary->steps.phases[phase].count)
+			durations_count(m->run->histograms[b]) <=
+				m->page->report.summary->steps.phases[phase].count)
 			continue; /* it is of processes that have ended only */
 		if (phase == STEP_DECODE)
 			sum.total += counted_sampling_ns(m->run);
-		put_lengths(m, "brick_step_seconds", labels, b, sum.total);
+		put_durations(m, "brick_step_seconds", labels, b, sum.total);
 		return 1;
 	}
 	return 0;
@@ -215,8 +211,8 @@ static void put_steps(struct metrics *m)
 		if (put_counted_steps(m, phase, labels))
 			continue;
 		for (uint32_t i = 0; i < run->step_count; i++) {
-			uint64_t ns = step_time_total_ns(&m->times.steps[i]);
-			if (!m->index.finished[i] || !!run->steps[i].decode != phase)
+			uint64_t ns = step_time_total_ns(&m->page->times->steps[i]);
+			if (!m->page->index.finished[i] || !!run->steps[i].decode != phase)
 				continue;
 			count++;
 			sum_ns += ns;
@@ -229,7 +225,7 @@ static void put_steps(struct metrics *m)
 
 static size_t shown(const struct metrics *m)
 {
-	size_t count = m->report.summary->row_count;
+	size_t count = m->page->report.summary->row_count;
 	return count < BRICKS_MAX ? count : BRICKS_MAX;
 }
 
@@ -254,9 +250,9 @@ static void put_executions(struct metrics *m)
 	family(m->out, "brick_execution_seconds", "histogram", "seconds",
 		"Executions of bricks by their length, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
-		const struct summary_row *row = &m->report.summary->rows[i];
+		const struct summary_row *row = &m->page->report.summary->rows[i];
 		char *labels = row_labels(row);
-		put_lengths(m, "brick_execution_seconds", labels, row->id, row->sum_ns);
+		put_durations(m, "brick_execution_seconds", labels, row->id, row->sum_ns);
 		free(labels);
 	}
 }
@@ -265,7 +261,7 @@ static void put_rows(struct metrics *m, const char *name, const char *help, size
 {
 	family(m->out, name, "counter", "seconds", help);
 	for (size_t i = 0; i < shown(m); i++) {
-		const struct summary_row *row = &m->report.summary->rows[i];
+		const struct summary_row *row = &m->page->report.summary->rows[i];
 		char *labels = row_labels(row);
 		uint64_t ns;
 		memcpy(&ns, (const char *)row + offset, sizeof(ns));
@@ -282,8 +278,8 @@ static void put_ratio(struct metrics *m, const char *labels, const char *name, d
 
 static void put_trust(struct metrics *m)
 {
-	const struct summary *summary = m->report.summary;
-	const struct distortion *distortion = &m->report.distortion;
+	const struct summary *summary = m->page->report.summary;
+	const struct distortion *distortion = &m->page->report.distortion;
 	family(m->out, "brick_coverage_ratio", "gauge", "ratio",
 		"Part of the wall time of the steps that lies in bricks.");
 	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
@@ -296,7 +292,7 @@ static void put_trust(struct metrics *m)
 
 static void put_losses(struct metrics *m)
 {
-	const struct losses *losses = &m->report.losses;
+	const struct losses *losses = &m->page->report.losses;
 	const struct {
 		const char *kind;
 		uint64_t count;
@@ -339,17 +335,14 @@ char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, 
 	return text;
 }
 
-char *serve_metrics(const struct run *run)
+char *serve_metrics(const struct page *page)
 {
-	struct metrics m = {.run = run};
+	struct metrics m = {.run = page->run, .page = page};
 	char *text = NULL;
 	size_t bytes = 0;
 	m.out = open_memstream(&text, &bytes);
-	if (!m.out || step_index_init(&m.index, run) < 0 ||
-		step_times_measure(&m.times, run, &m.index) < 0 ||
-		breakdown_create(&m.breakdown, run, &m.index) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for its metrics", run->path);
-	report_measure(&m.report, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
+	if (!m.out)
+		die(CLI_SYSTEM, "out of memory");
 	put_run(&m);
 	put_tokens(&m);
 	put_steps(&m);
@@ -361,10 +354,6 @@ char *serve_metrics(const struct run *run)
 		offsetof(struct summary_row, wall_ns));
 	put_trust(&m);
 	put_losses(&m);
-	summary_destroy(m.report.summary);
-	breakdown_destroy(m.breakdown);
-	step_times_fini(&m.times);
-	step_index_fini(&m.index);
 	if (fclose(m.out) != 0)
 		die(CLI_SYSTEM, "out of memory");
 	return text;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "html/page.h"
 #include "trace/run.h"
 
 /*
@@ -33,7 +34,7 @@ int serve_source_read(struct serve_source *source, struct serve_reading *reading
 void serve_source_close(struct serve_source *source);
 
 /* The numbers of a run as OpenMetrics text, but its end; the caller frees. */
-char *serve_metrics(const struct run *run);
+char *serve_metrics(const struct page *page);
 
 /* The whole of it, with what the server says of itself; the caller frees. */
 char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes);

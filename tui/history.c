@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "analysis/walk.h"
+#include "view/die.h"
+#include "view/exit_code.h"
 #include "view/memory.h"
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
@@ -139,11 +141,12 @@ struct binning {
 	struct history_brick *waits;   /* NULL: the run knows none */
 };
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+/* Of queues, too. */
+static int on_lane(void *context, uint32_t lane)
 {
 	(void)context;
-	(void)frame;
-	(void)depth;
+	(void)lane;
+	return 1;
 }
 
 /* Self time goes to where the middle of the execution lies. */
@@ -194,8 +197,11 @@ void history_of_run(struct history *h, const struct picture *p)
 			b.waits = &h->bricks[i];
 		memset(h->bricks[i].values, 0, sizeof(h->bricks[i].values));
 	}
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &b};
-	for (uint32_t l = 0; l < run->lane_count; l++)
-		walk_lane(run, &p->index, l, &visitor);
+	static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end};
+	struct walk walk;
+	walk_init(&walk, run, &p->index);
+	walk_join(&walk, &ops, &b);
+	if (walk_run(&walk) < 0)
+		die(CLI_SYSTEM, "top: not enough memory");
 	free(b.bricks);
 }

@@ -105,7 +105,7 @@ static void forget(struct picture *p)
 	summary_destroy(p->threads.summary);
 	summary_destroy(p->layers.summary);
 	summary_destroy(p->kernels.summary);
-	heat_destroy(p->heat);
+	heatmap_destroy(p->heat);
 	call_tree_destroy(p->tree);
 	if (p->path)
 		path_destroy(p->path);
@@ -158,10 +158,10 @@ const struct summary *picture_kernels(struct picture *p)
 	return p->kernels.summary;
 }
 
-const struct heat *picture_heat(struct picture *p)
+const struct heatmap *picture_heat(struct picture *p)
 {
 	if (!p->heat)
-		no_memory(heat_create(&p->heat, p->run, &p->index, p->phase));
+		no_memory(heatmap_create(&p->heat, p->run, &p->index, p->phase));
 	return p->heat;
 }
 

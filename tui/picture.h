@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 #include "analysis/call_tree.h"
-#include "analysis/heat.h"
+#include "analysis/heatmap.h"
 #include "analysis/path.h"
 #include "analysis/roofline.h"
 #include "view/report.h"
@@ -33,7 +33,7 @@ struct picture {
 	struct report threads; /* by thread; made when asked for, as are the following */
 	struct report layers;
 	struct report kernels;
-	struct heat *heat;
+	struct heatmap *heat;
 	struct call_tree *tree;
 	uint32_t tree_step; /* RUN_NONE: of a thread */
 	struct path *path;
@@ -54,7 +54,7 @@ void picture_phase_set(struct picture *picture, int phase);
 const struct summary *picture_threads(struct picture *picture);
 const struct summary *picture_layers(struct picture *picture);
 const struct summary *picture_kernels(struct picture *picture);
-const struct heat *picture_heat(struct picture *picture);
+const struct heatmap *picture_heat(struct picture *picture);
 
 /* Tree of the last whole step of the phase; NULL: there is nothing to show. */
 const struct call_tree *picture_tree(struct picture *picture);

@@ -14,19 +14,19 @@
 
 enum { LABEL = 9, TOTAL = 9, CELL = 8, GAP = 1 };
 
-static const char *column_name(const struct heat *heat, size_t column)
+static const char *column_name(const struct heatmap *heat, size_t column)
 {
 	uint32_t brick = heat->bricks[column];
 	return brick < heat->run->brick_count ? heat->run->bricks[brick].name
 					      : brick_name(BRICK_BARRIER_WAIT);
 }
 
-static char *layer_name(const struct heat *heat, size_t row)
+static char *layer_name(const struct heatmap *heat, size_t row)
 {
 	return heat->layers[row] ? xasprintf("layer %u", heat->layers[row] - 1) : xstrdup("(none)");
 }
 
-static uint64_t layer_ns(const struct heat *heat, size_t row)
+static uint64_t layer_ns(const struct heatmap *heat, size_t row)
 {
 	uint64_t ns = 0;
 	for (size_t b = 0; b < heat->brick_count; b++)
@@ -35,7 +35,7 @@ static uint64_t layer_ns(const struct heat *heat, size_t row)
 }
 
 static void draw_titles(
-	const struct top *top, const struct heat *heat, struct canvas *canvas, int y)
+	const struct top *top, const struct heatmap *heat, struct canvas *canvas, int y)
 {
 	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "%*s", canvas->width, "");
 	canvas_text(canvas, 0, y, LABEL, STYLE_BAR, "LAYER");
@@ -51,7 +51,7 @@ static void draw_titles(
 }
 
 static void draw_row(
-	const struct top *top, const struct heat *heat, size_t row, struct canvas *canvas, int y)
+	const struct top *top, const struct heatmap *heat, size_t row, struct canvas *canvas, int y)
 {
 	char time[UNITS_BYTES];
 	char *name = layer_name(heat, row);
@@ -73,7 +73,7 @@ static void draw_row(
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	const struct heat *heat = picture_heat(top->picture);
+	const struct heatmap *heat = picture_heat(top->picture);
 	struct grid_place *place = top_place(top);
 	if (!heat->layer_count) {
 		top_draw_nothing(canvas, y, "No brick of a step has ended yet.");
@@ -112,7 +112,7 @@ static bool key(struct top *top, int key)
 /* The bricks of one layer. */
 static void detail(struct top *top, struct canvas *canvas, int y, int height)
 {
-	const struct heat *heat = picture_heat(top->picture);
+	const struct heatmap *heat = picture_heat(top->picture);
 	size_t row = (size_t)top_place(top)->selected;
 	if (row >= heat->layer_count)
 		return;

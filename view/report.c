@@ -79,15 +79,27 @@ double report_tokens_per_s(const struct step_phase_times *times)
 	return (double)times->tokens * 1e9 / (double)times->total_ns;
 }
 
+void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)
+{
+	report->run = walk->run;
+	if (summary_create_in(&report->summary, walk, by, phase) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", walk->run->path);
+}
+
+void report_complete(struct report *report)
+{
+	struct summary *summary = report->summary;
+	losses_of_run(&report->losses, report->run, summary->mismatched);
+	distortion_estimate(&report->distortion, summary, summary->only);
+	for (int each = 0; each < STEP_PHASES; each++)
+		distortion_estimate(&report->phases[each], summary, each);
+	report->shown = summary->row_count;
+}
+
 void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase)
 {
 	report->run = run;
 	if (summary_create(&report->summary, run, by, phase) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
-	struct summary *summary = report->summary;
-	losses_of_run(&report->losses, run, summary->mismatched);
-	distortion_estimate(&report->distortion, summary, phase);
-	for (int each = 0; each < STEP_PHASES; each++)
-		distortion_estimate(&report->phases[each], summary, each);
-	report->shown = summary->row_count;
+	report_complete(report);
 }

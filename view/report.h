@@ -45,6 +45,9 @@ json_t *report_fields_to_json(void);
  * is no error here. Ends the program when there is no memory.
  */
 void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase);
+/* The same in two parts, around a walk that feeds others, too. */
+void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase);
+void report_complete(struct report *report);
 
 /* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */
 char *report_sources(const struct report *report, uint32_t sources);

@@ -32,9 +32,15 @@ void report_budget_judge(struct report_budget *b, const struct run *run)
 {
 	struct summary *summaries[STEP_PHASES];
 
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (summary_create(&summaries[phase], run, SUMMARY_BY_BRICK, phase) < 0)
-			die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
+	struct step_index index;
+	struct walk walk;
+	int rc = step_index_init(&index, run);
+	walk_init(&walk, run, &index);
+	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
+		rc = summary_create_in(&summaries[phase], &walk, SUMMARY_BY_BRICK, phase);
+	if (rc < 0 || walk_run(&walk) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
+	step_index_fini(&index);
 	b->failed = 0;
 	for (size_t i = 0; i < b->budget->count; i++) {
 		budget_judge(&b->verdicts[i], &b->budget->lines[i], summaries);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "analysis/heat.h"
+#include "analysis/heatmap.h"
 #include "analysis/summary.h"
 #include "brick/brick.h"
 #include "live/difference.h"
@@ -197,9 +197,9 @@ static void use(struct run *run)
 	enum summary_by by = (enum summary_by)(run->step_count % SUMMARY_BY_COUNT);
 	if (summary_create(&summary, run, by, SUMMARY_ALL_PHASES) == 0)
 		summary_destroy(summary);
-	struct heat *heat;
-	if (heat_create(&heat, run, &index, STEP_DECODE) == 0)
-		heat_destroy(heat);
+	struct heatmap *heat;
+	if (heatmap_create(&heat, run, &index, STEP_DECODE) == 0)
+		heatmap_destroy(heat);
 	step_index_fini(&index);
 }
 

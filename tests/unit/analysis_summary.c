@@ -227,13 +227,13 @@ static void histogram_of_an_ended_process(void **state)
 	}
 	assert_int_equal(step_index_init(&index, &run), 0);
 	assert_int_equal(breakdown_create(&breakdown, &run, &index), 0);
-	breakdown_all_lengths(breakdown, 0, lengths);
+	breakdown_all_durations(breakdown, 0, lengths);
 	for (uint32_t i = 0; i < BREAKDOWN_BUCKETS; i++)
 		count += lengths[i];
 	assert_int_equal(count, 100);
 
 	buckets[brick_histogram_index(20)] = 190; /* it dropped more than the other one has */
-	breakdown_all_lengths(breakdown, 0, lengths);
+	breakdown_all_durations(breakdown, 0, lengths);
 	assert_int_equal(lengths[breakdown_bucket(20)], 190);
 	breakdown_destroy(breakdown);
 	step_index_fini(&index);

@@ -127,7 +127,7 @@ static void slack_is_what_it_says(void **state)
 		e.steps = 1;
 		engine_run(&e);
 		assert_int_equal(step_index_init(&index, &e.run), 0);
-		assert_int_equal(schedule_source_init(&source, &e.run, &index), 0);
+		assert_int_equal(schedule_source_find(&source, &e.run, &index), 0);
 		assert_int_equal(schedule_of_step(&s, &e.run, &index, &source, 0), 0);
 		uint64_t *duration = calloc(s.count, sizeof(*duration));
 		uint64_t *finish = calloc(s.count, sizeof(*finish));
@@ -297,7 +297,7 @@ static void two_teams(void **state)
 	builder_sample(&h.run, 2, h.b, 1150, 1155, 0)->wait_ns = 220;
 	builder_sample(&h.run, 3, h.b, 1150, 1370, 0)->wait_ns = 5;
 	assert_int_equal(step_index_init(&index, &h.run), 0);
-	assert_int_equal(schedule_source_init(&source, &h.run, &index), 0);
+	assert_int_equal(schedule_source_find(&source, &h.run, &index), 0);
 	assert_int_equal(schedule_of_process(&s, &h.run, &index, &source, 0), 0);
 	assert_int_equal(s.counts.barriers, 6);
 	assert_int_equal(s.counts.unknown_waits, 0);
@@ -394,7 +394,7 @@ static void teams_are_told_apart(void **state)
 			for (uint32_t team = 0; team < count; team++)
 				team_run(&t, team);
 			assert_int_equal(step_index_init(&index, &t.run), 0);
-			assert_int_equal(schedule_source_init(&source, &t.run, &index), 0);
+			assert_int_equal(schedule_source_find(&source, &t.run, &index), 0);
 			assert_int_equal(schedule_of_process(&s, &t.run, &index, &source, 0), 0);
 			right += count_right(&t, &s);
 			schedule_fini(&s);

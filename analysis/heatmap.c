@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over all lanes into a table of all layers and bricks, from which rows and columns
- * without any time are left out. Counts as analysis/tally_count.c does. Called by `brick top`.
+ * without any time are left out. Counts as analysis/summary_sample.c does. Called by `brick top`.
  */
-#include "analysis/heat.h"
+#include "analysis/heatmap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/summary.h"
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
 
 struct counting {
 	const struct run *run;
 	const struct step_index *index;
 	int only;
-	int lane_counts;
 	uint32_t wait_brick;
 	size_t bricks, layers;
 	uint64_t *ns; /* [layers][bricks] */
@@ -26,26 +25,19 @@ struct counting {
 static uint32_t layer_of(const struct counting *c, const struct walk_frame *frame)
 {
 	int32_t layer = c->run->sites[frame->sample->site].layer;
-	return layer >= 0 && layer <= TALLY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
 static int counts(const struct counting *c, const struct walk_frame *frame)
 {
 	if (!c->run->step_count)
-		return c->lane_counts && c->only == SUMMARY_ALL_PHASES;
+		return c->only == SUMMARY_ALL_PHASES;
 	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
 		return 0;
 	if (c->only == SUMMARY_ALL_PHASES)
 		return 1;
 	return frame->step != RUN_NONE &&
 	       c->run->steps[frame->step].decode == (c->only == STEP_DECODE);
-}
-
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	(void)context;
-	(void)frame;
-	(void)depth;
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -64,18 +56,18 @@ static size_t count_layers(const struct run *run)
 {
 	int32_t last = -1;
 	for (size_t i = 0; i < run->site_count; i++)
-		if (run->sites[i].layer > last && run->sites[i].layer <= TALLY_LAST_LAYER)
+		if (run->sites[i].layer > last && run->sites[i].layer <= SUMMARY_LAST_LAYER)
 			last = run->sites[i].layer;
 	return (size_t)(last + 2);
 }
 
-static void count_lanes(struct counting *c)
+static int count_lanes(struct counting *c)
 {
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = c};
-	for (uint32_t lane = 0; lane < c->run->lane_count; lane++) {
-		c->lane_counts = c->run->lanes[lane].kind == BRICK_LANE_THREAD;
-		walk_lane(c->run, c->index, lane, &visitor);
-	}
+	static const struct walk_ops ops = {.end = on_end};
+	struct walk walk;
+	walk_init(&walk, c->run, c->index);
+	walk_join(&walk, &ops, c);
+	return walk_run(&walk);
 }
 
 struct column {
@@ -92,11 +84,11 @@ static int compare_columns(const void *a, const void *b)
 }
 
 /* Bricks with any time, most first. */
-static int choose_bricks(struct heat *heat, const struct counting *c)
+static int choose_bricks(struct heatmap *heatmap, const struct counting *c)
 {
 	struct column *columns = calloc(c->bricks, sizeof(*columns));
-	heat->bricks = calloc(c->bricks, sizeof(*heat->bricks));
-	if (!columns || !heat->bricks) {
+	heatmap->bricks = calloc(c->bricks, sizeof(*heatmap->bricks));
+	if (!columns || !heatmap->bricks) {
 		free(columns);
 		return -ENOMEM;
 	}
@@ -106,47 +98,48 @@ static int choose_bricks(struct heat *heat, const struct counting *c)
 			columns[b].ns += c->ns[l * c->bricks + b];
 	}
 	qsort(columns, c->bricks, sizeof(*columns), compare_columns);
-	while (heat->brick_count < c->bricks && columns[heat->brick_count].ns) {
-		heat->bricks[heat->brick_count] = columns[heat->brick_count].brick;
-		heat->brick_count++;
+	while (heatmap->brick_count < c->bricks && columns[heatmap->brick_count].ns) {
+		heatmap->bricks[heatmap->brick_count] = columns[heatmap->brick_count].brick;
+		heatmap->brick_count++;
 	}
 	free(columns);
 	return 0;
 }
 
-static int choose_layers(struct heat *heat, const struct counting *c)
+static int choose_layers(struct heatmap *heatmap, const struct counting *c)
 {
-	heat->layers = calloc(c->layers, sizeof(*heat->layers));
-	if (!heat->layers)
+	heatmap->layers = calloc(c->layers, sizeof(*heatmap->layers));
+	if (!heatmap->layers)
 		return -ENOMEM;
 	for (uint32_t l = 0; l < c->layers; l++) {
 		uint64_t ns = 0;
 		for (size_t b = 0; b < c->bricks; b++)
 			ns += c->ns[l * c->bricks + b];
 		if (ns)
-			heat->layers[heat->layer_count++] = l;
+			heatmap->layers[heatmap->layer_count++] = l;
 	}
 	return 0;
 }
 
-static int fill(struct heat *heat, const struct counting *c)
+static int fill(struct heatmap *heatmap, const struct counting *c)
 {
-	if (choose_bricks(heat, c) < 0 || choose_layers(heat, c) < 0)
+	if (choose_bricks(heatmap, c) < 0 || choose_layers(heatmap, c) < 0)
 		return -ENOMEM;
-	heat->ns = calloc(heat->layer_count * heat->brick_count + 1, sizeof(*heat->ns));
-	if (!heat->ns)
+	heatmap->ns = calloc(heatmap->layer_count * heatmap->brick_count + 1, sizeof(*heatmap->ns));
+	if (!heatmap->ns)
 		return -ENOMEM;
-	for (size_t l = 0; l < heat->layer_count; l++)
-		for (size_t b = 0; b < heat->brick_count; b++) {
-			uint64_t ns = c->ns[heat->layers[l] * c->bricks + heat->bricks[b]];
-			heat->ns[l * heat->brick_count + b] = ns;
-			if (ns > heat->most_ns)
-				heat->most_ns = ns;
+	for (size_t l = 0; l < heatmap->layer_count; l++)
+		for (size_t b = 0; b < heatmap->brick_count; b++) {
+			uint64_t ns = c->ns[heatmap->layers[l] * c->bricks + heatmap->bricks[b]];
+			heatmap->ns[l * heatmap->brick_count + b] = ns;
+			if (ns > heatmap->most_ns)
+				heatmap->most_ns = ns;
 		}
 	return 0;
 }
 
-int heat_create(struct heat **out, const struct run *run, const struct step_index *index, int only)
+int heatmap_create(
+	struct heatmap **out, const struct run *run, const struct step_index *index, int only)
 {
 	struct counting c = {.run = run,
 		.index = index,
@@ -154,32 +147,33 @@ int heat_create(struct heat **out, const struct run *run, const struct step_inde
 		.wait_brick = (uint32_t)run->brick_count,
 		.bricks = run->brick_count + 1,
 		.layers = count_layers(run)};
-	struct heat *heat = calloc(1, sizeof(*heat));
+	struct heatmap *heatmap = calloc(1, sizeof(*heatmap));
 	int rc = -ENOMEM;
 
 	for (uint32_t b = 0; b < run->brick_count; b++)
 		if (run->bricks[b].well_known == BRICK_BARRIER_WAIT)
 			c.wait_brick = b;
 	c.ns = calloc(c.layers * c.bricks, sizeof(*c.ns));
-	if (heat && c.ns) {
-		heat->run = run;
-		count_lanes(&c);
-		rc = fill(heat, &c);
+	if (heatmap && c.ns) {
+		heatmap->run = run;
+		rc = count_lanes(&c);
+		if (rc == 0)
+			rc = fill(heatmap, &c);
 	}
 	free(c.ns);
 	if (rc < 0)
-		heat_destroy(heat);
+		heatmap_destroy(heatmap);
 	else
-		*out = heat;
+		*out = heatmap;
 	return rc;
 }
 
-void heat_destroy(struct heat *heat)
+void heatmap_destroy(struct heatmap *heatmap)
 {
-	if (!heat)
+	if (!heatmap)
 		return;
-	free(heat->bricks);
-	free(heat->layers);
-	free(heat->ns);
-	free(heat);
+	free(heatmap->bricks);
+	free(heatmap->layers);
+	free(heatmap->ns);
+	free(heatmap);
 }

@@ -1,88 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one sample adds to the tallies of its lane: by brick, by category, and by the group that was
- * asked for. Runs once per sample, so that nothing in here searches or allocates but the first of a
- * histogram. Called by tally.c, through the walk of a lane.
+ * What one sample adds to the sums of its lane: by brick, by category, and by the group that
+ * was asked for. Runs once per sample, so that nothing in here searches or allocates but the first
+ * of a histogram. Called by the walk, for summary_accumulator.c.
  */
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 
 #include <stdlib.h>
 
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
-void tally_duration(struct tally *tally, uint64_t ns)
+void sums_duration(struct summary_sums *sums, uint64_t ns)
 {
-	tally->count++;
-	tally->sum_ns += ns;
-	if (ns < tally->min_ns)
-		tally->min_ns = ns;
-	if (ns > tally->max_ns)
-		tally->max_ns = ns;
+	sums->count++;
+	sums->sum_ns += ns;
+	if (ns < sums->min_ns)
+		sums->min_ns = ns;
+	if (ns > sums->max_ns)
+		sums->max_ns = ns;
 }
 
-void tally_histogram(struct tallies *t, struct tally *tally, uint64_t ns)
+void sums_histogram(struct summary_accumulator *t, struct summary_sums *sums, uint64_t ns)
 {
-	if (!tally->histogram)
-		tally->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
-	if (tally->histogram)
-		tally->histogram[brick_histogram_index(ns)]++;
+	if (!sums->histogram)
+		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+	if (sums->histogram)
+		sums->histogram[brick_histogram_index(ns)]++;
 	else
 		t->failed = true;
 }
 
-/* Also where the run has its own: it may know of less (analysis/lengths.h). */
-static bool needs_histograms(const struct tallies *t)
+/* Also where the run has its own: it may know of less (analysis/durations.h). */
+static bool needs_histograms(const struct summary_accumulator *t)
 {
 	return t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY;
 }
 
-void tally_work(struct tally *tally, const struct run_site *site, uint64_t time_ns)
+void sums_work(struct summary_sums *sums, const struct run_site *site, uint64_t time_ns)
 {
-	tally->flags |= site->flags;
-	tally->elements += site->elements;
-	tally->bytes += site->bytes;
-	tally->flops += site->flops;
+	sums->flags |= site->flags;
+	sums->elements += site->elements;
+	sums->bytes += site->bytes;
+	sums->flops += site->flops;
 	if (site->flags & BRICK_SITE_HAS_BYTES) {
-		tally->rated_bytes += site->bytes;
-		tally->bytes_time_ns += time_ns;
+		sums->rated_bytes += site->bytes;
+		sums->bytes_time_ns += time_ns;
 	}
 	if (site->flags & BRICK_SITE_HAS_FLOPS) {
-		tally->rated_flops += site->flops;
-		tally->flops_time_ns += time_ns;
+		sums->rated_flops += site->flops;
+		sums->flops_time_ns += time_ns;
 	}
 }
 
 /* One wait that belongs to a sample: a row of its own. */
-static void count_wait(struct tallies *t, uint64_t ns, unsigned source, uint64_t wall_ns)
+static void count_wait(
+	struct summary_accumulator *t, uint64_t ns, unsigned source, uint64_t wall_ns)
 {
-	struct tally *tally = &t->lane_bricks[t->wait_brick];
+	struct summary_sums *sums = &t->lane_bricks[t->wait_brick];
 	if (!ns)
 		return;
-	tally_duration(tally, ns);
-	tally->total_ns += ns;
-	tally->self_ns += ns;
-	tally->sources |= 1u << (source & 31);
-	tally->wall_ns += wall_ns;
+	sums_duration(sums, ns);
+	sums->total_ns += ns;
+	sums->self_ns += ns;
+	sums->sources |= 1u << (source & 31);
+	sums->wall_ns += wall_ns;
 	if (needs_histograms(t))
-		tally_histogram(t, &t->bricks[t->wait_brick], ns);
+		sums_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
-static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
+static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	if (frame->step == RUN_NONE)
-		return TALLY_PHASE_OUTSIDE;
+		return SUMMARY_PHASE_OUTSIDE;
 	return t->run->steps[frame->step].decode ? STEP_DECODE : STEP_PREFILL;
 }
 
-static uint32_t layer_group(const struct tallies *t, const struct walk_frame *frame)
+static uint32_t layer_group(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	int32_t layer = t->run->sites[frame->sample->site].layer;
-	return layer >= 0 && layer <= TALLY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
 /* Where else a sample counts: its layer, phase or thread. */
-static struct tally *group_of(const struct tallies *t, const struct walk_frame *frame)
+static struct summary_sums *group_of(
+	const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	switch (t->by) {
 	case SUMMARY_BY_LAYER:
@@ -95,7 +97,8 @@ static struct tally *group_of(const struct tallies *t, const struct walk_frame *
 }
 
 /* Whether nothing that holds the frame is in the same group. Steps themselves lie in no layer. */
-static bool enters_group(const struct tallies *t, const struct walk_frame *frame, unsigned depth)
+static bool enters_group(
+	const struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth)
 {
 	if (t->by == SUMMARY_BY_THREAD)
 		return depth == 1;
@@ -111,17 +114,15 @@ static bool enters_group(const struct tallies *t, const struct walk_frame *frame
 	return true;
 }
 
-static bool counts_to_wall(const struct tallies *t, const struct walk_frame *frame)
+static bool counts_to_wall(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
-	if (!t->run->step_count)
-		return t->lane_counts;
-	return frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+	return !t->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
 static void count_in_group(
-	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
+	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
-	struct tally *group = group_of(t, frame);
+	struct summary_sums *group = group_of(t, frame);
 	const struct run_site *site = &t->run->sites[frame->sample->site];
 	enum brick_kind kind = t->index->kinds[frame->brick];
 	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
@@ -141,19 +142,20 @@ static void count_in_group(
 	group->self_ns += frame->self_ns;
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	tally_work(group, site, frame->length_ns + frame->wait_ns);
-	tally_duration(group, frame->length_ns);
+	sums_work(group, site, frame->length_ns + frame->wait_ns);
+	sums_duration(group, frame->length_ns);
 	if (t->group_count <= HISTOGRAMS_MAX)
-		tally_histogram(t, group, frame->length_ns);
+		sums_histogram(t, group, frame->length_ns);
 }
 
 /* Frames of other phases than the one that was asked for are walked, but not counted. */
-static bool is_asked_for(const struct tallies *t, const struct walk_frame *frame)
+static bool is_asked_for(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	return t->only == SUMMARY_ALL_PHASES || phase_of(t, frame) == (uint32_t)t->only;
 }
 
-static void count_hooked(struct tallies *t, const struct walk_frame *frame, uint32_t phase)
+static void count_hooked(
+	struct summary_accumulator *t, const struct walk_frame *frame, uint32_t phase)
 {
 	struct summary_pairs *hooked = &t->lane_hooked;
 	hooked->count[phase]++;
@@ -163,10 +165,9 @@ static void count_hooked(struct tallies *t, const struct walk_frame *frame, uint
 
 /* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */
 static void count_always(
-	struct tallies *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
+	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
-	step_times_add(&t->steps, t->run, t->index, frame);
-	uint32_t phase = in_wall ? phase_of(t, frame) : TALLY_PHASE_OUTSIDE;
+	uint32_t phase = in_wall ? phase_of(t, frame) : SUMMARY_PHASE_OUTSIDE;
 	/* What hooks record on their threads, phases too, is in what the hooks cost. */
 	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
 		count_hooked(t, frame, phase);
@@ -178,27 +179,27 @@ static void count_always(
 		t->lane_counts_all[frame->brick]++;
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+void summary_sample_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct tallies *t = context;
+	struct summary_accumulator *t = context;
 	(void)depth;
 	t->lane_bricks[frame->brick].active++;
 	t->category_active[t->run->bricks[frame->brick].category]++;
 }
 
 /* Time of its own: part of the wall time, of a row or unattributed. */
-static void count_self(
-	struct tallies *t, const struct walk_frame *frame, struct tally *tally, bool in_wall)
+static void count_self(struct summary_accumulator *t, const struct walk_frame *frame,
+	struct summary_sums *sums, bool in_wall)
 {
 	const struct walk_times *counted = &frame->counted;
-	tally->self_ns += frame->self_ns;
-	tally->wait_ns += frame->inner_ns + frame->wait_ns;
-	tally->sources |= 1u << (frame->sample->source & 31);
+	sums->self_ns += frame->self_ns;
+	sums->wait_ns += frame->inner_ns + frame->wait_ns;
+	sums->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
 		t->unattributed_ns += counted->self_ns;
 		t->attributed_ns += counted->inner_ns + counted->wait_ns;
 	} else if (in_wall) {
-		tally->wall_ns += counted->self_ns;
+		sums->wall_ns += counted->self_ns;
 		t->attributed_ns += counted->self_ns + counted->inner_ns + counted->wait_ns;
 	}
 	unsigned source = frame->sample->source;
@@ -206,77 +207,68 @@ static void count_self(
 	count_wait(t, frame->wait_ns, source, in_wall ? counted->wait_ns : 0);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+void summary_sample_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct tallies *t = context;
+	struct summary_accumulator *t = context;
 	const struct run_site *site = &t->run->sites[frame->sample->site];
-	struct tally *tally = &t->lane_bricks[frame->brick];
+	struct summary_sums *sums = &t->lane_bricks[frame->brick];
 	uint32_t category = t->run->bricks[frame->brick].category;
 	bool in_wall = counts_to_wall(t, frame);
-	bool outermost = --tally->active == 0;
+	bool outermost = --sums->active == 0;
 	bool category_outermost = --t->category_active[category] == 0;
 
 	count_always(t, frame, depth, in_wall);
 	if (!is_asked_for(t, frame))
 		return;
 	if (outermost)
-		tally->total_ns += frame->length_ns;
+		sums->total_ns += frame->length_ns;
 	if (category_outermost)
 		t->category_total_ns[category] += frame->length_ns;
-	count_self(t, frame, tally, in_wall);
+	count_self(t, frame, sums, in_wall);
 	if (t->groups && t->by <= SUMMARY_BY_THREAD)
 		count_in_group(t, frame, depth, in_wall);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
-	tally_duration(tally, frame->length_ns);
-	tally_work(tally, site, frame->length_ns + frame->wait_ns);
+	sums_duration(sums, frame->length_ns);
+	sums_work(sums, site, frame->length_ns + frame->wait_ns);
 	if (needs_histograms(t))
-		tally_histogram(t, &t->bricks[frame->brick], frame->length_ns);
+		sums_histogram(t, &t->bricks[frame->brick], frame->length_ns);
 }
 
 /* Tiles are in no row, but cost what others do. No hook records them. */
-static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
+void summary_sample_tile(void *context, const struct walk_frame *holder, uint32_t i)
 {
-	struct tallies *t = context;
+	struct summary_accumulator *t = context;
 	const struct run_sample *sample = &t->run->lanes[t->lane].samples[i];
 
 	t->lane_pairs.count[counts_to_wall(t, holder) ? phase_of(t, holder)
-						      : (uint32_t)TALLY_PHASE_OUTSIDE]++;
+						      : (uint32_t)SUMMARY_PHASE_OUTSIDE]++;
 	if (!(sample->flags & RUN_SAMPLE_OPEN))
 		t->lane_counts_all[t->run->sites[sample->site].brick]++;
 }
 
 /* Of no phase, layer or wall time: nobody knows when it was. */
-static void count_reported(struct tallies *t, uint32_t brick, uint64_t ns)
+static void count_reported(struct summary_accumulator *t, uint32_t brick, uint64_t ns)
 {
-	struct tally *tally = &t->lane_bricks[brick];
+	struct summary_sums *sums = &t->lane_bricks[brick];
 	t->lane_counts_all[brick]++;
 	if (t->only != SUMMARY_ALL_PHASES)
 		return;
-	tally_duration(tally, ns);
-	tally->total_ns += ns;
-	tally->self_ns += ns;
-	tally->sources |= 1u << BRICK_SOURCE_REPORTED;
+	sums_duration(sums, ns);
+	sums->total_ns += ns;
+	sums->self_ns += ns;
+	sums->sources |= 1u << BRICK_SOURCE_REPORTED;
 	t->category_total_ns[t->run->bricks[brick].category] += ns;
 	if (needs_histograms(t))
-		tally_histogram(t, &t->bricks[brick], ns);
+		sums_histogram(t, &t->bricks[brick], ns);
 }
 
-static void tally_reported(struct tallies *t)
+void summary_reported(struct summary_accumulator *t)
 {
 	for (size_t i = 0; i < t->run->point_count; i++) {
 		const struct run_point *p = &t->run->points[i];
 		if (p->kind == RUN_POINT_REPORTED && p->lane == t->lane)
 			count_reported(t, p->brick, (uint64_t)p->value);
 	}
-}
-
-void tally_samples(struct tallies *t)
-{
-	const struct walk_visitor visitor = {
-		.begin = on_begin, .end = on_end, .context = t, .tile = on_tile};
-	walk_lane(t->run, t->index, t->lane, &visitor);
-	if (t->has_reported)
-		tally_reported(t);
 }

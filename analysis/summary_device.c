@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the lanes of queues add to the tallies: time of devices, which no number of the host's has
- * in it. By brick from the lanes' exact statistics where there are some, all else from samples.
- * Called by tally.c.
+ * What the lanes of queues add to the sums: time of devices, which no number of the host's
+ * has in it. By brick from the lanes' exact statistics where there are some, all else from samples.
+ * Called by summary_accumulator.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/launches.h"
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
-
-struct device_walk {
-	struct tallies *t;
-	uint32_t *active;  /* [brick_count]: open ones */
-	struct tally *own; /* [brick_count]: of this lane */
-};
 
 static int compare_kernels(const void *a, const void *b, void *context)
 {
@@ -32,7 +26,7 @@ static int compare_kernels(const void *a, const void *b, void *context)
 }
 
 /* Kernels of one name, backend and kind are one group, whatever their shapes. */
-static int group_kernels(struct tallies *t)
+static int group_kernels(struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
 	uint32_t *order = malloc((run->kernel_count + 1) * sizeof(*order));
@@ -57,7 +51,7 @@ static int group_kernels(struct tallies *t)
 	return 0;
 }
 
-int tally_devices_init(struct tallies *t)
+int summary_devices_init(struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
 
@@ -66,7 +60,10 @@ int tally_devices_init(struct tallies *t)
 	t->device = calloc(run->brick_count + 1, sizeof(*t->device));
 	t->device_lanes = malloc((run->brick_count + 1) * sizeof(*t->device_lanes));
 	t->device_cross_ns = calloc(run->category_count + 1, sizeof(*t->device_cross_ns));
-	if (!t->device || !t->device_lanes || !t->device_cross_ns)
+	t->device_active = calloc(run->brick_count + 1, sizeof(*t->device_active));
+	t->lane_device = calloc(run->brick_count + 1, sizeof(*t->lane_device));
+	if (!t->device || !t->device_lanes || !t->device_cross_ns || !t->device_active ||
+		!t->lane_device)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;
@@ -75,10 +72,12 @@ int tally_devices_init(struct tallies *t)
 	return t->by == SUMMARY_BY_KERNEL ? group_kernels(t) : 0;
 }
 
-void tally_devices_fini(struct tallies *t)
+void summary_devices_fini(struct summary_accumulator *t)
 {
 	free(t->device);
 	free(t->device_groups);
+	free(t->device_active);
+	free(t->lane_device);
 	free(t->device_lanes);
 	free(t->device_cross_ns);
 	free(t->spans);
@@ -87,12 +86,13 @@ void tally_devices_fini(struct tallies *t)
 	free(t->group_kernels);
 }
 
-uint32_t tally_kernel_groups(const struct tallies *t)
+uint32_t summary_kernel_groups(const struct summary_accumulator *t)
 {
 	return t->kernel_group_count + (uint32_t)t->run->brick_count;
 }
 
-const char *tally_kernel_name(const struct tallies *t, uint32_t group, uint32_t *kernel)
+const char *summary_kernel_name(
+	const struct summary_accumulator *t, uint32_t group, uint32_t *kernel)
 {
 	*kernel = RUN_NONE;
 	if (group >= t->kernel_group_count)
@@ -101,31 +101,32 @@ const char *tally_kernel_name(const struct tallies *t, uint32_t group, uint32_t 
 	return t->run->kernels[*kernel].name;
 }
 
-static uint32_t phase_of(const struct tallies *t, const struct walk_frame *frame)
+static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	uint32_t step = launches_step(t->run, t->index, t->lane, frame->index);
 
 	if (step == RUN_NONE)
-		return TALLY_PHASE_OUTSIDE;
+		return SUMMARY_PHASE_OUTSIDE;
 	return t->run->steps[step].decode ? STEP_DECODE : STEP_PREFILL;
 }
 
-static uint32_t layer_of(const struct tallies *t, const struct walk_frame *frame)
+static uint32_t layer_of(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	int32_t layer = t->run->sites[frame->sample->site].layer;
-	return layer >= 0 && layer <= TALLY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
-static void add_sample(struct tallies *t, struct tally *tally, const struct walk_frame *frame)
+static void add_sample(
+	struct summary_accumulator *t, struct summary_sums *sums, const struct walk_frame *frame)
 {
-	tally->sources |= 1u << (frame->sample->source & 31);
-	tally->self_ns += frame->self_ns;
-	tally_work(tally, &t->run->sites[frame->sample->site], frame->length_ns);
-	tally_duration(tally, frame->length_ns);
+	sums->sources |= 1u << (frame->sample->source & 31);
+	sums->self_ns += frame->self_ns;
+	sums_work(sums, &t->run->sites[frame->sample->site], frame->length_ns);
+	sums_duration(sums, frame->length_ns);
 }
 
 /* Counts a use of a kernel, and remembers which of its group was used most. */
-static uint32_t group_of_kernel(struct tallies *t, uint32_t kernel)
+static uint32_t group_of_kernel(struct summary_accumulator *t, uint32_t kernel)
 {
 	uint32_t group = t->kernel_groups[kernel];
 
@@ -135,37 +136,37 @@ static uint32_t group_of_kernel(struct tallies *t, uint32_t kernel)
 }
 
 /* A row of its own for a kernel or queue; beside that of the host for a layer or phase. */
-static void add_to_group(struct tallies *t, const struct walk_frame *frame,
+static void add_to_group(struct summary_accumulator *t, const struct walk_frame *frame,
 	const struct run_command *command, uint32_t phase)
 {
-	struct tally *tally;
+	struct summary_sums *sums;
 
 	switch (t->by) {
 	case SUMMARY_BY_KERNEL:
-		tally = &t->groups[command ? group_of_kernel(t, command->kernel)
-					   : t->kernel_group_count + frame->brick];
+		sums = &t->groups[command ? group_of_kernel(t, command->kernel)
+					  : t->kernel_group_count + frame->brick];
 		break;
 	case SUMMARY_BY_QUEUE:
-		tally = &t->groups[t->queues.of_lane[t->lane]];
+		sums = &t->groups[t->queues.of_lane[t->lane]];
 		break;
 	case SUMMARY_BY_LAYER:
-		tally = &t->device_groups[layer_of(t, frame)];
+		sums = &t->device_groups[layer_of(t, frame)];
 		break;
 	case SUMMARY_BY_PHASE:
-		tally = &t->device_groups[phase];
+		sums = &t->device_groups[phase];
 		break;
 	default:
 		return;
 	}
-	add_sample(t, tally, frame);
-	tally->total_ns += frame->self_ns;
+	add_sample(t, sums, frame);
+	sums->total_ns += frame->self_ns;
 	if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
-		tally_histogram(t, tally, frame->length_ns);
+		sums_histogram(t, sums, frame->length_ns);
 }
 
 /* On a queue of several lanes it may run at the same time as others. */
-static void remember(
-	struct tallies *t, const struct walk_frame *frame, bool outermost, unsigned depth)
+static void remember(struct summary_accumulator *t, const struct walk_frame *frame, bool outermost,
+	unsigned depth)
 {
 	uint32_t queue = t->queues.of_lane[t->lane], group = RUN_NONE;
 
@@ -175,24 +176,23 @@ static void remember(
 		group = layer_of(t, frame);
 	else if (depth == 1 && t->by == SUMMARY_BY_PHASE)
 		group = phase_of(t, frame);
-	tally_overlap_add(t, &(struct tally_span){frame->begin_ns, frame->end_ns, queue,
-				     outermost ? frame->brick : RUN_NONE, group});
+	summary_overlap_add(t, &(struct summary_span){frame->begin_ns, frame->end_ns, queue,
+				       outermost ? frame->brick : RUN_NONE, group});
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+void summary_device_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct device_walk *w = context;
+	struct summary_accumulator *t = context;
 
 	(void)depth;
-	w->active[frame->brick]++;
+	t->device_active[frame->brick]++;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+void summary_device_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct device_walk *w = context;
-	struct tallies *t = w->t;
-	struct tally *tally = &w->own[frame->brick];
-	bool outermost = --w->active[frame->brick] == 0;
+	struct summary_accumulator *t = context;
+	struct summary_sums *sums = &t->lane_device[frame->brick];
+	bool outermost = --t->device_active[frame->brick] == 0;
 
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
@@ -203,23 +203,22 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	t->device_ns += frame->self_ns;
 	t->device_lanes[frame->brick] = t->lane;
-	add_sample(t, tally, frame);
+	add_sample(t, sums, frame);
 	if (outermost)
-		tally->total_ns += frame->length_ns;
+		sums->total_ns += frame->length_ns;
 	remember(t, frame, outermost, depth);
 	if (t->groups)
 		add_to_group(t, frame, command, phase);
 }
 
 /* What the device's statistics know better: also what was dropped. */
-static void merge(struct device_walk *w)
+void summary_device_lane_end(struct summary_accumulator *t)
 {
-	struct tallies *t = w->t;
 	const struct run_lane *lane = &t->run->lanes[t->lane];
 
 	for (size_t b = 0; b < t->run->brick_count; b++) {
-		const struct tally *from = &w->own[b];
-		struct tally *to = &t->device[b];
+		const struct summary_sums *from = &t->lane_device[b];
+		struct summary_sums *to = &t->device[b];
 		const struct brick_stat *stat =
 			lane->stats && t->only == SUMMARY_ALL_PHASES ? &lane->stats[b] : NULL;
 		int exact = stat && stat->count >= from->count;
@@ -231,21 +230,12 @@ static void merge(struct device_walk *w)
 	}
 }
 
-void tally_queue(struct tallies *t, uint32_t lane)
+void summary_device_lane_begin(struct summary_accumulator *t)
 {
-	struct device_walk w = {.t = t,
-		.active = calloc(t->run->brick_count + 1, sizeof(*w.active)),
-		.own = calloc(t->run->brick_count + 1, sizeof(*w.own))};
-	const struct walk_visitor visitor = {.begin = on_begin, .end = on_end, .context = &w};
+	size_t bricks = t->run->brick_count;
 
-	if (w.active && w.own) {
-		for (size_t b = 0; b < t->run->brick_count; b++)
-			w.own[b].min_ns = UINT64_MAX;
-		walk_lane(t->run, t->index, lane, &visitor);
-		merge(&w);
-	} else {
-		t->failed = true;
-	}
-	free(w.active);
-	free(w.own);
+	memset(t->device_active, 0, bricks * sizeof(*t->device_active));
+	memset(t->lane_device, 0, bricks * sizeof(*t->lane_device));
+	for (size_t b = 0; b < bricks; b++)
+		t->lane_device[b].min_ns = UINT64_MAX;
 }

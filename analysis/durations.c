@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Called by the summary, the breakdown and the server's metrics. */
-#include "analysis/lengths.h"
+#include "analysis/durations.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-uint64_t lengths_count(const uint64_t *histogram)
+uint64_t durations_count(const uint64_t *histogram)
 {
 	uint64_t count = 0;
 
@@ -24,12 +24,12 @@ static bool ran_on_devices(const struct run *run, uint32_t brick)
 	return false;
 }
 
-const uint64_t *lengths_of_run(const struct run *run, uint32_t brick, uint64_t samples)
+const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t samples)
 {
 	const uint64_t *kept =
 		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
 
-	if (!kept || lengths_count(kept) < samples || ran_on_devices(run, brick))
+	if (!kept || durations_count(kept) < samples || ran_on_devices(run, brick))
 		return NULL;
 	return kept;
 }

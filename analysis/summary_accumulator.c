@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pass over all lanes. Each lane is tallied by brick on its own (tally_count.c), so that its
+ * Sums over all lanes. Each lane is summed up by brick on its own (summary_sample.c), so that its
  * samples can be compared with, and completed by, the statistics that its thread kept; then it is
- * added to the run's. Called by summary_create() only.
+ * added to the run's. Called by summary.c only.
  */
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static void add_exact(struct tally *to, const struct brick_stat *stat)
+static void add_exact(struct summary_sums *to, const struct brick_stat *stat)
 {
 	to->count += stat->count;
 	to->sum_ns += stat->total + stat->nested;
@@ -32,7 +32,7 @@ static void add_exact(struct tally *to, const struct brick_stat *stat)
 	to->flops += stat->flops;
 }
 
-static void add_samples(struct tally *to, const struct tally *from)
+static void add_samples(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->count += from->count;
 	to->sum_ns += from->sum_ns;
@@ -50,7 +50,7 @@ static void add_samples(struct tally *to, const struct tally *from)
 }
 
 /* What only samples can say. */
-static void add_sampled(struct tally *to, const struct tally *from)
+static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
 	to->sources |= from->sources;
@@ -61,7 +61,7 @@ static void add_sampled(struct tally *to, const struct tally *from)
 	to->flops_time_ns += from->flops_time_ns;
 }
 
-void tally_add(struct tally *to, const struct tally *from)
+void sums_add(struct summary_sums *to, const struct summary_sums *from)
 {
 	add_samples(to, from);
 	add_sampled(to, from);
@@ -72,7 +72,7 @@ void tally_add(struct tally *to, const struct tally *from)
  * be older than its last samples.
  */
 static const struct brick_stat *exact_stat(
-	const struct tallies *t, const struct run_lane *lane, uint32_t brick)
+	const struct summary_accumulator *t, const struct run_lane *lane, uint32_t brick)
 {
 	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
 		return NULL;
@@ -87,7 +87,7 @@ static const struct brick_stat *exact_stat(
  * Waits are left out: those of less than a ns are in the statistics only; and tiles, which are in
  * no row.
  */
-static void compare_lane(struct tallies *t, const struct run_lane *lane)
+static void compare_lane(struct summary_accumulator *t, const struct run_lane *lane)
 {
 	const struct run_process *process = &t->run->processes[lane->process];
 	bool lossless = t->run->complete && !lane->ledger.dropped && !process->ledger.dropped;
@@ -103,7 +103,8 @@ static void compare_lane(struct tallies *t, const struct run_lane *lane)
 }
 
 /* How many executions a sample of the lane stands for, within the steps that are in the file. */
-static double executions_per_sample(const struct tallies *t, const struct run_lane *lane)
+static double executions_per_sample(
+	const struct summary_accumulator *t, const struct run_lane *lane)
 {
 	uint64_t executions = 0, samples = 0;
 	for (uint32_t b = 0; lane->stats && b < t->run->brick_count; b++) {
@@ -133,21 +134,21 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 		to->beside[phase] += scaled(from->beside[phase], ratio);
 }
 
-static void merge_pairs(struct tallies *t, const struct run_lane *lane)
+static void merge_pairs(struct summary_accumulator *t, const struct run_lane *lane)
 {
 	double ratio = executions_per_sample(t, lane);
 	add_pairs(&t->pairs[lane->process], &t->lane_pairs, ratio);
 	add_pairs(&t->hooked[t->lane], &t->lane_hooked, ratio);
 }
 
-static void merge_lane(struct tallies *t)
+static void merge_lane(struct summary_accumulator *t)
 {
 	const struct run_lane *lane = &t->run->lanes[t->lane];
-	struct tally exact = {.min_ns = UINT64_MAX};
+	struct summary_sums exact = {.min_ns = UINT64_MAX};
 	for (uint32_t b = 0; b <= t->run->brick_count; b++) {
-		struct tally *sampled = &t->lane_bricks[b];
+		struct summary_sums *sampled = &t->lane_bricks[b];
 		const struct brick_stat *stat = exact_stat(t, lane, b);
-		struct tally *to = &t->bricks[b];
+		struct summary_sums *to = &t->bricks[b];
 		if (stat)
 			add_exact(to, stat);
 		else
@@ -158,7 +159,7 @@ static void merge_lane(struct tallies *t)
 	}
 	if (t->by == SUMMARY_BY_THREAD && t->only == SUMMARY_ALL_PHASES && lane->stats &&
 		t->run->complete) {
-		struct tally *group = &t->groups[t->lane];
+		struct summary_sums *group = &t->groups[t->lane];
 		group->count = exact.count;
 		group->sum_ns = exact.sum_ns;
 		group->min_ns = exact.min_ns;
@@ -170,7 +171,7 @@ static void merge_lane(struct tallies *t)
 	}
 }
 
-static void clear_lane(struct tallies *t)
+static void clear_lane(struct summary_accumulator *t)
 {
 	memset(t->lane_bricks, 0, (t->run->brick_count + 1) * sizeof(*t->lane_bricks));
 	for (size_t b = 0; b <= t->run->brick_count; b++)
@@ -180,52 +181,106 @@ static void clear_lane(struct tallies *t)
 	t->lane_end_ns = 0;
 }
 
-static void tally_lane(struct tallies *t, uint32_t number)
+static int on_thread(void *context, uint32_t lane)
 {
-	const struct run_lane *lane = &t->run->lanes[number];
-	t->lane = number;
-	if (lane->kind == BRICK_LANE_QUEUE) {
-		clear_lane(t);
-		tally_queue(t, number);
-		compare_lane(t, lane);
-		return;
-	}
-	t->lane_counts = true;
+	struct summary_accumulator *t = context;
+	if (t->run->lanes[lane].kind == BRICK_LANE_QUEUE)
+		return 0;
+	t->lane = lane;
 	clear_lane(t);
-	tally_samples(t);
+	return 1;
+}
+
+/* From its first sample to its last, at least: the wall time of runs without steps. */
+static uint64_t lifetime_ns(const struct summary_accumulator *t, const struct run_lane *lane)
+{
+	uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
+	if (lane->sample_count && lane->samples[0].begin_ns < begin_ns)
+		begin_ns = lane->samples[0].begin_ns;
+	if (t->lane_end_ns > end_ns)
+		end_ns = t->lane_end_ns;
+	return end_ns > begin_ns ? end_ns - begin_ns : 0;
+}
+
+static int on_thread_end(void *context, uint32_t number)
+{
+	struct summary_accumulator *t = context;
+	const struct run_lane *lane = &t->run->lanes[number];
+	if (t->has_reported)
+		summary_reported(t);
 	merge_lane(t);
 	merge_pairs(t, lane);
 	compare_lane(t, lane);
-	if (!t->run->step_count && t->lane_counts) {
-		uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
-		if (lane->sample_count && lane->samples[0].begin_ns < begin_ns)
-			begin_ns = lane->samples[0].begin_ns;
-		if (t->lane_end_ns > end_ns)
-			end_ns = t->lane_end_ns;
-		t->wall_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
-	}
+	if (!t->run->step_count)
+		t->wall_ns += lifetime_ns(t, lane);
+	return t->failed ? -ENOMEM : 0;
 }
 
-static uint32_t count_groups(const struct tallies *t)
+static int on_queue(void *context, uint32_t lane)
+{
+	struct summary_accumulator *t = context;
+	if (t->run->lanes[lane].kind != BRICK_LANE_QUEUE)
+		return 0;
+	t->lane = lane;
+	clear_lane(t);
+	summary_device_lane_begin(t);
+	return 1;
+}
+
+static int on_queue_end(void *context, uint32_t lane)
+{
+	struct summary_accumulator *t = context;
+	summary_device_lane_end(t);
+	compare_lane(t, &t->run->lanes[lane]);
+	return t->failed ? -ENOMEM : 0;
+}
+
+static int finish(void *context)
+{
+	struct summary_accumulator *t = context;
+	summary_overlap_subtract(t);
+	if (t->only != SUMMARY_ALL_PHASES)
+		t->wall_ns = t->steps.phases[t->only].total_ns;
+	else if (t->run->step_count)
+		t->wall_ns = t->steps.wall_ns;
+	else
+		t->unattributed_ns =
+			t->wall_ns > t->attributed_ns ? t->wall_ns - t->attributed_ns : 0;
+	return 0;
+}
+
+static const struct walk_ops thread_ops = {.begin_lane = on_thread,
+	.begin = summary_sample_begin,
+	.end = summary_sample_end,
+	.tile = summary_sample_tile,
+	.end_lane = on_thread_end,
+	.finish = finish};
+
+static const struct walk_ops queue_ops = {.begin_lane = on_queue,
+	.begin = summary_device_begin,
+	.end = summary_device_end,
+	.end_lane = on_queue_end};
+
+static uint32_t count_groups(const struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
 	enum summary_by by = t->by;
 	if (by == SUMMARY_BY_KERNEL)
-		return tally_kernel_groups(t);
+		return summary_kernel_groups(t);
 	if (by == SUMMARY_BY_QUEUE)
 		return (uint32_t)t->queues.count;
 	if (by == SUMMARY_BY_PHASE)
-		return TALLY_PHASES;
+		return SUMMARY_PHASES;
 	if (by == SUMMARY_BY_THREAD)
 		return (uint32_t)run->lane_count;
 	int32_t last = -1;
 	for (size_t i = 0; i < run->site_count; i++)
-		if (run->sites[i].layer > last && run->sites[i].layer <= TALLY_LAST_LAYER)
+		if (run->sites[i].layer > last && run->sites[i].layer <= SUMMARY_LAST_LAYER)
 			last = run->sites[i].layer;
 	return (uint32_t)last + 2;
 }
 
-static bool allocate(struct tallies *t)
+static bool allocate(struct summary_accumulator *t)
 {
 	t->bricks = calloc(t->run->brick_count + 1, sizeof(*t->bricks));
 	t->lane_bricks = calloc(t->run->brick_count + 1, sizeof(*t->lane_bricks));
@@ -262,7 +317,7 @@ static uint64_t steps_made(const struct run *run, uint32_t lane)
 }
 
 /* Which part of the steps that a process made is in the file: the wall time is of those. */
-static bool count_steps(struct tallies *t)
+static bool count_steps(struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
 	uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
@@ -298,41 +353,34 @@ static uint32_t find_wait_brick(const struct run *run)
 	return (uint32_t)run->brick_count;
 }
 
-int tallies_init(struct tallies *t, const struct run *run, const struct step_index *index,
-	enum summary_by by, int only)
+int summary_accumulator_init(
+	struct summary_accumulator *t, struct walk *walk, enum summary_by by, int only)
 {
+	const struct run *run = walk->run;
 	memset(t, 0, sizeof(*t));
 	t->run = run;
-	t->index = index;
+	t->index = walk->index;
 	t->by = by;
 	t->only = only;
 	t->was_reset = run_note_find(run, "reset") != NULL;
 	for (size_t i = 0; i < run->point_count && !t->has_reported; i++)
 		t->has_reported = run->points[i].kind == RUN_POINT_REPORTED;
 	t->wait_brick = find_wait_brick(run);
-	if (queue_times_init(&t->queues, run, index, only) < 0 || tally_devices_init(t) < 0 ||
-		step_times_init(&t->steps, run) < 0 || !allocate(t) || !count_steps(t)) {
-		tallies_fini(t);
+	size_t joined = walk->count;
+	if (queue_times_init(&t->queues, run, walk->index, only) < 0 ||
+		summary_devices_init(t) < 0 || step_times_init(&t->steps, walk) < 0 ||
+		!allocate(t) || !count_steps(t)) {
+		walk->count = joined;
+		summary_accumulator_fini(t);
 		return -ENOMEM;
 	}
-	for (uint32_t lane = 0; lane < run->lane_count; lane++)
-		tally_lane(t, lane);
-	tally_overlap_subtract(t);
-	if (t->failed || step_times_finish(&t->steps, run, index) < 0) {
-		tallies_fini(t);
-		return -ENOMEM;
-	}
-	if (only != SUMMARY_ALL_PHASES)
-		t->wall_ns = t->steps.phases[only].total_ns;
-	else if (run->step_count)
-		t->wall_ns = t->steps.wall_ns;
-	else
-		t->unattributed_ns =
-			t->wall_ns > t->attributed_ns ? t->wall_ns - t->attributed_ns : 0;
+	walk_join(walk, &thread_ops, t);
+	if (t->queues.count)
+		walk_join(walk, &queue_ops, t);
 	return 0;
 }
 
-void tallies_fini(struct tallies *t)
+void summary_accumulator_fini(struct summary_accumulator *t)
 {
 	for (size_t b = 0; t->bricks && b <= t->run->brick_count; b++)
 		free(t->bricks[b].histogram);
@@ -347,7 +395,7 @@ void tallies_fini(struct tallies *t)
 	free(t->lane_counts_all);
 	free(t->steps_there);
 	free(t->category_total_ns);
-	tally_devices_fini(t);
+	summary_devices_fini(t);
 	queue_times_fini(&t->queues);
 	step_times_fini(&t->steps);
 	memset(t, 0, sizeof(*t));

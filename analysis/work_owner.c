@@ -4,7 +4,7 @@
  * its threads; the others have sites with the same operation and name and no counts at all: parts.
  * Called by roofline_spans.c.
  */
-#include "analysis/roofline_spans.h"
+#include "analysis/work_owner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int compare_entries(const void *a, const void *b)
 		*(const struct run_site *const *)a, *(const struct run_site *const *)b);
 }
 
-int roofline_voices(uint8_t *voices, const struct run *run)
+int work_owners(uint8_t *owners, const struct run *run)
 {
 	const struct run_site **told = calloc(run->site_count + 1, sizeof(*told));
 	size_t count = 0;
@@ -47,7 +47,7 @@ int roofline_voices(uint8_t *voices, const struct run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->site_count; i++)
 		if (run->sites[i].flags & WORK) {
-			voices[i] = ROOFLINE_SPEAKS;
+			owners[i] = WORK_OWN;
 			told[count++] = &run->sites[i];
 		}
 	qsort(told, count, sizeof(*told), compare_entries);
@@ -55,7 +55,7 @@ int roofline_voices(uint8_t *voices, const struct run *run)
 		const struct run_site *site = &run->sites[i];
 		if (!(site->flags & COUNTS) && site->operation &&
 			bsearch(&site, told, count, sizeof(*told), compare_entries))
-			voices[i] = ROOFLINE_PART;
+			owners[i] = WORK_PART;
 	}
 	free(told);
 	return 0;

@@ -2,17 +2,17 @@
 /*
  * Layers x bricks: how much of the wall time of a run each brick took in each layer. The cells of
  * a brick add up to the wall_ns of its row in a summary by brick, those of a layer to that of its
- * row in a summary by layer. Owned by the heat, which borrows the run. Read-only once made.
+ * row in a summary by layer. Owned by the heatmap, which borrows the run. Read-only once made.
  */
-#ifndef BRICK_ANALYSIS_HEAT_H
-#define BRICK_ANALYSIS_HEAT_H
+#ifndef BRICK_ANALYSIS_HEATMAP_H
+#define BRICK_ANALYSIS_HEATMAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/step_index.h"
 #include "trace/run.h"
 
-struct heat {
+struct heatmap {
 	const struct run *run;
 	uint32_t
 		*bricks; /* columns: bricks of the run, most time first; brick_count: BarrierWait */
@@ -23,7 +23,8 @@ struct heat {
 };
 
 /* only: enum step_phase, or SUMMARY_ALL_PHASES (analysis/summary.h). -ENOMEM. */
-int heat_create(struct heat **out, const struct run *run, const struct step_index *index, int only);
-void heat_destroy(struct heat *heat);
+int heatmap_create(
+	struct heatmap **out, const struct run *run, const struct step_index *index, int only);
+void heatmap_destroy(struct heatmap *heatmap);
 
 #endif

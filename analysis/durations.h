@@ -3,8 +3,8 @@
  * Which histogram says how long the executions of a brick took: the run's own, which knows what was
  * dropped, or that of the samples. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_LENGTHS_H
-#define BRICK_ANALYSIS_LENGTHS_H
+#ifndef BRICK_ANALYSIS_DURATIONS_H
+#define BRICK_ANALYSIS_DURATIONS_H
 
 #include "trace/run.h"
 
@@ -13,9 +13,9 @@
  * than so many samples, as processes write theirs when they end; or devices ran the brick, too,
  * whose executions would be in it.
  */
-const uint64_t *lengths_of_run(const struct run *run, uint32_t brick, uint64_t samples);
+const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t samples);
 
 /* Entries of uint64_t[BRICK_HISTOGRAM_BUCKETS]; NULL has none. */
-uint64_t lengths_count(const uint64_t *histogram);
+uint64_t durations_count(const uint64_t *histogram);
 
 #endif

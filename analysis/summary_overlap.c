@@ -2,10 +2,10 @@
 /*
  * Commands that overlap on several lanes of one queue. Each lane adds up its own; what ran at the
  * same time for one brick, category or group is taken off again here, so that none of them has more
- * time than its queues were busy. Called by tally.c and tally_device.c.
+ * time than its queues were busy. Called by summary_accumulator.c and summary_device.c.
  */
 #include <stdlib.h>
-#include "analysis/tally.h"
+#include "analysis/summary_accumulator.h"
 
 enum overlap_kind { OF_CATEGORY, OF_BRICK, OF_GROUP };
 
@@ -14,7 +14,7 @@ struct order {
 	enum overlap_kind kind;
 };
 
-static uint32_t key_of(const struct order *order, const struct tally_span *span)
+static uint32_t key_of(const struct order *order, const struct summary_span *span)
 {
 	if (order->kind == OF_GROUP)
 		return span->group;
@@ -25,7 +25,7 @@ static uint32_t key_of(const struct order *order, const struct tally_span *span)
 
 static int compare(const void *a, const void *b, void *context)
 {
-	const struct tally_span *x = a, *y = b;
+	const struct summary_span *x = a, *y = b;
 	uint32_t i = key_of(context, x), k = key_of(context, y);
 
 	if (x->queue != y->queue)
@@ -35,12 +35,13 @@ static int compare(const void *a, const void *b, void *context)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-static void take_off(struct tally *tally, uint64_t ns)
+static void take_off(struct summary_sums *sums, uint64_t ns)
 {
-	tally->total_ns -= ns < tally->total_ns ? ns : tally->total_ns;
+	sums->total_ns -= ns < sums->total_ns ? ns : sums->total_ns;
 }
 
-static void subtract(struct tallies *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
+static void subtract(
+	struct summary_accumulator *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
 {
 	switch (kind) {
 	case OF_CATEGORY:
@@ -56,10 +57,10 @@ static void subtract(struct tallies *t, enum overlap_kind kind, uint32_t key, ui
 	}
 }
 
-static void subtract_all(struct tallies *t, enum overlap_kind kind)
+static void subtract_all(struct summary_accumulator *t, enum overlap_kind kind)
 {
 	struct order order = {t->run, kind};
-	struct tally_span *spans = t->spans;
+	struct summary_span *spans = t->spans;
 	uint64_t end_ns = 0, ns = 0;
 
 	qsort_r(spans, t->span_count, sizeof(*spans), compare, &order);
@@ -75,11 +76,11 @@ static void subtract_all(struct tallies *t, enum overlap_kind kind)
 	}
 }
 
-void tally_overlap_add(struct tallies *t, const struct tally_span *span)
+void summary_overlap_add(struct summary_accumulator *t, const struct summary_span *span)
 {
 	if (t->span_count == t->span_capacity) {
 		size_t larger = t->span_capacity ? 2 * t->span_capacity : 64;
-		struct tally_span *moved = reallocarray(t->spans, larger, sizeof(*moved));
+		struct summary_span *moved = reallocarray(t->spans, larger, sizeof(*moved));
 		if (!moved) {
 			t->failed = true;
 			return;
@@ -90,7 +91,7 @@ void tally_overlap_add(struct tallies *t, const struct tally_span *span)
 	t->spans[t->span_count++] = *span;
 }
 
-void tally_overlap_subtract(struct tallies *t)
+void summary_overlap_subtract(struct summary_accumulator *t)
 {
 	if (t->failed || !t->span_count)
 		return;

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one pass over all samples adds up: per brick (exact statistics of the lanes taken in where
+ * the recording has them), per category, and per group of one more kind. Inside of analysis/ only;
+ * analysis/summary.h is what others use.
+ */
+#ifndef BRICK_ANALYSIS_SUMMARY_ACCUMULATOR_H
+#define BRICK_ANALYSIS_SUMMARY_ACCUMULATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/queue_times.h"
+#include "analysis/step_index.h"
+#include "analysis/step_times.h"
+#include "analysis/walk.h"
+#include "trace/run.h"
+
+enum summary_by {
+	SUMMARY_BY_BRICK,
+	SUMMARY_BY_CATEGORY,
+	SUMMARY_BY_LAYER,
+	SUMMARY_BY_PHASE,
+	SUMMARY_BY_THREAD,
+	SUMMARY_BY_KERNEL,
+	SUMMARY_BY_QUEUE,
+	SUMMARY_BY_COUNT,
+};
+
+/* "All phases" where a phase may be asked for. */
+enum { SUMMARY_ALL_PHASES = -1 };
+
+/* Begin/end pairs by the phase whose wall time they fell into; the last: into none. */
+struct summary_pairs {
+	uint64_t count[STEP_PHASES + 1];
+	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
+};
+
+/* Times in ns. min_ns is UINT64_MAX while count is 0. */
+struct summary_sums {
+	uint64_t count;
+	uint64_t sum_ns;   /* of lengths */
+	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
+	uint64_t self_ns, wait_ns;
+	uint64_t wall_ns; /* of the wall time of the run */
+	uint64_t min_ns, max_ns;
+	uint64_t elements, bytes, flops;
+	uint64_t bytes_out; /* of those bytes, where the program told them apart */
+	/* of the samples that say what they moved and did: for rates */
+	uint64_t rated_bytes, bytes_time_ns, rated_flops, flops_time_ns;
+	uint64_t *histogram; /* NULL: not kept */
+	uint32_t active;
+	uint32_t sources; /* 1 << enum brick_source */
+	uint32_t flags;	  /* BRICK_SITE_HAS_* */
+};
+
+/* When a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none. */
+struct summary_span {
+	uint64_t begin_ns, end_ns;
+	uint32_t queue, brick, group;
+};
+
+struct summary_accumulator {
+	const struct run *run;
+	const struct step_index *index;
+	enum summary_by by;
+	int only;	   /* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool was_reset;	   /* the program set its statistics back to zero */
+	bool has_reported; /* executions that the program timed itself */
+
+	struct summary_sums *bricks; /* [brick_count + 1] */
+	uint32_t wait_brick; /* BarrierWait's, or brick_count when the run does not know it */
+	struct summary_sums
+		*groups; /* of summary_by layer, phase, thread, kernel, queue; else NULL */
+	uint32_t group_count;
+	struct queue_times queues;
+	struct summary_sums *device;	    /* [brick_count + 1]: of queues; NULL: there are none */
+	struct summary_sums *device_groups; /* [group_count]: the same by layer, phase */
+	uint32_t *device_lanes; /* [brick_count + 1]: a lane that it ran on, or RUN_NONE */
+	uint64_t device_ns;
+	uint64_t *device_cross_ns; /* [category_count]: of their bricks' sum, at the same time */
+	struct summary_span *spans;
+	size_t span_count, span_capacity;
+	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
+	uint32_t *kernel_groups; /* [kernel_count] */
+	uint32_t kernel_group_count;
+	uint64_t *kernel_uses;	     /* [kernel_count] */
+	uint32_t *group_kernels;     /* [kernel_group_count]: the one that ran most often */
+	uint64_t *category_total_ns; /* [category_count], by samples */
+	struct step_times steps;
+	uint64_t wall_ns, unattributed_ns;
+	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
+	uint64_t mismatched;	      /* between the two, where nothing was dropped */
+	uint64_t unknown_operations;
+	struct summary_pairs *pairs, *hooked; /* as in the summary */
+	double *steps_there; /* [process_count]: part of its steps that is in the file */
+
+	/* of the lane that is being walked */
+	uint32_t lane;
+	struct summary_sums *lane_bricks; /* [brick_count + 1] */
+	uint64_t *lane_counts_all;	  /* [brick_count + 1]: executions, of all phases */
+	struct summary_pairs lane_pairs, lane_hooked; /* as far as samples tell */
+	uint32_t *category_active;
+	uint32_t *device_active;	  /* [brick_count]: open ones, of a queue's lane */
+	struct summary_sums *lane_device; /* [brick_count]: of that lane */
+	uint64_t attributed_ns;
+	uint64_t lane_end_ns;
+	bool failed; /* out of memory */
+};
+
+/* Joins the walk, and is whole when that has run. -ENOMEM; *accumulator is then empty. */
+int summary_accumulator_init(
+	struct summary_accumulator *accumulator, struct walk *walk, enum summary_by by, int only);
+void summary_accumulator_fini(struct summary_accumulator *accumulator);
+
+/* summary_sample.c: what one sample of a thread adds. */
+void summary_sample_begin(void *accumulator, const struct walk_frame *frame, unsigned depth);
+void summary_sample_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
+void summary_sample_tile(void *accumulator, const struct walk_frame *holder, uint32_t sample);
+/* Executions of a lane that the program timed itself. */
+void summary_reported(struct summary_accumulator *accumulator);
+
+/* All but histograms. */
+void sums_add(struct summary_sums *to, const struct summary_sums *from);
+
+/* What a sample says of work, in that time. */
+void sums_work(struct summary_sums *sums, const struct run_site *site, uint64_t time_ns);
+void sums_duration(struct summary_sums *sums, uint64_t ns);
+/* A duration into its histogram, which is made when it is first needed. */
+void sums_histogram(
+	struct summary_accumulator *accumulator, struct summary_sums *sums, uint64_t ns);
+
+/* summary_device.c: the same for the lanes of queues. -ENOMEM. */
+int summary_devices_init(struct summary_accumulator *accumulator);
+void summary_device_lane_begin(struct summary_accumulator *accumulator);
+void summary_device_begin(void *accumulator, const struct walk_frame *frame, unsigned depth);
+void summary_device_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
+void summary_device_lane_end(struct summary_accumulator *accumulator);
+uint32_t summary_kernel_groups(const struct summary_accumulator *accumulator);
+/* Name of a group of kernels, and the one of them that ran most often, or RUN_NONE. */
+const char *summary_kernel_name(
+	const struct summary_accumulator *accumulator, uint32_t group, uint32_t *kernel);
+void summary_devices_fini(struct summary_accumulator *accumulator);
+
+/* summary_overlap.c: remember when; after all lanes take off what several did at the same time. */
+void summary_overlap_add(struct summary_accumulator *accumulator, const struct summary_span *span);
+void summary_overlap_subtract(struct summary_accumulator *accumulator);
+
+/* summary_label.c: name of a group; NULL: no memory. The caller frees. */
+char *summary_group_label(const struct summary_accumulator *accumulator, uint32_t group);
+
+/* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
+enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER = INT16_MAX };
+
+#endif

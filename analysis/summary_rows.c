@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns sums into rows: names, averages, percentiles, shares, order. Holds no numbers of its own.
+ * Called by summary.c.
+ */
+#include "analysis/summary_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/durations.h"
+#include "analysis/percentile.h"
+#include "analysis/unknown.h"
+
+static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
+{
+	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
+}
+
+static double rate(uint64_t work, uint64_t ns)
+{
+	return ns && work ? (double)work / (double)ns : -1;
+}
+
+static void fill_row(struct summary_row *row, const struct summary_sums *sums, uint64_t wall_ns)
+{
+	row->kernel = RUN_NONE;
+	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
+	row->sources = sums->sources;
+	row->count = sums->count;
+	row->sum_ns = sums->sum_ns;
+	row->total_ns = sums->total_ns;
+	row->self_ns = sums->self_ns;
+	row->wait_ns = sums->wait_ns;
+	row->wall_ns = sums->wall_ns;
+	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
+	row->avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
+	row->min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
+	row->max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
+	row->elements = known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
+	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
+	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
+	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
+	row->bytes_per_ns = rate(sums->rated_bytes, sums->bytes_time_ns);
+	row->flops_per_ns = rate(sums->rated_flops, sums->flops_time_ns);
+	row->p50_ns = row->p95_ns = row->p99_ns = ANALYSIS_UNKNOWN;
+}
+
+/* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
+static void fill_percentiles(
+	struct summary_row *row, const uint64_t *histogram, const struct brick_clock *clock)
+{
+	uint64_t *const out[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
+	static const unsigned percents[] = {50, 95, 99};
+	if (!histogram)
+		return;
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t value = percentile_histogram(histogram, percents[i]);
+		if (clock && value != ANALYSIS_UNKNOWN)
+			value = brick_clock_duration_ns(clock, value);
+		*out[i] = percentile_bounded(value, row->min_ns, row->max_ns);
+	}
+}
+
+/* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
+static const uint64_t *run_histogram(const struct summary_accumulator *t, uint32_t brick)
+{
+	if (t->only != SUMMARY_ALL_PHASES)
+		return NULL;
+	return durations_of_run(t->run, brick, durations_count(t->bricks[brick].histogram));
+}
+
+static const char *category_name(const struct run *run, uint32_t brick)
+{
+	if (brick < run->brick_count)
+		return run->categories[run->bricks[brick].category].name;
+	return brick_category_name(BRICK_CATEGORY_WAIT);
+}
+
+/* Time of devices beside that of the host. */
+static void add_device(struct summary_sums *sum, const struct summary_sums *part)
+{
+	sum->count += part->count;
+	sum->total_ns += part->total_ns;
+	sum->sources |= part->sources;
+}
+
+/* Name of a category; one past the last is that of waits in a run that names none. */
+static const char *category_label(const struct run *run, uint32_t category)
+{
+	if (category < run->category_count)
+		return run->categories[category].name;
+	return brick_category_name(BRICK_CATEGORY_WAIT);
+}
+
+static bool in_category(const struct run *run, uint32_t brick, uint32_t category)
+{
+	if (brick < run->brick_count)
+		return run->bricks[brick].category == category;
+	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
+	for (uint32_t c = 0; c < run->category_count; c++)
+		if (!strcmp(run->categories[c].name, wait))
+			return c == category;
+	return category == run->category_count;
+}
+
+/* Steps hold all else, and the time of tiles is that of the bricks around them. */
+static int has_no_row(const struct summary_accumulator *t, uint32_t brick)
+{
+	return brick < t->run->brick_count && (t->index->kinds[brick] == BRICK_KIND_STEP ||
+						      t->index->kinds[brick] == BRICK_KIND_TILE);
+}
+
+/* What devices did for it; where no thread ran it, its work is theirs. */
+static void fill_device(
+	struct summary_row *row, const struct summary_sums *sums, const struct summary_sums *host)
+{
+	if (!sums->count)
+		return;
+	row->device_count = sums->count;
+	row->device_ns = sums->total_ns;
+	row->sources |= sums->sources;
+	row->on_device = !host->count;
+	if (host->count)
+		return;
+	row->elements = known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
+	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
+	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
+	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
+	row->bytes_per_ns = rate(sums->rated_bytes, sums->bytes_time_ns);
+	row->flops_per_ns = rate(sums->rated_flops, sums->flops_time_ns);
+}
+
+static const char *backend_of(const struct run *run, uint32_t lane)
+{
+	return lane == RUN_NONE ? NULL : run->lanes[lane].backend;
+}
+
+int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accumulator *t)
+{
+	const struct run *run = t->run;
+	rows->list = calloc(run->brick_count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (uint32_t b = 0; b <= run->brick_count; b++) {
+		const struct summary_sums *sums = &t->bricks[b];
+		bool ran = sums->count || sums->self_ns || (t->device && t->device[b].count);
+		if (!ran || has_no_row(t, b))
+			continue;
+		struct summary_row *row = &rows->list[rows->count];
+		row->name = strdup(b < run->brick_count ? run->bricks[b].name
+							: brick_name(BRICK_BARRIER_WAIT));
+		if (!row->name)
+			return -ENOMEM;
+		rows->count++;
+		row->id = b;
+		row->category = category_name(run, b);
+		fill_row(row, sums, t->wall_ns);
+		const uint64_t *kept = run_histogram(t, b);
+		fill_percentiles(row, kept ? kept : sums->histogram, kept ? &run->clock : NULL);
+		if (!t->device)
+			continue;
+		fill_device(row, &t->device[b], sums);
+		row->backend = backend_of(run, t->device_lanes[b]);
+	}
+	return 0;
+}
+
+/* A category's histogram in ns: its bricks', each from its own unit. */
+static void add_histogram(uint64_t *sum, const uint64_t *part, const struct brick_clock *clock)
+{
+	for (uint32_t i = 0; part && i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		if (!part[i])
+			continue;
+		uint64_t value = brick_histogram_value(i);
+		if (clock)
+			value = brick_clock_duration_ns(clock, value);
+		sum[brick_histogram_index(value)] += part[i];
+	}
+}
+
+/*
+ * Sum the bricks of one category into one sums. Their totals add up only where none is nested in
+ * another of them; t knows the time with any of them open, as far as samples tell.
+ */
+static void fold_category(struct summary_sums *sum, const struct summary_accumulator *t,
+	uint32_t category, uint64_t *histogram)
+{
+	const struct run *run = t->run;
+	for (uint32_t b = 0; b <= run->brick_count; b++) {
+		if (!in_category(run, b, category) || has_no_row(t, b))
+			continue;
+		sums_add(sum, &t->bricks[b]);
+		const uint64_t *kept = run_histogram(t, b);
+		add_histogram(
+			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);
+	}
+	bool waits = in_category(run, t->wait_brick, category);
+	uint64_t sampled_ns = t->category_total_ns[category];
+	bool all_there = t->samples == t->executions || t->only != SUMMARY_ALL_PHASES;
+	if (!waits && sampled_ns && sampled_ns < sum->total_ns && all_there)
+		sum->total_ns = sampled_ns;
+}
+
+static struct summary_sums category_device(const struct summary_accumulator *t, uint32_t category)
+{
+	struct summary_sums sum = {0};
+	for (uint32_t b = 0; t->device && b < t->run->brick_count; b++)
+		if (in_category(t->run, b, category) && !has_no_row(t, b))
+			add_device(&sum, &t->device[b]);
+	if (t->device && category < t->run->category_count)
+		sum.total_ns -= t->device_cross_ns[category] < sum.total_ns
+					? t->device_cross_ns[category]
+					: sum.total_ns;
+	return sum;
+}
+
+int summary_rows_of_categories(struct summary_rows *rows, const struct summary_accumulator *t)
+{
+	const struct run *run = t->run;
+	rows->list = calloc(run->category_count + 1, sizeof(*rows->list));
+	uint64_t *histogram = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+	if (!rows->list || !histogram) {
+		free(histogram);
+		return -ENOMEM;
+	}
+	for (uint32_t c = 0; c <= run->category_count; c++) {
+		struct summary_sums sum = {.min_ns = UINT64_MAX};
+		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+		fold_category(&sum, t, c, histogram);
+		struct summary_sums device = category_device(t, c);
+		if (!sum.count && !sum.self_ns && !device.count)
+			continue;
+		struct summary_row *row = &rows->list[rows->count];
+		row->name = strdup(category_label(run, c));
+		if (!row->name)
+			break;
+		rows->count++;
+		row->id = c;
+		fill_row(row, &sum, t->wall_ns);
+		fill_percentiles(row, histogram, NULL);
+		fill_device(row, &device, &sum);
+	}
+	free(histogram);
+	return 0;
+}
+
+/* A row that is the device's altogether: its share is of what all queues did. */
+static void fill_on_device(
+	struct summary_row *row, const struct summary_accumulator *t, uint32_t group)
+{
+	const struct run *run = t->run;
+	row->on_device = 1;
+	row->wall_ns = ANALYSIS_UNKNOWN;
+	row->share = t->device_ns ? (double)row->self_ns / (double)t->device_ns : -1;
+	row->device_count = row->count;
+	row->device_ns = row->total_ns;
+	if (t->by == SUMMARY_BY_QUEUE) {
+		row->backend = run->lanes[t->queues.queues[group].lane].backend;
+		return;
+	}
+	summary_kernel_name(t, group, &row->kernel);
+	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
+}
+
+int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accumulator *t)
+{
+	rows->list = calloc(t->group_count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (uint32_t g = 0; g < t->group_count; g++) {
+		const struct summary_sums *sums = &t->groups[g];
+		if (!sums->count && !sums->total_ns && !sums->wait_ns && !t->device_groups[g].count)
+			continue;
+		struct summary_row *row = &rows->list[rows->count];
+		row->name = summary_group_label(t, g);
+		if (!row->name)
+			return -ENOMEM;
+		rows->count++;
+		row->id = g;
+		fill_row(row, sums, t->wall_ns);
+		fill_percentiles(row, sums->histogram, NULL);
+		fill_device(row, &t->device_groups[g], sums);
+		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
+			fill_on_device(row, t, g);
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct summary_row *x = a, *y = b;
+	if (x->wall_ns != y->wall_ns)
+		return x->wall_ns > y->wall_ns ? -1 : 1;
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
+	/* one more turns what is unknown into the least */
+	if (x->device_ns != y->device_ns)
+		return x->device_ns + 1 > y->device_ns + 1 ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+void summary_rows_sort(struct summary_rows *rows)
+{
+	if (rows->count > 1)
+		qsort(rows->list, rows->count, sizeof(*rows->list), compare_rows);
+}
+
+int summary_rows_copy(struct summary_rows *rows, const struct summary_rows *from)
+{
+	rows->list = calloc(from->count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->count; i++) {
+		rows->list[i] = from->list[i];
+		rows->list[i].name = strdup(from->list[i].name);
+		if (!rows->list[i].name)
+			return -ENOMEM;
+		rows->count++;
+	}
+	return 0;
+}
+
+void summary_rows_fini(struct summary_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		free(rows->list[i].name);
+	free(rows->list);
+}
