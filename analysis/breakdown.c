@@ -137,7 +137,7 @@ static int on_lane_end(void *context, uint32_t lane)
 /* Time of devices is another kind: threads only. */
 static const struct walk_ops ops = {.end = on_end, .end_lane = on_lane_end};
 
-int breakdown_create(struct breakdown **out, struct walk *walk)
+int breakdown_create_in(struct breakdown **out, struct walk *walk)
 {
 	struct breakdown *b = calloc(1, sizeof(*b));
 	if (!b)
@@ -155,6 +155,22 @@ int breakdown_create(struct breakdown **out, struct walk *walk)
 	walk_join(walk, &ops, b);
 	*out = b;
 	return 0;
+}
+
+int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index)
+{
+	struct breakdown *b;
+	struct walk walk;
+	walk_init(&walk, run, index);
+	int rc = breakdown_create_in(&b, &walk);
+	if (rc < 0)
+		return rc;
+	rc = walk_run(&walk);
+	if (rc < 0)
+		breakdown_destroy(b);
+	else
+		*out = b;
+	return rc;
 }
 
 void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t *out)

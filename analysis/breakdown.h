@@ -42,8 +42,10 @@ struct breakdown {
 	int failed;
 };
 
-/* One that is whole when the walk has run. -ENOMEM. */
-int breakdown_create(struct breakdown **out, struct walk *walk);
+/* -ENOMEM. */
+int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index);
+/* The same, whole when the walk has run. */
+int breakdown_create_in(struct breakdown **out, struct walk *walk);
 void breakdown_destroy(struct breakdown *breakdown);
 
 /* ns by category of a step; where layer row and brick of a phase lie in layers and counts. */

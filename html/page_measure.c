@@ -58,7 +58,7 @@ void page_measure(struct page *page, const struct run *run)
 	walk_init(&walk, run, &page->index);
 	if (rc == 0)
 		join_reports(page, &walk);
-	if (rc < 0 || breakdown_create(&page->breakdown, &walk) < 0 ||
+	if (rc < 0 || breakdown_create_in(&page->breakdown, &walk) < 0 ||
 		roofline_create_in(&page->roofline, &walk, page->ceilings) < 0 ||
 		schedule_source_init(&page->source, &walk) < 0 || walk_run(&walk) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its numbers", run->path);
