@@ -298,30 +298,33 @@ set(BRICK_VULKAN_SOURCES
 
 # Readers and exporters of traces.
 set(BRICK_TRACE_SOURCES
+  trace/build.c
+  trace/build_command.c
+  trace/build_finish.c
+  trace/build_links.c
+  trace/build_names.c
+  trace/build_slice.c
   trace/chrome.c
   trace/csv.c
   trace/inflate.c
   trace/inflate_codes.c
   trace/load.c
-  trace/load_ahead.c
   trace/load_annotation.c
   trace/load_command.c
   trace/load_digest.c
   trace/load_event.c
-  trace/load_finish.c
   trace/load_iids.c
   trace/load_inflate.c
   trace/load_intern.c
   trace/load_json.c
   trace/load_kernel.c
-  trace/load_links.c
   trace/load_memo.c
-  trace/load_names.c
   trace/load_packet.c
   trace/load_run.c
   trace/load_site.c
   trace/load_statistics.c
   trace/pb_read.c
+  trace/prefetch.c
   trace/run.c
   trace/text.c
 )

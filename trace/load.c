@@ -14,8 +14,9 @@
 #include <unistd.h>
 #include "brick/error.h"
 #include "trace/load_state.h"
+#include "trace/prefetch.h"
 
-enum { PIECE_BYTES = 1 << 20, MOST_PACKET_BYTES = 64 << 20 };
+enum { PIECE_BYTES = 1 << 20, MAX_PACKET_BYTES = 64 << 20 };
 
 /* The bytes at hand of what is being read; `base` is where they stand in the file. */
 struct window {
@@ -29,9 +30,9 @@ int load_fail(struct load *l, int code, const char *format, ...)
 {
 	va_list args;
 
-	if (l->result)
-		return l->result;
-	l->result = code;
+	if (l->build.result)
+		return l->build.result;
+	l->build.result = code;
 	if (l->error) {
 		l->error->offset = l->offset;
 		va_start(args, format);
@@ -39,29 +40,6 @@ int load_fail(struct load *l, int code, const char *format, ...)
 		va_end(args);
 	}
 	return code;
-}
-
-int load_no_memory(struct load *l)
-{
-	return load_fail(l, -ENOMEM, "not enough memory");
-}
-
-int load_grow(struct load *l, void *array, size_t *room, size_t count, size_t bytes)
-{
-	void **data = array;
-
-	if (count < *room)
-		return 1;
-	size_t wanted = *room ? *room * 2 : 16;
-	void *grown = wanted <= SIZE_MAX / 2 / bytes ? realloc(*data, wanted * bytes) : NULL;
-	if (!grown) {
-		load_no_memory(l);
-		return 0;
-	}
-	memset((char *)grown + *room * bytes, 0, (wanted - *room) * bytes);
-	*data = grown;
-	*room = wanted;
-	return 1;
 }
 
 /* What a packet of the file holds if it is a compressed one. */
@@ -82,18 +60,18 @@ static int read_chunk(struct load *l)
 	uint64_t offset = l->offset;
 	int more = 0, inflated;
 
-	if (!load_ahead_take(l->ahead, &chunk, &inflated, &l->offset))
+	if (!prefetch_take(l->prefetch, &chunk, &inflated, &l->offset))
 		return 0;
 	if (inflated < 0)
-		load_no_memory(l);
-	while (!l->result && inflated > 0 && (more = pb_next(&chunk, &f)) > 0)
+		build_no_memory(&l->build);
+	while (!l->build.result && inflated > 0 && (more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
 	if (!inflated || more < 0)
-		l->run->bad_packets++;
-	load_ahead_release(l->ahead);
+		l->build.run->bad_packets++;
+	prefetch_release(l->prefetch);
 	l->offset = offset;
-	return !l->result;
+	return !l->build.result;
 }
 
 static void read_packet(struct load *l, struct pb_reader packet)
@@ -103,14 +81,14 @@ static void read_packet(struct load *l, struct pb_reader packet)
 	if (!packed.at) {
 		while (read_chunk(l))
 			;
-		if (!l->result)
+		if (!l->build.result)
 			load_packet(l, packet);
 		return;
 	}
-	if (load_ahead_full(l->ahead))
+	if (prefetch_is_full(l->prefetch))
 		read_chunk(l);
-	if (!l->result && !load_ahead_hand(l->ahead, packed, l->offset))
-		load_no_memory(l);
+	if (!l->build.result && !prefetch_add(l->prefetch, packed, l->offset))
+		build_no_memory(&l->build);
 }
 
 /*
@@ -122,7 +100,7 @@ static size_t read_window(struct load *l, const struct window *w, size_t *wanted
 	const uint8_t *at = w->data, *end = w->data + w->size;
 
 	*wanted = w->size + 1;
-	while (at < end && !l->result) {
+	while (at < end && !l->build.result) {
 		uint64_t tag, size;
 		const uint8_t *body = pb_read_varint(at, end, &tag);
 		l->offset = w->base + (uint64_t)(at - w->data);
@@ -131,7 +109,7 @@ static size_t read_window(struct load *l, const struct window *w, size_t *wanted
 			break;
 		}
 		body = body ? pb_read_varint(body, end, &size) : NULL;
-		if (body && size > MOST_PACKET_BYTES) {
+		if (body && size > MAX_PACKET_BYTES) {
 			*wanted = 0;
 			break;
 		}
@@ -151,10 +129,10 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 	while (read_chunk(l))
 		;
 	l->offset = offset;
-	l->run->truncated_bytes = file_bytes - offset;
-	if (l->run->truncated_bytes)
-		l->run->complete = 0;
-	if (!l->is_brick && !l->result)
+	l->build.run->truncated_bytes = file_bytes - offset;
+	if (l->build.run->truncated_bytes)
+		l->build.run->complete = 0;
+	if (!l->is_brick && !l->build.result)
 		load_fail(l, BRICK_EFORMAT,
 			!file_bytes			 ? "the file is empty"
 			: offset < file_bytes && !offset ? "not a Perfetto trace"
@@ -165,46 +143,28 @@ static int load_create(struct load *l, const char *name, struct load_error *erro
 {
 	memset(l, 0, sizeof *l);
 	l->error = error;
-	l->wait_brick = RUN_NONE;
 	if (error)
 		memset(error, 0, sizeof *error);
-	l->run = calloc(1, sizeof *l->run);
-	l->ahead = load_ahead_create();
-	if (l->run) {
-		l->run->exit_code = -1;
-		l->run->path = strdup(name);
-	}
-	if (!l->run || !l->run->path || !l->ahead)
-		return load_no_memory(l);
-	return 0;
-}
-
-static void free_process(struct load_process *process)
-{
-	for (size_t i = 0; i < process->histogram_room; i++)
-		free(process->histograms[i]);
-	free(process->histograms);
+	if (build_init(&l->build, name))
+		return l->build.result;
+	l->prefetch = prefetch_create();
+	return l->prefetch ? 0 : build_no_memory(&l->build);
 }
 
 /* Hands the run over, or destroys it after an error. */
 static int load_destroy(struct load *l, struct run **out)
 {
-	for (size_t i = 0; i < l->room.load_lanes; i++)
-		free(l->lanes[i].stats);
-	for (size_t i = 0; i < l->room.load_processes; i++)
-		free_process(&l->processes[i]);
-	free(l->lanes);
-	free(l->processes);
+	if (l->build.result == -ENOMEM && l->error && !l->error->text[0]) {
+		l->error->offset = l->offset;
+		strcpy(l->error->text, "not enough memory");
+	}
 	free(l->counters);
+	free(l->flow_bases);
 	load_memo_fini(l);
 	load_sequences_fini(l);
-	load_names_fini(l);
-	load_ahead_destroy(l->ahead);
-	if (l->result)
-		run_destroy(l->run);
-	else
-		*out = l->run;
-	return l->result;
+	load_values_fini(l);
+	prefetch_destroy(l->prefetch);
+	return build_fini(&l->build, out);
 }
 
 int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
@@ -216,8 +176,8 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 
 	if (!load_create(&l, name, error)) {
 		stop_at(&l, read_window(&l, &window, &wanted), bytes);
-		if (!l.result)
-			load_finish(&l);
+		if (!l.build.result)
+			build_finish(&l.build);
 	}
 	return load_destroy(&l, out);
 }
@@ -226,7 +186,7 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 struct file {
 	int descriptor;
 	uint8_t *data;
-	size_t size, room;
+	size_t size, capacity;
 	uint64_t base;
 	int ended;
 };
@@ -234,16 +194,16 @@ struct file {
 /* Have at least `wanted` bytes, or all there are. */
 static int file_fill(struct load *l, struct file *f, size_t wanted)
 {
-	if (wanted > f->room) {
-		size_t room = wanted + PIECE_BYTES;
-		uint8_t *data = realloc(f->data, room);
+	if (wanted > f->capacity) {
+		size_t capacity = wanted + PIECE_BYTES;
+		uint8_t *data = realloc(f->data, capacity);
 		if (!data)
-			return load_no_memory(l);
+			return build_no_memory(&l->build);
 		f->data = data;
-		f->room = room;
+		f->capacity = capacity;
 	}
 	while (f->size < wanted && !f->ended) {
-		ssize_t n = read(f->descriptor, f->data + f->size, f->room - f->size);
+		ssize_t n = read(f->descriptor, f->data + f->size, f->capacity - f->size);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -260,7 +220,7 @@ static uint64_t file_bytes(struct load *l, struct file *f)
 	uint64_t rest = f->base + f->size;
 	ssize_t n;
 
-	while (!f->ended && (n = read(f->descriptor, f->data, f->room))) {
+	while (!f->ended && (n = read(f->descriptor, f->data, f->capacity))) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
@@ -285,13 +245,13 @@ static void load_file(struct load *l, struct file *f)
 		memmove(f->data, f->data + used, f->size - used);
 		f->size -= used;
 		f->base += used;
-		if (l->result || !wanted)
+		if (l->build.result || !wanted)
 			break;
 	}
 	uint64_t offset = f->base;
 	stop_at(l, offset, file_bytes(l, f));
-	if (!l->result)
-		load_finish(l);
+	if (!l->build.result)
+		build_finish(&l->build);
 }
 
 /* PATH, or PATH.part when only that exists. *name: which one; the caller frees it. */

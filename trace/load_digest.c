@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests of a recording: one event each (writer_digest.c). What is not a whole and possible digest
- * is refused, so that nobody compares a sketch of zeros. Times stay in ticks until load_finish().
+ * is refused, so that nobody compares a sketch of zeros. Times stay in ticks until build_finish().
  */
 #include <math.h>
 #include <stdlib.h>
@@ -117,7 +117,6 @@ static int read_digest(struct pb_reader event, struct brick_digest *d)
 
 int load_digest(struct load *l, struct pb_reader event)
 {
-	struct run *run = l->run;
 	struct run_digest digest = {.operation = NULL};
 	struct load_annotation name;
 	uint64_t process;
@@ -125,10 +124,8 @@ int load_digest(struct load *l, struct pb_reader event)
 	if (!load_process(l, event, &process) || !read_digest(event, &digest.digest) ||
 		!load_find(event, EVENT_ANNOTATIONS, "brick", &name) || !name.text.at)
 		return 0;
-	if (!load_grow(l, &run->digests, &l->room.digests, run->digest_count, sizeof digest))
-		return 0;
 	digest.process = (uint32_t)process;
-	digest.brick = load_brick(l, name.text);
+	digest.brick = build_brick(&l->build, (const char *)name.text.at, pb_size(name.text));
 	digest.layer = (int32_t)load_uint(event, "layer", (uint64_t)-1);
 	digest.step = load_uint(event, "step", 0);
 	digest.tokens = load_uint(event, "tokens", 0);
@@ -140,17 +137,5 @@ int load_digest(struct load *l, struct pb_reader event)
 		return 0;
 	load_text_of(l, event, "op", &digest.operation);
 	load_text_of(l, event, "tensor", &digest.label);
-	run->digests[run->digest_count++] = digest;
-	return 1;
-}
-
-void load_digests_finish(struct load *l)
-{
-	for (size_t i = 0; i < l->run->digest_count; i++) {
-		struct run_digest *d = &l->run->digests[i];
-		const struct brick_clock *own = &l->processes[d->process].clock;
-		const struct brick_clock *clock =
-			own->mult && own->source != l->run->clock.source ? own : &l->run->clock;
-		d->ns = clock->mult ? brick_clock_ns(clock, d->ns) : 0;
-	}
+	return build_digest(&l->build, &digest);
 }

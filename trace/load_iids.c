@@ -27,7 +27,7 @@ static int grow(struct load *l, struct load_iids *table)
 	struct load_iid *slots = calloc(capacity, sizeof *slots);
 
 	if (!slots)
-		return load_no_memory(l), 0;
+		return build_no_memory(&l->build), 0;
 	*table = (struct load_iids){slots, capacity, 0};
 	for (uint32_t i = 0; i < old.capacity; i++)
 		if (old.slots[i].iid)

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Inflating compressed packets, bounded: what a hostile file may make of a few bytes is limited by
- * a ratio that no recording comes near. The memory is kept from one packet to the next.
- */
+#include "trace/load_inflate.h"
+
 #include <stdlib.h>
 #include "trace/inflate.h"
-#include "trace/load_state.h"
 
-enum { LEAST_BYTES = 1 << 20, MOST_BYTES = 64 << 20, MOST_RATIO = 200 };
+enum { MIN_BYTES = 1 << 20, MAX_BYTES = 64 << 20, MAX_RATIO = 200 };
 
 struct load_inflater {
 	struct inflate_tables tables;
 	uint8_t *out;
-	size_t room;
+	size_t capacity;
 };
 
 struct load_inflater *load_inflater_create(void)
@@ -30,22 +27,22 @@ void load_inflater_destroy(struct load_inflater *inflater)
 
 static size_t limit(size_t packed)
 {
-	size_t bytes = packed > MOST_BYTES / MOST_RATIO ? MOST_BYTES : packed * MOST_RATIO;
+	size_t bytes = packed > MAX_BYTES / MAX_RATIO ? MAX_BYTES : packed * MAX_RATIO;
 
-	return bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
+	return bytes < MIN_BYTES ? MIN_BYTES : bytes;
 }
 
 static int grow(struct load_inflater *inflater, size_t most)
 {
-	size_t room = inflater->room ? inflater->room * 2 : LEAST_BYTES;
+	size_t capacity = inflater->capacity ? inflater->capacity * 2 : MIN_BYTES;
 
-	if (inflater->room >= most)
+	if (inflater->capacity >= most)
 		return 0;
 	free(inflater->out);
-	inflater->room = room < most ? room : most;
-	inflater->out = malloc(inflater->room);
+	inflater->capacity = capacity < most ? capacity : most;
+	inflater->out = malloc(inflater->capacity);
 	if (!inflater->out)
-		inflater->room = 0;
+		inflater->capacity = 0;
 	return inflater->out != NULL;
 }
 
@@ -57,8 +54,9 @@ int load_inflate(struct load_inflater *inflater, struct pb_reader packed, struct
 	if (!inflater->out && !grow(inflater, most))
 		return -1;
 	do
-		result = inflate_stream(&inflater->tables, packed.at, pb_size(packed),
-			inflater->out, inflater->room < most ? inflater->room : most, &size);
+		result =
+			inflate_stream(&inflater->tables, packed.at, pb_size(packed), inflater->out,
+				inflater->capacity < most ? inflater->capacity : most, &size);
 	while (result == INFLATE_FULL && grow(inflater, most));
 	if (!inflater->out)
 		return -1;

@@ -35,16 +35,17 @@ static int intern_name(struct load *l, struct load_sequence *s, const struct ent
 	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_WORK) ||
 		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
-	else if (s->lane != RUN_NONE)
-		value = load_brick(l, entry->text);
+	else if (s->lane)
+		value = build_brick(&l->build, (const char *)entry->text.at, pb_size(entry->text));
 	return value != RUN_NONE && load_iid_set(l, &s->names, entry->iid, value);
 }
 
 static int intern_category(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
-	uint32_t value = s->lane == RUN_NONE || entry->iid == FORMAT_OWN_CATEGORY_IID
+	uint32_t value = !s->lane || entry->iid == FORMAT_OWN_CATEGORY_IID
 				 ? RUN_NONE
-				 : load_category(l, entry->text);
+				 : build_category(&l->build, (const char *)entry->text.at,
+					   pb_size(entry->text));
 
 	return value == RUN_NONE || load_iid_set(l, &s->categories, entry->iid, value);
 }
@@ -72,7 +73,7 @@ static void read_kernel(struct load *l, struct load_value *value, struct pb_read
 
 	if (!load_kernel_json(text, &kernel))
 		return;
-	value->index = load_kernel(l, &kernel);
+	value->index = build_kernel(&l->build, &kernel);
 	if (value->index != RUN_NONE)
 		value->kind = LOAD_VALUE_KERNEL;
 	load_kernel_free(&kernel);
@@ -90,7 +91,7 @@ static void read_value(
 		return;
 	}
 	if (iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) {
-		value->index = load_brick(l, text);
+		value->index = build_brick(&l->build, (const char *)text.at, pb_size(text));
 		if (value->index != RUN_NONE)
 			value->kind = LOAD_VALUE_BRICK;
 		return;
@@ -109,10 +110,10 @@ static void read_value(
 
 static int intern_value(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
-	if (s->lane == RUN_NONE)
+	if (!s->lane)
 		return 1;
-	if (l->value_count >= RUN_NONE / 2 ||
-		!load_grow(l, &l->values, &l->room.values, l->value_count, sizeof *l->values))
+	if (l->value_count >= RUN_NONE / 2 || !build_grow(&l->build, &l->values, &l->value_capacity,
+						      l->value_count, sizeof *l->values))
 		return 0;
 	read_value(l, &l->values[l->value_count], entry->iid, entry->text);
 	return load_iid_set(l, &s->values, entry->iid, (uint32_t)l->value_count++);
@@ -141,8 +142,17 @@ int load_interned(struct load *l, struct load_sequence *s, struct pb_reader inte
 	struct pb_field f;
 	int more, good = 1;
 
-	while ((more = pb_next(&interned, &f)) > 0 && !l->result)
+	while ((more = pb_next(&interned, &f)) > 0 && !l->build.result)
 		if (f.wire == PB_LENGTH)
 			good &= intern(l, s, &f);
 	return more == 0 && good;
+}
+
+void load_values_fini(struct load *l)
+{
+	for (size_t i = 0; i < l->value_count; i++) {
+		free(l->values[i].site.operation);
+		free(l->values[i].site.label);
+	}
+	free(l->values);
 }

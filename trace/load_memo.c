@@ -9,14 +9,14 @@
 #include <string.h>
 #include "trace/load_state.h"
 
-enum { MOST_BYTES = 56, LEAST_BYTES = 8, MOST_MEMOS = 1 << 16, LEAST_SLOTS = 256 };
+enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, MIN_SLOTS = 256 };
 
 struct memo {
-	uint8_t bytes[MOST_BYTES]; /* all but the timestamp field */
+	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	uint32_t length;
 	uint32_t version; /* of the sequence's names */
 	struct load_sequence *sequence;
-	struct load_slice slice;
+	struct build_slice slice;
 };
 
 struct load_memo {
@@ -90,23 +90,23 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 	const struct load_memo *m = l->memo;
 	uint64_t delta;
 
-	if (!m || !m->capacity || pb_size(packet) < LEAST_BYTES)
+	if (!m || !m->capacity || pb_size(packet) < MIN_BYTES)
 		return 0;
-	if (!split(&packet, &delta) || pb_size(packet) < LEAST_BYTES ||
-		pb_size(packet) > MOST_BYTES)
+	if (!split(&packet, &delta) || pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
 		return 0;
 	const struct memo *memo = &m->memos[*slot_of(m, packet.at, (uint32_t)pb_size(packet))];
 	if (!memo->length || memo->version != memo->sequence->names_version)
 		return 0;
-	if (!load_advance(memo->sequence, delta) || !load_slice(l, memo->sequence, &memo->slice))
-		l->run->bad_packets++;
+	if (!load_advance(memo->sequence, delta) ||
+		!build_slice(memo->sequence->lane, &memo->slice))
+		l->build.run->bad_packets++;
 	return 1;
 }
 
 static int grow_slots(struct load_memo *m)
 {
 	uint32_t *old = m->slots;
-	uint32_t capacity = m->capacity ? m->capacity * 2 : LEAST_SLOTS;
+	uint32_t capacity = m->capacity ? m->capacity * 2 : MIN_SLOTS;
 
 	if (m->count * 2 < m->capacity)
 		return 1;
@@ -131,9 +131,9 @@ static struct load_memo *ready(struct load *l)
 	if (!m)
 		return NULL;
 	if (m->count == m->room) {
-		uint32_t room = m->room ? m->room * 2 : LEAST_SLOTS / 2;
+		uint32_t room = m->room ? m->room * 2 : MIN_SLOTS / 2;
 		struct memo *memos =
-			room <= MOST_MEMOS ? realloc(m->memos, room * sizeof *memos) : NULL;
+			room <= MAX_MEMOS ? realloc(m->memos, room * sizeof *memos) : NULL;
 		if (!memos)
 			return NULL;
 		m->memos = memos;
@@ -145,7 +145,7 @@ static struct load_memo *ready(struct load *l)
 }
 
 void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader packet,
-	struct pb_reader timestamp, const struct load_slice *slice)
+	struct pb_reader timestamp, const struct build_slice *slice)
 {
 	int first = timestamp.at == packet.at;
 	struct pb_reader rest = first ? (struct pb_reader){timestamp.end, packet.end}
@@ -153,9 +153,8 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 	size_t length = pb_size(rest);
 	struct load_memo *m;
 
-	if ((!first && timestamp.end != packet.end) || length < LEAST_BYTES ||
-		length > MOST_BYTES || *timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT) ||
-		!(m = ready(l)))
+	if ((!first && timestamp.end != packet.end) || length < MIN_BYTES || length > MAX_BYTES ||
+		*timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT) || !(m = ready(l)))
 		return;
 	uint32_t *slot = slot_of(m, rest.at, (uint32_t)length);
 	if (!*slot)

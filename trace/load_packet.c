@@ -7,7 +7,7 @@
 #include <string.h>
 #include "trace/load_state.h"
 
-enum { LEAST_SEQUENCES = 16 };
+enum { MIN_SEQUENCES = 16 };
 
 /* The parts of a packet that Brick uses; a part that is not there is empty. */
 struct packet {
@@ -69,12 +69,12 @@ static int grow_sequences(struct load *l)
 
 	if (l->sequence_count * 2 < count)
 		return 1;
-	l->sequence_capacity = count ? count * 2 : LEAST_SEQUENCES;
+	l->sequence_capacity = count ? count * 2 : MIN_SEQUENCES;
 	l->sequences = calloc(l->sequence_capacity, sizeof(struct load_sequence *));
 	if (!l->sequences) {
 		l->sequences = old;
 		l->sequence_capacity = count;
-		load_no_memory(l);
+		build_no_memory(&l->build);
 		return 0;
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -96,9 +96,8 @@ struct load_sequence *load_sequence(struct load *l, uint32_t id)
 			return NULL;
 		*slot = calloc(1, sizeof **slot);
 		if (!*slot)
-			return load_no_memory(l), NULL;
+			return build_no_memory(&l->build), NULL;
 		(*slot)->id = id;
-		(*slot)->lane = (*slot)->ended = RUN_NONE;
 		l->sequence_count++;
 	}
 	return l->last_sequence = *slot;
@@ -150,9 +149,9 @@ static int read_snapshot(struct load_sequence *s, struct pb_reader snapshot)
 			field_value(f.in, CLOCK_ID, 0) != CLOCK_ID_LANE)
 			continue;
 		uint64_t ns = field_value(f.in, CLOCK_TIMESTAMP, 0);
-		if (s->has_clock && ns < s->now)
+		if (s->has_clock && ns < s->lane->now)
 			return 0;
-		s->now = ns;
+		s->lane->now = ns;
 		s->has_clock = 1;
 	}
 	return more == 0;
@@ -160,10 +159,10 @@ static int read_snapshot(struct load_sequence *s, struct pb_reader snapshot)
 
 static int add_counter(struct load *l, uint64_t uuid, struct pb_reader name)
 {
-	uint32_t brick = load_brick(l, name);
+	uint32_t brick = build_brick(&l->build, (const char *)name.at, pb_size(name));
 
-	if (brick == RUN_NONE || !load_grow(l, &l->counters, &l->room.counters, l->counter_count,
-					 sizeof *l->counters))
+	if (brick == RUN_NONE || !build_grow(&l->build, &l->counters, &l->counter_capacity,
+					 l->counter_count, sizeof *l->counters))
 		return 0;
 	l->counters[l->counter_count++] = (struct load_counter){uuid, brick};
 	return 1;
@@ -187,7 +186,7 @@ static int read_track(struct load *l, const struct load_sequence *s, struct pb_r
 	}
 	if (more)
 		return 0;
-	return !is_counter || !name.at || s->lane == RUN_NONE || add_counter(l, uuid, name);
+	return !is_counter || !name.at || !s->lane || add_counter(l, uuid, name);
 }
 
 static void start_sequence(struct load_sequence *s)
@@ -203,7 +202,7 @@ static void start_sequence(struct load_sequence *s)
 static int lane_event(
 	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
 {
-	struct load_slice slice;
+	struct build_slice slice;
 
 	if (!p->has_timestamp || p->clock_id || !load_advance(s, p->timestamp))
 		return 0;
@@ -246,14 +245,14 @@ void load_packet(struct load *l, struct pb_reader message)
 	if (load_memo_packet(l, message))
 		return;
 	if (!parse(message, &p)) {
-		l->run->bad_packets++;
+		l->build.run->bad_packets++;
 		return;
 	}
 	if (!p.sequence || p.sequence > UINT32_MAX)
 		return;
 	s = load_sequence(l, (uint32_t)p.sequence);
 	if (!s) {
-		l->run->bad_packets++;
+		l->build.run->bad_packets++;
 		return;
 	}
 	if (__builtin_expect(p.flags & SEQUENCE_STATE_CLEARED, 0))
@@ -263,6 +262,6 @@ void load_packet(struct load *l, struct pb_reader message)
 	if (p.defaults.at)
 		s->track_uuid = field_value(field_message(p.defaults, DEFAULTS_TRACK_EVENT),
 			EVENT_DEFAULTS_TRACK_UUID, s->track_uuid);
-	if (!(s->lane != RUN_NONE ? lane_packet(l, s, message, &p) : own_packet(l, &p)))
-		l->run->bad_packets++;
+	if (!(s->lane ? lane_packet(l, s, message, &p) : own_packet(l, &p)))
+		l->build.run->bad_packets++;
 }

@@ -2,7 +2,7 @@
 /*
  * What the run says of itself: instants with nested annotations (see writer_run.c). Later ones
  * replace earlier ones. Values in ticks are kept as they are until the clocks are known
- * (load_finish.c).
+ * (build_finish.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ void load_text_of(struct load *l, struct pb_reader event, const char *name, char
 	if (!load_find(event, EVENT_ANNOTATIONS, name, &a) || !a.text.at)
 		return;
 	free(*to);
-	*to = load_text(l, a.text);
+	*to = build_text(&l->build, (const char *)a.text.at, pb_size(a.text));
 }
 
 static void free_list(char **list)
@@ -44,12 +44,13 @@ static void list_of(struct load *l, struct pb_reader event, const char *name, ch
 		count++;
 	char **texts = calloc(count + 1, sizeof *texts);
 	if (!texts) {
-		load_no_memory(l);
+		build_no_memory(&l->build);
 		return;
 	}
 	size_t i = 0;
 	for (struct pb_reader r = list.inside; load_next(&r, ANNOTATION_ARRAY, &item) > 0;)
-		if (item.text.at && (texts[i] = load_text(l, item.text)))
+		if (item.text.at && (texts[i] = build_text(&l->build, (const char *)item.text.at,
+					     pb_size(item.text))))
 			i++;
 	free_list(*to);
 	*to = texts;
@@ -84,7 +85,7 @@ void load_ledger(struct pb_reader event, struct brick_ledger *ledger)
 
 static int on_run(struct load *l, struct pb_reader event)
 {
-	struct run *run = l->run;
+	struct run *run = l->build.run;
 	uint64_t version = load_uint(event, "format", 0);
 
 	if (!version)
@@ -105,32 +106,29 @@ static int on_run(struct load *l, struct pb_reader event)
 
 static int on_clock(struct load *l, struct pb_reader event)
 {
-	clock_of(event, &l->run->clock);
-	l->has_clock = l->run->clock.mult != 0;
-	return l->has_clock;
+	clock_of(event, &l->build.run->clock);
+	l->build.has_clock = l->build.run->clock.mult != 0;
+	return l->build.has_clock;
 }
 
-struct load_process *load_process(struct load *l, struct pb_reader event, uint64_t *number)
+struct build_process *load_process(struct load *l, struct pb_reader event, uint64_t *number)
 {
 	*number = load_uint(event, "process", UINT64_MAX);
-	return *number < l->run->process_count ? &l->processes[*number] : NULL;
+	return *number < l->build.run->process_count ? &l->build.processes[*number] : NULL;
 }
 
 static int on_process(struct load *l, struct pb_reader event)
 {
-	struct run *run = l->run;
+	struct run *run = l->build.run;
 	uint64_t number;
-	struct load_process *state = load_process(l, event, &number);
+	struct build_process *state = load_process(l, event, &number);
 
 	if (!state) {
-		if (number != run->process_count || number >= LOAD_MAX_PROCESSES ||
-			!load_grow(l, &run->processes, &l->room.processes, run->process_count,
-				sizeof *run->processes) ||
-			!load_grow(l, &l->processes, &l->room.load_processes, run->process_count,
-				sizeof *l->processes))
+		if (number != run->process_count ||
+			!build_grow(&l->build, &l->flow_bases, &l->flow_base_capacity,
+				run->process_count, sizeof *l->flow_bases) ||
+			!(state = build_process(&l->build)))
 			return 0;
-		run->process_count++;
-		state = &l->processes[number];
 	}
 	struct run_process *process = &run->processes[number];
 	process->pid = (uint32_t)load_uint(event, "pid", 0);
@@ -142,7 +140,7 @@ static int on_process(struct load *l, struct pb_reader event)
 	load_text_of(l, event, "host", &process->host);
 	load_text_of(l, event, "executable", &process->executable);
 	list_of(l, event, "command", &process->command);
-	state->flow_base = load_uint(event, "flow_base", 0);
+	l->flow_bases[number] = load_uint(event, "flow_base", 0);
 	state->pair_cost = load_uint(event, "pair_cost", 0);
 	state->pair_cost_low = load_uint(event, "pair_cost_low", 0);
 	state->pair_cost_high = load_uint(event, "pair_cost_high", 0);
@@ -155,63 +153,23 @@ static int on_process(struct load *l, struct pb_reader event)
 /* A lane and its sequence belong together from here on; neither can have had another one. */
 static int on_lane(struct load *l, struct pb_reader event)
 {
-	struct run *run = l->run;
+	struct run *run = l->build.run;
 	uint64_t number = load_uint(event, "lane", UINT64_MAX);
 	uint64_t process = load_uint(event, "process", UINT64_MAX);
 	uint64_t id = load_uint(event, "sequence", 0);
 
-	if (number != run->lane_count || number >= LOAD_MAX_LANES ||
-		process >= run->process_count || !id || id > UINT32_MAX)
+	if (number != run->lane_count || process >= run->process_count || !id || id > UINT32_MAX)
 		return 0;
 	struct load_sequence *s = load_sequence(l, (uint32_t)id);
-	if (!s || s->lane != RUN_NONE ||
-		!load_grow(l, &run->lanes, &l->room.lanes, number, sizeof *run->lanes) ||
-		!load_grow(l, &l->lanes, &l->room.load_lanes, number, sizeof *l->lanes))
+	if (!s || s->lane || !(s->lane = build_lane(&l->build, (uint32_t)process)))
 		return 0;
 	struct run_lane *lane = &run->lanes[number];
-	lane->process = (uint32_t)process;
 	lane->kind = (uint32_t)load_uint(event, "kind", 0);
 	lane->tid = load_uint(event, "tid", 0);
 	load_text_of(l, event, "name", &lane->name);
 	load_text_of(l, event, "backend", &lane->backend);
 	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);
-	l->lanes[number].start_ticks = load_uint(event, "start_ticks", 0);
-	s->lane = (uint32_t)number;
-	run->lane_count++;
-	return 1;
-}
-
-static void drop_notes(struct run *run, uint32_t process)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < run->note_count; i++) {
-		if (run->notes[i].process != process) {
-			run->notes[kept++] = run->notes[i];
-			continue;
-		}
-		free(run->notes[i].key);
-		free(run->notes[i].value);
-	}
-	run->note_count = kept;
-}
-
-static int add_note(struct load *l, uint32_t process, struct pb_reader line)
-{
-	const uint8_t *equals = memchr(line.at, '=', pb_size(line));
-	struct run *run = l->run;
-
-	if (!equals ||
-		!load_grow(l, &run->notes, &l->room.notes, run->note_count, sizeof *run->notes))
-		return 0;
-	struct run_note note = {process, load_text(l, (struct pb_reader){line.at, equals}),
-		load_text(l, (struct pb_reader){equals + 1, line.end})};
-	if (!note.key || !note.value) {
-		free(note.key);
-		free(note.value);
-		return 0;
-	}
-	run->notes[run->note_count++] = note;
+	s->lane->start_ticks = load_uint(event, "start_ticks", 0);
 	return 1;
 }
 
@@ -219,24 +177,17 @@ static int on_notes(struct load *l, struct pb_reader event)
 {
 	struct load_annotation text;
 	uint64_t number;
-	int good = 1;
 
 	if (!load_process(l, event, &number) ||
 		!load_find(event, EVENT_ANNOTATIONS, "text", &text) || !text.text.at)
 		return 0;
-	drop_notes(l->run, (uint32_t)number);
-	for (struct pb_reader r = text.text; r.at < r.end;) {
-		const uint8_t *end = memchr(r.at, '\n', pb_size(r));
-		struct pb_reader line = {r.at, end ? end : r.end};
-		good &= add_note(l, (uint32_t)number, line);
-		r.at = end ? end + 1 : r.end;
-	}
-	return good;
+	return build_notes(
+		&l->build, (uint32_t)number, (const char *)text.text.at, pb_size(text.text));
 }
 
 static int on_account(struct load *l, struct pb_reader event)
 {
-	struct run *run = l->run;
+	struct run *run = l->build.run;
 
 	run->end_ns = load_uint(event, "end_ns", run->end_ns);
 	run->consumer_cpu_ns = load_uint(event, "consumer_cpu_ns", 0);
@@ -251,20 +202,20 @@ static int on_account(struct load *l, struct pb_reader event)
 static int on_process_end(struct load *l, struct pb_reader event)
 {
 	uint64_t number;
-	struct load_process *process = load_process(l, event, &number);
+	struct build_process *process = load_process(l, event, &number);
 
 	if (!process)
 		return 0;
 	process->end_ticks = load_uint(event, "end_ticks", 0);
 	process->ended = 1;
-	l->run->processes[number].closed = load_uint(event, "closed", 0) != 0;
+	l->build.run->processes[number].closed = load_uint(event, "closed", 0) != 0;
 	return 1;
 }
 
 static int on_end(struct load *l, struct pb_reader event)
 {
-	l->run->complete = 1;
-	l->run->bad_records = load_uint(event, "bad_records", l->run->bad_records);
+	l->build.run->complete = 1;
+	l->build.run->bad_records = load_uint(event, "bad_records", l->build.run->bad_records);
 	return 1;
 }
 

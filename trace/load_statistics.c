@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exact statistics of lanes and histograms of processes, as the run's own events carry them. Later
- * ones replace earlier ones, brick by brick. Ticks stay ticks until load_finish.c.
+ * ones replace earlier ones, brick by brick. Ticks stay ticks until build_finish.c.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "trace/load_state.h"
-
-/* The lane's statistics have room for a brick. */
-static struct brick_stat *stat_slot(struct load *l, struct load_lane *lane, uint32_t brick)
-{
-	if (brick >= lane->stat_room) {
-		size_t room = brick + brick / 2 + 32;
-		struct brick_stat *stats = realloc(lane->stats, room * sizeof *stats);
-		if (!stats)
-			return load_no_memory(l), NULL;
-		memset(stats + lane->stat_room, 0, (room - lane->stat_room) * sizeof *stats);
-		lane->stats = stats;
-		lane->stat_room = room;
-	}
-	return &lane->stats[brick];
-}
 
 static uint32_t named_brick(struct load *l, struct pb_reader message, uint32_t field)
 {
@@ -28,10 +13,11 @@ static uint32_t named_brick(struct load *l, struct pb_reader message, uint32_t f
 
 	if (!load_find(message, field, "brick", &name) || !name.text.at)
 		return RUN_NONE;
-	uint32_t brick = load_brick(l, name.text);
-	if (brick != RUN_NONE && l->run->bricks[brick].category == RUN_NONE &&
+	uint32_t brick = build_brick(&l->build, (const char *)name.text.at, pb_size(name.text));
+	if (brick != RUN_NONE && l->build.run->bricks[brick].category == RUN_NONE &&
 		load_find(message, field, "category", &category) && category.text.at)
-		l->run->bricks[brick].category = load_category(l, category.text);
+		l->build.run->bricks[brick].category = build_category(
+			&l->build, (const char *)category.text.at, pb_size(category.text));
 	return brick;
 }
 
@@ -44,11 +30,11 @@ static void set_stat_field(struct brick_stat *stat, const struct load_annotation
 #undef FORMAT_X
 }
 
-static int read_stat(struct load *l, struct load_lane *lane, struct pb_reader dict)
+static int read_stat(struct load *l, struct build_lane *lane, struct pb_reader dict)
 {
 	struct load_annotation a;
 	uint32_t brick = named_brick(l, dict, ANNOTATION_DICT);
-	struct brick_stat *stat = brick == RUN_NONE ? NULL : stat_slot(l, lane, brick);
+	struct brick_stat *stat = brick == RUN_NONE ? NULL : build_stat(&l->build, lane, brick);
 
 	if (!stat)
 		return 0;
@@ -64,10 +50,10 @@ int load_statistics(struct load *l, struct pb_reader event)
 	struct load_annotation list, item;
 	int good = 1;
 
-	if (number >= l->run->lane_count)
+	if (number >= l->build.run->lane_count)
 		return 0;
-	struct run_lane *lane = &l->run->lanes[number];
-	struct load_lane *state = &l->lanes[number];
+	struct run_lane *lane = &l->build.run->lanes[number];
+	struct build_lane *state = l->build.lanes[number];
 	lane->tid = load_uint(event, "tid", lane->tid);
 	load_text_of(l, event, "name", &lane->name);
 	lane->hook_calls = load_uint(event, "hook_calls", 0);
@@ -77,24 +63,9 @@ int load_statistics(struct load *l, struct pb_reader event)
 	load_ledger(event, &lane->ledger);
 	if (!load_find(event, EVENT_ANNOTATIONS, "bricks", &list))
 		return 0;
-	while (load_next(&list.inside, ANNOTATION_ARRAY, &item) > 0 && !l->result)
+	while (load_next(&list.inside, ANNOTATION_ARRAY, &item) > 0 && !l->build.result)
 		good &= read_stat(l, state, item.inside);
-	return good && stat_slot(l, state, 0);
-}
-
-static uint64_t **histogram_slot(struct load *l, struct load_process *process, uint32_t brick)
-{
-	if (brick >= process->histogram_room) {
-		size_t room = brick + brick / 2 + 32;
-		uint64_t **grown = realloc(process->histograms, room * sizeof *grown);
-		if (!grown)
-			return load_no_memory(l), NULL;
-		memset(grown + process->histogram_room, 0,
-			(room - process->histogram_room) * sizeof *grown);
-		process->histograms = grown;
-		process->histogram_room = room;
-	}
-	return &process->histograms[brick];
+	return good && build_stat(&l->build, state, 0);
 }
 
 /* Digits up to something else; 0 when there are none. */
@@ -127,16 +98,12 @@ int load_histogram(struct load *l, struct pb_reader event)
 {
 	struct load_annotation text;
 	uint64_t number;
-	struct load_process *process = load_process(l, event, &number);
+	struct build_process *process = load_process(l, event, &number);
 	uint32_t brick = process ? named_brick(l, event, EVENT_ANNOTATIONS) : RUN_NONE;
-	uint64_t **slot = brick == RUN_NONE ? NULL : histogram_slot(l, process, brick);
 
-	if (!slot || !load_find(event, EVENT_ANNOTATIONS, "buckets", &text) || !text.text.at)
+	if (brick == RUN_NONE || !load_find(event, EVENT_ANNOTATIONS, "buckets", &text) ||
+		!text.text.at)
 		return 0;
-	if (!*slot)
-		*slot = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof **slot);
-	if (!*slot)
-		return load_no_memory(l), 0;
-	memset(*slot, 0, BRICK_HISTOGRAM_BUCKETS * sizeof **slot);
-	return read_buckets(text.text, *slot);
+	uint64_t *buckets = build_histogram(&l->build, process, brick);
+	return buckets && read_buckets(text.text, buckets);
 }

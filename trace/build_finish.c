@@ -5,13 +5,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "trace/load_state.h"
+#include "trace/build.h"
 
-static const struct brick_clock *clock_of(const struct load *l, uint32_t process)
+const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
-	const struct brick_clock *own = &l->processes[process].clock;
+	const struct brick_clock *own = &b->processes[process].clock;
 
-	return own->mult && own->source != l->run->clock.source ? own : &l->run->clock;
+	return own->mult && own->source != b->run->clock.source ? own : &b->run->clock;
 }
 
 static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)
@@ -31,65 +31,66 @@ static double cost_ns(const struct brick_clock *clock, uint64_t ticks_256)
 			   : 0;
 }
 
-static void finish_process(struct load *l, uint32_t i)
+static void finish_process(struct build *b, uint32_t i)
 {
-	struct run_process *process = &l->run->processes[i];
-	const struct load_process *state = &l->processes[i];
-	const struct brick_clock *clock = clock_of(l, i);
+	struct run_process *process = &b->run->processes[i];
+	const struct build_process *state = &b->processes[i];
+	const struct brick_clock *clock = build_clock(b, i);
 
 	process->pair_cost_ns = cost_ns(clock, state->pair_cost);
 	process->pair_cost_low_ns = cost_ns(clock, state->pair_cost_low);
 	process->pair_cost_high_ns = cost_ns(clock, state->pair_cost_high);
 	if (state->ended)
 		process->end_ns = at_ns(clock, state->end_ticks);
-	if (process->end_ns > l->last_ns)
-		l->last_ns = process->end_ns;
+	if (process->end_ns > b->last_ns)
+		b->last_ns = process->end_ns;
 }
 
 /* Recorded up to here: until the lane's thread ended, its process ended, or the file was written.
  */
-static uint64_t lane_end(const struct load *l, uint32_t i)
+static uint64_t lane_end(const struct build *b, uint32_t i)
 {
-	const struct run_lane *lane = &l->run->lanes[i];
-	const struct load_lane *state = &l->lanes[i];
-	const struct run_process *process = &l->run->processes[lane->process];
-	uint64_t end = state->end_ticks	 ? at_ns(clock_of(l, lane->process), state->end_ticks)
+	const struct run_lane *lane = &b->run->lanes[i];
+	const struct build_lane *state = b->lanes[i];
+	const struct run_process *process = &b->run->processes[lane->process];
+	uint64_t end = state->end_ticks	 ? at_ns(build_clock(b, lane->process), state->end_ticks)
 		       : process->end_ns ? process->end_ns
-					 : l->run->end_ns;
+					 : b->run->end_ns;
 
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-/* No more room than is needed. */
-static void finish_samples(struct run_lane *lane, struct load_lane *state)
+/* They become the run's; no more memory than is needed. */
+static void finish_samples(struct run_lane *lane, struct build_lane *state)
 {
-	if (!lane->sample_count) {
-		free(lane->samples);
-		lane->samples = NULL;
-		return;
+	size_t count = state->sample_count;
+
+	if (count && count < state->sample_capacity) {
+		struct run_sample *samples = realloc(state->samples, count * sizeof *samples);
+		if (samples)
+			state->samples = samples;
 	}
-	struct run_sample *samples = realloc(lane->samples, lane->sample_count * sizeof *samples);
-	if (samples)
-		lane->samples = samples;
-	state->sample_room = lane->sample_count;
+	lane->samples = state->samples;
+	lane->sample_count = count;
+	state->samples = NULL;
 }
 
-/* The statistics move into the run, with room for all of its bricks. */
-static void finish_stats(struct load *l, struct run_lane *lane, struct load_lane *state)
+/* The statistics move into the run, with space for all of its bricks. */
+static void finish_stats(struct build *b, struct run_lane *lane, struct build_lane *state)
 {
-	const struct brick_clock *clock = clock_of(l, lane->process);
-	size_t count = l->run->brick_count;
+	const struct brick_clock *clock = build_clock(b, lane->process);
+	size_t count = b->run->brick_count;
 
 	if (!state->stats || !count)
 		return;
 	struct brick_stat *stats = realloc(state->stats, count * sizeof *stats);
 	if (!stats) {
-		load_no_memory(l);
+		build_no_memory(b);
 		return;
 	}
 	state->stats = NULL;
 	lane->stats = stats;
-	for (size_t i = state->stat_room; i < count; i++)
+	for (size_t i = state->stat_capacity; i < count; i++)
 		stats[i] = (struct brick_stat){0};
 	for (size_t i = 0; i < count; i++) {
 		struct brick_stat *stat = &stats[i];
@@ -102,21 +103,21 @@ static void finish_stats(struct load *l, struct run_lane *lane, struct load_lane
 	}
 }
 
-static void finish_lane(struct load *l, uint32_t i)
+static void finish_lane(struct build *b, uint32_t i)
 {
-	struct run_lane *lane = &l->run->lanes[i];
-	struct load_lane *state = &l->lanes[i];
-	const struct brick_clock *clock = clock_of(l, lane->process);
+	struct run_lane *lane = &b->run->lanes[i];
+	struct build_lane *state = b->lanes[i];
+	const struct brick_clock *clock = build_clock(b, lane->process);
 
+	finish_samples(lane, state);
 	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
 	if (lane->sample_count && (!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
 		lane->start_ns = lane->samples[0].begin_ns;
-	lane->end_ns = lane_end(l, i);
-	if (lane->end_ns > l->last_ns)
-		l->last_ns = lane->end_ns;
+	lane->end_ns = lane_end(b, i);
+	if (lane->end_ns > b->last_ns)
+		b->last_ns = lane->end_ns;
 	lane->hook_ns = length_ns(clock, state->hook_ticks);
-	finish_samples(lane, state);
-	finish_stats(l, lane, state);
+	finish_stats(b, lane, state);
 }
 
 /* Add one process's buckets to the run's; the first one's become the run's. */
@@ -131,31 +132,31 @@ static void merge_histogram(uint64_t **into, uint64_t **from)
 		(*into)[i] += (*from)[i];
 }
 
-static void finish_histograms(struct load *l)
+static void finish_histograms(struct build *b)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 
 	if (!run->brick_count)
 		return;
 	run->histograms = calloc(run->brick_count, sizeof *run->histograms);
 	if (!run->histograms) {
-		load_no_memory(l);
+		build_no_memory(b);
 		return;
 	}
 	for (size_t p = 0; p < run->process_count; p++) {
-		struct load_process *process = &l->processes[p];
-		for (size_t b = 0; b < process->histogram_room; b++)
+		struct build_process *process = &b->processes[p];
+		for (size_t b = 0; b < process->histogram_capacity; b++)
 			if (process->histograms[b])
 				merge_histogram(&run->histograms[b], &process->histograms[b]);
 	}
 }
 
 /* Bricks of which only the name is known are of the default category. */
-static void finish_categories(struct load *l)
+static void finish_categories(struct build *b)
 {
-	for (size_t i = 0; i < l->run->brick_count; i++)
-		if (l->run->bricks[i].category == RUN_NONE)
-			l->run->bricks[i].category = load_category(l, pb_reader("Other", 5));
+	for (size_t i = 0; i < b->run->brick_count; i++)
+		if (b->run->bricks[i].category == RUN_NONE)
+			b->run->bricks[i].category = build_category(b, "Other", 5);
 }
 
 static int by_begin(const void *a, const void *b)
@@ -182,36 +183,42 @@ static void finish_steps(struct run *run)
 }
 
 /* What is still on the stacks ends where its lane does. */
-static void finish_open(struct load *l)
+static void finish_open(struct build *b)
 {
-	for (uint32_t i = 0; i < l->sequence_capacity; i++) {
-		const struct load_sequence *s = l->sequences[i];
-		if (!s || s->lane == RUN_NONE)
-			continue;
-		struct run_lane *lane = &l->run->lanes[s->lane];
-		for (uint32_t k = 0; k < s->depth; k++)
-			lane->samples[s->stack[k]].end_ns = lane->end_ns;
-		l->run->open_samples += s->depth;
+	for (size_t i = 0; i < b->run->lane_count; i++) {
+		const struct build_lane *state = b->lanes[i];
+		struct run_lane *lane = &b->run->lanes[i];
+		for (uint32_t k = 0; k < state->depth; k++)
+			lane->samples[state->stack[k]].end_ns = lane->end_ns;
+		b->run->open_samples += state->depth;
 	}
 }
 
-void load_finish(struct load *l)
+static void finish_digests(struct build *b)
 {
-	struct run *run = l->run;
+	for (size_t i = 0; i < b->run->digest_count; i++) {
+		struct run_digest *d = &b->run->digests[i];
+		d->ns = at_ns(build_clock(b, d->process), d->ns);
+	}
+}
 
-	if (!l->has_clock && run->process_count)
-		run->clock = l->processes[0].clock;
-	l->last_ns = run->end_ns;
+void build_finish(struct build *b)
+{
+	struct run *run = b->run;
+
+	if (!b->has_clock && run->process_count)
+		run->clock = b->processes[0].clock;
+	b->last_ns = run->end_ns;
 	for (size_t i = 0; i < run->process_count; i++)
-		finish_process(l, (uint32_t)i);
+		finish_process(b, (uint32_t)i);
 	for (size_t i = 0; i < run->lane_count; i++)
-		finish_lane(l, (uint32_t)i);
+		finish_lane(b, (uint32_t)i);
 	if (!run->end_ns)
-		run->end_ns = l->last_ns;
-	finish_categories(l);
-	finish_histograms(l);
-	finish_open(l);
+		run->end_ns = b->last_ns;
+	finish_categories(b);
+	finish_histograms(b);
+	finish_open(b);
 	finish_steps(run);
-	load_links_finish(l);
-	load_digests_finish(l);
+	build_links_finish(b);
+	finish_digests(b);
 }

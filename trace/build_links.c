@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "trace/load_state.h"
+#include "trace/build.h"
 
 static int by_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
 {
@@ -31,7 +31,7 @@ static int by_tile(const void *a, const void *b)
 
 static int by_link(const void *a, const void *b)
 {
-	const struct load_link *x = a, *y = b;
+	const struct build_link *x = a, *y = b;
 	int order = by_place(x->lane, x->sample, y->lane, y->sample);
 
 	return order ? order : (x->order > y->order) - (x->order < y->order);
@@ -56,23 +56,23 @@ static const struct run_site *site_of(const struct run *run, uint32_t lane, uint
 
 /* What was launched where nobody said it: all that is known of it is its brick. */
 static uint32_t unknown_kernel(
-	struct load *l, const struct run_lane *lane, const struct run_site *site)
+	struct build *b, const struct run_lane *lane, const struct run_site *site)
 {
-	const struct run_kernel kernel = {.name = l->run->bricks[site->brick].name,
+	const struct run_kernel kernel = {.name = b->run->bricks[site->brick].name,
 		.backend = lane->backend,
 		.kind = BRICK_KERNEL_OTHER};
 
-	return load_kernel(l, &kernel);
+	return build_kernel(b, &kernel);
 }
 
 /* In their order, one for each sample, with what their sites say. */
-static void finish_commands(struct load *l)
+static void finish_commands(struct build *b)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 	size_t kept = 0;
 
 	sort(run->commands, run->command_count, sizeof *run->commands, by_command);
-	for (size_t i = 0; i < run->command_count && !l->result; i++) {
+	for (size_t i = 0; i < run->command_count && !b->result; i++) {
 		struct run_command command = run->commands[i];
 		const struct run_site *site = site_of(run, command.lane, command.sample);
 		if (kept && !by_command(&run->commands[kept - 1], &command))
@@ -80,7 +80,7 @@ static void finish_commands(struct load *l)
 		command.bytes = site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
 		command.flops = site->flags & BRICK_SITE_HAS_FLOPS ? site->flops : 0;
 		if (command.kernel == RUN_NONE)
-			command.kernel = unknown_kernel(l, &run->lanes[command.lane], site);
+			command.kernel = unknown_kernel(b, &run->lanes[command.lane], site);
 		if (command.kernel != RUN_NONE)
 			run->commands[kept++] = command;
 	}
@@ -142,7 +142,7 @@ static int numbers_init(struct numbers *n, const struct run *run)
 	return n->slots != NULL;
 }
 
-static void link_launch(struct run *run, const struct load_link *link, uint32_t target)
+static void link_launch(struct run *run, const struct build_link *link, uint32_t target)
 {
 	struct run_command *command = &run->commands[target];
 	const struct run_sample *call = &run->lanes[link->lane].samples[link->sample];
@@ -157,12 +157,13 @@ static void link_launch(struct run *run, const struct load_link *link, uint32_t 
 	command->launch_end_ns = call->end_ns;
 }
 
-static void link_after(struct load *l, struct run_command *command, uint32_t target)
+static void link_after(struct build *b, struct run_command *command, uint32_t target)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 
 	if (command == &run->commands[target] || run->after_count >= RUN_NONE ||
-		!load_grow(l, &run->afters, &l->room.afters, run->after_count, sizeof *run->afters))
+		!build_grow(b, &run->afters, &b->capacity.afters, run->after_count,
+			sizeof *run->afters))
 		return;
 	if (!command->after_count)
 		command->after_first = (uint32_t)run->after_count;
@@ -170,11 +171,11 @@ static void link_after(struct load *l, struct run_command *command, uint32_t tar
 	run->afters[run->after_count++] = target;
 }
 
-static void link_wait(struct load *l, const struct load_link *link, uint32_t target)
+static void link_wait(struct build *b, const struct build_link *link, uint32_t target)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 
-	if (load_grow(l, &run->waits, &l->room.waits, run->wait_count, sizeof *run->waits))
+	if (build_grow(b, &run->waits, &b->capacity.waits, run->wait_count, sizeof *run->waits))
 		run->waits[run->wait_count++] =
 			(struct run_wait){link->lane, link->sample, target, 0};
 }
@@ -204,9 +205,9 @@ static int is_same_call(
 	       run->lanes[a->lane].process == run->lanes[b->lane].process;
 }
 
-static void finish_shared_launches(struct load *l)
+static void finish_shared_launches(struct build *b)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 	size_t unlinked = 0;
 
 	for (size_t i = 0; i < run->command_count; i++)
@@ -216,7 +217,7 @@ static void finish_shared_launches(struct load *l)
 	if (!unlinked)
 		return;
 	if (!order) {
-		load_no_memory(l);
+		build_no_memory(b);
 		return;
 	}
 	for (size_t i = 0; i < run->command_count; i++)
@@ -233,14 +234,14 @@ static void finish_shared_launches(struct load *l)
 	free(order);
 }
 
-static void finish_links(struct load *l, const struct numbers *numbers)
+static void finish_links(struct build *b, const struct numbers *numbers)
 {
-	struct run *run = l->run;
+	struct run *run = b->run;
 	size_t at = 0;
 
-	sort(l->links, l->link_count, sizeof *l->links, by_link);
-	for (size_t i = 0; i < l->link_count && !l->result; i++) {
-		const struct load_link *link = &l->links[i];
+	sort(b->links, b->link_count, sizeof *b->links, by_link);
+	for (size_t i = 0; i < b->link_count && !b->result; i++) {
+		const struct build_link *link = &b->links[i];
 		uint32_t target =
 			*number_slot(numbers, run->lanes[link->lane].process, link->number);
 		if (!target--)
@@ -251,32 +252,32 @@ static void finish_links(struct load *l, const struct numbers *numbers)
 			at++;
 		int is_command = at < run->command_count && run->commands[at].lane == link->lane &&
 				 run->commands[at].sample == link->sample;
-		if (link->kind == LOAD_LINK_LAUNCHED)
+		if (link->kind == BUILD_LINK_LAUNCHED)
 			link_launch(run, link, target);
 		else if (is_command)
-			link_after(l, &run->commands[at], target);
+			link_after(b, &run->commands[at], target);
 		else
-			link_wait(l, link, target);
+			link_wait(b, link, target);
 	}
 }
 
-void load_links_finish(struct load *l)
+void build_links_finish(struct build *b)
 {
 	struct numbers numbers;
 
-	if (l->run->tile_count)
-		finish_tiles(l->run);
-	if (!l->run->command_count)
+	if (b->run->tile_count)
+		finish_tiles(b->run);
+	if (!b->run->command_count)
 		return;
-	finish_commands(l);
-	if (l->result)
+	finish_commands(b);
+	if (b->result)
 		return;
-	if (!numbers_init(&numbers, l->run)) {
-		load_no_memory(l);
+	if (!numbers_init(&numbers, b->run)) {
+		build_no_memory(b);
 		return;
 	}
-	finish_links(l, &numbers);
+	finish_links(b, &numbers);
 	free(numbers.slots);
-	if (!l->result)
-		finish_shared_launches(l);
+	if (!b->result)
+		finish_shared_launches(b);
 }
