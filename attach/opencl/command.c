@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Around the driver's call (command.h). While a thread is inside of a hooked call, others that the
- * driver makes on the way pass through. Which command an event belongs to is remembered in a table
- * that forgets; its entries are written by exchanging the event last, and read twice.
+ * driver makes on the way pass through.
  */
 #include "attach/opencl/command.h"
 
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include "attach/opencl/driver.h"
+#include "attach/opencl/events.h"
 #include "attach/opencl/completions.h"
 #include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
@@ -19,17 +19,10 @@
 #include "brick/queue.h"
 
 enum {
-	KNOWN_EVENTS = 16384,	    /* a power of two */
 	COST_INTERVAL = 16,	    /* one command in about as many is timed */
 	INTERRUPTED_TICKS = 200000, /* more is somebody else's time */
 };
 
-struct known_event {
-	cl_event event;
-	uint64_t number;
-};
-
-static struct known_event known[KNOWN_EVENTS];
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
 /* What our part of a call costs the thread: its commands since one was timed, and until the next.
@@ -73,40 +66,6 @@ static void cost_end(struct command *c)
 	cost.calls = 0;
 }
 
-static struct known_event *known_place(cl_event event)
-{
-	uint64_t hash = (uint64_t)(uintptr_t)event * 0x9e3779b97f4a7c15ull;
-
-	return &known[hash >> 50]; /* 14 bits */
-}
-
-static void know(cl_event event, uint64_t number)
-{
-	struct known_event *place = known_place(event);
-
-	__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
-	__atomic_store_n(&place->number, number, __ATOMIC_RELEASE);
-	__atomic_store_n(&place->event, event, __ATOMIC_RELEASE);
-}
-
-void command_forget(cl_event event)
-{
-	struct known_event *place = known_place(event);
-
-	if (__atomic_load_n(&place->event, __ATOMIC_RELAXED) == event)
-		__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
-}
-
-uint64_t command_number(cl_event event)
-{
-	const struct known_event *place = known_place(event);
-
-	if (!event || __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) != event)
-		return 0;
-	uint64_t number = __atomic_load_n(&place->number, __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) == event ? number : 0;
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -145,6 +104,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		c->wait_ticks = brick_ticks();
 	}
 	c->queue = q;
+	c->ahead = is_blocking && q->in_order ? queue_head(q) : 0;
 	cost_pause(c);
 	c->before_ns = now_ns();
 }
@@ -196,7 +156,7 @@ static void note_after(struct pending *p, cl_uint count, const cl_event *list)
 		}
 	}
 	for (cl_uint i = 0; i < count; i++) {
-		uint64_t number = command_number(list[i]);
+		uint64_t number = events_number(list[i]);
 		if (number)
 			p->after[p->after_count++] = number;
 	}
@@ -245,10 +205,12 @@ void command_end(
 			brick_queue_unsupported(q->record, 1);
 			return;
 		}
-		know(p.event, c->launch.number);
+		events_know(p.event, c->launch.number);
 	}
 	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
 	note_after(&p, count, list);
+	if (p.is_blocking)
+		queue_waited(q, c->ahead, p.after_ns);
 	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
 	if (queue_push(q, &p) && (!completions_make_room(q) || queue_push(q, &p)))
 		let_go(q, &p);

@@ -36,6 +36,7 @@ struct command {
 	uint64_t cost_ticks; /* of our part, while it is timed; 0: it is not */
 	uint64_t part_ticks; /* when the present part began */
 	uint64_t wait_ticks; /* when a blocking call began, 0: it is none */
+	uint64_t ahead;	     /* commands that had been enqueued before that */
 	int entered;
 };
 
@@ -64,11 +65,5 @@ void command_wait_end(uint64_t begin_ticks, uint64_t number);
  * program's. */
 int command_enter(void);
 void command_leave(int entered);
-
-/* Number of the command that an event belongs to, 0 when it is not known. */
-uint64_t command_number(cl_event event);
-
-/* This event is no command's: whatever was known of its handle is old. */
-void command_forget(cl_event event);
 
 #endif

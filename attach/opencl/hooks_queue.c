@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "attach/opencl/completions.h"
+#include "attach/opencl/events.h"
 #include "attach/opencl/hooks.h"
 #include "attach/opencl/notes.h"
 #include "attach/opencl/queue.h"
@@ -262,9 +263,12 @@ HOOK cl_int clFinish(cl_command_queue queue)
 {
 	const struct driver *d = DRIVER();
 	uint64_t begin = command_wait_begin();
-	cl_int status = d->clFinish(queue);
 	struct queue *q = begin ? queue_find(queue) : NULL;
+	uint64_t ahead = q ? queue_head(q) : 0;
+	cl_int status = d->clFinish(queue);
 
+	if (q && status == CL_SUCCESS)
+		queue_waited(q, ahead, now_ns());
 	command_wait_end(begin, q ? __atomic_load_n(&q->last_number, __ATOMIC_RELAXED) : 0);
 	return status;
 }
@@ -275,10 +279,13 @@ HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
 	uint64_t begin = command_wait_begin(), last = 0;
 
 	for (cl_uint i = 0; begin && list && i < count; i++) {
-		uint64_t number = command_number(list[i]);
+		uint64_t number = events_number(list[i]);
 		last = number > last ? number : last;
 	}
 	cl_int status = d->clWaitForEvents(count, list);
+	uint64_t end_ns = begin && last ? now_ns() : 0;
+	for (cl_uint i = 0; last && status == CL_SUCCESS && i < count; i++)
+		events_waited(list[i], end_ns);
 	command_wait_end(begin, last);
 	return status;
 }
@@ -288,6 +295,6 @@ HOOK cl_event clCreateUserEvent(cl_context context, cl_int *error)
 	cl_event event = DRIVER()->clCreateUserEvent(context, error);
 
 	if (event)
-		command_forget(event);
+		events_forget(event);
 	return event;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which command an event of the program's belongs to, and when a wait for it returned. The table
+ * forgets: what has been overwritten is not known. Any thread, no lock.
+ */
+#ifndef BRICK_ATTACH_OPENCL_EVENTS_H
+#define BRICK_ATTACH_OPENCL_EVENTS_H
+
+#include <stdint.h>
+#include <CL/cl.h>
+
+/* It is the event of the command with that number. */
+void events_know(cl_event event, uint64_t number);
+
+/* It is no command's: whatever was known of its handle is old. */
+void events_forget(cl_event event);
+
+/* Number of its command; 0: it is not known. */
+uint64_t events_number(cl_event event);
+
+/* A wait for it returned at this time of the host; of several the first counts. */
+void events_waited(cl_event event, uint64_t host_ns);
+
+/* When a wait for that command returned; 0: not known. */
+uint64_t events_waited_ns(cl_event event, uint64_t number);
+
+#endif
