@@ -227,8 +227,9 @@ set(BRICK_OPENCL_SOURCES
   attach/opencl/command.c
   attach/opencl/completions.c
   attach/opencl/completions_thread.c
-  attach/opencl/completions_unordered.c
+  attach/opencl/completions_window.c
   attach/opencl/driver.c
+  attach/opencl/events.c
   attach/opencl/hooks_buffer.c
   attach/opencl/hooks_image.c
   attach/opencl/hooks_kernel.c

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/notes.h"
+#include "base/clock_ns.h"
 #include "brick/correlation.h"
 
 enum {
@@ -19,6 +19,8 @@ enum {
 	REFRESH_NS =
 		200000000, /* far apart, so that what a reading is off by does not bend the rate */
 	CHOICE_NS = 50000000,  /* to choose the narrowest of what is queued within */
+	HOLD_NS = 500000000,   /* that commands wait at most for their clock */
+	UNKNOWN_PPM = 500,     /* a clock of which there is one reading may run so much faster */
 	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
 	MAX_DOUBTS = 4,	       /* times in a row */
 };
@@ -34,20 +36,15 @@ struct clock {
 	uint64_t newest_ns;	   /* when the newest command was queued */
 	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
 	int has_best;
+	int is_decided;	      /* commands are placed */
+	uint64_t first_ns;    /* when the first command was seen done */
+	uint64_t residual_ns; /* the greatest of all that was recorded */
 	struct brick_correlation correlation;
 	pthread_mutex_t lock;
 };
 
 static struct clock *clocks;
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* Under its lock: ask the device several times. 0, or negative when it does not tell. */
 static int read_timer(struct clock *c)
@@ -59,11 +56,11 @@ static int read_timer(struct clock *c)
 		return -ENOTSUP;
 	for (int i = 0; i < READINGS; i++) {
 		cl_ulong device = 0, host = 0;
-		readings[i].before_ns = now_ns();
+		readings[i].before_ns = monotonic_ns();
 		if (d->clGetDeviceAndHostTimer(c->device, &device, &host) != CL_SUCCESS || !device)
 			return -ENOTSUP;
 		readings[i].device_ns = device;
-		readings[i].after_ns = now_ns();
+		readings[i].after_ns = monotonic_ns();
 	}
 	c->read_ns = readings[READINGS - 1].after_ns;
 	return brick_correlation_add(&c->correlation, readings, READINGS);
@@ -98,13 +95,17 @@ struct clock *clocks_of(cl_device_id device)
 }
 
 /* Under its lock: its timer is not the clock of its events. */
-static void doubt(struct clock *c)
+static void refute_timer(struct clock *c)
 {
-	if (++c->doubts < MAX_DOUBTS)
-		return;
 	c->method = METHOD_QUEUED;
 	brick_correlation_init(&c->correlation);
 	c->read_ns = 0;
+}
+
+static void doubt(struct clock *c)
+{
+	if (++c->doubts >= MAX_DOUBTS)
+		refute_timer(c);
 }
 
 static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
@@ -130,7 +131,8 @@ static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64
 
 	c->newest_ns = before_ns;
 	if (after_ns <= before_ns || !queued ||
-		(c->correlation.count && before_ns < c->read_ns + period_of(c)))
+		(c->method == METHOD_QUEUED && c->correlation.count &&
+			before_ns < c->read_ns + period_of(c)))
 		return;
 	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
 		return;
@@ -138,18 +140,55 @@ static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64
 	c->has_best = 1;
 }
 
-void clocks_flush(struct clock *c)
+/* Under its lock. */
+static void use_best(struct clock *c)
+{
+	if (c->method != METHOD_QUEUED || !c->has_best)
+		return;
+	brick_correlation_add(&c->correlation, &c->best, 1);
+	c->read_ns = c->best.before_ns;
+	c->has_best = 0;
+}
+
+/* Under its lock: from now on commands are placed. */
+static void decide(struct clock *c)
+{
+	if (c->method == METHOD_TIMER && c->doubts > c->trusts)
+		refute_timer(c);
+	if (!c->is_decided || !c->correlation.count)
+		use_best(c);
+	c->is_decided = 1;
+}
+
+/* Under its lock: do two readings bear each other out, and is it the clock of the events? */
+static int is_sure(const struct clock *c)
+{
+	return c->correlation.count > 1 && (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
+}
+
+int clocks_are_known(struct clock *c, int is_full)
 {
 	if (!c)
-		return;
+		return 1;
 	pthread_mutex_lock(&c->lock);
-	if (c->method == METHOD_QUEUED && c->has_best &&
-		(!c->correlation.count || c->newest_ns >= c->best.before_ns + CHOICE_NS)) {
-		brick_correlation_add(&c->correlation, &c->best, 1);
-		c->read_ns = c->best.before_ns;
-		c->has_best = 0;
-	}
+	if (c->has_best && c->newest_ns >= c->best.before_ns + CHOICE_NS)
+		use_best(c);
+	int is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
+	if (!c->is_decided && (is_sure(c) || is_full || is_late))
+		decide(c);
+	int is_decided = c->is_decided;
 	pthread_mutex_unlock(&c->lock);
+	return is_decided;
+}
+
+void clocks_decide_all(void)
+{
+	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
+		pthread_mutex_lock(&c->lock);
+		decide(c);
+		use_best(c);
+		pthread_mutex_unlock(&c->lock);
+	}
 }
 
 void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
@@ -157,16 +196,17 @@ void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_
 	if (!c || (c->method == METHOD_TIMER && c->trusts >= MAX_DOUBTS))
 		return;
 	pthread_mutex_lock(&c->lock);
+	if (!c->first_ns)
+		c->first_ns = monotonic_ns();
 	if (c->method == METHOD_TIMER)
 		check(c, before_ns, queued, after_ns);
-	if (c->method == METHOD_QUEUED)
-		collect(c, before_ns, queued, after_ns);
+	collect(c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
 	pthread_mutex_unlock(&c->lock);
 }
 
 void clocks_refresh(void)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
 		pthread_mutex_lock(&c->lock);
@@ -176,6 +216,21 @@ void clocks_refresh(void)
 	}
 }
 
+/* How far off the line may be at that time: no reading lies beyond it to hold it. */
+static uint64_t residual_at(const struct brick_correlation *c, uint64_t device_ns)
+{
+	if (!c->count)
+		return 0;
+	uint64_t first = c->anchors[0].device_ns, last = c->anchors[c->count - 1].device_ns;
+	uint64_t beyond = device_ns < first  ? first - device_ns
+			  : device_ns > last ? device_ns - last
+					     : 0;
+	if (c->count == 1)
+		return c->residual_ns + beyond / 1000 * UNKNOWN_PPM / 1000;
+	return c->residual_ns +
+	       (uint64_t)(2.0 * (double)c->residual_ns * (double)beyond / (double)(last - first));
+}
+
 uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_ns)
 {
 	*residual_ns = 0;
@@ -183,16 +238,26 @@ uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_
 		return 0;
 	pthread_mutex_lock(&c->lock);
 	uint64_t host = brick_correlation_host_ns(&c->correlation, device_ns);
-	*residual_ns = c->correlation.residual_ns;
+	*residual_ns = residual_at(&c->correlation, device_ns);
 	pthread_mutex_unlock(&c->lock);
 	return host;
+}
+
+void clocks_placed(struct clock *c, uint64_t residual_ns)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (residual_ns > c->residual_ns)
+		c->residual_ns = residual_ns;
+	pthread_mutex_unlock(&c->lock);
 }
 
 void clocks_note(void)
 {
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next)
-		notes_clock(c->device, c->method == METHOD_TIMER, c->correlation.count,
-			c->correlation.residual_ns);
+		notes_clock(
+			c->device, c->method == METHOD_TIMER, c->correlation.count, c->residual_ns);
 }
 
 void clocks_forget_all(void)

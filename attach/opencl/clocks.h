@@ -2,7 +2,9 @@
 /*
  * Clocks of devices, placed on the host's. A device that can be asked for its time is asked between
  * two readings of the host's; of others the time at which they say a command was queued lies
- * between the readings around the call that queued it. Any thread.
+ * between the readings around the call that queued it. A single reading can be poor: the thread
+ * that took it may have been off the CPU. So what is done is held back until two readings bear each
+ * other out, or none better comes (clocks_are_known()). Any thread.
  */
 #ifndef BRICK_ATTACH_OPENCL_CLOCKS_H
 #define BRICK_ATTACH_OPENCL_CLOCKS_H
@@ -18,14 +20,25 @@ struct clock *clocks_of(cl_device_id device);
 /* A command was queued at `queued` (of the device) between two times of the host. */
 void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uint64_t after_ns);
 
-/* All that is done has been told with clocks_queued(): make use of it, before any is placed. */
-void clocks_flush(struct clock *clock);
+/*
+ * All that is done has been told with clocks_queued(). May commands be placed? 0: later; then they
+ * must not be placed now. is_full: they cannot be held any longer, what is known must do.
+ */
+int clocks_are_known(struct clock *clock, int is_full);
+
+/* Nothing more will come, of any of them: what is known must do from now on. */
+void clocks_decide_all(void);
 
 /* Read those that have not been read for a while. */
 void clocks_refresh(void);
 
 /* Device time on the host's clock; 0 when nothing is known. residual_ns: how far off it may be. */
 uint64_t clocks_host_ns(struct clock *clock, uint64_t device_ns, uint64_t *residual_ns);
+
+/*
+ * What was recorded is off by so much at most: for the note, which states the greatest of all.
+ */
+void clocks_placed(struct clock *clock, uint64_t residual_ns);
 
 /* Tell the recording how good they were. */
 void clocks_note(void);

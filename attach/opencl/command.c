@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/events.h"
 #include "attach/opencl/completions.h"
 #include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
+#include "base/clock_ns.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
@@ -66,14 +66,6 @@ static void cost_end(struct command *c)
 	cost.calls = 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
 {
 	c->queue = c->untimed = NULL;
@@ -106,7 +98,7 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	c->queue = q;
 	c->ahead = is_blocking && q->in_order ? queue_head(q) : 0;
 	cost_pause(c);
-	c->before_ns = now_ns();
+	c->before_ns = monotonic_ns();
 }
 
 int command_was_too_much(struct command *c, cl_int status)
@@ -196,7 +188,7 @@ void command_end(
 		.launch = c->launch,
 		.bytes = what->bytes,
 		.before_ns = c->before_ns,
-		.after_ns = now_ns(),
+		.after_ns = monotonic_ns(),
 		.is_blocking = c->wait_ticks != 0,
 	};
 

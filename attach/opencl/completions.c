@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to records (completions.h). What is done of an in-order queue is done in the order of
- * the ring; the ring's lock is held for copying only, and no lock but `taking` while the driver is
- * called.
+ * From events to records (completions.h). No lock but `taking` is held while the driver is called.
  */
 #include "attach/opencl/completions.h"
 
@@ -11,10 +9,11 @@
 #include <time.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/driver.h"
+#include "attach/opencl/events.h"
 #include "attach/opencl/notes.h"
+#include "base/clock_ns.h"
 
 enum {
-	BATCH = 32,
 	NAP_NS = 100000,
 	MAX_NAPS = 200, /* without a free place */
 };
@@ -28,17 +27,33 @@ static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_inf
 	return ns;
 }
 
-/* When it was queued at the latest, on the host's clock. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When it was over at the latest, on the host's clock: it is over now. */
+static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t index)
+{
+	uint64_t waited_ns = events_waited_ns(p->event, p->launch.number);
+	uint64_t ns = p->is_blocking ? p->after_ns : monotonic_ns();
+
+	pthread_mutex_lock(&q->lock);
+	ns = earlier(ns, queue_over_ns(q, index));
+	pthread_mutex_unlock(&q->lock);
+	return waited_ns ? earlier(ns, waited_ns) : ns;
+}
+
+/* When it was queued at the latest: the call had not returned, and the rest of it took a while. */
 static uint64_t latest_queued_ns(const struct pending *p)
 {
 	uint64_t took = p->end > p->queued ? p->end - p->queued : 0;
 
-	if (!p->is_blocking || took >= p->after_ns - p->before_ns)
-		return p->after_ns;
-	return p->after_ns - took; /* its end, too, lay before the return */
+	took -= took / 1000; /* the clocks may run apart by as much */
+	return took < p->latest_ns ? earlier(p->after_ns, p->latest_ns - took) : p->after_ns;
 }
 
-int completion_poll(struct queue *q, struct pending *p)
+int completion_poll(struct queue *q, struct pending *p, uint64_t index)
 {
 	const struct driver *d = driver_get();
 	cl_int status = CL_QUEUED;
@@ -56,6 +71,7 @@ int completion_poll(struct queue *q, struct pending *p)
 		return -1;
 	p->queued = time_of(d, p->event, CL_PROFILING_COMMAND_QUEUED);
 	p->submitted = time_of(d, p->event, CL_PROFILING_COMMAND_SUBMIT);
+	p->latest_ns = latest_ns(q, p, index);
 	clocks_queued(q->clock, p->before_ns, p->queued, latest_queued_ns(p));
 	return 1;
 }
@@ -73,30 +89,41 @@ void completion_refuse(struct queue *q)
 }
 
 /*
- * On the host's clock, with the length that the device tells. When the correlation has got better
- * since the command before, this one may seem to begin before that one's end: it is moved behind
- * it if the device says that it began there.
+ * Where it begins on the host's clock: by the device's clock, but not before its call nor so late
+ * that its end lies behind the wait for it. When the correlation has got better since the command
+ * before, this one may seem to begin before that one's end: it is moved behind it if the device
+ * says that it began there. 0: nothing is known. *moved: by how much it was moved.
  */
-static void place(
-	struct queue *q, const struct pending *p, struct brick_command *command, uint64_t *residual)
+static uint64_t begin_of(struct queue *q, const struct pending *p, uint64_t placed, int64_t *moved)
 {
-	uint64_t begin = clocks_host_ns(q->clock, p->begin, residual);
+	uint64_t took = p->end > p->begin ? p->end - p->begin : 0, begin = placed;
 
-	if (!begin)
-		return;
-	if (q->in_order && p->begin >= q->last_end && begin < q->last_end_ns) {
-		*residual += q->last_end_ns - begin;
+	if (begin && begin + took > p->latest_ns && took < p->latest_ns)
+		begin = p->latest_ns - took;
+	if (begin && begin < p->before_ns)
+		begin = p->before_ns;
+	if (begin && q->in_order && p->begin >= q->last_end && begin < q->last_end_ns)
 		begin = q->last_end_ns;
-	}
-	command->begin_ns = begin;
-	command->end_ns = p->end >= p->begin ? begin + (p->end - p->begin) : begin - 1;
-	q->last_end = p->end;
-	q->last_end_ns = command->end_ns;
+	*moved = (int64_t)(begin - placed);
+	return begin;
+}
+
+/* The same moment as much earlier as the device says, but not before the call. */
+static uint64_t before_begin(
+	const struct queue *q, const struct pending *p, uint64_t device_ns, int64_t moved)
+{
+	uint64_t unused, ns = device_ns ? clocks_host_ns(q->clock, device_ns, &unused) : 0;
+
+	if (!ns)
+		return 0;
+	ns += (uint64_t)moved;
+	return ns < p->before_ns ? p->before_ns : ns;
 }
 
 void completion_record(struct queue *q, const struct pending *p)
 {
-	uint64_t residual, unused;
+	uint64_t residual;
+	int64_t moved;
 	struct brick_command command = {
 		.size = sizeof command,
 		.launch = p->launch,
@@ -106,70 +133,22 @@ void completion_record(struct queue *q, const struct pending *p)
 		.after_count = p->after_count,
 		.after = p->after,
 	};
+	uint64_t placed = clocks_host_ns(q->clock, p->begin, &residual);
 
-	place(q, p, &command, &residual);
-	if (p->queued)
-		command.queued_ns = clocks_host_ns(q->clock, p->queued, &unused);
-	if (p->submitted)
-		command.submitted_ns = clocks_host_ns(q->clock, p->submitted, &unused);
+	command.begin_ns = begin_of(q, p, placed, &moved);
+	residual += (uint64_t)(moved < 0 ? -moved : moved);
+	if (command.begin_ns) {
+		command.end_ns = p->end >= p->begin ? command.begin_ns + (p->end - p->begin)
+						    : command.begin_ns - 1;
+		command.queued_ns = before_begin(q, p, p->queued, moved);
+		command.submitted_ns = before_begin(q, p, p->submitted, moved);
+		q->last_end = p->end;
+		q->last_end_ns = command.end_ns;
+		clocks_placed(q->clock, residual);
+	}
 	command.residual_ns = residual < UINT32_MAX ? (uint32_t)residual : UINT32_MAX;
 	if (brick_queue_record(q->record, &command) == -EINVAL)
 		completion_refuse(q);
-}
-
-/* Copy the oldest ones. */
-static uint32_t copy_batch(struct queue *q, struct pending *batch)
-{
-	pthread_mutex_lock(&q->lock);
-	uint64_t waiting = q->head - q->tail;
-	uint32_t n = waiting < BATCH ? (uint32_t)waiting : BATCH;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct pending *p = queue_at(q, q->tail + i);
-		batch[i] = *p;
-		if (p->after == p->first)
-			batch[i].after = batch[i].first;
-	}
-	pthread_mutex_unlock(&q->lock);
-	return n;
-}
-
-static uint32_t take_batch(struct queue *q, struct pending *batch, uint32_t n)
-{
-	int states[BATCH];
-	uint32_t done = 0;
-
-	while (done < n && (states[done] = completion_poll(q, &batch[done])) != 0)
-		done++;
-	clocks_flush(q->clock);
-	for (uint32_t i = 0; i < done; i++) {
-		if (states[i] > 0)
-			completion_record(q, &batch[i]);
-		else
-			completion_refuse(q);
-		completion_release(&batch[i]);
-	}
-	pthread_mutex_lock(&q->lock);
-	__atomic_store_n(&q->tail, q->tail + done, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&q->lock);
-	return done;
-}
-
-static uint32_t take_ordered(struct queue *q)
-{
-	struct pending batch[BATCH];
-	uint32_t total = 0, n, done;
-
-	do {
-		n = copy_batch(q, batch);
-		done = take_batch(q, batch, n);
-		total += done;
-	} while (n && done == n);
-	return total;
-}
-
-uint32_t completions_take(struct queue *q)
-{
-	return q->in_order ? take_ordered(q) : completions_take_unordered(q);
 }
 
 static void nap(void)
@@ -183,7 +162,7 @@ static void nap(void)
 static int has_place(struct queue *q)
 {
 	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {
-		completions_take(q);
+		completions_take(q, 1);
 		pthread_mutex_unlock(&q->taking);
 	}
 	return queue_pending(q) < QUEUE_MAX_PENDING;

@@ -22,14 +22,16 @@ void completions_pushed(struct queue *queue);
 int completions_make_room(struct queue *queue);
 
 /*
- * Record what is done of one queue; how many commands. The caller holds queue->taking.
- * completions_take() chooses between the two by the queue's order.
+ * Record what is done of one queue; how many commands. The caller holds queue->taking. must_decide:
+ * what waits for a better reading of the clock waits no longer.
  */
-uint32_t completions_take(struct queue *queue);
-uint32_t completions_take_unordered(struct queue *queue);
+uint32_t completions_take(struct queue *queue, int must_decide);
 
-/* Is this command done? 1: and its times are filled in; 0: not yet; -1: it has none. */
-int completion_poll(struct queue *queue, struct pending *pending);
+/*
+ * Is this command done, the index-th of its queue? 1: and its times are filled in; 0: not yet; -1:
+ * it has none.
+ */
+int completion_poll(struct queue *queue, struct pending *pending, uint64_t index);
 
 /* Record one whose times are known, or count it as not timed. */
 void completion_record(struct queue *queue, const struct pending *pending);

@@ -20,6 +20,7 @@ enum {
 	INTERVAL_NS = 20000000,
 	IDLE_ROUNDS = 50, /* without anything outstanding, until it sleeps */
 	WAKE_AT = 1024,	  /* outstanding commands of a queue */
+	MAX_LEAVING = 8,  /* queues */
 	STACK_BYTES = 1 << 19,
 	EXIT_LOCK_S = 2,
 	EXIT_NAP_NS = 200000,
@@ -41,16 +42,37 @@ static uint32_t outstanding(void)
 	return sum;
 }
 
+static uint32_t unfinished(void)
+{
+	uint32_t sum = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		sum += queue_unfinished(q);
+	return sum;
+}
+
+/* Queues that have gone and whose commands are still to be recorded. */
+static uint32_t leaving(void)
+{
+	uint32_t count = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		count += __atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE) && queue_pending(q);
+	return count;
+}
+
 /* Record what is done, of all queues; how many commands. */
 static uint32_t work(void)
 {
 	uint32_t done = 0;
 
+	int must_decide = leaving() > MAX_LEAVING; /* each keeps a lane of the recording */
+
 	clocks_refresh();
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
 		if (pthread_mutex_trylock(&q->taking))
 			continue;
-		done += completions_take(q);
+		done += completions_take(q, must_decide);
 		pthread_mutex_unlock(&q->taking);
 		if (__atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE))
 			queue_retire(q);
@@ -143,6 +165,8 @@ static void finish(void)
 		return;
 	is_over = 1;
 	while (naps < EXIT_MAX_NAPS) {
+		if (!unfinished())
+			clocks_decide_all();
 		uint32_t done = work();
 		if (!outstanding())
 			break;
@@ -150,6 +174,9 @@ static void finish(void)
 		if (!done)
 			nanosleep(&nap, NULL);
 	}
+	clocks_decide_all();
+	for (uint32_t done = 1; done;)
+		done = work();
 	give_up();
 	clocks_note();
 	errno = saved;

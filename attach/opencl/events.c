@@ -6,21 +6,20 @@
 #include "attach/opencl/events.h"
 
 #include <stddef.h>
+#include "base/hash.h"
 
-enum { PLACE_BITS = 14 };
+enum { PLACES = 1 << 14 };
 
 struct known_event {
 	cl_event event;
 	uint64_t number, waited_ns;
 };
 
-static struct known_event known[1 << PLACE_BITS];
+static struct known_event known[PLACES];
 
 static struct known_event *place_of(cl_event event)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)event * 0x9e3779b97f4a7c15ull;
-
-	return &known[hash >> (64 - PLACE_BITS)];
+	return &known[hash_pointer(event) & (PLACES - 1)];
 }
 
 void events_know(cl_event event, uint64_t number)
@@ -66,8 +65,8 @@ void events_waited(cl_event event, uint64_t host_ns)
 	uint64_t none = 0;
 
 	if (event && __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) == event)
-		__atomic_compare_exchange_n(&place->waited_ns, &none, host_ns, 0, __ATOMIC_RELEASE,
-			__ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(
+			&place->waited_ns, &none, host_ns, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 uint64_t events_waited_ns(cl_event event, uint64_t number)

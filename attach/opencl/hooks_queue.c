@@ -10,6 +10,7 @@
 #include "attach/opencl/hooks.h"
 #include "attach/opencl/notes.h"
 #include "attach/opencl/queue.h"
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 
 /* May an error be because of what we added? */
@@ -268,7 +269,7 @@ HOOK cl_int clFinish(cl_command_queue queue)
 	cl_int status = d->clFinish(queue);
 
 	if (q && status == CL_SUCCESS)
-		queue_waited(q, ahead, now_ns());
+		queue_waited(q, ahead, monotonic_ns());
 	command_wait_end(begin, q ? __atomic_load_n(&q->last_number, __ATOMIC_RELAXED) : 0);
 	return status;
 }
@@ -283,7 +284,7 @@ HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
 		last = number > last ? number : last;
 	}
 	cl_int status = d->clWaitForEvents(count, list);
-	uint64_t end_ns = begin && last ? now_ns() : 0;
+	uint64_t end_ns = begin && last ? monotonic_ns() : 0;
 	for (cl_uint i = 0; last && status == CL_SUCCESS && i < count; i++)
 		events_waited(list[i], end_ns);
 	command_wait_end(begin, last);

@@ -12,6 +12,7 @@
 #include "attach/opencl/driver.h"
 #include "attach/opencl/completions.h"
 #include "attach/opencl/notes.h"
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 
 enum {
@@ -28,14 +29,6 @@ __attribute__((constructor)) static void read_mode(void)
 	mode = text ? (uint32_t)atoi(text) : BRICK_MODE_DEFERRED;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t tail_of(const struct queue *q)
 {
 	return __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
@@ -45,26 +38,26 @@ static void take_done(struct queue *q)
 {
 	if (pthread_mutex_trylock(&q->taking))
 		return; /* somebody else is at it */
-	completions_take(q);
+	completions_take(q, 0);
 	pthread_mutex_unlock(&q->taking);
 }
 
-/* Until the ring is empty. 0: it does not move. */
+/* Until all is done. 0: it does not move. */
 static int drain(struct queue *q)
 {
 	const struct timespec nap = {0, NAP_NS};
-	uint64_t moved_ns = now_ns();
-	uint32_t last = queue_pending(q), pending;
+	uint64_t moved_ns = monotonic_ns();
+	uint32_t last = queue_unfinished(q), pending;
 
 	driver_get()->clFlush(q->handle);
 	for (;;) {
 		take_done(q);
-		pending = queue_pending(q);
+		pending = queue_unfinished(q);
 		if (!pending)
 			return 1;
 		if (pending != last)
-			moved_ns = now_ns();
-		else if (now_ns() - moved_ns > PATIENCE_NS)
+			moved_ns = monotonic_ns();
+		else if (monotonic_ns() - moved_ns > PATIENCE_NS)
 			return 0;
 		last = pending;
 		nanosleep(&nap, NULL);
@@ -78,7 +71,7 @@ static void synchronise(struct queue *q)
 
 	if (q->unmoved_tail == tail_of(q) + 1)
 		take_done(q);
-	if (!queue_pending(q) || q->unmoved_tail == tail_of(q) + 1)
+	if (!queue_unfinished(q) || q->unmoved_tail == tail_of(q) + 1)
 		return;
 	if (drain(q)) {
 		brick_record_wait(

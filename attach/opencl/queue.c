@@ -100,6 +100,7 @@ int queue_created(
 		q->property_count = wish->property_count;
 		memcpy(q->properties, wish->properties, sizeof q->properties);
 		q->last_number = q->last_end = q->last_end_ns = 0;
+		q->wait_count = 0;
 		q->clock = clocks_of(device);
 		open_record(q);
 		__atomic_store_n(&q->handle, handle, __ATOMIC_RELEASE);
@@ -181,6 +182,37 @@ uint32_t queue_pending(const struct queue *q)
 {
 	return (uint32_t)(__atomic_load_n(&q->head, __ATOMIC_RELAXED) -
 			  __atomic_load_n(&q->tail, __ATOMIC_RELAXED));
+}
+
+uint32_t queue_unfinished(const struct queue *q)
+{
+	uint32_t pending = queue_pending(q), timed = __atomic_load_n(&q->timed, __ATOMIC_RELAXED);
+
+	return pending > timed ? pending - timed : 0;
+}
+
+uint64_t queue_head(const struct queue *q)
+{
+	return __atomic_load_n(&q->head, __ATOMIC_ACQUIRE);
+}
+
+void queue_waited(struct queue *q, uint64_t count, uint64_t host_ns)
+{
+	pthread_mutex_lock(&q->lock);
+	uint32_t at = q->wait_count++ % QUEUE_WAITS;
+	q->waits[at].count = count;
+	q->waits[at].ns = host_ns;
+	pthread_mutex_unlock(&q->lock);
+}
+
+uint64_t queue_over_ns(const struct queue *q, uint64_t index)
+{
+	uint64_t over_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < QUEUE_WAITS && i < q->wait_count; i++)
+		if (index < q->waits[i].count && q->waits[i].ns < over_ns)
+			over_ns = q->waits[i].ns;
+	return over_ns;
 }
 
 void queue_forget_all(void)

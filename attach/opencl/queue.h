@@ -17,11 +17,12 @@ enum {
 	QUEUE_PROPERTIES = 32,	   /* values of a list of properties, its end included */
 	QUEUE_MAX_PENDING = 65536, /* commands of a queue whose events we hold at most */
 	PENDING_AFTER = 4,
+	QUEUE_WAITS = 64, /* that are remembered */
 };
 
 enum pending_state {
 	PENDING_WAITS = 0, /* not done, or not looked at since */
-	PENDING_TIMED = 1, /* its times are here, its event is released */
+	PENDING_TIMED = 1, /* its times are here, and it may be held back */
 	PENDING_OVER = 2,  /* recorded or given up */
 };
 
@@ -33,6 +34,7 @@ struct pending {
 	uint32_t state; /* enum pending_state */
 	uint64_t bytes;
 	uint64_t before_ns, after_ns;		/* of the host, around the call */
+	uint64_t latest_ns;			/* of the host: it was over by then */
 	uint64_t queued, submitted, begin, end; /* of the device, once they are known */
 	uint64_t *after;			/* `first` or memory of its own */
 	uint64_t first[PENDING_AFTER];
@@ -62,10 +64,15 @@ struct queue {
 	pthread_mutex_t taking; /* held by the one who records its commands */
 	pthread_mutex_t lock;	/* the ring */
 	struct pending *ring;
-	uint32_t capacity;     /* a power of two */
-	uint64_t head, tail;   /* enqueued, recorded: ever */
-	uint64_t unmoved_tail; /* the same for synchronising (modes.h) */
-	uint64_t stuck_tail;   /* where the ring was full and nothing moved, + 1; 0: nowhere */
+	uint32_t capacity;   /* a power of two */
+	uint64_t head, tail; /* enqueued, recorded: ever */
+	uint32_t timed;	     /* of those in between: done, and held back */
+	struct {
+		uint64_t count, ns; /* so many, ever, were done by that time of the host */
+	} waits[QUEUE_WAITS];	    /* the newest ones, under `lock` */
+	uint32_t wait_count;	    /* ever */
+	uint64_t unmoved_tail;	    /* the same for synchronising (modes.h) */
+	uint64_t stuck_tail;	    /* where the ring was full and nothing moved, + 1; 0: nowhere */
 };
 
 /* What the program asked for, as far as we answer for it. */
@@ -90,8 +97,18 @@ void queue_releasing(cl_command_queue handle);
 /* Add a command to the ring: 0, or -ENOSPC. Takes the event over when it returns 0. */
 int queue_push(struct queue *queue, const struct pending *pending);
 
-/* Commands that wait, roughly. */
+/* Commands that are not recorded yet, and those of them that are not known to be done; roughly. */
 uint32_t queue_pending(const struct queue *queue);
+uint32_t queue_unfinished(const struct queue *queue);
+
+/* Commands that were ever added. */
+uint64_t queue_head(const struct queue *queue);
+
+/* A call has returned at this time of the host that waited for the first `count` of them. */
+void queue_waited(struct queue *queue, uint64_t count, uint64_t host_ns);
+
+/* Under its lock: when the command at that place was over at the latest, or UINT64_MAX. */
+uint64_t queue_over_ns(const struct queue *queue, uint64_t index);
 
 /* Under its lock. */
 static inline struct pending *queue_at(struct queue *queue, uint64_t index)

@@ -101,6 +101,26 @@ def commands(path, sources=QUEUE_SOURCES[:1]):
     return sorted(rows, key=lambda row: row["begin_ns"])
 
 
+def waits(path):
+    """Begin and end of each wait, in order."""
+    code, out, err = run([BRICK, "export", path, "--format", "csv"])
+    check(code == 0, "export", path, err)
+    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["brick"] == "Synchronize"]
+    return sorted((int(row["begin_ns"]), int(row["begin_ns"]) + int(row["duration_ns"]))
+                  for row in rows)
+
+
+def causal(path):
+    """One in-order queue and one thread: launch <= begin, and end <= end of the next wait."""
+    ends = waits(path)
+    for row in commands(path):
+        check(row["launch_ns"] <= row["begin_ns"], row["kernel"], "begins at", row["begin_ns"],
+              "before its launch at", row["launch_ns"])
+        over = [end for begin, end in ends if begin >= row["launch_ns"]]
+        check(not over or row["end_ns"] <= over[0], row["kernel"], "ends at", row["end_ns"],
+              "behind the wait for it, which ended at", over[:1])
+
+
 def unpacked(path):
     """The bytes of a recording's packets."""
     with open(path, "rb") as file:

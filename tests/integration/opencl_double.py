@@ -8,7 +8,7 @@ import json
 import re
 
 from librecord import Scratch, check, same as equal
-from libopencl import (DOUBLE, EMBED, FORKS, PROGRAM, commands, counted, losses, need_build, notes,
+from libopencl import (DOUBLE, EMBED, FORKS, PROGRAM, causal, commands, counted, losses, need_build, notes,
                        queues_come_and_go, record, report, run, same)
 
 VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
@@ -59,6 +59,22 @@ def clock(scratch, path):
         equal(losses(path), {}, f"losses, by {how}")
 
 
+def poor_readings(scratch, path):
+    """A thread off the CPU spoils the first reading: all commands are placed alike all the same."""
+    for env in {}, {"DOUBLE_TIMER": "1"}:
+        env = environment(scratch, DOUBLE_STALL_US="3000", **env)
+        done = record(path, [PROGRAM, "--times"], env)
+        rows, events = commands(path), [json.loads(line) for line in done[1].splitlines()]
+        equal(len(rows), COMMANDS, "commands behind a poor reading")
+        note = " ".join(notes(path, "opencl.clock"))
+        within = int(re.search(r"within (\d+) ns", note)[1])
+        offsets = [row["begin_ns"] - event["begin"] for row, event in zip(rows, events)]
+        check(max(offsets) - min(offsets) <= 2 * within, "placed at offsets from",
+              min(offsets), "to", max(offsets), "though", note)
+        check(within < 1000000, "a poor reading counts:", note)
+        causal(path)
+
+
 def account(scratch, path):
     """What is not timed is counted, and the recording says why."""
     for faults, variant, there, lost, why in (
@@ -99,6 +115,7 @@ def main():
             for variant in VARIANTS:
                 fault(scratch, path, faults, variant)
         clock(scratch, path)
+        poor_readings(scratch, path)
         account(scratch, path)
         forks(scratch, path)
         queues_come_and_go(path, environment(scratch, DOUBLE_TIMER="1"))

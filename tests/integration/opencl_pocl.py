@@ -14,7 +14,7 @@ import sys
 import time
 
 from librecord import BRICK, BUILD, Scratch, check, same as equal, start
-from libopencl import (PROGRAM, ROUNDING_NS, commands, counted, losses, need_device, notes,
+from libopencl import (PROGRAM, ROUNDING_NS, causal, commands, counted, losses, need_device, notes,
                        queues_come_and_go, record, report, run, same, unpacked)
 
 VARIANTS = ([], ["--old"], ["--profiling"], ["--old", "--profiling", "--wrong"], ["--dlopen"],
@@ -22,6 +22,7 @@ VARIANTS = ([], ["--old"], ["--profiling"], ["--old", "--profiling", "--wrong"],
             ["--threads", "4"], ["--no-events"], ["--early"], ["--no-finish"], ["--user-event"],
             ["--fork"], ["--dlopen", "--old", "--user-event", "--threads", "2"])
 MANY = 100000
+RUNS = 100
 MOST_GROWTH_KB = 64 * 1024
 
 
@@ -78,6 +79,14 @@ def same_times(path):
     equal([row["bytes"] for row in rows if row["kernel"] == "ReadBuffer"], [4096], "bytes read")
     equal(losses(path), {}, "losses")
     check(any("within" in value for value in notes(path, "opencl.clock")), "no residual is noted")
+
+
+def in_order_of_cause(path):
+    """Kernels begin behind their launch and end before the wait for them has, in every run."""
+    for _ in range(RUNS):
+        code, _, err = record(path, [PROGRAM, "--no-events"])
+        equal(code, 0, err)
+        causal(path)
 
 
 def shapes(path):
@@ -199,6 +208,7 @@ def main():
     with Scratch() as scratch:
         path = scratch.file("run.pftrace")
         same_times(path)
+        in_order_of_cause(path)
         shapes(path)
         same_output(path)
         more(path)

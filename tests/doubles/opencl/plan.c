@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 pthread_mutex_t double_lock = PTHREAD_MUTEX_INITIALIZER;
 struct double_counts double_alive;
@@ -127,6 +128,22 @@ static void fail_some(struct _cl_event *e)
 		e->failure = -9999;
 }
 
+/* A thread that is off the CPU at a bad time: the first call returns late; two more begin late. */
+static void stall(int is_stamped)
+{
+	static int calls;
+	const char *text = getenv("DOUBLE_STALL_US");
+	useconds_t us = text ? (useconds_t)atoi(text) : 0;
+
+	calls += is_stamped;
+	if (is_stamped && calls == 1)
+		usleep(us);
+	else if (!is_stamped && calls == 1)
+		usleep(80 * us);
+	else if (!is_stamped && calls == 2)
+		usleep(20 * us);
+}
+
 cl_int double_enqueue(
 	cl_command_queue q, uint64_t cost_ns, cl_uint count, const cl_event *list, cl_event *event)
 {
@@ -139,6 +156,7 @@ cl_int double_enqueue(
 	if (event && double_has_fault("event"))
 		return CL_OUT_OF_RESOURCES;
 	struct _cl_event *e = calloc(1, sizeof *e);
+	stall(0);
 	pthread_mutex_lock(&double_lock);
 	double_alive.events++;
 	e->references = event ? 2 : 1; /* the queue's, until it is planned */
@@ -155,6 +173,7 @@ cl_int double_enqueue(
 	q->last = &e->next;
 	double_plan(q);
 	pthread_mutex_unlock(&double_lock);
+	stall(1);
 	if (event)
 		*event = e;
 	return CL_SUCCESS;

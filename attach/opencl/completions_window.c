@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking what is done of a queue (completions.h), window by window. Commands must be recorded in
+ * the order of their begin. In an in-order queue that is the order of the ring. In an out-of-order
+ * queue one that is done is held back while one is outstanding that may have begun earlier; none
+ * can have begun before it was enqueued. Called with queue->taking held.
+ */
+#include <stdlib.h>
+#include "attach/opencl/clocks.h"
+#include "attach/opencl/completions.h"
+
+enum { WINDOW = 512, MAX_ROUNDS = 64 };
+
+/* The oldest commands, as copied; only the holder of `taking` changes their states. */
+struct window {
+	struct pending items[WINDOW];
+	uint32_t count;
+	uint64_t first;	   /* its place in the ring */
+	uint64_t bound_ns; /* no command that is not done has begun before */
+};
+
+/* Ours to use while `taking` is held; one is enough for the thread, others make do without. */
+static struct window shared_window;
+static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Without the first `skipped` ones. */
+static void copy(struct queue *q, struct window *w, uint32_t skipped)
+{
+	pthread_mutex_lock(&q->lock);
+	uint64_t waiting = q->head - q->tail - skipped;
+	w->count = waiting < WINDOW ? (uint32_t)waiting : WINDOW;
+	w->first = q->tail + skipped;
+	w->bound_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct pending *p = queue_at(q, w->first + i);
+		w->items[i] = *p;
+		if (p->after == p->first)
+			w->items[i].after = w->items[i].first;
+	}
+	if (waiting > WINDOW && !q->in_order)
+		w->bound_ns = queue_at(q, w->first + WINDOW)->before_ns;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Behind one that is not done none of an in-order queue is. */
+static void look(struct queue *q, struct window *w)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct pending *p = &w->items[i];
+		int is_done = p->state == PENDING_WAITS ? completion_poll(q, p, w->first + i) : 1;
+		if (!is_done && q->in_order) {
+			break;
+		} else if (!is_done) {
+			w->bound_ns = p->before_ns < w->bound_ns ? p->before_ns : w->bound_ns;
+		} else if (is_done < 0) {
+			completion_refuse(q);
+			completion_release(p);
+			p->state = PENDING_OVER;
+		} else if (p->state == PENDING_WAITS) {
+			p->state = PENDING_TIMED;
+		}
+	}
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct pending *x = *(struct pending *const *)a, *y = *(struct pending *const *)b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Record those that nothing outstanding can come before. */
+static uint32_t emit(struct queue *q, struct window *w)
+{
+	struct pending *sorted[WINDOW];
+	uint32_t n = 0, done = 0;
+	uint64_t residual;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->items[i].state == PENDING_TIMED)
+			sorted[n++] = &w->items[i];
+	if (!q->in_order)
+		qsort(sorted, n, sizeof *sorted, by_begin);
+	while (done < n &&
+		(w->bound_ns == UINT64_MAX ||
+			clocks_host_ns(q->clock, sorted[done]->begin, &residual) <= w->bound_ns)) {
+		completion_record(q, sorted[done]);
+		completion_release(sorted[done]);
+		sorted[done++]->state = PENDING_OVER;
+	}
+	return done;
+}
+
+/* States and times go back into the ring; what is over at its end leaves it. 0: nothing is new. */
+static int write_back(struct queue *q, const struct window *w)
+{
+	uint64_t left = q->tail;
+	uint32_t timed = q->timed;
+	int is_new = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct pending *p = queue_at(q, w->first + i);
+		const struct pending *item = &w->items[i];
+		timed += (uint32_t)(item->state == PENDING_TIMED) - (p->state == PENDING_TIMED);
+		is_new |= item->state != p->state;
+		p->state = item->state;
+		p->queued = item->queued;
+		p->submitted = item->submitted;
+		p->begin = item->begin;
+		p->end = item->end;
+		p->latest_ns = item->latest_ns;
+	}
+	while (left != w->first + w->count && queue_at(q, left)->state == PENDING_OVER)
+		left++;
+	__atomic_store_n(&q->timed, timed, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->tail, left, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&q->lock);
+	return is_new;
+}
+
+static int is_known(struct queue *q, int must_decide)
+{
+	uint32_t most = q->in_order ? QUEUE_MAX_PENDING / 2 : WINDOW;
+
+	return clocks_are_known(q->clock, must_decide || queue_pending(q) >= most);
+}
+
+/* What is held back in an in-order queue is not looked at again until it can go. */
+uint32_t completions_take(struct queue *q, int must_decide)
+{
+	uint32_t total = 0;
+	int rounds = 0, is_new, was_known, known;
+
+	pthread_mutex_lock(&window_lock);
+	do {
+		was_known = known = is_known(q, must_decide);
+		copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
+		look(q, &shared_window);
+		if (!known)
+			known = is_known(q, must_decide);
+		if (known && shared_window.first == q->tail)
+			total += emit(q, &shared_window);
+		is_new = write_back(q, &shared_window);
+	} while ((is_new || known != was_known) && ++rounds < MAX_ROUNDS);
+	pthread_mutex_unlock(&window_lock);
+	return total;
+}
