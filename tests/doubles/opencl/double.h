@@ -6,8 +6,9 @@
  *
  *   DOUBLE_TIMER=1       the device can be asked for its time (clGetDeviceAndHostTimer)
  *   DOUBLE_DRIFT_PPM=N   its clock is that much faster than the host's
- *   DOUBLE_STALL_US=N    the first command's call returns so late; the second's begins 20 times as
- * late DOUBLE_FAULTS=LIST   calls that fail, of: queue-profiling, event, third, times, execution,
+ *   DOUBLE_STALL_US=N    the first command's call returns so late; the next two begin 80 and 20
+ *                        times as late
+ *   DOUBLE_FAULTS=LIST   calls that fail, of: queue-profiling, event, third, times, execution,
  *                        retain
  *   DOUBLE_REPORT=FILE   what was still alive at exit, and how often events were asked for
  */
