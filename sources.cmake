@@ -153,7 +153,6 @@ set(BRICK_GRAPH_SOURCES
   graph/forest.c
   graph/graph.c
   graph/json.c
-  graph/map.c
   graph/names.c
   graph/path.c
   graph/plan.c

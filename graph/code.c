@@ -33,17 +33,15 @@ int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *cod
 	code->hash = fnv1a_text(code->source);
 	uint32_t known = brick__map_get(&graph->code_index, code->hash);
 	if (known != BRICK__NONE)
-		return strcmp(graph->codes[known].source, code->source) ? -EEXIST : 0;
-	if (brick__grow(&graph->codes, &graph->code_capacity, graph->code_count,
-		    sizeof(*graph->codes)) < 0 ||
-		code_init(&graph->codes[graph->code_count], code) < 0)
+		return strcmp(graph->codes.items[known].source, code->source) ? -EEXIST : 0;
+	struct brick__code added;
+	if (array_reserve(&graph->codes, 1) || code_init(&added, code) < 0)
 		return -ENOMEM;
-	if (brick__map_set(&graph->code_index, code->hash, graph->code_count) < 0) {
-		code_fini(&graph->codes[graph->code_count]);
+	if (hashmap_set(&graph->code_index, code->hash, graph->codes.count)) {
+		code_fini(&added);
 		return -ENOMEM;
 	}
-	graph->code_count++;
-	return 0;
+	return array_push(&graph->codes, added);
 }
 
 int brick_graph_code_get(
@@ -53,15 +51,15 @@ int brick_graph_code_get(
 
 	if (known == BRICK__NONE)
 		return -ENOENT;
-	const struct brick__code *code = &graph->codes[known];
+	const struct brick__code *code = &graph->codes.items[known];
 	*out = (struct brick_graph_code){code->hash, code->name, code->source, code->path};
 	return 0;
 }
 
 void brick__graph_codes_fini(struct brick_graph *graph)
 {
-	for (uint32_t i = 0; i < graph->code_count; i++)
-		code_fini(&graph->codes[i]);
-	free(graph->codes);
-	brick__map_fini(&graph->code_index);
+	for (uint32_t i = 0; i < graph->codes.count; i++)
+		code_fini(&graph->codes.items[i]);
+	array_fini(&graph->codes);
+	hashmap_fini(&graph->code_index);
 }

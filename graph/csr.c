@@ -35,12 +35,12 @@ static void put_names(const struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct array array = open_array(sink, "names");
 
-	for (uint32_t i = 0; i < graph->names.count; i++)
-		brick__put_json(next(&array), graph->names.entries[i].text);
+	for (uint32_t i = 0; i < graph->names.entries.count; i++)
+		brick__put_json(next(&array), graph->names.entries.items[i].text);
 	close_array(&array);
 	array = open_array(sink, "name");
-	for (uint32_t v = 0; v < graph->node_count; v++)
-		brick__put_u64(next(&array), graph->nodes[v].name);
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
+		brick__put_u64(next(&array), graph->nodes.items[v].name);
 	close_array(&array);
 }
 
@@ -48,13 +48,13 @@ static void put_nodes(const struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct array array = open_array(sink, "kind");
 
-	for (uint32_t v = 0; v < graph->node_count; v++)
-		brick__put_u64(next(&array), graph->nodes[v].kind);
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
+		brick__put_u64(next(&array), graph->nodes.items[v].kind);
 	close_array(&array);
 	array = open_array(sink, "time_ns");
-	for (uint32_t v = 0; v < graph->node_count; v++)
-		if (graph->nodes[v].flags & BRICK_NODE_HAS_TIME)
-			brick__put_u64(next(&array), graph->nodes[v].time_ns);
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
+		if (graph->nodes.items[v].flags & BRICK_NODE_HAS_TIME)
+			brick__put_u64(next(&array), graph->nodes.items[v].time_ns);
 		else
 			brick__put(next(&array), "null");
 	close_array(&array);
@@ -64,20 +64,20 @@ static void put_rows(const struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct array array = open_array(sink, "row");
 
-	for (uint32_t v = 0; v <= graph->node_count; v++)
-		brick__put_u64(next(&array), graph->node_count ? graph->out.first[v] : 0);
+	for (uint32_t v = 0; v <= graph->nodes.count; v++)
+		brick__put_u64(next(&array), graph->nodes.count ? graph->out.first[v] : 0);
 	close_array(&array);
 	array = open_array(sink, "column");
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		brick__put_u64(next(&array), graph->edges[graph->out.edges[i]].to);
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		brick__put_u64(next(&array), graph->edges.items[graph->out.edges[i]].to);
 	close_array(&array);
 	array = open_array(sink, "edge_kind");
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		brick__put_u64(next(&array), graph->edge_kinds[graph->out.edges[i]]);
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		brick__put_u64(next(&array), graph->edge_kinds.items[graph->out.edges[i]]);
 	close_array(&array);
 	array = open_array(sink, "weight");
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		brick__put_double(next(&array), graph->edges[graph->out.edges[i]].weight);
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		brick__put_double(next(&array), graph->edges.items[graph->out.edges[i]].weight);
 	close_array(&array);
 }
 
@@ -94,14 +94,14 @@ static void put_kinds(
 int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink)
 {
 	const uint32_t *edges;
-	int error = graph->node_count ? brick_graph_out(graph, 0, &edges) : 0;
+	int error = graph->nodes.count ? brick_graph_out(graph, 0, &edges) : 0;
 
 	if (error < 0)
 		return error;
 	brick__put(sink, "{\"schema\":\"brick/graph-csr/1\",\n\"nodes\":");
-	brick__put_u64(sink, graph->node_count);
+	brick__put_u64(sink, graph->nodes.count);
 	brick__put(sink, ",\"edges\":");
-	brick__put_u64(sink, graph->edge_count);
+	brick__put_u64(sink, graph->edges.count);
 	put_kinds(sink, "node_kinds", brick__node_kinds, BRICK_NODE_KINDS);
 	put_kinds(sink, "edge_kinds", brick__edge_kinds, BRICK_EDGE_KINDS);
 	put_names(graph, sink);

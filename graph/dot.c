@@ -11,7 +11,7 @@
 #include "graph/write.h"
 
 /* Graphviz reads boxes in boxes by recursion: deeper ones are not drawn. */
-enum { MOST_BOXES = 100 };
+enum { MAX_BOXES = 100 };
 
 static const char *const shapes[BRICK_NODE_KINDS] = {
 	[BRICK_NODE_LAYER] = "shape=tab,fillcolor=\"#dfe7f2\"",
@@ -94,7 +94,7 @@ static void find_last(struct layout *layout, const struct brick_graph *graph, ui
 		walk[n++] = v;
 		layout->depth[v] = depth;
 	}
-	for (uint32_t v = 0; v < graph->node_count; v++)
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
 		layout->last[v] = v;
 	while (n--) {
 		uint32_t v = walk[n], parent = forest->parent[v];
@@ -105,7 +105,7 @@ static void find_last(struct layout *layout, const struct brick_graph *graph, ui
 
 static int layout_init(struct layout *layout, const struct brick_graph *graph)
 {
-	size_t n = (size_t)graph->node_count + 1;
+	size_t n = graph->nodes.count + 1;
 	uint32_t *walk = malloc(n * sizeof(*walk));
 	int error = brick__forest_init(&layout->forest, graph);
 
@@ -117,9 +117,9 @@ static int layout_init(struct layout *layout, const struct brick_graph *graph)
 		error = -ENOMEM;
 	if (error == 0) {
 		find_last(layout, graph, walk);
-		for (uint32_t i = 0; i < graph->edge_count; i++)
-			if (!brick__edge_holds(graph->edge_kinds[i]))
-				layout->follows[graph->edges[i].to] = 1;
+		for (uint32_t i = 0; i < graph->edges.count; i++)
+			if (!brick__edge_holds(graph->edge_kinds.items[i]))
+				layout->follows[graph->edges.items[i].to] = 1;
 	}
 	free(walk);
 	if (error < 0)
@@ -129,7 +129,7 @@ static int layout_init(struct layout *layout, const struct brick_graph *graph)
 
 static int is_box(const struct layout *layout, uint32_t v)
 {
-	return layout->depth[v] < MOST_BOXES && layout->forest.child[v] != BRICK__NONE;
+	return layout->depth[v] < MAX_BOXES && layout->forest.child[v] != BRICK__NONE;
 }
 
 /* One box inside of the other, closed when the walk has left what it holds. */
@@ -141,7 +141,7 @@ static void put_boxes(
 
 	for (uint32_t v = brick__forest_next(forest, BRICK__NONE, &depth); v != BRICK__NONE;
 		v = brick__forest_next(forest, v, &depth)) {
-		for (; open > (depth < MOST_BOXES ? depth : MOST_BOXES); open--)
+		for (; open > (depth < MAX_BOXES ? depth : MAX_BOXES); open--)
 			brick__put(sink, "}\n");
 		if (is_box(layout, v)) {
 			brick__put(sink, "subgraph cluster_");
@@ -171,17 +171,18 @@ static int is_inside(const struct layout *layout, uint32_t v, uint32_t box)
 static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id,
 	const struct layout *layout)
 {
-	const struct brick__edge *edge = &graph->edges[id];
-	int holds = brick__edge_holds(graph->edge_kinds[id]);
+	const struct brick__edge *edge = &graph->edges.items[id];
+	int holds = brick__edge_holds(graph->edge_kinds.items[id]);
 	int leaves_box = layout && !holds && is_box(layout, edge->from) &&
 			 !is_inside(layout, edge->to, edge->from);
-	int on_path = !holds && (graph->nodes[edge->from].flags & graph->nodes[edge->to].flags &
-					BRICK_NODE_MARKED);
+	int on_path = !holds && (graph->nodes.items[edge->from].flags &
+					graph->nodes.items[edge->to].flags & BRICK_NODE_MARKED);
 
 	put_key_u64(sink, "n", leaves_box ? layout->last[edge->from] : edge->from);
 	put_key_u64(sink, " -> n", edge->to);
 	brick__put(sink, " [");
-	brick__put(sink, on_path ? "color=\"#c02020\",penwidth=2" : strokes[graph->edge_kinds[id]]);
+	brick__put(sink,
+		on_path ? "color=\"#c02020\",penwidth=2" : strokes[graph->edge_kinds.items[id]]);
 	if (leaves_box)
 		put_key_u64(sink, ",ltail=cluster_", edge->from);
 	if (fabs(edge->weight - 1) > 0) {
@@ -196,9 +197,9 @@ static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, 
 static int is_shown_by_box(
 	const struct brick_graph *graph, const struct layout *layout, uint32_t id)
 {
-	const struct brick__edge *edge = &graph->edges[id];
+	const struct brick__edge *edge = &graph->edges.items[id];
 
-	return brick__edge_holds(graph->edge_kinds[id]) && layout->follows[edge->to] &&
+	return brick__edge_holds(graph->edge_kinds.items[id]) && layout->follows[edge->to] &&
 	       is_box(layout, edge->from) && layout->forest.parent[edge->to] == edge->from;
 }
 
@@ -219,9 +220,9 @@ int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink)
 		"edge [fontname=\"Helvetica\",fontsize=8,arrowsize=0.6];\n");
 	if (layout)
 		put_boxes(graph, sink, layout);
-	for (uint32_t v = 0; !layout && v < graph->node_count; v++)
+	for (uint32_t v = 0; !layout && v < graph->nodes.count; v++)
 		put_node(graph, sink, v);
-	for (uint32_t i = 0; i < graph->edge_count; i++)
+	for (uint32_t i = 0; i < graph->edges.count; i++)
 		if (!layout || !is_shown_by_box(graph, layout, i))
 			put_edge(graph, sink, i, layout);
 	brick__put(sink, "}\n");

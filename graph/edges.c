@@ -33,19 +33,17 @@ void brick__graph_changed(struct brick_graph *graph)
 
 int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges)
 {
-	if (graph->edge_count > INT32_MAX - edges)
+	if (graph->edges.count > INT32_MAX - edges)
 		return BRICK_EFULL;
-	size_t last = graph->edge_count + edges - 1;
-	if (brick__grow(&graph->edges, &graph->edge_capacity, last, sizeof(*graph->edges)) < 0)
-		return -ENOMEM;
-	return brick__grow(&graph->edge_kinds, &graph->edge_kind_capacity, last, 1);
+	int error = array_reserve(&graph->edges, edges);
+	return error ? error : array_reserve(&graph->edge_kinds, edges);
 }
 
 void brick__graph_append_edge(
 	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight)
 {
-	graph->edges[graph->edge_count] = (struct brick__edge){weight, from, to};
-	graph->edge_kinds[graph->edge_count++] = (uint8_t)kind;
+	array_push(&graph->edges, (struct brick__edge){weight, from, to});
+	array_push(&graph->edge_kinds, (uint8_t)kind);
 }
 
 int brick_graph_connect(
@@ -53,55 +51,57 @@ int brick_graph_connect(
 {
 	if (kind < 0 || kind >= BRICK_EDGE_KINDS || !isfinite(weight))
 		return -EINVAL;
-	if (from >= graph->node_count || to >= graph->node_count)
+	if (from >= graph->nodes.count || to >= graph->nodes.count)
 		return -ENOENT;
 	int error = brick__graph_reserve_edges(graph, 1);
 	if (error < 0)
 		return error;
 	brick__graph_append_edge(graph, from, to, kind, weight);
 	brick__graph_changed(graph);
-	return (int)graph->edge_count - 1;
+	return (int)graph->edges.count - 1;
 }
 
 size_t brick_graph_edge_count(const struct brick_graph *graph)
 {
-	return graph->edge_count;
+	return graph->edges.count;
 }
 
 int brick_graph_edge_get(const struct brick_graph *graph, uint32_t id, struct brick_graph_edge *out)
 {
-	if (id >= graph->edge_count)
+	if (id >= graph->edges.count)
 		return -ENOENT;
-	const struct brick__edge *edge = &graph->edges[id];
-	*out = (struct brick_graph_edge){edge->from, edge->to, graph->edge_kinds[id], edge->weight};
+	const struct brick__edge *edge = &graph->edges.items[id];
+	*out = (struct brick_graph_edge){
+		edge->from, edge->to, graph->edge_kinds.items[id], edge->weight};
 	return 0;
 }
 
 static int build_rows(const struct brick_graph *graph, struct brick__rows *rows, int incoming)
 {
-	size_t nodes = graph->node_count;
+	size_t nodes = graph->nodes.count;
 
 	rows->first = calloc(nodes + 2, sizeof(*rows->first));
-	rows->edges = malloc(((size_t)graph->edge_count + 1) * sizeof(*rows->edges));
+	rows->edges = malloc((graph->edges.count + 1) * sizeof(*rows->edges));
 	if (!rows->first || !rows->edges) {
 		rows_fini(rows);
 		return -ENOMEM;
 	}
 	/* One place up: filling a row moves its begin to where it belongs. */
 	uint32_t *next = rows->first + 1;
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		next[(incoming ? graph->edges[i].to : graph->edges[i].from) + 1]++;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		next[(incoming ? graph->edges.items[i].to : graph->edges.items[i].from) + 1]++;
 	for (size_t v = 1; v < nodes; v++)
 		next[v] += next[v - 1];
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		rows->edges[next[incoming ? graph->edges[i].to : graph->edges[i].from]++] = i;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		rows->edges[next[incoming ? graph->edges.items[i].to
+					  : graph->edges.items[i].from]++] = i;
 	return 0;
 }
 
 static int row(struct brick_graph *graph, struct brick__rows *rows, int incoming, uint32_t node,
 	const uint32_t **edges)
 {
-	if (node >= graph->node_count)
+	if (node >= graph->nodes.count)
 		return -ENOENT;
 	int error = rows->first ? 0 : build_rows(graph, rows, incoming);
 	if (error < 0)

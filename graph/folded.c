@@ -10,7 +10,7 @@
 
 /* What is deeper counts as the last of so many: nobody reads on, and all lines together stay short.
  */
-enum { MOST_FRAMES = 1000 };
+enum { MAX_FRAMES = 1000 };
 
 /* A stack: its last frame and the stack below it. */
 struct stack {
@@ -20,10 +20,8 @@ struct stack {
 };
 
 struct stacks {
-	struct brick__map index; /* below and name: stack */
-	struct stack *list;
-	size_t capacity;
-	uint32_t count;
+	struct hashmap index; /* below and name: stack */
+	ARRAY(struct stack) list;
 };
 
 static int find_or_add(struct stacks *stacks, uint32_t below, uint32_t name, uint32_t *out)
@@ -33,13 +31,10 @@ static int find_or_add(struct stacks *stacks, uint32_t below, uint32_t name, uin
 	*out = brick__map_get(&stacks->index, key);
 	if (*out != BRICK__NONE)
 		return 0;
-	if (brick__grow(&stacks->list, &stacks->capacity, stacks->count, sizeof(*stacks->list)) <
-			0 ||
-		brick__map_set(&stacks->index, key, stacks->count) < 0)
+	if (array_push(&stacks->list, (struct stack){0, below, name}))
 		return -ENOMEM;
-	stacks->list[stacks->count] = (struct stack){0, below, name};
-	*out = stacks->count++;
-	return 0;
+	*out = (uint32_t)stacks->list.count - 1;
+	return hashmap_set(&stacks->index, key, *out);
 }
 
 static uint64_t time_of(const struct brick__node *node)
@@ -50,17 +45,18 @@ static uint64_t time_of(const struct brick__node *node)
 /* Times less those of what is held on the same lane. NULL: no memory. */
 static uint64_t *self_times(const struct brick_graph *graph, const struct brick__forest *forest)
 {
-	uint64_t *ns = malloc(((size_t)graph->node_count + 1) * sizeof(*ns));
+	uint64_t *ns = malloc((graph->nodes.count + 1) * sizeof(*ns));
 
 	if (!ns)
 		return NULL;
-	for (uint32_t v = 0; v < graph->node_count; v++)
-		ns[v] = time_of(&graph->nodes[v]);
-	for (uint32_t v = 0; v < graph->node_count; v++) {
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
+		ns[v] = time_of(&graph->nodes.items[v]);
+	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		uint32_t parent = forest->parent[v];
-		if (parent == BRICK__NONE || graph->nodes[parent].lane != graph->nodes[v].lane)
+		if (parent == BRICK__NONE ||
+			graph->nodes.items[parent].lane != graph->nodes.items[v].lane)
 			continue;
-		uint64_t held = time_of(&graph->nodes[v]);
+		uint64_t held = time_of(&graph->nodes.items[v]);
 		ns[parent] -= held < ns[parent] ? held : ns[parent];
 	}
 	return ns;
@@ -70,10 +66,10 @@ static uint64_t *self_times(const struct brick_graph *graph, const struct brick_
 static int root_stack(
 	const struct brick_graph *graph, struct stacks *stacks, uint32_t node, uint32_t *out)
 {
-	uint32_t name = brick__map_get(&graph->lane_names, graph->nodes[node].lane);
+	uint32_t name = brick__map_get(&graph->lane_names, graph->nodes.items[node].lane);
 
 	*out = BRICK__NONE;
-	if (name == BRICK__NONE || name == graph->nodes[node].name)
+	if (name == BRICK__NONE || name == graph->nodes.items[node].name)
 		return 0;
 	return find_or_add(stacks, BRICK__NONE, name, out);
 }
@@ -81,9 +77,9 @@ static int root_stack(
 /* Work of a device: its time is not the host's, so it stands below its own lane in the same way. */
 static int is_asynchronous(const struct brick_graph *graph, uint32_t node, uint32_t parent)
 {
-	const struct brick__node *n = &graph->nodes[node];
+	const struct brick__node *n = &graph->nodes.items[node];
 
-	return n->lane != graph->nodes[parent].lane &&
+	return n->lane != graph->nodes.items[parent].lane &&
 	       (n->kind == BRICK_NODE_KERNEL || n->kind == BRICK_NODE_TRANSFER) &&
 	       brick__map_get(&graph->lane_names, n->lane) != BRICK__NONE;
 }
@@ -92,13 +88,13 @@ static int is_asynchronous(const struct brick_graph *graph, uint32_t node, uint3
 static int move_stack(const struct brick_graph *graph, struct stacks *stacks, uint32_t node,
 	uint32_t parent, uint32_t parent_stack, uint32_t *out)
 {
-	uint32_t names[MOST_FRAMES + 2], depth = 0;
-	uint32_t lane = brick__map_get(&graph->lane_names, graph->nodes[parent].lane);
+	uint32_t names[MAX_FRAMES + 2], depth = 0;
+	uint32_t lane = brick__map_get(&graph->lane_names, graph->nodes.items[parent].lane);
 	int error = root_stack(graph, stacks, node, out);
 
-	for (uint32_t at = parent_stack; at != BRICK__NONE && depth < MOST_FRAMES + 2;
-		at = stacks->list[at].below)
-		names[depth++] = stacks->list[at].name;
+	for (uint32_t at = parent_stack; at != BRICK__NONE && depth < MAX_FRAMES + 2;
+		at = stacks->list.items[at].below)
+		names[depth++] = stacks->list.items[at].name;
 	if (depth && names[depth - 1] == lane)
 		depth--;
 	while (depth-- && error == 0)
@@ -122,11 +118,12 @@ static int fold(const struct brick_graph *graph, const struct brick__forest *for
 		else
 			below = stack_of[parent];
 		stack_of[v] = below;
-		if (depth < MOST_FRAMES && error == 0)
-			error = find_or_add(stacks, below, graph->nodes[v].name, &stack_of[v]);
+		if (depth < MAX_FRAMES && error == 0)
+			error = find_or_add(
+				stacks, below, graph->nodes.items[v].name, &stack_of[v]);
 		if (error < 0)
 			return error;
-		stacks->list[stack_of[v]].ns += self[v];
+		stacks->list.items[stack_of[v]].ns += self[v];
 	}
 	return 0;
 }
@@ -142,21 +139,21 @@ static void put_frame(struct brick__sink *sink, const char *name)
 static int put_stacks(
 	const struct brick_graph *graph, struct brick__sink *sink, const struct stacks *stacks)
 {
-	uint32_t *frames = malloc(((size_t)stacks->count + 1) * sizeof(*frames));
+	uint32_t *frames = malloc((stacks->list.count + 1) * sizeof(*frames));
 
 	if (!frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < stacks->count; i++) {
+	for (uint32_t i = 0; i < stacks->list.count; i++) {
 		uint32_t depth = 0;
-		if (!stacks->list[i].ns)
+		if (!stacks->list.items[i].ns)
 			continue;
-		for (uint32_t at = i; at != BRICK__NONE; at = stacks->list[at].below)
-			frames[depth++] = stacks->list[at].name;
+		for (uint32_t at = i; at != BRICK__NONE; at = stacks->list.items[at].below)
+			frames[depth++] = stacks->list.items[at].name;
 		while (depth--) {
-			put_frame(sink, graph->names.entries[frames[depth]].text);
+			put_frame(sink, graph->names.entries.items[frames[depth]].text);
 			brick__put(sink, depth ? ";" : " ");
 		}
-		brick__put_u64(sink, stacks->list[i].ns);
+		brick__put_u64(sink, stacks->list.items[i].ns);
 		brick__put(sink, "\n");
 	}
 	free(frames);
@@ -171,15 +168,15 @@ int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink)
 
 	if (error < 0)
 		return error;
-	uint32_t *stack_of = malloc(((size_t)graph->node_count + 1) * sizeof(*stack_of));
+	uint32_t *stack_of = malloc((graph->nodes.count + 1) * sizeof(*stack_of));
 	uint64_t *self = self_times(graph, &forest);
 	error = stack_of && self ? fold(graph, &forest, &stacks, stack_of, self) : -ENOMEM;
 	if (error == 0)
 		error = put_stacks(graph, sink, &stacks);
 	free(self);
 	free(stack_of);
-	free(stacks.list);
-	brick__map_fini(&stacks.index);
+	array_fini(&stacks.list);
+	hashmap_fini(&stacks.index);
 	brick__forest_fini(&forest);
 	return error;
 }

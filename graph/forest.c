@@ -10,13 +10,14 @@
 static void link_nodes(struct brick__forest *forest, const struct brick_graph *graph)
 {
 	forest->root = BRICK__NONE;
-	for (uint32_t v = 0; v < graph->node_count; v++) {
+	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		uint32_t edge = forest->parent[v];
-		forest->parent[v] = edge == BRICK__NONE ? BRICK__NONE : graph->edges[edge].from;
+		forest->parent[v] =
+			edge == BRICK__NONE ? BRICK__NONE : graph->edges.items[edge].from;
 		forest->child[v] = BRICK__NONE;
 	}
 	/* From the last to the first, so that each comes to stand before its elder siblings. */
-	for (uint32_t v = graph->node_count; v-- > 0;) {
+	for (uint32_t v = graph->nodes.count; v-- > 0;) {
 		uint32_t parent = forest->parent[v];
 		uint32_t *first = parent == BRICK__NONE ? &forest->root : &forest->child[parent];
 		forest->sibling[v] = *first;
@@ -26,7 +27,7 @@ static void link_nodes(struct brick__forest *forest, const struct brick_graph *g
 
 int brick__forest_init(struct brick__forest *forest, const struct brick_graph *graph)
 {
-	size_t n = (size_t)graph->node_count + 1;
+	size_t n = graph->nodes.count + 1;
 	uint32_t reached = 0, depth = 0;
 
 	*forest = (struct brick__forest){.parent = brick__graph_holders(graph),
@@ -40,7 +41,7 @@ int brick__forest_init(struct brick__forest *forest, const struct brick_graph *g
 	for (uint32_t v = brick__forest_next(forest, BRICK__NONE, &depth); v != BRICK__NONE;
 		v = brick__forest_next(forest, v, &depth))
 		reached++;
-	if (reached == graph->node_count)
+	if (reached == graph->nodes.count)
 		return 0;
 	brick__forest_fini(forest);
 	return BRICK_ECYCLE;

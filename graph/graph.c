@@ -12,29 +12,6 @@
 #include "brick/error.h"
 #include "graph/graph.h"
 
-/* Bytes that a node of a kind has beside what all nodes have. */
-static const size_t payload_bytes[BRICK_NODE_KINDS] = {
-	[BRICK_NODE_KERNEL] = sizeof(struct brick_graph_kernel),
-	[BRICK_NODE_TRANSFER] = sizeof(struct brick__transfer),
-	[BRICK_NODE_FUNCTION] = sizeof(struct brick__function),
-	[BRICK_NODE_TASK] = sizeof(struct brick_graph_task),
-};
-
-int brick__grow(void *array, size_t *capacity, size_t count, size_t bytes)
-{
-	void **p = array;
-
-	if (count < *capacity)
-		return 0;
-	size_t larger = *capacity ? 2 * *capacity : 16;
-	void *moved = reallocarray(*p, larger, bytes);
-	if (!moved)
-		return -ENOMEM;
-	*p = moved;
-	*capacity = larger;
-	return 0;
-}
-
 int brick_graph_create(struct brick_graph **out)
 {
 	struct brick_graph *graph = calloc(1, sizeof(*graph));
@@ -51,14 +28,16 @@ void brick_graph_clear(struct brick_graph *graph)
 	brick__graph_scopes_fini(graph);
 	brick__graph_codes_fini(graph);
 	brick__names_fini(&graph->names);
-	brick__map_fini(&graph->lane_names);
-	for (int i = 0; i < BRICK_NODE_KINDS; i++) {
-		free(graph->kinds[i].nodes);
-		free(graph->kinds[i].payloads);
-	}
-	free(graph->nodes);
-	free(graph->edges);
-	free(graph->edge_kinds);
+	hashmap_fini(&graph->lane_names);
+	for (int i = 0; i < BRICK_NODE_KINDS; i++)
+		array_fini(&graph->of_kind[i]);
+	array_fini(&graph->kernels);
+	array_fini(&graph->transfers);
+	array_fini(&graph->functions);
+	array_fini(&graph->tasks);
+	array_fini(&graph->nodes);
+	array_fini(&graph->edges);
+	array_fini(&graph->edge_kinds);
 	memset(graph, 0, sizeof(*graph));
 }
 
@@ -123,97 +102,127 @@ static int intern_name(
 	return intern(graph, node->name ? node->name : layer, number);
 }
 
-static int store_payload(struct brick_graph *graph, const struct brick_graph_node *node)
+/* Capacity for a node of that kind, so that adding it cannot fail. */
+static int reserve_node(struct brick_graph *graph, uint32_t kind)
 {
-	struct brick__kind *kind = &graph->kinds[node->kind];
+	int error = array_reserve(&graph->nodes, 1);
 
-	if (brick__grow(&kind->nodes, &kind->capacity, kind->count, sizeof(*kind->nodes)) < 0)
-		return -ENOMEM;
-	if (payload_bytes[node->kind] && brick__grow(&kind->payloads, &kind->payload_capacity,
-						 kind->count, payload_bytes[node->kind]) < 0)
-		return -ENOMEM;
-	switch (node->kind) {
+	if (!error)
+		error = array_reserve(&graph->of_kind[kind], 1);
+	if (error)
+		return error;
+	switch (kind) {
 	case BRICK_NODE_KERNEL:
-		((struct brick_graph_kernel *)kind->payloads)[kind->count] = node->kernel;
-		break;
-	case BRICK_NODE_TRANSFER: {
-		struct brick__transfer *to = (struct brick__transfer *)kind->payloads + kind->count;
-		to->direction = node->transfer.direction;
-		if (intern(graph, node->transfer.source, &to->source) < 0)
-			return -ENOMEM;
-		return intern(graph, node->transfer.target, &to->target);
-	}
-	case BRICK_NODE_FUNCTION: {
-		struct brick__function *to = (struct brick__function *)kind->payloads + kind->count;
-		to->line = node->function.line;
-		return intern(graph, node->function.file, &to->file);
-	}
+		return array_reserve(&graph->kernels, 1);
+	case BRICK_NODE_TRANSFER:
+		return array_reserve(&graph->transfers, 1);
+	case BRICK_NODE_FUNCTION:
+		return array_reserve(&graph->functions, 1);
 	case BRICK_NODE_TASK:
-		((struct brick_graph_task *)kind->payloads)[kind->count] = node->task;
-		break;
+		return array_reserve(&graph->tasks, 1);
 	}
 	return 0;
 }
 
-/* Append a node for which there is room everywhere. */
-static void append(struct brick_graph *graph, const struct brick_graph_node *node, uint32_t name,
-	uint32_t label)
-{
-	struct brick__kind *kind = &graph->kinds[node->kind];
-	struct brick__name *same = &graph->names.entries[name];
-	uint32_t id = graph->node_count++;
+/* The numbers of a node's texts, which stand in its own order. */
+struct texts {
+	uint32_t name, label, first, second; /* first, second: of the kind's own */
+};
 
-	graph->nodes[id] = (struct brick__node){.begin_ns = node->begin_ns,
-		.time_ns = node->time_ns,
-		.wait_ns = node->wait_ns,
-		.elements = node->elements,
-		.bytes = node->bytes,
-		.name = name,
-		.label = label,
-		.lane = node->lane,
-		.payload = kind->count,
-		.next_same = BRICK__NONE,
-		.layer = node->layer,
-		.kind = (uint8_t)node->kind,
-		.flags = (uint8_t)node->flags};
-	if (node->kind == BRICK_NODE_LAYER)
-		graph->nodes[id].flags |= BRICK_NODE_HAS_LAYER;
-	kind->nodes[kind->count++] = id;
+static int intern_texts(
+	struct brick_graph *graph, const struct brick_graph_node *node, struct texts *texts)
+{
+	int error = intern_name(graph, node, &texts->name);
+
+	if (!error)
+		error = intern(graph, node->label, &texts->label);
+	if (!error && node->kind == BRICK_NODE_TRANSFER)
+		error = intern(graph, node->transfer.source, &texts->first);
+	if (!error && node->kind == BRICK_NODE_TRANSFER)
+		error = intern(graph, node->transfer.target, &texts->second);
+	if (!error && node->kind == BRICK_NODE_FUNCTION)
+		error = intern(graph, node->function.file, &texts->first);
+	return error;
+}
+
+/* As all pushes below: there is capacity. */
+static void append_payload(
+	struct brick_graph *graph, const struct brick_graph_node *node, const struct texts *texts)
+{
+	switch (node->kind) {
+	case BRICK_NODE_KERNEL:
+		array_push(&graph->kernels, node->kernel);
+		break;
+	case BRICK_NODE_TRANSFER:
+		array_push(&graph->transfers, (struct brick__transfer){texts->first, texts->second,
+						      node->transfer.direction});
+		break;
+	case BRICK_NODE_FUNCTION:
+		array_push(&graph->functions,
+			(struct brick__function){texts->first, node->function.line});
+		break;
+	case BRICK_NODE_TASK:
+		array_push(&graph->tasks, node->task);
+		break;
+	}
+}
+
+static void append(
+	struct brick_graph *graph, const struct brick_graph_node *node, const struct texts *texts)
+{
+	struct brick__name *same = &graph->names.entries.items[texts->name];
+	uint32_t id = (uint32_t)graph->nodes.count;
+	unsigned layer = node->kind == BRICK_NODE_LAYER ? BRICK_NODE_HAS_LAYER : 0;
+
+	append_payload(graph, node, texts);
+	array_push(&graph->nodes, (struct brick__node){.begin_ns = node->begin_ns,
+					  .time_ns = node->time_ns,
+					  .wait_ns = node->wait_ns,
+					  .elements = node->elements,
+					  .bytes = node->bytes,
+					  .name = texts->name,
+					  .label = texts->label,
+					  .lane = node->lane,
+					  .payload = (uint32_t)graph->of_kind[node->kind].count,
+					  .next_same = BRICK__NONE,
+					  .layer = node->layer,
+					  .kind = (uint8_t)node->kind,
+					  .flags = (uint8_t)(node->flags | layer)});
+	array_push(&graph->of_kind[node->kind], id);
 	if (same->last == BRICK__NONE)
 		same->first = id;
 	else
-		graph->nodes[same->last].next_same = id;
+		graph->nodes.items[same->last].next_same = id;
 	same->last = id;
 }
 
 int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *node)
 {
-	uint32_t name, label;
+	struct texts texts;
 
 	if (!node_is_valid(node))
 		return -EINVAL;
-	if (graph->node_count == INT32_MAX)
+	if (graph->nodes.count == INT32_MAX)
 		return BRICK_EFULL;
 	int error = brick__graph_reserve_links(graph, node);
-	if (error < 0)
+	if (!error)
+		error = reserve_node(graph, node->kind);
+	if (!error)
+		error = intern_texts(graph, node, &texts);
+	if (error)
 		return error;
-	if (brick__grow(&graph->nodes, &graph->node_capacity, graph->node_count,
-		    sizeof(*graph->nodes)) < 0 ||
-		intern_name(graph, node, &name) < 0 || intern(graph, node->label, &label) < 0 ||
-		store_payload(graph, node) < 0)
-		return -ENOMEM;
-	append(graph, node, name, label);
+	append(graph, node, &texts);
 	brick__graph_changed(graph);
-	brick__graph_link(graph, graph->node_count - 1);
-	return (int)graph->node_count - 1;
+	brick__graph_link(graph, (uint32_t)graph->nodes.count - 1);
+	return (int)graph->nodes.count - 1;
 }
 
 int brick_graph_time_set(
 	struct brick_graph *graph, uint32_t node, uint64_t begin_ns, uint64_t time_ns)
 {
-	if (node >= graph->node_count)
+	if (node >= graph->nodes.count)
 		return -ENOENT;
-	struct brick__node *n = &graph->nodes[node];
+	struct brick__node *n = &graph->nodes.items[node];
 	n->begin_ns = begin_ns;
 	n->time_ns = time_ns;
 	n->flags |= BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME;
@@ -223,9 +232,9 @@ int brick_graph_time_set(
 
 int brick_graph_mark(struct brick_graph *graph, uint32_t node)
 {
-	if (node >= graph->node_count)
+	if (node >= graph->nodes.count)
 		return -ENOENT;
-	graph->nodes[node].flags |= BRICK_NODE_MARKED;
+	graph->nodes.items[node].flags |= BRICK_NODE_MARKED;
 	return 0;
 }
 
@@ -236,7 +245,7 @@ int brick_graph_lane_name_set(struct brick_graph *graph, uint32_t lane, const ch
 	if (!name || !text_is_valid(name))
 		return -EINVAL;
 	int error = intern(graph, name, &number);
-	return error < 0 ? error : brick__map_set(&graph->lane_names, lane, number);
+	return error < 0 ? error : hashmap_set(&graph->lane_names, lane, number);
 }
 
 const char *brick_graph_lane_name(const struct brick_graph *graph, uint32_t lane)
@@ -246,43 +255,46 @@ const char *brick_graph_lane_name(const struct brick_graph *graph, uint32_t lane
 
 size_t brick_graph_node_count(const struct brick_graph *graph)
 {
-	return graph->node_count;
+	return graph->nodes.count;
+}
+
+static struct brick_graph_transfer get_transfer(
+	const struct brick_graph *graph, const struct brick__transfer *t)
+{
+	return (struct brick_graph_transfer){brick__graph_text(graph, t->source),
+		brick__graph_text(graph, t->target), t->direction};
+}
+
+static struct brick_graph_function get_function(
+	const struct brick_graph *graph, const struct brick__function *f)
+{
+	return (struct brick_graph_function){brick__graph_text(graph, f->file), f->line};
 }
 
 static void get_payload(const struct brick_graph *graph, const struct brick__node *node,
 	struct brick_graph_node *out)
 {
-	const void *payloads = graph->kinds[node->kind].payloads;
-
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
-		out->kernel = ((const struct brick_graph_kernel *)payloads)[node->payload];
+		out->kernel = graph->kernels.items[node->payload];
 		break;
-	case BRICK_NODE_TRANSFER: {
-		const struct brick__transfer *t =
-			(const struct brick__transfer *)payloads + node->payload;
-		out->transfer = (struct brick_graph_transfer){brick__graph_text(graph, t->source),
-			brick__graph_text(graph, t->target), t->direction};
+	case BRICK_NODE_TRANSFER:
+		out->transfer = get_transfer(graph, &graph->transfers.items[node->payload]);
 		break;
-	}
-	case BRICK_NODE_FUNCTION: {
-		const struct brick__function *f =
-			(const struct brick__function *)payloads + node->payload;
-		out->function =
-			(struct brick_graph_function){brick__graph_text(graph, f->file), f->line};
+	case BRICK_NODE_FUNCTION:
+		out->function = get_function(graph, &graph->functions.items[node->payload]);
 		break;
-	}
 	case BRICK_NODE_TASK:
-		out->task = ((const struct brick_graph_task *)payloads)[node->payload];
+		out->task = graph->tasks.items[node->payload];
 		break;
 	}
 }
 
 int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct brick_graph_node *out)
 {
-	if (id >= graph->node_count)
+	if (id >= graph->nodes.count)
 		return -ENOENT;
-	const struct brick__node *node = &graph->nodes[id];
+	const struct brick__node *node = &graph->nodes.items[id];
 	*out = (struct brick_graph_node){.kind = node->kind,
 		.flags = node->flags,
 		.name = brick__graph_text(graph, node->name),
@@ -302,36 +314,36 @@ int brick_graph_find(const struct brick_graph *graph, const char *name)
 {
 	uint32_t number = name ? brick__names_find(&graph->names, name) : BRICK__NONE;
 
-	if (number == BRICK__NONE || graph->names.entries[number].first == BRICK__NONE)
+	if (number == BRICK__NONE || graph->names.entries.items[number].first == BRICK__NONE)
 		return -ENOENT;
-	return (int)graph->names.entries[number].first;
+	return (int)graph->names.entries.items[number].first;
 }
 
 int brick_graph_find_next(const struct brick_graph *graph, uint32_t node)
 {
-	if (node >= graph->node_count || graph->nodes[node].next_same == BRICK__NONE)
+	if (node >= graph->nodes.count || graph->nodes.items[node].next_same == BRICK__NONE)
 		return -ENOENT;
-	return (int)graph->nodes[node].next_same;
+	return (int)graph->nodes.items[node].next_same;
 }
 
 int brick_graph_of_kind(const struct brick_graph *graph, int kind, const uint32_t **nodes)
 {
 	if (kind < 0 || kind >= BRICK_NODE_KINDS)
 		return -EINVAL;
-	*nodes = graph->kinds[kind].nodes;
-	return (int)graph->kinds[kind].count;
+	*nodes = graph->of_kind[kind].items;
+	return (int)graph->of_kind[kind].count;
 }
 
 int brick_graph_slowest_kernel(const struct brick_graph *graph)
 {
-	const struct brick__kind *kernels = &graph->kinds[BRICK_NODE_KERNEL];
+	const uint32_t *kernels = graph->of_kind[BRICK_NODE_KERNEL].items;
 	int slowest = BRICK_ENOTRECORDED;
 
-	for (uint32_t i = 0; i < kernels->count; i++) {
-		const struct brick__node *node = &graph->nodes[kernels->nodes[i]];
+	for (size_t i = 0; i < graph->kernels.count; i++) {
+		const struct brick__node *node = &graph->nodes.items[kernels[i]];
 		if ((node->flags & BRICK_NODE_HAS_TIME) &&
-			(slowest < 0 || node->time_ns > graph->nodes[slowest].time_ns))
-			slowest = (int)kernels->nodes[i];
+			(slowest < 0 || node->time_ns > graph->nodes.items[slowest].time_ns))
+			slowest = (int)kernels[i];
 	}
 	return slowest;
 }

@@ -2,7 +2,7 @@
 /*
  * Inside of an execution graph: flat arrays with indices between them. Nodes and edges are only
  * ever appended; names are interned; what depends on all edges (sparse rows, the plan) is built
- * when it is asked for and dropped when the graph changes. Nothing outside of lib/graph*.c includes
+ * when it is asked for and dropped when the graph changes. Nothing outside of graph/ includes
  * this.
  */
 #ifndef BRICK_GRAPH_GRAPH_H
@@ -13,43 +13,10 @@
 #include <stdlib.h>
 #include "brick/graph.h"
 #include "brick/graph_path.h"
+#include "base/array.h"
+#include "base/hashmap.h"
 #include "graph/dag.h"
-
-#define BRICK__NONE UINT32_MAX
-
-/* Number to number, open addressing; absent keys read as BRICK__NONE. Zeroed: empty. */
-struct brick__map {
-	struct brick__map_slot {
-		uint64_t key;
-		uint32_t value; /* BRICK__NONE: empty */
-	} * slots;
-	uint32_t capacity, count; /* capacity: 0 or a power of two */
-};
-
-uint32_t brick__map_get(const struct brick__map *map, uint64_t key);
-/* -ENOMEM, never for a key that is there. value: not BRICK__NONE. */
-int brick__map_set(struct brick__map *map, uint64_t key, uint32_t value);
-void brick__map_fini(struct brick__map *map);
-
-/* Each text once, numbered from 0 on; texts stay where they are. Zeroed: empty. */
-struct brick__name {
-	const char *text;
-	uint32_t hash;
-	uint32_t first, last; /* nodes of that name, or BRICK__NONE */
-};
-
-struct brick__names {
-	struct brick__name *entries;
-	size_t capacity;
-	uint32_t count;
-	uint32_t *slots; /* number + 1, or 0 */
-	uint32_t slot_capacity;
-	struct brick__chunk *chunks; /* newest first */
-};
-
-int brick__names_add(struct brick__names *names, const char *text, uint32_t *number);
-uint32_t brick__names_find(const struct brick__names *names, const char *text);
-void brick__names_fini(struct brick__names *names);
+#include "graph/names.h"
 
 struct brick__node {
 	uint64_t begin_ns, time_ns, wait_ns, elements, bytes;
@@ -98,37 +65,31 @@ struct brick__plan {
 	size_t path_count;
 };
 
+struct brick__code {
+	uint64_t hash;
+	char *name, *source, *path;
+};
+
 struct brick_graph {
 	struct brick__names names;
-	struct brick__node *nodes;
-	size_t node_capacity;
-	uint32_t node_count;
-	struct brick__edge *edges;
-	uint8_t *edge_kinds;
-	size_t edge_capacity, edge_kind_capacity;
-	uint32_t edge_count;
+	ARRAY(struct brick__node) nodes;
+	ARRAY(struct brick__edge) edges;
+	ARRAY(uint8_t) edge_kinds; /* of the same edges */
 
-	struct brick__kind {
-		uint32_t *nodes;
-		void *payloads; /* NULL: nodes of this kind have none */
-		size_t capacity, payload_capacity;
-		uint32_t count;
-	} kinds[BRICK_NODE_KINDS];
+	ARRAY(uint32_t) of_kind[BRICK_NODE_KINDS]; /* nodes */
+	/* What nodes of these kinds have beside what all have. */
+	ARRAY(struct brick_graph_kernel) kernels;
+	ARRAY(struct brick__transfer) transfers;
+	ARRAY(struct brick__function) functions;
+	ARRAY(struct brick_graph_task) tasks;
 
-	struct brick__map lane_names; /* lane: name */
-	struct brick__map last;	      /* scope and lane: the node added last */
-	uint32_t *scopes;
-	size_t scope_capacity;
-	uint32_t depth;
+	struct hashmap lane_names; /* lane: name */
+	struct hashmap last;	   /* scope and lane: the node added last */
+	ARRAY(uint32_t) scopes;	   /* nodes that are open, the innermost last */
 	int pops_missed;
 
-	struct brick__code {
-		uint64_t hash;
-		char *name, *source, *path;
-	} * codes;
-	size_t code_capacity;
-	uint32_t code_count;
-	struct brick__map code_index;
+	ARRAY(struct brick__code) codes;
+	struct hashmap code_index; /* by hash */
 
 	struct brick__rows out, in;
 	struct brick__plan *plan; /* NULL: not made */
@@ -136,33 +97,36 @@ struct brick_graph {
 	uint32_t cycle_count;
 };
 
-/* Room for one more in a growing array. -ENOMEM. */
-int brick__grow(void *array, size_t *capacity, size_t count, size_t bytes);
+/* BRICK__NONE: the key is not there. */
+static inline uint32_t brick__map_get(const struct hashmap *map, uint64_t key)
+{
+	return (uint32_t)hashmap_get(map, key);
+}
 
-/* graph_edges.c: drop what depends on the edges, or only on the times. */
+/* edges.c: drop what depends on the edges, or only on the times. */
 void brick__graph_changed(struct brick_graph *graph);
 void brick__graph_retimed(struct brick_graph *graph);
 
-/* Room for `edges` more edges, so that adding them cannot fail. -ENOMEM. BRICK_EFULL. */
+/* Capacity for `edges` more edges, so that adding them cannot fail. -ENOMEM. BRICK_EFULL. */
 int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges);
 void brick__graph_append_edge(
 	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight);
 
-/* graph_scope.c: link a new node to what is open; call it before and after the node is added. */
+/* scope.c: link a new node to what is open; call it before and after the node is added. */
 int brick__graph_reserve_links(struct brick_graph *graph, const struct brick_graph_node *node);
 void brick__graph_link(struct brick_graph *graph, uint32_t node);
 
-/* graph_scope.c, graph_code.c: the parts of clear */
+/* scope.c, code.c: the parts of clear */
 void brick__graph_scopes_fini(struct brick_graph *graph);
 void brick__graph_codes_fini(struct brick_graph *graph);
 
-/* graph_plan.c: make the plan if there is none. BRICK_ECYCLE: graph->cycle names it. -ENOMEM. */
+/* plan.c: make the plan if there is none. BRICK_ECYCLE: graph->cycle names it. -ENOMEM. */
 int brick__graph_plan(struct brick_graph *graph);
 void brick__graph_plan_fini(struct brick_graph *graph);
 
-/* graph_transfer.c: the pairs, and the bytes that they moved, both ways. */
+/* transfer.c: the pairs, and the bytes that they moved, both ways. */
 int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_ping_pong *out,
-	size_t room, uint64_t *bytes);
+	size_t capacity, uint64_t *bytes);
 
 /* The first holding edge into each node: [nodes], or BRICK__NONE. NULL: no memory. Caller frees. */
 uint32_t *brick__graph_holders(const struct brick_graph *graph);
@@ -175,21 +139,21 @@ static inline int brick__edge_holds(int kind)
 
 static inline const char *brick__graph_name(const struct brick_graph *graph, uint32_t node)
 {
-	return graph->names.entries[graph->nodes[node].name].text;
+	return graph->names.entries.items[graph->nodes.items[node].name].text;
 }
 
 /* NULL when the number is BRICK__NONE. */
 static inline const char *brick__graph_text(const struct brick_graph *graph, uint32_t number)
 {
-	return number == BRICK__NONE ? NULL : graph->names.entries[number].text;
+	return number == BRICK__NONE ? NULL : graph->names.entries.items[number].text;
 }
 
 /* Launched onto another lane: its time is no part of its launcher's. */
 static inline int brick__graph_is_async(const struct brick_graph *graph, uint32_t edge)
 {
-	const struct brick__edge *e = &graph->edges[edge];
-	return graph->edge_kinds[edge] == BRICK_EDGE_LAUNCHES &&
-	       graph->nodes[e->from].lane != graph->nodes[e->to].lane;
+	const struct brick__edge *e = &graph->edges.items[edge];
+	return graph->edge_kinds.items[edge] == BRICK_EDGE_LAUNCHES &&
+	       graph->nodes.items[e->from].lane != graph->nodes.items[e->to].lane;
 }
 
 #endif

@@ -111,11 +111,11 @@ static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32
 
 static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
-	const struct brick__edge *edge = &graph->edges[id];
+	const struct brick__edge *edge = &graph->edges.items[id];
 
 	put_key_u64(sink, "{\"from\":", edge->from);
 	put_key_u64(sink, ",\"to\":", edge->to);
-	put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds[id]]);
+	put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds.items[id]]);
 	brick__put(sink, ",\"weight\":");
 	brick__put_double(sink, edge->weight);
 	brick__put(sink, "}");
@@ -123,27 +123,27 @@ static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32
 
 static int compare_lanes(const void *a, const void *b)
 {
-	uint64_t x = ((const struct brick__map_slot *)a)->key;
-	uint64_t y = ((const struct brick__map_slot *)b)->key;
+	uint64_t x = ((const struct hashmap_slot *)a)->key;
+	uint64_t y = ((const struct hashmap_slot *)b)->key;
 	return (x > y) - (x < y);
 }
 
 /* Lanes with a name, by number. */
 static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 {
-	const struct brick__map *map = &graph->lane_names;
-	struct brick__map_slot *lanes = malloc(((size_t)map->count + 1) * sizeof(*lanes));
+	const struct hashmap *map = &graph->lane_names;
+	struct hashmap_slot *lanes = malloc((map->count + 1) * sizeof(*lanes));
 	uint32_t n = 0;
 
 	if (!lanes)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < map->capacity; i++)
-		if (map->slots[i].value != BRICK__NONE)
-			lanes[n++] = map->slots[i];
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(map, s));)
+		lanes[n++] = *s;
 	qsort(lanes, n, sizeof(*lanes), compare_lanes);
 	for (uint32_t i = 0; i < n; i++) {
 		put_key_u64(sink, i ? ",\n{\"lane\":" : "\n{\"lane\":", lanes[i].key);
-		put_key_text(sink, ",\"name\":", brick__graph_text(graph, lanes[i].value));
+		put_key_text(
+			sink, ",\"name\":", brick__graph_text(graph, (uint32_t)lanes[i].value));
 		brick__put(sink, "}");
 	}
 	free(lanes);
@@ -152,8 +152,8 @@ static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 
 static void put_codes(struct brick_graph *graph, struct brick__sink *sink)
 {
-	for (uint32_t i = 0; i < graph->code_count; i++) {
-		const struct brick__code *code = &graph->codes[i];
+	for (uint32_t i = 0; i < graph->codes.count; i++) {
+		const struct brick__code *code = &graph->codes.items[i];
 		brick__put(sink, i ? ",\n{\"hash\":\"" : "\n{\"hash\":\"");
 		brick__put_hex(sink, code->hash);
 		put_key_text(sink, "\",\"name\":", code->name);
@@ -166,12 +166,12 @@ static void put_codes(struct brick_graph *graph, struct brick__sink *sink)
 int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink)
 {
 	brick__put(sink, "{\"schema\":\"brick/graph/1\",\n\"nodes\":[");
-	for (uint32_t i = 0; i < graph->node_count; i++) {
+	for (uint32_t i = 0; i < graph->nodes.count; i++) {
 		brick__put(sink, i ? ",\n" : "\n");
 		put_node(graph, sink, i);
 	}
 	brick__put(sink, "],\n\"edges\":[");
-	for (uint32_t i = 0; i < graph->edge_count; i++) {
+	for (uint32_t i = 0; i < graph->edges.count; i++) {
 		brick__put(sink, i ? ",\n" : "\n");
 		put_edge(graph, sink, i);
 	}

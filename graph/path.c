@@ -27,7 +27,7 @@ static size_t keep_nodes(const struct brick_graph *graph, uint32_t *path, size_t
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (path[i] < graph->node_count &&
+		if (path[i] < graph->nodes.count &&
 			(plan->end[path[i]] == path[i] || plan->own_ns[path[i]]))
 			path[kept++] = path[i];
 	return kept;
@@ -67,7 +67,7 @@ static int find_latest(struct brick__plan *plan)
 
 int brick_graph_times_get(struct brick_graph *graph, uint32_t node, struct brick_graph_times *out)
 {
-	if (node >= graph->node_count)
+	if (node >= graph->nodes.count)
 		return -ENOENT;
 	int error = brick__graph_plan(graph);
 	if (error == 0)
@@ -89,13 +89,13 @@ int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary 
 
 	if (error < 0)
 		return error;
-	struct brick_graph_summary s = {.nodes = graph->node_count, .edges = graph->edge_count};
+	struct brick_graph_summary s = {.nodes = graph->nodes.count, .edges = graph->edges.count};
 	for (int i = 0; i < BRICK_NODE_KINDS; i++)
-		s.by_node_kind[i] = graph->kinds[i].count;
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		s.by_edge_kind[graph->edge_kinds[i]]++;
-	for (uint32_t i = 0; i < graph->node_count; i++) {
-		const struct brick__node *node = &graph->nodes[i];
+		s.by_node_kind[i] = graph->of_kind[i].count;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		s.by_edge_kind[graph->edge_kinds.items[i]]++;
+	for (uint32_t i = 0; i < graph->nodes.count; i++) {
+		const struct brick__node *node = &graph->nodes.items[i];
 		s.work_ns += graph->plan->own_ns[i];
 		if (node->kind == BRICK_NODE_KERNEL || node->kind == BRICK_NODE_TRANSFER)
 			s.without_time += !(node->flags & BRICK_NODE_HAS_TIME);

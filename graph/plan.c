@@ -12,16 +12,16 @@
 
 uint32_t *brick__graph_holders(const struct brick_graph *graph)
 {
-	uint32_t *holder = malloc(((size_t)graph->node_count + 1) * sizeof(*holder));
+	uint32_t *holder = malloc((graph->nodes.count + 1) * sizeof(*holder));
 
 	if (!holder)
 		return NULL;
-	for (uint32_t v = 0; v < graph->node_count; v++)
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
 		holder[v] = BRICK__NONE;
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		if (brick__edge_holds(graph->edge_kinds[i]) &&
-			holder[graph->edges[i].to] == BRICK__NONE)
-			holder[graph->edges[i].to] = i;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		if (brick__edge_holds(graph->edge_kinds.items[i]) &&
+			holder[graph->edges.items[i].to] == BRICK__NONE)
+			holder[graph->edges.items[i].to] = i;
 	return holder;
 }
 
@@ -29,13 +29,14 @@ uint32_t *brick__graph_holders(const struct brick_graph *graph)
 static int check_edges(struct brick_graph *graph)
 {
 	struct brick__dag dag;
-	struct brick__dag_edge *edges = malloc(((size_t)graph->edge_count + 1) * sizeof(*edges));
+	struct brick__dag_edge *edges = malloc((graph->edges.count + 1) * sizeof(*edges));
 
 	if (!edges)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		edges[i] = (struct brick__dag_edge){graph->edges[i].from, graph->edges[i].to};
-	int error = brick__dag_init(&dag, graph->node_count, edges, graph->edge_count);
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		edges[i] = (struct brick__dag_edge){
+			graph->edges.items[i].from, graph->edges.items[i].to};
+	int error = brick__dag_init(&dag, graph->nodes.count, edges, graph->edges.count);
 	if (error == 0)
 		error = brick__dag_sort(&dag, &graph->cycle, &graph->cycle_count);
 	brick__dag_fini(&dag);
@@ -47,16 +48,16 @@ static int find_parents(const struct brick_graph *graph, struct brick__plan *pla
 {
 	uint32_t *holder = brick__graph_holders(graph);
 
-	plan->held = calloc((size_t)graph->node_count + 1, 1);
+	plan->held = calloc(graph->nodes.count + 1, 1);
 	if (!holder || !plan->held) {
 		free(holder);
 		return -ENOMEM;
 	}
-	for (uint32_t v = 0; v < graph->node_count; v++) {
+	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		if (holder[v] == BRICK__NONE)
 			continue;
 		plan->held[v] = !brick__graph_is_async(graph, holder[v]);
-		holder[v] = graph->edges[holder[v]].from;
+		holder[v] = graph->edges.items[holder[v]].from;
 	}
 	plan->parent = holder;
 	return 0;
@@ -65,7 +66,7 @@ static int find_parents(const struct brick_graph *graph, struct brick__plan *pla
 /* Number the ends of nodes that hold others; returns the number of all activities. */
 static uint32_t number_ends(const struct brick_graph *graph, struct brick__plan *plan)
 {
-	uint32_t n = graph->node_count;
+	uint32_t n = graph->nodes.count;
 
 	for (uint32_t v = 0; v < n; v++)
 		plan->end[v] = v;
@@ -85,17 +86,17 @@ static uint32_t number_ends(const struct brick_graph *graph, struct brick__plan 
 static int connect_activities(
 	const struct brick_graph *graph, struct brick__plan *plan, uint32_t activities)
 {
-	size_t most = (size_t)graph->edge_count + 2 * (size_t)graph->node_count, count = 0;
+	size_t most = graph->edges.count + 2 * graph->nodes.count, count = 0;
 	struct brick__dag_edge *edges = malloc((most + 1) * sizeof(*edges));
 
 	if (!edges)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < graph->edge_count; i++) {
-		const struct brick__edge *e = &graph->edges[i];
-		if (!brick__edge_holds(graph->edge_kinds[i]))
+	for (uint32_t i = 0; i < graph->edges.count; i++) {
+		const struct brick__edge *e = &graph->edges.items[i];
+		if (!brick__edge_holds(graph->edge_kinds.items[i]))
 			edges[count++] = (struct brick__dag_edge){plan->end[e->from], e->to};
 	}
-	for (uint32_t v = 0; v < graph->node_count; v++) {
+	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		uint32_t parent = plan->parent[v];
 		if (parent == BRICK__NONE)
 			continue;
@@ -111,7 +112,7 @@ static int connect_activities(
 static uint32_t node_of(
 	const struct brick_graph *graph, const struct brick__plan *plan, uint32_t activity)
 {
-	return activity < graph->node_count ? activity : plan->ends[activity - graph->node_count];
+	return activity < graph->nodes.count ? activity : plan->ends[activity - graph->nodes.count];
 }
 
 /*
@@ -120,7 +121,7 @@ static uint32_t node_of(
  */
 static int name_cycle(struct brick_graph *graph, const struct brick__plan *plan)
 {
-	struct brick__map seen = {0};
+	struct hashmap seen = {0};
 	uint32_t *list = graph->cycle, n = 0, from = 0, error = 0;
 
 	for (uint32_t i = 0; i < graph->cycle_count && !error; i++) {
@@ -134,9 +135,9 @@ static int name_cycle(struct brick_graph *graph, const struct brick__plan *plan)
 			n = at;
 		}
 		list[n] = node;
-		error = brick__map_set(&seen, node, n++) < 0;
+		error = hashmap_set(&seen, node, n++) != 0;
 	}
-	brick__map_fini(&seen);
+	hashmap_fini(&seen);
 	if (error)
 		return -ENOMEM;
 	memmove(list, list + from, (n - from) * sizeof(*list));
@@ -192,7 +193,7 @@ static void end_in_parent(
 
 static int find_own_times(const struct brick_graph *graph, struct brick__plan *plan)
 {
-	size_t n = (size_t)graph->node_count + 1;
+	size_t n = graph->nodes.count + 1;
 	struct chains chains = {calloc(n, sizeof(uint64_t)), calloc(n, sizeof(uint64_t))};
 	int error = chains.end_ns && chains.held_ns ? 0 : -ENOMEM;
 
@@ -202,7 +203,7 @@ static int find_own_times(const struct brick_graph *graph, struct brick__plan *p
 			chains.end_ns[v] = begin_in_parent(graph, plan, &chains, v);
 		if (activity != plan->end[v])
 			continue;
-		uint64_t busy = busy_ns(&graph->nodes[v]), held = chains.held_ns[v];
+		uint64_t busy = busy_ns(&graph->nodes.items[v]), held = chains.held_ns[v];
 		plan->own_ns[v] = busy > held ? busy - held : 0;
 		end_in_parent(plan, &chains, v, busy > held ? busy : held);
 	}
@@ -213,7 +214,7 @@ static int find_own_times(const struct brick_graph *graph, struct brick__plan *p
 
 static int make(struct brick_graph *graph, struct brick__plan *plan)
 {
-	size_t n = (size_t)graph->node_count + 1;
+	size_t n = graph->nodes.count + 1;
 	int error = check_edges(graph);
 
 	if (error == 0)

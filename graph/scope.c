@@ -14,13 +14,15 @@ static int is_on_device(uint32_t kind)
 
 static const struct brick__node *scope_of(const struct brick_graph *graph)
 {
-	return graph->depth ? &graph->nodes[graph->scopes[graph->depth - 1]] : NULL;
+	return graph->scopes.count
+		       ? &graph->nodes.items[graph->scopes.items[graph->scopes.count - 1]]
+		       : NULL;
 }
 
 /* Asynchronous work follows what its lane did last, whoever launched that. */
 static uint64_t sequence_key(const struct brick_graph *graph, uint32_t kind, uint32_t lane)
 {
-	uint64_t scope = graph->scopes[graph->depth - 1];
+	uint64_t scope = graph->scopes.items[graph->scopes.count - 1];
 
 	if (is_on_device(kind) && scope_of(graph)->lane != lane)
 		scope = BRICK__NONE;
@@ -29,7 +31,7 @@ static uint64_t sequence_key(const struct brick_graph *graph, uint32_t kind, uin
 
 int brick__graph_reserve_links(struct brick_graph *graph, const struct brick_graph_node *node)
 {
-	if (!graph->depth)
+	if (!graph->scopes.count)
 		return 0;
 	int error = brick__graph_reserve_edges(graph, 2);
 	if (error < 0)
@@ -37,7 +39,7 @@ int brick__graph_reserve_links(struct brick_graph *graph, const struct brick_gra
 	/* The entry in which the new node will be found; until then it says what it said. */
 	uint64_t key = sequence_key(graph, node->kind, node->lane);
 	uint32_t last = brick__map_get(&graph->last, key);
-	return last == BRICK__NONE ? brick__map_set(&graph->last, key, BRICK__NONE - 1) : 0;
+	return last == BRICK__NONE ? hashmap_set(&graph->last, key, BRICK__NONE - 1) : 0;
 }
 
 static int holding_kind(const struct brick__node *scope, const struct brick__node *node)
@@ -53,65 +55,59 @@ static int holding_kind(const struct brick__node *scope, const struct brick__nod
 
 void brick__graph_link(struct brick_graph *graph, uint32_t id)
 {
-	if (!graph->depth)
+	if (!graph->scopes.count)
 		return;
-	const struct brick__node *node = &graph->nodes[id];
+	const struct brick__node *node = &graph->nodes.items[id];
 	uint64_t key = sequence_key(graph, node->kind, node->lane);
 	uint32_t last = brick__map_get(&graph->last, key);
 
-	brick__graph_append_edge(
-		graph, graph->scopes[graph->depth - 1], id, holding_kind(scope_of(graph), node), 1);
+	brick__graph_append_edge(graph, graph->scopes.items[graph->scopes.count - 1], id,
+		holding_kind(scope_of(graph), node), 1);
 	if (last < id)
 		brick__graph_append_edge(graph, last, id, BRICK_EDGE_SEQUENCE, 1);
-	brick__map_set(&graph->last, key, id); /* the entry is there: cannot fail */
+	hashmap_set(&graph->last, key, id); /* the entry is there: cannot fail */
 }
 
 int brick_graph_push(struct brick_graph *graph, uint32_t node)
 {
-	if (node >= graph->node_count)
+	if (node >= graph->nodes.count)
 		return -ENOENT;
-	if (brick__grow(&graph->scopes, &graph->scope_capacity, graph->depth,
-		    sizeof(*graph->scopes)) < 0)
-		return -ENOMEM;
-	graph->scopes[graph->depth++] = node;
-	return 0;
+	return array_push(&graph->scopes, node);
 }
 
 int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node)
 {
-	/* Room first: a node that was added must be open. */
-	if (brick__grow(&graph->scopes, &graph->scope_capacity, graph->depth,
-		    sizeof(*graph->scopes)) < 0)
-		return -ENOMEM;
+	/* Capacity first: a node that was added must be open. */
+	int error = array_reserve(&graph->scopes, 1);
+	if (error)
+		return error;
 	int id = brick_graph_add(graph, node);
 	if (id >= 0)
-		graph->scopes[graph->depth++] = (uint32_t)id;
+		array_push(&graph->scopes, (uint32_t)id);
 	return id;
 }
 
 int brick_graph_pop(struct brick_graph *graph)
 {
-	if (!graph->depth) {
+	if (!graph->scopes.count) {
 		graph->pops_missed = 1;
 		return BRICK_ESTATE;
 	}
-	return (int)graph->scopes[--graph->depth];
+	return (int)graph->scopes.items[--graph->scopes.count];
 }
 
 int brick_graph_current(const struct brick_graph *graph)
 {
-	return graph->depth ? (int)graph->scopes[graph->depth - 1] : -ENOENT;
+	return graph->scopes.count ? (int)graph->scopes.items[graph->scopes.count - 1] : -ENOENT;
 }
 
 int brick_graph_is_balanced(const struct brick_graph *graph)
 {
-	return !graph->depth && !graph->pops_missed;
+	return !graph->scopes.count && !graph->pops_missed;
 }
 
 void brick__graph_scopes_fini(struct brick_graph *graph)
 {
-	brick__map_fini(&graph->last);
-	free(graph->scopes);
-	graph->scopes = NULL;
-	graph->scope_capacity = graph->depth = 0;
+	hashmap_fini(&graph->last);
+	array_fini(&graph->scopes);
 }

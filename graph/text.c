@@ -5,13 +5,15 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "base/escape.h"
+#include "base/utf8.h"
 #include "graph/write.h"
 
 void brick__put_bytes(struct brick__sink *sink, const char *data, size_t bytes)
 {
 	while (bytes && !sink->error) {
-		size_t room = sizeof(sink->buffer) - sink->used;
-		size_t n = bytes < room ? bytes : room;
+		size_t left = sizeof(sink->buffer) - sink->used;
+		size_t n = bytes < left ? bytes : left;
 		memcpy(sink->buffer + sink->used, data, n);
 		sink->used += n;
 		data += n;
@@ -104,70 +106,20 @@ void brick__put_time(struct brick__sink *sink, uint64_t ns)
 	brick__put(sink, units[u].name);
 }
 
-/* Decode one character; returns its length, or 0 when it is none. Stops before the final 0. */
-static size_t decode(const char *text, uint32_t *code)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-
-	if (*p < 0x80) {
-		*code = *p;
-		return 1;
-	}
-	size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-	if (*p < 0xc2 || *p > 0xf4)
-		return 0;
-	*code = *p & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (p[i] & 0x3f);
-	}
-	if (*code < smallest[n] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
-		return 0;
-	return n;
-}
-
-static void put_unicode(struct brick__sink *sink, uint32_t code)
-{
-	if (code >= 0x10000) {
-		put_unicode(sink, 0xd800 + ((code - 0x10000) >> 10));
-		code = 0xdc00 + (code & 0x3ff);
-	}
-	brick__put(sink, "\\u");
-	put_hex_digits(sink, code, 4);
-}
-
 void brick__put_json(struct brick__sink *sink, const char *text)
 {
-	uint32_t code;
+	struct escaped piece;
 
 	if (!text) {
 		brick__put(sink, "null");
 		return;
 	}
 	brick__put(sink, "\"");
-	for (size_t n; *text; text += n ? n : 1) {
-		n = decode(text, &code);
-		if (!n)
-			put_unicode(sink, 0xfffd);
-		else if (code < 0x20 || code > 0x7e)
-			put_unicode(sink, code);
-		else {
-			if (code == '"' || code == '\\')
-				brick__put(sink, "\\");
-			brick__put_bytes(sink, text, 1);
-		}
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		n = escape_json_character(&piece, text, left, ESCAPE_JSON_ASCII);
+		brick__put_bytes(sink, piece.text, piece.bytes);
 	}
 	brick__put(sink, "\"");
-}
-
-/* Controls, and characters that nobody sees or that turn the direction of what follows. */
-static int is_hidden(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-	       code == 0xfeff || (code & 0xfffe) == 0xfffe || code >= 0xe0000;
 }
 
 static void put_character(
@@ -185,9 +137,9 @@ void brick__put_text(struct brick__sink *sink, const char *text, const struct br
 {
 	uint32_t code;
 
-	for (size_t n; *text; text += n) {
-		n = decode(text, &code);
-		if (n && !is_hidden(code)) {
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		n = utf8_decode(text, left, &code);
+		if (n && !utf8_is_unsafe(code) && (code & 0xfffe) != 0xfffe) {
 			put_character(sink, text, n, escape);
 			continue;
 		}

@@ -18,10 +18,8 @@ struct route {
 };
 
 struct routes {
-	struct brick__map index;
-	struct route *list;
-	size_t capacity;
-	uint32_t count;
+	struct hashmap index;
+	ARRAY(struct route) list;
 };
 
 static uint64_t key_of(uint32_t source, uint32_t target, uint64_t bytes)
@@ -34,8 +32,8 @@ static struct route *find(struct routes *routes, uint32_t source, uint32_t targe
 {
 	uint32_t i = brick__map_get(&routes->index, key_of(source, target, bytes));
 
-	for (; i != BRICK__NONE; i = routes->list[i].next) {
-		struct route *r = &routes->list[i];
+	for (; i != BRICK__NONE; i = routes->list.items[i].next) {
+		struct route *r = &routes->list.items[i];
 		if (r->source == source && r->target == target && r->bytes == bytes)
 			return r;
 	}
@@ -50,12 +48,11 @@ static struct route *find_or_add(
 
 	if (known)
 		return known;
-	if (brick__grow(&routes->list, &routes->capacity, routes->count, sizeof(*routes->list)) < 0)
+	uint32_t next = brick__map_get(&routes->index, key);
+	if (array_push(&routes->list, (struct route){bytes, source, target, BRICK__NONE, next}) ||
+		hashmap_set(&routes->index, key, routes->list.count - 1))
 		return NULL;
-	struct route *r = &routes->list[routes->count];
-	*r = (struct route){
-		bytes, source, target, BRICK__NONE, brick__map_get(&routes->index, key)};
-	return brick__map_set(&routes->index, key, routes->count++) < 0 ? NULL : r;
+	return &routes->list.items[routes->list.count - 1];
 }
 
 /* A transfer whose route and size are known; others cannot be told apart. */
@@ -71,15 +68,14 @@ static uint64_t time_of(const struct brick__node *node)
 }
 
 static int match(const struct brick_graph *graph, struct routes *routes, uint32_t *waiting,
-	struct brick_graph_ping_pong *out, size_t room, uint64_t *bytes)
+	struct brick_graph_ping_pong *out, size_t capacity, uint64_t *bytes)
 {
-	const struct brick__kind *kind = &graph->kinds[BRICK_NODE_TRANSFER];
-	const struct brick__transfer *transfers = kind->payloads;
+	const uint32_t *nodes = graph->of_kind[BRICK_NODE_TRANSFER].items;
 	size_t pairs = 0;
 
-	for (uint32_t i = 0; i < kind->count; i++) {
-		const struct brick__transfer *t = &transfers[i];
-		const struct brick__node *node = &graph->nodes[kind->nodes[i]];
+	for (uint32_t i = 0; i < graph->transfers.count; i++) {
+		const struct brick__transfer *t = &graph->transfers.items[i];
+		const struct brick__node *node = &graph->nodes.items[nodes[i]];
 		if (!is_usable(node, t))
 			continue;
 		struct route *there = find(routes, t->target, t->source, node->bytes);
@@ -91,35 +87,35 @@ static int match(const struct brick_graph *graph, struct routes *routes, uint32_
 			own->newest = i;
 			continue;
 		}
-		uint32_t first = kind->nodes[there->newest];
+		uint32_t first = nodes[there->newest];
 		there->newest = waiting[there->newest];
 		*bytes += 2 * node->bytes;
-		if (pairs < room)
-			out[pairs] = (struct brick_graph_ping_pong){first, kind->nodes[i],
-				node->bytes, time_of(&graph->nodes[first]) + time_of(node)};
+		if (pairs < capacity)
+			out[pairs] = (struct brick_graph_ping_pong){first, nodes[i], node->bytes,
+				time_of(&graph->nodes.items[first]) + time_of(node)};
 		pairs++;
 	}
 	return (int)pairs;
 }
 
 int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_ping_pong *out,
-	size_t room, uint64_t *bytes)
+	size_t capacity, uint64_t *bytes)
 {
 	struct routes routes = {0};
-	size_t n = graph->kinds[BRICK_NODE_TRANSFER].count;
+	size_t n = graph->transfers.count;
 	uint32_t *waiting = malloc((n + 1) * sizeof(*waiting)); /* the one that waited before */
 
 	*bytes = 0;
-	int pairs = waiting ? match(graph, &routes, waiting, out, room, bytes) : -ENOMEM;
+	int pairs = waiting ? match(graph, &routes, waiting, out, capacity, bytes) : -ENOMEM;
 	free(waiting);
-	free(routes.list);
-	brick__map_fini(&routes.index);
+	array_fini(&routes.list);
+	hashmap_fini(&routes.index);
 	return pairs;
 }
 
 int brick_graph_ping_pongs(
-	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room)
+	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t capacity)
 {
 	uint64_t bytes;
-	return brick__graph_ping_pongs(graph, out, room, &bytes);
+	return brick__graph_ping_pongs(graph, out, capacity, &bytes);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "graph/write.h"
 
-enum { MOST_LEVELS = 100 };
+enum { MAX_LEVELS = 100 };
 
 static void put_plain(struct brick__sink *sink, const char *text)
 {
@@ -130,7 +130,7 @@ static void put_branches(struct brick__sink *sink, const uint8_t *open, uint32_t
 int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct brick__forest forest;
-	uint8_t open[MOST_LEVELS + 2] = {0};
+	uint8_t open[MAX_LEVELS + 2] = {0};
 	uint32_t depth = 0;
 	int error = brick__forest_init(&forest, graph);
 
@@ -138,13 +138,13 @@ int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink)
 		return error;
 	for (uint32_t v = brick__forest_next(&forest, BRICK__NONE, &depth); v != BRICK__NONE;
 		v = brick__forest_next(&forest, v, &depth)) {
-		if (depth > MOST_LEVELS)
+		if (depth > MAX_LEVELS)
 			continue;
 		open[depth] = forest.sibling[v] != BRICK__NONE;
 		put_branches(sink, open, depth);
 		brick__graph_put_line(graph, sink, v);
 		brick__put(sink, "\n");
-		if (depth == MOST_LEVELS && forest.child[v] != BRICK__NONE) {
+		if (depth == MAX_LEVELS && forest.child[v] != BRICK__NONE) {
 			open[depth + 1] = 0;
 			put_branches(sink, open, depth + 1);
 			brick__put(sink, "\xe2\x80\xa6\n");

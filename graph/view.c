@@ -43,11 +43,11 @@ int brick_graph_view_create(struct brick_graph_view **out, struct brick_graph *g
 	if (!view)
 		return -ENOMEM;
 	view->graph = graph;
-	view->node_count = graph->node_count;
-	view->edge_count = graph->edge_count;
+	view->node_count = graph->nodes.count;
+	view->edge_count = graph->edges.count;
 	int error = brick__forest_init(&view->forest, graph);
 	view->selected = view->forest.root;
-	view->open = error < 0 ? NULL : calloc((size_t)graph->node_count + 1, 1);
+	view->open = error < 0 ? NULL : calloc(graph->nodes.count + 1, 1);
 	if (!error && !view->open)
 		error = -ENOMEM;
 	if (error < 0) {
@@ -69,8 +69,8 @@ void brick_graph_view_destroy(struct brick_graph_view *view)
 
 static int check(const struct brick_graph_view *view)
 {
-	return view->graph->node_count == view->node_count &&
-			       view->graph->edge_count == view->edge_count
+	return view->graph->nodes.count == view->node_count &&
+			       view->graph->edges.count == view->edge_count
 		       ? 0
 		       : BRICK_ESTATE;
 }
@@ -231,10 +231,10 @@ struct line {
 static int append(void *context, const char *data, size_t bytes)
 {
 	struct line *line = context;
-	size_t room = sizeof line->text - 1 - line->used;
+	size_t left = sizeof line->text - 1 - line->used;
 
-	if (bytes > room)
-		bytes = room;
+	if (bytes > left)
+		bytes = left;
 	memcpy(line->text + line->used, data, bytes);
 	line->used += bytes;
 	return 0;
@@ -247,7 +247,7 @@ static void cut(struct line *line, size_t columns)
 
 	int full = line->used == sizeof line->text - 1;
 
-	/* a character of which there was no room for the rest */
+	/* a character that was cut */
 	while (full && line->used && (unsigned char)line->text[line->used - 1] >= 0x80)
 		line->used--;
 	line->text[line->used] = '\0';

@@ -37,7 +37,7 @@ static int trial_init(struct trial *trial, const struct brick_graph *graph)
 	size_t n = (size_t)graph->plan->dag.count + 1;
 
 	*trial = (struct trial){graph, malloc(n * sizeof(uint64_t)), malloc(n * sizeof(uint64_t)),
-		malloc((size_t)graph->node_count + 1)};
+		malloc(graph->nodes.count + 1)};
 	if (trial->duration && trial->finish && trial->scaled)
 		return 0;
 	trial_fini(trial);
@@ -63,9 +63,9 @@ static uint64_t run_trial(struct trial *trial, uint32_t name, double factor)
 	for (uint32_t i = 0; i < plan->dag.count; i++) {
 		uint32_t v = plan->dag.order[i];
 		trial->duration[v] = plan->own_ns[v];
-		if (v >= trial->graph->node_count)
+		if (v >= trial->graph->nodes.count)
 			continue;
-		const struct brick__node *node = &trial->graph->nodes[v];
+		const struct brick__node *node = &trial->graph->nodes.items[v];
 		uint32_t parent = plan->parent[v];
 		trial->scaled[v] =
 			node->name == name ||
@@ -91,7 +91,7 @@ int brick_graph_what_if(
 		error = trial_init(&trial, graph);
 	if (error < 0)
 		return error;
-	*length_ns = run_trial(&trial, graph->nodes[first].name, factor);
+	*length_ns = run_trial(&trial, graph->nodes.items[first].name, factor);
 	trial_fini(&trial);
 	return 0;
 }
@@ -105,7 +105,7 @@ struct candidate {
 static uint64_t *path_times(struct brick_graph *graph, const struct brick_graph_path *path)
 {
 	const struct brick__plan *plan = graph->plan;
-	uint64_t *ns = calloc((size_t)graph->node_count + 1, sizeof(*ns));
+	uint64_t *ns = calloc(graph->nodes.count + 1, sizeof(*ns));
 
 	if (!ns)
 		return NULL;
@@ -113,8 +113,8 @@ static uint64_t *path_times(struct brick_graph *graph, const struct brick_graph_
 		ns[path->nodes[i]] = plan->own_ns[path->nodes[i]];
 	for (uint32_t i = plan->dag.count; i-- > 0;) {
 		uint32_t v = plan->dag.order[i];
-		if (v < graph->node_count && plan->parent[v] != BRICK__NONE &&
-			!stands_alone(&graph->nodes[v]))
+		if (v < graph->nodes.count && plan->parent[v] != BRICK__NONE &&
+			!stands_alone(&graph->nodes.items[v]))
 			ns[plan->parent[v]] += ns[v];
 	}
 	return ns;
@@ -134,15 +134,15 @@ static struct candidate *find_candidates(
 	struct brick_graph *graph, const struct brick_graph_path *path, size_t *count)
 {
 	uint64_t *ns = path_times(graph, path);
-	size_t n = graph->names.count;
+	size_t n = graph->names.entries.count;
 	struct candidate *list = ns ? calloc(n + 1, sizeof(*list)) : NULL;
 
 	*count = 0;
 	if (list) {
 		for (uint32_t i = 0; i < n; i++)
 			list[i].name = i;
-		for (uint32_t v = 0; v < graph->node_count; v++)
-			list[graph->nodes[v].name].bound_ns += ns[v];
+		for (uint32_t v = 0; v < graph->nodes.count; v++)
+			list[graph->nodes.items[v].name].bound_ns += ns[v];
 		qsort(list, n, sizeof(*list), by_bound);
 		while (*count < n && list[*count].bound_ns)
 			++*count;
@@ -161,20 +161,20 @@ static int is_better(
 	return strcmp(a->name, b->name) < 0;
 }
 
-/* Keep the best `room`, in their order; returns how many there are now. */
-static size_t insert(struct brick_graph_opportunity *list, size_t count, size_t room,
+/* Keep the best `capacity`, in their order; returns how many there are now. */
+static size_t insert(struct brick_graph_opportunity *list, size_t count, size_t capacity,
 	const struct brick_graph_opportunity *one)
 {
 	size_t at = count;
 
 	while (at > 0 && is_better(one, &list[at - 1]))
 		at--;
-	if (at == room)
+	if (at == capacity)
 		return count;
-	size_t moved = (count < room ? count : room - 1) - at;
+	size_t moved = (count < capacity ? count : capacity - 1) - at;
 	memmove(&list[at + 1], &list[at], moved * sizeof(*list));
 	list[at] = *one;
-	return count < room ? count + 1 : room;
+	return count < capacity ? count + 1 : capacity;
 }
 
 /* Own times on the path of what the last trial scaled. */
@@ -190,40 +190,40 @@ static uint64_t on_path_ns(const struct trial *trial, const struct brick_graph_p
 
 static size_t try_candidates(struct trial *trial, const struct brick_graph_path *path,
 	const struct candidate *candidates, size_t n, struct brick_graph_opportunity *out,
-	size_t room)
+	size_t capacity)
 {
 	uint64_t length = trial->graph->plan->length_ns;
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t most = candidates[i].bound_ns / 10;
-		if (count == room && length - out[count - 1].less_ns >= most)
+		if (count == capacity && length - out[count - 1].less_ns >= most)
 			break;
 		struct brick_graph_opportunity one = {
-			.name = trial->graph->names.entries[candidates[i].name].text,
+			.name = trial->graph->names.entries.items[candidates[i].name].text,
 			.less_ns = run_trial(trial, candidates[i].name, 0.9),
 			.nothing_ns = run_trial(trial, candidates[i].name, 0)};
 		one.on_path_ns = on_path_ns(trial, path);
-		count = insert(out, count, room, &one);
+		count = insert(out, count, capacity, &one);
 	}
 	return count;
 }
 
 int brick_graph_opportunities(
-	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t room)
+	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t capacity)
 {
 	struct brick_graph_path path;
 	struct trial trial;
 	size_t n;
 	int error = brick_graph_critical_path(graph, &path);
 
-	if (error < 0 || !room)
+	if (error < 0 || !capacity)
 		return error;
 	struct candidate *candidates = find_candidates(graph, &path, &n);
 	error = candidates ? trial_init(&trial, graph) : -ENOMEM;
 	if (error == 0) {
-		n = n / TRIES_PER_RESULT > room ? room * TRIES_PER_RESULT : n;
-		error = (int)try_candidates(&trial, &path, candidates, n, out, room);
+		n = n / TRIES_PER_RESULT > capacity ? capacity * TRIES_PER_RESULT : n;
+		error = (int)try_candidates(&trial, &path, candidates, n, out, capacity);
 		trial_fini(&trial);
 	}
 	free(candidates);

@@ -2,7 +2,7 @@
 /*
  * What the formats of an execution graph share: a buffered sink that remembers its first error,
  * escapes and numbers that do not depend on the locale, and the forest of what holds what. Nothing
- * outside of lib/graph*.c includes this.
+ * outside of graph/ includes this.
  */
 #ifndef BRICK_GRAPH_WRITE_H
 #define BRICK_GRAPH_WRITE_H
