@@ -626,11 +626,14 @@ set(BRICK_UNIT_TESTS
   tests/unit/ggml_layout.c
   tests/unit/ggml_work.c
   tests/unit/graph.c
+  tests/unit/graph_answers.c
   tests/unit/graph_format.c
   tests/unit/graph_memory.c
   tests/unit/graph_path.c
+  tests/unit/graph_reference.c
   tests/unit/graph_run.c
   tests/unit/graph_view.c
+  tests/unit/graph_write.c
   tests/unit/histogram.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock_ns.h"
 #include "brick/error.h"
 #include "brick/graph_path.h"
 
@@ -17,9 +17,7 @@ enum { LANES = 4, BRICKS_PER_LAYER = 24, KERNELS_PER_BRICK = 2, NAMES = 5000 };
 
 static double now(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return 1e-9 * (double)monotonic_ns();
 }
 
 static long peak_kb(void)

@@ -10,15 +10,14 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock_ns.h"
+#include "base/number.h"
 #include "bench/trace_demo.h"
 #include "trace/load.h"
 
 static double seconds(clockid_t id)
 {
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return 1e-9 * (double)clock_ns(id);
 }
 
 static int make(const char *path, uint64_t samples)
@@ -62,10 +61,14 @@ static int read_it(const char *path)
 
 int main(int argc, char **argv)
 {
-	uint64_t samples = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
+	uint64_t samples = 10000000;
 	char path[64];
 	int status = 1;
 
+	if (argc > 1 && number_u64(argv[1], 1, UINT32_MAX, &samples)) {
+		fprintf(stderr, "bench-read: %s: not a number of samples\n", argv[1]);
+		return 2;
+	}
 	snprintf(path, sizeof path, "trace-read-%d.pftrace", (int)getpid());
 	pid_t child = fork();
 	if (!child)

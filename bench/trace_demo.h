@@ -11,17 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "base/clock_ns.h"
 #include "trace/writer.h"
 
-enum { DEMO_LAYERS = 6, DEMO_NODES_PER_LAYER = 17, DEMO_MOST_NODES = 4096, DEMO_BATCH = 8192 };
+enum { DEMO_LAYERS = 6, DEMO_NODES_PER_LAYER = 17, DEMO_MAX_NODES = 4096, DEMO_BATCH = 8192 };
 
 struct demo {
 	struct brick_session_header header;
 	struct brick_session_brick bricks[BRICK_FIRST_DYNAMIC];
 	struct brick_session_category categories[BRICK_CATEGORY_FIRST_DYNAMIC];
-	struct brick_session_site sites[DEMO_MOST_NODES + 1];
-	double mean_ticks[DEMO_MOST_NODES + 1];
+	struct brick_session_site sites[DEMO_MAX_NODES + 1];
+	double mean_ticks[DEMO_MAX_NODES + 1];
 	struct sink_tables tables;
 	uint32_t nodes;
 	uint64_t random;
@@ -162,10 +162,7 @@ static inline size_t demo_records(struct demo *d, struct demo_lane *lane, int wa
 
 static inline double demo_cpu_seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return 1e-9 * (double)thread_cpu_ns();
 }
 
 /* What was written, and what it cost the writer alone. */

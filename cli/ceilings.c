@@ -63,7 +63,7 @@ static void parse(struct options *options, int argc, char **argv)
 			break;
 		case 't':
 			options->sweep.threads = (unsigned)options_number(
-				"ceilings", "--threads", optarg, 1, CPU_MOST);
+				"ceilings", "--threads", optarg, 1, CPU_MAX);
 			break;
 		}
 	}

@@ -2,7 +2,6 @@
 //
 // brick-model: writes a llama model with random weights, for an engine to run where no trained
 // model can be had. What it computes means nothing; what it costs is real. Owns the command line.
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/number.h"
 #include "model.h"
 
 static const char usage[] = "usage: brick-model [OPTIONS] OUT\n"
@@ -57,12 +57,9 @@ static enum gguf_type parse_type(const char *name)
 
 static uint64_t parse_number(const char *option, const char *text, uint64_t min, uint64_t max)
 {
-	char *end;
 	uint64_t value;
 
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value < min || value > max)
+	if (number_u64(text, min, max, &value))
 		die(2, "--%s %s: not a number from %llu to %llu", option, text,
 			(unsigned long long)min, (unsigned long long)max);
 	return value;

@@ -5,14 +5,14 @@
 // chose, each repetition on a line of its own. M tokens take one evaluation of the prompt and M - 1
 // of a single token, each followed by sampling. generate.mjs does the same work from Node.js and
 // prints the same ids; `prompt_text` is the same text there. Owns the command line and the clock.
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock_ns.h"
+#include "base/number.h"
 #include "llama_abi.h"
 
 static const char prompt_text[] =
@@ -66,14 +66,6 @@ static void *allocate(size_t n, size_t size)
 	if (!memory)
 		die(1, "out of memory");
 	return memory;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 // --- engine ---
@@ -170,11 +162,11 @@ static void generate(
 {
 	e->abi.memory_clear(e->abi.get_memory(e->context), true);
 	for (uint32_t i = 0; i < a->n_predict; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = monotonic_ns();
 
 		g->tokens[i] =
 			i ? evaluate(e, &g->tokens[i - 1], 1) : evaluate(e, prompt, a->n_prompt);
-		g->step_ns[i] = now_ns() - start;
+		g->step_ns[i] = monotonic_ns() - start;
 	}
 }
 
@@ -257,12 +249,9 @@ static const char usage[] =
 
 static uint32_t parse_number(const char *option, const char *text)
 {
-	char *end;
-	unsigned long value;
+	uint64_t value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value < 1 || value > 1000000)
+	if (number_u64(text, 1, 1000000, &value))
 		die(2, "--%s %s: not a number from 1 to 1000000", option, text);
 	return (uint32_t)value;
 }

@@ -16,7 +16,7 @@
 #include "brick/error.h"
 #include "brick/export.h"
 
-enum { MOST_BYTES = 16 << 20 };
+enum { MAX_BYTES = 16 << 20 };
 
 /* The first error is kept; later reads then give nothing. */
 struct reader {
@@ -289,16 +289,16 @@ static int read_file(char **out, size_t *bytes, const char *path)
 		return -errno;
 	int rc = fstat(fileno(file), &st) < 0 ? -errno
 		 : S_ISDIR(st.st_mode)	      ? -EISDIR
-		 : st.st_size > MOST_BYTES    ? -EFBIG
+		 : st.st_size > MAX_BYTES     ? -EFBIG
 					      : 0;
-	char *text = rc ? NULL : malloc(MOST_BYTES);
+	char *text = rc ? NULL : malloc(MAX_BYTES);
 	if (!rc && !text)
 		rc = -ENOMEM;
 	if (!rc) {
-		*bytes = fread(text, 1, MOST_BYTES, file);
+		*bytes = fread(text, 1, MAX_BYTES, file);
 		if (ferror(file))
 			rc = errno ? -errno : -EIO;
-		else if (!feof(file) && *bytes == MOST_BYTES)
+		else if (!feof(file) && *bytes == MAX_BYTES)
 			rc = -EFBIG;
 	}
 	fclose(file);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/number.h"
 
 static int read_line(const char *path, char *out, size_t bytes)
 {
@@ -50,28 +51,29 @@ static unsigned count_list(const char *list, int *first)
 
 	*first = -1;
 	while (*list) {
-		char *end;
-		long low = strtol(list, &end, 10), high = low;
-		if (end == list)
+		uint64_t low, high;
+		if (number_leading_u64(list, &low, &list))
 			break;
-		if (*end == '-')
-			high = strtol(end + 1, &end, 10);
-		if (low < 0 || high < low || high - low > CPU_MOST * 16)
+		high = low;
+		if (*list == '-' && number_leading_u64(list + 1, &high, &list))
+			break;
+		if (low > INT32_MAX || high < low || high - low > CPU_MAX * 16)
 			break;
 		if (*first < 0)
 			*first = (int)low;
 		count += (unsigned)(high - low + 1);
-		list = *end == ',' ? end + 1 : "";
+		list = *list == ',' ? list + 1 : "";
 	}
 	return count;
 }
 
+/* With K or M after it; 0: it is none. */
 static uint64_t parse_size(const char *text)
 {
-	char *end;
-	uint64_t value = strtoull(text, &end, 10);
+	const char *end;
+	uint64_t value;
 
-	if (value > UINT64_MAX >> 31)
+	if (number_leading_u64(text, &value, &end) || value > UINT64_MAX >> 31)
 		return 0;
 	return *end == 'K' ? value << 10 : *end == 'M' ? value << 20 : value;
 }
@@ -91,9 +93,9 @@ static void read_cache(struct cpu_info *info, const char *directory)
 
 	if (!read_in(directory, "type", text, sizeof text) || !strcmp(text, "Instruction"))
 		return;
-	unsigned long level =
-		read_in(directory, "level", text, sizeof text) ? strtoul(text, NULL, 10) : 0;
-	if (level < 1 || level > CPU_LEVELS)
+	uint64_t level;
+	if (!read_in(directory, "level", text, sizeof text) ||
+		number_u64(text, 1, CPU_LEVELS, &level))
 		return;
 	struct cpu_cache *cache = &info->data[level - 1];
 	cache->bytes = read_in(directory, "size", text, sizeof text) ? parse_size(text) : 0;
@@ -137,7 +139,7 @@ static void read_cpus(struct cpu_info *info, const char *sys)
 	if (sched_getaffinity(0, sizeof set, &set) < 0)
 		return;
 	for (int leaders = 1; leaders >= 0; leaders--)
-		for (int cpu = 0; cpu < CPU_SETSIZE && info->usable < CPU_MOST; cpu++)
+		for (int cpu = 0; cpu < CPU_SETSIZE && info->usable < CPU_MAX; cpu++)
 			if (CPU_ISSET(cpu, &set) && leads_core(sys, cpu) == leaders)
 				info->cpus[info->usable++] = cpu;
 }
@@ -145,10 +147,13 @@ static void read_cpus(struct cpu_info *info, const char *sys)
 static void read_memory(struct cpu_info *info, const char *proc)
 {
 	char path[PATH_MAX], text[64] = "";
+	const char *end;
+	uint64_t kib;
 
 	snprintf(path, sizeof path, "%s/meminfo", proc);
 	read_field(path, "MemAvailable", text, sizeof text);
-	info->available_bytes = strtoull(text, NULL, 10) << 10;
+	if (!number_leading_u64(text, &kib, &end) && kib <= UINT64_MAX >> 10)
+		info->available_bytes = kib << 10;
 }
 
 void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { CPU_LEVELS = 4, CPU_MOST = 1024 };
+enum { CPU_LEVELS = 4, CPU_MAX = 1024 };
 
 struct cpu_cache {
 	uint64_t bytes;	 /* of one */
@@ -21,7 +21,7 @@ struct cpu_info {
 	char microcode[32];
 	unsigned online;		   /* CPUs of the machine */
 	unsigned usable;		   /* CPUs that this process may use */
-	int cpus[CPU_MOST];		   /* those, one of each core before its siblings */
+	int cpus[CPU_MAX];		   /* those, one of each core before its siblings */
 	struct cpu_cache data[CPU_LEVELS]; /* of level i + 1; bytes 0: there is none */
 	uint64_t available_bytes;	   /* memory that can be had without swapping */
 };

@@ -22,13 +22,13 @@ typedef int32_t (*release_fn)(void *);
 /* The first device of the first platform that has any. */
 static void *first_device(get_platforms_fn platforms, get_devices_fn devices)
 {
-	enum { MOST = 16 };
-	void *list[MOST], *device = NULL;
+	enum { MAX = 16 };
+	void *list[MAX], *device = NULL;
 	uint32_t count = 0;
 
-	if (platforms(MOST, list, &count) != SUCCESS)
+	if (platforms(MAX, list, &count) != SUCCESS)
 		return NULL;
-	for (uint32_t i = 0; i < count && i < MOST && !device; i++)
+	for (uint32_t i = 0; i < count && i < MAX && !device; i++)
 		if (devices(list[i], any_device, 1, &device, NULL) != SUCCESS)
 			device = NULL;
 	return device;

@@ -10,25 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include "base/clock_ns.h"
 #include "machine/sweep_state.h"
 
 enum {
 	BUDGET_MS = 10000,
 	QUICK_BUDGET_MS = 2500,
-	LEAST_SLOT_US = 500,
-	MOST_SLOT_US = 20000,
+	MIN_SLOT_US = 500,
+	MAX_SLOT_US = 20000,
 	WARM_UP_MS = 100,
 	ARRAY_GAP = 320, /* between arrays, so that they do not fall on the same lines of a page */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* What the members of a run are given. */
 struct job {
@@ -131,34 +123,34 @@ static void destroy_arenas(struct sweep *s)
 
 static void warm_up(struct sweep *s)
 {
-	struct sweep_slot *slot = &s->slots[0];
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WARM_UP_MS * 1000000ull;
+	struct sweep_slot *slot = &s->slots.items[0];
+	uint64_t end_ns = monotonic_ns() + WARM_UP_MS * 1000000ull;
 	struct sweep_slot all = *slot;
 
 	all.threads = s->most_threads;
-	while (slot->compute && clock_ns(CLOCK_MONOTONIC) < end_ns)
+	while (slot->compute && monotonic_ns() < end_ns)
 		run_slot(s, &all, 100000);
 }
 
 static void measure_all(struct sweep *s)
 {
 	uint64_t budget_ms = s->options->quick ? QUICK_BUDGET_MS : BUDGET_MS;
-	uint64_t runs = s->slot_count * s->repetitions;
+	uint64_t runs = s->slots.count * s->repetitions;
 	uint64_t slot_us = budget_ms * 1000 / (runs ? runs : 1);
 
-	slot_us = slot_us < LEAST_SLOT_US ? LEAST_SLOT_US : slot_us;
-	s->slot_ns = (slot_us > MOST_SLOT_US ? MOST_SLOT_US : slot_us) * 1000;
+	slot_us = slot_us < MIN_SLOT_US ? MIN_SLOT_US : slot_us;
+	s->slot_ns = (slot_us > MAX_SLOT_US ? MAX_SLOT_US : slot_us) * 1000;
 	warm_up(s);
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + 3 * budget_ms / 2 * 1000000;
+	uint64_t end_ns = monotonic_ns() + 3 * budget_ms / 2 * 1000000;
 	for (uint32_t i = 0; i < s->repetitions; i++) {
 		/* On a busy machine fewer repetitions, rather than minutes. */
-		if (i && clock_ns(CLOCK_MONOTONIC) > end_ns)
+		if (i && monotonic_ns() > end_ns)
 			return;
-		for (size_t k = 0; k < s->slot_count; k++) {
-			measure(s, &s->slots[k]);
+		for (size_t k = 0; k < s->slots.count; k++) {
+			measure(s, &s->slots.items[k]);
 			if (s->options->progress && k % 8 == 0)
 				s->options->progress(s->options->context,
-					(double)(i * s->slot_count + k) / (double)runs);
+					(double)(i * s->slots.count + k) / (double)runs);
 		}
 	}
 }
@@ -189,29 +181,31 @@ static int keep_all(struct sweep *s)
 {
 	struct ceilings *c = s->ceilings;
 
-	c->compute = calloc(s->slot_count + 1, sizeof *c->compute);
-	c->bandwidth = calloc(s->slot_count + 1, sizeof *c->bandwidth);
+	c->compute = calloc(s->slots.count + 1, sizeof *c->compute);
+	c->bandwidth = calloc(s->slots.count + 1, sizeof *c->bandwidth);
 	if (!c->compute || !c->bandwidth)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->slot_count; i++) {
-		if (!s->slots[i].count)
+	for (size_t i = 0; i < s->slots.count; i++) {
+		if (!s->slots.items[i].count)
 			continue;
-		if (s->slots[i].compute)
-			keep_compute(c, &s->slots[i]);
+		if (s->slots.items[i].compute)
+			keep_compute(c, &s->slots.items[i]);
 		else
-			keep_stream(c, &s->slots[i]);
+			keep_stream(c, &s->slots.items[i]);
 	}
 	return 0;
 }
 
 /* A level without any figure has a reason. */
-static int note_missing_levels(struct ceilings *c)
+static int note_missing_levels(struct sweep *s)
 {
+	const struct ceilings *c = s->ceilings;
+
 	for (size_t i = 0; i < c->level_count; i++) {
 		size_t rows = 0;
 		for (size_t k = 0; k < c->bandwidth_count; k++)
 			rows += !strcmp(c->bandwidth[k].level, c->levels[i].name);
-		if (!rows && sweep_add_missing(c, c->levels[i].name,
+		if (!rows && sweep_add_missing(s, c->levels[i].name,
 				     "no working set lies well above the cache before it and "
 				     "fits into what there is"))
 			return -ENOMEM;
@@ -228,7 +222,7 @@ static void describe(struct sweep *s)
 	memcpy(c->microcode, s->cpu.microcode, sizeof c->microcode);
 	c->cpus = s->cpu.online;
 	c->quick = s->options->quick;
-	c->unix_ns = clock_ns(CLOCK_REALTIME);
+	c->unix_ns = real_ns();
 }
 
 static int sweep_all(struct sweep *s)
@@ -246,7 +240,7 @@ static int sweep_all(struct sweep *s)
 	measure_all(s);
 	rc = keep_all(s);
 	if (!rc)
-		rc = note_missing_levels(s->ceilings);
+		rc = note_missing_levels(s);
 	if (!rc)
 		rc = sweep_latency_threads(s);
 	if (!rc)
@@ -257,7 +251,7 @@ static int sweep_all(struct sweep *s)
 int sweep_run(struct ceilings **out, const struct sweep_options *options)
 {
 	struct sweep s = {.options = options};
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t begin_ns = monotonic_ns();
 
 	s.repetitions = options->quick ? SWEEP_QUICK_REPETITIONS : SWEEP_REPETITIONS;
 	s.ceilings = calloc(1, sizeof *s.ceilings);
@@ -266,10 +260,10 @@ int sweep_run(struct ceilings **out, const struct sweep_options *options)
 	cpu_info_read(&s.cpu);
 	describe(&s);
 	int rc = sweep_all(&s);
-	s.ceilings->took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	s.ceilings->took_ns = monotonic_ns() - begin_ns;
 	team_destroy(s.team);
 	destroy_arenas(&s);
-	free(s.slots);
+	array_fini(&s.slots);
 	if (rc)
 		ceilings_destroy(s.ceilings);
 	else

@@ -10,20 +10,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include "base/clock_ns.h"
 #include "brick/device.h"
 #include "brick/error.h"
 #include "machine/device_queue.h"
 
 enum { PAIRS = 64, WARM_UPS = 3 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void take_completion(void *context, const struct brick_completion *completion)
 {
@@ -54,15 +46,15 @@ struct probe {
 /* One pair, waited for; adds up what the two halves took. */
 static int time_pair(struct probe *p, double *launch_ns, double *all_ns)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = monotonic_ns();
 	int rc = p->backend->begin(p->device, p->queue, ++p->ticket);
 
 	if (!rc)
 		rc = p->backend->end(p->device, p->queue, p->ticket);
-	uint64_t launched_ns = now_ns();
+	uint64_t launched_ns = monotonic_ns();
 	if (!rc)
 		rc = p->backend->synchronise(p->device, p->queue);
-	uint64_t end_ns = now_ns();
+	uint64_t end_ns = monotonic_ns();
 	p->backend->drain(p->device);
 	*launch_ns += (double)(launched_ns - begin_ns);
 	*all_ns += (double)(end_ns - begin_ns);
@@ -94,10 +86,9 @@ static int measure(struct sweep *s, struct probe *p)
 	for (uint32_t i = 0; i < s->repetitions; i++)
 		if (!(launch[i] > 0) || !(all[i] > 0))
 			return -ERANGE;
-	rc = sweep_add_latency(s->ceilings, p->backend->name, "launch", 1, launch, s->repetitions);
+	rc = sweep_add_latency(s, p->backend->name, "launch", 1, launch, s->repetitions);
 	return rc ? rc
-		  : sweep_add_latency(
-			    s->ceilings, p->backend->name, "synchronise", 1, all, s->repetitions);
+		  : sweep_add_latency(s, p->backend->name, "synchronise", 1, all, s->repetitions);
 }
 
 static int measure_backend(struct sweep *s, const struct brick_backend *backend)
@@ -111,8 +102,7 @@ static int measure_backend(struct sweep *s, const struct brick_backend *backend)
 	int rc = backend->probe(reason, sizeof reason);
 
 	if (rc)
-		return sweep_add_missing(
-			s->ceilings, backend->name, reason[0] ? reason : brick_strerror(rc));
+		return sweep_add_missing(s, backend->name, reason[0] ? reason : brick_strerror(rc));
 	if (!strcmp(backend->name, "opencl") && device_queue_opencl(&own)) {
 		options.native[0] = own.context;
 		options.native[1] = own.device;
@@ -129,7 +119,7 @@ static int measure_backend(struct sweep *s, const struct brick_backend *backend)
 	snprintf(reason, sizeof reason, "%s",
 		rc == -EINVAL ? "its latency needs a queue of a program's own"
 			      : brick_strerror(rc));
-	return sweep_add_missing(s->ceilings, backend->name, reason);
+	return sweep_add_missing(s, backend->name, reason);
 }
 
 int sweep_latency_devices(struct sweep *s)

@@ -11,11 +11,12 @@
 
 enum { BARRIERS = 500 };
 
-int sweep_add_latency(struct ceilings *c, const char *backend, const char *what, uint32_t threads,
+int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
 	double *values, uint32_t count)
 {
+	struct ceilings *c = s->ceilings;
 	struct ceilings_latency *rows =
-		reallocarray(c->latency, c->latency_count + 1, sizeof *rows);
+		array_grow(c->latency, &s->latency_capacity, c->latency_count + 1, sizeof *rows);
 
 	if (!rows)
 		return -ENOMEM;
@@ -28,10 +29,11 @@ int sweep_add_latency(struct ceilings *c, const char *backend, const char *what,
 	return 0;
 }
 
-int sweep_add_missing(struct ceilings *c, const char *what, const char *reason)
+int sweep_add_missing(struct sweep *s, const char *what, const char *reason)
 {
+	struct ceilings *c = s->ceilings;
 	struct ceilings_missing *rows =
-		reallocarray(c->missing, c->missing_count + 1, sizeof *rows);
+		array_grow(c->missing, &s->missing_capacity, c->missing_count + 1, sizeof *rows);
 
 	if (!rows)
 		return -ENOMEM;
@@ -53,8 +55,7 @@ int sweep_latency_threads(struct sweep *s)
 			continue;
 		for (uint32_t k = 0; k < s->repetitions; k++)
 			values[k] = (double)team_barrier_ns(s->team, threads, BARRIERS) / BARRIERS;
-		rc = sweep_add_latency(
-			s->ceilings, "threads", "barrier", threads, values, s->repetitions);
+		rc = sweep_add_latency(s, "threads", "barrier", threads, values, s->repetitions);
 	}
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a sweep measures: levels of memory, numbers of threads, and a slot for each kernel. A
- * working set of a cache is well above the cache before it and fits with room to spare, also when
+ * working set of a cache is well above the cache before it and fits easily, also when
  * as many threads share it as run; where there is no such size, that figure is missing.
  */
 #include "machine/sweep_state.h"
@@ -15,8 +15,8 @@ enum {
 	EACH_UP_TO = 4,	   /* numbers of threads that are all measured; then powers of 2 */
 	MEMORY_TIMES = 16, /* the last cache, so that next to nothing is found in it */
 	QUICK_MEMORY_TIMES = 8,
-	LEAST_MEMORY = 128 << 20,
-	LEAST_ARRAY = 4 * STREAM_STEP,
+	MIN_MEMORY = 128 << 20,
+	MIN_ARRAY = 4 * STREAM_STEP,
 };
 
 static int has_cpus_for(const struct sweep *s, unsigned threads)
@@ -29,7 +29,7 @@ static void plan_threads(struct sweep *s)
 	unsigned usable = s->cpu.usable ? s->cpu.usable : 1;
 	unsigned most = s->options->threads ? s->options->threads : usable;
 
-	s->most_threads = most < CPU_MOST ? most : CPU_MOST;
+	s->most_threads = most < CPU_MAX ? most : CPU_MAX;
 	for (unsigned n = 1; has_cpus_for(s, n); n = n < EACH_UP_TO ? n + 1 : n * 2)
 		if (s->thread_count_count < SWEEP_THREAD_COUNTS - 1)
 			s->thread_counts[s->thread_count_count++] = n;
@@ -53,8 +53,9 @@ static int plan_levels(struct sweep *s)
 		level->shared = s->cpu.data[i].shared;
 		c->level_count++;
 	}
-	if (!c->level_count)
-		sweep_add_missing(c, "caches", "the kernel does not tell their sizes");
+	if (!c->level_count &&
+		sweep_add_missing(s, "caches", "the kernel does not tell their sizes"))
+		return -ENOMEM;
 	strcpy(c->levels[c->level_count].name, "memory");
 	c->levels[c->level_count++].shared = s->cpu.online;
 	return 0;
@@ -62,16 +63,9 @@ static int plan_levels(struct sweep *s)
 
 static struct sweep_slot *add_slot(struct sweep *s)
 {
-	if (s->slot_count == s->slot_capacity) {
-		size_t more = s->slot_capacity ? 2 * s->slot_capacity : 64;
-		struct sweep_slot *slots = reallocarray(s->slots, more, sizeof *slots);
-		if (!slots)
-			return NULL;
-		s->slots = slots;
-		s->slot_capacity = more;
-	}
-	s->slots[s->slot_count] = (struct sweep_slot){0};
-	return &s->slots[s->slot_count++];
+	if (array_push(&s->slots, (struct sweep_slot){0}))
+		return NULL;
+	return &s->slots.items[s->slots.count - 1];
 }
 
 static int plan_compute(struct sweep *s)
@@ -102,7 +96,7 @@ static uint64_t bytes_per_thread(const struct ceilings_level *level, unsigned th
 static uint64_t memory_bytes(const struct sweep *s, unsigned threads)
 {
 	const struct ceilings *c = s->ceilings;
-	uint64_t bytes = LEAST_MEMORY;
+	uint64_t bytes = MIN_MEMORY;
 
 	if (c->level_count > 1) {
 		const struct ceilings_level *last = &c->levels[c->level_count - 2];
@@ -138,7 +132,7 @@ static int plan_stream(struct sweep *s, const struct machine_stream *k, size_t l
 	uint64_t bytes = working_set(s, level, threads, part) / arrays;
 
 	bytes -= bytes % STREAM_STEP;
-	if (bytes < LEAST_ARRAY)
+	if (bytes < MIN_ARRAY)
 		return 0;
 	struct sweep_slot *slot = add_slot(s);
 	if (!slot)
@@ -191,8 +185,8 @@ size_t sweep_arena_bytes(const struct sweep *s, unsigned member)
 {
 	size_t most = 0;
 
-	for (size_t i = 0; i < s->slot_count; i++) {
-		const struct sweep_slot *slot = &s->slots[i];
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct sweep_slot *slot = &s->slots.items[i];
 		if (!slot->stream || slot->threads <= member)
 			continue;
 		size_t bytes = slot->bytes * machine_stream_arrays(slot->stream->kind);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/array.h"
 #include "machine/ceilings.h"
 #include "machine/cpu.h"
 #include "machine/kernels.h"
@@ -41,8 +42,8 @@ struct sweep {
 	size_t thread_count_count;
 	unsigned most_threads;
 	struct sweep_arena *arenas; /* [most_threads] */
-	struct sweep_slot *slots;
-	size_t slot_count, slot_capacity;
+	ARRAY(struct sweep_slot) slots;
+	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
 	uint32_t repetitions;
 	uint64_t slot_ns;
 };
@@ -56,8 +57,8 @@ size_t sweep_arena_bytes(const struct sweep *s, unsigned member);
 /* Append to ceilings->latency and ->missing. -ENOMEM. */
 int sweep_latency_threads(struct sweep *s);
 int sweep_latency_devices(struct sweep *s);
-int sweep_add_latency(struct ceilings *ceilings, const char *backend, const char *what,
-	uint32_t threads, double *values, uint32_t count);
-int sweep_add_missing(struct ceilings *ceilings, const char *what, const char *reason);
+int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
+	double *values, uint32_t count);
+int sweep_add_missing(struct sweep *s, const char *what, const char *reason);
 
 #endif

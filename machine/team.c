@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
+#include "base/clock_ns.h"
 #include "machine/kernels.h"
 
 enum { SPINS = 20000, LINE = 64 };
@@ -41,14 +41,6 @@ struct team {
 	void *context;
 	struct barrier begin, end;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Spins, and lets others run when that takes long: there may be fewer CPUs than members. */
 static void meet(struct barrier *barrier, unsigned count)
@@ -84,9 +76,9 @@ static void take_part(struct member *m, unsigned count, team_fn run, void *conte
 	struct team *team = m->team;
 
 	meet(&team->begin, count);
-	m->begin_ns = now_ns();
+	m->begin_ns = monotonic_ns();
 	run(context, m->number);
-	m->end_ns = now_ns();
+	m->end_ns = monotonic_ns();
 	meet(&team->end, count);
 }
 
@@ -126,17 +118,16 @@ static void tell(struct team *team, unsigned count, team_fn run, void *context)
 
 int team_create(struct team **out, unsigned members, const int *cpus)
 {
-	struct team *team = NULL;
-	void *array = NULL;
+	struct team *team = members ? aligned_alloc(LINE, sizeof *team) : NULL;
 
-	if (!members || posix_memalign((void **)&team, LINE, sizeof *team))
+	if (!team)
 		return members ? -ENOMEM : -EINVAL;
 	*team = (struct team){.member_count = members, .started = 1};
-	if (posix_memalign(&array, LINE, members * sizeof *team->members)) {
+	team->members = aligned_alloc(LINE, members * sizeof *team->members);
+	if (!team->members) {
 		free(team);
 		return -ENOMEM;
 	}
-	team->members = array;
 	pthread_mutex_init(&team->lock, NULL);
 	pthread_cond_init(&team->wake, NULL);
 	for (unsigned i = 0; i < members; i++)

@@ -14,10 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "brick/error.h"
 #include "brick/registry.h"
 
-enum { MOST_WORDS = 8, MOST_RULES = 4096, MOST_LAYERS = 64, NAME_BYTES = 48, MOST_BYTES = 1 << 20 };
+enum { MAX_WORDS = 8, MAX_RULES = 4096, MAX_LAYERS = 64, NAME_BYTES = 48, MAX_BYTES = 1 << 20 };
 
 struct rule {
 	const char *operation, *name, *source;
@@ -29,11 +30,10 @@ struct rule {
 
 struct rules {
 	char *text;
-	struct rule *rule;
-	uint32_t rule_count;
-	const char *layers[MOST_LAYERS];
+	ARRAY(struct rule) rules;
+	const char *layers[MAX_LAYERS];
 	uint32_t layer_count;
-	const char *outside[MOST_LAYERS];
+	const char *outside[MAX_LAYERS];
 	uint32_t outside_count;
 	int defaults_off;
 	int versioned;
@@ -74,14 +74,14 @@ static const char *known_category(const char *brick)
 /* Category that an earlier rule gave to the brick. */
 static const char *earlier_category(const struct rules *rules, const char *brick)
 {
-	for (uint32_t i = 0; i < rules->rule_count; i++)
-		if (!strcmp(rules->rule[i].brick, brick))
-			return rules->rule[i].category;
+	for (uint32_t i = 0; i < rules->rules.count; i++)
+		if (!strcmp(rules->rules.items[i].brick, brick))
+			return rules->rules.items[i].category;
 	return NULL;
 }
 
 /* The brick's category when it is new, checked against what is already known of it. */
-static int settle_category(
+static int resolve_category(
 	const struct rules *rules, struct rule *rule, const char *given, struct rules_error *error)
 {
 	const char *known = known_category(rule->brick);
@@ -115,8 +115,8 @@ static int add_node(struct rules *rules, char **word, size_t words, struct rules
 		return fault(error, "node needs OPERATION NAME SOURCE BRICK [CATEGORY]");
 	if (strlen(word[4]) >= NAME_BYTES || (words == 6 && strlen(word[5]) >= NAME_BYTES))
 		return fault(error, "a name is longer than %d bytes", NAME_BYTES - 1);
-	if (rules->rule_count == MOST_RULES)
-		return fault(error, "more than %d rules", MOST_RULES);
+	if (rules->rules.count == MAX_RULES)
+		return fault(error, "more than %d rules", MAX_RULES);
 	rule = (struct rule){
 		.operation = word[1],
 		.name = word[2],
@@ -127,28 +127,18 @@ static int add_node(struct rules *rules, char **word, size_t words, struct rules
 		.any_source = !strcmp(word[3], "*"),
 		.first = common_first(word[1]),
 	};
-	int status = settle_category(rules, &rule, words == 6 ? word[5] : NULL, error);
+	int status = resolve_category(rules, &rule, words == 6 ? word[5] : NULL, error);
 	if (status)
 		return status;
-	if ((rules->rule_count & (rules->rule_count - 1)) == 0) {
-		size_t room = rules->rule_count ? rules->rule_count * 2 : 64;
-		if (rules->rule_count == 0 || room > 64) {
-			struct rule *more = realloc(rules->rule, room * sizeof *more);
-			if (!more)
-				return -ENOMEM;
-			rules->rule = more;
-		}
-	}
-	rules->rule[rules->rule_count++] = rule;
-	return 0;
+	return array_push(&rules->rules, rule);
 }
 
 static int add_layer(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (words != 2 || !strchr(word[1], '#'))
 		return fault(error, "layer needs one PATTERN with a '#' in it");
-	if (rules->layer_count == MOST_LAYERS)
-		return fault(error, "more than %d layer patterns", MOST_LAYERS);
+	if (rules->layer_count == MAX_LAYERS)
+		return fault(error, "more than %d layer patterns", MAX_LAYERS);
 	rules->layers[rules->layer_count++] = word[1];
 	return 0;
 }
@@ -157,8 +147,8 @@ static int add_outside(struct rules *rules, char **word, size_t words, struct ru
 {
 	if (words != 2)
 		return fault(error, "outside needs one PATTERN");
-	if (rules->outside_count == MOST_LAYERS)
-		return fault(error, "more than %d patterns of what is outside", MOST_LAYERS);
+	if (rules->outside_count == MAX_LAYERS)
+		return fault(error, "more than %d patterns of what is outside", MAX_LAYERS);
 	rules->outside[rules->outside_count++] = word[1];
 	return 0;
 }
@@ -189,7 +179,7 @@ static size_t split(char *line, char **word)
 	size_t words = 0;
 	char *next = NULL;
 
-	for (char *w = strtok_r(line, " \t\r", &next); w && words < MOST_WORDS;
+	for (char *w = strtok_r(line, " \t\r", &next); w && words < MAX_WORDS;
 		w = strtok_r(NULL, " \t\r", &next))
 		word[words++] = w;
 	return words;
@@ -197,7 +187,7 @@ static size_t split(char *line, char **word)
 
 static int parse_lines(struct rules *rules, struct rules_error *error)
 {
-	char *word[MOST_WORDS], *next;
+	char *word[MAX_WORDS], *next;
 
 	for (char *line = rules->text; line; line = next) {
 		next = strchr(line, '\n');
@@ -248,27 +238,27 @@ void rules_destroy(struct rules *rules)
 {
 	if (!rules)
 		return;
-	free(rules->rule);
+	array_fini(&rules->rules);
 	free(rules->text);
 	free(rules);
 }
 
-/* All of a file, at most MOST_BYTES. NULL with *status set. */
+/* All of a file, at most MAX_BYTES. NULL with *status set. */
 static char *read_file(int fd, size_t *bytes, int *status)
 {
-	char *text = malloc(MOST_BYTES + 1);
+	char *text = malloc(MAX_BYTES + 1);
 
 	*bytes = 0;
 	*status = text ? 0 : -ENOMEM;
 	while (!*status) {
-		ssize_t n = read(fd, text + *bytes, MOST_BYTES + 1 - *bytes);
+		ssize_t n = read(fd, text + *bytes, MAX_BYTES + 1 - *bytes);
 		if (n == 0)
 			return text;
 		if (n < 0 && errno != EINTR)
 			*status = -errno;
 		else if (n > 0)
 			*bytes += (size_t)n;
-		if (*bytes > MOST_BYTES)
+		if (*bytes > MAX_BYTES)
 			*status = -EFBIG;
 	}
 	free(text);
@@ -349,18 +339,18 @@ void rules_apply(
 	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict)
 {
 	*verdict = (struct rules_verdict){NULL, NULL, find_layer(rules, node)};
-	for (uint32_t i = 0; i < rules->rule_count; i++) {
-		if (!rule_matches(&rules->rule[i], node))
+	for (uint32_t i = 0; i < rules->rules.count; i++) {
+		if (!rule_matches(&rules->rules.items[i], node))
 			continue;
-		verdict->brick = rules->rule[i].brick;
-		verdict->category = rules->rule[i].category;
+		verdict->brick = rules->rules.items[i].brick;
+		verdict->category = rules->rules.items[i].category;
 		return;
 	}
 }
 
 uint32_t rules_count(const struct rules *rules)
 {
-	return rules->rule_count;
+	return (uint32_t)rules->rules.count;
 }
 
 int rules_defaults_off(const struct rules *rules)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_DIGITS = 5 }; /* a layer fits int16 */
+enum { MAX_DIGITS = 5 }; /* a layer fits int16 */
 
 static int is_digit(char c)
 {
@@ -22,9 +22,9 @@ static size_t number_at(const char *text, const char *start, int *number)
 
 	if (text > start && is_digit(text[-1]))
 		return 0;
-	while (is_digit(text[n]) && n <= MOST_DIGITS)
+	while (is_digit(text[n]) && n <= MAX_DIGITS)
 		value = value * 10 + (text[n++] - '0');
-	if (!n || n > MOST_DIGITS || value > INT16_MAX)
+	if (!n || n > MAX_DIGITS || value > INT16_MAX)
 		return 0;
 	*number = value;
 	return n;

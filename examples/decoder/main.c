@@ -185,6 +185,56 @@ static void stop_recording(const char *path)
 		die(1, "%s: %s", path, brick_strerror(error));
 }
 
+static struct decoder_options options_of(const struct arguments *a)
+{
+	struct decoder_options options = {
+		.kernels = kernels_find(a->isa),
+		.n_context = number(a->n_prompt) + number(a->n_predict),
+		.n_threads = number(a->n_threads),
+		.wrong_layer = -1,
+	};
+	float percent = 0;
+	if (!options.kernels)
+		die(4, "--isa %s: not known or not on this CPU", a->isa);
+	if (a->rope_error && sscanf(a->rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
+		die(2, "--rope-error %s: not LAYER:PERCENT", a->rope_error);
+	if (strcmp(a->backend, "cpu") && strcmp(a->backend, "opencl"))
+		die(2, "--backend %s: not cpu or opencl", a->backend);
+	options.wrong_factor = 1 + percent / 100;
+	return options;
+}
+
+// The thread's name and the notes are heard by `brick record`, too.
+static void describe_run(
+	const struct arguments *a, const struct model *model, struct decoder_options *options)
+{
+	const char *why = "";
+	if (a->digest)
+		brick_digests_set(1);
+	if (a->tiles)
+		brick_tiles_set(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
+	brick_thread_name("decoder 0");
+	brick_note("backend", "cpu %s", options->kernels->isa);
+	if (strcmp(a->backend, "opencl"))
+		return;
+	options->opencl = opencl_create(model, decoder_batch(options->n_context), &why);
+	if (!options->opencl)
+		die(4, "--backend opencl: %s", why);
+	brick_note("backend", "opencl");
+}
+
+static void repeat(const struct arguments *a, struct decoder *decoder, int32_t *prompt)
+{
+	for (size_t i = 0; i < number(a->n_repeat); i++) {
+		if (a->pause && (i + 1) / 2 % 2 == 0)
+			brick_pause();
+		const char *mode = a->modes ? change_mode(decoder->options.opencl, i) : a->mode;
+		generate(decoder, prompt, number(a->n_prompt), number(a->n_predict),
+			a->timing ? mode : NULL);
+		brick_resume();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments a = {.n_prompt = "256",
@@ -195,50 +245,17 @@ int main(int argc, char **argv)
 		.backend = "cpu",
 		.mode = "deferred"};
 	parse(&a, argv);
-	size_t n_prompt = number(a.n_prompt), n_predict = number(a.n_predict);
-	struct decoder_options options = {
-		.kernels = kernels_find(a.isa),
-		.n_context = n_prompt + n_predict,
-		.n_threads = number(a.n_threads),
-		.wrong_layer = -1,
-	};
-	float percent = 0;
-	if (!options.kernels)
-		die(4, "--isa %s: not known or not on this CPU", a.isa);
-	if (a.rope_error && sscanf(a.rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
-		die(2, "--rope-error %s: not LAYER:PERCENT", a.rope_error);
-	if (strcmp(a.backend, "cpu") && strcmp(a.backend, "opencl"))
-		die(2, "--backend %s: not cpu or opencl", a.backend);
-	options.wrong_factor = 1 + percent / 100;
-
+	struct decoder_options options = options_of(&a);
 	struct model model;
 	int32_t *prompt = model_open(&model, a.model)
 				  ? NULL
-				  : gguf_prompt(&model.file, model.n_vocab, n_prompt);
+				  : gguf_prompt(&model.file, model.n_vocab, number(a.n_prompt));
 	if (!prompt)
 		die(3, "%s", model.file.why);
 	start_recording(a.record, mode_number(a.mode));
-	if (a.digest)
-		brick_digests_set(1);
-	if (a.tiles)
-		brick_tiles_set(1u << BRICK_TILE_LEVEL_MACRO | 1u << BRICK_TILE_LEVEL_MIDI);
-	brick_thread_name("decoder 0"); // this and the note are heard by `brick record`, too
-	brick_note("backend", "cpu %s", options.kernels->isa);
-	const char *why = "";
-	if (!strcmp(a.backend, "opencl")) {
-		options.opencl = opencl_create(&model, decoder_batch(options.n_context), &why);
-		if (!options.opencl)
-			die(4, "--backend opencl: %s", why);
-		brick_note("backend", "opencl");
-	}
+	describe_run(&a, &model, &options);
 	struct decoder *decoder = decoder_create(&model, &options);
-	for (size_t i = 0; i < number(a.n_repeat); i++) {
-		if (a.pause && (i + 1) / 2 % 2 == 0)
-			brick_pause();
-		const char *mode = a.modes ? change_mode(options.opencl, i) : a.mode;
-		generate(decoder, prompt, n_prompt, n_predict, a.timing ? mode : NULL);
-		brick_resume();
-	}
+	repeat(&a, decoder, prompt);
 	decoder_destroy(decoder);
 	opencl_destroy(options.opencl);
 	stop_recording(a.record);

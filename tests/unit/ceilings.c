@@ -273,9 +273,8 @@ static void kernels_run(void **state)
 static void streams_move_what_they_say(void **state)
 {
 	enum { FLOATS = 3 * STREAM_STEP / sizeof(float), GUARD = 16 };
-	float *memory = NULL;
-	assert_int_equal(
-		posix_memalign((void **)&memory, 64, 3 * (FLOATS + GUARD) * sizeof(float)), 0);
+	float *memory = aligned_alloc(64, 3 * (FLOATS + GUARD) * sizeof(float));
+	assert_non_null(memory);
 	for (const struct machine_stream *k = machine_streams; k->run; k++) {
 		if (!k->available())
 			continue;

@@ -35,14 +35,15 @@ static inline void memory_fail_at(long n)
 	memory_is_counted = 1;
 }
 
-/* No more; 1: an allocation has failed. */
+/* None fails any more, but blocks are still counted; 1: an allocation has failed. */
 static inline int memory_stop_failing(void)
 {
-	int has_failed = memory_left < -1;
+	return __atomic_exchange_n(&memory_left, -1, __ATOMIC_RELAXED) < -1;
+}
 
+static inline void memory_count_end(void)
+{
 	memory_is_counted = 0;
-	memory_left = -1;
-	return has_failed;
 }
 
 #if MEMORY_CAN_FAIL

@@ -14,6 +14,7 @@
 #include "brick/error.h"
 #include "brick/graph.h"
 #include "brick/queue.h"
+#include "tests/unit/graph_fixture.h"
 #include "tests/unit/graph_text.h"
 
 static int add(struct brick_graph *g, int kind, const char *name, uint64_t time_ns)
@@ -30,17 +31,6 @@ static struct brick_graph_edge edge(struct brick_graph *g, uint32_t id)
 	struct brick_graph_edge e;
 	assert_int_equal(brick_graph_edge_get(g, id, &e), 0);
 	return e;
-}
-
-static int create(void **state)
-{
-	return brick_graph_create((struct brick_graph **)state);
-}
-
-static int destroy(void **state)
-{
-	brick_graph_destroy(*state);
-	return 0;
 }
 
 static void f111_counts(void **state)
@@ -302,7 +292,7 @@ static void f120_clear(void **state)
 	assert_int_equal(brick_graph_code_get(g, code.hash, &code), -ENOENT);
 	assert_null(brick_graph_lane_name(g, 0));
 	/* and nothing of what was shows in what comes */
-	assert_int_equal(create((void **)&fresh), 0);
+	assert_int_equal(brick_graph_create(&fresh), 0);
 	struct brick_graph *both[] = {g, fresh};
 	for (int i = 0; i < 2; i++) {
 		brick_graph_enter(
@@ -376,8 +366,6 @@ static void other_kinds(void **state)
 	out.task.polls = 0;
 	assert_true(brick_graph_task_efficiency(&out) < 0);
 }
-
-#define GRAPH_TEST(test) cmocka_unit_test_setup_teardown(test, create, destroy)
 
 int main(void)
 {

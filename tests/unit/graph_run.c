@@ -149,32 +149,36 @@ static uint32_t find(struct brick_graph *g, const char *name)
 }
 
 /* Two threads, two layers, a barrier: by hand. */
-static void a_step_by_hand(void **state)
+static void build_step(struct run *run)
+{
+	builder_process(run, 1);
+	builder_lane(run, 0, 11);
+	builder_lane(run, 0, 12);
+	uint32_t decode = builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t compute =
+		builder_site(run, builder_known(run, BRICK_GRAPH_COMPUTE), -1, NULL, NULL);
+	uint32_t norm =
+		builder_site(run, builder_known(run, BRICK_RMS_NORM), 0, "RMS_NORM", "norm-0");
+	uint32_t up =
+		builder_site(run, builder_known(run, BRICK_UP_PROJECTION), 1, "MUL_MAT", "up-1");
+	uint32_t head = builder_site(run, builder_known(run, BRICK_LM_HEAD), -1, NULL, "logits");
+	run->sites[up].flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES;
+	run->sites[up].elements = 8;
+	run->sites[up].bytes = 64;
+	builder_sample(run, 0, decode, 1000, 1200, 0);
+	builder_step(run, 0, 1);
+	builder_sample(run, 0, compute, 1010, 1190, 1);
+	builder_sample(run, 0, norm, 1020, 1050, 2)->wait_ns = 22;
+	builder_sample(run, 0, up, 1075, 1120, 2);
+	builder_sample(run, 0, head, 1120, 1180, 2);
+	builder_sample(run, 1, norm, 1030, 1070, 0)->wait_ns = 4;
+}
+
+static void edges_of_a_step(void **state)
 {
 	struct run run = {0};
-	builder_process(&run, 1);
-	builder_lane(&run, 0, 11);
-	builder_lane(&run, 0, 12);
-	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
-	uint32_t compute =
-		builder_site(&run, builder_known(&run, BRICK_GRAPH_COMPUTE), -1, NULL, NULL);
-	uint32_t norm =
-		builder_site(&run, builder_known(&run, BRICK_RMS_NORM), 0, "RMS_NORM", "norm-0");
-	uint32_t up =
-		builder_site(&run, builder_known(&run, BRICK_UP_PROJECTION), 1, "MUL_MAT", "up-1");
-	uint32_t head = builder_site(&run, builder_known(&run, BRICK_LM_HEAD), -1, NULL, "logits");
-	run.sites[up].flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES;
-	run.sites[up].elements = 8;
-	run.sites[up].bytes = 64;
-	builder_sample(&run, 0, decode, 1000, 1200, 0);
-	builder_step(&run, 0, 1);
-	builder_sample(&run, 0, compute, 1010, 1190, 1);
-	builder_sample(&run, 0, norm, 1020, 1050, 2)->wait_ns = 22;
-	builder_sample(&run, 0, up, 1075, 1120, 2);
-	builder_sample(&run, 0, head, 1120, 1180, 2);
-	builder_sample(&run, 1, norm, 1030, 1070, 0)->wait_ns = 4;
+	build_step(&run);
 	struct brick_graph *g = graph_of(&run, 0);
-
 	uint32_t step = find(g, "Decode"), graph = find(g, "GraphCompute");
 	uint32_t layer0 = find(g, "Layer 0"), layer1 = find(g, "Layer 1"), lm = find(g, "LmHead");
 	uint32_t thread = find(g, "thread t (12)"), barrier = find(g, "Barrier");
@@ -194,6 +198,20 @@ static void a_step_by_hand(void **state)
 	assert_true(has_edge(g, quick, barrier, BRICK_EDGE_DEPENDS_ON));
 	assert_true(has_edge(g, barrier, waits, BRICK_EDGE_DEPENDS_ON));
 	assert_true(has_edge(g, barrier, other, BRICK_EDGE_DEPENDS_ON));
+	brick_graph_destroy(g);
+	run_fini(&run);
+}
+
+static void nodes_of_a_step(void **state)
+{
+	struct run run = {0};
+	build_step(&run);
+	struct brick_graph *g = graph_of(&run, 0);
+	uint32_t step = find(g, "Decode"), barrier = find(g, "Barrier");
+	uint32_t layer0 = find(g, "Layer 0"), thread = find(g, "thread t (12)");
+	uint32_t slow = find(g, "RmsNorm"), waits = find(g, "BarrierWait");
+	uint32_t quick = (uint32_t)brick_graph_find_next(g, slow);
+
 	struct brick_graph_node node = node_of(g, waits);
 	assert_int_equal(node.time_ns, 22);
 	assert_int_equal(node.wait_ns, 20); /* thread 12 came at 1070 */
@@ -357,7 +375,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_sample_is_a_node),
 		cmocka_unit_test(folded_is_the_step),
-		cmocka_unit_test(a_step_by_hand),
+		cmocka_unit_test(edges_of_a_step),
+		cmocka_unit_test(nodes_of_a_step),
 		cmocka_unit_test(layers_by_hand),
 		cmocka_unit_test(device_work_by_hand),
 		cmocka_unit_test(nothing_recorded),

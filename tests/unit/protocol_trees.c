@@ -13,7 +13,11 @@
 
 static int create(void **state)
 {
-	return brick_graph_create((struct brick_graph **)state);
+	struct brick_graph *g = NULL;
+	int error = brick_graph_create(&g);
+
+	*state = g;
+	return error;
 }
 
 static int destroy(void **state)

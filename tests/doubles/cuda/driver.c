@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "base/clock_ns.h"
 
 struct tools double_tools;
 pthread_mutex_t double_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,9 +31,7 @@ DOUBLE_API const struct double_options *double_options(void)
 
 DOUBLE_API uint64_t double_now(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	return monotonic_ns();
 }
 
 DOUBLE_API uint64_t double_device_ns(uint64_t host)

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL's functions, as far as the tests' programs and Brick call them (double.h). */
+/*
+ * OpenCL's functions, as far as the tests' programs and Brick call them (double.h): platform,
+ * device, contexts, queues, kernels and buffers. Commands and events are in commands.c.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "tests/doubles/opencl/double.h"
-
-#define API __attribute__((visibility("default")))
-
-struct counted { /* contexts, buffers, kernels, programs */
-	int references;
-	long *alive;
-	char name[32];
-	size_t bytes;
-	char data[];
-};
 
 static char the_platform, the_device;
 static cl_command_queue all_queues;
@@ -43,7 +36,7 @@ static cl_int drop(void *object)
 	return CL_SUCCESS;
 }
 
-static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
+cl_int double_answer(const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
 {
 	if (out && capacity < bytes)
 		return CL_INVALID_VALUE;
@@ -56,7 +49,7 @@ static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out
 
 static cl_int answer_text(const char *text, size_t capacity, void *out, size_t *bytes)
 {
-	return answer(text, strlen(text) + 1, capacity, out, bytes);
+	return double_answer(text, strlen(text) + 1, capacity, out, bytes);
 }
 
 /* ---- platform, device, context ---- */
@@ -92,7 +85,7 @@ API cl_int clGetDeviceInfo(
 	void *platform = &the_platform;
 
 	if (what == CL_DEVICE_PLATFORM)
-		return answer(&platform, sizeof platform, capacity, out, bytes);
+		return double_answer(&platform, sizeof platform, capacity, out, bytes);
 	return answer_text("double", capacity, out, bytes);
 }
 
@@ -194,8 +187,8 @@ API cl_int clGetCommandQueueInfo(
 		(q->in_order ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 
 	if (what == CL_QUEUE_PROPERTIES)
-		return answer(&bits, sizeof bits, capacity, out, bytes);
-	return answer(
+		return double_answer(&bits, sizeof bits, capacity, out, bytes);
+	return double_answer(
 		q->properties, q->property_count * sizeof *q->properties, capacity, out, bytes);
 }
 
@@ -285,7 +278,7 @@ API cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
 	cl_ulong local = 256;
 
 	if (what == CL_KERNEL_LOCAL_MEM_SIZE)
-		return answer(&local, sizeof local, capacity, out, bytes);
+		return double_answer(&local, sizeof local, capacity, out, bytes);
 	return CL_INVALID_VALUE;
 }
 
@@ -300,184 +293,9 @@ API cl_int clReleaseMemObject(cl_mem memory)
 	return drop(memory);
 }
 
-static char *place(cl_mem memory, size_t offset, size_t bytes)
+char *double_place(cl_mem memory, size_t offset, size_t bytes)
 {
 	struct counted *c = (void *)memory;
 
 	return offset <= c->bytes && bytes <= c->bytes - offset ? c->data + offset : NULL;
-}
-
-/* ---- commands ---- */
-
-API cl_int clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel kernel, cl_uint dimensions,
-	const size_t *offset, const size_t *global, const size_t *local, cl_uint count,
-	const cl_event *list, cl_event *event)
-{
-	if (dimensions < 1 || dimensions > 3)
-		return CL_INVALID_WORK_DIMENSION;
-	if (local && global[0] % local[0])
-		return CL_INVALID_WORK_GROUP_SIZE;
-	return double_enqueue(q, 1000 + 20 * global[0], count, list, event);
-}
-
-API cl_int clEnqueueWriteBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking, size_t offset,
-	size_t bytes, const void *from, cl_uint count, const cl_event *list, cl_event *event)
-{
-	char *at = place(memory, offset, bytes);
-
-	if (!at)
-		return CL_INVALID_VALUE;
-	cl_int status = double_enqueue(q, bytes, count, list, event);
-	if (status == CL_SUCCESS)
-		memcpy(at, from, bytes);
-	return status == CL_SUCCESS && blocking ? clFinish(q) : status;
-}
-
-API cl_int clEnqueueReadBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking, size_t offset,
-	size_t bytes, void *to, cl_uint count, const cl_event *list, cl_event *event)
-{
-	char *at = place(memory, offset, bytes);
-
-	if (!at)
-		return CL_INVALID_VALUE;
-	cl_int status = double_enqueue(q, bytes, count, list, event);
-	if (status == CL_SUCCESS)
-		memcpy(to, at, bytes);
-	return status == CL_SUCCESS && blocking ? clFinish(q) : status;
-}
-
-API cl_int clEnqueueCopyBuffer(cl_command_queue q, cl_mem from, cl_mem to, size_t from_offset,
-	size_t to_offset, size_t bytes, cl_uint count, const cl_event *list, cl_event *event)
-{
-	char *source = place(from, from_offset, bytes), *target = place(to, to_offset, bytes);
-
-	if (!source || !target)
-		return CL_INVALID_VALUE;
-	cl_int status = double_enqueue(q, bytes, count, list, event);
-	if (status == CL_SUCCESS)
-		memcpy(target, source, bytes);
-	return status;
-}
-
-API cl_int clEnqueueFillBuffer(cl_command_queue q, cl_mem memory, const void *pattern,
-	size_t pattern_bytes, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
-	cl_event *event)
-{
-	return double_enqueue(q, bytes, count, list, event);
-}
-
-API void *clEnqueueMapBuffer(cl_command_queue q, cl_mem memory, cl_bool blocking,
-	cl_map_flags flags, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
-	cl_event *event, cl_int *error)
-{
-	char *at = place(memory, offset, bytes);
-	cl_int status = at ? double_enqueue(q, 500, count, list, event) : CL_INVALID_VALUE;
-
-	if (status == CL_SUCCESS && blocking)
-		clFinish(q);
-	if (error)
-		*error = status;
-	return status == CL_SUCCESS ? at : NULL;
-}
-
-API cl_int clEnqueueUnmapMemObject(cl_command_queue q, cl_mem memory, void *pointer, cl_uint count,
-	const cl_event *list, cl_event *event)
-{
-	return double_enqueue(q, 500, count, list, event);
-}
-
-API cl_int clEnqueueMarkerWithWaitList(
-	cl_command_queue q, cl_uint count, const cl_event *list, cl_event *event)
-{
-	return double_enqueue(q, 10, count, list, event);
-}
-
-API cl_int clEnqueueBarrierWithWaitList(
-	cl_command_queue q, cl_uint count, const cl_event *list, cl_event *event)
-{
-	return double_enqueue(q, 10, count, list, event);
-}
-
-/* ---- events ---- */
-
-API cl_event clCreateUserEvent(cl_context context, cl_int *error)
-{
-	struct _cl_event *e = calloc(1, sizeof *e);
-
-	e->references = 1;
-	__atomic_add_fetch(&double_alive.events, 1, __ATOMIC_RELAXED);
-	if (error)
-		*error = CL_SUCCESS;
-	return e;
-}
-
-API cl_int clSetUserEventStatus(cl_event e, cl_int status)
-{
-	pthread_mutex_lock(&double_lock);
-	e->begin_ns = e->end_ns = double_now_ns();
-	pthread_mutex_unlock(&double_lock);
-	return CL_SUCCESS;
-}
-
-API cl_int clWaitForEvents(cl_uint count, const cl_event *list)
-{
-	if (!count || !list)
-		return CL_INVALID_VALUE;
-	for (cl_uint i = 0; i < count;) {
-		pthread_mutex_lock(&double_lock);
-		cl_int status = double_status(list[i]);
-		pthread_mutex_unlock(&double_lock);
-		if (status > CL_COMPLETE)
-			nanosleep(&(struct timespec){0, 50000}, NULL);
-		else if (status < 0)
-			return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-		else
-			i++;
-	}
-	return CL_SUCCESS;
-}
-
-API cl_int clRetainEvent(cl_event e)
-{
-	if (double_has_fault("retain"))
-		return CL_OUT_OF_RESOURCES;
-	pthread_mutex_lock(&double_lock);
-	e->references++;
-	pthread_mutex_unlock(&double_lock);
-	return CL_SUCCESS;
-}
-
-API cl_int clReleaseEvent(cl_event e)
-{
-	pthread_mutex_lock(&double_lock);
-	double_release_event(e);
-	pthread_mutex_unlock(&double_lock);
-	return CL_SUCCESS;
-}
-
-API cl_int clGetEventInfo(cl_event e, cl_event_info what, size_t capacity, void *out, size_t *bytes)
-{
-	if (what == CL_EVENT_COMMAND_QUEUE)
-		return answer(&e->queue, sizeof e->queue, capacity, out, bytes);
-	pthread_mutex_lock(&double_lock);
-	cl_int status = double_status(e);
-	double_alive.event_queries++;
-	pthread_mutex_unlock(&double_lock);
-	return answer(&status, sizeof status, capacity, out, bytes);
-}
-
-API cl_int clGetEventProfilingInfo(
-	cl_event e, cl_profiling_info what, size_t capacity, void *out, size_t *bytes)
-{
-	pthread_mutex_lock(&double_lock);
-	cl_int status = double_status(e);
-	uint64_t host = what == CL_PROFILING_COMMAND_QUEUED   ? e->queued_ns
-			: what == CL_PROFILING_COMMAND_SUBMIT ? e->queued_ns + 500
-			: what == CL_PROFILING_COMMAND_START  ? e->begin_ns
-							      : e->end_ns;
-	cl_ulong ns = double_device_ns(host);
-	pthread_mutex_unlock(&double_lock);
-	if (!e->queue || !e->queue->has_times || status > CL_COMPLETE || double_has_fault("times"))
-		return CL_PROFILING_INFO_NOT_AVAILABLE;
-	return answer(&ns, sizeof ns, capacity, out, bytes);
 }

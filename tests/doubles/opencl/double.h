@@ -19,7 +19,18 @@
 #include <stdint.h>
 #include <CL/cl.h>
 
+#define API __attribute__((visibility("default")))
+
 enum { DEPENDENCIES = 16 };
+
+/* Contexts, buffers, kernels, programs. */
+struct counted {
+	int references;
+	long *alive;
+	char name[32];
+	size_t bytes;
+	char data[];
+};
 
 struct _cl_event {
 	int references;
@@ -68,5 +79,12 @@ void double_release_event(cl_event event);
 /* Put a command of that length into a queue. event may be NULL. */
 cl_int double_enqueue(cl_command_queue queue, uint64_t cost_ns, cl_uint count, const cl_event *list,
 	cl_event *event);
+
+/* An answer to a question: to `out` if it has the capacity; out and out_bytes may be NULL. */
+cl_int double_answer(
+	const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes);
+
+/* Memory of a buffer; NULL: the range is not in it. */
+char *double_place(cl_mem memory, size_t offset, size_t bytes);
 
 #endif

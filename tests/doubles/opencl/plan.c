@@ -5,18 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock_ns.h"
 
 pthread_mutex_t double_lock = PTHREAD_MUTEX_INITIALIZER;
 struct double_counts double_alive;
 
 uint64_t double_now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	return monotonic_ns();
 }
 
 uint64_t double_device_ns(uint64_t host_ns)

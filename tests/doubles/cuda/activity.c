@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's double: activity records of what the driver's double did (double.h). It
+ * keeps the rules that are written down: a buffer is asked for on the thread of the program, is the
+ * tool's again when it has been completed, and must have been cleared if the tool said so; a record
+ * is delivered when it is complete, or without its times when a flush is forced; records of one
+ * stream come in any order; ids of nodes and of calls are unique. It ends the program when the tool
+ * breaks a rule.
+ */
+#include "tests/doubles/cuda/activity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
+
+struct pending {
+	uint64_t end; /* host ns, when it is complete */
+	union {
+		struct cupti_record any;
+		struct cupti_kernel kernel;
+		struct cupti_memcpy memcpy;
+		struct cupti_memset memset;
+	} record;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t delivery = PTHREAD_MUTEX_INITIALIZER;
+static cupti_request_fn request;
+static cupti_complete_fn complete;
+static uint8_t wanted_kinds[64];
+static uint8_t zeroed;
+static struct pending *pending;
+static size_t pending_count, dropped;
+static uint8_t *spare; /* a buffer that was asked for and is not filled yet */
+static size_t spare_bytes;
+static uint8_t *out[MAX_BUFFERS]; /* buffers that are ours */
+
+static void broken(const char *rule)
+{
+	fprintf(stderr, "double: the tool breaks a rule: %s\n", rule);
+	_Exit(99);
+}
+
+/* ---- buffers ---- */
+
+static void own(uint8_t *buffer)
+{
+	int free_place = -1;
+
+	for (int i = 0; i < MAX_BUFFERS; i++) {
+		if (out[i] == buffer)
+			broken("a buffer was handed out twice");
+		if (!out[i])
+			free_place = i;
+	}
+	if (free_place < 0)
+		broken("more than 256 buffers are out: memory is not bounded");
+	out[free_place] = buffer;
+}
+
+static void disown(const uint8_t *buffer)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAX_BUFFERS; i++)
+		if (out[i] == buffer)
+			out[i] = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static void ask(void)
+{
+	size_t most = 0;
+
+	if (spare || !request)
+		return;
+	request(&spare, &spare_bytes, &most);
+	if (!spare)
+		return;
+	own(spare);
+	if ((uintptr_t)spare % 8)
+		broken("a buffer is not aligned");
+	for (size_t i = 0; zeroed && i < spare_bytes; i++)
+		if (spare[i])
+			broken("a buffer was not cleared");
+}
+
+static size_t size_of(const struct cupti_record *record)
+{
+	switch (record->kind) {
+	case CUPTI_CONCURRENT_KERNEL:
+		return sizeof(struct cupti_kernel);
+	case CUPTI_MEMCPY:
+		return sizeof(struct cupti_memcpy);
+	case CUPTI_MEMSET:
+		return sizeof(struct cupti_memset);
+	default:
+		return 0;
+	}
+}
+
+/* ---- records ---- */
+
+static int is_wanted(enum op_kind kind)
+{
+	return wanted_kinds[kind == OP_KERNEL ? CUPTI_CONCURRENT_KERNEL
+			    : kind == OP_COPY ? CUPTI_MEMCPY
+					      : CUPTI_MEMSET];
+}
+
+static uint32_t correlation_of(const struct command *c)
+{
+	int calls = wanted_kinds[CUPTI_DRIVER_CALL] || wanted_kinds[CUPTI_RUNTIME_CALL];
+	return double_options()->noids && !calls ? 0 : c->correlation;
+}
+
+static void fill_kernel(struct cupti_kernel *k, const struct command *c)
+{
+	*k = (struct cupti_kernel){
+		.kind = CUPTI_CONCURRENT_KERNEL,
+		.registers = 24,
+		.start = double_device_ns(c->begin),
+		.end = double_device_ns(c->end),
+		.context = c->context,
+		.stream = c->stream,
+		.static_shared = 256,
+		.dynamic_shared = (int32_t)c->op->shared,
+		.correlation = correlation_of(c),
+		.name = c->op->function->name,
+		.graph_node = c->node,
+	};
+	for (int i = 0; i < 3; i++) {
+		k->grid[i] = (int32_t)c->op->grid[i];
+		k->block[i] = (int32_t)c->op->block[i];
+	}
+}
+
+static void fill_record(struct pending *p, const struct command *c)
+{
+	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
+	if (c->op->kind == OP_KERNEL)
+		fill_kernel(&p->record.kernel, c);
+	else if (c->op->kind == OP_COPY)
+		p->record.memcpy = (struct cupti_memcpy){.kind = CUPTI_MEMCPY,
+			.copy = c->op->copy,
+			.bytes = c->op->bytes,
+			.start = double_device_ns(c->begin),
+			.end = double_device_ns(c->end),
+			.context = c->context,
+			.stream = c->stream,
+			.correlation = correlation_of(c),
+			.graph_node = c->node};
+	else
+		p->record.memset = (struct cupti_memset){.kind = CUPTI_MEMSET,
+			.value = c->op->fill,
+			.bytes = c->op->bytes,
+			.start = double_device_ns(c->begin),
+			.end = double_device_ns(c->end),
+			.context = c->context,
+			.stream = c->stream,
+			.correlation = correlation_of(c),
+			.graph_node = c->node};
+}
+
+static int is_lost(void)
+{
+	static long seen;
+	long lose = double_options()->lose;
+	return lose && ++seen % lose == 0;
+}
+
+static void drop_times(struct pending *p)
+{
+	if (p->record.any.kind == CUPTI_CONCURRENT_KERNEL)
+		p->record.kernel.start = p->record.kernel.end = 0;
+	else if (p->record.any.kind == CUPTI_MEMCPY)
+		p->record.memcpy.start = p->record.memcpy.end = 0;
+	else
+		p->record.memset.start = p->record.memset.end = 0;
+}
+
+/* Under the lock: take the records that are complete (or all) out, in an order of our choice. */
+static size_t take(struct pending *taken, size_t most, int forced)
+{
+	uint64_t now = double_now();
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < pending_count; i++) {
+		struct pending *p = &pending[i];
+		int waits = double_options()->shuffle && !forced && rand() % 4 == 0;
+		if (count < most && !waits && (forced || p->end <= now)) {
+			if (p->end - (uint64_t)double_options()->late_ms * 1000000u > now)
+				drop_times(p);
+			taken[count++] = *p;
+		} else {
+			pending[kept++] = *p;
+		}
+	}
+	pending_count = kept;
+	for (size_t i = count; double_options()->shuffle && i > 1; i--) {
+		size_t other = (size_t)rand() % i;
+		struct pending swapped = taken[i - 1];
+		taken[i - 1] = taken[other];
+		taken[other] = swapped;
+	}
+	return count;
+}
+
+/* One buffer's worth. Under `delivery`, which keeps buffers apart; callbacks run without `lock`. */
+static size_t deliver_one(int forced)
+{
+	static struct pending taken[DELIVER_AT];
+	size_t used = 0, lost = 0;
+
+	pthread_mutex_lock(&lock);
+	if (pending_count)
+		ask();
+	uint8_t *buffer = spare;
+	size_t bytes_there = spare_bytes;
+	size_t most = buffer ? bytes_there / sizeof(struct cupti_kernel) : 0;
+	size_t count = take(taken, most && most < DELIVER_AT ? most : DELIVER_AT, forced);
+	if (count && buffer)
+		spare = NULL;
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < count; i++) {
+		if (is_lost() || !buffer) {
+			lost++;
+			continue;
+		}
+		size_t bytes = size_of(&taken[i].record.any);
+		memcpy(buffer + used, &taken[i].record, bytes);
+		used += bytes;
+	}
+	dropped += lost;
+	if (count && buffer) {
+		disown(buffer);
+		complete(NULL, 0, buffer, bytes_there, used);
+	}
+	return count;
+}
+
+static void deliver(int forced)
+{
+	if (!complete)
+		return;
+	pthread_mutex_lock(&delivery);
+	while (deliver_one(forced))
+		;
+	pthread_mutex_unlock(&delivery);
+}
+
+void double_activity(const struct command *c)
+{
+	if (!is_wanted(c->op->kind))
+		return;
+	pthread_mutex_lock(&lock);
+	ask();
+	if (pending_count < MAX_PENDING)
+		fill_record(&pending[pending_count++], c);
+	else
+		dropped++;
+	size_t count = pending_count;
+	pthread_mutex_unlock(&lock);
+	if (count >= DELIVER_AT && count % DELIVER_AT == 0)
+		deliver(0);
+}
+
+int double_activity_start(void)
+{
+	pending = calloc(MAX_PENDING, sizeof *pending);
+	return pending ? 0 : -1;
+}
+
+/* ---- the interface ---- */
+
+DOUBLE_API int cuptiActivityRegisterCallbacks(cupti_request_fn requested, cupti_complete_fn done)
+{
+	request = requested;
+	complete = done;
+	return CUPTI_FINE;
+}
+
+DOUBLE_API int cuptiActivityEnable(uint32_t kind)
+{
+	if (kind >= sizeof wanted_kinds)
+		return CUPTI_BAD_KIND;
+	if (!complete)
+		return 7;
+	wanted_kinds[kind] = 1;
+	return CUPTI_FINE;
+}
+
+DOUBLE_API int cuptiActivityDisable(uint32_t kind)
+{
+	if (kind < sizeof wanted_kinds)
+		wanted_kinds[kind] = 0;
+	return CUPTI_FINE;
+}
+
+DOUBLE_API int cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
+{
+	if (attribute == CUPTI_BUFFERS_ARE_ZEROED && *bytes == 1)
+		zeroed = *(uint8_t *)value;
+	return CUPTI_FINE;
+}
+
+DOUBLE_API int cuptiActivityGetNextRecord(
+	uint8_t *buffer, size_t valid, struct cupti_record **record)
+{
+	uint8_t *next = *record ? (uint8_t *)*record + size_of(*record) : buffer;
+
+	if (next >= buffer + valid)
+		return CUPTI_LIMIT_REACHED;
+	*record = (void *)next;
+	return size_of(*record) ? CUPTI_FINE : CUPTI_BAD_KIND;
+}
+
+DOUBLE_API int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count)
+{
+	*count = dropped;
+	dropped = 0;
+	return CUPTI_FINE;
+}
+
+DOUBLE_API int cuptiActivityFlushAll(uint32_t flags)
+{
+	deliver((flags & CUPTI_FLUSH_FORCED) != 0);
+	return CUPTI_FINE;
+}
