@@ -571,6 +571,7 @@ set(BRICK_CLI_SOURCES
 # Programs that embed the library.
 set(BRICK_EXAMPLES
   examples/embed.c
+  examples/graph.c
 )
 
 # demo: writes a random-weights GGUF model.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed, and how others find it: pkg-config and find_package(brick).
+# What is installed, and how others find it: pkg-config (brick, brick-graph) and
+# find_package(brick [COMPONENTS graph]).
 include(CMakePackageConfigHelpers)
 
 install(TARGETS brick-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS brick EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The manual of `brick report` lists the columns that the program has.
 add_executable(brick-manual-columns man/columns.c)
@@ -26,10 +27,11 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/brickConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/brickConfig.cmake ${CMAKE_BINARY_DIR}/brickConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
 # The prefix is known at install time only (`cmake --install --prefix`).
-install(CODE "set(pc_source \"${CMAKE_SOURCE_DIR}/cmake/brick.pc.in\")
-  set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+install(CODE "set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
   set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
   set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-  configure_file(\"\${pc_source}\" \"${CMAKE_BINARY_DIR}/brick.pc\" @ONLY)
-  file(INSTALL \"${CMAKE_BINARY_DIR}/brick.pc\"
-    DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")")
+  foreach(name brick brick-graph)
+    configure_file(\"${CMAKE_SOURCE_DIR}/cmake/\${name}.pc.in\" \"${CMAKE_BINARY_DIR}/\${name}.pc\" @ONLY)
+    file(INSTALL \"${CMAKE_BINARY_DIR}/\${name}.pc\"
+      DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")
+  endforeach()")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is installed can be found and used: pkg-config and find_package build examples/embed.c.
+# What is installed can be found and used: pkg-config and find_package build examples/embed.c, and
+# examples/graph.c with libbrick-graph alone.
 set -e
 cd "$(dirname "$0")/.."
 source=$PWD
@@ -10,22 +11,32 @@ cmake --install build --prefix "$out/usr" >/dev/null
 "$out/usr/bin/brick" --version
 export PKG_CONFIG_PATH=$(dirname "$(find "$out/usr" -name brick.pc)")
 cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
+cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph.c $(pkg-config --libs brick-graph)
 libs=$(pkg-config --variable=libdir brick)
 cd "$out"
 LD_LIBRARY_PATH=$libs ./embed one.pftrace
+expected="critical path: 2 nodes, 1000 ns; with half of AttentionScore: 650 ns"
+[ "$(LD_LIBRARY_PATH=$libs ./graph)" = "$expected" ]
+if ldd "$out/graph" | grep -q "libbrick\.so"; then
+	echo "a program that only needs the graph is linked with libbrick" >&2
+	exit 1
+fi
 "$out/usr/bin/brick" report one.pftrace --json | jq -e '.bricks | length > 0'
 
 mkdir project
 cat >project/CMakeLists.txt <<EOF
 cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(brick 0.1 REQUIRED)
+find_package(brick 0.1 REQUIRED COMPONENTS graph)
 add_executable(user $source/examples/embed.c)
 target_link_libraries(user PRIVATE brick::brick)
+add_executable(graph $source/examples/graph.c)
+target_link_libraries(graph PRIVATE brick::brick-graph)
 EOF
 cmake -S project -B built -DCMAKE_PREFIX_PATH="$out/usr" >/dev/null
 cmake --build built >/dev/null
 LD_LIBRARY_PATH=$libs built/user two.pftrace
+[ "$(LD_LIBRARY_PATH=$libs built/graph)" = "$expected" ]
 # the installed recorder finds what it injects
 LD_LIBRARY_PATH=$libs "$out/usr/bin/brick" record -o three.pftrace -- built/user three-own.pftrace
 "$out/usr/bin/brick" report three.pftrace --json | jq -e '.bricks | length > 0'

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution graph: layers, bricks, kernels, transfers, functions and asynchronous tasks, what
- * ran inside of what, and what had to wait for what. Build one inside of an engine, or let `brick
- * graph` build it from a recording; ask it about itself here, and about its critical path in
- * graph_path.h. A graph is used by one thread at a time; different graphs are independent.
+ * The execution graph (libbrick-graph): layers, bricks, kernels, transfers, functions and
+ * asynchronous tasks, what ran inside of what, and what had to wait for what. Build one inside of
+ * an engine, or let `brick graph` build it from a recording; ask it about itself here, and about
+ * its critical path in graph_path.h. A graph is used by one thread at a time; different graphs are
+ * independent.
  *
  * Two kinds of edges are kept apart. Holding (CALLS, CONTAINS, LAUNCHES): `to` is part of `from`,
  * and its time is part of the time of `from`. Precedence (SEQUENCE, DEPENDS_ON, TRANSFER): `to`
