@@ -645,6 +645,8 @@ set(BRICK_UNIT_TESTS
   tests/unit/protocol_cpu.c
   tests/unit/protocol_trees.c
   tests/unit/record_drain.c
+  tests/unit/record_drain_devices.c
+  tests/unit/record_embedded.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
   tests/unit/record_queue.c

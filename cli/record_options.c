@@ -2,7 +2,6 @@
 /* The command line of `brick record` (record.h). Faulty values end it here, before CMD runs. */
 #include "cli/record.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "brick/counters.h"
 #include "brick/error.h"
 #include "brick/session.h"
@@ -58,16 +58,14 @@ static void add_variable(struct record_arguments *a, const char *name, const cha
 }
 
 static unsigned long number(
-	const char *option, const char *text, unsigned long least, unsigned long most)
+	const char *option, const char *text, unsigned long low, unsigned long high)
 {
-	char *end;
+	uint64_t value;
 
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || value < least || value > most)
+	if (number_u64(text, low, high, &value))
 		die_usage("record", "record: %s %s: must be a number from %lu to %lu", option, text,
-			least, most);
-	return value;
+			low, high);
+	return (unsigned long)value;
 }
 
 static void set_mode(struct record_arguments *a, const char *name)

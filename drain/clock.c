@@ -7,7 +7,7 @@
 #include "drain/clock.h"
 
 #include <string.h>
-#include "drain/machine.h"
+#include "base/clock_ns.h"
 
 enum { MIN_BASELINE_NS = 3000000 };
 
@@ -20,7 +20,7 @@ void drain_clock_start(struct drain_clock *c)
 
 uint64_t drain_clock_baseline_ns(const struct drain_clock *c)
 {
-	return drain_now_ns() - c->first.ns;
+	return monotonic_ns() - c->first.ns;
 }
 
 const struct brick_clock *drain_clock_fit(struct drain_clock *c)

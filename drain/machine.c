@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The machine as a recording names it, and the clocks that consumers read. Small readings of the
- * system, called at the start and once a second.
- */
+/* Small readings of the system (machine.h), at the start and once a second. */
 #include "drain/machine.h"
 
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The first lines of /proc/cpuinfo describe one CPU in full, also on machines with hundreds. */
@@ -38,33 +34,4 @@ uint32_t drain_cpus_online(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	return n > 0 ? (uint32_t)n : 1;
-}
-
-static uint64_t read_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	if (clock_gettime(clock, &now) < 0)
-		return 0;
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
-uint64_t drain_now_ns(void)
-{
-	return read_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t drain_unix_ns(void)
-{
-	return read_ns(CLOCK_REALTIME);
-}
-
-uint64_t drain_process_cpu_ns(void)
-{
-	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-uint64_t drain_thread_cpu_ns(void)
-{
-	return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "brick/registry.h"
 #include "drain/clean.h"
 
@@ -40,17 +41,12 @@ static void copy_bricks(struct drain_tables *t, struct drain_map *m, uint32_t no
 
 static int sites_reserve(struct drain_tables *t, uint32_t count)
 {
-	uint32_t capacity = t->site_capacity ? t->site_capacity : 256;
+	struct brick_session_site *sites =
+		array_grow(t->sites, &t->site_capacity, count, sizeof *sites);
 
-	while (capacity < count)
-		capacity *= 2;
-	if (capacity == t->site_capacity)
-		return 0;
-	struct brick_session_site *sites = realloc(t->sites, capacity * sizeof *sites);
 	if (!sites)
 		return -ENOMEM;
 	t->now.sites = t->sites = sites;
-	t->site_capacity = capacity;
 	return 0;
 }
 
@@ -82,17 +78,12 @@ static void copy_sites(struct drain_tables *t, struct drain_map *m, uint32_t now
 
 static int kernels_reserve(struct drain_tables *t, uint32_t count)
 {
-	uint32_t capacity = t->kernel_capacity ? t->kernel_capacity : 64;
+	struct brick_session_kernel *kernels =
+		array_grow(t->kernels, &t->kernel_capacity, count, sizeof *kernels);
 
-	while (capacity < count)
-		capacity *= 2;
-	if (capacity == t->kernel_capacity)
-		return 0;
-	struct brick_session_kernel *kernels = realloc(t->kernels, capacity * sizeof *kernels);
 	if (!kernels)
 		return -ENOMEM;
 	t->now.kernels = t->kernels = kernels;
-	t->kernel_capacity = capacity;
 	return 0;
 }
 

@@ -11,9 +11,9 @@ struct drain_tables {
 	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site *sites;
-	uint32_t site_capacity;
+	size_t site_capacity;
 	struct brick_session_kernel *kernels;
-	uint32_t kernel_capacity;
+	size_t kernel_capacity;
 };
 
 /* The caller's storage is all zero. */

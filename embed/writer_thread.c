@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "drain/drain.h"
 #include "drain/clock.h"
+#include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "drain/output.h"
 #include "drain/pace.h"
@@ -56,11 +57,11 @@ static void fail(struct consumer *t, int error)
 
 static int account(struct consumer *t)
 {
-	uint64_t own_ns = drain_thread_cpu_ns();
+	uint64_t own_ns = thread_cpu_ns();
 	struct sink_account a = {
-		.end_ns = drain_now_ns(),
+		.end_ns = monotonic_ns(),
 		.consumer_cpu_ns = own_ns,
-		.program_cpu_ns = drain_process_cpu_ns() - own_ns,
+		.program_cpu_ns = process_cpu_ns() - own_ns,
 		.cpus = drain_cpus_online(),
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
@@ -138,7 +139,7 @@ static int flush(struct consumer *t, uint64_t now_ns)
 /* One look; returns how long to sleep. */
 static uint32_t turn(struct consumer *t)
 {
-	uint64_t now_ns = drain_now_ns(), wanted = asked(t);
+	uint64_t now_ns = monotonic_ns(), wanted = asked(t);
 	int error = 0;
 
 	if (!t->writer) {
@@ -301,7 +302,7 @@ static int start(struct consumer **out, int fd, const char *path, uint32_t inter
 	t->interval_ms = interval_ms ? interval_ms : 1;
 	t->claim = -1;
 	drain_clock_start(&t->clock);
-	t->flushed_ns = t->drained_ns = drain_now_ns();
+	t->flushed_ns = t->drained_ns = monotonic_ns();
 	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
 	if (t->chunk)
 		error = drain_open(&t->drain, fd, NULL, &why);

@@ -12,31 +12,27 @@ int environment_add(struct environment *env, const char *format, ...)
 	va_list arguments;
 	char *variable;
 
-	char **grown = realloc(env->variables, (env->count + 1) * sizeof *grown);
-	if (!grown)
+	if (array_reserve(&env->variables, (size_t)1))
 		return -ENOMEM;
-	env->variables = grown;
 	va_start(arguments, format);
 	int n = vasprintf(&variable, format, arguments);
 	va_end(arguments);
 	if (n < 0)
 		return -ENOMEM;
-	env->variables[env->count++] = variable;
-	return 0;
+	return array_push(&env->variables, variable);
 }
 
 void environment_fini(struct environment *env)
 {
-	for (size_t i = 0; i < env->count; i++)
-		free(env->variables[i]);
-	free(env->variables);
-	*env = (struct environment){0};
+	for (size_t i = 0; i < env->variables.count; i++)
+		free(env->variables.items[i]);
+	array_fini(&env->variables);
 }
 
 int environment_apply(const struct environment *env)
 {
-	for (size_t i = 0; i < env->count; i++)
-		if (putenv(env->variables[i]))
+	for (size_t i = 0; i < env->variables.count; i++)
+		if (putenv(env->variables.items[i]))
 			return -errno;
 	return 0;
 }

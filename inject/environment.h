@@ -3,11 +3,10 @@
 #ifndef BRICK_INJECT_ENVIRONMENT_H
 #define BRICK_INJECT_ENVIRONMENT_H
 
-#include <stddef.h>
+#include "base/array.h"
 
 struct environment {
-	size_t count;
-	char **variables;
+	ARRAY(char *) variables;
 };
 
 /* Add one, formatted. 0 or -ENOMEM. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "brick/error.h"
 #include "live/window.h"
+#include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "trace/load.h"
 #include "trace/writer.h"
@@ -157,7 +158,7 @@ static int emit(struct trace_writer *w, const struct snapshot *s, const struct s
 		error = drain_finish(
 			parts[i].drain, trace_writer_sink(w), parts[i].end, parts[i].end_ticks);
 	struct sink_account account = {
-		.end_ns = drain_now_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
+		.end_ns = monotonic_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
 	return error ? error : trace_writer_account(w, &account);
 }
 

@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-#include "drain/machine.h"
+#include "base/clock_ns.h"
 #include "record/encoder_queue.h"
 #include "trace/writer.h"
 
@@ -182,7 +182,7 @@ int encoder_create(
 
 static void push(struct encoder *e, struct message *m)
 {
-	queue_push(&e->queue, m, drain_now_ns());
+	queue_push(&e->queue, m, monotonic_ns());
 	wake(e);
 }
 
@@ -272,12 +272,12 @@ int encoder_flush(struct encoder *e, const struct sink_account *account)
 static int is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
 {
 	return queue_backlog_bytes(&e->queue) > large_bytes ||
-	       queue_backlog_age_ns(&e->queue, drain_now_ns()) > late_ns;
+	       queue_backlog_age_ns(&e->queue, monotonic_ns()) > late_ns;
 }
 
 int encoder_assist(struct encoder *e)
 {
-	uint64_t start_ns = drain_now_ns();
+	uint64_t start_ns = monotonic_ns();
 	int more = 1;
 
 	collect(e);
@@ -287,7 +287,7 @@ int encoder_assist(struct encoder *e)
 	if (pthread_mutex_trylock(&e->work))
 		return 2;
 	while (more && is_behind(e, LATE_NS / 2, LARGE_BYTES / 2) &&
-		drain_now_ns() - start_ns < ASSIST_NS)
+		monotonic_ns() - start_ns < ASSIST_NS)
 		more = step(e);
 	pthread_mutex_unlock(&e->work);
 	collect(e);

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "brick/error.h"
+#include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "drain/output.h"
 #include "record/encoder.h"
@@ -58,8 +59,8 @@ static int create_writer(struct recorder *r)
 	drain_cpu_model(cpu, sizeof cpu);
 	struct trace_writer_options options = {
 		.path = output,
-		.start_unix_ns = drain_unix_ns(),
-		.start_ns = drain_now_ns(),
+		.start_unix_ns = real_ns(),
+		.start_ns = monotonic_ns(),
 		.command = (const char *const *)r->options->command,
 		.host = host,
 		.cpu = cpu[0] ? cpu : NULL,
@@ -84,8 +85,8 @@ static int prepare_environment(struct recorder *r)
 	/* all processes of a recording must read the same clock */
 	if (!error && r->clock.clock.source == BRICK_CLOCK_MONOTONIC)
 		error = environment_add(env, "BRICK_CLOCK=monotonic");
-	for (size_t i = 0; i < theirs->count && !error; i++)
-		error = environment_add(env, "%s", theirs->variables[i]);
+	for (size_t i = 0; i < theirs->variables.count && !error; i++)
+		error = environment_add(env, "%s", theirs->variables.items[i]);
 	if (error || !r->options->inject)
 		return error;
 	return inject_all(env, r->options->command[0], &r->result->obstacle);
@@ -155,7 +156,7 @@ static void program_ended(struct recorder *r, const struct spawn_result *end)
 {
 	r->result->exit_code = end->exit_code;
 	r->result->program_cpu_ns = end->cpu_ns;
-	r->ended_ns = drain_now_ns();
+	r->ended_ns = monotonic_ns();
 	r->result->wall_ns = r->ended_ns - r->start_ns;
 }
 
@@ -205,8 +206,8 @@ static int is_over(const struct recorder *r, uint64_t now_ns)
 static struct sink_account account(struct recorder *r)
 {
 	return (struct sink_account){
-		.end_ns = drain_now_ns(),
-		.consumer_cpu_ns = drain_process_cpu_ns() - r->start_cpu_ns,
+		.end_ns = monotonic_ns(),
+		.consumer_cpu_ns = process_cpu_ns() - r->start_cpu_ns,
 		.program_cpu_ns = r->result->program_cpu_ns,
 		.lost_processes = watch_totals(r->watch).lost,
 		.cpus = drain_cpus_online(),
@@ -233,7 +234,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 
 static void record_until_over(struct recorder *r)
 {
-	uint64_t now_ns = drain_now_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	r->flushed_ns = now_ns;
 	while (!encoder_error(r->encoder)) {
@@ -242,7 +243,7 @@ static void record_until_over(struct recorder *r)
 			return;
 		pause_for(r, next_ms);
 		handle_signals(r);
-		now_ns = drain_now_ns();
+		now_ns = monotonic_ns();
 	}
 }
 
@@ -340,8 +341,8 @@ static void run(struct recorder *r)
 {
 	int recorded = prepare(r);
 
-	r->start_ns = drain_now_ns();
-	r->start_cpu_ns = drain_process_cpu_ns();
+	r->start_ns = monotonic_ns();
+	r->start_cpu_ns = process_cpu_ns();
 	r->pid = spawn_program(r->options->command, &r->environment, &r->signals);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {

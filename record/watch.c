@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-#include "drain/machine.h"
+#include "base/clock_ns.h"
 #include "record/watched.h"
 
 enum {
@@ -167,7 +167,7 @@ static void end_replaced(struct watch *w, struct watched *added)
 		int closed = drain_state(older->drain, &end_ticks) == BRICK_SESSION_CLOSED;
 		if (!closed)
 			end_ticks = other < start ? start : other;
-		uint64_t left = consume_all(w, older, drain_now_ns());
+		uint64_t left = consume_all(w, older, monotonic_ns());
 		end_session(w, older, closed ? DRAIN_END_CLOSED : DRAIN_END_EXEC, end_ticks, left);
 		if (older == added)
 			return;
@@ -288,9 +288,9 @@ void watch_end_all(struct watch *w)
 		uint64_t end_ticks, left;
 		if (s->ending)
 			continue;
-		watched_is_over(s, drain_now_ns(), &end, &end_ticks);
+		watched_is_over(s, monotonic_ns(), &end, &end_ticks);
 		/* while the encoder makes progress there will be memory for the rest */
-		while ((left = consume_all(w, s, drain_now_ns())) && end != DRAIN_END_OUTLIVED &&
+		while ((left = consume_all(w, s, monotonic_ns())) && end != DRAIN_END_OUTLIVED &&
 			encoder_assist(w->encoder))
 			;
 		end_session(w, s, end, end_ticks, left);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "drain/machine.h"
+#include "base/clock_ns.h"
 #include "record/guard.h"
 #include "record/session_dir.h"
 
@@ -38,7 +38,7 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	s->pid = pid;
 	s->start_time = process_start_time(pid);
 	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	s->consumed_ns = drain_now_ns();
+	s->consumed_ns = monotonic_ns();
 	*why = open_file(s, directory);
 	return s;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The consumer as a thread of an embedding program: a whole recording, or none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "embed/writer_thread.h"
+#include "tests/unit/drain_fixture.h"
+
+static void the_thread_writes_a_whole_recording(void **state)
+{
+	struct fixture *f = *state;
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+	struct load_error error;
+	struct run *run;
+
+	o.output = f->trace;
+	o.ring_records = 1024;
+	o.interval_ms = 2;
+	assert_int_equal(brick_session_start(&o), 0);
+	for (int i = 0; i < 200; i++) {
+		leaves(BRICK_RMS_NORM, 100);
+		usleep(500);
+	}
+	assert_int_equal(brick_session_stop(), 0);
+	assert_int_equal(run_load(&run, f->trace, &error), 0);
+	assert_int_equal(run->complete, 1);
+	assert_int_equal(run->processes[0].closed, 1);
+	assert_int_equal(counted(run, "RmsNorm"), 20000);
+	assert_int_equal(in_histogram(run, "RmsNorm"), 20000);
+	assert_int_equal(samples_of(run, "RmsNorm") + run->lanes[0].ledger.dropped, 20000);
+	run_destroy(run);
+}
+
+static void the_thread_gives_up_without_a_trace(void **state)
+{
+	struct fixture *f = *state;
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+
+	o.output = "/nonexistent-directory/run.pftrace";
+	assert_int_equal(brick_session_start(&o), -2);
+	o.output = f->trace;
+	assert_int_equal(brick_session_start(&o), 0);
+	leaves(BRICK_RMS_NORM, 10);
+	/* its file vanishes: nothing can get the final name */
+	char part[sizeof f->trace + 8];
+	snprintf(part, sizeof part, "%s.part", f->trace);
+	assert_int_equal(unlink(part), 0);
+	assert_true(brick_session_stop() < 0);
+	assert_int_equal(access(f->trace, F_OK), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_thread_writes_a_whole_recording),
+		TEST(the_thread_gives_up_without_a_trace),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
