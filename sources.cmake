@@ -649,6 +649,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/record_embedded.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
+  tests/unit/record_memory.c
   tests/unit/record_queue.c
   tests/unit/registry.c
   tests/unit/roofline.c

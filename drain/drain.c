@@ -74,6 +74,11 @@ uint32_t drain_lanes(struct drain *d)
 	return drain_map_lanes(&d->map);
 }
 
+int drain_lane_is_missing(const struct drain *d)
+{
+	return d->map.lane_is_missing;
+}
+
 uint32_t drain_digest_level(struct drain *d)
 {
 	return drain_digests_level(&d->digests, &d->map);

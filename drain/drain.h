@@ -58,6 +58,9 @@ void drain_fault_set(struct drain *d, const char *text);
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_lanes(struct drain *d);
 
+/* The last look found no memory for a lane; the next one tries again. */
+int drain_lane_is_missing(const struct drain *d);
+
 /* Records that wait in a lane's ring, its capacity (0: it has no ring), and all ever written. */
 struct drain_level {
 	uint64_t waiting, capacity, written;

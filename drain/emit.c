@@ -165,7 +165,7 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 {
 	int error = join_process(d, sink);
 
-	if (drain_map_lanes_missing(&d->map) && !d->map.view)
+	if (d->map.lane_is_missing)
 		drain_map_fault_set(&d->map, "out of memory for a lane");
 	if (!error)
 		error = emit_tables(d, sink);

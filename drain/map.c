@@ -249,6 +249,7 @@ uint32_t drain_map_lanes(struct drain_map *m)
 	while (m->lane_count < now) {
 		struct brick_session_lane entry;
 		struct drain_lane *lane = calloc(1, sizeof *lane);
+		m->lane_is_missing = !lane;
 		if (!lane)
 			break;
 		memcpy(&entry,
@@ -262,11 +263,4 @@ uint32_t drain_map_lanes(struct drain_map *m)
 		m->lanes[m->lane_count++] = lane;
 	}
 	return m->lane_count;
-}
-
-uint32_t drain_map_lanes_missing(const struct drain_map *m)
-{
-	uint32_t now = __atomic_load_n(&m->shared->lane_count, __ATOMIC_ACQUIRE);
-
-	return now > m->lane_count && now <= BRICK_MAX_LANES ? now - m->lane_count : 0;
 }

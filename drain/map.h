@@ -43,6 +43,7 @@ struct drain_map {
 	/* consuming */
 	uint32_t lane_count;
 	struct drain_lane *lanes[BRICK_MAX_LANES]; /* entries are complete before lane_count */
+	int lane_is_missing; /* for lack of memory; the next look tries again */
 
 	/* emitting */
 	uint64_t bad_entries; /* of tables: had to be put right */
@@ -55,9 +56,6 @@ void drain_map_close(struct drain_map *map);
 
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_map_lanes(struct drain_map *map);
-
-/* Lanes that its process has and that are not in the map, for lack of memory. */
-uint32_t drain_map_lanes_missing(const struct drain_map *map);
 
 /* The first fault counts; static text. */
 void drain_map_fault_set(struct drain_map *map, const char *text);

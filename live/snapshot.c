@@ -87,8 +87,11 @@ static int peek_all(
 	size_t lanes = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		lanes += drain_lanes(parts[i].drain);
+		if (drain_lane_is_missing(parts[i].drain))
+			return -ENOMEM;
+	}
 	s->lanes = calloc(lanes + 1, sizeof *s->lanes);
 	if (!s->lanes)
 		return -ENOMEM;

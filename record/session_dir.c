@@ -188,17 +188,18 @@ static pid_t session_pid(const char *name)
 	return pid > 0 && pid <= 0x7fffffff && *end == '-' ? (pid_t)pid : 0;
 }
 
-void session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context)
+int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context)
 {
 	DIR *list = open_list(dir->fd);
 	struct dirent *entry;
 
 	if (!list)
-		return;
+		return -errno;
 	while ((entry = readdir(list))) {
 		pid_t pid = session_pid(entry->d_name);
 		if (pid)
 			fn(context, entry->d_name, pid);
 	}
 	closedir(list);
+	return 0;
 }

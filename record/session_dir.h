@@ -23,7 +23,7 @@ void session_dir_remove(struct session_dir *dir);
 
 /* Call fn for every session file; pid is the one in its name. */
 typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
-void session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
+int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
 
 /* Start time of a process in clock ticks since boot; 0 when there is no such living process. */
 unsigned long long process_start_time(pid_t pid);

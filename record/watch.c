@@ -34,6 +34,7 @@ struct watch {
 	uint32_t live, known;
 	int consumed;
 	int clock_sent;
+	int unlisted; /* there may be sessions in the directory that are not known */
 	struct watch_totals totals;
 	char *notes;
 	size_t notes_bytes;
@@ -247,23 +248,22 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	return outlook.next_ms;
 }
 
+/* A directory that could not be read is read at the next turn. */
 static void find_sessions(struct watch *w)
 {
 	char events[4096];
-	int any = w->inotify_fd < 0;
 
 	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof events) > 0)
-		any = 1;
-	if (any)
-		session_dir_each(w->options.dir, add_session, w);
+		w->unlisted = 1;
+	if (w->unlisted || w->inotify_fd < 0)
+		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;
 }
 
 uint32_t watch_turn(struct watch *w, uint64_t now_ns)
 {
-	uint32_t next_ms = w->inotify_fd < 0 ? LOOK_MS : IDLE_MS;
-
 	sweep(w);
 	find_sessions(w);
+	uint32_t next_ms = w->inotify_fd < 0 || w->unlisted ? LOOK_MS : IDLE_MS;
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		if (s->ending)
 			continue;
@@ -282,7 +282,8 @@ uint32_t watch_live(const struct watch *w)
 void watch_end_all(struct watch *w)
 {
 	sweep(w);
-	session_dir_each(w->options.dir, add_session, w);
+	if (session_dir_each(w->options.dir, add_session, w) < 0)
+		count_lost(w, "the directory of sessions cannot be read");
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		enum drain_end end;
 		uint64_t end_ticks, left;
