@@ -18,55 +18,29 @@
 #include "machine/ceilings_file.h"
 #include "machine/sweep.h"
 
-static const char help[] =
-	"Usage: brick ceilings [OPTIONS]\n"
-	"\n"
-	"Measure what this machine can do at most: arithmetic by instruction set and type,\n"
-	"bandwidth of each cache and of memory, latencies; on one thread and on more. Takes all\n"
-	"CPUs for some ten seconds. The result is kept, and shown the next time.\n"
-	"\n"
-	"  --force      measure again, whatever is kept\n"
-	"  --quick      in three seconds, with fewer repetitions\n"
-	"  --threads N  on N threads at most (default: as many as there are CPUs)\n"
-	"  --json       as JSON (schema brick/ceilings/1)\n"
-	"  -h, --help   show this and exit\n"
-	"\n"
-	"Other work on the machine lowers what can be reached: let it rest meanwhile.\n";
-
 struct options {
-	bool json, force;
+	bool json, force, quick;
+	unsigned long threads; /* 0: as many as there are CPUs */
 	struct sweep_options sweep;
+};
+
+static const struct cli_option option_table[] = {
+	{"force", NULL, "measure again, whatever is kept", option_flag,
+		.at = offsetof(struct options, force)},
+	{"quick", NULL, "in three seconds, with fewer repetitions", option_flag,
+		.at = offsetof(struct options, quick)},
+	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
+		.at = offsetof(struct options, threads), .low = 1, .high = CPU_MAX},
+	{"json", NULL, "as JSON (schema brick/ceilings/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
 };
 
 static void parse(struct options *options, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"force", no_argument, NULL, 'f'},
-		{"quick", no_argument, NULL, 'q'},
-		{"threads", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 'j':
-			options->json = true;
-			break;
-		case 'f':
-			options->force = true;
-			break;
-		case 'q':
-			options->sweep.quick = 1;
-			break;
-		case 't':
-			options->sweep.threads = (unsigned)options_number(
-				"ceilings", "--threads", optarg, 1, CPU_MAX);
-			break;
-		}
-	}
+	options_parse(&command_ceilings, options, argc, argv);
+	options->sweep.quick = options->quick;
+	options->sweep.threads = (unsigned)options->threads;
 	if (optind < argc)
 		die_usage("ceilings", "%s: takes no operand", argv[optind]);
 }
@@ -157,4 +131,12 @@ const struct cli_command command_ceilings = {
 	.summary = "measure what this machine can do at most",
 	.run = run_ceilings,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS]",
+	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
+		 "type, bandwidth "
+		 "of each cache and of memory, latencies; on one thread and on more. Takes all "
+		 "CPUs for some "
+		 "ten seconds. The result is kept, and shown the next time.",
+	.notes = "Other work on the machine lowers what can be reached: let it rest meanwhile.",
+	.options = option_table,
 };

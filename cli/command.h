@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What main() knows of a command: one const entry per command, defined in the file that implements
- * it and listed in main.c. A command returns its exit code; it may end the program with die().
+ * The commands: one const entry each, defined in the file that implements it. The list below is the
+ * only one. A command returns its exit code; it may end the program with die().
  */
 #ifndef BRICK_CLI_COMMAND_H
 #define BRICK_CLI_COMMAND_H
 
 #include "view/exit_code.h"
 
+/* In the order in which --help shows them. */
+#define CLI_COMMANDS(each)                                                                        \
+	each(record) each(report) each(tree) each(graph) each(path) each(ceilings) each(roofline) \
+		each(tiles) each(diverge) each(top) each(serve) each(export) each(doctor)         \
+			each(selftest)
+
 enum cli_command_flags {
 	/* Writes an answer to stdout and runs no program that would inherit signal dispositions. */
 	CLI_ANSWERS = 1,
 };
+
+struct cli_option; /* options.h */
 
 struct cli_command {
 	const char *name, *summary;
 	/* argv[0] is the command's name; getopt's state is fresh. */
 	int (*run)(int argc, char **argv);
 	unsigned flags; /* enum cli_command_flags */
+	/* For --help: what follows the name, a line for each way to call it; what the command does;
+	 * what is said below the options, or NULL. */
+	const char *usage, *about, *notes;
+	const struct cli_option *options; /* ends with an entry without a name */
 };
 
-extern const struct cli_command command_record;
-extern const struct cli_command command_report;
-extern const struct cli_command command_serve;
-extern const struct cli_command command_tree;
-extern const struct cli_command command_graph;
-extern const struct cli_command command_path;
-extern const struct cli_command command_ceilings;
-extern const struct cli_command command_roofline;
-extern const struct cli_command command_tiles;
-extern const struct cli_command command_diverge;
-extern const struct cli_command command_selftest;
-extern const struct cli_command command_top;
-extern const struct cli_command command_export;
-extern const struct cli_command command_doctor;
+#define CLI_DECLARE(name) extern const struct cli_command command_##name;
+CLI_COMMANDS(CLI_DECLARE)
 
 #endif

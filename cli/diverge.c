@@ -5,7 +5,7 @@
  */
 #include "view/diverge.h"
 
-#include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,23 +15,6 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "cli/options.h"
-
-static const char help[] =
-	"Usage: brick diverge [OPTIONS] A B\n"
-	"\n"
-	"Say where the numbers of two runs part ways: the first result that differs by more than\n"
-	"rounding explains, how much of that it inherited and how much it added. A and B are\n"
-	"recordings with digests (brick record --digest, or brick_digest() in an engine); A is\n"
-	"what B is measured by. Exit code 1 when they diverge.\n"
-	"\n"
-	"  --threshold X    the squared relative error (NMSE) that any result may have\n"
-	"                   (default: by type and depth, see --rules)\n"
-	"  --allow-formats  what different formats of weights explain is no divergence\n"
-	"  --top N          show the N first places that diverge (default: 10)\n"
-	"  --all            show all places that were compared\n"
-	"  --rules          say which limits apply to what, and exit\n"
-	"  --json           all of it as JSON (schema brick/diverge/1)\n"
-	"  -h, --help       show this and exit\n";
 
 static const char rules[] =
 	"Results are compared by |A - B|^2 / |A|^2 (NMSE), which may be at most:\n"
@@ -60,59 +43,44 @@ struct arguments {
 	bool all, json, rules;
 };
 
-static double threshold(const char *text)
+static void set_threshold(const struct option_use *use, const char *text)
 {
-	char *end;
-
-	errno = 0;
-	double value = strtod(text, &end);
-	if (errno || end == text || *end || !(value >= 0) || isinf(value))
-		die_usage("diverge", "--threshold %s: must be a number that is not negative", text);
-	return value;
+	*(double *)use->to = option_double(use, text, 0, DBL_MAX, "a number that is not negative");
 }
+
+static void set_formats(const struct option_use *use, const char *text)
+{
+	(void)text;
+	*(int *)use->to = 1;
+}
+
+static const struct cli_option option_table[] = {
+	{"threshold", "X",
+		"the squared relative error (NMSE) that any result may have (default: by type and "
+		"depth, see --rules)",
+		set_threshold, .at = offsetof(struct arguments, options.threshold)},
+	{"allow-formats", NULL, "what different formats of weights explain is no divergence",
+		set_formats, .at = offsetof(struct arguments, options.allow_formats)},
+	{"top", "N", "show the first N places that diverge (default: 10)", option_number,
+		.at = offsetof(struct arguments, top), .low = 1, .high = UINT32_MAX},
+	{"all", NULL, "show all places that were compared", option_flag,
+		.at = offsetof(struct arguments, all)},
+	{"rules", NULL, "say which limits apply to what, and exit", option_flag,
+		.at = offsetof(struct arguments, rules)},
+	{"json", NULL, "all of it as JSON (schema brick/diverge/1)", option_flag,
+		.at = offsetof(struct arguments, json)},
+	OPTION_HELP,
+};
 
 static void parse(struct arguments *arguments, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"threshold", required_argument, NULL, 't'},
-		{"allow-formats", no_argument, NULL, 'f'},
-		{"top", required_argument, NULL, 'n'},
-		{"all", no_argument, NULL, 'a'},
-		{"rules", no_argument, NULL, 'r'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	bool has_top = false;
-	int c;
-
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 't':
-			arguments->options.threshold = threshold(optarg);
-			break;
-		case 'f':
-			arguments->options.allow_formats = 1;
-			break;
-		case 'n':
-			arguments->top = options_number("diverge", "--top", optarg, 1, UINT32_MAX);
-			has_top = true;
-			break;
-		case 'a':
-			arguments->all = true;
-			break;
-		case 'r':
-			arguments->rules = true;
-			break;
-		case 'j':
-			arguments->json = true;
-			break;
-		}
-	}
-	if (has_top && arguments->all)
+	options_parse(&command_diverge, arguments, argc, argv);
+	if (arguments->top && arguments->all)
 		die_usage("diverge", "--top and --all exclude each other");
 	if (arguments->rules && arguments->json)
 		die_usage("diverge", "--rules: the rules are text");
+	if (!arguments->top)
+		arguments->top = 10;
 }
 
 static struct diverge *compare(
@@ -138,7 +106,7 @@ static struct diverge *compare(
 
 static int run_diverge(int argc, char **argv)
 {
-	struct arguments arguments = {.options = {.threshold = -1}, .top = 10};
+	struct arguments arguments = {.options = {.threshold = -1}};
 
 	parse(&arguments, argc, argv);
 	if (arguments.rules) {
@@ -168,4 +136,13 @@ const struct cli_command command_diverge = {
 	.summary = "find where the numbers of two runs part ways",
 	.run = run_diverge,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] A B",
+	.about = "Say where the numbers of two runs part ways: the first result that differs by "
+		 "more than "
+		 "rounding explains, how much of that it inherited and how much it added. A and B "
+		 "are "
+		 "recordings with digests (brick record --digest, or brick_digest() in an engine); "
+		 "B is "
+		 "compared with A. Exit code 1 when they diverge.",
+	.options = option_table,
 };

@@ -20,19 +20,6 @@
 #include "view/terminal.h"
 #include "view/text.h"
 
-static const char help[] =
-	"Usage: brick doctor [OPTIONS]\n"
-	"\n"
-	"Say what will work on this machine, what will not, why, and what to do about it.\n"
-	"\n"
-	"  --engine PATH  also look at ggml libraries in this directory, or at this file;\n"
-	"                 may be given more than once\n"
-	"  --json         as JSON (schema brick/doctor/1)\n"
-	"  -h, --help     show this and exit\n"
-	"\n"
-	"Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library directories,\n"
-	"./node_modules and ./build/demo/engine. Exit code 4: nothing can be recorded here.\n";
-
 void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)
 {
@@ -211,24 +198,33 @@ static void release(struct doctor *doctor)
 	free(doctor->engines);
 }
 
+struct options {
+	const char **engines; /* ends with NULL */
+	bool json;
+};
+
+static void add_engine(const struct option_use *use, const char *text)
+{
+	const char **engine = *(const char ***)use->to;
+	while (*engine)
+		engine++;
+	*engine = text;
+}
+
+static const struct cli_option option_table[] = {
+	{"engine", "PATH",
+		"also look at ggml libraries in this directory, or at this file; may be given more "
+		"than once",
+		add_engine, .at = offsetof(struct options, engines)},
+	{"json", NULL, "as JSON (schema brick/doctor/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
+
 static int run_doctor(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"engine", required_argument, NULL, 'e'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char **engines = xcalloc((size_t)argc + 1, sizeof(*engines));
-	size_t engine_count = 0;
-	bool json = false;
-	int c;
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		if (c == 'e')
-			engines[engine_count++] = optarg;
-		else
-			json = true;
-	}
+	struct options options = {.engines = xcalloc((size_t)argc + 1, sizeof(char *))};
+	options_parse(&command_doctor, &options, argc, argv);
 	if (optind < argc)
 		die_usage("doctor", "%s: takes no operand; did you mean '--engine %s'?",
 			argv[optind], argv[optind]);
@@ -238,14 +234,14 @@ static int run_doctor(int argc, char **argv)
 	doctor_attach(&doctor);
 	doctor_devices(&doctor);
 	doctor_surroundings(&doctor);
-	doctor_ggml(&doctor, engines);
-	if (json)
+	doctor_ggml(&doctor, options.engines);
+	if (options.json)
 		print_json(&doctor);
 	else
 		print_text(&doctor);
 	int code = doctor.cannot_record ? CLI_SYSTEM : CLI_DONE;
 	release(&doctor);
-	free(engines);
+	free(options.engines);
 	return code;
 }
 
@@ -254,4 +250,11 @@ const struct cli_command command_doctor = {
 	.summary = "say what will work on this machine, and what will not",
 	.run = run_doctor,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS]",
+	.about = "Say what will work on this machine, what will not, why, and what to do about it.",
+	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
+		 "directories, "
+		 "./node_modules and ./build/demo/engine. Exit code 4: nothing can be recorded "
+		 "here.",
+	.options = option_table,
 };

@@ -13,22 +13,8 @@
 #include "view/input.h"
 #include "cli/options.h"
 #include "view/output.h"
-#include "view/suggest.h"
 #include "trace/chrome.h"
 #include "trace/csv.h"
-
-static const char help[] =
-	"Usage: brick export --format FORMAT [-o OUT] FILE\n"
-	"\n"
-	"Convert a recording.\n"
-	"\n"
-	"  --format chrome   Chrome trace events, for chrome://tracing, Perfetto and Speedscope\n"
-	"  --format csv      one line per sample\n"
-	"  --format json     all that was recorded, for scripts (schema brick/export/1)\n"
-	"  -o, --output OUT  write to this file (default: standard output)\n"
-	"  -h, --help        show this and exit\n"
-	"\n"
-	"The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it is.\n";
 
 struct format {
 	const char *name;
@@ -43,42 +29,38 @@ static const struct format formats[] = {
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-static const struct format *parse_format(const char *text)
+struct options {
+	const struct format *format;
+	const char *output;
+};
+
+static void set_format(const struct option_use *use, const char *text)
 {
 	const char *names[FORMATS];
-	for (size_t i = 0; i < FORMATS; i++) {
+	for (size_t i = 0; i < FORMATS; i++)
 		names[i] = formats[i].name;
-		if (!strcmp(text, names[i]))
-			return &formats[i];
-	}
-	const char *near = suggest(text, names, FORMATS);
-	if (near)
-		die_usage("export", "--format %s: unknown; did you mean '%s'?", text, near);
-	die_usage("export", "--format %s: must be chrome, csv or json", text);
+	*(const struct format **)use->to = &formats[option_choice(use, text, names, FORMATS)];
 }
+
+static const struct cli_option option_table[] = {
+	{"format", "FORMAT",
+		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
+		"per sample; json: all that was recorded, for scripts (schema brick/export/1)",
+		set_format, .at = offsetof(struct options, format)},
+	{"output", "OUT", "write to this file (default: standard output)", option_text,
+		.at = offsetof(struct options, output), .letter = 'o'},
+	OPTION_HELP,
+};
 
 static int run_export(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"format", required_argument, NULL, 'f'},
-		{"output", required_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const struct format *format = NULL;
-	const char *path = NULL;
-	int c;
-	while ((c = options_next(argc, argv, "o:", longs, help)) != -1) {
-		if (c == 'f')
-			format = parse_format(optarg);
-		else
-			path = optarg;
-	}
-	if (!format)
+	struct options options = {0};
+	options_parse(&command_export, &options, argc, argv);
+	if (!options.format)
 		die_usage("export", "--format: must be chrome, csv or json");
 	struct run *run = input_load_telling(input_operand(argc, argv));
-	struct output *output = output_open(path, run->path);
-	output_commit(output, format->write(run, output_stream(output)));
+	struct output *output = output_open(options.output, run->path);
+	output_commit(output, options.format->write(run, output_stream(output)));
 	run_destroy(run);
 	return CLI_DONE;
 }
@@ -88,4 +70,9 @@ const struct cli_command command_export = {
 	.summary = "convert a recording for other tools",
 	.run = run_export,
 	.flags = CLI_ANSWERS,
+	.usage = "--format FORMAT [-o OUT] FILE",
+	.about = "Convert a recording.",
+	.notes = "The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it "
+		 "is.",
+	.options = option_table,
 };

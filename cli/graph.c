@@ -13,21 +13,6 @@
 #include "cli/options.h"
 #include "view/output.h"
 #include "view/step_choice.h"
-#include "view/suggest.h"
-
-static const char help[] =
-	"Usage: brick graph [OPTIONS] FILE\n"
-	"\n"
-	"Write what ran inside of what, and what had to wait for what.\n"
-	"\n"
-	"  --format dot      for Graphviz (default): brick graph --step decode FILE | dot -Tsvg\n"
-	"  --format json     nodes and edges (schema brick/graph/1)\n"
-	"  --format csr      compressed sparse rows, as JSON arrays (schema brick/graph-csr/1)\n"
-	"  --format folded   stacks with their own times in ns, for flame graphs\n"
-	"  --step WHICH      of one step only: decode or prefill, the one that took the median\n"
-	"                    time; or a number, counted from 1 in the order of their begins\n"
-	"  -o, --output OUT  write to this file (default: standard output)\n"
-	"  -h, --help        show this and exit\n";
 
 enum { MANY_NODES = 5000 }; /* Graphviz takes minutes for more */
 
@@ -46,42 +31,25 @@ struct options {
 	const char *step, *output;
 };
 
-static int parse_format(const char *text)
+static void set_format(const struct option_use *use, const char *text)
 {
-	for (int i = 0; i < FORMATS; i++)
-		if (!strcmp(text, formats[i]))
-			return i;
-	const char *near = suggest(text, formats, FORMATS);
-	if (near)
-		die_usage("graph", "--format %s: unknown; did you mean '%s'?", text, near);
-	die_usage("graph", "--format %s: must be dot, json, csr or folded", text);
+	*(int *)use->to = option_choice(use, text, formats, FORMATS);
 }
 
-static void parse(struct options *options, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"format", required_argument, NULL, 'f'},
-		{"step", required_argument, NULL, 's'},
-		{"output", required_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	while ((c = options_next(argc, argv, "o:", longs, help)) != -1) {
-		switch (c) {
-		case 'f':
-			options->format = parse_format(optarg);
-			break;
-		case 's':
-			options->step = optarg;
-			break;
-		case 'o':
-			options->output = optarg;
-			break;
-		}
-	}
-}
+static const struct cli_option option_table[] = {
+	{"format", "FORMAT",
+		"dot for Graphviz (default), json: nodes and edges (schema brick/graph/1), csr: "
+		"compressed sparse rows as JSON arrays (schema brick/graph-csr/1), or folded: "
+		"stacks with their own times in ns, for flame graphs",
+		set_format, .at = offsetof(struct options, format)},
+	{"step", "WHICH",
+		"of one step only: decode or prefill, the one that took the median time; or a "
+		"number, counted from 1 in the order in which they began",
+		option_text, .at = offsetof(struct options, step)},
+	{"output", "OUT", "write to this file (default: standard output)", option_text,
+		.at = offsetof(struct options, output), .letter = 'o'},
+	OPTION_HELP,
+};
 
 static int write_stream(void *context, const char *data, size_t bytes)
 {
@@ -125,7 +93,7 @@ static int run_graph(int argc, char **argv)
 {
 	struct options options = {.format = BRICK_GRAPH_DOT};
 
-	parse(&options, argc, argv);
+	options_parse(&command_graph, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct brick_graph *graph = make(run, &options);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
@@ -142,4 +110,8 @@ const struct cli_command command_graph = {
 	.summary = "write the execution graph",
 	.run = run_graph,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about = "Write what ran inside of what, and what had to wait for what.",
+	.notes = "A picture of one step: brick graph --step decode FILE | dot -Tsvg >step.svg",
+	.options = option_table,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program `brick`: finds the command, runs it, and makes sure that its answer was written. The
- * table below is the only list of commands.
+ * The program `brick`: finds the command, runs it, and makes sure that its answer was written.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -15,22 +14,8 @@
 #include "view/suggest.h"
 #include "view/text.h"
 
-static const struct cli_command *const commands[] = {
-	&command_record,
-	&command_report,
-	&command_tree,
-	&command_graph,
-	&command_path,
-	&command_ceilings,
-	&command_roofline,
-	&command_tiles,
-	&command_diverge,
-	&command_top,
-	&command_serve,
-	&command_export,
-	&command_doctor,
-	&command_selftest,
-};
+#define CLI_ENTRY(name) &command_##name,
+static const struct cli_command *const commands[] = {CLI_COMMANDS(CLI_ENTRY)};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

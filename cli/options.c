@@ -2,62 +2,210 @@
 /* Parses options. Called by all commands but record, which must leave its child's alone. */
 #include "cli/options.h"
 
-#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/step_times.h"
-#include "cli/command.h"
+#include "base/number.h"
 #include "view/die.h"
+#include "view/memory.h"
 #include "view/output.h"
+#include "view/suggest.h"
+#include "view/text.h"
 
-static void complain(char **argv, int problem, const struct option *longs)
+enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 88 };
+
+/* ---- values ---- */
+
+void option_flag(const struct option_use *use, const char *text)
+{
+	(void)text;
+	*(bool *)use->to = true;
+}
+
+void option_text(const struct option_use *use, const char *text)
+{
+	*(const char **)use->to = text;
+}
+
+void option_number(const struct option_use *use, const char *text)
+{
+	const struct cli_option *option = use->option;
+	uint64_t value;
+	if (number_u64(text, option->low, option->high, &value) < 0)
+		die_usage(use->command->name, "--%s %s: must be a whole number from %lu to %lu",
+			option->name, text, option->low, option->high);
+	*(unsigned long *)use->to = (unsigned long)value;
+}
+
+double option_double(
+	const struct option_use *use, const char *text, double low, double high, const char *what)
+{
+	double value;
+	if (number_double(text, low, high, &value) < 0)
+		die_usage(use->command->name, "--%s %s: must be %s", use->option->name, text, what);
+	return value;
+}
+
+/* "a, b or c"; the caller frees. */
+static char *enumerate(const char *const *names, size_t count)
+{
+	char *all = xstrdup("");
+	for (size_t i = 0; i < count; i++) {
+		const char *between = !*all ? "" : i + 1 == count ? " or " : ", ";
+		char *longer = xasprintf("%s%s%s", all, between, names[i]);
+		free(all);
+		all = longer;
+	}
+	return all;
+}
+
+int option_choice(
+	const struct option_use *use, const char *text, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, names[i]))
+			return (int)i;
+	const char *near = suggest(text, names, count);
+	if (near)
+		die_usage(use->command->name, "--%s %s: unknown; did you mean '%s'?",
+			use->option->name, text, near);
+	die_usage(use->command->name, "--%s %s: must be %s", use->option->name, text,
+		enumerate(names, count));
+}
+
+void option_phase(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode"};
+	*(int *)use->to = option_choice(use, text, names, STEP_PHASES);
+}
+
+/* ---- help ---- */
+
+/* "-o, --output OUT"; the caller frees. */
+static char *left_of(const struct cli_option *option, bool any_letter)
+{
+	const char *blanks = any_letter ? "    " : "";
+	char letter[5] = {'-', option->letter, ',', ' ', '\0'};
+	return xasprintf("  %s--%s%s%s", option->letter ? letter : blanks, option->name,
+		option->value ? " " : "", option->value ? option->value : "");
+}
+
+static void print_options(const struct cli_option *options)
+{
+	bool any_letter = false;
+	size_t widest = 0;
+	for (const struct cli_option *o = options; o->name; o++)
+		any_letter |= o->letter && o->letter != 'h';
+	for (const struct cli_option *o = options; o->name; o++) {
+		char *left = left_of(o, any_letter);
+		if (strlen(left) > widest)
+			widest = strlen(left);
+		free(left);
+	}
+	for (const struct cli_option *o = options; o->name; o++) {
+		char *left = left_of(o, any_letter);
+		text_wrap(stdout, HELP_WIDTH, widest + 2, left, o->help);
+		free(left);
+	}
+}
+
+void options_help(const struct cli_command *command)
+{
+	const char *line = command->usage, *before = "Usage:";
+	for (; line; before = "      ") {
+		size_t length = strcspn(line, "\n");
+		printf("%s brick %s %.*s\n", before, command->name, (int)length, line);
+		line = line[length] ? line + length + 1 : NULL;
+	}
+	putchar('\n');
+	text_wrap(stdout, HELP_WIDTH, 0, "", command->about);
+	putchar('\n');
+	print_options(command->options);
+	if (command->notes) {
+		putchar('\n');
+		text_wrap(stdout, HELP_WIDTH, 0, "", command->notes);
+	}
+}
+
+/* ---- parsing ---- */
+
+struct getopt_tables {
+	char shorts[2 * MAX_OPTIONS + 2];
+	struct option longs[MAX_OPTIONS + 1];
+	size_t count;
+};
+
+static void tables_init(struct getopt_tables *tables, const struct cli_option *options)
+{
+	char *s = tables->shorts;
+	memset(tables, 0, sizeof(*tables));
+	*s++ = ':';
+	for (const struct cli_option *o = options; o->name && tables->count < MAX_OPTIONS; o++) {
+		tables->longs[tables->count] =
+			(struct option){o->name, o->value ? required_argument : no_argument, NULL,
+				FIRST_VALUE + (int)tables->count};
+		tables->count++;
+		if (o->letter)
+			*s++ = o->letter;
+		if (o->letter && o->value)
+			*s++ = ':';
+	}
+}
+
+static void die_unknown(const struct cli_command *command, const char *given)
+{
+	const char *names[MAX_OPTIONS];
+	size_t count = 0, length = strcspn(given, "=");
+	for (const struct cli_option *o = command->options; o->name; o++)
+		names[count++] = o->name;
+	char *name = xasprintf("%.*s", (int)(length - 2), given + 2);
+	const char *near = suggest(name, names, count);
+	free(name);
+	if (near)
+		die_usage(command->name, "%s: no such option; did you mean '--%s'?", given, near);
+	die_usage(command->name, "%s: no such option", given);
+}
+
+static void complain(const struct cli_command *command, char **argv, int problem)
 {
 	const char *given = optind > 0 ? argv[optind - 1] : "";
+	int number = optopt - FIRST_VALUE;
 	if (problem == ':')
-		die_usage(argv[0], "%s: needs a value", given);
-	for (const struct option *o = longs; o->name; o++)
-		if (optopt && optopt == o->val && o->has_arg == no_argument)
-			die_usage(argv[0], "--%s: takes no value", o->name);
-	if (optopt && given[0] == '-' && given[1] != '-')
-		die_usage(argv[0], "-%c: no such option", optopt);
-	die_usage(argv[0], "%s: no such option", given);
+		die_usage(command->name, "%s: needs a value", given);
+	if (number >= 0)
+		die_usage(command->name, "--%s: takes no value", command->options[number].name);
+	if (optopt)
+		die_usage(command->name, "-%c: no such option", optopt);
+	die_unknown(command, given);
 }
 
-int options_next(
-	int argc, char **argv, const char *shorts, const struct option *longs, const char *help)
+static const struct cli_option *option_of(const struct cli_option *options, int c)
 {
-	char all[32];
+	if (c >= FIRST_VALUE)
+		return &options[c - FIRST_VALUE];
+	while (options->letter != c)
+		options++;
+	return options;
+}
+
+void options_parse(const struct cli_command *command, void *options, int argc, char **argv)
+{
+	struct getopt_tables tables;
+	int c;
+	tables_init(&tables, command->options);
 	opterr = 0;
-	snprintf(all, sizeof(all), ":h%s", shorts);
-	int c = getopt_long(argc, argv, all, longs, NULL);
-	if (c == '?' || c == ':')
-		complain(argv, c, longs);
-	if (c == 'h') {
-		fputs(help, stdout);
-		exit(output_finish(CLI_DONE));
+	while ((c = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			complain(command, argv, c);
+		const struct cli_option *option = option_of(command->options, c);
+		if (!option->set) {
+			options_help(command);
+			exit(output_finish(CLI_DONE));
+		}
+		const struct option_use use = {command, option, (char *)options + option->at};
+		option->set(&use, optarg);
 	}
-	return c;
-}
-
-unsigned long options_number(const char *command, const char *option, const char *text,
-	unsigned long low, unsigned long high)
-{
-	char *end;
-	errno = 0;
-	unsigned long n = strtoul(text, &end, 10);
-	if (errno || end == text || *end || strchr(text, '-') || n < low || n > high)
-		die_usage(command, "%s %s: must be a whole number from %lu to %lu", option, text,
-			low, high);
-	return n;
-}
-
-int options_phase(const char *command, const char *text)
-{
-	if (!strcmp(text, "prefill"))
-		return STEP_PREFILL;
-	if (!strcmp(text, "decode"))
-		return STEP_DECODE;
-	die_usage(command, "--phase %s: must be prefill or decode", text);
 }

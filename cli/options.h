@@ -1,24 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of a command: getopt_long() whose complaints look like all other messages. Main thread.
+/*
+ * Options of a command, declared once: the table makes what getopt_long() accepts, --help, and what
+ * is suggested for a slip of the pen. All complaints look alike. Main thread.
  */
 #ifndef BRICK_CLI_OPTIONS_H
 #define BRICK_CLI_OPTIONS_H
 
-#include <getopt.h>
+#include <getopt.h> /* optind, for operands */
+#include <stddef.h>
+#include "cli/command.h"
+
+/* An option that was given. */
+struct option_use {
+	const struct cli_command *command;
+	const struct cli_option *option;
+	void *to; /* the member of the command's options, see below */
+};
+
+struct cli_option {
+	const char *name;  /* without the dashes */
+	const char *value; /* what stands for its value in --help; NULL: it takes none */
+	const char *help;
+	/* Stores the value, or ends the program with wrong usage. text: NULL without a value. */
+	void (*set)(const struct option_use *use, const char *text);
+	size_t at;		 /* offset in the command's options of what is set */
+	unsigned long low, high; /* of a number */
+	char letter;		 /* 0: it has no short form */
+};
+
+/* The end of each table. */
+/* clang-format off */
+#define OPTION_HELP {"help", NULL, "show this and exit", .letter = 'h'}, {.name = NULL}
+/* clang-format on */
+
+/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int for a phase. */
+void option_flag(const struct option_use *use, const char *text);
+void option_text(const struct option_use *use, const char *text);
+void option_number(const struct option_use *use, const char *text);
+void option_phase(const struct option_use *use, const char *text);
 
 /*
- * shorts: letters of options besides -h, as for getopt, or "". The next option's `val`, or -1 after
- * the last; `-h` and `--help` (val 'h') print help and end the program, as does wrong usage.
- * Options and operands may be mixed.
+ * Which of some names it is: their index. Else wrong usage, with the one that may be meant, or all
+ * of them.
  */
-int options_next(
-	int argc, char **argv, const char *shorts, const struct option *longs, const char *help);
+int option_choice(
+	const struct option_use *use, const char *text, const char *const *names, size_t count);
 
-/* A whole number from low to high, or wrong usage. option: as the user wrote it, for messages. */
-unsigned long options_number(const char *command, const char *option, const char *text,
-	unsigned long low, unsigned long high);
+/* A number within bounds; else wrong usage: it "must be <what>". */
+double option_double(
+	const struct option_use *use, const char *text, double low, double high, const char *what);
 
-/* "prefill" or "decode" as an enum step_phase, or wrong usage of --phase. */
-int options_phase(const char *command, const char *text);
+/*
+ * Store all options of the command line; options and operands may be mixed, operands are from
+ * optind on afterwards. Help and wrong usage end the program.
+ */
+void options_parse(const struct cli_command *command, void *options, int argc, char **argv);
+
+void options_help(const struct cli_command *command);
 
 #endif

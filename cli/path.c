@@ -16,55 +16,25 @@
 #include "cli/options.h"
 #include "view/step_choice.h"
 
-static const char help[] =
-	"Usage: brick path [OPTIONS] FILE\n"
-	"\n"
-	"Say what decided how long the steps took, how much later everything else could have "
-	"been,\n"
-	"and how fast the program would be if a brick took 10 % less time, or none.\n"
-	"\n"
-	"  --step WHICH  of one step only, with the longest parts of its path: decode or prefill,\n"
-	"                the one that took the median time; or a number, counted from 1\n"
-	"  --top N       show the N best opportunities only\n"
-	"  --all         show all bricks, also those below 0.5% of the path\n"
-	"  --json        all of it as JSON (schema brick/path/1)\n"
-	"  -h, --help    show this and exit\n";
-
 struct options {
 	const char *step;
 	unsigned long top;
 	bool all, json;
 };
 
-static void parse(struct options *options, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"step", required_argument, NULL, 's'},
-		{"top", required_argument, NULL, 't'},
-		{"all", no_argument, NULL, 'a'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 's':
-			options->step = optarg;
-			break;
-		case 't':
-			options->top = options_number("path", "--top", optarg, 1, UINT32_MAX);
-			break;
-		case 'a':
-			options->all = true;
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		}
-	}
-}
+static const struct cli_option option_table[] = {
+	{"step", "WHICH",
+		"of one step only, with the longest parts of its path: decode or prefill, the one "
+		"that took the median time; or a number, counted from 1",
+		option_text, .at = offsetof(struct options, step)},
+	{"top", "N", "show the N best opportunities only", option_number,
+		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
+	{"all", NULL, "show all bricks, also those below 0.5 % of the path", option_flag,
+		.at = offsetof(struct options, all)},
+	{"json", NULL, "all of it as JSON (schema brick/path/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
 
 static int run_path(int argc, char **argv)
 {
@@ -72,7 +42,7 @@ static int run_path(int argc, char **argv)
 	struct step_index index;
 	struct path *path;
 
-	parse(&options, argc, argv);
+	options_parse(&command_path, &options, argc, argv);
 	if (options.top && options.all)
 		die_usage("path", "--top and --all: one of them, please");
 	struct run *run = input_load_telling(input_operand(argc, argv));
@@ -103,4 +73,9 @@ const struct cli_command command_path = {
 	.summary = "say what decided the time, and what a faster brick would buy",
 	.run = run_path,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about = "Say what decided how long the steps took, how much later everything else could "
+		 "have been, "
+		 "and how fast the program would be if a brick took 10 % less time, or none.",
+	.options = option_table,
 };

@@ -16,29 +16,6 @@
 #include "cli/options.h"
 #include "html/page.h"
 #include "view/report_sort.h"
-#include "view/suggest.h"
-
-static const char help[] =
-	"Usage: brick report [OPTIONS] FILE\n"
-	"\n"
-	"Say where the time of a recording went: steps, bricks, categories, and what is in none "
-	"of\n"
-	"them; what recording cost, and what was lost.\n"
-	"\n"
-	"  --by WHAT     rows by brick (default), category, layer, phase or thread; or, of\n"
-	"                devices, by kernel or queue\n"
-	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
-	"  --sort COL    order by any column (default: share), largest first\n"
-	"  --columns LIST\n"
-	"                show these columns, for example self,/token,GB/s; man brick-report\n"
-	"                lists them all\n"
-	"  --top N       show the first N rows only\n"
-	"  --json        all of it as JSON (schema brick/report/1)\n"
-	"  --csv         the rows as CSV\n"
-	"  --budget F    also hold it against the limits in this file; exit code 1 when one is\n"
-	"                not kept\n"
-	"  --html OUT    all of it, with pictures, as a page for a browser: one file\n"
-	"  -h, --help    show this and exit\n";
 
 struct options {
 	enum summary_by by;
@@ -51,36 +28,53 @@ struct options {
 	const char *budget;
 };
 
-static enum summary_by parse_by(const char *text)
+static void set_by(const struct option_use *use, const char *text)
 {
 	const char *names[SUMMARY_BY_COUNT];
-	for (int i = 0; i < SUMMARY_BY_COUNT; i++) {
+	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
 		names[i] = summary_by_name(i);
-		if (!strcmp(text, names[i]))
-			return i;
-	}
-	const char *near = suggest(text, names, SUMMARY_BY_COUNT);
-	if (near)
-		die_usage("report", "--by %s: unknown; did you mean '%s'?", text, near);
-	die_usage("report",
-		"--by %s: must be brick, category, layer, phase, thread, kernel or queue", text);
+	*(enum summary_by *)use->to = option_choice(use, text, names, SUMMARY_BY_COUNT);
 }
 
-static const struct report_field *parse_sort(const char *text)
+static void set_sort(const struct option_use *use, const char *text)
 {
 	const struct report_field *field = report_field_find(text);
 	if (!field)
 		die_usage("report", "--sort %s: must be one of %s", text, report_field_names());
-	return field;
+	*(const struct report_field **)use->to = field;
 }
 
-static void parse_columns(struct report_columns *columns, const char *text)
+static void set_columns(const struct option_use *use, const char *text)
 {
 	char *wrong;
-	if (report_columns_parse(columns, text, &wrong) < 0)
+	if (report_columns_parse(use->to, text, &wrong) < 0)
 		die_usage(
 			"report", "--columns: '%s' must be one of %s", wrong, report_field_names());
 }
+
+static const struct cli_option option_table[] = {
+	{"by", "WHAT",
+		"rows by brick (default), category, layer, phase or thread; or, of devices, by "
+		"kernel or queue",
+		set_by, .at = offsetof(struct options, by)},
+	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
+		.at = offsetof(struct options, phase)},
+	{"sort", "COL", "order by any column (default: share), largest first", set_sort,
+		.at = offsetof(struct options, sort)},
+	{"columns", "LIST",
+		"show these columns, for example self,/token,GB/s; man brick-report lists them all",
+		set_columns, .at = offsetof(struct options, columns)},
+	{"top", "N", "show the first N rows only", option_number,
+		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
+	{"json", NULL, "all of it as JSON (schema brick/report/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	{"csv", NULL, "the rows as CSV", option_flag, .at = offsetof(struct options, csv)},
+	{"budget", "F", "also check the limits in this file; exit code 1 when one is exceeded",
+		option_text, .at = offsetof(struct options, budget)},
+	{"html", "OUT", "all of it, with charts, as a page for a browser: one file", option_text,
+		.at = offsetof(struct options, html)},
+	OPTION_HELP,
+};
 
 /* The page holds all rows, and lets its reader choose. */
 static void check_html(const struct options *options)
@@ -95,53 +89,8 @@ static void check_html(const struct options *options)
 		die(CLI_SYSTEM, "--html: %s", page_missing());
 }
 
-static void parse(struct options *options, int argc, char **argv)
+static void check(const struct options *options)
 {
-	static const struct option longs[] = {
-		{"by", required_argument, NULL, 'b'},
-		{"phase", required_argument, NULL, 'p'},
-		{"sort", required_argument, NULL, 's'},
-		{"columns", required_argument, NULL, 'C'},
-		{"top", required_argument, NULL, 't'},
-		{"json", no_argument, NULL, 'j'},
-		{"csv", no_argument, NULL, 'c'},
-		{"html", required_argument, NULL, 'o'},
-		{"budget", required_argument, NULL, 'u'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 'b':
-			options->by = parse_by(optarg);
-			break;
-		case 'p':
-			options->phase = options_phase("report", optarg);
-			break;
-		case 's':
-			options->sort = parse_sort(optarg);
-			break;
-		case 'C':
-			parse_columns(&options->columns, optarg);
-			break;
-		case 't':
-			options->top = options_number("report", "--top", optarg, 1, UINT32_MAX);
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		case 'c':
-			options->csv = true;
-			break;
-		case 'o':
-			options->html = optarg;
-			break;
-		case 'u':
-			options->budget = optarg;
-			break;
-		}
-	}
 	if (options->json && options->csv)
 		die_usage("report", "--json and --csv: one form at a time, please");
 	if (options->budget && (options->csv || options->html))
@@ -167,7 +116,8 @@ static void compute(struct report *report, const struct options *options)
 static int run_report(int argc, char **argv)
 {
 	struct options options = {.by = SUMMARY_BY_BRICK, .phase = SUMMARY_ALL_PHASES};
-	parse(&options, argc, argv);
+	options_parse(&command_report, &options, argc, argv);
+	check(&options);
 	struct run *run = input_load(input_operand(argc, argv));
 	if (options.html) {
 		report_html(run, options.html);
@@ -203,4 +153,9 @@ const struct cli_command command_report = {
 	.summary = "say where the time of a recording went",
 	.run = run_report,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about =
+		"Say where the time of a recording went: steps, bricks, categories, and what is in "
+		"none of them; what recording cost, and what was lost.",
+	.options = option_table,
 };

@@ -18,62 +18,30 @@
 #include "cli/options.h"
 #include "view/output.h"
 
-static const char help[] =
-	"Usage: brick roofline [OPTIONS] FILE\n"
-	"\n"
-	"Place the bricks of a recording under the ceilings of the machine that it was made on:\n"
-	"what they computed and moved in their time, and how far that is from what the machine\n"
-	"can do. FLOPs and bytes are computed from shapes and types, times are measured.\n"
-	"\n"
-	"  --phase P        prefill or decode only\n"
-	"  --ceilings FILE  from 'brick ceilings --json', instead of those kept for the machine\n"
-	"  --svg OUT        draw it into a file\n"
-	"  --json           all of it as JSON (schema brick/roofline/1)\n"
-	"  -h, --help       show this and exit\n"
-	"\n"
-	"Needs 'brick ceilings' to have been run once on that machine.\n";
-
 struct options {
 	const char *ceilings, *svg;
 	int phase;
 	bool json;
 };
 
-static int parse_phase(const char *text)
+static void set_phase(const struct option_use *use, const char *text)
 {
-	return options_phase("roofline", text) == STEP_PREFILL ? ROOFLINE_PREFILL : ROOFLINE_DECODE;
+	int phase;
+	const struct option_use to_phase = {use->command, use->option, &phase};
+	option_phase(&to_phase, text);
+	*(int *)use->to = phase == STEP_PREFILL ? ROOFLINE_PREFILL : ROOFLINE_DECODE;
 }
 
-static void parse(struct options *options, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"ceilings", required_argument, NULL, 'c'},
-		{"phase", required_argument, NULL, 'p'},
-		{"svg", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
-	options->phase = ROOFLINE_ALL_PHASES;
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 'c':
-			options->ceilings = optarg;
-			break;
-		case 'p':
-			options->phase = parse_phase(optarg);
-			break;
-		case 's':
-			options->svg = optarg;
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		}
-	}
-}
+static const struct cli_option option_table[] = {
+	{"phase", "WHAT", "prefill or decode only", set_phase,
+		.at = offsetof(struct options, phase)},
+	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
+		option_text, .at = offsetof(struct options, ceilings)},
+	{"svg", "OUT", "draw it into a file", option_text, .at = offsetof(struct options, svg)},
+	{"json", NULL, "all of it as JSON (schema brick/roofline/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
 
 static struct ceilings *find_ceilings(
 	const struct options *options, const struct run *run, char **where)
@@ -108,12 +76,12 @@ static void print_forms(
 
 static int run_roofline(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.phase = ROOFLINE_ALL_PHASES};
 	struct step_index index;
 	struct roofline *roofline;
 	char *where = NULL;
 
-	parse(&options, argc, argv);
+	options_parse(&command_roofline, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct ceilings *ceilings = find_ceilings(&options, run, &where);
 	if (step_index_init(&index, run) < 0 ||
@@ -135,4 +103,12 @@ const struct cli_command command_roofline = {
 	.summary = "place bricks under what this machine can do",
 	.run = run_roofline,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
+		 "made on: what "
+		 "they computed and moved in their time, and how far that is from what the machine "
+		 "can do. "
+		 "FLOPs and bytes are computed from shapes and types, times are measured.",
+	.notes = "Needs 'brick ceilings' to have been run once on that machine.",
+	.options = option_table,
 };

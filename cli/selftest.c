@@ -21,17 +21,6 @@
 #include "view/terminal.h"
 #include "view/text.h"
 
-static const char help[] =
-	"Usage: brick selftest [OPTIONS] [PROTOCOL...]\n"
-	"\n"
-	"Show on this machine that the numbers are measured: clocks, what a brick costs, that\n"
-	"nothing is lost silently, that sums add up; and slow one brick of a running engine by a\n"
-	"known amount, to see exactly that brick, and no other, move by that amount.\n"
-	"PROTOCOL is a number as F109, or moves; default: all. Exit code 1 when one fails.\n"
-	"\n"
-	"  --json      as JSON (schema brick/selftest/1)\n"
-	"  -h, --help  show this and exit\n";
-
 /* ---- what the protocols share ---- */
 
 void selftest_say(struct selftest_result *r, enum selftest_state state, const char *format, ...)
@@ -170,22 +159,27 @@ static void run_all(struct report *report, int argc, char **argv)
 		}
 }
 
+struct options {
+	bool json;
+};
+
+static const struct cli_option option_table[] = {
+	{"json", NULL, "as JSON (schema brick/selftest/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
+
 static int run_selftest(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
+	struct options options = {0};
 	struct report report = {.rows = NULL};
 	json_t *root = NULL;
-	int c;
 
-	while ((c = options_next(argc, argv, "", longs, help)) != -1)
-		if (c == 'j' && !root) {
-			root = json_object();
-			report.rows = json_array();
-		}
+	options_parse(&command_selftest, &options, argc, argv);
+	if (options.json) {
+		root = json_object();
+		report.rows = json_array();
+	}
 	check_names(argc, argv);
 	if (getenv("BRICK_SESSION_DIR"))
 		die(CLI_SYSTEM, "selftest: is being recorded itself: run it without brick record");
@@ -212,4 +206,13 @@ const struct cli_command command_selftest = {
 	.summary = "show on this machine that the numbers are measured",
 	.run = run_selftest,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] [PROTOCOL...]",
+	.about = "Show on this machine that the numbers are measured: clocks, what a brick costs, "
+		 "that nothing "
+		 "is lost silently, that sums add up; and slow one brick of a running engine by a "
+		 "known amount, "
+		 "to see exactly that brick, and no other, move by that amount. PROTOCOL is a "
+		 "number as F109, "
+		 "or moves; default: all. Exit code 1 when one fails.",
+	.options = option_table,
 };

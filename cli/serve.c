@@ -27,20 +27,6 @@ enum { DEFAULT_PORT = 9477, TOKEN_LEAST = 16 };
 #define PACE 10
 #define PACE_LEAST_NS 2000000000ull
 
-static const char help[] =
-	"Usage: brick serve [OPTIONS] FILE|PID\n"
-	"\n"
-	"Show a recording in a browser, also while it is being written; and give its numbers to\n"
-	"Prometheus, at /metrics. PID is a process that is being recorded or embeds libbrick.\n"
-	"\n"
-	"  --port N       listen on this port (default 9477; 0: any that is free)\n"
-	"  --bind ADDR    listen on this address (default 127.0.0.1); one that others can reach\n"
-	"                 needs a token\n"
-	"  --token TOKEN  answer only requests with 'Authorization: Bearer TOKEN' or "
-	"?token=TOKEN;\n"
-	"                 from the environment variable BRICK_SERVE_TOKEN if not given here\n"
-	"  -h, --help     show this and exit\n";
-
 struct server {
 	struct serve_source *source;
 	struct http *http;
@@ -73,30 +59,27 @@ static void check(const struct http_options *http)
 		die(CLI_SYSTEM, "serve: %s", page_missing());
 }
 
-static void parse(struct http_options *http, int argc, char **argv)
+static void set_port(const struct option_use *use, const char *text)
 {
-	static const struct option longs[] = {
-		{"port", required_argument, NULL, 'p'},
-		{"bind", required_argument, NULL, 'b'},
-		{"token", required_argument, NULL, 't'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 'p':
-			http->port = (uint16_t)options_number("serve", "--port", optarg, 0, 65535);
-			break;
-		case 'b':
-			http->address = optarg;
-			break;
-		case 't':
-			http->token = optarg;
-			break;
-		}
-	}
+	unsigned long port;
+	const struct option_use to_port = {use->command, use->option, &port};
+	option_number(&to_port, text);
+	*(uint16_t *)use->to = (uint16_t)port;
 }
+
+static const struct cli_option option_table[] = {
+	{"port", "N", "listen on this port (default 9477; 0: any that is free)", set_port,
+		.at = offsetof(struct http_options, port), .low = 0, .high = 65535},
+	{"bind", "ADDR",
+		"listen on this address (default 127.0.0.1); one that others can reach needs a "
+		"token",
+		option_text, .at = offsetof(struct http_options, address)},
+	{"token", "TOKEN",
+		"answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; from the "
+		"environment variable BRICK_SERVE_TOKEN if not given here",
+		option_text, .at = offsetof(struct http_options, token)},
+	OPTION_HELP,
+};
 
 static void hand_out(struct server *server, struct http_content *content)
 {
@@ -206,7 +189,7 @@ static int run_serve(int argc, char **argv)
 	sigset_t ends;
 	if (options.token && !options.token[0])
 		options.token = NULL;
-	parse(&options, argc, argv);
+	options_parse(&command_serve, &options, argc, argv);
 	const char *operand = input_operand(argc, argv);
 	check(&options);
 	server.source = serve_source_open(operand);
@@ -229,4 +212,10 @@ const struct cli_command command_serve = {
 	.summary = "show a recording in a browser, live; metrics for Prometheus",
 	.run = run_serve,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE|PID",
+	.about = "Show a recording in a browser, also while it is being written; and give its "
+		 "numbers to "
+		 "Prometheus, at /metrics. PID is a process that is being recorded or embeds "
+		 "libbrick.",
+	.options = option_table,
 };

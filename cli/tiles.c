@@ -11,31 +11,13 @@
 #include <string.h>
 
 #include "view/ceilings.h"
+#include "base/number.h"
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
 #include "view/json.h"
 #include "cli/options.h"
 #include "view/output.h"
-
-static const char help[] =
-	"Usage: brick tiles [OPTIONS] FILE\n"
-	"\n"
-	"Say what the tiles took that a program cuts its work into, by level and brick, and where\n"
-	"in the grid the time went. Tiles are recorded by programs that tell libbrick of them, "
-	"with\n"
-	"`brick record --tiles` or brick_tiles_set().\n"
-	"\n"
-	"  --level NAME  of one level only: macro, midi or micro\n"
-	"  --brick NAME  of one brick only\n"
-	"  --layer N     of one layer only; -1 is outside of layers\n"
-	"  --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
-	"  --peak N      GFLOP/s that one thread can reach at most, instead of what was\n"
-	"                measured on the recording's machine by 'brick ceilings' (f32)\n"
-	"  --map         show the grids as heat maps, too\n"
-	"  --svg OUT     write the heat maps as a picture; - is stdout\n"
-	"  --json        all of it as JSON (schema brick/tiles/1)\n"
-	"  -h, --help    show this and exit\n";
 
 struct options {
 	struct tiles_filter filter;
@@ -44,79 +26,53 @@ struct options {
 	bool json, map;
 };
 
-static int level_of(const char *name)
+static void set_level(const struct option_use *use, const char *text)
 {
-	for (int i = 0; i < BRICK_TILE_LEVELS; i++)
-		if (!strcmp(name, tiles_level_name((uint32_t)i)))
-			return i;
-	die_usage("tiles", "tiles: --level %s: must be macro, midi or micro", name);
+	const char *names[BRICK_TILE_LEVELS];
+	for (uint32_t i = 0; i < BRICK_TILE_LEVELS; i++)
+		names[i] = tiles_level_name(i);
+	*(int *)use->to = option_choice(use, text, names, BRICK_TILE_LEVELS);
 }
 
-static double peak_of(const char *text)
+static void set_peak(const struct option_use *use, const char *text)
 {
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || *end || !(value > 0) || value > 1e9)
-		die_usage("tiles", "tiles: --peak %s: must be a number of GFLOP/s", text);
-	return value;
+	*(double *)use->to = option_double(use, text, 1e-9, 1e9, "a number of GFLOP/s");
 }
 
-static int layer_of(const char *text)
+static void set_layer(const struct option_use *use, const char *text)
 {
-	if (!strcmp(text, "-1"))
-		return -1;
-	if (*text == '-')
+	int64_t layer;
+	if (number_i64(text, -1, INT16_MAX, &layer) < 0)
 		die_usage("tiles", "--layer %s: must be a number from -1 (of no layer) to %d", text,
 			INT16_MAX);
-	return (int)options_number("tiles", "--layer", text, 0, INT16_MAX);
+	*(int *)use->to = (int)layer;
 }
+
+static const struct cli_option option_table[] = {
+	{"level", "NAME", "of one level only: macro, midi or micro", set_level,
+		.at = offsetof(struct options, filter.level)},
+	{"brick", "NAME", "of one brick only", option_text, .at = offsetof(struct options, brick)},
+	{"layer", "N", "of one layer only; -1 is outside of layers", set_layer,
+		.at = offsetof(struct options, filter.layer)},
+	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
+		.at = offsetof(struct options, filter.phase)},
+	{"peak", "N",
+		"GFLOP/s that one thread can reach at most, instead of what 'brick ceilings' "
+		"measured on the recording's machine (f32)",
+		set_peak, .at = offsetof(struct options, peak_gflops)},
+	{"map", NULL, "show the grids as heat maps, too", option_flag,
+		.at = offsetof(struct options, map)},
+	{"svg", "OUT", "write the heat maps as a picture; - is stdout", option_text,
+		.at = offsetof(struct options, svg)},
+	{"json", NULL, "all of it as JSON (schema brick/tiles/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
 
 static void parse(struct options *options, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"level", required_argument, NULL, 'l'},
-		{"brick", required_argument, NULL, 'b'},
-		{"layer", required_argument, NULL, 'y'},
-		{"phase", required_argument, NULL, 'H'},
-		{"peak", required_argument, NULL, 'p'},
-		{"map", no_argument, NULL, 'm'},
-		{"svg", required_argument, NULL, 's'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-
 	*options = (struct options){.filter = {-1, RUN_NONE, INT32_MIN, -1}};
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 'l':
-			options->filter.level = level_of(optarg);
-			break;
-		case 'b':
-			options->brick = optarg;
-			break;
-		case 'y':
-			options->filter.layer = layer_of(optarg);
-			break;
-		case 'H':
-			options->filter.phase = options_phase("tiles", optarg);
-			break;
-		case 'p':
-			options->peak_gflops = peak_of(optarg);
-			break;
-		case 'm':
-			options->map = true;
-			break;
-		case 's':
-			options->svg = optarg;
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		}
-	}
+	options_parse(&command_tiles, options, argc, argv);
 	if (options->svg && (options->json || options->map))
 		die_usage("tiles", "tiles: --svg goes with neither --json nor --map");
 	if (options->json && options->map)
@@ -182,4 +138,11 @@ const struct cli_command command_tiles = {
 	.summary = "say what the tiles of the work took, and where in the grid",
 	.run = run_tiles,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about = "Say what the tiles took that a program cuts its work into, by level and brick, "
+		 "and where in "
+		 "the grid the time went. Tiles are recorded by programs that report them to "
+		 "libbrick, with "
+		 "'brick record --tiles' or brick_tiles_set().",
+	.options = option_table,
 };

@@ -14,45 +14,22 @@
 #include "view/text.h"
 #include "tui/screen.h"
 
-static const char help[] =
-	"Usage: brick top [OPTIONS] PID\n"
-	"       brick top [OPTIONS] FILE\n"
-	"       brick top [OPTIONS] -- CMD [ARGS...]\n"
-	"\n"
-	"Look at a process while it runs (recorded by 'brick record', or with libbrick\n"
-	"inside), at a recording, or run CMD, record it and look at it; its output is the\n"
-	"view 0 then.\n"
-	"\n"
-	"  -i, --interval S  a new picture every S seconds (default: 1)\n"
-	"      --view NAME   begin with bricks (default), categories, layers, threads, queues,\n"
-	"                    tree, path, roofline, losses or output\n"
-	"      --phase WHAT  only what ran in steps of this phase: prefill or decode\n"
-	"      --headless    no terminal view: print a screen for each picture\n"
-	"      --json        with --headless: a line of JSON for each (schema brick/top/1)\n"
-	"      --duration S  headless: end after S seconds (default: with the process)\n"
-	"      --dump WxH    print one screen of that size as plain text, and end\n"
-	"      --expand      with all nodes of the tree open\n"
-	"      --budget FILE hold the budget against the last picture: exit code 1 if it fails\n"
-	"  -o, --output FILE keep the recording of CMD\n"
-	"      --mode, --attach, --rules, --ring   as of 'brick record', for CMD\n"
-	"  -h, --help        show this and exit\n"
-	"\n"
-	"Press ? for the keys.\n";
-
-enum { OPTION_RECORD = 256 };
-
-static double seconds(const char *option, const char *text, double least)
+/* At least so many seconds. */
+static void set_interval(const struct option_use *use, const char *text)
 {
-	char *end;
-	double value = strtod(text, &end);
-	if (end == text || *end || !(value >= least) || value > 1e6)
-		die_usage("top", "%s %s: must be a number of seconds from %g on", option, text,
-			least);
-	return value;
+	*(double *)use->to =
+		option_double(use, text, 0.05, 1e6, "a number of seconds from 0.05 on");
 }
 
-static void parse_dump(struct top_options *o, const char *text)
+static void set_duration(const struct option_use *use, const char *text)
 {
+	*(double *)use->to =
+		option_double(use, text, 0.01, 1e6, "a number of seconds from 0.01 on");
+}
+
+static void set_dump(const struct option_use *use, const char *text)
+{
+	struct top_options *o = use->to;
 	char end;
 	if (sscanf(text, "%dx%d%c", &o->dump_width, &o->dump_height, &end) != 2 ||
 		o->dump_width < 20 || o->dump_height < 8 || o->dump_width > 1000 ||
@@ -60,87 +37,57 @@ static void parse_dump(struct top_options *o, const char *text)
 		die_usage("top", "--dump %s: must be columns x lines from 20x8 to 1000x1000", text);
 }
 
-static int parse_view(const char *text)
+static void set_view(const struct option_use *use, const char *text)
 {
+	const char *names[TOP_VIEWS];
 	int view = top_view_find(text);
-	if (view < 0)
-		die_usage("top",
-			"--view %s: must be bricks, categories, layers, threads, queues, tree, "
-			"path, roofline, losses or output",
-			text);
-	return view;
+	for (int i = 0; i < TOP_VIEWS; i++)
+		names[i] = top_views[i]->name;
+	*(int *)use->to = view >= 0 ? view : option_choice(use, text, names, TOP_VIEWS);
 }
 
-static void add_record_option(struct top_options *o, const char *name, const char *value)
+static void add_record_option(const struct option_use *use, const char *text)
 {
-	if (o->record_count + 2 > TOP_RECORD_OPTIONS)
-		die_usage("top", "--%s: too many options for the recorder", name);
 	static char names[TOP_RECORD_OPTIONS][16];
-	snprintf(names[o->record_count], sizeof(names[0]), "--%s", name);
+	struct top_options *o = use->to;
+	if (o->record_count + 2 > TOP_RECORD_OPTIONS)
+		die_usage("top", "--%s: too many options for the recorder", use->option->name);
+	snprintf(names[o->record_count], sizeof(names[0]), "--%s", use->option->name);
 	o->record[o->record_count] = names[o->record_count];
-	o->record[o->record_count + 1] = value;
+	o->record[o->record_count + 1] = text;
 	o->record_count += 2;
 }
 
-static const struct option longs[] = {
-	{"interval", required_argument, NULL, 'i'},
-	{"view", required_argument, NULL, 'v'},
-	{"phase", required_argument, NULL, 'p'},
-	{"headless", no_argument, NULL, 'H'},
-	{"json", no_argument, NULL, 'j'},
-	{"duration", required_argument, NULL, 'd'},
-	{"dump", required_argument, NULL, 'D'},
-	{"expand", no_argument, NULL, 'e'},
-	{"budget", required_argument, NULL, 'b'},
-	{"output", required_argument, NULL, 'o'},
-	{"mode", required_argument, NULL, OPTION_RECORD},
-	{"attach", required_argument, NULL, OPTION_RECORD + 1},
-	{"rules", required_argument, NULL, OPTION_RECORD + 2},
-	{"ring", required_argument, NULL, OPTION_RECORD + 3},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
+#define OF(member) offsetof(struct top_options, member)
 
-static void set_option(struct top_options *o, int c)
-{
-	static const char *const record_names[] = {"mode", "attach", "rules", "ring"};
-	switch (c) {
-	case 'i':
-		o->interval_s = seconds("--interval", optarg, 0.05);
-		break;
-	case 'v':
-		o->view = parse_view(optarg);
-		break;
-	case 'p':
-		o->phase = options_phase("top", optarg);
-		break;
-	case 'H':
-		o->headless = true;
-		break;
-	case 'j':
-		o->json = true;
-		break;
-	case 'd':
-		o->duration_s = seconds("--duration", optarg, 0.01);
-		break;
-	case 'D':
-		parse_dump(o, optarg);
-		break;
-	case 'e':
-		o->expand = true;
-		break;
-	case 'b':
-		o->budget = optarg;
-		break;
-	case 'o':
-		o->output = optarg;
-		break;
-	default:
-		if (c >= OPTION_RECORD)
-			add_record_option(o, record_names[c - OPTION_RECORD], optarg);
-		break;
-	}
-}
+static const struct cli_option option_table[] = {
+	{"interval", "S", "a new picture every S seconds (default: 1)", set_interval,
+		.at = OF(interval_s), .letter = 'i'},
+	{"view", "NAME",
+		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
+		"roofline, losses or output",
+		set_view, .at = OF(view)},
+	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
+		.at = OF(phase)},
+	{"headless", NULL, "no terminal view: print a screen for each picture", option_flag,
+		.at = OF(headless)},
+	{"json", NULL, "with --headless: a line of JSON for each (schema brick/top/1)", option_flag,
+		.at = OF(json)},
+	{"duration", "S", "headless: end after S seconds (default: with the process)", set_duration,
+		.at = OF(duration_s)},
+	{"dump", "WxH", "print one screen of that size as plain text, and end", set_dump, .at = 0},
+	{"expand", NULL, "with all nodes of the tree open", option_flag, .at = OF(expand)},
+	{"budget", "FILE",
+		"check the last picture against the limits; exit code 1 if one is exceeded",
+		option_text, .at = OF(budget)},
+	{"output", "FILE", "keep the recording of CMD", option_text, .at = OF(output),
+		.letter = 'o'},
+	{"mode", "M", "of CMD, as of 'brick record'", add_record_option, .at = 0},
+	{"attach", "HOW", "of CMD, as of 'brick record'", add_record_option, .at = 0},
+	{"rules", "FILE", "of CMD, as of 'brick record'", add_record_option, .at = 0},
+	{"ring", "N", "of CMD, as of 'brick record'", add_record_option, .at = 0},
+	OPTION_HELP,
+};
 
 static void take_operand(struct top_options *o, int argc, char **argv)
 {
@@ -161,10 +108,8 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 
 static void parse(struct top_options *o, int argc, char **argv)
 {
-	int c;
 	*o = (struct top_options){.interval_s = 1, .phase = SUMMARY_ALL_PHASES};
-	while ((c = options_next(argc, argv, "i:o:", longs, help)) != -1)
-		set_option(o, c);
+	options_parse(&command_top, o, argc, argv);
 	if (o->json && !o->headless)
 		die_usage("top", "--json: goes with --headless");
 	if (o->json && o->dump_width)
@@ -246,4 +191,10 @@ const struct cli_command command_top = {
 	.name = "top",
 	.summary = "look at a program while it runs",
 	.run = run_top,
+	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
+	.about = "Look at a process while it runs (recorded by 'brick record', or with libbrick "
+		 "inside), at a "
+		 "recording, or run CMD, record it and look at it; its output is the view 0 then.",
+	.notes = "Press ? for the keys.",
+	.options = option_table,
 };

@@ -18,54 +18,25 @@
 #include "view/step_choice.h"
 #include "trace/text.h"
 
-static const char help[] =
-	"Usage: brick tree [OPTIONS] FILE\n"
-	"\n"
-	"Show what one step was made of, layer by layer and brick by brick, in the order in which\n"
-	"it ran.\n"
-	"\n"
-	"  --step WHICH  decode (default) or prefill: the one that took the median time; or a\n"
-	"                number, counted from 1 in the order of their begins\n"
-	"  --nodes       show each operation below its brick, with the tensor it made\n"
-	"  --depth N     show N levels below the step only\n"
-	"  --json        as JSON (schema brick/tree/1)\n"
-	"  -h, --help    show this and exit\n";
-
 struct options {
 	const char *step;
-	unsigned depth;
+	unsigned long depth;
 	bool nodes, json;
 };
 
-static void parse(struct options *options, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"step", required_argument, NULL, 's'},
-		{"nodes", no_argument, NULL, 'n'},
-		{"depth", required_argument, NULL, 'd'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-	while ((c = options_next(argc, argv, "", longs, help)) != -1) {
-		switch (c) {
-		case 's':
-			options->step = optarg;
-			break;
-		case 'n':
-			options->nodes = true;
-			break;
-		case 'd':
-			options->depth =
-				(unsigned)options_number("tree", "--depth", optarg, 1, 1000);
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		}
-	}
-}
+static const struct cli_option option_table[] = {
+	{"step", "WHICH",
+		"decode (default) or prefill: the one that took the median time; or a number, "
+		"counted from 1 in the order in which they began",
+		option_text, .at = offsetof(struct options, step)},
+	{"nodes", NULL, "show each operation below its brick, with the tensor it made", option_flag,
+		.at = offsetof(struct options, nodes)},
+	{"depth", "N", "show N levels below the step only", option_number,
+		.at = offsetof(struct options, depth), .low = 1, .high = 1000},
+	{"json", NULL, "as JSON (schema brick/tree/1)", option_flag,
+		.at = offsetof(struct options, json)},
+	OPTION_HELP,
+};
 
 /* RUN_NONE: the recording has no steps, and none was asked for. */
 static uint32_t choose_step(const struct tree_view *view, const char *which)
@@ -125,13 +96,13 @@ static size_t make_trees(const struct tree_view *view, uint32_t step, struct cal
 static int run_tree(int argc, char **argv)
 {
 	struct options options = {0};
-	parse(&options, argc, argv);
+	options_parse(&command_tree, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct step_index index;
 	struct step_times times;
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	struct tree_view view = {run, &index, &times, options.depth, options.nodes};
+	struct tree_view view = {run, &index, &times, (unsigned)options.depth, options.nodes};
 	struct call_tree **trees = xcalloc(run->lane_count + 1, sizeof(struct call_tree *));
 	size_t count = make_trees(&view, choose_step(&view, options.step), trees);
 	struct terminal terminal;
@@ -157,4 +128,9 @@ const struct cli_command command_tree = {
 	.summary = "show what one step was made of",
 	.run = run_tree,
 	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] FILE",
+	.about = "Show what one step was made of, layer by layer and brick by brick, in the order "
+		 "in which it "
+		 "ran.",
+	.options = option_table,
 };
