@@ -698,6 +698,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/cli_budget.py
   tests/integration/cli_doctor.py
   tests/integration/cli_export.py
+  tests/integration/cli_manual.py
   tests/integration/cli_names.py
   tests/integration/cli_report.py
   tests/integration/cli_tiles.py

@@ -7,14 +7,13 @@ import subprocess
 
 from libcli import BRICK, TMP, brick, environment, expect, expect_true, fail, recording
 
-COMMANDS = ["record", "report", "tree", "graph", "path", "ceilings", "roofline", "tiles", "diverge", "top",
-            "serve", "export", "doctor", "selftest"]
-
 
 def help_is_there():
     out = brick("--help")[0].decode()
     expect("-h", brick("-h")[0].decode(), out)
-    for command in COMMANDS:
+    commands = re.findall(r"^  ([a-z]+)  +\S", out.split("Options:")[0], re.M)
+    expect_true("all that there are", len(commands) >= 14 and {"record", "report"} <= set(commands))
+    for command in commands:
         expect_true(f"{command} is listed", re.search(rf"^  {command} +\S", out, re.M))
         text, err = brick(command, "--help")
         expect_true(f"usage of {command}", text.startswith(f"Usage: brick {command}".encode()))
@@ -22,8 +21,6 @@ def help_is_there():
         expect("help COMMAND", brick("help", command)[0], text)
         for line in text.decode().splitlines():
             expect_true(f"{command} --help fits 90 columns: {line}", len(line) <= 90)
-    listed = re.findall(r"^  ([a-z]+)  +\S", out.split("Options:")[0], re.M)
-    expect("the commands", listed, COMMANDS)
     expect_true("version", re.fullmatch(rb"brick \d+\.\d+\.\d+\n", brick("--version")[0]))
 
 
@@ -48,6 +45,9 @@ def wrong_usage():
         (["report", "--json=x", path], b"takes no value"),
         (["report", "-q", path], b"-q: no such option"),
         (["report", "--quark", path], b"--quark: no such option"),
+        (["report", "--jsno", path], b"did you mean '--json'?"),
+        (["tree", "--dept=3", path, path], b"one recording"),  # as far as it is clear what is meant
+        (["roofline", "--celings=x", path], b"did you mean '--ceilings'?"),
         (["tree", "--depth", "0", path], b"whole number"),
         (["tree", "--step", "last", path], b"decode, prefill or a number"),
         (["diverge", "--top", "3", "--all", path, path], b"exclude each other"),
