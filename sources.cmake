@@ -471,6 +471,7 @@ set(BRICK_VIEW_SOURCES
   view/table.c
   view/terminal.c
   view/text.c
+  view/text_escape.c
   view/tiles.c
   view/tiles_json.c
   view/tiles_svg.c

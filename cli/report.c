@@ -4,6 +4,7 @@
  * report_text.c, report_json.c, report_csv.c and report_html.c.
  */
 #include "view/report.h"
+#include "view/report_fields.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static void check(const struct options *options)
 static void compute(struct report *report, const struct options *options)
 {
 	report_measure(report, report->run, options->by, options->phase);
-	report->columns = options->columns;
+	report->columns = options->columns.count ? &options->columns : NULL;
 	struct summary *summary = report->summary;
 	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,

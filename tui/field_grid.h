@@ -5,6 +5,7 @@
 
 #include "tui/grid.h"
 #include "view/report.h"
+#include "view/report_fields.h"
 
 /* Begin a grid with these columns, and a bar behind the share; `first` is the title of the names.
  */

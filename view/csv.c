@@ -3,11 +3,9 @@
 #include "view/csv.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/unknown.h"
-#include "view/text.h"
+#include "base/escape.h"
 
 static bool inside_row;
 
@@ -21,18 +19,7 @@ static void begin_field(FILE *out)
 void csv_text(FILE *out, const char *s)
 {
 	begin_field(out);
-	if (!s)
-		return;
-	char *safe = text_harmless(s);
-	if (!strpbrk(safe, ",\"")) {
-		fputs(safe, out);
-	} else {
-		fputc('"', out);
-		for (const char *c = safe; *c; c++)
-			fputs(*c == '"' ? "\"\"" : (char[]){*c, '\0'}, out);
-		fputc('"', out);
-	}
-	free(safe);
+	escape_csv(out, s);
 }
 
 void csv_number(FILE *out, uint64_t value)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "view/exit_code.h"
-#include "view/text.h"
+#include "view/text_escape.h"
 
 static void say(const char *format, va_list arguments)
 {

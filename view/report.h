@@ -10,8 +10,9 @@
 #include "analysis/losses.h"
 #include "analysis/summary.h"
 #include "view/report_budget.h"
-#include "view/report_fields.h"
 #include "trace/run.h"
+
+struct report_columns;
 
 struct report {
 	const struct run *run;
@@ -19,9 +20,9 @@ struct report {
 	struct losses losses;
 	struct distortion distortion; /* of the phase asked for, or of all */
 	struct distortion phases[STEP_PHASES];
-	const struct report_budget *budget; /* NULL: none was asked for */
-	size_t shown;			    /* rows to print: all, or those of --top */
-	struct report_columns columns;	    /* those that the user chose; none: the default */
+	const struct report_budget *budget;   /* NULL: none was asked for */
+	size_t shown;			      /* rows to print: all, or those of --top */
+	const struct report_columns *columns; /* those that the user chose; NULL: the default */
 };
 
 void report_text(const struct report *report, FILE *out);

@@ -118,7 +118,6 @@ int report_columns_parse(struct report_columns *columns, const char *text, char 
 	char *copy = xstrdup(text), *rest = copy, *part;
 	int rc = 0;
 	memset(columns, 0, sizeof(*columns));
-	columns->chosen = true;
 	add(columns, name, 0);
 	while (!rc && (part = strsep(&rest, ","))) {
 		const struct report_field *field = report_field_find(part);

@@ -8,6 +8,7 @@
 #include "view/csv.h"
 #include "view/input.h"
 #include "view/report.h"
+#include "view/report_fields.h"
 
 static void print_value(const struct report_field *field, const struct report *report,
 	const struct summary_row *row, FILE *out)
@@ -54,9 +55,11 @@ static void print_row(const struct report *report, const struct report_columns *
 
 void report_csv(const struct report *report, FILE *out)
 {
-	struct report_columns columns = report->columns;
+	struct report_columns columns;
 	struct summary_row rest;
-	if (!columns.chosen)
+	if (report->columns)
+		columns = *report->columns;
+	else
 		report_columns_all(&columns, report->summary->by);
 	for (size_t i = 0; i < columns.count; i++)
 		csv_text(out, columns.fields[i]->key);

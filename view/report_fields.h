@@ -89,7 +89,6 @@ struct report_columns {
 	const struct report_field *fields[REPORT_COLUMNS_MAX];
 	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; the highest gives way first */
 	size_t count;
-	bool chosen; /* by the user: shown also when empty */
 };
 
 /* Where columns stand. */

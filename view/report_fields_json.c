@@ -2,6 +2,7 @@
 /* The table of fields as JSON, from which the page makes its tables. Called by the page. */
 #include "view/json.h"
 #include "view/report.h"
+#include "view/report_fields.h"
 
 static const char *type_name(enum report_type type)
 {

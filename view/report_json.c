@@ -13,6 +13,7 @@
 #include "view/memory.h"
 #include "view/provenance.h"
 #include "view/report.h"
+#include "view/report_fields.h"
 #include "view/report_counters.h"
 
 static json_t *notes_json(const struct run *run)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "view/memory.h"
+#include "view/report_fields.h"
 #include "view/table.h"
 #include "view/text.h"
 
@@ -70,13 +71,15 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 {
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
-	struct report_columns columns = report->columns;
+	struct report_columns columns;
 	struct summary_row rest;
 	char first[16];
 	snprintf(first, sizeof(first), "%s", summary_by_name(summary->by));
 	for (char *c = first; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
-	if (!columns.chosen)
+	if (report->columns)
+		columns = *report->columns;
+	else
 		report_columns_default(&columns, REPORT_IN_TEXT, summary->by);
 	set_titles(titles, &columns, first);
 
@@ -86,7 +89,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 	add_others(table, report, &columns);
 	if (report_unattributed(report, &rest))
 		add_row(table, report, &columns, &rest, REPORT_OF_REST, NULL);
-	if (!columns.chosen)
+	if (!report->columns)
 		table_hide_empty(table);
 	table_print(table, out, terminal);
 	char *left_out = table_left_out(table, terminal);

@@ -4,6 +4,7 @@
 #define BRICK_VIEW_REPORT_SORT_H
 
 #include "view/report.h"
+#include "view/report_fields.h"
 
 /* Largest first, texts from A to Z, what is unknown last. */
 void report_sort_rows(const struct report *report, const struct report_field *field);

@@ -6,6 +6,7 @@
 #include "analysis/unknown.h"
 #include "view/memory.h"
 #include "view/report.h"
+#include "view/report_fields.h"
 #include "view/text.h"
 #include "view/units.h"
 

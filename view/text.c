@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UTF-8, escapes and widths. What is safe is decided here and nowhere else. Called by everything
- * that prints names from recordings, files or the environment.
+ * Copies, widths and paragraphs of text. Called by everything that prints names from recordings,
+ * files or the environment.
  */
 #include "view/text.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -14,83 +12,9 @@
 #include "view/memory.h"
 #include "base/utf8.h"
 
-void text_init(void)
-{
-	setlocale(LC_CTYPE, "");
-}
-
-bool text_is_utf8(void)
-{
-	return !strcmp(nl_langinfo(CODESET), "UTF-8");
-}
-
-static bool can_show(uint32_t code)
-{
-	if (utf8_is_unsafe(code))
-		return false;
-	return code < 0x7f || (text_is_utf8() && wcwidth((wchar_t)code) >= 0);
-}
-
-/* The escape of a byte or a character, at most 10 characters. */
-static void spell(char out[16], uint32_t code, bool valid)
-{
-	if (code == '\n' || code == '\t' || code == '\r')
-		snprintf(out, 16, "\\%c", code == '\n' ? 'n' : code == '\t' ? 't' : 'r');
-	else if (!valid || code < 0x80)
-		snprintf(out, 16, "\\x%02x", (unsigned)(code & 0xff));
-	else if (code < 0x10000)
-		snprintf(out, 16, "\\u%04x", (unsigned)code);
-	else
-		snprintf(out, 16, "\\U%08x", (unsigned)code);
-}
-
-static void escape(char *out, size_t size, const char *s, bool (*keep)(uint32_t))
-{
-	size_t used = 0, left = s ? strlen(s) : 0;
-	if (!size)
-		return;
-	while (left) {
-		uint32_t code = (unsigned char)*s;
-		size_t length = utf8_decode(s, left, &code), step = length ? length : 1;
-		char piece[16];
-		if (length && keep(code)) {
-			memcpy(piece, s, length);
-			piece[length] = '\0';
-		} else {
-			spell(piece, code, length != 0);
-		}
-		size_t n = strlen(piece);
-		if (used + n >= size)
-			break;
-		memcpy(out + used, piece, n);
-		used += n;
-		s += step;
-		left -= step;
-	}
-	out[used] = '\0';
-}
-
-void text_escape(char *out, size_t size, const char *s)
-{
-	escape(out, size, s, can_show);
-}
-
-static bool is_harmless(uint32_t code)
-{
-	return !utf8_is_unsafe(code);
-}
-
-char *text_harmless(const char *s)
-{
-	size_t size = 10 * (s ? strlen(s) : 0) + 1;
-	char *out = xcalloc(size, 1);
-	escape(out, size, s, is_harmless);
-	return out;
-}
-
 char *text_safe(const char *s)
 {
-	size_t size = 10 * (s ? strlen(s) : 0) + 1;
+	size_t size = TEXT_SPELLED * (s ? strlen(s) : 0) + 1;
 	char *out = xcalloc(size, 1);
 	text_escape(out, size, s);
 	return out;

@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text from outside on its way to a terminal: control characters, invalid UTF-8 and characters
- * that the locale or the eye cannot tell from others become visible escapes (\n, \x1b, \u202e), so
- * that no name can move the cursor, change colours or look like another line. Main thread.
+ * Text on its way to a terminal: safe copies (text_escape.h), widths, cutting, paragraphs. Ends the
+ * program when there is no memory. Main thread.
  */
 #ifndef BRICK_VIEW_TEXT_H
 #define BRICK_VIEW_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-/* Take the locale's character set from the environment. */
-void text_init(void);
-
-/* Whether the locale's character set is UTF-8. */
-bool text_is_utf8(void);
+#include "view/text_escape.h"
 
 /* Safe copy; the caller frees. NULL gives an empty string. */
 char *text_safe(const char *s);
-
-/* The same for data: all that can be shown in any locale stays as it is. */
-char *text_harmless(const char *s);
-
-/* Safe copy in place of a buffer; what does not fit is cut off between characters. */
-void text_escape(char *out, size_t size, const char *s);
 
 /* Columns that a safe string takes on a terminal. */
 size_t text_width(const char *s);
