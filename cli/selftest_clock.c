@@ -9,7 +9,7 @@
 #include "cli/selftest.h"
 #include "lib/sys/ticks.h"
 
-enum { READINGS = 1000000, HANDOVERS = 2000, MOST_CPUS = 256 };
+enum { READINGS = 1000000, HANDOVERS = 2000, MAX_CPUS = 256 };
 
 static void clock_monotonic(struct selftest_result *r)
 {
@@ -58,7 +58,7 @@ static void counter_over_cpus(struct selftest_result *r)
 		return;
 	}
 	for (int round = 0; round < 20; round++)
-		for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
+		for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
 			if (!CPU_ISSET(cpu, &before))
 				continue;
 			CPU_ZERO(&one);
@@ -123,7 +123,7 @@ static void clock_over_threads(struct selftest_result *r)
 		2 * HANDOVERS);
 }
 
-/* Lengths by our clock against lengths by the system's, over a tenth of a second. */
+/* Durations by our clock against durations by the system's, over a tenth of a second. */
 static void clock_rate(struct selftest_result *r)
 {
 	const struct brick_clock *clock = brick_clock_get();
@@ -138,7 +138,7 @@ static void clock_rate(struct selftest_result *r)
 		double off = fabs(own / (double)(ns_after - ns) - 1);
 		least = fmin(least, off);
 	}
-	selftest_judge(r, least * 1e6, 1000, "ppm", "its lengths differ from the system's by");
+	selftest_judge(r, least * 1e6, 1000, "ppm", "its durations differ from the system's by");
 }
 
 const struct selftest selftest_clock[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An engine of bricks that spin on the system's clock for known lengths, recorded like any other
+ * An engine of bricks that spin on the system's clock for known durations, recorded like any other
  * and read back from its recording. Every second step one brick is slowed by a known amount; the
  * recording must say so of that brick and of no other. Nothing that is derived from totals, shares
  * or the step's length could pass.
@@ -108,13 +108,13 @@ static int part_of(const struct run *run, const struct run_sample *sample)
 	return brick == BRICK_GRAPH_COMPUTE ? PARTS : -1;
 }
 
-/* Lengths in us, of parts and, last, of what the brick around them keeps for itself. */
-struct lengths {
+/* Durations in us, of parts and, last, of what the brick around them keeps for itself. */
+struct durations {
 	double us[STEPS][PARTS + 1];
 	int steps;
 };
 
-static int read_lengths(const struct run *run, struct lengths *out)
+static int read_durations(const struct run *run, struct durations *out)
 {
 	out->steps = 0;
 	for (size_t s = 0; s < run->step_count && s < STEPS; s++) {
@@ -137,14 +137,14 @@ static int read_lengths(const struct run *run, struct lengths *out)
 }
 
 /* How much longer a part is in the steps that slow `slowed` than in those between them. */
-static double moved_us(const struct lengths *lengths, int slowed, int part)
+static double moved_us(const struct durations *durations, int slowed, int part)
 {
 	double plain[REPEATS], slow[REPEATS];
 
 	for (int i = 0; i < REPEATS; i++) {
 		int step = 2 * (slowed * REPEATS + i);
-		plain[i] = lengths->us[step][part];
-		slow[i] = lengths->us[step + 1][part];
+		plain[i] = durations->us[step][part];
+		slow[i] = durations->us[step + 1][part];
 	}
 	return selftest_median(slow, REPEATS) - selftest_median(plain, REPEATS);
 }
@@ -162,23 +162,23 @@ struct move {
 	double off; /* of what was expected */
 };
 
-static struct move move_of(const struct lengths *lengths, int slowed, int part)
+static struct move move_of(const struct durations *durations, int slowed, int part)
 {
 	double expected = part == slowed ? parts[slowed].slower_ns / 1000.0 : 0;
-	double us = moved_us(lengths, slowed, part);
+	double us = moved_us(durations, slowed, part);
 
 	return (struct move){slowed, part, us, fabs(us - expected)};
 }
 
 /* By the one that is off by most of what it may be off by. */
-static void judge_moves(struct selftest_result *r, const struct lengths *lengths)
+static void judge_moves(struct selftest_result *r, const struct durations *durations)
 {
-	struct move worst = move_of(lengths, 0, 0);
+	struct move worst = move_of(durations, 0, 0);
 	double most = 0, most_other = 0;
 
 	for (int slowed = 0; slowed < PARTS; slowed++)
 		for (int part = 0; part <= PARTS; part++) {
-			struct move move = move_of(lengths, slowed, part);
+			struct move move = move_of(durations, slowed, part);
 			if (move.off * tolerance_us(worst.slowed) >
 				worst.off * tolerance_us(move.slowed))
 				worst = move;
@@ -210,13 +210,13 @@ static void moves(struct selftest_result *r)
 
 	if (!run)
 		return;
-	struct lengths *lengths = xcalloc(1, sizeof *lengths);
-	if (read_lengths(run, lengths))
-		judge_moves(r, lengths);
+	struct durations *durations = xcalloc(1, sizeof *durations);
+	if (read_durations(run, durations))
+		judge_moves(r, durations);
 	else
 		selftest_say(r, SELFTEST_FAILED, "%d steps ran, the recording has %d", STEPS,
-			lengths->steps);
-	free(lengths);
+			durations->steps);
+	free(durations);
 }
 
 /* Own times of all bricks, grouped by category, are the time of what holds them all. */

@@ -21,11 +21,11 @@
 #include "serve/access.h"
 #include "serve/http.h"
 
-enum { DEFAULT_PORT = 9477, TOKEN_LEAST = 16 };
+enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 
 /* Between two readings: so many times what one took, and at least this. */
 #define PACE 10
-#define PACE_LEAST_NS 2000000000ull
+#define MIN_PACE_NS 2000000000ull
 
 struct server {
 	struct serve_source *source;
@@ -44,8 +44,8 @@ static uint64_t now_ns(void)
 
 static void check(const struct http_options *http)
 {
-	if (http->token && strlen(http->token) < TOKEN_LEAST)
-		die_usage("serve", "--token: must have at least %d characters", TOKEN_LEAST);
+	if (http->token && strlen(http->token) < MIN_TOKEN)
+		die_usage("serve", "--token: must have at least %d characters", MIN_TOKEN);
 	for (const char *s = http->token; s && *s; s++)
 		if (*s <= ' ' || *s > '~')
 			die_usage("serve", "--token: must be ASCII without blanks");
@@ -117,8 +117,8 @@ static int refresh(struct server *server)
 	struct http_content none = {0};
 	struct serve_reading reading;
 	uint64_t begin_ns = now_ns(), pace_ns = PACE * server->took_ns;
-	if (pace_ns < PACE_LEAST_NS)
-		pace_ns = PACE_LEAST_NS;
+	if (pace_ns < MIN_PACE_NS)
+		pace_ns = MIN_PACE_NS;
 	if (server->read_ns && begin_ns - server->read_ns < pace_ns)
 		return 0;
 	int rc = serve_source_read(server->source, &reading);

@@ -9,7 +9,7 @@
 #include "view/memory.h"
 #include "view/text.h"
 
-enum { GAP = 1, LEAST_BAR = 6, MOST_BAR = 24, LEAST_FIRST = 12 };
+enum { GAP = 1, MIN_BAR = 6, MAX_BAR = 24, MIN_FIRST = 12 };
 
 void grid_init(struct grid *grid, const struct grid_column *columns, size_t count)
 {
@@ -131,7 +131,7 @@ static void measure(const struct grid *grid, int *widths, int room)
 			if (cell_width(grid, i, c) > width)
 				width = cell_width(grid, i, c);
 		if (grid->columns[c].kind == GRID_BAR)
-			width = LEAST_BAR;
+			width = MIN_BAR;
 		widths[c] = c && is_empty(grid, c) ? 0 : (int)width;
 		total += widths[c] ? widths[c] + GAP : 0;
 	}
@@ -148,10 +148,10 @@ static void measure(const struct grid *grid, int *widths, int room)
 	}
 	int over = total - GAP - room;
 	if (over > 0)
-		widths[0] = widths[0] - over > LEAST_FIRST ? widths[0] - over : LEAST_FIRST;
+		widths[0] = widths[0] - over > MIN_FIRST ? widths[0] - over : MIN_FIRST;
 	for (size_t c = 0; c < grid->column_count && over < 0; c++)
 		if (widths[c] && grid->columns[c].kind == GRID_BAR) {
-			int more = -over < MOST_BAR - LEAST_BAR ? -over : MOST_BAR - LEAST_BAR;
+			int more = -over < MAX_BAR - MIN_BAR ? -over : MAX_BAR - MIN_BAR;
 			widths[c] += more;
 			over += more;
 		}

@@ -21,7 +21,7 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 	char *state = xasprintf(
 		"%s%s", top->held ? "held; " : "", top->about.state ? top->about.state : "");
 	int room = (int)text_width(state);
-	enum style style = top->about.trouble ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
+	enum style style = top->about.fault ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
 	int x = canvas_text(canvas, 0, 0, canvas->width, STYLE_HEADING, "brick top  ");
 	canvas_print(canvas, x, 0, canvas->width - x - room - 2, STYLE_NORMAL, "%s",
 		top->about.what ? top->about.what : "");
@@ -197,8 +197,8 @@ void top_draw_header(struct top *top, struct canvas *canvas)
 		return;
 	draw_engine(top, canvas);
 	draw_speed(top, canvas);
-	if (top->about.trouble)
-		canvas_print(canvas, 0, 3, canvas->width, STYLE_ALARM, "%s", top->about.trouble);
+	if (top->about.fault)
+		canvas_print(canvas, 0, 3, canvas->width, STYLE_ALARM, "%s", top->about.fault);
 	else
 		draw_trust(top, canvas);
 }

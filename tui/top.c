@@ -137,9 +137,9 @@ void top_draw(struct top *top, struct canvas *canvas)
 		top_draw_help(top, canvas, y, height + 1);
 	else if (!top->picture && view != &view_output)
 		top_draw_nothing(canvas, y,
-			top->about.trouble ? top->about.trouble
-			: top->about.over  ? "Nothing was recorded."
-					   : "Nothing has been recorded yet; waiting.");
+			top->about.fault  ? top->about.fault
+			: top->about.over ? "Nothing was recorded."
+					  : "Nothing has been recorded yet; waiting.");
 	else if (top->mode == TOP_DETAIL && view->detail)
 		view->detail(top, canvas, y, height + 1);
 	else if (view->draw)

@@ -66,12 +66,12 @@ struct top_tree {
 
 /* What the caller knows of where the picture comes from. Texts are safe, and the caller's. */
 struct top_about {
-	const char *what;    /* the command, or the file */
-	const char *state;   /* "live", "ended", ...: of a recording "recording" */
-	const char *trouble; /* why there is no newer picture; NULL: all is well */
-	const char *log;     /* file with the program's output; NULL: none */
-	bool running;	     /* quitting would end a program */
-	bool over;	     /* no newer picture will come */
+	const char *what;  /* the command, or the file */
+	const char *state; /* "live", "ended", ...: of a recording "recording" */
+	const char *fault; /* why there is no newer picture; NULL: all is well */
+	const char *log;   /* file with the program's output; NULL: none */
+	bool running;	   /* quitting would end a program */
+	bool over;	   /* no newer picture will come */
 };
 
 struct top {

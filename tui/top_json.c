@@ -57,7 +57,7 @@ void top_print_json(const struct top *top, const struct report_budget *budget)
 	json_put(root, "at_unix_ns",
 		json_number((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec));
 	json_put(root, "state", json_text(top->about.state));
-	json_put(root, "trouble", json_text(top->about.trouble));
+	json_put(root, "trouble", json_text(top->about.fault));
 	json_put(root, "over", json_boolean(top->about.over));
 	json_put(root, "samples_of",
 		json_text(!top->picture	       ? NULL

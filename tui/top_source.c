@@ -205,10 +205,10 @@ static void show_recording(struct top_source *s, struct top *top)
 	struct load_error why;
 	struct run *run = NULL;
 	if (run_load(&run, s->path, &why) < 0) {
-		free(s->trouble);
-		s->trouble = xstrdup(top->picture ? "There is no recording; this is the last "
-						    "picture. See its output (0)."
-						  : "Nothing was recorded. See its output (0).");
+		free(s->fault);
+		s->fault = xstrdup(top->picture ? "There is no recording; this is the last "
+						  "picture. See its output (0)."
+						: "Nothing was recorded. See its output (0).");
 		return;
 	}
 	show(s, top, run, false, ANALYSIS_UNKNOWN);
@@ -231,8 +231,8 @@ static void look_at_sessions(struct top_source *s, struct top *top)
 			show(s, top, run, true, ttft_ns);
 	}
 	if (status.reason) {
-		free(s->trouble);
-		s->trouble = xstrdup(status.reason);
+		free(s->fault);
+		s->fault = xstrdup(status.reason);
 	}
 	top->about.running = status.running;
 	top->about.over = s->final = last;
@@ -246,7 +246,7 @@ void top_source_look(struct top_source *s, struct top *top)
 		look_at_file(s, top);
 	top->about.what = s->what ? s->what : s->path;
 	top->about.state = s->state;
-	top->about.trouble = s->trouble;
+	top->about.fault = s->fault;
 	top->about.log = s->log;
 }
 
@@ -285,6 +285,6 @@ int top_source_close(struct top_source *s)
 	free(s->path);
 	free(s->log);
 	free(s->what);
-	free(s->trouble);
+	free(s->fault);
 	return code;
 }

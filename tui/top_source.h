@@ -36,7 +36,7 @@ struct top_source {
 	bool cleared;	  /* of history, since the source was last reset */
 	int exit_code;
 	char state[64];
-	char *trouble;
+	char *fault;
 };
 
 /* Ends the program where there is nothing to show. */

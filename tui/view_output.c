@@ -8,19 +8,19 @@
 #include "view/text.h"
 #include "tui/top.h"
 
-enum { MOST_BYTES = 256 << 10 };
+enum { MAX_BYTES = 256 << 10 };
 
 /* The last part of the log; NUL bytes become blanks. */
 static char *read_end(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
-	char *text = xcalloc(MOST_BYTES + 1, 1);
+	char *text = xcalloc(MAX_BYTES + 1, 1);
 	size_t n = 0;
 	if (!file)
 		return text;
-	if (fseek(file, -(long)MOST_BYTES, SEEK_END) < 0)
+	if (fseek(file, -(long)MAX_BYTES, SEEK_END) < 0)
 		rewind(file);
-	n = fread(text, 1, MOST_BYTES, file);
+	n = fread(text, 1, MAX_BYTES, file);
 	fclose(file);
 	for (size_t i = 0; i < n; i++)
 		if (!text[i])

@@ -7,7 +7,7 @@
 #include "view/units.h"
 #include "tui/top.h"
 
-enum { NAME, ON_PATH, SHARE, BAR, SLACK, LESS, GAIN, NOTHING, MOST_GAIN, COLUMNS };
+enum { NAME, ON_PATH, SHARE, BAR, SLACK, LESS, GAIN, NOTHING, WHOLE_GAIN, COLUMNS };
 
 static const struct grid_column columns[COLUMNS] = {
 	[NAME] = {"BRICK", GRID_TEXT, 0},
@@ -18,7 +18,7 @@ static const struct grid_column columns[COLUMNS] = {
 	[LESS] = {"10% LESS", GRID_NUMBER, 2},
 	[GAIN] = {"GAIN", GRID_NUMBER, 1},
 	[NOTHING] = {"NO TIME", GRID_NUMBER, 3},
-	[MOST_GAIN] = {"GAIN", GRID_NUMBER, 3},
+	[WHOLE_GAIN] = {"GAIN", GRID_NUMBER, 3},
 };
 
 /* What the section would be: its tokens per second, or its time where it has no tokens. */
@@ -59,7 +59,7 @@ static void add_row(struct grid *grid, const struct path_section *s, const struc
 	cell_outcome(row, LESS, s, from->less_ns);
 	cell_gain(row, GAIN, s, from->less_ns);
 	cell_outcome(row, NOTHING, s, from->nothing_ns);
-	cell_gain(row, MOST_GAIN, s, from->nothing_ns);
+	cell_gain(row, WHOLE_GAIN, s, from->nothing_ns);
 	free(name);
 }
 

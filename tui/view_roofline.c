@@ -12,11 +12,11 @@
 #include "view/units.h"
 #include "tui/top.h"
 
-enum { MOST_POINTS = 26, AXIS = 8 };
+enum { MAX_POINTS = 26, AXIS = 8 };
 
 struct plot {
 	const struct roofline *roofline;
-	const struct roofline_row *points[MOST_POINTS];
+	const struct roofline_row *points[MAX_POINTS];
 	int count;
 	enum roofline_phase phase;
 	double low_x, high_x, low_y, high_y; /* powers of ten */
@@ -59,7 +59,7 @@ static void make(struct plot *plot, struct top *top)
 		.high_x = -9,
 		.low_y = 9,
 		.high_y = -9};
-	for (size_t i = 0; i < r->row_count && plot->count < MOST_POINTS; i++) {
+	for (size_t i = 0; i < r->row_count && plot->count < MAX_POINTS; i++) {
 		const struct roofline_row *row = &r->rows[i];
 		if (row->phase != plot->phase || !has_place(row))
 			continue;

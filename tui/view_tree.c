@@ -26,7 +26,7 @@ struct line {
 struct lines {
 	const struct call_tree *tree;
 	struct line *list;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 static char *name_of(const struct lines *lines, const struct line *line)
@@ -72,9 +72,9 @@ static void flip(struct top_tree *tree, uint64_t hash)
 
 static struct line *add_line(struct lines *lines)
 {
-	if (lines->count == lines->room) {
-		lines->room = lines->room ? 2 * lines->room : 256;
-		lines->list = xrealloc(lines->list, lines->room * sizeof(*lines->list));
+	if (lines->count == lines->capacity) {
+		lines->capacity = lines->capacity ? 2 * lines->capacity : 256;
+		lines->list = xrealloc(lines->list, lines->capacity * sizeof(*lines->list));
 	}
 	struct line *line = &lines->list[lines->count++];
 	memset(line, 0, sizeof(*line));

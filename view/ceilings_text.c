@@ -14,13 +14,13 @@
 #include "view/text.h"
 #include "view/units.h"
 
-enum { LABEL = 10, MOST_COLUMNS = 12, CELL = 40 };
+enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };
 
 struct printer {
 	const struct ceilings *ceilings;
 	const struct terminal *terminal;
 	FILE *out;
-	uint32_t threads[MOST_COLUMNS]; /* in ascending order */
+	uint32_t threads[MAX_COLUMNS]; /* in ascending order */
 	size_t thread_count;
 };
 
@@ -33,7 +33,7 @@ static void add_threads(struct printer *p, uint32_t threads)
 
 	while (at < p->thread_count && p->threads[at] < threads)
 		at++;
-	if (p->thread_count == MOST_COLUMNS || (at < p->thread_count && p->threads[at] == threads))
+	if (p->thread_count == MAX_COLUMNS || (at < p->thread_count && p->threads[at] == threads))
 		return;
 	memmove(&p->threads[at + 1], &p->threads[at], (p->thread_count - at) * sizeof(uint32_t));
 	p->threads[at] = threads;
@@ -72,8 +72,8 @@ static void figure(char out[CELL], const struct ceilings_figure *f)
 
 /* Columns: names, then one for each number of threads. */
 struct columns {
-	struct table_column columns[3 + MOST_COLUMNS];
-	char titles[MOST_COLUMNS][CELL];
+	struct table_column columns[3 + MAX_COLUMNS];
+	char titles[MAX_COLUMNS][CELL];
 	size_t names, count;
 };
 
@@ -118,8 +118,8 @@ static const struct ceilings_compute *compute_row(
 static void add_compute(const struct printer *p, struct table *table, const struct columns *c,
 	const struct ceilings_compute *like)
 {
-	char cells[MOST_COLUMNS][CELL], *names[] = {text_safe(like->isa), text_safe(like->type)};
-	const char *shown[3 + MOST_COLUMNS] = {names[0], names[1]};
+	char cells[MAX_COLUMNS][CELL], *names[] = {text_safe(like->isa), text_safe(like->type)};
+	const char *shown[3 + MAX_COLUMNS] = {names[0], names[1]};
 
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
@@ -165,8 +165,8 @@ static const struct ceilings_bandwidth *bandwidth_row(
 static void add_bandwidth(const struct printer *p, struct table *table, const struct columns *c,
 	const struct ceilings_level *level, const char *kernel)
 {
-	char cells[MOST_COLUMNS][CELL], size[UNITS_BYTES], *name = text_safe(level->name);
-	const char *shown[3 + MOST_COLUMNS] = {name, size, kernel};
+	char cells[MAX_COLUMNS][CELL], size[UNITS_BYTES], *name = text_safe(level->name);
+	const char *shown[3 + MAX_COLUMNS] = {name, size, kernel};
 
 	if (level->bytes >= 1 << 20)
 		snprintf(size, sizeof(size), "%.4g MiB", (double)level->bytes / (1 << 20));

@@ -181,7 +181,7 @@ static void print_steps(const struct printer *p)
 	print_phase(p, STEP_PREFILL);
 	print_phase(p, STEP_DECODE);
 	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
-		say(p, "First token", "after %s, counted from the begin of the first prefill",
+		say(p, "First token", "after %s, from the start of the first prefill",
 			units_time(time, summary->steps.ttft_ns));
 }
 

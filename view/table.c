@@ -9,7 +9,7 @@
 #include "view/memory.h"
 #include "view/text.h"
 
-enum { GAP = 2, LEAST_NAME = 8 };
+enum { GAP = 2, MIN_NAME = 8 };
 
 struct row {
 	char **cells;
@@ -106,10 +106,10 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 		}
 	}
 	/* A name that alone would push out numbers is cut before they are. */
-	if (width && layout->widths[0] > width / 3 && layout->widths[0] > 3 * LEAST_NAME &&
+	if (width && layout->widths[0] > width / 3 && layout->widths[0] > 3 * MIN_NAME &&
 		total_width(table, layout) > width) {
 		size_t over = total_width(table, layout) - width;
-		size_t floor = width / 3 > 3 * LEAST_NAME ? width / 3 : 3 * LEAST_NAME;
+		size_t floor = width / 3 > 3 * MIN_NAME ? width / 3 : 3 * MIN_NAME;
 		size_t room = layout->widths[0] - floor;
 		layout->widths[0] -= over < room ? over : room;
 	}
@@ -119,7 +119,7 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 	size_t total = total_width(table, layout);
 	if (width && total > width) {
 		size_t over = total - width, room = layout->widths[0];
-		layout->widths[0] = room > over + LEAST_NAME ? room - over : LEAST_NAME;
+		layout->widths[0] = room > over + MIN_NAME ? room - over : MIN_NAME;
 	}
 }
 

@@ -9,7 +9,7 @@
 
 #include "view/text.h"
 
-enum { LEAST_WIDTH = 20, USUAL_WIDTH = 80, MOST_WIDTH = 10000 };
+enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000 };
 
 static size_t width_from_environment(void)
 {
@@ -18,17 +18,17 @@ static size_t width_from_environment(void)
 		return 0;
 	char *end;
 	unsigned long width = strtoul(columns, &end, 10);
-	if (*end || width > MOST_WIDTH)
+	if (*end || width > MAX_WIDTH)
 		return 0;
-	return width && width < LEAST_WIDTH ? LEAST_WIDTH : width;
+	return width && width < MIN_WIDTH ? MIN_WIDTH : width;
 }
 
 static size_t width_of_terminal(int fd)
 {
 	struct winsize size;
 	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
-		return USUAL_WIDTH;
-	return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+		return DEFAULT_WIDTH;
+	return size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col;
 }
 
 static bool wants_colours(void)

@@ -7,7 +7,7 @@ import { fill, h } from "./dom.js";
 import { choice } from "./figure.js";
 import { icicle } from "./icicle.js";
 import { layers } from "./layers.js";
-import { lengths } from "./lengths.js";
+import { durations } from "./durations.js";
 import { follow } from "./live.js";
 import { path } from "./path.js";
 import { roofline } from "./roofline.js";
@@ -31,11 +31,11 @@ class Page {
 		this.main = h("main", { id: "main", tabindex: "-1" });
 		this.status = h("div", { class: "hidden", role: "status" });
 		this.announce = text => { this.status.textContent = text; };
-		this.settle();
+		this.checkChoices();
 	}
 
 	// What was chosen must exist.
-	settle() {
+	checkChoices() {
 		const { report, phases, trees } = this.data;
 		if (this.state.phase !== "all" && !phases[this.state.phase]) this.state.phase = "all";
 		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = report.bricks[0]?.name ?? null;
@@ -88,7 +88,7 @@ class Page {
 
 	update(data) {
 		this.data = data;
-		this.settle();
+		this.checkChoices();
 		this.draw();
 	}
 
@@ -98,8 +98,8 @@ class Page {
 			h("div", { class: "phases" }, choice("phase", "Steps to look at",
 				PHASES.map(([value, label]) => [value, label, value !== "all" && !this.data.phases[value]]),
 				this.state.phase, phase => this.pickPhase(phase)),
-			h("span", { class: "hint" }, "for bricks, layers, lengths, roofline and path")),
-			bricks(this), lengths(this), steps(this), icicle(this), layers(this), roofline(this), path(this), tiles(this),
+			h("span", { class: "hint" }, "for bricks, layers, durations, roofline and path")),
+			bricks(this), durations(this), steps(this), icicle(this), layers(this), roofline(this), path(this), tiles(this),
 			places(this, "kernels", "Kernels", "What was launched on devices."),
 			places(this, "queues", "Queues", "Device queues and what ran on them."),
 			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),

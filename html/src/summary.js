@@ -20,7 +20,7 @@ function speed(report) {
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
 			`step p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
-		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the begin of the first prefill") : null,
+		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the start of the first prefill") : null,
 		figure("Wall time", format.time(report.coverage.wall_ns),
 			report.coverage.of === "steps" ? "of all steps" : "of all threads: no steps were recorded",
 			`of ${format.time(report.run.wall_ns)} recorded`));

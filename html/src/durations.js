@@ -55,7 +55,7 @@ function picture(buckets, row, width) {
 	})), marks);
 }
 
-export function lengths(page) {
+export function durations(page) {
 	const place = h("div", { class: "chart" }), table = h("div"), hint = h("p", { class: "hint" });
 	const known = page.data.lengths;
 	if (!known.length) return null;
@@ -74,7 +74,7 @@ export function lengths(page) {
 		}
 		hint.textContent = `${row.name}: ${format.plural(row.count, "execution")}, ${format.time(row.min_ns)} to ${format.time(row.max_ns)}, on average ${format.time(row.avg_ns)}`;
 		drawIn(place, width => fill(place, picture(buckets, row, width)));
-		fill(table, behind("lengths", "Numbers", () => plainTable(`Lengths of ${each.name}`, ["From", "To", "Executions"],
+		fill(table, behind("lengths", "Numbers", () => plainTable(`Durations of ${each.name}`, ["From", "To", "Executions"],
 			buckets.map(b => [format.time(b.low), format.time(b.high), String(b.count)]))));
 	};
 	page.later(draw);
