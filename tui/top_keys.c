@@ -193,76 +193,134 @@ static enum top_action quit(struct top *top)
 	return TOP_STAY;
 }
 
-static void enter(struct top *top)
+static enum top_action reset(struct top *top)
+{
+	(void)top;
+	return TOP_RESET;
+}
+
+static enum top_action show_help(struct top *top)
+{
+	top->mode = TOP_HELP;
+	return TOP_STAY;
+}
+
+static enum top_action show_next(struct top *top)
+{
+	next_view(top, 1);
+	return TOP_STAY;
+}
+
+static enum top_action show_previous(struct top *top)
+{
+	next_view(top, -1);
+	return TOP_STAY;
+}
+
+static enum top_action search(struct top *top)
+{
+	top->mode = TOP_SEARCH;
+	top->search[0] = '\0';
+	top->search_origin = top_place(top)->selected;
+	return TOP_STAY;
+}
+
+static enum top_action search_next(struct top *top)
+{
+	search_again(top, 1);
+	return TOP_STAY;
+}
+
+static enum top_action search_previous(struct top *top)
+{
+	search_again(top, -1);
+	return TOP_STAY;
+}
+
+static enum top_action sort(struct top *top)
+{
+	sort_next(top);
+	return TOP_STAY;
+}
+
+static enum top_action sort_other_way(struct top *top)
+{
+	struct grid_place *place = top_place(top);
+	if (place->sort)
+		place->sort = -1 - place->sort;
+	return TOP_STAY;
+}
+
+static enum top_action choose_phase(struct top *top)
+{
+	next_phase(top);
+	return TOP_STAY;
+}
+
+static enum top_action hold(struct top *top)
+{
+	top->held = !top->held;
+	say(top, top->held ? "Held; Space goes on" : "Goes on");
+	return TOP_STAY;
+}
+
+static enum top_action faster(struct top *top)
+{
+	change_rate(top, 1);
+	return TOP_STAY;
+}
+
+static enum top_action slower(struct top *top)
+{
+	change_rate(top, -1);
+	return TOP_STAY;
+}
+
+static enum top_action enter(struct top *top)
 {
 	if (top_views[top->view]->detail && top_rows(top) > 0) {
 		memset(&top->detail_place, 0, sizeof(top->detail_place));
 		top->mode = TOP_DETAIL;
 	}
+	return TOP_STAY;
 }
+
+enum { KEY_F1 = 'h' + 0x100000 };
+
+static const struct {
+	int key;
+	enum top_action (*act)(struct top *top);
+} bindings[] = {
+	{'q', quit},
+	{'r', reset},
+	{'?', show_help},
+	{KEY_F1, show_help},
+	{TOP_KEY_TAB, show_next},
+	{TOP_KEY_RIGHT, show_next},
+	{'l', show_next},
+	{TOP_KEY_BACK_TAB, show_previous},
+	{TOP_KEY_LEFT, show_previous},
+	{'h', show_previous},
+	{'/', search},
+	{'n', search_next},
+	{'N', search_previous},
+	{'s', sort},
+	{'S', sort_other_way},
+	{'p', choose_phase},
+	{' ', hold},
+	{'+', faster},
+	{'=', faster},
+	{'-', slower},
+	{TOP_KEY_ENTER, enter},
+};
 
 static enum top_action browse_key(struct top *top, int key)
 {
-	struct grid_place *place = top_place(top);
-	switch (key) {
-	case 'q':
-		return quit(top);
-	case '?':
-	case 'h' + 0x100000: /* F1 */
-		top->mode = TOP_HELP;
-		break;
-	case TOP_KEY_TAB:
-	case TOP_KEY_RIGHT:
-	case 'l':
-		next_view(top, 1);
-		break;
-	case TOP_KEY_BACK_TAB:
-	case TOP_KEY_LEFT:
-	case 'h':
-		next_view(top, -1);
-		break;
-	case '/':
-		top->mode = TOP_SEARCH;
-		top->search[0] = '\0';
-		top->search_origin = place->selected;
-		break;
-	case 'n':
-		search_again(top, 1);
-		break;
-	case 'N':
-		search_again(top, -1);
-		break;
-	case 's':
-		sort_next(top);
-		break;
-	case 'S':
-		if (place->sort)
-			place->sort = -1 - place->sort;
-		break;
-	case 'p':
-		next_phase(top);
-		break;
-	case ' ':
-		top->held = !top->held;
-		say(top, top->held ? "Held; Space goes on" : "Goes on");
-		break;
-	case '+':
-	case '=':
-		change_rate(top, 1);
-		break;
-	case '-':
-		change_rate(top, -1);
-		break;
-	case 'r':
-		return TOP_RESET;
-	case TOP_KEY_ENTER:
-		enter(top);
-		break;
-	default:
-		if (key >= '0' && key <= '9')
-			show_view(top, key == '0' ? 9 : key - '1');
-		break;
-	}
+	for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++)
+		if (bindings[i].key == key)
+			return bindings[i].act(top);
+	if (key >= '0' && key <= '9')
+		show_view(top, key == '0' ? 9 : key - '1');
 	return TOP_STAY;
 }
 
