@@ -326,6 +326,10 @@ set(BRICK_TRACE_SOURCES
   trace/pb_read.c
   trace/prefetch.c
   trace/run.c
+  trace/run_builder.c
+  trace/run_facts.c
+  trace/run_names.c
+  trace/run_records.c
   trace/text.c
 )
 
@@ -671,6 +675,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_memory.c
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
+  tests/unit/trace_sinks.c
 )
 
 # Programs that integration tests run.

@@ -3,6 +3,7 @@
 #include "trace/build.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,19 @@ uint64_t *build_histogram(struct build *b, struct build_process *process, uint32
 		return build_no_memory(b), NULL;
 	memset(*slot, 0, BRICK_HISTOGRAM_BUCKETS * sizeof **slot);
 	return *slot;
+}
+
+int build_digest_possible(const struct brick_digest *d)
+{
+	uint64_t elements = brick_digest_elements(d);
+	int finite =
+		isfinite(d->min) && isfinite(d->max) && isfinite(d->sum) && isfinite(d->square_sum);
+
+	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++)
+		finite &= isfinite(d->sketch[i]) != 0;
+	return finite && d->dtype >= BRICK_DTYPE_F32 && d->dtype <= BRICK_DTYPE_BF16 &&
+	       d->square_sum >= 0 && d->nan_count <= elements &&
+	       d->plus_infinite_count <= elements && d->minus_infinite_count <= elements;
 }
 
 int build_digest(struct build *b, struct run_digest *digest)

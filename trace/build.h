@@ -109,6 +109,8 @@ int build_notes(struct build *b, uint32_t process, const char *text, size_t byte
 /* Of a brick; NULL: failed. */
 struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
 uint64_t *build_histogram(struct build *b, struct build_process *process, uint32_t brick);
+/* Whether it is a whole and possible digest: nobody compares a sketch of zeros. */
+int build_digest_possible(const struct brick_digest *digest);
 /* Its texts are the run's from here on. 0: failed. */
 int build_digest(struct build *b, struct run_digest *digest);
 
@@ -135,6 +137,8 @@ uint32_t build_saturate(uint64_t ns);	  /* as samples hold it */
 struct run_command *build_command(struct build_lane *lane, uint32_t sample); /* NULL: failed */
 void build_link(
 	struct build_lane *lane, uint32_t sample, enum build_link_kind kind, uint64_t number);
+/* A time so much before the begin of the sample; 0 when it makes no sense. */
+uint64_t build_before(const struct run_sample *sample, uint64_t delta);
 void build_tile(struct build_lane *lane, const struct run_tile *tile);
 
 /* build_links.c: links by number become links by index */

@@ -50,3 +50,11 @@ void build_tile(struct build_lane *lane, const struct run_tile *tile)
 		run->tiles[run->tile_count++].lane = lane->number;
 	}
 }
+
+uint64_t build_before(const struct run_sample *sample, uint64_t delta)
+{
+	uint64_t ns = sample->begin_ns - delta;
+
+	return (int64_t)delta >= 0 ? (delta < sample->begin_ns ? ns : 0)
+				   : (ns > sample->begin_ns ? ns : 0);
+}

@@ -25,15 +25,6 @@ static uint32_t kernel_of(
 									 : RUN_NONE;
 }
 
-/* A time so much before the begin of the sample; 0 when it makes no sense. */
-static uint64_t before(const struct run_sample *sample, uint64_t delta)
-{
-	uint64_t ns = sample->begin_ns - delta;
-
-	return (int64_t)delta >= 0 ? (delta < sample->begin_ns ? ns : 0)
-				   : (ns > sample->begin_ns ? ns : 0);
-}
-
 static uint64_t flow_number(const struct build_lane *lane, const struct load *l, uint64_t flow)
 {
 	uint32_t process = l->build.run->lanes[lane->number].process;
@@ -53,14 +44,14 @@ static void read_command(const struct load *l, const struct load_sequence *s,
 		command->number = flow_number(s->lane, l, e->flows[0]);
 	if (LOAD_HAS(e, LAUNCHED))
 		command->launch_ns = command->launch_end_ns =
-			before(sample, e->value[FORMAT_A_LAUNCHED]);
+			build_before(sample, e->value[FORMAT_A_LAUNCHED]);
 	if (LOAD_HAS(e, CALL) && command->launch_ns &&
 		e->value[FORMAT_A_CALL] < UINT64_MAX - command->launch_ns)
 		command->launch_end_ns = command->launch_ns + e->value[FORMAT_A_CALL];
 	if (LOAD_HAS(e, QUEUED))
-		command->queued_ns = before(sample, e->value[FORMAT_A_QUEUED]);
+		command->queued_ns = build_before(sample, e->value[FORMAT_A_QUEUED]);
 	if (LOAD_HAS(e, SUBMITTED))
-		command->submitted_ns = before(sample, e->value[FORMAT_A_SUBMITTED]);
+		command->submitted_ns = build_before(sample, e->value[FORMAT_A_SUBMITTED]);
 }
 
 static void read_tile(struct build_lane *lane, uint32_t sample, const struct load_event *e)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a run builder makes of records is what a recording of them loads as: of a session that makes
+ * sense, and of ones that do not.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "brick/queue.h"
+#include "tests/unit/trace_bytes.h"
+#include "tests/unit/trace_check.h"
+#include "tests/unit/trace_same.h"
+#include "trace/load.h"
+#include "trace/run_builder.h"
+
+typedef void feeder(struct sink *sink, const void *data, size_t size);
+
+static struct run *load(feeder *feed, const void *data, size_t size)
+{
+	struct trace_writer *w;
+	struct load_error error;
+	struct run *run = NULL;
+	char path[64];
+
+	snprintf(path, sizeof path, "trace-sinks-%d.pftrace", (int)getpid());
+	const struct trace_writer_options options = {.path = path, .start_ns = 5, .host = "box"};
+	assert_int_equal(trace_writer_create(&w, &options), 0);
+	feed(trace_writer_sink(w), data, size);
+	assert_int_equal(trace_writer_finish(w), 0);
+	assert_int_equal(run_load(&run, path, &error), 0);
+	unlink(path);
+	return run;
+}
+
+static struct run *build(feeder *feed, const void *data, size_t size)
+{
+	const struct run_builder_options options = {.path = "built", .start_ns = 5, .host = "box"};
+	struct run_builder *builder;
+	struct run *run = NULL;
+
+	assert_int_equal(run_builder_create(&builder, &options), 0);
+	feed(run_builder_sink(builder), data, size);
+	assert_int_equal(run_builder_finish(builder, &run), 0);
+	return run;
+}
+
+static void compare(feeder *feed, const void *data, size_t size, unsigned seed)
+{
+	struct run *loaded = load(feed, data, size), *built = build(feed, data, size);
+	const char *wrong = check_run(built);
+
+	if (!wrong)
+		wrong = same_run(loaded, built);
+	if (wrong)
+		fail_msg("seed %u: %s", seed, wrong);
+	run_destroy(loaded);
+	run_destroy(built);
+}
+
+/* xorshift: the same bytes everywhere */
+static void fill(uint8_t *bytes, size_t size, unsigned seed)
+{
+	uint32_t x = 2463534242u ^ seed * 2654435761u;
+
+	for (size_t i = 0; i < size; i++) {
+		x ^= x << 13;
+		x ^= x >> 17;
+		x ^= x << 5;
+		bytes[i] = (uint8_t)(x >> 8);
+	}
+}
+
+static void test_any_bytes(void **state)
+{
+	static uint8_t bytes[6000];
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 300; seed++) {
+		size_t size = 1000 + seed * 13 % 5000;
+		fill(bytes, size, seed);
+		/* text that is text, now and then */
+		if (seed % 3)
+			snprintf((char *)bytes + 2, 48, "Brick %u", seed);
+		compare(feed_bytes, bytes, size, seed);
+	}
+}
+
+static struct brick_record launch_of(uint64_t begin_ns, uint16_t kernel, uint64_t number)
+{
+	struct brick_record r = fake_at(BRICK_RECORD_LAUNCH, begin_ns, kernel, number);
+
+	r.ticks = 40;
+	return r;
+}
+
+static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_t kernel)
+{
+	const struct brick_record host[] = {
+		fake_at(BRICK_RECORD_OPEN, 100, BRICK_DECODE, 3),
+		fake_sited(f, 110, 20, site, 5, 4),
+		fake_at(BRICK_RECORD_WORK, 4096, 0, 777),
+		fake_sample(140, 10, BRICK_RMS_NORM, 2),
+		fake_at(BRICK_RECORD_FLOW, 0, 0, 9),
+		fake_at(BRICK_RECORD_COUNTER, 155, FAKE_CUSTOM_BRICK, 0x4008000000000000ull),
+		fake_sample(160, 15, BRICK_BARRIER_WAIT, -1),
+		fake_at(BRICK_RECORD_AFTER, 0, 0, 9),
+		fake_at(BRICK_RECORD_CLOSE, 200, BRICK_DECODE, 0),
+		fake_at(BRICK_RECORD_OPEN, 300, BRICK_PREFILL, 8),
+		fake_at(BRICK_RECORD_DROP, 310, 0, 17),
+		fake_at(BRICK_RECORD_THREAD, 320, 0, 99),
+	};
+	const struct brick_record queue[] = {
+		fake_sample(170, 25, BRICK_RMS_NORM, 2),
+		launch_of(142, (uint16_t)kernel, 9),
+		fake_at(BRICK_RECORD_TIMES, 145, 0, fake_ticks(150)),
+		fake_sample(200, 25, BRICK_RMS_NORM, 2),
+		launch_of(142, (uint16_t)kernel, 10),
+		fake_at(BRICK_RECORD_AFTER, 0, 0, 9),
+	};
+
+	for (size_t i = 0; i < sizeof host / sizeof *host; i++)
+		assert_int_equal(sink_records(sink, 0, &host[i], 1), 0);
+	assert_int_equal(sink_records(sink, 1, queue, sizeof queue / sizeof *queue), 0);
+}
+
+static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
+{
+	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
+	const uint64_t *histograms[BRICK_RMS_NORM + 1] = {0};
+	const struct sink_account account = {
+		.end_ns = fake_ns(900), .cpus = 4, .exit_code = 3, .consumer_cpu_ns = 12};
+	struct brick_session_digest digest = {.ticks = fake_ticks(180),
+		.step = 1,
+		.brick = BRICK_RMS_NORM,
+		.layer = 2,
+		.site = site,
+		.digest = {.dtype = BRICK_DTYPE_F32, .ne = {4, 1, 1, 1}, .square_sum = 2}};
+
+	buckets[17] = 4;
+	histograms[BRICK_RMS_NORM] = buckets;
+	f->lane.stats[BRICK_RMS_NORM] =
+		(struct brick_stat){.count = 2, .total = 90, .self = 80, .min = 20, .max = 70};
+	f->lane.hook_calls = 5;
+	f->header.ledger.dropped = 17;
+	assert_int_equal(sink_lane_stats(sink, 0, &f->lane), 0);
+	assert_int_equal(sink_histograms(sink, 0, BRICK_RMS_NORM + 1, histograms), 0);
+	assert_int_equal(sink_notes(sink, 0, "a=1\nb=two\n", 10), 0);
+	assert_int_equal(sink_digest(sink, 0, &digest), 0);
+	digest.digest.square_sum = -1; /* not a possible one */
+	assert_int_equal(sink_digest(sink, 0, &digest), 0);
+	assert_int_equal(sink_process_state(sink, 0, &f->header), 0);
+	assert_int_equal(sink_account(sink, &account), 0);
+	assert_int_equal(sink_process_end(sink, 0, fake_ticks(800), 1), 0);
+	assert_int_equal(sink_process_end(sink, 1, 0, 1), -EINVAL);
+	const struct brick_record r = fake_sample(850, 5, BRICK_RMS_NORM, 2);
+	assert_int_equal(sink_records(sink, 2, &r, 1), -EINVAL);
+}
+
+static void feed_session(struct sink *sink, const void *data, size_t size)
+{
+	static struct fake f;
+	const struct brick_clock clock = fake_clock();
+
+	(void)data;
+	(void)size;
+	fake_init(&f, 4242);
+	uint32_t site = fake_site(&f, BRICK_RMS_NORM, 2, 64, "RMS_NORM", "norm-2");
+	uint32_t kernel = fake_kernel(&f, "rms_norm_f32", BRICK_KERNEL_COMPUTE);
+	assert_int_equal(sink_clock(sink, &clock), 0);
+	assert_int_equal(sink_process(sink, &f.header), 0);
+	assert_int_equal(sink_tables(sink, 0, &f.tables), 0);
+	assert_int_equal(sink_lane(sink, 0, &f.lane), 0);
+	struct brick_lane queue = {.kind = BRICK_LANE_QUEUE,
+		.tid = 1,
+		.name = "stream",
+		.backend = "null",
+		.queue_flags = BRICK_QUEUE_OUT_OF_ORDER};
+	assert_int_equal(sink_lane(sink, 0, &queue), 1);
+	feed_lanes(sink, &f, site, kernel);
+	feed_facts(sink, &f, site);
+}
+
+static void test_a_session(void **state)
+{
+	(void)state;
+	compare(feed_session, NULL, 0, 0);
+	struct run *run = build(feed_session, NULL, 0);
+	assert_int_equal(run->command_count, 2);
+	assert_int_equal(run->after_count, 1);
+	assert_int_equal(run->wait_count, 1);
+	assert_int_equal(run->step_count, 2);
+	assert_int_equal(run->point_count, 3);
+	assert_int_equal(run->digest_count, 1);
+	assert_int_equal(run->note_count, 2);
+	assert_int_equal(run->bad_records, 0);
+	run_destroy(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_session),
+		cmocka_unit_test(test_any_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run from records: a sink (trace/sink.h) whose product is a run, the same that a recording of
+ * them would load as. Called by live/ and by tests. One thread at a time.
+ */
+#ifndef BRICK_TRACE_RUN_BUILDER_H
+#define BRICK_TRACE_RUN_BUILDER_H
+
+#include "trace/run.h"
+#include "trace/sink.h"
+
+struct run_builder;
+
+struct run_builder_options {
+	const char *path;	    /* what run->path shows */
+	uint64_t start_unix_ns;	    /* of the run */
+	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
+	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
+	const char *host;	    /* or NULL */
+	const char *cpu;	    /* model name of the CPU, or NULL */
+};
+
+/* 0 or -ENOMEM; *out is untouched then. */
+int run_builder_create(struct run_builder **out, const struct run_builder_options *options);
+
+/* What records and tables go into, until the builder is finished or abandoned. */
+struct sink *run_builder_sink(struct run_builder *builder);
+
+/* The run of all that was handed in; frees the builder. On error there is no run. */
+int run_builder_finish(struct run_builder *builder, struct run **out);
+
+/* Give up: free the builder. NULL is legal. */
+void run_builder_abandon(struct run_builder *builder);
+
+#endif
