@@ -9,6 +9,10 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cmake --install build --prefix "$out/usr" >/dev/null
 "$out/usr/bin/brick" --version
+if command -v doxygen >/dev/null; then # the API's reference
+	test -f "$out/usr/share/man/man3/brick_step_begin.3"
+	test -f "$out/usr/share/doc/brick/html/index.html"
+fi
 export PKG_CONFIG_PATH=$(dirname "$(find "$out/usr" -name brick.pc)")
 cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
 cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph.c $(pkg-config --libs brick-graph)

@@ -23,6 +23,7 @@ struct brick_reading {
 
 enum { BRICK_CORRELATION_ANCHORS = 64 };
 
+/* The line from a device's clock to the host's, by its anchors. */
 struct brick_correlation {
 	/* Anchors in use; when all are, every second one of the older half is dropped. */
 	uint64_t count;

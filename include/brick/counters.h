@@ -19,6 +19,7 @@
 
 BRICK_BEGIN_DECLS
 
+/* What is counted. */
 enum brick_counter_kind {
 	BRICK_COUNTER_CYCLES = 0, /* of the core while it ran this thread, in user space */
 	BRICK_COUNTER_INSTRUCTIONS = 1,

@@ -17,6 +17,7 @@
 
 BRICK_BEGIN_DECLS
 
+/* Type of a tensor's elements. */
 enum brick_dtype {
 	BRICK_DTYPE_OTHER = 0, /* quantised and integer types: they have no digest */
 	BRICK_DTYPE_F32 = 1,
@@ -36,6 +37,7 @@ enum brick_tensor_flags {
 	BRICK_TENSOR_HALF = 2,	    /* an input has 16-bit floating-point values */
 };
 
+/* A tensor, as a digest is made of it. */
 struct brick_tensor {
 	size_t size; /* sizeof(struct brick_tensor) */
 	const void *data;

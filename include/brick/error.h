@@ -10,7 +10,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* Brick's own codes lie below every -errno. X(name, value, text) */
+/* Brick's own codes, which lie below every -errno. X(name, value, text) */
 #define BRICK_ERRORS(X)                                                                 \
 	X(BRICK_EFORMAT, -4001, "not in a format that Brick knows")                     \
 	X(BRICK_ETRUNCATED, -4002, "the data ends in the middle of an element")         \
@@ -23,6 +23,7 @@ BRICK_BEGIN_DECLS
 	X(BRICK_ECYCLE, -4009, "the graph has a cycle")                                 \
 	X(BRICK_EDEVICE, -4010, "the device or its driver reported a failure")
 
+/* Brick's own codes, by name. */
 enum brick_error {
 #define BRICK_X(name, value, text) name = value,
 	BRICK_ERRORS(BRICK_X)

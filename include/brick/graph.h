@@ -23,6 +23,7 @@ BRICK_BEGIN_DECLS
 
 struct brick_graph;
 
+/* What a node is. */
 enum brick_node_kind {
 	BRICK_NODE_LAYER = 0,
 	BRICK_NODE_BRICK = 1,
@@ -33,6 +34,7 @@ enum brick_node_kind {
 	BRICK_NODE_KINDS,
 };
 
+/* How two nodes belong together: the first three hold, the others precede. */
 enum brick_edge_kind {
 	BRICK_EDGE_CALLS = 0,
 	BRICK_EDGE_CONTAINS = 1,
@@ -43,6 +45,7 @@ enum brick_edge_kind {
 	BRICK_EDGE_KINDS,
 };
 
+/* From where to where a transfer goes; H: host, D: device. */
 enum brick_transfer_direction {
 	BRICK_TRANSFER_UNKNOWN = 0,
 	BRICK_TRANSFER_H2D = 1,
@@ -64,6 +67,7 @@ enum brick_node_flags {
 
 enum { BRICK_GRAPH_NAME_BYTES = 4096 };
 
+/* What is known of a kernel. */
 struct brick_graph_kernel {
 	uint64_t code;		    /* from brick_graph_code_add(), or 0 */
 	uint32_t grid[3], block[3]; /* all 0: not known */
@@ -72,21 +76,25 @@ struct brick_graph_kernel {
 	double tflops;	  /* achieved */
 };
 
+/* What is known of a transfer. */
 struct brick_graph_transfer {
 	const char *source, *target; /* names of buffers or places, or NULL */
 	uint32_t direction;	     /* enum brick_transfer_direction */
 };
 
+/* What is known of a function. */
 struct brick_graph_function {
 	const char *file; /* or NULL */
 	uint32_t line;
 };
 
+/* What is known of a task. */
 struct brick_graph_task {
 	uint64_t polls, yields;
 	uint64_t poll_ns; /* spent in polls, all together */
 };
 
+/* A node, as it is added and as it is read. */
 struct brick_graph_node {
 	uint32_t kind;	   /* enum brick_node_kind */
 	uint32_t flags;	   /* enum brick_node_flags */
@@ -108,6 +116,7 @@ struct brick_graph_node {
 	};
 };
 
+/* An edge between two nodes. */
 struct brick_graph_edge {
 	uint32_t from, to; /* nodes */
 	uint32_t kind;	   /* enum brick_edge_kind */
@@ -163,6 +172,7 @@ BRICK_API int brick_graph_current(const struct brick_graph *graph);
 /* 1 when every push was popped and no pop found nothing to close, else 0. */
 BRICK_API int brick_graph_is_balanced(const struct brick_graph *graph);
 
+/* Numbers of nodes and of edges: their ids are 0 .. count-1. */
 BRICK_API size_t brick_graph_node_count(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_edge_count(const struct brick_graph *graph);
 
@@ -206,6 +216,7 @@ BRICK_API int brick_graph_code_add(struct brick_graph *graph, struct brick_graph
 BRICK_API int brick_graph_code_get(
 	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out);
 
+/* What a graph can be written as. */
 enum brick_graph_format {
 	BRICK_GRAPH_DOT = 0,  /* Graphviz */
 	BRICK_GRAPH_JSON = 1, /* schema brick/graph/1 */

@@ -27,6 +27,7 @@ BRICK_BEGIN_DECLS
  */
 BRICK_API int brick_graph_cycle(struct brick_graph *graph, const uint32_t **nodes);
 
+/* A chain of nodes. */
 struct brick_graph_path {
 	uint64_t length_ns;    /* sum of the own times of its nodes */
 	const uint32_t *nodes; /* in the order of time; without nodes that only hold others */
@@ -55,6 +56,7 @@ BRICK_API int brick_graph_times_get(
 BRICK_API int brick_graph_what_if(
 	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns);
 
+/* What a faster brick would buy. */
 struct brick_graph_opportunity {
 	const char *name;
 	uint64_t on_path_ns; /* own time of its nodes on the critical path */
@@ -84,6 +86,7 @@ struct brick_graph_ping_pong {
 BRICK_API int brick_graph_ping_pongs(
 	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room);
 
+/* A graph in numbers. */
 struct brick_graph_summary {
 	size_t nodes, edges;
 	size_t by_node_kind[BRICK_NODE_KINDS], by_edge_kind[BRICK_EDGE_KINDS];

@@ -30,6 +30,7 @@ BRICK_API void brick__end_traffic(
 	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops);
 BRICK_API void brick__end_site(brick_span span, uint32_t site);
 
+/* Whether something records: 1 or 0. */
 static inline int brick_enabled(void)
 {
 	return __atomic_load_n(&brick__on, __ATOMIC_RELAXED) != 0;

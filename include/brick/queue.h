@@ -22,11 +22,13 @@ BRICK_BEGIN_DECLS
 
 struct brick_queue;
 
+/* Flags of a queue, or'ed. */
 enum brick_queue_flags {
 	BRICK_QUEUE_OUT_OF_ORDER =
 		1, /* its commands may overlap: further lanes hold those that do */
 };
 
+/* How a queue is created. */
 struct brick_queue_options {
 	size_t size;	     /* sizeof(struct brick_queue_options) */
 	const char *name;    /* in reports, "Portable Computing Language 0" say; copied */

@@ -56,6 +56,7 @@ BRICK_BEGIN_DECLS
 	X(33, TILE_MIDI, "TileMidi", TILE, "")           \
 	X(34, TILE_MICRO, "TileMicro", TILE, "")
 
+/* Ids of the bricks that Brick knows by itself. */
 enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
@@ -67,6 +68,7 @@ enum { BRICK_WELL_KNOWN_COUNT = 23 };
 
 #define BRICK_NONE 0xffffffffu /* in place of an id: no brick */
 
+/* Categories: what accounts sum bricks up by. */
 enum brick_category {
 	BRICK_CATEGORY_NORM = 0,
 	BRICK_CATEGORY_ATTENTION = 1,
@@ -98,6 +100,7 @@ struct brick_site {
 
 #define BRICK_SITE_INIT BRICK_SIZED(struct brick_site)
 
+/* What is known of a site, or'ed. */
 enum brick_site_flags {
 	BRICK_SITE_HAS_ELEMENTS = 1,
 	BRICK_SITE_HAS_BYTES = 2,

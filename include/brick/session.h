@@ -13,6 +13,7 @@
 
 BRICK_BEGIN_DECLS
 
+/* How far the device is synchronised for the sake of its times. */
 enum brick_mode {
 	BRICK_MODE_DEFERRED = 0,  /* no synchronisation; device timestamps (default) */
 	BRICK_MODE_PER_LAYER = 1, /* synchronise at the end of each layer */
@@ -20,6 +21,7 @@ enum brick_mode {
 	BRICK_MODE_NONE = 3,	  /* nothing is recorded */
 };
 
+/* How a session is started. */
 struct brick_session_options {
 	size_t size;	    /* sizeof(struct brick_session_options) */
 	const char *output; /* recording to write (a Perfetto trace), or NULL for statistics only */

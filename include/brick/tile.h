@@ -15,6 +15,7 @@
 
 BRICK_BEGIN_DECLS
 
+/* Sizes of tiles. */
 enum brick_tile_level {
 	BRICK_TILE_LEVEL_MACRO = 0, /* sized for the last-level cache, or a device's memory */
 	BRICK_TILE_LEVEL_MIDI = 1,  /* for the second-level cache, or shared memory */
@@ -29,7 +30,7 @@ enum brick_tile_levels {
 	BRICK_TILES_MICRO = 1 << BRICK_TILE_LEVEL_MICRO,
 };
 
-/* enum brick_tile_levels that are recorded. Read it through brick_tiles_setd(). */
+/* enum brick_tile_levels that are recorded. Read it through brick_tiles_enabled(). */
 BRICK_API extern uint32_t brick__tiles_on;
 
 /* An open tile. 12 bytes; nothing is allocated. */
@@ -44,7 +45,8 @@ struct brick_tile {
  */
 BRICK_API void brick_tiles_set(uint32_t levels);
 
-static inline int brick_tiles_setd(enum brick_tile_level level)
+/* Whether tiles of this level are recorded: 1 or 0. */
+static inline int brick_tiles_enabled(enum brick_tile_level level)
 {
 	return (__atomic_load_n(&brick__tiles_on, __ATOMIC_RELAXED) >> level) & 1;
 }
@@ -58,7 +60,7 @@ BRICK_API void brick__tile_end(
 static inline struct brick_tile brick_tile_begin(
 	enum brick_tile_level level, uint32_t row, uint32_t column)
 {
-	if (BRICK_UNLIKELY(brick_tiles_setd(level)))
+	if (BRICK_UNLIKELY(brick_tiles_enabled(level)))
 		return brick__tile_begin(level, row, column);
 	struct brick_tile none = {0, 0, 0};
 	return none;

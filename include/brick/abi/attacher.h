@@ -19,6 +19,7 @@ typedef int (*brick_attacher_check_fn)(char *text, size_t bytes);
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* The function of that name that a library exports. */
 int brick_attacher_check(char *text, size_t bytes);
 #ifdef __cplusplus
 }

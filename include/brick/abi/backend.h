@@ -42,6 +42,7 @@ struct brick_backend_host {
 	void (*note)(void *context, const char *key, const char *value);
 };
 
+/* How a device is opened. */
 struct brick_backend_options {
 	size_t size;
 	void *native[4]; /* the user's context/device/... handles, see backends/NAME; NULLs: default
@@ -52,6 +53,7 @@ struct brick_backend_options {
 
 #define BRICK_BACKEND_OPTIONS_INIT BRICK_SIZED(struct brick_backend_options)
 
+/* The table of a backend. */
 struct brick_backend {
 	size_t size;	  /* sizeof(struct brick_backend); at least up to close */
 	uint32_t version; /* BRICK_BACKEND_VERSION */

@@ -57,6 +57,7 @@ enum {
 				  << BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
 };
 
+/* Bucket of a length in ticks. */
 static inline uint32_t brick_histogram_index(uint64_t value)
 {
 	if (value < (1u << BRICK_HISTOGRAM_SUB_BITS))
@@ -123,6 +124,7 @@ enum brick_record_kind {
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 };
 
+/* Flags of a record, or'ed. */
 enum brick_record_flags {
 	BRICK_FLAG_SITE = 1,	 /* `site` and `inner` are valid, else `elements` */
 	BRICK_FLAG_CLAMPED = 2,	 /* an end before its begin was set to the begin */
@@ -130,6 +132,7 @@ enum brick_record_flags {
 	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
 };
 
+/* A record of a ring. */
 struct brick_record {
 	uint64_t begin; /* ticks */
 	uint32_t ticks; /* length */
@@ -178,6 +181,7 @@ struct brick_frame {
 	uint64_t tokens; /* of a step; else undefined */
 };
 
+/* Flags of a frame, or'ed. */
 enum brick_frame_flags {
 	BRICK_FRAME_OPENED = 0x100,  /* its OPEN record is in the ring */
 	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
@@ -185,11 +189,13 @@ enum brick_frame_flags {
 	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
 };
 
+/* Whether a lane has an owner. */
 enum brick_lane_state {
 	BRICK_LANE_FREE = 0, /* its thread has ended; the next new one takes it over */
 	BRICK_LANE_LIVE = 1,
 };
 
+/* What records into a lane. */
 enum brick_lane_kind {
 	BRICK_LANE_THREAD = 0,
 	BRICK_LANE_QUEUE = 1, /* CUDA stream, OpenCL queue, ...: times of the device */
@@ -245,17 +251,20 @@ struct brick_lane {
 	struct brick_stat stats[BRICK_MAX_BRICKS];
 };
 
+/* A registered brick. */
 struct brick_session_brick {
 	char name[48];
 	uint16_t category;
 	uint16_t reserved[7];
 };
 
+/* A registered category. */
 struct brick_session_category {
 	char name[48];
 	uint64_t reserved[2];
 };
 
+/* A registered site. */
 struct brick_session_site {
 	uint16_t brick;
 	int16_t layer;
@@ -265,6 +274,7 @@ struct brick_session_site {
 	char label[64];
 };
 
+/* What a command of a device is. */
 enum brick_kernel_kind {
 	BRICK_KERNEL_COMPUTE = 0,
 	BRICK_KERNEL_H2D = 1, /* transfers; host to device */
@@ -292,6 +302,7 @@ struct brick_session_code {
 	uint32_t flags; /* 1: the source was cut to what there was room for */
 };
 
+/* Flags of a recorded digest, or'ed. */
 enum brick_session_digest_flags {
 	BRICK_SESSION_DIGEST_DECODE = 1, /* its step decodes */
 };
@@ -312,20 +323,24 @@ struct brick_session_digest {
 	struct brick_digest digest;
 };
 
+/* Flags of the ring of digests, or'ed. */
 enum brick_digests_flags {
 	BRICK_DIGESTS_READY = 1, /* its ring has memory behind it */
 };
 
+/* Where a lane is. */
 struct brick_session_lane {
 	uint64_t offset; /* of its struct brick_lane in the file, page-aligned */
 	uint64_t bytes;	 /* lane, histograms and ring */
 };
 
+/* How far a session is. */
 enum brick_session_state {
 	BRICK_SESSION_OPEN = 1,
 	BRICK_SESSION_CLOSED = 2, /* the process ended the session in good order */
 };
 
+/* The first page of the file. */
 struct brick_session_header {
 	uint64_t magic;
 	uint32_t version;
