@@ -759,6 +759,7 @@ set(BRICK_INTEGRATION_TESTS
 # Benches: one program per file.
 set(BRICK_BENCH_SOURCES
   bench/graph.c
+  bench/live.c
   bench/modes.c
   bench/probe.c
   bench/read.c
