@@ -340,6 +340,7 @@ set(BRICK_RECORD_SOURCES
   record/guard.c
   record/neighbours.c
   record/off_cpu.c
+  record/process.c
   record/recorder.c
   record/session_dir.c
   record/signals.c
