@@ -1,74 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs the real engine: tokens/s with `brick record` against without.
+"""What recording costs the real engine, and whether the report's own estimate holds.
 
-Pairs of fresh processes, interleaved ABBA, 1 thread and 2 threads (both cores saturated). Each
-process gives the median of its repeats; the effect is the Hodges-Lehmann shift of the log ratios
-with a 95 % interval from the signed-rank distribution. Beside it stands the recording's own
-estimate. Beside the medians stand the fastest of each process, which other load on the machine
-bends least. `bench/distortion.py [PAIRS [REPEATS [THREADS]]]`
+build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
+they evaluate the same batches in turns. The cost of a step is the median by which the recorded copy is
+slower, less the same median of a run without the recorder. Medians of alternating steps resolve
+microseconds, and other load on the machine falls on both copies. Beside it stands what the
+recording says of itself (`report --json`: distortion), per step.
+
+  bench/distortion.py [--rounds N] [--threads 1,2,4] [--models tiny,demo] [--attach METHOD]
 """
+import argparse
 import json
-import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 
-from lib.paired import percent, shift
-
 BUILD = os.environ.get("BRICK_BUILD", "build")
-PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-REPEATS = sys.argv[2] if len(sys.argv) > 2 else "5"
-THREADS = [int(sys.argv[3])] if len(sys.argv) > 3 else [1, 2]
-JUDGES = {"median": statistics.median, "fastest": min}
+LIBS = f"{BUILD}/demo/engine/libs"
+TINY = ["--type", "f32", "--layers", "24", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--ff", "176",
+        "--vocab", "512"]
+MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1), "demo": (f"{BUILD}/demo/model-f16.gguf", 4)}
+CASES = {"1 token": "c 1 1 1 1", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
+         "prompt of 16": "c 16 1 1 1"}
 
 
-def command(threads):
-    return [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--model",
-            f"{BUILD}/demo/model-f16.gguf", "--prompt-tokens", "256", "--predict", "64",
-            "--threads", str(threads), "--repeat", REPEATS, "--timing"]
-
-
-def run(threads, recording):
-    cmd = command(threads)
+def pair(model, threads, rounds, batches, recording=None, attach="auto"):
+    command = [f"{BUILD}/bin/engine-pair", LIBS, model, str(threads), str(rounds), *batches.split()]
     if recording:
-        cmd = [f"{BUILD}/bin/brick", "record", "-q", "-o", recording, "--"] + cmd
-    done = subprocess.run(cmd, check=True, capture_output=True, text=True)
-    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    return {(phase, judge): take(line[f"{phase}_ns"] for line in lines)
-            for phase in ("prefill", "decode") for judge, take in JUDGES.items()}
+        command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", attach, "-o", recording, "--"] + command
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def stated(recording):
+    done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, "--json"], check=True, capture_output=True)
+    report = json.loads(done.stdout)
+    steps, distortion = report["steps"], report["distortion"]
+    wall = steps["prefill"]["total_ns"] + steps["decode"]["total_ns"]
+    count = steps["prefill"]["count"] + steps["decode"]["count"]
+    lost = {k: v for k, v in report["losses"].items() if v and k != "complete"}
+    return [None if distortion[k] is None else distortion[k] * wall / count / 1e3
+            for k in ("low", "share", "high")], lost
+
+
+def measure(options, model, threads, batches):
+    """Cost of a step, of each step of the round, its error, a step without the recorder: us."""
+    path, slower = MODELS[model]
+    rounds = max(options.rounds // slower // (8 if threads > 2 else 1), 20)
+    null = pair(path, threads, rounds, batches)["steps"]
+    with tempfile.TemporaryDirectory() as directory:
+        recording = os.path.join(directory, "run.pftrace")
+        recorded = pair(path, threads, rounds, batches, recording, options.attach)["steps"]
+        estimate, lost = stated(recording)
+    costs = [(r["more_ns"] - n["more_ns"]) / 1e3 for r, n in zip(recorded, null)]
+    # Standard error of a median from the quartiles, of each step, both runs; then of their mean.
+    error = sum((1.25 / 1.35 * (s["more_p75_ns"] - s["more_p25_ns"]) / 1e3) ** 2 / rounds
+                for run in (recorded, null) for s in run) ** 0.5 / len(costs)
+    plain = sum(s["second_ns"] for s in recorded) / len(recorded) / 1e3
+    return sum(costs) / len(costs), costs, error, plain, estimate, lost
+
+
+def shown(value):
+    return "     -" if value is None else f"{value:6.1f}"
 
 
 def main():
-    limits = {1: {"prefill": 1, "decode": 2}, 2: {"prefill": 2, "decode": 4}}
-    with tempfile.TemporaryDirectory() as tmp:
-        recording = os.path.join(tmp, "run.pftrace")
-        for threads in THREADS:
-            logs = {(phase, judge): [] for phase in ("prefill", "decode") for judge in JUDGES}
-            own, size = [], []
-            for pair in range(PAIRS):
-                order = (False, True) if pair % 2 == 0 else (True, False)
-                result = {on: run(threads, recording if on else None) for on in order}
-                for key in logs:
-                    logs[key].append(math.log(result[True][key] / result[False][key]))
-                rep = json.loads(subprocess.run(
-                    [f"{BUILD}/bin/brick", "report", recording, "--json"], check=True,
-                    capture_output=True).stdout)
-                own.append(rep["distortion"])
-                size.append(os.path.getsize(recording))
-                if any(v for k, v in rep["losses"].items() if k != "complete"):
-                    print(f"  losses: {rep['losses']}")
-            for (phase, judge), values in logs.items():
-                mid, low, high = shift(values)
-                print(f"{threads} thread(s), {phase:7}, {judge:7}: time with/without "
-                      f"{percent(mid)} (95 %: {percent(low)} .. {percent(high)}), "
-                      f"limit +{limits[threads][phase]} %, {PAIRS} pairs", flush=True)
-            low, mid, high = (statistics.median(o[k] * 100 for o in own)
-                              for k in ("low", "share", "high"))
-            print(f"{threads} thread(s), the report's own estimate over all steps: "
-                  f"{mid:.2f} % (stated interval {low:.2f} .. {high:.2f} %); "
-                  f"recording {statistics.median(size) / 1e6:.2f} MB")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--threads", default="1,2,4")
+    parser.add_argument("--models", default="tiny,demo")
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--attach", default="auto")
+    options = parser.parse_args()
+    if not os.path.exists(LIBS):
+        sys.exit(f"{LIBS} is not there: demo/models.sh makes it")
+    tiny = MODELS["tiny"][0]
+    if not os.path.exists(tiny):
+        subprocess.run([f"{BUILD}/bin/brick-model", *TINY, tiny], check=True, stdout=subprocess.DEVNULL)
+    print("| model | threads | batches | step, us | recording costs, us a step | % | stated, us a step "
+          "(low .. high) | holds |\n|---|---|---|---|---|---|---|---|")
+    for model in options.models.split(","):
+        for threads in map(int, options.threads.split(",")):
+            for name in options.cases.split(","):
+                cost, costs, error, plain, (low, mid, high), lost = measure(options, model, threads, CASES[name])
+                # The truth is known to two standard errors.
+                holds = "not stated" if low is None else \
+                    "yes" if low - 2 * error <= cost <= high + 2 * error else "no"
+                each = "/".join(f"{c:.0f}" for c in costs)
+                print(f"| {model} | {threads} | {name} | {plain:.0f} | {cost:.1f} +- {2 * error:.1f} ({each}) | "
+                      f"{100 * cost / plain:.1f} | {shown(mid)} ({shown(low)} .. {shown(high)}) | {holds} |"
+                      + (f" lost: {lost}" if lost else ""), flush=True)
 
 
 if __name__ == "__main__":

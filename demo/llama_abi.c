@@ -63,30 +63,30 @@ static void set_function(struct llama_abi *abi, size_t offset, void *function)
 }
 
 // The file has a version in its name in some releases, as in libllama.v0.5.0.so; what it needs it
-// finds beside itself.
-static int open_library(const char *dir, char *why, size_t why_size)
+// finds beside itself. Gives the scope in which to look for symbols.
+static void *open_library(const char *dir, bool apart, char *why, size_t why_size)
 {
 	char pattern[4096];
 	glob_t found;
-	int status = -1;
+	void *library;
 
 	snprintf(pattern, sizeof(pattern), "%s/libllama.*so", dir);
 	if (glob(pattern, 0, NULL, &found)) {
 		snprintf(why, why_size, "%s: no libllama there (demo/engine.sh installs one)", dir);
-		return -1;
+		return NULL;
 	}
-	if (dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL))
-		status = 0;
-	else
+	library = apart ? dlmopen(LM_ID_NEWLM, found.gl_pathv[0], RTLD_NOW)
+			: dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL);
+	if (!library)
 		snprintf(why, why_size, "%s", dlerror());
 	globfree(&found);
-	return status;
+	return library;
 }
 
-static int resolve(struct llama_abi *abi, const char *dir, char *why, size_t why_size)
+static int resolve(struct llama_abi *abi, void *scope, const char *dir, char *why, size_t why_size)
 {
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		void *function = dlsym(RTLD_DEFAULT, symbols[i].name);
+		void *function = dlsym(scope, symbols[i].name);
 
 		if (!function) {
 			snprintf(why, why_size, "%s: this version has no %s", dir, symbols[i].name);
@@ -128,12 +128,24 @@ static void log_errors(int level, const char *text, void *arg)
 		fputs(text, stderr);
 }
 
-int llama_abi_open(struct llama_abi *abi, const char *dir, char *why, size_t why_size)
+static int open_in(struct llama_abi *abi, const char *dir, bool apart, char *why, size_t why_size)
 {
-	if (open_library(dir, why, why_size) || resolve(abi, dir, why, why_size))
+	void *library = open_library(dir, apart, why, why_size);
+
+	if (!library || resolve(abi, apart ? library : RTLD_DEFAULT, dir, why, why_size))
 		return -1;
 	abi->log_set(log_errors, NULL);
 	return load_backends(abi, dir, why, why_size);
+}
+
+int llama_abi_open(struct llama_abi *abi, const char *dir, char *why, size_t why_size)
+{
+	return open_in(abi, dir, false, why, why_size);
+}
+
+int llama_abi_open_apart(struct llama_abi *abi, const char *dir, char *why, size_t why_size)
+{
+	return open_in(abi, dir, true, why, why_size);
 }
 
 // llama_context_params begins with n_ctx, n_batch, n_ubatch (512, 2048, 512). The four enums that

@@ -78,6 +78,10 @@ enum llama_flash {
 // Opens the libraries in `dir` and fills `abi`. 0, or -1 with a line in `why`.
 int llama_abi_open(struct llama_abi *abi, const char *dir, char *why, size_t why_size);
 
+// The same with a copy of the libraries in a namespace of its own, which preloaded libraries do not
+// reach. What it is asked for goes through `abi` only.
+int llama_abi_open_apart(struct llama_abi *abi, const char *dir, char *why, size_t why_size);
+
 // Sets what a context is created with. 0, or -1 with a line in `why` when the defaults that this
 // library gives are not where they are expected.
 int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t n_batch,
