@@ -190,6 +190,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/hooks_phase.c
   attach/ggml/hooks_step.c
   attach/ggml/hooks_unload.c
+  attach/ggml/known_graphs.c
   attach/ggml/layout.c
   attach/ggml/method.c
   attach/ggml/node_cost.c

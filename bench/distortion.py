@@ -3,7 +3,7 @@
 
 build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
 they evaluate the same batches in turns. The cost of a step is the median by which the recorded copy is
-slower, less the same median of a run without the recorder. Medians of alternating steps resolve
+slower in the quieter half of the rounds, less the same median of a run without the recorder. Medians of alternating steps resolve
 microseconds, and other load on the machine falls on both copies. Beside it stands what the
 recording says of itself (`report --json`: distortion), per step.
 
@@ -55,7 +55,7 @@ def measure(options, model, threads, batches):
         estimate, lost = stated(recording)
     costs = [(r["more_ns"] - n["more_ns"]) / 1e3 for r, n in zip(recorded, null)]
     # Standard error of a median from the quartiles, of each step, both runs; then of their mean.
-    error = sum((1.25 / 1.35 * (s["more_p75_ns"] - s["more_p25_ns"]) / 1e3) ** 2 / rounds
+    error = sum((1.25 / 1.35 * (s["more_p75_ns"] - s["more_p25_ns"]) / 1e3) ** 2 / s["rounds"]
                 for run in (recorded, null) for s in run) ** 0.5 / len(costs)
     plain = sum(s["second_ns"] for s in recorded) / len(recorded) / 1e3
     return sum(costs) / len(costs), costs, error, plain, estimate, lost

@@ -107,26 +107,45 @@ static double at_share(double *sorted, int count, double share)
 	return sorted[(int)(share * (count - 1))];
 }
 
-struct times {
-	double *more, *first, *second; // by round
+struct round {
+	double more, sum, first, second;
 };
 
-static void print_step(const struct times *t, int rounds, int tokens, bool last)
+static int compare_sums(const void *a, const void *b)
 {
-	qsort(t->more, (size_t)rounds, sizeof(*t->more), compare);
-	qsort(t->first, (size_t)rounds, sizeof(*t->first), compare);
-	qsort(t->second, (size_t)rounds, sizeof(*t->second), compare);
-	printf("{\"tokens\": %d, \"more_ns\": %.0f, \"more_p25_ns\": %.0f, \"more_p75_ns\": %.0f, "
-	       "\"first_ns\": %.0f, \"second_ns\": %.0f}%s",
-		tokens, at_share(t->more, rounds, 0.5), at_share(t->more, rounds, 0.25),
-		at_share(t->more, rounds, 0.75), at_share(t->first, rounds, 0.5),
-		at_share(t->second, rounds, 0.5), last ? "" : ", ");
+	const struct round *x = a, *y = b;
+
+	return (x->sum > y->sum) - (x->sum < y->sum);
+}
+
+// The quieter half of the rounds counts, by what both copies took together, which favours neither.
+static void print_step(struct round *rounds, int count, int tokens, bool last)
+{
+	int quiet = (count + 1) / 2;
+	double *more = calloc((size_t)quiet, sizeof(*more));
+	double *second = calloc((size_t)quiet, sizeof(*second));
+
+	if (!more || !second)
+		die("out of memory");
+	qsort(rounds, (size_t)count, sizeof(*rounds), compare_sums);
+	for (int i = 0; i < quiet; i++) {
+		more[i] = rounds[i].more;
+		second[i] = rounds[i].second;
+	}
+	qsort(more, (size_t)quiet, sizeof(*more), compare);
+	qsort(second, (size_t)quiet, sizeof(*second), compare);
+	printf("{\"tokens\": %d, \"rounds\": %d, \"more_ns\": %.0f, \"more_p25_ns\": %.0f, "
+	       "\"more_p75_ns\": %.0f, \"second_ns\": %.0f}%s",
+		tokens, quiet, at_share(more, quiet, 0.5), at_share(more, quiet, 0.25),
+		at_share(more, quiet, 0.75), at_share(second, quiet, 0.5), last ? "" : ", ");
+	free(more);
+	free(second);
 }
 
 int main(int argc, char **argv)
 {
 	static struct copy copies[COPIES];
-	struct times times[STEPS_MAX];
+	struct round *times[STEPS_MAX];
 	int rounds = argc > 4 ? atoi(argv[4]) : 0, steps = argc - 5;
 
 	if (steps < 1 || steps > STEPS_MAX || rounds < 1) {
@@ -136,9 +155,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < COPIES; i++)
 		open_copy(&copies[i], i == 1, argv + 1);
 	for (int s = 0; s < steps; s++)
-		times[s] = (struct times){calloc((size_t)rounds, sizeof(double)),
-			calloc((size_t)rounds, sizeof(double)),
-			calloc((size_t)rounds, sizeof(double))};
+		if (!(times[s] = calloc((size_t)rounds, sizeof(*times[s]))))
+			die("out of memory");
 	double all = 0;
 	int count = 0;
 	for (int round = -WARM_UP; round < rounds; round++) {
@@ -156,17 +174,15 @@ int main(int argc, char **argv)
 				continue;
 			all += ns[0];
 			count++;
-			if (round < 0)
-				continue;
-			times[s].more[round] = ns[0] - ns[1];
-			times[s].first[round] = ns[0];
-			times[s].second[round] = ns[1];
+			if (round >= 0)
+				times[s][round] =
+					(struct round){ns[0] - ns[1], ns[0] + ns[1], ns[0], ns[1]};
 		}
 	}
 	printf("{\"all_ns\": %.0f, \"all_steps\": %d, \"steps\": [", all, count);
 	for (int s = 0; s < steps; s++)
 		if (atoi(argv[5 + s]))
-			print_step(&times[s], rounds, atoi(argv[5 + s]), s == steps - 1);
+			print_step(times[s], rounds, atoi(argv[5 + s]), s == steps - 1);
 	puts("]}");
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
+#include "attach/ggml/node_graph.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/phases.h"
@@ -72,7 +73,7 @@ void callback_scheduler_made(void *scheduler)
 
 static int is_work(struct node_thread *t, const void *tensor)
 {
-	return !t->engine || !t->has_layout ||
+	return !t->engine || !t->shape_at.known ||
 	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
 }
 
@@ -129,12 +130,16 @@ void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callbac
 		set(scheduler, callback, data);
 }
 
-void callback_compute_begin(set_callback_fn set, void *scheduler)
+void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph)
 {
+	struct node_thread *t = &node_thread;
 	struct scheduler *entry;
 
 	if (!set || !brick_enabled())
 		return;
+	if (!node_thread_knows(t, (uintptr_t)set))
+		node_thread_prepare(t, (uintptr_t)set);
+	node_graph_hold(t, graph);
 	entry = entry_of(scheduler);
 	if (!entry || entry->installed)
 		return;
@@ -144,5 +149,7 @@ void callback_compute_begin(set_callback_fn set, void *scheduler)
 
 void callback_compute_end(void)
 {
+	known_graph_release(node_thread.graph);
+	node_sites_of(&node_thread, NULL, 0);
 	phase_mute(0);
 }

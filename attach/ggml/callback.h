@@ -18,8 +18,8 @@ void callback_scheduler_made(void *scheduler);
 /* The program sets its callback: ours takes its place when that is how nodes are timed. */
 void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callback, void *data);
 
-/* Before and after a scheduler computes a graph. */
-void callback_compute_begin(set_callback_fn set, void *scheduler);
+/* Before and after a scheduler computes a graph node by node. */
+void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph);
 void callback_compute_end(void);
 
 #endif

@@ -235,7 +235,7 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 	struct brick_tensor t = {
 		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
 
-	if (!digests_mode || !e || !thread->has_layout || !e->get_data || !e->byte_count ||
+	if (!digests_mode || !e || !thread->shape_at.known || !e->get_data || !e->byte_count ||
 		engine_operation(e, node) == OPERATION_EMPTY || note_cache_write(e, node) ||
 		!is_wanted(site))
 		return;

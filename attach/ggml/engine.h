@@ -55,6 +55,7 @@ struct engine {
 	const void *(*get_data)(const void *tensor);
 	int (*graph_node_count)(const void *graph);
 	const void *(*graph_node)(const void *graph, int index);
+	const void *const *(*graph_nodes)(const void *graph); /* NULL: not there */
 	const char *(*backend_name)(const void *backend);
 	const char *(*version)(void);
 	const char *(*commit)(void);
@@ -65,6 +66,17 @@ struct engine {
 	struct barrier_profile *profile;
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */
 };
+
+/* Where the fields are that tell shapes apart; known == 0: the layout is not. */
+struct shape_offsets {
+	uint16_t ne, op, type, known;
+};
+
+static inline struct shape_offsets engine_shape_offsets(const struct engine *e)
+{
+	return (struct shape_offsets){
+		e->layout.ne, e->layout.op, e->layout.type, e->layout_known != 0};
+}
 
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */
 const struct engine *engine_at(uintptr_t address);

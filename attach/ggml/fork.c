@@ -2,12 +2,14 @@
 /* Holds the locks of the interposer's over a fork, and forgets in the child what was the parent's.
  */
 #include <pthread.h>
+#include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/site_table.h"
 
 static void lock_all(void)
 {
+	known_graphs_lock();
 	site_table_lock();
 	resolve_lock();
 	node_memory_lock();
@@ -18,6 +20,7 @@ static void unlock_all(void)
 	node_memory_unlock();
 	resolve_unlock();
 	site_table_unlock();
+	known_graphs_unlock();
 }
 
 static void unlock_in_child(void)

@@ -107,12 +107,14 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	uint64_t begun = node_thread.begun;
 	step_begin_graph(&step, frame);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
-	if (method_is(METHOD_CALLBACK))
-		callback_compute_begin(set_callback_of(function), (void *)a);
+	int by_callback = method_is(METHOD_CALLBACK);
+	if (by_callback)
+		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);
 	scheduled++;
 	word_pair result = function(a, b, c, d, e, f);
 	scheduled--;
-	callback_compute_end();
+	if (by_callback)
+		callback_compute_end();
 	phase_end(&scope);
 	phase_end(&step);
 	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));

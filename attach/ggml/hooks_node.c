@@ -23,20 +23,18 @@
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
 enum { LINE = 64, ALONE_LINES = 7, TEAM_LINES = 10 };
 
-/* Nodes come in the same order again and again: the slot that the last one points to is tried. */
-static ALWAYS_INLINE int slot_fits(
-	const struct node_thread *t, const struct site_slot *slot, const void *node, uint64_t shape)
+/* Nodes come in the same order again and again: the one that the last one points to is tried. */
+static ALWAYS_INLINE uint32_t expected_site(
+	const struct known_node *known, const void *node, uint64_t shape, int part)
 {
-	return slot->node == node && slot->shape == shape &&
-	       slot->generation == shared_get(&attach_shared.graph_generation);
+	return known->node == node && known->shape == shape ? known->site[part] : 0;
 }
 
-static ALWAYS_INLINE uint32_t take_slot(struct node_thread *t, const struct site_slot *slot)
+static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_node *known)
 {
-	t->slot_now = t->slot_next;
-	t->slot_next = slot->next;
-	__builtin_prefetch(&t->slots[slot->next]);
-	return slot->site;
+	t->node_now = t->node_next;
+	t->node_next = known->next;
+	__builtin_prefetch(&t->nodes[known->next]);
 }
 
 /*
@@ -44,7 +42,7 @@ static ALWAYS_INLINE uint32_t take_slot(struct node_thread *t, const struct site
  * nothing has been done. What this costs is known of every call, as the clock is read twice anyway.
  */
 static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
-	const struct compute_params *params, const void *node)
+	const struct compute_params *params, const void *node, int fused)
 {
 	uint64_t entered = brick__counter(), length = entered - t->begin;
 
@@ -53,13 +51,15 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 			   params->nth != 1 || length >> 32 || !t->site ||
 			   t->event_count + 1 >= t->event_capacity))
 		return 0;
-	const struct site_slot *slot = &t->slots[t->slot_next];
-	if (BRICK_UNLIKELY(!slot_fits(t, slot, node, node_shape(t, node, 0))))
+	const struct known_node *known = &t->nodes[t->node_next];
+	uint32_t site = expected_site(known, node, node_shape(&t->shape_at, node, fused), 0);
+	if (BRICK_UNLIKELY(!site))
 		return 0;
 	t->events[t->event_count] =
 		(struct brick_timing){t->begin, (uint32_t)length, 0, 0, t->site, 0};
 	t->event_count += t->open;
-	t->site = take_slot(t, slot);
+	t->site = site;
+	expect_next(t, known);
 	t->open = 1;
 	t->started++;
 	t->call_ticks -= entered;
@@ -88,15 +88,17 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	}
 	if (BRICK_UNLIKELY(t->graph_serial != serial ||
 			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
-		node_graph_enter(t, params->nth, serial);
+		node_graph_enter(t, node, params->nth, serial);
 	if (t->mode == NODE_MODE_OFF)
 		return;
 	int part = params->ith != 0;
-	uint64_t shape = t->has_layout ? node_shape(t, node, part) : (uint64_t)part;
-	const struct site_slot *slot = &t->slots[t->slot_next];
-	t->site = BRICK_LIKELY(slot_fits(t, slot, node, shape))
-			  ? take_slot(t, slot)
-			  : node_site_slow(t, node, mul, part);
+	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
+	const struct known_node *known = &t->nodes[t->node_next];
+	t->site = expected_site(known, node, shape, part);
+	if (BRICK_LIKELY(t->site))
+		expect_next(t, known);
+	else
+		t->site = node_site_slow(t, node, mul, part);
 	t->open = 1;
 	t->started++;
 	t->fused += mul != NULL;
@@ -134,7 +136,7 @@ static ALWAYS_INLINE void expect_node(const struct node_thread *t, uintptr_t cod
 {
 	for (int i = 0; i < lines; i++)
 		__builtin_prefetch((const char *)code + i * LINE);
-	__builtin_prefetch(&t->slots[t->slot_next]);
+	__builtin_prefetch(&t->nodes[t->node_next]);
 	__builtin_prefetch(&t->events[t->event_count], 1);
 }
 
@@ -195,7 +197,7 @@ HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, vo
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_LIKELY(begin_alone(t, caller, params, node)))
+	if (BRICK_LIKELY(begin_alone(t, caller, params, node, 0)))
 		return t->extra_forward(params, node);
 	return extra_forward(caller, params, node);
 }
@@ -206,7 +208,7 @@ HOT void ggml_compute_forward_rms_norm_mul_fused(
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_LIKELY(begin_alone(t, caller, params, norm))) {
+	if (BRICK_LIKELY(begin_alone(t, caller, params, norm, 1))) {
 		t->fused++;
 		t->fused_forward(params, norm, mul);
 		return;

@@ -52,52 +52,45 @@ void node_final_refuted(struct node_thread *t)
 	t->final_barrier = 0;
 }
 
-void node_graph_enter(struct node_thread *t, int threads, uint32_t serial)
+/* A thread of the team that works for the graph of another. */
+static void join_graph(struct node_thread *t, const void *node)
+{
+	uint32_t index;
+	struct known_graph *graph = known_graph_with(node, &index);
+
+	node_sites_of(t, graph, graph ? index : 0);
+}
+
+void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial)
 {
 	uint64_t entered = t->graph_entered;
 
 	t->graph_serial = serial;
 	t->graph_entered = 0;
 	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
+	if (!t->in_graph)
+		join_graph(t, node);
 	node_flush_events(t);
 	if (entered && threads > 1)
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
-	else if (threads == 1 && t->has_layout && brick__counter_used && !digests_mode)
+	else if (threads == 1 && t->shape_at.known && brick__counter_used && !digests_mode)
 		t->mode = NODE_MODE_ALONE;
 	else
 		t->mode = NODE_MODE_TEAM;
 }
 
-/*
- * Look all nodes of a graph up before the first one begins, when they may be new: in one go, with
- * warm caches, it costs a fraction of what it would between the nodes.
- */
-static void walk_graph(struct node_thread *t, const void *graph)
+void node_graph_hold(struct node_thread *t, const void *graph)
 {
-	const struct engine *e = t->engine;
-	uint32_t generation = shared_get(&attach_shared.graph_generation);
-	uint32_t first = 0, seen = 0;
+	int looked = 0;
+	uint64_t begin = brick__now();
+	struct known_graph *known =
+		method_is(METHOD_GRAPHS) ? NULL : known_graph_hold(t->engine, graph, &looked);
 
-	if (!method_is(METHOD_NODES) || (t->walked == generation && t->walked_graph == graph) ||
-		!e || !t->has_layout || !e->graph_node || !e->graph_node_count)
-		return;
-	t->walked = generation;
-	t->walked_graph = graph;
-	int count = e->graph_node_count((void *)(uintptr_t)graph);
-	for (int i = 0; i < count; i++) {
-		const void *node = e->graph_node(graph, i), *mul = NULL;
-		if (!node || engine_operation(e, node) == OPERATION_EMPTY)
-			continue;
-		if (i + 1 < count)
-			mul = engine_fused(e, node, e->graph_node(graph, i + 1));
-		node_site_slow(t, node, mul, 0);
-		i += mul != NULL;
-		if (!seen++)
-			first = t->slot_now;
-	}
-	t->slot_next = first;
+	node_sites_of(t, known, known ? known->nodes[known->count].next : 0);
+	if (looked)
+		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
 void node_graph_begin(struct graph_scope *outer, const void *graph)
@@ -106,14 +99,16 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 
 	note_engine(t);
 	node_flush();
-	walk_graph(t, graph);
+	*outer = (struct graph_scope){t->graph_entered, t->graph, t->node_now, t->node_next,
+		t->started, t->fused, t->in_graph};
+	/* Before any graph is forgotten: see known_graphs.c. */
+	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
+	node_graph_hold(t, graph);
 	if (brick_enabled())
 		dataflow_graph(t->engine, graph);
 	digests_graph_begin();
-	*outer = (struct graph_scope){t->graph_entered, t->started, t->fused, t->in_graph};
 	t->in_graph = 1;
 	t->started = t->fused = 0;
-	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_RELAXED);
 	t->graph_entered = brick__now();
 }
 
@@ -133,6 +128,10 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	if (method_records_nodes())
 		notes_graph(t->engine, graph, t->started, t->fused);
 	t->begun += t->started;
+	known_graph_release(t->graph);
+	node_sites_of(t, outer->graph, outer->node_next);
+	if (outer->graph)
+		t->node_now = outer->node_now;
 	t->graph_entered = outer->entered;
 	t->started = outer->started;
 	t->fused = outer->fused;

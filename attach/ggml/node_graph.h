@@ -8,14 +8,17 @@
 
 #include "attach/ggml/node_thread.h"
 
-/* A graph may have been built anew: cached tensors are compared in full from now on. */
+/* A graph may have been built anew: the next one is compared in full. */
 static inline void graph_generation_next(void)
 {
 	__atomic_add_fetch(&attach_shared.graph_generation, 1, __ATOMIC_RELAXED);
 }
 
 /* The first node of a graph on this thread is about to begin. */
-void node_graph_enter(struct node_thread *t, int threads, uint32_t serial);
+void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
+
+/* The thread is about to compute a graph: look it up, and hold it. */
+void node_graph_hold(struct node_thread *t, const void *graph);
 
 /* The barrier that was taken for the last of all graphs was followed by another node. */
 void node_final_refuted(struct node_thread *t);
@@ -23,6 +26,8 @@ void node_final_refuted(struct node_thread *t);
 /* A graph on the calling thread; graphs may nest (operations of the program's own). */
 struct graph_scope {
 	uint64_t entered;
+	struct known_graph *graph;
+	uint32_t node_now, node_next;
 	uint32_t started, fused;
 	uint8_t in_graph;
 };

@@ -16,13 +16,11 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { FIRST_SLOTS = 4096, EVENTS = 1024 };
+enum { EVENTS = 1024 };
 
 /* What a thread allocates, kept when it ends for the next one. */
 struct thread_memory {
 	struct thread_memory *next;
-	struct site_slot *slots;
-	uint32_t slot_mask;
 	struct brick_timing events[EVENTS];
 };
 
@@ -35,22 +33,6 @@ static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
 static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
 
-static struct thread_memory *new_memory(void)
-{
-	void *place;
-
-	if (posix_memalign(&place, 64, sizeof(struct thread_memory)))
-		return NULL;
-	struct thread_memory *memory = memset(place, 0, sizeof *memory);
-	memory->slots = node_slots_create(FIRST_SLOTS);
-	memory->slot_mask = FIRST_SLOTS - 1;
-	if (!memory->slots) {
-		free(memory);
-		return NULL;
-	}
-	return memory;
-}
-
 static void take_memory(struct node_thread *t)
 {
 	pthread_mutex_lock(&memory_lock);
@@ -58,23 +40,20 @@ static void take_memory(struct node_thread *t)
 	if (memory)
 		free_memory = memory->next;
 	pthread_mutex_unlock(&memory_lock);
-	if (!memory)
-		memory = new_memory();
+	/* Touched now, not between nodes. */
+	if (!memory && (memory = malloc(sizeof *memory)))
+		memset(memory, 0, sizeof *memory);
 	thread_memory = memory;
-	t->slots = memory ? memory->slots : node_no_slots;
-	t->slot_mask = memory ? memory->slot_mask : 1;
 	t->events = memory ? memory->events : one_event;
 	t->event_capacity = memory ? EVENTS : 1;
 }
 
-static void give_memory(struct node_thread *t)
+static void give_memory(void)
 {
 	struct thread_memory *memory = thread_memory;
 
 	if (!memory)
 		return;
-	memory->slots = t->slots;
-	memory->slot_mask = t->slot_mask;
 	pthread_mutex_lock(&memory_lock);
 	memory->next = free_memory;
 	free_memory = memory;
@@ -87,7 +66,7 @@ static void thread_exits(void *argument)
 	struct node_thread *t = argument;
 
 	node_flush();
-	give_memory(t);
+	give_memory();
 	memset(t, 0, sizeof *t);
 }
 
@@ -162,12 +141,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	lead_anywhere(t, caller);
 	t->low = e ? e->object.low : 0;
 	t->bytes = e ? e->object.bytes : 0;
-	t->has_layout = e && e->layout_known;
-	if (t->has_layout) {
-		t->ne_offset = e->layout.ne;
-		t->op_offset = e->layout.op;
-		t->type_offset = e->layout.type;
-	}
+	t->shape_at = e ? engine_shape_offsets(e) : (struct shape_offsets){0, 0, 0, 0};
 }
 
 static void init_clock(void)
@@ -184,6 +158,7 @@ void node_thread_init(struct node_thread *t)
 	t->hook_left = node_cost_draw(&t->hook_cost);
 	t->ready = 1;
 	take_memory(t);
+	node_sites_of(t, NULL, 0);
 	rule_set_ready();
 	pthread_setspecific(exit_key, t);
 	if (brick_enabled())

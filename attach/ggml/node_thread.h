@@ -17,19 +17,10 @@
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
+#include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_cost.h"
 #include "brick/attach.h"
 #include "lib/sys/ticks.h"
-
-/* What a thread remembers of a tensor. */
-struct site_slot {
-	const void *node;
-	uint64_t shape;	     /* of operation, type and own shape; what the hot path compares */
-	uint32_t generation; /* of graphs; compared too */
-	uint32_t identity;   /* of name and sources: compared when graphs were rebuilt */
-	uint32_t site;
-	uint32_t next; /* the slot that was wanted after this one, the last time */
-};
 
 enum node_mode {
 	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
@@ -60,20 +51,18 @@ struct node_thread {
 	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
 	uint32_t event_count, event_capacity;
 
-	/* Its cache of sites. */
-	struct site_slot *slots; /* slot_mask + 1 */
-	uint32_t slot_mask;
-	uint32_t slot_now, slot_next; /* of the last node; where the next one is expected */
-	uint16_t ne_offset, op_offset, type_offset, has_layout;
+	/* The graph that it works for. */
+	struct known_node *nodes;     /* of the graph, or none at all */
+	uint32_t node_now, node_next; /* the last one; the one that is expected */
+	struct shape_offsets shape_at;
 	uint32_t graph_serial;
 	uint32_t started, fused; /* nodes of its graph */
 	uint64_t call_ticks;	 /* that calls of the short path took since the last flush */
 
 	/* What follows is not touched for every node. */
-	uint64_t graph_entered;	  /* ticks; 0 once the graph's first node has begun */
-	uint64_t begun;		  /* nodes of all former graphs */
-	const void *walked_graph; /* all nodes of which were looked up */
-	uint32_t walked;	  /* in this generation of graphs */
+	uint64_t graph_entered;	   /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;		   /* nodes of all former graphs */
+	struct known_graph *graph; /* that `nodes` are of, or NULL */
 	struct node_cost hook_cost;
 	uint32_t session; /* whose notes name the engine */
 	uint16_t brick;	  /* of a node without a site */

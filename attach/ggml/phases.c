@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_record.h"
+#include "brick/abi/overhead.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -52,6 +53,7 @@ static void register_bricks(void)
 		{PHASE_OUTPUT_COPY, BRICK_OUTPUT_COPY, NULL},
 		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
 		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
+		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
 	};
 
 	for (int i = 0; i < PHASE_COUNT; i++) {

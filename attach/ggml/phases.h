@@ -26,6 +26,7 @@ enum phase {
 	PHASE_OUTPUT_COPY,
 	PHASE_SYNCHRONIZE, /* waiting for a backend */
 	PHASE_SAMPLING,
+	PHASE_LOOKUP, /* Brick itself: a graph that was built anew is recognised or looked up */
 	PHASE_COUNT,
 };
 

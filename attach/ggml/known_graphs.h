@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that have been computed before, each with the sites of its nodes, in the order in which
+ * they are executed. An engine builds its graph anew for every batch that differs from the last
+ * one, out of tensors at the same addresses; when all of them have the shapes, operations and
+ * sources that they had once before, it is that graph again, and nothing has to be looked up.
+ * Shared by all threads that work for a graph. Any thread.
+ */
+#ifndef BRICK_ATTACH_GGML_KNOWN_GRAPHS_H
+#define BRICK_ATTACH_GGML_KNOWN_GRAPHS_H
+
+#include <stdint.h>
+#include "attach/ggml/engine.h"
+
+/* A node, alone or as the first of a fused pair. */
+struct known_node {
+	const void *node;
+	uint64_t shape;	  /* node_shape(); what the hot path compares */
+	uint32_t site[2]; /* the whole of it, and a thread's part; 0: not looked up yet */
+	uint32_t next;	  /* the one that was wanted after this one, the last time */
+	uint16_t brick;
+	int16_t layer;
+};
+
+/* Before the first node and after the last one: nodes[count], which is never a match. */
+struct known_graph {
+	struct known_graph *next;
+	const struct engine *engine;
+	const void *graph; /* where it was met the last time, in which generation of graphs */
+	uint32_t generation;
+	uint32_t count;
+	uint32_t users; /* that are computing it: it is not forgotten meanwhile */
+	uint64_t signature;
+	struct known_node nodes[];
+};
+
+static inline uint64_t known_rotate(uint64_t value, int bits)
+{
+	return value << bits | value >> (64 - bits);
+}
+
+/*
+ * Shape, type and operation in one word, and whether it stands for a fused pair. Not a good hash:
+ * it only has to tell the few shapes apart that a tensor at one address takes on.
+ */
+static inline __attribute__((always_inline)) uint64_t node_shape(
+	const struct shape_offsets *at, const void *node, int fused)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+	uint32_t kind =
+		(uint32_t)tensor_int32(node, at->op) << 8 ^ (uint32_t)tensor_int32(node, at->type);
+	return (uint64_t)ne[0] ^ known_rotate((uint64_t)ne[1], 20) ^
+	       known_rotate((uint64_t)ne[2], 37) ^ known_rotate((uint64_t)ne[3], 51) ^
+	       ((uint64_t)kind << 45 | (uint64_t)fused << 63);
+}
+
+/*
+ * The graph that is about to be computed, looked up if it is not known, and held until
+ * known_graph_release(). *looked: its nodes had to be read. NULL: this engine does not show its
+ * graphs, or there is no memory.
+ */
+struct known_graph *known_graph_hold(const struct engine *engine, const void *graph, int *looked);
+void known_graph_release(struct known_graph *graph);
+
+/* Which of the graphs that are held has this node, and where; NULL: none. */
+struct known_graph *known_graph_with(const void *node, uint32_t *index);
+
+/* Look the site of a node of the graph up. `mul`: the second of its fused pair, or NULL. */
+void known_node_fill(
+	const struct engine *engine, struct known_node *node, const void *mul, int part);
+
+/* Held over a fork. */
+void known_graphs_lock(void);
+void known_graphs_unlock(void);
+
+#endif

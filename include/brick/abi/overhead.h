@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bricks that are the profiler's own work, recorded like the program's so that it stands in nobody
+ * else's time; what a recording cost counts them whole. Frozen: recordings hold these names.
+ */
+#ifndef BRICK_ABI_OVERHEAD_H
+#define BRICK_ABI_OVERHEAD_H
+
+/* A graph that the engine built anew is recognised, or its nodes are looked up. */
+#define BRICK_LOOKUP_NAME "ProfilerLookup"
+
+#endif
