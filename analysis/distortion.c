@@ -17,18 +17,20 @@
 struct costs {
 	double pairs, pair_ns; /* pair_ns: of the last process that had any */
 	double calls, timed, timed_ns;
+	double own_ns;
 	double ns, pairs_part_ns, low_ns, high_ns;
-	bool known; /* all that was counted has a cost */
+	bool known;    /* all that was counted has a cost */
+	bool inflated; /* nodes were timed by splitting graphs, which costs nobody knows what */
 };
 
-/* What fell into the wall time that the estimate is about. */
-static double within(const struct summary *summary, const struct summary_pairs *pairs, int phase)
+/* What fell into the wall time that the estimate is about; counts by phase, the last: of none. */
+static double within(const struct summary *summary, const uint64_t *counts, int phase)
 {
 	if (!summary->run->step_count)
-		return (double)pairs->count[STEP_PHASES];
+		return (double)counts[STEP_PHASES];
 	if (phase != SUMMARY_ALL_PHASES)
-		return (double)pairs->count[phase];
-	return (double)pairs->count[STEP_PREFILL] + (double)pairs->count[STEP_DECODE];
+		return (double)counts[phase];
+	return (double)counts[STEP_PREFILL] + (double)counts[STEP_DECODE];
 }
 
 static double wall_of(const struct summary *summary, int phase)
@@ -69,6 +71,15 @@ static void add_beside(struct costs *costs, const struct run_lane *lane,
 				  (double)lane->hook_timed;
 }
 
+/* The profiler's own work that was recorded like the program's: known to the nanosecond. */
+static void add_own(struct costs *costs, double own_ns)
+{
+	costs->own_ns += own_ns;
+	costs->ns += own_ns;
+	costs->low_ns += own_ns;
+	costs->high_ns += own_ns;
+}
+
 static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
@@ -76,8 +87,10 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		const struct run_lane *lane = &run->lanes[i];
 		const uint64_t *counts = summary->hooked[i].count;
 		double all = (double)counts[0] + (double)counts[1] + (double)counts[2];
-		double here = within(summary, &summary->hooked[i], phase);
+		double here = within(summary, counts, phase);
 		add_beside(costs, lane, &summary->hooked[i], all, phase);
+		add_own(costs, within(summary, summary->hooked[i].own_ns, phase));
+		costs->inflated |= within(summary, summary->hooked[i].inflated, phase) > 0;
 		if (here <= 0)
 			continue;
 		if (lane->stats && !lane->hook_calls) {
@@ -137,8 +150,17 @@ static void say_how(struct distortion *d, const struct costs *costs)
 			costs->calls, costs->timed_ns / costs->timed, costs->timed);
 		append(d->method, size, part);
 	}
+	if (costs->own_ns > 0) {
+		snprintf(part, sizeof(part), "%.3f ms looking up graphs that were built anew",
+			costs->own_ns / 1e6);
+		append(d->method, size, part);
+	}
 	if (!costs->known)
 		append(d->method, size, "some costs were not measured");
+	if (costs->inflated)
+		append(d->method, size,
+			"the evaluation callback splits graphs, and what that costs the engine is "
+			"not known");
 	if (d->consumer_share >= 0) {
 		snprintf(part, sizeof(part), "the recorder took %.2f%% of the CPUs' time%s",
 			100 * d->consumer_share,
@@ -156,10 +178,10 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 	d->share = d->low = d->high = d->pairs_share = d->hooks_share = -1;
 	for (size_t i = 0; i < summary->run->process_count; i++)
 		add_pairs(&costs, &summary->run->processes[i],
-			within(summary, &summary->pairs[i], phase));
+			within(summary, summary->pairs[i].count, phase));
 	add_hooks(&costs, summary, phase);
 	bool counted = costs.pairs > 0 || costs.timed > 0;
-	if (counted && costs.known && wall_ns > 0) {
+	if (counted && costs.known && !costs.inflated && wall_ns > 0) {
 		d->share = costs.ns / wall_ns;
 		d->low = costs.low_ns / wall_ns;
 		d->high = costs.high_ns / wall_ns;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brick/abi/overhead.h"
+
 static const struct run_sample *sample_of(const struct run *run, const struct run_step *step)
 {
 	if (step->lane >= run->lane_count)
@@ -202,6 +204,8 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 			index->kinds[i] = BRICK_KIND_STEP;
 		else if (!strcmp(name, tile))
 			index->kinds[i] = BRICK_KIND_TILE;
+		else if (!strcmp(run->bricks[i].name, BRICK_LOOKUP_NAME))
+			index->kinds[i] = BRICK_KIND_OVERHEAD;
 	}
 }
 

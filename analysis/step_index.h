@@ -18,6 +18,7 @@ enum brick_kind {
 	BRICK_KIND_WAIT = 1,
 	BRICK_KIND_STEP = 2, /* a container: what it does not hand on to others is unattributed */
 	BRICK_KIND_TILE = 3, /* no account of its own: its time is that of the brick around it */
+	BRICK_KIND_OVERHEAD = 4, /* the profiler's own work (brick/abi/overhead.h) */
 };
 
 struct step_index {

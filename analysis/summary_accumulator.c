@@ -128,8 +128,11 @@ static uint64_t scaled(uint64_t count, double ratio)
 
 static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from, double ratio)
 {
-	for (unsigned phase = 0; phase <= STEP_PHASES; phase++)
+	for (unsigned phase = 0; phase <= STEP_PHASES; phase++) {
 		to->count[phase] += scaled(from->count[phase], ratio);
+		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
+		to->inflated[phase] += from->inflated[phase];
+	}
 	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
 		to->beside[phase] += scaled(from->beside[phase], ratio);
 }
