@@ -251,6 +251,7 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/cubin.c
   attach/cuda/cupti.c
   attach/cuda/events.c
+  attach/cuda/graph_calls.c
   attach/cuda/excluded.c
   attach/cuda/host_clock.c
   attach/cuda/inject.c

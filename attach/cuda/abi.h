@@ -28,6 +28,7 @@ enum cupti_kind {
 	CUPTI_RUNTIME_CALL = 5,
 	CUPTI_CONCURRENT_KERNEL = 10,
 	CUPTI_MEMCPY_PEER = 22,
+	CUPTI_GRAPH_TRACE = 51,
 };
 
 enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_DOMAIN_RESOURCE = 3 };
@@ -45,7 +46,8 @@ enum cupti_resource {
 
 enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 }; /* of a call */
 enum { CUPTI_FLUSH_FORCED = 1 };
-enum { CUPTI_BUFFERS_ARE_ZEROED = 5 }; /* attribute: one byte */
+enum { CUPTI_BUFFERS_ARE_ZEROED = 5, CUPTI_BUFFERS_PER_THREAD = 9 }; /* attributes: one byte */
+enum { CUPTI_VERSION_13_0 = 130000 };
 
 enum cupti_copy { /* copyKind */
 	CUPTI_COPY_HTOD = 1,
@@ -114,6 +116,14 @@ struct cupti_memcpy_peer {
 	uint64_t graph_node;
 } __attribute__((packed, aligned(8)));
 
+/* CUpti_ActivityGraphTrace and later: a graph's launch as a whole. */
+struct cupti_graph_trace {
+	uint32_t kind, correlation;
+	uint64_t start, end;
+	uint32_t device, graph, context, stream;
+	void *reserved;
+} __attribute__((packed, aligned(8)));
+
 /* CUpti_CallbackData */
 struct cupti_call {
 	uint32_t site;
@@ -148,7 +158,13 @@ struct cupti_graph {
 	cuda_handle dependency, exec;
 };
 
-enum cuda_node_type { CUDA_NODE_KERNEL = 0, CUDA_NODE_MEMCPY = 1, CUDA_NODE_MEMSET = 2 };
+enum cuda_node_type {
+	CUDA_NODE_KERNEL = 0,
+	CUDA_NODE_MEMCPY = 1,
+	CUDA_NODE_MEMSET = 2, /* the last of those that bring a record */
+	CUDA_NODE_GRAPH = 4,
+	CUDA_NODE_CONDITIONAL = 13,
+};
 
 /* Parameters of calls, as far as they are looked at. */
 struct cuda_launch_kernel { /* cuLaunchKernel, cuLaunchCooperativeKernel */
@@ -168,6 +184,11 @@ struct cuda_launch_kernel_ex {
 
 struct cuda_graph_launch {
 	cuda_handle exec, stream;
+};
+
+struct cuda_node_switch { /* cuGraphNodeSetEnabled */
+	cuda_handle exec, node;
+	uint32_t is_enabled;
 };
 
 struct cuda_load_data { /* cuModuleLoadData(Ex), cuModuleLoadFatBinary, cuLibraryLoadData */
@@ -202,6 +223,7 @@ struct cuda_stream_wait { /* cuStreamWaitEvent */
 typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *bytes, size_t *most_records);
 typedef void (*cupti_complete_fn)(
 	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+typedef uint64_t (*cupti_timestamp_fn)(void);
 typedef void (*cupti_callback_fn)(void *own, uint32_t domain, uint32_t id, const void *data);
 
 #endif

@@ -52,6 +52,7 @@ SAME(CUPTI_COPY_HTOH, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
 SAME(CUDA_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
 SAME(CUDA_NODE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMCPY);
 SAME(CUDA_NODE_MEMSET, CU_GRAPH_NODE_TYPE_MEMSET);
+SAME(CUDA_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
 #if CUPTI_API_VERSION >= 18
 SAME(CUPTI_BUFFERS_ARE_ZEROED, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 #endif
@@ -122,6 +123,17 @@ CHECK_KERNEL(CUpti_ActivityKernel8);
 CHECK_KERNEL(CUpti_ActivityKernel9);
 #endif
 #if CUPTI_API_VERSION >= 130000
+SAME(CUDA_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME(CUPTI_BUFFERS_PER_THREAD, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+SAME(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+FIELD(cupti_graph_trace, correlation, CUpti_ActivityGraphTrace2, correlationId);
+FIELD(cupti_graph_trace, start, CUpti_ActivityGraphTrace2, start);
+FIELD(cupti_graph_trace, end, CUpti_ActivityGraphTrace2, end);
+FIELD(cupti_graph_trace, device, CUpti_ActivityGraphTrace2, deviceId);
+FIELD(cupti_graph_trace, graph, CUpti_ActivityGraphTrace2, graphId);
+FIELD(cupti_graph_trace, context, CUpti_ActivityGraphTrace2, contextId);
+FIELD(cupti_graph_trace, stream, CUpti_ActivityGraphTrace2, streamId);
+FIELD(cuda_node_switch, exec, cuGraphNodeSetEnabled_params, hGraphExec);
 CHECK_KERNEL(CUpti_ActivityKernel10);
 CHECK_MEMCPY(CUpti_ActivityMemcpy6);
 #endif

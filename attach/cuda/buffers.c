@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <string.h>
 
-enum { BUFFER_BYTES = 1 << 20, READY = 8, MAX_BUFFERS = 64 };
+/* Small ones: a buffer is delivered when it is full, or at a flush when all in it is complete. */
+enum { BUFFER_BYTES = 1 << 18, READY = 16, MAX_BUFFERS = 256 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *ready[MAX_BUFFERS];

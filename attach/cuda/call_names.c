@@ -40,6 +40,8 @@ static const struct call_name names[] = {
 	{"cuCtxDestroy", CALL_CONTEXT_GOES, STREAM_UNKNOWN, 0},
 	{"cuDevicePrimaryCtxRelease", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
 	{"cuDevicePrimaryCtxReset", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
+	{"cuGraphInstantiate", CALL_INSTANTIATE, STREAM_UNKNOWN, 0},
+	{"cuGraphNodeSetEnabled", CALL_NODE_SWITCH, STREAM_UNKNOWN, 0},
 };
 
 static const struct call_name runtime_names[] = {
@@ -83,6 +85,7 @@ struct call_shape call_shape_of_driver(const char *name)
 
 struct call_shape call_shape_of_runtime(const char *name)
 {
+	name += strspn(name, "_"); /* CUDA 13's is __cudaLaunchKernel */
 	return find(runtime_names, sizeof runtime_names / sizeof *runtime_names, name);
 }
 

@@ -26,6 +26,8 @@ enum call_kind {
 	CALL_LOAD,
 	CALL_CONTEXT_GOES,
 	CALL_PRIMARY_GOES, /* a device's own context, perhaps */
+	CALL_INSTANTIATE,  /* makes an executable graph */
+	CALL_NODE_SWITCH,  /* switches a node of one on or off */
 };
 
 /* Where a call's stream is. */

@@ -10,6 +10,7 @@
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/events.h"
 #include "attach/cuda/stream_tail.h"
+#include "attach/cuda/graph_calls.h"
 #include "attach/cuda/launches.h"
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
@@ -26,28 +27,28 @@ static uint32_t stopped;
 
 /* What a thread is in the middle of. */
 struct call_thread {
-	uint32_t depth;	      /* of calls that launch */
-	uint32_t hook_calls;  /* that launched, since one was timed */
-	uint32_t was_timed;   /* one was, once: the first ones are not typical */
-	uint32_t is_captured; /* the call made nodes of a graph instead */
-	uint32_t in_exec;     /* a graph is being instantiated */
-	uint32_t exec_nodes;
+	uint32_t depth;	     /* of calls that launch */
+	uint32_t hook_calls; /* that launched, since one was timed */
+	uint32_t was_timed;  /* one was, once: the first ones are not typical */
+	int is_captured;     /* the call made nodes of a graph instead */
 	uint64_t hook_ticks;
 	uint64_t wait_begin;
 	uint64_t source; /* of the module that is being loaded */
 	struct brick_launch launch;
-	uint64_t last; /* number of the last command that the call launches */
+	uint64_t last;	/* number of the last command that the call launches */
+	uint32_t outer; /* id of the outermost call that launches */
 };
 
 static __thread struct call_thread call_thread;
 
 /* ---- choosing ---- */
 
+/* A result of CUPTI's. */
 static int enable_domain(uint32_t domain)
 {
-	int count = 0;
+	int result = CUPTI_FINE;
 
-	for (uint32_t id = 1; id < MAX_IDS; id++) {
+	for (uint32_t id = 1; result == CUPTI_FINE && id < MAX_IDS; id++) {
 		const char *name = NULL;
 		if (cupti.callback_name(domain, id, &name) != CUPTI_FINE || !name)
 			continue;
@@ -55,14 +56,10 @@ static int enable_domain(uint32_t domain)
 						  ? call_shape_of_driver(name)
 						  : call_shape_of_runtime(name);
 		shapes[domain - 1][id] = shape;
-		if (shape.kind == CALL_NONE)
-			continue;
-		int result = cupti.enable_callback(1, cupti.subscriber, domain, id);
-		if (result != CUPTI_FINE)
-			return -result;
-		count++;
+		if (shape.kind != CALL_NONE)
+			result = cupti.enable_callback(1, cupti.subscriber, domain, id);
 	}
-	return count;
+	return result;
 }
 
 int calls_enable(void)
@@ -70,12 +67,12 @@ int calls_enable(void)
 	static const uint32_t resources[] = {CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOADING,
 		CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_DESTROYING, CUPTI_GRAPH_EXEC_STARTING,
 		CUPTI_GRAPH_EXEC_CREATED, CUPTI_GRAPH_EXEC_DESTROYING, CUPTI_GRAPH_NODE_CLONED};
-	int count = enable_domain(CUPTI_DOMAIN_DRIVER);
+	int result = enable_domain(CUPTI_DOMAIN_DRIVER);
 
 	/* older versions lack some: kernels of graphs then have no parents */
-	for (size_t i = 0; count >= 0 && i < sizeof resources / sizeof *resources; i++)
+	for (size_t i = 0; result == CUPTI_FINE && i < sizeof resources / sizeof *resources; i++)
 		cupti.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]);
-	return count;
+	return result;
 }
 
 void calls_enable_runtime(void)
@@ -151,6 +148,10 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 		struct launch_records records = records_of(shape, call);
 		t->last = records.last ? records.last : t->launch.number;
 		launches_begin(call->correlation, &t->launch, &records);
+		if (t->depth == 1)
+			t->outer = call->correlation;
+		else if (t->outer != call->correlation)
+			launches_join(t->outer, call->correlation);
 	} else if (!brick_enabled()) {
 		launches_ignore(call->correlation);
 	}
@@ -165,8 +166,10 @@ static void launched(const struct call_shape *shape, const struct cupti_call *ca
 		launches_forget(call->correlation);
 		return;
 	}
-	if (stream)
+	if (stream) {
 		events_launched(stream, call->correlation);
+		launches_in_stream(call->correlation, stream);
+	}
 	launches_end(call->correlation, &t->launch);
 	if (stream)
 		stream_tail_set(call->context, stream, t->last);
@@ -249,6 +252,15 @@ static void stream_goes(const struct call_shape *shape, const struct cupti_call 
 	stream_tail_forget(call->context, stream);
 }
 
+/* How many records a launch of it brings is not known any more. */
+static void node_switched(const struct cupti_call *call)
+{
+	const struct cuda_node_switch *node = call->parameters;
+
+	if (node && !has_failed(call))
+		nodes_exec(node->exec, 0);
+}
+
 static void event_goes(const struct cupti_call *call)
 {
 	const struct cuda_event_call *event = call->parameters;
@@ -294,6 +306,10 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 		order_exit(shape, call);
 	else if (shape->kind == CALL_CONTEXT_GOES)
 		context_gone(call);
+	else if (shape->kind == CALL_INSTANTIATE)
+		graph_calls_instantiated();
+	else if (shape->kind == CALL_NODE_SWITCH)
+		node_switched(call);
 }
 
 /* One launch in HOOK_PERIOD is timed whole: what this here costs, without what CUPTI adds. */
@@ -319,64 +335,6 @@ static void timed_call(const struct call_shape *shape, const struct cupti_call *
 	}
 }
 
-static void node_made(const struct cupti_graph *graph)
-{
-	struct call_thread *t = &call_thread;
-	struct brick_launch parent;
-	uint64_t id;
-
-	t->is_captured = 1;
-	if (!cupti.graph_node_id || cupti.graph_node_id(graph->node, &id) != CUPTI_FINE)
-		return;
-	if (t->depth)
-		parent = t->launch;
-	else
-		brick_launch_parent(&parent);
-	nodes_created(id, parent.brick, parent.layer);
-}
-
-static void node_cloned(const struct cupti_graph *graph)
-{
-	uint64_t id, original;
-
-	call_thread.exec_nodes += call_thread.in_exec && graph->node_type <= CUDA_NODE_MEMSET;
-	if (cupti.graph_node_id && cupti.graph_node_id(graph->node, &id) == CUPTI_FINE &&
-		cupti.graph_node_id(graph->original_node, &original) == CUPTI_FINE)
-		nodes_cloned(id, original);
-}
-
-static void about_graph(uint32_t id, const struct cupti_graph *graph)
-{
-	struct call_thread *t = &call_thread;
-	uint64_t node;
-
-	switch (id) {
-	case CUPTI_GRAPH_NODE_CREATED:
-		node_made(graph);
-		break;
-	case CUPTI_GRAPH_NODE_CLONED:
-		node_cloned(graph);
-		break;
-	case CUPTI_GRAPH_NODE_DESTROYING:
-		if (cupti.graph_node_id && cupti.graph_node_id(graph->node, &node) == CUPTI_FINE)
-			nodes_destroyed(node);
-		break;
-	case CUPTI_GRAPH_EXEC_STARTING:
-		t->in_exec = 1;
-		t->exec_nodes = 0;
-		break;
-	case CUPTI_GRAPH_EXEC_CREATED:
-		nodes_exec(graph->exec, t->exec_nodes);
-		t->in_exec = 0;
-		break;
-	case CUPTI_GRAPH_EXEC_DESTROYING:
-		nodes_exec(graph->exec, 0);
-		break;
-	default:
-		break;
-	}
-}
-
 static void about_resource(uint32_t id, const struct cupti_resource_call *resource)
 {
 	const struct cupti_module *module = resource->what;
@@ -388,7 +346,8 @@ static void about_resource(uint32_t id, const struct cupti_resource_call *resour
 	else if (id == CUPTI_MODULE_UNLOADING)
 		modules_unloading(module->id);
 	else
-		about_graph(id, resource->what);
+		call_thread.is_captured |= graph_calls_resource(
+			id, resource->what, call_thread.depth ? &call_thread.launch : NULL);
 }
 
 void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)

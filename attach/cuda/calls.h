@@ -11,7 +11,7 @@
 /* For cuptiSubscribe(). */
 void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data);
 
-/* Have the driver's calls reported. Returns how many kinds of call; negative: a CUPTI result. */
+/* Have the driver's calls reported. Returns a result of CUPTI's, CUPTI_FINE when they are. */
 int calls_enable(void);
 
 /* Also those of the runtime's interface, for versions of CUPTI that tie records to them only. */

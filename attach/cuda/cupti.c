@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opening CUPTI (cupti.h). It belongs to the toolkit, not to the driver, so it is looked for where
- * the user says, in the linker's path, beside the CUDA runtime that the program has loaded (as
- * Python packages lay it out), and where toolkits are installed.
+ * the user says, among what the program has loaded, in the linker's path, beside the CUDA runtime
+ * that the program has loaded (as Python packages lay it out), and where toolkits are installed.
  */
 #include "attach/cuda/cupti.h"
 
@@ -36,71 +36,112 @@ static const struct sys_function functions[] = {
 	OPTIONAL(graph_node_id, "cuptiGetGraphNodeId"),
 	OPTIONAL(enable_driver_call, "cuptiActivityEnableDriverApi"),
 	OPTIONAL(enable_runtime_call, "cuptiActivityEnableRuntimeApi"),
+	OPTIONAL(use_timestamp, "cuptiActivityRegisterTimestampCallback"),
 };
 
-static void *library;
+enum { MAX_TRIED = 16 };
 
-static int try_open(const char *path)
+static void *library;
+static void *tried[MAX_TRIED]; /* those that were opened before */
+static uint32_t tried_count;
+
+/* Not one of those that did not do. */
+static int is_next(void *handle)
 {
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	return library != NULL;
+	for (uint32_t i = 0; i < tried_count; i++)
+		if (tried[i] == handle)
+			return 0;
+	if (tried_count == MAX_TRIED)
+		return 0;
+	tried[tried_count++] = library = handle;
+	return 1;
 }
 
-static int try_in(const char *directory, const char *below)
+static int try_open(const char *path, int flags)
 {
-	static const char *const names[] = {
-		"libcupti.so", "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
-	char path[PATH_MAX];
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	if (handle && is_next(handle))
+		return 1;
+	if (handle)
+		dlclose(handle);
+	return 0;
+}
+
+/* What is loaded: a library of CUPTI, and the CUDA runtime. "" where there is none. */
+struct loaded {
+	char cupti[PATH_MAX], runtime[PATH_MAX];
+};
+
+static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct loaded *loaded = context;
+	const char *name = info->dlpi_name ? info->dlpi_name : "", *file = strrchr(name, '/');
+
+	file = file ? file + 1 : name;
+	if (!strncmp(file, "libcupti.so", 11))
+		snprintf(loaded->cupti, sizeof loaded->cupti, "%s", name);
+	if (!strncmp(file, "libcudart.so", 12))
+		snprintf(loaded->runtime, sizeof loaded->runtime, "%s", name);
+	return 0;
+}
+
+/* First that of the runtime's own major version, then whatever there is. */
+static int try_in(const char *directory, const char *below, const struct loaded *loaded)
+{
+	const char *version = strstr(loaded->runtime, "libcudart.so.");
+	char own[32], path[PATH_MAX];
+	const char *const names[] = {
+		own, "libcupti.so", "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
+
+	snprintf(own, sizeof own, "libcupti.so.%d", version ? atoi(version + 13) : 0);
+	for (size_t i = version ? 0 : 1; i < sizeof names / sizeof *names; i++) {
 		int n = snprintf(path, sizeof path, "%s%s%s", directory, below, names[i]);
-		if (n < (int)sizeof path && try_open(path))
+		if (n < (int)sizeof path && try_open(path, 0))
 			return 1;
 	}
 	return 0;
 }
 
 /* .../cuda_runtime/lib/libcudart.so.12 has a sibling .../cuda_cupti/lib */
-static int look_beside(struct dl_phdr_info *info, size_t size, void *context)
+static int open_beside_runtime(const struct loaded *loaded)
 {
 	char directory[PATH_MAX];
-	const char *name = info->dlpi_name;
-	const char *file = name ? strrchr(name, '/') : NULL;
+	const char *file = strrchr(loaded->runtime, '/');
 
-	if (!file || strncmp(file, "/libcudart.so", 13) || file - name >= (long)sizeof directory)
+	if (!file)
 		return 0;
-	snprintf(directory, sizeof directory, "%.*s", (int)(file - name), name);
-	snprintf(context, PATH_MAX, "%s", directory);
-	return 1;
-}
-
-static int open_beside_runtime(void)
-{
-	char directory[PATH_MAX] = "";
-
-	/* opening from within the iteration could wait for the linker's own lock */
-	return dl_iterate_phdr(look_beside, directory) &&
-	       (try_in(directory, "/") || try_in(directory, "/../../cuda_cupti/lib/") ||
-		       try_in(directory, "/../extras/CUPTI/lib64/"));
+	snprintf(directory, sizeof directory, "%.*s", (int)(file - loaded->runtime),
+		loaded->runtime);
+	return try_in(directory, "/", loaded) ||
+	       try_in(directory, "/../../cuda_cupti/lib/", loaded) ||
+	       try_in(directory, "/../extras/CUPTI/lib64/", loaded);
 }
 
 static int find_library(void)
 {
 	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
 	const char *wanted = getenv("BRICK_CUPTI");
+	struct loaded loaded = {"", ""};
 
 	if (wanted && *wanted)
-		return try_open(wanted);
-	if (try_in("", "") || open_beside_runtime())
+		return try_open(wanted, 0);
+	/* opening from within the iteration could wait for the linker's own lock */
+	dl_iterate_phdr(look_at_loaded, &loaded);
+	if (*loaded.cupti && try_open(loaded.cupti, RTLD_NOLOAD))
+		return 1;
+	if (try_in("", "", &loaded) || open_beside_runtime(&loaded))
 		return 1;
 	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
 		const char *home = getenv(variables[i]);
 		if (home && *home &&
-			(try_in(home, "/extras/CUPTI/lib64/") || try_in(home, "/lib64/")))
+			(try_in(home, "/extras/CUPTI/lib64/", &loaded) ||
+				try_in(home, "/lib64/", &loaded)))
 			return 1;
 	}
-	return try_in("/usr/local/cuda", "/extras/CUPTI/lib64/") ||
-	       try_in("/usr/local/cuda", "/lib64/") || try_in("/opt/cuda", "/extras/CUPTI/lib64/");
+	return try_in("/usr/local/cuda", "/extras/CUPTI/lib64/", &loaded) ||
+	       try_in("/usr/local/cuda", "/lib64/", &loaded) ||
+	       try_in("/opt/cuda", "/extras/CUPTI/lib64/", &loaded);
 }
 
 static void note_path(void)

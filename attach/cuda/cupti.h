@@ -30,11 +30,15 @@ struct cupti {
 	int (*graph_node_id)(cuda_handle node, uint64_t *id);
 	int (*enable_driver_call)(uint32_t id, uint8_t enable);
 	int (*enable_runtime_call)(uint32_t id, uint8_t enable);
+	int (*use_timestamp)(cupti_timestamp_fn now);
 };
 
 extern struct cupti cupti;
 
-/* Find and open the library. 0; -ENOENT: there is none, -ELIBACC: it lacks functions; `why`. */
+/*
+ * Find and open a library; called again, the next one. 0; -ENOENT: there is none (more), -ELIBACC:
+ * it lacks functions; `why`.
+ */
 int cupti_open(char *why, size_t bytes);
 
 /* Text of a result, never NULL. */

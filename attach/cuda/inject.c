@@ -6,6 +6,8 @@
  * runs as it would without, and the recording says why.
  */
 #include <errno.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +19,7 @@
 #include "attach/cuda/buffers.h"
 #include "attach/cuda/calls.h"
 #include "attach/cuda/cupti.h"
+#include "attach/cuda/graph_calls.h"
 #include "attach/cuda/host_clock.h"
 #include "attach/cuda/reorder.h"
 #include "attach/cuda/records.h"
@@ -132,7 +135,10 @@ static void finish(void)
 	calls_stop();
 	records_describe(text, sizeof text);
 	brick_note("cuda.records", "%s", text);
-	brick_note("cuda.clock", "residual %u ns", host_clock_residual_ns());
+	brick_note("cuda.clock", "%s; residual %u ns",
+		host_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
+				    : "placed by readings of its clock",
+		host_clock_residual_ns());
 }
 
 /* CUDA does not work in the child of a fork, and its records are the parent's. */
@@ -155,30 +161,32 @@ __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...
 	brick_note("cuda", "nothing is timed: %s", why);
 }
 
-static int subscribe(void)
+static void refuse_subscriber(int result)
 {
-	int result = cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
-
 	if (result == CUPTI_HAS_SUBSCRIBER)
 		refuse("another profiler is tracing this process already");
 	else if (result == CUPTI_NO_PRIVILEGES)
 		refuse("this user may not trace (see the driver's NVreg_RestrictProfilingToAdmin)");
-	else if (result == CUPTI_UNREADY)
-		refuse("%s does not suit the driver", cupti.path);
-	else if (result != CUPTI_FINE)
+	else
 		refuse("cuptiSubscribe: %s (%d)", cupti_text(result), result);
-	return result;
 }
 
-static void set_zeroed(void)
+static void set_attribute(uint32_t attribute, uint8_t value)
 {
-	uint8_t yes = 1;
-	size_t bytes = sizeof yes;
+	size_t bytes = sizeof value;
 
 	if (cupti.set_attribute)
-		cupti.set_attribute(CUPTI_BUFFERS_ARE_ZEROED, &bytes, &yes);
+		cupti.set_attribute(attribute, &bytes, &value);
 }
 
+/* One record per launch of a graph, where a record per node costs too much. */
+static int wants_whole_graphs(void)
+{
+	const char *wanted = getenv("BRICK_CUDA");
+	return wanted && !strcmp(wanted, "whole-graphs");
+}
+
+/* A result of CUPTI's. */
 static int enable_records(void)
 {
 	static const struct {
@@ -189,15 +197,23 @@ static int enable_records(void)
 		{CUPTI_MEMCPY, "copies"},
 		{CUPTI_MEMSET, "fills"},
 		{CUPTI_MEMCPY_PEER, "copies between devices"},
+		{CUPTI_GRAPH_TRACE, "whole graphs"},
 	};
+	size_t count = sizeof wanted / sizeof *wanted - !wants_whole_graphs();
 
-	set_zeroed();
+	if (wants_whole_graphs())
+		graph_calls_are_whole();
+
+	set_attribute(CUPTI_BUFFERS_ARE_ZEROED, 1);
+	/* one of its own for each thread would come when that is full, seconds late */
+	set_attribute(CUPTI_BUFFERS_PER_THREAD, 0);
+	host_clock_offer();
 	int result = cupti.register_callbacks(request, complete);
 	if (result != CUPTI_FINE) {
 		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
 		return result;
 	}
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+	for (size_t i = 0; i < count; i++) {
 		result = cupti.enable(wanted[i].kind);
 		if (result == CUPTI_FINE)
 			continue;
@@ -211,29 +227,77 @@ static int enable_records(void)
 	return CUPTI_FINE;
 }
 
+/*
+ * Of the libraries that there are, the first that suits the driver. A result of CUPTI's, or of
+ * cupti_open().
+ */
+static int open_and_subscribe(void)
+{
+	char why[PATH_MAX + 64], unfit[PATH_MAX] = "";
+
+	for (;;) {
+		int result = cupti_open(why, sizeof why);
+		if (result && *unfit)
+			refuse("%s does not suit the driver", unfit);
+		else if (result)
+			refuse("%s", why);
+		if (result)
+			return result;
+		result = cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+		int is_answer = result == CUPTI_HAS_SUBSCRIBER || result == CUPTI_NO_PRIVILEGES;
+		if (result == CUPTI_FINE)
+			return result;
+		if (is_answer || (result != CUPTI_UNREADY && !*unfit)) {
+			refuse_subscriber(result);
+			return result;
+		}
+		if (!*unfit)
+			snprintf(unfit, sizeof unfit, "%s", cupti.path);
+	}
+}
+
+/* 0, or why not: negative, or a result of CUPTI's. The recording has been told. */
 static int start_tracing(void)
 {
-	char why[512];
+	int result = buffers_prepare();
 
-	if (cupti_open(why, sizeof why)) {
-		refuse("%s", why);
-		return -1;
-	}
-	if (buffers_prepare() || reorder_prepare()) {
+	if (!result)
+		result = reorder_prepare();
+	if (result) {
 		refuse("no memory for buffers");
-		return -1;
+		return result;
 	}
-	if (subscribe() != CUPTI_FINE)
-		return -1;
-	int calls = enable_records() == CUPTI_FINE ? calls_enable() : -1;
-	if (calls < 0 && calls != -1)
-		refuse("callbacks: %s (%d)", cupti_text(-calls), -calls);
-	if (calls < 0) {
+	result = open_and_subscribe();
+	if (result)
+		return result;
+	result = enable_records();
+	if (!result) {
+		result = calls_enable();
+		if (result)
+			refuse("callbacks: %s (%d)", cupti_text(result), result);
+	}
+	if (result) {
 		calls_stop();
 		cupti.unsubscribe(cupti.subscriber);
-		return -1;
 	}
-	return 0;
+	return result;
+}
+
+static int is_of_torch(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	return info->dlpi_name && strstr(info->dlpi_name, "/libtorch_cpu.so") != NULL;
+}
+
+/* What others would trip over. */
+static void warn(uint32_t version)
+{
+	if (version == CUPTI_VERSION_13_0)
+		brick_note("cuda.warning",
+			"CUPTI of CUDA 13.0 can crash at a flush: 13.0 Update 1 has that mended");
+	if (dl_iterate_phdr(is_of_torch, NULL))
+		brick_note("cuda.warning",
+			"PyTorch's own profiler (Kineto) gets no events of the GPU while this is "
+			"recorded");
 }
 
 static void describe(void)
@@ -246,6 +310,7 @@ static void describe(void)
 		"cuda", "activity records through CUPTI (API version %u): %s", version, cupti.path);
 	brick_note("cuda.headers", "%s",
 		headers ? headers : "none when this was built: from the documentation");
+	warn(version);
 }
 
 static void start(void)

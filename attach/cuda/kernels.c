@@ -11,21 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/modules.h"
+#include "brick/abi/session.h"
 #include "brick/queue.h"
 
-enum { PLACES = 4096, NAME_BYTES = 64 };
+/* The session's table of kernels is shared: when so many are ours, further grids have no rows. */
+enum { PLACES = 4096, NAME_BYTES = 64, MAX_KERNELS = BRICK_MAX_KERNELS / 2 };
 
 struct entry {
 	const char *address;
 	uint64_t code;
 	int32_t grid[3], block[3];
 	int32_t static_shared, dynamic_shared;
-	uint32_t registers, index; /* index 0: free */
-	uint32_t generation;	   /* of modules, in which `code` was right */
-	char begin[NAME_BYTES];	   /* of the name */
+	uint32_t registers, index; /* index 0: the table is full */
+	int is_used;
+	uint32_t generation;	/* of modules, in which `code` was right */
+	char begin[NAME_BYTES]; /* of the name */
 };
 
 static struct entry cache[PLACES];
+static uint32_t newest_index; /* how full the table is: indices count up */
 
 /* The caller frees it; NULL: stays as it is. */
 static char *demangle(const char *name)
@@ -112,7 +116,11 @@ static uint32_t add(const struct entry *e, const char *name)
 		kernel.grid[i] = (uint32_t)not_negative(e->grid[i]);
 		kernel.block[i] = (uint32_t)not_negative(e->block[i]);
 	}
+	if (newest_index >= MAX_KERNELS)
+		kernel = (struct brick_kernel){
+			.name = kernel.name, .backend = "cuda", .kind = kernel.kind};
 	uint32_t index = brick_kernel_register(&kernel);
+	newest_index = index > newest_index ? index : newest_index;
 	free(readable);
 	return index;
 }
@@ -122,7 +130,7 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 	const char *name = record->name ? record->name : "unnamed kernel";
 	struct entry e = entry_of(record);
 	struct entry *known = &cache[place_of(&e)];
-	int is_same = known->index && same(known, &e, name);
+	int is_same = known->is_used && same(known, &e, name);
 
 	e.generation = modules_generation();
 	if (is_same && known->generation == e.generation)
@@ -134,6 +142,7 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 	}
 	snprintf(e.begin, sizeof e.begin, "%s", name);
 	e.index = add(&e, name);
+	e.is_used = 1;
 	*known = e;
 	return known->index;
 }
@@ -163,6 +172,23 @@ uint32_t kernels_copy(uint8_t copy)
 	default:
 		return transfer(BRICK_KERNEL_D2D, "copy device to device");
 	}
+}
+
+uint32_t kernels_graph(uint32_t id)
+{
+	static uint32_t known_id, known_index;
+	char name[32] = "graph";
+	struct brick_kernel kernel = {
+		.name = name, .backend = "cuda", .kind = BRICK_KERNEL_COMPUTE};
+
+	if (known_index && known_id == id)
+		return known_index;
+	if (newest_index < MAX_KERNELS)
+		snprintf(name, sizeof name, "graph %u", id);
+	known_id = id;
+	known_index = brick_kernel_register(&kernel);
+	newest_index = known_index > newest_index ? known_index : newest_index;
+	return known_index;
 }
 
 uint32_t kernels_fill(void)

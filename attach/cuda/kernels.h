@@ -14,4 +14,7 @@ uint32_t kernels_of(const struct cupti_kernel *record);
 uint32_t kernels_copy(uint8_t copy);
 uint32_t kernels_fill(void);
 
+/* A whole graph, by CUPTI's id of it. */
+uint32_t kernels_graph(uint32_t id);
+
 #endif

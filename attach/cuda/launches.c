@@ -6,8 +6,9 @@
 #include "attach/cuda/launches.h"
 
 #include <stddef.h>
+#include "base/hash.h"
 
-enum { PLACES = 1 << 18, LOOK_BACK = 4096 };
+enum { PLACES = 1 << 18, LOOK_BACK = 4096, STREAMS = 1 << 10 };
 
 enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, DISOWNED, IGNORED };
 
@@ -16,6 +17,8 @@ struct entry {
 	uint32_t records, seen;	     /* of its records */
 	uint32_t taken;		     /* its own number has been given away */
 	uint32_t certain;	     /* see launch_records */
+	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
+	uint32_t former;	     /* id of a call that is over when this one's records come */
 	uint64_t last;		     /* see launch_records */
 	uint64_t end;		     /* of the call, atomic; 0: not yet */
 	struct brick_launch launch;
@@ -25,6 +28,13 @@ static struct entry entries[PLACES];
 static uint32_t newest; /* id; written by launching threads */
 static uint32_t oldest; /* consumer: nothing below it is waited for */
 static uint64_t unanswered;
+
+/* The newest call of which it is not known how many records come, by stream; a place holds whoever
+ * came last. Both atomic. */
+static struct {
+	cuda_handle stream;
+	uint32_t correlation;
+} uncounted[STREAMS];
 
 static struct entry *place(uint32_t correlation)
 {
@@ -72,6 +82,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	e->certain = records->certain;
 	e->last = records->last;
 	e->seen = e->taken = 0;
+	e->twin = e->former = 0;
 	__atomic_store_n(&e->end, 0, __ATOMIC_RELAXED);
 	e->launch = *launch;
 	set_state(e, OPEN);
@@ -139,12 +150,56 @@ static struct entry *find(uint32_t correlation)
 	return state_of(e) != FREE && id_of(e) == correlation ? e : NULL;
 }
 
+void launches_join(uint32_t outer, uint32_t inner)
+{
+	struct entry *a = find(outer), *b = find(inner);
+
+	if (!a || !b)
+		return;
+	a->twin = inner;
+	b->twin = outer;
+	b->certain = 0; /* one of the two is answered */
+}
+
+void launches_in_stream(uint32_t correlation, cuda_handle stream)
+{
+	uint32_t i = (uint32_t)hash_pointer(stream) & (STREAMS - 1);
+	struct entry *e = find(correlation);
+
+	if (!e)
+		return;
+	if (__atomic_load_n(&uncounted[i].stream, __ATOMIC_ACQUIRE) == stream)
+		e->former = __atomic_load_n(&uncounted[i].correlation, __ATOMIC_RELAXED);
+	if (e->records)
+		return;
+	__atomic_store_n(&uncounted[i].stream, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&uncounted[i].correlation, correlation, __ATOMIC_RELEASE);
+	__atomic_store_n(&uncounted[i].stream, stream, __ATOMIC_RELEASE);
+}
+
+/* Nothing more is waited for. */
+static void complete(uint32_t correlation)
+{
+	struct entry *e = correlation ? find(correlation) : NULL;
+
+	if (e && state_of(e) == MADE)
+		set_state(e, SEEN);
+}
+
 void launches_seen(uint32_t correlation)
 {
 	struct entry *e = find(correlation);
 
 	if (!e)
 		return;
+	complete(e->former);
+	e->former = 0;
+	if (e->twin) {
+		struct entry *twin = find(e->twin);
+		if (twin)
+			twin->certain = 0;
+		complete(e->twin);
+	}
 	if (state_of(e) == GIVEN_UP && e->certain && !e->seen)
 		unanswered--;
 	if (++e->seen >= e->records && e->records)

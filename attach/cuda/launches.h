@@ -8,6 +8,7 @@
 #define BRICK_ATTACH_CUDA_LAUNCHES_H
 
 #include <stdint.h>
+#include "attach/cuda/abi.h"
 #include "brick/queue.h"
 
 /* What a call launches: how many records come of it (0: not known), and whether they must. */
@@ -23,6 +24,18 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 
 /* It is over, and records will come. */
 void launches_end(uint32_t correlation, const struct brick_launch *launch);
+
+/*
+ * A call inside of another launched for it: CUPTI gives the records either id. What has come for
+ * one has come for the other.
+ */
+void launches_join(uint32_t outer, uint32_t inner);
+
+/*
+ * The call launched into that stream. What was launched into it before has all come when the first
+ * record of this call has: so a call of which nobody knows how many records come is over then.
+ */
+void launches_in_stream(uint32_t correlation, cuda_handle stream);
 
 /* It launched nothing: failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);

@@ -1,144 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tables with open addressing under one lock (nodes.h). The one of nodes grows up to a bound;
- * the one of executable graphs has a fixed size and forgets what it has no room for.
+ * Two maps under one lock (nodes.h). Nodes that are gone are swept out when there are twice as many
+ * as after the last sweep, so that memory follows what lives.
  */
 #include "attach/cuda/nodes.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/hashmap.h"
+#include "brick/abi/session.h"
+#include "brick/registry.h"
 
-enum { FIRST_PLACES = 1 << 12, MAX_PLACES = 1 << 21, EXECS = 1 << 12 };
+enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19, NO_BRICK = 0xffff };
 enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
 
-struct node {
-	uint64_t id; /* 0: free */
-	uint32_t brick;
-	int32_t layer;
-	uint32_t gone; /* the round in which it was destroyed; 0: it is there */
-};
-
-struct exec {
-	cuda_handle handle;
-	uint32_t records;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct node *nodes;
-static uint32_t places, used;		      /* used: places that were ever taken */
-static uint32_t round_number = 1, full_round; /* in which there was no room */
+static struct hashmap nodes; /* id -> value_of() */
+static struct hashmap execs; /* executable graph -> records of a launch, 0: not known */
+static size_t sweep_at = FIRST_SWEEP;
+static uint32_t round_number = 1, full_round; /* in which there were too many */
 static uint64_t lost;
-static struct exec execs[EXECS];
 
-static uint32_t spread(uint64_t id)
+_Static_assert((int)BRICK_MAX_BRICKS <= (int)NO_BRICK, "a brick fits 16 bits");
+
+/* In the upper half the round in which it was destroyed; 0: it is there. */
+static uint64_t value_of(uint32_t brick, int32_t layer)
 {
-	return (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32);
+	uint32_t fitting = (uint32_t)(layer < INT16_MIN || layer > INT16_MAX ? -1 : layer);
+
+	return (fitting & 0xffff) << 16 | (brick < NO_BRICK ? brick : NO_BRICK);
 }
 
-/* The place of an id, or the free one where it would go. */
-static struct node *place(struct node *table, uint32_t size, uint64_t id)
+static int is_kept(uint64_t value)
 {
-	uint32_t i = spread(id) & (size - 1);
-
-	while (table[i].id && table[i].id != id)
-		i = (i + 1) & (size - 1);
-	return &table[i];
+	uint32_t gone = (uint32_t)(value >> 32);
+	return !gone || round_number - gone <= KEPT_ROUNDS;
 }
 
-static int is_kept(const struct node *node)
+/* Without those that are long gone. No memory: as before. */
+static void sweep(void)
 {
-	return node->id && (!node->gone || round_number - node->gone <= KEPT_ROUNDS);
+	struct hashmap kept = {0};
+
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&nodes, s));)
+		if (is_kept(s->value) && hashmap_set(&kept, s->key, s->value)) {
+			hashmap_fini(&kept);
+			return;
+		}
+	hashmap_fini(&nodes);
+	nodes = kept;
 }
 
-/* A table without those that are long gone, large enough for as many again. */
-static int rebuild(void)
-{
-	uint32_t live = 0, size = FIRST_PLACES;
-
-	for (uint32_t i = 0; i < places; i++)
-		live += (uint32_t)is_kept(&nodes[i]);
-	while (size < live * 4 && size < MAX_PLACES)
-		size *= 2;
-	if (live * 4 > size * 3)
-		return 0;
-	struct node *table = calloc(size, sizeof *table);
-	if (!table)
-		return 0;
-	for (uint32_t i = 0; i < places; i++)
-		if (is_kept(&nodes[i]))
-			*place(table, size, nodes[i].id) = nodes[i];
-	free(nodes);
-	nodes = table;
-	places = size;
-	used = live;
-	return 1;
-}
-
-static void put(uint64_t id, uint32_t brick, int32_t layer)
+static void put(uint64_t id, uint64_t value)
 {
 	if (!id)
 		return;
-	if (!places || used >= places / 4 * 3) {
-		/* looking for room costs a pass over all: once a round */
-		if (full_round == round_number || !rebuild()) {
-			full_round = round_number;
-			lost++;
-			return;
-		}
+	if (nodes.count >= sweep_at && full_round != round_number) {
+		sweep();
+		sweep_at = 2 * nodes.count < FIRST_SWEEP ? FIRST_SWEEP : 2 * nodes.count;
+		if (nodes.count >= MAX_NODES)
+			full_round = round_number; /* a sweep costs a pass over all: once a round */
 	}
-	struct node *node = place(nodes, places, id);
-	used += !node->id;
-	*node = (struct node){id, brick, layer, 0};
-}
-
-static struct node *find(uint64_t id)
-{
-	struct node *node = places && id ? place(nodes, places, id) : NULL;
-	return node && node->id ? node : NULL;
+	if (nodes.count >= MAX_NODES || hashmap_set(&nodes, id, value))
+		lost++;
 }
 
 void nodes_created(uint64_t node, uint32_t brick, int32_t layer)
 {
 	pthread_mutex_lock(&lock);
-	put(node, brick, layer);
+	put(node, value_of(brick, layer));
 	pthread_mutex_unlock(&lock);
 }
 
 void nodes_cloned(uint64_t node, uint64_t original)
 {
 	pthread_mutex_lock(&lock);
-	const struct node *from = find(original);
-	if (from)
-		put(node, from->brick, from->layer);
+	uint64_t from = hashmap_get(&nodes, original);
+	if (from != HASHMAP_NONE)
+		put(node, from & UINT32_MAX);
 	pthread_mutex_unlock(&lock);
 }
 
 void nodes_destroyed(uint64_t id)
 {
 	pthread_mutex_lock(&lock);
-	struct node *node = find(id);
-	if (node)
-		node->gone = round_number;
+	uint64_t value = hashmap_get(&nodes, id);
+	if (value != HASHMAP_NONE)
+		hashmap_set(&nodes, id, (uint64_t)round_number << 32 | (value & UINT32_MAX));
 	pthread_mutex_unlock(&lock);
 }
 
 int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer)
 {
 	pthread_mutex_lock(&lock);
-	const struct node *node = find(id);
-	if (node) {
-		*brick = node->brick;
-		*layer = node->layer;
-	}
+	uint64_t value = hashmap_get(&nodes, id);
 	pthread_mutex_unlock(&lock);
-	return node != NULL;
+	if (value == HASHMAP_NONE)
+		return 0;
+	*brick = (uint16_t)value == NO_BRICK ? BRICK_NONE : (uint16_t)value;
+	*layer = (int16_t)(value >> 16);
+	return 1;
 }
 
 void nodes_next_round(void)
 {
 	pthread_mutex_lock(&lock);
-	round_number += round_number < UINT32_MAX;
+	round_number += round_number < UINT32_MAX - 1;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -149,20 +115,23 @@ uint64_t nodes_lost(void)
 
 void nodes_exec(cuda_handle exec, uint32_t records)
 {
-	struct exec *e = &execs[spread((uintptr_t)exec) % EXECS];
-
 	pthread_mutex_lock(&lock);
-	if (records || e->handle == exec)
-		*e = (struct exec){exec, records};
+	if (hashmap_set(&execs, (uintptr_t)exec, records)) /* not known, then */
+		hashmap_take(&execs, (uintptr_t)exec);
+	pthread_mutex_unlock(&lock);
+}
+
+void nodes_exec_gone(cuda_handle exec)
+{
+	pthread_mutex_lock(&lock);
+	hashmap_take(&execs, (uintptr_t)exec);
 	pthread_mutex_unlock(&lock);
 }
 
 uint32_t nodes_exec_records(cuda_handle exec)
 {
-	const struct exec *e = &execs[spread((uintptr_t)exec) % EXECS];
-
 	pthread_mutex_lock(&lock);
-	uint32_t records = e->handle == exec ? e->records : 0;
+	uint64_t records = hashmap_get(&execs, (uintptr_t)exec);
 	pthread_mutex_unlock(&lock);
-	return records;
+	return records == HASHMAP_NONE ? 0 : (uint32_t)records;
 }

@@ -25,8 +25,9 @@ int nodes_find(uint64_t node, uint32_t *brick, int32_t *layer);
 /* Nodes for which there was no room. */
 uint64_t nodes_lost(void);
 
-/* An executable graph, one launch of which brings so many records; 0: no longer known. */
+/* An executable graph, one launch of which brings so many records; 0: not known. */
 void nodes_exec(cuda_handle exec, uint32_t records);
+void nodes_exec_gone(cuda_handle exec);
 uint32_t nodes_exec_records(cuda_handle exec);
 
 #endif

@@ -19,9 +19,12 @@
 
 /* A call that ended so long ago and has no record yet is not waited for. */
 enum { PATIENCE_S = 2 };
+/* Records by which it is decided whether ids are missing: at least, and at most. */
+enum { FIRST_RECORDS = 16, MAX_FIRST_RECORDS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t kernels, copies, dropped, incomplete, broken, uncorrelated, disowned, unwanted;
+static uint64_t kernels, copies, graphs, dropped, incomplete, broken, uncorrelated, disowned,
+	unwanted;
 
 static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
 {
@@ -94,6 +97,19 @@ static void take_memset(const struct cupti_memset *m)
 	TAKE_TRANSFER(m, kernels_fill());
 }
 
+static void take_graph(const struct cupti_graph_trace *g)
+{
+	struct held_command held = {
+		.begin = g->start,
+		.end = g->end,
+		.correlation = g->correlation,
+		.kernel = kernels_graph(g->graph),
+	};
+
+	graphs++;
+	hold(&held, g->device, g->context, g->stream);
+}
+
 static void take(const struct cupti_record *record)
 {
 	switch (record->kind) {
@@ -108,6 +124,9 @@ static void take(const struct cupti_record *record)
 		break;
 	case CUPTI_MEMSET:
 		take_memset((const void *)record);
+		break;
+	case CUPTI_GRAPH_TRACE:
+		take_graph((const void *)record);
 		break;
 	default:
 		break;
@@ -173,8 +192,12 @@ void records_flush(int last)
 
 int records_lack_correlation(void)
 {
+	static int is_decided;
+
 	pthread_mutex_lock(&lock);
-	int lack = uncorrelated || reorder_counts.without_launch;
+	uint64_t seen = kernels + copies, lacking = uncorrelated + reorder_counts.without_launch;
+	int lack = !is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
+	is_decided |= lack || seen >= MAX_FIRST_RECORDS;
 	pthread_mutex_unlock(&lock);
 	return lack;
 }

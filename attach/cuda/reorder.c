@@ -78,6 +78,19 @@ static uint64_t or_unknown(uint64_t device_ns)
 	return device_ns ? host_clock_ns(device_ns) : 0;
 }
 
+/* Nothing begins before the call that launched it. */
+static void begin_behind_launch(struct brick_command *command)
+{
+	uint64_t launch = command->launch.begin ? host_clock_of_ticks(command->launch.begin) : 0;
+
+	if (command->begin_ns >= launch)
+		return;
+	uint64_t by = host_clock_moved(launch - command->begin_ns);
+	command->begin_ns += by;
+	command->end_ns += by;
+	command->residual_ns += (uint32_t)by;
+}
+
 static void record(const struct held_command *held)
 {
 	uint64_t after[MAX_EVENTS_AFTER];
@@ -96,6 +109,7 @@ static void record(const struct held_command *held)
 	};
 
 	find_launch(held, &command.launch);
+	begin_behind_launch(&command);
 	if (brick_queue_record(held->queue, &command))
 		reorder_counts.refused++;
 	else

@@ -177,6 +177,52 @@ def check_graph(scratch):
             run.notes["cuda.records"], run.notes
 
 
+def check_graph_calls(scratch):
+    """Clones that are announced as created, too, and a graph that could not be instantiated."""
+    for scenario, what in (("announce=1", "graph"), ("announce=2", "graph"), ("noexec", "refused"),
+                           ("announce=1,noexec", "refused")):
+        run = Result(scratch, scenario, what, "5")
+        run.same_times()
+        kernels = [(c["brick"], c["layer"]) for c in run.commands if c["stream"] != 7]
+        assert kernels == 5 * [("RmsNorm", 3), ("QkvProjection", 3), ("RmsNorm", 4),
+                               ("QkvProjection", 4)], (scenario, kernels)
+        assert ", 0 graph nodes unknown" in run.notes["cuda.records"], (scenario, run.notes)
+
+
+def check_whole_graphs(scratch):
+    """With BRICK_CUDA=whole-graphs each launch of a graph is one command, of the brick around it."""
+    run = Result(scratch, "shuffle", "graph", "5", BRICK_CUDA="whole-graphs")
+    graphs = [c for c in run.commands if c["stream"] != 7]
+    assert [c["brick"] for c in graphs] == 5 * ["LmHead"], graphs
+    nodes = sorted((c for c in run.truth if c["stream"] != 7), key=lambda c: c["begin"])
+    for i, graph in enumerate(graphs):
+        own = nodes[4 * i:4 * i + 4]
+        length = own[-1]["end"] - own[0]["begin"]
+        assert abs(graph["end_ns"] - graph["begin_ns"] - length) <= SLACK_NS, (graph, own)
+    assert run.dropped == 0 and "; 0 commands without their call" in run.notes["cuda.records"], \
+        run.notes
+
+
+def check_clock(scratch):
+    """CUPTI's own clock, where it does not take ours: placed by readings, and never before a launch."""
+    for scenario in ("nostamp,drift=50", "nostamp,shuffle,late=100"):
+        run = Result(scratch, scenario, "streams", "40")
+        run.same_times()
+        assert "readings of its clock" in run.notes["cuda.clock"], run.notes
+    run = Result(scratch, "drift=50", "plain", "3")
+    run.same_times()
+    assert "takes its times from" in run.notes["cuda.clock"], run.notes
+
+
+def check_libraries(scratch):
+    """A CUPTI that does not suit the driver is not the last; one that may crash is named."""
+    run = Result(scratch, "misfit", "plain", "2")
+    run.same_times()
+    assert run.notes["cuda"].endswith("libcupti.so.13"), run.notes
+    run = Result(scratch, "ga", "plain", "2")
+    assert "13.0 Update 1" in run.notes["cuda.warning"], run.notes
+
+
 def check_streams(scratch):
     for scenario in ("", "shuffle", "shuffle,late=50"):
         run = Result(scratch, scenario, "streams", "40")
@@ -337,6 +383,8 @@ def check_contexts(scratch):
 
 def check_missing_ids(scratch):
     """A CUPTI that gives correlation ids only along with records of calls is given what it wants."""
+    run = Result(scratch, "oddid", "many", "40000")
+    assert "cuda.correlation" not in run.notes, run.notes  # one odd record changes nothing
     run = Result(scratch, "noids", "many", "40000")
     assert len(run.commands) == len(run.truth) and run.dropped == 0, (run.dropped, run.notes)
     assert "ids were missing" in run.notes.get("cuda.correlation", ""), run.notes
@@ -346,7 +394,8 @@ def check_missing_ids(scratch):
 
 def main():
     with librecord.Scratch() as scratch:
-        for check in (check_plain, check_graph, check_streams, check_events, check_threads, check_many,
+        for check in (check_plain, check_graph, check_graph_calls, check_whole_graphs, check_clock,
+                      check_libraries, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
                       check_embedded, check_told_once, check_pause, check_contexts,
                       check_missing_ids):

@@ -4,7 +4,7 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts [COUNT]
+ *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts|refused [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
  * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
@@ -134,6 +134,22 @@ static void run_graph(int count)
 	check(cu.exec_destroy(exec), "destroy");
 	check(cu.graph_destroy(graph), "destroy");
 	check(cu.stream_destroy(stream), "destroy");
+}
+
+/* A graph that cannot be made executable; then as always. */
+static void run_refused(int count)
+{
+	address x = buffer(1);
+	void *stream, *graph, *exec;
+
+	check(cu.stream(&stream, 1), "stream");
+	check(cu.capture(stream, 2), "capture");
+	launch_scale(x, 1.0f, stream);
+	check(cu.end_capture(stream, &graph), "end capture");
+	if (!cu.instantiate(&exec, graph, 0))
+		check(cu.exec_destroy(exec), "destroy");
+	check(cu.graph_destroy(graph), "destroy");
+	run_graph(count);
 }
 
 /* The context goes away while its device is at work. */
@@ -301,6 +317,8 @@ static void run(const char *what, int count)
 {
 	if (!strcmp(what, "graph"))
 		run_graph(count);
+	else if (!strcmp(what, "refused"))
+		run_refused(count);
 	else if (!strcmp(what, "streams"))
 		run_streams(count);
 	else if (!strcmp(what, "events"))

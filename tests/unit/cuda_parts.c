@@ -272,6 +272,65 @@ static void more_than_there_is_room_for(void **state)
 	launches_pending_since(UINT64_MAX);
 }
 
+/* A call inside of another: either id answers for both. */
+static void calls_in_calls(void **state)
+{
+	uint64_t before = launches_unanswered();
+
+	begin(700001, 5000, 1, 1);
+	begin(700002, 5001, 1, 1);
+	launches_join(700001, 700002);
+	end(700002, 5002);
+	end(700001, 5003);
+	assert_int_equal(launches_pending_since(0), 5000);
+	launches_seen(700001);
+	assert_int_equal(launches_pending_since(0), UINT64_MAX);
+	begin(700003, 6000, 1, 1);
+	begin(700004, 6001, 1, 1);
+	launches_join(700003, 700004);
+	end(700004, 6002);
+	end(700003, 6003);
+	launches_seen(700004);
+	assert_int_equal(launches_pending_since(UINT64_MAX), UINT64_MAX);
+	assert_int_equal(launches_unanswered(), before);
+}
+
+/* A graph of which nobody knows how many records come is over with the next call in its stream. */
+static void uncounted_launches(void **state)
+{
+	char stream, other;
+
+	begin(700011, 7000, 0, 0);
+	end(700011, 7001);
+	launches_in_stream(700011, &stream);
+	launches_seen(700011);
+	assert_int_equal(launches_pending_since(0), 7000);
+	begin(700012, 7002, 1, 1);
+	end(700012, 7003);
+	launches_in_stream(700012, &other);
+	launches_seen(700012);
+	assert_int_equal(launches_pending_since(0), 7000);
+	begin(700013, 7004, 1, 1);
+	end(700013, 7005);
+	launches_in_stream(700013, &stream);
+	launches_seen(700013);
+	assert_int_equal(launches_pending_since(0), UINT64_MAX);
+}
+
+/* Thousands of executable graphs: none pushes another one out. */
+static void many_executable_graphs(void **state)
+{
+	static char execs[20000];
+
+	for (uint32_t i = 0; i < 20000; i++)
+		nodes_exec(&execs[i], i + 1);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal(nodes_exec_records(&execs[i]), i + 1);
+	for (uint32_t i = 0; i < 20000; i++)
+		nodes_exec_gone(&execs[i]);
+	assert_int_equal(nodes_exec_records(&execs[7]), 0);
+}
+
 static void last_launches(void **state)
 {
 	int a, b;
@@ -414,6 +473,12 @@ static void calls_by_name(void **state)
 	assert_int_equal(call_shape_of_driver("cuMemAlloc_v2").kind, CALL_NONE);
 	assert_int_equal(call_shape_of_runtime("cudaMemcpyAsync").kind, CALL_COPY);
 	assert_int_equal(call_shape_of_runtime("cudaMalloc").kind, CALL_NONE);
+	assert_int_equal(call_shape_of_runtime("__cudaLaunchKernel_v13000").kind, CALL_COPY);
+	assert_int_equal(call_shape_of_runtime("__cudaLaunchKernel_ptsz_v13000").kind, CALL_COPY);
+	assert_int_equal(call_shape_of_runtime("__cudaGetKernel_v13000").kind, CALL_NONE);
+	assert_int_equal(
+		call_shape_of_driver("cuGraphInstantiateWithParams_ptsz").kind, CALL_INSTANTIATE);
+	assert_int_equal(call_shape_of_driver("cuGraphNodeSetEnabled").kind, CALL_NODE_SWITCH);
 
 	struct call_shape shape = call_shape_of_driver("cuLaunchKernelEx");
 	assert_false(call_stream(&shape, &bare, &own));
@@ -573,6 +638,9 @@ int main(void)
 		cmocka_unit_test(last_of_several),
 		cmocka_unit_test(records_that_never_come),
 		cmocka_unit_test(more_than_there_is_room_for),
+		cmocka_unit_test(calls_in_calls),
+		cmocka_unit_test(uncounted_launches),
+		cmocka_unit_test(many_executable_graphs),
 		cmocka_unit_test(last_launches),
 		cmocka_unit_test(streams_that_are_excluded),
 		cmocka_unit_test(yields_end),

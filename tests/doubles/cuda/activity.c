@@ -22,6 +22,7 @@ struct pending {
 		struct cupti_kernel kernel;
 		struct cupti_memcpy memcpy;
 		struct cupti_memset memset;
+		struct cupti_graph_trace graph;
 	} record;
 };
 
@@ -95,6 +96,8 @@ static size_t size_of(const struct cupti_record *record)
 		return sizeof(struct cupti_memcpy);
 	case CUPTI_MEMSET:
 		return sizeof(struct cupti_memset);
+	case CUPTI_GRAPH_TRACE:
+		return sizeof(struct cupti_graph_trace);
 	default:
 		return 0;
 	}
@@ -109,8 +112,43 @@ static int is_wanted(enum op_kind kind)
 					      : CUPTI_MEMSET];
 }
 
+static cupti_timestamp_fn now_of_tool;
+
+/* Without one of the tool's, a clock of CUPTI's own, that is none of the host's. */
+DOUBLE_API int cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn now)
+{
+	if (double_options()->nostamp)
+		return 1;
+	for (size_t i = 0; i < sizeof wanted_kinds; i++)
+		if (wanted_kinds[i])
+			broken("a time stamp callback comes after the kinds");
+	now_of_tool = now;
+	return CUPTI_FINE;
+}
+
+/* Times of the device are brought onto the clock of the tool. */
+static uint64_t stamp(uint64_t host)
+{
+	static int64_t ahead;
+	static int is_known;
+
+	if (!now_of_tool)
+		return double_device_ns(host);
+	if (!is_known) {
+		ahead = (int64_t)(now_of_tool() - double_now());
+		if (ahead < 1000000 && ahead > -1000000)
+			ahead = 0; /* the same clock, read twice */
+		is_known = 1;
+	}
+	return host + (uint64_t)ahead;
+}
+
 static uint32_t correlation_of(const struct command *c)
 {
+	static int count;
+
+	if (double_options()->oddid && !count++)
+		return 0;
 	int calls = wanted_kinds[CUPTI_DRIVER_CALL] || wanted_kinds[CUPTI_RUNTIME_CALL];
 	return double_options()->noids && !calls ? 0 : c->correlation;
 }
@@ -120,8 +158,8 @@ static void fill_kernel(struct cupti_kernel *k, const struct command *c)
 	*k = (struct cupti_kernel){
 		.kind = CUPTI_CONCURRENT_KERNEL,
 		.registers = 24,
-		.start = double_device_ns(c->begin),
-		.end = double_device_ns(c->end),
+		.start = stamp(c->begin),
+		.end = stamp(c->end),
 		.context = c->context,
 		.stream = c->stream,
 		.static_shared = 256,
@@ -145,8 +183,8 @@ static void fill_record(struct pending *p, const struct command *c)
 		p->record.memcpy = (struct cupti_memcpy){.kind = CUPTI_MEMCPY,
 			.copy = c->op->copy,
 			.bytes = c->op->bytes,
-			.start = double_device_ns(c->begin),
-			.end = double_device_ns(c->end),
+			.start = stamp(c->begin),
+			.end = stamp(c->end),
 			.context = c->context,
 			.stream = c->stream,
 			.correlation = correlation_of(c),
@@ -155,8 +193,8 @@ static void fill_record(struct pending *p, const struct command *c)
 		p->record.memset = (struct cupti_memset){.kind = CUPTI_MEMSET,
 			.value = c->op->fill,
 			.bytes = c->op->bytes,
-			.start = double_device_ns(c->begin),
-			.end = double_device_ns(c->end),
+			.start = stamp(c->begin),
+			.end = stamp(c->end),
 			.context = c->context,
 			.stream = c->stream,
 			.correlation = correlation_of(c),
@@ -176,6 +214,8 @@ static void drop_times(struct pending *p)
 		p->record.kernel.start = p->record.kernel.end = 0;
 	else if (p->record.any.kind == CUPTI_MEMCPY)
 		p->record.memcpy.start = p->record.memcpy.end = 0;
+	else if (p->record.any.kind == CUPTI_GRAPH_TRACE)
+		p->record.graph.start = p->record.graph.end = 0;
 	else
 		p->record.memset.start = p->record.memset.end = 0;
 }
@@ -250,13 +290,38 @@ static void deliver(int forced)
 	pthread_mutex_unlock(&delivery);
 }
 
+/* Under the lock: a launch of a graph is one record, from its first node to its last. */
+static void fill_graph(const struct command *c)
+{
+	struct pending *p = pending_count ? &pending[pending_count - 1] : NULL;
+
+	if (!p || p->record.any.kind != CUPTI_GRAPH_TRACE ||
+		p->record.graph.correlation != c->correlation) {
+		if (pending_count == MAX_PENDING) {
+			dropped++;
+			return;
+		}
+		p = &pending[pending_count++];
+		p->record.graph = (struct cupti_graph_trace){.kind = CUPTI_GRAPH_TRACE,
+			.correlation = c->correlation,
+			.start = stamp(c->begin),
+			.graph = 1,
+			.context = c->context,
+			.stream = c->stream};
+	}
+	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
+	p->record.graph.end = stamp(c->end);
+}
+
 void double_activity(const struct command *c)
 {
 	if (!is_wanted(c->op->kind))
 		return;
 	pthread_mutex_lock(&lock);
 	ask();
-	if (pending_count < MAX_PENDING)
+	if (c->node && wanted_kinds[CUPTI_GRAPH_TRACE])
+		fill_graph(c);
+	else if (pending_count < MAX_PENDING)
 		fill_record(&pending[pending_count++], c);
 	else
 		dropped++;

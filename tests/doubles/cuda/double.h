@@ -11,6 +11,12 @@
  *   taken        somebody else has subscribed already
  *   unfit        CUPTI does not suit the driver
  *   noids        records have correlation ids only while records of calls are enabled
+ *   oddid        only the first record has none
+ *   announce=N   clones of nodes are announced as created, too: before (1) or after (2)
+ *   noexec       the first executable graph cannot be made
+ *   nostamp      CUPTI keeps its own clock
+ *   misfit       the CUPTI that is found first does not suit the driver
+ *   ga           CUPTI is that of CUDA 13.0 without updates
  *   fail=N       every Nth launch fails
  *   failread     reading times of events fails
  *   drift=PPM    the device's clock runs faster
@@ -113,8 +119,8 @@ struct tools {
 };
 
 struct double_options {
-	int shuffle, taken, unfit, noids, failread;
-	long lose, late_ms, fail, drift_ppm;
+	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga;
+	long announce, lose, late_ms, fail, drift_ppm;
 };
 
 /* Of the driver's double; CUPTI's finds them in it. */

@@ -58,6 +58,12 @@ static void read_options(void)
 	options.unfit = (int)option_value(text, "unfit");
 	options.noids = (int)option_value(text, "noids");
 	options.failread = (int)option_value(text, "failread");
+	options.oddid = (int)option_value(text, "oddid");
+	options.noexec = (int)option_value(text, "noexec");
+	options.nostamp = (int)option_value(text, "nostamp");
+	options.misfit = (int)option_value(text, "misfit");
+	options.ga = (int)option_value(text, "ga");
+	options.announce = option_value(text, "announce");
 	options.lose = option_value(text, "lose");
 	options.late_ms = option_value(text, "late");
 	options.fail = strstr(text, "fail=") ? option_value(text, "fail") : 0;

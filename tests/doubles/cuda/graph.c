@@ -201,18 +201,28 @@ DOUBLE_API int cuThreadExchangeStreamCaptureMode(int *mode)
 DOUBLE_API int cuGraphInstantiateWithFlags(
 	struct graph **out, struct graph *graph, unsigned long long flags)
 {
-	struct graph *exec = new_graph(1);
+	static int failed;
+	struct entry e = {.id = 643, .name = "cuGraphInstantiateWithFlags"};
+	long announce = double_options()->announce;
 
+	double_enter(&e);
 	tell(CUPTI_GRAPH_EXEC_STARTING, graph, NULL, NULL, NULL, NULL);
+	if (double_options()->noexec && !failed++)
+		return double_leave(&e, OUT_OF_RESOURCES);
+	struct graph *exec = new_graph(1);
 	for (struct node *n = graph->first; n; n = n->next) {
 		struct node *clone = append(exec, &n->op);
 		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
 			clone->op.arguments[i] = &clone->op.values[i];
+		if (announce == 1)
+			tell(CUPTI_GRAPH_NODE_CREATED, exec, NULL, clone, NULL, NULL);
 		tell(CUPTI_GRAPH_NODE_CLONED, exec, graph, clone, n, NULL);
+		if (announce == 2)
+			tell(CUPTI_GRAPH_NODE_CREATED, exec, NULL, clone, NULL, NULL);
 	}
 	tell(CUPTI_GRAPH_EXEC_CREATED, graph, NULL, NULL, NULL, exec);
 	*out = exec;
-	return FINE;
+	return double_leave(&e, FINE);
 }
 
 DOUBLE_API int cuGraphExecEventRecordNodeSetEvent(

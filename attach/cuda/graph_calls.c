@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes get the brick that was open when they were made; their copies in an executable graph
+ * inherit it (graph_calls.h). Copies may be announced as made and as copied, in either order: while
+ * a graph is being instantiated only what is copied counts.
+ */
+#include "attach/cuda/graph_calls.h"
+
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/nodes.h"
+
+/* The executable graph that the thread is making. */
+static __thread struct {
+	uint32_t is_begun;
+	uint32_t records; /* that a launch brings */
+	uint32_t varies;  /* the graph itself decides how many those are */
+} making;
+
+static int are_whole;
+
+void graph_calls_are_whole(void)
+{
+	are_whole = 1;
+}
+
+static int id_of(cuda_handle node, uint64_t *id)
+{
+	return cupti.graph_node_id && cupti.graph_node_id(node, id) == CUPTI_FINE;
+}
+
+static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch)
+{
+	struct brick_launch parent;
+	uint64_t id;
+
+	if (making.is_begun)
+		return 0;
+	if (launch)
+		parent = *launch;
+	else
+		brick_launch_parent(&parent);
+	if (id_of(graph->node, &id))
+		nodes_created(id, parent.brick, parent.layer);
+	return 1;
+}
+
+static void node_cloned(const struct cupti_graph *graph)
+{
+	uint64_t id, original;
+
+	if (making.is_begun) {
+		making.records += graph->node_type <= CUDA_NODE_MEMSET;
+		making.varies |= graph->node_type == CUDA_NODE_GRAPH ||
+				 graph->node_type == CUDA_NODE_CONDITIONAL;
+	}
+	if (id_of(graph->node, &id) && id_of(graph->original_node, &original))
+		nodes_cloned(id, original);
+}
+
+int graph_calls_resource(
+	uint32_t id, const struct cupti_graph *graph, const struct brick_launch *launch)
+{
+	uint64_t node;
+
+	switch (id) {
+	case CUPTI_GRAPH_NODE_CREATED:
+		return node_made(graph, launch);
+	case CUPTI_GRAPH_NODE_CLONED:
+		node_cloned(graph);
+		break;
+	case CUPTI_GRAPH_NODE_DESTROYING:
+		if (id_of(graph->node, &node))
+			nodes_destroyed(node);
+		break;
+	case CUPTI_GRAPH_EXEC_STARTING:
+		making.is_begun = 1;
+		making.records = making.varies = 0;
+		break;
+	case CUPTI_GRAPH_EXEC_CREATED:
+		nodes_exec(graph->exec, are_whole ? 1 : making.varies ? 0 : making.records);
+		making.is_begun = 0;
+		break;
+	case CUPTI_GRAPH_EXEC_DESTROYING:
+		nodes_exec_gone(graph->exec);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+void graph_calls_instantiated(void)
+{
+	making.is_begun = 0;
+}
