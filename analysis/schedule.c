@@ -10,26 +10,24 @@
 #include <string.h>
 
 #include "analysis/schedule_state.h"
+#include "base/array.h"
 #include "brick/error.h"
 
 void *schedule_grow(
 	struct schedule_maker *m, void *array, size_t *capacity, size_t count, size_t bytes)
 {
-	void **p = array;
+	void *items;
 
 	if (m->failed)
 		return NULL;
-	if (count < *capacity)
-		return *p;
-	size_t larger = *capacity ? 2 * *capacity : 64;
-	void *moved = reallocarray(*p, larger, bytes);
-	if (!moved) {
+	memcpy(&items, array, sizeof items); /* a pointer to any type */
+	items = array_grow(items, capacity, count + 1, bytes);
+	if (!items) {
 		m->failed = true;
 		return NULL;
 	}
-	*p = moved;
-	*capacity = larger;
-	return moved;
+	memcpy(array, &items, sizeof items);
+	return items;
 }
 
 uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)

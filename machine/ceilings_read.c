@@ -105,12 +105,10 @@ static struct ceilings_figure read_figure(struct reader *r, const json_t *object
 	return figure;
 }
 
-/* The array of that name with at most CEILINGS_ROWS objects, and room for as many rows. */
-static const json_t *open_table(
-	struct reader *r, const json_t *root, const char *name, void *rows, size_t row_bytes)
+/* The array of that name with at most CEILINGS_ROWS objects. NULL: an error. */
+static const json_t *open_table(struct reader *r, const json_t *root, const char *name)
 {
 	const json_t *array = json_object_get(root, name);
-	void **out = rows;
 
 	r->table = NULL;
 	if (!json_is_array(array)) {
@@ -121,13 +119,18 @@ static const json_t *open_table(
 		refuse_member(r, name, "has too many rows");
 		return NULL;
 	}
-	*out = calloc(json_array_size(array) + 1, row_bytes);
-	if (!*out) {
-		refuse(r, -ENOMEM, "not enough memory");
-		return NULL;
-	}
 	r->table = name;
 	return array;
+}
+
+/* Memory for the rows of a table. NULL: an error, or there is no table. */
+static void *make_rows(struct reader *r, const json_t *array, size_t row_bytes)
+{
+	void *rows = array ? calloc(json_array_size(array) + 1, row_bytes) : NULL;
+
+	if (array && !rows)
+		refuse(r, -ENOMEM, "not enough memory");
+	return rows;
 }
 
 /* The next row, an object; NULL after the last or after an error. */
@@ -149,10 +152,11 @@ static uint32_t read_threads(struct reader *r, const json_t *object)
 
 static void read_levels(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array = open_table(r, root, "levels", &c->levels, sizeof *c->levels);
+	const json_t *array = open_table(r, root, "levels");
 	const json_t *object;
 
-	while (array && (object = next_row(r, array, c->level_count))) {
+	c->levels = make_rows(r, array, sizeof *c->levels);
+	while ((object = next_row(r, array, c->level_count))) {
 		struct ceilings_level *level = &c->levels[c->level_count++];
 		read_text(r, object, "name", level->name, sizeof level->name);
 		if (!json_is_null(json_object_get(object, "bytes")))
@@ -163,10 +167,11 @@ static void read_levels(struct reader *r, const json_t *root, struct ceilings *c
 
 static void read_compute(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array = open_table(r, root, "compute_gops", &c->compute, sizeof *c->compute);
+	const json_t *array = open_table(r, root, "compute_gops");
 	const json_t *object;
 
-	while (array && (object = next_row(r, array, c->compute_count))) {
+	c->compute = make_rows(r, array, sizeof *c->compute);
+	while ((object = next_row(r, array, c->compute_count))) {
 		struct ceilings_compute *row = &c->compute[c->compute_count++];
 		read_text(r, object, "isa", row->isa, sizeof row->isa);
 		read_text(r, object, "type", row->type, sizeof row->type);
@@ -177,11 +182,11 @@ static void read_compute(struct reader *r, const json_t *root, struct ceilings *
 
 static void read_bandwidth(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array =
-		open_table(r, root, "bandwidth_gb_per_s", &c->bandwidth, sizeof *c->bandwidth);
+	const json_t *array = open_table(r, root, "bandwidth_gb_per_s");
 	const json_t *object;
 
-	while (array && (object = next_row(r, array, c->bandwidth_count))) {
+	c->bandwidth = make_rows(r, array, sizeof *c->bandwidth);
+	while ((object = next_row(r, array, c->bandwidth_count))) {
 		struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
 		read_text(r, object, "level", row->level, sizeof row->level);
 		read_text(r, object, "kernel", row->kernel, sizeof row->kernel);
@@ -194,10 +199,11 @@ static void read_bandwidth(struct reader *r, const json_t *root, struct ceilings
 
 static void read_latency(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array = open_table(r, root, "latency_ns", &c->latency, sizeof *c->latency);
+	const json_t *array = open_table(r, root, "latency_ns");
 	const json_t *object;
 
-	while (array && (object = next_row(r, array, c->latency_count))) {
+	c->latency = make_rows(r, array, sizeof *c->latency);
+	while ((object = next_row(r, array, c->latency_count))) {
 		struct ceilings_latency *row = &c->latency[c->latency_count++];
 		read_text(r, object, "backend", row->backend, sizeof row->backend);
 		read_text(r, object, "what", row->what, sizeof row->what);
@@ -208,10 +214,11 @@ static void read_latency(struct reader *r, const json_t *root, struct ceilings *
 
 static void read_missing(struct reader *r, const json_t *root, struct ceilings *c)
 {
-	const json_t *array = open_table(r, root, "missing", &c->missing, sizeof *c->missing);
+	const json_t *array = open_table(r, root, "missing");
 	const json_t *object;
 
-	while (array && (object = next_row(r, array, c->missing_count))) {
+	c->missing = make_rows(r, array, sizeof *c->missing);
+	while ((object = next_row(r, array, c->missing_count))) {
 		struct ceilings_missing *row = &c->missing[c->missing_count++];
 		read_text(r, object, "what", row->what, sizeof row->what);
 		read_text(r, object, "reason", row->reason, sizeof row->reason);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/array.h"
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
@@ -168,21 +169,6 @@ int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
 	return writer_clock(w);
 }
 
-/* One more pointer at the end of an array of them. */
-static void **add_slot(struct trace_writer *w, void ***array, uint32_t count)
-{
-	void **grown = count & (count - 1)
-			       ? *array
-			       : realloc(*array, (count ? count * 2 : 1) * sizeof **array);
-
-	if (!grown) {
-		writer_fail(w, -ENOMEM);
-		return NULL;
-	}
-	*array = grown;
-	return &grown[count];
-}
-
 int writer_sink_process(struct sink *sink, const struct brick_session_header *header)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -190,10 +176,13 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 	if (w->error)
 		return w->error;
 	struct writer_process *process = calloc(1, sizeof *process);
-	void **slot = add_slot(w, (void ***)&w->processes, w->process_count);
+	struct writer_process **processes = array_grow(
+		w->processes, &w->process_capacity, w->process_count + 1, sizeof *processes);
+	if (processes)
+		w->processes = processes;
 	if (process)
 		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof *process->counter_uuids);
-	if (!process || !process->counter_uuids || !slot) {
+	if (!process || !process->counter_uuids || !processes) {
 		free_process(process);
 		return writer_fail(w, -ENOMEM);
 	}
@@ -204,8 +193,8 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
 	process->flow_base =
 		writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
-	*slot = process;
 	int number = (int)w->process_count++;
+	w->processes[number] = process;
 	return writer_process(w, number, header) ? w->error : number;
 }
 
@@ -238,8 +227,11 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	struct writer_lane *lane = calloc(1, sizeof *lane);
-	void **slot = add_slot(w, (void ***)&w->lanes, w->lane_count);
-	if (!lane || !slot) {
+	struct writer_lane **lanes =
+		array_grow(w->lanes, &w->lane_capacity, w->lane_count + 1, sizeof *lanes);
+	if (lanes)
+		w->lanes = lanes;
+	if (!lane || !lanes) {
 		free(lane);
 		return writer_fail(w, -ENOMEM);
 	}
@@ -260,7 +252,7 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 	memcpy(lane->backend, state->backend, sizeof lane->backend);
 	lane->queue_flags = state->queue_flags;
 	make_end_tail(lane);
-	*slot = lane;
+	w->lanes[lane->number] = lane;
 	w->lane_count++;
 	return writer_lane_event(w, lane) ? w->error : (int)lane->number;
 }

@@ -115,8 +115,10 @@ struct trace_writer {
 
 	struct writer_process **processes;
 	uint32_t process_count;
+	size_t process_capacity;
 	struct writer_lane **lanes;
 	uint32_t lane_count;
+	size_t lane_capacity;
 };
 
 static inline struct trace_writer *writer_of(struct sink *sink)

@@ -62,7 +62,7 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 
 	if (last && last->used + 2 <= CHUNK_QUERIES)
 		return last;
-	if (!array_reserve(&c->chunks, c->chunk_count, &c->chunk_capacity, sizeof *c->chunks))
+	if (!array_one_more(&c->chunks, c->chunk_count, &c->chunk_capacity, sizeof *c->chunks))
 		return NULL;
 	struct vulkan_chunk *chunk = chunk_create(c->device);
 	if (!chunk)
@@ -99,7 +99,7 @@ struct vulkan_commands *step_begin(
 	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
 		return NULL;
 	if (can_time(c) &&
-		array_reserve(&c->steps, c->step_count, &c->step_capacity, sizeof *c->steps))
+		array_one_more(&c->steps, c->step_count, &c->step_capacity, sizeof *c->steps))
 		chunk = chunk_for(c);
 	if (!chunk) {
 		c->untimed++;
@@ -225,7 +225,7 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	struct vulkan_commands *c = commands_find(handle);
 
 	for (uint32_t i = 0; c && i < count; i++)
-		if (array_reserve(&c->executed, c->executed_count, &c->executed_capacity,
+		if (array_one_more(&c->executed, c->executed_count, &c->executed_capacity,
 			    sizeof *c->executed))
 			c->executed[c->executed_count++] = list[i];
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);

@@ -36,7 +36,7 @@ void submission_destroy(struct vulkan_submission *s)
 
 void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
 {
-	if (array_reserve(&s->edges, s->edge_count, &s->edge_capacity, sizeof *s->edges))
+	if (array_one_more(&s->edges, s->edge_count, &s->edge_capacity, sizeof *s->edges))
 		s->edges[s->edge_count++] = *edge;
 }
 

@@ -54,7 +54,7 @@ static void gather(
 	}
 	uint32_t base = s->chunk_count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunk_count; i++) {
-		if (!array_reserve(
+		if (!array_one_more(
 			    &s->chunks, s->chunk_count, &s->chunk_capacity, sizeof *s->chunks)) {
 			s->failed = 1;
 			return;
@@ -64,7 +64,7 @@ static void gather(
 		s->timestamps += c->chunks[i]->used;
 	}
 	for (uint32_t i = 0; i < c->step_count; i++) {
-		if (!array_reserve(&s->pending, s->pending_count, &s->pending_capacity,
+		if (!array_one_more(&s->pending, s->pending_count, &s->pending_capacity,
 			    sizeof *s->pending)) {
 			s->failed = 1;
 			return;

@@ -11,10 +11,12 @@
 PFN_vkGetInstanceProcAddr vulkan_loader(char *reason, size_t bytes)
 {
 	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-	PFN_vkGetInstanceProcAddr get = NULL;
+	PFN_vkGetInstanceProcAddr get;
+	void *found = NULL;
 
 	if (library)
-		*(void **)&get = dlsym(library, "vkGetInstanceProcAddr");
+		found = dlsym(library, "vkGetInstanceProcAddr");
+	memcpy(&get, &found, sizeof get);
 	if (!get)
 		snprintf(reason, bytes, "there is no libvulkan.so.1");
 	return get;

@@ -164,9 +164,9 @@ static void shared_memory(void)
 	status |= cl.clEnqueueSVMUnmap(queue, x, 0, NULL, NULL);
 	show("SVM", status);
 	printf("SVMMigrateMem: %d\n",
-		cl.clEnqueueSVMMigrateMem(queue, 1, (const void **)&x, &bytes, 0, 0, NULL, NULL));
+		cl.clEnqueueSVMMigrateMem(queue, 1, (const void *[]){x}, &bytes, 0, 0, NULL, NULL));
 	printf("SVMFree: %d\n",
-		cl.clEnqueueSVMFree(queue, 1, (void **)&x, NULL, NULL, 0, NULL, NULL));
+		cl.clEnqueueSVMFree(queue, 1, (void *[]){x}, NULL, NULL, 0, NULL, NULL));
 	cl.clFinish(queue);
 }
 

@@ -219,10 +219,11 @@ static void kit_open(const void *features)
 /* A checksum of what was computed. */
 __attribute__((unused)) static uint64_t kit_sum(void)
 {
-	const uint32_t *result;
+	void *mapped;
 	uint64_t sum = 0;
 
-	check(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, (void **)&result), "map");
+	check(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &mapped), "map");
+	const uint32_t *result = mapped;
 	for (int i = 0; i < NUMBERS; i++)
 		sum = sum * 31 + result[i];
 	return sum;

@@ -107,10 +107,12 @@ static void inject(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
 	void *library = path && *path ? dlopen(path, RTLD_NOW) : NULL;
-	int (*start)(void) = NULL;
+	void *found = NULL;
+	int (*start)(void);
 
 	if (library)
-		*(void **)&start = dlsym(library, "InitializeInjection");
+		found = dlsym(library, "InitializeInjection");
+	memcpy(&start, &found, sizeof start);
 	if (path && *path && !start)
 		fprintf(stderr, "double: %s: %s\n", path, library ? "no entry" : dlerror());
 	if (start)

@@ -10,6 +10,7 @@
 #include "tests/doubles/opencl/double.h"
 
 static char the_platform, the_device;
+static void *const platform_id = &the_platform, *const device_id = &the_device;
 static cl_command_queue all_queues;
 
 static void *make(long *alive, size_t bytes, cl_int *error)
@@ -57,7 +58,7 @@ static cl_int answer_text(const char *text, size_t capacity, void *out, size_t *
 API cl_int clGetPlatformIDs(cl_uint capacity, cl_platform_id *out, cl_uint *count)
 {
 	if (out && capacity)
-		*out = (cl_platform_id)(void *)&the_platform;
+		*out = platform_id;
 	if (count)
 		*count = 1;
 	return CL_SUCCESS;
@@ -67,7 +68,7 @@ API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint 
 	cl_device_id *out, cl_uint *count)
 {
 	if (out && capacity)
-		*out = (cl_device_id)(void *)&the_device;
+		*out = device_id;
 	if (count)
 		*count = 1;
 	return CL_SUCCESS;
@@ -82,7 +83,7 @@ API cl_int clGetPlatformInfo(
 API cl_int clGetDeviceInfo(
 	cl_device_id device, cl_device_info what, size_t capacity, void *out, size_t *bytes)
 {
-	void *platform = &the_platform;
+	void *platform = platform_id;
 
 	if (what == CL_DEVICE_PLATFORM)
 		return double_answer(&platform, sizeof platform, capacity, out, bytes);
