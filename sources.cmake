@@ -308,8 +308,6 @@ set(BRICK_TRACE_SOURCES
   trace/build_slice.c
   trace/chrome.c
   trace/csv.c
-  trace/inflate.c
-  trace/inflate_codes.c
   trace/load.c
   trace/load_annotation.c
   trace/load_command.c
@@ -672,9 +670,9 @@ set(BRICK_UNIT_TESTS
   tests/unit/timer.c
   tests/unit/trace_crafted.c
   tests/unit/trace_damaged.c
+  tests/unit/trace_deflate.c
   tests/unit/trace_export.c
   tests/unit/trace_file.c
-  tests/unit/trace_inflate.c
   tests/unit/trace_memory.c
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
@@ -761,6 +759,7 @@ set(BRICK_INTEGRATION_TESTS
 
 # Benches: one program per file.
 set(BRICK_BENCH_SOURCES
+  bench/deflate.c
   bench/graph.c
   bench/live.c
   bench/modes.c

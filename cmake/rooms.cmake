@@ -13,7 +13,7 @@ include(cmake/html.cmake)
 include(cmake/terminal.cmake)
 
 brick_room(rules ${BRICK_RULES_SOURCES} NEEDS brick-base)
-brick_room(trace ${BRICK_TRACE_SOURCES} NEEDS brick-static)
+brick_room(trace ${BRICK_TRACE_SOURCES} NEEDS brick-static PkgConfig::LIBDEFLATE m)
 brick_room(inject ${BRICK_INJECT_SOURCES} NEEDS brick-static)
 brick_room(record ${BRICK_RECORD_SOURCES} NEEDS brick-static brick-inject)
 brick_room(live ${BRICK_LIVE_SOURCES} NEEDS brick-record brick-trace)

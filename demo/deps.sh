@@ -30,7 +30,7 @@ command -v tmux >/dev/null || need tmux
 command -v dot >/dev/null || need graphviz
 command -v doxygen >/dev/null || need doxygen
 for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
-	lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev; do
+	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev; do
 	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
 		need "${module#*:}"
 	fi
