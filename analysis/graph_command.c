@@ -48,7 +48,8 @@ static struct brick_graph_node node_of(
 	const struct run_kernel *kernel = &run->kernels[command->kernel];
 	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
 	const struct run_site *site = &run->sites[sample->site];
-	struct brick_graph_node node = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = *kernel->name ? kernel->name : run->bricks[site->brick].name,
 		.lane = command->lane};
 	uint32_t direction;

@@ -106,7 +106,8 @@ static void link_start(struct graph_builder *b, uint32_t number)
 static uint32_t barrier_node(
 	struct graph_builder *b, uint32_t point, uint32_t lane, uint32_t scope, uint32_t *barriers)
 {
-	const struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = "Barrier",
 		.flags = BRICK_NODE_HAS_BEGIN,
 		.begin_ns = b->schedule->activities[point].begin_ns,
@@ -176,7 +177,9 @@ static void add_after(struct graph_builder *b, uint32_t *nodes)
 	for (uint32_t i = s->after; i < s->count; i++) {
 		const struct schedule_activity *a = &s->activities[i];
 		if (a->kind == SCHEDULE_WAIT && follows_sample(b, a)) {
-			const struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+			const struct brick_graph_node node = {
+				.size = sizeof(struct brick_graph_node),
+				.kind = BRICK_NODE_BRICK,
 				.name = brick_name(BRICK_BARRIER_WAIT),
 				.flags = BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME,
 				.begin_ns = a->begin_ns,
@@ -343,7 +346,7 @@ static int add_code(struct brick_graph *graph, const struct run *run)
 
 	for (size_t i = 0; i < run->code_count && rc >= 0; i++) {
 		const struct run_code *code = &run->codes[i];
-		struct brick_graph_code entry = {
+		struct brick_graph_code entry = {.size = sizeof(struct brick_graph_code),
 			.name = code->name && *code->name ? code->name : "program",
 			.source = code->source,
 			.path = code->path && *code->path ? code->path : NULL};

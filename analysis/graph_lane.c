@@ -66,8 +66,10 @@ static void open_layer(struct walker *w, struct level *level, int32_t layer, uin
 	close_layer(w, level);
 	if (layer == NO_LAYER || w->b->error)
 		return;
-	const struct brick_graph_node node = {
-		.kind = BRICK_NODE_LAYER, .layer = layer, .lane = w->lane};
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_LAYER,
+		.layer = layer,
+		.lane = w->lane};
 	level->node = graph_check(w->b, brick_graph_enter(w->b->graph, &node));
 	level->layer = layer;
 	level->begin_ns = level->end_ns = begin_ns;
@@ -91,8 +93,10 @@ void graph_lane_name(char name[GRAPH_LANE_NAME_BYTES], const struct run_lane *la
 static void open_thread(struct walker *w, uint64_t begin_ns)
 {
 	char name[GRAPH_LANE_NAME_BYTES];
-	const struct brick_graph_node node = {
-		.kind = BRICK_NODE_FUNCTION, .name = name, .lane = w->lane};
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_FUNCTION,
+		.name = name,
+		.lane = w->lane};
 
 	graph_lane_name(name, &w->b->run->lanes[w->lane]);
 	if (!w->b->error)
@@ -174,7 +178,8 @@ static uint32_t enter_sample(struct graph_builder *b, uint32_t lane, uint32_t sa
 	const struct run_site *site = &run->sites[run->lanes[lane].samples[sample].site];
 	bool is_queue = run->lanes[lane].kind == BRICK_LANE_QUEUE;
 	char label[LABEL_BYTES];
-	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = run->bricks[site->brick].name,
 		.lane = lane,
 		.wait_ns = waited_ns};
@@ -265,7 +270,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 
 static void add_wait(struct walker *w, struct graph_sample *sample, const struct walk_frame *frame)
 {
-	const struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = brick_name(BRICK_BARRIER_WAIT),
 		.flags = BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME,
 		.begin_ns = frame->end_ns,

@@ -56,4 +56,10 @@ static inline int sized_write(void *given, size_t bytes, const void *own)
 	return 0;
 }
 
+/* An element of a program's array, the first of which says how large each is. */
+static inline void *sized_at(void *first, size_t index)
+{
+	return (char *)first + index * sized_bytes(first);
+}
+
 #endif

@@ -50,13 +50,15 @@ static void build(struct brick_graph *g, uint32_t nodes)
 	uint32_t made = 0;
 
 	while (made < nodes) {
-		struct brick_graph_node layer = {
-			.kind = BRICK_NODE_LAYER, .layer = (int32_t)(made % 80)};
+		struct brick_graph_node layer = {.size = sizeof(struct brick_graph_node),
+			.kind = BRICK_NODE_LAYER,
+			.layer = (int32_t)(made % 80)};
 		check(brick_graph_enter(g, &layer));
 		made++;
 		for (int b = 0; b < BRICKS_PER_LAYER && made < nodes; b++) {
 			snprintf(name, sizeof(name), "brick %u", random_below(NAMES));
-			struct brick_graph_node brick = {.kind = BRICK_NODE_BRICK,
+			struct brick_graph_node brick = {.size = sizeof(struct brick_graph_node),
+				.kind = BRICK_NODE_BRICK,
 				.name = name,
 				.flags = BRICK_NODE_HAS_TIME,
 				.time_ns = 1000 + random_below(9000),
@@ -64,7 +66,9 @@ static void build(struct brick_graph *g, uint32_t nodes)
 			check(brick_graph_enter(g, &brick));
 			made++;
 			for (int k = 0; k < KERNELS_PER_BRICK && made < nodes; k++, made++) {
-				struct brick_graph_node kernel = {.kind = BRICK_NODE_KERNEL,
+				struct brick_graph_node kernel = {
+					.size = sizeof(struct brick_graph_node),
+					.kind = BRICK_NODE_KERNEL,
 					.name = "kernel",
 					.flags = BRICK_NODE_HAS_TIME,
 					.time_ns = random_below(500),
@@ -111,9 +115,9 @@ static void print_formats(struct brick_graph *g)
 static void measure(uint32_t nodes, int formats)
 {
 	struct brick_graph *g;
-	struct brick_graph_path path;
-	struct brick_graph_times times;
-	struct brick_graph_opportunity best[10];
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
+	struct brick_graph_times times = BRICK_GRAPH_TIMES_INIT;
+	struct brick_graph_opportunity best[10] = {BRICK_GRAPH_OPPORTUNITY_INIT};
 	const uint32_t *edges;
 	long memory = peak_kb();
 
@@ -144,11 +148,12 @@ static void measure_ping_pongs(uint32_t transfers)
 {
 	static const char *const places[] = {"host", "gpu 0", "gpu 1", "gpu 2"};
 	struct brick_graph *g;
-	struct brick_graph_ping_pong first;
+	struct brick_graph_ping_pong first = BRICK_GRAPH_PING_PONG_INIT;
 
 	check(brick_graph_create(&g));
 	for (uint32_t i = 0; i < transfers; i++) {
-		struct brick_graph_node node = {.kind = BRICK_NODE_TRANSFER,
+		struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+			.kind = BRICK_NODE_TRANSFER,
 			.name = "copy",
 			.flags = BRICK_NODE_HAS_BYTES,
 			.bytes = 4096 * (1 + random_below(1000)),

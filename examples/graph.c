@@ -9,7 +9,8 @@
 
 static int add(struct brick_graph *graph, const char *name, uint64_t time_ns)
 {
-	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = name,
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = time_ns};
@@ -36,7 +37,7 @@ static int build(struct brick_graph *graph)
 int main(void)
 {
 	struct brick_graph *graph = NULL;
-	struct brick_graph_path path;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
 	uint64_t faster_ns = 0;
 	int error = brick_graph_create(&graph);
 

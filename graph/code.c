@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/fnv.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 
 static void code_fini(struct brick__code *code)
@@ -26,7 +27,7 @@ static int code_init(struct brick__code *code, const struct brick_graph_code *fr
 	return -ENOMEM;
 }
 
-int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *code)
+static int add(struct brick_graph *graph, struct brick_graph_code *code)
 {
 	if (!code->name || !*code->name || !code->source)
 		return -EINVAL;
@@ -44,6 +45,18 @@ int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *cod
 	return array_push(&graph->codes, added);
 }
 
+int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *given)
+{
+	struct brick_graph_code code = BRICK_GRAPH_CODE_INIT;
+	int error = sized_read(&code, sizeof code, given);
+
+	if (!error)
+		error = add(graph, &code);
+	if (code.hash)
+		given->hash = code.hash;
+	return error;
+}
+
 int brick_graph_code_get(
 	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out)
 {
@@ -52,8 +65,9 @@ int brick_graph_code_get(
 	if (known == BRICK__NONE)
 		return -ENOENT;
 	const struct brick__code *code = &graph->codes.items[known];
-	*out = (struct brick_graph_code){code->hash, code->name, code->source, code->path};
-	return 0;
+	const struct brick_graph_code c = {
+		.hash = code->hash, .name = code->name, .source = code->source, .path = code->path};
+	return sized_write(out, sizeof c, &c);
 }
 
 void brick__graph_codes_fini(struct brick_graph *graph)

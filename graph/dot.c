@@ -42,7 +42,7 @@ static void put_quoted(struct brick__sink *sink, const char *text)
 
 static void put_node(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
 	brick__put(sink, "n");

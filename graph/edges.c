@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "brick/error.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 
 static void rows_fini(struct brick__rows *rows)
@@ -71,9 +72,11 @@ int brick_graph_edge_get(const struct brick_graph *graph, uint32_t id, struct br
 	if (id >= graph->edges.count)
 		return -ENOENT;
 	const struct brick__edge *edge = &graph->edges.items[id];
-	*out = (struct brick_graph_edge){
-		edge->from, edge->to, graph->edge_kinds.items[id], edge->weight};
-	return 0;
+	const struct brick_graph_edge e = {.from = edge->from,
+		.to = edge->to,
+		.kind = graph->edge_kinds.items[id],
+		.weight = edge->weight};
+	return sized_write(out, sizeof e, &e);
 }
 
 static int build_rows(const struct brick_graph *graph, struct brick__rows *rows, int incoming)

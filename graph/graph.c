@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/sized.h"
 #include "brick/error.h"
 #include "graph/graph.h"
 
@@ -196,7 +197,7 @@ static void append(
 	same->last = id;
 }
 
-int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *node)
+static int add(struct brick_graph *graph, const struct brick_graph_node *node)
 {
 	struct texts texts;
 
@@ -215,6 +216,14 @@ int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *no
 	brick__graph_changed(graph);
 	brick__graph_link(graph, (uint32_t)graph->nodes.count - 1);
 	return (int)graph->nodes.count - 1;
+}
+
+int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *given)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+	int error = sized_read(&node, sizeof node, given);
+
+	return error ? error : add(graph, &node);
 }
 
 int brick_graph_time_set(
@@ -295,7 +304,7 @@ int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct br
 	if (id >= graph->nodes.count)
 		return -ENOENT;
 	const struct brick__node *node = &graph->nodes.items[id];
-	*out = (struct brick_graph_node){.kind = node->kind,
+	struct brick_graph_node n = {.kind = node->kind,
 		.flags = node->flags,
 		.name = brick__graph_text(graph, node->name),
 		.label = brick__graph_text(graph, node->label),
@@ -306,8 +315,8 @@ int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct br
 		.bytes = node->bytes,
 		.lane = node->lane,
 		.layer = node->layer};
-	get_payload(graph, node, out);
-	return 0;
+	get_payload(graph, node, &n);
+	return sized_write(out, sizeof n, &n);
 }
 
 int brick_graph_find(const struct brick_graph *graph, const char *name)

@@ -80,7 +80,7 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 
 static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
 	put_key_u64(sink, "{\"id\":", id);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "graph/graph.h"
 
 /* The activity that finishes last, the first of several. */
@@ -49,8 +50,9 @@ int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path
 				&plan->dag, plan->finish_ns, last_activity(plan), plan->path);
 		plan->path_count = keep_nodes(graph, plan->path, plan->path_count);
 	}
-	*out = (struct brick_graph_path){plan->length_ns, plan->path, plan->path_count};
-	return 0;
+	const struct brick_graph_path path = {
+		.length_ns = plan->length_ns, .nodes = plan->path, .count = plan->path_count};
+	return sized_write(out, sizeof path, &path);
 }
 
 static int find_latest(struct brick__plan *plan)
@@ -76,11 +78,11 @@ int brick_graph_times_get(struct brick_graph *graph, uint32_t node, struct brick
 		return error;
 	const struct brick__plan *plan = graph->plan;
 	uint64_t finish = plan->finish_ns[node], latest = plan->latest_ns[node];
-	*out = (struct brick_graph_times){.begin_ns = finish - plan->own_ns[node],
+	const struct brick_graph_times times = {.begin_ns = finish - plan->own_ns[node],
 		.end_ns = plan->finish_ns[plan->end[node]],
 		.own_ns = plan->own_ns[node],
 		.slack_ns = latest > finish ? latest - finish : 0};
-	return 0;
+	return sized_write(out, sizeof times, &times);
 }
 
 int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out)
@@ -106,8 +108,7 @@ int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary 
 	if (pairs < 0)
 		return pairs;
 	s.ping_pongs = (size_t)pairs;
-	*out = s;
-	return 0;
+	return sized_write(out, sizeof s, &s);
 }
 
 double brick_roofline_distance(double achieved, double peak, double intensity, double bandwidth)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "brick/graph_path.h"
+#include "base/sized.h"
 #include "base/fnv.h"
 #include "graph/graph.h"
 
@@ -67,6 +68,16 @@ static uint64_t time_of(const struct brick__node *node)
 	return node->flags & BRICK_NODE_HAS_TIME ? node->time_ns : 0;
 }
 
+/* Into a program's array, whose first element says how large each is. */
+static void put(
+	struct brick_graph_ping_pong *out, size_t at, const struct brick_graph_ping_pong *one)
+{
+	struct brick_graph_ping_pong *to = sized_at(out, at);
+
+	to->size = out->size;
+	sized_write(to, sizeof *one, one);
+}
+
 static int match(const struct brick_graph *graph, struct routes *routes, uint32_t *waiting,
 	struct brick_graph_ping_pong *out, size_t capacity, uint64_t *bytes)
 {
@@ -91,8 +102,12 @@ static int match(const struct brick_graph *graph, struct routes *routes, uint32_
 		there->newest = waiting[there->newest];
 		*bytes += 2 * node->bytes;
 		if (pairs < capacity)
-			out[pairs] = (struct brick_graph_ping_pong){first, nodes[i], node->bytes,
-				time_of(&graph->nodes.items[first]) + time_of(node)};
+			put(out, pairs,
+				&(struct brick_graph_ping_pong){.there = first,
+					.back = nodes[i],
+					.bytes = node->bytes,
+					.time_ns = time_of(&graph->nodes.items[first]) +
+						   time_of(node)});
 		pairs++;
 	}
 	return (int)pairs;
@@ -117,5 +132,8 @@ int brick_graph_ping_pongs(
 	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t capacity)
 {
 	uint64_t bytes;
+
+	if (capacity && !sized_bytes(out))
+		return -EINVAL;
 	return brick__graph_ping_pongs(graph, out, capacity, &bytes);
 }

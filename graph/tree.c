@@ -92,7 +92,7 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 
 void brick__graph_put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
 	put_plain(sink, node.name);

@@ -197,7 +197,7 @@ int brick_graph_view_move(struct brick_graph_view *view, int rows)
 
 static int holds_text(const struct brick_graph *graph, uint32_t id, const char *text)
 {
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
 	return strstr(node.name, text) || (node.label && strstr(node.label, text));

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "brick/graph_path.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 
 /* Beyond so many, names with less and less time on the path are not even tried. */
@@ -209,23 +210,40 @@ static size_t try_candidates(struct trial *trial, const struct brick_graph_path 
 	return count;
 }
 
+/* Into the program's array, whose first element says how large each is. */
+static void hand_out(
+	struct brick_graph_opportunity *out, const struct brick_graph_opportunity *best, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct brick_graph_opportunity *to = sized_at(out, (size_t)i);
+		to->size = out->size;
+		sized_write(to, sizeof *best, &best[i]);
+	}
+}
+
 int brick_graph_opportunities(
 	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t capacity)
 {
-	struct brick_graph_path path;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
 	struct trial trial;
 	size_t n;
-	int error = brick_graph_critical_path(graph, &path);
+	int error = capacity && !sized_bytes(out) ? -EINVAL : 0;
 
+	if (!error)
+		error = brick_graph_critical_path(graph, &path);
 	if (error < 0 || !capacity)
 		return error;
+	capacity = capacity < graph->names.entries.count ? capacity : graph->names.entries.count;
+	struct brick_graph_opportunity *best = calloc(capacity + 1, sizeof *best);
 	struct candidate *candidates = find_candidates(graph, &path, &n);
-	error = candidates ? trial_init(&trial, graph) : -ENOMEM;
+	error = candidates && best ? trial_init(&trial, graph) : -ENOMEM;
 	if (error == 0) {
 		n = n / TRIES_PER_RESULT > capacity ? capacity * TRIES_PER_RESULT : n;
-		error = (int)try_candidates(&trial, &path, candidates, n, out, capacity);
+		error = (int)try_candidates(&trial, &path, candidates, n, best, capacity);
 		trial_fini(&trial);
+		hand_out(out, best, error);
 	}
+	free(best);
 	free(candidates);
 	return error;
 }

@@ -10,6 +10,7 @@
  * and its time is part of the time of `from`. Precedence (SEQUENCE, DEPENDS_ON, TRANSFER): `to`
  * cannot begin before `from` has ended. All edges point the way that time goes.
  *
+ * Structs begin with their size, as brick.h says: initialise them with their macro or set `size`.
  * What a graph hands out (names, arrays) is valid until the next call that changes it.
  */
 #ifndef BRICK_GRAPH_H
@@ -96,6 +97,7 @@ struct brick_graph_task {
 
 /* A node, as it is added and as it is read. */
 struct brick_graph_node {
+	size_t size;	   /* sizeof(struct brick_graph_node) */
 	uint32_t kind;	   /* enum brick_node_kind */
 	uint32_t flags;	   /* enum brick_node_flags */
 	const char *name;  /* copied; of a layer: NULL gives "Layer N" */
@@ -116,12 +118,17 @@ struct brick_graph_node {
 	};
 };
 
+#define BRICK_GRAPH_NODE_INIT BRICK_SIZED(struct brick_graph_node)
+
 /* An edge between two nodes. */
 struct brick_graph_edge {
+	size_t size;	   /* sizeof(struct brick_graph_edge) */
 	uint32_t from, to; /* nodes */
 	uint32_t kind;	   /* enum brick_edge_kind */
 	double weight;	   /* yours: a count, bytes, ns; analysis does not look at it */
 };
+
+#define BRICK_GRAPH_EDGE_INIT BRICK_SIZED(struct brick_graph_edge)
 
 /* -ENOMEM. */
 BRICK_API int brick_graph_create(struct brick_graph **out);
@@ -139,7 +146,8 @@ BRICK_API void brick_graph_clear(struct brick_graph *graph);
  * with the node before it in the same scope and lane. A kernel or transfer on another lane than its
  * scope's is asynchronous: LAUNCHES lets it begin after its scope has begun, its time is no part of
  * its scope's, and it is in SEQUENCE with the asynchronous one before it on its lane.
- * -EINVAL: kind, name, or a number that is not finite. BRICK_EFULL: 2^31 - 1 nodes. -ENOMEM.
+ * -EINVAL: size, kind, name, or a number that is not finite. -E2BIG: fields that are not known.
+ * BRICK_EFULL: 2^31 - 1 nodes. -ENOMEM.
  */
 BRICK_API int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *node);
 
@@ -176,7 +184,7 @@ BRICK_API int brick_graph_is_balanced(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_node_count(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_edge_count(const struct brick_graph *graph);
 
-/* -ENOENT: no such node or edge; *out is untouched. */
+/* -ENOENT: no such node or edge; *out is untouched. -EINVAL: size. */
 BRICK_API int brick_graph_node_get(
 	const struct brick_graph *graph, uint32_t id, struct brick_graph_node *out);
 BRICK_API int brick_graph_edge_get(
@@ -203,9 +211,12 @@ BRICK_API double brick_graph_task_efficiency(const struct brick_graph_node *node
 
 /* Source of kernels, by the FNV-1a hash of its text. Strings are copied. */
 struct brick_graph_code {
+	size_t size; /* sizeof(struct brick_graph_code) */
 	uint64_t hash;
 	const char *name, *source, *path; /* path may be NULL */
 };
+
+#define BRICK_GRAPH_CODE_INIT BRICK_SIZED(struct brick_graph_code)
 
 /* Register source under its hash, which `code->hash` receives. -EEXIST: other source has the same
  * hash. 0 for what was known already (its first name stays). -EINVAL: no name or source. -ENOMEM.

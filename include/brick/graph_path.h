@@ -2,7 +2,8 @@
 /*
  * What an execution graph says about speed: the critical path, the slack of each node, what a
  * faster brick would buy, transfers that go back and forth. All of it in time that grows linearly
- * with the graph; answers are kept until the graph changes. Threads: as in graph.h.
+ * with the graph; answers are kept until the graph changes. Threads: as in graph.h. Results begin
+ * with their size (-EINVAL: not set); of an array the first one's holds for all.
  *
  * A node's own time is its time less what it waited and less the longest chain of what it holds on
  * its behalf, so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us
@@ -29,20 +30,26 @@ BRICK_API int brick_graph_cycle(struct brick_graph *graph, const uint32_t **node
 
 /* A chain of nodes. */
 struct brick_graph_path {
+	size_t size;	       /* sizeof(struct brick_graph_path) */
 	uint64_t length_ns;    /* sum of the own times of its nodes */
 	const uint32_t *nodes; /* in the order of time; without nodes that only hold others */
 	size_t count;
 };
+
+#define BRICK_GRAPH_PATH_INIT BRICK_SIZED(struct brick_graph_path)
 
 /* The longest chain. Of several equally long ones, always the same. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
 
 /* When a node runs if everything runs as early as it can, and how much later it could begin. */
 struct brick_graph_times {
+	size_t size;		   /* sizeof(struct brick_graph_times) */
 	uint64_t begin_ns, end_ns; /* from the begin of the graph; end: with all that it holds */
 	uint64_t own_ns;
 	uint64_t slack_ns; /* what it could be longer or later without making the graph longer */
 };
+
+#define BRICK_GRAPH_TIMES_INIT BRICK_SIZED(struct brick_graph_times)
 
 /* -ENOENT: no such node. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_times_get(
@@ -58,11 +65,14 @@ BRICK_API int brick_graph_what_if(
 
 /* What a faster brick would buy. */
 struct brick_graph_opportunity {
+	size_t size; /* sizeof(struct brick_graph_opportunity) */
 	const char *name;
 	uint64_t on_path_ns; /* own time of its nodes on the critical path */
 	uint64_t less_ns;    /* length of the critical path if it took 10 % less */
 	uint64_t nothing_ns; /* ... if it took no time at all */
 };
+
+#define BRICK_GRAPH_OPPORTUNITY_INIT BRICK_SIZED(struct brick_graph_opportunity)
 
 /*
  * The `room` names whose 10 % buy most, best first. Tried are those with most time on the path, up
@@ -73,10 +83,13 @@ BRICK_API int brick_graph_opportunities(
 
 /* Data that went somewhere and, as many bytes, came back: transfers of this graph. */
 struct brick_graph_ping_pong {
+	size_t size;	      /* sizeof(struct brick_graph_ping_pong) */
 	uint32_t there, back; /* nodes; `back` is the later one */
 	uint64_t bytes;	      /* of one way */
 	uint64_t time_ns;     /* of both; what is not known counts 0 */
 };
+
+#define BRICK_GRAPH_PING_PONG_INIT BRICK_SIZED(struct brick_graph_ping_pong)
 
 /*
  * Pairs of transfers with exchanged source and target and equal bytes, each transfer in at most
@@ -88,6 +101,7 @@ BRICK_API int brick_graph_ping_pongs(
 
 /* A graph in numbers. */
 struct brick_graph_summary {
+	size_t size; /* sizeof(struct brick_graph_summary) */
 	size_t nodes, edges;
 	size_t by_node_kind[BRICK_NODE_KINDS], by_edge_kind[BRICK_EDGE_KINDS];
 	size_t without_time;	  /* kernels and transfers whose time is not known */
@@ -97,6 +111,8 @@ struct brick_graph_summary {
 	uint64_t ping_pong_bytes; /* both ways */
 	size_t ping_pongs;
 };
+
+#define BRICK_GRAPH_SUMMARY_INIT BRICK_SIZED(struct brick_graph_summary)
 
 /* BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out);

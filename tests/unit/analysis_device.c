@@ -437,7 +437,7 @@ static int has_edge(struct brick_graph *g, uint32_t from, uint32_t to, int kind)
 	int n = brick_graph_out(g, from, &edges);
 
 	for (int i = 0; i < n; i++) {
-		struct brick_graph_edge e;
+		struct brick_graph_edge e = BRICK_GRAPH_EDGE_INIT;
 		brick_graph_edge_get(g, edges[i], &e);
 		if (e.to == to && (int)e.kind == kind)
 			return 1;
@@ -449,7 +449,7 @@ static void graph_of_commands(void **state)
 {
 	struct scene s;
 	struct brick_graph *g;
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 	const uint32_t *cycle;
 	(void)state;
 

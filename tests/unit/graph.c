@@ -19,7 +19,8 @@
 
 static int add(struct brick_graph *g, int kind, const char *name, uint64_t time_ns)
 {
-	struct brick_graph_node node = {.kind = (uint32_t)kind,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = (uint32_t)kind,
 		.name = name,
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = time_ns};
@@ -28,7 +29,7 @@ static int add(struct brick_graph *g, int kind, const char *name, uint64_t time_
 
 static struct brick_graph_edge edge(struct brick_graph *g, uint32_t id)
 {
-	struct brick_graph_edge e;
+	struct brick_graph_edge e = BRICK_GRAPH_EDGE_INIT;
 	assert_int_equal(brick_graph_edge_get(g, id, &e), 0);
 	return e;
 }
@@ -68,21 +69,28 @@ static void f112_stable_hash(void **state)
 static void f113_kernel_in_scope(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_node kernel = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node kernel = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = "gemv",
 		.kernel = {.grid = {32, 1, 1}, .block = {256, 1, 1}, .shared_bytes = 4096}};
-	struct brick_graph_node out;
+	struct brick_graph_node out = BRICK_GRAPH_NODE_INIT;
 
 	int layer = brick_graph_enter(
-		g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER, .layer = 7});
+		g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+			   .kind = BRICK_NODE_LAYER,
+			   .layer = 7});
 	int brick = brick_graph_enter(
-		g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK, .name = "QkvProjection"});
+		g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+			   .kind = BRICK_NODE_BRICK,
+			   .name = "QkvProjection"});
 	int first = brick_graph_add(g, &kernel), second = brick_graph_add(g, &kernel);
 	kernel.lane = 3; /* a stream: it runs there on its own */
 	int async = brick_graph_add(g, &kernel);
 	assert_int_equal(brick_graph_pop(g), brick);
 	int next = brick_graph_enter(
-		g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK, .name = "Activation"});
+		g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+			   .kind = BRICK_NODE_BRICK,
+			   .name = "Activation"});
 	int async_next = brick_graph_add(g, &kernel);
 
 	assert_int_equal(brick_graph_node_get(g, (uint32_t)layer, &out), 0);
@@ -182,7 +190,9 @@ static void f116_dot(void **state)
 {
 	struct brick_graph *g = *state;
 
-	brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER, .layer = 0});
+	brick_graph_enter(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				     .kind = BRICK_NODE_LAYER,
+				     .layer = 0});
 	add(g, BRICK_NODE_BRICK, "say \"hi\"; } ] \\ & <b>\n\x1b[2J", 1500);
 	add(g, BRICK_NODE_KERNEL, "broken \xff\xc0\x80 utf-8 \xc3\xa9", 1);
 	brick_graph_pop(g);
@@ -230,7 +240,11 @@ static void f117_edge_types(void **state)
 static void f118_registry(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_code code = {.name = "gemv", .source = "foobar", .path = "gemv.cl"}, out;
+	struct brick_graph_code code = {.size = sizeof(struct brick_graph_code),
+					.name = "gemv",
+					.source = "foobar",
+					.path = "gemv.cl"},
+				out = BRICK_GRAPH_CODE_INIT;
 
 	assert_int_equal(brick_graph_code_add(g, &code), 0);
 	assert_int_equal(code.hash, 0x85944171f73967e8ull);
@@ -244,7 +258,8 @@ static void f118_registry(void **state)
 	for (int i = 0; i < 1000; i++) {
 		char text[32];
 		snprintf(text, sizeof(text), "kernel %d", i);
-		struct brick_graph_code one = {.name = text, .source = text};
+		struct brick_graph_code one = {
+			.size = sizeof(struct brick_graph_code), .name = text, .source = text};
 		assert_int_equal(brick_graph_code_add(g, &one), 0);
 		assert_int_equal(brick_graph_code_get(g, one.hash, &out), 0);
 		assert_string_equal(out.source, text);
@@ -257,7 +272,10 @@ static void f118_registry(void **state)
 static void f119_slowest_kernel(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_node untimed = {.kind = BRICK_NODE_KERNEL, .name = "k", .time_ns = 999};
+	struct brick_graph_node untimed = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
+		.name = "k",
+		.time_ns = 999};
 
 	assert_int_equal(brick_graph_slowest_kernel(g), BRICK_ENOTRECORDED);
 	brick_graph_add(g, &untimed);
@@ -275,9 +293,12 @@ static void f120_clear(void **state)
 {
 	struct brick_graph *g = *state, *fresh;
 	const uint32_t *list;
-	struct brick_graph_code code = {.name = "k", .source = "s"};
+	struct brick_graph_code code = {
+		.size = sizeof(struct brick_graph_code), .name = "k", .source = "s"};
 
-	brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER, .layer = 0});
+	brick_graph_enter(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				     .kind = BRICK_NODE_LAYER,
+				     .layer = 0});
 	add(g, BRICK_NODE_BRICK, "b", 1);
 	add(g, BRICK_NODE_BRICK, "b", 1);
 	brick_graph_code_add(g, &code);
@@ -296,7 +317,9 @@ static void f120_clear(void **state)
 	struct brick_graph *both[] = {g, fresh};
 	for (int i = 0; i < 2; i++) {
 		brick_graph_enter(
-			both[i], &(struct brick_graph_node){.kind = BRICK_NODE_BRICK, .name = "x"});
+			both[i], &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+					 .kind = BRICK_NODE_BRICK,
+					 .name = "x"});
 		add(both[i], BRICK_NODE_BRICK, "y", 3);
 	}
 	for (int format = 0; format < BRICK_GRAPH_FORMATS; format++) {
@@ -320,13 +343,16 @@ static void bad_nodes(void **state)
 	assert_int_equal(add(g, BRICK_NODE_BRICK, "", 1), -EINVAL);
 	assert_int_equal(add(g, BRICK_NODE_BRICK, NULL, 1), -EINVAL);
 	assert_int_equal(add(g, BRICK_NODE_KINDS, "x", 1), -EINVAL);
-	struct brick_graph_node node = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = "k",
 		.flags = BRICK_NODE_HAS_INTENSITY,
 		.kernel.intensity = NAN};
 	assert_int_equal(brick_graph_add(g, &node), -EINVAL);
-	node = (struct brick_graph_node){
-		.kind = BRICK_NODE_TRANSFER, .name = "t", .transfer.direction = 9};
+	node = (struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_TRANSFER,
+		.name = "t",
+		.transfer.direction = 9};
 	assert_int_equal(brick_graph_add(g, &node), -EINVAL);
 	assert_int_equal(brick_graph_node_count(g), 1);
 	assert_int_equal(brick_graph_node_get(g, 1, &node), -ENOENT);
@@ -339,17 +365,20 @@ static void bad_nodes(void **state)
 static void other_kinds(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_node out;
+	struct brick_graph_node out = BRICK_GRAPH_NODE_INIT;
 
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TRANSFER,
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TRANSFER,
 				   .name = "copy",
 				   .flags = BRICK_NODE_HAS_BYTES,
 				   .bytes = 4096,
 				   .transfer = {"host", "cuda:0", BRICK_TRANSFER_H2D}});
-	brick_graph_add(
-		g, &(struct brick_graph_node){
-			   .kind = BRICK_NODE_FUNCTION, .name = "f", .function = {"a.c", 12}});
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TASK,
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_FUNCTION,
+				   .name = "f",
+				   .function = {"a.c", 12}});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TASK,
 				   .name = "t",
 				   .task = {.polls = 4, .yields = 3, .poll_ns = 100}});
 	brick_graph_node_get(g, 0, &out);

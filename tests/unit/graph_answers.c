@@ -17,7 +17,8 @@
 
 static uint32_t transfer(struct brick_graph *g, const char *from, const char *to, uint64_t bytes)
 {
-	struct brick_graph_node node = {.kind = BRICK_NODE_TRANSFER,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_TRANSFER,
 		.name = "copy",
 		.flags = BRICK_NODE_HAS_BYTES | BRICK_NODE_HAS_TIME,
 		.bytes = bytes,
@@ -29,7 +30,7 @@ static uint32_t transfer(struct brick_graph *g, const char *from, const char *to
 static void f133_ping_pong(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_ping_pong pairs[4];
+	struct brick_graph_ping_pong pairs[4] = {BRICK_GRAPH_PING_PONG_INIT};
 
 	assert_int_equal(brick_graph_ping_pongs(g, pairs, 4), 0);
 	uint32_t first = transfer(g, "host", "gpu", 100);
@@ -55,7 +56,7 @@ static void f133_ping_pong(void **state)
 static void f134_opportunities(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_opportunity o[4];
+	struct brick_graph_opportunity o[4] = {BRICK_GRAPH_OPPORTUNITY_INIT};
 
 	uint32_t a = brick(g, "big", 1000), b = brick(g, "beside", 950), c = brick(g, "small", 400);
 	connect(g, a, c, BRICK_EDGE_SEQUENCE);
@@ -82,12 +83,14 @@ static void f134_opportunities(void **state)
 static void f135_summary(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_summary s;
+	struct brick_graph_summary s = BRICK_GRAPH_SUMMARY_INIT;
 
 	uint32_t a = brick(g, "a", 100), b = brick(g, "b", 300);
 	uint32_t k = add(g, BRICK_NODE_KERNEL, "k", 40);
 	connect(g, a, k, BRICK_EDGE_LAUNCHES);
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_KERNEL, .name = "?"});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_KERNEL,
+				   .name = "?"});
 	connect(g, a, b, BRICK_EDGE_SEQUENCE);
 	transfer(g, "x", "y", 8);
 	transfer(g, "y", "x", 8);
@@ -107,8 +110,8 @@ static void f135_summary(void **state)
 static void cycles_are_named(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_path path;
-	struct brick_graph_times times;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
+	struct brick_graph_times times = BRICK_GRAPH_TIMES_INIT;
 	const uint32_t *nodes;
 
 	for (int i = 0; i < 6; i++)
@@ -150,16 +153,18 @@ static void *deep_chains(void *unused)
 {
 	struct brick_graph *g;
 	enum { DEPTH = 100000 };
-	struct brick_graph_path path;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
 
 	for (int kind = 0; kind < BRICK_EDGE_KINDS; kind++) {
 		if (brick_graph_create(&g) < 0)
 			return "create";
 		for (int i = 0; i < DEPTH; i++)
-			brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_FUNCTION,
-						   .name = i % 2 ? "f" : "g",
-						   .flags = BRICK_NODE_HAS_TIME,
-						   .time_ns = (uint64_t)DEPTH - (uint64_t)i});
+			brick_graph_add(g,
+				&(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+					.kind = BRICK_NODE_FUNCTION,
+					.name = i % 2 ? "f" : "g",
+					.flags = BRICK_NODE_HAS_TIME,
+					.time_ns = (uint64_t)DEPTH - (uint64_t)i});
 		for (uint32_t i = 1; i < DEPTH; i++)
 			brick_graph_connect(g, i - 1, i, kind, 1);
 		if (brick_graph_critical_path(g, &path) < 0)
@@ -168,7 +173,7 @@ static void *deep_chains(void *unused)
 		if (path.length_ns != (kind < BRICK_EDGE_SEQUENCE ? DEPTH : sum) ||
 			path.count != DEPTH)
 			return "length";
-		struct brick_graph_opportunity one;
+		struct brick_graph_opportunity one = BRICK_GRAPH_OPPORTUNITY_INIT;
 		if (brick_graph_opportunities(g, &one, 1) != 1)
 			return "opportunities";
 		for (int format = 0; format < BRICK_GRAPH_FORMATS; format++) {

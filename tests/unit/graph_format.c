@@ -55,12 +55,16 @@ static json_t *json_of(struct brick_graph *g)
 static void json_says_all(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_code code = {.name = "k\"", .source = "line 1\nline 2", .path = NULL};
+	struct brick_graph_code code = {.size = sizeof(struct brick_graph_code),
+		.name = "k\"",
+		.source = "line 1\nline 2",
+		.path = NULL};
 
 	brick_graph_code_add(g, &code);
 	brick_graph_lane_name_set(g, 7, "stream");
 	brick_graph_lane_name_set(g, 3, HOSTILE);
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_KERNEL,
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_KERNEL,
 				   .name = HOSTILE,
 				   .flags = BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_TFLOPS |
 					    BRICK_NODE_HAS_INTENSITY | BRICK_NODE_MARKED,
@@ -99,12 +103,17 @@ static void json_of_other_kinds(void **state)
 {
 	struct brick_graph *g = *state;
 
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TRANSFER,
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TRANSFER,
 				   .name = "t",
 				   .transfer = {NULL, "b", BRICK_TRANSFER_D2H}});
-	brick_graph_add(g, &(struct brick_graph_node){
-				   .kind = BRICK_NODE_TASK, .name = "u", .task = {9, 8, 7}});
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER, .layer = -2});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TASK,
+				   .name = "u",
+				   .task = {9, 8, 7}});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_LAYER,
+				   .layer = -2});
 	brick_graph_connect(g, 0, 1, BRICK_EDGE_TRANSFER, 1.0 / 3);
 	json_t *root = json_of(g), *nodes = json_object_get(root, "nodes");
 	assert_int_equal(json_array_size(nodes), 3);
@@ -138,13 +147,13 @@ static void csr_is_the_graph(void **state)
 		assert_int_equal(json_integer_value(json_array_get(row, n)), m);
 		for (uint32_t v = 0; v < n; v++) {
 			const uint32_t *edges;
-			struct brick_graph_node node;
+			struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 			int out = brick_graph_out(g, v, &edges);
 			json_int_t first = json_integer_value(json_array_get(row, v));
 			assert_int_equal(
 				json_integer_value(json_array_get(row, v + 1)) - first, out);
 			for (int i = 0; i < out; i++) {
-				struct brick_graph_edge e;
+				struct brick_graph_edge e = BRICK_GRAPH_EDGE_INIT;
 				size_t at = (size_t)first + (size_t)i;
 				brick_graph_edge_get(g, edges[i], &e);
 				assert_int_equal(
@@ -176,16 +185,19 @@ static void csr_is_the_graph(void **state)
 static void tree_is_drawn(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = "RmsNorm",
 		.flags = BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_ELEMENTS,
 		.time_ns = 50000,
 		.elements = 4096};
-	struct brick_graph_node kernel = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node kernel = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = "rmsnorm_kernel",
 		.kernel = {.grid = {16, 1, 1}, .block = {256, 1, 1}, .shared_bytes = 1024}};
 
-	brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER});
+	brick_graph_enter(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				     .kind = BRICK_NODE_LAYER});
 	brick_graph_enter(g, &node);
 	brick_graph_add(g, &kernel);
 	brick_graph_pop(g);
@@ -198,16 +210,20 @@ static void tree_is_drawn(void **state)
 	brick_graph_add(g, &kernel);
 	brick_graph_pop(g);
 	brick_graph_pop(g);
-	brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_TRANSFER,
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TRANSFER,
 				   .name = "logits",
 				   .flags = BRICK_NODE_HAS_BYTES,
 				   .bytes = 8192,
 				   .transfer = {"cuda:0", "host", BRICK_TRANSFER_D2H}});
-	brick_graph_add(g, &(struct brick_graph_node){
-				   .kind = BRICK_NODE_TASK, .name = "fetch\n", .task = {3, 2, 1}});
-	brick_graph_add(
-		g, &(struct brick_graph_node){
-			   .kind = BRICK_NODE_FUNCTION, .name = "main", .function = {"main.c", 7}});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_TASK,
+				   .name = "fetch\n",
+				   .task = {3, 2, 1}});
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_FUNCTION,
+				   .name = "main",
+				   .function = {"main.c", 7}});
 	char *text = graph_text(g, BRICK_GRAPH_TREE);
 	assert_string_equal(text, "Layer 0\n"
 				  "├── RmsNorm  50.0µs (4096 elem)\n"
@@ -248,19 +264,23 @@ static void folded_adds_up(void **state)
 
 	brick_graph_lane_name_set(g, 0, "main;thread");
 	for (int i = 0; i < 3; i++) {
-		brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK,
-					     .name = "step",
-					     .flags = BRICK_NODE_HAS_TIME,
-					     .time_ns = 100});
+		brick_graph_enter(
+			g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_BRICK,
+				   .name = "step",
+				   .flags = BRICK_NODE_HAS_TIME,
+				   .time_ns = 100});
 		brick(g, "a", 30);
 		brick(g, HOSTILE, 20);
 		brick(g, "nothing", 0);
 		/* on a queue: not part of the step's own time */
-		brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_KERNEL,
-					   .name = "k",
-					   .flags = BRICK_NODE_HAS_TIME,
-					   .time_ns = 1000,
-					   .lane = 1});
+		brick_graph_add(
+			g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_KERNEL,
+				   .name = "k",
+				   .flags = BRICK_NODE_HAS_TIME,
+				   .time_ns = 1000,
+				   .lane = 1});
 		brick_graph_pop(g);
 	}
 	char *text = graph_text(g, BRICK_GRAPH_FOLDED), *save;

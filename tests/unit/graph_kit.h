@@ -14,7 +14,8 @@
 
 static inline uint32_t add(struct brick_graph *g, int kind, const char *name, uint64_t time_ns)
 {
-	struct brick_graph_node node = {.kind = (uint32_t)kind,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = (uint32_t)kind,
 		.name = name,
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = time_ns};
@@ -35,14 +36,14 @@ static inline void connect(struct brick_graph *g, uint32_t from, uint32_t to, in
 
 static inline struct brick_graph_path path_of(struct brick_graph *g)
 {
-	struct brick_graph_path path;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
 	assert_int_equal(brick_graph_critical_path(g, &path), 0);
 	return path;
 }
 
 static inline struct brick_graph_times times_of(struct brick_graph *g, uint32_t node)
 {
-	struct brick_graph_times times;
+	struct brick_graph_times times = BRICK_GRAPH_TIMES_INIT;
 	assert_int_equal(brick_graph_times_get(g, node, &times), 0);
 	return times;
 }

@@ -30,7 +30,8 @@ static int add_nodes(struct brick_graph *g)
 	for (int i = 0; i < 40 && rc >= 0; i++) {
 		size_t nodes = brick_graph_node_count(g), links = brick_graph_edge_count(g);
 		snprintf(name, sizeof(name), "brick %d", i);
-		struct brick_graph_node node = {.kind = (uint32_t)i % BRICK_NODE_KINDS,
+		struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+			.kind = (uint32_t)i % BRICK_NODE_KINDS,
 			.name = name,
 			.label = "label",
 			.flags = BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_BYTES,
@@ -55,10 +56,10 @@ static int add_nodes(struct brick_graph *g)
 
 static int ask_all(struct brick_graph *g)
 {
-	struct brick_graph_path path;
-	struct brick_graph_times times;
-	struct brick_graph_opportunity best[3];
-	struct brick_graph_summary summary;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
+	struct brick_graph_times times = BRICK_GRAPH_TIMES_INIT;
+	struct brick_graph_opportunity best[3] = {BRICK_GRAPH_OPPORTUNITY_INIT};
+	struct brick_graph_summary summary = BRICK_GRAPH_SUMMARY_INIT;
 	const uint32_t *edges;
 	uint64_t ns;
 	int rc = brick_graph_out(g, 3, &edges);
@@ -95,7 +96,10 @@ static int make_cycle(struct brick_graph *g)
 /* Everything that a graph can do; returns the first error. */
 static int do_all(struct brick_graph *g)
 {
-	struct brick_graph_code code = {.name = "k", .source = "source", .path = "path"};
+	struct brick_graph_code code = {.size = sizeof(struct brick_graph_code),
+		.name = "k",
+		.source = "source",
+		.path = "path"};
 	int rc = brick_graph_code_add(g, &code);
 
 	if (rc >= 0)

@@ -52,18 +52,21 @@ static void siblings_are_serial(void **state)
 {
 	struct brick_graph *g = *state;
 
-	brick_graph_enter(g, &(struct brick_graph_node){.kind = BRICK_NODE_LAYER});
+	brick_graph_enter(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				     .kind = BRICK_NODE_LAYER});
 	for (int i = 0; i < 4; i++)
 		brick(g, "b", 100);
 	assert_int_equal(path_of(g).length_ns, 400);
 	assert_int_equal(times_of(g, 0).end_ns, 400);
 	/* on another lane they run beside it */
 	for (int i = 0; i < 3; i++)
-		brick_graph_add(g, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK,
-					   .name = "c",
-					   .flags = BRICK_NODE_HAS_TIME,
-					   .time_ns = 120,
-					   .lane = 1});
+		brick_graph_add(
+			g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_BRICK,
+				   .name = "c",
+				   .flags = BRICK_NODE_HAS_TIME,
+				   .time_ns = 120,
+				   .lane = 1});
 	assert_int_equal(path_of(g).length_ns, 400);
 	assert_int_equal(times_of(g, 7).slack_ns, 40);
 }
@@ -88,7 +91,7 @@ static void what_belongs_to_a_brick(void **state)
 	assert_int_equal(ns, 40);
 	assert_int_equal(brick_graph_what_if(g, "call", 0, &ns), 0);
 	assert_int_equal(ns, 70);
-	struct brick_graph_opportunity o[4];
+	struct brick_graph_opportunity o[4] = {BRICK_GRAPH_OPPORTUNITY_INIT};
 	assert_int_equal(brick_graph_opportunities(g, o, 4), 4);
 	assert_string_equal(o[0].name, "inner");
 	assert_string_equal(o[1].name, "outer");
@@ -99,17 +102,22 @@ static void what_belongs_to_a_brick(void **state)
 static void asynchronous_launch(void **state)
 {
 	struct brick_graph *g = *state;
-	struct brick_graph_node kernel = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node kernel = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = "k",
 		.lane = 1,
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = 500};
-	struct brick_graph_node step = {.kind = BRICK_NODE_BRICK, .name = "Decode"};
-	struct brick_graph_node launch = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node step = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
+		.name = "Decode"};
+	struct brick_graph_node launch = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = "Gate",
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = 10};
-	struct brick_graph_node wait = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node wait = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = "Synchronize",
 		.flags = BRICK_NODE_HAS_TIME,
 		.time_ns = 985,

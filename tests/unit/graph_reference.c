@@ -140,7 +140,7 @@ static void make_random(struct brick_graph *g, struct reference *r)
 	memset(r, 0, sizeof(*r));
 	r->n = 1 + (int)below(MAX_NODES);
 	for (int v = 0; v < r->n; v++) {
-		struct brick_graph_node node = {
+		struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
 			.kind = below(2) ? BRICK_NODE_KERNEL : BRICK_NODE_BRICK,
 			.name = (const char *[]){"a", "b", "c"}[below(3)],
 			.flags = below(5) ? BRICK_NODE_HAS_TIME : 0,
@@ -279,8 +279,9 @@ static void answers_do_not_change(void **state)
 
 	for (int round = 0; round < 200; round++) {
 		char *text[2][BRICK_GRAPH_FORMATS];
-		struct brick_graph_path path[2];
-		struct brick_graph_opportunity best[2][8] = {0};
+		struct brick_graph_path path[2] = {BRICK_GRAPH_PATH_INIT, BRICK_GRAPH_PATH_INIT};
+		struct brick_graph_opportunity best[2][8] = {
+			{BRICK_GRAPH_OPPORTUNITY_INIT}, {BRICK_GRAPH_OPPORTUNITY_INIT}};
 		int error[2], found[2];
 		for (int i = 0; i < 2; i++) {
 			seed = 1000 + (uint64_t)round;

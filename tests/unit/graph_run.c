@@ -40,7 +40,7 @@ static struct brick_graph *graph_of(const struct run *run, uint32_t step)
 
 static struct brick_graph_node node_of(struct brick_graph *g, uint32_t id)
 {
-	struct brick_graph_node node;
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 	assert_int_equal(brick_graph_node_get(g, id, &node), 0);
 	return node;
 }
@@ -133,7 +133,7 @@ static int has_edge(struct brick_graph *g, uint32_t from, uint32_t to, int kind)
 	int n = brick_graph_out(g, from, &edges);
 
 	for (int i = 0; i < n; i++) {
-		struct brick_graph_edge e;
+		struct brick_graph_edge e = BRICK_GRAPH_EDGE_INIT;
 		brick_graph_edge_get(g, edges[i], &e);
 		if (e.to == to && (int)e.kind == kind)
 			return 1;
@@ -299,7 +299,7 @@ static void device_work_by_hand(void **state)
 	assert_true(node.kernel.intensity == 4);
 	assert_true(node.kernel.tflops == 2); /* 4 MFLOP in 2 us */
 	assert_int_equal(brick_graph_slowest_kernel(g), kernel);
-	struct brick_graph_path path;
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
 	assert_int_equal(brick_graph_critical_path(g, &path), 0);
 	assert_int_equal(node_of(g, find(g, "Synchronize")).wait_ns, 2040);
 	brick_graph_destroy(g);

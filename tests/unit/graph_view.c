@@ -34,17 +34,21 @@ static int create(void **state)
 	memset(&scene, 0, sizeof scene);
 	assert_int_equal(brick_graph_create(&scene.graph), 0);
 	for (int l = 0; l < LAYERS; l++) {
-		struct brick_graph_node layer = {.kind = BRICK_NODE_LAYER, .layer = l};
+		struct brick_graph_node layer = {.size = sizeof(struct brick_graph_node),
+			.kind = BRICK_NODE_LAYER,
+			.layer = l};
 		brick_graph_enter(scene.graph, &layer);
 		for (int b = 0; b < BRICKS; b++) {
 			char name[32];
 			snprintf(name, sizeof name, "Brick%d", b);
-			struct brick_graph_node brick = {.kind = BRICK_NODE_BRICK,
+			struct brick_graph_node brick = {.size = sizeof(struct brick_graph_node),
+				.kind = BRICK_NODE_BRICK,
 				.name = name,
 				.flags = BRICK_NODE_HAS_TIME,
 				.time_ns = 1000};
-			struct brick_graph_node kernel = {
-				.kind = BRICK_NODE_KERNEL, .name = b ? "softmax" : "gemm"};
+			struct brick_graph_node kernel = {.size = sizeof(struct brick_graph_node),
+				.kind = BRICK_NODE_KERNEL,
+				.name = b ? "softmax" : "gemm"};
 			brick_graph_enter(scene.graph, &brick);
 			brick_graph_add(scene.graph, &kernel);
 			brick_graph_pop(scene.graph);
@@ -199,7 +203,8 @@ static int refuse(void *context, const char *data, size_t bytes)
 
 static void test_errors(void **state)
 {
-	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK, .name = "late"};
+	struct brick_graph_node node = {
+		.size = sizeof(struct brick_graph_node), .kind = BRICK_NODE_BRICK, .name = "late"};
 
 	(void)state;
 	assert_int_equal(brick_graph_view_write(scene.view, 9, 9, refuse, NULL), -EPIPE);
@@ -230,9 +235,12 @@ static void test_odd_graphs(void **state)
 	/* names that are long, or would move the cursor */
 	for (size_t i = 0; i + 3 < sizeof name; i += 3)
 		memcpy(name + i, "\xe2\x82\xac", 3);
-	brick_graph_add(graph, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK, .name = name});
-	brick_graph_add(
-		graph, &(struct brick_graph_node){.kind = BRICK_NODE_BRICK, .name = "a\x1b[2J\nb"});
+	brick_graph_add(graph, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				       .kind = BRICK_NODE_BRICK,
+				       .name = name});
+	brick_graph_add(graph, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				       .kind = BRICK_NODE_BRICK,
+				       .name = "a\x1b[2J\nb"});
 	assert_int_equal(brick_graph_view_create(&view, graph), 0);
 	scene.used = 0;
 	assert_int_equal(brick_graph_view_write(view, 0, 9, take, &scene), 2);

@@ -24,7 +24,8 @@ static void graphviz_takes_it(void **state)
 		name[i] = HOSTILE[i % (sizeof(HOSTILE) - 1)];
 	name[BRICK_GRAPH_NAME_BYTES] = '\0';
 	for (uint32_t i = 0; i < 60; i++) {
-		struct brick_graph_node node = {.kind = i % BRICK_NODE_KINDS,
+		struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+			.kind = i % BRICK_NODE_KINDS,
 			.name = i == 30 ? name : HOSTILE,
 			.label = i % 2 ? HOSTILE : NULL,
 			.lane = i % 3};

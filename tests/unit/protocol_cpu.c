@@ -210,8 +210,10 @@ static void f152_counter_rate(void **state)
  */
 static void f153_polls(void **state)
 {
-	struct brick_graph_node task = {
-		.kind = BRICK_NODE_TASK, .name = "read", .task = {.polls = 4, .yields = 3}};
+	struct brick_graph_node task = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_TASK,
+		.name = "read",
+		.task = {.polls = 4, .yields = 3}};
 
 	assert_true(brick_graph_task_efficiency(&task) == 0.25);
 	task.task.polls = 1;

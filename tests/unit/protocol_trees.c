@@ -28,15 +28,18 @@ static int destroy(void **state)
 
 static void enter_layer(struct brick_graph *g, int layer)
 {
-	struct brick_graph_node node = {
-		.kind = BRICK_NODE_LAYER, .flags = BRICK_NODE_HAS_LAYER, .layer = layer};
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_LAYER,
+		.flags = BRICK_NODE_HAS_LAYER,
+		.layer = layer};
 
 	assert_true(brick_graph_enter(g, &node) >= 0);
 }
 
 static void enter_brick(struct brick_graph *g, const char *name, uint64_t ns, uint64_t elements)
 {
-	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
 		.name = name,
 		.flags = BRICK_NODE_HAS_TIME | (elements ? BRICK_NODE_HAS_ELEMENTS : 0),
 		.time_ns = ns,
@@ -47,7 +50,8 @@ static void enter_brick(struct brick_graph *g, const char *name, uint64_t ns, ui
 
 static void add_kernel(struct brick_graph *g, const char *name, uint32_t grid)
 {
-	struct brick_graph_node node = {.kind = BRICK_NODE_KERNEL,
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
 		.name = name,
 		.kernel = {.grid = {grid, 1, 1}, .block = {256, 1, 1}, .shared_bytes = 1024}};
 
@@ -76,7 +80,9 @@ static void f122_brick_line(void **state)
 
 	enter_brick(g, "RmsNorm", 50000, 4096);
 	brick_graph_pop(g);
-	struct brick_graph_node bare = {.kind = BRICK_NODE_BRICK, .name = "LmHead"};
+	struct brick_graph_node bare = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
+		.name = "LmHead"};
 	brick_graph_add(g, &bare);
 	expect(g, "RmsNorm  50.0µs (4096 elem)\nLmHead\n");
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "base/sized.h"
 #include "brick/brick.h"
+#include "brick/graph_path.h"
 
 /* A later version's struct: ours, and a field that we do not know. */
 struct later_site {
@@ -162,6 +163,37 @@ static void test_an_unknown_phase_begins_nothing(void **state)
 	assert_int_equal(brick_session_stop(), 0);
 }
 
+/* A later version's array of results: every element is as large as the first one says. */
+static void test_a_graph_knows_sizes_too(void **state)
+{
+	struct {
+		struct brick_graph_opportunity one;
+		uint64_t unknown;
+	} best[2] = {{.one = {.size = sizeof best[0]}, .unknown = 7}, {.unknown = 7}};
+	struct brick_graph_opportunity forgotten = {0};
+	struct brick_graph_node node = {.kind = BRICK_NODE_BRICK, .name = "a"};
+	struct brick_graph_path path = {0};
+	struct brick_graph *graph;
+
+	assert_int_equal(brick_graph_create(&graph), 0);
+	assert_int_equal(brick_graph_add(graph, &node), -EINVAL);
+	node.size = sizeof node;
+	node.flags = BRICK_NODE_HAS_TIME;
+	node.time_ns = 10;
+	assert_int_equal(brick_graph_add(graph, &node), 0);
+	node.name = "b";
+	assert_int_equal(brick_graph_add(graph, &node), 1);
+	assert_int_equal(brick_graph_connect(graph, 0, 1, BRICK_EDGE_SEQUENCE, 0), 0);
+	assert_int_equal(brick_graph_critical_path(graph, &path), -EINVAL);
+	assert_int_equal(brick_graph_opportunities(graph, &forgotten, 1), -EINVAL);
+	assert_int_equal(brick_graph_opportunities(graph, &best[0].one, 2), 2);
+	assert_string_equal(best[0].one.name, "a");
+	assert_string_equal(best[1].one.name, "b");
+	assert_int_equal(best[1].one.size, sizeof best[0]);
+	assert_int_equal(best[0].unknown + best[1].unknown, 0);
+	brick_graph_destroy(graph);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_an_older_program_gets_defaults),
 		cmocka_unit_test(test_an_absurd_size_is_refused),
 		cmocka_unit_test(test_an_unknown_phase_begins_nothing),
+		cmocka_unit_test(test_a_graph_knows_sizes_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
