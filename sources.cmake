@@ -454,6 +454,7 @@ set(BRICK_VIEW_SOURCES
   view/path_text.c
   view/provenance.c
   view/report.c
+  view/report_apart.c
   view/report_budget.c
   view/report_columns.c
   view/report_counters.c

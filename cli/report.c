@@ -16,6 +16,7 @@
 #include "view/memory.h"
 #include "cli/options.h"
 #include "html/page.h"
+#include "view/report_apart.h"
 #include "view/report_sort.h"
 
 struct options {
@@ -35,6 +36,13 @@ static void set_by(const struct option_use *use, const char *text)
 	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
 		names[i] = summary_by_name(i);
 	*(enum summary_by *)use->to = option_choice(use, text, names, SUMMARY_BY_COUNT);
+}
+
+static void set_phase(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {"prefill", "decode", "all"};
+	int choice = option_choice(use, text, names, 3);
+	*(int *)use->to = choice == 2 ? SUMMARY_ALL_PHASES : choice;
 }
 
 static void set_sort(const struct option_use *use, const char *text)
@@ -58,8 +66,10 @@ static const struct cli_option option_table[] = {
 		"rows by brick (default), category, layer, phase or thread; or, of devices, by "
 		"kernel or queue",
 		set_by, .at = offsetof(struct options, by)},
-	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
-		.at = offsetof(struct options, phase)},
+	{"phase", "WHAT",
+		"only what ran in steps of this phase, prefill or decode; or all together "
+		"(default: a table for each phase)",
+		set_phase, .at = offsetof(struct options, phase)},
 	{"sort", "COL", "order by any column (default: share), largest first", set_sort,
 		.at = offsetof(struct options, sort)},
 	{"columns", "LIST",
@@ -82,7 +92,7 @@ static void check_html(const struct options *options)
 {
 	if (options->json || options->csv)
 		die_usage("report", "--html with --json or --csv: one form at a time, please");
-	if (options->by != SUMMARY_BY_BRICK || options->phase != SUMMARY_ALL_PHASES ||
+	if (options->by != SUMMARY_BY_BRICK || options->phase != REPORT_PHASES_APART ||
 		options->sort || options->top)
 		die_usage("report", "--html: the page has all rows, to be sorted and chosen there; "
 				    "leave out --by, --phase, --sort and --top");
@@ -100,23 +110,43 @@ static void check(const struct options *options)
 		check_html(options);
 }
 
-static void compute(struct report *report, const struct options *options)
+static void arrange(struct report *report, const struct options *options)
 {
-	report_measure(report, report->run, options->by, options->phase);
 	report->columns = options->columns.count ? &options->columns : NULL;
-	struct summary *summary = report->summary;
-	if (options->phase != SUMMARY_ALL_PHASES && !summary->wall_ns)
-		die(CLI_INPUT, "%s: has no %s step that ended", report->run->path,
-			report_phase_name(options->phase));
 	if (options->sort)
 		report_sort_rows(report, options->sort);
 	if (options->top && options->top < report->shown)
 		report->shown = options->top;
 }
 
+static void compute(
+	struct report_apart *apart, const struct run *run, const struct options *options)
+{
+	report_apart_measure(apart, run, options->by, options->phase);
+	if (options->phase >= 0 && !apart->all.summary->wall_ns)
+		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
+			report_phase_name(options->phase));
+	arrange(&apart->all, options);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (apart->all.apart[phase])
+			arrange(&apart->phases[phase], options);
+}
+
+static void print(const struct report *report, const struct options *options)
+{
+	if (options->json)
+		report_json(report, stdout);
+	else if (options->csv)
+		report_csv(report, stdout);
+	else
+		report_text(report, stdout);
+	if (options->budget && !options->json)
+		report_budget_text(report->budget, stdout);
+}
+
 static int run_report(int argc, char **argv)
 {
-	struct options options = {.by = SUMMARY_BY_BRICK, .phase = SUMMARY_ALL_PHASES};
+	struct options options = {.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART};
 	options_parse(&command_report, &options, argc, argv);
 	check(&options);
 	struct run *run = input_load(input_operand(argc, argv));
@@ -125,26 +155,19 @@ static int run_report(int argc, char **argv)
 		run_destroy(run);
 		return CLI_DONE;
 	}
-	struct report report = {.run = run};
+	struct report_apart apart = {0};
 	struct report_budget budget = {0};
 	if (options.budget)
 		report_budget_open(&budget, options.budget);
-	compute(&report, &options);
+	compute(&apart, run, &options);
 	if (options.budget) {
 		report_budget_judge(&budget, run);
-		report.budget = &budget;
+		apart.all.budget = &budget;
 	}
-	if (options.json)
-		report_json(&report, stdout);
-	else if (options.csv)
-		report_csv(&report, stdout);
-	else
-		report_text(&report, stdout);
-	if (options.budget && !options.json)
-		report_budget_text(&budget, stdout);
+	print(&apart.all, &options);
 	int code = budget.failed ? CLI_GATE : CLI_DONE;
 	report_budget_close(&budget);
-	summary_destroy(report.summary);
+	report_apart_fini(&apart);
 	run_destroy(run);
 	return code;
 }

@@ -13,6 +13,7 @@
 #include "trace/run.h"
 
 struct report_columns;
+struct roofline;
 
 struct report {
 	const struct run *run;
@@ -23,6 +24,9 @@ struct report {
 	const struct report_budget *budget;   /* NULL: none was asked for */
 	size_t shown;			      /* rows to print: all, or those of --top */
 	const struct report_columns *columns; /* those that the user chose; NULL: the default */
+	/* The same of the steps of one phase, to be shown instead; NULL: all phases together. */
+	const struct report *apart[STEP_PHASES];
+	const struct roofline *roofline; /* NULL: the machine's ceilings are not known */
 };
 
 void report_text(const struct report *report, FILE *out);

@@ -32,6 +32,7 @@ static const struct place places[] = {
 	{TEXT, "name", 0, 0},
 	{TEXT, "category", 12, 0},
 	{TEXT, "share", 0, 0},
+	{TEXT, "token_ns", 1, 0},
 	{REPORT_IN_TEXT, "shape", 6, 0},
 	{REPORT_IN_PAGE, "grid", 6, 0},
 	{REPORT_IN_PAGE, "block", 6, 0},
@@ -49,6 +50,7 @@ static const struct place places[] = {
 	{TEXT, "elements", 14, 0},
 	{TEXT, "bytes", 15, 0},
 	{TEXT, "flops", 16, 0},
+	{TEXT, "roof", 3, 0},
 	{TEXT, "bytes_per_s", 8, 0},
 	{TEXT, "flops_per_s", 8, 0},
 	{TEXT, "busy_ns", 4, 0},
@@ -78,6 +80,7 @@ static const struct place places[] = {
 	{REPORT_IN_TOP, "p99_ns", 3, 0},
 	{REPORT_IN_TOP, "count", 7, 0},
 	{REPORT_IN_TOP, "elements_per_s", 9, ON_DEVICES},
+	{REPORT_IN_TOP, "roof", 3, 0},
 	{REPORT_IN_TOP, "bytes_per_s", 4, 0},
 	{REPORT_IN_TOP, "flops_per_s", 4, 0},
 };

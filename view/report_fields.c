@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/roofline.h"
 #include "analysis/unknown.h"
 #include "trace/text.h"
 #include "view/memory.h"
@@ -19,6 +20,7 @@ enum {
 	KERNELS = 1u << SUMMARY_BY_KERNEL,
 	QUEUES = 1u << SUMMARY_BY_QUEUE,
 	LAYERS = 1u << SUMMARY_BY_LAYER,
+	BRICKS = 1u << SUMMARY_BY_BRICK,
 };
 
 #define MEMBER(of, type, member)                           \
@@ -69,6 +71,21 @@ static void get_compression(
 	(void)report;
 	if (row->bytes_out != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN)
 		value->ratio = (double)(row->bytes - row->bytes_out) / (double)row->bytes_out;
+}
+
+/* Of what its roof allows, in the phase of the report. */
+static void get_roof(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct roofline *r = report->roofline;
+	int phase = report->summary->only;
+	for (size_t i = 0; r && i < r->row_count; i++) {
+		const struct roofline_row *at = &r->rows[i];
+		if (at->brick == row->id && !at->on_device && at->bound != ROOFLINE_UNKNOWN &&
+			at->phase == (phase == STEP_DECODE ? ROOFLINE_DECODE : ROOFLINE_PREFILL) &&
+			report->summary->by == SUMMARY_BY_BRICK && phase >= 0)
+			value->ratio = 1 - at->distance;
+	}
 }
 
 static void get_elements_rate(
@@ -187,6 +204,10 @@ const struct report_field report_fields[] = {
 		REPORT_RATE, ROW(flops_per_ns)},
 	{"elements_per_s", "ELEM/s", "Elements over TOTAL.", REPORT_COUNT,
 		.get = get_elements_rate},
+	{"roof", "OF ROOF",
+		"What it reached of what the machine's ceilings allow for its work "
+		"(brick-roofline). Known where 'brick ceilings' was run, of one phase at a time.",
+		REPORT_SHARE, .rows = BRICKS, .get = get_roof},
 	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
 		.rows = LAYERS, ROW(id)},
 	{"pid", "PID", "The process.", REPORT_COUNT, .rows = THREADS | QUEUES, .get = get_pid},

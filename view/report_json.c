@@ -13,6 +13,7 @@
 #include "view/memory.h"
 #include "view/provenance.h"
 #include "view/report.h"
+#include "view/report_apart.h"
 #include "view/report_fields.h"
 #include "view/report_counters.h"
 
@@ -281,14 +282,34 @@ static json_t *device_json(const struct report *report)
 	return object;
 }
 
+static json_t *rows_json(const struct report *report)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < report->shown; i++)
+		json_add(rows, row_json(report, &report->summary->rows[i]));
+	return rows;
+}
+
+/* The rows of each phase, as with --phase. */
+static json_t *apart_json(const struct report *report)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < STEP_PHASES; i++) {
+		const struct report *phase = report->apart[report_phase_order[i]];
+		json_t *part = json_object();
+		json_put(part, "coverage", coverage_json(phase));
+		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
+		json_put(object, report_phase_name(report_phase_order[i]), part);
+	}
+	return object;
+}
+
 json_t *report_to_json(const struct report *report)
 {
 	const struct summary *summary = report->summary;
 	struct summary of_categories;
 	struct report by_category = report_as(report, &of_categories, SUMMARY_BY_CATEGORY);
-	json_t *root = json_object(), *rows = json_array(), *categories = json_array();
-	for (size_t i = 0; i < report->shown; i++)
-		json_add(rows, row_json(report, &summary->rows[i]));
+	json_t *root = json_object(), *rows = rows_json(report), *categories = json_array();
 	for (size_t i = 0; i < summary->category_count; i++)
 		json_add(categories, row_json(&by_category, &summary->categories[i]));
 	json_put(root, "schema", json_text("brick/report/1"));
@@ -300,6 +321,8 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "losses", losses_json(&report->losses));
 	json_put(root, "counters", report_counters_json(report->run));
+	if (report->apart[0])
+		json_put(root, "by_phase", apart_json(report));
 	if (report->budget)
 		json_put(root, "budget", report_budget_to_json(report->budget));
 	/* By category they are the same, and the rows may be sorted. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "view/memory.h"
+#include "view/report_apart.h"
 #include "view/report_fields.h"
 #include "view/table.h"
 #include "view/text.h"
@@ -164,6 +165,31 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 	free(text);
 }
 
+static void print_tables(const struct report *report, FILE *out, const struct terminal *terminal)
+{
+	char *left_out = print_main(report, out, terminal);
+	print_footnote(report, left_out, out, terminal);
+	free(left_out);
+	if (report->summary->by != SUMMARY_BY_BRICK)
+		return;
+	fputc('\n', out);
+	print_categories(report, out, terminal);
+}
+
+/* Those of each phase below a title of its own. */
+static void print_apart(const struct report *report, FILE *out, const struct terminal *terminal)
+{
+	for (int i = 0; i < STEP_PHASES; i++) {
+		const struct report *phase = report->apart[report_phase_order[i]];
+		if (i)
+			fputc('\n', out);
+		fprintf(out, "%s%s steps%s\n", terminal_style_begin(terminal, STYLE_STRONG),
+			report_phase_order[i] == STEP_DECODE ? "Decode" : "Prefill",
+			terminal_style_end(terminal, STYLE_STRONG));
+		print_tables(phase, out, terminal);
+	}
+}
+
 void report_rows(const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	if (!report->summary->row_count) {
@@ -179,11 +205,8 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 				  "libraries. With --mode none nothing is recorded.");
 		return;
 	}
-	char *left_out = print_main(report, out, terminal);
-	print_footnote(report, left_out, out, terminal);
-	free(left_out);
-	if (report->summary->by != SUMMARY_BY_BRICK)
-		return;
-	fputc('\n', out);
-	print_categories(report, out, terminal);
+	if (report->apart[0])
+		print_apart(report, out, terminal);
+	else
+		print_tables(report, out, terminal);
 }

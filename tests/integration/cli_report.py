@@ -129,22 +129,43 @@ def duration(text):
     return float(match[1]) * unit, 0.5001 * unit * 10 ** -digits
 
 
-def same_in_text(path, report):
-    lines = brick("report", path, COLUMNS="400")[0].decode().splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("BRICK"))
+def same_in_text(path, report, options=("--phase", "all"), below=""):
+    lines = brick("report", *options, path, COLUMNS="400")[0].decode().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(below))
+    at = next(i for i, line in enumerate(lines) if i >= start and line.startswith("BRICK"))
     titles = lines[at].split()
     for line, want in zip(lines[at + 1:], report["bricks"]):
         cells = dict(zip(titles, line.split()))
         expect("name", cells["BRICK"], want["name"])
         for title, key in (("SELF", "self_ns"), ("TOTAL", "total_ns"), ("AVG", "avg_ns"),
                            ("MIN", "min_ns"), ("P50", "p50_ns"), ("MAX", "max_ns"),
-                           ("WAIT", "wait_ns")):
+                           ("WAIT", "wait_ns"), ("/TOKEN", "token_ns")):
             near, off = duration(cells[title])
             expect_true(f"{want['name']} {title}: {cells[title]} is {want[key]} ns",
                         abs(near - want[key]) <= off)
         expect_true(f"{want['name']} share: {cells['SHARE']} is {want['share']}",
                     abs(float(cells["SHARE"].rstrip("%")) - 100 * want["share"]) <= 0.051)
         expect("count", cells["COUNT"], str(want["count"]))
+
+
+def phases_apart(path, report):
+    """By default each phase has a table of its own, decode first; JSON has both beside that of all."""
+    text = brick("report", path)[0].decode()
+    titles = [line for line in text.splitlines() if line in ("Decode steps", "Prefill steps")]
+    expect("tables", titles, ["Decode steps", "Prefill steps"])
+    for phase in ("decode", "prefill"):
+        part = brick_json("report", "--json", "--phase", phase, path)
+        expect(f"{phase} beside all", report["by_phase"][phase]["bricks"], part["bricks"])
+        expect("its coverage", report["by_phase"][phase]["coverage"], part["coverage"])
+        same_in_text(path, part, (), phase.capitalize() + " steps")
+        same_in_text(path, part, ("--phase", phase))
+        wall = sum(row["wall_ns"] for row in part["bricks"]) + part["coverage"]["unattributed_ns"]
+        expect("wall time", wall, part["coverage"]["wall_ns"])
+    together = brick_json("report", "--json", "--phase", "all", path)
+    expect_true("together on demand", "by_phase" not in together)
+    expect("the same numbers", together["bricks"], report["bricks"])
+    text = brick("report", "--phase", "all", path)[0].decode()
+    expect_true("one table", "Decode steps" not in text)
 
 
 def sorting(path):
@@ -227,6 +248,7 @@ def main():
     one_phase(path, report)
     same_in_csv(path, report)
     same_in_text(path, report)
+    phases_apart(path, report)
     sorting(path)
     chosen_columns(path)
     layout(path)

@@ -21,7 +21,7 @@ def make(path, name):
 
 
 def same_numbers(path, page):
-    expect("report", page["report"], brick_json("report", "--json", path))
+    expect("report", page["report"], brick_json("report", "--json", "--phase", "all", path))
     for phase in ("prefill", "decode"):
         expect(phase, page["phases"][phase], brick_json("report", "--json", "--phase", phase, path))
     expect("threads", page["threads"],
