@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/step_times.h"
+#include "analysis/summary.h"
 #include "base/number.h"
 #include "view/die.h"
 #include "view/memory.h"
@@ -80,6 +80,14 @@ void option_phase(const struct option_use *use, const char *text)
 {
 	static const char *const names[] = {[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode"};
 	*(int *)use->to = option_choice(use, text, names, STEP_PHASES);
+}
+
+void option_phase_or_all(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {
+		[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode", [STEP_PHASES] = "all"};
+	int choice = option_choice(use, text, names, STEP_PHASES + 1);
+	*(int *)use->to = choice == STEP_PHASES ? SUMMARY_ALL_PHASES : choice;
 }
 
 /* ---- help ---- */

@@ -33,11 +33,13 @@ struct cli_option {
 #define OPTION_HELP {"help", NULL, "show this and exit", .letter = 'h'}, {.name = NULL}
 /* clang-format on */
 
-/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int for a phase. */
+/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int for a phase: an
+ * enum step_phase or SUMMARY_ALL_PHASES. */
 void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
 void option_phase(const struct option_use *use, const char *text);
+void option_phase_or_all(const struct option_use *use, const char *text);
 
 /*
  * Which of some names it is: their index. Else wrong usage, with the one that may be meant, or all

@@ -38,13 +38,6 @@ static void set_by(const struct option_use *use, const char *text)
 	*(enum summary_by *)use->to = option_choice(use, text, names, SUMMARY_BY_COUNT);
 }
 
-static void set_phase(const struct option_use *use, const char *text)
-{
-	static const char *const names[] = {"prefill", "decode", "all"};
-	int choice = option_choice(use, text, names, 3);
-	*(int *)use->to = choice == 2 ? SUMMARY_ALL_PHASES : choice;
-}
-
 static void set_sort(const struct option_use *use, const char *text)
 {
 	const struct report_field *field = report_field_find(text);
@@ -69,7 +62,7 @@ static const struct cli_option option_table[] = {
 	{"phase", "WHAT",
 		"only what ran in steps of this phase, prefill or decode; or all together "
 		"(default: a table for each phase)",
-		set_phase, .at = offsetof(struct options, phase)},
+		option_phase_or_all, .at = offsetof(struct options, phase)},
 	{"sort", "COL", "order by any column (default: share), largest first", set_sort,
 		.at = offsetof(struct options, sort)},
 	{"columns", "LIST",

@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "view/die.h"
+#include "view/report_apart.h"
 #include "cli/options.h"
 #include "view/text.h"
 #include "tui/screen.h"
@@ -67,8 +68,10 @@ static const struct cli_option option_table[] = {
 		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
 		"roofline, losses or output",
 		set_view, .at = OF(view)},
-	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
-		.at = OF(phase)},
+	{"phase", "WHAT",
+		"what ran in steps of this phase, prefill or decode, or all together (default: "
+		"decode as soon as there is any)",
+		option_phase_or_all, .at = OF(phase)},
 	{"headless", NULL, "no terminal view: print a screen for each picture", option_flag,
 		.at = OF(headless)},
 	{"json", NULL, "with --headless: a line of JSON for each (schema brick/top/1)", option_flag,
@@ -108,7 +111,7 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 
 static void parse(struct top_options *o, int argc, char **argv)
 {
-	*o = (struct top_options){.interval_s = 1, .phase = SUMMARY_ALL_PHASES};
+	*o = (struct top_options){.interval_s = 1, .phase = REPORT_PHASES_APART};
 	options_parse(&command_top, o, argc, argv);
 	if (o->json && !o->headless)
 		die_usage("top", "--json: goes with --headless");
@@ -167,7 +170,10 @@ static int run_top(int argc, char **argv)
 	top_source_open(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;
-	session.top.phase = options.phase;
+	/* a reader of JSON counts on all, as of `brick report` */
+	session.top.follows_phase = options.phase == REPORT_PHASES_APART && !options.json;
+	session.top.phase =
+		options.phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : options.phase;
 	session.top.interval_s = options.interval_s;
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;

@@ -108,7 +108,7 @@ static char *lanes_text(const struct run *run)
 
 static void draw_engine(const struct top *top, struct canvas *canvas)
 {
-	static const char *const phases[] = {"", "   [prefill only]", "   [decode only]"};
+	static const char *const phases[] = {"", "   [prefill]", "   [decode]"};
 	const struct picture *p = top->picture;
 	char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
 	char took[UNITS_BYTES];

@@ -37,6 +37,17 @@ void top_fini(struct top *top)
 	top->picture = NULL;
 }
 
+int top_phase_of(struct top *top, const struct run *run)
+{
+	if (!top->follows_phase)
+		return top->phase;
+	top->phase = run->step_count ? STEP_PREFILL : SUMMARY_ALL_PHASES;
+	for (size_t i = 0; i < run->step_count && top->phase == STEP_PREFILL; i++)
+		if (run->steps[i].decode)
+			top->phase = STEP_DECODE;
+	return top->phase;
+}
+
 void top_picture_set(struct top *top, struct picture *picture)
 {
 	picture_destroy(top->picture);

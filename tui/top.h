@@ -84,7 +84,8 @@ struct top {
 	struct top_tree tree;
 	int side; /* columns that the heat map is moved by */
 	enum top_mode mode;
-	int phase; /* enum step_phase, or SUMMARY_ALL_PHASES */
+	int phase;	    /* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool follows_phase; /* nobody has chosen one: decode as soon as there is any */
 	bool held;
 	double interval_s;
 	char search[64];
@@ -98,6 +99,9 @@ extern const struct view_class *const top_views[TOP_VIEWS];
 
 void top_init(struct top *top, bool utf8);
 void top_fini(struct top *top);
+
+/* The phase to look at in a newer run: what was chosen, or what there is. */
+int top_phase_of(struct top *top, const struct run *run);
 
 /* Show a newer picture; the old one is destroyed. */
 void top_picture_set(struct top *top, struct picture *picture);

@@ -75,6 +75,7 @@ static void next_view(struct top *top, int by)
 static void next_phase(struct top *top)
 {
 	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
+	top->follows_phase = false;
 	top->phase = top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
 		     : top->phase == STEP_DECODE      ? STEP_PREFILL
 						      : SUMMARY_ALL_PHASES;

@@ -155,7 +155,7 @@ static void show(struct top_source *s, struct top *top, struct run *run, bool li
 {
 	name_from(s, run);
 	top->about.what = s->what;
-	top_picture_set(top, picture_create(run, top->phase, live, ttft));
+	top_picture_set(top, picture_create(run, top_phase_of(top, run), live, ttft));
 }
 
 /* ---- a recording ---- */

@@ -17,13 +17,13 @@ import { themeButton } from "./theme.js";
 import { tiles } from "./tiles.js";
 import { hideTip } from "./tip.js";
 
-const PHASES = [["all", "All steps"], ["prefill", "Prefill"], ["decode", "Decode"]];
+const PHASES = [["decode", "Decode"], ["prefill", "Prefill"], ["all", "All steps"]];
 
 class Page {
 	constructor(data) {
 		this.data = data;
 		this.state = {
-			phase: "all", brick: null, step: null, filter: "", heat: "all",
+			phase: data.phases.decode ? "decode" : data.phases.prefill ? "prefill" : "all", brick: null, step: null, filter: "", heat: "all",
 			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {},
 		};
 		this.listeners = new Map();

@@ -10,7 +10,7 @@ from libtop import Tmux, VIEWS, dump, golden_recording
 TITLES = ["Bricks", "Categories", "Layers", "Threads", "Queues", "Tree", "Path", "Roofline",
           "Losses"]
 MARKS = ["BRICK .*SHARE", "CATEGORY .*TOTAL", "LAYER +TIME", "THREAD +WORKED", "KERNEL ",
-         "The last whole step", "Critical path of the decode", "GFLOP/s", "Losses +nothing"]
+         "The last whole (decode )?step", "Critical path of the decode", "GFLOP/s", "Losses +nothing"]
 
 
 def selected(tmux):
@@ -86,7 +86,7 @@ def moving(path):
         t.keys("Escape", "n")
         t.wait("There is no 'xyz' here")
         t.keys("Enter")
-        t.wait("SOURCE", "COUNT +22")
+        t.wait("SOURCE", "COUNT +20")
         t.keys("q")
         t.wait("BRICK .*SHARE")
         t.keys("q")
@@ -152,10 +152,13 @@ def tree(path):
         wait_selected(t, "ffn_out-2", True)
         t.keys("c")
         t.wait(r"\+ GraphCompute", gone="Layer 0 +8")
-        t.keys("p")
-        t.wait("Decode only", "last whole decode step")
+        t.wait("last whole decode step")  # by itself
         t.keys("p")
         t.wait("Prefill only", "last whole prefill step", "16 tokens")
+        t.keys("p")
+        t.wait("Steps of all phases", "last whole step")
+        t.keys("p")
+        t.wait("Decode only", "last whole decode step")
 
 
 def others(path):

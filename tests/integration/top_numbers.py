@@ -86,7 +86,7 @@ def name_in(found, name):
 
 
 def check_bricks(path, phase):
-    options = ["--phase", phase] if phase else []
+    options = ["--phase", phase or "all"]
     report = brick_json("report", "--json", *options, path)
     text = dump("--view", "bricks", *options, path, size=SIZE)
     found = table(text, "BRICK", ["/TOKEN", "SHARE", "DEVICE", "P50", "P99", "COUNT", "GB/s",
@@ -125,7 +125,7 @@ def check_bricks(path, phase):
 
 def check_categories(path):
     report = brick_json("report", "--json", "--by", "category", path)
-    found = table(dump("--view", "categories", path, size=SIZE), "CATEGORY",
+    found = table(dump("--phase", "all", "--view", "categories", path, size=SIZE), "CATEGORY",
                   ["SHARE", "SELF", "TOTAL", "COUNT", "P50", "P99"])
     for c in report["categories"]:
         same(c["name"], name_in(found, c["name"]), {
@@ -136,7 +136,7 @@ def check_categories(path):
 
 def check_layers(path):
     report = brick_json("report", "--json", "--by", "layer", path)
-    text = dump("--view", "layers", path, size=SIZE)
+    text = dump("--phase", "all", "--view", "layers", path, size=SIZE)
     _, lines = rows(text, "LAYER")
     shown = {re.match(r"(\(none\)|layer \d+)\s+(\S+)", line).groups() for line in lines}
     wanted = {("(none)" if r["layer"] < 0 else f"layer {r['layer']}", duration(r["wall_ns"]))
@@ -146,7 +146,7 @@ def check_layers(path):
 
 def check_threads(path):
     report = brick_json("report", "--json", "--by", "thread", path)
-    found = table(dump("--view", "threads", path, size=SIZE), "THREAD",
+    found = table(dump("--phase", "all", "--view", "threads", path, size=SIZE), "THREAD",
                   ["WORK", "WAIT", "OF STEPS", "COUNT"])
     for t in report["threads"]:
         row = name_in(found, t["name"])
@@ -156,7 +156,7 @@ def check_threads(path):
 
 def check_queues(path):
     report = brick_json("report", "--json", "--by", "kernel", path)
-    text = dump("--view", "queues", path, size=SIZE)
+    text = dump("--phase", "all", "--view", "queues", path, size=SIZE)
     if not report["kernels"]:
         expect_true("says that there are none", "No queues" in text)
         return
