@@ -182,7 +182,7 @@ def others(path):
         t.keys("<")
         t.wait("LAYER +TIME +DownPro")
         t.keys("j", "Enter")
-        t.wait("layer 0 +1.58ms", "DownProjection")
+        t.wait("layer 0 +919µs", "DownProjection")
         t.keys("Escape")
         t.wait("LAYER +TIME")
         for size in ((40, 10), (20, 8), (10, 3), (300, 80), (80, 24)):
