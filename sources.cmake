@@ -688,6 +688,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/demo_recording.c
   tests/programs/cuda_embed.c
   tests/programs/cuda_events.c
+  tests/programs/cuda_probe.c
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
   tests/programs/record_hostile.c
@@ -726,6 +727,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/ggml_nodes.py
   tests/integration/ggml_programs.py
   tests/integration/ggml_same.py
+  tests/integration/gpu_parts.py
   tests/integration/graph_cli.py
   tests/integration/graph_dot.py
   tests/integration/graph_path.py

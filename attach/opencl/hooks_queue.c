@@ -260,6 +260,15 @@ HOOK void brick_opencl_include(void *owner)
 	}
 }
 
+/* What the queue was given last; 0: not known, as where the program's own libbrick tells of that.
+ */
+static uint64_t last_number(const struct queue *q)
+{
+	if (__atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
+		return 0;
+	return __atomic_load_n(&q->last_number, __ATOMIC_RELAXED);
+}
+
 HOOK cl_int clFinish(cl_command_queue queue)
 {
 	const struct driver *d = DRIVER();
@@ -270,7 +279,7 @@ HOOK cl_int clFinish(cl_command_queue queue)
 
 	if (q && status == CL_SUCCESS)
 		queue_waited(q, ahead, monotonic_ns());
-	command_wait_end(begin, q ? __atomic_load_n(&q->last_number, __ATOMIC_RELAXED) : 0);
+	command_wait_end(begin, q ? last_number(q) : 0);
 	return status;
 }
 

@@ -9,6 +9,18 @@
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
+#include "base/clock_ns.h"
+#include "brick/clock.h"
+
+/* A recent time in ticks as CLOCK_MONOTONIC ns. */
+static uint64_t host_ns_of_ticks(uint64_t ticks)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t now = monotonic_ns(), now_ticks = brick_ticks();
+
+	return now_ticks > ticks ? now - brick_clock_duration_ns(clock, now_ticks - ticks)
+				 : now + brick_clock_duration_ns(clock, ticks - now_ticks);
+}
 
 struct timed {
 	const struct pending *pending;
@@ -21,6 +33,23 @@ static int by_begin(const void *a, const void *b)
 	const struct timed *x = a, *y = b;
 
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* Between the call that submitted it and the end of the wait for it. By how much it was moved. */
+static uint64_t keep_in_order(struct brick_command *c, const struct vulkan_queue *queue)
+{
+	uint64_t over_ns = queue_over_ns(queue, c->launch.number), was = c->begin_ns;
+	uint64_t launch_ns = host_ns_of_ticks(c->launch.begin);
+
+	if (c->end_ns > over_ns) {
+		c->begin_ns -= c->end_ns - over_ns;
+		c->end_ns = over_ns;
+	}
+	if (c->begin_ns < launch_ns) {
+		c->end_ns += launch_ns - c->begin_ns;
+		c->begin_ns = launch_ns;
+	}
+	return c->begin_ns > was ? c->begin_ns - was : was - c->begin_ns;
 }
 
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
@@ -45,6 +74,8 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		command.launch.brick = step->brick;
 		command.launch.layer = step->layer;
 	}
+	if (command.begin_ns)
+		command.residual_ns += (uint32_t)keep_in_order(&command, queue);
 	if (command.residual_ns > d->residual_ns)
 		d->residual_ns = command.residual_ns;
 	if (!command.begin_ns)

@@ -33,3 +33,21 @@ uint64_t queue_ns(const struct vulkan_device *d, struct vulkan_queue *queue, uin
 	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
 	return vulkan_ns(d, ticks);
 }
+
+void queue_waited(struct vulkan_queue *queue, uint64_t number, uint64_t host_ns)
+{
+	uint32_t at = queue->wait_count++ % QUEUE_WAITS;
+
+	queue->waits[at].number = number;
+	queue->waits[at].ns = host_ns;
+}
+
+uint64_t queue_over_ns(const struct vulkan_queue *queue, uint64_t number)
+{
+	uint64_t over_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < QUEUE_WAITS && i < queue->wait_count; i++)
+		if (number <= queue->waits[i].number && queue->waits[i].ns < over_ns)
+			over_ns = queue->waits[i].ns;
+	return over_ns;
+}

@@ -7,6 +7,8 @@
 
 struct vulkan_submission;
 
+enum { QUEUE_WAITS = 16 };
+
 struct vulkan_queue {
 	struct vulkan_queue *next;
 	VkQueue handle;
@@ -15,10 +17,20 @@ struct vulkan_queue {
 	struct vulkan_submission *first, **last; /* in flight, oldest first */
 	uint64_t number;			 /* of the newest command */
 	uint64_t ticks;				 /* newest timestamp, all 64 bits */
+	struct {
+		uint64_t number, ns; /* commands up to it were done by that time of the host */
+	} waits[QUEUE_WAITS];
+	uint32_t wait_count; /* ever */
 };
 
 /* As vkGetDeviceQueue() handed it out; NULL: not known. Takes the lock. */
 struct vulkan_queue *queue_find(struct vulkan_device *device, VkQueue handle);
+
+/* A wait for the command of that number, and for all before it, was over at that time. */
+void queue_waited(struct vulkan_queue *queue, uint64_t number, uint64_t host_ns);
+
+/* When the command of that number was over at the latest; UINT64_MAX: not known. */
+uint64_t queue_over_ns(const struct vulkan_queue *queue, uint64_t number);
 
 /* A timestamp of that queue, in ns of the device's clock. */
 uint64_t queue_ns(const struct vulkan_device *device, struct vulkan_queue *queue, uint64_t ticks);

@@ -34,6 +34,16 @@ void submission_destroy(struct vulkan_submission *s)
 	free(s);
 }
 
+const struct vulkan_submission *submission_find(
+	const struct vulkan_submission *list, uint64_t number)
+{
+	for (; list; list = list->next)
+		for (uint32_t i = list->pending_count; i-- > 0;)
+			if (list->pending[i].number == number)
+				return list;
+	return NULL;
+}
+
 void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
 {
 	if (array_one_more(&s->edges, s->edge_count, &s->edge_capacity, sizeof *s->edges))

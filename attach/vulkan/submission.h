@@ -49,6 +49,10 @@ struct vulkan_submission {
 struct vulkan_submission *submission_create(uint32_t batch_count);
 void submission_destroy(struct vulkan_submission *submission);
 
+/* Of a list, the one with the command of that number; NULL: none has. */
+const struct vulkan_submission *submission_find(
+	const struct vulkan_submission *list, uint64_t number);
+
 void submission_edge(struct vulkan_submission *submission, const struct vulkan_edge *edge);
 
 /*

@@ -9,13 +9,30 @@
 #include "attach/vulkan/completions.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
+#include "attach/vulkan/submission.h"
 #include "attach/vulkan/submits.h"
+#include "base/clock_ns.h"
 #include "brick/brick.h"
+
+/* The queue that the command is in flight on, or NULL. Under the device's lock. */
+static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
+{
+	struct vulkan_queue *queue = d->queues;
+
+	while (queue && !submission_find(queue->first, number))
+		queue = queue->next;
+	return queue;
+}
 
 static void waited(struct vulkan_device *d, uint64_t begin, uint64_t number)
 {
+	uint64_t over_ns = monotonic_ns();
+
 	brick_record_wait(begin, brick_ticks(), number);
 	pthread_mutex_lock(&d->lock);
+	struct vulkan_queue *queue = number ? queue_of(d, number) : NULL;
+	if (queue)
+		queue_waited(queue, number, over_ns);
 	completions_take(d);
 	pthread_mutex_unlock(&d->lock);
 }

@@ -4,6 +4,8 @@ The Vulkan layer on lavapipe: a program that times itself, programs not written 
 layer without a message; the same output and exit code as without; times that the program's own
 timestamps confirm; every submission's results on that submission.
 """
+import csv
+import io
 import json
 import os
 import re
@@ -30,6 +32,21 @@ def commands(path):
     queues = {e["tid"] for e in events if e.get("ph") == "M" and "queue" in str(e["args"].get("name"))}
     return sorted((e["ts"] * 1e3, e["dur"] * 1e3, e["name"]) for e in events
                   if e.get("ph") == "X" and e["tid"] in queues)
+
+
+def check_causes(path):
+    """Nothing begins before its submission, or ends after the wait for it (one thread, one queue)."""
+    rows = list(csv.DictReader(io.StringIO(brick("export", "--format", "csv", path)[0].decode())))
+    waits = sorted((int(row["begin_ns"]), int(row["begin_ns"]) + int(row["duration_ns"]))
+                   for row in rows if row["brick"] == "Synchronize")
+    done = [row for row in rows if row["source"] == "timestamp-query"]
+    expect_true("there are commands and waits", done and waits)
+    for row in done:
+        begin, launch = int(row["begin_ns"]), int(row["launch_ns"])
+        over = [end for at, end in waits if at >= launch]
+        expect_true(f"begins {launch - begin} ns before its launch: {row}", launch <= begin)
+        expect_true(f"ends after the wait for it, {over[:1]}: {row}",
+                    not over or begin + int(row["duration_ns"]) <= over[0])
 
 
 def own_times(path):
@@ -76,6 +93,7 @@ def itself(**changes):
         residual = int(re.search(r"residual (\d+) ns", notes["vulkan.clock"]).group(1))
         if residual < 1000000:  # else the clock could not be read well: dispatches may swap places
             break
+    check_causes(path)
     check_times(path, own_times(times), 3 * residual + 10)  # and what is lost in rounding to ticks
     rows = {row["name"]: row for row in report["kernels"]}
     kernel = next(row for name, row in rows.items() if name.startswith("main"))
