@@ -66,6 +66,7 @@ set(BRICK_BACKEND_SOURCES
   backends/cuda/driver.c
   backends/cuda/graph.c
   backends/cuda/open.c
+  backends/cuda/pairs.c
   backends/cuda/timed_graph.c
   backends/metal/metal.c
   backends/metal/objc.c
@@ -77,6 +78,7 @@ set(BRICK_BACKEND_SOURCES
 set(BRICK_BACKEND_OPENCL_SOURCES
   backends/opencl/backend.c
   backends/opencl/correlate.c
+  backends/opencl/drain.c
   backends/opencl/functions.c
 )
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/modules.h"
+#include "base/hash.h"
 #include "brick/abi/session.h"
 #include "brick/queue.h"
 
@@ -53,12 +54,6 @@ static char *demangle(const char *name)
 	return text;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
 static struct entry entry_of(const struct cupti_kernel *record)
 {
 	struct entry e = {
@@ -77,11 +72,11 @@ static struct entry entry_of(const struct cupti_kernel *record)
 
 static uint32_t place_of(const struct entry *e)
 {
-	uint64_t hash = mix((uintptr_t)e->address, e->registers);
+	uint64_t hash = hash_add(hash_pointer(e->address), e->registers);
 
 	for (int i = 0; i < 3; i++)
-		hash = mix(mix(hash, (uint32_t)e->grid[i]), (uint32_t)e->block[i]);
-	return (uint32_t)(mix(hash, (uint32_t)e->dynamic_shared) % PLACES);
+		hash = hash_add(hash_add(hash, (uint32_t)e->grid[i]), (uint32_t)e->block[i]);
+	return (uint32_t)(hash_add(hash, (uint32_t)e->dynamic_shared) % PLACES);
 }
 
 /* Apart from their code. */

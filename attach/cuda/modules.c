@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/cubin.h"
+#include "base/fnv.h"
 #include "brick/queue.h"
 
 enum { MAX_KERNELS = 1 << 16, PLACES = 1 << 17 };
@@ -27,13 +28,10 @@ static struct entry *entries; /* [PLACES], made with the first module */
 static uint32_t entry_count;
 static uint32_t generation; /* atomic */
 
-static uint64_t fnv(const void *data, size_t bytes)
+/* Never 0, which is no name and no code. */
+static uint64_t hash_of(const void *data, size_t bytes)
 {
-	const unsigned char *at = data;
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ at[i]) * 0x100000001b3ull;
+	uint64_t hash = fnv1a(data, bytes);
 	return hash ? hash : 1;
 }
 
@@ -55,7 +53,7 @@ struct loading {
 static void add_name(void *context, const char *kernel)
 {
 	const struct loading *module = context;
-	uint64_t name = fnv(kernel, strlen(kernel));
+	uint64_t name = hash_of(kernel, strlen(kernel));
 	struct entry *e = place(name);
 
 	if (!e->name) {
@@ -76,7 +74,7 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 	if (!cubin || !bytes)
 		return;
 	if (!source)
-		module.code = fnv(cubin, bytes);
+		module.code = hash_of(cubin, bytes);
 	pthread_mutex_lock(&lock);
 	if (!entries)
 		entries = calloc(PLACES, sizeof *entries);
@@ -119,7 +117,7 @@ uint64_t modules_code(const char *kernel)
 
 	pthread_mutex_lock(&lock);
 	if (entries) {
-		const struct entry *e = place(fnv(kernel, strlen(kernel)));
+		const struct entry *e = place(hash_of(kernel, strlen(kernel)));
 		code = e->name && !e->others ? e->code : 0;
 	}
 	pthread_mutex_unlock(&lock);

@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "attach/vulkan/readback.h"
+#include "base/clock_ns.h"
 
 enum {
 	READINGS = 5,
@@ -27,17 +27,9 @@ int clock_may_calibrate(void)
 	return !wanted || strcmp(wanted, "off") != 0;
 }
 
-static uint64_t host_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int is_due(const struct vulkan_device *d)
 {
-	return host_ns() - d->correlated_ns >=
+	return monotonic_ns() - d->correlated_ns >=
 	       brick_correlation_period_ns(&d->correlation, MAX_AGE_NS);
 }
 
@@ -47,7 +39,7 @@ static void add_readings(
 {
 	if (count)
 		brick_correlation_add(&d->correlation, readings, count);
-	d->correlated_ns = host_ns();
+	d->correlated_ns = monotonic_ns();
 }
 
 static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_reading *readings)
@@ -95,7 +87,7 @@ static int ask(struct vulkan_device *d, struct vulkan_queue *queue)
 	d->call.CmdWriteTimestamp(
 		slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->stamp.query, 0);
 	slot_copy(slot, d->stamp.query, 1, 0);
-	d->stamp.before_ns = host_ns();
+	d->stamp.before_ns = monotonic_ns();
 	if (slot_submit(slot, queue->handle) != VK_SUCCESS) {
 		slot_give_back(slot);
 		return 0;
@@ -113,7 +105,7 @@ static int answer(struct vulkan_device *d, struct brick_reading *reading)
 	if (slot_is_done(slot) <= 0)
 		return 0;
 	*reading = (struct brick_reading){
-		d->stamp.before_ns, queue_ns(d, d->stamp.queue, slot->results[0]), host_ns()};
+		d->stamp.before_ns, queue_ns(d, d->stamp.queue, slot->results[0]), monotonic_ns()};
 	slot_give_back(slot);
 	d->stamp.slot = NULL;
 	return 1;
@@ -124,7 +116,7 @@ static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
 	uint64_t patience_ns = d->correlation.count ? SOON_NS : FIRST_NS;
 
 	while (!answer(d, reading)) {
-		if (host_ns() - d->stamp.before_ns >= patience_ns)
+		if (monotonic_ns() - d->stamp.before_ns >= patience_ns)
 			return 0;
 		sched_yield();
 	}

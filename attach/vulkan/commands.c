@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/vulkan/array.h"
 #include "attach/vulkan/map.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -58,16 +57,16 @@ static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
 /* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
 static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 {
-	struct vulkan_chunk *last = c->chunk_count ? c->chunks[c->chunk_count - 1] : NULL;
+	struct vulkan_chunk *last = c->chunks.count ? c->chunks.items[c->chunks.count - 1] : NULL;
 
 	if (last && last->used + 2 <= CHUNK_QUERIES)
 		return last;
-	if (!array_one_more(&c->chunks, c->chunk_count, &c->chunk_capacity, sizeof *c->chunks))
+	if (array_reserve(&c->chunks, 1))
 		return NULL;
 	struct vulkan_chunk *chunk = chunk_create(c->device);
 	if (!chunk)
 		return NULL;
-	c->chunks[c->chunk_count++] = chunk;
+	c->chunks.items[c->chunks.count++] = chunk;
 	c->device->call.CmdResetQueryPool(c->handle, chunk->pool, 0, CHUNK_QUERIES);
 	return chunk;
 }
@@ -83,10 +82,10 @@ static int can_time(const struct vulkan_commands *c)
 
 static void write_timestamp(struct vulkan_commands *c, VkPipelineStageFlagBits stage, int which)
 {
-	const struct vulkan_step *step = &c->steps[c->step_count - 1];
+	const struct vulkan_step *step = &c->steps.items[c->steps.count - 1];
 
-	c->device->call.CmdWriteTimestamp(
-		c->handle, stage, c->chunks[step->chunk]->pool, step->first + (uint32_t)which);
+	c->device->call.CmdWriteTimestamp(c->handle, stage, c->chunks.items[step->chunk]->pool,
+		step->first + (uint32_t)which);
 }
 
 struct vulkan_commands *step_begin(
@@ -98,8 +97,7 @@ struct vulkan_commands *step_begin(
 
 	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
 		return NULL;
-	if (can_time(c) &&
-		array_one_more(&c->steps, c->step_count, &c->step_capacity, sizeof *c->steps))
+	if (can_time(c) && !array_reserve(&c->steps, 1))
 		chunk = chunk_for(c);
 	if (!chunk) {
 		c->untimed++;
@@ -107,8 +105,8 @@ struct vulkan_commands *step_begin(
 	}
 	kernel->backend = "vulkan";
 	brick_launch_parent(&parent);
-	c->steps[c->step_count++] = (struct vulkan_step){
-		.chunk = c->chunk_count - 1,
+	c->steps.items[c->steps.count++] = (struct vulkan_step){
+		.chunk = c->chunks.count - 1,
 		.first = chunk->used,
 		.kernel = brick_kernel_register(kernel),
 		.brick = parent.brick,
@@ -143,9 +141,9 @@ void brick_vulkan_exclude(VkCommandBuffer handle)
 
 static void forget_recording(struct vulkan_commands *c)
 {
-	for (uint32_t i = 0; i < c->chunk_count; i++)
-		chunk_release(c->chunks[i]);
-	c->chunk_count = c->step_count = c->executed_count = c->untimed = 0;
+	for (uint32_t i = 0; i < c->chunks.count; i++)
+		chunk_release(c->chunks.items[i]);
+	c->chunks.count = c->steps.count = c->executed.count = c->untimed = 0;
 	c->open = c->excluded = 0;
 	c->pipeline = VK_NULL_HANDLE;
 }
@@ -155,9 +153,9 @@ static void destroy_commands(struct vulkan_commands *c)
 	if (!c)
 		return;
 	forget_recording(c);
-	free(c->chunks);
-	free(c->steps);
-	free(c->executed);
+	array_fini(&c->chunks);
+	array_fini(&c->steps);
+	array_fini(&c->executed);
 	free(c);
 }
 
@@ -225,9 +223,8 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	struct vulkan_commands *c = commands_find(handle);
 
 	for (uint32_t i = 0; c && i < count; i++)
-		if (array_one_more(&c->executed, c->executed_count, &c->executed_capacity,
-			    sizeof *c->executed))
-			c->executed[c->executed_count++] = list[i];
+		if (!array_reserve(&c->executed, 1))
+			c->executed.items[c->executed.count++] = list[i];
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
 }
 

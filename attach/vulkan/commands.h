@@ -8,6 +8,7 @@
 #define BRICK_ATTACH_VULKAN_COMMANDS_H
 
 #include "attach/vulkan/device.h"
+#include "base/array.h"
 
 enum { CHUNK_QUERIES = 128 };
 
@@ -35,15 +36,12 @@ struct vulkan_commands {
 	uint32_t family;
 	int is_secondary, is_inside; /* a render pass goes on through all of it */
 	VkPipeline pipeline;	     /* bound for compute */
-	struct vulkan_chunk **chunks;
-	uint32_t chunk_count, chunk_capacity;
-	struct vulkan_step *steps;
-	uint32_t step_count, step_capacity;
-	VkCommandBuffer *executed; /* secondary ones */
-	uint32_t executed_count, executed_capacity;
-	uint32_t untimed; /* commands that could not be timed */
-	int open;	  /* a step has begun: its second timestamp is due */
-	int excluded;	  /* the program's own libbrick times what is recorded */
+	ARRAY(struct vulkan_chunk *) chunks;
+	ARRAY(struct vulkan_step) steps;
+	ARRAY(VkCommandBuffer) executed; /* secondary ones */
+	uint32_t untimed;		 /* commands that could not be timed */
+	int open;			 /* a step has begun: its second timestamp is due */
+	int excluded;			 /* the program's own libbrick times what is recorded */
 };
 
 struct vulkan_commands *commands_find(VkCommandBuffer handle);

@@ -92,13 +92,13 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	size_t n = 0;
 
 	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
-		for (uint32_t i = 0; list && i < s->pending_count; i++) {
-			const uint64_t *results = s->slot->results + s->pending[i].at;
-			list[n++] = (struct timed){&s->pending[i], s,
+		for (uint32_t i = 0; list && i < s->pending.count; i++) {
+			const uint64_t *results = s->slot->results + s->pending.items[i].at;
+			list[n++] = (struct timed){&s->pending.items[i], s,
 				queue_ns(d, queue, results[0]), queue_ns(d, queue, results[1])};
 		}
 		if (!list)
-			brick_queue_dropped(queue->queue, s->pending_count);
+			brick_queue_dropped(queue->queue, s->pending.count);
 	}
 	if (n)
 		qsort(list, n, sizeof *list, by_begin);
@@ -113,7 +113,7 @@ static void take_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 	size_t count = 0;
 
 	for (; end && slot_is_done(end->slot) > 0; end = end->next)
-		count += end->pending_count;
+		count += end->pending.count;
 	if (end == queue->first)
 		return;
 	clock_correlate(d);

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A map from handles to what the layer knows of them. Any thread: looking up takes a read lock.
- * Zero-initialised is empty.
+ * A map from handles to what the layer knows of them, behind a lock. Any thread: looking up takes a
+ * read lock. Zero-initialised is empty.
  */
 #ifndef BRICK_ATTACH_VULKAN_MAP_H
 #define BRICK_ATTACH_VULKAN_MAP_H
 
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct map_entry {
-	uint64_t key; /* 0: free; 1: was deleted */
-	void *value;
-};
+#include "base/hashmap.h"
 
 struct map {
 	pthread_rwlock_t lock;
-	struct map_entry *entries;
-	size_t capacity, used; /* used: with deleted ones */
+	struct hashmap entries;
 };
 
-#define MAP_INITIALIZER                             \
-	{                                           \
-		PTHREAD_RWLOCK_INITIALIZER, 0, 0, 0 \
+#define MAP_INITIALIZER                     \
+	{                                   \
+		PTHREAD_RWLOCK_INITIALIZER, \
+		{                           \
+			0, 0, 0, 0          \
+		}                           \
 	}
 
-/* Set or replace; keys 0 and 1 are not allowed. -ENOMEM. */
+/* Set or replace; -EINVAL: key 0, -ENOMEM. */
 int map_set(struct map *map, uint64_t key, void *value);
 
 /* NULL: not there. */
@@ -35,7 +31,7 @@ void *map_get(struct map *map, uint64_t key);
 /* Remove; what was there, or NULL. */
 void *map_take(struct map *map, uint64_t key);
 
-/* Remove the first entry that match() says 1 of; what was there, or NULL. */
+/* Remove an entry that match() says 1 of; what was there, or NULL. */
 void *map_take_match(
 	struct map *map, int (*match)(const void *value, const void *context), const void *context);
 

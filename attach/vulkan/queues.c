@@ -91,7 +91,7 @@ void queues_device_end(struct vulkan_device *d)
 		while (queue->first) { /* the device is lost */
 			struct vulkan_submission *s = queue->first;
 			queue->first = s->next;
-			brick_queue_dropped(queue->queue, s->pending_count);
+			brick_queue_dropped(queue->queue, s->pending.count);
 			slot_give_back(s->slot);
 			submission_destroy(s);
 		}
@@ -126,7 +126,7 @@ void queues_device_exit(struct vulkan_device *d)
 	completions_take(d);
 	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
 		for (const struct vulkan_submission *s = queue->first; s; s = s->next)
-			brick_queue_dropped(queue->queue, s->pending_count);
+			brick_queue_dropped(queue->queue, s->pending.count);
 	describe_clock(d);
 	pthread_mutex_unlock(&d->lock);
 }

@@ -6,7 +6,6 @@
 #include "attach/vulkan/submission.h"
 
 #include <stdlib.h>
-#include "attach/vulkan/array.h"
 #include "attach/vulkan/semaphores.h"
 
 struct vulkan_submission *submission_create(uint32_t batch_count)
@@ -25,12 +24,12 @@ struct vulkan_submission *submission_create(uint32_t batch_count)
 
 void submission_destroy(struct vulkan_submission *s)
 {
-	for (uint32_t i = 0; i < s->chunk_count; i++)
-		chunk_release(s->chunks[i]);
-	free(s->chunks);
-	free(s->pending);
+	for (uint32_t i = 0; i < s->chunks.count; i++)
+		chunk_release(s->chunks.items[i]);
+	array_fini(&s->chunks);
+	array_fini(&s->pending);
 	free(s->batches);
-	free(s->edges);
+	array_fini(&s->edges);
 	free(s);
 }
 
@@ -38,16 +37,16 @@ const struct vulkan_submission *submission_find(
 	const struct vulkan_submission *list, uint64_t number)
 {
 	for (; list; list = list->next)
-		for (uint32_t i = list->pending_count; i-- > 0;)
-			if (list->pending[i].number == number)
+		for (uint32_t i = list->pending.count; i-- > 0;)
+			if (list->pending.items[i].number == number)
 				return list;
 	return NULL;
 }
 
 void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
 {
-	if (array_one_more(&s->edges, s->edge_count, &s->edge_capacity, sizeof *s->edges))
-		s->edges[s->edge_count++] = *edge;
+	if (!array_reserve(&s->edges, 1))
+		s->edges.items[s->edges.count++] = *edge;
 }
 
 static void come_after(struct vulkan_batch *batch, uint64_t number)
@@ -60,10 +59,10 @@ void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t be
 {
 	uint64_t newest = before;
 
-	for (uint32_t i = 0, next = 0; i < s->edge_count; i++) {
-		const struct vulkan_edge *e = &s->edges[i];
-		for (; next < s->pending_count && s->pending[next].batch <= e->batch; next++)
-			newest = are_numbered ? s->pending[next].number : newest;
+	for (uint32_t i = 0, next = 0; i < s->edges.count; i++) {
+		const struct vulkan_edge *e = &s->edges.items[i];
+		for (; next < s->pending.count && s->pending.items[next].batch <= e->batch; next++)
+			newest = are_numbered ? s->pending.items[next].number : newest;
 		if (e->is_signal)
 			semaphores_set(e->semaphore, e->value, newest);
 		else

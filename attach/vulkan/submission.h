@@ -34,15 +34,14 @@ struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
-	struct vulkan_chunk **chunks;
-	uint32_t chunk_count, pending_count, chunk_capacity, pending_capacity;
-	struct pending *pending; /* batch by batch */
+	ARRAY(struct vulkan_chunk *) chunks;
+	ARRAY(struct pending) pending; /* batch by batch */
 	uint32_t timestamps;
 	uint32_t untimed;
-	uint32_t batch_count, edge_count, edge_capacity;
+	uint32_t batch_count;
 	struct vulkan_batch *batches;
-	struct vulkan_edge *edges; /* batch by batch, and of each its waits first */
-	int failed;		   /* no memory: some of it is missing */
+	ARRAY(struct vulkan_edge) edges; /* batch by batch, and of each its waits first */
+	int failed;			 /* no memory: some of it is missing */
 };
 
 /* One of so many batches; NULL: no memory. */

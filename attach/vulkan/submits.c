@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/vulkan/array.h"
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/completions.h"
 #include "attach/vulkan/map.h"
@@ -30,8 +29,8 @@ uint64_t submits_fence_number(VkFence fence)
 
 static int holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
 {
-	for (uint32_t i = 0; i < s->chunk_count; i++)
-		if (s->chunks[i] == chunk)
+	for (uint32_t i = 0; i < s->chunks.count; i++)
+		if (s->chunks.items[i] == chunk)
 			return 1;
 	return 0;
 }
@@ -45,35 +44,33 @@ static void gather(
 	if (!c)
 		return;
 	s->untimed += c->untimed;
-	for (uint32_t i = 0; i < c->executed_count && depth < 4; i++)
-		gather(s, batch, c->executed[i], depth + 1);
-	if (c->chunk_count && holds(s, c->chunks[0])) {
+	for (uint32_t i = 0; i < c->executed.count && depth < 4; i++)
+		gather(s, batch, c->executed.items[i], depth + 1);
+	if (c->chunks.count && holds(s, c->chunks.items[0])) {
 		/* Executed twice in one submission: only the last time's results will be left. */
-		s->untimed += c->step_count;
+		s->untimed += c->steps.count;
 		return;
 	}
-	uint32_t base = s->chunk_count, at = s->timestamps;
-	for (uint32_t i = 0; i < c->chunk_count; i++) {
-		if (!array_one_more(
-			    &s->chunks, s->chunk_count, &s->chunk_capacity, sizeof *s->chunks)) {
+	uint32_t base = s->chunks.count, at = s->timestamps;
+	for (uint32_t i = 0; i < c->chunks.count; i++) {
+		if (array_reserve(&s->chunks, 1)) {
 			s->failed = 1;
 			return;
 		}
-		chunk_hold(c->chunks[i]);
-		s->chunks[s->chunk_count++] = c->chunks[i];
-		s->timestamps += c->chunks[i]->used;
+		chunk_hold(c->chunks.items[i]);
+		s->chunks.items[s->chunks.count++] = c->chunks.items[i];
+		s->timestamps += c->chunks.items[i]->used;
 	}
-	for (uint32_t i = 0; i < c->step_count; i++) {
-		if (!array_one_more(&s->pending, s->pending_count, &s->pending_capacity,
-			    sizeof *s->pending)) {
+	for (uint32_t i = 0; i < c->steps.count; i++) {
+		if (array_reserve(&s->pending, 1)) {
 			s->failed = 1;
 			return;
 		}
-		struct pending *p = &s->pending[s->pending_count++];
-		*p = (struct pending){.step = c->steps[i], .at = at, .batch = batch};
-		for (uint32_t j = 0; j < c->steps[i].chunk; j++)
-			p->at += s->chunks[base + j]->used;
-		p->at += c->steps[i].first;
+		struct pending *p = &s->pending.items[s->pending.count++];
+		*p = (struct pending){.step = c->steps.items[i], .at = at, .batch = batch};
+		for (uint32_t j = 0; j < c->steps.items[i].chunk; j++)
+			p->at += s->chunks.items[base + j]->used;
+		p->at += c->steps.items[i].first;
 	}
 }
 
@@ -81,11 +78,11 @@ static void gather(
 
 static void number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
 {
-	for (uint32_t i = 0; i < s->pending_count; i++)
-		s->pending[i].number =
+	for (uint32_t i = 0; i < s->pending.count; i++)
+		s->pending.items[i].number =
 			i || !s->launch.number ? brick_launch_number() : s->launch.number;
-	if (s->pending_count)
-		queue->number = s->pending[s->pending_count - 1].number;
+	if (s->pending.count)
+		queue->number = s->pending.items[s->pending.count - 1].number;
 }
 
 /*
@@ -111,12 +108,12 @@ static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct v
 
 	clock_correlate(d);
 	s->slot = slot_take(d, queue->family, s->timestamps);
-	for (uint32_t i = 0; s->slot && i < s->chunk_count; i++) {
-		slot_copy(s->slot, s->chunks[i]->pool, s->chunks[i]->used, at);
-		at += s->chunks[i]->used;
+	for (uint32_t i = 0; s->slot && i < s->chunks.count; i++) {
+		slot_copy(s->slot, s->chunks.items[i]->pool, s->chunks.items[i]->used, at);
+		at += s->chunks.items[i]->used;
 	}
 	if (!s->slot || slot_submit(s->slot, queue->handle) != VK_SUCCESS) {
-		brick_queue_dropped(queue->queue, s->pending_count);
+		brick_queue_dropped(queue->queue, s->pending.count);
 		if (s->slot)
 			slot_give_back(s->slot);
 		submission_destroy(s);
@@ -155,7 +152,7 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 		follow(d, queue, s);
 	} else {
 		if (result == VK_SUCCESS && s->launch.number)
-			brick_queue_dropped(queue->queue, s->pending_count);
+			brick_queue_dropped(queue->queue, s->pending.count);
 		submission_destroy(s);
 	}
 	pthread_mutex_unlock(&d->lock);

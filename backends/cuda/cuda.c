@@ -7,65 +7,15 @@
 #include "backends/cuda/cuda.h"
 
 #include <errno.h>
-#include <time.h>
 #include "backends/cuda/chain.h"
 #include "backends/cuda/device.h"
+#include "base/clock_ns.h"
 #include "brick/error.h"
 #include "brick/abi/session.h"
 
 enum { BUSY_QUEUES = 32 };
 
-/* ---- scope, events and pairs ---- */
-
-void cuda_scope_enter(struct brick_backend_device *device, struct cuda_scope *scope)
-{
-	scope->mode = CUDA_CAPTURE_MODE_RELAXED;
-	scope->has_mode = device->driver.capture_mode &&
-			  device->driver.capture_mode(&scope->mode) == CUDA_FINE;
-	scope->has_context = device->driver.context_push(device->context) == CUDA_FINE;
-}
-
-void cuda_scope_leave(struct brick_backend_device *device, const struct cuda_scope *scope)
-{
-	void *popped;
-	int mode = scope->mode;
-
-	if (scope->has_context)
-		device->driver.context_pop(&popped);
-	if (scope->has_mode)
-		device->driver.capture_mode(&mode);
-}
-
-void cuda_pairs_init(struct cuda_pairs *pairs)
-{
-	pairs->first = NULL;
-	pairs->last = &pairs->first;
-}
-
-void cuda_pairs_add(struct cuda_pairs *pairs, struct cuda_pair *pair)
-{
-	pair->next = NULL;
-	*pairs->last = pair;
-	pairs->last = &pair->next;
-}
-
-struct cuda_pair *cuda_pair_take(struct brick_backend_device *device)
-{
-	struct cuda_pair *pair = device->free;
-
-	if (pair)
-		device->free = pair->next;
-	return pair;
-}
-
-void cuda_pair_give(struct brick_backend_device *device, struct cuda_pair *pair)
-{
-	pair->next = device->free;
-	pair->ticket = 0;
-	pair->is_captured = 0;
-	pair->begin_node = pair->end_node = NULL;
-	device->free = pair;
-}
+/* ---- times ---- */
 
 /* Time of an event that has been passed; negative: BRICK_EDEVICE. */
 static int64_t event_ns(struct brick_backend_device *device, void *event)
@@ -359,46 +309,52 @@ static int synchronise(struct brick_backend_device *device, void *queue)
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-/* An event through our own stream; it becomes the anchor, so that none is ever far away. */
-static int read_clock(struct brick_backend_device *device, struct brick_reading *reading)
+/* Wait for an event in our own stream. */
+static int read_event(
+	struct brick_backend_device *device, void *event, struct brick_reading *reading)
 {
 	const struct cuda_driver *d = &device->driver;
-	struct cuda_pair *pair = cuda_pair_take(device);
 
-	if (!pair)
-		return -EAGAIN;
-	reading->before_ns = now_ns();
-	int result = d->event_record(pair->end, device->stream);
+	reading->before_ns = monotonic_ns();
+	int result = d->event_record(event, device->stream);
 	if (result == CUDA_FINE)
-		result = d->event_synchronise(pair->end);
-	reading->after_ns = now_ns();
-	int64_t ns = result == CUDA_FINE ? event_ns(device, pair->end) : BRICK_EDEVICE;
-	if (ns >= 0) {
-		reading->device_ns = (uint64_t)ns;
-		if (ns > device->anchor_ns)
-			move_anchor(device, &pair->end, ns);
-	}
-	cuda_pair_give(device, pair);
-	return ns >= 0 ? 0 : BRICK_EDEVICE;
+		result = d->event_synchronise(event);
+	reading->after_ns = monotonic_ns();
+	return result;
 }
 
+/* Under the lock: it becomes the anchor, so that none is ever far away. */
+static int take_reading(
+	struct brick_backend_device *device, struct cuda_pair *pair, struct brick_reading *reading)
+{
+	int64_t ns = event_ns(device, pair->end);
+
+	if (ns < 0)
+		return BRICK_EDEVICE;
+	reading->device_ns = (uint64_t)ns;
+	if (ns > device->anchor_ns)
+		move_anchor(device, &pair->end, ns);
+	return 0;
+}
+
+/* Nobody's begin or end waits for the device meanwhile. */
 static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
 {
 	struct cuda_scope scope;
-	int saved = errno;
+	int saved = errno, error = -EAGAIN;
 
 	pthread_mutex_lock(&device->lock);
-	cuda_scope_enter(device, &scope);
-	int error = read_clock(device, reading);
-	cuda_scope_leave(device, &scope);
+	struct cuda_pair *pair = cuda_pair_take(device);
 	pthread_mutex_unlock(&device->lock);
+	if (pair) {
+		cuda_scope_enter(device, &scope);
+		int result = read_event(device, pair->end, reading);
+		pthread_mutex_lock(&device->lock);
+		error = result == CUDA_FINE ? take_reading(device, pair, reading) : BRICK_EDEVICE;
+		cuda_pair_give(device, pair);
+		pthread_mutex_unlock(&device->lock);
+		cuda_scope_leave(device, &scope);
+	}
 	errno = saved;
 	return error;
 }

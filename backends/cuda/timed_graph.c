@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/graph.h"
+#include "base/clock_ns.h"
 #include "brick/error.h"
 #include "brick/queue.h"
 #include "lib/backend_call.h"
@@ -107,19 +107,12 @@ static void give(struct brick_cuda_graph *g, uint32_t slot)
 	g->free = slot + 1;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 static void correlate(struct brick_cuda_graph *g)
 {
 	struct brick_reading readings[READINGS];
 	uint32_t count = 0;
 
-	if (now_ns() - g->correlated_ns <
+	if (monotonic_ns() - g->correlated_ns <
 		brick_correlation_period_ns(&g->correlation, CORRELATE_NS))
 		return;
 	brick__backend_enter();
@@ -127,7 +120,7 @@ static void correlate(struct brick_cuda_graph *g)
 		count += !brick__backend_cuda.correlate(g->device, &readings[count]);
 	brick__backend_leave();
 	brick_correlation_add(&g->correlation, readings, count);
-	g->correlated_ns = now_ns();
+	g->correlated_ns = monotonic_ns();
 }
 
 int brick_cuda_graph_drain(struct brick_cuda_graph *g)

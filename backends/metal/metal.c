@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include "backends/metal/objc.h"
+#include "base/clock_ns.h"
 #include "brick/metal.h"
 #include "brick/error.h"
 #include "brick/abi/session.h"
@@ -231,21 +231,14 @@ static int synchronise(struct brick_backend_device *device, void *queue)
 	return error;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* Metal's times are on the host's clock that stops during sleep, which is not CLOCK_MONOTONIC. */
 static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
 {
 	if (!device->objc.clock_ns)
 		return -ENOTSUP;
-	reading->before_ns = now_ns();
+	reading->before_ns = monotonic_ns();
 	reading->device_ns = device->objc.clock_ns(UPTIME_RAW);
-	reading->after_ns = now_ns();
+	reading->after_ns = monotonic_ns();
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "backends/attached.h"
 #include "backends/opencl/opencl.h"
+#include "base/clock_ns.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "lib/backend.h"
@@ -166,7 +167,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	pthread_mutex_lock(&d->lock);
 	int error = queue ? examine(d, queue) : -EINVAL;
-	uint64_t before_ns = opencl_now_ns();
+	uint64_t before_ns = monotonic_ns();
 	if (!error && !d->free)
 		error = -EAGAIN;
 	if (!error)
@@ -174,8 +175,8 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	if (!error) {
 		struct opencl_pair *pair = d->free;
 		d->free = pair->next;
-		*pair = (struct opencl_pair){d->open, ticket, queue, event, NULL, before_ns,
-			event ? opencl_now_ns() : 0};
+		*pair = (struct opencl_pair){
+			d->open, ticket, queue, event, NULL, before_ns, event ? monotonic_ns() : 0};
 		d->open = pair;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -209,146 +210,12 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	return error;
 }
 
-static uint64_t time_of(
-	const struct brick_backend_device *d, cl_event event, cl_profiling_info which)
-{
-	cl_ulong ns = 0;
-
-	if (d->cl->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL) != CL_SUCCESS)
-		return 0;
-	return ns;
-}
-
-/* 1: done, 0: not yet, negative: failed. */
-static int state_of(const struct brick_backend_device *d, cl_event event)
-{
-	cl_int status = CL_QUEUED;
-
-	if (d->cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-		    NULL) != CL_SUCCESS ||
-		status < 0)
-		return BRICK_EDEVICE;
-	return status == CL_COMPLETE;
-}
-
-/* Is it over? Then its times, or its error, are filled in. */
-static int look_at(
-	struct brick_backend_device *d, const struct opencl_pair *pair, struct brick_completion *c)
-{
-	int first = pair->first ? state_of(d, pair->first) : BRICK_ENOTRECORDED;
-	int last = pair->last == pair->first ? first
-		   : pair->last		     ? state_of(d, pair->last)
-					     : BRICK_ENOTRECORDED;
-
-	*c = (struct brick_completion){.ticket = pair->ticket};
-	if (first >= 0 && last >= 0 && !(first && last))
-		return 0;
-	c->error = first < 0 ? first : last < 0 ? last : 0;
-	if (c->error)
-		return 1;
-	c->begin_ns = time_of(d, pair->first,
-		d->by_events ? CL_PROFILING_COMMAND_START : CL_PROFILING_COMMAND_END);
-	c->end_ns = time_of(d, pair->last, CL_PROFILING_COMMAND_END);
-	c->queued_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_QUEUED);
-	c->submitted_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_SUBMIT);
-	if (!c->begin_ns || !c->end_ns)
-		c->error = BRICK_EDEVICE;
-	opencl_collect(d, &(struct brick_reading){pair->before_ns, c->queued_ns, pair->after_ns});
-	return 1;
-}
-
-static void release_pair(const struct brick_backend_device *d, const struct opencl_pair *pair)
-{
-	if (pair->first)
-		d->cl->clReleaseEvent(pair->first);
-	if (pair->last && pair->last != pair->first)
-		d->cl->clReleaseEvent(pair->last);
-}
-
-/* Under the lock: the first pair that is over, out of the list and free. */
-static int take_done(struct brick_backend_device *d, struct opencl_pair *copy,
-	struct brick_completion *completion)
-{
-	cl_command_queue blocked = NULL;
-
-	for (struct opencl_pair **at = &d->waiting; *at; at = &(*at)->next) {
-		struct opencl_pair *pair = *at;
-		if (pair->queue == blocked)
-			continue; /* behind one that is not done */
-		if (!look_at(d, pair, completion)) {
-			blocked = pair->queue;
-			continue;
-		}
-		*copy = *pair;
-		*at = pair->next;
-		if (!*at)
-			d->waiting_end = at;
-		pair->next = d->free;
-		d->free = pair;
-		return 1;
-	}
-	return 0;
-}
-
-static int drain(struct brick_backend_device *d)
-{
-	struct opencl_pair pair;
-	struct brick_completion completion;
-	int count = 0, done;
-
-	do {
-		pthread_mutex_lock(&d->lock);
-		done = take_done(d, &pair, &completion);
-		pthread_mutex_unlock(&d->lock);
-		if (done) {
-			release_pair(d, &pair);
-			d->host.complete(d->host.context, &completion);
-			count++;
-		}
-	} while (done);
-	return count;
-}
-
-/*
- * The last event of what waits that is not there yet; NULL: all are. It is ours until drain(), even
- * where its queue is not there any more.
- */
-static cl_event last_missing(struct brick_backend_device *d)
-{
-	cl_event missing = NULL;
-
-	pthread_mutex_lock(&d->lock);
-	for (const struct opencl_pair *pair = d->waiting; pair; pair = pair->next) {
-		if (pair->first && !state_of(d, pair->first))
-			missing = pair->first;
-		if (pair->last && !state_of(d, pair->last))
-			missing = pair->last;
-	}
-	pthread_mutex_unlock(&d->lock);
-	return missing;
-}
-
-/* Commands that failed are told by drain(). */
-static int synchronise(struct brick_backend_device *d, void *queue)
-{
-	cl_event event;
-
-	if (queue)
-		return d->cl->clFinish(queue) == CL_SUCCESS ? 0 : BRICK_EDEVICE;
-	while ((event = last_missing(d))) {
-		cl_int status = d->cl->clWaitForEvents(1, &event);
-		if (status != CL_SUCCESS && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-			return BRICK_EDEVICE;
-	}
-	return 0;
-}
-
 static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair *list)
 {
 	uint64_t count = 0;
 
 	for (; list; list = list->next) {
-		release_pair(d, list);
+		opencl_release_pair(d, list);
 		count++;
 	}
 	return count;
@@ -390,7 +257,7 @@ static int give_event(struct brick_backend_device *d, cl_command_queue queue, cl
 		d->cl->clRetainEvent(event);
 		if (!pair->first) {
 			pair->first = event;
-			pair->after_ns = opencl_now_ns();
+			pair->after_ns = monotonic_ns();
 		} else if (pair->last != pair->first) {
 			d->cl->clReleaseEvent(pair->last);
 		}
@@ -425,8 +292,8 @@ const struct brick_backend brick__backend_opencl = {
 	.open = open_device,
 	.begin = begin,
 	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
+	.drain = opencl_drain,
+	.synchronise = opencl_synchronise,
 	.correlate = opencl_correlate,
 	.close = close_device,
 	.claim = claim,

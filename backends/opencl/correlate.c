@@ -5,18 +5,10 @@
  * marker in a queue of our own, which we have to wait for.
  */
 #include <errno.h>
-#include <time.h>
 #include "backends/opencl/opencl.h"
+#include "base/clock_ns.h"
 
 enum { AGAIN_NS = 1000000 };
-
-uint64_t opencl_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 static int read_timer(struct brick_backend_device *d, struct brick_reading *reading)
 {
@@ -24,9 +16,9 @@ static int read_timer(struct brick_backend_device *d, struct brick_reading *read
 
 	if (!d->has_timer || !d->cl->clGetDeviceAndHostTimer)
 		return -ENOTSUP;
-	reading->before_ns = opencl_now_ns();
+	reading->before_ns = monotonic_ns();
 	cl_int status = d->cl->clGetDeviceAndHostTimer(d->device, &device, &host);
-	reading->after_ns = opencl_now_ns();
+	reading->after_ns = monotonic_ns();
 	reading->device_ns = device;
 	d->has_timer = status == CL_SUCCESS && device;
 	return d->has_timer ? 0 : -ENOTSUP;
@@ -39,9 +31,9 @@ static int read_marker(struct brick_backend_device *d, struct brick_reading *rea
 
 	if (!d->clock_queue)
 		return -ENOTSUP;
-	reading->before_ns = opencl_now_ns();
+	reading->before_ns = monotonic_ns();
 	cl_int status = d->cl->clEnqueueMarkerWithWaitList(d->clock_queue, 0, NULL, &event);
-	reading->after_ns = opencl_now_ns();
+	reading->after_ns = monotonic_ns();
 	if (status != CL_SUCCESS || !event)
 		return -ENOTSUP;
 	status = d->cl->clFinish(d->clock_queue);
@@ -72,10 +64,10 @@ static int read_completed(struct brick_backend_device *d, struct brick_reading *
 	if (d->has_best) {
 		d->given = d->best;
 		d->given_ns = d->best.after_ns;
-		d->asked_ns = opencl_now_ns();
+		d->asked_ns = monotonic_ns();
 		d->has_best = 0;
 	}
-	if (d->given_ns && opencl_now_ns() - d->asked_ns < AGAIN_NS) {
+	if (d->given_ns && monotonic_ns() - d->asked_ns < AGAIN_NS) {
 		*reading = d->given;
 		error = 0;
 	}

@@ -72,10 +72,14 @@ struct brick_backend_device {
 	struct opencl_pair *waiting, **waiting_end;
 };
 
-uint64_t opencl_now_ns(void);
-
 /* Under the lock: a command was queued between these times of the host. */
 void opencl_collect(struct brick_backend_device *device, const struct brick_reading *reading);
+
+/* Hand over what is over; how many. Wait for a queue, or for all pairs (NULL). */
+int opencl_drain(struct brick_backend_device *device);
+int opencl_synchronise(struct brick_backend_device *device, void *queue);
+
+void opencl_release_pair(const struct brick_backend_device *device, const struct opencl_pair *pair);
 
 int opencl_correlate(struct brick_backend_device *device, struct brick_reading *reading);
 
