@@ -11,7 +11,6 @@
 #include <string.h>
 #include <time.h>
 #include "base/array.h"
-#include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
 static int64_t clock_ns(clockid_t id)
@@ -210,14 +209,6 @@ int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *
 	return error ? writer_fail(w, error) : 0;
 }
 
-static void make_end_tail(struct writer_lane *lane)
-{
-	unsigned n = slice_common(lane->end_tail, lane->sequence);
-
-	lane->end_tail[n++] = 2;
-	lane->end_tail_bytes = n + slice_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
-}
-
 int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -251,7 +242,7 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 	memcpy(lane->name, state->name, sizeof lane->name);
 	memcpy(lane->backend, state->backend, sizeof lane->backend);
 	lane->queue_flags = state->queue_flags;
-	make_end_tail(lane);
+	template_end(lane);
 	w->lanes[lane->number] = lane;
 	w->lane_count++;
 	return writer_lane_event(w, lane) ? w->error : (int)lane->number;

@@ -168,6 +168,9 @@ int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, 
 int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel);
 int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
 
+/* writer_template.c: how slices of the lane end that say no more */
+void template_end(struct writer_lane *lane);
+
 /* writer_event.c: instants on the run's own track */
 void event_open(struct trace_writer *w, const char *name, uint64_t ns);
 int event_close(struct trace_writer *w);

@@ -156,3 +156,11 @@ struct packet_template *template_wait(struct trace_writer *w, struct writer_lane
 
 	return t->length || !make(w, lane, t, BRICK_BARRIER_WAIT, NULL, 0) ? t : NULL;
 }
+
+void template_end(struct writer_lane *lane)
+{
+	unsigned n = slice_common(lane->end_tail, lane->sequence);
+
+	lane->end_tail[n++] = 2;
+	lane->end_tail_bytes = n + slice_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
+}
