@@ -224,7 +224,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 
 	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_has_consumed(r->watch)) {
 		struct sink_account a = account(r);
-		encoder_flush(r->encoder, &a);
+		encoder_flush(r->encoder, &a); /* without memory: in the next second */
 		r->flushed_ns = now_ns;
 	}
 	if (behind)
