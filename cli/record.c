@@ -22,6 +22,8 @@ static void print_methods(void)
 
 static void print_help(void)
 {
+	char kinds[INJECT_KINDS_BYTES];
+
 	printf("Usage: brick record [OPTIONS] [--] CMD [ARGS...]\n"
 	       "\n"
 	       "Run CMD, record it and its children, and return its exit code (128 + signal when\n"
@@ -34,7 +36,7 @@ static void print_help(void)
 	       "      --mode MODE     when to synchronise with devices: deferred (default),\n"
 	       "                      per-layer, immediate; none records nothing\n"
 	       "      --attach WHAT   auto (default); none: only programs with libbrick inside;\n",
-		record_attachable());
+		inject_kinds(kinds));
 	print_methods();
 	fputs("      --rules FILE    map operations to bricks by these rules\n"
 	      "      --graph         also record the execution graph\n"

@@ -19,7 +19,4 @@ void record_arguments_fini(struct record_arguments *arguments);
 /* Say on stderr what came of a recording. */
 void record_summary(const struct record_arguments *arguments, const struct recorder_result *result);
 
-/* "ggml, OpenCL, Vulkan or CUDA": what programs are attached to. Static. */
-const char *record_attachable(void);
-
 #endif

@@ -62,23 +62,10 @@ static int print_attached(const char *notes)
 	return 1;
 }
 
-const char *record_attachable(void)
-{
-	static char text[256];
-	size_t used = 0;
-
-	for (const struct attacher *const *a = attachers; *a && used < sizeof text; a++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-			a == attachers ? ""
-			: a[1]	       ? ", "
-				       : " or ",
-			(*a)->title);
-	return text;
-}
-
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
+	char kinds[INJECT_KINDS_BYTES];
 
 	if (a->off)
 		warn("nothing was recorded: --mode none switches recording off");
@@ -86,7 +73,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		warn("nothing was attached: %s", why);
 	else if (a->options.inject)
 		warn("nothing was attached: %s uses no %s through shared libraries",
-			a->options.command[0], record_attachable());
+			a->options.command[0], inject_kinds(kinds));
 	else
 		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
 			a->options.command[0]);

@@ -140,6 +140,20 @@ int inject_all(struct environment *env, const char *command, enum inject_obstacl
 	return error;
 }
 
+const char *inject_kinds(char text[INJECT_KINDS_BYTES])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct attacher *const *a = attachers; *a && used < INJECT_KINDS_BYTES; a++)
+		used += (size_t)snprintf(text + used, INJECT_KINDS_BYTES - used, "%s%s",
+			a == attachers ? ""
+			: a[1]	       ? ", "
+				       : " or ",
+			(*a)->title);
+	return text;
+}
+
 const char *inject_obstacle_text(enum inject_obstacle obstacle)
 {
 	switch (obstacle) {

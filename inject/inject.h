@@ -21,6 +21,10 @@ enum inject_obstacle inject_library(const struct attacher *attacher, char *path,
  */
 int inject_all(struct environment *env, const char *command, enum inject_obstacle *obstacle);
 
+/* "ggml, OpenCL, Vulkan or CUDA": what is attached to; returns text. */
+enum { INJECT_KINDS_BYTES = 256 };
+const char *inject_kinds(char text[INJECT_KINDS_BYTES]);
+
 /* As the end of a sentence that begins with "nothing was attached: ". */
 const char *inject_obstacle_text(enum inject_obstacle obstacle);
 

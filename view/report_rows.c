@@ -13,6 +13,7 @@
 #include "view/report_fields.h"
 #include "view/table.h"
 #include "view/text.h"
+#include "inject/inject.h"
 
 static bool is_of_devices(const struct summary *summary)
 {
@@ -190,19 +191,31 @@ static void print_apart(const struct report *report, FILE *out, const struct ter
 	}
 }
 
+static void print_nothing(const struct report *report, FILE *out, const struct terminal *terminal)
+{
+	size_t width = terminal->width ? terminal->width : 100;
+	char kinds[INJECT_KINDS_BYTES];
+
+	if (is_of_devices(report->summary)) {
+		text_wrap(out, width, 0, "",
+			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
+			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
+			"says which work on this machine.");
+		return;
+	}
+	char *text = xasprintf(
+		"No bricks were recorded. Brick can look into programs that use %s through shared "
+		"libraries, and into those that contain libbrick; 'brick doctor' checks an "
+		"engine's libraries. With --mode none nothing is recorded.",
+		inject_kinds(kinds));
+	text_wrap(out, width, 0, "", text);
+	free(text);
+}
+
 void report_rows(const struct report *report, FILE *out, const struct terminal *terminal)
 {
 	if (!report->summary->row_count) {
-		text_wrap(out, terminal->width ? terminal->width : 100, 0, "",
-			is_of_devices(report->summary)
-				? "No queue of a device was recorded. Those of OpenCL, Vulkan and "
-				  "CUDA programs are, and what an engine hands to brick/device.h; "
-				  "'brick doctor' says which work on this machine."
-				: "No bricks were recorded. Brick can look into programs that use "
-				  "ggml as shared libraries, OpenCL, Vulkan or CUDA, and into "
-				  "those "
-				  "that contain libbrick; 'brick doctor' checks an engine's "
-				  "libraries. With --mode none nothing is recorded.");
+		print_nothing(report, out, terminal);
 		return;
 	}
 	if (report->apart[0])
