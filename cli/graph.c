@@ -43,8 +43,9 @@ static const struct cli_option option_table[] = {
 		"stacks with their own times in ns, for flame graphs",
 		set_format, .at = offsetof(struct options, format)},
 	{"step", "WHICH",
-		"of one step only: decode or prefill, the one that took the median time; or a "
-		"number, counted from 1 in the order in which they began",
+		"of one step only: decode or prefill, the one that took the median time; slowest; "
+		"or "
+		"a number, counted from 1 in the order in which they began",
 		option_text, .at = offsetof(struct options, step)},
 	{"output", "OUT", "write to this file (default: standard output)", option_text,
 		.at = offsetof(struct options, output), .letter = 'o'},

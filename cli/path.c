@@ -25,7 +25,7 @@ struct options {
 static const struct cli_option option_table[] = {
 	{"step", "WHICH",
 		"of one step only, with the longest parts of its path: decode or prefill, the one "
-		"that took the median time; or a number, counted from 1",
+		"that took the median time; slowest; or a number, counted from 1",
 		option_text, .at = offsetof(struct options, step)},
 	{"top", "N", "show the N best opportunities only", option_number,
 		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},

@@ -26,8 +26,8 @@ struct options {
 
 static const struct cli_option option_table[] = {
 	{"step", "WHICH",
-		"decode (default) or prefill: the one that took the median time; or a number, "
-		"counted from 1 in the order in which they began",
+		"decode (default) or prefill: the one that took the median time; slowest; or "
+		"a number, counted from 1 in the order in which they began",
 		option_text, .at = offsetof(struct options, step)},
 	{"nodes", NULL, "show each operation below its brick, with the tensor it made", option_flag,
 		.at = offsetof(struct options, nodes)},

@@ -2,21 +2,22 @@
 /* Finds the step that a user means. Called by commands that look at one step. */
 #include "view/step_choice.h"
 
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "analysis/step_times.h"
+#include "base/number.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 
 static uint32_t numbered(const struct run *run, const struct step_index *index, const char *command,
 	const char *text)
 {
-	char *end;
-	unsigned long wanted = strtoul(text, &end, 10);
+	uint64_t wanted;
 
-	if (end == text || *end || *text == '-' || !wanted)
-		die_usage(command, "--step %s: must be decode, prefill or a number from 1", text);
+	if (number_u64(text, 1, UINT32_MAX, &wanted) < 0)
+		die_usage(command,
+			"--step %s: must be decode, prefill, slowest or a number from 1", text);
 	if (wanted > index->count)
 		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
 			index->count);
@@ -37,6 +38,24 @@ static uint32_t median(const struct run *run, const struct step_index *index, en
 	return step;
 }
 
+/* The one that took longest: of decode, where there is any. */
+static uint32_t slowest(const struct run *run, const struct step_index *index)
+{
+	struct step_times times;
+	uint32_t best = RUN_NONE;
+
+	if (step_times_measure(&times, run, index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	bool decode = times.phases[STEP_DECODE].count > 0;
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (index->finished[i] && !!run->steps[i].decode == decode &&
+			(best == RUN_NONE || step_time_total_ns(&times.steps[i]) >
+						     step_time_total_ns(&times.steps[best])))
+			best = i;
+	step_times_fini(&times);
+	return best;
+}
+
 uint32_t step_choose(const struct run *run, const struct step_index *index, const char *command,
 	const char *which)
 {
@@ -44,6 +63,8 @@ uint32_t step_choose(const struct run *run, const struct step_index *index, cons
 
 	if (!index->count)
 		die(CLI_INPUT, "%s: has no steps that ended", run->path);
+	if (!strcmp(which, "slowest"))
+		return slowest(run, index);
 	if (!prefill && !decode)
 		return numbered(run, index, command, which);
 	uint32_t step = median(run, index, prefill ? STEP_PREFILL : STEP_DECODE);

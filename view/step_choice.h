@@ -7,8 +7,9 @@
 #include "trace/run.h"
 
 /*
- * which: "decode" or "prefill", the one of that phase that took the median time; or a number,
- * counted from 1 in the order of their begins. Ends the program if there is no such step.
+ * which: "decode" or "prefill", the one of that phase that took the median time; "slowest",
+ * of the decode steps, or of the prefill steps where there is no other; or a number, counted from 1
+ * in the order in which they began. Ends the program if there is no such step.
  */
 uint32_t step_choose(const struct run *run, const struct step_index *index, const char *command,
 	const char *which);

@@ -36,7 +36,7 @@ const empty = shown => shown === null || shown === undefined || shown === 0 || s
 export function columns(page, rows, plural, first, name) {
 	const fields = new Map(page.data.tables.fields.map(field => [field.key, field]));
 	const all = page.data.tables.columns[plural].map(key => column(fields.get(key)));
-	return all.map(c => (c.key === "name" ? { ...c, title: first, show: name } : c))
+	return all.map(c => (c.key === "name" ? { ...c, title: first.toUpperCase(), show: name } : c))
 		.filter(c => ["name", "share"].includes(c.key) || rows.some(row => !empty(c.get(row))));
 }
 

@@ -38,7 +38,7 @@ class Page {
 	checkChoices() {
 		const { report, phases, trees } = this.data;
 		if (this.state.phase !== "all" && !phases[this.state.phase]) this.state.phase = "all";
-		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = report.bricks[0]?.name ?? null;
+		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = this.report().bricks[0]?.name ?? null;
 		if (!trees.steps.some(step => step.number === this.state.step)) this.state.step = trees.steps[0]?.number ?? null;
 	}
 

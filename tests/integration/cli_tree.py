@@ -34,6 +34,8 @@ def main():
     decode = [brick_json("tree", "--json", "--step", str(i), path)["trees"][0]["step"]["total_ns"]
               for i in range(2, 32)]
     expect("the median step", tree["step"]["total_ns"], sorted(decode)[14])
+    slow = brick_json("tree", "--json", "--step", "slowest", path)["trees"][0]["step"]
+    expect("the slowest step", (slow["phase"], slow["total_ns"]), ("decode", max(decode)))
     prefill = brick_json("tree", "--json", "--step", "prefill", path)["trees"][0]["step"]
     expect("prefill", (prefill["phase"], prefill["number"], prefill["tokens"]), ("prefill", 1, 16))
 

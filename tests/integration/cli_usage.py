@@ -49,7 +49,7 @@ def wrong_usage():
         (["tree", "--dept=3", path, path], b"one recording"),  # as far as it is clear what is meant
         (["roofline", "--celings=x", path], b"did you mean '--ceilings'?"),
         (["tree", "--depth", "0", path], b"whole number"),
-        (["tree", "--step", "last", path], b"decode, prefill or a number"),
+        (["tree", "--step", "last", path], b"decode, prefill, slowest or a number"),
         (["diverge", "--top", "3", "--all", path, path], b"exclude each other"),
         (["graph", "-o", path, path], b"the recording itself"),
         (["export", "--format", "csv", "-o", path, path], b"the recording itself"),
