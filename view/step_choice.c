@@ -16,8 +16,8 @@ static uint32_t numbered(const struct run *run, const struct step_index *index, 
 	uint64_t wanted;
 
 	if (number_u64(text, 1, UINT32_MAX, &wanted) < 0)
-		die_usage(command,
-			"--step %s: must be decode, prefill, slowest or a number from 1", text);
+		die_usage(command, "--step %s: must be decode, prefill, slowest or a number from 1",
+			text);
 	if (wanted > index->count)
 		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
 			index->count);
