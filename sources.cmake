@@ -8,6 +8,7 @@ set(BRICK_BASE_SOURCES
   base/escape.c
   base/hash_index.c
   base/hashmap.c
+  base/lock.c
   base/number.c
 )
 
@@ -16,6 +17,7 @@ set(BRICK_SYS_SOURCES
   lib/sys/counter.c
   lib/sys/linux.c
   lib/sys/perf.c
+  lib/sys/shared.c
   lib/sys/switches.c
 )
 
@@ -48,6 +50,7 @@ set(BRICK_LIB_SOURCES
   lib/queue.c
   lib/queue_clock.c
   lib/queue_record.c
+  lib/refusals.c
   lib/registry.c
   lib/ring.c
   lib/sample.c
@@ -342,7 +345,6 @@ set(BRICK_RECORD_SOURCES
   record/guard.c
   record/neighbours.c
   record/off_cpu.c
-  record/process.c
   record/recorder.c
   record/session_dir.c
   record/signals.c
@@ -684,6 +686,7 @@ set(BRICK_UNIT_TESTS
 
 # Programs that integration tests run.
 set(BRICK_TEST_PROGRAMS
+  tests/programs/attack_guest.c
   tests/programs/cli_recording.c
   tests/programs/device_modes.c
   tests/programs/device_recording.c
@@ -762,11 +765,15 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/vulkan_embed.py
 )
 
+# Attacks on the recorder and on what runs inside of programs; one test per file.
+set(BRICK_ATTACK_TESTS
+  tests/attack/guest.py
+)
+
 # Benches: one program per file.
 set(BRICK_BENCH_SOURCES
   bench/deflate.c
   bench/graph.c
-  bench/live.c
   bench/modes.c
   bench/probe.c
   bench/read.c

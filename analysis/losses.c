@@ -15,6 +15,7 @@ static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
 	losses->unsupported += ledger->unsupported;
 	losses->too_deep += ledger->too_deep;
 	losses->table_full += ledger->table_full;
+	losses->refused += ledger->refused;
 }
 
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched)
@@ -30,6 +31,7 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	losses->mismatched = mismatched;
 	losses->open = run->open_samples;
 	losses->truncated_bytes = run->truncated_bytes;
+	losses->refused += run->refused_records;
 	losses->lost_processes = run->lost_processes;
 	losses->bad_packets = run->bad_packets;
 	losses->bad_records = run->bad_records;
@@ -52,6 +54,9 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 		{losses->too_deep, "brick nested too deep", "bricks nested too deep"},
 		{losses->table_full, "name, site or thread without room in a table",
 			"names, sites or threads without room in a table"},
+		{losses->refused,
+			"record of a thread or process that had no memory or file to record to",
+			"records of threads or processes that had no memory or file to record to"},
 		{losses->truncated_bytes, "byte at the end of the file unreadable",
 			"bytes at the end of the file unreadable"},
 		{losses->bad_packets, "packet of the file unusable",

@@ -19,6 +19,7 @@ struct losses {
 	uint64_t unsupported; /* work seen that could not be timed */
 	uint64_t too_deep;    /* nested deeper than can be recorded */
 	uint64_t table_full;  /* names, sites or threads for which there was no room */
+	uint64_t refused;     /* records of threads or processes that nothing could be had for */
 	uint64_t truncated_bytes; /* behind the last whole packet of the file */
 	uint64_t lost_processes;
 	uint64_t bad_packets;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brick/error.h"
 #include "view/die.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -88,6 +89,12 @@ static void print_losses(const struct recorder_result *r)
 			"brick: %s %s dropped (statistics are exact without them; "
 			"--ring takes more)\n",
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
+	if (r->refused_processes)
+		warn("%llu %s could not record: process %u: %s; %s %s lost",
+			(unsigned long long)r->refused_processes,
+			plural(r->refused_processes, "process", "processes"), r->refused_pid,
+			brick_strerror(r->refused_error), units_count(count, r->refused_records),
+			plural(r->refused_records, "record is", "records are"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,
 			plural(r->lost, "process", "processes"), r->fault);
@@ -125,7 +132,7 @@ void record_summary(const struct record_arguments *a, const struct recorder_resu
 	if (!r->recorded)
 		return;
 	print_totals(r);
-	if (!print_attached(r->notes) && !r->samples)
+	if (!print_attached(r->notes) && !r->samples && !r->refused_processes)
 		print_nothing(a, r);
 	print_missing_captures(a, r);
 	print_losses(r);

@@ -17,7 +17,7 @@ enum { ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t) };
 static uint32_t *row_create(struct drain_histograms *h, struct drain_map *m, uint32_t brick)
 {
 	uint64_t offset = m->header.drained_offset + (uint64_t)brick * ROW_BYTES;
-	int error = posix_fallocate(m->fd, (off_t)offset, ROW_BYTES);
+	int error = posix_fallocate(drain_map_fd(m), (off_t)offset, ROW_BYTES);
 
 	if (!error) {
 		h->rows[brick] = (uint32_t *)((char *)m->shared + offset);
@@ -131,7 +131,7 @@ static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
 
-	if (pread(m->fd, row, sizeof row, (off_t)offset) != (ssize_t)sizeof row) {
+	if (pread(drain_map_fd(m), row, sizeof row, (off_t)offset) != (ssize_t)sizeof row) {
 		drain_map_fault_set(m, "its histograms cannot be read");
 		return;
 	}

@@ -24,17 +24,29 @@
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
 #define MAX_CAPACITY (1ull << 32)
 
-static uint64_t file_bytes(int fd)
+int drain_map_fd(const struct drain_map *m)
 {
 	struct stat st;
-	return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0 ? 0
-									    : (uint64_t)st.st_size;
+
+	if (fstat(m->fd, &st) < 0 || st.st_dev != m->device || st.st_ino != m->inode)
+		return -1;
+	return m->fd;
+}
+
+static uint64_t file_bytes(const struct drain_map *m)
+{
+	struct stat st;
+	int fd = drain_map_fd(m);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+		return 0;
+	return (uint64_t)st.st_size;
 }
 
 static void *map(struct drain_map *m, uint64_t offset, uint64_t bytes)
 {
 	int access = m->view ? PROT_READ : PROT_READ | PROT_WRITE;
-	void *at = mmap(NULL, bytes, access, MAP_SHARED, m->fd, (off_t)offset);
+	void *at = mmap(NULL, bytes, access, MAP_SHARED, drain_map_fd(m), (off_t)offset);
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -132,13 +144,18 @@ static void clean_header(struct brick_session_header *h)
 int drain_map_open(
 	struct drain_map *m, int fd, int view, const struct drain_guard *guard, const char **why)
 {
-	uint64_t end = file_bytes(fd);
 	struct brick_session_header *h = &m->header;
+	struct stat st;
 
+	*why = "it cannot be read";
+	if (fstat(fd, &st) < 0)
+		return -errno;
 	m->fd = fd;
+	m->device = st.st_dev;
+	m->inode = st.st_ino;
+	uint64_t end = file_bytes(m);
 	m->view = view;
 	m->guard = guard;
-	*why = "it cannot be read";
 	ssize_t n = pread(fd, h, sizeof *h, 0);
 	if (n < 0)
 		return -errno;
@@ -222,7 +239,7 @@ static const char *map_lane(
 
 	if (entry->offset % page || entry->offset < m->shared_bytes ||
 		entry->bytes < sizeof(struct brick_lane) ||
-		!inside(entry->offset, entry->bytes, file_bytes(m->fd)))
+		!inside(entry->offset, entry->bytes, file_bytes(m)))
 		return "a lane lies outside of the file";
 	lane->offset = entry->offset;
 	lane->bytes = entry->bytes;

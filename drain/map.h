@@ -6,6 +6,7 @@
 #ifndef BRICK_DRAIN_MAP_H
 #define BRICK_DRAIN_MAP_H
 
+#include <sys/types.h>
 #include "brick/abi/session.h"
 #include "drain/guard.h"
 
@@ -31,6 +32,8 @@ struct drain_lane {
 
 struct drain_map {
 	int fd;
+	dev_t device; /* of the file that fd was of at first */
+	ino_t inode;
 	int view; /* only looked at: mapped read-only, nothing of it is consumed */
 	const struct drain_guard *guard;
 	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */
@@ -48,6 +51,13 @@ struct drain_map {
 	/* emitting */
 	uint64_t bad_entries; /* of tables: had to be put right */
 };
+
+/*
+ * The session's descriptor, or -1 when it is not the session's any more: a program that embeds the
+ * consumer may have closed it, and have its number for a file of its own. To be asked before each
+ * use.
+ */
+int drain_map_fd(const struct drain_map *map);
 
 /* As drain_open() and drain_open_view() say. On error nothing is left open. */
 int drain_map_open(

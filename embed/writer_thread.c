@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/lock.h"
 #include "drain/drain.h"
 #include "drain/clock.h"
 #include "base/clock_ns.h"
@@ -114,18 +115,18 @@ static int drain_is_due(
 
 static uint64_t asked(struct consumer *t)
 {
-	pthread_mutex_lock(&t->lock);
+	lock_take(&t->lock);
 	uint64_t value = t->asked;
-	pthread_mutex_unlock(&t->lock);
+	lock_give(&t->lock);
 	return value;
 }
 
 static void answer(struct consumer *t, uint64_t value)
 {
-	pthread_mutex_lock(&t->lock);
+	lock_take(&t->lock);
 	t->answered = value;
 	pthread_cond_broadcast(&t->drained);
-	pthread_mutex_unlock(&t->lock);
+	lock_give(&t->lock);
 }
 
 static int flush(struct consumer *t, uint64_t now_ns)
@@ -205,13 +206,13 @@ static int stopped(struct consumer *t, uint32_t ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	pthread_mutex_lock(&t->lock);
+	lock_take(&t->lock);
 	uint64_t before = t->asked;
 	while (!t->stopping && t->asked == before &&
 		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
 		;
 	int stopping = t->stopping;
-	pthread_mutex_unlock(&t->lock);
+	lock_give(&t->lock);
 	return stopping;
 }
 
@@ -320,20 +321,20 @@ static int start(struct consumer **out, int fd, const char *path, uint32_t inter
 
 static void drain(struct consumer *t)
 {
-	pthread_mutex_lock(&t->lock);
+	lock_take(&t->lock);
 	uint64_t mine = ++t->asked;
 	pthread_cond_signal(&t->wake);
 	while (t->answered < mine)
 		pthread_cond_wait(&t->drained, &t->lock);
-	pthread_mutex_unlock(&t->lock);
+	lock_give(&t->lock);
 }
 
 static int stop(struct consumer *t)
 {
-	pthread_mutex_lock(&t->lock);
+	lock_take(&t->lock);
 	t->stopping = 1;
 	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->lock);
+	lock_give(&t->lock);
 	pthread_join(t->thread, NULL);
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->drained);

@@ -78,7 +78,7 @@ static int publish(struct brick__session *s)
 		at += codes[i].bytes;
 		if (at <= s->header->code_bytes)
 			continue;
-		int error = brick__sys_shared_reserve(s->fd, offset, codes[i].bytes);
+		int error = brick__shared_reserve(&s->file, offset, codes[i].bytes);
 		if (error)
 			return error;
 		memcpy(brick__at(s, offset), codes[i].entry, codes[i].bytes);

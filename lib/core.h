@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "brick/brick.h"
 #include "brick/abi/session.h"
+#include "lib/sys/shared.h"
 
 /* What no session's serial number is: a thread without a lane is in none, and none is also when
  * brick__on is 0. */
@@ -24,6 +25,7 @@ struct brick__thread {
 			  */
 	uint32_t tag;	 /* serial << 8: the upper bits of the spans that are begun here */
 	uint32_t index;	 /* of the lane in its session */
+	uint32_t refused, refused_by; /* how often it got no lane, from which session */
 };
 
 extern __thread struct brick__thread brick__thread
@@ -38,7 +40,7 @@ struct brick__lane_entry {
 /* The process's session; header is NULL when there is none. Changes under the session lock only. */
 struct brick__session {
 	uint32_t serial; /* of the running or the last session; grows with each */
-	int fd;
+	struct brick__shared file;
 	struct brick_session_header *header; /* header, tables and drained histograms */
 	uint64_t header_bytes;
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/lock.h"
 #include "brick/attach.h"
 #include "brick/probe.h"
 #include "brick/session.h"
@@ -48,12 +49,12 @@ static __thread struct {
 
 void brick__counters_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void brick__counters_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 /* Under the lock. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/lock.h"
 #include "base/sized.h"
 #include "lib/core.h"
 #include "lib/sys/sys.h"
@@ -55,22 +56,22 @@ int brick_digests_wanted(void)
 
 void brick__digests_lock(void)
 {
-	pthread_mutex_lock(&step_lock);
-	pthread_mutex_lock(&lock);
+	lock_take(&step_lock);
+	lock_take(&lock);
 }
 
 void brick__digests_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
-	pthread_mutex_unlock(&step_lock);
+	lock_give(&lock);
+	lock_give(&step_lock);
 }
 
 void brick__digests_use(struct brick_session_header *header)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	area = header;
 	given_up_at = 0;
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 /* In the child of a fork, whose locks are held: the session is the parent's. */
@@ -84,10 +85,10 @@ void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
-	pthread_mutex_lock(&step_lock);
+	lock_take(&step_lock);
 	uint64_t number = latest.session == session ? latest.number + 1 : 1;
 	latest = here = (struct step){session, phase, number, tokens};
-	pthread_mutex_unlock(&step_lock);
+	lock_give(&step_lock);
 }
 
 static struct step present_step(void)
@@ -97,9 +98,9 @@ static struct step present_step(void)
 
 	if (step.session == session)
 		return step;
-	pthread_mutex_lock(&step_lock);
+	lock_take(&step_lock);
 	step = latest;
-	pthread_mutex_unlock(&step_lock);
+	lock_give(&step_lock);
 	return step.session == session ? step : (struct step){0};
 }
 
@@ -133,7 +134,7 @@ static int have_memory(void)
 		return 0;
 	if (area->digest_flags & BRICK_DIGESTS_READY)
 		return 1;
-	if (brick__sys_shared_reserve(brick__session.fd, area->digest_offset,
+	if (brick__shared_reserve(&brick__session.file, area->digest_offset,
 		    area->digest_capacity * sizeof(struct brick_session_digest))) {
 		area = NULL;
 		return 0;
@@ -146,7 +147,7 @@ static int publish(const struct brick_session_digest *digest)
 {
 	int error = -ENOENT;
 
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	int ready = brick_enabled() ? have_memory() : 0;
 	if (ready) {
 		uint64_t head = area->digest_head;
@@ -160,7 +161,7 @@ static int publish(const struct brick_session_digest *digest)
 			__atomic_add_fetch(&area->ledger.dropped, 1, __ATOMIC_RELAXED);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	if (ready == 2)
 		brick_note("capture.digest", "sketches of %d buckets", BRICK_DIGEST_BUCKETS);
 	return error;
@@ -168,19 +169,19 @@ static int publish(const struct brick_session_digest *digest)
 
 static void count_unsupported(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	if (area) {
 		area->digest_unsupported++;
 		__atomic_add_fetch(&area->ledger.unsupported, 1, __ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 static int is_open(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	int open = area && area->digest_capacity;
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	return open;
 }
 

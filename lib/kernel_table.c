@@ -84,7 +84,7 @@ static int publish(struct brick__session *s)
 			s->header->kernel_offset + i * sizeof(struct brick_session_kernel);
 		if (i == 1 || i % PER_CHUNK == 0) {
 			uint64_t chunk = i / PER_CHUNK * PER_CHUNK;
-			int error = brick__sys_shared_reserve(s->fd,
+			int error = brick__shared_reserve(&s->file,
 				s->header->kernel_offset +
 					chunk * sizeof(struct brick_session_kernel),
 				PER_CHUNK * sizeof(struct brick_session_kernel));

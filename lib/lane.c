@@ -14,7 +14,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-enum { LEAST_QUEUE_RECORDS = 1024 };
+enum { MIN_RING_RECORDS = 1024 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
 __thread struct brick__thread brick__thread
@@ -99,12 +99,13 @@ static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kin
 {
 	uint32_t half = s->ring_records / 2;
 
-	return kind == BRICK_LANE_THREAD || half < LEAST_QUEUE_RECORDS ? s->ring_records : half;
+	return kind == BRICK_LANE_THREAD || half < MIN_RING_RECORDS ? s->ring_records : half;
 }
 
-struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
+static struct brick_lane *create_lane(
+	struct brick__session *s, enum brick_lane_kind kind, uint32_t records)
 {
-	uint32_t index = s->header->lane_count, records = ring_records(s, kind);
+	uint32_t index = s->header->lane_count;
 	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
 	uint64_t ring_offset =
 		page_round(histogram_offset +
@@ -118,11 +119,11 @@ struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_
 		return NULL;
 	uint64_t offset = index ? table[index - 1].offset + table[index - 1].bytes
 				: page_round(s->header_bytes);
-	if (brick__sys_shared_extend(s->fd, offset + bytes) ||
-		brick__sys_shared_reserve(s->fd, offset, histogram_offset) ||
-		(ring_bytes && brick__sys_shared_reserve(s->fd, offset + ring_offset, ring_bytes)))
+	if (brick__shared_extend(&s->file, offset + bytes) ||
+		brick__shared_reserve(&s->file, offset, histogram_offset) ||
+		(ring_bytes && brick__shared_reserve(&s->file, offset + ring_offset, ring_bytes)))
 		return NULL;
-	struct brick_lane *lane = brick__sys_map(s->fd, offset, bytes, 1, &error);
+	struct brick_lane *lane = brick__shared_map(&s->file, offset, bytes, &error);
 	if (!lane)
 		return NULL;
 	init_lane(lane, kind, histogram_offset, ring_offset, records);
@@ -131,6 +132,17 @@ struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_
 	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
 	table[index] = (struct brick_session_lane){offset, bytes};
 	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);
+	return lane;
+}
+
+/* Where memory is short, a smaller ring is better than none. */
+struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
+{
+	uint32_t records = ring_records(s, kind);
+	struct brick_lane *lane = create_lane(s, kind, records);
+
+	while (!lane && records / 4 >= MIN_RING_RECORDS && s->header->lane_count < BRICK_MAX_LANES)
+		lane = create_lane(s, kind, records /= 4);
 	return lane;
 }
 
@@ -173,6 +185,7 @@ static void own_lane(struct brick_lane *lane)
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
 	self->serial = brick__session.serial;
+	self->refused = 0;
 	self->tag = self->serial << 8;
 	announce_owner(lane, self);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
@@ -185,13 +198,37 @@ static int is_paused(const struct brick__thread *self)
 	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * What could not be had is tried for again at the 2nd, 4th, 8th ... record that asks for it, and at
+ * every 4096th: not at each, since a try costs as much as a whole lane.
+ */
+static int may_try(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED), n = self->refused;
+
+	if (self->refused_by != on || !n)
+		return 1;
+	self->refused++;
+	return !(n & (n - 1)) || n % 4096 == 0;
+}
+
+static void note_refusal(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (self->refused_by == on && self->refused)
+		return;
+	self->refused_by = on;
+	self->refused = 1;
+}
+
 struct brick_lane *brick__thread_attach(void)
 {
 	int saved = errno;
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = NULL;
 
-	if (self->lane && is_paused(self))
+	if ((self->lane && is_paused(self)) || !may_try(self))
 		return NULL;
 	if (self->lane)
 		leave_lane(self);
@@ -205,9 +242,9 @@ struct brick_lane *brick__thread_attach(void)
 			lane = brick__lane_create(s, BRICK_LANE_THREAD);
 		if (lane)
 			own_lane(lane);
-		else
-			s->header->ledger.table_full++;
 	}
+	if (!lane)
+		note_refusal(self);
 	brick__session_unlock();
 	if (lane)
 		pthread_setspecific(exit_key, self);
@@ -273,7 +310,7 @@ static int back_row(struct brick_lane *lane, uint32_t brick)
 		if (s->lanes[i].lane != lane)
 			continue;
 		uint64_t offset = table[i].offset + lane->histogram_offset + brick * row;
-		error = brick__sys_shared_reserve(s->fd, offset, row);
+		error = brick__shared_reserve(&s->file, offset, row);
 	}
 	brick__session_unlock();
 	return error;

@@ -37,7 +37,8 @@ void brick__pair_cost_measure(struct brick_session_header *header)
 
 	if (lane && ring) {
 		lane->capacity = RING;
-		brick__thread = (struct brick__thread){lane, ring, RING - 1, on, on << 8, 0};
+		brick__thread = (struct brick__thread){
+			.lane = lane, .ring = ring, .mask = RING - 1, .serial = on, .tag = on << 8};
 		run_batches(cost);
 		brick__thread = self;
 		qsort(cost, BATCHES, sizeof *cost, by_value);

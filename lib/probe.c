@@ -324,10 +324,9 @@ void brick__end_site(brick_span span, uint32_t site)
 
 void brick_layer_set(int layer)
 {
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-
-	if (self && layer >= -1 && layer <= INT16_MAX)
-		self->lane->default_layer = (uint32_t)(layer + 1);
+	if (brick_enabled() && (lane_is_current(&brick__thread) || brick__thread_attach()) &&
+		layer >= -1 && layer <= INT16_MAX)
+		brick__thread.lane->default_layer = (uint32_t)(layer + 1);
 }
 
 /* The brick of a step; of an unknown phase none, which begin_slow() counts. */

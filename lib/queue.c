@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/lock.h"
 #include "base/sized.h"
 #include "lib/sys/ticks.h"
 
@@ -23,23 +24,23 @@ static void copy_name(char *to, size_t bytes, const char *from)
 
 static void link_queue(struct brick_queue *queue)
 {
-	pthread_mutex_lock(&list_lock);
+	lock_take(&list_lock);
 	queue->name.number = ++last_number;
 	queue->next = list;
 	queue->link = &list;
 	if (list)
 		list->link = &queue->next;
 	list = queue;
-	pthread_mutex_unlock(&list_lock);
+	lock_give(&list_lock);
 }
 
 static void unlink_queue(struct brick_queue *queue)
 {
-	pthread_mutex_lock(&list_lock);
+	lock_take(&list_lock);
 	*queue->link = queue->next;
 	if (queue->next)
 		queue->next->link = queue->link;
-	pthread_mutex_unlock(&list_lock);
+	lock_give(&list_lock);
 }
 
 int brick_queue_create(struct brick_queue **out, const struct brick_queue_options *options)
@@ -78,9 +79,9 @@ void brick_queue_destroy(struct brick_queue *queue)
 	if (!queue)
 		return;
 	unlink_queue(queue);
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	brick__queue_lanes_close(queue);
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
 }
@@ -100,43 +101,43 @@ static struct brick_ledger *ledger(struct brick_queue *queue)
 
 void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
 {
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue) : NULL;
 	if (l)
 		l->unsupported += count;
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 }
 
 void brick_queue_dropped(struct brick_queue *queue, uint64_t count)
 {
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue) : NULL;
 	if (l)
 		l->dropped += count;
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 }
 
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count)
 {
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	struct brick_ledger *l = ledger(queue);
 	if (l)
 		l->unmatched += count;
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 }
 
 void brick__queue_too_deep(struct brick_queue *queue)
 {
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	struct brick_ledger *l = ledger(queue);
 	if (l)
 		l->too_deep++;
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 }
 
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
 {
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	if (change > 0 && queue->pending_serial != serial) {
 		queue->pending_serial = serial;
 		queue->pending = 0;
@@ -145,7 +146,7 @@ void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change
 		queue->pending++;
 	else if (queue->pending && queue->pending_serial == serial)
 		queue->pending--;
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 }
 
 static void account(struct brick_queue *queue)
@@ -163,7 +164,10 @@ static void account(struct brick_queue *queue)
 /* At the end of a process a thread may have ended inside of a queue: then it is left alone. */
 static int lock_or_leave(pthread_mutex_t *lock, int at_exit)
 {
-	return !(at_exit ? pthread_mutex_trylock(lock) : pthread_mutex_lock(lock));
+	if (at_exit)
+		return !lock_try(lock);
+	lock_take(lock);
+	return 1;
 }
 
 void brick__queues_account(int at_exit)
@@ -174,18 +178,18 @@ void brick__queues_account(int at_exit)
 		if (!lock_or_leave(&q->lock, at_exit))
 			continue;
 		account(q);
-		pthread_mutex_unlock(&q->lock);
+		lock_give(&q->lock);
 	}
-	pthread_mutex_unlock(&list_lock);
+	lock_give(&list_lock);
 }
 
 /* ---- fork ---- */
 
 void brick__queues_lock(void)
 {
-	pthread_mutex_lock(&list_lock);
+	lock_take(&list_lock);
 	for (struct brick_queue *q = list; q; q = q->next)
-		pthread_mutex_lock(&q->lock);
+		lock_take(&q->lock);
 	brick__queue_clock_lock();
 }
 
@@ -193,8 +197,8 @@ void brick__queues_unlock(void)
 {
 	brick__queue_clock_unlock();
 	for (struct brick_queue *q = list; q; q = q->next)
-		pthread_mutex_unlock(&q->lock);
-	pthread_mutex_unlock(&list_lock);
+		lock_give(&q->lock);
+	lock_give(&list_lock);
 }
 
 void brick__queues_abandon(void)

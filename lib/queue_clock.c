@@ -6,6 +6,7 @@
  * used. Called for every command of a queue.
  */
 #include <pthread.h>
+#include "base/lock.h"
 #include "brick/clock.h"
 #include "brick/correlation.h"
 #include "lib/clock_fit.h"
@@ -21,12 +22,12 @@ static struct brick_correlation line;
 
 void brick__queue_clock_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void brick__queue_clock_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
@@ -53,9 +54,9 @@ uint64_t brick__ticks_of_ns(uint64_t ns)
 
 	if (clock->source == BRICK_CLOCK_MONOTONIC)
 		return ns;
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	refresh(clock);
 	uint64_t ticks = brick_correlation_host_ns(&line, ns);
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	return ticks;
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/lock.h"
 #include "lib/queue_state.h"
 #include "lib/ring.h"
 #include "lib/sys/ticks.h"
@@ -328,12 +329,12 @@ int brick__queue_record_nested(struct brick_queue *queue,
 		error = check(commands[i], latest);
 	if (error)
 		return error;
-	pthread_mutex_lock(&queue->lock);
+	lock_take(&queue->lock);
 	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns);
 	error = brick__queue_lanes_use(queue, commands[0]->launch.session, begin);
 	if (!error)
 		record_all(queue, commands, depths, count);
-	pthread_mutex_unlock(&queue->lock);
+	lock_give(&queue->lock);
 	errno = saved;
 	return error;
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/lock.h"
 #include "base/sized.h"
 #include "lib/core.h"
 #include "lib/sys/sys.h"
@@ -51,12 +52,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void brick__registry_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void brick__registry_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 static uint32_t count_of(const uint32_t *count)
@@ -134,8 +135,8 @@ static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
 
 	if (first >= end)
 		return 0;
-	return brick__sys_shared_reserve(
-		s->fd, s->header->site_offset + first * 4096, (end - first) * 4096);
+	return brick__shared_reserve(
+		&s->file, s->header->site_offset + first * 4096, (end - first) * 4096);
 }
 
 static int publish_sites(struct brick__session *s, uint32_t from)
@@ -153,13 +154,13 @@ static int publish_sites(struct brick__session *s, uint32_t from)
 
 void brick__registry_publish(struct brick__session *s)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	publish_categories(s, 0);
 	publish_bricks(s, 0);
 	publish_count(&s->header->site_count, 1);
 	if (site_total > 1)
 		publish_sites(s, 1);
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 int brick_category_register(const char *name)
@@ -169,7 +170,7 @@ int brick_category_register(const char *name)
 	if (!name_is_valid(name))
 		return -EINVAL;
 	brick__session_lock();
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	for (uint32_t i = 0; i < category_total && id < 0; i++)
 		if (!strcmp(categories[i].name, name))
 			id = (int)i;
@@ -180,7 +181,7 @@ int brick_category_register(const char *name)
 		if (brick__session.header)
 			publish_categories(&brick__session, (uint32_t)id);
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	brick__session_unlock();
 	return id;
 }
@@ -190,7 +191,7 @@ int brick_register(const char *name, uint32_t category)
 	if (!name_is_valid(name) || category >= brick_category_count())
 		return -EINVAL;
 	brick__session_lock();
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	int id = find_brick(name);
 	if (id < 0 && brick_total < BRICK_MAX_BRICKS) {
 		id = (int)brick_total;
@@ -204,7 +205,7 @@ int brick_register(const char *name, uint32_t category)
 		if (brick__session.header)
 			brick__session.header->ledger.table_full++;
 	}
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	brick__session_unlock();
 	return id;
 }
@@ -277,11 +278,11 @@ int brick_site_register(const struct brick_site *given)
 	if (error)
 		return error;
 	brick__session_lock();
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 	int index = add_site(&site);
 	if (index < 0 && brick__session.header)
 		brick__session.header->ledger.table_full++;
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 	brick__session_unlock();
 	errno = saved;
 	return index;

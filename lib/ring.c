@@ -2,6 +2,8 @@
 /* The slow half of ring.h: what is seldom, out of line. */
 #include "lib/ring.h"
 
+#include "lib/refusals.h"
+
 int brick__ring_look(struct brick_lane *lane, uint64_t count)
 {
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
@@ -50,5 +52,8 @@ void brick__ring_open(struct brick__thread *self)
 
 struct brick__thread *brick__thread_begin(void)
 {
-	return brick__thread_attach() ? &brick__thread : NULL;
+	if (brick__thread_attach())
+		return &brick__thread;
+	brick__refusals_record();
+	return NULL;
 }

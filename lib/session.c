@@ -15,12 +15,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/lock.h"
 #include "base/sized.h"
 #include "lib/consumer.h"
 #include "lib/core.h"
 #include "lib/counters.h"
 #include "lib/launcher.h"
 #include "lib/queue.h"
+#include "lib/refusals.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -39,12 +41,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void brick__session_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_take(&lock);
 }
 
 void brick__session_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	lock_give(&lock);
 }
 
 static void switch_to(uint32_t value)
@@ -117,20 +119,20 @@ static int create_session(
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
-	int fd = brick__sys_shared_create(directory, name);
-	if (fd < 0)
-		return fd;
-	error = brick__sys_shared_extend(fd, bytes);
+	error = brick__shared_create(&s->file, directory, name);
+	if (error)
+		return error;
+	error = brick__shared_extend(&s->file, bytes);
 	if (!error)
-		error = brick__sys_shared_reserve(fd, 0, layout.site_offset);
+		error = brick__shared_reserve(&s->file, 0, layout.site_offset);
 	if (!error)
-		s->header = brick__sys_map(fd, 0, bytes, 1, &error);
+		s->header = brick__shared_map(&s->file, 0, bytes, &error);
 	if (error) {
-		close(fd);
+		brick__shared_unlink(&s->file);
+		brick__shared_close(&s->file);
 		s->header = NULL;
 		return error;
 	}
-	s->fd = fd;
 	s->header_bytes = bytes;
 	*s->header = layout;
 	s->header->version = BRICK_SESSION_VERSION;
@@ -154,34 +156,43 @@ static void destroy_session(struct brick__session *s)
 {
 	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
 	brick__sys_unmap(s->header, s->header_bytes);
-	close(s->fd);
+	brick__shared_close(&s->file);
 	s->header = NULL;
-	s->fd = -1;
 }
 
 /* The session for a recorder outside: a file that gets its final name when it is valid. */
 static int start_external(const char *directory)
 {
 	const char *mode = getenv("BRICK_MODE"), *ring = getenv("BRICK_RING_RECORDS");
-	char name[64], from[512], to[512];
+	char name[64], final[80];
 
+	if (!brick__shared_is_held(directory, "lock"))
+		return -EOWNERDEAD; /* nobody would read it, or remove it */
 	snprintf(name, sizeof name, ".%d-%llx", (int)getpid(),
 		(unsigned long long)brick__monotonic_ns());
-	int n = snprintf(from, sizeof from, "%s/%s", directory, name);
-	snprintf(to, sizeof to, "%s/%s.session", directory, name + 1);
-	if (n < 0 || (size_t)n + sizeof ".session" > sizeof to)
-		return -ENAMETOOLONG;
+	snprintf(final, sizeof final, "%s.session", name + 1);
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
 	brick__session.external = 1;
 	int error =
 		create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
-	if (!error && rename(from, to) < 0) {
-		error = -errno;
-		unlink(from);
-		destroy_session(&brick__session);
+	if (!error) {
+		error = brick__shared_rename(&brick__session.file, final);
+		if (error) {
+			brick__shared_unlink(&brick__session.file);
+			destroy_session(&brick__session);
+		}
 	}
 	return error;
+}
+
+/* Is there no session, though somebody wants one and counts what it misses? Then probes stay on. */
+static int is_refused(int error)
+{
+	if (error == -EOWNERDEAD || !brick__refusals_counted())
+		return 0;
+	brick__refusals_session(error);
+	return 1;
 }
 
 int brick__session_ensure(void)
@@ -196,7 +207,7 @@ int brick__session_ensure(void)
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
 		__atomic_store_n(&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
-		switch_to(error ? 0 : brick__session.serial);
+		switch_to(!error || is_refused(error) ? brick__session.serial : 0);
 	} else if (!brick__session.header) {
 		error = -ENOENT;
 		switch_to(0);
@@ -220,9 +231,11 @@ static int start_own(const struct brick_session_options *o, const struct consume
 	int error = create_session(s, o->directory, name, o->mode);
 	if (error)
 		return error;
+	int fd = o->output ? brick__shared_keep(&s->file) : 0;
 	if (o->output)
-		error = consumer->start(&s->consumer, s->fd, o->output,
-			o->interval_ms ? o->interval_ms : DEFAULT_INTERVAL_MS);
+		error = fd < 0 ? fd
+			       : consumer->start(&s->consumer, fd, o->output,
+					 o->interval_ms ? o->interval_ms : DEFAULT_INTERVAL_MS);
 	if (error)
 		destroy_session(s);
 	return error;
@@ -368,6 +381,7 @@ void brick__session_abandon(void)
 {
 	struct brick__session *s = &brick__session;
 
+	brick__refusals_abandon();
 	brick__lanes_abandon(s);
 	if (s->header)
 		destroy_session(s);
@@ -382,6 +396,7 @@ void brick__session_abandon(void)
 __attribute__((constructor)) static void arm(void)
 {
 	brick__forks_watch();
+	brick__refusals_open();
 	if (is_wanted())
 		switch_to(next_serial());
 }

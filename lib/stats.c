@@ -218,7 +218,7 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 
 static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
 {
-	out->dropped += ledger->dropped;
+	out->dropped += ledger->dropped + ledger->refused;
 	out->unmatched += ledger->unmatched + ledger->too_deep + ledger->table_full;
 	out->clamped += ledger->clamped;
 	out->unsupported += ledger->unsupported;

@@ -203,13 +203,21 @@ static int is_over(const struct recorder *r, uint64_t now_ns)
 	return !r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS;
 }
 
+/* A process that could have no session is as lost as one whose session could not be read. */
+static uint64_t lost_processes(const struct recorder *r)
+{
+	return watch_totals(r->watch).lost +
+	       __atomic_load_n(&r->dir.refusals->processes, __ATOMIC_RELAXED);
+}
+
 static struct sink_account account(struct recorder *r)
 {
 	return (struct sink_account){
 		.end_ns = monotonic_ns(),
 		.consumer_cpu_ns = process_cpu_ns() - r->start_cpu_ns,
 		.program_cpu_ns = r->result->program_cpu_ns,
-		.lost_processes = watch_totals(r->watch).lost,
+		.lost_processes = lost_processes(r),
+		.refused_records = __atomic_load_n(&r->dir.refusals->records, __ATOMIC_RELAXED),
 		.cpus = drain_cpus_online(),
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
@@ -263,6 +271,10 @@ static void take_totals(struct recorder *r)
 	result->steps = t.steps;
 	result->threads = t.threads;
 	result->dropped = t.dropped;
+	result->refused_processes = r->dir.refusals->processes;
+	result->refused_records = r->dir.refusals->records;
+	result->refused_error = r->dir.refusals->error;
+	result->refused_pid = r->dir.refusals->pid;
 	result->fault = t.fault;
 	result->notes = strdup(t.notes);
 }
@@ -290,7 +302,7 @@ static void finish(struct recorder *r)
 	/* What is encoded from here on is no burden to the program any more. */
 	struct sink_account a = account(r);
 	encoder_finish(r->encoder, &r->writer);
-	a.lost_processes = watch_totals(r->watch).lost;
+	a.lost_processes = lost_processes(r);
 	r->result->recorder_cpu_ns = a.consumer_cpu_ns;
 	int error = finish_file(r, &a);
 	take_totals(r);

@@ -30,6 +30,9 @@ struct recorder_result {
 	uint64_t bytes;
 	uint32_t processes, lost, dead, outlived;
 	uint64_t records, samples, steps, threads, dropped;
+	uint64_t refused_processes, refused_records; /* that could have no session */
+	int refused_error;			     /* why: -errno, of the last */
+	uint32_t refused_pid;
 	uint64_t recorder_cpu_ns, program_cpu_ns;
 	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;

@@ -13,23 +13,49 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "record/process.h"
 
 /* Eight threads' rings. */
-#define NEEDED_BYTES (64ull << 20)
+#define ROOM_BYTES (64ull << 20)
 
 #define PREFIX "brick-"
 #define SUFFIX ".session"
+
+unsigned long long process_start_time(pid_t pid)
+{
+	char path[64], text[1024], state;
+	long threads;
+	unsigned long long start;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* the name in parentheses may hold anything, parentheses too */
+	const char *at = strrchr(text, ')');
+	if (!at || sscanf(at,
+			   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			   "%*d %ld %*d %llu",
+			   &state, &threads, &start) != 3)
+		return 0;
+	/* dead, but for being waited for; with other threads alive only its first thread is */
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return 0;
+	return start;
+}
 
 static int has_space(const char *base)
 {
 	struct statvfs vfs;
 
 	return access(base, W_OK | X_OK) == 0 && statvfs(base, &vfs) == 0 &&
-	       (unsigned long long)vfs.f_bavail * vfs.f_frsize >= NEEDED_BYTES;
+	       (unsigned long long)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
 }
 
 static const char *disk_base(void)
@@ -110,6 +136,7 @@ static void remove_stale(const char *base)
 static int open_and_lock(struct session_dir *dir)
 {
 	dir->lock_fd = -1;
+	dir->refusals = NULL;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir->fd < 0)
 		return -errno;
@@ -117,6 +144,29 @@ static int open_and_lock(struct session_dir *dir)
 	if (dir->lock_fd < 0 || flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	return 0;
+}
+
+/* A page that all processes of the recording map: they may have no descriptors, no right to the
+ * directory and another root by the time that they have something to say. */
+static int share_refusals(struct session_dir *dir)
+{
+	struct brick_session_refusals *page = MAP_FAILED;
+	int fd = openat(
+		dir->fd, BRICK_SESSION_REFUSALS_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int error = fd < 0 ? -errno : -posix_fallocate(fd, 0, sizeof *page);
+
+	if (!error) {
+		page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		error = page == MAP_FAILED ? -errno : 0;
+	}
+	if (!error) {
+		page->version = BRICK_SESSION_VERSION;
+		page->magic = BRICK_SESSION_MAGIC;
+		dir->refusals = page;
+	}
+	if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 int session_dir_create(struct session_dir *dir)
@@ -134,6 +184,8 @@ int session_dir_create(struct session_dir *dir)
 	if (!mkdtemp(dir->path))
 		return -errno;
 	int error = open_and_lock(dir);
+	if (!error)
+		error = share_refusals(dir);
 	if (error)
 		session_dir_remove(dir);
 	return error;
@@ -146,6 +198,9 @@ void session_dir_remove(struct session_dir *dir)
 		close(dir->fd);
 	}
 	rmdir(dir->path);
+	if (dir->refusals)
+		munmap(dir->refusals, sizeof *dir->refusals);
+	dir->refusals = NULL;
 	if (dir->lock_fd >= 0)
 		close(dir->lock_fd);
 	dir->fd = dir->lock_fd = -1;

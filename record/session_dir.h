@@ -9,10 +9,12 @@
 
 #include <stddef.h>
 #include <sys/types.h>
+#include "brick/abi/session.h"
 
 struct session_dir {
 	char path[256];
 	int fd, lock_fd;
+	struct brick_session_refusals *refusals; /* added to by processes without a session */
 };
 
 /* Make one, and remove those that recorders left who were killed. 0 or -errno. */
@@ -24,5 +26,8 @@ void session_dir_remove(struct session_dir *dir);
 /* Call fn for every session file; pid is the one in its name. */
 typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
 int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
+
+/* Start time of a process in clock ticks since boot; 0 when there is no such living process. */
+unsigned long long process_start_time(pid_t pid);
 
 #endif

@@ -304,6 +304,7 @@ static void put_losses(struct metrics *m)
 		{"unsupported", losses->unsupported},
 		{"too_deep", losses->too_deep},
 		{"table_full", losses->table_full},
+		{"refused", losses->refused},
 		{"bad_packets", losses->bad_packets},
 		{"bad_records", losses->bad_records},
 		{"lost_processes", losses->lost_processes},

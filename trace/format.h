@@ -110,7 +110,7 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X(bytes)              \
 	X(flops) X(wait) X(nested) X(bytes_out) X(counted) X(cycles) X(instructions) X(cache_misses)
 #define FORMAT_LEDGER_FIELDS(X) \
-	X(dropped) X(unmatched) X(clamped) X(unsupported) X(too_deep) X(table_full)
+	X(dropped) X(unmatched) X(clamped) X(unsupported) X(too_deep) X(table_full) X(refused)
 #define FORMAT_CLOCK_FIELDS(X) \
 	X(source)              \
 	X(shift) X(mult) X(base_ticks) X(base_ns) X(frequency) X(residual_ns) X(step_ticks)

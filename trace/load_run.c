@@ -193,6 +193,7 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->consumer_cpu_ns = load_uint(event, "consumer_cpu_ns", 0);
 	run->program_cpu_ns = load_uint(event, "program_cpu_ns", 0);
 	run->lost_processes = load_uint(event, "lost_processes", 0);
+	run->refused_records = load_uint(event, "refused_records", 0);
 	run->cpus = (uint32_t)load_uint(event, "cpus", 0);
 	run->exit_code = (int32_t)load_uint(event, "exit_code", (uint64_t)-1);
 	run->bad_records = load_uint(event, "bad_records", run->bad_records);

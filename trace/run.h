@@ -213,6 +213,7 @@ struct run {
 	int complete;		  /* 0: never finished: cut off, or its writer was killed */
 	uint64_t truncated_bytes; /* behind the last whole packet */
 	uint64_t lost_processes;
+	uint64_t refused_records; /* of processes that could have no session */
 	uint64_t open_samples;
 	uint64_t bad_packets; /* whole packets that could not be used */
 	uint64_t bad_records; /* that broke the rules of their ring: not in the file */

@@ -45,7 +45,8 @@ struct sink_account {
 	uint64_t end_ns;	  /* CLOCK_MONOTONIC: up to when the recording is complete */
 	uint64_t consumer_cpu_ns; /* CPU time that recording took outside of the program */
 	uint64_t program_cpu_ns;  /* CPU time of the program and its children */
-	uint64_t lost_processes;  /* processes whose session could not be read */
+	uint64_t lost_processes;  /* processes whose session could not be made or read */
+	uint64_t refused_records; /* of processes that could have no session */
 	uint32_t cpus;		  /* online */
 	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns;

@@ -365,6 +365,7 @@ int writer_sink_account(struct sink *sink, const struct sink_account *account)
 	event_uint(w, "consumer_cpu_ns", account->consumer_cpu_ns);
 	event_uint(w, "program_cpu_ns", account->program_cpu_ns);
 	event_uint(w, "lost_processes", account->lost_processes);
+	event_uint(w, "refused_records", account->refused_records);
 	event_uint(w, "cpus", account->cpus);
 	event_int(w, "exit_code", account->exit_code);
 	event_uint(w, "residual_ns", account->clock_residual_ns);

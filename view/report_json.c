@@ -168,6 +168,7 @@ static json_t *losses_json(const struct losses *losses)
 	json_put(object, "truncated", json_number(losses->truncated_bytes));
 	json_put(object, "too_deep", json_number(losses->too_deep));
 	json_put(object, "table_full", json_number(losses->table_full));
+	json_put(object, "refused", json_number(losses->refused));
 	json_put(object, "bad_packets", json_number(losses->bad_packets));
 	json_put(object, "bad_records", json_number(losses->bad_records));
 	json_put(object, "lost_processes", json_number(losses->lost_processes));

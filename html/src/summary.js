@@ -51,6 +51,7 @@ const LOSSES = {
 	truncated: "bytes at the end of the file that could not be read",
 	too_deep: "begins nested too deep",
 	table_full: "names or threads for which there was no room",
+	refused: "records of threads or processes that had no memory or file to record to",
 	bad_packets: "packets that could not be used",
 	bad_records: "records that broke the rules of their ring",
 	lost_processes: "processes that were lost",

@@ -20,65 +20,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-int brick__sys_shared_create(const char *directory, const char *name)
-{
-	int saved = errno;
-	int fd;
-
-	if (directory) {
-		char path[PATH_MAX];
-		int n = snprintf(path, sizeof path, "%s/%s", directory, name);
-		if (n < 0 || (size_t)n >= sizeof path)
-			return -ENAMETOOLONG;
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	} else {
-		fd = memfd_create(name, MFD_CLOEXEC);
-	}
-	int result = fd < 0 ? -errno : fd;
-	errno = saved;
-	return result;
-}
-
-int brick__sys_shared_extend(int fd, uint64_t bytes)
-{
-	int saved = errno;
-	struct stat st;
-	int result = 0;
-
-	if (fstat(fd, &st) < 0)
-		result = -errno;
-	else if ((uint64_t)st.st_size < bytes && ftruncate(fd, (off_t)bytes) < 0)
-		result = -errno;
-	errno = saved;
-	return result;
-}
-
-int brick__sys_shared_reserve(int fd, uint64_t offset, uint64_t bytes)
-{
-	int saved = errno;
-	int result = 0;
-
-	while (fallocate(fd, 0, (off_t)offset, (off_t)bytes) < 0) {
-		if (errno == EINTR)
-			continue;
-		result = -errno;
-		break;
-	}
-	errno = saved;
-	return result;
-}
-
-void *brick__sys_map(int fd, uint64_t offset, uint64_t bytes, int writable, int *error)
-{
-	int saved = errno;
-	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-	void *address = mmap(NULL, bytes, protection, MAP_SHARED, fd, (off_t)offset);
-
-	*error = address == MAP_FAILED ? -errno : 0;
-	errno = saved;
-	return address == MAP_FAILED ? NULL : address;
-}
-
 void brick__sys_unmap(void *address, uint64_t bytes)
 {
 	int saved = errno;

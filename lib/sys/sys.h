@@ -14,18 +14,6 @@
  */
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes);
 
-/* A new file of shared memory, without a name (directory NULL) or in a directory; returns the fd.
- */
-int brick__sys_shared_create(const char *directory, const char *name);
-
-/* Give the file at least `bytes` bytes of length; never shrinks it. */
-int brick__sys_shared_extend(int fd, uint64_t bytes);
-
-/* Make sure that a range of the file has memory behind it, so that touching it cannot fail. */
-int brick__sys_shared_reserve(int fd, uint64_t offset, uint64_t bytes);
-
-/* Map a range of the file for reading and writing, or reading only; NULL with *error = -errno. */
-void *brick__sys_map(int fd, uint64_t offset, uint64_t bytes, int writable, int *error);
 void brick__sys_unmap(void *address, uint64_t bytes);
 
 /* Bring the pages of a writable mapping into memory now (best effort). */

@@ -19,7 +19,7 @@ static struct file make(int compress)
 	struct scene s;
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[1] = {buckets};
-	struct sink_account account = {fake_ns(700), 1, 2, 0, 2, 0, 1};
+	struct sink_account account = {fake_ns(700), 1, 2, 0, 0, 2, 0, 1};
 	(void)account;
 
 	open_scene(&s, compress);

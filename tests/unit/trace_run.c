@@ -8,8 +8,8 @@ static void run_and_process(void **state)
 	(void)state;
 
 	open_scene(&s, 1);
-	const struct sink_account early = {fake_ns(1), 1, 2, 3, 4, -1, 5};
-	const struct sink_account late = {fake_ns(900), 11, 22, 33, 2, 137, 55};
+	const struct sink_account early = {fake_ns(1), 1, 2, 3, 4, 4, -1, 5};
+	const struct sink_account late = {fake_ns(900), 11, 22, 33, 44, 2, 137, 55};
 	assert_int_equal(trace_writer_account(s.writer, &early), 0);
 	assert_int_equal(trace_writer_account(s.writer, &late), 0);
 	const char *notes = "mode=first\nattach=ggml a=b\n", *last = "attach=none=x\nend=\n\xff\n";
@@ -32,6 +32,7 @@ static void run_and_process(void **state)
 	assert_int_equal(run->consumer_cpu_ns, 11);
 	assert_int_equal(run->program_cpu_ns, 22);
 	assert_int_equal(run->lost_processes, 33);
+	assert_int_equal(run->refused_records, 44);
 	assert_int_equal(run->cpus, 2);
 	assert_int_equal(run->exit_code, 137);
 	const struct brick_clock clock = fake_clock();

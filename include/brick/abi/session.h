@@ -32,6 +32,21 @@
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
 #define BRICK_SESSION_VERSION 1u
 
+/*
+ * A file of this name in the recorder's directory counts what processes without a session would
+ * have recorded. The recorder makes it; all processes map it when they are attached and only add.
+ */
+#define BRICK_SESSION_REFUSALS_NAME "refusals"
+
+struct brick_session_refusals {
+	uint64_t magic; /* BRICK_SESSION_MAGIC */
+	uint32_t version;
+	uint32_t pid;  /* of the process that was refused last */
+	int32_t error; /* why: -errno */
+	uint32_t reserved;
+	uint64_t processes, records;
+};
+
 enum {
 	BRICK_MAX_BRICKS = 1024,
 	BRICK_MAX_CATEGORIES = 64,
@@ -209,7 +224,8 @@ struct brick_ledger {
 	uint64_t unsupported; /* work seen that this attachment cannot time */
 	uint64_t too_deep;    /* begins below BRICK_MAX_DEPTH */
 	uint64_t table_full;  /* bricks, sites or lanes for which there was no entry */
-	uint64_t reserved[2];
+	uint64_t refused;     /* records of threads for which no lane could be had */
+	uint64_t reserved;
 };
 
 /* One thread or queue. The three first cache-line groups have one writer each. */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread's cancel state is kept from the first lock that it takes to the last that it gives. */
+#include "base/lock.h"
+
+static __thread unsigned depth;
+static __thread int kept;
+
+void lock_cancel_off(void)
+{
+	int state;
+
+	if (depth)
+		depth++;
+	else if (!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state)) {
+		kept = state;
+		depth = 1;
+	}
+}
+
+void lock_cancel_on(void)
+{
+	if (depth && !--depth)
+		pthread_setcancelstate(kept, NULL);
+}
+
+void lock_take(pthread_mutex_t *mutex)
+{
+	lock_cancel_off();
+	pthread_mutex_lock(mutex);
+}
+
+int lock_try(pthread_mutex_t *mutex)
+{
+	lock_cancel_off();
+	int error = pthread_mutex_trylock(mutex);
+	if (error)
+		lock_cancel_on();
+	return error;
+}
+
+void lock_give(pthread_mutex_t *mutex)
+{
+	pthread_mutex_unlock(mutex);
+	lock_cancel_on();
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A mutex for code that runs inside of other people's programs: a thread that holds one cannot be
+ * cancelled (pthread_cancel(3)) until it has given back the last, since whoever is cancelled at a
+ * system call keeps its locks for good. Any thread; not recursive.
+ */
+#ifndef BRICK_BASE_LOCK_H
+#define BRICK_BASE_LOCK_H
+
+#include <pthread.h>
+
+void lock_take(pthread_mutex_t *mutex);
+/* Only if it is free: 0, or a positive error and nothing is held. */
+int lock_try(pthread_mutex_t *mutex);
+void lock_give(pthread_mutex_t *mutex);
+
+/* The same protection without a lock; pairs nest. */
+void lock_cancel_off(void);
+void lock_cancel_on(void);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared.h on Linux: files in a directory, or memfd_create(2). */
+#include "lib/sys/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int is_file(const struct brick__shared *file, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (uint64_t)st.st_dev == file->device &&
+	       (uint64_t)st.st_ino == file->inode;
+}
+
+/* A descriptor to work with; end_use() gives it back. */
+static int begin_use(struct brick__shared *file)
+{
+	int fd = file->fd;
+
+	if (fd < 0 && !*file->path)
+		return -ESTALE;
+	if (fd < 0)
+		fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (is_file(file, fd))
+		return fd;
+	if (fd != file->fd)
+		close(fd);
+	file->fd = -1; /* the number is the program's now */
+	return -ESTALE;
+}
+
+static void end_use(const struct brick__shared *file, int fd)
+{
+	if (fd >= 0 && fd != file->fd)
+		close(fd);
+}
+
+static int join(char *path, size_t bytes, const char *directory, const char *name)
+{
+	int n = snprintf(path, bytes, "%s/%s", directory, name);
+
+	return n < 0 || (size_t)n >= bytes ? -ENAMETOOLONG : 0;
+}
+
+static int open_new(struct brick__shared *file, const char *directory, const char *name)
+{
+	if (!directory)
+		return memfd_create(name, MFD_CLOEXEC);
+	if (join(file->path, sizeof file->path, directory, name)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+int brick__shared_create(struct brick__shared *out, const char *directory, const char *name)
+{
+	struct brick__shared file = BRICK__SHARED_NONE;
+	struct stat st;
+	int saved = errno;
+	int fd = open_new(&file, directory, name);
+	int error = fd < 0 || fstat(fd, &st) ? -errno : 0;
+
+	if (!error) {
+		file.device = (uint64_t)st.st_dev;
+		file.inode = (uint64_t)st.st_ino;
+		file.fd = directory ? -1 : fd;
+		*out = file;
+	}
+	if (fd >= 0 && (error || directory))
+		close(fd);
+	errno = saved;
+	return error;
+}
+
+int brick__shared_rename(struct brick__shared *file, const char *name)
+{
+	char path[sizeof file->path];
+	const char *slash = strrchr(file->path, '/');
+	int saved = errno;
+	int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file->path), file->path, name);
+	int error = n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG
+		    : rename(file->path, path)	      ? -errno
+						      : 0;
+
+	if (!error)
+		memcpy(file->path, path, sizeof path);
+	errno = saved;
+	return error;
+}
+
+/* To grow a file over this limit raises SIGXFSZ. */
+static int is_allowed(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       bytes <= limit.rlim_cur;
+}
+
+int brick__shared_extend(struct brick__shared *file, uint64_t bytes)
+{
+	struct stat st;
+	int saved = errno;
+	int fd = begin_use(file);
+	int error = fd < 0 ? fd : 0;
+
+	if (!error && fstat(fd, &st))
+		error = -errno;
+	if (!error && (uint64_t)st.st_size < bytes)
+		error = !is_allowed(bytes) ? -EFBIG : ftruncate(fd, (off_t)bytes) ? -errno : 0;
+	end_use(file, fd);
+	errno = saved;
+	return error;
+}
+
+int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t bytes)
+{
+	int saved = errno;
+	int fd = begin_use(file);
+	int error = fd < 0 ? fd : 0;
+
+	while (!error && fallocate(fd, 0, (off_t)offset, (off_t)bytes))
+		if (errno != EINTR)
+			error = -errno;
+	end_use(file, fd);
+	errno = saved;
+	return error;
+}
+
+void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t bytes, int *error)
+{
+	int saved = errno;
+	int fd = begin_use(file);
+	void *at = MAP_FAILED;
+
+	*error = fd < 0 ? fd : 0;
+	if (!*error) {
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+		*error = at == MAP_FAILED ? -errno : 0;
+	}
+	end_use(file, fd);
+	errno = saved;
+	return *error ? NULL : at;
+}
+
+int brick__shared_keep(struct brick__shared *file)
+{
+	int saved = errno;
+	int fd = begin_use(file);
+
+	if (fd >= 0)
+		file->fd = fd;
+	errno = saved;
+	return fd;
+}
+
+void brick__shared_close(struct brick__shared *file)
+{
+	int saved = errno;
+
+	if (file->fd >= 0 && is_file(file, file->fd))
+		close(file->fd);
+	file->fd = -1;
+	errno = saved;
+}
+
+void brick__shared_unlink(struct brick__shared *file)
+{
+	struct stat st;
+	int saved = errno;
+
+	if (*file->path && !lstat(file->path, &st) && (uint64_t)st.st_dev == file->device &&
+		(uint64_t)st.st_ino == file->inode)
+		unlink(file->path);
+	errno = saved;
+}
+
+void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes)
+{
+	char path[512];
+	struct stat st;
+	void *at = MAP_FAILED;
+	int saved = errno;
+	int fd = join(path, sizeof path, directory, name)
+			 ? -1
+			 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= bytes)
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return at == MAP_FAILED ? NULL : at;
+}
+
+int brick__shared_is_held(const char *directory, const char *name)
+{
+	char path[512];
+	int saved = errno;
+	int fd = join(path, sizeof path, directory, name)
+			 ? -1
+			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+	/* where we cannot look (no descriptors left), whoever said so is believed */
+	if (fd < 0)
+		held = errno != ENOENT;
+	else
+		close(fd);
+	errno = saved;
+	return held;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file of shared memory inside of somebody else's program. The program may close any descriptor
+ * and get its number again for a file of its own, so: a file with a name is open only while it is
+ * worked on, and whatever is open is known by device and inode before it is touched. Limits of the
+ * program on the size of files are asked first: to exceed one is a signal that ends the program.
+ * Functions return 0 or -errno, keep errno, and are called under the caller's lock.
+ */
+#ifndef BRICK_SYS_SHARED_H
+#define BRICK_SYS_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct brick__shared {
+	int fd; /* that is kept open; -1: none, it is opened by its path */
+	uint64_t device, inode;
+	char path[512]; /* "": it has no name */
+};
+
+/* All 0 but this: there is no file. */
+#define BRICK__SHARED_NONE \
+	{                  \
+		.fd = -1   \
+	}
+
+/* A new file in a directory, or without a name (directory NULL). */
+int brick__shared_create(struct brick__shared *out, const char *directory, const char *name);
+
+/* Give it another name in its directory. */
+int brick__shared_rename(struct brick__shared *file, const char *name);
+
+/* At least `bytes` bytes of length; never shrinks. -ESTALE: the file is not ours any more. */
+int brick__shared_extend(struct brick__shared *file, uint64_t bytes);
+
+/* Make sure that a range has memory behind it, so that touching it cannot fail. */
+int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t bytes);
+
+/* Map a range for reading and writing; NULL with *error. */
+void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t bytes, int *error);
+
+/* Have it open from now on, for a consumer that wants a descriptor: that, or -errno. */
+int brick__shared_keep(struct brick__shared *file);
+
+/* Close what is open of it, if it is ours. The name stays. */
+void brick__shared_close(struct brick__shared *file);
+
+/* Remove the name, if it is this file's. */
+void brick__shared_unlink(struct brick__shared *file);
+
+/* Map an existing file whole, for reading and writing: at least `bytes` bytes of it, or NULL. */
+void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
+
+/* Does a process hold the lock `name` in a directory (flock)? 0: nobody does. */
+int brick__shared_is_held(const char *directory, const char *name);
+
+#endif
