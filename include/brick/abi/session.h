@@ -32,12 +32,12 @@
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
 #define BRICK_SESSION_VERSION 1u
 
-/*
- * A file of this name in the recorder's directory counts what processes without a session would
- * have recorded. The recorder makes it; all processes map it when they are attached and only add.
- */
 #define BRICK_SESSION_REFUSALS_NAME "refusals"
 
+/*
+ * The file of that name in the recorder's directory: what processes without a session would have
+ * recorded. The recorder makes it; all processes map it when they are attached, and only add.
+ */
 struct brick_session_refusals {
 	uint64_t magic; /* BRICK_SESSION_MAGIC */
 	uint32_t version;
