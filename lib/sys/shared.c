@@ -213,9 +213,9 @@ int brick__shared_is_held(const char *directory, const char *name)
 			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
-	/* where we cannot look (no descriptors left), whoever said so is believed */
+	/* where we cannot look (no descriptors left, another root), who said so is believed */
 	if (fd < 0)
-		held = errno != ENOENT;
+		held = 1;
 	else
 		close(fd);
 	errno = saved;

@@ -51,7 +51,7 @@ void brick__shared_unlink(struct brick__shared *file);
 /* Map an existing file whole, for reading and writing: at least `bytes` bytes of it, or NULL. */
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
 
-/* Does a process hold the lock `name` in a directory (flock)? 0: nobody does. */
+/* Does a process hold the lock `name` in a directory (flock)? 0: it is there and nobody does. */
 int brick__shared_is_held(const char *directory, const char *name);
 
 #endif

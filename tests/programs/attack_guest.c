@@ -40,10 +40,16 @@ static void *bricks(void *unused)
 static void bricks_on_threads(int count)
 {
 	pthread_t threads[64];
+	pthread_attr_t small;
 	int started = 0;
 
-	while (started < count && !pthread_create(&threads[started], NULL, bricks, NULL))
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 1 << 17); /* address space may be short */
+	while (started < count && !pthread_create(&threads[started], &small, bricks, NULL))
 		started++;
+	pthread_attr_destroy(&small);
+	if (started < count)
+		exit(8);
 	for (int i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 }
