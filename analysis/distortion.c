@@ -71,12 +71,17 @@ static void add_beside(struct costs *costs, const struct run_lane *lane,
 				  (double)lane->hook_timed;
 }
 
-/* The profiler's own work that was recorded like the program's: known to the nanosecond. */
-static void add_own(struct costs *costs, double own_ns)
+/*
+ * The profiler's own work that was recorded like the program's. Each took as long as the shortest
+ * at least; what the longer ones were preempted for is no cost.
+ */
+static void add_own(struct costs *costs, const struct summary *summary,
+	const struct summary_pairs *hooked, int phase)
 {
+	double own_ns = within(summary, hooked->own_ns, phase);
 	costs->own_ns += own_ns;
 	costs->ns += own_ns;
-	costs->low_ns += own_ns;
+	costs->low_ns += within(summary, hooked->own_count, phase) * (double)hooked->own_min_ns;
 	costs->high_ns += own_ns;
 }
 
@@ -89,7 +94,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		double all = (double)counts[0] + (double)counts[1] + (double)counts[2];
 		double here = within(summary, counts, phase);
 		add_beside(costs, lane, &summary->hooked[i], all, phase);
-		add_own(costs, within(summary, summary->hooked[i].own_ns, phase));
+		add_own(costs, summary, &summary->hooked[i], phase);
 		costs->inflated |= within(summary, summary->hooked[i].inflated, phase) > 0;
 		if (here <= 0)
 			continue;

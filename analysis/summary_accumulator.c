@@ -130,9 +130,12 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 {
 	for (unsigned phase = 0; phase <= STEP_PHASES; phase++) {
 		to->count[phase] += scaled(from->count[phase], ratio);
+		to->own_count[phase] += scaled(from->own_count[phase], ratio);
 		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
 		to->inflated[phase] += from->inflated[phase];
 	}
+	if (from->own_min_ns && (!to->own_min_ns || from->own_min_ns < to->own_min_ns))
+		to->own_min_ns = from->own_min_ns;
 	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
 		to->beside[phase] += scaled(from->beside[phase], ratio);
 }

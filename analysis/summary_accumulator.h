@@ -32,8 +32,9 @@ enum { SUMMARY_ALL_PHASES = -1 };
 /* Begin/end pairs by the phase whose wall time they fell into; the last: into none. */
 struct summary_pairs {
 	uint64_t count[STEP_PHASES + 1];
-	uint64_t beside[STEP_PHASES];	    /* of the last ones above: while a step ran elsewhere */
-	uint64_t own_ns[STEP_PHASES + 1];   /* of samples that are the profiler's own work */
+	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
+	/* Samples that are the profiler's own work, and the shortest of them. */
+	uint64_t own_count[STEP_PHASES + 1], own_ns[STEP_PHASES + 1], own_min_ns;
 	uint64_t inflated[STEP_PHASES + 1]; /* samples that are longer than without recording */
 };
 

@@ -159,11 +159,15 @@ static void count_hooked(
 {
 	struct summary_pairs *hooked = &t->lane_hooked;
 	hooked->count[phase]++;
-	hooked->inflated[phase] += frame->sample->source == BRICK_SOURCE_CALLBACK;
-	if (t->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
-		hooked->own_ns[phase] += frame->length_ns;
 	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
 		hooked->beside[phase_of(t, frame)]++;
+	hooked->inflated[phase] += frame->sample->source == BRICK_SOURCE_CALLBACK;
+	if (t->index->kinds[frame->brick] != BRICK_KIND_OVERHEAD)
+		return;
+	hooked->own_count[phase]++;
+	hooked->own_ns[phase] += frame->length_ns;
+	if (!hooked->own_min_ns || frame->length_ns < hooked->own_min_ns)
+		hooked->own_min_ns = frame->length_ns;
 }
 
 /* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "base/fnv.h"
+#include "base/hash.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -29,13 +31,6 @@ static void unlock_written(void)
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(lock_written, unlock_written, unlock_written);
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return hash * 31;
 }
 
 /* Under the lock: is this new to the session? Then it is remembered. */
@@ -68,7 +63,7 @@ void note_once(const char *key, const char *format, ...)
 	vsnprintf(value, sizeof value, format, arguments);
 	va_end(arguments);
 	lock_written();
-	int is_first = is_new(hash_text(hash_text(0xcbf29ce484222325ull, key), value));
+	int is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
 	unlock_written();
 	if (is_first)
 		brick_note(key, "%s", value);

@@ -13,6 +13,8 @@
 #include <string.h>
 #include "attach/ggml/capture.h"
 #include "attach/ggml/node_text.h"
+#include "base/fnv.h"
+#include "base/hash.h"
 #include "brick/brick.h"
 #include "brick/abi/dataflow.h"
 #include "brick/queue.h"
@@ -55,7 +57,7 @@ static int is_executed(const struct engine *e, const void *node)
 
 static struct place *place_of(struct flow *f, const void *tensor)
 {
-	uint32_t i = (uint32_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15ull) >> 32);
+	uint32_t i = (uint32_t)hash_pointer(tensor);
 
 	for (i &= f->mask; f->places[i].tensor && f->places[i].tensor != tensor;)
 		i = (i + 1) & f->mask;
@@ -169,14 +171,13 @@ static void keep(const struct engine *engine, const void *graph, int count)
 /* Graphs are told apart by the number of their nodes and the names of some. */
 static uint64_t signature(const struct engine *e, const void *graph, int count)
 {
-	uint64_t hash = (uint64_t)count * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = hash_u64((uint64_t)count);
 
 	for (int k = 0; k < SIGNED_NODES; k++) {
 		const void *node =
 			e->graph_node(graph, (int)((int64_t)(count - 1) * k / (SIGNED_NODES - 1)));
 		const char *name = node ? tensor_field(node, e->layout.name) : "";
-		for (int i = 0; i < TENSOR_NAME_BYTES && name[i]; i++)
-			hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ull;
+		hash = fnv1a_add(hash, name, strnlen(name, TENSOR_NAME_BYTES));
 	}
 	return hash ? hash : 1;
 }

@@ -13,6 +13,7 @@
 #include "attach/ggml/capture.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/work.h"
+#include "base/hash.h"
 #include "brick/brick.h"
 #include "lib/core.h"
 
@@ -139,7 +140,7 @@ void digests_node_begin(struct node_thread *t, const struct compute_params *para
 
 static struct alias *alias_of(const void *cache)
 {
-	size_t at = (size_t)(((uint64_t)(uintptr_t)cache * 0x9e3779b97f4a7c15ull) >> 54) % ALIASES;
+	size_t at = (size_t)hash_pointer(cache) % ALIASES;
 
 	for (size_t i = 0; i < ALIASES; i++, at = (at + 1) % ALIASES)
 		if (!aliases[at].cache || aliases[at].cache == cache)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "attach/ggml/shared.h"
 #include "attach/ggml/site_table.h"
+#include "base/hash.h"
 
 enum { MAX_KNOWN_NODES = 1 << 18, MAX_NODES = 1 << 20, NAMED_EVERY = 16 };
 
@@ -44,7 +45,7 @@ static const void *shown_node(const struct shown *s, uint32_t i)
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	return (known_rotate(hash, 23) ^ word) * 0x9e3779b97f4a7c15ull;
+	return (known_rotate(hash, 23) ^ word) * HASH_GOLDEN;
 }
 
 static uint64_t mix_name(uint64_t hash, const char *name)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/hash.h"
 #include "brick/registry.h"
 
 static void copy_text(char *to, size_t bytes, const char *from)
@@ -71,23 +72,42 @@ void node_text_read(
 	}
 }
 
-uint64_t node_text_hash(const struct node_text *text)
+static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15ull;
-	size_t bytes =
-		offsetof(struct node_text, source) + text->source_count * sizeof text->source[0];
+	uint64_t word;
 
-	_Static_assert(sizeof(struct tensor_text) % 8 == 0 || sizeof(struct tensor_text) % 4 == 0,
-		"hashed in words");
-	for (size_t i = 0; i + 4 <= bytes; i += 4) {
-		uint32_t word;
-		memcpy(&word, (const char *)text + i, sizeof word);
-		hash = (hash ^ word) * 0xff51afd7ed558ccdull;
-		hash ^= hash >> 32;
+	for (size_t i = 0; i + sizeof word <= bytes; i += sizeof word) {
+		memcpy(&word, text + i, sizeof word);
+		hash = hash_add(hash, word);
+		if (!text[i + sizeof word - 1]) /* zeroed from its end on */
+			break;
 	}
-	hash = (hash ^ text->elements) * 0xff51afd7ed558ccdull;
-	hash ^= hash >> 29;
-	return hash ? hash : 1;
+	return hash;
+}
+
+static uint64_t hash_names(uint64_t hash, const struct tensor_text *tensor)
+{
+	hash = hash_text(hash, tensor->name, sizeof tensor->name);
+	return hash_text(hash, tensor->operation, sizeof tensor->operation);
+}
+
+static uint64_t hash_shape(uint64_t hash, const struct tensor_text *tensor)
+{
+	for (int i = 0; i < TENSOR_DIMS; i++)
+		hash = hash_add(hash, (uint64_t)tensor->ne[i]);
+	return hash_add(hash, (uint32_t)tensor->type);
+}
+
+struct node_hash node_text_hash(const struct node_text *text)
+{
+	uint64_t names = hash_names(hash_u64(text->source_count), &text->self);
+
+	for (uint32_t i = 0; i < text->source_count; i++)
+		names = hash_names(names, &text->source[i]);
+	uint64_t all = hash_shape(hash_add(names, text->elements), &text->self);
+	for (uint32_t i = 0; i < text->source_count; i++)
+		all = hash_shape(all, &text->source[i]);
+	return (struct node_hash){names, all};
 }
 
 static void fill_work(

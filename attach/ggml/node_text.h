@@ -29,8 +29,12 @@ struct node_text {
 void node_text_read(
 	struct node_text *text, const struct engine *engine, const void *node, const void *mul);
 
-/* 64 bits that differ for nodes that differ. */
-uint64_t node_text_hash(const struct node_text *text);
+/* 64 bits each, which differ where the nodes do. */
+struct node_hash {
+	uint64_t names; /* by operations and names, of the sources too: what rules look at */
+	uint64_t all;	/* by shapes and types as well */
+};
+struct node_hash node_text_hash(const struct node_text *text);
 
 /* What one execution works on. */
 void node_text_work(

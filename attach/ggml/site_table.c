@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's table of sites (site_table.h): open addressing by the hash of what is known of a
- * node. Entries are never removed; when the registry has no room for more sites, new nodes are
- * still recorded by brick and layer, and counted in the ledger.
+ * The process's table of sites (site_table.h), by the hash of what is known of a node. A node that
+ * is there with another shape has asked the rules already: their verdicts are a table of their own.
+ * Entries are never removed; when the registry has no room for more sites, new nodes are still
+ * recorded by brick and layer, and counted in the ledger.
  */
 #include "attach/ggml/site_table.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include "attach/ggml/node_text.h"
 #include "attach/ggml/rule_set.h"
+#include "base/array.h"
+#include "base/hash_index.h"
 #include "brick/brick.h"
 
-enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 18 };
+enum { MAX_ENTRIES = 1 << 17 };
 
 struct entry {
-	uint64_t hash;	      /* 0: free */
+	uint64_t hash;	      /* of all that is known of the node */
 	uint32_t whole, part; /* sites; 0: not registered */
-	uint16_t brick;
-	int16_t layer;
-	uint32_t flags; /* of both sites */
+	struct rule_outcome outcome;
+};
+
+struct verdict {
+	uint64_t hash; /* of names */
+	struct rule_outcome outcome;
 };
 
 int site_table_wants_parts;
 
-static struct entry *entries;
-static uint32_t slots, used;
+static ARRAY(struct entry) entries;
+static ARRAY(struct verdict) verdicts;
+static struct hash_index entry_index, verdict_index;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void site_table_lock(void)
@@ -38,32 +43,6 @@ void site_table_lock(void)
 void site_table_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-/* The entry of a hash, or the free one where it belongs. There is always a free one. */
-static struct entry *seek(struct entry *table, uint32_t count, uint64_t hash)
-{
-	uint32_t i = (uint32_t)hash & (count - 1);
-
-	while (table[i].hash && table[i].hash != hash)
-		i = (i + 1) & (count - 1);
-	return &table[i];
-}
-
-static int grow(void)
-{
-	uint32_t count = slots ? slots * 2 : FIRST_SLOTS;
-	struct entry *more = count <= MAX_SLOTS ? calloc(count, sizeof *more) : NULL;
-
-	if (!more)
-		return 0;
-	for (uint32_t i = 0; i < slots; i++)
-		if (entries[i].hash)
-			*seek(more, count, entries[i].hash) = entries[i];
-	free(entries);
-	entries = more;
-	slots = count;
-	return 1;
 }
 
 static uint32_t register_site(const struct brick_site *site)
@@ -81,9 +60,9 @@ static void register_whole(
 	node_text_work(text, engine, &counts);
 	entry->whole = register_site(&(struct brick_site){
 		.size = sizeof(struct brick_site),
-		.brick = entry->brick,
-		.layer = entry->layer,
-		.flags = entry->flags | counts.flags,
+		.brick = entry->outcome.brick,
+		.layer = entry->outcome.layer,
+		.flags = entry->outcome.flags | counts.flags,
 		.elements = counts.elements,
 		.bytes = counts.bytes,
 		.flops = counts.flops,
@@ -96,32 +75,46 @@ static void register_part(struct entry *entry, const struct node_text *text)
 {
 	entry->part = register_site(&(struct brick_site){
 		.size = sizeof(struct brick_site),
-		.brick = entry->brick,
-		.layer = entry->layer,
-		.flags = entry->flags | BRICK_SITE_PART,
+		.brick = entry->outcome.brick,
+		.layer = entry->outcome.layer,
+		.flags = entry->outcome.flags | BRICK_SITE_PART,
 		.operation = text->self.operation,
 		.label = text->self.name,
 	});
 }
 
+/* Under the lock: what the rules say of nodes with these names. */
+static struct rule_outcome outcome_of(const struct node_text *text, uint64_t hash)
+{
+	struct hash_probe probe = hash_probe(hash);
+	struct verdict verdict = {.hash = hash};
+
+	for (uint32_t i; (i = hash_index_next(&verdict_index, &probe)) != HASH_INDEX_NONE;)
+		if (verdicts.items[i].hash == hash)
+			return verdicts.items[i].outcome;
+	rule_set_apply(text, &verdict.outcome);
+	/* Without memory it is asked for again. */
+	if (verdicts.count < MAX_ENTRIES && !hash_index_reserve(&verdict_index) &&
+		!array_push(&verdicts, verdict))
+		hash_index_add(&verdict_index, hash, (uint32_t)verdicts.count - 1);
+	return verdict.outcome;
+}
+
 /* Under the lock: the entry of a node, made if need be. *spare is used when there is no room. */
 static struct entry *entry_of(const struct node_text *text, struct entry *spare)
 {
-	uint64_t hash = node_text_hash(text);
-	struct rule_outcome outcome;
+	struct node_hash hash = node_text_hash(text);
+	struct hash_probe probe = hash_probe(hash.all);
 
-	if (used * 2 >= slots)
-		grow();
-	struct entry *entry = slots ? seek(entries, slots, hash) : spare;
-	if (entry->hash)
-		return entry;
-	if (slots && used * 2 >= slots)
-		entry = spare;
-	else if (slots)
-		used++;
-	rule_set_apply(text, &outcome);
-	*entry = (struct entry){hash, 0, 0, outcome.brick, outcome.layer, outcome.flags};
-	return entry;
+	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
+		if (entries.items[i].hash == hash.all)
+			return &entries.items[i];
+	*spare = (struct entry){.hash = hash.all, .outcome = outcome_of(text, hash.names)};
+	if (entries.count >= MAX_ENTRIES || hash_index_reserve(&entry_index) ||
+		array_push(&entries, *spare))
+		return spare;
+	hash_index_add(&entry_index, hash.all, (uint32_t)entries.count - 1);
+	return &entries.items[entries.count - 1];
 }
 
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
@@ -138,7 +131,8 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 		register_whole(entry, &text, engine);
 	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))
 		register_part(entry, &text);
-	*found = (struct site_found){part ? entry->part : entry->whole, entry->brick, entry->layer};
+	*found = (struct site_found){
+		part ? entry->part : entry->whole, entry->outcome.brick, entry->outcome.layer};
 	site_table_unlock();
 	errno = saved;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "analysis/breakdown.h"
 #include "analysis/distortion.h"
+#include "brick/abi/overhead.h"
 #include "analysis/losses.h"
 #include "analysis/summary.h"
 #include "analysis/unknown.h"
@@ -386,6 +387,45 @@ static void distortion_from_costs(void **state)
 	run_fini(&run);
 }
 
+/* What the profiler did itself counts whole; what the callback does to the engine nobody knows. */
+static void distortion_of_own_work(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	(void)state;
+	uint32_t lane = start(&run);
+	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t own = builder_brick(&run, BRICK_LOOKUP_NAME, "Engine");
+	uint32_t lookup = builder_site(&run, own, -1, NULL, NULL);
+	uint32_t node = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, "ADD", "x");
+	builder_sample(&run, lane, step, 0, 10000, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, lookup, 100, 400, 1);
+	builder_sample(&run, lane, lookup, 1000, 1100, 1);
+	builder_sample(&run, lane, node, 2000, 3000, 1);
+	give_stats(&run, lane);
+	run.processes[0].pair_cost_ns = 20;
+	run.lanes[lane].hook_calls = 10;
+	run.lanes[lane].hook_timed = 1;
+	run.lanes[lane].hook_ns = 50;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.share > 0.08999 && d.share < 0.09001); /* 400 + 10 x 50 of 10000 */
+	assert_true(d.low > 0.05999 && d.low < 0.06001);     /* 2 x 100 + 10 x 40 */
+	assert_true(d.high > 0.09999 && d.high < 0.10001);   /* 400 + 10 x 60 */
+	assert_non_null(strstr(d.method, "looking up graphs"));
+	summary_destroy(s);
+
+	run.lanes[lane].samples[run.lanes[lane].sample_count - 1].source = BRICK_SOURCE_CALLBACK;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.share < 0 && d.low < 0 && d.high < 0);
+	assert_non_null(strstr(d.method, "splits graphs"));
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 /* Twenty tiles in a brick in a brick of the same category: in no row, but not for nothing. */
 static void tiles_cost_but_have_no_row(void **state)
 {
@@ -514,6 +554,7 @@ int main(void)
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(ledger_adds_up),
 		cmocka_unit_test(distortion_from_costs),
+		cmocka_unit_test(distortion_of_own_work),
 		cmocka_unit_test(tiles_cost_but_have_no_row),
 		cmocka_unit_test(dropped_pairs_cost_the_same),
 		cmocka_unit_test(places_count_work),
