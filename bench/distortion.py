@@ -21,7 +21,7 @@ LIBS = f"{BUILD}/demo/engine/libs"
 TINY = ["--type", "f32", "--layers", "24", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--ff", "176",
         "--vocab", "512"]
 MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1), "demo": (f"{BUILD}/demo/model-f16.gguf", 4)}
-CASES = {"1 token": "c 1 1 1 1", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
+CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
          "prompt of 16": "c 16 1 1 1"}
 
 
