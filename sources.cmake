@@ -620,6 +620,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/base_number.c
   tests/unit/base_rank.c
   tests/unit/backend_cuda.c
+  tests/unit/backend_cuda_graphs.c
   tests/unit/backend_metal.c
   tests/unit/ceilings.c
   tests/unit/backend_opencl.c
@@ -627,7 +628,9 @@ set(BRICK_UNIT_TESTS
   tests/unit/clock.c
   tests/unit/correlation.c
   tests/unit/counters.c
+  tests/unit/cuda_launches.c
   tests/unit/cuda_parts.c
+  tests/unit/cuda_streams.c
   tests/unit/decoder_gguf.c
   tests/unit/decoder_kernels.c
   tests/unit/device.c

@@ -17,40 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <CL/cl.h>
-
-#define FUNCTIONS(X)                          \
-	X(clBuildProgram)                     \
-	X(clCreateBuffer)                     \
-	X(clCreateCommandQueue)               \
-	X(clCreateCommandQueueWithProperties) \
-	X(clCreateContext)                    \
-	X(clCreateKernel)                     \
-	X(clCreateProgramWithSource)          \
-	X(clCreateUserEvent)                  \
-	X(clEnqueueBarrierWithWaitList)       \
-	X(clEnqueueCopyBuffer)                \
-	X(clEnqueueFillBuffer)                \
-	X(clEnqueueMapBuffer)                 \
-	X(clEnqueueMarkerWithWaitList)        \
-	X(clEnqueueNDRangeKernel)             \
-	X(clEnqueueReadBuffer)                \
-	X(clEnqueueUnmapMemObject)            \
-	X(clEnqueueWriteBuffer)               \
-	X(clFinish)                           \
-	X(clFlush)                            \
-	X(clGetCommandQueueInfo)              \
-	X(clGetDeviceIDs)                     \
-	X(clGetEventProfilingInfo)            \
-	X(clGetPlatformIDs)                   \
-	X(clReleaseCommandQueue)              \
-	X(clReleaseContext)                   \
-	X(clReleaseEvent)                     \
-	X(clReleaseKernel)                    \
-	X(clReleaseMemObject)                 \
-	X(clReleaseProgram)                   \
-	X(clSetKernelArg)                     \
-	X(clSetUserEventStatus)               \
-	X(clWaitForEvents)
+#include "tests/programs/opencl_functions.h"
 
 static struct {
 #define FIELD(name) __typeof__(name) *name;

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Description: calls that launch, from the call until their records have come; what a
+ * stream was given last. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "attach/cuda/launches.h"
+#include "attach/cuda/nodes.h"
+#include "attach/cuda/stream_tail.h"
+
+static struct brick_launch launch_at(uint64_t begin)
+{
+	return (struct brick_launch){.number = begin, .begin = begin};
+}
+
+static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
+{
+	struct brick_launch launch = launch_at(at);
+	struct launch_records records = {count, certain, 0};
+	launches_begin(correlation, &launch, &records);
+}
+
+static void end(uint32_t correlation, uint64_t at)
+{
+	struct brick_launch launch = {.end = at};
+	launches_end(correlation, &launch);
+}
+
+static void records_still_to_come(void **state)
+{
+	struct brick_launch launch;
+
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+	begin(10, 100, 1, 1);
+	assert_int_equal(launches_pending_since(0), 100);
+	end(10, 105);
+	begin(12, 120, 3, 0);
+	end(12, 125);
+	begin(13, 130, 1, 1);
+	launches_forget(13); /* it failed */
+	assert_int_equal(launches_pending_since(0), 100);
+	launches_seen(10);
+	assert_int_equal(launches_pending_since(0), 120);
+	launches_seen(12);
+	launches_seen(12);
+	assert_int_equal(launches_pending_since(0), 120);
+	launches_seen(12);
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+
+	assert_true(launches_take(12, &launch));
+	assert_int_equal(launch.number, 120);
+	assert_int_equal(launch.end, 125);
+	assert_true(launches_take(12, &launch));
+	assert_true(launch.number != 120); /* the second kernel of that graph */
+	assert_false(launches_take(13, &launch));
+	assert_false(launches_take(11, &launch));
+}
+
+/* The last of several commands of a call has the number that was kept for it. */
+static void last_of_several(void **state)
+{
+	struct brick_launch launch = launch_at(50);
+	struct launch_records records = {3, 0, 777};
+
+	launches_begin(15, &launch, &records);
+	end(15, 55);
+	for (int i = 0; i < 3; i++) {
+		assert_true(launches_take(15, &launch));
+		assert_int_equal(launch.number == 777, i == 2);
+	}
+	for (int i = 0; i < 3; i++)
+		launches_seen(15);
+	assert_false(launches_are_disowned(15));
+	launches_disown(16);
+	assert_true(launches_are_disowned(16));
+	launches_ignore(17);
+	assert_true(launches_are_ignored(17));
+	assert_false(launches_are_ignored(16));
+	assert_false(launches_are_disowned(17));
+	assert_true(launches_pending_since(0) == UINT64_MAX); /* nobody waits for them */
+}
+
+static void records_that_never_come(void **state)
+{
+	begin(20, 1000, 1, 1);
+	end(20, 1001);
+	begin(21, 1010, 1, 0);
+	end(21, 1011);
+	begin(22, 1020, 1, 1); /* still under way: not given up */
+	assert_int_equal(launches_pending_since(1500), 1020);
+	assert_int_equal(launches_unanswered(), 1);
+	end(22, 1600);
+	launches_seen(20); /* it does come, late */
+	assert_int_equal(launches_unanswered(), 0);
+	assert_true(launches_pending_since(UINT64_MAX) == UINT64_MAX);
+	assert_int_equal(launches_unanswered(), 1);
+}
+
+/* More calls under way than the table holds: the oldest are not known any more, nothing breaks. */
+static void more_than_there_is_room_for(void **state)
+{
+	struct brick_launch launch;
+
+	for (uint32_t i = 0; i < 400000; i++) {
+		begin(1000 + i, 10000 + i, 1, 1);
+		end(1000 + i, 10000 + i);
+	}
+	assert_true(launches_pending_since(0) >= 10000 + 400000 - 262144);
+	assert_false(launches_take(1000, &launch));
+	assert_true(launches_take(1000 + 399999, &launch));
+	begin(UINT32_MAX, 500000, 1,
+		1); /* far away: ids that jump do not make it search for ever */
+	launches_pending_since(UINT64_MAX);
+}
+
+/* A call inside of another: either id answers for both. */
+static void calls_in_calls(void **state)
+{
+	uint64_t before = launches_unanswered();
+
+	begin(700001, 5000, 1, 1);
+	begin(700002, 5001, 1, 1);
+	launches_join(700001, 700002);
+	end(700002, 5002);
+	end(700001, 5003);
+	assert_int_equal(launches_pending_since(0), 5000);
+	launches_seen(700001);
+	assert_int_equal(launches_pending_since(0), UINT64_MAX);
+	begin(700003, 6000, 1, 1);
+	begin(700004, 6001, 1, 1);
+	launches_join(700003, 700004);
+	end(700004, 6002);
+	end(700003, 6003);
+	launches_seen(700004);
+	assert_int_equal(launches_pending_since(UINT64_MAX), UINT64_MAX);
+	assert_int_equal(launches_unanswered(), before);
+}
+
+/* A graph of which nobody knows how many records come is over with the next call in its stream. */
+static void uncounted_launches(void **state)
+{
+	char stream, other;
+
+	begin(700011, 7000, 0, 0);
+	end(700011, 7001);
+	launches_in_stream(700011, &stream);
+	launches_seen(700011);
+	assert_int_equal(launches_pending_since(0), 7000);
+	begin(700012, 7002, 1, 1);
+	end(700012, 7003);
+	launches_in_stream(700012, &other);
+	launches_seen(700012);
+	assert_int_equal(launches_pending_since(0), 7000);
+	begin(700013, 7004, 1, 1);
+	end(700013, 7005);
+	launches_in_stream(700013, &stream);
+	launches_seen(700013);
+	assert_int_equal(launches_pending_since(0), UINT64_MAX);
+}
+
+/* Thousands of executable graphs: none pushes another one out. */
+static void many_executable_graphs(void **state)
+{
+	static char execs[20000];
+
+	for (uint32_t i = 0; i < 20000; i++)
+		nodes_exec(&execs[i], i + 1);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal(nodes_exec_records(&execs[i]), i + 1);
+	for (uint32_t i = 0; i < 20000; i++)
+		nodes_exec_gone(&execs[i]);
+	assert_int_equal(nodes_exec_records(&execs[7]), 0);
+}
+
+static void last_launches(void **state)
+{
+	int a, b;
+
+	assert_int_equal(stream_tail_context(&a), 0);
+	stream_tail_set(&a, &b, 5);
+	stream_tail_set(&a, NULL, 6);
+	assert_int_equal(stream_tail_context(&a), 6);
+	assert_int_equal(stream_tail_get(&a, NULL), 6);
+	assert_int_equal(stream_tail_get(&a, &b), 5);
+	assert_int_equal(stream_tail_get(&b, &b), 0);
+	stream_tail_forget(&a, &b);
+	assert_int_equal(stream_tail_get(&a, &b), 0);
+	assert_int_equal(stream_tail_context(&a), 6);
+	stream_tail_set(&b, &b, 7);
+	stream_tail_forget_context(&a);
+	assert_int_equal(stream_tail_context(&a), 0);
+	assert_int_equal(stream_tail_get(&a, NULL), 0);
+	assert_int_equal(stream_tail_context(&b), 7);
+	assert_int_equal(stream_tail_get(&b, &b), 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_still_to_come),
+		cmocka_unit_test(last_of_several),
+		cmocka_unit_test(records_that_never_come),
+		cmocka_unit_test(more_than_there_is_room_for),
+		cmocka_unit_test(calls_in_calls),
+		cmocka_unit_test(uncounted_launches),
+		cmocka_unit_test(many_executable_graphs),
+		cmocka_unit_test(last_launches),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
