@@ -40,8 +40,10 @@ static void complete_reports(struct page *page)
 {
 	report_complete(&page->report);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (page->phases[phase].summary)
+		if (page->phases[phase].summary) {
 			report_complete(&page->phases[phase]);
+			page->phases[phase].roofline = page->ceilings ? page->roofline : NULL;
+		}
 	for (int i = 0; i < PAGE_TABLES; i++)
 		if (page->tables[i].summary)
 			report_complete(&page->tables[i]);

@@ -34,6 +34,34 @@ static void sum_up(struct picture *p, struct report *report, enum summary_by by)
 	report->summary->steps.ttft_ns = p->ttft_ns;
 }
 
+/* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
+static const struct ceilings *kept_ceilings(const struct run *run)
+{
+	static struct ceilings *kept;
+	static char *kept_path;
+	struct ceilings_error why;
+	char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
+	if (!path)
+		return NULL;
+	if (!kept_path || strcmp(kept_path, path)) {
+		ceilings_destroy(kept);
+		free(kept_path);
+		kept = NULL;
+		kept_path = xstrdup(path);
+		if (ceilings_read(&kept, path, &why) < 0)
+			kept = NULL;
+	}
+	free(path);
+	return kept;
+}
+
+const struct roofline *picture_roofline(struct picture *p)
+{
+	if (!p->roofline)
+		no_memory(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
+	return p->roofline;
+}
+
 static void compute(struct picture *p)
 {
 	struct report *report = &p->report;
@@ -44,6 +72,8 @@ static void compute(struct picture *p)
 	distortion_estimate(&report->distortion, report->summary, p->phase);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		distortion_estimate(&report->phases[phase], report->summary, phase);
+	if (kept_ceilings(p->run))
+		report->roofline = picture_roofline(p);
 }
 
 static void count_exact(struct picture *p)
@@ -219,32 +249,4 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 		if (p->path->sections[i].phase == wanted)
 			return &p->path->sections[i];
 	return p->phase == SUMMARY_ALL_PHASES ? &p->path->sections[0] : NULL;
-}
-
-/* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
-static const struct ceilings *kept_ceilings(const struct run *run)
-{
-	static struct ceilings *kept;
-	static char *kept_path;
-	struct ceilings_error why;
-	char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
-	if (!path)
-		return NULL;
-	if (!kept_path || strcmp(kept_path, path)) {
-		ceilings_destroy(kept);
-		free(kept_path);
-		kept = NULL;
-		kept_path = xstrdup(path);
-		if (ceilings_read(&kept, path, &why) < 0)
-			kept = NULL;
-	}
-	free(path);
-	return kept;
-}
-
-const struct roofline *picture_roofline(struct picture *p)
-{
-	if (!p->roofline)
-		no_memory(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
-	return p->roofline;
 }

@@ -20,7 +20,7 @@ static void no_memory(const struct run *run, int rc)
 static bool has_phase(const struct run *run, const struct step_index *index, enum step_phase phase)
 {
 	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && !!run->steps[i].decode == (phase == STEP_DECODE))
+		if (index->finished[i] && step_phase_of(&run->steps[i]) == phase)
 			return true;
 	return false;
 }

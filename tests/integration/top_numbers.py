@@ -209,6 +209,16 @@ def check_roofline(path):
     answer = brick_json("roofline", "--json", "--phase", "decode", path)
     placed = [b for b in answer["bricks"] if b["flops_per_s"] and b["intensity"]]
     expect_true("bricks have a place", len(placed) >= 3)
+    report = brick_json("report", "--json", "--phase", "decode", path)
+    roofs = {row["name"]: row["roof"] for row in report["bricks"]}
+    bricks = table(dump("--phase", "decode", "--view", "bricks", path, size=SIZE), "BRICK", ["OF ROOF"])
+    for b in answer["bricks"]:
+        if b["bound"]:
+            expect_true(f"{b['name']}: {roofs[b['name']]} of its roof",
+                        abs(roofs[b["name"]] - (1 - b["distance"])) < 1e-6)
+            same(b["name"], name_in(bricks, b["name"]), {"OF ROOF": percent(roofs[b["name"]])})
+    together = brick_json("report", "--json", "--phase", "all", path)["bricks"]
+    expect("not known of all phases together", {row["roof"] for row in together}, {None})
     lines = dump("--view", "roofline", path, size=SIZE).splitlines()
     for i, b in enumerate(placed):
         line = next(l for l in lines if l.startswith(f"{chr(65 + i)} "))
