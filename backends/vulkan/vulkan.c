@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The backend for Vulkan: pairs of timestamps in the program's own command buffers, from one query
- * pool that is made when the device is opened. A pair's queries are reset where they are written:
- * until the device has come that far the results of their last use can be read, and are passed
- * over.
+ * pool that is made when the device is opened. A pair's queries are reset where they are written;
+ * until the device has come that far results of their last use are read, and passed over.
  */
 #include <errno.h>
 #include <stdio.h>
