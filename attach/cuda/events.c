@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "base/hash.h"
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 
@@ -49,7 +50,7 @@ static uint32_t is_used; /* atomic: something has been waited for */
 
 static uint32_t place(cuda_handle handle, uint32_t count)
 {
-	return (uint32_t)((uintptr_t)handle * 0x9e3779b97f4a7c15ull >> 32) & (count - 1);
+	return (uint32_t)hash_pointer(handle) & (count - 1);
 }
 
 /* NULL: it is not known. */

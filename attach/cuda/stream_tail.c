@@ -3,6 +3,7 @@
 #include "attach/cuda/stream_tail.h"
 
 #include <pthread.h>
+#include "base/hash.h"
 
 enum { PLACES = 512 };
 
@@ -17,9 +18,9 @@ static struct tail table[PLACES];
 
 static struct tail *place(cuda_handle context, cuda_handle stream, int is_context)
 {
-	uint64_t hash = ((uintptr_t)context * 31 + (uintptr_t)stream * 2 + (uint64_t)is_context) *
-			0x9e3779b97f4a7c15ull;
-	return &table[hash >> 32 & (PLACES - 1)];
+	uint64_t hash = hash_add(hash_pointer(context), (uintptr_t)stream);
+
+	return &table[hash_add(hash, (uint64_t)is_context) & (PLACES - 1)];
 }
 
 void stream_tail_set(cuda_handle context, cuda_handle stream, uint64_t number)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/opencl/driver.h"
+#include "base/hash.h"
 #include "brick/queue.h"
 
 enum {
@@ -50,7 +51,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock: the entry of a handle, a new one, or, where there is no room, somebody else's. */
 static struct kernel *entry_of(cl_kernel handle, int *is_new)
 {
-	uint64_t hash = ((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 52;
+	uint64_t hash = hash_pointer(handle);
 	struct kernel **place = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {

@@ -2,6 +2,8 @@
 /* A table without collisions resolved: a place holds whoever came last (semaphores.h). */
 #include "attach/vulkan/semaphores.h"
 
+#include "base/hash.h"
+
 enum { PLACES = 1 << 12 };
 
 struct signal {
@@ -13,7 +15,7 @@ static struct signal signals[PLACES];
 
 static struct signal *place(uint64_t semaphore, uint64_t value)
 {
-	return &signals[((semaphore + value * 31) * 0x9e3779b97f4a7c15ull >> 32) & (PLACES - 1)];
+	return &signals[hash_add(hash_u64(semaphore), value) & (PLACES - 1)];
 }
 
 void semaphores_set(VkSemaphore semaphore, uint64_t value, uint64_t number)
