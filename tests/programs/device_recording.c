@@ -88,8 +88,8 @@ static void finish(const struct brick_command *last)
 		if (brick_queue_record(queue_of(c), c))
 			exit(1);
 		printf("%llu %s %u %llu %llu %llu\n", (unsigned long long)c->launch.number,
-			c->launch.brick == 0xffff ? "-" : brick_name(c->launch.brick), c->kernel,
-			(unsigned long long)c->begin_ns, (unsigned long long)c->end_ns,
+			c->launch.brick == BRICK_NONE ? "-" : brick_name(c->launch.brick),
+			c->kernel, (unsigned long long)c->begin_ns, (unsigned long long)c->end_ns,
 			(unsigned long long)c->launch.begin);
 	}
 	pending_count = 0;
