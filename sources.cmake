@@ -184,6 +184,7 @@ set(BRICK_ATTACH_SOURCES
 
 # What is injected into programs that use ggml.
 set(BRICK_GGML_SOURCES
+  attach/ggml/batch.c
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
@@ -222,6 +223,7 @@ endif()
 
 # The parts of it that need no engine: what its unit tests are built with.
 set(BRICK_GGML_PURE_SOURCES
+  ${CMAKE_SOURCE_DIR}/attach/ggml/batch.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
 )
@@ -608,6 +610,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_call_tree.c
   tests/unit/analysis_device.c
   tests/unit/analysis_percentile.c
+  tests/unit/analysis_phases.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
@@ -638,6 +641,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/digest.c
   tests/unit/digest_file.c
   tests/unit/digest_run.c
+  tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_work.c
   tests/unit/graph.c

@@ -76,9 +76,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct breakdown *b = context;
 	(void)depth;
 	bool in_wall = counts_to_wall(b, frame);
-	uint32_t phase = frame->step == RUN_NONE	     ? STEP_PHASES
-			 : b->run->steps[frame->step].decode ? STEP_DECODE
-							     : STEP_PREFILL;
+	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
 	add_wait(b, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
 	add_wait(b, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
 	if (b->index->kinds[frame->brick] == BRICK_KIND_STEP)

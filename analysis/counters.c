@@ -44,8 +44,7 @@ void counters_measure(struct counters *c, const struct run *run, const struct st
 			step = step_of(run, index, point);
 		if (!step)
 			continue;
-		struct counters_sum *sum =
-			&c->phases[step->decode ? STEP_DECODE : STEP_PREFILL][kind];
+		struct counters_sum *sum = &c->phases[step->phase][kind];
 		if (!sum->steps || point->value < sum->least)
 			sum->least = point->value;
 		if (!sum->steps || point->value > sum->most)
@@ -53,8 +52,7 @@ void counters_measure(struct counters *c, const struct run *run, const struct st
 		sum->sum += point->value;
 		sum->steps++;
 		if (kind == BRICK_COUNTER_TASK_CLOCK)
-			c->span_ns[step->decode ? STEP_DECODE : STEP_PREFILL] +=
-				step->end_ns - step->begin_ns;
+			c->span_ns[step->phase] += step->end_ns - step->begin_ns;
 	}
 }
 

@@ -23,6 +23,14 @@ struct costs {
 	bool inflated; /* nodes were timed by splitting graphs, which costs nobody knows what */
 };
 
+static double sum_of(const uint64_t *counts, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += (double)counts[i];
+	return sum;
+}
+
 /* What fell into the wall time that the estimate is about; counts by phase, the last: of none. */
 static double within(const struct summary *summary, const uint64_t *counts, int phase)
 {
@@ -30,7 +38,7 @@ static double within(const struct summary *summary, const uint64_t *counts, int 
 		return (double)counts[STEP_PHASES];
 	if (phase != SUMMARY_ALL_PHASES)
 		return (double)counts[phase];
-	return (double)counts[STEP_PREFILL] + (double)counts[STEP_DECODE];
+	return sum_of(counts, STEP_PHASES);
 }
 
 static double wall_of(const struct summary *summary, int phase)
@@ -63,8 +71,7 @@ static void add_pairs(struct costs *costs, const struct run_process *process, do
 static void add_beside(struct costs *costs, const struct run_lane *lane,
 	const struct summary_pairs *hooked, double all, int phase)
 {
-	double beside = phase == SUMMARY_ALL_PHASES ? (double)hooked->beside[STEP_PREFILL] +
-							      (double)hooked->beside[STEP_DECODE]
+	double beside = phase == SUMMARY_ALL_PHASES ? sum_of(hooked->beside, STEP_PHASES)
 						    : (double)hooked->beside[phase];
 	if (beside > 0 && lane->hook_timed)
 		costs->high_ns += (double)lane->hook_calls * beside / all * (double)lane->hook_ns /
@@ -91,7 +98,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 	for (size_t i = 0; i < run->lane_count; i++) {
 		const struct run_lane *lane = &run->lanes[i];
 		const uint64_t *counts = summary->hooked[i].count;
-		double all = (double)counts[0] + (double)counts[1] + (double)counts[2];
+		double all = sum_of(counts, STEP_PHASES + 1);
 		double here = within(summary, counts, phase);
 		add_beside(costs, lane, &summary->hooked[i], all, phase);
 		add_own(costs, summary, &summary->hooked[i], phase);

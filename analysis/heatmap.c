@@ -36,8 +36,7 @@ static int counts(const struct counting *c, const struct walk_frame *frame)
 		return 0;
 	if (c->only == SUMMARY_ALL_PHASES)
 		return 1;
-	return frame->step != RUN_NONE &&
-	       c->run->steps[frame->step].decode == (c->only == STEP_DECODE);
+	return frame->step != RUN_NONE && (int)c->run->steps[frame->step].phase == c->only;
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)

@@ -27,7 +27,8 @@ const char *path_owner_name(const struct run *run, uint32_t owner)
 
 double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 {
-	if (section->phase == STEP_PHASES || !section->tokens || !ns)
+	if (section->phase == STEP_PHASES || section->phase == STEP_WARM_UP || !section->tokens ||
+		!ns)
 		return -1;
 	return (double)section->tokens * 1e9 / (double)ns;
 }
@@ -125,7 +126,7 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 
 	*section = (struct path_section){.phase = (int)phase, .step = RUN_NONE};
 	for (uint32_t i = 0; i < run->step_count && rc == 0; i++) {
-		if (!index->finished[i] || !!run->steps[i].decode != phase)
+		if (!index->finished[i] || run->steps[i].phase != phase)
 			continue;
 		section->tokens += run->steps[i].tokens;
 		rc = schedule_of_step(&schedule, run, index, source, i);
@@ -142,8 +143,7 @@ static int measure_step(struct path *path, struct path_solver *solver,
 	struct path_section *section = &path->sections[path->section_count];
 	struct schedule schedule;
 
-	*section = (struct path_section){
-		.phase = s->decode ? STEP_DECODE : STEP_PREFILL, .step = step, .tokens = s->tokens};
+	*section = (struct path_section){.phase = (int)s->phase, .step = step, .tokens = s->tokens};
 	int rc = schedule_of_step(&schedule, path->run, index, source, step);
 	if (rc == 0)
 		rc = add_schedule(section, solver, &schedule, 1);
@@ -196,9 +196,10 @@ static int measure(struct path *path, const struct step_index *index,
 	if (step != RUN_NONE) {
 		rc = measure_step(path, &solver, index, source, step);
 	} else if (path->run->step_count) {
-		rc = measure_phase(path, &solver, index, source, STEP_DECODE);
-		if (rc == 0)
-			rc = measure_phase(path, &solver, index, source, STEP_PREFILL);
+		static const enum step_phase order[] = {
+			STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
+		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && rc == 0; i++)
+			rc = measure_phase(path, &solver, index, source, order[i]);
 	} else {
 		rc = measure_process(path, &solver, index, source);
 	}

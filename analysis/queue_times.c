@@ -123,7 +123,7 @@ struct scope {
 static bool is_of_phase(const struct scope *scope, uint32_t step)
 {
 	return scope->only < 0 ||
-	       (step != RUN_NONE && !!scope->run->steps[step].decode == scope->only);
+	       (step != RUN_NONE && (int)scope->run->steps[step].phase == scope->only);
 }
 
 static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t sample)

@@ -15,9 +15,7 @@ static const double threads_slack = 0.1;
 
 const char *roofline_phase_name(enum roofline_phase phase)
 {
-	static const char *const names[] = {"prefill", "decode", NULL};
-
-	return names[phase];
+	return step_phase_name((int)phase);
 }
 
 const char *roofline_bound_name(enum roofline_bound bound)
@@ -187,7 +185,7 @@ static void time_of_phases(
 {
 	for (size_t i = 0; i < run->step_count; i++)
 		if (index->finished[i])
-			phases_ns[run->steps[i].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL] +=
+			phases_ns[run->steps[i].phase] +=
 				run->steps[i].end_ns - run->steps[i].begin_ns;
 }
 

@@ -62,7 +62,7 @@ static enum roofline_phase phase_of(
 		step = launches_step(a->run, a->index, a->lane, frame->index);
 	if (step == RUN_NONE)
 		return ROOFLINE_OUTSIDE;
-	return a->run->steps[step].decode ? ROOFLINE_DECODE : ROOFLINE_PREFILL;
+	return (enum roofline_phase)a->run->steps[step].phase;
 }
 
 static struct roofline_account *account_of(

@@ -6,10 +6,17 @@
 #ifndef BRICK_ANALYSIS_ROOFLINE_SPANS_H
 #define BRICK_ANALYSIS_ROOFLINE_SPANS_H
 
-#include "analysis/step_index.h"
+#include "analysis/step_times.h"
 #include "analysis/walk.h"
 
-enum roofline_phase { ROOFLINE_PREFILL, ROOFLINE_DECODE, ROOFLINE_OUTSIDE, ROOFLINE_PHASES };
+enum roofline_phase {
+	ROOFLINE_PREFILL = STEP_PREFILL,
+	ROOFLINE_DECODE = STEP_DECODE,
+	ROOFLINE_MIXED = STEP_MIXED,
+	ROOFLINE_WARM_UP = STEP_WARM_UP,
+	ROOFLINE_OUTSIDE = STEP_PHASES,
+	ROOFLINE_PHASES,
+};
 
 struct roofline_span {
 	uint64_t begin_ns, end_ns;

@@ -7,9 +7,11 @@
 #include "analysis/step_times.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/launches.h"
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "brick/registry.h"
@@ -18,6 +20,45 @@ void step_times_fini(struct step_times *times)
 {
 	free(times->steps);
 	times->steps = NULL;
+}
+
+static const struct {
+	const char *name;
+	int32_t brick;
+} phases[STEP_PHASES] = {
+	[STEP_PREFILL] = {"prefill", BRICK_PREFILL},
+	[STEP_DECODE] = {"decode", BRICK_DECODE},
+	[STEP_MIXED] = {"mixed", BRICK_MIXED},
+	[STEP_WARM_UP] = {"warm-up", BRICK_WARM_UP},
+};
+
+const char *step_phase_name(int phase)
+{
+	return phase >= 0 && phase < STEP_PHASES ? phases[phase].name : NULL;
+}
+
+int step_phase_of_brick(int32_t well_known)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (phases[phase].brick == well_known)
+			return phase;
+	return -1;
+}
+
+static void later(uint64_t *ns, uint64_t end_ns)
+{
+	if (end_ns > *ns)
+		*ns = end_ns;
+}
+
+/* Waits mean that what the step evaluated was not there before; other bricks after it do not. */
+static void note_done(struct step_times *times, const struct walk_frame *frame)
+{
+	struct step_time *step = &times->steps[frame->step];
+	if (frame->is_step || times->index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		later(&step->done_ns, frame->end_ns);
+	if (frame->wait_ns)
+		later(&step->done_ns, frame->end_ns + frame->wait_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -32,6 +73,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		if (times->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 			frame->end_ns > step->sampled_end_ns)
 			step->sampled_end_ns = frame->end_ns;
+	if (frame->scope == WALK_AFTER || frame->is_step)
+		note_done(times, frame);
 	if (frame->scope == WALK_AFTER) {
 		uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
 		step->after_ns += ns;
@@ -53,19 +96,18 @@ static uint64_t percentile_or_unknown(const uint64_t *sorted, size_t n, unsigned
 	return n ? percentile_sorted(sorted, n, percent) : ANALYSIS_UNKNOWN;
 }
 
-static uint64_t executions(const struct run_lane *lane, const struct run *run, uint32_t decode)
+static uint64_t executions(const struct run_lane *lane, const struct run *run, int phase)
 {
-	int32_t wanted = decode ? BRICK_DECODE : BRICK_PREFILL;
 	uint64_t count = 0;
 
 	for (uint32_t b = 0; lane->stats && b < run->brick_count; b++)
-		if (run->bricks[b].well_known == wanted)
+		if (step_phase_of_brick(run->bricks[b].well_known) == phase)
 			count += lane->stats[b].count;
 	return count;
 }
 
 /* Steps of a process (RUN_NONE: of all) that its threads counted, where records were dropped. */
-static uint64_t steps_counted(const struct run *run, uint32_t process, uint32_t decode)
+static uint64_t steps_counted(const struct run *run, uint32_t process, int phase)
 {
 	uint64_t count = 0, dropped = 0;
 
@@ -73,31 +115,56 @@ static uint64_t steps_counted(const struct run *run, uint32_t process, uint32_t 
 		const struct run_lane *lane = &run->lanes[l];
 		if (process != RUN_NONE && lane->process != process)
 			continue;
-		count += executions(lane, run, decode);
+		count += executions(lane, run, phase);
 		dropped += lane->ledger.dropped + run->processes[lane->process].ledger.dropped;
 	}
 	return dropped ? count : 0;
 }
 
-static void finish_phase(struct step_times *times, const struct run *run,
-	const struct step_index *index, uint32_t decode, uint64_t *values)
+/* Steps come in the order of their begins; end_ns: of what is in the union so far. */
+static void unite(struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns,
+	uint64_t *first_ns, uint64_t *last_ns)
 {
-	struct step_phase_times *phase = &times->phases[decode];
+	if (begin_ns < *first_ns)
+		*first_ns = begin_ns;
+	if (end_ns <= *last_ns)
+		return;
+	phase->union_ns += end_ns - (begin_ns > *last_ns ? begin_ns : *last_ns);
+	*last_ns = end_ns;
+}
+
+static void add_step(
+	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
+{
+	phase->tokens += step->tokens;
+	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
+				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
+								   : 0;
+	phase->total_ns += step_time_total_ns(time);
+	phase->after_ns += time->after_ns;
+	phase->unattributed_ns += time->unattributed_ns;
+}
+
+static void finish_phase(
+	struct step_times *times, const struct run *run, int phase_number, uint64_t *values)
+{
+	struct step_phase_times *phase = &times->phases[phase_number];
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	size_t n = 0;
 	for (size_t i = 0; i < run->step_count; i++) {
-		if (!index->finished[i] || !!run->steps[i].decode != decode)
+		const struct run_step *step = &run->steps[i];
+		if (!times->index->finished[i] || (int)step->phase != phase_number)
 			continue;
-		const struct step_time *step = &times->steps[i];
-		values[n++] = step_time_total_ns(step);
-		phase->tokens += run->steps[i].tokens;
-		phase->total_ns += step_time_total_ns(step);
-		phase->after_ns += step->after_ns;
-		phase->unattributed_ns += step->unattributed_ns;
+		values[n] = step_time_total_ns(&times->steps[i]);
+		add_step(phase, step, &times->steps[i]);
+		unite(phase, step->begin_ns, step->begin_ns + values[n], &first_ns, &last_ns);
+		n++;
 	}
 	percentile_sort(values, n);
-	uint64_t counted = steps_counted(run, RUN_NONE, decode);
+	uint64_t counted = steps_counted(run, RUN_NONE, phase_number);
 	phase->count = n;
 	phase->dropped = counted > n ? counted - n : 0;
+	phase->wall_ns = n && last_ns > first_ns ? last_ns - first_ns : 0;
 	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
 	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
 	phase->p50_ns = percentile_or_unknown(values, n, 50);
@@ -105,41 +172,61 @@ static void finish_phase(struct step_times *times, const struct run *run,
 	phase->p99_ns = percentile_or_unknown(values, n, 99);
 }
 
-/* Are steps of the process missing, or may the sampling behind one be? */
-static int may_lack_token(
-	const struct run *run, const struct step_index *index, uint32_t process, int after_decode)
+static void add_commands(struct step_times *times)
 {
-	uint64_t prefills = 0, counted = steps_counted(run, process, 0);
+	const struct run *run = times->run;
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint32_t step = launches_step(run, times->index, c->lane, c->sample);
+		if (step != RUN_NONE)
+			later(&times->steps[step].done_ns,
+				run->lanes[c->lane].samples[c->sample].end_ns);
+	}
+}
+
+static bool takes_prompt(const struct run_step *step)
+{
+	return step->phase == BRICK_PHASE_PREFILL || step->phase == BRICK_PHASE_MIXED;
+}
+
+/* Are steps of the process missing, or may the sampling behind one be? */
+static bool may_lack_token(const struct step_times *times, uint32_t process, bool after_decode)
+{
+	const struct step_index *index = times->index;
+	uint64_t prefills = 0, counted = steps_counted(times->run, process, STEP_PREFILL);
 
 	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1]; k++)
-		prefills += !run->steps[index->by_process[k]].decode;
+		prefills += times->run->steps[index->by_process[k]].phase == BRICK_PHASE_PREFILL;
 	return counted && (after_decode || counted > prefills);
 }
 
 /* Of one process. Steps are looked at in the order of their begins. */
-static uint64_t first_token_ns(const struct step_times *times, const struct run *run,
-	const struct step_index *index, uint32_t process)
+static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 {
-	uint64_t begin_ns = ANALYSIS_UNKNOWN, prefill_end_ns = 0, decode_seen = 0;
+	const struct step_index *index = times->index;
+	uint64_t begin_ns = ANALYSIS_UNKNOWN, prompt_done_ns = 0;
+	bool decode_seen = false;
 	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1];
 		k++) {
-		uint32_t i = index->by_process[k];
-		const struct run_step *step = &run->steps[i];
-		if (begin_ns == ANALYSIS_UNKNOWN && step->decode)
+		const struct run_step *step = &times->run->steps[index->by_process[k]];
+		const struct step_time *time = &times->steps[index->by_process[k]];
+		if (step->phase == BRICK_PHASE_WARM_UP ||
+			(begin_ns == ANALYSIS_UNKNOWN && !takes_prompt(step)))
 			continue;
 		if (begin_ns == ANALYSIS_UNKNOWN)
 			begin_ns = step->begin_ns;
-		if (times->steps[i].sampled_end_ns > begin_ns)
-			return may_lack_token(run, index, process, step->decode || decode_seen)
+		bool decodes = step->phase != BRICK_PHASE_PREFILL;
+		if (time->sampled_end_ns > begin_ns)
+			return may_lack_token(times, process, decodes || decode_seen)
 				       ? ANALYSIS_UNKNOWN
-				       : times->steps[i].sampled_end_ns - begin_ns;
-		if (step->decode)
-			decode_seen = 1;
-		else if (!decode_seen)
-			prefill_end_ns = step->end_ns;
+				       : time->sampled_end_ns - begin_ns;
+		decode_seen |= decodes;
+		if (!decode_seen)
+			prompt_done_ns = time->done_ns;
 	}
-	return decode_seen && !may_lack_token(run, index, process, 1) ? prefill_end_ns - begin_ns
-								      : ANALYSIS_UNKNOWN;
+	return decode_seen && prompt_done_ns && !may_lack_token(times, process, true)
+		       ? prompt_done_ns - begin_ns
+		       : ANALYSIS_UNKNOWN;
 }
 
 static int finish(void *context)
@@ -149,10 +236,11 @@ static int finish(void *context)
 	uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
-	for (uint32_t phase = 0; phase < STEP_PHASES; phase++)
-		finish_phase(times, run, times->index, phase, values);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		finish_phase(times, run, phase, values);
+	add_commands(times);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
-		times->ttft_ns = first_token_ns(times, run, times->index, p);
+		times->ttft_ns = first_token_ns(times, p);
 	free(values);
 	return 0;
 }
@@ -206,7 +294,7 @@ uint32_t step_times_median(const struct step_times *times, const struct run *run
 		return RUN_NONE;
 	size_t n = 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && !!run->steps[i].decode == (phase == STEP_DECODE))
+		if (index->finished[i] && run->steps[i].phase == phase)
 			ranked[n++] = (struct ranked_step){step_time_total_ns(&times->steps[i]), i};
 	qsort(ranked, n, sizeof(*ranked), compare_ranked);
 	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;

@@ -10,26 +10,43 @@
 #include <stdint.h>
 #include "analysis/walk.h"
 
-enum step_phase { STEP_PREFILL = 0, STEP_DECODE = 1, STEP_PHASES = 2 };
+enum step_phase {
+	STEP_PREFILL = BRICK_PHASE_PREFILL,
+	STEP_DECODE = BRICK_PHASE_DECODE,
+	STEP_MIXED = BRICK_PHASE_MIXED,	    /* tokens of prompts and new ones in one batch */
+	STEP_WARM_UP = BRICK_PHASE_WARM_UP, /* in no rate, and no way to a first token */
+	STEP_PHASES = 4,
+};
 
 static inline enum step_phase step_phase_of(const struct run_step *step)
 {
-	return step->decode ? STEP_DECODE : STEP_PREFILL;
+	return (enum step_phase)step->phase;
 }
+
+/* "prefill", "decode", "mixed", "warm-up"; NULL beyond. */
+const char *step_phase_name(int phase);
+/* Of a well-known brick that is a step; -1: it is none. */
+int step_phase_of_brick(int32_t well_known);
 
 struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
 	uint64_t after_ns;	  /* in bricks after it that are in its account */
 	uint64_t unattributed_ns; /* of the span: in no brick and no wait */
 	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
+	/* of the last wait in its account, or command that it launched, or its own: then all that
+	 * it evaluated was there */
+	uint64_t done_ns;
 };
 
 /* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
 struct step_phase_times {
 	uint64_t count, tokens;
+	uint64_t output_tokens; /* of those: of a mixed step the part that is no prompt's */
 	uint64_t
 		dropped; /* steps that ran and are not among these, as their records were dropped */
 	uint64_t total_ns, after_ns, unattributed_ns;
+	uint64_t union_ns; /* with at least one of them running; each in one piece from its begin */
+	uint64_t wall_ns;  /* from the first one's begin to the last one's end, gaps included */
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
 
@@ -38,11 +55,13 @@ struct step_times {
 	uint64_t wall_ns;
 	struct step_phase_times phases[STEP_PHASES];
 	/*
-	 * Time to first token: from the begin of the first prefill step to the end of the first
-	 * step after which a token was there, with its sampling: the first that is followed by
-	 * sampling, or, where sampling was not recorded, the last prefill before the first decode.
-	 * Of the first process that has one. ANALYSIS_UNKNOWN when no step is known to have given a
-	 * token, also where that may be because records of it were dropped.
+	 * Time to first token: from the begin of the first step that takes in a prompt to the end
+	 * of the first step after which a token was there, with its sampling: the first that is
+	 * followed by sampling, or, where sampling was not recorded, the last prefill before the
+	 * first decode, with the waits after it and the commands of devices that it launched. A
+	 * warm-up is no part of it. Of the first process that has one. ANALYSIS_UNKNOWN when no
+	 * step is known to have given a token, also where that may be because records of it were
+	 * dropped.
 	 */
 	uint64_t ttft_ns;
 	/* while it is fed */

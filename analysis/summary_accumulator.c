@@ -316,8 +316,7 @@ static uint64_t steps_made(const struct run *run, uint32_t lane)
 {
 	uint64_t count = 0;
 	for (size_t b = 0; run->lanes[lane].stats && b < run->brick_count; b++)
-		if (run->bricks[b].well_known == BRICK_PREFILL ||
-			run->bricks[b].well_known == BRICK_DECODE)
+		if (brick_is_step((uint32_t)run->bricks[b].well_known))
 			count += run->lanes[lane].stats[b].count;
 	return count;
 }

@@ -107,7 +107,7 @@ static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_
 
 	if (step == RUN_NONE)
 		return SUMMARY_PHASE_OUTSIDE;
-	return t->run->steps[step].decode ? STEP_DECODE : STEP_PREFILL;
+	return t->run->steps[step].phase;
 }
 
 static uint32_t layer_of(const struct summary_accumulator *t, const struct walk_frame *frame)

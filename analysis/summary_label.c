@@ -43,12 +43,12 @@ char *summary_group_label(const struct summary_accumulator *t, uint32_t group)
 		return strdup(summary_kernel_name(t, group, &kernel));
 	if (t->by == SUMMARY_BY_QUEUE)
 		return queue_label(t, group);
-	static const char *const phases[SUMMARY_PHASES] = {"prefill", "decode", "outside of steps"};
 	char *label = NULL;
 	if (t->by == SUMMARY_BY_THREAD)
 		return lane_label(t->run, group);
 	if (t->by == SUMMARY_BY_PHASE)
-		return strdup(phases[group]);
+		return strdup(group == SUMMARY_PHASE_OUTSIDE ? "outside of steps"
+							     : step_phase_name((int)group));
 	if (group == 0)
 		return strdup("outside of layers");
 	return asprintf(&label, "layer %u", group - 1) < 0 ? NULL : label;

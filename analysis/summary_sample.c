@@ -73,7 +73,7 @@ static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_
 {
 	if (frame->step == RUN_NONE)
 		return SUMMARY_PHASE_OUTSIDE;
-	return t->run->steps[frame->step].decode ? STEP_DECODE : STEP_PREFILL;
+	return t->run->steps[frame->step].phase;
 }
 
 static uint32_t layer_group(const struct summary_accumulator *t, const struct walk_frame *frame)

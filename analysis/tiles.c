@@ -69,8 +69,7 @@ static bool is_in_phase(const struct gathering *g, const struct run_tile *tile)
 	uint64_t ns = g->run->lanes[tile->lane].samples[tile->sample].begin_ns;
 	uint32_t step = step_index_at(&g->index, g->run, tile->lane, ns);
 
-	return step != RUN_NONE &&
-	       (g->run->steps[step].decode ? STEP_DECODE : STEP_PREFILL) == g->filter->phase;
+	return step != RUN_NONE && (int)g->run->steps[step].phase == g->filter->phase;
 }
 
 static bool is_wanted(const struct gathering *g, const struct run_tile *tile, uint32_t site)

@@ -8,6 +8,7 @@
 #include "cli/export.h"
 #include "view/json.h"
 #include "view/provenance.h"
+#include "analysis/step_times.h"
 #include "trace/text.h"
 
 static void text(FILE *out, const char *s)
@@ -154,7 +155,7 @@ static void write_steps(const struct run *run, FILE *out)
 		fprintf(out,
 			"{\"phase\": \"%s\", \"tokens\": %llu, \"lane\": %u, \"sample\": %u, "
 			"\"begin_ns\": %llu, \"end_ns\": %llu}",
-			step->decode ? "decode" : "prefill", ull(step->tokens), step->lane,
+			step_phase_name((int)step->phase), ull(step->tokens), step->lane,
 			step->sample, ull(step->begin_ns), ull(step->end_ns));
 	}
 	fputs("]", out);

@@ -98,14 +98,14 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			enter(h, m, r->brick, r->ticks);
 			enter_waits(h, m, r);
 			counts->samples++;
-			counts->steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+			counts->steps += brick_is_step(r->brick);
 			break;
 		case BRICK_RECORD_OPEN:
 			if (lane->depth < BRICK_MAX_DEPTH)
 				lane->frames[lane->depth++] =
 					(struct drain_frame){r->begin, r->brick};
 			counts->samples++;
-			counts->steps += r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+			counts->steps += brick_is_step(r->brick);
 			break;
 		case BRICK_RECORD_CLOSE:
 			enter_close(h, m, lane, r);

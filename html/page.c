@@ -71,6 +71,7 @@ json_t *page_json(const struct page *page, enum page_use use)
 	json_put(root, "report", report_to_json(&page->report));
 	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
 	json_put(phases, "decode", phase_json(page, STEP_DECODE));
+	json_put(phases, "mixed", phase_json(page, STEP_MIXED));
 	json_put(root, "phases", phases);
 	put_tables(root, page);
 	json_put(root, "tables", report_fields_to_json());

@@ -85,7 +85,7 @@ struct page_choice {
 	uint32_t step;
 	const char *why;
 };
-enum { PAGE_CHOICES = 12 };
+enum { PAGE_CHOICES = 16 };
 size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES]);
 
 #endif

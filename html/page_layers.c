@@ -9,8 +9,11 @@
 #include "view/memory.h"
 #include "html/page.h"
 
-static const char *const phase_names[BREAKDOWN_PHASES] = {
-	[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode", [STEP_PHASES] = "outside"};
+static const char *const phase_names[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefill",
+	[STEP_DECODE] = "decode",
+	[STEP_MIXED] = "mixed",
+	[STEP_WARM_UP] = "warm_up",
+	[STEP_PHASES] = "outside"};
 
 /* [layer, number of the brick in the report, ns of wall time, executions] */
 static json_t *cell_json(uint32_t row, size_t column, uint64_t ns, uint64_t count)

@@ -29,7 +29,7 @@ static void join_reports(struct page *page, struct walk *walk)
 {
 	report_join(&page->report, walk, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (ended(page, phase))
+		if (phase != STEP_WARM_UP && ended(page, phase))
 			report_join(&page->phases[phase], walk, SUMMARY_BY_BRICK, phase);
 	for (int i = 0; i < PAGE_TABLES; i++)
 		if (i == PAGE_THREADS || page->run->command_count)

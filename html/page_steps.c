@@ -43,8 +43,7 @@ struct phase {
 
 static int is_in(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	return page->index.finished[step] &&
-	       !!page->run->steps[step].decode == (phase == STEP_DECODE);
+	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
 }
 
 /* What steps of a phase are compared by: prompts differ in length. */
@@ -52,7 +51,7 @@ static double cost_of(const struct page *page, uint32_t step)
 {
 	double ns = (double)step_time_total_ns(&page->times->steps[step]);
 	const struct run_step *s = &page->run->steps[step];
-	return s->decode || !s->tokens ? ns : ns / (double)s->tokens;
+	return s->phase == BRICK_PHASE_DECODE || !s->tokens ? ns : ns / (double)s->tokens;
 }
 
 static int compare_costs(const void *a, const void *b)
@@ -227,5 +226,7 @@ json_t *page_steps(const struct page *page)
 	json_put(object, "slow_factor", json_rate(slow_factor));
 	json_put(object, "prefill", phase_json(page, STEP_PREFILL));
 	json_put(object, "decode", phase_json(page, STEP_DECODE));
+	json_put(object, "mixed", phase_json(page, STEP_MIXED));
+	json_put(object, "warm_up", phase_json(page, STEP_WARM_UP));
 	return object;
 }

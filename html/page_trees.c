@@ -33,8 +33,7 @@ static void choose(
 
 static int is_of(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	return page->index.finished[step] &&
-	       !!page->run->steps[step].decode == (phase == STEP_DECODE);
+	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
 }
 
 /* The slowest one that takes less than `below_ns`. */
@@ -69,9 +68,13 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 			"slow prefill", "last prefill"},
 		[STEP_DECODE] = {"median decode", "first decode", "slowest decode", "slow decode",
 			"last decode"},
+		[STEP_MIXED] = {"median mixed", "first mixed", "slowest mixed", "slow mixed",
+			"last mixed"},
 	};
+	static const enum step_phase order[] = {STEP_DECODE, STEP_MIXED, STEP_PREFILL};
 	size_t count = 0;
-	for (int phase = STEP_DECODE; phase >= STEP_PREFILL; phase--) {
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		enum step_phase phase = order[i];
 		const char *const *word = words[phase];
 		uint64_t below_ns = UINT64_MAX;
 		choose(choices, &count,
@@ -178,7 +181,7 @@ static json_t *tree_of(const struct page *page, const struct page_choice *choice
 	json_t *object = json_object();
 	json_put(object, "why", json_text(choice->why));
 	json_put(object, "number", json_number(step_choice_number(&page->index, choice->step)));
-	json_put(object, "phase", json_text(step->decode ? "decode" : "prefill"));
+	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "total_ns", json_number(step_time_total_ns(time)));
 	json_put(object, "unattributed_ns", json_number(time->unattributed_ns));

@@ -94,8 +94,7 @@ static int knows_steps(const struct run *run)
 {
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (uint32_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
-			if ((run->bricks[b].well_known == BRICK_PREFILL ||
-				    run->bricks[b].well_known == BRICK_DECODE) &&
+			if (brick_is_step((uint32_t)run->bricks[b].well_known) &&
 				run->lanes[l].stats[b].count)
 				return 1;
 	return 0;

@@ -40,6 +40,7 @@ X(PHASE, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING,
 X(PHASE, SAMPLER_APPLY, "llama_sampler_apply", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
 /* Steps. */ \
 X(TYPED, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
+X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_ENCODE, "_ZN13llama_context6encodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
 	NULL) \
 /* Graphs and who computes them. */ \

@@ -60,9 +60,6 @@ static double seconds(uint64_t ns)
 	return (double)ns * 1e-9;
 }
 
-static const char *const phase_names[STEP_PHASES] = {
-	[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode"};
-
 static void put_run(struct metrics *m)
 {
 	const struct run *run = m->run;
@@ -94,12 +91,11 @@ static void put_run(struct metrics *m)
  */
 static struct brick_stat counted(const struct run *run, int phase)
 {
-	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
 	struct brick_stat sum = {0};
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
 			const struct brick_stat *stat = &run->lanes[l].stats[b];
-			if (run->bricks[b].well_known != known)
+			if (step_phase_of_brick(run->bricks[b].well_known) != phase)
 				continue;
 			sum.count += stat->count;
 			sum.total += stat->total + stat->nested;
@@ -118,7 +114,7 @@ static void put_tokens(struct metrics *m)
 	const struct step_times *times = &m->page->report.summary->steps;
 	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", phase_names[phase],
+		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
 			(unsigned long long)larger(
 				times->phases[phase].tokens, counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
@@ -166,7 +162,7 @@ static uint64_t counted_sampling_ns(const struct run *run)
 		uint64_t steps = 0, sampling_ns = 0;
 		for (size_t b = 0; stats && b < run->brick_count; b++) {
 			int known = run->bricks[b].well_known;
-			if (known == BRICK_DECODE || known == BRICK_PREFILL)
+			if (brick_is_step((uint32_t)known))
 				steps += stats[b].count;
 			else if (known == BRICK_SAMPLING)
 				sampling_ns += stats[b].total;
@@ -182,12 +178,11 @@ static uint64_t counted_sampling_ns(const struct run *run)
  */
 static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 {
-	int known = phase == STEP_DECODE ? BRICK_DECODE : BRICK_PREFILL;
 	struct brick_stat sum = counted(m->run, phase);
 	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
 		return 0;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
-		if (m->run->bricks[b].well_known != known ||
+		if (step_phase_of_brick(m->run->bricks[b].well_known) != phase ||
 			durations_count(m->run->histograms[b]) <=
 				m->page->report.summary->steps.phases[phase].count)
 			continue; /* it is of processes that have ended only */
@@ -207,12 +202,12 @@ static void put_steps(struct metrics *m)
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		uint64_t below[BOUND_HIGH + 1] = {0}, count = 0, sum_ns = 0;
 		char labels[32];
-		snprintf(labels, sizeof(labels), "phase=\"%s\"", phase_names[phase]);
+		snprintf(labels, sizeof(labels), "phase=\"%s\"", step_phase_name(phase));
 		if (put_counted_steps(m, phase, labels))
 			continue;
 		for (uint32_t i = 0; i < run->step_count; i++) {
 			uint64_t ns = step_time_total_ns(&m->page->times->steps[i]);
-			if (!m->page->index.finished[i] || !!run->steps[i].decode != phase)
+			if (!m->page->index.finished[i] || (int)run->steps[i].phase != phase)
 				continue;
 			count++;
 			sum_ns += ns;

@@ -167,13 +167,28 @@ static int by_begin(const void *a, const void *b)
 					  : (x->lane > y->lane) - (x->lane < y->lane);
 }
 
+static uint32_t phase_of(int32_t well_known)
+{
+	switch (well_known) {
+	case BRICK_DECODE:
+		return BRICK_PHASE_DECODE;
+	case BRICK_MIXED:
+		return BRICK_PHASE_MIXED;
+	case BRICK_WARM_UP:
+		return BRICK_PHASE_WARM_UP;
+	default:
+		return BRICK_PHASE_PREFILL;
+	}
+}
+
 static void finish_steps(struct run *run)
 {
 	for (size_t i = 0; i < run->step_count; i++) {
 		struct run_step *step = &run->steps[i];
 		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
 		const struct run_site *site = &run->sites[sample->site];
-		step->decode = run->bricks[site->brick].well_known == BRICK_DECODE;
+		step->phase = phase_of(run->bricks[site->brick].well_known);
+		step->output_tokens = site->output_tokens;
 		step->tokens = site->elements;
 		step->begin_ns = sample->begin_ns;
 		step->end_ns = sample->end_ns;

@@ -149,7 +149,7 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 static uint32_t hash_site(const struct run_site *site)
 {
 	const uint64_t numbers[] = {site->brick, (uint64_t)(int64_t)site->layer, site->flags,
-		site->elements, site->bytes, site->flops};
+		site->elements, site->bytes, site->flops, site->output_tokens};
 	uint64_t hash = FNV1A_BASIS;
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -171,7 +171,8 @@ static int same_site(const struct run_site *a, const struct run_site *b)
 {
 	return a->brick == b->brick && a->layer == b->layer && a->flags == b->flags &&
 	       a->elements == b->elements && a->bytes == b->bytes && a->flops == b->flops &&
-	       same_text(a->operation, b->operation) && same_text(a->label, b->label);
+	       a->output_tokens == b->output_tokens && same_text(a->operation, b->operation) &&
+	       same_text(a->label, b->label);
 }
 
 static char *copy_text(struct build *b, const char *text, int *failed)
@@ -308,7 +309,8 @@ int build_code(struct build *b, struct run_code *code)
 static int same_counts(const struct run_site *a, const struct run_site *b)
 {
 	return a->layer == b->layer && a->flags == b->flags && a->elements == b->elements &&
-	       a->bytes == b->bytes && a->flops == b->flops && !a->operation && !a->label;
+	       a->bytes == b->bytes && a->flops == b->flops &&
+	       a->output_tokens == b->output_tokens && !a->operation && !a->label;
 }
 
 uint32_t build_plain_site(struct build *b, const struct run_site *site)

@@ -46,7 +46,9 @@ enum {
 	X(COLUMN, "column") /* uint */                                                         \
 	X(LEVEL, "level")   /* uint: enum brick_tile_level */                                  \
 	/* of an instant: */                                                                   \
-	X(REPORTED, "reported_ns") /* uint: length of an execution without a place */
+	X(REPORTED, "reported_ns") /* uint: length of an execution without a place */          \
+	/* of a mixed step, which has tokens of prompts, too: */                               \
+	X(OUTPUT_TOKENS, "output_tokens") /* uint, of its tokens */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,

@@ -92,6 +92,8 @@ static void add_work(struct run_site *site, const struct load_event *e)
 		{FORMAT_A_TOKENS, BRICK_SITE_HAS_ELEMENTS, offsetof(struct run_site, elements)},
 		{FORMAT_A_BYTES, BRICK_SITE_HAS_BYTES, offsetof(struct run_site, bytes)},
 		{FORMAT_A_FLOPS, BRICK_SITE_HAS_FLOPS, offsetof(struct run_site, flops)},
+		{FORMAT_A_OUTPUT_TOKENS, BRICK_SITE_HAS_ELEMENTS,
+			offsetof(struct run_site, output_tokens)},
 	};
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -181,7 +183,7 @@ static int begin(struct load *l, struct load_sequence *s, const struct load_even
 		.site = site,
 		.source = source_of(l, s, e),
 		.bare = !e->present,
-		.step = known == BRICK_PREFILL || known == BRICK_DECODE,
+		.step = brick_is_step((uint32_t)known),
 	};
 	if (!build_slice(lane, slice))
 		return 0;

@@ -75,7 +75,17 @@ static inline int record_is_arg(const struct brick_record *r)
 
 static inline int record_is_step(const struct brick_record *r)
 {
-	return r->brick == BRICK_PREFILL || r->brick == BRICK_DECODE;
+	return brick_is_step(r->brick);
+}
+
+static inline uint64_t record_tokens(const struct brick_record *r)
+{
+	return r->brick == BRICK_MIXED ? (r->elements >> 32) + (uint32_t)r->elements : r->elements;
+}
+
+static inline uint64_t record_output_tokens(const struct brick_record *r)
+{
+	return r->brick == BRICK_MIXED ? r->elements >> 32 : 0;
 }
 
 /* Index of what was launched; 0: not known. */

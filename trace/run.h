@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
+#include "brick/probe.h"
 
 #define RUN_NONE UINT32_MAX
 
@@ -29,6 +30,7 @@ struct run_site {
 	int32_t layer;
 	uint32_t flags; /* BRICK_SITE_* */
 	uint64_t elements, bytes, flops;
+	uint64_t output_tokens;	 /* of a mixed step's `elements` */
 	char *operation, *label; /* NULL when unknown */
 };
 
@@ -113,8 +115,9 @@ struct run_tile {
 struct run_step {
 	uint32_t lane;
 	uint32_t sample; /* index of its sample on that lane */
-	uint32_t decode; /* 0: prefill */
+	uint32_t phase;	 /* enum brick_phase */
 	uint64_t tokens;
+	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
 	uint64_t begin_ns, end_ns;
 };
 

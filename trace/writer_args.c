@@ -191,7 +191,9 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 	else
 		pb_bytes(b, annotations, template_layer(annotations, r->brick, r->layer));
 	if (record_is_step(r))
-		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
+		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
+	if (record_is_step(r) && record_output_tokens(r))
+		annotate(b, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT, record_output_tokens(r));
 	if (r->source != BRICK_SOURCE_TSC)
 		annotate(b, FORMAT_A_SOURCE, ANNOTATION_STRING_IID, FORMAT_SOURCE_IID + r->source);
 	for (uint32_t i = 0; i < args->flow_count; i++)

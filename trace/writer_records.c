@@ -135,7 +135,10 @@ static void begin_annotated(
 	}
 	if (record_is_step(r))
 		n += slice_annotation(
-			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->elements);
+			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
+	if (record_output_tokens(r))
+		n += slice_annotation(annotations + n, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT,
+			record_output_tokens(r));
 	if (r->source != BRICK_SOURCE_TSC)
 		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
 			FORMAT_SOURCE_IID + r->source);

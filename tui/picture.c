@@ -84,10 +84,10 @@ static void count_exact(struct picture *p)
 			const struct brick_stat *stat = &run->lanes[l].stats[b];
 			int id = run->bricks[b].well_known;
 			p->executions += stat->count;
-			if (id != BRICK_PREFILL && id != BRICK_DECODE)
+			int phase = step_phase_of_brick(id);
+			if (phase < 0)
 				continue;
-			struct picture_steps *s =
-				&p->exact[id == BRICK_DECODE ? STEP_DECODE : STEP_PREFILL];
+			struct picture_steps *s = &p->exact[phase];
 			s->count += stat->count;
 			s->tokens += stat->elements;
 			s->total_ns += stat->total;
@@ -199,8 +199,7 @@ static uint32_t last_step(const struct picture *p)
 {
 	for (size_t i = p->run->step_count; i-- > 0;)
 		if (p->index.finished[i] &&
-			(p->phase == SUMMARY_ALL_PHASES ||
-				p->run->steps[i].decode == (p->phase == STEP_DECODE)))
+			(p->phase == SUMMARY_ALL_PHASES || (int)p->run->steps[i].phase == p->phase))
 			return (uint32_t)i;
 	return RUN_NONE;
 }

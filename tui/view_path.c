@@ -75,7 +75,8 @@ static void make(struct grid *grid, struct top *top)
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	static const char *const phases[] = {"prefill", "decode", "run"};
+	static const char *const phases[STEP_PHASES + 1] = {
+		"prefill", "decode", "mixed", "warm-up", "run"};
 	char length[UNITS_BYTES], rate[UNITS_BYTES];
 	const char *why;
 	const struct path_section *s = picture_path(top->picture, &why);

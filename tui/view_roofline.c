@@ -176,7 +176,8 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	static const char *const phases[] = {"prefill", "decode", "outside of steps"};
+	static const char *const phases[ROOFLINE_PHASES] = {
+		"prefill", "decode", "mixed", "warm-up", "outside of steps"};
 	struct plot plot;
 	make(&plot, top);
 	if (!plot.count) {

@@ -31,8 +31,11 @@ struct printer {
 
 static void print_heading(const struct printer *p)
 {
-	static const char *const labels[] = {
-		[STEP_PREFILL] = "Prefill", [STEP_DECODE] = "Decode", [STEP_PHASES] = "Run"};
+	static const char *const labels[] = {[STEP_PREFILL] = "Prefill",
+		[STEP_DECODE] = "Decode",
+		[STEP_MIXED] = "Mixed",
+		[STEP_WARM_UP] = "Warm-up",
+		[STEP_PHASES] = "Run"};
 	const struct path_section *s = p->section;
 	char took[UNITS_BYTES], tokens[UNITS_BYTES], rate[UNITS_BYTES];
 	const char *label = labels[s->phase];

@@ -69,14 +69,22 @@ uint64_t report_tokens(const struct report *report)
 
 const char *report_phase_name(int phase)
 {
-	return phase == STEP_PREFILL ? "prefill" : phase == STEP_DECODE ? "decode" : NULL;
+	return step_phase_name(phase);
+}
+
+static double rate(uint64_t tokens, uint64_t ns)
+{
+	return tokens && ns ? (double)tokens * 1e9 / (double)ns : -1;
 }
 
 double report_tokens_per_s(const struct step_phase_times *times)
 {
-	if (!times->tokens || !times->total_ns)
-		return -1;
-	return (double)times->tokens * 1e9 / (double)times->total_ns;
+	return rate(times->tokens, times->union_ns);
+}
+
+double report_wall_tokens_per_s(const struct step_phase_times *times)
+{
+	return rate(times->tokens, times->wall_ns);
 }
 
 void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)

@@ -73,7 +73,9 @@ uint64_t report_tokens(const struct report *report);
 /* "prefill", "decode", or NULL for all phases. */
 const char *report_phase_name(int phase);
 
-/* Tokens per second of a phase; negative when unknown. */
+/* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);
+/* From the first one's begin to the last one's end, with what lies between them. */
+double report_wall_tokens_per_s(const struct step_phase_times *times);
 
 #endif

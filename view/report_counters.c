@@ -103,7 +103,8 @@ static void print_bricks(
 void report_counters_text(
 	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
 {
-	static const char *const phases[] = {"a prefill step", "a decode step"};
+	static const char *const phases[] = {
+		"a prefill step", "a decode step", "a mixed step", "a warm-up step"};
 	const char *title = "Counters";
 	struct counters counters;
 

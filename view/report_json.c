@@ -92,8 +92,15 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	json_put(object, "count", json_number(times->count));
 	json_put(object, "dropped", json_number(times->dropped));
 	json_put(object, "tokens", json_number(times->tokens));
+	json_put(object, "prompt_tokens", json_number(times->tokens - times->output_tokens));
+	json_put(object, "output_tokens", json_number(times->output_tokens));
 	json_put(object, "total_ns", json_number(times->total_ns));
-	json_put(object, "tokens_per_s", json_rate(report_tokens_per_s(times)));
+	json_put(object, "running_ns", json_number(times->union_ns));
+	json_put(object, "wall_ns", json_number(times->wall_ns));
+	bool rated = phase != STEP_WARM_UP;
+	json_put(object, "tokens_per_s", json_rate(rated ? report_tokens_per_s(times) : -1));
+	json_put(object, "wall_tokens_per_s",
+		json_rate(rated ? report_wall_tokens_per_s(times) : -1));
 	json_put(object, "min_ns", json_number(times->min_ns));
 	json_put(object, "p50_ns", json_number(times->p50_ns));
 	json_put(object, "p95_ns", json_number(times->p95_ns));
@@ -110,6 +117,8 @@ static json_t *steps_json(const struct report *report)
 	json_t *object = json_object();
 	json_put(object, "prefill", phase_json(report, STEP_PREFILL));
 	json_put(object, "decode", phase_json(report, STEP_DECODE));
+	json_put(object, "mixed", phase_json(report, STEP_MIXED));
+	json_put(object, "warm_up", phase_json(report, STEP_WARM_UP));
 	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
 	return object;
 }

@@ -143,11 +143,27 @@ static void print_notes(const struct printer *p)
 	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
 }
 
+static unsigned long long ull(uint64_t value)
+{
+	return value;
+}
+
+/* While steps ran; and by the wall clock, where time went by between them. */
+static char *rates_text(const struct step_phase_times *times)
+{
+	char running[UNITS_BYTES], wall[UNITS_BYTES];
+	units_number(running, report_tokens_per_s(times));
+	units_number(wall, report_wall_tokens_per_s(times));
+	if (!strcmp(running, wall))
+		return xasprintf("%s tokens/s", running);
+	return xasprintf("%s tokens/s while it ran, %s with the gaps between steps", running, wall);
+}
+
 static void print_phase(const struct printer *p, enum step_phase phase)
 {
-	static const char *const labels[] = {"Prefill", "Decode"};
+	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
 	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
-	char total[UNITS_BYTES], rate[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
+	char total[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
 	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
 	if (!times->count)
 		return;
@@ -161,10 +177,17 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	char *dropped = times->dropped ? xasprintf(" (%llu more were dropped)",
 						 (unsigned long long)times->dropped)
 				       : xstrdup("");
-	say(p, labels[phase], "%s tokens/s: %s token%s in %llu step%s%s, %s%s",
-		units_number(rate, report_tokens_per_s(times)), units_count(tokens, times->tokens),
-		times->tokens == 1 ? "" : "s", (unsigned long long)times->count,
-		times->count == 1 ? "" : "s", dropped, units_time(total, times->total_ns), spread);
+	char *rates = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
+	char *kinds = phase == STEP_MIXED ? xasprintf(" (%llu of prompts, %llu of outputs)",
+						    ull(times->tokens - times->output_tokens),
+						    ull(times->output_tokens))
+					  : xstrdup("");
+	say(p, labels[phase], "%s: %s token%s%s in %llu step%s%s, %s%s", rates,
+		units_count(tokens, times->tokens), times->tokens == 1 ? "" : "s", kinds,
+		ull(times->count), times->count == 1 ? "" : "s", dropped,
+		units_time(total, times->total_ns), spread);
+	free(kinds);
+	free(rates);
 	free(dropped);
 	free(spread);
 }
@@ -180,6 +203,8 @@ static void print_steps(const struct printer *p)
 	}
 	print_phase(p, STEP_PREFILL);
 	print_phase(p, STEP_DECODE);
+	print_phase(p, STEP_MIXED);
+	print_phase(p, STEP_WARM_UP);
 	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
 		say(p, "First token", "after %s, from the start of the first prefill",
 			units_time(time, summary->steps.ttft_ns));

@@ -174,7 +174,8 @@ static void add_row(struct table *table, const struct roofline_row *row)
 
 static void print_phase(const struct printer *p, enum roofline_phase phase)
 {
-	static const char *const titles[] = {"Prefill", "Decode", "Outside of steps"};
+	static const char *const titles[ROOFLINE_PHASES] = {
+		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
 	const struct roofline *r = p->view->roofline;
 	struct table *table = table_create(columns, COLUMNS);
 	size_t rows = 0;
@@ -264,6 +265,8 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	print_ceilings(&p);
 	print_phase(&p, ROOFLINE_PREFILL);
 	print_phase(&p, ROOFLINE_DECODE);
+	print_phase(&p, ROOFLINE_MIXED);
+	print_phase(&p, ROOFLINE_WARM_UP);
 	print_phase(&p, ROOFLINE_OUTSIDE);
 	for (size_t i = 0; i < view->roofline->row_count; i++)
 		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);

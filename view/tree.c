@@ -49,8 +49,11 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	default:
 		break;
 	}
-	if (tree->step != RUN_NONE)
-		return xstrdup(run->steps[tree->step].decode ? "Decode" : "Prefill");
+	if (tree->step != RUN_NONE) {
+		char *name = xstrdup(step_phase_name((int)run->steps[tree->step].phase));
+		name[0] = (char)(name[0] - 'a' + 'A');
+		return name;
+	}
 	const struct run_lane *lane = &run->lanes[tree->lane];
 	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
 		lane->name ? lane->name : "", (unsigned long long)lane->tid);

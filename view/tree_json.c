@@ -71,7 +71,7 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	json_t *object = json_object();
 	json_put(object, "number", json_number(step_choice_number(view->index, number)));
 	json_put(object, "of", json_number(view->index->count));
-	json_put(object, "phase", json_text(step->decode ? "decode" : "prefill"));
+	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "begin_ns",
 		json_number(step->begin_ns > view->run->start_ns

@@ -3,8 +3,20 @@
  * Steps: llama_decode() and llama_encode(), and the member functions behind them, which are reached
  * also when a program looked the C function up by itself. Whichever is called first opens the step.
  */
+#include "attach/ggml/batch.h"
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/steps.h"
+
+/* An encoder takes prompts in, whatever of it is wanted. */
+static struct phase_tokens tokens_of(
+	const struct batch_head *batch, const void *context, int may_decode)
+{
+	struct batch_tokens tokens = batch_count(batch);
+
+	if (!may_decode)
+		tokens = (struct batch_tokens){tokens.prompt + tokens.output, 0};
+	return (struct phase_tokens){tokens.prompt, tokens.output, step_is_warm_up(context)};
+}
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	int may_decode, word context, word batch)
@@ -15,9 +27,8 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 
 	if (!function)
 		return (word_pair)(word)-1;
-	step_begin(&scope, may_decode && batch_is_decode(head),
-		head->n_tokens > 0 ? (uint64_t)head->n_tokens : 0, ggml_symbols[symbol].name,
-		(const void *)function, frame);
+	const struct phase_tokens tokens = tokens_of(head, (const void *)context, may_decode);
+	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
 	phase_end(&scope);
 	return result;
@@ -53,9 +64,8 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 
 	if (!function)
 		return -1;
-	step_begin(&scope, may_decode && batch_is_decode(&batch->head),
-		batch->head.n_tokens > 0 ? (uint64_t)batch->head.n_tokens : 0,
-		ggml_symbols[symbol].name, (const void *)function, frame);
+	const struct phase_tokens tokens = tokens_of(&batch->head, context, may_decode);
+	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	int32_t status = function(context, *batch);
 	phase_end(&scope);
 	return status;
@@ -71,3 +81,11 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 
 VALUE_HOOK(DECODE, llama_decode, 1)
 VALUE_HOOK(ENCODE, llama_encode, 0)
+
+word_pair hook_SET_WARMUP(word context, word on, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SET_WARMUP, __builtin_return_address(0));
+
+	step_warm_up_set((const void *)context, (uint8_t)on != 0);
+	return function ? function(context, on, c, d, e, f) : 0;
+}

@@ -129,16 +129,32 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 	entered(scope);
 }
 
-void phase_step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const void *frame)
+static uint16_t step_brick(const struct phase_tokens *t)
+{
+	if (t->warm_up)
+		return BRICK_WARM_UP;
+	if (t->prompt)
+		return t->output ? BRICK_MIXED : BRICK_PREFILL;
+	return BRICK_DECODE;
+}
+
+static brick_span open_step(const struct phase_tokens *t)
+{
+	if (t->warm_up)
+		return brick_step_begin(BRICK_PHASE_WARM_UP, (uint64_t)t->prompt + t->output);
+	if (!t->prompt)
+		return brick_step_begin(BRICK_PHASE_DECODE, t->output);
+	return brick_step_begin_mixed(t->prompt, t->output);
+}
+
+void phase_step_begin(
+	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame)
 {
 	struct phase_thread *p = &phase_thread;
 
 	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
-	uint16_t brick = decode ? BRICK_DECODE : BRICK_PREFILL;
-	p->open[p->depth++] = (struct open_phase){frame,
-		brick_step_begin(decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens), brick,
-		1};
+	p->open[p->depth++] = (struct open_phase){frame, open_step(tokens), step_brick(tokens), 1};
 	p->steps++;
 	scope->depth = p->depth;
 	entered(scope);

@@ -6,28 +6,25 @@
 #include "attach/ggml/notes.h"
 #include "brick/attach.h"
 
-enum { MAX_SEQUENCES = 1024 };
-
 static uint32_t has_own_steps; /* llama_decode() or its kin has been called */
 
-int batch_is_decode(const struct batch_head *batch)
-{
-	uint64_t seen[MAX_SEQUENCES / 64];
+/* One at a time: programs warm a context up when they have made it. */
+static const void *warm_context;
 
-	if (batch->n_tokens <= 1)
-		return 1;
-	if (batch->n_tokens > MAX_SEQUENCES || !batch->sequence_counts || !batch->sequences)
-		return 0;
-	memset(seen, 0, sizeof seen);
-	for (int32_t i = 0; i < batch->n_tokens; i++) {
-		if (batch->sequence_counts[i] != 1 || !batch->sequences[i])
-			return 0;
-		int32_t id = batch->sequences[i][0];
-		if (id < 0 || id >= MAX_SEQUENCES || seen[id / 64] >> (id % 64) & 1)
-			return 0;
-		seen[id / 64] |= 1ull << (id % 64);
-	}
-	return 1;
+void step_warm_up_set(const void *context, int on)
+{
+	const void *was = context;
+
+	if (on)
+		__atomic_store_n(&warm_context, context, __ATOMIC_RELAXED);
+	else
+		__atomic_compare_exchange_n(
+			&warm_context, &was, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+int step_is_warm_up(const void *context)
+{
+	return context && __atomic_load_n(&warm_context, __ATOMIC_RELAXED) == context;
 }
 
 /* Once per session and method; before the step, not in its time. */
@@ -49,7 +46,7 @@ static void note_method(const char *method, const void *code)
 		notes_library("llama.library", (uintptr_t)code);
 }
 
-void step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const char *method,
+void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame)
 {
 	*scope = (struct phase_scope){0, 0, 0};
@@ -57,7 +54,7 @@ void step_begin(struct phase_scope *scope, int decode, uint64_t tokens, const ch
 		return;
 	__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
 	note_method(method, code);
-	phase_step_begin(scope, decode, tokens, frame);
+	phase_step_begin(scope, tokens, frame);
 }
 
 void step_begin_graph(struct phase_scope *scope, const void *frame)
@@ -68,5 +65,6 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 		return;
 	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
 	/* Just above the phase that the same hook is going to begin. */
-	phase_step_begin(scope, 1, 0, (const char *)frame + 1);
+	static const struct phase_tokens unknown = {0, 0, 0};
+	phase_step_begin(scope, &unknown, (const char *)frame + 1);
 }

@@ -89,18 +89,25 @@ static inline void brick_end_site(brick_span span, uint32_t site)
 /* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
 BRICK_API void brick_layer_set(int layer);
 
-/* What a step does with its tokens. 2 is kept for steps that do both. */
+/* What a step does with its tokens. */
 enum brick_phase {
 	BRICK_PHASE_PREFILL = 0, /* takes tokens of prompts in */
-	BRICK_PHASE_DECODE = 1,	 /* makes new tokens: one for each sequence of its batch */
+	BRICK_PHASE_DECODE = 1,	 /* makes new tokens, or checks drafted ones */
+	BRICK_PHASE_MIXED = 2,	 /* both in one batch: begun by brick_step_begin_mixed() */
+	BRICK_PHASE_WARM_UP = 3, /* neither: what it evaluates is thrown away, and in no rate */
 };
 
 /*
- * A step of the engine: one evaluation of `tokens` tokens in one phase. End it with brick_end(). An
- * unknown phase begins nothing and is counted as unmatched. (Steps that do both will have a
- * function of their own, which takes the tokens of each phase.)
+ * A step of the engine: one evaluation of `tokens` tokens in one phase. End it with brick_end(). A
+ * phase that is unknown, or mixed, begins nothing and is counted as unmatched.
  */
 BRICK_API brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens);
+
+/*
+ * The same for a batch of a server: tokens of prompts, and tokens from which new ones are made.
+ * One that has none of either kind is a step of the other phase. At most UINT32_MAX of each.
+ */
+BRICK_API brick_span brick_step_begin_mixed(uint32_t prompt_tokens, uint32_t output_tokens);
 
 /* One execution that was timed elsewhere, in ticks of brick_ticks(). For engines' interposers. */
 struct brick_sample {

@@ -54,17 +54,26 @@ BRICK_BEGIN_DECLS
 	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")      \
 	X(32, TILE_MACRO, "TileMacro", TILE, "")         \
 	X(33, TILE_MIDI, "TileMidi", TILE, "")           \
-	X(34, TILE_MICRO, "TileMicro", TILE, "")
+	X(34, TILE_MICRO, "TileMicro", TILE, "")         \
+	X(35, MIXED, "Mixed", STEP, "")                  \
+	X(36, WARM_UP, "WarmUp", STEP, "")
 
 /* Ids of the bricks that Brick knows by itself. */
 enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
 #undef BRICK_X
-		BRICK_FIRST_DYNAMIC = 35, /* the first id that brick_register() hands out */
+		BRICK_FIRST_DYNAMIC = 37, /* the first id that brick_register() hands out */
 };
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
+
+/* Whether a built-in brick is a step of an engine. */
+static inline int brick_is_step(uint32_t id)
+{
+	return id == BRICK_PREFILL || id == BRICK_DECODE || id == BRICK_MIXED ||
+	       id == BRICK_WARM_UP;
+}
 
 #define BRICK_NONE 0xffffffffu /* in place of an id: no brick */
 

@@ -128,7 +128,7 @@ static void engine_step(struct engine_state *s)
 	own->end_ns = s->now[0];
 	BUILDER_GROW(e->run.steps, e->run.step_count);
 	e->run.steps[e->run.step_count++] = (struct run_step){.sample = (uint32_t)step,
-		.decode = 1,
+		.phase = BRICK_PHASE_DECODE,
 		.tokens = 1,
 		.begin_ns = begin,
 		.end_ns = s->now[0]};

@@ -391,6 +391,26 @@ static void step_carries_tokens(void **state)
 	peek_stop(&p);
 }
 
+static void mixed_steps_carry_both(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_end(brick_step_begin_mixed(20, 3));
+	brick_end(brick_step_begin_mixed(20, 0));
+	brick_end(brick_step_begin_mixed(0, 3));
+	brick_end(brick_step_begin(BRICK_PHASE_WARM_UP, 2));
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(peek_record(lane, 1)->brick, BRICK_MIXED);
+	assert_true(peek_record(lane, 1)->elements == brick_mixed_tokens(20, 3));
+	assert_int_equal(lane->stats[BRICK_MIXED].elements, 23);
+	assert_int_equal(lane->stats[BRICK_PREFILL].elements, 20);
+	assert_int_equal(lane->stats[BRICK_DECODE].elements, 3);
+	assert_int_equal(lane->stats[BRICK_WARM_UP].elements, 2);
+	peek_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +429,7 @@ int main(void)
 		cmocka_unit_test(pause_and_resume),
 		cmocka_unit_test(span_of_old_session),
 		cmocka_unit_test(step_carries_tokens),
+		cmocka_unit_test(mixed_steps_carry_both),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "brick/probe.h"
 #include "brick/registry.h"
 #include "trace/run.h"
 
@@ -110,7 +111,10 @@ static BUILDER_UNUSED uint32_t builder_step(struct run *run, uint32_t lane, uint
 	BUILDER_GROW(run->steps, run->step_count);
 	run->steps[run->step_count] = (struct run_step){.lane = lane,
 		.sample = (uint32_t)(l->sample_count - 1),
-		.decode = brick->well_known == BRICK_DECODE,
+		.phase = brick->well_known == BRICK_DECODE    ? BRICK_PHASE_DECODE
+			 : brick->well_known == BRICK_MIXED   ? BRICK_PHASE_MIXED
+			 : brick->well_known == BRICK_WARM_UP ? BRICK_PHASE_WARM_UP
+							      : BRICK_PHASE_PREFILL,
 		.tokens = tokens,
 		.begin_ns = sample->begin_ns,
 		.end_ns = sample->end_ns};

@@ -136,11 +136,40 @@ static void nesting_and_recursion(void **state)
 	assert_int_equal(sample_of(&s, 1)->inner_ns, 4);
 	assert_int_equal(s.run->step_count, 1);
 	assert_int_equal(s.run->steps[0].tokens, 3);
-	assert_true(s.run->steps[0].decode);
+	assert_int_equal(s.run->steps[0].phase, BRICK_PHASE_DECODE);
 	assert_int_equal(s.run->steps[0].end_ns, fake_ns(100));
 	assert_int_equal(site_of(&s, 0)->flops, 88);
 	assert_int_equal(s.run->open_samples, 0);
 	assert_int_equal(s.run->bad_records, 0);
+	close_scene(&s);
+}
+
+static void steps_of_both_kinds(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_OPEN, 10, BRICK_WARM_UP, 2),
+		fake_at(BRICK_RECORD_CLOSE, 20, BRICK_WARM_UP, 0),
+		fake_at(BRICK_RECORD_OPEN, 30, BRICK_MIXED, brick_mixed_tokens(20, 3)),
+		fake_at(BRICK_RECORD_CLOSE, 50, BRICK_MIXED, 0),
+		fake_at(BRICK_RECORD_OPEN, 60, BRICK_MIXED, brick_mixed_tokens(19, 4)),
+		fake_at(BRICK_RECORD_CLOSE, 70, BRICK_MIXED, 0),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+
+	const struct run_step *steps = s.run->steps;
+	assert_int_equal(s.run->step_count, 3);
+	assert_int_equal(steps[0].phase, BRICK_PHASE_WARM_UP);
+	assert_int_equal(steps[0].tokens, 2);
+	assert_int_equal(steps[1].phase, BRICK_PHASE_MIXED);
+	assert_int_equal(steps[1].tokens, 23);
+	assert_int_equal(steps[1].output_tokens, 3);
+	assert_int_equal(steps[2].tokens, 23);
+	assert_int_equal(steps[2].output_tokens, 4);
 	close_scene(&s);
 }
 
@@ -274,7 +303,7 @@ static void open_at_the_end(void **state)
 	assert_false(s.run->processes[0].closed);
 	assert_int_equal(s.run->processes[0].end_ns, fake_ns(500));
 	assert_int_equal(s.run->steps[0].tokens, 256);
-	assert_false(s.run->steps[0].decode);
+	assert_int_equal(s.run->steps[0].phase, BRICK_PHASE_PREFILL);
 	close_scene(&s);
 }
 
@@ -424,6 +453,7 @@ int main(void)
 		cmocka_unit_test(sites_and_waits),
 		cmocka_unit_test(samples_without_site),
 		cmocka_unit_test(nesting_and_recursion),
+		cmocka_unit_test(steps_of_both_kinds),
 		cmocka_unit_test(long_samples_and_waits_alone),
 		cmocka_unit_test(points),
 		cmocka_unit_test(sources),

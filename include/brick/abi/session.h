@@ -114,15 +114,15 @@ enum brick_source {
  */
 enum brick_record_kind {
 	BRICK_RECORD_NONE = 0,
-	BRICK_RECORD_SAMPLE = 1,  /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
-	BRICK_RECORD_OPEN = 2,	  /* begin; for a step: elements = tokens */
-	BRICK_RECORD_CLOSE = 3,	  /* begin = the END time; wait, elements/site as in SAMPLE */
-	BRICK_RECORD_WORK = 4,	  /* bytes in `begin`, FLOPs in `elements`, of the record before */
-	BRICK_RECORD_WAIT = 5,	  /* a wait of its own: begin, elements = ticks (64 bits) */
-	BRICK_RECORD_THREAD = 6,  /* the lane has a new owner: begin = when, elements = tid */
-	BRICK_RECORD_INSTANT = 7, /* begin; brick names it */
-	BRICK_RECORD_COUNTER = 8, /* begin; brick names it, elements = value (bits of a double) */
-	BRICK_RECORD_DROP = 9,	  /* begin; elements = records dropped in a row just before */
+	BRICK_RECORD_SAMPLE = 1, /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
+	BRICK_RECORD_OPEN = 2,	/* begin; for a step: elements = tokens, see brick_mixed_tokens() */
+	BRICK_RECORD_CLOSE = 3, /* begin = the END time; wait, elements/site as in SAMPLE */
+	BRICK_RECORD_WORK = 4,	/* bytes in `begin`, FLOPs in `elements`, of the record before */
+	BRICK_RECORD_WAIT = 5,	/* a wait of its own: begin, elements = ticks (64 bits) */
+	BRICK_RECORD_THREAD = 6,    /* the lane has a new owner: begin = when, elements = tid */
+	BRICK_RECORD_INSTANT = 7,   /* begin; brick names it */
+	BRICK_RECORD_COUNTER = 8,   /* begin; brick names it, elements = value (bits of a double) */
+	BRICK_RECORD_DROP = 9,	    /* begin; elements = records dropped in a row just before */
 	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
 
 	/*
@@ -146,6 +146,12 @@ enum brick_record_flags {
 	BRICK_FLAG_UNWOUND = 4,	 /* closed because something outside of it was closed */
 	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
 };
+
+/* `elements` of a mixed step's record: tokens of prompts below, those that make new ones above. */
+static inline uint64_t brick_mixed_tokens(uint32_t prompt, uint32_t output)
+{
+	return (uint64_t)output << 32 | prompt;
+}
 
 /* A record of a ring. */
 struct brick_record {
@@ -193,7 +199,7 @@ struct brick_frame {
 	uint16_t brick;
 	int16_t layer;
 	uint16_t flags;	 /* enum brick_frame_flags */
-	uint64_t tokens; /* of a step; else undefined */
+	uint64_t tokens; /* of a step, as in its record; else undefined */
 };
 
 /* Flags of a frame, or'ed. */
