@@ -51,7 +51,8 @@ static uint32_t site_at_begin(
 		return run_site_of(lane->builder, lane->process, r->site, r->brick);
 	if (record_is_step(r)) {
 		site.flags = BRICK_SITE_HAS_ELEMENTS;
-		site.elements = r->elements;
+		site.elements = record_tokens(r);
+		site.output_tokens = record_output_tokens(r);
 	}
 	return build_plain_site(&lane->builder->build, &site);
 }

@@ -43,7 +43,7 @@ int top_phase_of(struct top *top, const struct run *run)
 		return top->phase;
 	top->phase = run->step_count ? STEP_PREFILL : SUMMARY_ALL_PHASES;
 	for (size_t i = 0; i < run->step_count && top->phase == STEP_PREFILL; i++)
-		if (run->steps[i].decode)
+		if (run->steps[i].phase == BRICK_PHASE_DECODE)
 			top->phase = STEP_DECODE;
 	return top->phase;
 }

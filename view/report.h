@@ -26,6 +26,7 @@ struct report {
 	const struct report_columns *columns; /* those that the user chose; NULL: the default */
 	/* The same of the steps of one phase, to be shown instead; NULL: all phases together. */
 	const struct report *apart[STEP_PHASES];
+	int is_apart;			 /* some of them are there */
 	const struct roofline *roofline; /* NULL: the machine's ceilings are not known */
 };
 

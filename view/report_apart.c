@@ -9,7 +9,8 @@
 #include "view/die.h"
 #include "view/exit_code.h"
 
-const enum step_phase report_phase_order[STEP_PHASES] = {STEP_DECODE, STEP_PREFILL};
+const enum step_phase report_phase_order[STEP_PHASES] = {
+	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
 
 static void no_memory(const struct run *run, int rc)
 {
@@ -29,8 +30,10 @@ static bool has_phase(const struct run *run, const struct step_index *index, enu
 static bool wants_apart(
 	const struct run *run, const struct step_index *index, enum summary_by by, int phase)
 {
-	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE &&
-	       has_phase(run, index, STEP_PREFILL) && has_phase(run, index, STEP_DECODE);
+	int phases = 0;
+	for (int p = 0; p < STEP_WARM_UP; p++)
+		phases += has_phase(run, index, p);
+	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && phases > 1;
 }
 
 void report_apart_measure(
@@ -44,14 +47,18 @@ void report_apart_measure(
 	report_join(
 		&apart->all, &walk, by, phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : phase);
 	for (int p = 0; divided && p < STEP_PHASES; p++)
-		report_join(&apart->phases[p], &walk, by, p);
+		if (has_phase(run, &index, p))
+			report_join(&apart->phases[p], &walk, by, p);
 	apart->ceilings = ceilings_kept(run->host, run->cpu, NULL);
 	if (apart->ceilings)
 		no_memory(run, roofline_create_in(&apart->roofline, &walk, apart->ceilings));
 	no_memory(run, walk_run(&walk));
 	report_complete(&apart->all);
 	apart->all.roofline = apart->roofline;
-	for (int p = 0; divided && p < STEP_PHASES; p++) {
+	apart->all.is_apart = divided;
+	for (int p = 0; p < STEP_PHASES; p++) {
+		if (!apart->phases[p].summary)
+			continue;
 		report_complete(&apart->phases[p]);
 		apart->phases[p].roofline = apart->roofline;
 		apart->all.apart[p] = &apart->phases[p];

@@ -306,6 +306,8 @@ static json_t *apart_json(const struct report *report)
 	json_t *object = json_object();
 	for (int i = 0; i < STEP_PHASES; i++) {
 		const struct report *phase = report->apart[report_phase_order[i]];
+		if (!phase)
+			continue;
 		json_t *part = json_object();
 		json_put(part, "coverage", coverage_json(phase));
 		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
@@ -331,7 +333,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "losses", losses_json(&report->losses));
 	json_put(root, "counters", report_counters_json(report->run));
-	if (report->apart[0])
+	if (report->is_apart)
 		json_put(root, "by_phase", apart_json(report));
 	if (report->budget)
 		json_put(root, "budget", report_budget_to_json(report->budget));

@@ -5,6 +5,7 @@
 #include "view/report_rows.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,13 +181,17 @@ static void print_tables(const struct report *report, FILE *out, const struct te
 /* Those of each phase below a title of its own. */
 static void print_apart(const struct report *report, FILE *out, const struct terminal *terminal)
 {
+	static const char *const titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
+	bool first = true;
 	for (int i = 0; i < STEP_PHASES; i++) {
 		const struct report *phase = report->apart[report_phase_order[i]];
-		if (i)
+		if (!phase)
+			continue;
+		if (!first)
 			fputc('\n', out);
+		first = false;
 		fprintf(out, "%s%s steps%s\n", terminal_style_begin(terminal, STYLE_STRONG),
-			report_phase_order[i] == STEP_DECODE ? "Decode" : "Prefill",
-			terminal_style_end(terminal, STYLE_STRONG));
+			titles[report_phase_order[i]], terminal_style_end(terminal, STYLE_STRONG));
 		print_tables(phase, out, terminal);
 	}
 }
@@ -218,7 +223,7 @@ void report_rows(const struct report *report, FILE *out, const struct terminal *
 		print_nothing(report, out, terminal);
 		return;
 	}
-	if (report->apart[0])
+	if (report->is_apart)
 		print_apart(report, out, terminal);
 	else
 		print_tables(report, out, terminal);
