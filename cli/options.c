@@ -78,14 +78,17 @@ int option_choice(
 
 void option_phase(const struct option_use *use, const char *text)
 {
-	static const char *const names[] = {[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode"};
+	const char *names[STEP_PHASES];
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		names[phase] = step_phase_name(phase);
 	*(int *)use->to = option_choice(use, text, names, STEP_PHASES);
 }
 
 void option_phase_or_all(const struct option_use *use, const char *text)
 {
-	static const char *const names[] = {
-		[STEP_PREFILL] = "prefill", [STEP_DECODE] = "decode", [STEP_PHASES] = "all"};
+	const char *names[STEP_PHASES + 1] = {[STEP_PHASES] = "all"};
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		names[phase] = step_phase_name(phase);
 	int choice = option_choice(use, text, names, STEP_PHASES + 1);
 	*(int *)use->to = choice == STEP_PHASES ? SUMMARY_ALL_PHASES : choice;
 }
