@@ -29,7 +29,7 @@ static void set_phase(const struct option_use *use, const char *text)
 	int phase;
 	const struct option_use to_phase = {use->command, use->option, &phase};
 	option_phase(&to_phase, text);
-	*(int *)use->to = phase == STEP_PREFILL ? ROOFLINE_PREFILL : ROOFLINE_DECODE;
+	*(int *)use->to = phase; /* the same numbers */
 }
 
 static const struct cli_option option_table[] = {

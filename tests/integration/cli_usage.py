@@ -35,7 +35,7 @@ def wrong_usage():
         (["report", path, path], b"one recording"),
         (["report", "--by", "layr", path], b"'layer'"),
         (["report", "--by", "colour", path], b"must be brick"),
-        (["report", "--phase", "warmup", path], b"prefill, decode or all"),
+        (["report", "--phase", "training", path], b"prefill, decode, mixed, warm-up or all"),
         (["report", "--by"], b"needs a value"),
         (["report", "--sort", "colour", path], b"must be one of"),
         (["report", "--top", "0", path], b"whole number"),
