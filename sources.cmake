@@ -347,6 +347,7 @@ set(BRICK_RECORD_SOURCES
   record/guard.c
   record/neighbours.c
   record/off_cpu.c
+  record/process.c
   record/recorder.c
   record/session_dir.c
   record/signals.c
@@ -782,6 +783,7 @@ set(BRICK_ATTACK_TESTS
 set(BRICK_BENCH_SOURCES
   bench/deflate.c
   bench/graph.c
+  bench/live.c
   bench/modes.c
   bench/probe.c
   bench/read.c

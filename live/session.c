@@ -7,14 +7,11 @@
 #include "live/session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "brick/clock.h"
 #include "record/guard.h"
-#include "record/session_dir.h"
 
 struct live_session *live_session_open(int fd, const char **why)
 {
@@ -25,7 +22,7 @@ struct live_session *live_session_open(int fd, const char **why)
 	if (!s)
 		goto fail;
 	s->fd = fd;
-	s->pidfd = -1;
+	s->process.pidfd = -1;
 	*why = "it is no regular file";
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 		drain_open_view(&s->drain, fd, &guard_mappings, why) < 0)
@@ -33,10 +30,7 @@ struct live_session *live_session_open(int fd, const char **why)
 	s->device = st.st_dev;
 	s->inode = st.st_ino;
 	s->named = st.st_nlink > 0;
-	s->pid = (pid_t)drain_header(s->drain)->pid;
-	s->start_time = s->pid > 0 ? process_start_time(s->pid) : 0;
-	if (s->start_time)
-		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	s->process = process_hold((pid_t)drain_header(s->drain)->pid);
 	live_session_check(s);
 	return s;
 fail:
@@ -49,27 +43,17 @@ void live_session_close(struct live_session *s)
 {
 	if (!s)
 		return;
-	if (s->pidfd >= 0)
-		close(s->pidfd);
+	process_release(&s->process);
 	drain_close(s->drain);
 	close(s->fd);
 	free(s);
-}
-
-static int has_exited(const struct live_session *s)
-{
-	struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
-
-	if (s->pidfd >= 0)
-		return poll(&fd, 1, 0) > 0;
-	return !s->start_time || process_start_time(s->pid) != s->start_time;
 }
 
 void live_session_check(struct live_session *s)
 {
 	uint64_t end_ticks;
 	int closed = drain_state(s->drain, &end_ticks) == BRICK_SESSION_CLOSED;
-	int exited = has_exited(s);
+	int exited = process_has_ended(&s->process);
 
 	if (drain_fault(s->drain))
 		s->state = LIVE_BROKEN;

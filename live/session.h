@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "drain/drain.h"
+#include "record/process.h"
 
 enum live_state {
 	LIVE_RUNNING,
@@ -22,9 +23,8 @@ struct live_session {
 	struct live_session *next;
 	dev_t device;
 	ino_t inode;
-	int fd, pidfd; /* pidfd -1: none */
-	pid_t pid;
-	unsigned long long start_time; /* of the process; 0: it was gone */
+	int fd;
+	struct process process;
 	struct drain *drain;
 	enum live_state state;
 	uint64_t end_ticks; /* 0: while it runs */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order matters: records are looked at before statistics, so that a brick is never in the file more
+ * Order matters: records are looked at before statistics, so that a brick is never in the run more
  * often than its thread has counted it; all lanes are cut to begin at the same moment, so that
  * threads can be compared. Called by live/source.c and the fuzzer.
  */
@@ -13,34 +13,9 @@
 #include "live/window.h"
 #include "base/clock_ns.h"
 #include "drain/machine.h"
-#include "trace/load.h"
-#include "trace/writer.h"
+#include "trace/run_builder.h"
 
-enum { MAX_ARGUMENTS = 256, MAX_LANES = 2 * BRICK_MAX_LANES };
-
-struct memory {
-	uint8_t *data;
-	size_t size, room;
-};
-
-static int append(void *context, const void *data, size_t bytes)
-{
-	struct memory *m = context;
-
-	if (bytes > m->room - m->size) {
-		size_t room = m->room ? m->room : 1 << 20;
-		while (room - m->size < bytes)
-			room *= 2;
-		uint8_t *grown = realloc(m->data, room);
-		if (!grown)
-			return -ENOMEM;
-		m->data = grown;
-		m->room = room;
-	}
-	memcpy(m->data + m->size, data, bytes);
-	m->size += bytes;
-	return 0;
-}
+enum { MAX_ARGUMENTS = 256 };
 
 /* Newest records of one lane. */
 struct peeked {
@@ -58,21 +33,21 @@ struct snapshot {
 	int whole;
 };
 
-static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t room)
+static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t capacity)
 {
 	struct peeked *p = &s->lanes[s->lane_count];
 	struct drain_level level = drain_level(d, lane);
 
 	*p = (struct peeked){.drain = d, .lane = lane};
 	s->lane_count++;
-	if (level.written < room)
-		room = (size_t)level.written;
-	if (!level.capacity || !room)
+	if (level.written < capacity)
+		capacity = (size_t)level.written;
+	if (!level.capacity || !capacity)
 		return 0;
-	p->records = malloc(room * sizeof *p->records);
+	p->records = malloc(capacity * sizeof *p->records);
 	if (!p->records)
 		return -ENOMEM;
-	p->count = drain_peek(d, lane, p->records, room, &p->first);
+	p->count = drain_peek(d, lane, p->records, capacity, &p->first);
 	if (!p->first)
 		return 0;
 	s->whole = 0;
@@ -82,7 +57,7 @@ static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t 
 }
 
 static int peek_all(
-	struct snapshot *s, const struct snapshot_part *parts, size_t count, size_t room)
+	struct snapshot *s, const struct snapshot_part *parts, size_t count, size_t capacity)
 {
 	size_t lanes = 0;
 	int error = 0;
@@ -101,7 +76,7 @@ static int peek_all(
 		for (uint32_t l = 0; s->lane_count < lanes && !error; l++) {
 			if (l >= drain_lanes(parts[i].drain))
 				break;
-			error = peek_lane(s, parts[i].drain, l, room);
+			error = peek_lane(s, parts[i].drain, l, capacity);
 		}
 	}
 	for (size_t i = 0; i < s->lane_count; i++) {
@@ -118,8 +93,7 @@ static void fini(struct snapshot *s)
 	free(s->lanes);
 }
 
-static int create_writer(
-	struct trace_writer **w, struct memory *memory, const struct brick_session_header *h)
+static int create_builder(struct run_builder **b, const struct brick_session_header *h)
 {
 	const char *command[MAX_ARGUMENTS + 1];
 	char cpu[128];
@@ -131,53 +105,48 @@ static int create_writer(
 	}
 	command[count] = NULL;
 	drain_cpu_model(cpu, sizeof cpu);
-	struct trace_writer_options options = {
+	const struct run_builder_options options = {
+		.path = "live",
 		.start_unix_ns = h->start_unix_ns,
 		.start_ns = h->start_ns,
 		.command = command,
 		.host = h->host,
 		.cpu = cpu[0] ? cpu : NULL,
-		.output = append,
-		.output_context = memory,
 	};
-	int error = trace_writer_create(w, &options);
-	if (error)
-		return error;
-	return trace_writer_clock(*w, &h->clock);
+	return run_builder_create(b, &options);
 }
 
-static int emit(struct trace_writer *w, const struct snapshot *s, const struct snapshot_part *parts,
+static int emit(struct sink *sink, const struct snapshot *s, const struct snapshot_part *parts,
 	size_t count)
 {
-	int error = 0;
+	int error = sink_clock(sink, &drain_header(parts[0].drain)->clock);
 
 	for (size_t i = 0; i < count; i++)
 		drain_rewind(parts[i].drain);
 	for (size_t i = 0; i < s->lane_count && !error; i++)
 		if (s->lanes[i].count)
-			error = drain_emit(s->lanes[i].drain, trace_writer_sink(w),
-				s->lanes[i].lane, s->lanes[i].records, s->lanes[i].count);
+			error = drain_emit(s->lanes[i].drain, sink, s->lanes[i].lane,
+				s->lanes[i].records, s->lanes[i].count);
 	for (size_t i = 0; i < count && !error; i++)
-		error = drain_finish(
-			parts[i].drain, trace_writer_sink(w), parts[i].end, parts[i].end_ticks);
-	struct sink_account account = {
+		error = drain_finish(parts[i].drain, sink, parts[i].end, parts[i].end_ticks);
+	const struct sink_account account = {
 		.end_ns = monotonic_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
-	return error ? error : trace_writer_account(w, &account);
+	return error ? error : sink_account(sink, &account);
 }
 
-static int write_all(struct memory *memory, const struct snapshot *s,
-	const struct snapshot_part *parts, size_t count)
+static int build(
+	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
 {
-	struct trace_writer *w = NULL;
-	int error = create_writer(&w, memory, drain_header(parts[0].drain));
+	struct run_builder *b;
+	int error = create_builder(&b, drain_header(parts[0].drain));
 
-	if (!error)
-		error = emit(w, s, parts, count);
-	if (error) {
-		trace_writer_abandon(w);
+	if (error)
 		return error;
-	}
-	return trace_writer_finish(w);
+	error = emit(run_builder_sink(b), s, parts, count);
+	if (!error)
+		return run_builder_finish(b, out);
+	run_builder_abandon(b);
+	return error;
 }
 
 /* The hooks' calls that go with the samples that are here, as a recording's do with all of them. */
@@ -206,25 +175,20 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 		scale_hooks(&run->lanes[i], run->brick_count);
 }
 
-int live_snapshot(
-	struct run **out, const struct snapshot_part *parts, size_t count, size_t room, int *whole)
+int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
+	size_t capacity, int *whole)
 {
 	struct snapshot s = {0};
-	struct memory memory = {0};
-	struct load_error why;
 
 	if (!count)
 		return BRICK_ENOTRECORDED;
-	int error = peek_all(&s, parts, count, room);
+	int error = peek_all(&s, parts, count, capacity);
 	if (!error)
-		error = write_all(&memory, &s, parts, count);
-	if (!error)
-		error = run_load_memory(out, memory.data, memory.size, "live", &why);
+		error = build(out, &s, parts, count);
 	if (!error) {
 		adjust(*out, parts, count);
 		*whole = s.whole;
 	}
-	free(memory.data);
 	fini(&s);
 	return error;
 }

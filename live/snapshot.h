@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions hold at this moment, as a run: their newest records, statistics and tables are told
- * to a writer of recordings in memory, and what it wrote is loaded as any recording is. So that the
- * live view sees what a recording would hold, by the same code. One thread.
+ * What sessions hold at this moment, as a run: their newest records, statistics and tables are
+ * emitted into a run builder, the sink that makes of them what a recording would load as. One
+ * thread.
  */
 #ifndef BRICK_LIVE_SNAPSHOT_H
 #define BRICK_LIVE_SNAPSHOT_H
@@ -17,11 +17,11 @@ struct snapshot_part {
 };
 
 /*
- * room: records of each lane, the newest. *whole: 1 when these are all that was ever recorded.
+ * capacity: records of each lane, the newest. *whole: 1 when these are all that was ever recorded.
  * The run is not complete (run.h), its samples are of the last moments, its statistics exact.
- * -ENOMEM, or an error of the writer or the loader.
+ * -ENOMEM, or an error of the builder.
  */
-int live_snapshot(
-	struct run **out, const struct snapshot_part *parts, size_t count, size_t room, int *whole);
+int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
+	size_t capacity, int *whole);
 
 #endif

@@ -21,7 +21,7 @@
 #include "live/look.h"
 #include "live/session.h"
 #include "record/guard.h"
-#include "record/session_dir.h"
+#include "record/process.h"
 
 struct live_source {
 	pid_t pid;		       /* of the process, or of the recorder */
@@ -158,7 +158,7 @@ void live_source_look(struct live_source *s)
 }
 
 /* The state that says most: one that still runs, else the worst. */
-static const struct live_session *telling(const struct live_source *s)
+static const struct live_session *foremost(const struct live_source *s)
 {
 	const struct live_session *best = s->sessions;
 
@@ -204,7 +204,7 @@ struct live_status live_source_status(const struct live_source *s)
 	};
 	if (s->is_command)
 		return command_status(s);
-	const struct live_session *l = telling(s);
+	const struct live_session *l = foremost(s);
 	struct live_status status = {
 		.state = states[l->state],
 		.reason = reasons[l->state],

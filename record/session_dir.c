@@ -17,45 +17,20 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include "record/process.h"
 
 /* Eight threads' rings. */
-#define ROOM_BYTES (64ull << 20)
+#define NEEDED_BYTES (64ull << 20)
 
 #define PREFIX "brick-"
 #define SUFFIX ".session"
-
-unsigned long long process_start_time(pid_t pid)
-{
-	char path[64], text[1024], state;
-	long threads;
-	unsigned long long start;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	/* the name in parentheses may hold anything, parentheses too */
-	const char *at = strrchr(text, ')');
-	if (!at || sscanf(at,
-			   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-			   "%*d %ld %*d %llu",
-			   &state, &threads, &start) != 3)
-		return 0;
-	/* dead, but for being waited for; with other threads alive only its first thread is */
-	if ((state == 'Z' || state == 'X') && threads <= 1)
-		return 0;
-	return start;
-}
 
 static int has_space(const char *base)
 {
 	struct statvfs vfs;
 
 	return access(base, W_OK | X_OK) == 0 && statvfs(base, &vfs) == 0 &&
-	       (unsigned long long)vfs.f_bavail * vfs.f_frsize >= ROOM_BYTES;
+	       (unsigned long long)vfs.f_bavail * vfs.f_frsize >= NEEDED_BYTES;
 }
 
 static const char *disk_base(void)

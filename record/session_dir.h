@@ -27,7 +27,4 @@ void session_dir_remove(struct session_dir *dir);
 typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
 int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
 
-/* Start time of a process in clock ticks since boot; 0 when there is no such living process. */
-unsigned long long process_start_time(pid_t pid);
-
 #endif

@@ -146,7 +146,7 @@ static void end_session(
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
 	unlinkat(w->options.dir->fd, s->name, 0);
 	/* a dead process would keep watch_fd() readable */
-	watched_leave_process(s);
+	process_release(&s->process);
 	s->ending = 1;
 	w->live--;
 	if (send_clock(w) || encoder_end(w->encoder, s->drain, end, end_ticks)) {
@@ -161,7 +161,7 @@ static void end_replaced(struct watch *w, struct watched *added)
 	uint64_t start = drain_header(added->drain)->start_ticks;
 
 	for (struct watched *s = w->sessions; s; s = s->next) {
-		if (s == added || s->ending || s->pid != added->pid)
+		if (s == added || s->ending || s->process.pid != added->process.pid)
 			continue;
 		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
 		struct watched *older = other < start ? s : added;
@@ -205,14 +205,14 @@ static void add_session(void *context, const char *name, pid_t pid)
 		count_lost(w, why);
 		unlinkat(w->options.dir->fd, name, 0);
 		if (s) {
-			watched_leave_process(s);
+			process_release(&s->process);
 			s->ending = 1;
 		}
 		return;
 	}
 	w->live++;
-	if (s->pidfd >= 0)
-		poll_add(w, s->pidfd);
+	if (s->process.pidfd >= 0)
+		poll_add(w, s->process.pidfd);
 	end_replaced(w, s);
 }
 

@@ -7,14 +7,14 @@
 #include <sys/types.h>
 #include "drain/drain.h"
 #include "drain/pace.h"
+#include "record/process.h"
 
 struct watched {
 	struct watched *next;
 	char name[256]; /* of its file */
-	pid_t pid;
-	unsigned long long start_time; /* of the process; 0: it was gone when we looked */
-	int fd, pidfd;		       /* -1: none */
-	struct drain *drain;	       /* NULL: its file is none that can be used */
+	struct process process;
+	int fd;		     /* -1: none */
+	struct drain *drain; /* NULL: its file is none that can be used */
 	struct drain_pace pace;
 	uint64_t consumed_ns; /* when its rings were emptied last */
 	uint64_t closed_ns;   /* when it was first seen closed */
@@ -27,9 +27,6 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 
 /* Is it over, how, and when? To be asked before its rings are emptied for the last time. */
 int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
-
-/* Stop watching the process. */
-void watched_leave_process(struct watched *s);
 
 void watched_close(struct watched *s);
 

@@ -287,7 +287,7 @@ static void count_found(void *context, int fd)
 
 	assert_non_null(session);
 	assert_int_equal(session->state, LIVE_RUNNING);
-	assert_int_equal(session->pid, getpid());
+	assert_int_equal(session->process.pid, getpid());
 	live_session_close(session);
 	++*(int *)context;
 }

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "inject/program.h"
+#include "record/process.h"
 #include "record/session_dir.h"
 
 static char path[] = "/tmp/brick-unit-XXXXXX";

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process is held by a pidfd, which no other process can take over with the number; where there
+ * are none, by its start time.
+ */
+#include "record/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+unsigned long long process_start_time(pid_t pid)
+{
+	char path[64], text[1024], state;
+	long threads;
+	unsigned long long start;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* the name in parentheses may hold anything, parentheses too */
+	const char *at = strrchr(text, ')');
+	if (!at || sscanf(at,
+			   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			   "%*d %ld %*d %llu",
+			   &state, &threads, &start) != 3)
+		return 0;
+	/* dead, but for being waited for; with other threads alive only its first thread is */
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return 0;
+	return start;
+}
+
+struct process process_hold(pid_t pid)
+{
+	struct process p = {.pid = pid, .pidfd = -1};
+
+	p.start_time = pid > 0 ? process_start_time(pid) : 0;
+	if (p.start_time)
+		p.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return p;
+}
+
+int process_has_ended(const struct process *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	if (p->pidfd >= 0)
+		return poll(&fd, 1, 0) > 0;
+	return !p->start_time || process_start_time(p->pid) != p->start_time;
+}
+
+void process_release(struct process *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
