@@ -132,10 +132,12 @@ class Recorded:
                                          env=environment())
         wait_for("the program", lambda: self.children())
         self.pid = self.children()[0]
-        wait_for("its session", lambda: any(
-            ".session" in os.readlink(f"/proc/{self.pid}/fd/{n}")
-            for n in os.listdir(f"/proc/{self.pid}/fd") if os.path.islink(
-                f"/proc/{self.pid}/fd/{n}")))
+        wait_for("its session", self.session)
+
+    def session(self):
+        """It is mapped, and no descriptor of it stays open."""
+        with open(f"/proc/{self.pid}/maps") as file:
+            return ".session" in file.read()
 
     def children(self):
         with open(f"/proc/{self.recorder.pid}/task/{self.recorder.pid}/children") as file:
