@@ -106,6 +106,8 @@ set(BRICK_WRITER_SOURCES
   trace/deflate_adler.c
   trace/deflate_huffman.c
   trace/deflate_write.c
+  trace/part_file.c
+  trace/part_sync.c
   trace/pb_write.c
   trace/records.c
   trace/tables.c
@@ -134,7 +136,6 @@ set(BRICK_DRAIN_SOURCES
   drain/machine.c
   drain/map.c
   drain/notes.c
-  drain/output.c
   drain/pace.c
   drain/peek.c
   drain/ring.c
@@ -687,6 +688,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_export.c
   tests/unit/trace_file.c
   tests/unit/trace_memory.c
+  tests/unit/trace_part_file.c
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
   tests/unit/trace_sinks.c

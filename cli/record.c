@@ -46,6 +46,7 @@ static void print_help(void)
 	      "      --ring N        records that a thread can be ahead by (default: 262144)\n"
 	      "      --interval MS   drain at least this often (default: 1000)\n"
 	      "      --no-compress   write plain packets\n"
+	      "      --keep-going    run CMD even where it cannot be recorded\n"
 	      "      --wait          wait for all recorded processes, not only for CMD\n"
 	      "  -q, --quiet         no summary\n"
 	      "  -h, --help          show this and exit\n"
@@ -64,6 +65,8 @@ static int run(int argc, char **argv)
 		return CLI_DONE;
 	}
 	recorder_run(&arguments.options, &result);
+	if (result.refused)
+		result.exit_code = CLI_SYSTEM;
 	if (!arguments.quiet)
 		record_summary(&arguments, &result);
 	recorder_result_fini(&result);

@@ -30,6 +30,7 @@ enum {
 	OPTION_DIGEST,
 	OPTION_COUNTERS,
 	OPTION_PLAIN,
+	OPTION_KEEP_GOING,
 	OPTION_WAIT
 };
 
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"digest", optional_argument, NULL, OPTION_DIGEST},
 	{"counters", optional_argument, NULL, OPTION_COUNTERS},
 	{"no-compress", no_argument, NULL, OPTION_PLAIN},
+	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
 	{"wait", no_argument, NULL, OPTION_WAIT},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, 'h'},
@@ -219,6 +221,9 @@ static void set_option(struct record_arguments *a, int option)
 		break;
 	case OPTION_PLAIN:
 		a->options.compress = 0;
+		break;
+	case OPTION_KEEP_GOING:
+		a->options.keep_going = 1;
 		break;
 	case OPTION_WAIT:
 		a->options.wait = 1;

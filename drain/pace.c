@@ -6,7 +6,11 @@
  */
 #include "drain/pace.h"
 
-enum { MIN_MS = 2 };
+enum {
+	MIN_MS = 2,
+	MIN_FLUSH_MS = 100, /* each makes a thread wait for the disk */
+	MAX_FLUSH_MS = 1000,
+};
 
 /* Milliseconds until a ring is half full at the rate it had since the last look. */
 static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, uint64_t elapsed_ns)
@@ -47,4 +51,11 @@ struct drain_outlook drain_look(
 	}
 	p->looked_ns = now_ns;
 	return outlook;
+}
+
+uint64_t drain_flush_ns(uint32_t interval_ms)
+{
+	if (interval_ms < MIN_FLUSH_MS)
+		interval_ms = MIN_FLUSH_MS;
+	return (interval_ms < MAX_FLUSH_MS ? interval_ms : MAX_FLUSH_MS) * 1000000ull;
 }

@@ -23,4 +23,8 @@ struct drain_outlook {
 struct drain_outlook drain_look(
 	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t max_ms);
 
+/* How often the file is completed and put onto the disk: what a failing machine takes along is not
+ * older than the interval, nor than a second. */
+uint64_t drain_flush_ns(uint32_t interval_ms);
+
 #endif

@@ -17,14 +17,12 @@
 #include "drain/clock.h"
 #include "base/clock_ns.h"
 #include "drain/machine.h"
-#include "drain/output.h"
 #include "drain/pace.h"
 #include "trace/writer.h"
 
 enum {
 	CHUNK_RECORDS = 16384,
 	MAX_ARGUMENTS = 256,
-	FLUSH_NS = 1000000000,
 	FULL_PERCENT = 25,
 	DIGEST_MS = 5, /* while digests come in */
 };
@@ -41,7 +39,6 @@ struct consumer {
 	struct drain_pace pace;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* NULL after an error */
-	int claim;		     /* of the output; negative: none */
 	struct brick_record *chunk;
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
@@ -52,7 +49,7 @@ static void fail(struct consumer *t, int error)
 {
 	if (!t->error)
 		t->error = error;
-	trace_writer_abandon(t->writer);
+	trace_writer_leave(t->writer);
 	t->writer = NULL;
 }
 
@@ -162,7 +159,7 @@ static uint32_t turn(struct consumer *t)
 			error = drain_emit_digests(t->drain, trace_writer_sink(t->writer));
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
-	if (!error && t->clock.fitted && now_ns - t->flushed_ns >= FLUSH_NS)
+	if (!error && t->clock.fitted && now_ns - t->flushed_ns >= drain_flush_ns(t->interval_ms))
 		error = flush(t, now_ns);
 	if (error)
 		fail(t, error);
@@ -233,12 +230,9 @@ static int create_writer(struct consumer *t, const char *path)
 {
 	const struct brick_session_header *h = drain_header(t->drain);
 	const char *command[MAX_ARGUMENTS + 1];
-	char cpu[128], *output;
+	char cpu[128];
 	size_t count = 0;
 
-	int error = drain_output_resolve(&output, path);
-	if (error)
-		return error;
 	for (uint32_t at = 0; at < h->command_bytes && count < MAX_ARGUMENTS;) {
 		command[count++] = h->command + at;
 		at += (uint32_t)strlen(h->command + at) + 1;
@@ -246,7 +240,7 @@ static int create_writer(struct consumer *t, const char *path)
 	command[count] = NULL;
 	drain_cpu_model(cpu, sizeof cpu);
 	struct trace_writer_options options = {
-		.path = output,
+		.path = path,
 		.start_unix_ns = h->start_unix_ns,
 		.start_ns = h->start_ns,
 		.command = command,
@@ -254,14 +248,7 @@ static int create_writer(struct consumer *t, const char *path)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = 1,
 	};
-	t->claim = drain_output_claim(output);
-	error = t->claim < 0 ? t->claim : trace_writer_create(&t->writer, &options);
-	if (error && t->claim >= 0) {
-		drain_output_disclaim(output, t->claim);
-		t->claim = -1;
-	}
-	free(output);
-	return error;
+	return trace_writer_create(&t->writer, &options);
 }
 
 static int launch(struct consumer *t)
@@ -286,8 +273,6 @@ static void destroy(struct consumer *t)
 {
 	trace_writer_abandon(t->writer);
 	drain_close(t->drain);
-	if (t->claim >= 0)
-		close(t->claim);
 	free(t->chunk);
 	free(t);
 }
@@ -301,7 +286,6 @@ static int start(struct consumer **out, int fd, const char *path, uint32_t inter
 	if (!t)
 		return error;
 	t->interval_ms = interval_ms ? interval_ms : 1;
-	t->claim = -1;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = monotonic_ns();
 	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);

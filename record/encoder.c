@@ -39,7 +39,7 @@ struct encoder {
 
 static void fail(struct encoder *e, int error)
 {
-	trace_writer_abandon(e->writer);
+	trace_writer_leave(e->writer);
 	e->writer = NULL;
 	__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
 }

@@ -7,25 +7,28 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "brick/error.h"
 #include "base/clock_ns.h"
 #include "drain/machine.h"
-#include "drain/output.h"
+#include "drain/pace.h"
 #include "record/encoder.h"
 #include "record/guard.h"
 #include "record/session_dir.h"
 #include "record/watch.h"
+#include "trace/part_file.h"
 #include "trace/writer.h"
 
-#define FLUSH_NS 1000000000ull
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
 enum {
 	YIELD_MS = 5, /* until the encoder's thread lets go of its work */
+	WHY_BYTES = 4096,
 	TIMER_SLACK_NS = 1000000,
 };
 
@@ -37,7 +40,6 @@ struct recorder {
 	struct session_dir dir;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* the encoder's while there is one */
-	int claim;		     /* of the output; negative: none */
 	struct encoder *encoder;
 	struct watch *watch;
 	pid_t pid;
@@ -50,15 +52,12 @@ struct recorder {
 
 static int create_writer(struct recorder *r)
 {
-	char host[256] = "", cpu[128], *output;
+	char host[256] = "", cpu[128];
 
-	int error = drain_output_resolve(&output, r->options->output);
-	if (error)
-		return error;
 	gethostname(host, sizeof host - 1);
 	drain_cpu_model(cpu, sizeof cpu);
 	struct trace_writer_options options = {
-		.path = output,
+		.path = r->options->output,
 		.start_unix_ns = real_ns(),
 		.start_ns = monotonic_ns(),
 		.command = (const char *const *)r->options->command,
@@ -66,14 +65,7 @@ static int create_writer(struct recorder *r)
 		.cpu = cpu[0] ? cpu : NULL,
 		.compress = r->options->compress,
 	};
-	r->claim = drain_output_claim(output);
-	error = r->claim < 0 ? r->claim : trace_writer_create(&r->writer, &options);
-	if (error && r->claim >= 0) {
-		drain_output_disclaim(output, r->claim);
-		r->claim = -1;
-	}
-	free(output);
-	return error;
+	return trace_writer_create(&r->writer, &options);
 }
 
 static int prepare_environment(struct recorder *r)
@@ -102,9 +94,6 @@ static void discard(struct recorder *r)
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
-	if (r->claim >= 0)
-		close(r->claim);
-	r->claim = -1;
 }
 
 static int prepare_watching(struct recorder *r)
@@ -133,12 +122,12 @@ static int prepare(struct recorder *r)
 		error = prepare_watching(r);
 	if (!error)
 		return 1;
-	const char *why = brick_strerror(error);
-	if (error == -EBUSY)
-		why = "another recording is being written there";
-	else if (error == -EINVAL)
-		why = "not a regular file";
-	r->options->warn("record: %s: %s; the program runs unrecorded", what, why);
+	char why[WHY_BYTES];
+	if (r->writer || !part_file_explain(r->options->output, error, why, sizeof why))
+		snprintf(why, sizeof why, "%s", brick_strerror(error));
+	r->options->warn("record: %s: %s; %s", what, why,
+		r->options->keep_going ? "the program runs unrecorded"
+				       : "nothing was run (--keep-going runs it unrecorded)");
 	discard(r);
 	environment_fini(&r->environment);
 	return 0;
@@ -230,7 +219,8 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	uint32_t next_ms = watch_turn(r->watch, now_ns);
 	int behind = encoder_assist(r->encoder);
 
-	if (now_ns - r->flushed_ns >= FLUSH_NS && watch_has_consumed(r->watch)) {
+	if (now_ns - r->flushed_ns >= drain_flush_ns(r->options->interval_ms) &&
+		watch_has_consumed(r->watch)) {
 		struct sink_account a = account(r);
 		encoder_flush(r->encoder, &a); /* without memory: in the next second */
 		r->flushed_ns = now_ns;
@@ -295,6 +285,24 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
+/* With the name of what is left: nobody would look for it. */
+static void say_given_up(const struct recorder *r, int error)
+{
+	const char *output = r->options->output;
+	char why[WHY_BYTES], left[WHY_BYTES];
+	struct stat st;
+
+	if (!part_file_explain(output, error, why, sizeof why))
+		snprintf(why, sizeof why, "%s", brick_strerror(error));
+	snprintf(left, sizeof left, "%s.part", output);
+	if (error == -ESTALE || lstat(left, &st))
+		r->options->warn("record: %s: %s; recording was given up", output, why);
+	else
+		r->options->warn("record: %s: %s; recording was given up; what was recorded until "
+				 "then: brick report %s",
+			output, why, left);
+}
+
 static void finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
@@ -312,8 +320,7 @@ static void finish(struct recorder *r)
 	if (!r->ended_ns)
 		wait_only(r);
 	if (error)
-		r->options->warn("record: %s: %s; recording was given up, and no file is left",
-			r->options->output, brick_strerror(error));
+		say_given_up(r, error);
 }
 
 static void lighten(void)
@@ -353,6 +360,10 @@ static void run(struct recorder *r)
 {
 	int recorded = prepare(r);
 
+	if (!recorded && !r->options->keep_going) {
+		r->result->refused = 1;
+		return;
+	}
 	r->start_ns = monotonic_ns();
 	r->start_cpu_ns = process_cpu_ns();
 	r->pid = spawn_program(r->options->command, &r->environment, &r->signals);
@@ -370,7 +381,7 @@ static void run(struct recorder *r)
 
 void recorder_run(const struct recorder_options *options, struct recorder_result *result)
 {
-	struct recorder r = {.options = options, .result = result, .claim = -1};
+	struct recorder r = {.options = options, .result = result};
 
 	*result = (struct recorder_result){.exit_code = 126};
 	drain_clock_start(&r.clock);

@@ -16,8 +16,9 @@ struct recorder_options {
 	char *const *command; /* NULL-terminated argv */
 	uint32_t interval_ms;
 	int compress;
-	int wait;   /* for every recorded process, not only for the program itself */
-	int inject; /* preload what attaches by itself */
+	int wait;	/* for every recorded process, not only for the program itself */
+	int keep_going; /* run the program even where it cannot be recorded */
+	int inject;	/* preload what attaches by itself */
 	struct environment environment; /* more variables for the program */
 	/* One line for the user; never called while the program runs recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -25,6 +26,7 @@ struct recorder_options {
 
 struct recorder_result {
 	int exit_code;
+	int refused;	  /* nothing was run: it could not have been recorded */
 	int recorded;	  /* a complete recording is under its final name */
 	uint64_t wall_ns; /* of the program */
 	uint64_t bytes;

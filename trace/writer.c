@@ -87,8 +87,6 @@ static void free_writer(struct trace_writer *w)
 	pb_buffer_fini(&w->scratch);
 	pb_buffer_fini(&w->packed);
 	free(w->chunk);
-	free(w->path);
-	free(w->part);
 	free(w);
 }
 
@@ -133,7 +131,6 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	if (!w)
 		return -ENOMEM;
 	w->sink.type = &writer_type;
-	w->descriptor = -1;
 	int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
 	w->boot_offset_ns = clock_ns(CLOCK_BOOTTIME) - monotonic;
 	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
@@ -143,7 +140,7 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	w->output = options->output;
 	w->output_context = options->output_context;
 	if (!result && !w->output)
-		result = writer_open(w, options->path);
+		result = part_file_open(&w->file, options->path);
 	if (!result)
 		result = writer_run(w, options);
 	if (result) {
@@ -253,7 +250,10 @@ int writer_sink_flush(struct sink *sink)
 	struct trace_writer *w = writer_of(sink);
 
 	writer_release_all(w, NULL);
-	return writer_chunk_out(w);
+	int error = writer_chunk_out(w);
+	if (!error && w->file)
+		part_file_sync(w->file);
+	return error;
 }
 
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
@@ -267,7 +267,7 @@ int trace_writer_finish(struct trace_writer *w)
 	writer_release_all(w, NULL);
 	if (!writer_end(w))
 		writer_chunk_out(w);
-	int result = writer_close(w, 1);
+	int result = writer_finish(w);
 	free_writer(w);
 	return result;
 }
@@ -276,6 +276,16 @@ void trace_writer_abandon(struct trace_writer *w)
 {
 	if (!w)
 		return;
-	writer_close(w, 0);
+	part_file_remove(w->file);
+	free_writer(w);
+}
+
+void trace_writer_leave(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	writer_release_all(w, NULL);
+	writer_chunk_out(w);
+	part_file_leave(w->file);
 	free_writer(w);
 }

@@ -31,7 +31,7 @@ struct trace_writer_options {
 	void *output_context;
 };
 
-/* -errno: PATH.part cannot be created; *out untouched. */
+/* What part_file_open() says of PATH, or -ENOMEM; *out untouched. */
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
 
 /* What records and tables go into, until the writer is finished or abandoned. */
@@ -120,10 +120,11 @@ static inline int trace_writer_flush(struct trace_writer *w)
 /* Bytes written, and begin/end pairs in them. */
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs);
 
-/* Complete the file, give it its final name, free w. On error the .part file is removed. */
+/* Complete the file, give it its final name, free w. On error PATH.part is left, as below. */
 int trace_writer_finish(struct trace_writer *w);
 
-/* Give up: remove the .part file, free w. NULL is legal. */
+/* Give up: leave what was written until now as PATH.part, or remove it. Free w; NULL is legal. */
+void trace_writer_leave(struct trace_writer *w);
 void trace_writer_abandon(struct trace_writer *w);
 
 #endif

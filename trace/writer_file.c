@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where packets go: into the chunk, from there (compressed) to PATH.part, at last renamed to PATH.
- * The file always consists of whole packets up to the last write that succeeded. The first error
- * is kept; after it nothing is written any args.
+ * Where packets go: into the chunk, from there (compressed) to the file. The file always consists
+ * of whole packets. The first error is kept; after it nothing is written any more.
  */
 #include "trace/writer_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int writer_fail(struct trace_writer *w, int error)
 {
@@ -20,38 +15,14 @@ int writer_fail(struct trace_writer *w, int error)
 	return w->error;
 }
 
-int writer_open(struct trace_writer *w, const char *path)
-{
-	size_t length = strlen(path);
-
-	w->path = malloc(length + 1);
-	w->part = malloc(length + sizeof ".part");
-	if (!w->path || !w->part)
-		return -ENOMEM;
-	memcpy(w->path, path, length + 1);
-	memcpy(w->part, path, length);
-	memcpy(w->part + length, ".part", sizeof ".part");
-	w->descriptor = open(w->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return w->descriptor < 0 ? -errno : 0;
-}
-
 static int write_all(struct trace_writer *w, const uint8_t *data, size_t size)
 {
-	if (w->output) {
-		int error = w->output(w->output_context, data, size);
-		w->bytes += size;
-		return error < 0 ? writer_fail(w, error) : 0;
-	}
-	while (size) {
-		ssize_t n = write(w->descriptor, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return writer_fail(w, n < 0 ? -errno : -EIO);
-		data += n;
-		size -= (size_t)n;
-		w->bytes += (uint64_t)n;
-	}
+	int error = w->output ? w->output(w->output_context, data, size)
+			      : part_file_write(w->file, data, size);
+
+	if (error < 0)
+		return writer_fail(w, error);
+	w->bytes += size;
 	return 0;
 }
 
@@ -104,27 +75,14 @@ int writer_packet_out(struct trace_writer *w)
 	return 0;
 }
 
-static void remove_part(struct trace_writer *w)
-{
-	if (w->part && w->descriptor >= 0)
-		unlink(w->part);
-}
-
-/* keep: under the final name. */
-int writer_close(struct trace_writer *w, int keep)
+int writer_finish(struct trace_writer *w)
 {
 	int result = w->error;
 
-	if (!keep || result)
-		remove_part(w);
-	if (w->descriptor >= 0 && close(w->descriptor) && keep && !result) {
-		result = -errno;
-		remove_part(w);
-	}
-	if (keep && !result && !w->output && rename(w->part, w->path)) {
-		result = -errno;
-		remove_part(w);
-	}
-	w->descriptor = -1;
+	if (result)
+		part_file_leave(w->file);
+	else if (w->file)
+		result = part_file_finish(w->file);
+	w->file = NULL;
 	return result;
 }

@@ -9,6 +9,7 @@
 
 #include "trace/deflate.h"
 #include "trace/format.h"
+#include "trace/part_file.h"
 #include "trace/pb_write.h"
 #include "trace/records.h"
 #include "trace/writer.h"
@@ -91,8 +92,7 @@ struct writer_lane {
 struct trace_writer {
 	struct sink sink; /* first: writer_of() */
 	int error;
-	int descriptor;
-	char *path, *part;
+	struct part_file *file;
 	int (*output)(void *context, const void *data, size_t bytes); /* instead of the file */
 	void *output_context;
 	int compress;
@@ -147,11 +147,11 @@ int writer_sink_flush(struct sink *sink);
 
 /* writer_file.c */
 int writer_fail(struct trace_writer *w, int error);
-int writer_open(struct trace_writer *w, const char *path);
 int writer_chunk_out(struct trace_writer *w);
 /* Append one packet, made in w->scratch by packet_open/close; empties the scratch. */
 int writer_packet_out(struct trace_writer *w);
-int writer_close(struct trace_writer *w, int keep);
+/* Give the file its name; after an error it is left as it is. */
+int writer_finish(struct trace_writer *w);
 
 /* writer_text.c: as JSON objects */
 size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);

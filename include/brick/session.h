@@ -38,15 +38,18 @@ struct brick_session_options {
 
 /*
  * Start recording. options may be NULL (statistics only). -EALREADY: one is running. -EINVAL: size,
- * mode or reserved; -E2BIG: fields that are not known are set; -errno when memory or files cannot
- * be had, after all of which everything is as if it had not been called.
+ * mode or reserved; -E2BIG: fields that are not known are set; -EBUSY: another process writes this
+ * recording; -EEXIST: OUTPUT.part is a link, a pipe or somebody else's file; -errno when memory or
+ * files cannot be had. After all of these everything is as if it had not been called.
  * A program under `brick record` gets 0 and the recorder's session, whatever it asks for.
  */
 BRICK_API int brick_session_start(const struct brick_session_options *options);
 
 /*
- * Stop: lets a writer finish the file (complete and under its final name on return 0) and frees
- * all memory. Threads may still be inside of bricks. -ENOENT: none runs; else the writer's error.
+ * Stop: lets a writer finish the file (complete, on the disk and under its final name on return 0)
+ * and frees all memory. Threads may still be inside of bricks. -ENOENT: none runs; else the
+ * writer's error (-ESTALE: the file was removed, replaced or changed by somebody else), after which
+ * OUTPUT.part holds what was written until then.
  */
 BRICK_API int brick_session_stop(void);
 

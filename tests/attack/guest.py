@@ -47,7 +47,8 @@ def counted(what, *arguments, bricks, **options):
     same(count + lost, bricks, f"{what} {arguments}: bricks recorded ({count}) and lost ({lost})")
 
 
-attack("descriptors", "@")
+for embed in False, True:
+    attack("descriptors", "@", embed=embed)
 for embed in False, True:
     attack("cancel", embed=embed)
 counted("cancel", bricks=51 * BRICKS)

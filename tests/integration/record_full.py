@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """When there is no room for the recording, the program runs to its end and its code is returned;
-nothing half-written is left under any name."""
+what was recorded until then can be read, and is named."""
 import os
 import resource
 import subprocess
@@ -25,7 +25,7 @@ def file_size(scratch):
 def mounted(scratch):
     disk = scratch.file("disk")
     os.mkdir(disk)
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk],
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk],
                                       capture_output=True).returncode:
         print("no tmpfs can be mounted here: a full disk was not tried")
         return
@@ -35,13 +35,21 @@ def mounted(scratch):
                      options=["--no-compress"])
         same((run.returncode, run.stdout), (6, b"begin\nend\n"), "on a full disk")
         same(run.stderr.count(b"No space left on device"), 1, "times that it is said")
-        same(os.listdir(disk), [], "files left on the full disk")
+        # all that fitted is there, whole, and every command reads it
+        same(os.listdir(disk), ["run.pftrace.part"], "files left on the full disk")
+        check(f"brick report {out}.part".encode() in run.stderr, run.stderr)
+        left = Trace(out + ".part")
+        check(not left.cut and left.begins > 1000, "samples left:", left.begins, left.cut)
+        for command in (["report"], ["tree"], ["export", "--format", "csv"]):
+            run = subprocess.run([BRICK, *command, out + ".part"], capture_output=True)
+            same(run.returncode, 0, f"brick {command}: {run.stderr}")
         # what was there before stays
         with open(out, "w") as file:
             file.write("before")
         record(out, PRODUCER, "paced=1,400000,5", options=["--no-compress"])
         with open(out) as file:
-            same((os.listdir(disk), file.read()), (["run.pftrace"], "before"), "the old file")
+            same((sorted(os.listdir(disk)), file.read()), (["run.pftrace", "run.pftrace.part"], "before"),
+                 "the old file")
     finally:
         subprocess.run(["umount", disk], check=False)
 

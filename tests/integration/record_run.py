@@ -121,7 +121,10 @@ def failures(scratch):
     for output in ("/nonexistent-directory/run.pftrace", scratch.path, scratch.path + "/", "/dev/null",
                    "/proc/run.pftrace"):
         run = record(output, "sh", "-c", "echo ran; exit 7")
-        same((run.returncode, run.stdout), (7, b"ran\n"), "with an unwritable output")
+        same((run.returncode, run.stdout), (4, b""), "with an unwritable output")
+        check(b"nothing was run" in run.stderr, run.stderr)
+        run = record(output, "sh", "-c", "echo ran; exit 7", options=["--keep-going"])
+        same((run.returncode, run.stdout), (7, b"ran\n"), "with --keep-going")
         check(run.stderr.startswith(b"brick: record: " + output.encode() + b": "), run.stderr)
         check(b"the program runs unrecorded" in run.stderr, run.stderr)
     same(left(), before, "files left by unwritable outputs")
@@ -157,7 +160,7 @@ def twice(scratch):
     first = start(out, PRODUCER, "samples=6", "say=ready", "sleep=1500", "samples=1")
     first.stdout.readline()
     second = record(out, PRODUCER, "samples=50", "say=ran", "exit=2")
-    same((second.returncode, second.stdout), (2, b"ran\n"), "the second program")
+    same((second.returncode, second.stdout), (4, b""), "the second program")
     check(b"another recording is being written there" in second.stderr, second.stderr)
     same((first.wait(), Trace(out).begins), (0, 7), "the first recording")
     same(record(out, PRODUCER, "samples=9").returncode, 0, "afterwards")

@@ -98,7 +98,7 @@ EVERYWHERE void free(void *block)
 }
 #endif
 
-static char path[64];
+static char path[64], part[72];
 
 static void fail_from(long n)
 {
@@ -167,6 +167,7 @@ static void write_until_none_fails(void)
 		assert_int_equal(blocks, before);
 		assert_int_equal(error, failed_once ? -ENOMEM : 0);
 		assert_int_equal(access(path, F_OK), error ? -1 : 0);
+		unlink(part);
 	} while (failed_once);
 	assert_true(n > 15);
 	unlink(path);
@@ -221,5 +222,6 @@ int main(void)
 	};
 
 	snprintf(path, sizeof path, "trace-memory-%d.pftrace", (int)getpid());
+	snprintf(part, sizeof part, "%s.part", path);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
