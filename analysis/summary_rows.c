@@ -234,8 +234,10 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 			continue;
 		struct summary_row *row = &rows->list[rows->count];
 		row->name = strdup(category_label(run, c));
-		if (!row->name)
-			break;
+		if (!row->name) {
+			free(histogram);
+			return -ENOMEM;
+		}
 		rows->count++;
 		row->id = c;
 		fill_row(row, &sum, t->wall_ns);
