@@ -118,8 +118,10 @@ set(BRICK_WRITER_SOURCES
   trace/writer_file.c
   trace/writer_instant.c
   trace/writer_names.c
+  trace/writer_process.c
   trace/writer_records.c
   trace/writer_run.c
+  trace/writer_statistics.c
   trace/writer_template.c
   trace/writer_text.c
 )

@@ -184,9 +184,13 @@ void event_end_nested(struct trace_writer *w, size_t opened);
 /* writer_run.c: what the run says of itself */
 int writer_run(struct trace_writer *w, const struct trace_writer_options *options);
 int writer_clock(struct trace_writer *w);
+int writer_end(struct trace_writer *w);
+
+/* writer_process.c: what it says of processes and lanes; dictionaries of an event */
 int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header);
 int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane);
-int writer_end(struct trace_writer *w);
+void event_clock(struct trace_writer *w, const struct brick_clock *clock);
+void event_ledger(struct trace_writer *w, const struct brick_ledger *ledger);
 
 /* writer_records.c: what a lane's records go to; and write what is held back, of a lane or of all
  */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes and lanes on the run's own sequence: who they are, and their end. Later events replace
+ * earlier ones of the same process. Values in ticks stay in ticks: the reader has the clocks.
+ */
+#include <errno.h>
+#include <string.h>
+#include "trace/writer_state.h"
+
+void event_clock(struct trace_writer *w, const struct brick_clock *clock)
+{
+	size_t dict = event_dict(w, "clock");
+
+#define FORMAT_X(field) event_uint(w, #field, clock->field);
+	FORMAT_CLOCK_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	event_end_nested(w, dict);
+}
+
+static void process_track(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_header *header)
+{
+	struct pb_buffer *b = &w->scratch;
+	char name[3 * sizeof header->executable];
+	size_t size = tables_text(name, sizeof name, header->executable, sizeof header->executable);
+	const char *base = memrchr(name, '/', size);
+
+	base = base ? base + 1 : name;
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, process->uuid);
+	size_t described = pb_open(b, TRACK_PROCESS);
+	pb_varint(b, PROCESS_PID, process->pid);
+	pb_string(b, PROCESS_NAME, base, strlen(base));
+	pb_close(b, described);
+	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+void event_ledger(struct trace_writer *w, const struct brick_ledger *ledger)
+{
+	size_t dict = event_dict(w, "ledger");
+
+#define FORMAT_X(field) event_uint(w, #field, ledger->field);
+	FORMAT_LEDGER_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	event_end_nested(w, dict);
+}
+
+/* The arguments in header->command, each ended by its NUL. */
+static void event_process_command(struct trace_writer *w, const struct brick_session_header *header)
+{
+	size_t bytes = header->command_bytes, list = event_array(w, "command");
+
+	if (bytes > sizeof header->command)
+		bytes = sizeof header->command;
+	for (size_t at = 0; at < bytes;) {
+		size_t length = strnlen(header->command + at, bytes - at);
+		event_text(w, NULL, header->command + at, length);
+		at += length + 1;
+	}
+	event_end_nested(w, list);
+}
+
+static int process_event(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
+{
+	const struct writer_process *process = w->processes[number];
+
+	event_open(w, FORMAT_PROCESS, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "flow_base", process->flow_base);
+	event_uint(w, "pid", header->pid);
+	event_uint(w, "parent", header->parent);
+	event_int(w, "rank", header->rank);
+	event_int(w, "world", header->world);
+	event_uint(w, "mode", header->mode);
+	event_uint(w, "start_ticks", header->start_ticks);
+	event_uint(w, "start_ns", header->start_ns);
+	event_uint(w, "start_unix_ns", header->start_unix_ns);
+	event_text(w, "host", header->host, sizeof header->host);
+	event_text(w, "executable", header->executable, sizeof header->executable);
+	event_process_command(w, header);
+	event_uint(w, "pair_cost", header->pair_cost);
+	event_uint(w, "pair_cost_low", header->pair_cost_low);
+	event_uint(w, "pair_cost_high", header->pair_cost_high);
+	event_ledger(w, &header->ledger);
+	event_clock(w, &process->clock);
+	return event_close(w);
+}
+
+int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header)
+{
+	process_track(w, w->processes[number], header);
+	writer_packet_out(w);
+	return process_event(w, number, header);
+}
+
+int writer_sink_process_state(
+	struct sink *sink, int number, const struct brick_session_header *header)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->process_count)
+		return -EINVAL;
+	return process_event(w, number, header);
+}
+
+int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
+{
+	event_open(w, FORMAT_LANE, w->last_ns);
+	event_uint(w, "lane", lane->number);
+	event_uint(w, "process", lane->process_number);
+	event_uint(w, "sequence", lane->sequence);
+	event_uint(w, "kind", lane->kind);
+	event_uint(w, "tid", lane->tid);
+	event_text(w, "name", lane->name, sizeof lane->name);
+	if (lane->kind != BRICK_LANE_THREAD) {
+		event_text(w, "backend", lane->backend, sizeof lane->backend);
+		event_uint(w, "queue_flags", lane->queue_flags);
+	}
+	event_uint(w, "start_ticks", lane->start_ticks);
+	return event_close(w);
+}
+
+int writer_sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->process_count)
+		return -EINVAL;
+	struct writer_process *process = w->processes[number];
+	uint64_t ns = writer_ns(w, process, end_ticks);
+	writer_release_all(w, process);
+	if (ns > w->last_ns)
+		w->last_ns = ns;
+	for (uint32_t i = 0; i < w->lane_count && !process->ended; i++)
+		if (w->lanes[i]->process == process)
+			w->open_frames += w->lanes[i]->records.depth;
+	process->ended = 1;
+	event_open(w, FORMAT_PROCESS_END, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "end_ticks", end_ticks);
+	event_uint(w, "closed", closed ? 1 : 0);
+	return event_close(w);
+}
