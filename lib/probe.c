@@ -91,8 +91,14 @@ brick_span brick__begin_layer(uint32_t brick, int layer)
 
 static SLOW void write_work(struct brick__thread *self, const struct work *work)
 {
-	*ring_at(self, self->lane->head) = (struct brick_record){
-		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+	struct brick_record *record = ring_at(self, self->lane->head);
+	const uint64_t word = BRICK_RECORD_WORK;
+
+	record->begin = work->bytes;
+	record->ticks = 0;
+	record->wait = 0;
+	memcpy(&record->kind, &word, sizeof word); /* no source, brick, layer or flags */
+	record->elements = work->flops;
 	ring_publish(self->lane, 1);
 }
 
@@ -108,14 +114,12 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 		return;
 	}
 	struct brick_record *record = ring_at(self, lane->head);
-	*record = (struct brick_record){
-		.begin = end,
-		.kind = BRICK_RECORD_CLOSE,
-		.source = BRICK_SOURCE_TSC,
-		.brick = frame->brick,
-		.layer = frame->layer,
-		.flags = flags | work->flags,
-	};
+	record->begin = end;
+	record->ticks = 0;
+	record->wait = 0;
+	memcpy(&record->kind, &frame->kind, sizeof(uint64_t)); /* source, brick and layer stay */
+	record->kind = BRICK_RECORD_CLOSE;
+	record->flags = flags | work->flags;
 	record->elements = work->site ? work->site : work->elements;
 	ring_publish(lane, 1);
 	if (work->bytes | work->flops)
