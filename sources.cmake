@@ -609,8 +609,8 @@ set(BRICK_LLAMA_SOURCES
 # Tests: one program per file.
 set(BRICK_UNIT_TESTS
   tests/unit/analysis_accounting.c
-  tests/unit/analysis_budget.c
   tests/unit/analysis_breakdown.c
+  tests/unit/analysis_budget.c
   tests/unit/analysis_call_tree.c
   tests/unit/analysis_device.c
   tests/unit/analysis_percentile.c
@@ -619,6 +619,10 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
   tests/unit/attach.c
+  tests/unit/backend_cuda.c
+  tests/unit/backend_cuda_graphs.c
+  tests/unit/backend_metal.c
+  tests/unit/backend_opencl.c
   tests/unit/base_array.c
   tests/unit/base_clock_ns.c
   tests/unit/base_escape.c
@@ -626,24 +630,24 @@ set(BRICK_UNIT_TESTS
   tests/unit/base_hashmap.c
   tests/unit/base_number.c
   tests/unit/base_rank.c
-  tests/unit/backend_cuda.c
-  tests/unit/backend_cuda_graphs.c
-  tests/unit/backend_metal.c
   tests/unit/ceilings.c
-  tests/unit/backend_opencl.c
   tests/unit/cli_text.c
   tests/unit/clock.c
   tests/unit/correlation.c
   tests/unit/counters.c
+  tests/unit/counters_steps.c
   tests/unit/cuda_launches.c
   tests/unit/cuda_parts.c
   tests/unit/cuda_streams.c
   tests/unit/decoder_gguf.c
   tests/unit/decoder_kernels.c
   tests/unit/device.c
+  tests/unit/device_losses.c
+  tests/unit/device_modes.c
   tests/unit/device_tables.c
   tests/unit/digest.c
   tests/unit/digest_file.c
+  tests/unit/digest_ring.c
   tests/unit/digest_run.c
   tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
@@ -652,20 +656,24 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_answers.c
   tests/unit/graph_format.c
   tests/unit/graph_memory.c
+  tests/unit/graph_misuse.c
   tests/unit/graph_path.c
   tests/unit/graph_reference.c
   tests/unit/graph_run.c
   tests/unit/graph_view.c
   tests/unit/graph_write.c
   tests/unit/histogram.c
+  tests/unit/live_snapshot.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c
   tests/unit/path_run.c
+  tests/unit/path_teams.c
   tests/unit/probe.c
-  tests/unit/queue.c
   tests/unit/protocol_bricks.c
   tests/unit/protocol_cpu.c
   tests/unit/protocol_trees.c
+  tests/unit/queue.c
+  tests/unit/queue_lanes.c
   tests/unit/record_drain.c
   tests/unit/record_drain_devices.c
   tests/unit/record_embedded.c
@@ -676,14 +684,14 @@ set(BRICK_UNIT_TESTS
   tests/unit/registry.c
   tests/unit/roofline.c
   tests/unit/rules.c
+  tests/unit/sample.c
   tests/unit/serve_access.c
-  tests/unit/live_snapshot.c
   tests/unit/session.c
   tests/unit/session_storm.c
   tests/unit/sized.c
   tests/unit/tile.c
-  tests/unit/trace_command.c
   tests/unit/timer.c
+  tests/unit/trace_command.c
   tests/unit/trace_crafted.c
   tests/unit/trace_damaged.c
   tests/unit/trace_deflate.c

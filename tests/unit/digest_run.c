@@ -3,42 +3,9 @@
  * Description: digests on their way through a session, its ring, the writer and the reader; the
  * alignment and the verdict of two runs.
  */
-#include <errno.h>
-#include <math.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
-#include "analysis/diverge.h"
-#include "brick/brick.h"
-#include "tests/unit/peek.h"
-#include "trace/load.h"
+#include "tests/unit/digest_files.h"
 
 enum { N = 300, LAYERS = 3 };
-
-static char file_a[64], file_b[64];
-
-static int make_names(void **state)
-{
-	(void)state;
-	snprintf(file_a, sizeof file_a, "/tmp/brick-digest-a-%d.pftrace", (int)getpid());
-	snprintf(file_b, sizeof file_b, "/tmp/brick-digest-b-%d.pftrace", (int)getpid());
-	return 0;
-}
-
-static int remove_files(void **state)
-{
-	(void)state;
-	unlink(file_a);
-	unlink(file_b);
-	return 0;
-}
 
 /* A toy engine: what it is told to do wrong, and to leave out. */
 struct engine {
@@ -122,16 +89,6 @@ static void record(const char *path, const struct engine *e)
 	}
 	assert_int_equal(brick_session_stop(), 0);
 	brick_digests_set(0);
-}
-
-static struct run *load(const char *path)
-{
-	struct load_error error;
-	struct run *run;
-
-	assert_int_equal(run_load(&run, path, &error), 0);
-	assert_int_equal(run->bad_packets, 0);
-	return run;
 }
 
 struct outcome {
@@ -380,77 +337,6 @@ static void test_none(void **state)
 	run_destroy(b);
 }
 
-/* More digests than the ring holds, from two threads: the consumer catches up, nothing is lost. */
-static void *flood(void *arg)
-{
-	float x[8] = {0};
-
-	for (int i = 0; i < BRICK_DIGEST_RING; i++) {
-		x[0] = (float)i;
-		struct brick_tensor t = {.size = sizeof(struct brick_tensor),
-			.data = x,
-			.dtype = BRICK_DTYPE_F32,
-			.ne = {8, 1, 1, 1}};
-		if (brick_digest(*(uint32_t *)arg, i % 40, &t))
-			abort();
-	}
-	return NULL;
-}
-
-static void test_flood(void **state)
-{
-	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
-	uint32_t bricks[] = {BRICK_RMS_NORM, BRICK_ROPE_EMBEDDING};
-	pthread_t threads[2];
-
-	(void)state;
-	options.output = file_a;
-	brick_digests_set(1);
-	assert_int_equal(brick_session_start(&options), 0);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, flood, &bricks[i]), 0);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(brick_session_stop(), 0);
-	brick_digests_set(0);
-	struct run *run = load(file_a);
-	size_t next[2] = {0, 0};
-	assert_int_equal(run->digest_count, 2 * BRICK_DIGEST_RING);
-	for (size_t i = 0; i < run->digest_count; i++) {
-		int which = !strcmp(run->bricks[run->digests[i].brick].name, "RopeEmbedding");
-		assert_true(run->digests[i].digest.sum == (double)next[which]++);
-	}
-	run_destroy(run);
-}
-
-/* Nobody empties the ring: after one wait, what has no room is dropped at once, and counted. */
-static void test_full(void **state)
-{
-	struct peek p = {0};
-	float x[1] = {1};
-	struct brick_tensor t = {.size = sizeof(struct brick_tensor),
-		.data = x,
-		.dtype = BRICK_DTYPE_F32,
-		.ne = {1, 1, 1, 1}};
-
-	(void)state;
-	brick_digests_set(1);
-	peek_start(&p, 1024);
-	for (int i = 0; i < BRICK_DIGEST_RING; i++)
-		assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), 0);
-	for (int i = 0; i < 300; i++)
-		assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), BRICK_EFULL);
-	t.dtype = BRICK_DTYPE_OTHER;
-	assert_int_equal(brick_digest(BRICK_RMS_NORM, 0, &t), BRICK_EUNSUPPORTED);
-	peek_map(&p);
-	assert_int_equal(peek_header(&p)->digest_head, BRICK_DIGEST_RING);
-	assert_int_equal(peek_header(&p)->digest_dropped, 300);
-	assert_int_equal(peek_header(&p)->ledger.dropped, 300);
-	assert_int_equal(peek_header(&p)->ledger.unsupported, 1);
-	peek_stop(&p);
-	brick_digests_set(0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,8 +349,6 @@ int main(void)
 		cmocka_unit_test(test_nan),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, make_names, remove_files);

@@ -1,84 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recording of queues leaves in a session, looked at as a consumer sees it: commands with
- * all that is known of them, their parents, overlaps, full rings, lanes that are taken over, fork
- * and threads. The clock is CLOCK_MONOTONIC, so that ticks are the nanoseconds that went in.
+ * What the recording of a queue leaves in a session, looked at as a consumer sees it: commands with
+ * all that is known of them, their parents, bad ones, and waits.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <sys/wait.h>
-#include <cmocka.h>
-#include "tests/unit/peek.h"
-
-static struct brick_queue *make_queue(const char *name, uint32_t flags)
-{
-	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
-	struct brick_queue *queue;
-
-	options.name = name;
-	options.backend = "test";
-	options.flags = flags;
-	assert_int_equal(brick_queue_create(&queue, &options), 0);
-	return queue;
-}
-
-static struct brick_launch launch_here(void)
-{
-	struct brick_launch launch;
-
-	brick_launch_begin(&launch);
-	brick_launch_end(&launch);
-	return launch;
-}
-
-/* A command of `launch` that ran from..to. */
-static struct brick_command command_of(struct brick_launch launch, uint64_t from, uint64_t to)
-{
-	return (struct brick_command){.size = sizeof(struct brick_command),
-		.launch = launch,
-		.source = BRICK_SOURCE_DEVICE_EVENT,
-		.begin_ns = from,
-		.end_ns = to};
-}
-
-static void record(struct brick_queue *queue, uint64_t from, uint64_t to, uint32_t residual)
-{
-	struct brick_command command = command_of(launch_here(), from, to);
-
-	command.residual_ns = residual;
-	assert_int_equal(brick_queue_record(queue, &command), 0);
-}
-
-/* The n-th lane of that kind. */
-static struct brick_lane *lane_of(struct peek *p, uint32_t kind, uint32_t n)
-{
-	for (uint32_t i = 0; i < peek_header(p)->lane_count; i++)
-		if (peek_lane(p, i)->kind == kind && !n--)
-			return peek_lane(p, i);
-	fail_msg("no such lane");
-	return NULL;
-}
-
-static uint32_t lanes_of(struct peek *p, uint32_t kind)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < peek_header(p)->lane_count; i++)
-		n += peek_lane(p, i)->kind == kind;
-	return n;
-}
-
-static struct brick_record *find(struct brick_lane *lane, uint32_t kind, uint32_t n)
-{
-	for (uint64_t i = 0; i < lane->head; i++)
-		if (peek_record(lane, i)->kind == kind && !n--)
-			return peek_record(lane, i);
-	fail_msg("no such record");
-	return NULL;
-}
+#include "tests/unit/queue_kit.h"
 
 static void check_launch_call(struct peek *p, const struct brick_launch *launch)
 {
@@ -92,6 +17,44 @@ static void check_launch_call(struct peek *p, const struct brick_launch *launch)
 	assert_string_equal(brick_name(flow[-1].brick), "Launch");
 	assert_int_equal(brick_category_of(flow[-1].brick), BRICK_CATEGORY_ENGINE);
 	assert_true(peek_lane(p, launch->lane - 1) == thread);
+}
+
+/* A command that was queued at `now` + 100, with a kernel, work and two that it waits for. */
+static void check_records(struct brick_lane *lane, const struct brick_command *c, uint64_t now)
+{
+	struct brick_record *r = peek_record(lane, 0);
+	assert_int_equal(r[0].kind, BRICK_RECORD_SAMPLE);
+	assert_int_equal(r[0].begin, now + 300);
+	assert_int_equal(r[0].ticks, 1000);
+	assert_int_equal(r[0].source, BRICK_SOURCE_DEVICE_EVENT);
+	assert_int_equal(r[0].brick, BRICK_QKV_PROJECTION);
+	assert_int_equal(r[0].layer, 3);
+	assert_int_equal(r[0].flags, BRICK_FLAG_ELEMENTS);
+	assert_int_equal(r[0].elements, 5);
+	assert_int_equal(r[1].kind, BRICK_RECORD_WORK);
+	assert_int_equal(r[1].begin, 6);
+	assert_int_equal(r[1].elements, 8);
+	assert_int_equal(r[2].kind, BRICK_RECORD_LAUNCH);
+	assert_int_equal(r[2].begin, c->launch.begin);
+	assert_int_equal(r[2].ticks, c->launch.end - c->launch.begin);
+	assert_int_equal(r[2].wait, c->launch.lane);
+	assert_int_equal(r[2].brick, c->kernel);
+	assert_int_equal(r[2].elements, c->launch.number);
+	assert_int_equal(r[3].kind, BRICK_RECORD_TIMES);
+	assert_int_equal(r[3].begin, now + 100);
+	assert_int_equal(r[3].elements, now + 200);
+	assert_int_equal(r[4].kind, BRICK_RECORD_AFTER);
+	assert_int_equal(r[4].elements, 7);
+	assert_int_equal(r[5].elements, 9);
+}
+
+static void check_statistics(const struct brick_stat *stat)
+{
+	assert_int_equal(stat->count, 1);
+	assert_int_equal(stat->total, 1000);
+	assert_int_equal(stat->self, 1000);
+	assert_int_equal(stat->min, 1000);
+	assert_int_equal(stat->flops, 8);
 }
 
 /* Everything that can be said of a command, record by record. */
@@ -130,36 +93,8 @@ static void all_of_a_command(void **state)
 	assert_string_equal(lane->name, "queue A");
 	assert_string_equal(lane->backend, "test");
 	assert_int_equal(lane->head, 6);
-	struct brick_record *r = peek_record(lane, 0);
-	assert_int_equal(r[0].kind, BRICK_RECORD_SAMPLE);
-	assert_int_equal(r[0].begin, now + 300);
-	assert_int_equal(r[0].ticks, 1000);
-	assert_int_equal(r[0].source, BRICK_SOURCE_DEVICE_EVENT);
-	assert_int_equal(r[0].brick, BRICK_QKV_PROJECTION);
-	assert_int_equal(r[0].layer, 3);
-	assert_int_equal(r[0].flags, BRICK_FLAG_ELEMENTS);
-	assert_int_equal(r[0].elements, 5);
-	assert_int_equal(r[1].kind, BRICK_RECORD_WORK);
-	assert_int_equal(r[1].begin, 6);
-	assert_int_equal(r[1].elements, 8);
-	assert_int_equal(r[2].kind, BRICK_RECORD_LAUNCH);
-	assert_int_equal(r[2].begin, launch.begin);
-	assert_int_equal(r[2].ticks, launch.end - launch.begin);
-	assert_int_equal(r[2].wait, launch.lane);
-	assert_int_equal(r[2].brick, c.kernel);
-	assert_int_equal(r[2].elements, launch.number);
-	assert_int_equal(r[3].kind, BRICK_RECORD_TIMES);
-	assert_int_equal(r[3].begin, now + 100);
-	assert_int_equal(r[3].elements, now + 200);
-	assert_int_equal(r[4].kind, BRICK_RECORD_AFTER);
-	assert_int_equal(r[4].elements, 7);
-	assert_int_equal(r[5].elements, 9);
-	const struct brick_stat *stat = &lane->stats[BRICK_QKV_PROJECTION];
-	assert_int_equal(stat->count, 1);
-	assert_int_equal(stat->total, 1000);
-	assert_int_equal(stat->self, 1000);
-	assert_int_equal(stat->min, 1000);
-	assert_int_equal(stat->flops, 8);
+	check_records(lane, &c, now);
+	check_statistics(&lane->stats[BRICK_QKV_PROJECTION]);
 	brick_queue_destroy(queue);
 	peek_stop(&p);
 }
@@ -189,13 +124,6 @@ static void parents(void **state)
 	assert_int_equal(brick_session_stop(), 0);
 	launch = launch_here();
 	assert_int_equal(launch.number, 0);
-}
-
-static uint32_t kernel_named(const char *name)
-{
-	const struct brick_kernel kernel = {
-		.size = sizeof(struct brick_kernel), .name = name, .backend = "test"};
-	return brick_kernel_register(&kernel);
 }
 
 static int brick_of_command(struct brick_queue *queue, uint32_t kernel, uint64_t at)
@@ -240,64 +168,6 @@ static void bricks_of_kernels(void **state)
 	assert_int_equal(brick_session_stop(), 0);
 }
 
-static void in_order_never_overlaps(void **state)
-{
-	struct peek p = {0};
-
-	peek_start(&p, 1024);
-	struct brick_queue *queue = make_queue("q", 0);
-	uint64_t now = brick_ticks();
-	record(queue, now, now + 1000, 50);
-	record(queue, now + 960, now + 2000, 50);  /* 40 early: within what is not known */
-	record(queue, now + 1900, now + 3000, 50); /* 100 early: a mistake */
-	record(queue, now + 2100, now + 2200, 50); /* all of it inside of the one before */
-	record(queue, now + 5000, now + 4000, 50); /* ends before it begins */
-	peek_map(&p);
-	struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, 0);
-	static const uint64_t begins[] = {0, 1000, 2000, 3000, 5000};
-	static const uint64_t lengths[] = {1000, 1000, 1000, 0, 0};
-	static const int clamped[] = {0, 0, 1, 1, 1};
-	for (uint32_t i = 0; i < 5; i++) {
-		struct brick_record *r = find(lane, BRICK_RECORD_SAMPLE, i);
-		assert_int_equal(r->begin, now + begins[i]);
-		assert_int_equal(r->ticks, lengths[i]);
-		assert_int_equal(!!(r->flags & BRICK_FLAG_CLAMPED), clamped[i]);
-	}
-	assert_int_equal(lane->ledger.clamped, 3);
-	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), 1);
-	brick_queue_destroy(queue);
-	peek_stop(&p);
-}
-
-static void out_of_order_takes_lanes(void **state)
-{
-	struct peek p = {0};
-
-	peek_start(&p, 1024);
-	struct brick_queue *queue = make_queue("q", BRICK_QUEUE_OUT_OF_ORDER);
-	uint64_t now = brick_ticks();
-	record(queue, now, now + 1000, 0);
-	record(queue, now + 500, now + 1500, 0);
-	record(queue, now + 600, now + 700, 0);
-	record(queue, now + 1000, now + 1200, 0); /* fits behind the first */
-	for (uint64_t i = 0; i < 10; i++)	  /* more at once than there are lanes */
-		record(queue, now + 2000 + i, now + 3000 + i, 0);
-	peek_map(&p);
-	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), 8);
-	struct brick_lane *first = lane_of(&p, BRICK_LANE_QUEUE, 0);
-	assert_int_equal(find(first, BRICK_RECORD_SAMPLE, 1)->begin, now + 1000);
-	uint64_t clamped = 0, number = first->tid;
-	for (uint32_t i = 0; i < 8; i++) {
-		struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, i);
-		assert_int_equal(lane->tid, number);
-		assert_int_equal(lane->queue_flags, BRICK_QUEUE_OUT_OF_ORDER);
-		clamped += lane->ledger.clamped;
-	}
-	assert_int_equal(clamped, 2);
-	brick_queue_destroy(queue);
-	peek_stop(&p);
-}
-
 /* 2^32 ticks and more do not fit a SAMPLE. */
 static void long_commands(void **state)
 {
@@ -319,121 +189,6 @@ static void long_commands(void **state)
 	assert_int_equal(peek_record(lane, 3)->ticks, UINT32_MAX);
 	brick_queue_destroy(queue);
 	peek_stop(&p);
-}
-
-/* A full ring drops whole commands, counts them, and keeps the statistics. */
-static void full_ring(void **state)
-{
-	struct peek p = {0};
-	const uint64_t after[3] = {1, 2, 3};
-
-	peek_start(&p, 1024);
-	struct brick_queue *queue = make_queue("q", 0);
-	brick_span brick = brick_begin(BRICK_UP_PROJECTION);
-	uint64_t now = brick_ticks();
-	for (uint64_t i = 0; i < 1000; i++) {
-		struct brick_command c =
-			command_of(launch_here(), now + 100 * i, now + 100 * i + 64);
-		c.after = after;
-		c.after_count = 3;
-		assert_int_equal(brick_queue_record(queue, &c), 0);
-	}
-	brick_end(brick);
-	peek_map(&p);
-	struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, 0);
-	assert_int_equal(lane->head % 5, 0);
-	assert_int_equal(lane->head / 5 + lane->ledger.dropped, 1000);
-	assert_in_range(lane->head, 1024 - 256 - 8, 1024 - 256);
-	assert_int_equal(lane->stats[BRICK_UP_PROJECTION].count, 1000);
-	assert_int_equal(lane->stats[BRICK_UP_PROJECTION].total, 64000);
-	const uint32_t *histogram = (uint32_t *)((char *)lane + lane->histogram_offset) +
-				    (uint64_t)BRICK_UP_PROJECTION * BRICK_HISTOGRAM_BUCKETS;
-	assert_int_equal(histogram[brick_histogram_index(64)], lane->ledger.dropped);
-
-	/* Threads do the same: the call and what it launched go together. */
-	struct brick_lane *thread = lane_of(&p, BRICK_LANE_THREAD, 0);
-	uint32_t flows = 0, calls = 0;
-	for (uint64_t i = 0; i < thread->head; i++) {
-		struct brick_record *r = peek_record(thread, i);
-		flows += r->kind == BRICK_RECORD_FLOW;
-		calls += r->kind == BRICK_RECORD_SAMPLE;
-	}
-	assert_in_range(calls, flows, flows + 1);
-	assert_true(thread->ledger.dropped >= 600);
-
-	/* The consumer comes: from now on there is room. */
-	__atomic_store_n(&lane->tail, lane->head, __ATOMIC_RELEASE);
-	uint64_t head = lane->head;
-	record(queue, now + 200000, now + 200001, 0);
-	assert_int_equal(lane->head, head + 2);
-	brick_queue_destroy(queue);
-	peek_stop(&p);
-}
-
-static void lanes_are_taken_over(void **state)
-{
-	struct peek p = {0};
-
-	peek_start(&p, 1024);
-	uint64_t now = brick_ticks();
-	for (uint64_t i = 0; i < 50; i++) {
-		struct brick_queue *queue = make_queue("stream", 0);
-		record(queue, now + 10 * i, now + 10 * i + 5, 0);
-		brick_queue_destroy(queue);
-	}
-	struct brick_queue *late = make_queue("stream", 0), *other = make_queue("other", 0);
-	record(other, now + 1000, now + 1001, 0);
-	record(late, now + 3, now + 4, 0); /* before the last lane's end: not on it */
-	peek_map(&p);
-	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), 3);
-	struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, 0);
-	assert_int_equal(lane->owners, 50);
-	assert_int_equal(lane->live_ticks, 250);
-	assert_int_equal(lane->state, BRICK_LANE_FREE);
-	brick_queue_destroy(late);
-	brick_queue_destroy(other);
-	brick_queue_destroy(NULL);
-	peek_stop(&p);
-}
-
-/* What was launched in one session is not of the next. */
-static void sessions_are_kept_apart(void **state)
-{
-	struct brick_queue *queue = make_queue("q", 0);
-	struct brick_losses losses = BRICK_LOSSES_INIT;
-	struct brick_launch none = {0};
-
-	struct brick_command c = command_of(none, 1, 2);
-	assert_int_equal(brick_queue_record(queue, &c), -ENOENT);
-	brick_queue_dropped(queue, 3); /* nobody listens */
-	assert_int_equal(brick_session_start(NULL), 0);
-	struct brick_launch first = launch_here();
-	uint64_t now = brick_ticks();
-	c = command_of(first, now, now + 1);
-	assert_int_equal(brick_queue_record(queue, &c), 0);
-	brick_pause();
-	c = command_of(first, now + 2, now + 3); /* launched before the pause */
-	assert_int_equal(brick_queue_record(queue, &c), 0);
-	assert_int_equal(launch_here().number, 0);
-	brick_resume();
-	brick_queue_unsupported(queue, 2);
-	brick_queue_dropped(queue, 3);
-	assert_int_equal(brick_losses_get(&losses), 0);
-	assert_int_equal(losses.unsupported, 2);
-	assert_int_equal(losses.dropped, 3);
-	assert_int_equal(brick_session_stop(), 0);
-	assert_int_equal(brick_queue_record(queue, &c), -ENOENT);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(brick_session_start(NULL), 0);
-		struct brick_launch later = launch_here();
-		struct brick_command d = command_of(later, brick_ticks(), brick_ticks() + 1);
-		assert_int_equal(brick_queue_record(queue, &d), 0);
-		assert_int_equal(brick_queue_record(queue, &c), -ENOENT);
-		assert_int_equal(brick_losses_get(&losses), 0);
-		assert_int_equal(losses.dropped, 0);
-		assert_int_equal(brick_session_stop(), 0);
-	}
-	brick_queue_destroy(queue);
 }
 
 static void bad_commands(void **state)
@@ -497,118 +252,12 @@ static void waits(void **state)
 	peek_stop(&p);
 }
 
-/* ---- threads and fork ---- */
-
-static struct brick_queue *shared;
-static pthread_barrier_t together;
-
-/* Commands of one queue from several threads come in begin order: a ticket says when. */
-static void *record_many(void *argument)
-{
-	static uint64_t ticket;
-	static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
-	struct brick_queue *own = make_queue("own", 0);
-	uint64_t now = brick_ticks();
-
-	pthread_barrier_wait(&together);
-	for (uint64_t i = 0; i < 2000; i++) {
-		brick_span span = brick_begin(BRICK_GATE_PROJECTION);
-		record(own, now + 10 * i, now + 10 * i + 10, 0);
-		brick_end(span);
-		pthread_mutex_lock(&order);
-		uint64_t at = (uint64_t)(uintptr_t)argument + 10 * ticket++;
-		record(shared, at, at + 10, 0);
-		pthread_mutex_unlock(&order);
-		if (i % 100 == 0) {
-			char name[32];
-			snprintf(name, sizeof name, "kernel of %llu", (unsigned long long)i);
-			assert_true(kernel_named(name) > 0);
-			brick_code_register(name, strlen(name), name, NULL);
-			brick_queue_destroy(make_queue("short-lived", 0));
-		}
-	}
-	brick_queue_destroy(own);
-	return NULL;
-}
-
-static void many_threads(void **state)
-{
-	enum { THREADS = 4 };
-	pthread_t threads[THREADS];
-	struct brick_losses losses = BRICK_LOSSES_INIT;
-	struct brick_stats stats = BRICK_STATS_INIT;
-
-	pthread_barrier_init(&together, NULL, THREADS);
-	shared = make_queue("shared", 0);
-	assert_int_equal(brick_session_start(NULL), 0);
-	void *epoch = (void *)(uintptr_t)brick_ticks();
-	for (int i = 0; i < THREADS; i++)
-		pthread_create(&threads[i], NULL, record_many, epoch);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(brick_losses_get(&losses), 0);
-	assert_int_equal(losses.clamped, 0);
-	assert_int_equal(brick_stats_get(BRICK_GATE_PROJECTION, &stats), 0);
-	assert_int_equal(stats.count, THREADS * 2000);
-	assert_int_equal(brick_device_stats_get(BRICK_GATE_PROJECTION, &stats), 0);
-	assert_int_equal(stats.count, THREADS * 2000);
-	assert_int_equal(brick_stats_get(brick_lookup("Kernel"), &stats), BRICK_ENOTRECORDED);
-	assert_int_equal(brick_device_stats_get(brick_lookup("Kernel"), &stats), 0);
-	assert_int_equal(stats.count, THREADS * 2000);
-	assert_int_equal(stats.total_ns, THREADS * 2000 * 10);
-	assert_int_equal(brick_session_stop(), 0);
-	brick_queue_destroy(shared);
-	pthread_barrier_destroy(&together);
-}
-
-static void fork_leaves_the_parents_lanes_alone(void **state)
-{
-	struct peek p = {0};
-	int status;
-
-	peek_start(&p, 1024);
-	struct brick_queue *queue = make_queue("q", 0);
-	uint64_t now = brick_ticks();
-	record(queue, now, now + 1, 0);
-	struct brick_launch launch = launch_here();
-	pid_t child = fork();
-	if (!child) {
-		struct brick_command c = command_of(launch, now + 10, now + 11);
-		int wrong = brick_queue_record(queue, &c) != -ENOENT;
-		brick_queue_dropped(queue, 1);
-		wrong |= brick_session_start(NULL) != 0;
-		struct brick_stats stats = BRICK_STATS_INIT;
-		c = command_of(launch_here(), now + 20, now + 21);
-		wrong |= brick_queue_record(queue, &c) != 0;
-		wrong |= brick_device_stats_get(brick_lookup("Kernel"), &stats) != 0 ||
-			 stats.count != 1;
-		brick_queue_destroy(queue);
-		wrong |= brick_session_stop() != 0;
-		_exit(wrong);
-	}
-	waitpid(child, &status, 0);
-	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_true(WIFEXITED(status));
-	peek_map(&p);
-	struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, 0);
-	assert_int_equal(lane->head, 2);
-	assert_int_equal(lane->ledger.dropped, 0);
-	record(queue, now + 30, now + 31, 0);
-	assert_int_equal(lane->head, 4);
-	brick_queue_destroy(queue);
-	peek_stop(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_a_command), cmocka_unit_test(parents),
-		cmocka_unit_test(in_order_never_overlaps),
-		cmocka_unit_test(out_of_order_takes_lanes), cmocka_unit_test(long_commands),
-		cmocka_unit_test(full_ring), cmocka_unit_test(lanes_are_taken_over),
-		cmocka_unit_test(sessions_are_kept_apart), cmocka_unit_test(bad_commands),
-		cmocka_unit_test(waits), cmocka_unit_test(many_threads),
-		cmocka_unit_test(fork_leaves_the_parents_lanes_alone),
+		cmocka_unit_test(long_commands), cmocka_unit_test(bad_commands),
+		cmocka_unit_test(waits),
 		cmocka_unit_test(bricks_of_kernels), /* leaves no room for other bricks */
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
