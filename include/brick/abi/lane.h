@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frozen layout of a lane, where one thread or device queue records in a session (session.h): its
+ * open bricks, a statistics entry per brick, histograms, and a ring of records. Written by its
+ * owner only, except `tail`, which belongs to the one consumer.
+ */
+#ifndef BRICK_ABI_LANE_H
+#define BRICK_ABI_LANE_H
+
+#include <stdint.h>
+
+enum {
+	BRICK_MAX_BRICKS = 1024,
+	BRICK_MAX_DEPTH = 128,
+};
+
+/*
+ * Log-linear histogram of durations in ticks: values below 64 have a bucket each; above, every
+ * octave is cut into 64 equal buckets, so that the middle of a bucket is within 0.8 % of all that
+ * it holds. Values of 2^44 ticks and more (1.9 hours at 2.6 GHz) share the last bucket.
+ */
+enum {
+	BRICK_HISTOGRAM_SUB_BITS = 6,
+	BRICK_HISTOGRAM_MAX_BITS = 44,
+	BRICK_HISTOGRAM_BUCKETS = (BRICK_HISTOGRAM_MAX_BITS - BRICK_HISTOGRAM_SUB_BITS + 1)
+				  << BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
+};
+
+/* Bucket of a length in ticks. */
+static inline uint32_t brick_histogram_index(uint64_t value)
+{
+	if (value < (1u << BRICK_HISTOGRAM_SUB_BITS))
+		return (uint32_t)value;
+	if (value >> BRICK_HISTOGRAM_MAX_BITS)
+		return BRICK_HISTOGRAM_BUCKETS - 1;
+	uint32_t shift = 63u - (uint32_t)__builtin_clzll(value) - BRICK_HISTOGRAM_SUB_BITS;
+	return (shift << BRICK_HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+}
+
+/* Middle of a bucket, in ticks. */
+static inline uint64_t brick_histogram_value(uint32_t index)
+{
+	if (index < (2u << BRICK_HISTOGRAM_SUB_BITS))
+		return index;
+	uint32_t shift = (index >> BRICK_HISTOGRAM_SUB_BITS) - 1;
+	uint64_t low = ((uint64_t)(index & ((1u << BRICK_HISTOGRAM_SUB_BITS) - 1)) +
+			       (1u << BRICK_HISTOGRAM_SUB_BITS))
+		       << shift;
+	return low + ((1ull << shift) >> 1);
+}
+
+/* How a time was obtained. */
+enum brick_source {
+	BRICK_SOURCE_UNKNOWN = 0,
+	BRICK_SOURCE_TSC = 1,		  /* two readings of the host clock around the work */
+	BRICK_SOURCE_SYNC_WALL = 2,	  /* host clock around work and a synchronisation */
+	BRICK_SOURCE_DEVICE_EVENT = 3,	  /* device events around the work */
+	BRICK_SOURCE_DEVICE_ACTIVITY = 4, /* activity records of the driver */
+	BRICK_SOURCE_TIMESTAMP_QUERY = 5, /* timestamps written by the device's command stream */
+	BRICK_SOURCE_REPORTED = 6,	  /* a duration handed in by the program */
+	BRICK_SOURCE_CALLBACK = 7,	  /* between two of the engine's own callbacks */
+};
+
+/*
+ * One record of a ring, 32 bytes. Records stand in the order of their begin times within a lane,
+ * and nest: a brick that ended without any other brick inside is one SAMPLE; one that holds others
+ * is an OPEN before them and a CLOSE after them. A long leaf (>= 2^32 ticks) is OPEN + CLOSE too.
+ */
+enum brick_record_kind {
+	BRICK_RECORD_NONE = 0,
+	BRICK_RECORD_SAMPLE = 1, /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
+	BRICK_RECORD_OPEN = 2,	/* begin; for a step: elements = tokens, see brick_mixed_tokens() */
+	BRICK_RECORD_CLOSE = 3, /* begin = the END time; wait, elements/site as in SAMPLE */
+	BRICK_RECORD_WORK = 4,	/* bytes in `begin`, FLOPs in `elements`, of the record before */
+	BRICK_RECORD_WAIT = 5,	/* a wait of its own: begin, elements = ticks (64 bits) */
+	BRICK_RECORD_THREAD = 6,    /* the lane has a new owner: begin = when, elements = tid */
+	BRICK_RECORD_INSTANT = 7,   /* begin; brick names it */
+	BRICK_RECORD_COUNTER = 8,   /* begin; brick names it, elements = value (bits of a double) */
+	BRICK_RECORD_DROP = 9,	    /* begin; elements = records dropped in a row just before */
+	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
+
+	/*
+	 * About the SAMPLE (or CLOSE) that they follow. On a queue's lane that is a command: its
+	 * brick and layer are those that were open where it was launched.
+	 */
+	BRICK_RECORD_LAUNCH = 11, /* begin, ticks = of the host's launch call; wait = its lane + 1
+				     (0: not known); brick = index of its kernel; elements = the
+				     command's number: unique in the process, never 0 */
+	BRICK_RECORD_TIMES = 12,  /* begin = queued, elements = submitted; 0: not known */
+	BRICK_RECORD_AFTER = 13,  /* elements = number of a command that had to end first: of a
+				     command (wait list, event), or of a thread's synchronisation */
+	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements` */
+	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
+};
+
+/* Flags of a record, or'ed. */
+enum brick_record_flags {
+	BRICK_FLAG_SITE = 1,	 /* `site` and `inner` are valid, else `elements` */
+	BRICK_FLAG_CLAMPED = 2,	 /* an end before its begin was set to the begin */
+	BRICK_FLAG_UNWOUND = 4,	 /* closed because something outside of it was closed */
+	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
+};
+
+/* `elements` of a mixed step's record: tokens of prompts below, those that make new ones above. */
+static inline uint64_t brick_mixed_tokens(uint32_t prompt, uint32_t output)
+{
+	return (uint64_t)output << 32 | prompt;
+}
+
+/* A record of a ring. */
+struct brick_record {
+	uint64_t begin; /* ticks */
+	uint32_t ticks; /* length */
+	uint32_t wait;	/* ticks of waiting (barrier) that follow the end; saturates */
+	uint8_t kind;	/* enum brick_record_kind */
+	uint8_t source; /* enum brick_source */
+	uint16_t brick;
+	int16_t layer;
+	uint16_t flags;
+	__extension__ union {
+		uint64_t elements;
+		struct {
+			uint32_t site;
+			uint32_t inner; /* ticks of waiting inside of the length; saturates */
+		};
+	};
+};
+
+/* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
+struct brick_stat {
+	uint64_t count;
+	uint64_t total;	   /* time with at least one execution open on this lane (recursion once) */
+	uint64_t self;	   /* less what nested bricks and waits took */
+	uint64_t min, max; /* of single executions; min is UINT64_MAX while count is 0 */
+	uint64_t elements;
+	uint64_t bytes;
+	uint64_t flops;
+	uint64_t wait;	 /* waiting inside of and right after its executions */
+	uint64_t nested; /* length of executions inside of another of the same brick; sum = total +
+			    nested */
+	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
+	/* of brick_counted_begin(): executions that were counted, and what they counted */
+	uint64_t counted, cycles, instructions, cache_misses;
+	uint64_t reserved;
+};
+
+/* An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become. */
+struct brick_frame {
+	uint64_t begin;
+	uint64_t child; /* ticks of what was nested so far */
+	uint8_t kind;
+	uint8_t source;
+	uint16_t brick;
+	int16_t layer;
+	uint16_t flags;	 /* enum brick_frame_flags */
+	uint64_t tokens; /* of a step, as in its record; else undefined */
+};
+
+/* Flags of a frame, or'ed. */
+enum brick_frame_flags {
+	BRICK_FRAME_OPENED = 0x100,  /* its OPEN record is in the ring */
+	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
+	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
+	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
+};
+
+/* Whether a lane has an owner. */
+enum brick_lane_state {
+	BRICK_LANE_FREE = 0, /* its thread has ended; the next new one takes it over */
+	BRICK_LANE_LIVE = 1,
+};
+
+/* What records into a lane. */
+enum brick_lane_kind {
+	BRICK_LANE_THREAD = 0,
+	BRICK_LANE_QUEUE = 1, /* CUDA stream, OpenCL queue, ...: times of the device */
+};
+
+/* What was lost, on one lane or in the process as a whole. */
+struct brick_ledger {
+	uint64_t dropped;     /* records for which the ring had no room */
+	uint64_t unmatched;   /* ends without a begin, begins closed from outside */
+	uint64_t clamped;     /* negative or absurd times that were set to a bound */
+	uint64_t unsupported; /* work seen that this attachment cannot time */
+	uint64_t too_deep;    /* begins below BRICK_MAX_DEPTH */
+	uint64_t table_full;  /* bricks, sites or lanes for which there was no entry */
+	uint64_t refused;     /* records of threads for which no lane could be had */
+	uint64_t reserved;
+};
+
+/* One thread or queue. The three first cache-line groups have one writer each. */
+struct brick_lane {
+	/* owner, hot */
+	uint64_t head;		/* records ever written; the next goes to ring[head % capacity] */
+	uint64_t limit;		/* head may not pass this without a look at tail */
+	uint32_t depth;		/* open frames */
+	uint32_t default_layer; /* layer + 1 given to samples that name none (int16 + 1) */
+	uint64_t pad0[5];
+
+	/* consumer */
+	uint64_t tail; /* records ever consumed */
+	uint64_t pad1[7];
+
+	/* owner, cold */
+	uint32_t state;			 /* enum brick_lane_state */
+	uint32_t kind;			 /* enum brick_lane_kind */
+	uint64_t tid;			 /* of the thread, or number of the queue */
+	uint64_t owners;		 /* threads that have used this lane, one after the other */
+	uint64_t start_ticks, end_ticks; /* of the present or last owner; end 0 while it lives */
+	uint64_t live_ticks;		 /* of all former owners together */
+	char name[64];
+	struct brick_ledger ledger;
+
+	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
+	uint64_t hook_calls, hook_timed, hook_ticks, reserved0;
+
+	uint64_t capacity;	     /* of the ring, in records; a power of two */
+	uint64_t histogram_offset;   /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the
+					owner */
+	uint64_t ring_offset;	     /* from the lane: struct brick_record[capacity] */
+	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
+	char backend[16];	     /* of a queue: name of its backend */
+	uint64_t queue_flags;	     /* BRICK_QUEUE_* */
+	uint64_t pad2[5];
+
+	struct brick_frame frames[BRICK_MAX_DEPTH];
+	struct brick_stat stats[BRICK_MAX_BRICKS];
+};
+
+#ifdef __cplusplus
+#define BRICK_ABI_ASSERT static_assert
+#else
+#define BRICK_ABI_ASSERT _Static_assert
+#endif
+BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
+
+#endif
