@@ -45,6 +45,7 @@ set(BRICK_LIB_SOURCES
   lib/lane_queue.c
   lib/launch.c
   lib/launcher.c
+  lib/orphan.c
   lib/pair_cost.c
   lib/probe.c
   lib/queue.c
@@ -345,6 +346,7 @@ set(BRICK_TRACE_SOURCES
 
 # The recorder.
 set(BRICK_RECORD_SOURCES
+  record/backlog.c
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
@@ -371,6 +373,7 @@ set(BRICK_INJECT_SOURCES
 set(BRICK_LIVE_SOURCES
   live/difference.c
   live/find.c
+  live/keeper.c
   live/look.c
   live/session.c
   live/snapshot.c
@@ -676,6 +679,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/queue_lanes.c
   tests/unit/record_drain.c
   tests/unit/record_drain_devices.c
+  tests/unit/record_backlog.c
   tests/unit/record_embedded.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
@@ -789,6 +793,7 @@ set(BRICK_INTEGRATION_TESTS
 # Attacks on the recorder and on what runs inside of programs; one test per file.
 set(BRICK_ATTACK_TESTS
   tests/attack/guest.py
+  tests/attack/recorder.py
 )
 
 # Benches: one program per file.

@@ -21,6 +21,7 @@
 #include "lib/core.h"
 #include "lib/counters.h"
 #include "lib/launcher.h"
+#include "lib/orphan.h"
 #include "lib/queue.h"
 #include "lib/refusals.h"
 #include "lib/sys/sys.h"
@@ -401,6 +402,15 @@ __attribute__((constructor)) static void arm(void)
 		switch_to(next_serial());
 }
 
+/* Nobody comes for the session when its recorder was killed. */
+static void remove_orphan(void)
+{
+	const char *directory = getenv("BRICK_SESSION_DIR");
+
+	if (directory && *directory && brick__session.external)
+		brick__orphan_remove(directory, &brick__session.file);
+}
+
 __attribute__((destructor)) static void finish(void)
 {
 	brick__queues_account(1);
@@ -411,6 +421,7 @@ __attribute__((destructor)) static void finish(void)
 		brick__session.header->end_ticks = brick__now();
 		__atomic_store_n(
 			&brick__session.header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
+		remove_orphan();
 	}
 	brick__session_unlock();
 }

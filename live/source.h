@@ -27,6 +27,8 @@ int live_source_process(
 struct live_command {
 	char *const *argv; /* of the recorder, NULL-terminated; argv[0] is its path */
 	const char *log;   /* gets stdout and stderr */
+	const char
+		*directory; /* to be removed if we are killed, as the command is ended; or NULL */
 };
 int live_source_command(struct live_source **out, const struct live_command *command,
 	live_first_token_fn first_token);

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <time.h>
 #include "base/clock_ns.h"
+#include "record/backlog.h"
 #include "record/encoder_queue.h"
 #include "trace/writer.h"
 
 #define LATE_NS 2000000000ull	  /* a backlog older than this is no longer the idle thread's */
-#define LARGE_BYTES (64ull << 20) /* or larger than this */
-#define MAX_BYTES (512ull << 20)  /* rather than using more, rings are left to fill up */
+#define LARGE_BYTES (64ull << 20) /* or larger than this, or a quarter of what it may be */
 #define ASSIST_NS 20000000ull	  /* at a stretch */
 enum { PIECE_RECORDS = 2048 };
 
@@ -27,6 +27,7 @@ struct encoder {
 	struct queue queue;
 	encoder_done_fn done;
 	void *context;
+	uint64_t max_bytes; /* rather than using more, rings are left to fill up */
 	pthread_t thread;
 	pthread_mutex_t work;
 	sem_t wake;
@@ -162,6 +163,7 @@ int encoder_create(
 		return -ENOMEM;
 	e->writer = writer;
 	e->done = done;
+	e->max_bytes = backlog_capacity_bytes("");
 	e->context = context;
 	int error = queue_init(&e->queue);
 	if (error) {
@@ -204,7 +206,7 @@ uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane)
 {
 	uint64_t waiting = drain_level(drain, lane).waiting;
 
-	while (waiting && queue_backlog_bytes(&e->queue) < MAX_BYTES) {
+	while (waiting && queue_backlog_bytes(&e->queue) < e->max_bytes) {
 		struct message *m = queue_message(&e->queue, MESSAGE_RECORDS, 1);
 		if (!m)
 			break;
@@ -265,6 +267,7 @@ int encoder_flush(struct encoder *e, const struct sink_account *account)
 	if (!m)
 		return -ENOMEM;
 	m->account = *account;
+	e->max_bytes = backlog_capacity_bytes("");
 	push(e, m);
 	return 0;
 }
@@ -275,23 +278,28 @@ static int is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_b
 	       queue_backlog_age_ns(&e->queue, monotonic_ns()) > late_ns;
 }
 
+static uint64_t large_bytes(const struct encoder *e)
+{
+	return e->max_bytes / 4 < LARGE_BYTES ? e->max_bytes / 4 : LARGE_BYTES;
+}
+
 int encoder_assist(struct encoder *e)
 {
 	uint64_t start_ns = monotonic_ns();
 	int more = 1;
 
 	collect(e);
-	if (!raised(&e->takeover) && !is_behind(e, LATE_NS, LARGE_BYTES))
+	if (!raised(&e->takeover) && !is_behind(e, LATE_NS, large_bytes(e)))
 		return 0;
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	if (pthread_mutex_trylock(&e->work))
 		return 2;
-	while (more && is_behind(e, LATE_NS / 2, LARGE_BYTES / 2) &&
+	while (more && is_behind(e, LATE_NS / 2, large_bytes(e) / 2) &&
 		monotonic_ns() - start_ns < ASSIST_NS)
 		more = step(e);
 	pthread_mutex_unlock(&e->work);
 	collect(e);
-	if (more && is_behind(e, LATE_NS / 2, LARGE_BYTES / 2))
+	if (more && is_behind(e, LATE_NS / 2, large_bytes(e) / 2))
 		return 1;
 	__atomic_store_n(&e->takeover, 0, __ATOMIC_SEQ_CST);
 	wake(e);

@@ -341,6 +341,17 @@ static void exec_failed(struct recorder *r, int error)
 	discard(r);
 }
 
+static void prepare_last_words(const struct recorder *r)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		"brick: record: ended by a signal; the program runs on; what was recorded until "
+		"then: brick report %s.part",
+		r->options->output);
+	signals_last_words(text);
+}
+
 static void record(struct recorder *r)
 {
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
@@ -352,8 +363,10 @@ static void record(struct recorder *r)
 		return;
 	}
 	watch_encoder_set(r->watch, r->encoder);
+	prepare_last_words(r);
 	record_until_over(r);
 	finish(r);
+	signals_no_last_words();
 }
 
 static void run(struct recorder *r)

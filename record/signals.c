@@ -2,16 +2,22 @@
 /*
  * Which signals concern the recorder: those that a shell or supervisor sends to it because it
  * stands in for the program are passed on; those of the terminal have reached the program already;
- * those that would end it half-way through writing are ignored. All others act as usual.
+ * those that would end it half-way through writing are ignored. The others that end it say first
+ * where the recording is; the program runs on.
  */
 #include "record/signals.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int forwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+static const int forwarded[] = {
+	SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR};
+static const int fatal[] = {SIGSEGV, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGXCPU};
+
+static char last_words[512]; /* of the one recorder of this process */
 
 int signals_take(struct signals *s)
 {
@@ -49,6 +55,37 @@ void signals_close(struct signals *s)
 	s->fd = -1;
 }
 
+static void say_and_die(int number)
+{
+	ssize_t written = write(STDERR_FILENO, last_words, strlen(last_words));
+
+	(void)written; /* where it cannot be said, the signal acts all the same */
+	raise(number);
+}
+
+void signals_last_words(const char *text)
+{
+	struct sigaction action = {
+		.sa_handler = say_and_die, .sa_flags = SA_RESETHAND | SA_NODEFER};
+
+	snprintf(last_words, sizeof last_words, "%s\n", text);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+		sigaction(fatal[i], &action, NULL);
+}
+
+void signals_no_last_words(void)
+{
+	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+		signal(fatal[i], SIG_DFL);
+}
+
+/* From the terminal's driver, which has signalled the whole foreground group, and no process. */
+static int is_of_terminal(const struct signalfd_siginfo *info)
+{
+	return (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT) && info->ssi_code > 0;
+}
+
 enum signals_event signals_next(const struct signals *s, int *number)
 {
 	struct signalfd_siginfo info;
@@ -58,5 +95,5 @@ enum signals_event signals_next(const struct signals *s, int *number)
 	*number = (int)info.ssi_signo;
 	if (*number == SIGCHLD)
 		return SIGNALS_CHILD;
-	return *number == SIGINT || *number == SIGQUIT ? SIGNALS_INTERRUPT : SIGNALS_FORWARD;
+	return is_of_terminal(&info) ? SIGNALS_INTERRUPT : SIGNALS_FORWARD;
 }

@@ -22,6 +22,10 @@ int signals_take(struct signals *s);
 void signals_restore(const struct signals *s);
 void signals_close(struct signals *s);
 
+/* What to say on standard error when a signal is about to end the recorder; and no longer. */
+void signals_last_words(const char *text);
+void signals_no_last_words(void);
+
 /* What a signal means to the recorder. */
 enum signals_event {
 	SIGNALS_NONE,	   /* no more */

@@ -117,7 +117,7 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	argv[n++] = "--";
 	for (int i = 0; i < count; i++)
 		argv[n++] = o->command[i];
-	struct live_command command = {argv, s->log};
+	struct live_command command = {argv, s->log, s->directory};
 	int error = live_source_command(&s->live, &command, step_times_first_token);
 	free(argv);
 	free(self);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * It waits at a pipe whose other end we alone have: that closes however we end, whichever thread of
+ * ours started it. Called by live_source.
+ */
+#include "live/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 3000, LOOK_MS = 20 };
+
+static void remove_directory(const char *path)
+{
+	DIR *list = opendir(path);
+	struct dirent *entry;
+
+	while (list && (entry = readdir(list)))
+		unlinkat(dirfd(list), entry->d_name, 0);
+	if (list)
+		closedir(list);
+	rmdir(path);
+}
+
+static void end_command(pid_t pid)
+{
+	const struct timespec look = {0, LOOK_MS * 1000000};
+
+	kill(pid, SIGTERM);
+	for (int waited = 0; waited < PATIENCE_MS && !kill(-pid, 0); waited += LOOK_MS)
+		nanosleep(&look, NULL);
+	kill(-pid, SIGKILL);
+}
+
+static void __attribute__((noreturn)) keep(int fd, const char *directory)
+{
+	pid_t pid = 0, next;
+	ssize_t n;
+
+	setsid(); /* what the terminal signals is not for us */
+	for (int i = 0; i <= 2; i++)
+		close(i);
+	while ((n = read(fd, &next, sizeof next)) > 0 || (n < 0 && errno == EINTR))
+		if (n == (ssize_t)sizeof next)
+			pid = next;
+	if (pid > 0)
+		end_command(pid);
+	if (directory)
+		remove_directory(directory);
+	_exit(0);
+}
+
+int live_keeper_start(struct live_keeper *keeper, const char *directory)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	keeper->pid = fork();
+	if (!keeper->pid) {
+		close(ends[1]);
+		keep(ends[0], directory);
+	}
+	int error = keeper->pid < 0 ? -errno : 0;
+	close(ends[0]);
+	keeper->fd = ends[1];
+	if (error) {
+		close(ends[1]);
+		keeper->pid = 0;
+	}
+	return error;
+}
+
+void live_keeper_watch(struct live_keeper *keeper, pid_t pid)
+{
+	/* without it we are not looked after, which harms nobody while we live */
+	if (keeper->pid && write(keeper->fd, &pid, sizeof pid) < 0)
+		live_keeper_stop(keeper);
+}
+
+void live_keeper_stop(struct live_keeper *keeper)
+{
+	if (!keeper->pid)
+		return;
+	kill(keeper->pid, SIGKILL);
+	waitpid(keeper->pid, NULL, 0);
+	close(keeper->fd);
+	keeper->pid = 0;
+}

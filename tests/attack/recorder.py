@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to the recorder harms neither the program nor what was recorded, and leaves nothing
+behind: SIGKILL and signals that end it, its file replaced or truncated, somebody else's file in its
+place, a full disk, a failing machine, a killed `top`."""
+import json
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
+from librecord import *
+
+need(PRODUCER)
+
+
+def until(condition, *what):
+    end = time.monotonic() + 30
+    while not condition():
+        check(time.monotonic() < end, *what)
+        time.sleep(0.02)
+
+
+def started(out, *actions, options=()):
+    run = start(out, PRODUCER, *actions, options=options)
+    same(run.stdout.readline(), b"ready\n", "first line")
+    return run
+
+
+def samples(path):
+    """In a recording, by our own reader, which must read it whatever was done to it."""
+    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=60)
+    same(run.returncode, 0, f"brick report {path}: {run.stderr}")
+    return sum(b["count"] for b in json.loads(run.stdout)["bricks"] if b["name"] == "RmsNorm")
+
+
+def killed_recorder(scratch):
+    """The processes that it recorded remove what it left."""
+    out = scratch.file("killed.pftrace")
+    run = start(out, "sh", "-c", f"{PRODUCER} samples=100 say=ready sleep=1000 samples=5 & "
+                f"{PRODUCER} samples=9 sleep=2000; {PRODUCER} samples=1; echo done")
+    same(run.stdout.readline(), b"ready\n", "first line")
+    until(lambda: os.path.exists(out + ".part") and Trace(out + ".part").begins >= 100, "samples")
+    run.kill()
+    same((run.stdout.read(), run.wait()), (b"done\n", -9), "after the recorder's death")
+    same(sessions(), set(), "session directories after the last process")
+    check(samples(out + ".part") >= 100, "samples in PATH.part")
+
+
+def fatal_signals(scratch):
+    for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
+        out = scratch.file(f"fatal{int(number)}.pftrace")
+        run = started(out, "samples=10", "say=ready", "sleep=300", "samples=5", "say=done", "exit=3",
+                      options=["--interval", "100"])
+        run.send_signal(number)
+        same((run.stdout.read(), run.wait()), (b"done\n", -number), "the program, the recorder")
+        check(f"brick report {out}.part".encode() in run.stderr.read(), "PATH.part is not named")
+        samples(out + ".part")
+
+
+def foreign_part(scratch):
+    out = scratch.file("foreign.pftrace")
+    part, other = out + ".part", scratch.file("other")
+    with open(other, "w") as file:
+        file.write("mine")
+    for make in (lambda: os.mkfifo(part), lambda: os.symlink(other, part), lambda: os.link(other, part),
+                 lambda: os.mkdir(part)):
+        make()
+        run = record(out, "sh", "-c", "echo ran", timeout=20)
+        same((run.returncode, run.stdout), (4, b""), "with somebody else's file at PATH.part")
+        check(part.encode() in run.stderr and b"remove it" in run.stderr, run.stderr)
+        run = record(out, "sh", "-c", "echo ran; exit 5", options=["--keep-going"], timeout=20)
+        same((run.returncode, run.stdout), (5, b"ran\n"), "with --keep-going")
+        os.rmdir(part) if os.path.isdir(part) else os.unlink(part)
+    with open(other) as file:
+        same(file.read(), "mine", "the other file")
+
+
+def interference(scratch):
+    """Whoever touches the file meanwhile is told of, and his own file is left alone."""
+    def replace(part):
+        with open(part + ".new", "w") as file:
+            file.write("mine")
+        os.rename(part + ".new", part)
+
+    for name, action in (("replace", replace), ("truncate", lambda part: os.truncate(part, 10)),
+                         ("remove", os.unlink)):
+        out = scratch.file(name + ".pftrace")
+        run = started(out, "samples=10", "say=ready", "sleep=400", "samples=5", "exit=6",
+                      options=["--interval", "100"])
+        action(out + ".part")
+        same(run.wait(), 6, name)
+        check(b"by somebody else" in run.stderr.read(), name, "is not told of")
+        check(not os.path.exists(out), name, "is a success")
+        if name == "replace":
+            with open(out + ".part") as file:
+                same(file.read(), "mine", "the other file")
+
+
+def failing_machine(scratch):
+    """A copy of the disk, taken from below the file system: what is on it is hardly older than
+    --interval. Without a disk of its own, a copy of the file as a reader sees it."""
+    image, disk = scratch.file("image"), scratch.file("disk")
+    os.mkdir(disk)
+    with open(image, "wb") as file:
+        file.truncate(32 << 20)
+    mounted = not os.geteuid() and not any(
+        subprocess.run(command, capture_output=True).returncode
+        for command in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, disk]))
+    if not mounted:
+        print("no image can be mounted here: PATH.part is copied instead")
+    try:
+        out = os.path.join(disk, "run.pftrace")
+        run = started(out, "say=ready", "paced=1,500,3000", "say=recorded", "sleep=6000",
+                      options=["--interval", "500"])
+        same(run.stdout.readline(), b"recorded\n", "second line")
+        time.sleep(1.5)  # all of it is older than --interval by now
+        copy = scratch.file("copy")
+        shutil.copyfile(image if mounted else out + ".part", copy)
+        run.send_signal(signal.SIGTERM)
+        run.wait()
+    finally:
+        if mounted:
+            subprocess.run(["umount", disk], check=False)
+    if mounted:
+        subprocess.run(["mount", "-o", "loop", copy, disk], check=True, capture_output=True)
+        shutil.copyfile(out + ".part", scratch.file("left"))
+        subprocess.run(["umount", disk], check=False)
+        copy = scratch.file("left")
+    check(samples(copy) >= 500, "samples on the disk:", samples(copy))
+
+
+def children(pid):
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = set()
+        for name in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    if name.isdigit() and int(file.read().rsplit(")", 1)[1].split()[1]) in found:
+                        new.add(int(name))
+            except (OSError, ValueError):
+                pass
+        new -= found
+    return found - {pid}
+
+
+def killed_top(scratch):
+    environment = dict(os.environ, TMPDIR=scratch.path)
+    run = subprocess.Popen([BRICK, "top", "--headless", "--duration", "60", "--", PRODUCER, "samples=9",
+                            "say=ready", "sleep=60000"],
+                           env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: len(children(run.pid)) >= 3, "top does not start its command", children(run.pid))
+    family = children(run.pid)
+    before = os.listdir(scratch.path)
+    check(any(name.startswith("brick-top") for name in before), before)
+    run.kill()
+    run.wait()
+    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in family), "processes left", family)
+    until(lambda: not any(n.startswith("brick-top") for n in os.listdir(scratch.path)),
+          "left by top:", os.listdir(scratch.path))
+
+
+for test in (killed_recorder, fatal_signals, foreign_part, interference, failing_machine, killed_top):
+    with Scratch() as scratch:
+        test(scratch)
+        print(test.__name__)
+same(sessions(), set(), "session directories left")
