@@ -43,8 +43,11 @@ set(BRICK_LIB_SOURCES
   lib/kernel_table.c
   lib/lane.c
   lib/lane_queue.c
+  lib/lane_thread.c
   lib/launch.c
   lib/launcher.c
+  lib/load.c
+  lib/note.c
   lib/orphan.c
   lib/pair_cost.c
   lib/probe.c
@@ -56,6 +59,8 @@ set(BRICK_LIB_SOURCES
   lib/ring.c
   lib/sample.c
   lib/session.c
+  lib/session_map.c
+  lib/session_stop.c
   lib/stats.c
   lib/tile.c
   lib/timer.c

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * Decode the character that text begins with, of which there are `left` bytes: its length, or 0
@@ -42,6 +43,28 @@ static inline size_t utf8_character(const char *text, size_t left)
 	uint32_t code;
 
 	return utf8_decode(text, left, &code);
+}
+
+/* Length of `text` in whole characters of at most `most` bytes, not looking at what they are. */
+static inline size_t utf8_cut(const char *text, size_t most)
+{
+	size_t n = strnlen(text, most + 1);
+
+	if (n <= most)
+		return n;
+	for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+		n--;
+	return n;
+}
+
+/* Fill a field of `bytes` with text, cut at a whole character; the rest is 0. NULL: nothing. */
+static inline void utf8_field(char *to, size_t bytes, const char *from)
+{
+	size_t n = from ? utf8_cut(from, bytes - 1) : 0;
+
+	memset(to, 0, bytes);
+	if (n)
+		memcpy(to, from, n);
 }
 
 /* Characters that act on a terminal or on the order of the text, or cannot be seen. */

@@ -3,7 +3,7 @@
 #include "brick/attach.h"
 
 #include <errno.h>
-#include "lib/core.h"
+#include "lib/lane_thread.h"
 
 static int has_lane(void)
 {

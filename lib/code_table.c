@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
-#include "lib/core.h"
-#include "lib/queue.h"
+#include "base/utf8.h"
+#include "brick/error.h"
+#include "lib/code_table.h"
 #include "lib/sys/sys.h"
 
 enum {
@@ -45,8 +46,8 @@ static struct brick_session_code *make_entry(uint64_t hash, const char *source, 
 {
 	struct brick_session_code head = {
 		.hash = hash,
-		.name_bytes = name ? (uint32_t)brick__utf8_cut(name, MOST_TEXT) : 0,
-		.path_bytes = path ? (uint32_t)brick__utf8_cut(path, MOST_TEXT) : 0,
+		.name_bytes = name ? (uint32_t)utf8_cut(name, MOST_TEXT) : 0,
+		.path_bytes = path ? (uint32_t)utf8_cut(path, MOST_TEXT) : 0,
 	};
 	uint64_t used = sizeof head + head.name_bytes + head.path_bytes;
 

@@ -10,9 +10,10 @@
 #include <string.h>
 #include "base/sized.h"
 #include "brick/session.h"
-#include "lib/core.h"
 #include "lib/counters.h"
+#include "lib/session_map.h"
 #include "lib/sys/perf.h"
+#include "lib/thread.h"
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;

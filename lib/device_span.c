@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include "brick/probe.h"
 #include "lib/device_state.h"
+#include "lib/sample.h"
+#include "lib/session.h"
+#include "lib/session_map.h"
 #include "lib/sys/ticks.h"
 
 static struct brick__device_queue *add_queue(struct brick_device *device, void *native)

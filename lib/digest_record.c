@@ -13,7 +13,11 @@
 #include <time.h>
 #include "base/lock.h"
 #include "base/sized.h"
-#include "lib/core.h"
+#include "brick/error.h"
+#include "brick/session.h"
+#include "lib/digest_record.h"
+#include "lib/registry.h"
+#include "lib/session_map.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 

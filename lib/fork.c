@@ -4,9 +4,13 @@
  * session, lets go of them before it can write there. Its own session starts with its first brick.
  */
 #include <pthread.h>
-#include "lib/core.h"
 #include "lib/counters.h"
+#include "lib/digest_record.h"
+#include "lib/fork.h"
 #include "lib/queue.h"
+#include "lib/registry.h"
+#include "lib/session.h"
+#include "lib/session_map.h"
 
 static void before(void)
 {

@@ -5,9 +5,8 @@
  * recording of queues. Needs no lock of its own: registering a name twice gives the same id.
  */
 #include "brick/queue.h"
-
-#include "lib/core.h"
-#include "lib/queue.h"
+#include "lib/kernel_brick.h"
+#include "lib/kernel_table.h"
 
 enum { MAX_KERNEL_BRICKS = 700 };
 

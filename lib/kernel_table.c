@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
-#include "lib/core.h"
-#include "lib/queue.h"
+#include "base/utf8.h"
+#include "lib/kernel_table.h"
 #include "lib/sys/sys.h"
 
 enum {
@@ -31,23 +31,6 @@ static struct brick_session_kernel *entry_at(uint32_t index)
 	return &chunks[index / PER_CHUNK][index % PER_CHUNK];
 }
 
-size_t brick__utf8_cut(const char *text, size_t most)
-{
-	size_t n = strnlen(text, most + 1);
-
-	if (n <= most)
-		return n;
-	for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
-		n--;
-	return n;
-}
-
-static void copy_text(char *to, size_t bytes, const char *from)
-{
-	if (from)
-		memcpy(to, from, brick__utf8_cut(from, bytes - 1));
-}
-
 static struct brick_session_kernel describe(const struct brick_kernel *from)
 {
 	struct brick_session_kernel k = {
@@ -59,8 +42,8 @@ static struct brick_session_kernel describe(const struct brick_kernel *from)
 
 	memcpy(k.grid, from->grid, sizeof k.grid);
 	memcpy(k.block, from->block, sizeof k.block);
-	copy_text(k.backend, sizeof k.backend, from->backend);
-	copy_text(k.name, sizeof k.name, from->name);
+	utf8_field(k.backend, sizeof k.backend, from->backend);
+	utf8_field(k.name, sizeof k.name, from->name);
 	return k;
 }
 
@@ -145,10 +128,10 @@ int brick__kernel_name(uint32_t kernel, char *name, size_t bytes)
 {
 	int known = 0;
 
-	memset(name, 0, bytes);
+	utf8_field(name, bytes, NULL);
 	brick__session_lock();
 	if (kernel && kernel < total) {
-		copy_text(name, bytes, entry_at(kernel)->name);
+		utf8_field(name, bytes, entry_at(kernel)->name);
 		known = 1;
 	}
 	brick__session_unlock();

@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "brick/error.h"
 #include "lib/lane.h"
-#include "lib/queue.h"
+#include "lib/lane_queue.h"
+#include "lib/session.h"
+#include "lib/session_map.h"
 #include "lib/sys/sys.h"
 
 static int looks_the_same(const struct brick_lane *lane, const struct brick__queue_name *queue)

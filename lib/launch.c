@@ -5,9 +5,11 @@
  * in here locks once "Launch" is registered.
  */
 #include "brick/attach.h"
+#include "brick/queue.h"
 #include "lib/backend_call.h"
-#include "lib/queue.h"
+#include "lib/sample.h"
 #include "lib/sys/ticks.h"
+#include "lib/thread.h"
 
 __thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));
 

@@ -5,8 +5,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "lib/core.h"
+#include "lib/pair_cost.h"
 #include "lib/sys/ticks.h"
+#include "lib/thread.h"
 
 enum { BATCHES = 48, PAIRS = 64, RING = 4096 };
 

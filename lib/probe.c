@@ -11,6 +11,10 @@
 #include <errno.h>
 #include <string.h>
 #include "lib/counters.h"
+#include "lib/digest_record.h"
+#include "lib/lane_thread.h"
+#include "lib/probe.h"
+#include "lib/registry.h"
 #include "lib/ring.h"
 #include "lib/sys/ticks.h"
 

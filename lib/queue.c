@@ -10,17 +10,14 @@
 #include <string.h>
 #include "base/lock.h"
 #include "base/sized.h"
+#include "base/utf8.h"
+#include "lib/queue.h"
+#include "lib/queue_clock.h"
 #include "lib/sys/ticks.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct brick_queue *list;
 static uint64_t last_number;
-
-static void copy_name(char *to, size_t bytes, const char *from)
-{
-	if (from)
-		memcpy(to, from, brick__utf8_cut(from, bytes - 1));
-}
 
 static void link_queue(struct brick_queue *queue)
 {
@@ -60,8 +57,8 @@ int brick_queue_create(struct brick_queue **out, const struct brick_queue_option
 		return -ENOMEM;
 	pthread_mutex_init(&queue->lock, NULL);
 	queue->name.flags = o.flags;
-	copy_name(queue->name.name, sizeof queue->name.name, o.name);
-	copy_name(queue->name.backend, sizeof queue->name.backend, o.backend);
+	utf8_field(queue->name.name, sizeof queue->name.name, o.name);
+	utf8_field(queue->name.backend, sizeof queue->name.backend, o.backend);
 	link_queue(queue);
 	*out = queue;
 	return 0;

@@ -10,7 +10,7 @@
 #include "brick/clock.h"
 #include "brick/correlation.h"
 #include "lib/clock_fit.h"
-#include "lib/queue.h"
+#include "lib/queue_clock.h"
 #include "lib/sys/ticks.h"
 
 enum { READINGS_PER_SECOND = 20 };

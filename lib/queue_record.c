@@ -7,8 +7,12 @@
 #include <errno.h>
 #include <string.h>
 #include "base/lock.h"
+#include "lib/kernel_brick.h"
+#include "lib/lane.h"
+#include "lib/queue_clock.h"
 #include "lib/queue_state.h"
 #include "lib/ring.h"
+#include "lib/session_map.h"
 #include "lib/sys/ticks.h"
 
 #define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */

@@ -4,6 +4,7 @@
 #define BRICK_LIB_QUEUE_STATE_H
 
 #include <pthread.h>
+#include "lib/lane_queue.h"
 #include "lib/queue.h"
 
 enum { BRICK__QUEUE_LANES = 8 }; /* for commands that overlap; a ring each */

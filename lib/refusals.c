@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "lib/core.h"
+#include "brick/probe.h"
+#include "lib/session_map.h"
 #include "lib/sys/shared.h"
 #include "lib/sys/sys.h"
 

@@ -12,7 +12,8 @@
 #include <string.h>
 #include "base/lock.h"
 #include "base/sized.h"
-#include "lib/core.h"
+#include "brick/error.h"
+#include "lib/registry.h"
 #include "lib/sys/sys.h"
 
 enum { SITES_PER_CHUNK = 1024 };

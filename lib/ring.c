@@ -2,6 +2,8 @@
 /* The slow half of ring.h: what is seldom, out of line. */
 #include "lib/ring.h"
 
+#include "lib/lane.h"
+#include "lib/lane_thread.h"
 #include "lib/refusals.h"
 
 int brick__ring_look(struct brick_lane *lane, uint64_t count)

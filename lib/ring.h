@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "brick/abi/lane.h"
+#include "lib/thread.h"
 /*
  * What records into the own lane's ring have in common: room, statistics, and open bricks that have
  * to be in the ring before what they hold. The thread's own; used by begin and end (probe.c) and by
@@ -6,8 +8,6 @@
  */
 #ifndef BRICK_LIB_RING_H
 #define BRICK_LIB_RING_H
-
-#include "lib/core.h"
 
 #define SLOW __attribute__((noinline, cold))
 

@@ -6,7 +6,11 @@
 #include "brick/probe.h"
 
 #include <string.h>
+#include "lib/lane.h"
+#include "lib/probe.h"
+#include "lib/registry.h"
 #include "lib/ring.h"
+#include "lib/sample.h"
 #include "lib/sys/ticks.h"
 
 static inline uint32_t saturate(uint64_t ticks)

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
+#include "brick/error.h"
 #include "brick/session.h"
-#include "lib/core.h"
 #include "lib/consumer.h"
+#include "lib/session_map.h"
 
 static int row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {

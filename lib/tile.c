@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "brick/session.h"
-#include "lib/core.h"
+#include "lib/thread.h"
+#include "lib/tile.h"
 
 uint32_t brick__tiles_on;
 static uint32_t is_noted;

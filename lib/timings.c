@@ -6,7 +6,8 @@
  */
 #include <string.h>
 #include "brick/attach.h"
-#include "lib/core.h"
+#include "lib/registry.h"
+#include "lib/thread.h"
 
 enum { BATCH = 128 };
 

@@ -15,7 +15,7 @@
 #include "attach/ggml/work.h"
 #include "base/hash.h"
 #include "brick/brick.h"
-#include "lib/core.h"
+#include "lib/registry.h"
 
 enum {
 	TYPE_F32 = 0, /* of ggml; frozen since its file format has them */

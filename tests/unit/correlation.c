@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "brick/brick.h"
 #include "lib/clock_fit.h"
-#include "lib/queue.h"
+#include "lib/queue_clock.h"
 
 #define MS 1000000ull
 

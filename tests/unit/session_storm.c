@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "lib/core.h"
+#include "lib/probe.h"
 #include "tests/unit/peek.h"
 
 enum { THREADS = 3, LIVES = 400, TURNS = 20000 };
@@ -99,7 +99,7 @@ static void *end_elsewhere(void *span)
 static void ends_without_a_lane_are_counted(void **state)
 {
 	struct peek p = {0};
-	struct brick_losses losses;
+	struct brick_losses losses = BRICK_LOSSES_INIT;
 	pthread_t thread;
 
 	peek_start(&p, 1024);

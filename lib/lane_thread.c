@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes of threads. A thread gets one at its first brick: a lane whose thread has ended if there is
+ * one (its statistics go on, its rings are warm), else a new one.
+ */
+#include "lib/lane_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include "brick/probe.h"
+#include "lib/counters.h"
+#include "lib/lane.h"
+#include "lib/session.h"
+#include "lib/session_map.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+
+/* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
+static void leave_lane(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	brick__session_lock();
+	if (!lane) {
+		brick__session_unlock();
+		return;
+	}
+	if (brick__session.header && self->serial == brick__session.serial) {
+		lane->end_ticks = brick__now();
+		lane->live_ticks += lane->end_ticks - lane->start_ticks;
+		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
+	} else {
+		brick__sys_unmap(lane, brick__lane_bytes(lane));
+	}
+	brick__thread_forget(self);
+	brick__session_unlock();
+}
+
+static void thread_exits(void *self)
+{
+	leave_lane(self);
+}
+
+static void make_exit_key(void)
+{
+	pthread_key_create(&exit_key, thread_exits);
+}
+
+/* Under the session lock: a lane that no thread uses any more. */
+static struct brick_lane *reuse_lane(struct brick__session *s)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (lane->kind == BRICK_LANE_THREAD &&
+			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE)
+			return lane;
+	}
+	return NULL;
+}
+
+static void announce_owner(struct brick_lane *lane, struct brick__thread *self)
+{
+	if (!lane->capacity || lane->head >= lane->limit)
+		return;
+	self->ring[lane->head & self->mask] = (struct brick_record){
+		.begin = lane->start_ticks,
+		.kind = BRICK_RECORD_THREAD,
+		.layer = -1,
+		.elements = lane->tid,
+	};
+	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
+}
+
+/* Under the session lock. */
+static uint32_t lane_index(const struct brick__session *s, const struct brick_lane *lane)
+{
+	uint32_t i = 0;
+
+	while (s->lanes[i].lane != lane)
+		i++;
+	return i;
+}
+
+static void own_lane(struct brick_lane *lane)
+{
+	struct brick__thread *self = &brick__thread;
+
+	lane->tid = brick__sys_thread_id();
+	lane->owners++;
+	lane->start_ticks = brick__now();
+	lane->end_ticks = 0;
+	lane->depth = 0;
+	lane->default_layer = 0;
+	brick__sys_thread_name(lane->name, sizeof lane->name);
+	self->lane = lane;
+	self->index = lane_index(&brick__session, lane);
+	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	self->mask = lane->capacity ? lane->capacity - 1 : 0;
+	self->serial = brick__session.serial;
+	self->refused = 0;
+	self->tag = self->serial << 8;
+	announce_owner(lane, self);
+	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+}
+
+/* The lane's session goes on, and nothing is recorded now: the thread keeps its lane. */
+static int is_paused(const struct brick__thread *self)
+{
+	return self->serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * What could not be had is tried for again at the 2nd, 4th, 8th ... record that asks for it, and at
+ * every 4096th: not at each, since a try costs as much as a whole lane.
+ */
+static int may_try(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED), n = self->refused;
+
+	if (self->refused_by != on || !n)
+		return 1;
+	self->refused++;
+	return !(n & (n - 1)) || n % 4096 == 0;
+}
+
+static void note_refusal(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (self->refused_by == on && self->refused)
+		return;
+	self->refused_by = on;
+	self->refused = 1;
+}
+
+struct brick_lane *brick__thread_attach(void)
+{
+	int saved = errno;
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = NULL;
+
+	if ((self->lane && is_paused(self)) || !may_try(self))
+		return NULL;
+	if (self->lane)
+		leave_lane(self);
+	brick__session_ensure();
+	pthread_once(&exit_key_once, make_exit_key);
+	brick__session_lock();
+	struct brick__session *s = &brick__session;
+	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
+		lane = reuse_lane(s);
+		if (!lane)
+			lane = brick__lane_create(s, BRICK_LANE_THREAD);
+		if (lane)
+			own_lane(lane);
+	}
+	if (!lane)
+		note_refusal(self);
+	brick__session_unlock();
+	if (lane)
+		pthread_setspecific(exit_key, self);
+	if (lane && brick__counters_on)
+		brick__counters_thread();
+	errno = saved;
+	return lane;
+}
+
+void brick__end_unmatched(struct brick__thread *self)
+{
+	if (self->lane) {
+		self->lane->ledger.unmatched++;
+		return;
+	}
+	brick__session_lock();
+	if (brick__session.header)
+		brick__session.header->ledger.unmatched++;
+	brick__session_unlock();
+}
+
+void brick_thread_name(const char *name)
+{
+	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
+		return;
+	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
+}

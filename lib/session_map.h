@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's one session as it is mapped: its file, header and lanes, and the lock that all of
+ * it changes under. Locks are taken in this order: queues, session, registry.
+ */
+#ifndef BRICK_LIB_SESSION_MAP_H
+#define BRICK_LIB_SESSION_MAP_H
+
+#include <stdint.h>
+#include "brick/abi/session.h"
+#include "lib/sys/shared.h"
+
+/* A mapped lane of the process's own session. */
+struct brick__lane_entry {
+	struct brick_lane *lane;
+	uint64_t bytes;
+};
+
+/* The process's session; header is NULL when there is none. Changes under the session lock only. */
+struct brick__session {
+	uint32_t serial; /* of the running or the last session; grows with each */
+	struct brick__shared file;
+	struct brick_session_header *header; /* header, tables and drained histograms */
+	uint64_t header_bytes;
+	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
+	uint32_t ring_records;				 /* 0: nobody consumes records */
+	int external;					 /* its consumer is another process */
+	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
+	struct consumer *consumer;			 /* in this process; NULL: none */
+};
+
+extern struct brick__session brick__session;
+
+/* Serial number of the session that there is, paused or not; 0: none. Read without the lock. */
+extern uint32_t brick__live;
+
+void brick__session_lock(void);
+void brick__session_unlock(void);
+
+/*
+ * A new session file, mapped, with what is known of the process in its header. Its tables are empty
+ * and it has no magic yet: brick__session_ready() sets it, last of all. 0 or -errno.
+ */
+int brick__session_create(
+	struct brick__session *session, const char *directory, const char *name, uint32_t mode);
+void brick__session_ready(struct brick__session *session);
+void brick__session_destroy(struct brick__session *session);
+
+/* Pointers into the session's own mapping. */
+static inline void *brick__at(const struct brick__session *session, uint64_t offset)
+{
+	return (char *)session->header + offset;
+}
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles, as the rest of the library sees them. */
+#ifndef BRICK_LIB_TILE_H
+#define BRICK_LIB_TILE_H
+
+/* Tiles as the recorder wants them; at the start of a session. */
+void brick__tiles_start(void);
+
+#endif
