@@ -17,7 +17,7 @@
 #include "brick/device.h"
 #include "brick/error.h"
 
-enum { MOST_BACKENDS = 32, MOST_REFUSED = 32, NAME_BYTES = 16 };
+enum { MAX_BACKENDS = 32, MAX_REFUSED = 32, NAME_BYTES = 16 };
 
 #define FILE_PREFIX "libbrick-backend-"
 
@@ -35,9 +35,9 @@ static const struct brick_backend *const built_in[] = {
 	&brick__backend_null,
 };
 
-static const struct brick_backend *backends[MOST_BACKENDS];
+static const struct brick_backend *backends[MAX_BACKENDS];
 static uint32_t backend_count;
-static struct refused refused[MOST_REFUSED];
+static struct refused refused[MAX_REFUSED];
 static uint32_t refused_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -49,10 +49,10 @@ static int is_whole(const struct brick_backend *b)
 
 int brick__backend_check(const struct brick_backend *b, char *reason, size_t bytes)
 {
-	if (b->size < BRICK__BACKEND_LEAST || b->version != BRICK_BACKEND_VERSION) {
+	if (b->size < BRICK__BACKEND_MIN_BYTES || b->version != BRICK_BACKEND_VERSION) {
 		snprintf(reason, bytes,
 			"its table is of version %u with %zu bytes; this is version %u with %zu",
-			b->version, b->size, BRICK_BACKEND_VERSION, BRICK__BACKEND_LEAST);
+			b->version, b->size, BRICK_BACKEND_VERSION, BRICK__BACKEND_MIN_BYTES);
 		return BRICK_EVERSION;
 	}
 	if (!b->name || !*b->name || strnlen(b->name, NAME_BYTES) == NAME_BYTES) {
@@ -76,7 +76,7 @@ static const struct brick_backend *find(const char *name)
 
 static void refuse(const char *path, const char *reason)
 {
-	if (refused_count == MOST_REFUSED)
+	if (refused_count == MAX_REFUSED)
 		return;
 	struct refused *r = &refused[refused_count++];
 	snprintf(r->path, sizeof r->path, "%s", path);
@@ -96,8 +96,8 @@ static int take(const struct brick_backend *b, char *reason, size_t bytes)
 		snprintf(reason, bytes, "there is a backend %s already", b->name);
 		return 0;
 	}
-	if (backend_count == MOST_BACKENDS) {
-		snprintf(reason, bytes, "there are %d backends already", MOST_BACKENDS);
+	if (backend_count == MAX_BACKENDS) {
+		snprintf(reason, bytes, "there are %d backends already", MAX_BACKENDS);
 		return 0;
 	}
 	backends[backend_count++] = b;

@@ -7,7 +7,7 @@
 #include "brick/abi/backend.h"
 
 /* What every table has; fields behind it came later, and are not in the tables of older ones. */
-#define BRICK__BACKEND_LEAST offsetof(struct brick_backend, claim)
+#define BRICK__BACKEND_MIN_BYTES offsetof(struct brick_backend, claim)
 
 /* 0, or BRICK_EVERSION or -EINVAL with a sentence. */
 int brick__backend_check(const struct brick_backend *backend, char *reason, size_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sources of kernels in the process: kept over sessions, each as it stands in a session's code
- * area, as many as that area has room for. A running session holds a copy of the first ones:
+ * area, as many as that area holds. A running session holds a copy of the first ones:
  * header->code_bytes of them. Everything in here is under the session lock.
  */
 #include "brick/queue.h"
@@ -10,16 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
+#include "base/hash_index.h"
 #include "base/utf8.h"
 #include "brick/error.h"
 #include "lib/code_table.h"
 #include "lib/sys/sys.h"
 
 enum {
-	MOST_CODES = 8192,
-	SLOTS = 2 * MOST_CODES, /* of the index; a power of two */
-	MOST_TEXT = 4096,	/* of a name or path */
-	CUT = 1,		/* brick_session_code.flags */
+	MAX_CODES = 8192,
+	SLOTS = 2 * MAX_CODES, /* of the index; a power of two */
+	MAX_TEXT = 4096,       /* of a name or path */
+	CUT = 1,	       /* brick_session_code.flags */
 };
 
 struct code {
@@ -27,34 +28,36 @@ struct code {
 	uint32_t bytes;
 };
 
-static struct code codes[MOST_CODES];
-static uint16_t slots[SLOTS]; /* code + 1; 0: free */
+static struct code codes[MAX_CODES];
+static struct hash_index_slot slots[SLOTS];
+static struct hash_index by_hash = {.slots = slots, .capacity = SLOTS, .is_fixed = 1};
 static uint32_t total, total_bytes;
 
-static uint32_t find_slot(uint64_t hash)
+static int is_known(uint64_t hash)
 {
-	uint32_t slot = (uint32_t)(hash ^ hash >> 32) & (SLOTS - 1);
+	struct hash_probe probe = hash_probe(hash);
 
-	while (slots[slot] && codes[slots[slot] - 1].entry->hash != hash)
-		slot = (slot + 1) & (SLOTS - 1);
-	return slot;
+	for (uint32_t i; (i = hash_index_next(&by_hash, &probe)) != HASH_INDEX_NONE;)
+		if (codes[i].entry->hash == hash)
+			return 1;
+	return 0;
 }
 
-/* Lay out an entry of at most `room` bytes; NULL when there is no memory or not even so much. */
+/* Lay out an entry of at most `capacity` bytes; NULL: no memory, or not even its head fits. */
 static struct brick_session_code *make_entry(uint64_t hash, const char *source, size_t bytes,
-	const char *name, const char *path, uint32_t room, uint32_t *entry_bytes)
+	const char *name, const char *path, uint32_t capacity, uint32_t *entry_bytes)
 {
 	struct brick_session_code head = {
 		.hash = hash,
-		.name_bytes = name ? (uint32_t)utf8_cut(name, MOST_TEXT) : 0,
-		.path_bytes = path ? (uint32_t)utf8_cut(path, MOST_TEXT) : 0,
+		.name_bytes = name ? (uint32_t)utf8_cut(name, MAX_TEXT) : 0,
+		.path_bytes = path ? (uint32_t)utf8_cut(path, MAX_TEXT) : 0,
 	};
 	uint64_t used = sizeof head + head.name_bytes + head.path_bytes;
 
-	if (used > room)
+	if (used > capacity)
 		return NULL;
-	head.flags = bytes > room - used ? CUT : 0;
-	head.source_bytes = (uint32_t)(head.flags ? room - used : bytes);
+	head.flags = bytes > capacity - used ? CUT : 0;
+	head.source_bytes = (uint32_t)(head.flags ? capacity - used : bytes);
 	*entry_bytes = (uint32_t)(used + head.source_bytes + 7) & ~7u;
 	char *at = calloc(1, *entry_bytes);
 	if (!at)
@@ -97,11 +100,9 @@ void brick__codes_publish(struct brick__session *s)
 
 static int add(uint64_t hash, const char *source, size_t bytes, const char *name, const char *path)
 {
-	uint32_t slot = find_slot(hash);
-
-	if (slots[slot])
+	if (is_known(hash))
 		return 0;
-	if (total == MOST_CODES)
+	if (total == MAX_CODES || hash_index_reserve(&by_hash))
 		return BRICK_EFULL;
 	struct code *code = &codes[total];
 	code->entry = make_entry(
@@ -109,7 +110,7 @@ static int add(uint64_t hash, const char *source, size_t bytes, const char *name
 	if (!code->entry)
 		return BRICK_EFULL;
 	total_bytes += code->bytes;
-	slots[slot] = (uint16_t)++total;
+	hash_index_add(&by_hash, hash, total++);
 	return code->entry->flags & CUT ? BRICK_EFULL : 0;
 }
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-	LEAST_DISTANCE_NS = 1000000, /* between two anchors */
-	LEAST_WIDTHS = 5000,	     /* the same, in widths: lengths are right within 1 in 5000 */
-	RATE_PARTS = 100000,	     /* a rate is carried by anchors so many widths apart */
-	LEAST_PERIOD_NS = 2000000,   /* between two readings */
+	MIN_DISTANCE_NS = 1000000, /* between two anchors */
+	MIN_WIDTHS = 5000,	   /* the same, in widths: lengths are right within 1 in 5000 */
+	RATE_PARTS = 100000,	   /* a rate is carried by anchors so many widths apart */
+	MIN_PERIOD_NS = 2000000,   /* between two readings */
 };
 
 struct anchor {
@@ -185,8 +185,8 @@ static void replace_last(struct brick_correlation *c, struct anchor a)
 static int is_close(struct anchor last, struct anchor a)
 {
 	uint64_t apart = a.host_ns - last.host_ns;
-	return apart < LEAST_DISTANCE_NS ||
-	       apart < ((uint64_t)last.half_width_ns + a.half_width_ns) * LEAST_WIDTHS;
+	return apart < MIN_DISTANCE_NS ||
+	       apart < ((uint64_t)last.half_width_ns + a.half_width_ns) * MIN_WIDTHS;
 }
 
 int brick_correlation_add(
@@ -216,9 +216,9 @@ uint64_t brick_correlation_period_ns(const struct brick_correlation *c, uint64_t
 		return 0;
 	struct anchor first = anchor_at(c, 0), last = anchor_at(c, c->count - 1);
 	uint64_t period = last.host_ns - first.host_ns;
-	uint64_t least = 2ull * last.half_width_ns * LEAST_WIDTHS; /* nearer ones replace it */
-	if (least < LEAST_PERIOD_NS)
-		least = LEAST_PERIOD_NS;
+	uint64_t least = 2ull * last.half_width_ns * MIN_WIDTHS; /* nearer ones replace it */
+	if (least < MIN_PERIOD_NS)
+		least = MIN_PERIOD_NS;
 	if (period < least)
 		period = least;
 	return period < most_ns ? period : most_ns;

@@ -24,7 +24,7 @@ enum {
 	READINGS = 4,
 	CORRELATE_NS = 50000000,  /* between readings of the device's clock */
 	PATIENCE_NS = 1000000000, /* with results that do not come */
-	MOST_CLOCK_FAILURES = 3,  /* in a row: then its clock has begun anew */
+	MAX_CLOCK_FAILURES = 3,	  /* in a row: then its clock has begun anew */
 };
 
 static int refuse(char *reason, size_t bytes, int error, const char *format, ...)
@@ -85,7 +85,7 @@ void brick__device_correlate(struct brick_device *device, uint32_t count)
 		return;
 	if (!brick_correlation_add(&device->correlation, readings, count)) {
 		device->clock_failures = 0;
-	} else if (++device->clock_failures == MOST_CLOCK_FAILURES) {
+	} else if (++device->clock_failures == MAX_CLOCK_FAILURES) {
 		brick_correlation_init(&device->correlation);
 		brick_correlation_add(&device->correlation, readings, count);
 		device->clock_failures = 0;
@@ -102,17 +102,17 @@ static void correlate_now_and_then(struct brick_device *device)
 }
 
 /* How far off its times may be: told when they have come, and again when it has doubled. */
-static void tell_residual(struct brick_device *device)
+static void note_residual(struct brick_device *device)
 {
 	uint64_t residual = device->correlation.residual_ns;
 	char key[sizeof device->notes->key];
 
 	if (!brick_enabled() || device->serial != brick__on || !device->correlation.count ||
-		(device->told_ns && residual < 2 * device->told_ns))
+		(device->noted_ns && residual < 2 * device->noted_ns))
 		return;
 	snprintf(key, sizeof key, "%.15s.clock", device->backend->name);
 	brick_note(key, "of the program's bricks: residual %llu ns", (unsigned long long)residual);
-	device->told_ns = residual;
+	device->noted_ns = residual;
 }
 
 /* ---- open and close ---- */
@@ -134,7 +134,7 @@ static struct brick_device *make_device(const struct brick_backend *backend, uin
 	if (!device)
 		return NULL;
 	device->backend = backend;
-	device->claim = backend->size >= BRICK__BACKEND_LEAST + sizeof backend->claim
+	device->claim = backend->size >= BRICK__BACKEND_MIN_BYTES + sizeof backend->claim
 				? backend->claim
 				: NULL;
 	device->pair_count = pairs;
@@ -297,7 +297,7 @@ int brick_device_finish(struct brick_device *device)
 	brick__device_give_up(device);
 	device->recorded = 0;
 	brick__device_flush(device);
-	tell_residual(device);
+	note_residual(device);
 	recorded += (int)device->recorded;
 	errno = saved;
 	if (failure < 0)
@@ -327,7 +327,7 @@ void brick_device_close(struct brick_device *device)
 	drain_patiently(device, &recorded);
 	brick__device_give_up(device);
 	brick__device_flush(device);
-	tell_residual(device);
+	note_residual(device);
 	brick__backend_enter();
 	device->backend->close(device->handle);
 	brick__backend_leave();

@@ -88,7 +88,7 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 	if (pair->queue)
 		return; /* a span waits for those around it */
 	if (pair->timer)
-		brick__timer_settle(pair->timer, completion->begin_ns, completion->end_ns, error);
+		brick__timer_finish(pair->timer, completion->begin_ns, completion->end_ns, error);
 	brick__pair_release(device, index);
 }
 
@@ -117,7 +117,7 @@ void brick__device_give_up(struct brick_device *device)
 		if (pair->queue)
 			continue;
 		if (pair->timer)
-			brick__timer_settle(pair->timer, 0, 0, BRICK_ENOTRECORDED);
+			brick__timer_finish(pair->timer, 0, 0, BRICK_ENOTRECORDED);
 		brick__pair_release(device, i);
 	}
 	device->lost = 0; /* they are among these */

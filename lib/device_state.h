@@ -73,7 +73,7 @@ struct brick_device {
 	int has_clock;
 	uint32_t clock_failures;
 	uint64_t correlated_ns; /* when */
-	uint64_t told_ns;	/* residual that the session has been told of */
+	uint64_t noted_ns;	/* residual that is in the notes of the session */
 
 	struct {
 		char key[48], value[160];
@@ -157,7 +157,7 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 void brick__device_lost(void *context, uint64_t count);
 
 /* A timer's pair has its times, or `error`. */
-void brick__timer_settle(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error);
+void brick__timer_finish(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error);
 
 /* The device goes away. */
 void brick__timers_orphan(struct brick_device *device);

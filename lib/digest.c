@@ -16,7 +16,7 @@
 
 enum { BLOCK = 256, LANES = 4 };
 
-#define MOST_ELEMENTS (1ull << 48)
+#define MAX_ELEMENTS (1ull << 48)
 #define SEED 0x6272696b64696765ull /* part of the format: digests of other seeds do not compare */
 
 /* SplitMix64's finaliser. */
@@ -170,7 +170,7 @@ static void enter_sketch(double *sketch, const float *values, size_t count, uint
 	}
 }
 
-/* `first` is a multiple of LANES; there is room for zeros behind the last value. */
+/* `first` is a multiple of LANES; zeros fit behind the last value. */
 static void enter(
 	struct brick_digest *d, struct sums *s, float *values, size_t count, uint64_t first)
 {
@@ -198,9 +198,9 @@ static int measure(const struct brick_tensor *t, uint64_t nb[4], uint64_t *eleme
 {
 	*elements = 1;
 	for (int i = 0; i < 4; i++) {
-		if (t->ne[i] > MOST_ELEMENTS ||
+		if (t->ne[i] > MAX_ELEMENTS ||
 			__builtin_mul_overflow(*elements, t->ne[i], elements) ||
-			*elements > MOST_ELEMENTS)
+			*elements > MAX_ELEMENTS)
 			return BRICK_ERANGE;
 	}
 	int packed = !t->nb[0] && !t->nb[1] && !t->nb[2] && !t->nb[3];
@@ -222,8 +222,8 @@ struct walk {
 static void walk_row(struct walk *w, const struct brick_tensor *t, const char *row, uint64_t step)
 {
 	for (uint64_t i = 0; i < t->ne[0];) {
-		size_t room = BLOCK - w->filled;
-		size_t count = t->ne[0] - i < room ? (size_t)(t->ne[0] - i) : room;
+		size_t capacity = BLOCK - w->filled;
+		size_t count = t->ne[0] - i < capacity ? (size_t)(t->ne[0] - i) : capacity;
 		gather(w->block + w->filled, row + i * step, step, count, t->dtype);
 		w->filled += count;
 		i += count;

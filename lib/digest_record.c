@@ -21,7 +21,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-#define MOST_WAIT_NS 5000000000ull /* longer than a starved recorder takes to help itself */
+#define MAX_WAIT_NS 5000000000ull /* longer than a starved recorder takes to help itself */
 enum { LOOK_NS = 100000 };
 
 /* The step that a thread is in. */
@@ -123,7 +123,7 @@ static struct brick_session_digest *wait_for_room(uint64_t head)
 		}
 		if (given_up_at == tail + 1 || !brick_enabled())
 			return NULL;
-		if (brick__monotonic_ns() - start_ns > MOST_WAIT_NS) {
+		if (brick__monotonic_ns() - start_ns > MAX_WAIT_NS) {
 			given_up_at = tail + 1;
 			return NULL;
 		}

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash_index.h"
 #include "base/sized.h"
 #include "base/utf8.h"
 #include "lib/kernel_table.h"
@@ -21,8 +22,9 @@ enum {
 };
 
 static struct brick_session_kernel *chunks[CHUNKS];
-static uint16_t slots[SLOTS]; /* kernel; 0: free */
-static uint32_t total = 1;    /* index 0 means "not known" */
+static struct hash_index_slot slots[SLOTS];
+static struct hash_index by_content = {.slots = slots, .capacity = SLOTS, .is_fixed = 1};
+static uint32_t total = 1; /* index 0 means "not known" */
 
 _Static_assert(BRICK_MAX_KERNELS <= UINT16_MAX + 1, "indices fit 16 bits, as a record's brick");
 
@@ -47,14 +49,15 @@ static struct brick_session_kernel describe(const struct brick_kernel *from)
 	return k;
 }
 
-/* The slot that holds this kernel, or the free one where it belongs. */
-static uint32_t find_slot(const struct brick_session_kernel *kernel)
+/* The kernel that is there already, or 0. */
+static uint32_t find(const struct brick_session_kernel *kernel, uint64_t hash)
 {
-	uint32_t slot = (uint32_t)brick_code_hash(kernel, sizeof *kernel) & (SLOTS - 1);
+	struct hash_probe probe = hash_probe(hash);
 
-	while (slots[slot] && memcmp(entry_at(slots[slot]), kernel, sizeof *kernel))
-		slot = (slot + 1) & (SLOTS - 1);
-	return slot;
+	for (uint32_t i; (i = hash_index_next(&by_content, &probe)) != HASH_INDEX_NONE;)
+		if (!memcmp(entry_at(i), kernel, sizeof *kernel))
+			return i;
+	return 0;
 }
 
 /* Give the session what it does not have yet; a count covers only what has memory behind it. */
@@ -87,20 +90,19 @@ void brick__kernels_publish(struct brick__session *s)
 		s->header->ledger.table_full++;
 }
 
-static uint32_t add(const struct brick_session_kernel *kernel, uint32_t slot)
+static uint32_t add(const struct brick_session_kernel *kernel, uint64_t hash)
 {
 	struct brick_session_kernel **chunk = &chunks[total / PER_CHUNK];
 
-	if (total >= BRICK_MAX_KERNELS)
+	if (total >= BRICK_MAX_KERNELS || hash_index_reserve(&by_content))
 		return 0;
 	if (!*chunk)
 		*chunk = calloc(PER_CHUNK, sizeof **chunk);
 	if (!*chunk)
 		return 0;
 	*entry_at(total) = *kernel;
-	slots[slot] = (uint16_t)total;
-	total++;
-	return total - 1;
+	hash_index_add(&by_content, hash, total);
+	return total++;
 }
 
 uint32_t brick_kernel_register(const struct brick_kernel *kernel)
@@ -112,8 +114,10 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 		return 0;
 	struct brick_session_kernel entry = describe(&own);
 	brick__session_lock();
-	uint32_t slot = find_slot(&entry);
-	uint32_t index = slots[slot] ? slots[slot] : add(&entry, slot);
+	uint64_t hash = brick_code_hash(&entry, sizeof entry);
+	uint32_t index = find(&entry, hash);
+	if (!index)
+		index = add(&entry, hash);
 	struct brick__session *s = &brick__session;
 	if (s->header && s->header->kernel_count < total && publish(s))
 		index = 0;

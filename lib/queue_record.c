@@ -27,11 +27,11 @@ struct open_command {
 };
 
 /* One call's way into the ring. */
-struct pen {
+struct record_cursor {
 	struct brick_queue *queue;
 	struct brick__queue_lane *to;
 	uint64_t head; /* of what is not published yet */
-	int writes;    /* 0: there is no room */
+	int writes;    /* 0: the ring is full */
 	uint32_t depth;
 	struct open_command stack[BRICK_MAX_DEPTH];
 };
@@ -89,10 +89,10 @@ static struct brick__queue_lane *choose_lane(struct brick_queue *queue, uint64_t
 
 /* ---- records ---- */
 
-static void put(struct pen *pen, const struct brick_record *record)
+static void put(struct record_cursor *cursor, const struct brick_record *record)
 {
-	if (pen->writes)
-		pen->to->ring[pen->head++ & pen->to->mask] = *record;
+	if (cursor->writes)
+		cursor->to->ring[cursor->head++ & cursor->to->mask] = *record;
 }
 
 static inline uint32_t saturate(uint64_t ticks)
@@ -105,28 +105,28 @@ static uint64_t ticks_or_0(uint64_t ns)
 	return ns ? brick__ticks_of_ns(ns) : 0;
 }
 
-static void put_about(struct pen *pen, const struct brick_command *c)
+static void put_about(struct record_cursor *cursor, const struct brick_command *c)
 {
 	const struct brick_launch *l = &c->launch;
 
 	if (c->bytes | c->flops)
-		put(pen, &(struct brick_record){.begin = c->bytes,
-				 .kind = BRICK_RECORD_WORK,
-				 .elements = c->flops});
-	put(pen, &(struct brick_record){.begin = l->begin,
-			 .ticks = saturate(l->end > l->begin ? l->end - l->begin : 0),
-			 .wait = l->lane,
-			 .kind = BRICK_RECORD_LAUNCH,
-			 .brick = (uint16_t)c->kernel,
-			 .layer = (int16_t)l->layer,
-			 .elements = l->number});
+		put(cursor, &(struct brick_record){.begin = c->bytes,
+				    .kind = BRICK_RECORD_WORK,
+				    .elements = c->flops});
+	put(cursor, &(struct brick_record){.begin = l->begin,
+			    .ticks = saturate(l->end > l->begin ? l->end - l->begin : 0),
+			    .wait = l->lane,
+			    .kind = BRICK_RECORD_LAUNCH,
+			    .brick = (uint16_t)c->kernel,
+			    .layer = (int16_t)l->layer,
+			    .elements = l->number});
 	if (c->queued_ns | c->submitted_ns)
-		put(pen, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
-				 .kind = BRICK_RECORD_TIMES,
-				 .elements = ticks_or_0(c->submitted_ns)});
+		put(cursor, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
+				    .kind = BRICK_RECORD_TIMES,
+				    .elements = ticks_or_0(c->submitted_ns)});
 	for (uint32_t i = 0; i < c->after_count; i++)
-		put(pen, &(struct brick_record){
-				 .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
+		put(cursor, &(struct brick_record){
+				    .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
 }
 
 /* At most so many records come of it. */
@@ -137,41 +137,43 @@ static uint64_t records_of(const struct brick_command *c)
 
 /* ---- statistics ---- */
 
-static int is_inside_of_same(const struct pen *pen, uint16_t brick)
+static int is_inside_of_same(const struct record_cursor *cursor, uint16_t brick)
 {
-	for (uint32_t i = 0; i < pen->depth; i++)
-		if (pen->stack[i].brick == brick)
+	for (uint32_t i = 0; i < cursor->depth; i++)
+		if (cursor->stack[i].brick == brick)
 			return 1;
 	return 0;
 }
 
 /* `o` is off the stack. */
-static void count(struct pen *pen, const struct open_command *o)
+static void count(struct record_cursor *cursor, const struct open_command *o)
 {
-	struct brick_stat *stat = &pen->to->lane->stats[o->brick];
+	struct brick_stat *stat = &cursor->to->lane->stats[o->brick];
 	uint64_t ticks = o->end - o->begin;
 
 	count_one(stat, ticks, ticks > o->child ? ticks - o->child : 0,
-		is_inside_of_same(pen, o->brick));
+		is_inside_of_same(cursor, o->brick));
 	stat->elements += o->command->elements;
 	stat->bytes += o->command->bytes;
 	stat->flops += o->command->flops;
-	if (!pen->writes)
-		brick__lane_histogram(pen->to->lane, o->brick, ticks);
+	if (!cursor->writes)
+		brick__lane_histogram(cursor->to->lane, o->brick, ticks);
 }
 
 /* ---- placing ---- */
 
-static void clamp(struct pen *pen, struct open_command *o, uint64_t off, uint64_t residual)
+static void clamp(
+	struct record_cursor *cursor, struct open_command *o, uint64_t off, uint64_t residual)
 {
 	if (off <= residual)
 		return;
-	pen->to->lane->ledger.clamped += !(o->flags & BRICK_FLAG_CLAMPED);
+	cursor->to->lane->ledger.clamped += !(o->flags & BRICK_FLAG_CLAMPED);
 	o->flags |= BRICK_FLAG_CLAMPED;
 }
 
 /* Not before `first` and not behind `last`: cut what sticks out. */
-static void place(struct pen *pen, struct open_command *o, uint64_t first, uint64_t last)
+static void place(
+	struct record_cursor *cursor, struct open_command *o, uint64_t first, uint64_t last)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	uint64_t residual = (uint64_t)((unsigned __int128)o->command->residual_ns *
@@ -179,14 +181,14 @@ static void place(struct pen *pen, struct open_command *o, uint64_t first, uint6
 
 	if (o->end < o->begin) {
 		o->end = o->begin;
-		clamp(pen, o, 1, 0);
+		clamp(cursor, o, 1, 0);
 	}
 	if (o->begin < first) {
-		clamp(pen, o, first - o->begin, residual);
+		clamp(cursor, o, first - o->begin, residual);
 		o->begin = first;
 	}
 	if (o->end > last) {
-		clamp(pen, o, o->end - last, residual);
+		clamp(cursor, o, o->end - last, residual);
 		o->end = last;
 	}
 	if (o->begin > last)
@@ -206,7 +208,8 @@ static struct brick_record record_of(const struct open_command *o, enum brick_re
 	};
 }
 
-static void put_end(struct pen *pen, const struct open_command *o, enum brick_record_kind kind)
+static void put_end(
+	struct record_cursor *cursor, const struct open_command *o, enum brick_record_kind kind)
 {
 	const struct brick_command *c = o->command;
 	struct brick_record record = record_of(o, kind);
@@ -217,44 +220,45 @@ static void put_end(struct pen *pen, const struct open_command *o, enum brick_re
 		record.ticks = (uint32_t)(o->end - o->begin);
 	record.flags = o->flags | (c->elements ? BRICK_FLAG_ELEMENTS : 0);
 	record.elements = c->elements;
-	put(pen, &record);
-	put_about(pen, c);
+	put(cursor, &record);
+	put_about(cursor, c);
 }
 
-static void pop(struct pen *pen)
+static void pop(struct record_cursor *cursor)
 {
-	const struct open_command o = pen->stack[--pen->depth];
+	const struct open_command o = cursor->stack[--cursor->depth];
 
-	count(pen, &o);
-	put_end(pen, &o, BRICK_RECORD_CLOSE);
+	count(cursor, &o);
+	put_end(cursor, &o, BRICK_RECORD_CLOSE);
 }
 
-static void push(struct pen *pen, const struct open_command *o)
+static void push(struct record_cursor *cursor, const struct open_command *o)
 {
 	struct brick_record record = record_of(o, BRICK_RECORD_OPEN);
 
-	put(pen, &record);
-	pen->stack[pen->depth++] = *o;
+	put(cursor, &record);
+	cursor->stack[cursor->depth++] = *o;
 }
 
 /* Write one command, of which the stack holds what it lies in; `holds`: others follow inside. */
-static void write_command(struct pen *pen, struct open_command *o, int holds)
+static void write_command(struct record_cursor *cursor, struct open_command *o, int holds)
 {
-	struct open_command *outer = pen->depth ? &pen->stack[pen->depth - 1] : NULL;
+	struct open_command *outer = cursor->depth ? &cursor->stack[cursor->depth - 1] : NULL;
 
-	place(pen, o, outer ? outer->next : pen->to->last_end, outer ? outer->end : UINT64_MAX);
+	place(cursor, o, outer ? outer->next : cursor->to->last_end,
+		outer ? outer->end : UINT64_MAX);
 	o->next = o->begin;
 	if (outer) {
 		outer->next = o->end;
 		outer->child += o->end - o->begin;
 	} else {
-		pen->to->last_end = o->end;
+		cursor->to->last_end = o->end;
 	}
 	if (holds || (o->end - o->begin) >> 32)
-		push(pen, o);
+		push(cursor, o);
 	else {
-		count(pen, o);
-		put_end(pen, o, BRICK_RECORD_SAMPLE);
+		count(cursor, o);
+		put_end(cursor, o, BRICK_RECORD_SAMPLE);
 	}
 }
 
@@ -270,41 +274,41 @@ static struct open_command open_of(const struct brick_command *c)
 	};
 }
 
-static void write_all(struct pen *pen, const struct brick_command *const *commands,
+static void write_all(struct record_cursor *cursor, const struct brick_command *const *commands,
 	const uint8_t *depths, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct open_command o = open_of(commands[i]);
 		if (o.brick >= BRICK_MAX_BRICKS)
 			o.brick = BRICK_GRAPH_COMPUTE; /* the registry is full */
-		while (pen->depth > depths[i])
-			pop(pen);
-		write_command(pen, &o, i + 1 < count && depths[i + 1] > depths[i]);
+		while (cursor->depth > depths[i])
+			pop(cursor);
+		write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
 	}
-	while (pen->depth)
-		pop(pen);
+	while (cursor->depth)
+		pop(cursor);
 }
 
 /* Under the queue's lock, in a session that goes on. */
 static void record_all(struct brick_queue *queue, const struct brick_command *const *commands,
 	const uint8_t *depths, uint32_t count)
 {
-	struct pen pen;
+	struct record_cursor cursor;
 	uint64_t records = 0;
 
-	pen.queue = queue;
-	pen.depth = 0;
-	pen.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns));
-	struct brick_lane *lane = pen.to->lane;
+	cursor.queue = queue;
+	cursor.depth = 0;
+	cursor.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns));
+	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += records_of(commands[i]);
-	pen.writes = brick__ring_look(lane, records);
-	pen.head = lane->head;
-	if (!pen.writes && lane->capacity)
+	cursor.writes = brick__ring_look(lane, records);
+	cursor.head = lane->head;
+	if (!cursor.writes && lane->capacity)
 		lane->ledger.dropped += count;
-	write_all(&pen, commands, depths, count);
-	if (pen.writes)
-		__atomic_store_n(&lane->head, pen.head, __ATOMIC_RELEASE);
+	write_all(&cursor, commands, depths, count);
+	if (cursor.writes)
+		__atomic_store_n(&lane->head, cursor.head, __ATOMIC_RELEASE);
 }
 
 /* `latest`: what is later cannot have happened, and would leave no room for what comes. */

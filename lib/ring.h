@@ -2,9 +2,10 @@
 #include "brick/abi/lane.h"
 #include "lib/thread.h"
 /*
- * What records into the own lane's ring have in common: room, statistics, and open bricks that have
- * to be in the ring before what they hold. The thread's own; used by begin and end (probe.c) and by
- * samples and points (sample.c). Ordinary records leave room for the CLOSE of every open brick.
+ * What records into the own lane's ring have in common: space in it, statistics, and open bricks
+ * that have to be in the ring before what they hold. The thread's own; used by begin and end
+ * (probe.c) and by samples and instants (sample.c). Ordinary records leave room for the CLOSE of
+ * every open brick.
  */
 #ifndef BRICK_LIB_RING_H
 #define BRICK_LIB_RING_H
@@ -13,7 +14,7 @@
 
 enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
 
-/* ---- room ---- */
+/* ---- space ---- */
 
 /* Look at the consumer's place again: has it made room for `count` records that are no CLOSE? */
 SLOW int brick__ring_look(struct brick_lane *lane, uint64_t count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executions that were timed elsewhere, and points in time: samples, elapsed times, instants and
- * counters (brick/probe.h), and records about the sample before them (queues' launches and waits).
+ * Executions that were timed elsewhere, and what has no length: samples, elapsed times, instants
+ * and counters (brick/probe.h), and records about the sample before them (queues' launches and
+ * waits).
  */
 #include "brick/probe.h"
 

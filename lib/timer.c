@@ -42,7 +42,7 @@ static int fail(struct brick_timer *timer, int error)
 	return error;
 }
 
-void brick__timer_settle(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error)
+void brick__timer_finish(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error)
 {
 	if (!error && end_ns < begin_ns)
 		error = BRICK_EDEVICE; /* a time that cannot be */
