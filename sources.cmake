@@ -118,12 +118,14 @@ set(BRICK_WRITER_SOURCES
   trace/records.c
   trace/tables.c
   trace/writer.c
+  trace/writer_account.c
   trace/writer_args.c
   trace/writer_digest.c
   trace/writer_event.c
   trace/writer_file.c
   trace/writer_instant.c
   trace/writer_names.c
+  trace/writer_off_cpu.c
   trace/writer_process.c
   trace/writer_records.c
   trace/writer_run.c
@@ -144,6 +146,7 @@ set(BRICK_DRAIN_SOURCES
   drain/machine.c
   drain/map.c
   drain/notes.c
+  drain/off_cpu.c
   drain/pace.c
   drain/peek.c
   drain/ring.c
@@ -321,6 +324,7 @@ set(BRICK_TRACE_SOURCES
   trace/build_finish.c
   trace/build_links.c
   trace/build_names.c
+  trace/build_off_cpu.c
   trace/build_slice.c
   trace/chrome.c
   trace/csv.c
@@ -335,6 +339,7 @@ set(BRICK_TRACE_SOURCES
   trace/load_json.c
   trace/load_kernel.c
   trace/load_memo.c
+  trace/load_off_cpu.c
   trace/load_packet.c
   trace/load_run.c
   trace/load_site.c
@@ -345,6 +350,7 @@ set(BRICK_TRACE_SOURCES
   trace/run_builder.c
   trace/run_facts.c
   trace/run_names.c
+  trace/run_off_cpu.c
   trace/run_records.c
   trace/text.c
 )
@@ -355,13 +361,16 @@ set(BRICK_RECORD_SOURCES
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
+  record/lighten.c
   record/neighbours.c
   record/off_cpu.c
+  record/outside.c
   record/process.c
   record/recorder.c
   record/session_dir.c
   record/signals.c
   record/spawn.c
+  record/switches.c
   record/watch.c
   record/watched.c
 )

@@ -43,6 +43,7 @@ static void print_help(void)
 	      "      --tiles[=WHICH] also record tiles: macro,midi (default), micro\n"
 	      "      --digest[=all]  also record digests of results: of bricks, or of all nodes\n"
 	      "      --counters[=LIST]  also count per step: cycles, page faults, ...\n"
+	      "      --off-cpu WHEN  when threads do not run: on (default) or off\n"
 	      "      --ring N        records that a thread can be ahead by (default: 262144)\n"
 	      "      --interval MS   drain at least this often (default: 1000)\n"
 	      "      --no-compress   write plain packets\n"

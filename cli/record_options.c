@@ -29,6 +29,7 @@ enum {
 	OPTION_TILES,
 	OPTION_DIGEST,
 	OPTION_COUNTERS,
+	OPTION_OFF_CPU,
 	OPTION_PLAIN,
 	OPTION_KEEP_GOING,
 	OPTION_WAIT
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"tiles", optional_argument, NULL, OPTION_TILES},
 	{"digest", optional_argument, NULL, OPTION_DIGEST},
 	{"counters", optional_argument, NULL, OPTION_COUNTERS},
+	{"off-cpu", required_argument, NULL, OPTION_OFF_CPU},
 	{"no-compress", no_argument, NULL, OPTION_PLAIN},
 	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
 	{"wait", no_argument, NULL, OPTION_WAIT},
@@ -176,6 +178,13 @@ static void set_capture(struct record_arguments *a)
 	add_variable(a, "BRICK_CAPTURE", list);
 }
 
+static void set_off_cpu(struct record_arguments *a, const char *when)
+{
+	a->options.off_cpu = !strcmp(when, "on");
+	if (!a->options.off_cpu && strcmp(when, "off"))
+		die_usage("record", "record: --off-cpu %s: must be on or off", when);
+}
+
 static void set_option(struct record_arguments *a, int option)
 {
 	switch (option) {
@@ -219,6 +228,9 @@ static void set_option(struct record_arguments *a, int option)
 			die_usage("record", "record: --digest=%s: must be all, or nothing", optarg);
 		a->digest = optarg ? 2 : 1;
 		break;
+	case OPTION_OFF_CPU:
+		set_off_cpu(a, optarg);
+		break;
 	case OPTION_PLAIN:
 		a->options.compress = 0;
 		break;
@@ -251,6 +263,7 @@ int record_parse(struct record_arguments *a, int argc, char **argv)
 					       .interval_ms = DEFAULT_INTERVAL_MS,
 					       .compress = 1,
 					       .inject = 1,
+					       .off_cpu = 1,
 					       .warn = warn,
 				       }};
 	opterr = 0;

@@ -110,6 +110,20 @@ static void print_losses(const struct recorder_result *r)
 			r->outlived, plural(r->outlived, "process is", "processes are"));
 }
 
+/* Not knowing it is worth a word only where it was asked for. */
+static void print_off_cpu(const struct recorder_result *r)
+{
+	char count[UNITS_BYTES];
+
+	if (r->off_cpu_error)
+		warn("when threads were off their CPUs is not known: perf_event_open: %s",
+			strerror(-r->off_cpu_error));
+	if (r->off_cpu_lost)
+		fprintf(stderr, "brick: %s context %s lost: times off the CPU are not complete\n",
+			units_count(count, r->off_cpu_lost),
+			plural(r->off_cpu_lost, "switch is", "switches are"));
+}
+
 static void print_missing_captures(
 	const struct record_arguments *a, const struct recorder_result *r)
 {
@@ -136,6 +150,7 @@ void record_summary(const struct record_arguments *a, const struct recorder_resu
 		print_nothing(a, r);
 	print_missing_captures(a, r);
 	print_losses(r);
+	print_off_cpu(r);
 	warn("%s: %s; to see it: brick report %s", a->options.output, units_bytes(bytes, r->bytes),
 		a->options.output);
 }

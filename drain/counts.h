@@ -7,6 +7,7 @@
 
 struct drain_counts {
 	uint64_t records, samples, steps, dropped, threads;
+	uint64_t off_cpu_lost; /* times off a CPU of threads that record */
 };
 
 #endif

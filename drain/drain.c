@@ -40,6 +40,7 @@ void drain_close(struct drain *d)
 	if (!d)
 		return;
 	drain_histograms_fini(&d->histograms);
+	drain_off_cpu_fini(&d->off_cpu);
 	drain_tables_fini(&d->tables);
 	drain_map_close(&d->map);
 	free(d);

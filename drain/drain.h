@@ -84,6 +84,14 @@ size_t drain_peek(
 int drain_emit(struct drain *d, struct sink *sink, uint32_t lane,
 	const struct brick_record *records, size_t count);
 
+/*
+ * When threads of the process were off their CPUs, in the order of the ends. Those of threads
+ * without a lane are kept for a while: its records may say later that they own one. 0, -ENOMEM, or
+ * the sink's error.
+ */
+int drain_emit_off_cpu(
+	struct drain *d, struct sink *sink, const struct sink_off_cpu *intervals, size_t count);
+
 /* Digests that wait, in per cent of their ring (at least 1 if there is any); either side. */
 uint32_t drain_digest_level(struct drain *d);
 

@@ -91,8 +91,29 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	if (!d->map.view)
 		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
 			records, count, &d->counts);
+	if (!d->map.view)
+		error = drain_off_cpu_learn(
+			&d->off_cpu, &d->map.header.clock, index, records, count);
 	d->counts.records += count;
-	return sink_records(sink, lane->number, records, count);
+	return error ? error : sink_records(sink, lane->number, records, count);
+}
+
+static int lane_number(void *context, uint32_t lane)
+{
+	const struct drain *d = context;
+
+	return d->map.lanes[lane]->number;
+}
+
+int drain_emit_off_cpu(
+	struct drain *d, struct sink *sink, const struct sink_off_cpu *intervals, size_t count)
+{
+	int error = drain_off_cpu_add(&d->off_cpu, intervals, count);
+
+	if (!error)
+		error = drain_off_cpu_emit(&d->off_cpu, sink, lane_number, d);
+	d->counts.off_cpu_lost = d->off_cpu.lost;
+	return error;
 }
 
 /*
@@ -171,6 +192,8 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 		error = emit_tables(d, sink);
 	if (!error && !d->map.view)
 		error = drain_emit_digests(d, sink);
+	if (!error && !d->map.view)
+		error = drain_emit_off_cpu(d, sink, NULL, 0);
 	if (!error)
 		error = emit_header(d, sink);
 	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)

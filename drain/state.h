@@ -7,6 +7,7 @@
 #include "drain/histogram.h"
 #include "drain/map.h"
 #include "drain/notes.h"
+#include "drain/off_cpu.h"
 #include "drain/tables.h"
 
 struct drain {
@@ -18,6 +19,7 @@ struct drain {
 	uint32_t code; /* bytes of the session's code that were emitted */
 	struct drain_digests digests;
 	struct drain_notes notes;
+	struct drain_off_cpu off_cpu;
 	struct drain_histograms histograms;
 	struct brick_lane scratch; /* a lane as the sink gets it */
 };

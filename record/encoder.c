@@ -73,6 +73,9 @@ static int emit(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_FLUSH:
 		error = trace_writer_account(e->writer, &m->account);
 		return error ? error : trace_writer_flush(e->writer);
+	case MESSAGE_OFF_CPU:
+		return drain_emit_off_cpu(
+			m->drain, trace_writer_sink(e->writer), m->off_cpu, m->count);
 	case MESSAGE_DIGESTS:
 		return drain_emit_digests(m->drain, trace_writer_sink(e->writer));
 	}
@@ -232,6 +235,22 @@ int encoder_digests(struct encoder *e, struct drain *drain)
 	if (!m)
 		return -ENOMEM;
 	m->drain = drain;
+	push(e, m);
+	return 0;
+}
+
+int encoder_off_cpu(
+	struct encoder *e, struct drain *drain, struct sink_off_cpu *intervals, size_t count)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_OFF_CPU, 0);
+
+	if (!m) {
+		free(intervals);
+		return -ENOMEM;
+	}
+	m->drain = drain;
+	m->off_cpu = intervals;
+	m->count = count;
 	push(e, m);
 	return 0;
 }

@@ -33,6 +33,13 @@ uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane);
 /* Consume and emit the session's digests, from its own ring to the file. 0 or -ENOMEM. */
 int encoder_digests(struct encoder *e, struct drain *drain);
 
+/*
+ * When threads of the session were off their CPUs: behind what was consumed before. Taken over, and
+ * freed. 0 or -ENOMEM.
+ */
+int encoder_off_cpu(
+	struct encoder *e, struct drain *drain, struct sink_off_cpu *intervals, size_t count);
+
 /* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);

@@ -23,6 +23,7 @@ int queue_init(struct queue *q)
 static void message_free(struct message *m)
 {
 	free(m->records);
+	free(m->off_cpu);
 	free(m);
 }
 
@@ -133,6 +134,7 @@ void queue_pop(struct queue *q)
 	size_t content = offsetof(struct message, kind);
 	memcpy((char *)spent + content, (char *)m + content, sizeof *m - content);
 	m->records = NULL;
+	m->off_cpu = NULL;
 	q->front = m;
 	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(

@@ -17,6 +17,7 @@ enum message_kind {
 	MESSAGE_END,
 	MESSAGE_FLUSH,
 	MESSAGE_DIGESTS,
+	MESSAGE_OFF_CPU,
 };
 
 enum { MESSAGE_RECORDS_MAX = 32768 };
@@ -38,6 +39,7 @@ struct message {
 		struct sink_account account;
 	};
 	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; stays with the message */
+	struct sink_off_cpu *off_cpu; /* [count] or NULL; freed with the message */
 };
 
 enum { QUEUE_TIMES = 1024 };

@@ -9,17 +9,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "trace/machine_use.h"
 
 struct neighbours;
-
-/* What the machine's CPUs did in between, in ns of CPU time of all of them together. */
-struct machine_use {
-	uint64_t busy_ns;      /* ran something, of whatever process */
-	uint64_t steal_ns;     /* would have, had the host of this virtual machine let them */
-	uint64_t idle_ns;      /* did nothing, or waited for disks */
-	uint64_t neighbour_ns; /* of `busy_ns`: the one other process that used most; 0: none */
-	char neighbour[64];    /* its name and number, "cc1 (1234)" */
-};
 
 /* Note where all accounts stand. -ENOENT: there is no /proc/stat, -ENOMEM. */
 int neighbours_create(struct neighbours **out);

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/error.h"
@@ -20,6 +18,8 @@
 #include "drain/pace.h"
 #include "record/encoder.h"
 #include "record/guard.h"
+#include "record/lighten.h"
+#include "record/outside.h"
 #include "record/session_dir.h"
 #include "record/watch.h"
 #include "trace/part_file.h"
@@ -29,7 +29,6 @@
 enum {
 	YIELD_MS = 5, /* until the encoder's thread lets go of its work */
 	WHY_BYTES = 4096,
-	TIMER_SLACK_NS = 1000000,
 };
 
 struct recorder {
@@ -42,6 +41,7 @@ struct recorder {
 	struct trace_writer *writer; /* the encoder's while there is one */
 	struct encoder *encoder;
 	struct watch *watch;
+	struct outside outside;
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
 	uint64_t ended_ns; /* 0 while the program runs */
@@ -91,6 +91,7 @@ static void discard(struct recorder *r)
 	r->writer = NULL;
 	watch_destroy(r->watch);
 	r->watch = NULL;
+	outside_fini(&r->outside);
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
@@ -135,12 +136,6 @@ static int prepare(struct recorder *r)
 
 /* ---- while it runs ---- */
 
-static void forward(const struct recorder *r, int number)
-{
-	if (!r->ended_ns)
-		kill(r->pid, number);
-}
-
 static void program_ended(struct recorder *r, const struct spawn_result *end)
 {
 	r->result->exit_code = end->exit_code;
@@ -156,8 +151,8 @@ static void handle_signals(struct recorder *r)
 	int number;
 
 	while ((event = signals_next(&r->signals, &number)) != SIGNALS_NONE) {
-		if (event == SIGNALS_FORWARD)
-			forward(r, number);
+		if (event == SIGNALS_FORWARD && !r->ended_ns)
+			kill(r->pid, number);
 		if (event != SIGNALS_CHILD && r->ended_ns)
 			r->interrupted = 1;
 	}
@@ -199,9 +194,9 @@ static uint64_t lost_processes(const struct recorder *r)
 	       __atomic_load_n(&r->dir.refusals->processes, __ATOMIC_RELAXED);
 }
 
-static struct sink_account account(struct recorder *r)
+static struct sink_account account(struct recorder *r, int ended)
 {
-	return (struct sink_account){
+	struct sink_account a = {
 		.end_ns = monotonic_ns(),
 		.consumer_cpu_ns = process_cpu_ns() - r->start_cpu_ns,
 		.program_cpu_ns = r->result->program_cpu_ns,
@@ -211,6 +206,8 @@ static struct sink_account account(struct recorder *r)
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
 	};
+	outside_account(&r->outside, r->pid, ended, &a);
+	return a;
 }
 
 /* One round; returns how long to sleep. */
@@ -221,7 +218,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 
 	if (now_ns - r->flushed_ns >= drain_flush_ns(r->options->interval_ms) &&
 		watch_has_consumed(r->watch)) {
-		struct sink_account a = account(r);
+		struct sink_account a = account(r, 0);
 		encoder_flush(r->encoder, &a); /* without memory: in the next second */
 		r->flushed_ns = now_ns;
 	}
@@ -308,9 +305,12 @@ static void finish(struct recorder *r)
 	if (!encoder_error(r->encoder))
 		watch_end_all(r->watch);
 	/* What is encoded from here on is no burden to the program any more. */
-	struct sink_account a = account(r);
+	struct sink_account a = account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = lost_processes(r);
+	a.off_cpu.lost += watch_totals(r->watch).off_cpu_lost;
+	r->result->off_cpu_error = a.off_cpu.error;
+	r->result->off_cpu_lost = a.off_cpu.lost;
 	r->result->recorder_cpu_ns = a.consumer_cpu_ns;
 	int error = finish_file(r, &a);
 	take_totals(r);
@@ -321,17 +321,6 @@ static void finish(struct recorder *r)
 		wait_only(r);
 	if (error)
 		say_given_up(r, error);
-}
-
-static void lighten(void)
-{
-	struct rlimit files;
-
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 }
 
 static void exec_failed(struct recorder *r, int error)
@@ -364,9 +353,18 @@ static void record(struct recorder *r)
 	}
 	watch_encoder_set(r->watch, r->encoder);
 	prepare_last_words(r);
+	watch_off_cpu_set(r->watch, r->outside.off_cpu);
 	record_until_over(r);
 	finish(r);
 	signals_no_last_words();
+}
+
+static void follow(void *context, pid_t pid)
+{
+	struct recorder *r = context;
+
+	if (r->watch)
+		outside_follow(&r->outside, pid, r->options->off_cpu);
 }
 
 static void run(struct recorder *r)
@@ -379,7 +377,7 @@ static void run(struct recorder *r)
 	}
 	r->start_ns = monotonic_ns();
 	r->start_cpu_ns = process_cpu_ns();
-	r->pid = spawn_program(r->options->command, &r->environment, &r->signals);
+	r->pid = spawn_program(r->options->command, &r->environment, &r->signals, follow, r);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {
 		exec_failed(r, r->pid);

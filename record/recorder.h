@@ -19,6 +19,7 @@ struct recorder_options {
 	int wait;	/* for every recorded process, not only for the program itself */
 	int keep_going; /* run the program even where it cannot be recorded */
 	int inject;	/* preload what attaches by itself */
+	int off_cpu;	/* record when threads are off their CPUs */
 	struct environment environment; /* more variables for the program */
 	/* One line for the user; never called while the program runs recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -35,6 +36,8 @@ struct recorder_result {
 	uint64_t refused_processes, refused_records; /* that could have no session */
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;
+	int off_cpu_error; /* why it is not known when threads were off their CPUs: -errno */
+	uint64_t off_cpu_lost;
 	uint64_t recorder_cpu_ns, program_cpu_ns;
 	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fork and exec, with exec's error sent back through a pipe that a successful exec closes, so that
- * a missing command is known before anything is recorded.
+ * Fork and exec, which waits on one pipe until the program is followed, with exec's error sent back
+ * through another that a successful exec closes, so that a missing command is known before anything
+ * is recorded.
  */
 #include "record/spawn.h"
 
@@ -10,6 +11,24 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { OUT, IN }; /* ends of a pipe */
+
+static void close_pipe(const int pipe[2])
+{
+	close(pipe[OUT]);
+	close(pipe[IN]);
+}
+
+static ssize_t read_all(int fd, void *to, size_t bytes)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, to, bytes);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
 
 static void __attribute__((noreturn))
 become(char *const *argv, const struct environment *env, const struct signals *signals, int report)
@@ -25,25 +44,41 @@ become(char *const *argv, const struct environment *env, const struct signals *s
 	_exit(n == sizeof error ? spawn_failure_code(error) : 127);
 }
 
-int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals)
+/* Until the parent closes its end, as it does when it dies, too. */
+static void wait_for(const int go[2])
 {
-	int report[2], error = 0;
+	char byte;
+
+	close(go[IN]);
+	read_all(go[OUT], &byte, 1);
+	close(go[OUT]);
+}
+
+int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals,
+	spawn_follow_fn follow, void *context)
+{
+	int report[2], go[2], error = 0;
 
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
+	if (pipe2(go, O_CLOEXEC) < 0) {
+		error = -errno;
+		close_pipe(report);
+		return error;
+	}
 	pid_t pid = fork();
-	if (pid == 0)
-		become(argv, env, signals, report[1]);
+	if (pid == 0) {
+		wait_for(go);
+		become(argv, env, signals, report[IN]);
+	}
 	if (pid < 0)
 		error = errno;
-	close(report[1]);
-	ssize_t n = 0;
-	if (pid > 0) {
-		do
-			n = read(report[0], &error, sizeof error);
-		while (n < 0 && errno == EINTR);
-	}
-	close(report[0]);
+	else
+		follow(context, pid);
+	close_pipe(go);
+	close(report[IN]);
+	ssize_t n = pid > 0 ? read_all(report[OUT], &error, sizeof error) : 0;
+	close(report[OUT]);
 	if (pid > 0 && n == (ssize_t)sizeof error)
 		waitpid(pid, NULL, 0);
 	else

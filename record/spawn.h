@@ -8,8 +8,12 @@
 #include "inject/environment.h"
 #include "record/signals.h"
 
+/* Called with the program's pid before its exec, which waits for that. */
+typedef void (*spawn_follow_fn)(void *context, pid_t pid);
+
 /* Run argv, found like a shell does. The pid, or -errno of exec (or of what precedes it). */
-int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals);
+int spawn_program(char *const *argv, const struct environment *env, const struct signals *signals,
+	spawn_follow_fn follow, void *context);
 
 /* How a program ended. */
 struct spawn_result {

@@ -13,6 +13,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "record/switches.h"
 #include "record/watched.h"
 
 enum {
@@ -29,6 +30,8 @@ enum {
 struct watch {
 	struct watch_options options;
 	struct encoder *encoder;
+	struct off_cpu_recorder *off_cpu;
+	uint64_t switches_ns; /* when they were read last */
 	int epoll_fd, inotify_fd;
 	struct watched *sessions;
 	uint32_t live, known;
@@ -81,6 +84,26 @@ int watch_fd(const struct watch *w)
 void watch_encoder_set(struct watch *w, struct encoder *e)
 {
 	w->encoder = e;
+}
+
+void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r)
+{
+	w->off_cpu = r;
+}
+
+static void read_switches(struct watch *w, uint64_t now_ns)
+{
+	if (!w->off_cpu)
+		return;
+	w->totals.off_cpu_lost += switches_take(w->sessions, w->off_cpu, w->encoder, now_ns);
+	w->switches_ns = now_ns;
+}
+
+static int switches_are_due(const struct watch *w, uint64_t now_ns)
+{
+	return w->off_cpu &&
+	       (now_ns - w->switches_ns >= (uint64_t)w->options.interval_ms * 1000000u ||
+		       off_cpu_fill(w->off_cpu) >= FULL_PERCENT);
 }
 
 static void count_lost(struct watch *w, const char *why)
@@ -141,6 +164,7 @@ static void end_session(
 {
 	if (left)
 		drain_fault_set(s->drain, "out of memory for its last records");
+	read_switches(w, monotonic_ns());
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
@@ -271,6 +295,8 @@ uint32_t watch_turn(struct watch *w, uint64_t now_ns)
 		if (ms < next_ms)
 			next_ms = ms;
 	}
+	if (switches_are_due(w, now_ns))
+		read_switches(w, now_ns);
 	return next_ms;
 }
 
@@ -332,6 +358,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	w->totals.steps += counts.steps;
 	w->totals.threads += counts.threads;
 	w->totals.dropped += counts.dropped;
+	w->totals.off_cpu_lost += counts.off_cpu_lost;
 	add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)
 		if (s->drain == drain)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "drain/clock.h"
 #include "record/encoder.h"
+#include "record/off_cpu.h"
 #include "record/session_dir.h"
 
 struct watch;
@@ -30,6 +31,9 @@ int watch_fd(const struct watch *w);
 void watch_encoder_set(struct watch *w, struct encoder *e);
 void watch_session_done(void *watch, struct drain *drain);
 
+/* Where times off a CPU come from; NULL: nowhere. It must live for as long as the sessions. */
+void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r);
+
 /* Look at everything once; returns the milliseconds until it must be done again. */
 uint32_t watch_turn(struct watch *w, uint64_t now_ns);
 
@@ -48,6 +52,7 @@ struct watch_totals {
 	uint32_t lost;		 /* whose sessions could not, or only in part */
 	uint32_t dead, outlived; /* of `processes`: how they ended, if not in good order */
 	uint64_t records, samples, steps, threads, dropped;
+	uint64_t off_cpu_lost;
 	const char *fault; /* of the first that was lost; static text */
 	const char *notes; /* of all sessions, line by line */
 };

@@ -56,6 +56,7 @@ void watched_close(struct watched *s)
 {
 	process_release(&s->process);
 	drain_close(s->drain);
+	array_fini(&s->off_cpu);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/array.h"
 #include "drain/drain.h"
 #include "drain/pace.h"
 #include "record/process.h"
@@ -16,10 +17,11 @@ struct watched {
 	int fd;		     /* -1: none */
 	struct drain *drain; /* NULL: its file is none that can be used */
 	struct drain_pace pace;
-	uint64_t consumed_ns; /* when its rings were emptied last */
-	uint64_t closed_ns;   /* when it was first seen closed */
-	int ending;	      /* handed to the encoder to be finished, or unusable */
-	int emitted;	      /* ... which it has done */
+	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */
+	uint64_t consumed_ns;		    /* when its rings were emptied last */
+	uint64_t closed_ns;		    /* when it was first seen closed */
+	int ending;			    /* handed to the encoder to be finished, or unusable */
+	int emitted;			    /* ... which it has done */
 };
 
 /* Open a session file. NULL: no memory. Why it cannot be used in *why, else NULL. */

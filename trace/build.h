@@ -43,6 +43,7 @@ struct build_lane {
 	uint64_t last_ns;
 	size_t last_command; /* index + 1; 0: none yet */
 
+	size_t off_cpu_capacity;
 	struct brick_stat *stats; /* by the run's brick */
 	size_t stat_capacity;
 	uint64_t start_ticks, end_ticks, hook_ticks;
@@ -140,6 +141,9 @@ void build_link(
 /* A time so much before the begin of the sample; 0 when it makes no sense. */
 uint64_t build_before(const struct run_sample *sample, uint64_t delta);
 void build_tile(struct build_lane *lane, const struct run_tile *tile);
+
+/* build_off_cpu.c: in the order of time, none overlapping another. 0: it could not be used. */
+int build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, int preempted);
 
 /* build_links.c: links by number become links by index */
 void build_links_finish(struct build *b);

@@ -12,8 +12,9 @@
 #define FORMAT_VERSION 1
 
 enum {
-	FORMAT_OWN_SEQUENCE = 1,  /* the run's own events */
-	FORMAT_LANE_SEQUENCE = 2, /* of lane 0; lane n has this + n */
+	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
+	FORMAT_LANE_SEQUENCE = 2,	   /* of lane 0; lane n has this + n */
+	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* the same for when threads were off their CPUs */
 };
 
 /* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order
@@ -71,12 +72,17 @@ enum format_event_name {
 	FORMAT_N_DROPPED = BRICK_MAX_BRICKS + 1, /* records were lost here */
 	FORMAT_N_THREAD,			 /* another thread takes over the lane */
 	FORMAT_N_WORK,				 /* more of the slice that ended last */
+	FORMAT_N_BLOCKED,			 /* off its CPU: it waited */
+	FORMAT_N_PREEMPTED,			 /* ... another thread ran in its place */
 	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS,	 /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 };
 #define FORMAT_DROPPED "Dropped"
 #define FORMAT_THREAD "Thread"
 #define FORMAT_WORK "Work"
+#define FORMAT_BLOCKED "Blocked"
+#define FORMAT_PREEMPTED "Preempted"
+#define FORMAT_OFF_CPU "Off CPU"			     /* the track of both */
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 

@@ -32,7 +32,7 @@ static int intern_name(struct load *l, struct load_sequence *s, const struct ent
 {
 	uint32_t value = RUN_NONE;
 
-	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_WORK) ||
+	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_PREEMPTED) ||
 		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
 	else if (s->lane)

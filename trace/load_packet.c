@@ -138,8 +138,8 @@ static struct pb_reader field_message(struct pb_reader message, uint32_t number)
 	return found;
 }
 
-/* The snapshot sets the lane's clock, which later timestamps are relative to. */
-static int read_snapshot(struct load_sequence *s, struct pb_reader snapshot)
+/* The snapshot sets the sequence's clock, *now, which later timestamps are relative to. */
+static int read_snapshot(struct load_sequence *s, uint64_t *now, struct pb_reader snapshot)
 {
 	struct pb_field f;
 	int more;
@@ -149,9 +149,9 @@ static int read_snapshot(struct load_sequence *s, struct pb_reader snapshot)
 			field_value(f.in, CLOCK_ID, 0) != CLOCK_ID_LANE)
 			continue;
 		uint64_t ns = field_value(f.in, CLOCK_TIMESTAMP, 0);
-		if (s->has_clock && ns < s->lane->now)
+		if (s->has_clock && ns < *now)
 			return 0;
-		s->lane->now = ns;
+		*now = ns;
 		s->has_clock = 1;
 	}
 	return more == 0;
@@ -223,12 +223,28 @@ static int lane_packet(
 		good &= load_interned(l, s, p->interned);
 	}
 	if (p->snapshot.at)
-		good &= read_snapshot(s, p->snapshot);
+		good &= read_snapshot(s, &s->lane->now, p->snapshot);
 	if (p->track.at)
 		good &= read_track(l, s, p->track);
 	if (p->event.at)
 		good &= lane_event(l, s, message, p) != 0;
 	return good;
+}
+
+static int off_cpu_packet(struct load *l, struct load_sequence *s, const struct packet *p)
+{
+	int good = 1;
+
+	if (p->interned.at)
+		good &= load_interned(l, s, p->interned);
+	if (p->snapshot.at)
+		good &= read_snapshot(s, &s->off_cpu.now, p->snapshot);
+	if (!p->event.at)
+		return good;
+	if (!p->has_timestamp || p->clock_id || !s->has_clock ||
+		__builtin_add_overflow(s->off_cpu.now, p->timestamp, &s->off_cpu.now))
+		return 0;
+	return good & load_off_cpu_event(s, p->event);
 }
 
 /* Events of the run's own have absolute times, which nothing depends on. */
@@ -262,6 +278,8 @@ void load_packet(struct load *l, struct pb_reader message)
 	if (p.defaults.at)
 		s->track_uuid = field_value(field_message(p.defaults, DEFAULTS_TRACK_EVENT),
 			EVENT_DEFAULTS_TRACK_UUID, s->track_uuid);
-	if (!(s->lane ? lane_packet(l, s, message, &p) : own_packet(l, &p)))
-		l->build.run->bad_packets++;
+	int good = s->lane	     ? lane_packet(l, s, message, &p)
+		   : s->off_cpu.lane ? off_cpu_packet(l, s, &p)
+				     : own_packet(l, &p);
+	l->build.run->bad_packets += !good;
 }

@@ -4,6 +4,7 @@
  * replace earlier ones. Values in ticks are kept as they are until the clocks are known
  * (build_finish.c).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "brick/error.h"
@@ -150,6 +151,18 @@ static int on_process(struct load *l, struct pb_reader event)
 	return 1;
 }
 
+/* The sequence that says when the lane's threads were off their CPUs, if there is one. */
+static int off_cpu_sequence(struct load *l, struct build_lane *lane, uint64_t id)
+{
+	if (!id)
+		return 1;
+	struct load_sequence *s = id <= UINT32_MAX ? load_sequence(l, (uint32_t)id) : NULL;
+	if (!s || s->lane || s->off_cpu.lane)
+		return 0;
+	s->off_cpu.lane = lane;
+	return 1;
+}
+
 /* A lane and its sequence belong together from here on; neither can have had another one. */
 static int on_lane(struct load *l, struct pb_reader event)
 {
@@ -161,7 +174,8 @@ static int on_lane(struct load *l, struct pb_reader event)
 	if (number != run->lane_count || process >= run->process_count || !id || id > UINT32_MAX)
 		return 0;
 	struct load_sequence *s = load_sequence(l, (uint32_t)id);
-	if (!s || s->lane || !(s->lane = build_lane(&l->build, (uint32_t)process)))
+	if (!s || s->lane || s->off_cpu.lane ||
+		!(s->lane = build_lane(&l->build, (uint32_t)process)))
 		return 0;
 	struct run_lane *lane = &run->lanes[number];
 	lane->kind = (uint32_t)load_uint(event, "kind", 0);
@@ -170,7 +184,7 @@ static int on_lane(struct load *l, struct pb_reader event)
 	load_text_of(l, event, "backend", &lane->backend);
 	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);
 	s->lane->start_ticks = load_uint(event, "start_ticks", 0);
-	return 1;
+	return off_cpu_sequence(l, s->lane, load_uint(event, "off_cpu_sequence", 0));
 }
 
 static int on_notes(struct load *l, struct pb_reader event)
@@ -185,6 +199,21 @@ static int on_notes(struct load *l, struct pb_reader event)
 		&l->build, (uint32_t)number, (const char *)text.text.at, pb_size(text.text));
 }
 
+static void on_machine(struct pb_reader event, struct machine_use *use)
+{
+	struct load_annotation name;
+
+	*use = (struct machine_use){
+		.busy_ns = load_uint(event, "busy_ns", 0),
+		.steal_ns = load_uint(event, "steal_ns", 0),
+		.idle_ns = load_uint(event, "idle_ns", 0),
+		.neighbour_ns = load_uint(event, "neighbour_ns", 0),
+	};
+	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)
+		snprintf(use->neighbour, sizeof use->neighbour, "%.*s", (int)pb_size(name.text),
+			(const char *)name.text.at);
+}
+
 static int on_account(struct load *l, struct pb_reader event)
 {
 	struct run *run = l->build.run;
@@ -197,6 +226,10 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->cpus = (uint32_t)load_uint(event, "cpus", 0);
 	run->exit_code = (int32_t)load_uint(event, "exit_code", (uint64_t)-1);
 	run->bad_records = load_uint(event, "bad_records", run->bad_records);
+	run->off_cpu.source = (uint32_t)load_uint(event, "off_cpu", OFF_CPU_UNKNOWN);
+	run->off_cpu.error = (int32_t)load_uint(event, "off_cpu_error", 0);
+	run->off_cpu.lost = load_uint(event, "off_cpu_lost", 0);
+	on_machine(event, &run->machine);
 	return 1;
 }
 

@@ -12,7 +12,7 @@
 #include "trace/pb_read.h"
 
 enum {
-	LOAD_MAX_SEQUENCES = 1 << 15,
+	LOAD_MAX_SEQUENCES = 1 << 16,
 	LOAD_MAX_SOURCE = 16 << 20,
 	LOAD_MAX_FLOWS = 32, /* of one event; further ones are not looked at */
 };
@@ -45,14 +45,22 @@ struct load_value {
 	uint32_t index;	      /* the run's site for that brick; RUN_NONE: not resolved yet */
 };
 
+/* Of a sequence that says when a lane's threads were off their CPUs. */
+struct load_off_cpu {
+	struct build_lane *lane; /* NULL: it is none */
+	uint64_t now, begin_ns;
+	uint32_t name; /* of the slice that is open, as in load_sequence.names; 0: none is */
+};
+
 /* A sequence of packets. Those of lanes have a lane. */
 struct load_sequence {
 	uint32_t id;
 	uint32_t names_version;	 /* changes whenever the interning tables do */
 	struct build_lane *lane; /* NULL: it is no lane's */
-	int cleared;		 /* its first packet, with what the others need, was there */
-	int has_clock;		 /* lane->now is set */
-	uint64_t track_uuid;	 /* of its events */
+	struct load_off_cpu off_cpu;
+	int cleared;	     /* its first packet, with what the others need, was there */
+	int has_clock;	     /* lane->now is set */
+	uint64_t track_uuid; /* of its events */
 
 	struct load_iids names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
 	struct load_iids categories; /* the run's categories */
@@ -142,6 +150,9 @@ void load_values_fini(struct load *l);
  */
 int load_lane_event(
 	struct load *l, struct load_sequence *s, struct pb_reader event, struct build_slice *slice);
+
+/* load_off_cpu.c: an event at s->off_cpu.now. 0: it could not be used. */
+int load_off_cpu_event(struct load_sequence *s, struct pb_reader event);
 
 /* load_command.c: what an event says of a sample beyond its site */
 #define LOAD_ARGS_MASK                                                                       \

@@ -68,6 +68,7 @@ static void free_processes(struct run *run)
 		free(run->lanes[i].name);
 		free(run->lanes[i].backend);
 		free(run->lanes[i].samples);
+		free(run->lanes[i].off_cpu);
 		free(run->lanes[i].stats);
 	}
 	free(run->processes);

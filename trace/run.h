@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "brick/probe.h"
+#include "trace/machine_use.h"
 
 #define RUN_NONE UINT32_MAX
 
@@ -52,6 +53,18 @@ enum run_sample_flags {
 	RUN_SAMPLE_CLAMPED = 4,
 };
 
+/* Off a CPU: because the thread waited for something, or another ran in its place. */
+struct run_off_times {
+	uint64_t blocked_ns, preempted_ns;
+};
+
+/* A lane's thread did not run from begin_ns to end_ns. */
+struct run_off_cpu {
+	uint64_t begin_ns, end_ns;
+	struct run_off_times before; /* sums of those before it on its lane */
+	int preempted;
+};
+
 struct run_lane {
 	uint32_t process;
 	uint32_t kind; /* enum brick_lane_kind */
@@ -64,6 +77,8 @@ struct run_lane {
 	/* of run bricks [brick_count]; times in ns; NULL when the file holds no statistics of it */
 	struct brick_stat *stats;
 	uint64_t hook_calls, hook_timed, hook_ns;
+	struct run_off_cpu *off_cpu; /* none overlaps another; by time */
+	size_t off_cpu_count;
 	char *backend;	      /* of a queue; NULL: not known */
 	uint32_t queue_flags; /* BRICK_QUEUE_* */
 };
@@ -178,6 +193,8 @@ struct run {
 	uint32_t cpus;
 	int32_t exit_code; /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;
+	struct off_cpu_account off_cpu; /* whether lanes' off_cpu is known at all */
+	struct machine_use machine;
 
 	struct run_category *categories;
 	size_t category_count;
@@ -227,6 +244,11 @@ uint32_t run_brick_find(const struct run *run, const char *name);
 
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
+
+/* How long the threads of a lane were off their CPUs up to a moment, or between two. */
+struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns);
+struct run_off_times run_off_cpu_between(
+	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 
 /* The first command of that sample or a later one of the lane, or of a later lane, by index in
  * run->commands; command_count: there is none. */

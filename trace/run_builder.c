@@ -226,6 +226,7 @@ static const struct sink_type builder_type = {
 	.code = run_on_code,
 	.lane = on_lane,
 	.records = on_records,
+	.off_cpu = run_on_off_cpu,
 	.lane_stats = run_on_lane_stats,
 	.histograms = run_on_histograms,
 	.notes = run_on_notes,

@@ -48,6 +48,7 @@ void run_set_ledger(struct brick_ledger *to, const struct brick_ledger *from);
 
 /* run_facts.c: of the sink's table */
 int run_on_code(struct sink *sink, const struct sink_code *code);
+int run_on_off_cpu(struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
 int run_on_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
 int run_on_histograms(
 	struct sink *sink, int process, uint32_t brick_count, const uint64_t *const *histograms);

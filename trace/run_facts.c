@@ -40,6 +40,25 @@ static int set_stat(struct run_builder *b, struct builder_lane *lane, uint32_t i
 	return 0;
 }
 
+int run_on_off_cpu(
+	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+{
+	struct run_builder *b = run_builder_of(sink);
+	int error = run_check_lane(b, number);
+
+	for (size_t i = 0; i < count && !error; i++) {
+		const struct sink_off_cpu *o = &intervals[i];
+		struct build_lane *lane = b->lanes[number]->lane;
+		const struct run_lane *run_lane = &b->build.run->lanes[number];
+		size_t n = run_lane->off_cpu_count;
+		uint64_t free_ns = n ? run_lane->off_cpu[n - 1].end_ns : 0;
+		build_off_cpu(lane, o->begin_ns > free_ns ? o->begin_ns : free_ns, o->end_ns,
+			o->preempted != 0);
+		error = b->build.result;
+	}
+	return error;
+}
+
 int run_on_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct run_builder *b = run_builder_of(sink);
@@ -147,5 +166,7 @@ int run_on_account(struct sink *sink, const struct sink_account *account)
 	run->lost_processes = account->lost_processes;
 	run->cpus = account->cpus;
 	run->exit_code = account->exit_code;
+	run->off_cpu = account->off_cpu;
+	run->machine = account->machine;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "brick/clock.h"
+#include "trace/machine_use.h"
 
 struct sink {
 	const struct sink_type *type;
@@ -50,6 +51,15 @@ struct sink_account {
 	uint32_t cpus;		  /* online */
 	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns;
+	struct off_cpu_account off_cpu;
+	struct machine_use machine; /* known at the end only */
+};
+
+/* A thread did not run from begin_ns to end_ns (CLOCK_MONOTONIC). */
+struct sink_off_cpu {
+	uint64_t begin_ns, end_ns;
+	uint32_t tid;
+	uint32_t preempted; /* it could have run; else it waited for something */
 };
 
 struct sink_type {
@@ -78,6 +88,11 @@ struct sink_type {
 	 * until the next flush. */
 	int (*records)(
 		struct sink *sink, int lane, const struct brick_record *records, size_t count);
+
+	/* When the threads of a lane were off their CPUs, in the order of time. What lies before
+	 * the end of one that was handed in earlier is cut off. */
+	int (*off_cpu)(
+		struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
 
 	/* Exact statistics of a lane as they stand now; later calls replace earlier ones. About
 	 * 100 bytes of a recording per brick that ran: once a second or so costs nothing that
@@ -140,6 +155,12 @@ static inline int sink_records(
 	struct sink *sink, int lane, const struct brick_record *records, size_t count)
 {
 	return sink->type->records(sink, lane, records, count);
+}
+
+static inline int sink_off_cpu(
+	struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count)
+{
+	return sink->type->off_cpu(sink, lane, intervals, count);
 }
 
 static inline int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state)

@@ -110,6 +110,7 @@ static const struct sink_type writer_type = {
 	.code = writer_sink_code,
 	.lane = writer_sink_lane,
 	.records = writer_sink_records,
+	.off_cpu = writer_sink_off_cpu,
 	.lane_stats = writer_sink_lane_stats,
 	.histograms = writer_sink_histograms,
 	.notes = writer_sink_notes,

@@ -124,6 +124,8 @@ int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
 		event_text(w, "backend", lane->backend, sizeof lane->backend);
 		event_uint(w, "queue_flags", lane->queue_flags);
 	}
+	if (lane->kind == BRICK_LANE_THREAD)
+		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
 	event_uint(w, "start_ticks", lane->start_ticks);
 	return event_close(w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the run says of itself on its own sequence: who recorded what where, the clock, sources,
- * notes, the account. Later events replace earlier ones.
+ * notes. Later events replace earlier ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -116,27 +116,6 @@ int writer_sink_notes(struct sink *sink, int number, const char *notes, size_t b
 	event_open(w, FORMAT_NOTES, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "text", notes, bytes);
-	return event_close(w);
-}
-
-int writer_sink_account(struct sink *sink, const struct sink_account *account)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	if (w->error)
-		return w->error;
-	if (account->end_ns > w->last_ns)
-		w->last_ns = account->end_ns;
-	event_open(w, FORMAT_ACCOUNT, w->last_ns);
-	event_uint(w, "end_ns", account->end_ns);
-	event_uint(w, "consumer_cpu_ns", account->consumer_cpu_ns);
-	event_uint(w, "program_cpu_ns", account->program_cpu_ns);
-	event_uint(w, "lost_processes", account->lost_processes);
-	event_uint(w, "refused_records", account->refused_records);
-	event_uint(w, "cpus", account->cpus);
-	event_int(w, "exit_code", account->exit_code);
-	event_uint(w, "residual_ns", account->clock_residual_ns);
-	event_uint(w, "bad_records", w->bad_records);
 	return event_close(w);
 }
 

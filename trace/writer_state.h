@@ -42,7 +42,7 @@ struct template_table {
 };
 
 /* Kinds of tracks, for their uuids. */
-enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW };
+enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW, UUID_OFF_CPU };
 
 /* Numbers of commands that have an arrow to who waited for them. */
 enum { WRITER_ARROWS = 1 << 15 };
@@ -87,6 +87,8 @@ struct writer_lane {
 	uint32_t end_tail_bytes;
 	struct packet_place last_begin, last_end, last_annotated_end;
 	struct packet_place last_of_brick[BRICK_MAX_BRICKS]; /* begins */
+	uint64_t off_cpu_ns; /* of the last packet of its other track; 0: there is none yet */
+	struct packet_place off_cpu_begin[2], off_cpu_end;
 };
 
 struct trace_writer {
@@ -136,6 +138,8 @@ int writer_sink_code(struct sink *sink, const struct sink_code *code);
 int writer_sink_lane(struct sink *sink, int process, const struct brick_lane *lane);
 int writer_sink_records(
 	struct sink *sink, int lane, const struct brick_record *records, size_t count);
+int writer_sink_off_cpu(
+	struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
 int writer_sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
 int writer_sink_histograms(
 	struct sink *sink, int process, uint32_t brick_count, const uint64_t *const *histograms);

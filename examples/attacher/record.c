@@ -35,6 +35,7 @@ static void __attribute__((format(printf, 1, 2))) warn(const char *format, ...)
 int main(int argc, char **argv)
 {
 	struct recorder_options options = {
+		.off_cpu = 1,
 		.output = argc > 1 ? argv[1] : "",
 		.command = argv + 2,
 		.interval_ms = 1000,

@@ -52,6 +52,7 @@ class Trace:
         self.begins = 0
         self.ends = 0
         self.open = {}  # track: depth
+        self.off_cpu = 0  # times that a thread was off its CPU
         self.negative = 0  # ends without a begin
         self.backwards = 0  # events before their predecessor on a sequence
         self.events = []  # (name, annotations) of the run's own instants
@@ -106,7 +107,9 @@ class Trace:
         track = first.get(11, self.tracks.get(sequence))
         name = first[23].decode() if 23 in first else self.names.get((sequence, first.get(10)))
         kind = first.get(9)
-        if kind == 1:
+        if sequence >= 1 << 20:  # of when threads were off their CPUs
+            self.off_cpu += kind == 1
+        elif kind == 1:
             self.begins += 1
             self.counts[name] = self.counts.get(name, 0) + 1
             self.open[track] = self.open.get(track, 0) + 1

@@ -19,7 +19,11 @@ static struct file make(int compress)
 	struct scene s;
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[1] = {buckets};
-	struct sink_account account = {fake_ns(700), 1, 2, 0, 0, 2, 0, 1};
+	struct sink_account account = {.end_ns = fake_ns(700),
+		.consumer_cpu_ns = 1,
+		.program_cpu_ns = 2,
+		.cpus = 2,
+		.clock_residual_ns = 1};
 	(void)account;
 
 	open_scene(&s, compress);

@@ -8,8 +8,22 @@ static void run_and_process(void **state)
 	(void)state;
 
 	open_scene(&s, 1);
-	const struct sink_account early = {fake_ns(1), 1, 2, 3, 4, 4, -1, 5};
-	const struct sink_account late = {fake_ns(900), 11, 22, 33, 44, 2, 137, 55};
+	const struct sink_account early = {.end_ns = fake_ns(1),
+		.consumer_cpu_ns = 1,
+		.program_cpu_ns = 2,
+		.lost_processes = 3,
+		.refused_records = 4,
+		.cpus = 4,
+		.exit_code = -1,
+		.clock_residual_ns = 5};
+	const struct sink_account late = {.end_ns = fake_ns(900),
+		.consumer_cpu_ns = 11,
+		.program_cpu_ns = 22,
+		.lost_processes = 33,
+		.refused_records = 44,
+		.cpus = 2,
+		.exit_code = 137,
+		.clock_residual_ns = 55};
 	assert_int_equal(trace_writer_account(s.writer, &early), 0);
 	assert_int_equal(trace_writer_account(s.writer, &late), 0);
 	const char *notes = "mode=first\nattach=ggml a=b\n", *last = "attach=none=x\nend=\n\xff\n";

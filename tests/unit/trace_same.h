@@ -53,6 +53,21 @@ static inline const char *same_samples(
 	return NULL;
 }
 
+static inline const char *same_off_cpu(const struct run_lane *a, const struct run_lane *b)
+{
+	if (a->off_cpu_count != b->off_cpu_count)
+		return "how often a lane was off its CPU";
+	for (size_t i = 0; i < a->off_cpu_count; i++) {
+		const struct run_off_cpu *x = &a->off_cpu[i], *y = &b->off_cpu[i];
+		if (x->begin_ns != y->begin_ns || x->end_ns != y->end_ns ||
+			x->preempted != y->preempted ||
+			x->before.blocked_ns != y->before.blocked_ns ||
+			x->before.preempted_ns != y->before.preempted_ns)
+			return "when a lane was off its CPU";
+	}
+	return NULL;
+}
+
 static inline const char *same_stats(
 	struct two_runs t, const struct run_lane *a, const struct run_lane *b)
 {
@@ -73,6 +88,8 @@ static inline const char *same_lane(
 {
 	const char *wrong = same_samples(t, a, b);
 
+	if (!wrong)
+		wrong = same_off_cpu(a, b);
 	if (wrong)
 		return wrong;
 	if (a->process != b->process || a->kind != b->kind || a->tid != b->tid ||

@@ -128,12 +128,51 @@ static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_
 	assert_int_equal(sink_records(sink, 1, queue, sizeof queue / sizeof *queue), 0);
 }
 
+/* The third begins inside of the second, the fourth lies in it: threads of one lane may overlap. */
+static void feed_off_cpu(struct sink *sink)
+{
+	const struct sink_off_cpu off[] = {
+		{fake_ns(20), fake_ns(30), 7, 1},
+		{fake_ns(40), fake_ns(60), 7, 0},
+		{fake_ns(50), fake_ns(70), 8, 1},
+		{fake_ns(61), fake_ns(65), 7, 0},
+	};
+
+	assert_int_equal(sink_off_cpu(sink, 0, off, 1), 0);
+	assert_int_equal(sink_off_cpu(sink, 0, off + 1, 3), 0);
+	assert_int_equal(sink_off_cpu(sink, 2, off, 1), -EINVAL);
+}
+
+static void check_off_cpu(const struct run *run)
+{
+	const struct run_lane *lane = &run->lanes[0];
+	struct run_off_times all = run_off_cpu_between(lane, 0, fake_ns(900));
+	struct run_off_times part = run_off_cpu_between(lane, fake_ns(25), fake_ns(45));
+
+	assert_int_equal(run->off_cpu.source, OFF_CPU_SWITCHES);
+	assert_int_equal(run->off_cpu.lost, 3);
+	assert_int_equal(run->machine.steal_ns, 6);
+	assert_string_equal(run->machine.neighbour, "cc1 (12)");
+	assert_int_equal(lane->off_cpu_count, 3);
+	assert_int_equal(lane->off_cpu[2].begin_ns, fake_ns(60));
+	assert_int_equal(all.blocked_ns, fake_ns(60) - fake_ns(40));
+	assert_int_equal(all.preempted_ns, fake_ns(30) - fake_ns(20) + fake_ns(70) - fake_ns(60));
+	assert_int_equal(part.blocked_ns, fake_ns(45) - fake_ns(40));
+	assert_int_equal(part.preempted_ns, fake_ns(30) - fake_ns(25));
+	assert_int_equal(run->lanes[1].off_cpu_count, 0);
+}
+
 static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 {
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[BRICK_RMS_NORM + 1] = {0};
-	const struct sink_account account = {
-		.end_ns = fake_ns(900), .cpus = 4, .exit_code = 3, .consumer_cpu_ns = 12};
+	const struct sink_account account = {.end_ns = fake_ns(900),
+		.cpus = 4,
+		.exit_code = 3,
+		.consumer_cpu_ns = 12,
+		.off_cpu = {.source = OFF_CPU_SWITCHES, .lost = 3},
+		.machine = {
+			.busy_ns = 8, .steal_ns = 6, .neighbour_ns = 5, .neighbour = "cc1 (12)"}};
 	struct brick_session_digest digest = {.ticks = fake_ticks(180),
 		.step = 1,
 		.brick = BRICK_RMS_NORM,
@@ -182,6 +221,7 @@ static void feed_session(struct sink *sink, const void *data, size_t size)
 		.queue_flags = BRICK_QUEUE_OUT_OF_ORDER};
 	assert_int_equal(sink_lane(sink, 0, &queue), 1);
 	feed_lanes(sink, &f, site, kernel);
+	feed_off_cpu(sink);
 	feed_facts(sink, &f, site);
 }
 
@@ -198,6 +238,11 @@ static void test_a_session(void **state)
 	assert_int_equal(run->digest_count, 1);
 	assert_int_equal(run->note_count, 2);
 	assert_int_equal(run->bad_records, 0);
+	check_off_cpu(run);
+	run_destroy(run);
+	run = load(feed_session, NULL, 0);
+	check_off_cpu(run);
+	assert_int_equal(run->bad_packets, 1); /* the digest */
 	run_destroy(run);
 }
 

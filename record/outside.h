@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the recorder sees of the program and of the machine without the program's help: when its
+ * threads are off their CPUs, and who else uses those. What cannot be had is noted with its reason
+ * and is missing from the recording. One thread.
+ */
+#ifndef BRICK_RECORD_OUTSIDE_H
+#define BRICK_RECORD_OUTSIDE_H
+
+#include "record/neighbours.h"
+#include "record/off_cpu.h"
+#include "trace/sink.h"
+
+struct outside {
+	struct off_cpu_recorder *off_cpu; /* NULL: not known */
+	int error;			  /* why: -errno; 0: not asked for */
+	struct neighbours *neighbours;	  /* NULL: not known */
+};
+
+/* Follow a program that has not done its exec yet. off_cpu: also when it is off its CPUs. */
+void outside_follow(struct outside *o, pid_t program, int off_cpu);
+
+/* Add what is known now. `ended`: also what the machine did, which takes milliseconds to say. */
+void outside_account(
+	const struct outside *o, pid_t program, int ended, struct sink_account *account);
+
+void outside_fini(struct outside *o);
+
+#endif

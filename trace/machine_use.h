@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CPUs of a machine did while something was recorded on it. */
+#ifndef BRICK_TRACE_MACHINE_USE_H
+#define BRICK_TRACE_MACHINE_USE_H
+
+#include <stdint.h>
+
+/* In ns of CPU time of all CPUs together. All 0: not known. */
+struct machine_use {
+	uint64_t busy_ns;      /* ran something, of whatever process */
+	uint64_t steal_ns;     /* would have, had the host of this virtual machine let them */
+	uint64_t idle_ns;      /* did nothing, or waited for disks */
+	uint64_t neighbour_ns; /* of `busy_ns`: the one other process that used most; 0: none */
+	char neighbour[64];    /* its name and number, "cc1 (1234)" */
+};
+
+/* How it is known when threads were off their CPUs. */
+enum off_cpu_source {
+	OFF_CPU_UNKNOWN,  /* it is not: never asked for, or refused */
+	OFF_CPU_SWITCHES, /* from the kernel's records of context switches */
+};
+
+/* What is known of all threads together. */
+struct off_cpu_account {
+	uint32_t source; /* enum off_cpu_source */
+	int32_t error;	 /* why it is not known: -errno; 0: it was not asked for */
+	uint64_t lost;	 /* switches that are missing */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The account: what recording lost and spent, what is known of threads off their CPUs, what the
+ * machine did meanwhile. A later one replaces all of an earlier one.
+ */
+#include "trace/writer_state.h"
+
+static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account *account)
+{
+	event_uint(w, "off_cpu", account->source);
+	if (account->source == OFF_CPU_UNKNOWN)
+		event_int(w, "off_cpu_error", account->error);
+	else
+		event_uint(w, "off_cpu_lost", account->lost);
+}
+
+static void account_machine(struct trace_writer *w, const struct machine_use *use)
+{
+	if (!(use->busy_ns | use->steal_ns | use->idle_ns))
+		return;
+	event_uint(w, "busy_ns", use->busy_ns);
+	event_uint(w, "steal_ns", use->steal_ns);
+	event_uint(w, "idle_ns", use->idle_ns);
+	if (!use->neighbour_ns)
+		return;
+	event_uint(w, "neighbour_ns", use->neighbour_ns);
+	event_text(w, "neighbour", use->neighbour, sizeof use->neighbour);
+}
+
+int writer_sink_account(struct sink *sink, const struct sink_account *account)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->error)
+		return w->error;
+	if (account->end_ns > w->last_ns)
+		w->last_ns = account->end_ns;
+	event_open(w, FORMAT_ACCOUNT, w->last_ns);
+	event_uint(w, "end_ns", account->end_ns);
+	event_uint(w, "consumer_cpu_ns", account->consumer_cpu_ns);
+	event_uint(w, "program_cpu_ns", account->program_cpu_ns);
+	event_uint(w, "lost_processes", account->lost_processes);
+	event_uint(w, "refused_records", account->refused_records);
+	event_uint(w, "cpus", account->cpus);
+	event_int(w, "exit_code", account->exit_code);
+	event_uint(w, "residual_ns", account->clock_residual_ns);
+	event_uint(w, "bad_records", w->bad_records);
+	account_off_cpu(w, &account->off_cpu);
+	account_machine(w, &account->machine);
+	return event_close(w);
+}

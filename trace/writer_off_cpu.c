@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a lane's threads were off their CPUs: slices on a track of its own below the lane's, with a
+ * sequence of its own, because the kernel tells of them later than the lane's records come. No
+ * slice overlaps another: two threads that owned the lane one after the other may.
+ */
+#include <errno.h>
+#include <string.h>
+#include "trace/writer_slice.h"
+#include "trace/writer_state.h"
+
+static uint32_t sequence_of(const struct writer_lane *lane)
+{
+	return FORMAT_OFF_CPU_SEQUENCE + lane->number;
+}
+
+static void name_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text)
+{
+	size_t entry = pb_open(b, field);
+
+	pb_varint(b, ENTRY_IID, iid);
+	pb_string(b, ENTRY_TEXT, text, strlen(text));
+	pb_close(b, entry);
+}
+
+static void first_packet(struct trace_writer *w, const struct writer_lane *lane, uint64_t uuid)
+{
+	struct pb_buffer *b = &w->scratch;
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	size_t defaults = pb_open(b, PACKET_DEFAULTS);
+	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_LANE);
+	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
+	pb_varint(b, EVENT_DEFAULTS_TRACK_UUID, uuid);
+	pb_close(b, event);
+	pb_close(b, defaults);
+	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
+	name_entry(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
+	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
+	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED);
+	pb_close(b, interned);
+	writer_clock_snapshot(w, lane->off_cpu_ns, 1);
+	pb_close(b, packet);
+}
+
+static void track(struct trace_writer *w, const struct writer_lane *lane, uint64_t uuid)
+{
+	struct pb_buffer *b = &w->scratch;
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, uuid);
+	pb_varint(b, TRACK_PARENT_UUID, lane->uuid);
+	pb_string(b, TRACK_NAME, FORMAT_OFF_CPU, strlen(FORMAT_OFF_CPU));
+	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+static int start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+{
+	uint64_t uuid = writer_uuid(w, UUID_OFF_CPU, lane->number);
+
+	lane->off_cpu_ns = ns;
+	w->scratch.size = 0;
+	first_packet(w, lane, uuid);
+	track(w, lane, uuid);
+	return writer_packet_out(w);
+}
+
+/* One end of a slice; `fields` of its event. The packet ends with its timestamp. */
+static void edge(struct trace_writer *w, struct writer_lane *lane, const uint8_t *fields,
+	unsigned bytes, uint64_t ns, struct packet_place *last)
+{
+	uint32_t source = last_place(w, last);
+
+	if (w->chunk_size > CHUNK_BYTES && writer_chunk_out(w))
+		return;
+	uint8_t *at = chunk_end(w);
+	unsigned n = slice_head(at, sequence_of(lane));
+	at[n++] = (uint8_t)bytes;
+	memcpy(at + n, fields, bytes);
+	n += bytes;
+	at[n++] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
+	unsigned timestamp = n;
+	n += put_timestamp(at + n, ns - lane->off_cpu_ns);
+	lane->off_cpu_ns = ns;
+	*last = here(w);
+	packet_laid(w, n, source, timestamp);
+}
+
+static void interval(struct trace_writer *w, struct writer_lane *lane, const struct sink_off_cpu *o)
+{
+	uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
+	uint8_t fields[24];
+
+	if (begin_ns >= o->end_ns)
+		return;
+	unsigned n = slice_field(fields, EVENT_TYPE, EVENT_BEGIN);
+	n += slice_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+	n += slice_field(
+		fields + n, EVENT_NAME_IID, o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
+	edge(w, lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
+	n = slice_field(fields, EVENT_TYPE, EVENT_END);
+	edge(w, lane, fields, n, o->end_ns, &lane->off_cpu_end);
+}
+
+int writer_sink_off_cpu(
+	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->error)
+		return w->error;
+	if (number < 0 || (uint32_t)number >= w->lane_count)
+		return -EINVAL;
+	struct writer_lane *lane = w->lanes[number];
+	if (count && !lane->off_cpu_ns && start(w, lane, intervals[0].begin_ns))
+		return w->error;
+	for (size_t i = 0; i < count && !w->error; i++)
+		interval(w, lane, &intervals[i]);
+	return w->error;
+}
