@@ -626,6 +626,7 @@ set(BRICK_LLAMA_SOURCES
 # Tests: one program per file.
 set(BRICK_UNIT_TESTS
   tests/unit/analysis_accounting.c
+  tests/unit/analysis_async.c
   tests/unit/analysis_breakdown.c
   tests/unit/analysis_budget.c
   tests/unit/analysis_call_tree.c

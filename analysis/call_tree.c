@@ -153,7 +153,10 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 	if (!is_part(tree, frame) || b->failed)
 		return;
 	if (tree->step != RUN_NONE && frame->is_step) {
+		uint64_t gap_ns = b->index->tails[frame->step].gap_ns;
 		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
+		tree->nodes[0].time_ns += gap_ns;
+		tree->nodes[0].self_ns += gap_ns;
 		add_wait(b, 0, frame->counted.inner_ns + frame->counted.wait_ns, waits);
 		return;
 	}

@@ -82,8 +82,7 @@ uint32_t launches_step(
 	const struct run *run, const struct step_index *index, uint32_t lane, uint32_t sample)
 {
 	const struct run_command *c = launches_command(run, lane, sample);
-	uint64_t ns = c && c->launch_ns ? c->launch_ns : run->lanes[lane].samples[sample].begin_ns;
 
-	return step_index_at(
-		index, run, c && c->launch_lane != RUN_NONE ? c->launch_lane : lane, ns);
+	return c ? step_index_of_command(index, run, c)
+		 : step_index_at(index, run, lane, run->lanes[lane].samples[sample].begin_ns);
 }

@@ -4,6 +4,7 @@
  * owners on the path are tried: the others cannot make it shorter. Several trials run side by side
  * through the activities, as most of the time goes into finding these in memory.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "analysis/path_state.h"
@@ -14,6 +15,16 @@ struct trials {
 	uint32_t owners[PATH_TRIALS / 2]; /* trial 2i: a tenth less; 2i + 1: nothing */
 	unsigned count;
 };
+
+/*
+ * A wait for a device, or for what is not known, has no work of its own: it ends sooner when what
+ * it was for does. To leave a barrier takes time that can be less.
+ */
+static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)
+{
+	return a->kind == SCHEDULE_WAIT && a->owner < run->brick_count &&
+	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
+}
 
 static uint64_t tenth_less(uint64_t ns)
 {
@@ -48,7 +59,8 @@ static const uint64_t *run_trials(
 						   ? begin[k]
 						   : finish[dag->before[p]][k];
 		const struct schedule_activity *a = &schedule->activities[v];
-		finish_activity(begin, a->duration_ns, solver->sums[a->owner].trial);
+		finish_activity(begin, a->duration_ns,
+			is_only_a_wait(solver->run, a) ? NOT_TRIED : solver->sums[a->owner].trial);
 		memcpy(finish[v], begin, sizeof(begin));
 	}
 	for (unsigned i = 0; i < trials->count; i++)

@@ -164,9 +164,11 @@ static void take_steps(struct spans *steps, const struct scope *scope, uint32_t 
 
 	for (uint32_t i = index->process_first[process]; i < index->process_first[process + 1];
 		i++) {
-		const struct run_step *step = &run->steps[index->by_process[i]];
-		if (step->end_ns > step->begin_ns && is_of_phase(scope, index->by_process[i]))
-			add_span(steps, step->begin_ns, step->end_ns);
+		uint32_t step = index->by_process[i];
+		uint64_t begin_ns = run->steps[step].begin_ns;
+		uint64_t end_ns = index->tails[step].end_ns;
+		if (end_ns > begin_ns && is_of_phase(scope, step))
+			add_span(steps, begin_ns, end_ns);
 	}
 }
 
@@ -196,11 +198,14 @@ static int measure_busy(struct queue_times *t, const struct scope *scope,
 	take_samples(t, scope, queue, &busy, &all);
 	q->busy_ns = unite(&busy);
 	unite(&all);
-	q->steps_ns = q->idle_ns = ANALYSIS_UNKNOWN;
+	q->steps_ns = ANALYSIS_UNKNOWN;
 	if (steps->spans.count) {
 		q->steps_ns = steps->length_ns;
 		q->idle_ns = q->steps_ns - overlap(&all, &steps->spans);
+	} else if (busy.count) {
+		q->idle_ns = busy.list[busy.count - 1].end_ns - busy.list[0].begin_ns - q->busy_ns;
 	}
+	q->wall_ns = q->busy_ns + q->idle_ns;
 	free(busy.list);
 	free(all.list);
 	return busy.failed || all.failed || steps->spans.failed ? -ENOMEM : 0;

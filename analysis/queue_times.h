@@ -22,9 +22,13 @@ struct queue_time {
 	uint32_t lanes;	   /* how many it has */
 	uint64_t commands; /* all of its samples */
 	uint64_t busy_ns;  /* with at least one command running */
-	/* wall time of the steps of its process, and in how much of it nothing ran; UNKNOWN: no
-	 * steps */
-	uint64_t steps_ns, idle_ns;
+	/*
+	 * Wall time: while a step of its process or a command ran, or from its first command to its
+	 * last where there are no steps; and in how much of it no command ran. A phase's is without
+	 * what ran for others: busy + idle = wall.
+	 */
+	uint64_t wall_ns, idle_ns;
+	uint64_t steps_ns;	   /* wall time of the steps of its process; UNKNOWN: no steps */
 	struct queue_delay launch; /* from the begin of the host's call to the command's */
 	struct queue_delay submit; /* from when it was submitted to the device */
 	uint32_t sources;	   /* 1 << enum brick_source */

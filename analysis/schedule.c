@@ -89,7 +89,8 @@ static void take_step(struct schedule_maker *m, const struct run_step *step)
 	size_t end = step->sample + 1;
 
 	while (end < driver->sample_count &&
-		driver->samples[end].depth > driver->samples[step->sample].depth)
+		(driver->samples[end].depth > driver->samples[step->sample].depth ||
+			driver->samples[end].begin_ns < m->end_ns))
 		end++;
 	m->driver = step->lane;
 	schedule_take_lane(m, step->lane, step->sample, end);
@@ -209,6 +210,8 @@ static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 		if (m->driver != RUN_NONE && span->lane != m->driver)
 			last = is_joined(m, k) ? schedule_work_ended_by(m, span, m->end_ns)
 					       : RUN_NONE;
+		if (m->has_tail && m->run->lanes[span->lane].kind == BRICK_LANE_QUEUE)
+			last = schedule_work_ended_by(m, span, m->end_ns);
 		if (last != RUN_NONE)
 			schedule_connect(m, last, end);
 	}
@@ -224,6 +227,8 @@ static void add_after(struct schedule_maker *m)
 
 	for (uint32_t i = source->first[s->step]; i < source->first[s->step + 1]; i++) {
 		const struct schedule_after_item *item = &source->items[i];
+		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
+			continue; /* in the window */
 		uint32_t brick =
 			m->run->sites[m->run->lanes[item->lane].samples[item->sample].site].brick;
 		struct schedule_activity part = {.begin_ns = item->begin_ns,
@@ -333,9 +338,12 @@ int schedule_of_step(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t step)
 {
 	const struct run_step *s = &run->steps[step];
+	uint64_t end_ns = index->tails[step].end_ns;
 	struct schedule_maker m = begin(schedule, run, index, source, s->begin_ns,
-		s->end_ns > s->begin_ns ? s->end_ns : s->begin_ns);
+		end_ns > s->begin_ns ? end_ns : s->begin_ns);
 
+	m.has_tail = end_ns > s->end_ns;
+	m.is_cut = m.has_tail && index->tails[step].device_ns > end_ns;
 	schedule->step = step;
 	schedule->process = run->lanes[s->lane].process;
 	take_step(&m, s);

@@ -193,8 +193,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		end_command(c, frame);
 	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes[c->place].stays = false;
-	/* What a step waits after its end is in its account, but not in its span. */
-	if (!frame->wait_ns || (c->lane == m->driver && depth == 1))
+	/* What a step waits after its end is in its account, but in its window only with a tail. */
+	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
@@ -229,5 +229,7 @@ void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, s
 	to->span_count++;
 	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
 	walk_samples(m->run, &m->source->windows, lane, first, end, &ops, &c);
+	if (m->is_cut && lane == m->driver)
+		cut_gap(&c, m->end_ns);
 	to->spans[place].count = (uint32_t)to->count - to->spans[place].first;
 }

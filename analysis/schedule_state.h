@@ -47,6 +47,8 @@ struct schedule_maker {
 	const struct schedule_source *source;
 	uint64_t begin_ns, end_ns;
 	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
+	bool has_tail;	 /* of the step: its window goes on after its evaluation */
+	bool is_cut;	 /* the tail, where the device still worked */
 	uint32_t wait_owner;
 
 	struct schedule_lane *lanes; /* as many as spans */

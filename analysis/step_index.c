@@ -150,6 +150,14 @@ uint32_t step_index_at(
 		index, run, last_begun(index, run, run->lanes[lane].process, ns), ns);
 }
 
+uint32_t step_index_of_command(
+	const struct step_index *index, const struct run *run, const struct run_command *c)
+{
+	uint64_t ns = c->launch_ns ? c->launch_ns : run->lanes[c->lane].samples[c->sample].begin_ns;
+
+	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
+}
+
 uint32_t step_index_ended(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns)
 {
@@ -191,6 +199,60 @@ uint64_t step_index_overlap(const struct step_index *index, const struct run *ru
 	return ns;
 }
 
+/* Up to limit_ns: what goes on at the end of the tail is in it, too, as far as nothing cuts it. */
+static void measure_tail(
+	const struct step_index *index, const struct run *run, uint32_t number, uint64_t limit_ns)
+{
+	const struct run_step *step = &run->steps[number];
+	const struct run_lane *lane = &run->lanes[step->lane];
+	const struct run_sample *own = &lane->samples[step->sample];
+	struct step_tail *tail = &index->tails[number];
+	uint64_t at_ns = step->end_ns + own->wait_ns;
+
+	if (tail->device_ns <= step->end_ns || limit_ns <= step->end_ns)
+		return;
+	tail->end_ns = tail->device_ns < limit_ns ? tail->device_ns : limit_ns;
+	if (at_ns > tail->end_ns)
+		tail->end_ns = at_ns < limit_ns ? at_ns : limit_ns;
+	for (size_t i = step->sample + 1; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		uint64_t end_ns = s->end_ns + s->wait_ns;
+		if (s->begin_ns >= tail->end_ns)
+			break;
+		if (s->depth > own->depth ||
+			index->kinds[run->sites[s->site].brick] == BRICK_KIND_TILE)
+			continue;
+		tail->gap_ns += s->begin_ns > at_ns ? s->begin_ns - at_ns : 0;
+		if (end_ns > limit_ns || (s->flags & RUN_SAMPLE_OPEN)) {
+			tail->end_ns = at_ns = s->begin_ns > at_ns ? s->begin_ns : at_ns;
+			break;
+		}
+		at_ns = end_ns > at_ns ? end_ns : at_ns;
+		tail->end_ns = at_ns > tail->end_ns ? at_ns : tail->end_ns;
+	}
+	tail->gap_ns += tail->end_ns > at_ns ? tail->end_ns - at_ns : 0;
+}
+
+static void find_tails(struct step_index *index, const struct run *run)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		index->tails[i].end_ns = run->steps[i].end_ns;
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint64_t end_ns = run->lanes[c->lane].samples[c->sample].end_ns;
+		uint32_t step = step_index_of_command(index, run, c);
+		if (step != RUN_NONE && end_ns > index->tails[step].device_ns)
+			index->tails[step].device_ns = end_ns;
+	}
+	for (size_t lane = 0; lane < run->lane_count; lane++)
+		for (uint32_t i = index->lane_first[lane]; i < index->lane_first[lane + 1]; i++)
+			if (index->finished[index->by_lane[i]])
+				measure_tail(index, run, index->by_lane[i],
+					i + 1 < index->lane_first[lane + 1]
+						? run->steps[index->by_lane[i + 1]].begin_ns
+						: UINT64_MAX);
+}
+
 static void classify_bricks(struct step_index *index, const struct run *run)
 {
 	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
@@ -219,10 +281,12 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index->by_process = calloc(run->step_count + 1, sizeof(uint32_t));
 	index->process_first = calloc(run->process_count + 1, sizeof(uint32_t));
 	index->outer = calloc(run->step_count + 1, sizeof(uint32_t));
+	index->tails = calloc(run->step_count + 1, sizeof(*index->tails));
 	index->finished = calloc(run->step_count + 1, 1);
 	index->kinds = calloc(run->brick_count + 1, 1);
-	if (!cursor || !index->kinds || !index->outer || !index->by_lane || !index->lane_first ||
-		!index->by_process || !index->process_first || !index->finished) {
+	if (!cursor || !index->kinds || !index->tails || !index->outer || !index->by_lane ||
+		!index->lane_first || !index->by_process || !index->process_first ||
+		!index->finished) {
 		free(cursor);
 		step_index_fini(index);
 		return -ENOMEM;
@@ -231,6 +295,7 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index_lanes(index, run, cursor);
 	index_processes(index, run, cursor);
 	find_outer(index, run);
+	find_tails(index, run);
 	free(cursor);
 	return 0;
 }
@@ -242,6 +307,7 @@ void step_index_fini(struct step_index *index)
 	free(index->by_process);
 	free(index->process_first);
 	free(index->outer);
+	free(index->tails);
 	free(index->finished);
 	free(index->kinds);
 	memset(index, 0, sizeof(*index));

@@ -21,6 +21,16 @@ enum brick_kind {
 	BRICK_KIND_OVERHEAD = 4, /* the profiler's own work (brick/abi/overhead.h) */
 };
 
+/*
+ * What a device did for a step after its evaluation had returned. Until the next step of its thread
+ * begins that is part of it, and so is what its thread did meanwhile.
+ */
+struct step_tail {
+	uint64_t device_ns; /* end of the last command that it launched; 0: none is known */
+	uint64_t end_ns;    /* the step's own end, or that of its tail */
+	uint64_t gap_ns;    /* of the tail: its thread was in no brick */
+};
+
 struct step_index {
 	uint32_t count;		 /* of outermost steps that have ended */
 	uint32_t *by_lane;	 /* step numbers */
@@ -29,8 +39,9 @@ struct step_index {
 	uint32_t *process_first; /* [process_count + 1] */
 	/* by place in by_process: that of the last step before it that ends later, or RUN_NONE */
 	uint32_t *outer;
-	uint8_t *finished; /* [step_count]: 1 if the step is outermost and has ended */
-	uint8_t *kinds;	   /* [brick_count]: enum brick_kind */
+	struct step_tail *tails; /* [step_count] */
+	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
+	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
 };
 
 /* -ENOMEM; *index is then empty. */
@@ -56,6 +67,10 @@ static inline uint32_t step_index_open(
 /* Place in by_lane of the lane's first step that ends later; lane_first[lane + 1]: none does. */
 uint32_t step_index_ended(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns);
+
+/* The step that launched a command; where its launch is not known, the one in which it began. */
+uint32_t step_index_of_command(
+	const struct step_index *index, const struct run *run, const struct run_command *command);
 
 /* In how much of that time any step of the process ran. */
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/launches.h"
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "brick/registry.h"
@@ -86,8 +85,10 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		step->unattributed_ns += frame->self_ns;
 	if (frame->is_step) {
 		step->span_ns = frame->length_ns;
-		step->after_ns += frame->wait_ns;
-		times->wall_ns += frame->length_ns + frame->wait_ns;
+		uint64_t gap_ns = times->index->tails[frame->step].gap_ns;
+		step->unattributed_ns += gap_ns;
+		step->after_ns += frame->wait_ns + gap_ns;
+		times->wall_ns += frame->length_ns + frame->wait_ns + gap_ns;
 	}
 }
 
@@ -172,18 +173,6 @@ static void finish_phase(
 	phase->p99_ns = percentile_or_unknown(values, n, 99);
 }
 
-static void add_commands(struct step_times *times)
-{
-	const struct run *run = times->run;
-	for (size_t i = 0; i < run->command_count; i++) {
-		const struct run_command *c = &run->commands[i];
-		uint32_t step = launches_step(run, times->index, c->lane, c->sample);
-		if (step != RUN_NONE)
-			later(&times->steps[step].done_ns,
-				run->lanes[c->lane].samples[c->sample].end_ns);
-	}
-}
-
 static bool takes_prompt(const struct run_step *step)
 {
 	return step->phase == BRICK_PHASE_PREFILL || step->phase == BRICK_PHASE_MIXED;
@@ -238,7 +227,8 @@ static int finish(void *context)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		finish_phase(times, run, phase, values);
-	add_commands(times);
+	for (size_t i = 0; i < run->step_count; i++)
+		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
 		times->ttft_ns = first_token_ns(times, p);
 	free(values);

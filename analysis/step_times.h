@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the steps of a run took. A step's time is its span and, after it, the time in bricks that
- * the engine's thread ran outside of any step before the next one (sampling); the wall time of a
- * run is the sum of its steps' times. Only outermost steps that ended count. Read-only once made.
+ * the engine's thread ran outside of any step before the next one (sampling), and that in which a
+ * device still worked for it, whatever the thread did; the wall time of a run is the sum of its
+ * steps' times. Only outermost steps that ended count. Read-only once made.
  */
 #ifndef BRICK_ANALYSIS_STEP_TIMES_H
 #define BRICK_ANALYSIS_STEP_TIMES_H
@@ -30,8 +31,8 @@ int step_phase_of_brick(int32_t well_known);
 
 struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
-	uint64_t after_ns;	  /* in bricks after it that are in its account */
-	uint64_t unattributed_ns; /* of the span: in no brick and no wait */
+	uint64_t after_ns;	  /* after it and in its account: in bricks, or a device at work */
+	uint64_t unattributed_ns; /* of both: in no brick and no wait */
 	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
 	/* of the last wait in its account, or command that it launched, or its own: then all that
 	 * it evaluated was there */

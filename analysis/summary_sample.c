@@ -204,6 +204,8 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 	sums->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
 		t->unattributed_ns += counted->self_ns;
+		if (frame->is_step)
+			t->unattributed_ns += t->index->tails[frame->step].gap_ns;
 		t->attributed_ns += counted->inner_ns + counted->wait_ns;
 	} else if (in_wall) {
 		sums->wall_ns += counted->self_ns;

@@ -46,8 +46,8 @@ static int draw_queues(struct top *top, struct canvas *canvas, int y)
 				     ? xasprintf("; %zu more", s->queues.count - MAX_QUEUES)
 				     : xstrdup("");
 		canvas_print(canvas, 0, y + shown, canvas->width, STYLE_NORMAL,
-			"%s: %s commands, busy %s, idle in steps %s, launch to start p50 %s%s",
-			name, units_count(count, q->commands), units_time(busy, q->busy_ns),
+			"%s: %s commands, busy %s, idle %s, launch to start p50 %s%s", name,
+			units_count(count, q->commands), units_time(busy, q->busy_ns),
 			units_time(idle, q->idle_ns), units_time(launch, q->launch.p50_ns), more);
 		free(more);
 		free(name);

@@ -258,22 +258,17 @@ static char *delay_text(const char *what, const struct queue_delay *delay)
 static void print_queue(const struct printer *p, const struct queue_time *queue)
 {
 	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
-	char busy[UNITS_BYTES], idle[UNITS_BYTES], steps[UNITS_BYTES], commands[UNITS_BYTES];
+	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
 	char *name = text_safe(lane->name && *lane->name ? lane->name : "queue");
 	char *backend = text_safe(lane->backend ? lane->backend : "");
 	char *launch = delay_text("launch to start", &queue->launch);
 	char *submit = delay_text("submission to start", &queue->submit);
 	char *sources = report_sources(p->report, queue->sources);
-	char *idling =
-		queue->idle_ns == ANALYSIS_UNKNOWN
-			? xstrdup("")
-			: xasprintf(", idle %s of %s of steps", units_time(idle, queue->idle_ns),
-				  units_time(steps, queue->steps_ns));
-	say(p, "Queue", "%s%s%s (%llu): busy %s%s; %s command%s%s%s; times from %s", backend,
-		*backend ? ": " : "", name, (unsigned long long)lane->tid,
-		units_time(busy, queue->busy_ns), idling, units_count(commands, queue->commands),
+	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s%s; times from %s",
+		backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
+		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
+		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
 		queue->commands == 1 ? "" : "s", launch, submit, sources ? sources : "-");
-	free(idling);
 	free(sources);
 	free(submit);
 	free(launch);

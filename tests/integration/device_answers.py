@@ -111,6 +111,7 @@ def check_queues(report, commands):
         queue = queues[name]
         near("busy " + name, queue["busy_ns"], length(mine), ROUNDING_NS * len(mine))
         expect("commands", queue["commands"], len(mine))
+        near("busy and idle", queue["busy_ns"] + queue["idle_ns"], queue["queue_wall_ns"], 0)
         # all of its work lies within the steps
         near("idle " + name, queue["idle_ns"], queue["steps_ns"] - queue["busy_ns"], 0)
         expect("launches", queue["launch"]["count"], len(mine))

@@ -217,7 +217,7 @@ static void one_queue_on_two_lanes(void **state)
 	queue_times_fini(&times);
 
 	/* a step that ended before they did, and one without any of it */
-	s.run.steps[0].end_ns = 1200;
+	s.run.steps[0].end_ns = s.index.tails[0].end_ns = 1200;
 	assert_int_equal(queue_times_init(&times, &s.run, &s.index, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(times.queues[0].idle_ns, 100);
 	queue_times_fini(&times);

@@ -29,6 +29,27 @@ static inline void nonsense_sample(struct run *run, uint64_t *seed, uint32_t lan
 	}
 }
 
+/* What queues did was launched, waited for and queued by anything. */
+static inline void nonsense_commands(struct run *run, uint64_t *seed)
+{
+	uint32_t kernel = builder_kernel(run, "k", BRICK_KERNEL_COMPUTE, 4);
+
+	for (uint32_t lane = 0; lane < run->lane_count; lane++) {
+		const struct run_lane *l = &run->lanes[lane];
+		for (uint32_t i = 0; l->kind == BRICK_LANE_QUEUE && i < l->sample_count; i++) {
+			uint32_t r = nonsense_random(seed);
+			if (r & 1)
+				continue;
+			builder_command(run, lane, kernel, r & 2 ? 0 : RUN_NONE,
+				(r >> 8) % (uint32_t)run->lanes[0].sample_count, RUN_NONE);
+			struct run_command *c = &run->commands[run->command_count - 1];
+			c->sample = i;
+			if (r & 4)
+				builder_waits(run, 0, run->wait_count, c->number - 1);
+		}
+	}
+}
+
 /* run_fini() frees what it made. */
 static BUILDER_UNUSED void nonsense_run(struct run *run, uint64_t *seed, uint32_t lanes)
 {
@@ -56,6 +77,7 @@ static BUILDER_UNUSED void nonsense_run(struct run *run, uint64_t *seed, uint32_
 			depth = (r >> 16) % (depth + 2);
 		}
 	}
+	nonsense_commands(run, seed);
 }
 
 #endif

@@ -233,7 +233,7 @@ static void waiting_for_a_device(void **state)
 	check_sums(section);
 	assert_int_equal(section->counts.unknown_waits, 1);
 	assert_int_equal(section->counts.unknown_wait_ns, 280);
-	assert_int_equal(row_of(section, h.run.sites[h.sync].brick)->nothing_ns, 20);
+	assert_int_equal(row_of(section, h.run.sites[h.sync].brick)->nothing_ns, 300);
 	path_destroy(path);
 	run_fini(&h.run);
 }
