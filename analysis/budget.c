@@ -3,16 +3,18 @@
  */
 #include "analysis/budget.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <math.h>
+#include <float.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/unknown.h"
+#include "base/number.h"
 #include "brick/error.h"
+
+#define MAX_LIMIT_US 1e15 /* 31 years: in ns it fits into 64 bits */
 
 enum { FILE_MOST = 1 << 20, LINES_MOST = 4096 };
 
@@ -83,14 +85,12 @@ static void split(struct piece line, struct piece *first, struct piece *middle, 
 
 static int parse_limit(struct budget_line *to, struct piece text, struct budget_error *error)
 {
-	char number[32], *end;
+	char number[32];
 
 	snprintf(number, sizeof number, "%.*s", (int)(text.bytes < 31 ? text.bytes : 31), text.at);
-	to->limit_us = strtod(number, &end);
-	if (!text.bytes || text.bytes > 31 || *end || !isfinite(to->limit_us) ||
-		!(to->limit_us > 0) || !(isdigit((unsigned char)number[0]) || number[0] == '.'))
-		return fault(
-			error, to->line, "%.40s: must be a number of microseconds above 0", number);
+	if (text.bytes > 31 || number_double(number, DBL_MIN, MAX_LIMIT_US, &to->limit_us))
+		return fault(error, to->line,
+			"%.40s: must be a number of microseconds above 0, up to 1e15", number);
 	return 0;
 }
 

@@ -105,11 +105,12 @@ static size_t csv_character(struct escaped *out, const char *text, size_t left)
 
 void escape_csv(FILE *out, const char *text)
 {
-	int is_quoted = text && strpbrk(text, "\",");
+	int is_formula = text && *text && strchr("=+-@", *text);
+	int is_quoted = is_formula || (text && strpbrk(text, "\","));
 	struct escaped piece;
 
 	if (is_quoted)
-		fputc('"', out);
+		fputs(is_formula ? "\"'" : "\"", out);
 	for (size_t left = text ? strlen(text) : 0, n; left; text += n, left -= n) {
 		n = csv_character(&piece, text, left);
 		fwrite(piece.text, 1, piece.bytes, out);

@@ -39,7 +39,8 @@ size_t escape_spell(struct escaped *out, const char *text, size_t left);
 
 /*
  * A cell of CSV (RFC 4180), in quotes where it needs them; what is unsafe is spelled, in one line:
- * \xNN, \uNNNN or \UNNNNNNNN.
+ * \xNN, \uNNNN or \UNNNNNNNN. What a table calculator would take for a formula (= + - @) stands
+ * behind a quote: '=1+1.
  */
 void escape_csv(FILE *out, const char *text);
 

@@ -63,6 +63,20 @@ static int print_attached(const char *notes)
 	return 1;
 }
 
+/* env -i: what gets us into a program is in the environment. */
+static int empties_environment(char *const *command)
+{
+	const char *slash = strrchr(command[0], '/');
+
+	if (strcmp(slash ? slash + 1 : command[0], "env"))
+		return 0;
+	for (command++; *command && **command == '-'; command++)
+		if (!strcmp(*command, "-") || !strcmp(*command, "--ignore-environment") ||
+			((*command)[1] != '-' && strchr(*command, 'i')))
+			return 1;
+	return 0;
+}
+
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
@@ -70,6 +84,10 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 
 	if (a->off)
 		warn("nothing was recorded: --mode none switches recording off");
+	else if (empties_environment(a->options.command))
+		warn("nothing was recorded: %s empties the environment, through which Brick gets "
+		     "into the program; put it in front instead: env -i ... brick record -- ...",
+			a->options.command[0]);
 	else if (*why)
 		warn("nothing was attached: %s", why);
 	else if (a->options.inject)

@@ -14,8 +14,8 @@
 
 set -eu
 
-version=3.22.1		# of node-llama-cpp and of its package with the libraries
-node_version=22.23.3	# fetched only where the system's Node.js is older than node_major
+version=3.22.1		# of node-llama-cpp and of its package with the libraries, as in demo/npm/
+node_version=22.23.3	# as there; fetched only where the system's Node.js is older than node_major
 node_major=20
 
 fail()
@@ -96,10 +96,15 @@ install_debian()
 	run_logged "apt-get install $*" apt-get install -y --no-install-recommends "$@"
 }
 
+# install_npm WHAT DIR: what demo/npm/WHAT locks, which npm checks against the lock's hashes. The
+# lock names no optional packages (those of other systems), so that npm ci would not take it.
 install_npm()
 {
-	run_logged "npm install $*" npm install --prefix "$dir" --omit=optional --ignore-scripts \
-		--no-audit --no-fund --no-package-lock --save-exact "$@"
+	mkdir -p "$2"
+	cp "$root/demo/npm/$1/package.json" "$root/demo/npm/$1/package-lock.json" "$2" ||
+		fail "$2: cannot write"
+	run_logged "npm install ($1)" npm install --prefix "$2" --omit=optional --ignore-scripts \
+		--no-audit --no-fund
 }
 
 node_is_new_enough()
@@ -111,19 +116,16 @@ node_is_new_enough()
 command -v node >/dev/null || install_debian nodejs npm
 command -v npm >/dev/null || install_debian npm
 
-# npm takes the nearest folder with a package.json above --prefix for its own otherwise.
-[ -e "$dir/package.json" ] || echo '{ "private": true }' >"$dir/package.json"
-
 note "installing $stamp (npm)"
-install_npm "node-llama-cpp@$version" "@node-llama-cpp/$platform@$version"
+install_npm "$platform" "$dir"
 [ -e "$libs/llama-addon.node" ] || fail "$libs: the package has no llama-addon.node"
 
 node=$(command -v node)
 if ! node_is_new_enough "$node"; then
 	note "Node.js $("$node" --version 2>/dev/null) is older than $node_major: installing" \
 		"$node_version (npm)"
-	install_npm "node-$platform@$node_version"
-	node=$dir/node_modules/node-$platform/bin/node
+	install_npm "node-$platform" "$dir/node-package"
+	node=$dir/node-package/node_modules/node-$platform/bin/node
 	node_is_new_enough "$node" || fail "$node: does not run here"
 fi
 

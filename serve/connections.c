@@ -10,8 +10,9 @@
 #include <time.h>
 
 enum { CROWDED = CONNECTIONS_MAX * 3 / 4 };
-#define PATIENCE_NS (60 * 1000000000ull)
-#define CROWDED_PATIENCE_NS (5 * 1000000000ull)
+/* By whether a request is there, and whether it is crowded. */
+static const uint64_t patience_ns[2][2] = {
+	{10 * 1000000000ull, 1 * 1000000000ull}, {60 * 1000000000ull, 5 * 1000000000ull}};
 
 static uint64_t now_ns(void)
 {
@@ -33,6 +34,22 @@ void connections_fini(struct connections *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
+/* Under the lock: make room, so that the next one is not kept waiting. */
+static void end_oldest_silent(struct connections *c)
+{
+	struct connection_slot *oldest = NULL;
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+		struct connection_slot *slot = &c->slots[i];
+		if (slot->descriptor >= 0 && !slot->asked && !slot->ended &&
+			(!oldest || slot->since_ns < oldest->since_ns))
+			oldest = slot;
+	}
+	if (oldest) {
+		oldest->ended = 1;
+		shutdown(oldest->descriptor, SHUT_RDWR);
+	}
+}
+
 struct connection_slot *connections_add(struct connections *c, int descriptor)
 {
 	struct connection_slot *slot = NULL;
@@ -41,7 +58,9 @@ struct connection_slot *connections_add(struct connections *c, int descriptor)
 		if (c->slots[i].descriptor < 0)
 			slot = &c->slots[i];
 	if (slot) {
-		*slot = (struct connection_slot){descriptor, now_ns()};
+		if (c->count >= CROWDED)
+			end_oldest_silent(c);
+		*slot = (struct connection_slot){.descriptor = descriptor, .since_ns = now_ns()};
 		c->count++;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -56,10 +75,18 @@ void connections_remove(struct connections *c, struct connection_slot *slot)
 	pthread_mutex_unlock(&c->lock);
 }
 
+void connections_asked(struct connections *c, struct connection_slot *slot)
+{
+	pthread_mutex_lock(&c->lock);
+	slot->asked = 1;
+	pthread_mutex_unlock(&c->lock);
+}
+
 void connections_renew(struct connections *c, struct connection_slot *slot)
 {
 	pthread_mutex_lock(&c->lock);
 	slot->since_ns = now_ns();
+	slot->asked = 0;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -67,10 +94,11 @@ void connections_sweep(struct connections *c)
 {
 	pthread_mutex_lock(&c->lock);
 	uint64_t now = now_ns();
-	uint64_t patience_ns = c->count > CROWDED ? CROWDED_PATIENCE_NS : PATIENCE_NS;
+	int is_crowded = c->count > CROWDED;
 	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
 		const struct connection_slot *slot = &c->slots[i];
-		if (slot->descriptor >= 0 && now - slot->since_ns > patience_ns)
+		if (slot->descriptor >= 0 &&
+			now - slot->since_ns > patience_ns[slot->asked][is_crowded])
 			shutdown(slot->descriptor, SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&c->lock);

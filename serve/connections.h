@@ -2,7 +2,8 @@
 /*
  * The connections of the server, and since when each is busy with its present request. A client
  * that sends or reads a byte now and then never runs into a timeout of silence; it runs into this
- * one. Any thread.
+ * one. When places get few, who has not asked for anything goes first, the oldest at once, so that
+ * whoever asks is served however many do not. Any thread.
  */
 #ifndef BRICK_SERVE_CONNECTIONS_H
 #define BRICK_SERVE_CONNECTIONS_H
@@ -15,6 +16,8 @@ enum { CONNECTIONS_MAX = 64 };
 struct connection_slot {
 	int descriptor; /* -1: free */
 	uint64_t since_ns;
+	int asked; /* a whole request is there */
+	int ended; /* by us; it gives its slot back soon */
 };
 
 struct connections {
@@ -30,10 +33,13 @@ void connections_fini(struct connections *connections);
 struct connection_slot *connections_add(struct connections *connections, int descriptor);
 void connections_remove(struct connections *connections, struct connection_slot *slot);
 
+/* A whole request is there. */
+void connections_asked(struct connections *connections, struct connection_slot *slot);
+
 /* A request was answered: the next one begins. */
 void connections_renew(struct connections *connections, struct connection_slot *slot);
 
-/* Shut down what has taken too long: a minute, or seconds when few slots are left. */
+/* Shut down what has taken too long: a minute (a request: ten seconds), less when few are left. */
 void connections_sweep(struct connections *connections);
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "serve/access.h"
@@ -141,6 +142,31 @@ static enum MHD_Result answer(struct http *http, struct MHD_Connection *connecti
 		NULL, NULL);
 }
 
+static enum MHD_Result count_value(
+	void *count, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	(void)value;
+	*(unsigned *)count += !strcasecmp(name, "Host");
+	return MHD_YES;
+}
+
+/* Of two names that a request gives, another program on the way may believe the other. */
+static bool has_two_hosts(struct MHD_Connection *connection)
+{
+	unsigned count = 0;
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, count_value, &count);
+	return count > 1;
+}
+
+static void note_asked(struct http *http, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (info && info->socket_context)
+		connections_asked(&http->connections, info->socket_context);
+}
+
 /* Called when the headers are there, and again when the body is, which no request may have. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_bytes,
@@ -153,6 +179,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (*state)
 		return *upload_bytes ? MHD_NO : answer(http, connection, url);
 	*state = &seen;
+	note_asked(http, connection);
+	if (has_two_hosts(connection))
+		return refuse(
+			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
 			"Allow", "GET, HEAD");

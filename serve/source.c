@@ -106,6 +106,14 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* A process that runs has no end yet, and is not one that did not end in good order. */
+static void let_run(struct run *run)
+{
+	for (size_t i = 0; i < run->process_count; i++)
+		if (!run->processes[i].end_ns)
+			run->processes[i].closed = 1;
+}
+
 static int read_file(struct serve_source *source, struct serve_reading *reading)
 {
 	struct load_error error = {0};
@@ -130,6 +138,8 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 			rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
 	if (rc < 0)
 		return rc;
+	if (reading->live)
+		let_run(reading->run);
 	source->live = reading->live;
 	return 1;
 }

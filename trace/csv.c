@@ -3,48 +3,13 @@
 #include "trace/csv.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include "trace/text.h"
-#include "base/utf8.h"
+#include "base/escape.h"
 
 static const char header[] =
 	"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,wait_ns,"
 	"inner_ns,elements,bytes,flops,source,flags,kernel,launch_ns,queued_ns,submitted_ns\n";
-
-/* Names stay readable and harmless where the file is shown: no controls, no bytes without meaning.
- */
-static size_t write_character(FILE *out, const char *s, size_t left)
-{
-	uint32_t code;
-	size_t n = utf8_decode(s, left, &code);
-
-	if (!n || (n == 1 && utf8_is_unsafe(code)))
-		fprintf(out, "\\x%02x", (unsigned char)*s);
-	else if (utf8_is_unsafe(code))
-		fprintf(out, code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
-	else
-		fwrite(s, 1, n, out);
-	return n ? n : 1;
-}
-
-static void write_text(FILE *out, const char *text)
-{
-	bool quoted = text && strpbrk(text, "\",");
-	size_t left = text ? strlen(text) : 0;
-
-	if (quoted)
-		fputc('"', out);
-	while (left) {
-		if (*text == '"')
-			fputc('"', out);
-		size_t n = write_character(out, text, left);
-		text += n;
-		left -= n;
-	}
-	if (quoted)
-		fputc('"', out);
-}
 
 static void write_number(FILE *out, uint64_t value)
 {
@@ -68,7 +33,7 @@ static void write_signed(FILE *out, int64_t value)
 
 static void write_name(FILE *out, const char *text)
 {
-	write_text(out, text);
+	escape_csv(out, text);
 	fputc(',', out);
 }
 
@@ -105,7 +70,7 @@ static void write_moment(FILE *out, const struct run *run, uint64_t ns)
 static void write_command(FILE *out, const struct run *run, const struct run_command *command)
 {
 	fputc(',', out);
-	write_text(out, command ? run->kernels[command->kernel].name : NULL);
+	escape_csv(out, command ? run->kernels[command->kernel].name : NULL);
 	write_moment(out, run, command ? command->launch_ns : 0);
 	write_moment(out, run, command ? command->queued_ns : 0);
 	write_moment(out, run, command ? command->submitted_ns : 0);

@@ -58,11 +58,11 @@ class Server:
                     out += part
         return out
 
-    def get(self, path="/", method="GET", host="localhost", **headers):
+    def get(self, path="/", method="GET", host="localhost", timeout=70, **headers):
         """(status, headers, body)"""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-        answer = self.raw(("\r\n".join(lines) + "\r\n\r\n").encode())
+        answer = self.raw(("\r\n".join(lines) + "\r\n\r\n").encode(), timeout)
         head, _, body = answer.partition(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 "):
             fail(f"{method} {path}: {answer[:200]!r}")

@@ -186,6 +186,8 @@ def nothing(scratch):
     run = record(out, "true")
     check(b"nothing was attached: " in run.stderr, run.stderr)
     check(not Trace(out).cut and Trace(out).last("brick.end"), "the empty recording is damaged")
+    run = record(out, "env", "-i", PRODUCER, "samples=5")
+    check(b"env empties the environment" in run.stderr, run.stderr)
     for option in (["--mode", "none"], ["--attach", "none"]):
         run = record(out, "true", options=option)
         check(b"nothing was recorded: " in run.stderr, option, run.stderr)

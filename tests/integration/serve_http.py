@@ -163,6 +163,33 @@ def recorded_process():
         recorder.wait(timeout=60)
 
 
+def living_process():
+    """A process that runs is none that did not end in good order."""
+    out = os.path.join(TMP, "living.pftrace")
+    recorder = subprocess.Popen([BRICK, "record", "-o", out, "--interval", "100", "--",
+                                 os.path.join(BUILD, "bin", "program-record_producer"), "samples=10",
+                                 "say=ready", "sleep=60000"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, env=environment())
+    try:
+        recorder.stdout.readline()
+        deadline = time.monotonic() + 60
+        told = b""
+        while b"RmsNorm" not in told and time.monotonic() < deadline:
+            time.sleep(0.1)
+            told = subprocess.run([BRICK, "report", "--json", out + ".part"], capture_output=True,
+                                  env=environment(), timeout=60).stdout
+        server = Server(out)
+        page = data_of(server)
+        expect("its state", page["live"], True)
+        expect("losses", page["report"]["losses"]["unfinished_processes"], 0)
+        expect_true("in the metrics",
+                    b'brick_lost{kind="unfinished_processes"} 0' in server.get("/metrics")[2])
+        server.stop(signal.SIGINT)
+    finally:
+        recorder.terminate()
+        recorder.wait(timeout=60)
+
+
 def session_without_recording():
     """A program that embeds libbrick and writes nothing: its session, exact while it lives."""
     program = subprocess.Popen([os.path.join(BUILD, "bin", "program-top_embedded"), "memory", "say",
@@ -222,6 +249,25 @@ def bad_clients(server):
     expect("and afterwards", server.get("/metrics")[0], 200)
 
 
+def crowd(server):
+    """Far more connections that never finish their requests than there are places."""
+    silent = []
+    for _ in range(500):
+        with contextlib.suppress(OSError):
+            silent.append(server.connect(timeout=5))
+            silent[-1].sendall(b"GET / HTTP/1.1\r\nHost: l")
+    for _ in range(5):  # it took 35 s before anybody was answered
+        expect("one who asks is answered", server.get("/metrics", timeout=10)[0], 200)
+    for s in silent:
+        s.close()
+
+
+def two_hosts(server):
+    for hosts in (b"Host: localhost\r\nHost: localhost", b"Host: localhost\r\nhost: example.org"):
+        answer = server.raw(b"GET / HTTP/1.1\r\n" + hosts + b"\r\nConnection: close\r\n\r\n")
+        expect_true(f"two Host headers: {answer[:40]}", b" 400 " in answer.split(b"\r\n")[0])
+
+
 def ends(path):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         server = Server(path)
@@ -243,10 +289,13 @@ def main():
     nothing_else(server)
     names(server)
     bad_clients(server)
+    crowd(server)
+    two_hosts(server)
     server.stop()
     tokens(path)
     grows(path)
     recorded_process()
+    living_process()
     session_without_recording()
     ends(path)
 

@@ -78,6 +78,7 @@ static void faults_name_their_line(void **state)
 		{"brick-budget 1\ndecode RmsNorm nan\n", 2, "number"},
 		{"brick-budget 1\ndecode RmsNorm inf\n", 2, "number"},
 		{"brick-budget 1\ndecode RmsNorm 1e999\n", 2, "number"},
+		{"brick-budget 1\ndecode RmsNorm 5e21\n", 2, "up to 1e15"},
 		{"brick-budget 1\ndecode 5\n", 2, "needs a phase"},
 		{"brick-budget 1\ndecode @ 5\n", 2, "needs a phase"},
 		{"brick-budget 1\ndecode ttft 5\n", 2, "prefill"},

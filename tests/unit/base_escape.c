@@ -79,6 +79,11 @@ static void csv(void **state)
 	writes(escape_csv, "plain", "plain");
 	writes(escape_csv, "a,b", "\"a,b\"");
 	writes(escape_csv, "a\"b", "\"a\"\"b\"");
+	writes(escape_csv, "=1+1", "\"'=1+1\"");
+	writes(escape_csv, "-x", "\"'-x\"");
+	writes(escape_csv, "+\"", "\"'+\"\"\"");
+	writes(escape_csv, "@x", "\"'@x\"");
+	writes(escape_csv, "a=1", "a=1");
 	writes(escape_csv, "x\ny\xff\xe2\x80\xae", "x\\x0ay\\xff\\u202e");
 }
 

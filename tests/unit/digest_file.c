@@ -79,7 +79,7 @@ static void test_crafted(void **state)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/tmp/brick-digest-file-%d.pftrace", (int)getpid());
+	snprintf(path, sizeof path, "brick-digest-file-%d.pftrace", (int)getpid());
 	const struct trace_writer_options options = {
 		.path = path, .start_unix_ns = 1, .start_ns = 1, .host = "h"};
 	struct brick_session_header header = {.pid = 1, .rank = -1, .world = -1};

@@ -145,7 +145,7 @@ static void f104_finish_clears(void **state)
 	struct run *run;
 	char path[64];
 
-	snprintf(path, sizeof path, "/tmp/brick-f104-%d.pftrace", (int)getpid());
+	snprintf(path, sizeof path, "brick-f104-%d.pftrace", (int)getpid());
 	options.output = path;
 	assert_int_equal(brick_session_start(&options), 0);
 	for (int i = 0; i < 1000; i++)
