@@ -70,7 +70,7 @@ const struct cli_command command_export = {
 	.summary = "convert a recording for other tools",
 	.run = run_export,
 	.flags = CLI_ANSWERS,
-	.usage = "--format FORMAT [-o OUT] FILE",
+	.usage = "--format FORMAT [-o OUT] [FILE]",
 	.about = "Convert a recording.",
 	.notes = "The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it "
 		 "is.",

@@ -73,7 +73,7 @@ const struct cli_command command_path = {
 	.summary = "say what decided the time, and what a faster brick would buy",
 	.run = run_path,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS] FILE",
+	.usage = "[OPTIONS] [FILE]",
 	.about = "Say what decided how long the steps took, how much later everything else could "
 		 "have been, "
 		 "and how fast the program would be if a brick took 10 % less time, or none.",

@@ -170,7 +170,7 @@ const struct cli_command command_report = {
 	.summary = "say where the time of a recording went",
 	.run = run_report,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS] FILE",
+	.usage = "[OPTIONS] [FILE]",
 	.about =
 		"Say where the time of a recording went: steps, bricks, categories, and what is in "
 		"none of them; what recording cost, and what was lost.",

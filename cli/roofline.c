@@ -103,7 +103,7 @@ const struct cli_command command_roofline = {
 	.summary = "place bricks under what this machine can do",
 	.run = run_roofline,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS] FILE",
+	.usage = "[OPTIONS] [FILE]",
 	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
 		 "made on: what "
 		 "they computed and moved in their time, and how far that is from what the machine "

@@ -138,7 +138,7 @@ const struct cli_command command_tiles = {
 	.summary = "say what the tiles of the work took, and where in the grid",
 	.run = run_tiles,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS] FILE",
+	.usage = "[OPTIONS] [FILE]",
 	.about = "Say what the tiles took that a program cuts its work into, by level and brick, "
 		 "and where in "
 		 "the grid the time went. Tiles are recorded by programs that report them to "

@@ -128,7 +128,7 @@ const struct cli_command command_tree = {
 	.summary = "show what one step was made of",
 	.run = run_tree,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS] FILE",
+	.usage = "[OPTIONS] [FILE]",
 	.about = "Show what one step was made of, layer by layer and brick by brick, in the order "
 		 "in which it "
 		 "ran.",

@@ -5,12 +5,16 @@
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/losses.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 #include "trace/load.h"
+
+/* What `brick record` writes when it is not told where to. */
+#define DEFAULT_NAME "run.pftrace"
 
 struct run *input_load(const char *path)
 {
@@ -54,9 +58,11 @@ void input_tell_losses(const struct run *run, const struct losses *losses)
 
 const char *input_operand(int argc, char **argv)
 {
+	if (optind >= argc && access(DEFAULT_NAME, F_OK) && access(DEFAULT_NAME ".part", F_OK))
+		die_usage(argv[0], "no recording given, and there is no %s here", DEFAULT_NAME);
 	if (optind >= argc)
-		die_usage(argv[0], "%s: no recording given", argv[0]);
+		return DEFAULT_NAME;
 	if (optind + 1 < argc)
 		die_usage(argv[0], "%s: one recording at a time, please", argv[optind + 1]);
-	return argv[optind];
+	return strcmp(argv[optind], "-") ? argv[optind] : "/dev/stdin";
 }

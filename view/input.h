@@ -17,7 +17,10 @@ struct run *input_load_telling(const char *path);
 
 void input_tell_losses(const struct run *run, const struct losses *losses);
 
-/* The one operand of a command: argv[optind], or wrong usage if there is not exactly one. */
+/*
+ * The one operand of a command; "-" is what comes in on stdin. With none, run.pftrace if that is in
+ * the directory. Wrong usage otherwise.
+ */
 const char *input_operand(int argc, char **argv);
 
 #endif

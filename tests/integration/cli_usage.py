@@ -31,7 +31,7 @@ def wrong_usage():
         (["reprot"], b"'report'"),
         (["xyzzy"], b"no such command"),
         (["--nope"], b"--nope"),
-        (["report"], b"no recording"),
+        (["report"], b"no recording given"),
         (["report", path, path], b"one recording"),
         (["report", "--by", "layr", path], b"'layer'"),
         (["report", "--by", "colour", path], b"must be brick"),
@@ -145,7 +145,23 @@ def bad_files():
             expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
 
 
+def named_by_nobody():
+    """run.pftrace of the directory where no recording is named, stdin where "-" is."""
+    path = recording()
+    want = brick("tree", path)[0]
+    with open(path, "rb") as file:
+        expect("stdin", brick("tree", "-", stdin=file)[0], want)
+    here = os.path.join(TMP, "here")
+    os.makedirs(here, exist_ok=True)
+    os.symlink(path, os.path.join(here, "run.pftrace"))
+    expect("run.pftrace", brick("tree", cwd=here)[0], want)
+    empty = os.path.join(TMP, "nothing-here")
+    os.makedirs(empty, exist_ok=True)
+    expect_true("nothing here", b"no run.pftrace here" in brick("tree", cwd=empty, code=2)[1])
+
+
 if __name__ == "__main__":
+    named_by_nobody()
     help_is_there()
     wrong_usage()
     cannot_be_written()

@@ -29,10 +29,10 @@ def environment(**changes):
     return {k: v for k, v in env.items() if v is not None}
 
 
-def brick(*args, code=0, **changes):
+def brick(*args, code=0, stdin=None, cwd=None, **changes):
     """Run a command that must end with this code; (stdout, stderr) as bytes."""
     done = subprocess.run([BRICK, *args], capture_output=True, env=environment(**changes),
-                          timeout=60)
+                          stdin=stdin, cwd=cwd, timeout=60)
     if done.returncode != code:
         fail(f"brick {' '.join(map(str, args))}: exit {done.returncode}, expected {code}\n"
              f"{done.stdout[-2000:]!r}\n{done.stderr[-2000:]!r}")
