@@ -132,6 +132,7 @@ set(BRICK_WRITER_SOURCES
   trace/writer_statistics.c
   trace/writer_template.c
   trace/writer_text.c
+  trace/writer_track.c
 )
 
 # The consumer of a session: in the recorder, and inside programs that embed Brick.
@@ -721,6 +722,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
   tests/unit/trace_sinks.c
+  tests/unit/trace_structure.c
 )
 
 # Programs that integration tests run.
@@ -800,6 +802,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/selftest.py
   tests/integration/roofline.py
   tests/integration/trace_perfetto.py
+  tests/integration/trace_structure.py
   tests/integration/truth.py
   tests/integration/vulkan.py
   tests/integration/vulkan_embed.py

@@ -32,5 +32,6 @@ int main(void)
 	measure("2 threads with waits, plain", DEMO_LAYERS, 2, 1, 0);
 	measure("2 threads with waits, compressed", DEMO_LAYERS, 2, 1, 1);
 	measure("80 layers, 2 threads with waits, compressed", 80, 2, 1, 1);
+	measure("160 layers, 2 threads with waits, compressed", 160, 2, 1, 1);
 	return 0;
 }

@@ -48,6 +48,11 @@ enum {
 	X(LEVEL, "level")   /* uint: enum brick_tile_level */                                  \
 	/* of an instant: */                                                                   \
 	X(REPORTED, "reported_ns") /* uint: length of an execution without a place */          \
+	/* of a counter that stands at the begin of the step that it is of: */                 \
+	X(BEHIND, "read_after_ns") /* uint: from the lane's last time to its reading */        \
+	/* of a site, again: the interned JSON can be read, these can be asked for */          \
+	X(OPERATION, "op")  /* interned */                                                     \
+	X(TENSOR, "tensor") /* interned */                                                     \
 	/* of a mixed step, which has tokens of prompts, too: */                               \
 	X(OUTPUT_TOKENS, "output_tokens") /* uint, of its tokens */
 
@@ -65,6 +70,9 @@ enum {
 	FORMAT_BRICK_IID = FORMAT_SOURCE_IID + 64, /* names of bricks by id */
 	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + BRICK_MAX_BRICKS,
 	FORMAT_KERNEL_IID_END = FORMAT_KERNEL_IID + BRICK_MAX_KERNELS,
+	FORMAT_OPERATION_IID = FORMAT_KERNEL_IID_END, /* of sites, by their index */
+	FORMAT_TENSOR_IID = FORMAT_OPERATION_IID + BRICK_MAX_SITES,
+	FORMAT_TENSOR_IID_END = FORMAT_TENSOR_IID + BRICK_MAX_SITES,
 };
 
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */
@@ -74,6 +82,8 @@ enum format_event_name {
 	FORMAT_N_WORK,				 /* more of the slice that ended last */
 	FORMAT_N_BLOCKED,			 /* off its CPU: it waited */
 	FORMAT_N_PREEMPTED,			 /* ... another thread ran in its place */
+	FORMAT_N_WAITED,			 /* ends the flows that its slice waited for */
+	FORMAT_N_LAUNCHED,			 /* at the begin of its slice: what that launched */
 	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS,	 /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 };
@@ -82,7 +92,9 @@ enum format_event_name {
 #define FORMAT_WORK "Work"
 #define FORMAT_BLOCKED "Blocked"
 #define FORMAT_PREEMPTED "Preempted"
-#define FORMAT_OFF_CPU "Off CPU"			     /* the track of both */
+#define FORMAT_OFF_CPU "Off CPU" /* the track of both */
+#define FORMAT_WAITED "Waited"
+#define FORMAT_LAUNCHED "Launched"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 
@@ -106,6 +118,16 @@ enum { FORMAT_KERNEL_KIND_COUNT = 6 };
  * are no flows.
  */
 enum { FORMAT_FLOW_BITS = 40 };
+
+/* Counters of a whole step, read at its end: X(name, unit). */
+#define FORMAT_STEP_COUNTERS(X)           \
+	X("cycles", UNIT_COUNT)           \
+	X("instructions", UNIT_COUNT)     \
+	X("cache-misses", UNIT_COUNT)     \
+	X("task-clock", UNIT_TIME_NS)     \
+	X("page-faults", UNIT_COUNT)      \
+	X("context-switches", UNIT_COUNT) \
+	X("counter-reading", UNIT_TIME_NS)
 
 /* Members of the session's structs that go into the run's own events under their own names. */
 #define FORMAT_STAT_FIELDS(X) \

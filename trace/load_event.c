@@ -241,6 +241,13 @@ static int own_instant(
 	case FORMAT_N_THREAD:
 		return LOAD_HAS(e, TID) && build_point(s->lane, RUN_POINT_THREAD, RUN_NONE,
 						   (double)e->value[FORMAT_A_TID]);
+	case FORMAT_N_WAITED:
+		return 1; /* only others need it: the wait says for what it was */
+	case FORMAT_N_LAUNCHED:
+		if (!lane->depth)
+			return 0;
+		load_args(l, s, lane->stack[lane->depth - 1], e);
+		return 1;
 	default:
 		if (lane->ended == RUN_NONE)
 			return 0;
@@ -268,13 +275,21 @@ static int instant(struct load *l, struct load_sequence *s, const struct load_ev
 	       build_point(s->lane, RUN_POINT_REPORTED, name, (double)e->value[FORMAT_A_REPORTED]);
 }
 
+/* A counter of a step was read some time behind what the lane said last, and stands elsewhere. */
 static int counter(struct load *l, struct load_sequence *s, const struct load_event *e)
 {
-	for (size_t i = l->counter_count; i; i--)
+	uint64_t now = s->lane->now;
+	int good = 0;
+
+	for (size_t i = l->counter_count; i && !good; i--)
 		if (l->counters[i - 1].uuid == e->track_uuid)
-			return build_point(
-				s->lane, RUN_POINT_COUNTER, l->counters[i - 1].brick, e->counter);
-	return 0;
+			good = load_advance(
+				       s, LOAD_HAS(e, BEHIND) ? e->value[FORMAT_A_BEHIND] : 0) &&
+			       build_point(s->lane, RUN_POINT_COUNTER, l->counters[i - 1].brick,
+				       e->counter);
+	build_seen(s->lane);
+	s->lane->now = now;
+	return good;
 }
 
 int load_lane_event(struct load *l, struct load_sequence *s, struct pb_reader message,

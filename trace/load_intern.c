@@ -32,7 +32,7 @@ static int intern_name(struct load *l, struct load_sequence *s, const struct ent
 {
 	uint32_t value = RUN_NONE;
 
-	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_PREEMPTED) ||
+	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_LAUNCHED) ||
 		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
 	else if (s->lane)
@@ -110,7 +110,8 @@ static void read_value(
 
 static int intern_value(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
-	if (!s->lane)
+	/* what a site's JSON says too is for others to ask for */
+	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
 		return 1;
 	if (l->value_count >= RUN_NONE / 2 || !build_grow(&l->build, &l->values, &l->value_capacity,
 						      l->value_count, sizeof *l->values))

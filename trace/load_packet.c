@@ -204,7 +204,10 @@ static int lane_event(
 {
 	struct build_slice slice;
 
-	if (!p->has_timestamp || p->clock_id || !load_advance(s, p->timestamp))
+	/* on another clock than its lane's are a step's counters: they say their time themselves */
+	uint64_t delta = p->clock_id ? 0 : p->timestamp;
+
+	if (!p->has_timestamp || !load_advance(s, delta))
 		return 0;
 	int result = load_lane_event(l, s, p->event, &slice);
 	/* sequence, flags, time and event: nothing else that a repetition could lack */

@@ -13,16 +13,19 @@ enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_LENGTH = 2, PB_FIXED32 = 5 };
 enum perfetto_trace { TRACE_PACKET = 1 };
 
 enum perfetto_packet {
+	PACKET_PROCESS_TREE = 2,
 	PACKET_CLOCK_SNAPSHOT = 6,
 	PACKET_TIMESTAMP = 8,
 	PACKET_SEQUENCE_ID = 10,
 	PACKET_TRACK_EVENT = 11,
 	PACKET_INTERNED_DATA = 12,
 	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_SYSTEM_INFO = 45,
 	PACKET_COMPRESSED = 50,
 	PACKET_TIMESTAMP_CLOCK_ID = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_TRACE_UUID = 89,
 };
 
 enum perfetto_sequence_flags { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
@@ -59,9 +62,32 @@ enum perfetto_track {
 	TRACK_THREAD = 4,
 	TRACK_PARENT_UUID = 5,
 	TRACK_COUNTER = 8,
+	TRACK_SIBLING_MERGE = 15,
 };
-enum perfetto_process { PROCESS_PID = 1, PROCESS_COMMAND = 2, PROCESS_NAME = 6 };
+enum perfetto_sibling_merge { SIBLING_MERGE_NONE = 2 };
+enum perfetto_process_tree { PROCESS_TREE_PROCESSES = 1 };
+enum perfetto_tree_process {
+	TREE_PROCESS_PID = 1,
+	TREE_PROCESS_PARENT = 2,
+	TREE_PROCESS_COMMAND = 3
+};
+enum perfetto_process {
+	PROCESS_PID = 1,
+	PROCESS_NAME = 6,
+	PROCESS_START_NS = 7, /* of the trace's clock */
+};
 enum perfetto_thread { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+
+enum perfetto_counter { COUNTER_UNIT = 3 };
+enum perfetto_unit { UNIT_TIME_NS = 1, UNIT_COUNT = 2 };
+enum perfetto_trace_uuid { TRACE_UUID_MSB = 1, TRACE_UUID_LSB = 2 };
+enum perfetto_system_info { SYSTEM_INFO_UTSNAME = 1 };
+enum perfetto_utsname {
+	UTSNAME_SYSTEM = 1,
+	UTSNAME_VERSION = 2,
+	UTSNAME_RELEASE = 3,
+	UTSNAME_MACHINE = 4,
+};
 
 enum perfetto_event {
 	EVENT_CATEGORY_IIDS = 3,

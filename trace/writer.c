@@ -9,15 +9,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/array.h"
+#include "base/clock_ns.h"
 #include "trace/writer_state.h"
 
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
+enum { OFFSET_READINGS = 16 };
 
-	return clock_gettime(id, &t) ? 0 : t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+/* BOOTTIME less MONOTONIC, by the narrowest of several readings between two others. */
+static int64_t boot_offset_ns(void)
+{
+	uint64_t narrowest = UINT64_MAX;
+	int64_t offset = 0;
+
+	for (int i = 0; i < OFFSET_READINGS; i++) {
+		uint64_t before = monotonic_ns(), boot = clock_ns(CLOCK_BOOTTIME);
+		uint64_t width = monotonic_ns() - before;
+		if (width >= narrowest)
+			continue;
+		narrowest = width;
+		offset = (int64_t)(boot - before - width / 2);
+	}
+	return offset;
 }
 
 /* SplitMix64: uuids of one file never collide, and hardly with those of another. */
@@ -132,10 +144,9 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	if (!w)
 		return -ENOMEM;
 	w->sink.type = &writer_type;
-	int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
-	w->boot_offset_ns = clock_ns(CLOCK_BOOTTIME) - monotonic;
+	w->boot_offset_ns = boot_offset_ns();
 	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
-	w->uuid_seed = options->start_unix_ns ^ (uint64_t)monotonic << 20;
+	w->uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
 	w->start_ns = w->last_ns = options->start_ns;
 	int result = make_buffers(w, options->compress);
 	w->output = options->output;
@@ -234,7 +245,7 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 	lane->number = w->lane_count;
 	lane->sequence = FORMAT_LANE_SEQUENCE + w->lane_count;
 	lane->kind = state->kind;
-	lane->tid = state->tid;
+	lane->tid = lane->track_tid = state->tid;
 	lane->start_ticks = state->start_ticks;
 	lane->uuid = writer_uuid(w, UUID_LANE, w->lane_count);
 	memcpy(lane->name, state->name, sizeof lane->name);

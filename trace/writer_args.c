@@ -58,6 +58,14 @@ static int takes_arrow(struct writer_process *process, uint64_t number)
 	return is_first;
 }
 
+static void put_arrows(
+	struct trace_writer *w, const struct writer_lane *lane, const struct record_args *args)
+{
+	for (uint32_t i = 0; i < args->dependency_count; i++)
+		if (takes_arrow(lane->process, args->dependencies[i]))
+			put_flow(w, lane, EVENT_TERMINATING_FLOWS, args->dependencies[i]);
+}
+
 static void put_dependencies(
 	struct trace_writer *w, const struct writer_lane *lane, const struct record_args *args)
 {
@@ -65,9 +73,6 @@ static void put_dependencies(
 
 	if (!args->dependency_count)
 		return;
-	for (uint32_t i = 0; i < args->dependency_count; i++)
-		if (takes_arrow(lane->process, args->dependencies[i]))
-			put_flow(w, lane, EVENT_TERMINATING_FLOWS, args->dependencies[i]);
 	size_t list = pb_open(b, EVENT_ANNOTATIONS);
 	pb_varint(b, ANNOTATION_NAME_IID, FORMAT_A_AFTER);
 	for (uint32_t i = 0; i < args->dependency_count; i++) {
@@ -176,7 +181,7 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 	struct pb_buffer *b = &w->scratch;
 	uint32_t category = slice_category(lane->process, r->brick),
 		 kernel = record_kernel(&lane->process->tables, args);
-	uint8_t annotations[32];
+	uint8_t annotations[48];
 
 	if (!intern_slice(w, lane, r, args))
 		return;
@@ -186,10 +191,9 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 	if (category)
 		pb_varint(b, EVENT_CATEGORY_IIDS, category);
 	pb_varint(b, EVENT_NAME_IID, kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u);
-	if (r->flags & BRICK_FLAG_SITE)
-		annotate(b, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
-	else
-		pb_bytes(b, annotations, template_layer(annotations, r->brick, r->layer));
+	pb_bytes(b, annotations,
+		r->flags & BRICK_FLAG_SITE ? template_site_annotations(annotations, lane, r->site)
+					   : template_layer(annotations, r->brick, r->layer));
 	if (record_is_step(r))
 		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
 	if (record_is_step(r) && record_output_tokens(r))
@@ -199,9 +203,52 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 	for (uint32_t i = 0; i < args->flow_count; i++)
 		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
 	put_command(w, lane, r, args);
-	if (args->launch.kind)
+	if (args->launch.kind) {
+		put_arrows(w, lane, args);
 		put_dependencies(w, lane, args);
+	}
 	packet_close(w, opened, step);
+}
+
+static struct opened instant_open(
+	struct trace_writer *w, const struct writer_lane *lane, enum format_event_name name)
+{
+	struct opened opened = packet_open(w, lane, EVENT_INSTANT);
+
+	pb_varint(&w->scratch, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+	pb_varint(&w->scratch, EVENT_NAME_IID, name);
+	return opened;
+}
+
+/*
+ * An arrow leads to where a slice begins. So that of a wait, which mostly began before what it
+ * waited for, leads to an instant at its end.
+ */
+static uint64_t write_waited(struct trace_writer *w, struct writer_lane *lane,
+	const struct record_args *args, uint64_t step)
+{
+	if (!args->dependency_count || writer_intern_event(w, lane, FORMAT_N_WAITED))
+		return step;
+	struct opened opened = instant_open(w, lane, FORMAT_N_WAITED);
+	put_arrows(w, lane, args);
+	packet_close(w, opened, step);
+	return 0;
+}
+
+/* What a slice that held others launched: told at its end, shown at its begin. */
+static void write_launched(
+	struct trace_writer *w, struct writer_lane *lane, const struct record_args *args)
+{
+	if (!args->flow_count || writer_intern_event(w, lane, FORMAT_N_LAUNCHED))
+		return;
+	struct opened opened = instant_open(w, lane, FORMAT_N_LAUNCHED);
+	for (uint32_t i = 0; i < args->flow_count; i++)
+		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	pb_close(&w->scratch, opened.event);
+	pb_varint(&w->scratch, PACKET_TIMESTAMP, lane->begin_ns);
+	pb_varint(&w->scratch, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
+	pb_close(&w->scratch, opened.packet);
+	writer_packet_out(w);
 }
 
 void args_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
@@ -213,18 +260,19 @@ void args_end(struct trace_writer *w, struct writer_lane *lane, const struct bri
 
 	if (closes && !intern_kernel(w, lane, args))
 		return;
+	if (closes)
+		write_launched(w, lane, args);
 	uint64_t step = lane_step(lane, ns);
+	if (closes || !args->launch.kind)
+		step = write_waited(w, lane, args, step);
 	struct opened opened = packet_open(w, lane, EVENT_END);
 	pb_bytes(b, annotations,
 		records_end_annotations(
 			annotations, w, lane, r, args->work.kind ? &args->work : NULL));
 	if (args->tile.kind)
 		put_tile(w, &args->tile);
-	if (closes) {
-		for (uint32_t i = 0; i < args->flow_count; i++)
-			put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	if (closes)
 		put_command(w, lane, NULL, args);
-	}
 	if (closes || !args->launch.kind)
 		put_dependencies(w, lane, args);
 	packet_close(w, opened, step);
@@ -239,9 +287,7 @@ void args_late(struct trace_writer *w, struct writer_lane *lane, const struct re
 
 	if (!intern_kernel(w, lane, args) || writer_intern_event(w, lane, FORMAT_N_WORK))
 		return;
-	struct opened opened = packet_open(w, lane, EVENT_INSTANT);
-	pb_varint(b, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
-	pb_varint(b, EVENT_NAME_IID, FORMAT_N_WORK);
+	struct opened opened = instant_open(w, lane, FORMAT_N_WORK);
 	if (work->kind && work->begin)
 		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
 	if (work->kind && work->elements)
@@ -251,6 +297,7 @@ void args_late(struct trace_writer *w, struct writer_lane *lane, const struct re
 	put_command(w, lane, NULL, args);
 	if (args->tile.kind)
 		put_tile(w, &args->tile);
+	put_arrows(w, lane, args);
 	put_dependencies(w, lane, args);
 	packet_close(w, opened, 0);
 }

@@ -16,9 +16,11 @@ void event_open(struct trace_writer *w, const char *name, uint64_t ns)
 {
 	struct pb_buffer *b = &w->scratch;
 
+	/* two at one time would nest, and 512 deep Perfetto drops them */
+	w->event_ns = ns > w->event_ns ? ns : w->event_ns + 1;
 	b->size = 0;
 	w->event_packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_TIMESTAMP, ns);
+	pb_varint(b, PACKET_TIMESTAMP, w->event_ns);
 	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
 	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
 	w->event_body = pb_open(b, PACKET_TRACK_EVENT);
@@ -61,17 +63,21 @@ void event_int(struct trace_writer *w, const char *name, int64_t value)
 	pb_close(&w->scratch, opened);
 }
 
-/* text: up to its first NUL, at most bytes. */
+void writer_text(struct pb_buffer *b, uint32_t field, const char *text, size_t bytes)
+{
+	size_t capacity = strnlen(text, bytes) + 1, value = pb_open(b, field);
+
+	if (pb_reserve(b, capacity))
+		b->size += tables_text((char *)b->data + b->size, capacity, text, bytes);
+	pb_close(b, value);
+}
+
 void event_text(struct trace_writer *w, const char *name, const char *text, size_t bytes)
 {
-	struct pb_buffer *b = &w->scratch;
-	size_t opened = annotation_open(w, name), room = strnlen(text, bytes) + 1;
+	size_t opened = annotation_open(w, name);
 
-	size_t value = pb_open(b, ANNOTATION_STRING);
-	if (pb_reserve(b, room))
-		b->size += tables_text((char *)b->data + b->size, room, text, bytes);
-	pb_close(b, value);
-	pb_close(b, opened);
+	writer_text(&w->scratch, ANNOTATION_STRING, text, bytes);
+	pb_close(&w->scratch, opened);
 }
 
 size_t event_dict(struct trace_writer *w, const char *name)

@@ -37,6 +37,8 @@ static void write_thread(
 {
 	uint8_t annotation[24];
 
+	if (r->elements != lane->track_tid && writer_lane_owner(w, lane, r->elements))
+		return;
 	if (r->elements == lane->tid)
 		return;
 	lane->tid = r->elements;
@@ -78,9 +80,16 @@ static void write_reported(
 		writer_ns(w, lane->process, r->begin));
 }
 
+/*
+ * What a step's counters count is read at its end, and drawn from where it begins: a value holds
+ * until the next one. So the packet has an absolute time, and the lane's clock stays where it is.
+ */
 static void write_counter(
 	struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)
 {
+	uint64_t ns = writer_ns(w, lane->process, r->begin);
+	int of_step = lane->step_ns && writer_step_counter(lane->process, r->brick);
+
 	if (writer_counter_track(w, lane, r->brick))
 		return;
 	uint8_t *at = chunk_end(w);
@@ -90,9 +99,13 @@ static void write_counter(
 	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
 	for (int i = 0; i < 8; i++)
 		at[n++] = (uint8_t)(r->elements >> (8 * i));
+	if (of_step)
+		n += slice_annotation(at + n, FORMAT_A_BEHIND, ANNOTATION_UINT,
+			ns > lane->last_ns ? ns - lane->last_ns : 0);
 	at[body] = (uint8_t)(n - body - 1);
-	n += slice_field(
-		at + n, PACKET_TIMESTAMP, lane_step(lane, writer_ns(w, lane->process, r->begin)));
+	n += slice_field(at + n, PACKET_TIMESTAMP, of_step ? lane->step_ns : lane_step(lane, ns));
+	if (of_step)
+		n += slice_field(at + n, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
 	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
 }
 

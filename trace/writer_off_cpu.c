@@ -56,6 +56,7 @@ static void track(struct trace_writer *w, const struct writer_lane *lane, uint64
 	pb_varint(b, TRACK_UUID, uuid);
 	pb_varint(b, TRACK_PARENT_UUID, lane->uuid);
 	pb_string(b, TRACK_NAME, FORMAT_OFF_CPU, strlen(FORMAT_OFF_CPU));
+	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 	pb_close(b, track);
 	pb_close(b, packet);
 }

@@ -17,6 +17,26 @@ void event_clock(struct trace_writer *w, const struct brick_clock *clock)
 	event_end_nested(w, dict);
 }
 
+/* How many bytes of the command there are from a place in it on. */
+static size_t left(const struct brick_session_header *header, const char *argument)
+{
+	size_t bytes = header->command_bytes, at = (size_t)(argument - header->command);
+
+	return (bytes < sizeof header->command ? bytes : sizeof header->command) - at;
+}
+
+/* The arguments in header->command, each ended by its NUL; NULL: there are no more. */
+static const char *next_argument(const struct brick_session_header *header, size_t *at)
+{
+	const char *argument = header->command + *at;
+	size_t bytes = left(header, header->command);
+
+	if (*at >= bytes)
+		return NULL;
+	*at += strnlen(argument, bytes - *at) + 1;
+	return argument;
+}
+
 static void process_track(struct trace_writer *w, const struct writer_process *process,
 	const struct brick_session_header *header)
 {
@@ -35,8 +55,30 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 	size_t described = pb_open(b, TRACK_PROCESS);
 	pb_varint(b, PROCESS_PID, process->pid);
 	pb_string(b, PROCESS_NAME, base, strlen(base));
+	pb_varint(b, PROCESS_START_NS, header->start_ns + (uint64_t)w->boot_offset_ns);
 	pb_close(b, described);
 	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+/* Command lines are looked for here, not at the tracks. */
+static void process_tree(struct trace_writer *w, const struct brick_session_header *header)
+{
+	struct pb_buffer *b = &w->scratch;
+	const char *argument;
+
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_TIMESTAMP, w->last_ns);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t tree = pb_open(b, PACKET_PROCESS_TREE), entry = pb_open(b, PROCESS_TREE_PROCESSES);
+	pb_varint(b, TREE_PROCESS_PID, header->pid);
+	pb_varint(b, TREE_PROCESS_PARENT, header->parent);
+	for (size_t at = 0; (argument = next_argument(header, &at));)
+		writer_text(b, TREE_PROCESS_COMMAND, argument, left(header, argument));
+	pb_close(b, entry);
+	pb_close(b, tree);
 	pb_close(b, packet);
 }
 
@@ -50,25 +92,12 @@ void event_ledger(struct trace_writer *w, const struct brick_ledger *ledger)
 	event_end_nested(w, dict);
 }
 
-/* The arguments in header->command, each ended by its NUL. */
-static void event_process_command(struct trace_writer *w, const struct brick_session_header *header)
-{
-	size_t bytes = header->command_bytes, list = event_array(w, "command");
-
-	if (bytes > sizeof header->command)
-		bytes = sizeof header->command;
-	for (size_t at = 0; at < bytes;) {
-		size_t length = strnlen(header->command + at, bytes - at);
-		event_text(w, NULL, header->command + at, length);
-		at += length + 1;
-	}
-	event_end_nested(w, list);
-}
-
 static int process_event(
 	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	const struct writer_process *process = w->processes[number];
+	const char *argument;
+	size_t list;
 
 	event_open(w, FORMAT_PROCESS, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
@@ -83,7 +112,10 @@ static int process_event(
 	event_uint(w, "start_unix_ns", header->start_unix_ns);
 	event_text(w, "host", header->host, sizeof header->host);
 	event_text(w, "executable", header->executable, sizeof header->executable);
-	event_process_command(w, header);
+	list = event_array(w, "command");
+	for (size_t at = 0; (argument = next_argument(header, &at));)
+		event_text(w, NULL, argument, left(header, argument));
+	event_end_nested(w, list);
 	event_uint(w, "pair_cost", header->pair_cost);
 	event_uint(w, "pair_cost_low", header->pair_cost_low);
 	event_uint(w, "pair_cost_high", header->pair_cost_high);
@@ -95,6 +127,8 @@ static int process_event(
 int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	process_track(w, w->processes[number], header);
+	writer_packet_out(w);
+	process_tree(w, header);
 	writer_packet_out(w);
 	return process_event(w, number, header);
 }

@@ -129,7 +129,7 @@ static void begin_annotated(
 	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE) {
 		if (!template_site(w, lane, r->site))
 			return;
-		n += slice_annotation(annotations, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+		n += template_site_annotations(annotations, lane, r->site);
 	} else {
 		n += template_layer(annotations, r->brick, r->layer);
 	}
@@ -203,6 +203,7 @@ static int on_sample(void *context, const struct brick_record *r, const struct r
 	if (!begin_slice(w, lane, r, args, writer_ns(w, lane->process, r->begin)))
 		return w->error;
 	end_slice(w, lane, writer_ns(w, lane->process, end), r, args);
+	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
 		write_wait(w, lane, end + r->wait);
 	return written(w);
@@ -215,6 +216,7 @@ static int on_open(void *context, const struct brick_record *r)
 
 	if (begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
 		lane->open_ns[lane->records.depth] = lane->begin_ns;
+	lane->step_ns = 0;
 	return written(w);
 }
 
@@ -245,6 +247,7 @@ static int on_close(void *context, const struct brick_record *r, const struct re
 		return w->error;
 	lane->begin_ns = lane->open_ns[lane->records.depth - 1];
 	end_slice(w, lane, writer_ns(w, lane->process, r->begin), r, args);
+	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	return written(w);
 }
 
@@ -318,6 +321,11 @@ int writer_sink_records(
 	if (number < 0 || (uint32_t)number >= w->lane_count)
 		return -EINVAL;
 	struct writer_lane *lane = w->lanes[number];
+	if (!lane->started && records->kind == BRICK_RECORD_THREAD &&
+		records->elements != lane->tid) {
+		lane->track_tid = records->elements; /* there has been another one since */
+		lane->name[0] = 0;
+	}
 	if (!lane->started && writer_lane_start(w, lane, first_ns(w, lane, records)))
 		return w->error;
 	records_take(&lane->records, records, count);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include "brick/version.h"
 #include "trace/writer_state.h"
 
@@ -16,6 +17,39 @@ static void event_command(struct trace_writer *w, const char *const *command)
 	for (; command && *command; command++)
 		event_text(w, NULL, *command, strlen(*command));
 	event_end_nested(w, list);
+}
+
+static size_t own_packet(struct pb_buffer *b)
+{
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	return packet;
+}
+
+/* What tells this recording from all others, and the machine that it was made on. */
+static void run_identity(struct trace_writer *w)
+{
+	struct pb_buffer *b = &w->scratch;
+	struct utsname machine;
+	size_t packet = own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
+
+	pb_varint(b, TRACE_UUID_MSB, writer_uuid(w, UUID_TRACE, 0));
+	pb_varint(b, TRACE_UUID_LSB, writer_uuid(w, UUID_TRACE, 1));
+	pb_close(b, uuid);
+	pb_close(b, packet);
+	if (uname(&machine))
+		return;
+	packet = own_packet(b);
+	size_t info = pb_open(b, PACKET_SYSTEM_INFO), name = pb_open(b, SYSTEM_INFO_UTSNAME);
+	pb_string(b, UTSNAME_SYSTEM, machine.sysname, strlen(machine.sysname));
+	pb_string(b, UTSNAME_VERSION, machine.version, strlen(machine.version));
+	pb_string(b, UTSNAME_RELEASE, machine.release, strlen(machine.release));
+	pb_string(b, UTSNAME_MACHINE, machine.machine, strlen(machine.machine));
+	pb_close(b, name);
+	pb_close(b, info);
+	pb_close(b, packet);
 }
 
 static void run_track(struct trace_writer *w)
@@ -34,9 +68,7 @@ static void run_track(struct trace_writer *w)
 	writer_clock_snapshot(w, w->start_ns, 0);
 	pb_close(b, packet);
 
-	packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	packet = own_packet(b);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, writer_uuid(w, UUID_RUN, 0));
 	pb_string(b, TRACK_NAME, FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
@@ -52,6 +84,7 @@ int writer_run(struct trace_writer *w, const struct trace_writer_options *option
 	w->deflater = NULL;
 	w->scratch.size = 0;
 	run_track(w);
+	run_identity(w);
 	writer_packet_out(w);
 	event_open(w, FORMAT_RUN, w->start_ns);
 	event_uint(w, "format", FORMAT_VERSION);
@@ -76,9 +109,7 @@ int writer_clock(struct trace_writer *w)
 	struct pb_buffer *b = &w->scratch;
 
 	b->size = 0;
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = own_packet(b);
 	writer_clock_snapshot(w, w->last_ns, 0);
 	pb_close(b, packet);
 	writer_packet_out(w);

@@ -113,6 +113,9 @@ struct packet_template *template_wait(struct trace_writer *w, struct writer_lane
 unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t brick,
 	const uint8_t *annotations, unsigned annotation_bytes);
 
+/* Annotations that say what a site is; at: 48 bytes. */
+unsigned template_site_annotations(uint8_t *at, const struct writer_lane *lane, uint32_t site);
+
 /* Annotations that any slice of that brick and layer without a site has. */
 unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer);
 

@@ -17,7 +17,7 @@
 enum {
 	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */
 	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
-	TEMPLATE_BYTES = 40,
+	TEMPLATE_BYTES = 64,
 	DEFLATE_REACH = 32768, /* packets further back are of no use to the compressor */
 };
 
@@ -31,6 +31,7 @@ struct packet_template {
 	uint8_t bytes[TEMPLATE_BYTES];
 	uint16_t length; /* of bytes; 0: not made yet */
 	uint16_t brick;
+	uint16_t operation; /* of a site: the site that its operation is interned for */
 	struct packet_place last;
 };
 
@@ -42,7 +43,7 @@ struct template_table {
 };
 
 /* Kinds of tracks, for their uuids. */
-enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW, UUID_OFF_CPU };
+enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW, UUID_OFF_CPU, UUID_TRACE };
 
 /* Numbers of commands that have an arrow to who waited for them. */
 enum { WRITER_ARROWS = 1 << 15 };
@@ -65,7 +66,9 @@ struct writer_lane {
 	uint32_t number, process_number, sequence;
 	uint32_t kind;
 	uint64_t tid, uuid, start_ticks;
-	char name[64], backend[16];
+	uint64_t track_tid;	    /* the thread that its track is of */
+	uint32_t tracks;	    /* so far: one for each owner */
+	char name[64], backend[16]; /* name: of that thread, "" while not known */
 	uint64_t queue_flags;
 	int started; /* its sequence has its first packet */
 
@@ -73,12 +76,14 @@ struct writer_lane {
 	uint64_t last_ns; /* of its last packet: what the next timestamp is relative to */
 	uint64_t open_ns[BRICK_MAX_DEPTH];
 	uint64_t begin_ns; /* of the slice that began or ended last */
+	uint64_t step_ns;  /* the same, if that is a step that has just ended; else 0 */
 
 	uint64_t interned_bricks[BRICK_MAX_BRICKS / 64];
 	uint64_t interned_categories;
 	uint32_t interned_sources, interned_events;
 	uint64_t interned_values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */
 	uint64_t interned_kernels[BRICK_MAX_KERNELS / 64];
+	uint32_t operations[BRICK_MAX_BRICKS];	/* by brick: the site whose operation it had last */
 	struct packet_template *site_templates; /* by site */
 	uint32_t site_room;
 	struct template_table plain;
@@ -111,6 +116,7 @@ struct trace_writer {
 	struct deflater *deflater;
 	struct pb_buffer scratch, packed;
 	size_t event_packet, event_body; /* the instant that is open in the scratch */
+	uint64_t event_ns;		 /* of the last one */
 	uint8_t event_nesting[8];	 /* 1: a dictionary, 2: an array */
 	uint32_t event_depth;
 	uint64_t bytes, pairs, bad_records, open_frames;
@@ -161,16 +167,25 @@ int writer_finish(struct trace_writer *w);
 size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);
 size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel);
 
-/* writer_names.c: what must be said before a packet may use it */
+/* writer_track.c: what the packets of a lane are on */
 void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock);
 int writer_lane_start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns);
+/* From here on the lane is another thread's: a track of its own, without a name yet. */
+int writer_lane_owner(struct trace_writer *w, struct writer_lane *lane, uint64_t tid);
+int writer_lane_name(struct trace_writer *w, struct writer_lane *lane, const char *name);
+int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
+/* Whether a counter tells of a whole step: its unit, enum perfetto_unit; 0: it does not. */
+uint32_t writer_step_counter(const struct writer_process *process, uint32_t brick);
+
+/* writer_names.c: what must be said before a packet may use it */
+void writer_intern(
+	struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size);
 int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
 int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site);
 int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint32_t source);
 int writer_intern_event(struct trace_writer *w, struct writer_lane *lane, uint32_t name);
 int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
 int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel);
-int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
 
 /* writer_template.c: how slices of the lane end that say no more */
 void template_end(struct writer_lane *lane);
@@ -181,6 +196,8 @@ int event_close(struct trace_writer *w);
 void event_uint(struct trace_writer *w, const char *name, uint64_t value);
 void event_int(struct trace_writer *w, const char *name, int64_t value);
 void event_text(struct trace_writer *w, const char *name, const char *text, size_t bytes);
+/* Text of another process as a field: up to its first NUL, at most bytes. */
+void writer_text(struct pb_buffer *b, uint32_t field, const char *text, size_t bytes);
 size_t event_dict(struct trace_writer *w, const char *name);
 size_t event_array(struct trace_writer *w, const char *name);
 void event_end_nested(struct trace_writer *w, size_t opened);

@@ -71,6 +71,8 @@ int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lan
 	struct writer_lane *lane = w->lanes[number];
 	uint32_t next = 0;
 	writer_release(w, lane);
+	if (lane->started && lane->kind == BRICK_LANE_THREAD && state->tid == lane->track_tid)
+		writer_lane_name(w, lane, state->name);
 	do
 		next = statistics_event(w, lane, state, next);
 	while (!w->error && next < lane->process->tables.brick_count);

@@ -50,6 +50,24 @@ unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer)
 	return n;
 }
 
+unsigned template_site_annotations(uint8_t *at, const struct writer_lane *lane, uint32_t site)
+{
+	const struct brick_session_site *entry = &lane->process->tables.sites[site];
+	unsigned n = 0;
+
+	if (entry->operation[0])
+		n += slice_annotation(at + n, FORMAT_A_OPERATION, ANNOTATION_STRING_IID,
+			FORMAT_OPERATION_IID + lane->site_templates[site].operation);
+	if (entry->layer != -1)
+		n += slice_annotation(
+			at + n, FORMAT_A_LAYER, ANNOTATION_INT, (uint64_t)(int64_t)entry->layer);
+	n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, site);
+	if (entry->label[0])
+		n += slice_annotation(
+			at + n, FORMAT_A_TENSOR, ANNOTATION_STRING_IID, FORMAT_TENSOR_IID + site);
+	return n;
+}
+
 static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_template *t,
 	uint32_t brick, const uint8_t *annotations, unsigned annotation_bytes)
 {
@@ -85,7 +103,7 @@ static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t
 struct packet_template *template_site(
 	struct trace_writer *w, struct writer_lane *lane, uint32_t site)
 {
-	uint8_t annotation[24];
+	uint8_t annotation[48];
 
 	if (site >= lane->site_room && grow_sites(w, lane, site))
 		return NULL;
@@ -94,7 +112,8 @@ struct packet_template *template_site(
 		return t;
 	if (writer_intern_site(w, lane, site))
 		return NULL;
-	unsigned n = slice_annotation(annotation, FORMAT_A_SITE, ANNOTATION_STRING_IID, site);
+	t->operation = lane->operations[lane->process->tables.sites[site].brick];
+	unsigned n = template_site_annotations(annotation, lane, site);
 	return make(w, lane, t, lane->process->tables.sites[site].brick, annotation, n) ? NULL : t;
 }
 

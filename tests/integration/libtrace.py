@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Checks a recording as a Perfetto trace, independently of Brick's own reader: a wire-format decoder
-of its own, and the rules that Perfetto's importer relies on. check(path) returns a list of
-sentences, empty when all is well; load(path) the slices found.
+of its own, the rules that Perfetto's importer relies on, and what it makes of a trace: arrows that
+lead forward, tracks that stay apart. check(path) returns a list of sentences, empty when all is
+well; load(path) the slices found.
 """
 import json
 import os
@@ -16,6 +17,9 @@ MOST_COMPRESSED = 512 * 1024
 LANE_CLOCK = 64
 CLEARED, NEEDS_STATE = 1, 2
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+NO_MERGE = 2
+UNITS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
+         "context-switches": 2, "counter-reading": 1}  # of a step: count, ns
 
 
 def varint(data, at):
@@ -112,8 +116,11 @@ class Checker:
         self.stacks = {}
         self.slices = []
         self.instants, self.counters = [], []
-        self.flows = {}       # id: [(ns, whether it ends there, track, name)]
+        self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
+        self.seen = set()     # what a recording must have: numbers of packets' fields
+        self.run_ns = None    # of the run's last event
         self.events = 0
+        self.step_begins = set()
 
     def bad(self, text, *args):
         if len(self.problems) < 50:
@@ -166,9 +173,19 @@ class Checker:
         uuid = one(data, 1, 0)
         if not uuid:
             self.bad("a track with uuid 0")
-        if uuid in self.tracks:
+        thread, before = one(data, 4), self.tracks.get(uuid)
+        if before is not None and (thread is None or one(before, 4) is None or
+                                   one(thread, 2) != one(one(before, 4), 2)):
             self.bad("track %d is described twice", uuid)
         self.tracks[uuid] = data
+        name = bytes(one(data, 2, b"")).decode(errors="replace")
+        process, counter = one(data, 3), one(data, 8)
+        if process is not None and not one(process, 7):
+            self.bad("a process without its start")
+        if counter is not None and one(counter, 3) != UNITS.get(name):
+            self.bad("counter %r is of unit %r", name, one(counter, 3))
+        if name and counter is None and one(data, 5) is not None and one(data, 15) != NO_MERGE:
+            self.bad("queues named %r would be one", name)
         parent = one(data, 5)
         if parent is not None:
             self.parents.add(parent)
@@ -248,6 +265,12 @@ class Checker:
                 self.bad("a slice without name or category")
             stack.append(Slice(track, name, category, ns, len(stack), arguments))
             self.slices.append(stack[-1])
+            if name in ("Prefill", "Decode"):
+                self.step_begins.add(ns)
+            site = arguments.get("site", {})
+            if any(arguments.get(key) != site[key] for key in ("op", "tensor") if key in site) or \
+                    arguments.get("layer", -1) != site.get("layer", arguments.get("layer", -1)):
+                self.bad("%r has no arguments of its site's %r", name, site)
         elif kind == END:
             if not stack:
                 self.bad("an end without a begin on track %d", track)
@@ -257,29 +280,38 @@ class Checker:
                 done.arguments.update(arguments)
         elif kind == INSTANT:
             self.instants.append((track, name, ns, arguments))
+            if name == "Thread" and one(one(self.tracks[track], 4, b""), 2) != arguments["tid"]:
+                self.bad("thread %r is on the track of another", arguments["tid"])
+            if name.startswith("brick.") and self.run_ns is not None and ns <= self.run_ns:
+                self.bad("two events of the run at one time")
+            if name.startswith("brick."):
+                self.run_ns = ns
         elif kind == COUNTER:
             if counter is None:
                 self.bad("a counter event without value")
             self.counters.append((track, ns, counter))
+            if one(one(self.tracks[track], 8), 3) and ns not in self.step_begins:
+                self.bad("a step's counter is not at the begin of one")
         else:
             self.bad("an event of type %d", kind)
         for flow, ends in flows:
-            if kind == END:
-                self.flow(flow, ns, ends, done)
-            else:
-                self.flow(flow, ns, ends, stack[-1] if kind == BEGIN else None)
+            where = done if kind == END else stack[-1] if stack else None
+            self.flow(flow, ns, ends, where, done.begin if kind == END else ns)
 
-    def flow(self, flow, ns, ends, where):
-        self.flows.setdefault(flow, []).append((ns, ends, where))
+    def flow(self, flow, ns, ends, where, begin):
+        self.flows.setdefault(flow, []).append((ns, ends, where, begin))
 
     def check_flows(self):
         """A flow leads forward, and is ended once, last. (Its source may have been dropped.)"""
         for flow, events in self.flows.items():
-            ending = [ns for ns, ends, _ in events if ends]
+            ending = [ns for ns, ends, _, _ in events if ends]
             if len(ending) > 1:
                 self.bad("flow %d ends %d times", flow, len(ending))
-            if ending and any(ns > ending[0] for ns, ends, _ in events if not ends):
+            if ending and any(ns > ending[0] for ns, ends, _, _ in events if not ends):
                 self.bad("flow %d goes on after its end", flow)
+            begins = [begin for _, _, _, begin in sorted(events, key=lambda event: event[0])]
+            if begins != sorted(begins):
+                self.bad("flow %d leads back", flow)
 
     def packet(self, data):
         found = {}
@@ -291,6 +323,7 @@ class Checker:
         if not sid:
             self.bad("a packet without a sequence")
         s = self.sequences.setdefault(sid, Sequence())
+        self.seen.update(found)
         flags = found.get(13, 0)
         if flags & CLEARED:
             s.__init__()
@@ -310,14 +343,19 @@ class Checker:
             self.descriptor(found[60])
         if 11 in found:
             self.timed(s, sid, found)
-        elif 8 in found:
+        elif 8 in found and 2 not in found:
             self.bad("a timestamp without an event")
+        if 2 in found and not all(every(p, 3) for p in every(found[2], 1)):
+            self.bad("a process without its command")
 
     def timed(self, s, sid, found):
         if 8 not in found:
             self.bad("an event without a timestamp")
             return
         ns = found[8]
+        if found.get(58) == 3 and s.clock == LANE_CLOCK:
+            self.event(s, found[11], ns)
+            return
         if s.clock == LANE_CLOCK:
             if s.now is None:
                 self.bad("sequence %d has events before its clock is set", sid)
@@ -333,6 +371,9 @@ class Checker:
 
     def finish(self, allow_open):
         self.check_flows()
+        for number, what in ((89, "uuid"), (45, "machine"), (2, "processes")):
+            if number not in self.seen:
+                self.bad("the trace does not say its %s", what)
         for uuid in self.used_tracks | self.parents:
             if uuid not in self.tracks:
                 self.bad("track %d is used and never described", uuid)
@@ -360,19 +401,25 @@ def check(path, allow_open=True):
     return load(path, allow_open).problems
 
 
+def message(number, data):
+    """A field of the wire type of its value: bytes, or an integer."""
+    def number_bytes(value):
+        out = bytearray()
+        while value >= 0x80:
+            out.append(value & 0x7F | 0x80)
+            value >>= 7
+        out.append(value)
+        return bytes(out)
+    if isinstance(data, int):
+        return number_bytes(number << 3) + number_bytes(data)
+    return number_bytes(number << 3 | 2) + number_bytes(len(data)) + data
+
+
 def plain(path):
     """The same packets, none of them compressed."""
-    out = bytearray()
     with open(path, "rb") as f:
         data = f.read()
-    for packet, _ in packets(data):
-        size, length = len(packet), bytearray()
-        while size >= 0x80:
-            length.append(size & 0x7F | 0x80)
-            size >>= 7
-        length.append(size)
-        out += b"\x0a" + length + packet
-    return bytes(out)
+    return b"".join(message(1, packet) for packet, _ in packets(data))
 
 
 def protoc_problems(path, source):

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Description: what Perfetto makes of a recording, without Perfetto: the trace that unit/trace_structure
+leaves behind is sound, and each defect of former versions, planted into it, is found.
+"""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import libtrace
+from libtrace import message
+
+BUILD = os.environ["BRICK_BUILD"]
+OPERATION_IID = 83008  # the first of interned operations and tensors
+
+
+def encoded(number, wire, value):
+    if wire == 1:
+        return struct.pack("<B", number << 3 | 1) if number < 16 else \
+            bytes([number << 3 & 0x7F | 0x81, number >> 4]) + struct.pack("<Q", value)
+    return message(number, value if wire == 0 else bytes(value))
+
+
+def edited(data, edit):
+    """A message with each field that edit(number, value) leaves: None: gone."""
+    out = b""
+    for number, wire, value in libtrace.fields(data):
+        value = edit(number, value)
+        if value is not None:
+            out += encoded(number, wire, value)
+    return out
+
+
+def without(path):
+    """An edit that takes a field out, however deep: (60, 15)."""
+    def edit(number, value):
+        if number != path[0]:
+            return value
+        return None if len(path) == 1 else edited(value, without(path[1:]))
+    return edit
+
+
+def one_time(packet):
+    """All of the run's events at one time."""
+    if libtrace.one(libtrace.one(packet, 11, b""), 23, b"").startswith(b"brick."):
+        return edited(packet, lambda number, value: 5000000 if number == 8 else value)
+    return packet
+
+
+class Owners:
+    """Every thread on the track of the lane's first one."""
+    def __init__(self):
+        self.first = {}
+
+    def __call__(self, packet):
+        sequence = libtrace.one(packet, 10)
+        defaults = libtrace.one(packet, 59)
+        if defaults is None or sequence < 2:
+            return packet
+        uuid = libtrace.one(libtrace.one(defaults, 11), 11)
+        if self.first.setdefault(sequence, uuid) == uuid:
+            return packet
+        return edited(packet, lambda number, value: None if number in (59, 60) else value)
+
+
+def late_counters(packet):
+    """Counters where they were read: at the end of the step."""
+    event = libtrace.one(packet, 11, b"")
+    if libtrace.one(event, 9) == 4 and libtrace.one(packet, 58) == 3:
+        return edited(packet, lambda number, value: value + 190 if number == 8 else value)
+    return packet
+
+
+class Backwards:
+    """Flows of waits on the wait's end instead of the instant before it."""
+    def __init__(self):
+        self.flow = None
+
+    def __call__(self, packet):
+        event = libtrace.one(packet, 11, b"")
+        ending = libtrace.one(event, 48)
+        if ending is not None and libtrace.one(event, 9) == 3:
+            self.flow = encoded(48, 1, ending)
+            return edited(packet, lambda number, value: edited(value, without((48,)))
+                          if number == 11 else value)
+        if self.flow and libtrace.one(event, 9) == 2:
+            flow, self.flow = self.flow, None
+            return edited(packet, lambda number, value: bytes(value) + flow
+                          if number == 11 else value)
+        return packet
+
+
+def no_arguments(packet):
+    """What a site is stands in its JSON alone."""
+    def event(number, value):
+        if number == 4 and libtrace.one(value, 17, 0) >= OPERATION_IID:
+            return None
+        return value
+    return edited(packet, lambda number, value: edited(value, event) if number == 11 else value)
+
+
+def taking_out(*path):
+    return lambda packet: edited(packet, without(path))
+
+
+DEFECTS = (
+    ("run events at one time", one_time, "two events of the run at one time"),
+    ("queues merge", taking_out(60, 15), "would be one"),
+    ("a lane keeps its first thread", Owners(), "on the track of another"),
+    ("arrows of waits", Backwards(), "leads back"),
+    ("counters one step late", late_counters, "not at the begin of one"),
+    ("counters without unit", taking_out(60, 8, 3), "is of unit"),
+    ("no uuid", taking_out(89), "does not say its uuid"),
+    ("no machine", taking_out(45), "does not say its machine"),
+    ("no command line", taking_out(2, 1, 3), "without its command"),
+    ("no start", taking_out(60, 3, 7), "without its start"),
+    ("sites as JSON only", no_arguments, "has no arguments of its site"),
+)
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([os.path.join(BUILD, "bin", "test-trace_structure")], cwd=work, check=True,
+                       env=dict(os.environ, BRICK_KEEP_TRACES=work),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        path, planted = os.path.join(work, "0.pftrace"), os.path.join(work, "planted.pftrace")
+        for problem in libtrace.check(path):
+            print("as it is: " + problem)
+            failed += 1
+        with open(path, "rb") as f:
+            packets = [packet for packet, _ in libtrace.packets(f.read())]
+        for what, plant, sentence in DEFECTS:
+            with open(planted, "wb") as f:
+                f.write(b"".join(message(1, plant(packet)) for packet in packets))
+            problems = libtrace.check(planted)
+            if not any(sentence in problem for problem in problems):
+                print("%s: not found, but %r" % (what, problems))
+                failed += 1
+    print("%d packets, %d planted defects, %d failures" % (len(packets), len(DEFECTS), failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tracks: a lane's sequence begins with its clock, its defaults and its track; it gets another
+ * track with each thread that takes it over. Counters have theirs beside those of the process.
+ */
+#include <string.h>
+#include "trace/writer_state.h"
+
+static const char *const annotation_names[] = {
+#define FORMAT_X(identifier, name) name,
+	FORMAT_ANNOTATIONS(FORMAT_X)
+#undef FORMAT_X
+};
+
+static void clock_entry(struct pb_buffer *b, uint32_t id, uint64_t ns, int incremental)
+{
+	size_t entry = pb_open(b, SNAPSHOT_CLOCKS);
+
+	pb_varint(b, CLOCK_ID, id);
+	pb_varint(b, CLOCK_TIMESTAMP, ns);
+	if (incremental) {
+		pb_varint(b, CLOCK_IS_INCREMENTAL, 1);
+		pb_varint(b, CLOCK_UNIT_NS, 1);
+	}
+	pb_close(b, entry);
+}
+
+void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock)
+{
+	struct pb_buffer *b = &w->scratch;
+	size_t snapshot = pb_open(b, PACKET_CLOCK_SNAPSHOT);
+
+	if (lane_clock)
+		clock_entry(b, CLOCK_ID_LANE, ns, 1);
+	clock_entry(b, CLOCK_ID_MONOTONIC, ns, 0);
+	clock_entry(b, CLOCK_ID_BOOTTIME, ns + (uint64_t)w->boot_offset_ns, 0);
+	clock_entry(b, CLOCK_ID_REALTIME, ns + (uint64_t)w->unix_offset_ns, 0);
+	pb_close(b, snapshot);
+}
+
+static void lane_defaults(struct pb_buffer *b, const struct writer_lane *lane)
+{
+	size_t defaults = pb_open(b, PACKET_DEFAULTS);
+
+	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_LANE);
+	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
+	pb_varint(b, EVENT_DEFAULTS_TRACK_UUID, lane->uuid);
+	pb_close(b, event);
+	pb_close(b, defaults);
+}
+
+static void lane_first_packet(struct trace_writer *w, const struct writer_lane *lane, uint64_t ns)
+{
+	struct pb_buffer *b = &w->scratch;
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	lane_defaults(b, lane);
+	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
+	for (uint32_t i = 0; i < sizeof annotation_names / sizeof *annotation_names; i++)
+		writer_intern(b, INTERNED_ANNOTATION_NAMES, i + 1u, annotation_names[i],
+			strlen(annotation_names[i]));
+	pb_close(b, interned);
+	writer_clock_snapshot(w, ns, 1);
+	pb_close(b, packet);
+}
+
+static void describe_thread(struct pb_buffer *b, const struct writer_lane *lane)
+{
+	char name[3 * sizeof lane->name];
+	size_t size = tables_text(name, sizeof name, lane->name, sizeof lane->name);
+	size_t thread = pb_open(b, TRACK_THREAD);
+
+	pb_varint(b, THREAD_PID, lane->process->pid);
+	pb_varint(b, THREAD_TID, lane->track_tid);
+	if (size)
+		pb_string(b, THREAD_NAME, name, size);
+	pb_close(b, thread);
+}
+
+/* Two queues may have one name, and stay two. */
+static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
+{
+	char name[3 * (sizeof lane->name + sizeof lane->backend)];
+	size_t size = 0;
+
+	if (lane->backend[0]) {
+		size = tables_text(name, sizeof name, lane->backend, sizeof lane->backend);
+		size += tables_text(name + size, sizeof name - size, ": ", 2);
+	}
+	size += tables_text(name + size, sizeof name - size, lane->name, sizeof lane->name);
+	pb_string(b, TRACK_NAME, name, size);
+	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
+}
+
+/* The lane's track, and that what follows is on it. */
+static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
+{
+	struct pb_buffer *b = &w->scratch;
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	lane_defaults(b, lane);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, lane->uuid);
+	pb_varint(b, TRACK_PARENT_UUID, lane->process->uuid);
+	if (lane->kind == BRICK_LANE_THREAD)
+		describe_thread(b, lane);
+	else
+		describe_queue(b, lane);
+	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+int writer_lane_start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+{
+	w->scratch.size = 0;
+	lane_first_packet(w, lane, ns);
+	lane_track(w, lane);
+	lane->started = 1;
+	lane->last_ns = ns;
+	return writer_packet_out(w);
+}
+
+int writer_lane_owner(struct trace_writer *w, struct writer_lane *lane, uint64_t tid)
+{
+	lane->track_tid = tid;
+	lane->name[0] = 0;
+	lane->uuid = writer_uuid(w, UUID_LANE, lane->number + ((uint64_t)++lane->tracks << 32));
+	w->scratch.size = 0;
+	lane_track(w, lane);
+	return writer_packet_out(w);
+}
+
+int writer_lane_name(struct trace_writer *w, struct writer_lane *lane, const char *name)
+{
+	if (!strncmp(lane->name, name, sizeof lane->name))
+		return w->error;
+	memcpy(lane->name, name, sizeof lane->name);
+	w->scratch.size = 0;
+	lane_track(w, lane);
+	return writer_packet_out(w);
+}
+
+uint32_t writer_step_counter(const struct writer_process *process, uint32_t brick)
+{
+	static const struct {
+		const char *name;
+		uint32_t unit;
+	} counters[] = {
+#define FORMAT_X(name, unit) {name, unit},
+		FORMAT_STEP_COUNTERS(FORMAT_X)
+#undef FORMAT_X
+	};
+	const struct brick_session_brick *entry = &process->tables.bricks[brick];
+
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+		if (!strncmp(entry->name, counters[i].name, sizeof entry->name))
+			return counters[i].unit;
+	return 0;
+}
+
+/* A counter is one track per process and brick. */
+int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
+{
+	struct writer_process *process = lane->process;
+	struct pb_buffer *b = &w->scratch;
+	char name[3 * sizeof process->tables.bricks->name];
+	uint32_t unit = writer_step_counter(process, brick);
+
+	if (process->counter_uuids[brick])
+		return w->error;
+	process->counter_uuids[brick] = writer_uuid(
+		w, UUID_COUNTER, (uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
+	size_t size = tables_text(name, sizeof name, process->tables.bricks[brick].name,
+		sizeof process->tables.bricks->name);
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, process->counter_uuids[brick]);
+	pb_varint(b, TRACK_PARENT_UUID, process->uuid);
+	pb_string(b, TRACK_NAME, name, size);
+	size_t described = pb_open(b, TRACK_COUNTER);
+	if (unit)
+		pb_varint(b, COUNTER_UNIT, unit);
+	pb_close(b, described);
+	pb_close(b, track);
+	pb_close(b, packet);
+	return writer_packet_out(w);
+}
