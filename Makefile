@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The two commands of the README, and what they consist of. CMake builds; see CMakePresets.json.
 
-.PHONY: all demo test bench fuzz install deps build models clean
+.PHONY: all demo test bench fuzz attack install deps build models clean
 
 all: build
 
@@ -16,6 +16,10 @@ bench: models
 
 fuzz: deps
 	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)
+
+# The long form of what the tests in tests/attack do: hours.
+attack: deps
+	@tests/attack/run.sh $(KILLS) $(SESSIONS) $(RECORDINGS)
 
 deps:
 	@demo/deps.sh

@@ -812,6 +812,7 @@ set(BRICK_INTEGRATION_TESTS
 set(BRICK_ATTACK_TESTS
   tests/attack/guest.py
   tests/attack/recorder.py
+  tests/attack/storm.py
 )
 
 # Benches: one program per file.

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills at random times, small shared memory, a small memory cgroup, storms of processes and threads:
+whatever happens, recordings can be read, what is not in them is counted as lost, exit codes and
+outputs are the program's, and no file, session or process stays behind. ATTACK_ROUNDS kills (20)."""
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
+from librecord import *
+
+need(PRODUCER)
+ROUNDS = int(os.environ.get("ATTACK_ROUNDS", "20"))
+SEED = int(os.environ.get("ATTACK_SEED", str(random.randrange(1 << 30))))
+PROGRAM = ["sh", "-c", f"{PRODUCER} samples=300 threads=4,3000 paced=2,2000,20 & {PRODUCER} "
+           f"nested=50 fork samples=40 sleep=100; {PRODUCER} steps=20 sleep=200; wait; exit 7"]
+
+
+def told(path):
+    """Samples in a recording and what it says was lost; it must be readable."""
+    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=60)
+    same(run.returncode, 0, f"brick report {path}: {run.stderr} (seed {SEED})")
+    answer = json.loads(run.stdout)
+    losses = answer["losses"]
+    return (sum(b["count"] for b in answer["bricks"] if b["name"] == "RmsNorm"),
+            losses["unmatched"] + losses["refused"])  # what was dropped is in the statistics
+
+
+def descendants(pid):
+    """Those who got this session directory in their environment: of the recorder `pid`."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if name.isdigit() and f"/brick-{pid}-".encode() in file.read():
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def kill_one(scratch, chance, number):
+    out = scratch.file(f"kill{number}.pftrace")
+    victim = chance.choice(("program", "recorder", "both", "children"))
+    run = start(out, *PROGRAM, options=["--interval", "50"])
+    time.sleep(chance.random() * 0.5)
+    family = descendants(run.pid)
+    for pid in {"program": family[:1], "children": family[1:], "both": family, "recorder": []}[victim]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    if victim in ("recorder", "both"):
+        run.kill()
+    run.communicate(timeout=120)
+    if victim in ("recorder", "both"):
+        same(run.returncode in (-9, 7), True, f"{victim}: {run.returncode}")
+    else:
+        check(run.returncode in (7, 137), victim, run.returncode)
+        check(os.path.exists(out), victim, "no recording", SEED)
+    for path in (out, out + ".part"):
+        if os.path.exists(path) and os.path.getsize(path):
+            told(path)
+            os.unlink(path)
+        elif os.path.exists(path):
+            os.unlink(path)  # killed before it had a packet
+    end = time.monotonic() + 30
+    while descendants(run.pid):
+        check(time.monotonic() < end, "processes left", descendants(run.pid))
+        time.sleep(0.02)
+
+
+def kills(scratch):
+    chance = random.Random(SEED)
+    for number in range(ROUNDS):
+        kill_one(scratch, chance, number)
+    # what those leave behind whose processes were killed with them, the next one removes
+    record(scratch.file("next.pftrace"), "true")
+    os.unlink(scratch.file("next.pftrace"))
+    same(sessions(), set(), "session directories")
+    same(os.listdir(scratch.path), [], "files")
+
+
+def whole(scratch, name, samples, *command, before=(), environment=None):
+    """A recording of which each sample is told or counted as lost; the exit code is 7."""
+    out = scratch.file(name + ".pftrace")
+    run = subprocess.run([*before, BRICK, "record", "-o", out, "--", *command], capture_output=True,
+                         timeout=120, env=environment)
+    same(run.returncode, 7, f"{name}: exit code ({run.stderr})")
+    count, lost = told(out)
+    same(count + lost, samples, f"{name}: {count} recorded and {lost} lost, together")
+
+
+def storms(scratch):
+    whole(scratch, "processes", 60 * 25,
+          "sh", "-c", f"for i in $(seq 60); do {PRODUCER} samples=20 fork samples=5 & done; wait; exit 7")
+    whole(scratch, "threads", 10 * 16 * 50, PRODUCER, "churn=10,16,50", "exit=7")
+
+
+def small_memory(scratch):
+    """Shared memory as containers have it, for sessions and for TMPDIR."""
+    for size in ("64k", "512k", "1m", "12m"):
+        before = ["unshare", "-m", "sh", "-c",
+                  f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"', "sh"]
+        if os.geteuid() or subprocess.run([*before, "true"], capture_output=True).returncode:
+            print("no mount namespace here: small shared memory was not tried")
+            return
+        whole(scratch, "small" + size, 4 * 500, PRODUCER, "threads=4,500", "exit=7", before=before,
+              environment=dict(os.environ, TMPDIR="/dev/shm"))
+
+
+def small_cgroup(scratch):
+    """A program that floods a recorder which gets no core: both live within 60 MB."""
+    base = "/sys/fs/cgroup/memory" if os.path.isdir("/sys/fs/cgroup/memory") else "/sys/fs/cgroup"
+    group = os.path.join(base, f"brick-attack-{os.getpid()}")
+    limit = "memory.limit_in_bytes" if base.endswith("memory") else "memory.max"
+    try:
+        os.mkdir(group)
+        with open(os.path.join(group, limit), "w") as file:
+            file.write(str(60 << 20))
+    except OSError as error:
+        print("no memory cgroup can be made here:", error)
+        if os.path.isdir(group):
+            os.rmdir(group)
+        return
+    try:
+        whole(scratch, "cgroup", 4000000, PRODUCER, "busy=4,4000", "threads=2,2000000", "exit=7",
+              before=["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh"])
+    finally:
+        os.rmdir(group)
+
+
+print("seed", SEED)
+for test in (kills, storms, small_memory, small_cgroup):
+    with Scratch() as scratch:
+        begin = time.monotonic()
+        test(scratch)
+        print(f"{test.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
+same(sessions(), set(), "session directories left")
