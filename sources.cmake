@@ -460,6 +460,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_rows.c
   analysis/summary_sample.c
   analysis/tiles.c
+  analysis/wait_causes.c
   analysis/walk.c
   analysis/work_owner.c
 )

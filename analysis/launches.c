@@ -78,6 +78,21 @@ const struct run_command *launches_command(const struct run *run, uint32_t lane,
 	return c->lane == lane && c->sample == sample ? c : NULL;
 }
 
+size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	size_t low = 0, high = run->wait_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct run_wait *w = &run->waits[middle];
+		if (w->lane < lane || (w->lane == lane && w->sample < sample))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint32_t launches_step(
 	const struct run *run, const struct step_index *index, uint32_t lane, uint32_t sample)
 {

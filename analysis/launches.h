@@ -28,6 +28,9 @@ const uint32_t *launches_of(
 /* The command that a sample of a queue is, or NULL. */
 const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample);
 
+/* Index in run->waits of the first that a sample of a thread made, if it made one. */
+size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample);
+
 /*
  * The step that a sample of a queue belongs to: the one that launched its command, where that is
  * known, else the one in which it began. RUN_NONE: none.

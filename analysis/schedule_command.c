@@ -118,21 +118,6 @@ void schedule_link_commands(struct schedule_maker *m, uint32_t source)
 			link_command(m, source, &m->commands[i]);
 }
 
-static size_t first_wait(const struct run *run, uint32_t lane, uint32_t sample)
-{
-	size_t low = 0, high = run->wait_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_wait *w = &run->waits[middle];
-		if (w->lane < lane || (w->lane == lane && w->sample < sample))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 uint64_t schedule_join_commands(struct schedule_maker *m, const struct schedule_wait *wait)
 {
 	const struct schedule_activity *activities = m->schedule->activities;
@@ -143,7 +128,7 @@ uint64_t schedule_join_commands(struct schedule_maker *m, const struct schedule_
 
 	if (!run->wait_count || sample == RUN_NONE)
 		return 0;
-	for (size_t i = first_wait(run, lane, sample);
+	for (size_t i = launches_first_wait(run, lane, sample);
 		i < run->wait_count && run->waits[i].lane == lane && run->waits[i].sample == sample;
 		i++) {
 		const struct schedule_command *c = command_at(m, run->waits[i].command);

@@ -49,6 +49,10 @@ static void take_totals(struct summary *s, struct summary_accumulator *t)
 	s->mismatched = t->mismatched;
 	s->unknown_operations = t->unknown_operations;
 	s->device_ns = t->device_ns;
+	s->device_covered_ns = t->device_covered_ns;
+	s->device_wait_ns = t->device_wait_ns;
+	s->wait_causes = t->wait_causes;
+	t->wait_causes = (struct wait_causes){0};
 	s->pairs = t->pairs;
 	s->hooked = t->hooked;
 	t->pairs = t->hooked = NULL;
@@ -151,9 +155,15 @@ void summary_destroy(struct summary *s)
 	summary_rows_fini(&(struct summary_rows){s->categories, s->category_count});
 	step_times_fini(&s->steps);
 	queue_times_fini(&s->queues);
+	wait_causes_fini(&s->wait_causes);
 	free(s->pairs);
 	free(s->hooked);
 	free(s);
+}
+
+double summary_device_coverage(const struct summary *s)
+{
+	return s->device_ns ? (double)s->device_covered_ns / (double)s->device_ns : -1;
 }
 
 double summary_phase_coverage(const struct summary *s, enum step_phase phase)

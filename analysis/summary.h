@@ -57,6 +57,9 @@ struct summary {
 	struct summary_pairs *pairs, *hooked;
 	struct queue_times queues;
 	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
+	uint64_t device_covered_ns;		 /* of that, of commands that carry a brick */
+	uint64_t device_wait_ns;		 /* of the wall time: threads waited for devices */
+	struct wait_causes wait_causes;		 /* ... and for what */
 	struct summary_accumulator *accumulator; /* while it is fed; then NULL */
 };
 
@@ -69,6 +72,9 @@ int summary_create(struct summary **out, const struct run *run, enum summary_by 
 /* The same, whole when the walk has run: for those who want several. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 void summary_destroy(struct summary *summary);
+
+/* Part of the devices' time that is of bricks; negative when there is none. */
+double summary_device_coverage(const struct summary *summary);
 
 /* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */
 double summary_phase_coverage(const struct summary *summary, enum step_phase phase);

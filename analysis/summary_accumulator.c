@@ -245,6 +245,8 @@ static int finish(void *context)
 {
 	struct summary_accumulator *t = context;
 	summary_overlap_subtract(t);
+	if (t->wait_causes.all)
+		wait_causes_finish(&t->wait_causes);
 	if (t->only != SUMMARY_ALL_PHASES)
 		t->wall_ns = t->steps.phases[t->only].total_ns;
 	else if (t->run->step_count)

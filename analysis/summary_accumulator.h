@@ -12,6 +12,7 @@
 #include "analysis/queue_times.h"
 #include "analysis/step_index.h"
 #include "analysis/step_times.h"
+#include "analysis/wait_causes.h"
 #include "analysis/walk.h"
 #include "trace/run.h"
 
@@ -79,7 +80,10 @@ struct summary_accumulator {
 	struct summary_sums *device;	    /* [brick_count + 1]: of queues; NULL: there are none */
 	struct summary_sums *device_groups; /* [group_count]: the same by layer, phase */
 	uint32_t *device_lanes; /* [brick_count + 1]: a lane that it ran on, or RUN_NONE */
-	uint64_t device_ns;
+	uint64_t device_ns, device_covered_ns;
+	bool *is_unnamed; /* [brick_count]: stands for a kernel that no brick launched */
+	uint64_t device_wait_ns;
+	struct wait_causes wait_causes;
 	uint64_t *device_cross_ns; /* [category_count]: of their bricks' sum, at the same time */
 	struct summary_span *spans;
 	size_t span_count, span_capacity;

@@ -62,13 +62,16 @@ int summary_devices_init(struct summary_accumulator *t)
 	t->device_cross_ns = calloc(run->category_count + 1, sizeof(*t->device_cross_ns));
 	t->device_active = calloc(run->brick_count + 1, sizeof(*t->device_active));
 	t->lane_device = calloc(run->brick_count + 1, sizeof(*t->lane_device));
-	if (!t->device || !t->device_lanes || !t->device_cross_ns || !t->device_active ||
-		!t->lane_device)
+	t->is_unnamed = calloc(run->brick_count + 1, sizeof(*t->is_unnamed));
+	if (!t->is_unnamed || wait_causes_init(&t->wait_causes, run) < 0 || !t->device ||
+		!t->device_lanes || !t->device_cross_ns || !t->device_active || !t->lane_device)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;
 		t->device_lanes[b] = RUN_NONE;
 	}
+	for (size_t b = 0; b < run->brick_count; b++)
+		t->is_unnamed[b] = !strcmp(run->categories[run->bricks[b].category].name, "Device");
 	return t->by == SUMMARY_BY_KERNEL ? group_kernels(t) : 0;
 }
 
@@ -80,6 +83,8 @@ void summary_devices_fini(struct summary_accumulator *t)
 	free(t->lane_device);
 	free(t->device_lanes);
 	free(t->device_cross_ns);
+	free(t->is_unnamed);
+	wait_causes_fini(&t->wait_causes);
 	free(t->spans);
 	free(t->kernel_groups);
 	free(t->kernel_uses);
@@ -202,6 +207,8 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
 		return;
 	t->device_ns += frame->self_ns;
+	if (!t->is_unnamed[frame->brick])
+		t->device_covered_ns += frame->self_ns;
 	t->device_lanes[frame->brick] = t->lane;
 	add_sample(t, sums, frame);
 	if (outermost)

@@ -216,6 +216,13 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 	count_wait(t, frame->wait_ns, source, in_wall ? counted->wait_ns : 0);
 }
 
+static void count_device_wait(struct summary_accumulator *t, const struct walk_frame *frame)
+{
+	t->device_wait_ns += frame->counted.self_ns;
+	if (t->wait_causes.all)
+		wait_causes_add(&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
+}
+
 void summary_sample_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct summary_accumulator *t = context;
@@ -234,6 +241,8 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	if (category_outermost)
 		t->category_total_ns[category] += frame->length_ns;
 	count_self(t, frame, sums, in_wall);
+	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
+		count_device_wait(t, frame);
 	if (t->groups && t->by <= SUMMARY_BY_THREAD)
 		count_in_group(t, frame, depth, in_wall);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)

@@ -278,6 +278,11 @@ static void put_trust(struct metrics *m)
 	family(m->out, "brick_coverage_ratio", "gauge", "ratio",
 		"Part of the wall time of the steps that lies in bricks.");
 	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
+	if (summary->device_ns) {
+		family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
+			"Part of the time of device commands that is of bricks.");
+		put_ratio(m, "", "brick_device_coverage_ratio", summary_device_coverage(summary));
+	}
 	family(m->out, "brick_distortion_ratio", "gauge", "ratio",
 		"What recording cost this run, as a part of its wall time.");
 	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);

@@ -32,6 +32,13 @@ static void add_coverage(struct lines *lines, const struct picture *p)
 			   units_percent(share, s->coverage), units_time(wall, s->wall_ns),
 			   p->run->step_count ? "steps" : "threads' time",
 			   units_time(rest, s->unattributed_ns)));
+	char wait[UNITS_BYTES];
+	if (s->device_ns)
+		add(lines, xasprintf("Devices     %s of %s of commands is of bricks; threads "
+				     "waited %s for them",
+				   units_percent(share, summary_device_coverage(s)),
+				   units_time(wall, s->device_ns),
+				   units_time(wait, s->device_wait_ns)));
 	if (s->executions != ANALYSIS_UNKNOWN && s->executions > s->samples)
 		add(lines,
 			xasprintf("Samples     %llu of %llu are here; counts and times are exact, "

@@ -268,6 +268,26 @@ static void put_queue(json_t *object, const struct report *report, uint32_t numb
 				value_json(&report_fields[i], &by_queue, &row));
 }
 
+/* What threads waited for; of a queue as a whole kernel is null, of what is not known queue, too.
+ */
+static json_t *waits_json(const struct report *report)
+{
+	const struct wait_causes *causes = &report->summary->wait_causes;
+	json_t *array = json_array();
+	for (size_t i = 0; i < causes->count; i++) {
+		const struct wait_cause *cause = &causes->list[i];
+		json_t *wait = json_object();
+		json_put(wait, "kernel", json_text(cause->name));
+		json_put(wait, "queue",
+			cause->lane == RUN_NONE ? json_null()
+						: json_text(report->run->lanes[cause->lane].name));
+		json_put(wait, "count", json_number(cause->count));
+		json_put(wait, "time_ns", json_number(cause->time_ns));
+		json_add(array, wait);
+	}
+	return array;
+}
+
 /* null: the run has no queues. */
 static json_t *device_json(const struct report *report)
 {
@@ -288,6 +308,10 @@ static json_t *device_json(const struct report *report)
 		free(sources);
 	}
 	json_put(object, "total_ns", json_number(summary->device_ns));
+	json_put(object, "covered_ns", json_number(summary->device_covered_ns));
+	json_put(object, "coverage", json_rate(summary_device_coverage(summary)));
+	json_put(object, "wait_ns", json_number(summary->device_wait_ns));
+	json_put(object, "waits", waits_json(report));
 	json_put(object, "queues", array);
 	return object;
 }

@@ -244,6 +244,48 @@ static void print_coverage(const struct printer *p)
 			(unsigned long long)summary->executions);
 }
 
+/* "copy from the device 15.8ms": as many as one line has place for; the caller frees. */
+static char *causes_text(const struct report *report)
+{
+	enum { SHOWN = 4 };
+	const struct wait_causes *causes = &report->summary->wait_causes;
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < causes->count && i < SHOWN; i++) {
+		const struct wait_cause *cause = &causes->list[i];
+		const struct run_lane *queue =
+			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
+		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
+		char time[UNITS_BYTES], *safe = text_safe(name ? name : "queue");
+		char *longer = xasprintf("%s%s %s%s %s", text, *text ? ", for" : " for",
+			cause->name || !queue ? "" : "queue ", queue ? safe : "what is not known",
+			units_time(time, cause->time_ns));
+		free(text);
+		free(safe);
+		text = longer;
+	}
+	return text;
+}
+
+/* Of devices: how much of their work has a name, and what the threads waited for. */
+static void print_devices(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char share[UNITS_BYTES], busy[UNITS_BYTES], waited[UNITS_BYTES], part[UNITS_BYTES];
+
+	if (summary->device_ns)
+		say(p, "Devices", "%s of %s of commands is of bricks",
+			units_percent(share, summary_device_coverage(summary)),
+			units_time(busy, summary->device_ns));
+	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
+		return;
+	char *causes = causes_text(p->report);
+	say(p, "Waited", "%s, %s of the wall time:%s", units_time(waited, summary->device_wait_ns),
+		units_percent(part, (double)summary->device_wait_ns / (double)summary->wall_ns),
+		causes);
+	free(causes);
+}
+
 static char *delay_text(const char *what, const struct queue_delay *delay)
 {
 	char p50[UNITS_BYTES], p95[UNITS_BYTES];
@@ -349,6 +391,7 @@ void report_text(const struct report *report, FILE *out)
 	report_rows(report, out, &terminal);
 	fputc('\n', out);
 	print_coverage(&p);
+	print_devices(&p);
 	report_counters_text(report->run, &terminal, LABEL, out);
 	print_queues(&p);
 	print_distortion(&p);

@@ -67,6 +67,11 @@ function losses(report) {
 
 const clean = report => losses(report)[0] === "Nothing was lost";
 
+function waitedFor({ waits }) {
+	const named = waits.slice(0, 3).map(wait => wait.kernel ?? (wait.queue ? `queue ${wait.queue}` : "what is not known"));
+	return named.length ? `, for ${named.join(", ")}` : "";
+}
+
 function trust(report) {
 	const { coverage, distortion, run } = report;
 	const interval = d => `${format.fine(d.low)} to ${format.fine(d.high)}`;
@@ -74,6 +79,9 @@ function trust(report) {
 		figure("Coverage", format.percent(coverage.share),
 			`${format.time(coverage.unattributed_ns)} of ${format.time(coverage.wall_ns)} in no brick`,
 			coverage.unknown_operations ? `${format.plural(coverage.unknown_operations, "operation")} that no rule knows` : null),
+		report.device ? figure("Device coverage", format.percent(report.device.coverage),
+			`of ${format.time(report.device.total_ns)} of commands is of bricks`,
+			report.device.wait_ns ? `threads waited ${format.time(report.device.wait_ns)}${waitedFor(report.device)}` : null) : null,
 		figure("Distortion", format.fine(distortion.share),
 			distortion.share === null ? "not measured in this run" : `${interval(distortion)}: what recording cost this run`),
 		figure("Losses", clean(report) ? "none" : "some", ...losses(report)),

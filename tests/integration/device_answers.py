@@ -96,12 +96,27 @@ def by_brick(path, commands):
     expect("losses", sum(v for v in report["losses"].values() if v is not True), 0)
     expect("backends", report["run"]["backends"], ["cpu", "null"])
     check_queues(report, commands)
+    check_coverage(path, report["device"], commands)
     layers = brick_json("report", "--json", "--by", "layer", path)["layers"]
     near("device time of layers", sum(r["device_ns"] or 0 for r in layers), length(commands),
          ROUNDING_NS * len(commands))
     threads = brick_json("report", "--json", "--by", "thread", path)["threads"]
     expect("a queue is no thread", len(threads), 1)
     return report
+
+
+def check_coverage(path, device, commands):
+    covered = length([c for c in commands if c.brick != "-"])
+    near("covered", device["covered_ns"], covered, ROUNDING_NS * len(commands))
+    expect_true("coverage of device time",
+                abs(device["coverage"] - covered / length(commands)) < 1e-3)
+    waits = device["waits"]
+    expect("waits", [(w["kernel"], w["queue"], w["count"]) for w in waits],
+           [("copy from the device", "copies", STEPS + 1)])
+    expect("waited", sum(w["time_ns"] for w in waits), device["wait_ns"])
+    text = " ".join(brick("report", path, COLUMNS="300")[0].decode().split())
+    expect_true("names in text", "of commands is of bricks" in text
+                and "of the wall time: for copy from the device" in text)
 
 
 def check_queues(report, commands):

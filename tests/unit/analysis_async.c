@@ -139,6 +139,41 @@ static void work_after_the_evaluation(void **state)
 	scene_fini(&s);
 }
 
+/* A device's work has a coverage of its own, and a wait for it names what it was for. */
+static void what_has_a_name(void **state)
+{
+	struct scene s;
+	struct summary *sum;
+	(void)state;
+
+	scene_init(&s, BRICK_DECODE);
+	struct run *run = &s.run;
+	uint32_t unnamed = builder_site(run, builder_brick(run, "k", "Device"), -1, NULL, NULL);
+	builder_sample(run, 0, s.sync, 1200, 1310, 0);
+	builder_waits(run, 0, 2, 0);
+	builder_sample(run, 0, s.sync, 1310, 1610, 0); /* for what, nothing says */
+	builder_sample(run, 0, s.sync, 1700, 1705, 0); /* when nothing ended */
+	add_command(&s, s.gemv, 1060, 1300);
+	add_command(&s, unnamed, 1300, 1600);
+	assert_int_equal(step_index_init(&s.index, run), 0);
+	assert_int_equal(summary_create(&sum, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(sum->device_ns, 540);
+	assert_int_equal(sum->device_covered_ns, 240);
+	assert_true(summary_device_coverage(sum) == 240.0 / 540);
+	assert_int_equal(sum->device_wait_ns, 110 + 300 + 5);
+	const struct wait_cause *causes = sum->wait_causes.list;
+	assert_int_equal(sum->wait_causes.count, 3);
+	assert_null(causes[0].name);
+	assert_int_equal(causes[0].lane, s.queue);
+	assert_int_equal(causes[0].time_ns, 300);
+	assert_string_equal(causes[1].name, "k");
+	assert_int_equal(causes[1].time_ns, 110);
+	assert_int_equal(causes[2].lane, RUN_NONE);
+	assert_int_equal(causes[2].time_ns, 5);
+	summary_destroy(sum);
+	scene_fini(&s);
+}
+
 /* The next step begins while the device still works: from then on it is that one's. */
 static void the_next_step_takes_over(void **state)
 {
@@ -244,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_after_the_evaluation),
+		cmocka_unit_test(what_has_a_name),
 		cmocka_unit_test(the_next_step_takes_over),
 		cmocka_unit_test(nobody_waits),
 		cmocka_unit_test(what_holds_the_next_step),

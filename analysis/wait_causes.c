@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds up by kernel and by queue, then puts together what has one name. Called by the summary. */
+#include "analysis/wait_causes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/launches.h"
+
+static size_t cause_count(const struct run *run)
+{
+	return run->kernel_count + run->lane_count + 1;
+}
+
+int wait_causes_init(struct wait_causes *c, const struct run *run)
+{
+	*c = (struct wait_causes){.run = run};
+	c->all = calloc(cause_count(run), sizeof(*c->all));
+	return c->all ? 0 : -ENOMEM;
+}
+
+void wait_causes_fini(struct wait_causes *c)
+{
+	free(c->all);
+	free(c->list);
+	memset(c, 0, sizeof(*c));
+}
+
+static uint64_t end_ns(const struct run *run, const struct run_command *command)
+{
+	return run->lanes[command->lane].samples[command->sample].end_ns;
+}
+
+/* Of those that the wait was for, the command that ended last; NULL: none is known. */
+static const struct run_command *last_command(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	const struct run_command *last = NULL;
+
+	for (size_t i = launches_first_wait(run, lane, sample);
+		i < run->wait_count && run->waits[i].lane == lane && run->waits[i].sample == sample;
+		i++) {
+		const struct run_command *command = &run->commands[run->waits[i].command];
+		if (!last || end_ns(run, command) > end_ns(run, last))
+			last = command;
+	}
+	return last;
+}
+
+/* The queue of the process whose work was the last to end during the wait; RUN_NONE: none's. */
+static uint32_t last_queue(const struct run *run, uint32_t lane, const struct run_sample *wait)
+{
+	uint64_t last_ns = wait->begin_ns;
+	uint32_t queue = RUN_NONE;
+
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *l = &run->lanes[i];
+		if (l->kind != BRICK_LANE_QUEUE || l->process != run->lanes[lane].process)
+			continue;
+		size_t k = run_sample_from(l, wait->end_ns);
+		while (k && (l->samples[k - 1].depth || l->samples[k - 1].end_ns > wait->end_ns))
+			k--;
+		if (k && l->samples[k - 1].end_ns > last_ns) {
+			last_ns = l->samples[k - 1].end_ns;
+			queue = i;
+		}
+	}
+	return queue;
+}
+
+void wait_causes_add(struct wait_causes *c, uint32_t lane, uint32_t sample, uint64_t time_ns)
+{
+	const struct run *run = c->run;
+	const struct run_command *command = last_command(run, lane, sample);
+	uint32_t queue =
+		command ? command->lane : last_queue(run, lane, &run->lanes[lane].samples[sample]);
+	struct wait_cause *cause = &c->all[run->kernel_count + run->lane_count];
+
+	if (command && command->kernel < run->kernel_count) {
+		cause = &c->all[command->kernel];
+		cause->name = run->kernels[command->kernel].name;
+	} else if (queue != RUN_NONE) {
+		cause = &c->all[run->kernel_count + queue];
+	}
+	cause->lane = queue;
+	cause->count++;
+	cause->time_ns += time_ns;
+}
+
+static int same_name(const struct wait_cause *a, const struct wait_cause *b)
+{
+	return a->name && b->name && a->lane == b->lane && !strcmp(a->name, b->name);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct wait_cause *x = a, *y = b;
+	return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
+}
+
+void wait_causes_finish(struct wait_causes *c)
+{
+	for (size_t i = 0; i < cause_count(c->run); i++) {
+		struct wait_cause cause = c->all[i];
+		size_t k = 0;
+		if (!cause.count)
+			continue;
+		while (k < c->count && !same_name(&c->all[k], &cause))
+			k++;
+		if (k == c->count)
+			c->all[c->count++] = cause;
+		else {
+			c->all[k].count += cause.count;
+			c->all[k].time_ns += cause.time_ns;
+		}
+	}
+	if (c->count > 1)
+		qsort(c->all, c->count, sizeof(*c->all), longest_first);
+	c->list = c->all;
+	c->all = NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads waited for when they waited for a device (Synchronize): the kernel of the command
+ * that came last of those that the recording ties to the wait, else the queue whose work ended last
+ * before the wait did. Borrows the run. One thread at a time.
+ */
+#ifndef BRICK_ANALYSIS_WAIT_CAUSES_H
+#define BRICK_ANALYSIS_WAIT_CAUSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+struct wait_cause {
+	const char *name; /* of a kernel; NULL: a queue, or not known */
+	uint32_t lane;	  /* of the queue; RUN_NONE: not known what for */
+	uint64_t count, time_ns;
+};
+
+struct wait_causes {
+	const struct run *run;
+	struct wait_cause *all;	 /* [kernel_count + lane_count + 1], while it is fed; then NULL */
+	struct wait_cause *list; /* longest first; kernels of one name and queue are one */
+	size_t count;
+};
+
+/* -ENOMEM; *causes is then empty. */
+int wait_causes_init(struct wait_causes *causes, const struct run *run);
+void wait_causes_fini(struct wait_causes *causes);
+void wait_causes_add(struct wait_causes *causes, uint32_t lane, uint32_t sample, uint64_t time_ns);
+void wait_causes_finish(struct wait_causes *causes);
+
+#endif
