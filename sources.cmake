@@ -442,6 +442,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/path_solve.c
   analysis/path_what_if.c
   analysis/percentile.c
+  analysis/presence.c
   analysis/queue_times.c
   analysis/roofline.c
   analysis/roofline_spans.c
@@ -491,6 +492,7 @@ set(BRICK_VIEW_SOURCES
   view/report_fields.c
   view/report_fields_json.c
   view/report_json.c
+  view/report_presence.c
   view/report_rows.c
   view/report_sort.c
   view/report_text.c

@@ -20,6 +20,8 @@ const char *path_owner_name(const struct run *run, uint32_t owner)
 		[SCHEDULE_OWNER_REST] = "unattributed",
 		[SCHEDULE_OWNER_START] = "thread start",
 		[SCHEDULE_OWNER_LAUNCH] = "launch latency",
+		[SCHEDULE_OWNER_PREEMPTED] = "preempted",
+		[SCHEDULE_OWNER_BLOCKED] = "blocked",
 	};
 
 	return owner < run->brick_count ? run->bricks[owner].name : names[owner - run->brick_count];

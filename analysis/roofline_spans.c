@@ -81,6 +81,19 @@ static int is_counted(const struct roofline_accounts *a, const struct walk_frame
 	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
+/* On its CPU. */
+static void count_piece(struct roofline_accounts *a, struct roofline_account *account,
+	const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (end_ns <= begin_ns)
+		return;
+	account->busy_ns += end_ns - begin_ns;
+	if (a->owners[frame->sample->site] == WORK_OWN)
+		account->told_ns += end_ns - begin_ns;
+	if (append(&account->lane, begin_ns, end_ns))
+		a->failed = 1;
+}
+
 /* The frame was running since its piece began, and is not any more. */
 static void close_piece(struct roofline_accounts *a, const struct walk_frame *frame, unsigned depth,
 	uint64_t end_ns)
@@ -90,11 +103,13 @@ static void close_piece(struct roofline_accounts *a, const struct walk_frame *fr
 
 	if (!is_counted(a, frame) || end_ns <= begin_ns)
 		return;
-	account->busy_ns += end_ns - begin_ns;
-	if (a->owners[frame->sample->site] == WORK_OWN)
-		account->told_ns += end_ns - begin_ns;
-	if (append(&account->lane, begin_ns, end_ns))
-		a->failed = 1;
+	const struct run_lane *lane = &a->run->lanes[a->lane];
+	size_t off = run_off_cpu_from(lane, begin_ns);
+	for (; off < lane->off_cpu_count && lane->off_cpu[off].begin_ns < end_ns; off++) {
+		count_piece(a, account, frame, begin_ns, lane->off_cpu[off].begin_ns);
+		begin_ns = lane->off_cpu[off].end_ns;
+	}
+	count_piece(a, account, frame, begin_ns, end_ns);
 }
 
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)

@@ -39,6 +39,7 @@ enum schedule_kind {
 	SCHEDULE_WAIT,	/* what is left of a wait when all it waited for had come; all, if not known
 			 */
 	SCHEDULE_START, /* from the begin of the work to a thread's first brick */
+	SCHEDULE_OFF,	/* a thread off its CPU, in whatever brick */
 	SCHEDULE_POINT, /* takes no time: several come together */
 };
 
@@ -69,8 +70,10 @@ enum schedule_owner {
 	SCHEDULE_OWNER_BARRIER = 0, /* BarrierWait, where the run has no such brick */
 	SCHEDULE_OWNER_REST = 1,    /* in no brick */
 	SCHEDULE_OWNER_START = 2,
-	SCHEDULE_OWNER_LAUNCH = 3, /* from a launch until the device began */
-	SCHEDULE_OWNERS = 4,
+	SCHEDULE_OWNER_LAUNCH = 3,    /* from a launch until the device began */
+	SCHEDULE_OWNER_PREEMPTED = 4, /* off its CPU, and another thread on it */
+	SCHEDULE_OWNER_BLOCKED = 5,   /* off its CPU, for what it waited */
+	SCHEDULE_OWNERS = 6,
 };
 
 /* The activities of a lane stand one after the other. */

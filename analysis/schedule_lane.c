@@ -21,7 +21,7 @@ static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
 }
 
 /* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
-static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
 {
 	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
 	uint64_t to = end_ns > from ? end_ns : from;
@@ -35,6 +35,34 @@ static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity 
 	part.cause = RUN_NONE;
 	c->cursor_ns = to;
 	return schedule_add(c->m, &part);
+}
+
+/* Up to the last time before `end_ns` that the thread was off its CPU: no brick buys that time. */
+static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+{
+	const struct run_lane *lane = &c->m->run->lanes[c->lane];
+	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
+	uint32_t bricks = (uint32_t)c->m->run->brick_count;
+	struct schedule_activity off = part;
+
+	part.is_last = off.is_last = 0;
+	off.kind = SCHEDULE_OFF;
+	for (size_t i = run_off_cpu_from(lane, from);
+		i < lane->off_cpu_count && lane->off_cpu[i].begin_ns < end_ns; i++) {
+		const struct run_off_cpu *o = &lane->off_cpu[i];
+		off.owner =
+			bricks + (o->preempted ? SCHEDULE_OWNER_PREEMPTED : SCHEDULE_OWNER_BLOCKED);
+		cut_piece(c, o->begin_ns, part);
+		cut_piece(c, o->end_ns < end_ns ? o->end_ns : end_ns, off);
+	}
+}
+
+/* The same, without the times in it that the thread was off its CPU: these stand by themselves. */
+static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+{
+	if (part.kind == SCHEDULE_WORK || (part.kind == SCHEDULE_REST && part.sample != RUN_NONE))
+		cut_off_cpu(c, end_ns, part);
+	return cut_piece(c, end_ns, part);
 }
 
 static void add_wait(struct cutter *c, uint64_t arrive_ns, uint32_t activity, uint8_t kind)

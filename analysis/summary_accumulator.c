@@ -53,6 +53,8 @@ static void add_samples(struct summary_sums *to, const struct summary_sums *from
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
+	to->off.blocked_ns += from->off.blocked_ns;
+	to->off.preempted_ns += from->off.preempted_ns;
 	to->sources |= from->sources;
 	to->flags |= from->flags;
 	to->rated_bytes += from->rated_bytes;

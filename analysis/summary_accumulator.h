@@ -45,7 +45,8 @@ struct summary_sums {
 	uint64_t sum_ns;   /* of lengths */
 	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
 	uint64_t self_ns, wait_ns;
-	uint64_t wall_ns; /* of the wall time of the run */
+	struct run_off_times off; /* of self_ns, as far as samples tell */
+	uint64_t wall_ns;	  /* of the wall time of the run */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes, where the program told them apart */

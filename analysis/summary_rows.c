@@ -6,6 +6,7 @@
 #include "analysis/summary_rows.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,29 @@ static double rate(uint64_t work, uint64_t ns)
 	return ns && work ? (double)work / (double)ns : -1;
 }
 
-static void fill_row(struct summary_row *row, const struct summary_sums *sums, uint64_t wall_ns)
+static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
 {
+	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
+	if (!known)
+		return;
+	row->preempted_ns = sums->off.preempted_ns;
+	row->blocked_ns = sums->off.blocked_ns;
+	row->off_ns = row->preempted_ns + row->blocked_ns;
+	row->cpu_ns = sums->self_ns > row->off_ns ? sums->self_ns - row->off_ns : 0;
+}
+
+static bool knows_off(const struct summary_accumulator *t)
+{
+	return t->run->off_cpu.source != OFF_CPU_UNKNOWN && t->by != SUMMARY_BY_KERNEL &&
+	       t->by != SUMMARY_BY_QUEUE;
+}
+
+static void fill_row(struct summary_row *row, const struct summary_accumulator *t,
+	const struct summary_sums *sums)
+{
+	uint64_t wall_ns = t->wall_ns;
 	row->kernel = RUN_NONE;
+	fill_off(row, sums, knows_off(t));
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
 	row->count = sums->count;
@@ -55,18 +76,28 @@ static void fill_percentiles(
 	static const unsigned percents[] = {50, 95, 99};
 	if (!histogram)
 		return;
+	/* of all of them some may have been off the CPU */
+	uint64_t least_ns = row->off_ns && row->off_ns != ANALYSIS_UNKNOWN ? 0 : row->min_ns;
 	for (size_t i = 0; i < 3; i++) {
 		uint64_t value = percentile_histogram(histogram, percents[i]);
 		if (clock && value != ANALYSIS_UNKNOWN)
 			value = brick_clock_duration_ns(clock, value);
-		*out[i] = percentile_bounded(value, row->min_ns, row->max_ns);
+		*out[i] = percentile_bounded(value, least_ns, row->max_ns);
 	}
+}
+
+/* They have time on the CPU, the run's histograms have not; but where samples were dropped... */
+static bool samples_know_better(const struct summary_accumulator *t, uint32_t brick)
+{
+	const struct summary_sums *sums = &t->bricks[brick];
+	return t->run->off_cpu.source != OFF_CPU_UNKNOWN &&
+	       durations_count(sums->histogram) >= sums->count;
 }
 
 /* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
 static const uint64_t *run_histogram(const struct summary_accumulator *t, uint32_t brick)
 {
-	if (t->only != SUMMARY_ALL_PHASES)
+	if (t->only != SUMMARY_ALL_PHASES || samples_know_better(t, brick))
 		return NULL;
 	return durations_of_run(t->run, brick, durations_count(t->bricks[brick].histogram));
 }
@@ -156,7 +187,7 @@ int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accum
 		rows->count++;
 		row->id = b;
 		row->category = category_name(run, b);
-		fill_row(row, sums, t->wall_ns);
+		fill_row(row, t, sums);
 		const uint64_t *kept = run_histogram(t, b);
 		fill_percentiles(row, kept ? kept : sums->histogram, kept ? &run->clock : NULL);
 		if (!t->device)
@@ -240,7 +271,7 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 		}
 		rows->count++;
 		row->id = c;
-		fill_row(row, &sum, t->wall_ns);
+		fill_row(row, t, &sum);
 		fill_percentiles(row, histogram, NULL);
 		fill_device(row, &device, &sum);
 	}
@@ -281,7 +312,7 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 			return -ENOMEM;
 		rows->count++;
 		row->id = g;
-		fill_row(row, sums, t->wall_ns);
+		fill_row(row, t, sums);
 		fill_percentiles(row, sums->histogram, NULL);
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)

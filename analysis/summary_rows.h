@@ -24,8 +24,10 @@ struct summary_row {
 	uint64_t total_ns;    /* with at least one open */
 	uint64_t self_ns;     /* less what was nested and waited */
 	uint64_t wait_ns;     /* inside of and right after them */
-	uint64_t wall_ns;     /* its part of the wall time of the run */
-	double share;	      /* the same as a share, 0 to 1 */
+	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
+	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
+	uint64_t wall_ns; /* its part of the wall time of the run */
+	double share;	  /* the same as a share, 0 to 1 */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */

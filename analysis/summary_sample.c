@@ -119,6 +119,18 @@ static bool counts_to_wall(const struct summary_accumulator *t, const struct wal
 	return !t->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
+static void add_off(struct summary_sums *sums, const struct walk_frame *frame)
+{
+	sums->off.blocked_ns += frame->off.blocked_ns;
+	sums->off.preempted_ns += frame->off.preempted_ns;
+}
+
+/* Percentiles are of the time on the CPU, as far as that is known. */
+static uint64_t on_cpu_ns(const struct walk_frame *frame)
+{
+	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
+}
+
 static void count_in_group(
 	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
@@ -140,12 +152,13 @@ static void count_in_group(
 		return;
 	}
 	group->self_ns += frame->self_ns;
+	add_off(group, frame);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	sums_work(group, site, frame->length_ns + frame->wait_ns);
+	sums_work(group, site, on_cpu_ns(frame) + frame->wait_ns);
 	sums_duration(group, frame->length_ns);
 	if (t->group_count <= HISTOGRAMS_MAX)
-		sums_histogram(t, group, frame->length_ns);
+		sums_histogram(t, group, on_cpu_ns(frame));
 }
 
 /* Frames of other phases than the one that was asked for are walked, but not counted. */
@@ -200,6 +213,7 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 {
 	const struct walk_times *counted = &frame->counted;
 	sums->self_ns += frame->self_ns;
+	add_off(sums, frame);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
@@ -249,9 +263,9 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 		return;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	sums_duration(sums, frame->length_ns);
-	sums_work(sums, site, frame->length_ns + frame->wait_ns);
+	sums_work(sums, site, on_cpu_ns(frame) + frame->wait_ns);
 	if (needs_histograms(t))
-		sums_histogram(t, &t->bricks[frame->brick], frame->length_ns);
+		sums_histogram(t, &t->bricks[frame->brick], on_cpu_ns(frame));
 }
 
 /* Tiles are in no row, but cost what others do. No hook records them. */

@@ -5,6 +5,7 @@
  * of it after its nested samples and their waits is its inner waiting and its self time:
  *
  *   length = self + inner + sum over nested (length + wait)
+ *   self = on the CPU + off.preempted + off.blocked, where the latter are known
  *
  * Of what another thread than the engine's samples, only the time outside of all steps of its
  * process is in the account of a step: what ran beside a step took no time.
@@ -50,10 +51,13 @@ struct walk_frame {
 	uint64_t begin_ns, end_ns;
 	uint64_t length_ns; /* valid at the end, as are the next four */
 	uint64_t self_ns;
-	uint64_t inner_ns;	   /* of waiting inside of it */
-	uint64_t wait_ns;	   /* of waiting right after it */
-	struct walk_times counted; /* of these, what counts where the frame counts */
+	uint64_t inner_ns;	      /* of waiting inside of it */
+	uint64_t wait_ns;	      /* of waiting right after it */
+	struct run_off_times off;     /* of self_ns: when the thread was off its CPU */
+	struct run_off_times all_off; /* of length_ns: the same, with what is nested and waits */
+	struct walk_times counted;    /* of these, what counts where the frame counts */
 	uint64_t nested_ns, beside_ns, cursor_ns;
+	struct run_off_times nested_off;
 };
 
 /*

@@ -250,6 +250,9 @@ struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
 struct run_off_times run_off_cpu_between(
 	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 
+/* The first time off a CPU that ends after `ns`, by index; off_cpu_count: none does. */
+size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns);
+
 /* The first command of that sample or a later one of the lane, or of a later lane, by index in
  * run->commands; command_count: there is none. */
 size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample);

@@ -2,26 +2,38 @@
 /* How long a lane's threads were off their CPUs up to a moment, by binary search. */
 #include "trace/run.h"
 
-struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
+size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns)
 {
 	size_t low = 0, high = lane->off_cpu_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (lane->off_cpu[middle].begin_ns < ns)
+		if (lane->off_cpu[middle].end_ns <= ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low)
-		return (struct run_off_times){0};
-	const struct run_off_cpu *last = &lane->off_cpu[low - 1];
-	struct run_off_times times = last->before;
-	uint64_t part = (ns < last->end_ns ? ns : last->end_ns) - last->begin_ns;
-	if (last->preempted)
-		times.preempted_ns += part;
-	else
-		times.blocked_ns += part;
+	return low;
+}
+
+static void add(struct run_off_times *times, const struct run_off_cpu *o, uint64_t end_ns)
+{
+	*(o->preempted ? &times->preempted_ns : &times->blocked_ns) += end_ns - o->begin_ns;
+}
+
+struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
+{
+	size_t i = run_off_cpu_from(lane, ns);
+	struct run_off_times times = {0};
+
+	if (i < lane->off_cpu_count) {
+		times = lane->off_cpu[i].before;
+		if (lane->off_cpu[i].begin_ns < ns)
+			add(&times, &lane->off_cpu[i], ns);
+	} else if (i) {
+		times = lane->off_cpu[i - 1].before;
+		add(&times, &lane->off_cpu[i - 1], lane->off_cpu[i - 1].end_ns);
+	}
 	return times;
 }
 

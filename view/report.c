@@ -97,6 +97,7 @@ void report_join(struct report *report, struct walk *walk, enum summary_by by, i
 void report_complete(struct report *report)
 {
 	struct summary *summary = report->summary;
+	presence_of_run(&report->presence, report->run);
 	losses_of_run(&report->losses, report->run, summary->mismatched);
 	distortion_estimate(&report->distortion, summary, summary->only);
 	for (int each = 0; each < STEP_PHASES; each++)

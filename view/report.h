@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include "analysis/distortion.h"
 #include "analysis/losses.h"
+#include "analysis/presence.h"
 #include "analysis/summary.h"
 #include "view/report_budget.h"
 #include "trace/run.h"
@@ -19,6 +20,7 @@ struct report {
 	const struct run *run;
 	struct summary *summary;
 	struct losses losses;
+	struct presence presence;
 	struct distortion distortion; /* of the phase asked for, or of all */
 	struct distortion phases[STEP_PHASES];
 	const struct report_budget *budget;   /* NULL: none was asked for */

@@ -37,6 +37,8 @@ static const struct place places[] = {
 	{REPORT_IN_PAGE, "grid", 6, 0},
 	{REPORT_IN_PAGE, "block", 6, 0},
 	{TEXT, "self_ns", 1, 0},
+	{TEXT, "cpu_ns", 13, ON_DEVICES},
+	{TEXT, "off_ns", 2, ON_DEVICES},
 	{TEXT, "device_ns", 2, ON_DEVICES},
 	{TEXT, "total_ns", 5, 0},
 	{TEXT, "wait_ns", 6, 0},

@@ -142,7 +142,9 @@ static void get_shape(
 			k->block[0], k->block[1], k->block[2]);
 }
 
-#define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
+#define PERCENTILE                                                                                \
+	"Percentiles are by nearest rank, within 1 % of the value, of the time on the CPU where " \
+	"that is known"
 #define FROM_SHAPES "Computed from shapes and types, never measured."
 
 const struct report_field report_fields[] = {
@@ -169,7 +171,9 @@ const struct report_field report_fields[] = {
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
 	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
 		.flags = REPORT_ON_HOST | REPORT_OF_REST},
-	{"avg_ns", "AVG", "Mean time of an execution.", REPORT_TIME, ROW(avg_ns)},
+	{"avg_ns", "AVG",
+		"Mean time of an execution, with the time in it off the CPU, as MIN and MAX.",
+		REPORT_TIME, ROW(avg_ns)},
 	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
 	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
 		ROW(p50_ns)},
@@ -253,6 +257,20 @@ const struct report_field report_fields[] = {
 		.rows = QUEUES, QUEUE(submit.p50_ns)},
 	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
 		QUEUE(submit.p95_ns)},
+	{"cpu_ns", "CPU", "SELF less the time in it that its threads were off their CPUs.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
+		.flags = REPORT_ON_HOST},
+	{"off_ns", "OFF",
+		"Time of SELF in which its threads were off their CPUs: preempted and blocked. Not "
+		"known without the kernel's context switches (brick-record --off-cpu).",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(off_ns),
+		.flags = REPORT_ON_HOST},
+	{"preempted_ns", "PREEMPTED",
+		"Of OFF: the thread could have run, and another one did on its CPU.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(preempted_ns), .flags = REPORT_ON_HOST},
+	{"blocked_ns", "BLOCKED",
+		"Of OFF: the thread waited, for a lock, a file, a device or a time.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns), .flags = REPORT_ON_HOST},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

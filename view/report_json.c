@@ -16,6 +16,7 @@
 #include "view/report_apart.h"
 #include "view/report_fields.h"
 #include "view/report_counters.h"
+#include "view/report_presence.h"
 
 static json_t *notes_json(const struct run *run)
 {
@@ -355,6 +356,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "coverage", coverage_json(report));
 	json_put(root, "device", device_json(report));
 	json_put(root, "distortion", distortion_json(report));
+	json_put(root, "presence", report_presence_json(report->run, &report->presence));
 	json_put(root, "losses", losses_json(&report->losses));
 	json_put(root, "counters", report_counters_json(report->run));
 	if (report->is_apart)

@@ -13,6 +13,7 @@
 #include "view/paragraph.h"
 #include "view/report.h"
 #include "view/report_counters.h"
+#include "view/report_presence.h"
 #include "view/report_rows.h"
 #include "view/terminal.h"
 #include "view/text.h"
@@ -394,6 +395,7 @@ void report_text(const struct report *report, FILE *out)
 	print_devices(&p);
 	report_counters_text(report->run, &terminal, LABEL, out);
 	print_queues(&p);
+	report_presence_text(report->run, &report->presence, &terminal, LABEL, out);
 	print_distortion(&p);
 	print_losses(&p);
 	print_notes(&p);

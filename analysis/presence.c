@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by the report. */
+#include "analysis/presence.h"
+
+static void of_machine(struct presence *p, const struct run *run)
+{
+	const struct machine_use *use = &run->machine;
+	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+	double own = (double)run->program_cpu_ns + (double)run->consumer_cpu_ns;
+	double others = (double)use->busy_ns - own;
+
+	if (all <= 0)
+		return;
+	p->busy = (double)use->busy_ns / all;
+	p->steal = (double)use->steal_ns / all;
+	p->neighbour = (double)use->neighbour_ns / all;
+	/* both were counted in ticks of 10 ms, so that a small rest may be none */
+	p->others = others > (double)use->neighbour_ns ? others / all : p->neighbour;
+}
+
+static void of_steps(struct presence *p, const struct run *run)
+{
+	double all = 0, preempted = 0, blocked = 0;
+
+	if (run->off_cpu.source == OFF_CPU_UNKNOWN)
+		return;
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_lane *lane = &run->lanes[step->lane];
+		if (lane->samples[step->sample].flags & RUN_SAMPLE_OPEN)
+			continue;
+		struct run_off_times off = run_off_cpu_between(lane, step->begin_ns, step->end_ns);
+		all += (double)(step->end_ns - step->begin_ns);
+		preempted += (double)off.preempted_ns;
+		blocked += (double)off.blocked_ns;
+	}
+	if (all <= 0)
+		return;
+	p->preempted = preempted / all;
+	p->blocked = blocked / all;
+}
+
+void presence_of_run(struct presence *presence, const struct run *run)
+{
+	*presence = (struct presence){-1, -1, -1, -1, -1, -1};
+	of_machine(presence, run);
+	of_steps(presence, run);
+}

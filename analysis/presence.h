@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the program had the machine to itself: how busy its CPUs were and with whom, and what
+ * part of the steps their threads were off their CPUs. Pure; any thread.
+ */
+#ifndef BRICK_ANALYSIS_PRESENCE_H
+#define BRICK_ANALYSIS_PRESENCE_H
+
+#include "trace/run.h"
+
+/* Shares, 0 to 1; negative: not known. */
+struct presence {
+	/* of what all CPUs could have done while it was recorded */
+	double busy;	  /* with anything */
+	double others;	  /* with other processes than the program, its children and the recorder */
+	double steal;	  /* taken by the host of this virtual machine */
+	double neighbour; /* with the one other process that used most */
+	/* of the time of all steps on the threads that run them */
+	double preempted, blocked;
+};
+
+void presence_of_run(struct presence *presence, const struct run *run);
+
+#endif

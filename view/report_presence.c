@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two lines of how far to trust a report: the machine's CPUs, and the steps' threads. */
+#include "view/report_presence.h"
+
+#include <stdlib.h>
+
+#include "brick/error.h"
+#include "view/json.h"
+#include "view/memory.h"
+#include "view/paragraph.h"
+#include "view/text.h"
+#include "view/units.h"
+
+/* ", most of it cc1 (12), 25.0%"; the caller frees. */
+static char *neighbour_text(const struct run *run, const struct presence *p)
+{
+	char share[UNITS_BYTES];
+	if (!run->machine.neighbour_ns)
+		return xstrdup("");
+	char *name = text_safe(run->machine.neighbour);
+	char *text = xasprintf(", %s alone %s", name, units_percent(share, p->neighbour));
+	free(name);
+	return text;
+}
+
+static void print_machine(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label, FILE *out)
+{
+	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
+	if (p->busy < 0)
+		return;
+	char *neighbour = neighbour_text(run, p);
+	paragraph(out, terminal, label, "CPUs",
+		"%s busy; other processes took %s%s; the host of the machine took %s",
+		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
+		units_percent(steal, p->steal));
+	free(neighbour);
+}
+
+static void print_unknown(
+	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+{
+	if (run->off_cpu.error)
+		paragraph(out, terminal, label, "Off CPU",
+			"not known: perf_event_open: %s; times are those of the clock on the wall",
+			brick_strerror(run->off_cpu.error));
+}
+
+void report_presence_text(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label, FILE *out)
+{
+	char preempted[UNITS_BYTES], blocked[UNITS_BYTES], lost[UNITS_BYTES];
+	print_machine(run, p, terminal, label, out);
+	if (run->off_cpu.source == OFF_CPU_UNKNOWN) {
+		print_unknown(run, terminal, label, out);
+		return;
+	}
+	char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
+						   units_count(lost, run->off_cpu.lost))
+					 : xstrdup("");
+	if (p->preempted >= 0)
+		paragraph(out, terminal, label, "Off CPU",
+			"threads that ran steps were preempted for %s of them and blocked for %s; "
+			"percentiles and rates are of the time on the CPU%s",
+			units_percent(preempted, p->preempted), units_percent(blocked, p->blocked),
+			losses);
+	else
+		paragraph(out, terminal, label, "Off CPU",
+			"percentiles and rates are of the time on the CPU%s", losses);
+	free(losses);
+}
+
+static json_t *share(double value)
+{
+	return value < 0 ? json_null() : json_real(value);
+}
+
+json_t *report_presence_json(const struct run *run, const struct presence *p)
+{
+	json_t *object = json_object();
+	int known = run->off_cpu.source != OFF_CPU_UNKNOWN;
+	json_put(object, "cpus_busy", share(p->busy));
+	json_put(object, "others", share(p->others));
+	json_put(object, "steal", share(p->steal));
+	json_put(object, "neighbour",
+		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
+	json_put(object, "neighbour_share", share(p->neighbour));
+	json_put(object, "off_cpu", known ? json_text("switches") : json_null());
+	json_put(object, "switches_lost", known ? json_number(run->off_cpu.lost) : json_null());
+	json_put(object, "preempted", share(p->preempted));
+	json_put(object, "blocked", share(p->blocked));
+	return object;
+}

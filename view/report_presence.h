@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the program had the machine to itself, in a report. Main thread. */
+#ifndef BRICK_VIEW_REPORT_PRESENCE_H
+#define BRICK_VIEW_REPORT_PRESENCE_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/presence.h"
+#include "trace/run.h"
+#include "view/terminal.h"
+
+/* Lines behind a label of `label` columns; nothing of what is not known and was not asked for. */
+void report_presence_text(const struct run *run, const struct presence *presence,
+	const struct terminal *terminal, size_t label, FILE *out);
+
+/* An object; null for what is not known. */
+json_t *report_presence_json(const struct run *run, const struct presence *presence);
+
+#endif
