@@ -211,6 +211,8 @@ set(BRICK_GGML_SOURCES
   attach/ggml/hooks_unload.c
   attach/ggml/known_graphs.c
   attach/ggml/layout.c
+  attach/ggml/mask_count.c
+  attach/ggml/masks.c
   attach/ggml/method.c
   attach/ggml/node_cost.c
   attach/ggml/node_graph.c
@@ -237,6 +239,7 @@ endif()
 # The parts of it that need no engine: what its unit tests are built with.
 set(BRICK_GGML_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/ggml/batch.c
+  ${CMAKE_SOURCE_DIR}/attach/ggml/mask_count.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
 )
@@ -772,6 +775,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/embed.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
+  tests/integration/ggml_masks.py
   tests/integration/ggml_methods.py
   tests/integration/ggml_nodes.py
   tests/integration/ggml_programs.py

@@ -93,7 +93,8 @@ void roofline_place(struct roofline_row *row, const struct ceilings *c, double p
 	double flops = at_least_zero(row->flops_per_ns), bytes = at_least_zero(row->bytes_per_ns);
 
 	row->roof_flops_per_ns = row->roof_bytes_per_ns = row->distance = row->floor_ns = -1;
-	if (!c || row->on_device || !row->wall_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0)
+	if (!c || row->on_device || row->flags & ROOFLINE_AT_MOST || !row->wall_ns ||
+		row->flops_per_ns < 0 || row->bytes_per_ns < 0)
 		return;
 	row->roof_threads = ceilings_threads_for(c, row->threads);
 	if (row->roof_threads != row->threads)
@@ -155,6 +156,8 @@ static void fill_row(struct roofline_row *row, const struct roofline_account *ac
 		row->intensity = (double)row->flops / (double)row->bytes;
 	if (row->silent)
 		row->flags |= ROOFLINE_NOT_ALL;
+	if (account->at_most)
+		row->flags |= ROOFLINE_AT_MOST;
 }
 
 static int compare_rows(const void *a, const void *b)

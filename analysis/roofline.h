@@ -31,6 +31,7 @@ enum roofline_flags {
 	ROOFLINE_ABOVE_BANDWIDTH = 2,
 	ROOFLINE_OTHER_THREADS = 4, /* its number of threads was not measured: see roof_threads */
 	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not say what they did */
+	ROOFLINE_AT_MOST = 16, /* work and rates are the most that they can be: no roof for it */
 };
 
 /* ANALYSIS_UNKNOWN where a count is not known; rates then negative. Rates are per ns: 1e9/s. */

@@ -128,6 +128,7 @@ static void count_work(struct roofline_account *account, const struct run_site *
 	account->bytes += site->bytes;
 	account->without_flops += !(site->flags & BRICK_SITE_HAS_FLOPS);
 	account->without_bytes += !(site->flags & BRICK_SITE_HAS_BYTES);
+	account->at_most += (site->flags & BRICK_SITE_AT_MOST) != 0;
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)

@@ -34,6 +34,7 @@ struct roofline_account {
 	uint64_t count, silent;
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
+	uint64_t at_most;		       /* that say the most that it can be */
 	struct roofline_spans all;	       /* of the process being walked */
 	struct roofline_spans lane;	       /* of the lane being walked */
 };

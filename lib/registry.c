@@ -261,7 +261,7 @@ static int check_site(const struct brick_site *site)
 {
 	const uint32_t flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES |
 			       BRICK_SITE_HAS_FLOPS | BRICK_SITE_UNKNOWN_OPERATION |
-			       BRICK_SITE_PART;
+			       BRICK_SITE_PART | BRICK_SITE_AT_MOST;
 
 	if (site->brick >= count_of(&brick_total) || site->layer < -1 || site->layer > INT16_MAX)
 		return -EINVAL;

@@ -4,6 +4,7 @@
  * and counters (brick/probe.h), and records about the sample before them (queues' launches and
  * waits).
  */
+#include "brick/attach.h"
 #include "brick/probe.h"
 
 #include <string.h>
@@ -177,6 +178,21 @@ void brick__sample_with(const struct brick_sample *sample, const struct brick_re
 	uint64_t head = self->lane->head;
 	brick_record_sample(sample);
 	follow(head, about);
+}
+
+void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes, uint64_t flops)
+{
+	const struct brick_record work = {
+		.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
+	const struct brick_session_site *site = brick__site(sample->site);
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	brick__sample_with(sample, bytes | flops ? &work : NULL);
+	if (!self || !site || !(bytes | flops))
+		return;
+	struct brick_stat *stat = &self->lane->stats[site->brick];
+	stat->bytes += bytes - site->bytes;
+	stat->flops += flops - site->flops;
 }
 
 static void write_point(uint32_t brick, uint8_t kind, uint64_t value)

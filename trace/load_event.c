@@ -96,6 +96,8 @@ static void add_work(struct run_site *site, const struct load_event *e)
 			offsetof(struct run_site, output_tokens)},
 	};
 
+	if (LOAD_HAS(e, BYTES) || LOAD_HAS(e, FLOPS))
+		site->flags &= ~(uint32_t)BRICK_SITE_AT_MOST;
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		if (e->present >> counts[i].annotation & 1) {
 			site->flags |= counts[i].flag;

@@ -32,6 +32,8 @@ static void set_member(void *to, const char *key, struct load_json_value *value)
 		set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
 	else if (!strcmp(key, "unknown") && value->is_true)
 		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;
+	else if (!strcmp(key, "at_most") && value->is_true)
+		site->flags |= BRICK_SITE_AT_MOST;
 }
 
 int load_site_json(struct pb_reader text, struct run_site *site)

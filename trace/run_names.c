@@ -43,9 +43,9 @@ static uint32_t new_site(
 	struct run_builder *b, const struct brick_session_site *entry, uint32_t brick)
 {
 	char operation[MAX_FIELD], label[MAX_FIELD];
-	uint32_t known =
-		entry->flags & (BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES |
-				       BRICK_SITE_HAS_FLOPS | BRICK_SITE_UNKNOWN_OPERATION);
+	uint32_t known = entry->flags &
+			 (BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS |
+				 BRICK_SITE_UNKNOWN_OPERATION | BRICK_SITE_AT_MOST);
 	struct run_site site = {.brick = brick, .layer = entry->layer, .flags = known};
 
 	if (known & BRICK_SITE_HAS_ELEMENTS)

@@ -101,6 +101,7 @@ static void refine(struct builder_lane *lane, struct run_sample *sample,
 		site.flags |= BRICK_SITE_HAS_ELEMENTS;
 	}
 	if (work && work->kind) {
+		site.flags &= ~(uint32_t)BRICK_SITE_AT_MOST;
 		set_count(&site, &site.bytes, BRICK_SITE_HAS_BYTES, work->begin);
 		set_count(&site, &site.flops, BRICK_SITE_HAS_FLOPS, work->elements);
 	}

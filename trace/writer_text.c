@@ -84,6 +84,8 @@ size_t writer_site_json(char *to, size_t room, const struct brick_session_site *
 		size += json_count(to + size, room - size, "flops", site->flops);
 	if (site->flags & BRICK_SITE_UNKNOWN_OPERATION)
 		size += (size_t)snprintf(to + size, room - size, ",\"unknown\":true");
+	if (site->flags & BRICK_SITE_AT_MOST)
+		size += (size_t)snprintf(to + size, room - size, ",\"at_most\":true");
 	to[size++] = '}';
 	to[size] = 0;
 	return size;

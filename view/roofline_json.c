@@ -73,6 +73,7 @@ static json_t *flags(const struct roofline_row *row)
 		{ROOFLINE_ABOVE_BANDWIDTH, "above-bandwidth"},
 		{ROOFLINE_OTHER_THREADS, "other-threads"},
 		{ROOFLINE_NOT_ALL, "not-all"},
+		{ROOFLINE_AT_MOST, "at-most"},
 	};
 	json_t *array = json_array();
 

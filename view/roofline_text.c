@@ -145,6 +145,16 @@ static void format_distance(char out[UNITS_BYTES], const struct roofline_row *ro
 											 : "");
 }
 
+/* Where not all that the shapes say was done: "<=". */
+static void format_rate(char out[UNITS_BYTES], const struct roofline_row *row, double rate)
+{
+	char number[UNITS_BYTES];
+
+	units_number(number, rate);
+	snprintf(out, UNITS_BYTES, "%s%.16s",
+		row->flags & ROOFLINE_AT_MOST && rate >= 0 ? "<= " : "", number);
+}
+
 static void add_row(struct table *table, const struct roofline_row *row)
 {
 	char cells[COLUMNS][UNITS_BYTES];
@@ -162,8 +172,8 @@ static void add_row(struct table *table, const struct roofline_row *row)
 	units_percent(cells[COLUMN_SHARE], row->share);
 	units_number(cells[COLUMN_THREADS], row->at_once);
 	units_number(cells[COLUMN_INTENSITY], row->intensity);
-	units_number(cells[COLUMN_FLOPS], row->flops_per_ns);
-	units_number(cells[COLUMN_BYTES], row->bytes_per_ns);
+	format_rate(cells[COLUMN_FLOPS], row, row->flops_per_ns);
+	format_rate(cells[COLUMN_BYTES], row, row->bytes_per_ns);
 	format_roof(cells[COLUMN_ROOF], row);
 	format_distance(cells[COLUMN_DISTANCE], row);
 	table_add(table, shown, above ? STYLE_BAD : STYLE_PLAIN);
@@ -236,6 +246,12 @@ static void print_oddities(const struct printer *p)
 		if (row->flags & ROOFLINE_OTHER_THREADS)
 			say(p, "Threads", "%s in %s ran on %u threads: ceilings of %u are shown",
 				row->name, phase_text(row), row->threads, row->roof_threads);
+		if (row->flags & ROOFLINE_AT_MOST)
+			say(p, "At most",
+				"%s in %s skips what its mask hides, and the mask could not be "
+				"read: its FLOPs and bytes are the most that it can be, and it has "
+				"no roof here",
+				row->name, phase_text(row));
 		if (row->flags & ROOFLINE_NOT_ALL)
 			say(p, "Missing",
 				"%llu executions of %s in %s do not say what they did, and are "

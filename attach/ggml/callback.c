@@ -139,7 +139,7 @@ void callback_compute_begin(set_callback_fn set, void *scheduler, const void *gr
 		return;
 	if (!node_thread_knows(t, (uintptr_t)set))
 		node_thread_prepare(t, (uintptr_t)set);
-	node_graph_hold(t, graph);
+	node_graph_hold(t, graph, 0);
 	entry = entry_of(scheduler);
 	if (!entry || entry->installed)
 		return;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/masks.h"
 #include "attach/ggml/shared.h"
 #include "attach/ggml/site_table.h"
 #include "base/hash.h"
@@ -155,6 +156,7 @@ static struct known_graph *create(const struct shown *s)
 		return NULL;
 	*g = (struct known_graph){.engine = s->engine, .users = 1};
 	read_nodes(g, s);
+	g->masks = masks_find(s->engine, g->nodes, g->count);
 	return g;
 }
 
@@ -178,6 +180,7 @@ static void forget_oldest(uint32_t count)
 		struct known_graph *g = *oldest;
 		*oldest = g->next;
 		nodes_known -= g->count;
+		free(g->masks);
 		free(g);
 	}
 }

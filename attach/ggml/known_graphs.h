@@ -23,6 +23,7 @@ struct known_node {
 };
 
 /* Before the first node and after the last one: nodes[count], which is never a match. */
+struct masks;
 struct known_graph {
 	struct known_graph *next;
 	const struct engine *engine;
@@ -31,6 +32,7 @@ struct known_graph {
 	uint32_t count;
 	uint32_t users; /* that are computing it: it is not forgotten meanwhile */
 	uint64_t signature;
+	struct masks *masks; /* NULL: none */
 	struct known_node nodes[];
 };
 

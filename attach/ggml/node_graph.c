@@ -9,6 +9,7 @@
 
 #include "attach/ggml/dataflow.h"
 #include "attach/ggml/digests.h"
+#include "attach/ggml/masks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_sites.h"
@@ -81,7 +82,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 		t->mode = NODE_MODE_TEAM;
 }
 
-void node_graph_hold(struct node_thread *t, const void *graph)
+void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)
 {
 	int looked = 0;
 	uint64_t begin = brick__now();
@@ -89,6 +90,10 @@ void node_graph_hold(struct node_thread *t, const void *graph)
 		method_is(METHOD_GRAPHS) ? NULL : known_graph_hold(t->engine, graph, &looked);
 
 	node_sites_of(t, known, known ? known->nodes[known->count].next : 0);
+	if (reads_masks && known && known->masks) {
+		masks_begin(t->engine, known->masks);
+		looked = 1;
+	}
 	if (looked)
 		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
@@ -103,7 +108,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 		t->started, t->fused, t->in_graph};
 	/* Before any graph is forgotten: see known_graphs.c. */
 	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
-	node_graph_hold(t, graph);
+	node_graph_hold(t, graph, method_records_nodes());
 	if (brick_enabled())
 		dataflow_graph(t->engine, graph);
 	digests_graph_begin();
@@ -128,6 +133,8 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	if (method_records_nodes())
 		notes_graph(t->engine, graph, t->started, t->fused);
 	t->begun += t->started;
+	node_flush();
+	masks_end();
 	known_graph_release(t->graph);
 	node_sites_of(t, outer->graph, outer->node_next);
 	if (outer->graph)

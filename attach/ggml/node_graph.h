@@ -17,8 +17,11 @@ static inline void graph_generation_next(void)
 /* The first node of a graph on this thread is about to begin. */
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
 
-/* The thread is about to compute a graph: look it up, and hold it. */
-void node_graph_hold(struct node_thread *t, const void *graph);
+/*
+ * The thread is about to compute a graph: look it up, and hold it. reads_masks: it does so itself,
+ * and node by node.
+ */
+void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks);
 
 /* The barrier that was taken for the last of all graphs was followed by another node. */
 void node_final_refuted(struct node_thread *t);

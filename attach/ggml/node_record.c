@@ -5,6 +5,7 @@
  */
 #include "attach/ggml/node_record.h"
 
+#include "attach/ggml/masks.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -22,7 +23,7 @@ void node_record(struct node_thread *t, uint64_t end)
 	};
 
 	node_flush_events(t);
-	brick_record_sample(&sample);
+	masks_record_sample(&sample);
 }
 
 /* Record what was collected, and what the timed ones among them cost with their share of it. */
@@ -30,7 +31,7 @@ static void record_marked(struct node_thread *t, uint32_t count)
 {
 	uint64_t begin = brick__now();
 
-	brick_record_timings(t->events, count);
+	masks_record_timings(t->events, count);
 	uint64_t share = (brick__now() - begin) / count;
 	for (uint32_t i = 0; i < count; i++)
 		if (t->events[i].mark)
@@ -50,7 +51,7 @@ void node_flush_events(struct node_thread *t)
 		return;
 	}
 	uint64_t begin = t->call_ticks ? brick__now() : 0;
-	brick_record_timings(t->events, count);
+	masks_record_timings(t->events, count);
 	if (begin)
 		node_cost_add(&t->hook_cost, count, t->call_ticks + (brick__now() - begin));
 	t->call_ticks = 0;

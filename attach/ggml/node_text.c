@@ -121,18 +121,24 @@ static void fill_work(
 	work->block_bytes = e->type_size(text->type);
 }
 
+void node_text_fill(const struct node_text *text, const struct engine *e, struct work_node *node)
+{
+	*node = (struct work_node){.operation = text->self.operation};
+	fill_work(&node->out, &text->self, e);
+	for (uint32_t i = 0; i < text->source_count; i++)
+		fill_work(&node->source[i], &text->source[i], e);
+}
+
 void node_text_work(
 	const struct node_text *text, const struct engine *e, struct work_counts *counts)
 {
-	struct work_node node = {.operation = text->self.operation};
+	struct work_node node;
 
 	if (!text->has_shapes) {
 		*counts = (struct work_counts){
 			e->element_count ? BRICK_SITE_HAS_ELEMENTS : 0, text->elements, 0, 0};
 		return;
 	}
-	fill_work(&node.out, &text->self, e);
-	for (uint32_t i = 0; i < text->source_count; i++)
-		fill_work(&node.source[i], &text->source[i], e);
+	node_text_fill(text, e, &node);
 	work_count(&node, counts);
 }

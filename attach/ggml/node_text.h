@@ -36,6 +36,10 @@ struct node_hash {
 };
 struct node_hash node_text_hash(const struct node_text *text);
 
+/* Its shapes; text->has_shapes. The operation is the text's. */
+void node_text_fill(
+	const struct node_text *text, const struct engine *engine, struct work_node *node);
+
 /* What one execution works on. */
 void node_text_work(
 	const struct node_text *text, const struct engine *engine, struct work_counts *counts);

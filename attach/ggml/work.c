@@ -5,6 +5,7 @@
  */
 #include "attach/ggml/work.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include "brick/registry.h"
@@ -79,6 +80,7 @@ static struct count double_of(struct count a)
 struct accumulator {
 	struct count elements, bytes, flops;
 	int bytes_known, flops_known;
+	uint32_t flags;
 };
 
 typedef void (*work_fn)(const struct work_node *node, struct accumulator *t);
@@ -117,7 +119,9 @@ static void expert_product(const struct work_node *node, struct accumulator *t)
 	t->bytes = plus(t->bytes, times(times(row_bytes(a), number(a->ne[1]).value), read));
 }
 
-/* q: D x queries x heads x batch; k: D x KV x ...; v: Dv x KV x ... */
+enum { MASK = 3 };
+
+/* q: D x queries x heads x batch; k: D x KV x ...; v: Dv x KV x ...; mask: KV x queries x ... */
 static void attention(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
@@ -126,6 +130,57 @@ static void attention(const struct work_node *node, struct accumulator *t)
 	struct count scores = times(rows_of(q), number(k->ne[1]).value);
 
 	count_all(node, t, double_of(times(scores, widths.value)));
+	if (node->source[MASK].ne[0])
+		t->flags = BRICK_SITE_AT_MOST;
+}
+
+/* A mask of one plane for all heads, or one for each part of the batch. */
+static int mask_fits(const struct work_node *node)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
+
+	return mask->ne[0] == k->ne[1] && v->ne[1] == k->ne[1] && mask->ne[1] >= q->ne[1] &&
+	       q->ne[1] > 0 && mask->ne[2] == 1 && mask->ne[3] > 0 && q->ne[3] % mask->ne[3] == 0 &&
+	       k->ne[3] % mask->ne[3] == 0 && v->ne[3] % mask->ne[3] == 0;
+}
+
+/* Bytes of one position, in all heads of a plane's part of the batch. */
+static struct count position_bytes(const struct work_tensor *t, uint64_t planes)
+{
+	return times(times(row_bytes(t), number(t->ne[2]).value), number(t->ne[3]).value / planes);
+}
+
+int work_mask_of(struct work_masked *masked, const struct work_node *node)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
+
+	if (strcmp(node->operation, "FLASH_ATTN_EXT") || !mask_fits(node))
+		return 0;
+	uint64_t planes = number(mask->ne[3]).value;
+	struct count heads = times(number(q->ne[2]), number(q->ne[3]).value / planes);
+	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
+	struct count pair = double_of(times(heads, widths.value));
+	struct count column = plus(position_bytes(k, planes), position_bytes(v, planes));
+	struct count fixed = plus(plus(size_of(q), size_of(&node->out)), size_of(&node->source[4]));
+
+	fixed = plus(fixed, times(times(row_bytes(mask), number(q->ne[1]).value), planes));
+	*masked = (struct work_masked){MASK, number(k->ne[1]).value, number(q->ne[1]).value, planes,
+		pair.value, column.value, fixed.value};
+	return !(pair.overflow | column.overflow | fixed.overflow | widths.overflow);
+}
+
+int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
+	struct work_counts *counts)
+{
+	struct count flops = times((struct count){pairs, 0}, masked->pair_flops);
+	struct count bytes = times((struct count){columns, 0}, masked->column_bytes);
+
+	bytes = plus(bytes, (struct count){masked->fixed_bytes, 0});
+	counts->flops = flops.value;
+	counts->bytes = bytes.value;
+	return flops.overflow | bytes.overflow ? -EOVERFLOW : 0;
 }
 
 static void per_element(const struct work_node *node, struct accumulator *t, uint64_t flops)
@@ -309,7 +364,7 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 		count(node, &t);
 	else
 		t.elements = elements_of(&node->out);
-	counts->flags = keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
+	counts->flags = t.flags | keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
 			keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
 			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
 }

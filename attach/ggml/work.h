@@ -10,6 +10,7 @@
  *                                of a's matrices: no more are read
  *   OUT_PROD           n         size(a) + size(b) + size(out)        2 n K, K = columns of a
  *   FLASH_ATTN_EXT     n         size(q, k, v, mask, sinks, out)      2 rows(q) KV (D + Dv)
+ *     with a mask      n         rows of k and v that a query sees    2 pairs heads (D + Dv)
  *   SOFT_MAX           n         size(in, mask) + size(out)           5 n: max, sub, exp, sum, div
  *   RMS_NORM           n         size(in) + size(out)                 3 n: square, sum, scale
  *   RMS_NORM+MUL       n         size(in, weight) + size(out)         4 n
@@ -26,6 +27,12 @@
  *   CPY CONT CONCAT .. n         size(inputs) + size(out)             0
  *   VIEW RESHAPE ..    0         0                                    0
  *   anything else      n         not known                            not known
+ *
+ * The engine computes nothing for a query and a position that the mask keeps apart, and of k and v
+ * the cache's padding is the most of it while a text is short. What the mask says is not in the
+ * shapes: work_count() marks such counts as the most that it can be (BRICK_SITE_AT_MOST), and
+ * work_seen() makes them exact for a mask that has been read. MUL_MAT and SOFT_MAX of attention
+ * without FLASH_ATTN_EXT compute the padding and what is masked, too: it is work that is done.
  *
  * A count that overflows 64 bits is not known either. Pure functions: any thread.
  */
@@ -54,6 +61,24 @@ struct work_counts {
 };
 
 void work_count(const struct work_node *node, struct work_counts *counts);
+
+/* How much of an operation a mask lets through; all of it in 64 bits. */
+struct work_masked {
+	uint32_t source;	/* of the node: the mask, columns x rows or more, planes */
+	uint64_t columns, rows; /* positions of the cache, queries */
+	uint64_t planes;	/* of the mask, each for as much of the operation */
+	uint64_t pair_flops;	/* of a query and a position that it sees */
+	uint64_t column_bytes;	/* of a position that any query of its plane sees */
+	uint64_t fixed_bytes;	/* whatever is seen */
+};
+
+/* 1: the node has a mask that it skips by. 0: it has none, or not one as is known here. */
+int work_mask_of(struct work_masked *masked, const struct work_node *node);
+
+/* Of all planes: pairs of a query and a position it sees; positions that any query sees. 0: known.
+ */
+int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
+	struct work_counts *counts);
 
 /* 1 for operations that are never executed (views and the like). */
 int work_is_empty(const char *operation);

@@ -23,6 +23,15 @@ BRICK_API int brick_thread_ready(void);
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
+struct brick_sample;
+
+/*
+ * Record a sample of a site that did less than the site says (BRICK_SITE_AT_MOST): so many bytes
+ * and FLOPs. Both 0: what it did is not known to be less.
+ */
+BRICK_API void brick_record_sample_work(
+	const struct brick_sample *sample, uint64_t bytes, uint64_t flops);
+
 /* One execution of a site, timed elsewhere; ticks. Longer ones need brick_record_sample(). */
 struct brick_timing {
 	uint64_t begin;

@@ -116,6 +116,7 @@ enum brick_site_flags {
 	BRICK_SITE_HAS_FLOPS = 4,
 	BRICK_SITE_UNKNOWN_OPERATION = 8, /* no rule knew it: recorded under its own name */
 	BRICK_SITE_PART = 16, /* one thread's part of executions whose work is counted on another */
+	BRICK_SITE_AT_MOST = 32, /* bytes and FLOPs of a whole of which some is left out (masks) */
 };
 
 /*

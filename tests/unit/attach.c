@@ -156,6 +156,38 @@ static void their_statistics_are_right(void **state)
 	peek_stop(&p);
 }
 
+/* Of 2000 and so on bytes that the site says, it is told 7. */
+static void work_of_its_own(void **state)
+{
+	struct peek p = {0};
+
+	fill(3);
+	peek_start(&p, RING);
+	struct brick_sample sample = {
+		.begin = timings[0].begin, .end = timings[0].begin + 5, .site = timings[0].site};
+	brick_record_sample_work(&sample, 7, 9);
+	brick_record_sample_work(&sample, 0, 0); /* as the site says */
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	const struct brick_stat *stat = &lane->stats[BRICK_RMS_NORM];
+	assert_int_equal(stat->count, 2);
+	assert_int_equal(stat->bytes, 7 + 20);
+	uint64_t samples = 0, works = 0;
+	for (uint64_t i = 0; i < lane->head; i++) {
+		const struct brick_record *r = peek_record(lane, i);
+		samples += r->kind == BRICK_RECORD_SAMPLE;
+		if (r->kind != BRICK_RECORD_WORK)
+			continue;
+		works++;
+		assert_int_equal(r->begin, 7);
+		assert_int_equal(r->elements, 9);
+		assert_int_equal(peek_record(lane, i - 1)->kind, BRICK_RECORD_SAMPLE);
+	}
+	assert_int_equal(samples, 2);
+	assert_int_equal(works, 1);
+	peek_stop(&p);
+}
+
 static void odd_ones_among_them(void **state)
 {
 	fill(400);
@@ -205,6 +237,7 @@ int main(void)
 		cmocka_unit_test(off_and_not_ready),
 		cmocka_unit_test(many_are_as_one_by_one),
 		cmocka_unit_test(their_statistics_are_right),
+		cmocka_unit_test(work_of_its_own),
 		cmocka_unit_test(odd_ones_among_them),
 		cmocka_unit_test(a_full_ring_drops_and_counts),
 		cmocka_unit_test(lanes_are_made_ready_and_costs_kept),

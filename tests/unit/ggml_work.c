@@ -2,11 +2,14 @@
 /* Work counts of ggml's operations, against numbers worked out by hand. */
 #include "attach/ggml/work.h"
 
+#include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "attach/ggml/masks.h"
 #include "brick/registry.h"
 
 enum {
@@ -70,9 +73,63 @@ static void attention(void **state)
 		{f32(64, 3, 8), f16(64, 256, 4), f16(64, 256, 4), f16(256, 3, 1)}};
 
 	(void)state;
-	assert_counts(&node, ALL, 64 * 8 * 3,
+	assert_counts(&node, ALL | BRICK_SITE_AT_MOST, 64 * 8 * 3,
 		64 * 3 * 8 * 4 + 2 * (64 * 256 * 4 * 2) + 256 * 3 * 2 + 64 * 8 * 3 * 4,
 		2ull * (3 * 8) * 256 * (64 + 64));
+}
+
+/* The same with rows of padding in the mask, of which three queries see 5, 6 and 7 positions. */
+static void attention_seen(void **state)
+{
+	const struct work_node node = {"FLASH_ATTN_EXT", f32(64, 8, 3),
+		{f32(64, 3, 8), f16(64, 256, 4), f16(64, 256, 4), f16(256, 64, 1)}};
+	struct work_node other = node;
+	struct work_masked masked;
+	struct work_counts counts;
+
+	(void)state;
+	assert_true(work_mask_of(&masked, &node));
+	assert_int_equal(masked.source, 3);
+	assert_int_equal(work_seen(&masked, 5 + 6 + 7, 7, &counts), 0);
+	assert_int_equal(counts.flops, 2ull * 18 * 8 * (64 + 64));
+	assert_int_equal(
+		counts.bytes, 64 * 3 * 8 * 4 + 2 * (64 * 7 * 4 * 2) + 256 * 3 * 2 + 64 * 8 * 3 * 4);
+	/* Saturated products are not counts. */
+	assert_int_equal(work_seen(&masked, UINT64_MAX / 2, 7, &counts), -EOVERFLOW);
+	other.source[3] = f16(128, 64, 1);
+	assert_false(work_mask_of(&masked, &other));
+	other.source[3] = (struct work_tensor){0};
+	assert_false(work_mask_of(&masked, &other));
+	other = node;
+	other.operation = "SOFT_MAX";
+	assert_false(work_mask_of(&masked, &other));
+}
+
+static void masks(void **state)
+{
+	enum { COLUMNS = 1500, ROWS = 3, STRIDE = 4 };
+	static float f32_mask[2][STRIDE][COLUMNS];
+	static uint16_t f16_mask[2][STRIDE][COLUMNS];
+	struct mask_shape shape = {COLUMNS, ROWS, STRIDE, 2, 0};
+	uint64_t pairs, seen;
+
+	(void)state;
+	/* Row r sees the first 1100 + r; what padding says does not count, nor how much is added.
+	 */
+	for (int p = 0; p < 2; p++)
+		for (int r = 0; r < STRIDE; r++)
+			for (int c = 0; c < COLUMNS; c++) {
+				int sees = r == ROWS || c < 1100 + r;
+				f32_mask[p][r][c] = sees ? -2.5f * (float)r : -INFINITY;
+				f16_mask[p][r][c] = sees ? 0 : 0xfc00;
+			}
+	mask_count(f32_mask, &shape, &pairs, &seen);
+	assert_int_equal(pairs, 2 * (1100 + 1101 + 1102));
+	assert_int_equal(seen, 2 * 1102);
+	shape.half = 1;
+	mask_count(f16_mask, &shape, &pairs, &seen);
+	assert_int_equal(pairs, 2 * (1100 + 1101 + 1102));
+	assert_int_equal(seen, 2 * 1102);
 }
 
 static void rows(void **state)
@@ -136,6 +193,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products),
 		cmocka_unit_test(attention),
+		cmocka_unit_test(attention_seen),
+		cmocka_unit_test(masks),
 		cmocka_unit_test(rows),
 		cmocka_unit_test(element_wise),
 		cmocka_unit_test(what_is_not_known_is_not_counted),

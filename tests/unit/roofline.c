@@ -236,6 +236,25 @@ static void above_ceilings(void **state)
 	finish(r, &run);
 }
 
+/* One of two executions says only the most that it can have done: no verdict on the rate of both.
+ */
+static void at_most_has_no_roof(void **state)
+{
+	struct run run;
+	uint32_t lane = start(&run), site = work_site(&run, "Masked", "FA", 4000, 4000);
+	uint32_t most = work_site(&run, "Masked", "FA", 8000, 8000);
+	run.sites[most].flags |= BRICK_SITE_AT_MOST;
+	builder_sample(&run, lane, site, 0, 100, 0);
+	builder_sample(&run, lane, most, 100, 200, 0);
+	struct roofline *r = make(&run, &machine);
+	assert_int_equal(r->row_count, 1);
+	assert_int_equal(r->rows[0].flags, ROOFLINE_AT_MOST);
+	assert_near(r->rows[0].bytes_per_ns, 60);
+	assert_int_equal(r->rows[0].bound, ROOFLINE_UNKNOWN);
+	assert_true(r->rows[0].roof_flops_per_ns < 0);
+	finish(r, &run);
+}
+
 static void latency_bound(void **state)
 {
 	struct run run;
@@ -339,6 +358,7 @@ int main(void)
 		cmocka_unit_test(lone_threads),
 		cmocka_unit_test(nested_time_is_not_its_own),
 		cmocka_unit_test(above_ceilings),
+		cmocka_unit_test(at_most_has_no_roof),
 		cmocka_unit_test(latency_bound),
 		cmocka_unit_test(missing_is_missing),
 		cmocka_unit_test(phases_threads_devices),
