@@ -539,6 +539,7 @@ set(BRICK_SERVE_SOURCES
   serve/connections.c
   serve/find.c
   serve/metrics.c
+  serve/metrics_plain.c
   serve/source.c
 )
 

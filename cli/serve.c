@@ -85,6 +85,8 @@ static void hand_out(struct server *server, struct http_content *content)
 {
 	content->metrics = serve_metrics_end(
 		server->metrics, server->reads, server->failures, &content->metrics_bytes);
+	content->metrics_plain =
+		serve_metrics_plain(content->metrics, &content->metrics_plain_bytes);
 	if (http_publish(server->http, content) < 0)
 		die(CLI_SYSTEM, "serve: out of memory");
 }
@@ -106,7 +108,7 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	memcpy(content.page + head_bytes, content.data, content.data_bytes);
 	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
 	free(server->metrics);
-	server->metrics = serve_metrics(&page);
+	server->metrics = serve_metrics(&page, reading->live);
 	page_fini(&page);
 	hand_out(server, &content);
 }

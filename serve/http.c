@@ -20,10 +20,11 @@
 #include "serve/access.h"
 #include "serve/connections.h"
 
-enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 3 };
+enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 4 };
 
 struct document {
 	const char *path, *type;
+	const char *accept; /* what a request for it must name; NULL: nothing */
 	struct MHD_Response *response;
 	char tag[40];
 };
@@ -41,7 +42,10 @@ struct http {
 static const struct document documents[DOCUMENTS] = {
 	{.path = "/", .type = "text/html; charset=utf-8"},
 	{.path = "/data.json", .type = "application/json"},
-	{.path = "/metrics", .type = "application/openmetrics-text; version=1.0.0; charset=utf-8"},
+	{.path = "/metrics",
+		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+		.accept = "application/openmetrics-text"},
+	{.path = "/metrics", .type = "text/plain; version=0.0.4; charset=utf-8"},
 };
 
 const char *http_missing(void)
@@ -127,6 +131,13 @@ static enum MHD_Result send_document(
 	return result;
 }
 
+/* Of documents with one path the first that the request names, else the last. */
+static bool is_accepted(const struct document *document, struct MHD_Connection *connection)
+{
+	const char *accept = header_of(connection, "Accept");
+	return !document->accept || (accept && strstr(accept, document->accept));
+}
+
 static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
 {
 	if (http->local && !access_is_local(header_of(connection, "Host")))
@@ -136,7 +147,7 @@ static enum MHD_Result answer(struct http *http, struct MHD_Connection *connecti
 		return refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
 			"WWW-Authenticate", "Bearer realm=\"brick\"");
 	for (unsigned i = 0; i < DOCUMENTS; i++)
-		if (!strcmp(url, documents[i].path))
+		if (!strcmp(url, documents[i].path) && is_accepted(&documents[i], connection))
 			return send_document(http, connection, i);
 	return refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
 		NULL, NULL);
@@ -314,14 +325,16 @@ static struct MHD_Response *make_response(
 	add_headers(response);
 	MHD_add_response_header(response, "Content-Type", document->type);
 	MHD_add_response_header(response, "ETag", tag);
+	MHD_add_response_header(response, "Vary", "Accept");
 	return response;
 }
 
 int http_publish(struct http *http, struct http_content *content)
 {
-	char *texts[DOCUMENTS] = {content->page, content->data, content->metrics};
-	size_t bytes[DOCUMENTS] = {
-		content->page_bytes, content->data_bytes, content->metrics_bytes};
+	char *texts[DOCUMENTS] = {
+		content->page, content->data, content->metrics, content->metrics_plain};
+	size_t bytes[DOCUMENTS] = {content->page_bytes, content->data_bytes, content->metrics_bytes,
+		content->metrics_plain_bytes};
 	int rc = 0;
 	memset(content, 0, sizeof(*content));
 	http->serial++;
@@ -330,7 +343,7 @@ int http_publish(struct http *http, struct http_content *content)
 		if (!texts[i])
 			continue;
 		char tag[sizeof(document->tag)];
-		snprintf(tag, sizeof(tag), "\"%llu\"", (unsigned long long)http->serial);
+		snprintf(tag, sizeof(tag), "\"%llu-%u\"", (unsigned long long)http->serial, i);
 		struct MHD_Response *now = make_response(document, texts[i], bytes[i], tag);
 		if (!now) {
 			rc = -ENOMEM;

@@ -6,6 +6,7 @@
  */
 #include "serve/serve.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,34 @@
 #include "view/report.h"
 #include "view/text.h"
 
-/* Bounds from 2^10 ns (1 us) to 2^36 ns (69 s). */
-enum { BOUND_LOW = 10, BOUND_HIGH = 36, BRICKS_MAX = 200 };
+enum { BRICKS_MAX = 200, BOUNDS_MAX = 400 };
+
+/* Upper bounds of a histogram's buckets, ascending. */
+struct bounds {
+	uint64_t ns[BOUNDS_MAX];
+	unsigned count;
+};
+
+/* Executions: powers of two from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many bricks. */
+static void set_coarse(struct bounds *bounds)
+{
+	for (bounds->count = 0; bounds->count <= 26; bounds->count++)
+		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
+}
+
+/* Steps: each 4.7 % above the last, 15 for a power of two, from 2^13 ns (8 us) to 2^35 ns (34 s).
+ */
+static void set_fine(struct bounds *bounds)
+{
+	for (bounds->count = 0; bounds->count <= 15 * 22; bounds->count++)
+		bounds->ns[bounds->count] = (uint64_t)exp2(13 + bounds->count / 15.0);
+}
 
 struct metrics {
 	FILE *out;
 	const struct run *run;
 	const struct page *page;
+	bool live; /* the run goes on: what has not ended yet is no loss */
 };
 
 /* A label's value, with what has a meaning in it escaped. */
@@ -75,11 +97,11 @@ static void put_run(struct metrics *m)
 	put_label(m->out, "backend", run_note_find(run, "backend"));
 	fputs("} 1\n", m->out);
 	family(m->out, "brick_run_complete", "gauge", NULL,
-		"1 when the recording was finished in good order.");
+		"1 if the recording was finished without an error, else 0.");
 	fprintf(m->out, "brick_run_complete %d\n", run->complete != 0);
 	if (run->start_unix_ns) {
 		family(m->out, "brick_run_start_seconds", "gauge", "seconds",
-			"When the recording began, in Unix time.");
+			"Unix time at which the recording started.");
 		fprintf(m->out, "brick_run_start_seconds %.9f\n", seconds(run->start_unix_ns));
 	}
 	free(command);
@@ -112,7 +134,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static void put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->page->report.summary->steps;
-	family(m->out, "brick_tokens", "counter", NULL, "Tokens of steps that have ended.");
+	family(m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
 			(unsigned long long)larger(
@@ -120,36 +142,38 @@ static void put_tokens(struct metrics *m)
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
 	family(m->out, "brick_first_token_seconds", "gauge", "seconds",
-		"From the begin of the first prefill to the first token.");
+		"Time from the start of the first prefill to the first token.");
 	fprintf(m->out, "brick_first_token_seconds %.9f\n", seconds(times->ttft_ns));
 }
 
-/* One histogram: counts below 2^BOUND_LOW ns, 2^(BOUND_LOW + 1) ns, ..., and of all. */
+/* below: counts up to each bound. */
 static void put_histogram(struct metrics *m, const char *name, const char *labels,
-	const uint64_t below[BOUND_HIGH + 1], uint64_t count, uint64_t sum_ns)
+	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
 {
-	for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
+	for (unsigned i = 0; i < bounds->count; i++)
 		fprintf(m->out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
-			seconds(1ull << power), (unsigned long long)below[power]);
+			seconds(bounds->ns[i]), (unsigned long long)below[i]);
 	fprintf(m->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels,
 		(unsigned long long)count);
 	fprintf(m->out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
 	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
 }
 
-static void put_durations(
-	struct metrics *m, const char *name, const char *labels, uint32_t brick, uint64_t sum_ns)
+static void put_durations(struct metrics *m, const char *name, const char *labels,
+	const struct bounds *bounds, uint32_t brick, uint64_t sum_ns)
 {
 	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
-	uint64_t below[BOUND_HIGH + 1] = {0}, count = 0;
+	uint64_t below[BOUNDS_MAX] = {0}, count = 0;
+	unsigned i = 0;
 	breakdown_all_durations(m->page->breakdown, brick, buckets);
 	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
+		for (; i < bounds->count && bounds->ns[i] < breakdown_edge_ns(b + 1); i++)
+			below[i] = count;
 		count += buckets[b];
-		for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
-			if (breakdown_edge_ns(b + 1) <= 1ull << power)
-				below[power] += buckets[b];
 	}
-	put_histogram(m, name, labels, below, count, sum_ns);
+	for (; i < bounds->count; i++)
+		below[i] = count;
+	put_histogram(m, name, labels, bounds, below, count, sum_ns);
 	free(buckets);
 }
 
@@ -176,7 +200,8 @@ static uint64_t counted_sampling_ns(const struct run *run)
  * All steps that the threads counted; 0: there is no histogram of them. It is of the steps alone;
  * the sum has all sampling in that of decoding, where nearly all of it belongs.
  */
-static int put_counted_steps(struct metrics *m, int phase, const char *labels)
+static int put_counted_steps(
+	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
 {
 	struct brick_stat sum = counted(m->run, phase);
 	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
@@ -188,7 +213,7 @@ static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 			continue; /* it is of processes that have ended only */
 		if (phase == STEP_DECODE)
 			sum.total += counted_sampling_ns(m->run);
-		put_durations(m, "brick_step_seconds", labels, b, sum.total);
+		put_durations(m, "brick_step_seconds", labels, bounds, b, sum.total);
 		return 1;
 	}
 	return 0;
@@ -197,13 +222,15 @@ static int put_counted_steps(struct metrics *m, int phase, const char *labels)
 static void put_steps(struct metrics *m)
 {
 	const struct run *run = m->run;
+	struct bounds bounds;
+	set_fine(&bounds);
 	family(m->out, "brick_step_seconds", "histogram", "seconds",
-		"Steps by what they took, with the sampling after them.");
+		"How long steps took, including the sampling after them.");
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		uint64_t below[BOUND_HIGH + 1] = {0}, count = 0, sum_ns = 0;
+		uint64_t below[BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
 		char labels[32];
 		snprintf(labels, sizeof(labels), "phase=\"%s\"", step_phase_name(phase));
-		if (put_counted_steps(m, phase, labels))
+		if (put_counted_steps(m, phase, labels, &bounds))
 			continue;
 		for (uint32_t i = 0; i < run->step_count; i++) {
 			uint64_t ns = step_time_total_ns(&m->page->times->steps[i]);
@@ -211,10 +238,12 @@ static void put_steps(struct metrics *m)
 				continue;
 			count++;
 			sum_ns += ns;
-			for (int power = BOUND_LOW; power <= BOUND_HIGH; power++)
-				below[power] += ns <= 1ull << power;
+			for (unsigned k = bounds.count; k-- > 0 && ns <= bounds.ns[k];)
+				below[k]++;
 		}
-		put_histogram(m, "brick_step_seconds", labels, below, count, sum_ns);
+		if (count)
+			put_histogram(
+				m, "brick_step_seconds", labels, &bounds, below, count, sum_ns);
 	}
 }
 
@@ -242,12 +271,14 @@ static char *row_labels(const struct summary_row *row)
 
 static void put_executions(struct metrics *m)
 {
+	struct bounds bounds;
+	set_coarse(&bounds);
 	family(m->out, "brick_execution_seconds", "histogram", "seconds",
-		"Executions of bricks by their length, on all threads.");
+		"How long single executions of each brick took, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
 		char *labels = row_labels(row);
-		put_durations(m, "brick_execution_seconds", labels, row->id, row->sum_ns);
+		put_durations(m, "brick_execution_seconds", labels, &bounds, row->id, row->sum_ns);
 		free(labels);
 	}
 }
@@ -265,6 +296,49 @@ static void put_rows(struct metrics *m, const char *name, const char *help, size
 	}
 }
 
+static const struct summary *phase_summary(const struct metrics *m, int phase)
+{
+	return m->page->phases[phase].summary;
+}
+
+/* A gauge of each brick and phase, from the samples that are there. */
+static void put_by_phase(struct metrics *m, const char *name,
+	double (*value)(const struct summary *summary, const struct summary_row *row))
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const struct summary *summary = phase_summary(m, phase);
+		for (size_t i = 0; summary && i < summary->row_count && i < BRICKS_MAX; i++) {
+			char *labels = row_labels(&summary->rows[i]);
+			double number = value(summary, &summary->rows[i]);
+			if (number >= 0)
+				fprintf(m->out, "%s{phase=\"%s\",%s} %.9g\n", name,
+					step_phase_name(phase), labels, number);
+			free(labels);
+		}
+	}
+}
+
+static double share_of(const struct summary *summary, const struct summary_row *row)
+{
+	return summary->wall_ns ? (double)row->wall_ns / (double)summary->wall_ns : -1;
+}
+
+static double seconds_a_token(const struct summary *summary, const struct summary_row *row)
+{
+	uint64_t tokens = summary->steps.phases[summary->only].tokens;
+	return tokens ? seconds(row->wall_ns) / (double)tokens : -1;
+}
+
+static void put_phases(struct metrics *m)
+{
+	family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
+		"Share of each brick in the wall time of the steps of one phase.");
+	put_by_phase(m, "brick_phase_share_ratio", share_of);
+	family(m->out, "brick_token_seconds", "gauge", "seconds",
+		"Wall time of each brick for one token of a phase.");
+	put_by_phase(m, "brick_token_seconds", seconds_a_token);
+}
+
 static void put_ratio(struct metrics *m, const char *labels, const char *name, double value)
 {
 	if (value >= 0)
@@ -276,15 +350,15 @@ static void put_trust(struct metrics *m)
 	const struct summary *summary = m->page->report.summary;
 	const struct distortion *distortion = &m->page->report.distortion;
 	family(m->out, "brick_coverage_ratio", "gauge", "ratio",
-		"Part of the wall time of the steps that lies in bricks.");
+		"Share of the wall time of the steps that bricks account for.");
 	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
 	if (summary->device_ns) {
 		family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
-			"Part of the time of device commands that is of bricks.");
+			"Share of the time of device commands that bricks account for.");
 		put_ratio(m, "", "brick_device_coverage_ratio", summary_device_coverage(summary));
 	}
 	family(m->out, "brick_distortion_ratio", "gauge", "ratio",
-		"What recording cost this run, as a part of its wall time.");
+		"Share of the wall time that recording itself cost.");
 	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
 	put_ratio(m, "{bound=\"low\"}", "brick_distortion_ratio", distortion->low);
 	put_ratio(m, "{bound=\"high\"}", "brick_distortion_ratio", distortion->high);
@@ -298,7 +372,7 @@ static void put_losses(struct metrics *m)
 		uint64_t count;
 	} kinds[] = {
 		{"dropped", losses->dropped},
-		{"open", losses->open},
+		{"open", m->live ? 0 : losses->open},
 		{"unmatched", losses->unmatched},
 		{"clamped", losses->clamped},
 		{"unsupported", losses->unsupported},
@@ -308,10 +382,11 @@ static void put_losses(struct metrics *m)
 		{"bad_packets", losses->bad_packets},
 		{"bad_records", losses->bad_records},
 		{"lost_processes", losses->lost_processes},
-		{"unfinished_processes", losses->unfinished_processes},
+		{"unfinished_processes", m->live ? 0 : losses->unfinished_processes},
 	};
 	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
-	family(m->out, "brick_lost", "gauge", NULL, "What the recording lacks, by kind.");
+	family(m->out, "brick_lost", "gauge", NULL,
+		"Records and other things that the recording lacks, by kind.");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		fprintf(m->out, "brick_lost{kind=\"%s\"} %llu\n", kinds[i].kind,
 			(unsigned long long)kinds[i].count);
@@ -325,10 +400,10 @@ char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, 
 		die(CLI_SYSTEM, "out of memory");
 	fputs(metrics, out);
 	family(out, "brick_serve_reads", "counter", NULL,
-		"How often the recording was read by this server.");
+		"How often this server has read the recording.");
 	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
 	family(out, "brick_serve_read_failures", "counter", NULL,
-		"How often that failed, and older numbers were kept.");
+		"How often reading the recording failed, so that older numbers were kept.");
 	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
 	fputs("# EOF\n", out);
 	if (fclose(out) != 0)
@@ -336,9 +411,9 @@ char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, 
 	return text;
 }
 
-char *serve_metrics(const struct page *page)
+char *serve_metrics(const struct page *page, bool live)
 {
-	struct metrics m = {.run = page->run, .page = page};
+	struct metrics m = {.run = page->run, .page = page, .live = live};
 	char *text = NULL;
 	size_t bytes = 0;
 	m.out = open_memstream(&text, &bytes);
@@ -349,10 +424,12 @@ char *serve_metrics(const struct page *page)
 	put_steps(&m);
 	put_executions(&m);
 	put_rows(&m, "brick_self_seconds",
-		"Time in bricks, without what was nested in them, on all threads.",
+		"Time in each brick, without the bricks inside of it, on all threads.",
 		offsetof(struct summary_row, self_ns));
-	put_rows(&m, "brick_wall_seconds", "Part of the wall time of the steps.",
+	put_rows(&m, "brick_wall_seconds",
+		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
+	put_phases(&m);
 	put_trust(&m);
 	put_losses(&m);
 	if (fclose(m.out) != 0)

@@ -34,10 +34,13 @@ int serve_source_read(struct serve_source *source, struct serve_reading *reading
 void serve_source_close(struct serve_source *source);
 
 /* The numbers of a run as OpenMetrics text, but its end; the caller frees. */
-char *serve_metrics(const struct page *page);
+char *serve_metrics(const struct page *page, bool live);
 
 /* The whole of it, with what the server says of itself; the caller frees. */
 char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes);
+
+/* The same in Prometheus' text format 0.0.4; the caller frees. */
+char *serve_metrics_plain(const char *metrics, size_t *bytes);
 
 /*
  * The recording that a process, or what started it, is writing: its final name, for run_load(). The
