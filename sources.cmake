@@ -744,6 +744,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/cuda_probe.c
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
+  tests/programs/off_cpu.c
   tests/programs/record_hostile.c
   tests/programs/record_producer.c
   tests/programs/session_dump.c
@@ -788,6 +789,8 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_path.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
+  tests/integration/off_cpu.py
+  tests/integration/off_cpu_path.py
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
   tests/integration/opencl_pocl.py

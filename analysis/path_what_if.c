@@ -18,10 +18,13 @@ struct trials {
 
 /*
  * A wait for a device, or for what is not known, has no work of its own: it ends sooner when what
- * it was for does. To leave a barrier takes time that can be less.
+ * it was for does. To leave a barrier takes time that can be less. Off its CPU a thread does no
+ * work either.
  */
 static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)
 {
+	if (a->kind == SCHEDULE_OFF)
+		return true;
 	return a->kind == SCHEDULE_WAIT && a->owner < run->brick_count &&
 	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
 }

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a brick was on the CPU, beside a program that wants the same CPU, is what the kernel counted.
+
+program-off_cpu reads the clock of its own CPU time around bricks that spin and one that sleeps,
+while a competitor spins on the same CPU. CPU of each brick must agree within 1 % or 2 us an
+execution; a sleep is blocked, not preempted; the report says how much others took.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ["BRICK_BUILD"]
+BRICK = os.path.join(BUILD, "bin", "brick")
+PROGRAM = os.path.join(BUILD, "bin", "program-off_cpu")
+TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit("FAILED: " + what)
+
+
+def report(path, *options):
+    out = subprocess.run([BRICK, "report", path, *options], check=True, capture_output=True,
+                         text=True)
+    return out.stdout
+
+
+def spin_beside(cpu):
+    def pin():
+        os.sched_setaffinity(0, {cpu})
+    return subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=pin)
+
+
+def cpu_ns(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * TICK_NS
+
+
+def compare(truth, row, name):
+    slack = max(0.01 * truth["high_ns"], 2000 * truth["count"])
+    low, high = truth["low_ns"] - slack, truth["high_ns"] + slack
+    # a sleep's CPU time is that of a context switch, of which the kernel books a part to either
+    check(low <= row["cpu_ns"] <= high or name.startswith("sleep"),
+          f"{name}: {row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']}")
+    check(abs(row["cpu_ns"] + row["off_ns"] - row["self_ns"]) <= 1,
+          f"{name}: CPU and OFF are not SELF: {row}")
+    check(row["off_ns"] == row["preempted_ns"] + row["blocked_ns"], f"{name}: parts of OFF: {row}")
+
+
+def disturbed(path):
+    cpu = min(os.sched_getaffinity(0))
+    competitor = spin_beside(cpu)
+    try:
+        before = cpu_ns(competitor.pid)
+        out = subprocess.run([BRICK, "record", "-q", "-o", path, "--", PROGRAM, str(cpu)],
+                             check=True, capture_output=True, text=True)
+        took = cpu_ns(competitor.pid) - before
+    finally:
+        competitor.kill()
+        competitor.wait()
+    return json.loads(out.stdout), took
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "off.pftrace")
+        truth, took = disturbed(path)
+        rep = json.loads(report(path, "--json"))
+        presence, rows = rep["presence"], {row["name"]: row for row in rep["bricks"]}
+        if presence["off_cpu"] is None:
+            print("skipped: the kernel does not say when threads are off their CPUs")
+            sys.exit(77)
+        check(not presence["switches_lost"], "context switches were lost")
+        for name, known in truth.items():
+            compare(known, rows[name], name)
+        asleep, spun = rows["sleep-5ms"], rows["spin-20ms"]
+        check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked: {asleep}")
+        check(spun["blocked_ns"] == 0 and spun["preempted_ns"] > 0, f"a spin is preempted: {spun}")
+        # whatever else runs here: the competitor is in what others took; both begin a little late
+        cpus = rep["run"]["cpus"]
+        seen = presence["others"] * cpus * rep["run"]["wall_ns"]
+        check(seen > 0.8 * took - 0.1e9, f"others took {seen:.0f} ns, the competitor alone {took}")
+        check(presence["neighbour"] and presence["neighbour"] in report(path),
+              f"no neighbour is named: {presence}")
+
+        subprocess.run([BRICK, "record", "-q", "--off-cpu", "off", "-o", path, "--", PROGRAM],
+                       check=True, capture_output=True)
+        rep = json.loads(report(path, "--json"))
+        check({row["cpu_ns"] for row in rep["bricks"]} == {None}, "CPU is known without switches")
+        check(rep["presence"]["off_cpu"] is None, "off_cpu without switches")
+
+
+main()
