@@ -366,6 +366,7 @@ set(BRICK_RECORD_SOURCES
   record/encoder_queue.c
   record/guard.c
   record/lighten.c
+  record/messages.c
   record/neighbours.c
   record/off_cpu.c
   record/outside.c

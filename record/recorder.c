@@ -7,28 +7,24 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include "brick/error.h"
 #include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "drain/pace.h"
 #include "record/encoder.h"
 #include "record/guard.h"
+#include "record/messages.h"
 #include "record/lighten.h"
 #include "record/outside.h"
 #include "record/session_dir.h"
 #include "record/watch.h"
-#include "trace/part_file.h"
 #include "trace/writer.h"
 
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
 enum {
 	YIELD_MS = 5, /* until the encoder's thread lets go of its work */
-	WHY_BYTES = 4096,
 };
 
 struct recorder {
@@ -110,7 +106,7 @@ static int prepare_watching(struct recorder *r)
 /* Everything that recording needs; 0 when it cannot be had, which is said. */
 static int prepare(struct recorder *r)
 {
-	const char *what = r->options->output;
+	const char *what = NULL;
 	int error = create_writer(r);
 
 	if (!error) {
@@ -123,12 +119,7 @@ static int prepare(struct recorder *r)
 		error = prepare_watching(r);
 	if (!error)
 		return 1;
-	char why[WHY_BYTES];
-	if (r->writer || !part_file_explain(r->options->output, error, why, sizeof why))
-		snprintf(why, sizeof why, "%s", brick_strerror(error));
-	r->options->warn("record: %s: %s; %s", what, why,
-		r->options->keep_going ? "the program runs unrecorded"
-				       : "nothing was run (--keep-going runs it unrecorded)");
+	messages_refused(r->options, what, error);
 	discard(r);
 	environment_fini(&r->environment);
 	return 0;
@@ -282,24 +273,6 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
-/* With the name of what is left: nobody would look for it. */
-static void say_given_up(const struct recorder *r, int error)
-{
-	const char *output = r->options->output;
-	char why[WHY_BYTES], left[WHY_BYTES];
-	struct stat st;
-
-	if (!part_file_explain(output, error, why, sizeof why))
-		snprintf(why, sizeof why, "%s", brick_strerror(error));
-	snprintf(left, sizeof left, "%s.part", output);
-	if (error == -ESTALE || lstat(left, &st))
-		r->options->warn("record: %s: %s; recording was given up", output, why);
-	else
-		r->options->warn("record: %s: %s; recording was given up; what was recorded until "
-				 "then: brick report %s",
-			output, why, left);
-}
-
 static void finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
@@ -320,7 +293,7 @@ static void finish(struct recorder *r)
 	if (!r->ended_ns)
 		wait_only(r);
 	if (error)
-		say_given_up(r, error);
+		messages_given_up(r->options, error);
 }
 
 static void exec_failed(struct recorder *r, int error)
@@ -328,17 +301,6 @@ static void exec_failed(struct recorder *r, int error)
 	r->options->warn("record: %s: %s", r->options->command[0], strerror(-error));
 	r->result->exit_code = spawn_failure_code(-error);
 	discard(r);
-}
-
-static void prepare_last_words(const struct recorder *r)
-{
-	char text[512];
-
-	snprintf(text, sizeof text,
-		"brick: record: ended by a signal; the program runs on; what was recorded until "
-		"then: brick report %s.part",
-		r->options->output);
-	signals_last_words(text);
 }
 
 static void record(struct recorder *r)
@@ -352,7 +314,7 @@ static void record(struct recorder *r)
 		return;
 	}
 	watch_encoder_set(r->watch, r->encoder);
-	prepare_last_words(r);
+	messages_prepare_last(r->options);
 	watch_off_cpu_set(r->watch, r->outside.off_cpu);
 	record_until_over(r);
 	finish(r);
