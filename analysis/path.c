@@ -32,7 +32,9 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 	if (section->phase == STEP_PHASES || section->phase == STEP_WARM_UP || !section->tokens ||
 		!ns)
 		return -1;
-	return (double)section->tokens * 1e9 / (double)ns;
+	double at_once =
+		section->union_ns ? (double)section->measured_ns / (double)section->union_ns : 1;
+	return (double)section->tokens * at_once * 1e9 / (double)ns;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -118,12 +120,25 @@ static int add_schedule(struct path_section *section, struct path_solver *solver
 	return rc;
 }
 
+/* Steps come in the order of their begins; last_ns: end of what is in the union so far. */
+static void unite(
+	struct path_section *section, uint64_t begin_ns, uint64_t length_ns, uint64_t *last_ns)
+{
+	uint64_t end_ns = begin_ns + length_ns;
+
+	if (end_ns <= *last_ns)
+		return;
+	section->union_ns += end_ns - (begin_ns > *last_ns ? begin_ns : *last_ns);
+	*last_ns = end_ns;
+}
+
 static int measure_phase(struct path *path, struct path_solver *solver,
 	const struct step_index *index, const struct schedule_source *source, uint32_t phase)
 {
 	const struct run *run = path->run;
 	struct path_section *section = &path->sections[path->section_count];
 	struct schedule schedule;
+	uint64_t last_ns = 0;
 	int rc = 0;
 
 	*section = (struct path_section){.phase = (int)phase, .step = RUN_NONE};
@@ -132,8 +147,10 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 			continue;
 		section->tokens += run->steps[i].tokens;
 		rc = schedule_of_step(&schedule, run, index, source, i);
-		if (rc == 0)
-			rc = add_schedule(section, solver, &schedule, 0);
+		if (rc < 0)
+			break;
+		unite(section, schedule.begin_ns, schedule.measured_ns, &last_ns);
+		rc = add_schedule(section, solver, &schedule, 0);
 	}
 	return rc == 0 && section->steps ? finish_section(path, solver) : rc;
 }

@@ -51,6 +51,7 @@ struct path_section {
 	uint32_t step; /* RUN_NONE: of all steps of the phase */
 	uint64_t steps, tokens;
 	uint64_t measured_ns;
+	uint64_t union_ns; /* with at least one of the steps running; the same where none overlap */
 	uint64_t length_ns;    /* of the path: the measured time, or something is wrong */
 	uint64_t switches;     /* from one thread or queue to another, along the path */
 	struct path_row *rows; /* best opportunity first */
@@ -80,7 +81,10 @@ int path_create_from(struct path **out, const struct schedule_source *source, co
 	const struct step_index *index, uint32_t step);
 void path_destroy(struct path *path);
 
-/* Tokens per second when the section takes so long; negative when it has no tokens. */
+/*
+ * Tokens per second when the section takes so long, by the time in which at least one step ran, as
+ * in the report; negative when it has no tokens.
+ */
 double path_tokens_per_s(const struct path_section *section, uint64_t ns);
 
 /* Name of an owner: of a brick, BarrierWait, "unattributed", "thread start". */

@@ -119,7 +119,8 @@ double history_tokens_per_s(const struct history *h, int phase)
 		return -1;
 	return picture_tokens_per_s(&(struct picture_steps){.tokens = b->tokens - a->tokens,
 		.total_ns = b->total_ns - a->total_ns,
-		.after = b->after});
+		.after = b->after,
+		.at_once = b->at_once});
 }
 
 double history_samples_per_s(const struct history *h)

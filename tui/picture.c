@@ -101,6 +101,8 @@ static void measure_after(struct picture *p)
 		uint64_t span_ns = times->total_ns - times->after_ns;
 		if (span_ns)
 			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
+		p->exact[phase].at_once =
+			times->union_ns ? (double)times->total_ns / (double)times->union_ns : 1;
 	}
 }
 
@@ -108,7 +110,7 @@ double picture_tokens_per_s(const struct picture_steps *s)
 {
 	if (!s->tokens || !s->total_ns)
 		return -1;
-	return (double)s->tokens * 1e9 / ((double)s->total_ns * (1 + s->after));
+	return (double)s->tokens * s->at_once * 1e9 / ((double)s->total_ns * (1 + s->after));
 }
 
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)

@@ -20,6 +20,7 @@ struct picture_steps {
 	uint64_t count, tokens, total_ns;
 	/* what came after them, such as sampling, by their time: no statistic tells, samples do */
 	double after;
+	double at_once; /* steps that ran at the same time, on average: in the samples */
 };
 
 struct picture {

@@ -3,15 +3,15 @@
 import { h, fill } from "./dom.js";
 import { choice, note, section } from "./figure.js";
 import * as format from "./format.js";
+import { keysOf, phaseLabel } from "./phases.js";
 
 const COLUMNS_MAX = 40;
 
 // Map from "layer,brick" to [ns, executions] of the phases that are looked at.
 function cellsOf(page) {
 	const { layers } = page.data;
-	const phases = page.state.phase === "all" ? ["prefill", "decode", "outside"] : [page.state.phase];
 	const cells = new Map();
-	for (const phase of phases)
+	for (const phase of keysOf(page.state.phase, true))
 		for (const [layer, brick, ns, count] of layers[phase] ?? []) {
 			const key = `${layer},${brick}`;
 			const cell = cells.get(key) ?? { layer, brick, ns: 0, count: 0 };
@@ -24,8 +24,7 @@ function cellsOf(page) {
 
 // How many steps the phases that are looked at have, to say what one of them spends in a cell.
 function stepsOf(page) {
-	const { prefill, decode } = page.data.report.steps;
-	return { all: prefill.count + decode.count, prefill: prefill.count, decode: decode.count }[page.state.phase];
+	return keysOf(page.state.phase).reduce((sum, key) => sum + (page.data.report.steps[key]?.count ?? 0), 0);
 }
 
 function grid(page) {
@@ -85,6 +84,6 @@ export function layers(page) {
 	draw();
 	const left_out = page.data.layers.bricks_left_out;
 	return section("layers", "Layers and bricks",
-		note("Wall time of a step in each layer and brick, on average", page.state.phase === "all" ? " over all steps" : ` over ${page.state.phase} steps`, ". The stronger the colour, the longer."),
+		note("Wall time of a step in each layer and brick, on average", page.state.phase === "all" ? " over all steps" : ` over ${phaseLabel(page.state.phase).toLowerCase()} steps`, ". The stronger the colour, the longer."),
 		tools, place, left_out ? note(`${format.plural(left_out, "brick")} with less time left out.`) : null);
 }

@@ -12,18 +12,18 @@ import { follow } from "./live.js";
 import { path } from "./path.js";
 import { roofline } from "./roofline.js";
 import { steps } from "./steps.js";
+import { PHASES } from "./phases.js";
 import { commandLine, summary } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { tiles } from "./tiles.js";
 import { hideTip } from "./tip.js";
 
-const PHASES = [["decode", "Decode"], ["prefill", "Prefill"], ["all", "All steps"]];
 
 class Page {
 	constructor(data) {
 		this.data = data;
 		this.state = {
-			phase: data.phases.decode ? "decode" : data.phases.prefill ? "prefill" : "all", brick: null, step: null, filter: "", heat: "all",
+			phase: PHASES.map(([key]) => key).find(key => data.phases[key]) ?? "all", brick: null, step: null, filter: "", heat: "all",
 			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {},
 		};
 		this.listeners = new Map();
@@ -96,7 +96,8 @@ class Page {
 		return [
 			summary(this),
 			h("div", { class: "phases" }, choice("phase", "Steps to look at",
-				PHASES.map(([value, label]) => [value, label, value !== "all" && !this.data.phases[value]]),
+				[...PHASES.filter(([key]) => key in this.data.phases && (this.data.phases[key] || !["mixed", "warm_up"].includes(key)))
+					.map(([key, label]) => [key, label, !this.data.phases[key]]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for bricks, layers, durations, roofline and path")),
 			bricks(this), durations(this), steps(this), icicle(this), layers(this), roofline(this), path(this), tiles(this),

@@ -133,7 +133,7 @@ function picture(points, ceilings, width) {
 }
 
 function explanation(data, ceilings, both) {
-	const dots = `Dots are bricks, as large as their share of the phase${both ? "; filled ones of decode, hollow ones of prefill" : ""}. FLOPs and bytes come from shapes and types.`;
+	const dots = `Dots are bricks, as large as their share of the phase${both ? "; hollow ones of prefill, filled ones of the others" : ""}. FLOPs and bytes come from shapes and types.`;
 	if (!data.ceilings)
 		return note(dots, " No ceilings are kept for the machine of this recording: run ", h("code", null, "brick ceilings"), " there and make the page again.");
 	const from = `Lines are ceilings measured on ${data.ceilings.host} for ${format.plural(ceilings.threads, "thread")}${data.ceilings.quick ? ", quickly" : ""}.`;

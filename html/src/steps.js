@@ -8,6 +8,7 @@ import { colour, inOrder } from "./categories.js";
 import { fill, h, s } from "./dom.js";
 import { legend, note, section } from "./figure.js";
 import * as format from "./format.js";
+import { phaseLabel } from "./phases.js";
 import { behind, plainTable } from "./table.js";
 import { hideTip, tipAt, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
@@ -35,7 +36,7 @@ function lines(name, phase, i) {
 	return [
 		`${span(phase, i)}: ${format.time(Math.round(phase.total_ns[i] / n))}${n > 1 ? " on average" : ""}`,
 		...(n > 1 ? [`slowest: step ${phase.max_number[i]}, ${format.time(phase.max_ns[i])}`] : []),
-		...(name === "prefill" ? [`${phase.tokens[i]} tokens`] : []),
+		...(name === "decode" ? [] : [`${phase.tokens[i]} tokens`]),
 		`${format.time(phase.begin_ns[i])} after the begin`,
 		...parts.map(([category, ns]) => `${category} ${format.time(Math.round(ns))}`),
 	];
@@ -170,7 +171,7 @@ function numbers(name, phase) {
 
 export function steps(page) {
 	const { steps: data } = page.data;
-	const shown = ["prefill", "decode"].filter(name => data[name].first.length);
+	const shown = ["prefill", "decode", "mixed", "warm_up"].filter(name => data[name]?.first.length);
 	if (!shown.length) return section("steps", "Steps", note("No step that ended was recorded."));
 	const names = new Set(shown.flatMap(name => stacked(data[name]).map(c => c.name)));
 	return section("steps", "Steps over time",
@@ -178,8 +179,8 @@ export function steps(page) {
 			h("span", { class: "slow-sign", "aria-hidden": "true" }, "▼"), " marks the slow ones."),
 		legend([...names].sort(inOrder).map(name => [name, colour(name === "unattributed" ? null : name)])),
 		// A few prefills stand beside the many decodes.
-		h("div", { class: shown.length > 1 && data.prefill.first.length <= FEW ? "beside" : null }, shown.map(name => h("div", { class: "phase" },
-			h("h3", null, name === "decode" ? "Decode" : "Prefill",
+		h("div", { class: shown.length === 2 && data.prefill.first.length <= FEW ? "beside" : null }, shown.map(name => h("div", { class: "phase" },
+			h("h3", null, phaseLabel(name),
 				data[name].steps_per_span > 1 ? h("small", null, ` ${data[name].steps_per_span} steps a column, their average; the line is the slowest of them`) : null),
 			chart(page, name, data[name]), slowList(page, name, data[name], data.slow_factor), numbers(name, data[name])))));
 }

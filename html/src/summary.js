@@ -14,12 +14,14 @@ const shell = word => (/^[\w\-./=:,+@%]+$/.test(word) ? word : `'${word.replaceA
 export const commandLine = run => (run.command ?? []).map(shell).join(" ");
 
 function speed(report) {
-	const { prefill, decode } = report.steps;
+	const { prefill, decode, mixed, warm_up: warmUp } = report.steps;
 	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
 	return h("dl", { class: "figures" },
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
 			`step p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
+		mixed?.count ? figure("Mixed", format.tokensPerSecond(mixed.tokens_per_s), steps(mixed), "tokens of prompts and new ones in one batch") : null,
+		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "in no rate, and no way to the first token") : null,
 		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the start of the first prefill") : null,
 		figure("Wall time", format.time(report.coverage.wall_ns),
 			report.coverage.of === "steps" ? "of all steps" : "of all threads: no steps were recorded",

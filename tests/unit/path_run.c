@@ -192,6 +192,28 @@ static void nonsense(void **state)
 	}
 }
 
+/* Two threads with a step each at the same time: tokens come at twice the rate of one. */
+static void rates_by_the_union_of_steps(void **state)
+{
+	struct run run = {.complete = 1, .clock = {.mult = 1}};
+
+	builder_process(&run, 1);
+	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	for (uint32_t lane = 0; lane < 2; lane++) {
+		builder_lane(&run, 0, lane);
+		builder_sample(&run, lane, decode, 1000 + 100 * lane, 1500 + 100 * lane, 0);
+		builder_step(&run, lane, 3);
+	}
+	struct path *path = path_of(&run, RUN_NONE);
+	const struct path_section *section = &path->sections[0];
+	assert_int_equal(section->measured_ns, 1000);
+	assert_int_equal(section->union_ns, 600);
+	assert_true(path_tokens_per_s(section, 1000) == 6e9 / 600);
+	assert_true(path_tokens_per_s(section, 500) == 6e9 / 300);
+	path_destroy(path);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +221,7 @@ int main(void)
 		cmocka_unit_test(slack_is_what_it_says),
 		cmocka_unit_test(one_step),
 		cmocka_unit_test(runs_without_steps),
+		cmocka_unit_test(rates_by_the_union_of_steps),
 		cmocka_unit_test(nonsense),
 	};
 	return cmocka_run_group_tests_name("path_run", tests, NULL, NULL);

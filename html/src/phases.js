@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of steps, as they are keyed in the page's numbers, in the order in which they are shown.
+export const PHASES = [["decode", "Decode"], ["mixed", "Mixed"], ["prefill", "Prefill"], ["warm_up", "Warm-up"]];
+
+export const phaseLabel = name => PHASES.find(([key]) => key === name)?.[1] ?? name;
+
+// Those of the whole run together, with what lies in no step where that is counted, too.
+export const keysOf = (chosen, outside = false) => (
+	chosen === "all" ? [...PHASES.map(([key]) => key), ...(outside ? ["outside"] : [])] : [chosen]);
