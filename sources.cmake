@@ -717,6 +717,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/session.c
   tests/unit/session_storm.c
   tests/unit/sized.c
+  tests/unit/stats.c
   tests/unit/tile.c
   tests/unit/timer.c
   tests/unit/trace_command.c

@@ -34,6 +34,7 @@ struct consumer {
 	/* under the lock */
 	int stopping;
 	uint64_t asked, answered; /* calls of drain() */
+	uint64_t heard;		  /* those that the last turn() knew of */
 
 	struct drain *drain;
 	struct drain_pace pace;
@@ -113,9 +114,9 @@ static int drain_is_due(
 static uint64_t asked(struct consumer *t)
 {
 	lock_take(&t->lock);
-	uint64_t value = t->asked;
+	t->heard = t->asked;
 	lock_give(&t->lock);
-	return value;
+	return t->heard;
 }
 
 static void answer(struct consumer *t, uint64_t value)
@@ -191,21 +192,16 @@ static void finish(struct consumer *t)
 	t->writer = NULL;
 }
 
-/* Sleep, or return 1 at once when it is time to stop. */
+/*
+ * Sleep, or return 1 at once when it is time to stop. Who asked since the last turn() looked is not
+ * kept waiting.
+ */
 static int stopped(struct consumer *t, uint32_t ms)
 {
-	struct timespec until;
+	struct timespec until = timespec_in_ns(CLOCK_MONOTONIC, ms * UINT64_C(1000000));
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	lock_take(&t->lock);
-	uint64_t before = t->asked;
-	while (!t->stopping && t->asked == before &&
+	while (!t->stopping && t->asked == t->heard &&
 		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
 		;
 	int stopping = t->stopping;

@@ -118,7 +118,11 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 	out->flops = sum->flops;
 }
 
-/* Spread of the histogram's entries in ticks, every entry taken at the middle of its bucket. */
+/*
+ * Spread of the histogram's entries in ticks, every entry taken at the middle of its bucket, which
+ * is up to 1/128 of it off: so is the spread, of their root mean square. 0: it may be nothing but
+ * that.
+ */
 static double deviation(const uint64_t *merged, uint64_t entries)
 {
 	double mean = 0, square = 0;
@@ -127,9 +131,10 @@ static double deviation(const uint64_t *merged, uint64_t entries)
 		mean += (double)merged[i] * (double)brick_histogram_value(i) / (double)entries;
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
 		double off = (double)brick_histogram_value(i) - mean;
-		square += (double)merged[i] * off * off;
+		square += (double)merged[i] * off * off / (double)entries;
 	}
-	return sqrt(square / (double)entries);
+	double error = sqrt(square + mean * mean) / (2 << BRICK_HISTOGRAM_SUB_BITS);
+	return sqrt(square) > 2 * error ? sqrt(square) : 0;
 }
 
 /* What the histogram alone knows. */

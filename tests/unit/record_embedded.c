@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The consumer as a thread of an embedding program: a whole recording, or none. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,11 +53,42 @@ static void the_thread_gives_up_without_a_trace(void **state)
 	assert_int_equal(access(f->trace, F_OK), -1);
 }
 
+enum { ASKERS = 3, TIMES = 300 };
+
+static void *ask(void *argument)
+{
+	struct brick_stats stats = BRICK_STATS_INIT;
+
+	for (int i = 0; i < TIMES; i++) {
+		leaves(BRICK_RMS_NORM, 10);
+		assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), 0);
+	}
+	return NULL;
+}
+
+/* The consumer would sleep for ten minutes after the first question that it does not hear. */
+static void nobody_who_asks_waits_for_the_interval(void **state)
+{
+	struct fixture *f = *state;
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+	pthread_t threads[ASKERS];
+
+	o.output = f->trace;
+	o.interval_ms = 600000;
+	assert_int_equal(brick_session_start(&o), 0);
+	for (int i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask, NULL), 0);
+	for (int i = 0; i < ASKERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_thread_writes_a_whole_recording),
 		TEST(the_thread_gives_up_without_a_trace),
+		TEST(nobody_who_asks_waits_for_the_interval),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
