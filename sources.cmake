@@ -676,6 +676,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/digest_file.c
   tests/unit/digest_ring.c
   tests/unit/digest_run.c
+  tests/unit/drain_clock.c
   tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_work.c

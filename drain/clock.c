@@ -7,20 +7,62 @@
 #include "drain/clock.h"
 
 #include <string.h>
-#include "base/clock_ns.h"
 
-enum { MIN_BASELINE_NS = 3000000 };
+enum {
+	MIN_BASELINE_NS = 3000000,
+	WITNESS_NS = 1000000, /* between two witnesses, and from the line's end to a late one */
+};
 
 void drain_clock_start(struct drain_clock *c)
 {
 	memset(c, 0, sizeof *c);
 	c->clock = *brick_clock_get();
-	c->first = brick__clock_pair();
+	c->read = brick__clock_pair;
+	c->first = c->read();
 }
 
-uint64_t drain_clock_baseline_ns(const struct drain_clock *c)
+/* Witnesses are kept evenly: when there are too many of them, every other one goes. */
+static void add_witness(struct drain_clock *c, const struct clock_pair *pair)
 {
-	return monotonic_ns() - c->first.ns;
+	uint64_t last_ns = c->witness_count ? c->witnesses[c->witness_count - 1].ns : c->first.ns;
+
+	if (pair->ns - last_ns < WITNESS_NS)
+		return;
+	if (c->witness_count == DRAIN_CLOCK_WITNESSES) {
+		c->witness_count /= 2;
+		for (uint32_t i = 0; i < c->witness_count; i++)
+			c->witnesses[i] = c->witnesses[2 * i];
+	}
+	c->witnesses[c->witness_count++] = *pair;
+}
+
+uint64_t drain_clock_baseline_ns(struct drain_clock *c)
+{
+	struct clock_pair now = c->read();
+
+	if (!c->fitted)
+		add_witness(c, &now);
+	return now.ns - c->first.ns;
+}
+
+static void compare(struct drain_clock *c, const struct clock_pair *pair)
+{
+	uint64_t residual = brick__clock_residual(&c->clock, pair);
+
+	if (residual > UINT32_MAX)
+		residual = UINT32_MAX;
+	if (residual > c->residual_ns)
+		c->residual_ns = (uint32_t)residual;
+}
+
+/* A line of which nothing is known but its two ends has to foretell a third reading. */
+static void compare_late(struct drain_clock *c, const struct clock_pair *last)
+{
+	struct clock_pair late = *last;
+
+	while (late.ns - last->ns < WITNESS_NS)
+		late = c->read();
+	compare(c, &late);
 }
 
 const struct brick_clock *drain_clock_fit(struct drain_clock *c)
@@ -32,24 +74,22 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 	c->fitted = 1;
 	if (c->clock.source == BRICK_CLOCK_MONOTONIC)
 		return &c->clock;
-	struct clock_pair last = brick__clock_pair();
-	if (last.ns - c->first.ns >= MIN_BASELINE_NS &&
-		brick__clock_fit(&fitted, &c->first, &last)) {
-		fitted.residual_ns = 0;
+	struct clock_pair last = c->read();
+	if (last.ns - c->first.ns >= MIN_BASELINE_NS && brick__clock_fit(&fitted, &c->first, &last))
 		c->clock = fitted;
-	}
+	for (uint32_t i = 0; i < c->witness_count; i++)
+		compare(c, &c->witnesses[i]);
+	if (!c->witness_count)
+		compare_late(c, &last);
+	c->clock.residual_ns = c->residual_ns;
 	return &c->clock;
 }
 
 uint32_t drain_clock_check(struct drain_clock *c)
 {
-	if (!c->fitted || c->clock.source == BRICK_CLOCK_MONOTONIC)
-		return c->residual_ns;
-	struct clock_pair now = brick__clock_pair();
-	uint64_t residual = brick__clock_residual(&c->clock, &now);
-	if (residual > UINT32_MAX)
-		residual = UINT32_MAX;
-	if (residual > c->residual_ns)
-		c->residual_ns = (uint32_t)residual;
+	if (c->fitted && c->clock.source != BRICK_CLOCK_MONOTONIC) {
+		struct clock_pair now = c->read();
+		compare(c, &now);
+	}
 	return c->residual_ns;
 }

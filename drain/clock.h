@@ -2,7 +2,8 @@
 /*
  * The one line that turns the ticks of a whole recording into ns of CLOCK_MONOTONIC: through a pair
  * of readings taken at the start and another taken as late as possible before the first conversion.
- * Afterwards it is only checked. One thread at a time.
+ * Readings between the two, and all later ones, only check it: what is said of its truth is the
+ * largest distance of a reading that it was not drawn through. One thread at a time.
  */
 #ifndef BRICK_DRAIN_CLOCK_H
 #define BRICK_DRAIN_CLOCK_H
@@ -11,11 +12,16 @@
 #include "brick/clock.h"
 #include "lib/clock_fit.h"
 
+enum { DRAIN_CLOCK_WITNESSES = 16 };
+
 struct drain_clock {
+	struct clock_pair (*read)(void); /* brick__clock_pair(), or a test's */
 	struct clock_pair first;
+	struct clock_pair witnesses[DRAIN_CLOCK_WITNESSES]; /* since then, until it is fitted */
+	uint32_t witness_count;
 	struct brick_clock clock; /* valid once fitted */
 	int fitted;
-	uint32_t residual_ns; /* the largest seen by checks */
+	uint32_t residual_ns; /* the largest seen */
 };
 
 /* A baseline that makes the frequency sound to a few parts in 10^7. */
@@ -24,7 +30,7 @@ enum { DRAIN_CLOCK_BASELINE_NS = 50000000 };
 void drain_clock_start(struct drain_clock *c);
 
 /* How long the baseline would be if it were fitted now. */
-uint64_t drain_clock_baseline_ns(const struct drain_clock *c);
+uint64_t drain_clock_baseline_ns(struct drain_clock *c);
 
 /* Fix the line; does nothing when it is fixed already. */
 const struct brick_clock *drain_clock_fit(struct drain_clock *c);

@@ -95,14 +95,13 @@ static int drain_all(struct consumer *t)
 	return error;
 }
 
-static int clock_is_sound(const struct consumer *t)
+static int clock_is_sound(struct consumer *t)
 {
 	return t->clock.fitted || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
 }
 
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
-static int drain_is_due(
-	const struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns)
+static int drain_is_due(struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns)
 {
 	if (outlook->fullest_percent >= FULL_PERCENT)
 		return 1;

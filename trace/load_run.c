@@ -226,6 +226,9 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->cpus = (uint32_t)load_uint(event, "cpus", 0);
 	run->exit_code = (int32_t)load_uint(event, "exit_code", (uint64_t)-1);
 	run->bad_records = load_uint(event, "bad_records", run->bad_records);
+	uint64_t residual_ns = load_uint(event, "residual_ns", 0);
+	if (residual_ns > run->clock.residual_ns && residual_ns <= UINT32_MAX)
+		run->clock.residual_ns = (uint32_t)residual_ns;
 	run->off_cpu.source = (uint32_t)load_uint(event, "off_cpu", OFF_CPU_UNKNOWN);
 	run->off_cpu.error = (int32_t)load_uint(event, "off_cpu_error", 0);
 	run->off_cpu.lost = load_uint(event, "off_cpu_lost", 0);

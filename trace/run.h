@@ -189,7 +189,7 @@ struct run {
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	uint64_t start_ns, end_ns, start_unix_ns;
-	struct brick_clock clock;
+	struct brick_clock clock; /* residual_ns: the most that it was seen off, to the end */
 	uint32_t cpus;
 	int32_t exit_code; /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;

@@ -166,6 +166,8 @@ int run_on_account(struct sink *sink, const struct sink_account *account)
 	run->lost_processes = account->lost_processes;
 	run->cpus = account->cpus;
 	run->exit_code = account->exit_code;
+	if (account->clock_residual_ns > run->clock.residual_ns)
+		run->clock.residual_ns = account->clock_residual_ns;
 	run->off_cpu = account->off_cpu;
 	run->machine = account->machine;
 	return 0;

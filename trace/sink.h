@@ -50,7 +50,7 @@ struct sink_account {
 	uint64_t refused_records; /* of processes that could have no session */
 	uint32_t cpus;		  /* online */
 	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
-	uint32_t clock_residual_ns;
+	uint32_t clock_residual_ns; /* the most that a reading was off the clock's line */
 	struct off_cpu_account off_cpu;
 	struct machine_use machine; /* known at the end only */
 };
