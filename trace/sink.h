@@ -43,13 +43,13 @@ struct sink_code {
 
 /* What the consumer itself lost or spent. */
 struct sink_account {
-	uint64_t end_ns;	  /* CLOCK_MONOTONIC: up to when the recording is complete */
-	uint64_t consumer_cpu_ns; /* CPU time that recording took outside of the program */
-	uint64_t program_cpu_ns;  /* CPU time of the program and its children */
-	uint64_t lost_processes;  /* processes whose session could not be made or read */
-	uint64_t refused_records; /* of processes that could have no session */
-	uint32_t cpus;		  /* online */
-	int32_t exit_code;	  /* as the shell sees it; -1: not known (yet) */
+	uint64_t end_ns;	    /* CLOCK_MONOTONIC: up to when the recording is complete */
+	uint64_t consumer_cpu_ns;   /* CPU time that recording took outside of the program */
+	uint64_t program_cpu_ns;    /* CPU time of the program and its children */
+	uint64_t lost_processes;    /* processes whose session could not be made or read */
+	uint64_t refused_records;   /* of processes that could have no session */
+	uint32_t cpus;		    /* online */
+	int32_t exit_code;	    /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns; /* the most that a reading was off the clock's line */
 	struct off_cpu_account off_cpu;
 	struct machine_use machine; /* known at the end only */

@@ -23,7 +23,7 @@ struct brick_stats {
 	/* by nearest rank, within 1 %; 0: not known, as p95 takes 20 executions and p99 takes 100
 	 */
 	uint64_t p50_ns, p95_ns, p99_ns;
-	double mean_ns;	  /* of single executions, exact */
+	double mean_ns; /* of single executions, exact */
 	/*
 	 * Of single executions, by a histogram whose buckets are 1/64 of a length wide: within
 	 * 0.8 % of those lengths. 0: not known; it is less than two times that.
