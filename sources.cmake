@@ -331,6 +331,7 @@ set(BRICK_TRACE_SOURCES
   trace/build_off_cpu.c
   trace/build_slice.c
   trace/chrome.c
+  trace/chrome_flow.c
   trace/csv.c
   trace/load.c
   trace/load_annotation.c

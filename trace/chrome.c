@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace events: queues are threads of their own, commands are named after their kernels, and
- * flows lead from launches to commands and from there to who waited for them. A site's part of an
- * event is made once and copied for each of its samples, because a recording has millions of those.
- * Called by `brick export`.
+ * Chrome trace events: queues are threads of their own, commands are named after their kernels. A
+ * site's part of an event is made once and copied for each of its samples, because a recording has
+ * millions of those. Called by `brick export`.
  */
 #include "trace/chrome.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "trace/chrome_state.h"
 #include "trace/text.h"
 
 /* Above all thread ids of Linux: for lanes whose own id is taken. */
 enum { FIRST_FREE_TID = 1 << 23 };
-
-struct site_text {
-	char *head; /* {"ph":"X","name":...,"cat":... */
-	char *args; /* without braces; may be empty */
-};
-
-struct chrome {
-	const struct run *run;
-	FILE *out;
-	struct site_text *sites;
-	uint64_t *tids;	       /* by lane */
-	size_t command;	       /* the next one, in the order of samples */
-	const char *separator; /* before the next event */
-};
 
 static void site_args(FILE *out, const struct run_site *site)
 {
@@ -126,7 +112,7 @@ static void write_us(FILE *out, uint64_t ns)
 	fwrite(fraction, 1, sizeof fraction, out);
 }
 
-static void write_time(const struct chrome *c, uint64_t ns)
+void chrome_time(const struct chrome *c, uint64_t ns)
 {
 	if (ns < c->run->start_ns) {
 		fputc('-', c->out);
@@ -136,13 +122,13 @@ static void write_time(const struct chrome *c, uint64_t ns)
 	}
 }
 
-static void next_event(struct chrome *c)
+void chrome_next(struct chrome *c)
 {
 	fputs(c->separator, c->out);
 	c->separator = ",\n";
 }
 
-static void write_place(const struct chrome *c, uint32_t lane)
+void chrome_place(const struct chrome *c, uint32_t lane)
 {
 	fputs(",\"pid\":", c->out);
 	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
@@ -152,7 +138,7 @@ static void write_place(const struct chrome *c, uint32_t lane)
 
 static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
 {
-	next_event(c);
+	chrome_next(c);
 	fprintf(c->out,
 		"{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":", what,
 		pid, (unsigned long long)tid);
@@ -233,16 +219,16 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 {
 	const struct site_text *site = &c->sites[s->site];
 
-	next_event(c);
+	chrome_next(c);
 	if (command)
 		write_command_head(c, command, s);
 	else
 		fputs(site->head, c->out);
 	fputs(",\"ts\":", c->out);
-	write_time(c, s->begin_ns);
+	chrome_time(c, s->begin_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->end_ns - s->begin_ns);
-	write_place(c, lane);
+	chrome_place(c, lane);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
 	if (command)
@@ -262,12 +248,12 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 
 static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
 {
-	next_event(c);
+	chrome_next(c);
 	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
-	write_time(c, s->end_ns);
+	chrome_time(c, s->end_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->wait_ns);
-	write_place(c, lane);
+	chrome_place(c, lane);
 	fputc('}', c->out);
 }
 
@@ -275,15 +261,15 @@ static void write_point(struct chrome *c, const struct run_point *p)
 {
 	const char *kind = p->kind == RUN_POINT_COUNTER ? "C" : "i";
 
-	next_event(c);
+	chrome_next(c);
 	if (p->brick != RUN_NONE)
 		brick_head(c->out, c->run, kind, p->brick);
 	else
 		fprintf(c->out, "{\"ph\":\"i\",\"name\":\"%s\",\"cat\":\"brick\"",
 			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
 	fputs(",\"ts\":", c->out);
-	write_time(c, p->ns);
-	write_place(c, p->lane);
+	chrome_time(c, p->ns);
+	chrome_place(c, p->lane);
 	if (*kind == 'i')
 		fputs(",\"s\":\"t\"", c->out);
 	if (p->kind == RUN_POINT_INSTANT)
@@ -294,49 +280,6 @@ static void write_point(struct chrome *c, const struct run_point *p)
 		fprintf(c->out, ",\"args\":{\"value\":%.17g}}", p->value);
 	else /* infinite, or no number: JSON has none of these */
 		fputs(",\"args\":{\"value\":null}}", c->out);
-}
-
-/* One end of a flow: it belongs to the slice around that time. */
-static void write_flow(
-	struct chrome *c, const char *kind, const char *name, size_t id, uint32_t lane, uint64_t ns)
-{
-	next_event(c);
-	fprintf(c->out,
-		"{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":", kind,
-		*kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
-	write_time(c, ns);
-	write_place(c, lane);
-	fputc('}', c->out);
-}
-
-static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
-{
-	return &c->run->lanes[lane].samples[sample];
-}
-
-static void write_flows(struct chrome *c)
-{
-	const struct run *run = c->run;
-
-	for (size_t i = 0; i < run->command_count; i++) {
-		const struct run_command *to = &run->commands[i];
-		if (to->launch_lane == RUN_NONE)
-			continue;
-		write_flow(c, "s", "launch", i + 1, to->launch_lane,
-			sample_at(c, to->launch_lane, to->launch_sample)->begin_ns);
-		write_flow(c, "f", "launch", i + 1, to->lane,
-			sample_at(c, to->lane, to->sample)->begin_ns);
-	}
-	for (size_t i = 0; i < run->wait_count; i++) {
-		const struct run_wait *wait = &run->waits[i];
-		const struct run_command *from = &run->commands[wait->command];
-		const struct run_sample *waits = sample_at(c, wait->lane, wait->sample);
-		size_t id = run->command_count + i + 1;
-		write_flow(c, "s", "wait", id, from->lane,
-			sample_at(c, from->lane, from->sample)->begin_ns);
-		write_flow(c, "f", "wait", id, wait->lane,
-			waits->end_ns > waits->begin_ns ? waits->end_ns - 1 : waits->end_ns);
-	}
 }
 
 static void write_events(struct chrome *c)
@@ -352,7 +295,7 @@ static void write_events(struct chrome *c)
 		}
 	for (size_t i = 0; i < run->point_count; i++)
 		write_point(c, &run->points[i]);
-	write_flows(c);
+	chrome_flows(c);
 }
 
 int trace_chrome_write(const struct run *run, FILE *out)
@@ -362,7 +305,11 @@ int trace_chrome_write(const struct run *run, FILE *out)
 
 	if (!error) {
 		errno = 0;
-		fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+		/* as texts: they are beyond what a double holds */
+		fprintf(out,
+			"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_unix_ns\":\"%llu\","
+			"\"start_monotonic_ns\":\"%llu\"},\"traceEvents\":[",
+			(unsigned long long)run->start_unix_ns, (unsigned long long)run->start_ns);
 		write_names(&c);
 		write_events(&c);
 		fputs("\n]}\n", out);

@@ -5,6 +5,7 @@
  * the packets look like is looked at by integration/trace_structure.
  */
 #include "tests/unit/trace_scene.h"
+#include "trace/chrome.h"
 
 enum { QUEUES = 2, DIGESTS = 600 };
 
@@ -82,7 +83,11 @@ static void write_queues(struct scene *s)
 			.brick = (uint16_t)kernel,
 			.elements = 1},
 	};
-	const struct brick_record second[] = {fake_sample(555, 60, BRICK_RMS_NORM, 0)};
+	const struct brick_record second[] = {
+		fake_sample(620, 60, BRICK_RMS_NORM, 0),
+		{.kind = BRICK_RECORD_LAUNCH, .brick = (uint16_t)kernel, .elements = 2},
+		{.kind = BRICK_RECORD_AFTER, .elements = 1},
+	};
 
 	write_lane(s, 1, first, COUNT(first));
 	write_lane(s, 2, second, COUNT(second));
@@ -121,6 +126,30 @@ static void check_points(const struct scene *s)
 	}
 }
 
+/* Both ends of every arrow, and when it all was. */
+static void check_chrome(const struct run *run)
+{
+	static const char *const wanted[] = {
+		"\"start_unix_ns\":\"1700000000000000000\"",
+		"\"ph\":\"s\",\"name\":\"launch\",\"cat\":\"brick\",\"id\":1,\"ts\":0.500,",
+		"\"name\":\"after\",\"cat\":\"brick\",\"id\":3,\"ts\":0.550,",
+		"\"name\":\"after\",\"cat\":\"brick\",\"id\":3,\"ts\":0.620,",
+		"\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":0.645,\"pid\":4242,\"tid\":4301},\n"
+		"{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"wait\",\"cat\":\"brick\",\"id\":4,\"ts\":0."
+		"645,",
+	};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(trace_chrome_write(run, out), 0);
+	fclose(out);
+	for (size_t i = 0; i < COUNT(wanted); i++)
+		assert_non_null(strstr(text, wanted[i]));
+	free(text);
+}
+
 static void test_structure(void **state)
 {
 	(void)state;
@@ -138,7 +167,7 @@ static void test_structure(void **state)
 	write_digests(&s);
 	read_back(&s);
 	check_points(&s);
-	assert_int_equal(s.run->command_count, 1);
+	assert_int_equal(s.run->command_count, 2);
 	assert_int_equal(s.run->commands[0].launch_lane, 0);
 	assert_int_equal(s.run->commands[0].launch_sample, 5);
 	assert_int_equal(s.run->wait_count, 1);
@@ -146,6 +175,7 @@ static void test_structure(void **state)
 	assert_string_equal(site_of(&s, 1)->operation, "RMS_NORM");
 	assert_string_equal(site_of(&s, 2)->label, "norm-4");
 	assert_int_equal(site_of(&s, 2)->layer, 4);
+	check_chrome(s.run);
 	close_scene(&s);
 }
 

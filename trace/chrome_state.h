@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the Chrome export share. Nothing outside of chrome*.c includes this. */
+#ifndef BRICK_TRACE_CHROME_STATE_H
+#define BRICK_TRACE_CHROME_STATE_H
+
+#include <stdio.h>
+#include "trace/run.h"
+
+struct site_text {
+	char *head; /* {"ph":"X","name":...,"cat":... */
+	char *args; /* without braces; may be empty */
+};
+
+struct chrome {
+	const struct run *run;
+	FILE *out;
+	struct site_text *sites;
+	uint64_t *tids;	       /* by lane */
+	size_t command;	       /* the next one, in the order of samples */
+	const char *separator; /* before the next event */
+};
+
+/* The separator before the next event. */
+void chrome_next(struct chrome *c);
+/* Its time: us since the run's start. */
+void chrome_time(const struct chrome *c, uint64_t ns);
+/* Its pid and tid. */
+void chrome_place(const struct chrome *c, uint32_t lane);
+
+/* chrome_flow.c: all arrows of the run */
+void chrome_flows(struct chrome *c);
+
+#endif
