@@ -463,6 +463,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_device.c
   analysis/summary_label.c
   analysis/summary_overlap.c
+  analysis/summary_pairs.c
   analysis/summary_rows.c
   analysis/summary_sample.c
   analysis/tiles.c
@@ -641,6 +642,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_budget.c
   tests/unit/analysis_call_tree.c
   tests/unit/analysis_device.c
+  tests/unit/analysis_memory.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
   tests/unit/analysis_steps.c

@@ -104,51 +104,6 @@ static void compare_lane(struct summary_accumulator *t, const struct run_lane *l
 	}
 }
 
-/* How many executions a sample of the lane stands for, within the steps that are in the file. */
-static double executions_per_sample(
-	const struct summary_accumulator *t, const struct run_lane *lane)
-{
-	uint64_t executions = 0, samples = 0;
-	for (uint32_t b = 0; lane->stats && b < t->run->brick_count; b++) {
-		if (b == t->wait_brick)
-			continue;
-		executions += lane->stats[b].count;
-		samples += t->lane_counts_all[b];
-	}
-	if (!samples || executions <= samples)
-		return 1;
-	double ratio = (double)executions / (double)samples * t->steps_there[lane->process];
-	return ratio > 1 ? ratio : 1;
-}
-
-/* Counts of a broken session may be of any size. */
-static uint64_t scaled(uint64_t count, double ratio)
-{
-	double product = (double)count * ratio + 0.5;
-	return product < (double)UINT64_MAX ? (uint64_t)product : UINT64_MAX;
-}
-
-static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from, double ratio)
-{
-	for (unsigned phase = 0; phase <= STEP_PHASES; phase++) {
-		to->count[phase] += scaled(from->count[phase], ratio);
-		to->own_count[phase] += scaled(from->own_count[phase], ratio);
-		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
-		to->inflated[phase] += from->inflated[phase];
-	}
-	if (from->own_min_ns && (!to->own_min_ns || from->own_min_ns < to->own_min_ns))
-		to->own_min_ns = from->own_min_ns;
-	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
-		to->beside[phase] += scaled(from->beside[phase], ratio);
-}
-
-static void merge_pairs(struct summary_accumulator *t, const struct run_lane *lane)
-{
-	double ratio = executions_per_sample(t, lane);
-	add_pairs(&t->pairs[lane->process], &t->lane_pairs, ratio);
-	add_pairs(&t->hooked[t->lane], &t->lane_hooked, ratio);
-}
-
 static void merge_lane(struct summary_accumulator *t)
 {
 	const struct run_lane *lane = &t->run->lanes[t->lane];
@@ -217,7 +172,7 @@ static int on_thread_end(void *context, uint32_t number)
 	if (t->has_reported)
 		summary_reported(t);
 	merge_lane(t);
-	merge_pairs(t, lane);
+	summary_pairs_merge(t, lane);
 	compare_lane(t, lane);
 	if (!t->run->step_count)
 		t->wall_ns += lifetime_ns(t, lane);
@@ -316,44 +271,6 @@ static bool allocate(struct summary_accumulator *t)
 	return t->groups != NULL;
 }
 
-static uint64_t steps_made(const struct run *run, uint32_t lane)
-{
-	uint64_t count = 0;
-	for (size_t b = 0; run->lanes[lane].stats && b < run->brick_count; b++)
-		if (brick_is_step((uint32_t)run->bricks[b].well_known))
-			count += run->lanes[lane].stats[b].count;
-	return count;
-}
-
-/* Which part of the steps that a process made is in the file: the wall time is of those. */
-static bool count_steps(struct summary_accumulator *t)
-{
-	const struct run *run = t->run;
-	uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
-	t->steps_there = calloc(run->process_count + 1, sizeof(*t->steps_there));
-	if (!made || !t->steps_there) {
-		free(made);
-		return false;
-	}
-	for (uint32_t lane = 0; lane < run->lane_count; lane++)
-		made[run->lanes[lane].process] += steps_made(run, lane);
-	for (size_t i = 0; i < run->step_count; i++) {
-		const struct run_step *step = &run->steps[i];
-		if (step->lane >= run->lane_count ||
-			step->sample >= run->lanes[step->lane].sample_count)
-			continue;
-		const struct run_lane *lane = &run->lanes[step->lane];
-		t->steps_there[lane->process] +=
-			!(lane->samples[step->sample].flags & RUN_SAMPLE_OPEN);
-	}
-	for (size_t p = 0; p < run->process_count; p++)
-		t->steps_there[p] = t->steps_there[p] > 0 && t->steps_there[p] < (double)made[p]
-					    ? t->steps_there[p] / (double)made[p]
-					    : 1;
-	free(made);
-	return true;
-}
-
 static uint32_t find_wait_brick(const struct run *run)
 {
 	for (uint32_t b = 0; b < run->brick_count; b++)
@@ -378,7 +295,7 @@ int summary_accumulator_init(
 	size_t joined = walk->count;
 	if (queue_times_init(&t->queues, run, walk->index, only) < 0 ||
 		summary_devices_init(t) < 0 || step_times_init(&t->steps, walk) < 0 ||
-		!allocate(t) || !count_steps(t)) {
+		!allocate(t) || !summary_pairs_init(t)) {
 		walk->count = joined;
 		summary_accumulator_fini(t);
 		return -ENOMEM;

@@ -159,4 +159,8 @@ char *summary_group_label(const struct summary_accumulator *accumulator, uint32_
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
 enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER = INT16_MAX };
 
+/* summary_pairs.c */
+bool summary_pairs_init(struct summary_accumulator *t); /* false: out of memory */
+void summary_pairs_merge(struct summary_accumulator *t, const struct run_lane *lane);
+
 #endif
