@@ -431,6 +431,10 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/budget.c
   analysis/call_tree.c
   analysis/call_tree_nodes.c
+  analysis/compare.c
+  analysis/compare_blocks.c
+  analysis/compare_effect.c
+  analysis/compare_series.c
   analysis/counters.c
   analysis/distortion.c
   analysis/diverge.c
@@ -447,6 +451,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/path_solve.c
   analysis/path_what_if.c
   analysis/percentile.c
+  analysis/permutation.c
   analysis/presence.c
   analysis/queue_times.c
   analysis/roofline.c
@@ -456,6 +461,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/schedule_lane.c
   analysis/schedule_source.c
   analysis/schedule_wait.c
+  analysis/statistics.c
   analysis/step_index.c
   analysis/step_times.c
   analysis/summary.c
@@ -478,6 +484,10 @@ set(BRICK_VIEW_SOURCES
   view/ceilings_text.c
   view/csv.c
   view/die.c
+  view/diff_json.c
+  view/diff_origin.c
+  view/diff_rows.c
+  view/diff_text.c
   view/diverge_json.c
   view/diverge_text.c
   view/input.c
@@ -580,6 +590,7 @@ set(BRICK_TUI_SOURCES
 # The command line.
 set(BRICK_CLI_SOURCES
   cli/ceilings.c
+  cli/diff.c
   cli/diverge.c
   cli/doctor.c
   cli/doctor_attach.c

@@ -101,6 +101,7 @@ static int on_run(struct load *l, struct pb_reader event)
 	run->start_ns = load_uint(event, "start_ns", 0);
 	load_text_of(l, event, "host", &run->host);
 	load_text_of(l, event, "cpu", &run->cpu);
+	load_text_of(l, event, "version", &run->version);
 	list_of(l, event, "command", &run->command);
 	return 1;
 }

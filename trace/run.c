@@ -112,6 +112,7 @@ void run_fini(struct run *run)
 	free(run->path);
 	free(run->host);
 	free(run->cpu);
+	free(run->version);
 	free_list(run->command);
 	memset(run, 0, sizeof(*run));
 }

@@ -188,6 +188,7 @@ struct run {
 	char *path;
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
+	char *version; /* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;
 	struct brick_clock clock; /* residual_ns: the most that it was seen off, to the end */
 	uint32_t cpus;

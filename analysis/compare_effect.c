@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One family after the other: shifts of logarithms with their intervals, one test for all. Where
+ * blocks are stretches of one run, what neighbours still have in common makes intervals wider and t
+ * smaller, as a series of first order would: by sqrt((1 + r) / (1 - r)).
+ */
+#include "analysis/compare_effect.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/permutation.h"
+#include "analysis/statistics.h"
+
+static const double alpha = 0.05;
+static const double z_interval = 1.959964, z_power = 0.841621; /* of 95 %; of 80 % */
+
+void compare_effects_family(
+	struct compare_effects *effects, size_t in_a, size_t in_b, enum compare_unit unit)
+{
+	/* Stretches of different phases have nothing to do with each other. */
+	for (size_t i = 0; i < effects->families.count && unit == COMPARE_RECORDINGS; i++) {
+		const struct compare_family *f = &effects->families.items[i];
+		effects->current = i;
+		if (f->unit == unit && f->in_a == in_a && f->in_b == in_b)
+			return;
+	}
+	effects->current = effects->families.count;
+	effects->failed |=
+		array_push(&effects->families,
+			(struct compare_family){.in_a = in_a, .in_b = in_b, .unit = unit}) != 0;
+}
+
+int compare_effects_add(struct compare_effects *effects, size_t row, const double *values)
+{
+	if (effects->failed)
+		return -ENOMEM;
+	struct compare_family *f = &effects->families.items[effects->current];
+	size_t n = f->in_a + f->in_b;
+
+	for (size_t i = 0; i < n; i++)
+		if (!(values[i] > 0))
+			return 0;
+	if (array_push(&f->rows, row) || array_reserve(&f->values, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		f->values.items[f->values.count++] = log(values[i]);
+	return 0;
+}
+
+/* Pairs become differences, in place of A's values. */
+static void pair_up(struct compare_family *f)
+{
+	size_t n = f->in_a;
+
+	for (size_t r = 0; r < f->rows.count; r++)
+		for (size_t i = 0; i < n; i++) {
+			const double *from = f->values.items + 2 * n * r;
+			f->values.items[n * r + i] = from[n + i] - from[i];
+		}
+	f->values.count = n * f->rows.count;
+}
+
+static double widening(const double *differences, size_t n)
+{
+	double r = statistics_autocorrelation(differences, n) + 1 / (double)n; /* less its bias */
+
+	r = r < 0 ? 0 : r > 0.9 ? 0.9 : r;
+	return sqrt((1 + r) / (1 - r));
+}
+
+static void set_effect(struct compare_row *row, const struct statistics_shift *shift, double widen)
+{
+	row->effect = expm1(shift->shift);
+	row->low = expm1(shift->shift - widen * (shift->shift - shift->low));
+	row->high = expm1(shift->shift + widen * (shift->high - shift->shift));
+}
+
+/* The least effect whose interval would be beyond the threshold, and whose test would find it. */
+static void set_detectable(struct compare_row *row, double critical_t, double threshold)
+{
+	double half = (log1p(row->high) - log1p(row->low)) / 2, deviation = half / z_interval;
+	double seen = threshold + (z_interval + z_power) * deviation;
+	double tested = (critical_t + z_power) * deviation;
+
+	row->detectable = isfinite(half) ? expm1(seen > tested ? seen : tested) : INFINITY;
+}
+
+static int estimate(const struct compare_family *f, struct compare_row *rows, double *widen)
+{
+	bool paired = f->unit == COMPARE_STRETCHES;
+	size_t n = paired ? f->in_a : f->in_a + f->in_b;
+	int rc = 0;
+
+	for (size_t r = 0; r < f->rows.count && rc == 0; r++) {
+		const double *values = f->values.items + n * r;
+		struct statistics_shift shift;
+		widen[r] = paired ? widening(values, n) : 1;
+		rc = paired ? statistics_shift_paired(&shift, values, n, alpha)
+			    : statistics_shift(
+				      &shift, values, f->in_a, values + f->in_a, f->in_b, alpha);
+		if (rc == 0)
+			set_effect(&rows[f->rows.items[r]], &shift, widen[r]);
+	}
+	return rc;
+}
+
+static bool can_tell(const struct compare_family *f)
+{
+	return f->rows.count &&
+	       (f->unit == COMPARE_STRETCHES || compare_recordings_suffice(f->in_a, f->in_b));
+}
+
+static int test(struct compare_family *f, struct compare_row *rows, double threshold, double tests)
+{
+	bool paired = f->unit == COMPARE_STRETCHES;
+	double *p = calloc(f->rows.count, sizeof(*p)), critical_t;
+	double *widen = calloc(f->rows.count, sizeof(*widen));
+	const struct permutation_family family = {f->values.items, f->rows.count,
+		paired ? f->in_a : f->in_a + f->in_b, f->in_a, paired, widen};
+	int rc = p && widen ? 0 : -ENOMEM;
+
+	if (rc == 0 && paired)
+		pair_up(f);
+	if (rc == 0)
+		rc = estimate(f, rows, widen);
+	if (rc == 0 && can_tell(f))
+		rc = permutation_test(&family, alpha / tests, p, &critical_t);
+	for (size_t r = 0; r < f->rows.count && rc == 0 && can_tell(f); r++) {
+		struct compare_row *row = &rows[f->rows.items[r]];
+		row->p = p[r] * tests < 1 ? p[r] * tests : 1;
+		set_detectable(row, critical_t, threshold);
+	}
+	free(p);
+	free(widen);
+	return rc;
+}
+
+int compare_effects_finish(
+	struct compare_effects *effects, struct compare_row *rows, double threshold)
+{
+	double tests = 0;
+	int rc = effects->failed ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < effects->families.count; i++)
+		tests += can_tell(&effects->families.items[i]);
+	for (size_t i = 0; i < effects->families.count && rc == 0; i++)
+		if (effects->families.items[i].rows.count)
+			rc = test(&effects->families.items[i], rows, threshold, tests);
+	return rc;
+}
+
+void compare_effects_fini(struct compare_effects *effects)
+{
+	for (size_t i = 0; i < effects->families.count; i++) {
+		array_fini(&effects->families.items[i].rows);
+		array_fini(&effects->families.items[i].values);
+	}
+	array_fini(&effects->families);
+}
+
+struct pair {
+	double ratio;
+	size_t a, b; /* blocks */
+};
+
+static int compare_pairs(const void *x, const void *y)
+{
+	double a = ((const struct pair *)x)->ratio, b = ((const struct pair *)y)->ratio;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * The pairs of blocks around the estimate, which is a median of all pairs: the middle half. What
+ * parts differ by in them adds up to what steps differ by, near the estimate.
+ */
+static struct pair *middle_pairs(const struct compare_phase_blocks *b, size_t *count)
+{
+	size_t n = 0, skip;
+	struct pair *pairs = calloc(b->in_a * b->in_b, sizeof(*pairs));
+
+	for (size_t i = 0; i < b->in_a && pairs; i++)
+		for (size_t k = 0; k < b->in_b; k++)
+			if (b->unit == COMPARE_RECORDINGS || i == k)
+				pairs[n++] = (struct pair){
+					b->time[b->in_a + k] / b->time[i], i, b->in_a + k};
+	if (!pairs)
+		return NULL;
+	qsort(pairs, n, sizeof(*pairs), compare_pairs);
+	skip = n / 4;
+	*count = n - 2 * skip;
+	memmove(pairs, pairs + skip, *count * sizeof(*pairs));
+	return pairs;
+}
+
+static double points_of(const struct compare_phase_blocks *b, size_t names, size_t column,
+	const struct pair *pairs, size_t count)
+{
+	double points = 0;
+
+	for (size_t i = 0; i < count; i++)
+		points += (b->columns[pairs[i].b * names + column] -
+				  b->columns[pairs[i].a * names + column]) /
+			  b->time[pairs[i].a] / (double)count;
+	return points;
+}
+
+/* Rows of the phase stand in the order of the names, those that are 0 on both sides left out. */
+int compare_effects_points(struct compare *compare, int phase, const struct compare_blocks *blocks,
+	const struct compare_names *names)
+{
+	const struct compare_phase_blocks *b = &blocks->phases[phase];
+	const struct compare_row *time = compare_find(compare, phase, COMPARE_TIME);
+	double sum = 0;
+	size_t count, column = 0;
+	struct pair *pairs = isnan(time->effect) ? NULL : middle_pairs(b, &count);
+
+	if (!pairs)
+		return isnan(time->effect) ? 0 : -ENOMEM;
+	for (size_t i = 0; i < compare->row_count; i++) {
+		struct compare_row *row = &compare->rows[i];
+		if (row->phase != phase || !row->name)
+			continue;
+		while (names->list[column].name != row->name)
+			column++;
+		if (row->kind == COMPARE_KERNEL)
+			continue;
+		row->points = points_of(b, blocks->names, column, pairs, count);
+		sum += row->points;
+	}
+	compare->phases[phase].residual = time->effect - sum;
+	free(pairs);
+	return 0;
+}

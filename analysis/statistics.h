@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * By how much values of one side are shifted against those of another, with an interval that no
+ * distribution has to be assumed for: Hodges and Lehmann's estimate, with the bounds that the exact
+ * test of Mann and Whitney (two sides) or of Wilcoxon (pairs) would not reject. Ties make the
+ * interval wider, never narrower. Pure; any thread.
+ */
+#ifndef BRICK_ANALYSIS_STATISTICS_H
+#define BRICK_ANALYSIS_STATISTICS_H
+
+#include <stddef.h>
+
+struct statistics_shift {
+	double shift;	  /* the median of all differences */
+	double low, high; /* -INFINITY, INFINITY: too few values for any bounds */
+};
+
+/* How far b is above a; each at least one value. alpha: of both tails. -ENOMEM. */
+int statistics_shift(struct statistics_shift *out, const double *a, size_t a_count, const double *b,
+	size_t b_count, double alpha);
+
+/* The same of n differences of pairs, at least one. -ENOMEM. */
+int statistics_shift_paired(
+	struct statistics_shift *out, const double *differences, size_t n, double alpha);
+
+/*
+ * The greatest u at which Mann and Whitney's U (or Wilcoxon's signed rank sum) is in the lower tail
+ * of at most `tail`; -1: none is. Exact up to 100 values (60 pairs), by the normal distribution
+ * beyond. -ENOMEM.
+ */
+int statistics_rank_sum_bound(size_t a_count, size_t b_count, double tail);
+int statistics_signed_rank_bound(size_t n, double tail);
+
+/* Of n values, which are put in order. */
+double statistics_median(double *values, size_t n);
+
+/* Of consecutive values with those before them, 0 when that is not known; -1 to 1. */
+double statistics_autocorrelation(const double *values, size_t n);
+
+#endif

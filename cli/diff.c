@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick diff`: options, the two sides, and the verdict that its exit code is. Recordings are read
+ * one after the other. The forms are in view/diff_text.c and view/diff_json.c.
+ */
+#include "view/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/memory.h"
+
+struct arguments {
+	double threshold;
+	int by;
+	unsigned long top;
+	bool all, any, json;
+};
+
+struct sides {
+	struct diff_origin *origins;
+	struct compare_series *series;
+	struct compare_names names;
+	size_t in_a, in_b;
+};
+
+static void set_threshold(const struct option_use *use, const char *text)
+{
+	*(double *)use->to =
+		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
+}
+
+static void set_by(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {"brick", "layer"};
+
+	*(int *)use->to = option_choice(use, text, names, 2) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
+}
+
+static const struct cli_option option_table[] = {
+	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into", set_by,
+		.at = offsetof(struct arguments, by)},
+	{"threshold", "PERCENT",
+		"what is less does not matter (default: 1; 3 where a side has too few recordings)",
+		set_threshold, .at = offsetof(struct arguments, threshold)},
+	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
+		.at = offsetof(struct arguments, any)},
+	{"top", "N", "show N rows of each phase (default: 15)", option_number,
+		.at = offsetof(struct arguments, top), .low = 1, .high = UINT32_MAX},
+	{"all", NULL, "show all rows", option_flag, .at = offsetof(struct arguments, all)},
+	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag,
+		.at = offsetof(struct arguments, json)},
+	OPTION_HELP,
+};
+
+/* How many operands stand behind "--", which options_parse() takes away; 0: there is none. */
+static size_t behind_dashes(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return (size_t)(argc - i - 1);
+	return 0;
+}
+
+static void find_sides(struct sides *sides, int argc, size_t behind)
+{
+	size_t operands = (size_t)(argc - optind);
+
+	sides->in_b = behind ? behind : 1;
+	if (operands <= sides->in_b)
+		die_usage("diff", "two recordings, please, or several: A... -- B...");
+	sides->in_a = operands - sides->in_b;
+	if (!behind && operands != 2)
+		die_usage("diff", "which of %zu recordings are on which side? A... -- B...",
+			operands);
+}
+
+static void read_recording(
+	struct sides *sides, size_t at, const char *path, const struct arguments *arguments)
+{
+	struct run *run = input_load_telling(path);
+
+	if (!run->step_count)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", path);
+	diff_origin_init(&sides->origins[at], run);
+	if (compare_series_init(
+		    &sides->series[at], &sides->names, run, (enum summary_by)arguments->by) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", path);
+	run_destroy(run);
+}
+
+static void read_sides(struct sides *sides, char **paths, const struct arguments *arguments)
+{
+	size_t n = sides->in_a + sides->in_b;
+
+	sides->origins = xcalloc(n, sizeof(*sides->origins));
+	sides->series = xcalloc(n, sizeof(*sides->series));
+	for (size_t i = 0; i < n; i++)
+		read_recording(sides, i, paths[i], arguments);
+}
+
+static bool is_worse(const struct compare *compare, bool any)
+{
+	for (size_t i = 0; i < compare->row_count && any; i++)
+		if (compare->rows[i].verdict == COMPARE_SLOWER)
+			return true;
+	return compare->verdict == COMPARE_SLOWER;
+}
+
+static int answer(struct sides *sides, const struct arguments *arguments)
+{
+	struct diff_origins origins;
+	struct compare *compare;
+	size_t n = sides->in_a + sides->in_b;
+
+	if (compare_create(&compare, sides->series, sides->in_a, sides->in_b, &sides->names,
+		    arguments->threshold) < 0)
+		die(CLI_SYSTEM, "not enough memory to compare");
+	if (!compare->row_count)
+		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+	diff_origins_init(&origins, sides->origins, sides->in_a, sides->in_b);
+	const struct diff_view view = {
+		compare, &origins, (enum summary_by)arguments->by, arguments->top, arguments->all};
+	(arguments->json ? diff_json : diff_text)(&view, stdout);
+	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
+	compare_destroy(compare);
+	diff_origins_fini(&origins);
+	for (size_t i = 0; i < n; i++)
+		compare_series_fini(&sides->series[i]);
+	free(sides->series);
+	compare_names_fini(&sides->names);
+	return rc;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	struct arguments arguments = {.threshold = -1, .by = SUMMARY_BY_BRICK};
+	struct sides sides = {0};
+	size_t behind = behind_dashes(argc, argv);
+
+	options_parse(&command_diff, &arguments, argc, argv);
+	if (arguments.top && arguments.all)
+		die_usage("diff", "--top and --all exclude each other");
+	if (!arguments.top)
+		arguments.top = 15;
+	find_sides(&sides, argc, behind);
+	read_sides(&sides, argv + optind, &arguments);
+	return answer(&sides, &arguments);
+}
+
+const struct cli_command command_diff = {
+	.name = "diff",
+	.summary = "say which runs are faster, by which brick, and whether that is noise",
+	.run = run_diff,
+	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
+	.about = "Compare recordings: is B faster than A, which brick did it, and could that be "
+		 "noise? "
+		 "Each recording is one value of each measure; four a side, recorded in turns, are "
+		 "the least that can be told apart, ten are better. With fewer, stretches of steps "
+		 "within the recordings stand for them. Exit code 1 when B is slower.",
+	.options = option_table,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of a comparison's parts and kernels, one for each phase. Called by diff_text.c. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/diff.h"
+#include "view/memory.h"
+#include "view/table.h"
+#include "view/terminal.h"
+#include "view/text.h"
+
+enum { COLUMNS = 7, CELL = 64 };
+
+static const char *value(char out[UNITS_BYTES], double ns)
+{
+	/* A brick may take less than a ns of a token. */
+	if (ns > 0 && ns < 9.95)
+		snprintf(out, UNITS_BYTES, "%.1fns", ns);
+	else
+		units_time(out, (uint64_t)(ns + 0.5));
+	return out;
+}
+
+static const char *percent(char out[UNITS_BYTES], double share)
+{
+	if (!isfinite(share))
+		return "-";
+	snprintf(out, UNITS_BYTES, "%+.1f%%", 100 * share);
+	return out;
+}
+
+static const char *bounds(char out[CELL], const struct compare_row *row)
+{
+	if (!isfinite(row->low) || !isfinite(row->high) || isnan(row->effect))
+		return "-";
+	snprintf(out, CELL, "%+.1f..%+.1f", 100 * row->low, 100 * row->high);
+	return out;
+}
+
+static const char *verdict(char out[CELL], const struct compare *c, const struct compare_row *row)
+{
+	if (row->verdict == COMPARE_SAME)
+		snprintf(out, CELL, "same within %.3g%%", 100 * c->threshold);
+	else if (row->verdict == COMPARE_UNSURE && isfinite(row->detectable) &&
+		 row->detectable < 10)
+		snprintf(out, CELL, "not enough data (sees %.1f%%)", 100 * row->detectable);
+	else
+		snprintf(out, CELL, "%s", compare_verdict_name(row->verdict));
+	return out;
+}
+
+static void add(struct table *table, const struct compare *c, const struct compare_row *row)
+{
+	char a[UNITS_BYTES], b[UNITS_BYTES], effect[UNITS_BYTES], points[UNITS_BYTES];
+	char interval[CELL], said[CELL], *name = text_safe(row->name);
+	enum terminal_style style = row->verdict == COMPARE_SLOWER   ? STYLE_BAD
+				    : row->verdict == COMPARE_FASTER ? STYLE_GOOD
+				    : row->verdict == COMPARE_UNSURE ? STYLE_DIM
+								     : STYLE_PLAIN;
+	const char *const cells[COLUMNS] = {name, value(a, row->a), value(b, row->b),
+		percent(effect, row->effect), bounds(interval, row), percent(points, row->points),
+		verdict(said, c, row)};
+
+	table_add(table, cells, style);
+	free(name);
+}
+
+static bool has_verdict(const struct compare_row *row)
+{
+	return row->verdict != COMPARE_UNSURE && row->verdict != COMPARE_SAME;
+}
+
+static bool belongs(const struct compare_row *row, int phase, bool kernels)
+{
+	return row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels;
+}
+
+/* What got slower or faster or stands on one side is shown before what only weighs much. */
+static void print_table(const struct diff_view *view, FILE *out, const struct terminal *terminal,
+	int phase, bool kernels)
+{
+	const struct table_column columns[COLUMNS] = {
+		{kernels			       ? "KERNEL"
+			: view->by == SUMMARY_BY_LAYER ? "LAYER"
+						       : "BRICK",
+			1, 0},
+		{"A", 0, 2}, {"B", 0, 2}, {"EFFECT", 0, 0}, {"95%", 0, 1}, {"POINTS", 0, 1},
+		{"VERDICT", 1, 0}};
+	const struct compare *c = view->compare;
+	struct table *table = table_create(columns, COLUMNS);
+	size_t shown = 0, left = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < c->row_count; i++) {
+			const struct compare_row *row = &c->rows[i];
+			if (!belongs(row, phase, kernels) || has_verdict(row) != !pass)
+				continue;
+			if (view->all || shown < view->top) {
+				add(table, c, row);
+				shown++;
+			} else {
+				left++;
+			}
+		}
+	if (shown) {
+		fprintf(out, "\n%s, a token\n", step_phase_name(phase));
+		table_hide_empty(table);
+		table_print(table, out, terminal);
+	}
+	if (left)
+		fprintf(out, "%zu more with --all\n", left);
+	table_destroy(table);
+}
+
+void diff_rows(const struct diff_view *view, FILE *out, const struct terminal *terminal)
+{
+	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
+		print_table(view, out, terminal, phase, false);
+		print_table(view, out, terminal, phase, true);
+	}
+}
