@@ -652,10 +652,12 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_breakdown.c
   tests/unit/analysis_budget.c
   tests/unit/analysis_call_tree.c
+  tests/unit/analysis_compare.c
   tests/unit/analysis_device.c
   tests/unit/analysis_memory.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
+  tests/unit/analysis_statistics.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
@@ -756,6 +758,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/device_modes.c
   tests/programs/device_recording.c
   tests/programs/demo_recording.c
+  tests/programs/compare_recording.c
   tests/programs/cuda_embed.c
   tests/programs/cuda_events.c
   tests/programs/cuda_probe.c
@@ -776,6 +779,7 @@ set(BRICK_TEST_PROGRAMS
 set(BRICK_INTEGRATION_TESTS
   tests/integration/attacher.py
   tests/integration/cli_budget.py
+  tests/integration/cli_diff.py
   tests/integration/cli_doctor.py
   tests/integration/cli_export.py
   tests/integration/cli_manual.py

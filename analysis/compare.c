@@ -135,19 +135,22 @@ static void judge(struct compare_row *row, double threshold)
 		return;
 	if (row->low >= -threshold && row->high <= threshold)
 		row->verdict = COMPARE_SAME;
-	else if (row->p <= 0.05 && row->low > threshold)
+	else if (row->p <= compare_family_alpha && row->low > threshold)
 		row->verdict = COMPARE_SLOWER;
-	else if (row->p <= 0.05 && row->high < -threshold)
+	else if (row->p <= compare_family_alpha && row->high < -threshold)
 		row->verdict = COMPARE_FASTER;
 }
 
-/* One that got worse decides; a faster one does not need the others to be the same. */
+/*
+ * One that got worse decides; a faster one does not need the others to be the same. Of what there
+ * are too few values for any bounds nothing is expected.
+ */
 static enum compare_verdict verdict_of_whole(const struct compare *c)
 {
 	size_t rows[COMPARE_SLOWER + 1] = {0}, all = 0;
 
 	for (size_t i = 0; i < c->row_count; i++)
-		if (!c->rows[i].name) {
+		if (!c->rows[i].name && isfinite(c->rows[i].low)) {
 			rows[c->rows[i].verdict]++;
 			all++;
 		}

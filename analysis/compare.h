@@ -3,7 +3,7 @@
  * Which of two sides is faster, where, and is that noise: blocks in, effects out. Each measure is a
  * time; its effect is the Hodges-Lehmann shift of the logarithms of the blocks' values, as a ratio
  * less 1, with its 95 % interval. A verdict of slower or faster needs both the interval beyond the
- * threshold and a test of all measures together (analysis/permutation.h) that gives at most 5 %;
+ * threshold and a test of all measures together (analysis/permutation.h) that gives at most 3 %;
  * same needs the interval within the threshold; all else is not enough data.
  *
  * Parts of a step's time have points: what they add to the effect on the time of their phase. All

@@ -34,7 +34,7 @@ struct ranked_cell {
 
 int compare_recordings_suffice(size_t in_a, size_t in_b)
 {
-	return permutation_labellings(in_a, in_b) * 0.05 >= 2;
+	return permutation_labellings(in_a, in_b) * compare_family_alpha >= 2;
 }
 
 static int compare_ranked(const void *a, const void *b)

@@ -19,6 +19,12 @@ enum {
 	COMPARE_STRETCH_STEPS = 3, /* the least that a median is one of */
 };
 
+/*
+ * How often any of all measures together may be called different where none is. It is kept below
+ * the 5 % that are promised, as four recordings a side (2 of 70 labellings) allow.
+ */
+static const double compare_family_alpha = 0.03;
+
 enum compare_unit {
 	COMPARE_RECORDINGS,
 	COMPARE_STRETCHES, /* of steps, in pairs */

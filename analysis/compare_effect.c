@@ -13,7 +13,7 @@
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
 
-static const double alpha = 0.05;
+static const double alpha = 0.05;			       /* of intervals */
 static const double z_interval = 1.959964, z_power = 0.841621; /* of 95 %; of 80 % */
 
 void compare_effects_family(
@@ -64,7 +64,8 @@ static void pair_up(struct compare_family *f)
 
 static double widening(const double *differences, size_t n)
 {
-	double r = statistics_autocorrelation(differences, n) + 1 / (double)n; /* less its bias */
+	/* Less its bias, and a standard deviation beyond: it is known from few. */
+	double r = statistics_autocorrelation(differences, n) + 1 / (double)n + 1 / sqrt((double)n);
 
 	r = r < 0 ? 0 : r > 0.9 ? 0.9 : r;
 	return sqrt((1 + r) / (1 - r));
@@ -126,7 +127,7 @@ static int test(struct compare_family *f, struct compare_row *rows, double thres
 	if (rc == 0)
 		rc = estimate(f, rows, widen);
 	if (rc == 0 && can_tell(f))
-		rc = permutation_test(&family, alpha / tests, p, &critical_t);
+		rc = permutation_test(&family, compare_family_alpha / tests, p, &critical_t);
 	for (size_t r = 0; r < f->rows.count && rc == 0 && can_tell(f); r++) {
 		struct compare_row *row = &rows[f->rows.items[r]];
 		row->p = p[r] * tests < 1 ? p[r] * tests : 1;

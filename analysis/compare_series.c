@@ -199,7 +199,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint64_t *columns = columns_of(r, frame->step);
 	uint32_t group = r->by == SUMMARY_BY_LAYER ? r->groups[layer_of(r, frame->sample->site)]
 						   : r->groups[frame->brick];
-	columns[is_step ? r->unattributed : group] += counted->self_ns;
+	if (!is_step)
+		columns[group] += counted->self_ns;
 	columns[r->by == SUMMARY_BY_LAYER ? group : r->waits] +=
 		counted->inner_ns + counted->wait_ns;
 }
@@ -227,6 +228,7 @@ static void take_totals(struct reader *r, const struct step_times *times)
 			continue;
 		cells->total_ns[r->cells[i]] += step_time_total_ns(&times->steps[i]);
 		cells->tokens[r->cells[i]] += step->tokens;
+		columns_of(r, (uint32_t)i)[r->unattributed] += times->steps[i].unattributed_ns;
 	}
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct step_phase_times *t = &times->phases[p];

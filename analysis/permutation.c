@@ -16,7 +16,8 @@ enum { LABELLINGS_MAX = 20000 };
 
 struct test {
 	const struct permutation_family *family;
-	double *scaled;	     /* [measures][blocks] */
+	double *scaled;	     /* [blocks][measures] */
+	double *scores;	     /* [measures]: of a labelling */
 	double *observed;    /* [measures]: scores */
 	size_t *order;	     /* of measures: highest observed score first */
 	size_t *reached;     /* [measures]: labellings in which the rest scored as much */
@@ -35,30 +36,36 @@ double permutation_labellings(size_t a, size_t b)
 	return round(count);
 }
 
-static double score(const struct test *t, size_t measure)
+/* Block by block, so that sums of neighbours are computed together. */
+static void score(struct test *t)
 {
-	const double *scaled = t->scaled + measure * t->family->blocks;
-	double sum = 0;
+	size_t measures = t->family->measures;
 
-	for (size_t i = 0; i < t->family->blocks; i++)
-		sum += t->labels[i] * scaled[i];
-	return fabs(sum);
+	memset(t->scores, 0, measures * sizeof(*t->scores));
+	for (size_t i = 0; i < t->family->blocks; i++) {
+		const double *scaled = t->scaled + i * measures;
+		double label = t->labels[i];
+		for (size_t m = 0; m < measures && label != 0; m++)
+			t->scores[m] += label * scaled[m];
+	}
+	for (size_t m = 0; m < measures; m++)
+		t->scores[m] = fabs(t->scores[m]);
 }
 
 static void scale(struct test *t, size_t measure)
 {
 	const struct permutation_family *f = t->family;
 	const double *from = f->values + measure * f->blocks;
-	double *to = t->scaled + measure * f->blocks, mean = 0, squares = 0;
+	double *to = t->scaled + measure, mean = 0, squares = 0;
 
 	for (size_t i = 0; i < f->blocks && !f->paired; i++)
 		mean += from[i] / (double)f->blocks;
 	for (size_t i = 0; i < f->blocks; i++) {
-		to[i] = from[i] - mean;
-		squares += to[i] * to[i];
+		to[i * f->measures] = from[i] - mean;
+		squares += to[i * f->measures] * to[i * f->measures];
 	}
 	for (size_t i = 0; i < f->blocks; i++)
-		to[i] = squares > 0 ? to[i] / sqrt(squares) : 0;
+		to[i * f->measures] = squares > 0 ? to[i * f->measures] / sqrt(squares) : 0;
 }
 
 /* The square of the highest score that there can be, and the degrees of freedom of t. */
@@ -91,9 +98,10 @@ static void count_labelling(struct test *t)
 	const struct permutation_family *f = t->family;
 	double highest = 0;
 
+	score(t);
 	for (size_t k = f->measures; k-- > 0;) {
 		size_t measure = t->order[k];
-		double s = score(t, measure);
+		double s = t->scores[measure];
 		if (s > highest)
 			highest = s;
 		if (highest >= t->observed[measure] - 1e-9)
@@ -178,9 +186,11 @@ static void observe(struct test *t)
 
 	for (size_t i = 0; i < f->blocks; i++)
 		t->labels[i] = f->paired || i < f->in_a;
-	for (size_t m = 0; m < f->measures; m++) {
+	for (size_t m = 0; m < f->measures; m++)
 		scale(t, m);
-		double s = score(t, m);
+	score(t);
+	for (size_t m = 0; m < f->measures; m++) {
+		double s = t->scores[m];
 		if (f->widen && f->widen[m] > 1)
 			s = score_of_t(f, t_of_score(f, s) / f->widen[m]);
 		t->observed[m] = s;
@@ -221,20 +231,23 @@ int permutation_test(
 				    : permutation_labellings(family->in_a, blocks - family->in_a);
 	struct test t = {.family = family,
 		.scaled = calloc(n * blocks + 1, sizeof(*t.scaled)),
+		.scores = calloc(n + 1, sizeof(*t.scores)),
 		.observed = calloc(n + 1, sizeof(*t.observed)),
 		.order = calloc(n + 1, sizeof(*t.order)),
 		.reached = calloc(n + 1, sizeof(*t.reached)),
 		.highest = calloc(LABELLINGS_MAX, sizeof(*t.highest)),
 		.labels = calloc(blocks + 1, sizeof(*t.labels)),
 		.random = 1};
-	int rc = t.scaled && t.observed && t.order && t.reached && t.highest && t.labels ? 0
-											 : -ENOMEM;
+	int rc = t.scaled && t.scores && t.observed && t.order && t.reached && t.highest && t.labels
+			 ? 0
+			 : -ENOMEM;
 	if (rc == 0) {
 		observe(&t);
 		try_labellings(&t, all);
 		answer(&t, alpha, p, critical_t);
 	}
 	free(t.scaled);
+	free(t.scores);
 	free(t.observed);
 	free(t.order);
 	free(t.reached);

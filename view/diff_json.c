@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "analysis/summary.h"
 #include "view/diff.h"
 #include "view/json.h"
 

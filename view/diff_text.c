@@ -135,11 +135,11 @@ static char *parts_of(const struct compare *c, int phase)
 	if (fabs(others) >= 0.0005)
 		add_part(&text, "others", others);
 	if (fabs(c->phases[phase].residual) >= 0.0005)
-		add_part(&text, "in no one (medians of unequal pairs)", c->phases[phase].residual);
+		add_part(&text, "between estimates", c->phases[phase].residual);
 	return text;
 }
 
-/* What is to be said of an effect, after "a token: ". */
+/* What is to be said of an effect. The caller frees. */
 static char *sentence(const struct compare *c, const struct compare_row *row)
 {
 	char effect[UNITS_BYTES], interval[2 * UNITS_BYTES];
@@ -153,9 +153,9 @@ static char *sentence(const struct compare *c, const struct compare_row *row)
 	if (isnan(row->effect) || !*interval)
 		return xstrdup("not enough data");
 	if (isfinite(row->detectable) && row->detectable < 10)
-		return xasprintf("not enough data: %s%s; %.1f%% would have been seen", effect,
+		return xasprintf("not enough data, %s%s, %.1f%% would have been seen", effect,
 			interval, 100 * row->detectable);
-	return xasprintf("not enough data: %s%s", effect, interval);
+	return xasprintf("not enough data, %s%s", effect, interval);
 }
 
 static enum terminal_style style_of(enum compare_verdict verdict)
@@ -174,8 +174,8 @@ static void print_time(
 	char *said = sentence(c, row);
 
 	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
-	say(p, label, "%s, %s in A, %s in B%s%s%s", said, units_time(a, (uint64_t)row->a),
-		units_time(b, (uint64_t)row->b), what, *parts ? ": " : "", parts);
+	say(p, label, "%s in A, %s in B%s: %s%s%s", units_time(a, (uint64_t)row->a),
+		units_time(b, (uint64_t)row->b), what, said, *parts ? ": " : "", parts);
 	fputs(terminal_style_end(p->terminal, style_of(row->verdict)), p->out);
 	free(said);
 	free(parts);
@@ -216,7 +216,8 @@ static void print_verdict(const struct printer *p)
 
 	fputs(terminal_style_begin(p->terminal, style_of(c->verdict)), p->out);
 	if (c->verdict == COMPARE_SAME)
-		say(p, "Verdict", "B is the same as A within %.3g%%", 100 * c->threshold);
+		say(p, "Verdict", "B is the same as A within %.3g%%%s", 100 * c->threshold,
+			c->unit == COMPARE_STRETCHES ? ", as far as there are intervals" : "");
 	else if (c->verdict == COMPARE_UNSURE)
 		say(p, "Verdict", "not enough data to say that B is slower, faster or the same");
 	else

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comparisons whose truth is known: identical sides with noise as machines have it (slow drift,
+ * processes that are all a little different, heavy tails) must not be called different; planted
+ * slowdowns must be found in the right brick, within the interval. Seeds are fixed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analysis/compare.h"
+#include "analysis/unknown.h"
+#include "base/array.h"
+
+enum { BRICKS = 20, STEPS = 120, SIDE = 10 };
+
+static uint64_t random_state;
+
+static double uniform(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+	return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+static void make_names(struct compare_names *names)
+{
+	memset(names, 0, sizeof(*names));
+	names->list = calloc(BRICKS + 1, sizeof(*names->list));
+	for (int k = 0; k <= BRICKS; k++) {
+		names->list[k].name = malloc(24);
+		snprintf(names->list[k].name, 24, k == BRICKS ? "unattributed" : "Brick%d", k);
+		names->list[k].kind = k == BRICKS ? COMPARE_UNATTRIBUTED : COMPARE_PART;
+	}
+	names->count = BRICKS + 1;
+}
+
+struct machine {
+	double process, step, tail; /* noise: of a process, of a step, how often 3 times as long */
+	double memory;		    /* of the step before */
+};
+
+/* What a step took of a brick, whose processes and steps are noisy. */
+static void run_once(struct compare_series *s, const struct machine *machine, int slow, double by)
+{
+	struct compare_cells *cells = &s->phases[STEP_DECODE];
+	double process[BRICKS + 1], drift = 0, whole = machine->process * normal();
+
+	memset(s, 0, sizeof(*s));
+	s->columns = BRICKS + 1;
+	s->ttft_ns = (uint64_t)(2e6 * exp(whole));
+	cells->steps = cells->count = STEPS;
+	cells->united = 1;
+	cells->total_ns = calloc(STEPS, sizeof(uint64_t));
+	cells->tokens = calloc(STEPS, sizeof(uint64_t));
+	cells->column_ns = calloc(STEPS * s->columns, sizeof(uint64_t));
+	for (int k = 0; k <= BRICKS; k++)
+		process[k] = whole + machine->process * normal() / 2;
+	for (int i = 0; i < STEPS; i++) {
+		drift = machine->memory * drift + machine->step * normal();
+		double jump = uniform() < machine->tail ? 3 : 1;
+		cells->tokens[i] = 1;
+		for (int k = 0; k <= BRICKS; k++) {
+			double ns = 1e6 / (k + 1) * exp(process[k] + drift) * jump;
+			ns *= exp(machine->step * normal()) * (k == slow ? by : 1);
+			cells->column_ns[(size_t)i * s->columns + (size_t)k] = (uint64_t)ns;
+			cells->total_ns[i] += (uint64_t)ns;
+		}
+	}
+}
+
+static struct compare *trial(const struct machine *machine, size_t side, int slow, double by)
+{
+	struct compare_series series[2 * SIDE];
+	struct compare_names names;
+	struct compare *c;
+
+	make_names(&names);
+	for (size_t i = 0; i < 2 * side; i++)
+		run_once(&series[i], machine, i >= side ? slow : -1, by);
+	assert_int_equal(compare_create(&c, series, side, side, &names, -1), 0);
+	for (size_t i = 0; i < c->row_count; i++)
+		c->rows[i].name = NULL; /* they go with the names */
+	for (size_t i = 0; i < 2 * side; i++)
+		compare_series_fini(&series[i]);
+	for (int k = 0; k <= BRICKS; k++)
+		free(names.list[k].name);
+	free(names.list);
+	return c;
+}
+
+static const struct compare_row *row_of(const struct compare *c, double a_ns)
+{
+	for (size_t i = 0; i < c->row_count; i++)
+		if (c->rows[i].measure == COMPARE_COLUMN && fabs(log(c->rows[i].a / a_ns)) < 0.2)
+			return &c->rows[i];
+	return NULL;
+}
+
+static bool is_alarm(const struct compare *c)
+{
+	for (size_t i = 0; i < c->row_count; i++)
+		if (c->rows[i].verdict > COMPARE_SAME)
+			return true;
+	return false;
+}
+
+/* noise of processes with several recordings; without it for single ones, which cannot know it */
+static const struct machine quiet = {0.003, 0.01, 0, 0}, noisy = {0.03, 0.05, 0.1, 0.8},
+			    single = {0, 0.05, 0.1, 0.8};
+
+static int alarms(const struct machine *machine, size_t side, int trials)
+{
+	int count = 0;
+
+	for (int i = 0; i < trials; i++) {
+		random_state = (uint64_t)i * 1000003 + side;
+		struct compare *c = trial(machine, side, -1, 1);
+		count += is_alarm(c);
+		compare_destroy(c);
+	}
+	return count;
+}
+
+static void false_alarms(void **state)
+{
+	(void)state;
+	assert_in_range(alarms(&noisy, SIDE, 200), 0, 10);
+	assert_in_range(alarms(&quiet, 5, 200), 0, 10);
+	assert_in_range(alarms(&single, 1, 200), 0, 10);
+}
+
+static void found_within_interval(void **state)
+{
+	static const double planted[] = {1.02, 1.05, 1.10};
+	(void)state;
+
+	for (size_t k = 0; k < 3; k++) {
+		int found = 0, covered = 0, others = 0;
+		for (int i = 0; i < 100; i++) {
+			random_state = (uint64_t)i * 7919 + k;
+			struct compare *c = trial(&quiet, SIDE, 2, planted[k]);
+			const struct compare_row *row = row_of(c, 1e6 / 3);
+			found += row->verdict == COMPARE_SLOWER;
+			covered += 1 + row->low <= planted[k] && planted[k] <= 1 + row->high;
+			for (size_t r = 0; r < c->row_count; r++)
+				others += c->rows[r].measure == COMPARE_COLUMN &&
+					  &c->rows[r] != row && c->rows[r].verdict > COMPARE_SAME;
+			compare_destroy(c);
+		}
+		assert_in_range(found, 95, 100);
+		assert_in_range(covered, 95, 100);
+		assert_in_range(others, 0, 5);
+	}
+}
+
+/* Coverage where noise has memory, tails and processes, of all parts. */
+static void intervals_cover(void **state)
+{
+	int covered = 0, all = 0;
+	(void)state;
+
+	for (int i = 0; i < 50; i++) {
+		random_state = (uint64_t)i * 104729 + 17;
+		struct compare *c = trial(&noisy, SIDE, -1, 1);
+		for (size_t r = 0; r < c->row_count; r++, all++)
+			covered += c->rows[r].low <= 0 && 0 <= c->rows[r].high;
+		compare_destroy(c);
+	}
+	assert_true(covered >= all * 94 / 100); /* rows of one trial go together */
+}
+
+static void parts_add_up(void **state)
+{
+	(void)state;
+	random_state = 5;
+	for (size_t side = 1; side <= SIDE; side += 3) {
+		struct compare *c = trial(&quiet, side, 0, 1.1);
+		double sum = c->phases[STEP_DECODE].residual;
+		for (size_t i = 0; i < c->row_count; i++)
+			sum += isnan(c->rows[i].points) ? 0 : c->rows[i].points;
+		assert_true(fabs(sum - compare_find(c, STEP_DECODE, COMPARE_TIME)->effect) < 1e-12);
+		assert_true(fabs(c->phases[STEP_DECODE].residual) < 0.002);
+		assert_true(row_of(c, 1e6)->points > 0.02); /* of 3.6 that all take, 0.1 */
+		compare_destroy(c);
+	}
+}
+
+/* What is the same is said to be; what cannot be known is not. */
+static void verdicts(void **state)
+{
+	(void)state;
+	random_state = 1;
+	struct compare *c = trial(&quiet, SIDE, -1, 1);
+	assert_int_equal(c->unit, COMPARE_RECORDINGS);
+	assert_int_equal(c->verdict, COMPARE_SAME);
+	compare_destroy(c);
+	c = trial(&quiet, 3, 0, 2);
+	assert_int_equal(c->unit, COMPARE_STRETCHES);
+	assert_int_equal(compare_find(c, STEP_DECODE, COMPARE_TIME)->verdict, COMPARE_SLOWER);
+	assert_int_equal(compare_find(c, -1, COMPARE_TTFT)->verdict, COMPARE_UNSURE);
+	assert_int_equal(c->verdict, COMPARE_SLOWER);
+	compare_destroy(c);
+	c = trial(&noisy, 4, -1, 1);
+	assert_int_equal(c->verdict, COMPARE_UNSURE);
+	const struct compare_row *time = compare_find(c, STEP_DECODE, COMPARE_TIME);
+	assert_true(isfinite(time->detectable) && time->detectable > 0.03);
+	compare_destroy(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verdicts),
+		cmocka_unit_test(parts_add_up),
+		cmocka_unit_test(found_within_interval),
+		cmocka_unit_test(intervals_cover),
+		cmocka_unit_test(false_alarms),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick diff` on real recordings of an engine whose bricks spin: a planted slower brick is found and
+named, with its layer; copies are the same; what stands on one side only, what is unfair, wrong usage.
+"""
+import json
+import os
+import shutil
+import subprocess
+
+from libcli import BUILD, TMP, brick, expect, expect_true, on_terminal, plain
+
+RECORDER = os.path.join(BUILD, "bin", "program-compare_recording")
+SIDE = 5
+
+
+def record(name, *args):
+    path = os.path.join(TMP, name + ".pftrace")
+    subprocess.run([RECORDER, path, *map(str, args)], check=True, timeout=60)
+    return path
+
+
+def diff(*args, code=0):
+    answer = json.loads(brick("diff", "--json", *args, code=code)[0])
+    expect("schema", answer["schema"], "brick/diff/1")
+    return answer
+
+
+def named(rows, name):
+    return next(row for row in rows if row["name"] == name)
+
+
+def in_turns():
+    """A B B A ...: five fresh processes a side, B with twice the time in one layer's DownProjection."""
+    sides = ([], [])
+    for i in range(2 * SIDE):
+        side = (i + 1) // 2 % 2
+        sides[side].append(record(f"{'ab'[side]}{i}", 100 * side, *(["Late"] if side else [])))
+    return sides
+
+
+def check_planted(a, b):
+    answer = diff(*a, "--", *b, code=1)
+    decode = answer["phases"]["decode"]
+    expect("unit", answer["unit"], "recordings")
+    expect("verdict", answer["verdict"], "slower")
+    expect("time", decode["time"]["verdict"], "slower")
+    row = named(decode["bricks"], "DownProjection")
+    expect("brick", row["verdict"], "slower")
+    expect_true(f"effect {row}", 0.2 < row["effect"] < 0.45 and row["low"] <= row["effect"] <= row["high"])
+    expect("it stands first", decode["bricks"][0]["name"], "DownProjection")
+    for name in ("QkvProjection", "UpProjection"):
+        expect_true(f"{name} is not slower", named(decode["bricks"], name)["verdict"] != "slower")
+    expect("one side", named(decode["bricks"], "Late")["verdict"], "only in B")
+    points = sum(r["points"] for r in decode["bricks"]) + decode["residual"]
+    expect_true("it adds up", abs(points - decode["time"]["effect"]) < 1e-9)
+    expect_true("rate", decode["rate"]["a_tokens_per_s"] > decode["rate"]["b_tokens_per_s"])
+    layers = diff("--by", "layer", *a, "--", *b, code=1)["phases"]["decode"]["layers"]
+    expect("layer", layers[0]["name"], "layer 1")
+    expect("layer's verdict", layers[0]["verdict"], "slower")
+    # The other way around it is faster, and no failure.
+    expect("faster", diff(*b, "--", *a)["verdict"], "faster")
+
+
+def check_same(a):
+    copies = [shutil.copy(path, path + ".copy") for path in a]
+    answer = diff(*a, "--", *copies)
+    expect_true("copies are not slower", answer["verdict"] in ("same", "not enough data"))
+    for row in answer["phases"]["decode"]["bricks"]:
+        expect_true(f"copies differ in nothing: {row}", row["verdict"] in ("same", "not enough data"))
+        expect_true("no effect", row["effect"] == 0)
+    one = diff(a[0], copies[0])
+    expect("unit of one", one["unit"], "stretches")
+    expect("one copy is the same", one["verdict"], "same")
+    for row in one["phases"]["decode"]["bricks"]:
+        expect("same", row["verdict"], "same")
+
+
+def check_differences(a, b):
+    rows = diff(*a, "--", *b, code=1)["differences"]
+    keys = {row["key"] for row in rows}
+    expect_true("commands differ", "command" in keys)
+    expect_true("nothing is unfair", not any(row["unfair"] for row in rows))
+    rows = diff(*sorted(a), "--", *[record(f"late{i}") for i in range(2)])["differences"]
+    expect_true("not in turns", rows[0]["unfair"] and "take turns" in rows[0]["text"])
+
+
+def check_text(a, b):
+    text = brick("diff", *a, "--", *b, code=1)[0].decode()
+    for part in ("Decode", "slower", "DownProjection +", "only in B", "B is slower than A"):
+        expect_true(f"{part} in\n{text}", part in text)
+    expect_true("no colours in a pipe", "\x1b" not in text)
+    expect_true("bounded", len(text) < 8000)
+    shown = on_terminal("diff", a[0], a[1])
+    expect_true("it says what one recording is", "too few" in " ".join(plain(shown).split()))
+    expect_true("width", all(len(line) <= 80 for line in plain(shown).splitlines()))
+
+
+def check_usage(a):
+    brick("diff", a[0], code=2)
+    brick("diff", *a[:3], code=2)
+    brick("diff", "--", *a[:3], code=2)
+    brick("diff", "--top", "3", "--all", a[0], a[1], code=2)
+    brick("diff", "--threshold", "-1", a[0], a[1], code=2)
+    brick("diff", a[0], os.path.join(TMP, "none"), code=3)
+    expect("of a great threshold all is the same",
+           diff("--threshold", "900", a[0], shutil.copy(a[0], a[0] + ".again"))["verdict"], "same")
+
+
+def main():
+    a, b = in_turns()
+    check_planted(a, b)
+    check_same(a)
+    check_differences(a, b)
+    check_text(a, b)
+    check_usage(a)
+
+
+main()
