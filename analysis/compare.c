@@ -129,6 +129,17 @@ static int add_phase(struct maker *m, int phase)
 	return rc;
 }
 
+static int add_points(struct maker *m, int phase)
+{
+	struct compare *c = m->compare;
+	const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
+
+	if (!time || isnan(time->effect))
+		return 0;
+	return compare_effects_points(c->rows, c->row_count, time->effect, phase, m->blocks,
+		m->names, &c->phases[phase].residual);
+}
+
 static void judge(struct compare_row *row, double threshold)
 {
 	if (row->verdict != COMPARE_UNSURE || isnan(row->effect))
@@ -185,8 +196,7 @@ static int fill(struct maker *m)
 	if (rc == 0)
 		rc = compare_effects_finish(m->effects, c->rows, c->threshold);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
-		if (c->phases[phase].in_a)
-			rc = compare_effects_points(c, phase, m->blocks, m->names);
+		rc = add_points(m, phase);
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
 		judge(&c->rows[i], c->threshold);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_rows);

@@ -13,38 +13,7 @@
 #ifndef BRICK_ANALYSIS_COMPARE_H
 #define BRICK_ANALYSIS_COMPARE_H
 
-#include "analysis/compare_blocks.h"
-
-enum compare_verdict {
-	COMPARE_UNSURE, /* not enough data */
-	COMPARE_SAME,
-	COMPARE_FASTER,
-	COMPARE_SLOWER,
-	COMPARE_ONLY_A,
-	COMPARE_ONLY_B,
-};
-
-enum compare_measure {
-	COMPARE_TTFT,
-	COMPARE_TIME,	/* of a token, typical steps */
-	COMPARE_RATE,	/* of a token, all steps: what tokens/s are */
-	COMPARE_COLUMN, /* of a token, in a brick, layer or kernel */
-};
-
-struct compare_row {
-	enum compare_measure measure;
-	int phase;		/* enum step_phase; -1: of none */
-	enum compare_kind kind; /* of a column */
-	const char *name;	/* of a column, else NULL */
-	double a, b;		/* ns a token (TTFT: ns): the medians of the blocks */
-	/* NAN: not known. Ratios less 1. low and high are infinite where there are too few blocks
-	 */
-	double effect, low, high;
-	double p;	   /* adjusted; NAN: not tested */
-	double points;	   /* NAN: no part of the step's time */
-	double detectable; /* least effect that would be found in 4 of 5 trials; INFINITY: none */
-	enum compare_verdict verdict;
-};
+#include "analysis/compare_row.h"
 
 struct compare_phase {
 	size_t in_a, in_b; /* blocks; 0: nothing to compare */

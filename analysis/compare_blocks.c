@@ -46,11 +46,12 @@ static int compare_ranked(const void *a, const void *b)
 	return (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-/* The cells of the middle half by time per token, or all; how many. NULL: no memory. */
+/* The cells of the quarter below the median time per token, or all; how many. NULL: no memory. */
 static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 {
 	const struct compare_cells *cells = &s->series->phases[s->phase];
 	size_t n = s->end - s->first, skip = s->phase == STEP_DECODE ? n / 4 : 0;
+	size_t end = s->phase == STEP_DECODE ? (n + 1) / 2 : n;
 	struct ranked_cell *ranked = calloc(n + 1, sizeof(*ranked));
 
 	if (!ranked)
@@ -62,7 +63,7 @@ static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 			(double)cells->total_ns[s->first + i] / (double)(tokens ? tokens : 1);
 	}
 	qsort(ranked, n, sizeof(*ranked), compare_ranked);
-	*count = n - 2 * skip;
+	*count = end - skip;
 	memmove(ranked, ranked + skip, *count * sizeof(*ranked));
 	return ranked;
 }

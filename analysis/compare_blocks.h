@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocks that two sides are compared by. A block is a recording, of which each measure is
- * reduced to one value: per token, over the steps of the middle half (by time per token) where it
- * is decode, so that a few slow ones decide nothing, over all steps else. All parts of a step are
- * of the same steps, so that they add up. Where a side has too few recordings for any test, blocks
- * are stretches of consecutive steps instead: as many as leave neighbours independent, each of A
- * paired with the one of B at the same place. Only decode steps that all recordings have are
- * looked at, by their place from the first on: later tokens have longer contexts.
+ * reduced to one value: per token, over the quarter of the steps below the median (by time per
+ * token) where it is decode, over all steps else. What disturbs a step makes it longer, so that
+ * these stay as they are until half of all are disturbed. All parts of a step are of the same
+ * steps, so that they add up. Where a side has too few recordings for any test, blocks are
+ * stretches of consecutive steps instead: as many as leave neighbours independent, each of A paired
+ * with the one of B at the same place. Only decode steps that all recordings have are looked at, by
+ * their place from the first on: later tokens have longer contexts.
  */
 #ifndef BRICK_ANALYSIS_COMPARE_BLOCKS_H
 #define BRICK_ANALYSIS_COMPARE_BLOCKS_H

@@ -74,7 +74,8 @@ static double widening(const double *differences, size_t n)
 static void set_effect(struct compare_row *row, const struct statistics_shift *shift, double widen)
 {
 	row->effect = expm1(shift->shift);
-	row->low = expm1(shift->shift - widen * (shift->shift - shift->low));
+	row->low = isinf(shift->low) ? shift->low
+				     : expm1(shift->shift - widen * (shift->shift - shift->low));
 	row->high = expm1(shift->shift + widen * (shift->high - shift->shift));
 }
 
@@ -208,20 +209,18 @@ static double points_of(const struct compare_phase_blocks *b, size_t names, size
 	return points;
 }
 
-/* Rows of the phase stand in the order of the names, those that are 0 on both sides left out. */
-int compare_effects_points(struct compare *compare, int phase, const struct compare_blocks *blocks,
-	const struct compare_names *names)
+int compare_effects_points(struct compare_row *rows, size_t row_count, double effect, int phase,
+	const struct compare_blocks *blocks, const struct compare_names *names, double *residual)
 {
 	const struct compare_phase_blocks *b = &blocks->phases[phase];
-	const struct compare_row *time = compare_find(compare, phase, COMPARE_TIME);
-	double sum = 0;
 	size_t count, column = 0;
-	struct pair *pairs = isnan(time->effect) ? NULL : middle_pairs(b, &count);
+	struct pair *pairs = middle_pairs(b, &count);
 
 	if (!pairs)
-		return isnan(time->effect) ? 0 : -ENOMEM;
-	for (size_t i = 0; i < compare->row_count; i++) {
-		struct compare_row *row = &compare->rows[i];
+		return -ENOMEM;
+	*residual = effect;
+	for (size_t i = 0; i < row_count; i++) {
+		struct compare_row *row = &rows[i];
 		if (row->phase != phase || !row->name)
 			continue;
 		while (names->list[column].name != row->name)
@@ -229,9 +228,8 @@ int compare_effects_points(struct compare *compare, int phase, const struct comp
 		if (row->kind == COMPARE_KERNEL)
 			continue;
 		row->points = points_of(b, blocks->names, column, pairs, count);
-		sum += row->points;
+		*residual -= row->points;
 	}
-	compare->phases[phase].residual = time->effect - sum;
 	free(pairs);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #ifndef BRICK_ANALYSIS_COMPARE_EFFECT_H
 #define BRICK_ANALYSIS_COMPARE_EFFECT_H
 
-#include "analysis/compare.h"
+#include "analysis/compare_row.h"
 #include "base/array.h"
 
 /* Rows that are tested together. */
@@ -37,8 +37,11 @@ int compare_effects_finish(
 
 void compare_effects_fini(struct compare_effects *effects);
 
-/* Fill in points and residual of a phase whose effects are known. -ENOMEM. */
-int compare_effects_points(struct compare *compare, int phase, const struct compare_blocks *blocks,
-	const struct compare_names *names);
+/*
+ * Fill in the points of a phase's rows, which stand in the order of the names. effect: on its time.
+ * *residual: what of it is in no points. -ENOMEM.
+ */
+int compare_effects_points(struct compare_row *rows, size_t row_count, double effect, int phase,
+	const struct compare_blocks *blocks, const struct compare_names *names, double *residual);
 
 #endif

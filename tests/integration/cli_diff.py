@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
-from libcli import BUILD, TMP, brick, expect, expect_true, on_terminal, plain
+from libcli import BRICK, BUILD, TMP, brick, expect, expect_true, on_terminal, plain
 
 RECORDER = os.path.join(BUILD, "bin", "program-compare_recording")
 SIDE = 5
@@ -39,6 +40,23 @@ def in_turns():
     return sides
 
 
+def recorded_well():
+    """
+    On a machine that is busy enough no comparison says more than "not enough data": then it is recorded
+    anew. What it says otherwise must be right.
+    """
+    for attempt in range(6):
+        a, b = in_turns()
+        done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, timeout=60)
+        decode = json.loads(done.stdout)["phases"]["decode"]
+        said = {decode["time"]["verdict"], named(decode["bricks"], "DownProjection")["verdict"]}
+        expect_true(f"never faster nor the same: {said}", said <= {"slower", "not enough data"})
+        if said == {"slower"}:
+            return a, b
+    print("the machine is too busy to compare anything")
+    sys.exit(77)
+
+
 def check_planted(a, b):
     answer = diff(*a, "--", *b, code=1)
     decode = answer["phases"]["decode"]
@@ -54,7 +72,7 @@ def check_planted(a, b):
     expect("one side", named(decode["bricks"], "Late")["verdict"], "only in B")
     points = sum(r["points"] for r in decode["bricks"]) + decode["residual"]
     expect_true("it adds up", abs(points - decode["time"]["effect"]) < 1e-9)
-    expect_true("rate", decode["rate"]["a_tokens_per_s"] > decode["rate"]["b_tokens_per_s"])
+    expect_true("rate", abs(decode["rate"]["a_tokens_per_s"] * decode["rate"]["a_ns"] - 1e9) < 1e6)
     layers = diff("--by", "layer", *a, "--", *b, code=1)["phases"]["decode"]["layers"]
     expect("layer", layers[0]["name"], "layer 1")
     expect("layer's verdict", layers[0]["verdict"], "slower")
@@ -108,7 +126,7 @@ def check_usage(a):
 
 
 def main():
-    a, b = in_turns()
+    a, b = recorded_well()
     check_planted(a, b)
     check_same(a)
     check_differences(a, b)
