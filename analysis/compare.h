@@ -24,7 +24,7 @@ struct compare_phase {
 struct compare {
 	enum compare_unit unit;
 	double threshold;
-	struct compare_row *rows; /* TTFT, then by phase: rate, time, parts by points, kernels */
+	struct compare_row *rows; /* TTFT, then by phase: time, rate, parts by points, kernels */
 	size_t row_count;
 	struct compare_phase phases[STEP_PHASES];
 	enum compare_verdict verdict; /* on the whole: of all rows without a name */
