@@ -201,6 +201,8 @@ set(BRICK_GGML_SOURCES
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
+  attach/ggml/device_graph.c
+  attach/ggml/device_nodes.c
   attach/ggml/digests.c
   attach/ggml/engine.c
   attach/ggml/fork.c

@@ -197,6 +197,20 @@ int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t 
 	return 0;
 }
 
+// llama_model_params begins with two pointers, both NULL, and n_gpu_layers, which is "all of them":
+// 999, and -1 from 2026 on.
+int llama_abi_set_gpu_layers(struct llama_params *params, int32_t n)
+{
+	enum { WORD_GPU_LAYERS = 4 };
+	int32_t all = (int32_t)params->words[WORD_GPU_LAYERS];
+
+	if (params->words[0] || params->words[1] || params->words[2] || params->words[3] ||
+		(all != 999 && all != -1))
+		return -1;
+	params->words[WORD_GPU_LAYERS] = (uint32_t)n;
+	return 0;
+}
+
 bool llama_abi_batch_fits(const struct llama_abi *abi)
 {
 	int32_t token = 0;

@@ -87,6 +87,10 @@ int llama_abi_open_apart(struct llama_abi *abi, const char *dir, char *why, size
 int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t n_batch,
 	uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size);
 
+// Sets how many layers a model's loader gives to a GPU. -1: the defaults do not have it where it is
+// expected.
+int llama_abi_set_gpu_layers(struct llama_params *params, int32_t n);
+
 // True when what batch_get_one() returns looks as expected.
 bool llama_abi_batch_fits(const struct llama_abi *abi);
 

@@ -28,6 +28,7 @@ struct arguments {
 	uint32_t n_threads;
 	uint32_t n_repeat;
 	uint32_t n_ubatch;
+	int32_t n_gpu_layers; // -1: as many as the engine takes
 	enum llama_flash flash;
 	bool pool;
 	bool timing;
@@ -106,7 +107,10 @@ static void open_engine(struct engine *e, const struct arguments *a)
 		die(4, "%s", why);
 	if (!llama_abi_batch_fits(&e->abi))
 		die(4, "%s: unknown version: its batches look different", a->libs);
-	e->model = e->abi.model_load_from_file(a->model, e->abi.model_default_params());
+	struct llama_params params = e->abi.model_default_params();
+	if (a->n_gpu_layers >= 0 && llama_abi_set_gpu_layers(&params, a->n_gpu_layers))
+		die(4, "%s: unknown version: no place for --gpu-layers in its defaults", a->libs);
+	e->model = e->abi.model_load_from_file(a->model, params);
 	if (!e->model)
 		die(1, "%s: cannot load this model", a->model);
 	create_context(e, a);
@@ -242,6 +246,7 @@ static const char usage[] =
 	"  --threads T          threads to compute with (1)\n"
 	"  --no-pool            leave it to the engine to make threads for each evaluation\n"
 	"  --ubatch N           tokens evaluated at once (512)\n"
+	"  --gpu-layers N       layers that a GPU backend takes, where there is one (all)\n"
 	"  --flash on|off|auto  flash attention (auto)\n"
 	"  --repeat R           do it all R times (1)\n"
 	"  --timing             a line of JSON for each repetition on stderr\n"
@@ -254,6 +259,15 @@ static uint32_t parse_number(const char *option, const char *text)
 	if (number_u64(text, 1, 1000000, &value))
 		die(2, "--%s %s: not a number from 1 to 1000000", option, text);
 	return (uint32_t)value;
+}
+
+static int32_t parse_layers(const char *text)
+{
+	uint64_t value;
+
+	if (number_u64(text, 0, 10000, &value))
+		die(2, "--gpu-layers %s: not a number from 0 to 10000", text);
+	return (int32_t)value;
 }
 
 static enum llama_flash parse_flash(const char *text)
@@ -275,6 +289,7 @@ static const struct option options[] = {
 	{"threads", required_argument, NULL, 't'},
 	{"no-pool", no_argument, NULL, 'P'},
 	{"ubatch", required_argument, NULL, 'u'},
+	{"gpu-layers", required_argument, NULL, 'g'},
 	{"flash", required_argument, NULL, 'f'},
 	{"repeat", required_argument, NULL, 'r'},
 	{"timing", no_argument, NULL, 'T'},
@@ -315,6 +330,9 @@ static void parse_option(struct arguments *a, int option, const char *name)
 	case 'f':
 		a->flash = parse_flash(optarg);
 		break;
+	case 'g':
+		a->n_gpu_layers = parse_layers(optarg);
+		break;
 	case 'T':
 		a->timing = true;
 		break;
@@ -349,6 +367,7 @@ int main(int argc, char **argv)
 		.n_threads = 1,
 		.n_repeat = 1,
 		.n_ubatch = 512,
+		.n_gpu_layers = -1,
 		.flash = LLAMA_FLASH_AUTO,
 		.pool = true,
 	};

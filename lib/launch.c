@@ -13,6 +13,9 @@
 
 __thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));
 
+static __thread const struct brick_launch_owner *thread_owner
+	__attribute__((tls_model("initial-exec")));
+
 static uint64_t last_number;
 static uint32_t launch_brick; /* id; 0: not registered yet (0 itself is RmsNorm) */
 
@@ -38,19 +41,39 @@ static int is_work(uint32_t brick)
 	       category != BRICK_CATEGORY_ENGINE && category != BRICK_CATEGORY_TILE;
 }
 
-/* Whose work is this? The innermost brick that computes something. */
+/* The innermost brick that computes something; NULL: none does. */
+static const struct brick_frame *find_work(const struct brick_lane *lane)
+{
+	for (uint32_t i = lane->depth; i > 0; i--)
+		if (is_work(lane->frames[i - 1].brick))
+			return &lane->frames[i - 1];
+	return NULL;
+}
+
+/* Whose work is this? */
 static void find_parent(struct brick_launch *launch, const struct brick_lane *lane)
 {
-	launch->brick = BRICK_NONE;
-	launch->layer = (int32_t)(lane->default_layer - 1);
-	for (uint32_t i = lane->depth; i > 0; i--) {
-		const struct brick_frame *frame = &lane->frames[i - 1];
-		if (!is_work(frame->brick))
-			continue;
-		launch->brick = frame->brick;
-		launch->layer = frame->layer;
-		return;
-	}
+	const struct brick_frame *frame = find_work(lane);
+
+	launch->brick = frame ? frame->brick : thread_owner ? thread_owner->brick : BRICK_NONE;
+	launch->layer = frame	       ? frame->layer
+			: thread_owner ? thread_owner->layer
+				       : (int32_t)(lane->default_layer - 1);
+}
+
+const struct brick_launch_owner *brick_launch_owner_set(const struct brick_launch_owner *owner)
+{
+	const struct brick_launch_owner *was = thread_owner;
+
+	thread_owner = owner;
+	return was;
+}
+
+const struct brick_launch_owner *brick_launch_owner(void)
+{
+	return thread_owner && !brick_thread_ready() && !find_work(brick__thread.lane)
+		       ? thread_owner
+		       : NULL;
 }
 
 void brick_launch_parent(struct brick_launch *launch)

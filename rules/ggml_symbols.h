@@ -38,6 +38,10 @@ X(WORDS, CONTEXT_DECODE, "_ZN13llama_context6decodeERK11llama_batch", LLAMA, STE
 	"steps of callers that look symbols up") \
 X(PHASE, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
 X(PHASE, SAMPLER_APPLY, "llama_sampler_apply", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
+/* Backends of devices. */ \
+X(TYPED, IS_EMPTY, "ggml_is_empty", DEVICE, DEVICES, MAY, NONE, \
+	"which node a device is given next") \
+X(PHASE, TENSOR_COPY, "ggml_backend_tensor_copy", BASE, PHASES, MAY, SPLIT_COPY, NULL) \
 /* Steps. */ \
 X(TYPED, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
@@ -107,6 +111,7 @@ enum ggml_symbol_id { GGML_SYMBOLS(GGML_SYMBOL_ID) GGML_SYMBOL_COUNT };
 
 enum ggml_library {
 	GGML_IN_CPU,	/* the CPU backend calls it, of itself */
+	GGML_IN_DEVICE, /* the backend of a device, once per node before it launches its kernels */
 	GGML_IN_BASE,	/* the scheduler's library */
 	GGML_IN_LLAMA,	/* llama.cpp's library */
 	GGML_IN_PROGRAM /* whoever uses llama.cpp */
@@ -116,6 +121,7 @@ enum ggml_use {
 	GGML_FOR_NODES,	   /* timing each node on each thread */
 	GGML_FOR_CALLBACK, /* timing nodes by the scheduler's evaluation callback */
 	GGML_FOR_GRAPHS,   /* timing whole graphs */
+	GGML_FOR_DEVICES,  /* telling kernels' nodes */
 	GGML_FOR_STEPS,	   /* any one of these */
 	GGML_FOR_PHASES,   /* what the engine does around its nodes */
 };

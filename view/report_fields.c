@@ -62,7 +62,8 @@ static void get_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t tokens = report_tokens(report);
-	value->number = tokens ? row->wall_ns / tokens : ANALYSIS_UNKNOWN;
+	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN ? row->wall_ns / tokens
+								   : ANALYSIS_UNKNOWN;
 }
 
 static void get_compression(

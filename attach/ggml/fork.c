@@ -2,6 +2,9 @@
 /* Holds the locks of the interposer's over a fork, and forgets in the child what was the parent's.
  */
 #include <pthread.h>
+#include <string.h>
+#include "attach/ggml/device_graph.h"
+#include "attach/ggml/device_nodes.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/phases.h"
@@ -13,10 +16,12 @@ static void lock_all(void)
 	site_table_lock();
 	resolve_lock();
 	node_memory_lock();
+	device_nodes_lock();
 }
 
 static void unlock_all(void)
 {
+	device_nodes_unlock();
 	node_memory_unlock();
 	resolve_unlock();
 	site_table_unlock();
@@ -28,6 +33,8 @@ static void unlock_in_child(void)
 	node_thread.open = 0; /* its time was the parent's */
 	node_thread.event_count = 0;
 	phase_forget();
+	memset(&device_graph, 0, sizeof device_graph);
+	brick_launch_owner_set(NULL);
 	unlock_all();
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/ggml/callback.h"
+#include "attach/ggml/device_graph.h"
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_graph.h"
@@ -149,6 +150,15 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	return (uint16_t)brick;
 }
 
+static void begin_on_device(
+	const void *backend, const void *graph, words_fn backend_code, uint16_t brick)
+{
+	if (!scheduled)
+		graph_generation_next();
+	if (!phase_is_muted())
+		device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
+}
+
 word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
@@ -157,9 +167,13 @@ word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 
 	if (!function)
 		return (word_pair)(word)-1;
+	uint16_t brick = brick_of_backend((const void *)a, function);
 	step_begin_graph(&step, frame);
-	phase_begin_brick(&scope, brick_of_backend((const void *)a, function), frame);
+	phase_begin_brick(&scope, brick, frame);
+	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
+		begin_on_device((const void *)a, (const void *)b, function, brick);
 	word_pair result = function(a, b, c, d, e, f);
+	device_graph_end();
 	phase_end(&scope);
 	phase_end(&step);
 	return result;

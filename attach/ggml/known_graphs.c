@@ -181,6 +181,7 @@ static void forget_oldest(uint32_t count)
 		*oldest = g->next;
 		nodes_known -= g->count;
 		free(g->masks);
+		free(g->launched);
 		free(g);
 	}
 }

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include "attach/ggml/device_nodes.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_record.h"
 #include "brick/abi/overhead.h"
@@ -19,7 +21,8 @@ struct open_phase {
 	const char *frame;
 	brick_span span;
 	uint16_t brick;
-	uint16_t is_step;
+	uint8_t is_step, is_owner;
+	const struct brick_launch_owner *before;
 };
 
 struct phase_thread {
@@ -49,6 +52,8 @@ static void register_bricks(void)
 		{PHASE_GRAPH_COMPUTE, BRICK_GRAPH_COMPUTE, NULL},
 		{PHASE_THREAD_START, -1, "ThreadStart"},
 		{PHASE_THREAD_JOIN, -1, "ThreadJoin"},
+		{PHASE_RECORD_COMMANDS, -1, "RecordCommands"},
+		{PHASE_SPLIT_COPY, -1, "SplitCopy"},
 		{PHASE_INPUT_COPY, BRICK_INPUT_COPY, NULL},
 		{PHASE_OUTPUT_COPY, BRICK_OUTPUT_COPY, NULL},
 		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
@@ -74,6 +79,8 @@ static void close_top(struct phase_thread *p)
 	struct open_phase *top = &p->open[--p->depth];
 
 	p->steps -= top->is_step;
+	if (top->is_owner)
+		brick_launch_owner_set(top->before);
 	brick_end(top->span);
 }
 
@@ -114,6 +121,22 @@ void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 	phase_begin_brick(scope, phase_brick(phase), frame);
 }
 
+/*
+ * A device's copies belong to the phase that asks for them. What a scheduler asks for between its
+ * backends' graphs are copies from one to the other.
+ */
+static void own_copies(struct open_phase *open)
+{
+	if (open->brick == phase_brick(PHASE_GRAPH_COMPUTE))
+		open->before =
+			brick_launch_owner_set(device_phase_owner(phase_brick(PHASE_SPLIT_COPY)));
+	else if (open->brick == BRICK_INPUT_COPY || open->brick == BRICK_OUTPUT_COPY)
+		open->before = brick_launch_owner_set(device_phase_owner(open->brick));
+	else
+		return;
+	open->is_owner = 1;
+}
+
 void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame)
 {
 	struct phase_thread *p = &phase_thread;
@@ -123,8 +146,10 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 	int folded = p->depth && p->open[p->depth - 1].brick == brick;
 	if (!folded && p->depth < MAX_DEPTH) {
 		p->open[p->depth++] =
-			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0};
+			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0, 0, NULL};
 		scope->depth = p->depth;
+		if (!method_cpu_only())
+			own_copies(&p->open[p->depth - 1]);
 	}
 	entered(scope);
 }
@@ -154,7 +179,8 @@ void phase_step_begin(
 
 	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
-	p->open[p->depth++] = (struct open_phase){frame, open_step(tokens), step_brick(tokens), 1};
+	p->open[p->depth++] =
+		(struct open_phase){frame, open_step(tokens), step_brick(tokens), 1, 0, NULL};
 	p->steps++;
 	scope->depth = p->depth;
 	entered(scope);

@@ -22,6 +22,8 @@ enum phase {
 	PHASE_GRAPH_COMPUTE, /* around all nodes of a graph */
 	PHASE_THREAD_START,  /* from the call for a graph to its first node, with several threads */
 	PHASE_THREAD_JOIN,   /* from its last barrier to the return */
+	PHASE_RECORD_COMMANDS, /* a device's backend records or launches what a node takes */
+	PHASE_SPLIT_COPY,      /* what one backend computed is copied to another */
 	PHASE_INPUT_COPY,
 	PHASE_OUTPUT_COPY,
 	PHASE_SYNCHRONIZE, /* waiting for a backend */

@@ -5,6 +5,7 @@
  */
 #include "attach/vulkan/commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/vulkan/map.h"
@@ -88,8 +89,43 @@ static void write_timestamp(struct vulkan_commands *c, VkPipelineStageFlagBits s
 		step->first + (uint32_t)which);
 }
 
+static void name_step(struct vulkan_step *step, struct brick_kernel *kernel, const char *fallback)
+{
+	step->code.owner = kernel->name ? NULL : brick_launch_owner();
+	if (step->code.owner) {
+		step->code.code = kernel->code;
+		memcpy(step->code.grid, kernel->grid, sizeof kernel->grid);
+		memcpy(step->code.block, kernel->block, sizeof kernel->block);
+		return;
+	}
+	if (!kernel->name)
+		kernel->name = fallback;
+	kernel->backend = "vulkan";
+	step->kernel = brick_kernel_register(kernel);
+}
+
+uint32_t step_kernel(const struct vulkan_step *step)
+{
+	const struct step_code *code = &step->code;
+	char name[128];
+
+	if (!code->owner)
+		return step->kernel;
+	snprintf(name, sizeof name, "%.64s (SPIR-V %08x)",
+		__atomic_load_n(&code->owner->operation, __ATOMIC_ACQUIRE),
+		(unsigned)(code->code >> 32));
+	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = name,
+		.backend = "vulkan",
+		.kind = BRICK_KERNEL_COMPUTE,
+		.code = code->code};
+	memcpy(kernel.grid, code->grid, sizeof kernel.grid);
+	memcpy(kernel.block, code->block, sizeof kernel.block);
+	return brick_kernel_register(&kernel);
+}
+
 struct vulkan_commands *step_begin(
-	VkCommandBuffer handle, struct brick_kernel *kernel, uint64_t bytes)
+	VkCommandBuffer handle, struct brick_kernel *kernel, const char *fallback, uint64_t bytes)
 {
 	struct vulkan_commands *c = commands_find(handle);
 	struct vulkan_chunk *chunk = NULL;
@@ -103,16 +139,16 @@ struct vulkan_commands *step_begin(
 		c->untimed++;
 		return NULL;
 	}
-	kernel->backend = "vulkan";
 	brick_launch_parent(&parent);
-	c->steps.items[c->steps.count++] = (struct vulkan_step){
+	struct vulkan_step *step = &c->steps.items[c->steps.count++];
+	*step = (struct vulkan_step){
 		.chunk = c->chunks.count - 1,
 		.first = chunk->used,
-		.kernel = brick_kernel_register(kernel),
 		.brick = parent.brick,
 		.layer = parent.layer,
 		.bytes = bytes,
 	};
+	name_step(step, kernel, fallback);
 	chunk->used += 2;
 	c->open = 1;
 	write_timestamp(c, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, 0);

@@ -9,6 +9,7 @@
 
 #include "attach/vulkan/device.h"
 #include "base/array.h"
+#include "brick/attach.h"
 
 enum { CHUNK_QUERIES = 128 };
 
@@ -20,6 +21,13 @@ struct vulkan_chunk {
 	uint32_t refs; /* atomic */
 };
 
+/* A dispatch that is called after whose work it is, which is asked for when it is done. */
+struct step_code {
+	const struct brick_launch_owner *owner; /* NULL: the step's kernel is known */
+	uint64_t code;
+	uint32_t grid[3], block[3];
+};
+
 /* One timed command: queries `first` and `first` + 1 of a chunk. */
 struct vulkan_step {
 	uint32_t chunk, first;
@@ -27,6 +35,7 @@ struct vulkan_step {
 	uint32_t brick; /* BRICK_NONE: none was open when it was recorded */
 	int32_t layer;
 	uint64_t bytes;
+	struct step_code code;
 };
 
 struct vulkan_commands {
@@ -51,10 +60,14 @@ void chunk_release(struct vulkan_chunk *chunk);
 
 /*
  * Begin and end a timed command; NULL and 0 are legal for what is not being timed. kernel: name,
- * kind, grid, block and code; backend is filled in.
+ * kind, grid, block and code; backend is filled in. Without a name it is called after whose work it
+ * is, and where that is nobody's after `fallback`.
  */
 struct vulkan_commands *step_begin(
-	VkCommandBuffer handle, struct brick_kernel *kernel, uint64_t bytes);
+	VkCommandBuffer handle, struct brick_kernel *kernel, const char *fallback, uint64_t bytes);
+
+/* The kernel of a step that is done. */
+uint32_t step_kernel(const struct vulkan_step *step);
 void step_end(struct vulkan_commands *commands);
 
 PFN_vkVoidFunction commands_hook(const char *name);

@@ -58,7 +58,7 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 	const struct vulkan_batch *batch = &t->submission->batches[t->pending->batch];
 	struct brick_command command = {.size = sizeof command,
 		.launch = t->submission->launch,
-		.kernel = step->kernel,
+		.kernel = step_kernel(step),
 		.source = BRICK_SOURCE_TIMESTAMP_QUERY,
 		.begin_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns),
 		.end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns),

@@ -59,12 +59,14 @@ static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderSta
 	struct spirv_entry entry;
 
 	snprintf(pipeline->name, sizeof pipeline->name, "%.100s", stage->pName);
+	pipeline->is_named = strcmp(stage->pName, "main") != 0;
 	if (!module)
 		return;
 	spirv_entry_find(&entry, module->words, module->count, stage->pName);
 	memcpy(pipeline->block, entry.size, sizeof pipeline->block);
 	pipeline->code = module->hash;
 	pthread_mutex_lock(&names);
+	pipeline->is_named |= *module->name != 0;
 	if (*module->name)
 		snprintf(pipeline->name, sizeof pipeline->name, "%s", module->name);
 	else
@@ -127,8 +129,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL set_name(
 			snprintf(module->name, sizeof module->name, "%s", name);
 	} else if (name && *name && info->objectType == VK_OBJECT_TYPE_PIPELINE) {
 		struct vulkan_pipeline *pipeline = map_get(&pipelines, info->objectHandle);
-		if (pipeline)
+		if (pipeline) {
 			snprintf(pipeline->name, sizeof pipeline->name, "%s", name);
+			pipeline->is_named = 1;
+		}
 	}
 	pthread_mutex_unlock(&names);
 	return d->call.SetDebugUtilsObjectNameEXT(device, info);

@@ -10,6 +10,7 @@
 
 struct vulkan_pipeline {
 	char name[128];
+	int is_named;	   /* by the program: else by the hash of its code, and `main` at most */
 	uint32_t block[3]; /* 0: not known */
 	uint64_t code;	   /* hash of its module, 0: not known */
 };

@@ -31,12 +31,12 @@ static struct vulkan_commands *dispatch_begin(
 		return NULL;
 	pipelines_get(&pipeline, c->pipeline);
 	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
-		.name = pipeline.name,
+		.name = pipeline.is_named ? pipeline.name : NULL,
 		.kind = BRICK_KERNEL_COMPUTE,
 		.grid = {x, y, z},
 		.code = pipeline.code};
 	memcpy(kernel.block, pipeline.block, sizeof kernel.block);
-	return step_begin(handle, &kernel, 0);
+	return step_begin(handle, &kernel, pipeline.name, 0);
 }
 
 HOOK dispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
@@ -74,7 +74,7 @@ static struct vulkan_commands *copy_begin(
 	struct brick_kernel kernel = {
 		.size = sizeof(struct brick_kernel), .name = name, .kind = kind};
 
-	return step_begin(handle, &kernel, bytes);
+	return step_begin(handle, &kernel, NULL, bytes);
 }
 
 HOOK copy_buffer(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
@@ -177,7 +177,7 @@ static void pass_begin(VkCommandBuffer handle)
 		.name = "render pass",
 		.kind = BRICK_KERNEL_OTHER};
 
-	step_begin(handle, &kernel, 0);
+	step_begin(handle, &kernel, NULL, 0);
 }
 
 /* The begin of a pass, and its end, in each of their spellings. */

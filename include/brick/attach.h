@@ -48,6 +48,27 @@ struct brick_timing {
  */
 BRICK_API void brick_record_timings(const struct brick_timing *timings, uint32_t count);
 
+/*
+ * Whose work a device is given, where no brick can be open around it: the host's own time there is
+ * not the brick's. It must stay where it is as long as the process lives, as commands are recorded
+ * when the device has done them; what it points to may change until then.
+ */
+struct brick_launch_owner {
+	uint32_t brick;
+	int32_t layer;
+	const char *operation; /* what commands without a name of their own are called after */
+};
+
+/*
+ * What this thread launches from now on, where no brick that computes is open, belongs to this;
+ * NULL: to nobody. Returns the one before.
+ */
+BRICK_API const struct brick_launch_owner *brick_launch_owner_set(
+	const struct brick_launch_owner *owner);
+
+/* Whose work a launch on this thread would be: NULL where a brick that computes is open. */
+BRICK_API const struct brick_launch_owner *brick_launch_owner(void);
+
 BRICK_END_DECLS
 
 #endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owners of what devices are given (device_nodes.h), by site; and the names of fused operations. */
+#include "attach/ggml/device_nodes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "brick/registry.h"
+
+enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
+
+static ARRAY(struct brick_launch_owner *) owners; /* by site */
+static ARRAY(struct brick_launch_owner *) phases; /* those that had a device at work */
+static ARRAY(char *) operations;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void device_nodes_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void device_nodes_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock: the same text, for ever. */
+static const char *keep_operation(const char *text)
+{
+	for (size_t i = 0; i < operations.count; i++)
+		if (!strcmp(operations.items[i], text))
+			return operations.items[i];
+	char *copy = operations.count < MAX_OPERATIONS ? strdup(text) : NULL;
+	if (!copy || array_push(&operations, copy)) {
+		free(copy);
+		return "";
+	}
+	return copy;
+}
+
+const struct brick_launch_owner *device_phase_owner(uint16_t brick)
+{
+	const struct brick_launch_owner *found = NULL;
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < phases.count && !found; i++)
+		if (phases.items[i]->brick == brick)
+			found = phases.items[i];
+	struct brick_launch_owner *made = found ? NULL : malloc(sizeof *made);
+	if (made && !array_push(&phases, made)) {
+		*made = (struct brick_launch_owner){brick, -1, keep_operation(brick_name(brick))};
+		found = made;
+	} else {
+		free(made);
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return found;
+}
+
+/* Under the lock. */
+static struct brick_launch_owner *owner_of(const struct known_node *k, const char *operation)
+{
+	uint32_t site = k->site[0];
+
+	while (owners.count <= site)
+		if (array_push(&owners, NULL))
+			return NULL;
+	struct brick_launch_owner *owner = owners.items[site];
+	if (!owner && (owner = malloc(sizeof *owner))) {
+		*owner = (struct brick_launch_owner){k->brick, k->layer, keep_operation(operation)};
+		owners.items[site] = owner;
+	}
+	return owner;
+}
+
+static void fill(struct device_node *launched, const struct known_graph *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->nodes[i].site[0])
+			launched[i].owner =
+				owner_of(&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
+}
+
+int device_nodes_ready(struct known_graph *g)
+{
+	int saved = errno;
+
+	if (!g->engine->layout_known || !g->engine->op_desc)
+		return -EOPNOTSUPP;
+	pthread_mutex_lock(&lock);
+	if (!g->launched) {
+		struct device_node *launched = calloc(g->count + 1, sizeof *launched);
+		if (launched)
+			fill(launched, g);
+		g->launched = launched;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return g->launched ? 0 : -ENOMEM;
+}
+
+static void append(char *text, const char *operation)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, MAX_OPERATION_BYTES - n, "%s%s", n ? "+" : "", operation);
+}
+
+/* Views among them are no operations of their own. */
+static void join(char *text, const struct known_graph *g, uint32_t index, uint32_t after)
+{
+	*text = '\0';
+	for (uint32_t i = index; i < after; i++)
+		if (g->launched[i].owner)
+			append(text, g->engine->op_desc(g->nodes[i].node));
+}
+
+void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
+{
+	struct device_node *node = &g->launched[index];
+	char text[MAX_OPERATION_BYTES];
+
+	if (!node->owner || __atomic_exchange_n(&node->after, after, __ATOMIC_RELAXED) == after)
+		return;
+	join(text, g, index, after);
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
