@@ -806,6 +806,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/ggml_programs.py
   tests/integration/ggml_same.py
   tests/integration/ggml_shapes.py
+  tests/integration/ggml_vulkan.py
   tests/integration/gpu_parts.py
   tests/integration/graph_cli.py
   tests/integration/graph_dot.py

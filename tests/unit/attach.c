@@ -231,9 +231,41 @@ static void lanes_are_made_ready_and_costs_kept(void **state)
 	peek_stop(&p);
 }
 
+static void assert_parent(uint32_t brick, int32_t layer)
+{
+	struct brick_launch launch;
+
+	brick_launch_parent(&launch);
+	assert_int_equal(launch.brick, brick);
+	assert_int_equal(launch.layer, layer);
+}
+
+static void a_launch_belongs_to_the_brick_that_is_open_else_to_the_owner(void **state)
+{
+	static const struct brick_launch_owner owner = {BRICK_QKV_PROJECTION, 3, "MUL_MAT"};
+	struct peek p = {0};
+
+	peek_start(&p, RING);
+	assert_parent(BRICK_NONE, -1);
+	assert_null(brick_launch_owner_set(&owner));
+	assert_parent(BRICK_QKV_PROJECTION, 3);
+	brick_span phase = brick_begin_layer(BRICK_GRAPH_COMPUTE, -1);
+	assert_parent(BRICK_QKV_PROJECTION, 3);
+	assert_ptr_equal(brick_launch_owner(), &owner);
+	brick_span work = brick_begin_layer(BRICK_RMS_NORM, 1);
+	assert_parent(BRICK_RMS_NORM, 1);
+	assert_null(brick_launch_owner());
+	brick_end(work);
+	brick_end(phase);
+	assert_ptr_equal(brick_launch_owner_set(NULL), &owner);
+	assert_parent(BRICK_NONE, -1);
+	peek_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_launch_belongs_to_the_brick_that_is_open_else_to_the_owner),
 		cmocka_unit_test(off_and_not_ready),
 		cmocka_unit_test(many_are_as_one_by_one),
 		cmocka_unit_test(their_statistics_are_right),

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""llama.cpp's Vulkan backend, unmodified, on lavapipe: each dispatch and transfer belongs to a
+node's brick and layer, in every version of it that is installed (demo/engine-vulkan.sh), and the
+host's time of recording them is apart from the device's."""
+import collections
+import csv
+import glob
+import io
+import os
+import subprocess
+
+import libggml as g
+from libcli import TMP, brick, brick_json, environment, expect, expect_true
+
+LAYERS, PREDICT = 3, 4
+ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
+# Per graph and layer; norms and projections may be one dispatch or several.
+IN_LAYERS = ("RmsNorm", "QkvProjection", "RopeEmbedding", "OutputProjection", "GateProjection",
+             "UpProjection", "Activation", "DownProjection", "FlashAttention")
+OUTSIDE = {"LmHead", "RmsNorm", "RowGather", "TensorCopy", "SplitCopy", "InputCopy", "OutputCopy",
+           "Graph Vulkan0"}
+
+
+def engines():
+    found = {}
+    for root in (g.BUILD, os.path.join(g.SOURCE, "build")):
+        for path in glob.glob(os.path.join(root, "demo", "engine-vulkan", "*", "libggml-vulkan.so")):
+            found.setdefault(os.path.basename(os.path.dirname(path)), os.path.dirname(path))
+    if not found:
+        g.skip("no Vulkan backend: run demo/engine-vulkan.sh")
+    if not os.path.exists(ICD):
+        g.skip("no lavapipe: " + ICD)
+    return found
+
+
+def model():
+    path = os.path.join(TMP, "small.gguf")
+    subprocess.run([os.path.join(g.BUILD, "bin", "brick-model"), "--layers", str(LAYERS), "--embd",
+                    "256", "--heads", "4", "--kv-heads", "2", "--ff", "512", "--vocab", "512", path],
+                   check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def run(libs, gguf, *options, record=None, device="0"):
+    before = [os.path.join(g.BUILD, "bin", "brick"), "record", "-q", "-o", record, "--"]
+    cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time
+    done = subprocess.run(
+        [*(before if record else []), g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens",
+         "8", "--predict", str(PREDICT), "--flash", "on", *options],
+        capture_output=True, text=True, timeout=280,
+        env=environment(GGML_VK_VISIBLE_DEVICES=device, VK_ICD_FILENAMES=ICD,
+                        MESA_SHADER_CACHE_DIR=cache))
+    expect("exit: " + done.stderr, done.returncode, 0)
+    return done.stdout
+
+
+def rows_of(path):
+    rows = list(csv.DictReader(io.StringIO(brick("export", "--format", "csv", path)[0].decode())))
+    for row in rows:
+        row["begin"], row["length"] = int(row["begin_ns"]), int(row["duration_ns"])
+    return rows, [row for row in rows if row["source"] == "timestamp-query"]
+
+
+def time_of(rows):
+    return sum(row["length"] for row in rows)
+
+
+def check_owners(rows, device):
+    """Loading the model is not a step: what that copies is nobody's."""
+    first = min(row["begin"] for row in rows if row["brick"] == "RecordCommands")
+    stepped = [row for row in device if row["begin"] >= first]
+    named = [row for row in stepped if row["brick"] != row["kernel"]]
+    expect_true(f"{time_of(named)} of {time_of(stepped)} ns in bricks",
+                time_of(named) >= 0.95 * time_of(stepped))
+    nobody = {row["kernel"] for row in stepped} - {row["kernel"] for row in named}
+    expect("kernels of nobody", nobody, set())
+    count = collections.Counter((row["brick"], int(row["layer"])) for row in named)
+    for brick_name in IN_LAYERS:
+        numbers = {count.pop((brick_name, layer), 0) for layer in range(LAYERS)}
+        expect_true(f"{brick_name}: {numbers} commands in layers", min(numbers) >= PREDICT)
+    outside = {name for name, layer in count if layer < 0}
+    expect_true(f"outside of layers: {outside}", outside <= OUTSIDE)
+    expect("unknown", {n for n, layer in count if layer >= 0} -
+           {"KvCacheWrite", "ResidualAdd", "RowGather", "TensorCopy"}, set())
+
+
+def check_names(device):
+    names = {row["kernel"] for row in device if not row["kernel"].startswith("vkCmd")}
+    expect("named after hashes alone", {n for n in names if n.startswith("main")}, set())
+    first = {n.split(" ")[0] for n in names}
+    expect_true(f"fused and single operations: {first}",
+                {"RMS_NORM+MUL", "MUL_MAT", "FLASH_ATTN_EXT", "SWIGLU"} <= first)
+
+
+def check_sums(path, device):
+    """A brick's device time is the sum of its commands' own: none of one brick overlap here."""
+    report = brick_json("report", "--json", path)
+    have = {row["name"]: row["device_ns"] for row in report["bricks"] if row["device_ns"]}
+    want = collections.Counter()
+    for row in device:
+        want[row["brick"]] += row["length"]
+    expect("bricks", set(have), set(want))
+    for name in want:
+        expect_true(f"{name}: {have[name]} of {want[name]} ns",
+                    abs(have[name] - want[name]) <= 0.001 * want[name] + 2)
+    expect("steps", [report["steps"][phase]["count"] for phase in ("prefill", "decode")],
+           [1, PREDICT - 1])
+    for phase in report["by_phase"].values():
+        expect_true(f"coverage: {phase['coverage']}", phase["coverage"]["share"] > 0.97)
+    lost = {k: v for k, v in report["losses"].items() if k != "complete" and v}
+    expect("losses", lost, {})
+
+
+def check_host(rows):
+    record = [row for row in rows if row["brick"] == "RecordCommands"]
+    expect("layers", {int(row["layer"]) for row in record}, {-1, *range(LAYERS)})
+    expect("is work of the engine", {row["category"] for row in record}, {"Engine"})
+    expect_true("no device's node is the host's time too",
+                not [r for r in rows if r["source"] == "tsc" and r["brick"] in IN_LAYERS])
+
+
+def check_shown(path):
+    """Other views of the same: tree and path name them, layers have device time."""
+    layers = brick_json("report", "--by", "layer", "--json", path)
+    busy = {row["name"]: row["device_ns"] for row in layers["layers"]}
+    expect_true(f"device time by layer: {busy}", all(busy[f"layer {i}"] for i in range(LAYERS)))
+    tree = brick("tree", path)[0].decode()
+    expect_true(f"tree: {tree}", "RecordCommands" in tree and "RMS_NORM+MUL (SPIR-V" in tree)
+
+
+def whole(version, libs, gguf):
+    path = os.path.join(TMP, version + ".pftrace")
+    plain = run(libs, gguf)
+    expect(version + ": tokens", run(libs, gguf, record=path), plain)
+    rows, device = rows_of(path)
+    check_owners(rows, device)
+    check_names([row for row in device if row["brick"] != row["kernel"]])
+    check_sums(path, device)
+    check_host(rows)
+    check_shown(path)
+    print(f"{version}: {len(device)} commands")
+
+
+def split(libs, gguf):
+    """The last layer on the device, the others on the CPU: both have their nodes."""
+    path = os.path.join(TMP, "split.pftrace")
+    run(libs, gguf, "--gpu-layers", "2", record=path)
+    rows, device = rows_of(path)
+    layers = {source: {int(row["layer"]) for row in rows if row["brick"] == "UpProjection" and
+                       row["source"] == source} for source in ("tsc", "timestamp-query")}
+    both = layers["tsc"] | layers["timestamp-query"]
+    expect_true(f"layers of CPU and device: {layers}", both == set(range(LAYERS)) and
+                not layers["tsc"] & layers["timestamp-query"] and layers["tsc"])
+
+
+def without_device(libs, gguf):
+    path = os.path.join(TMP, "cpu.pftrace")
+    run(libs, gguf, record=path, device="")
+    rows, device = rows_of(path)
+    expect("commands", [row for row in device if row["brick"] != row["kernel"]], [])
+    expect("marker", [row for row in rows if row["brick"] in ("RecordCommands", "SplitCopy")], [])
+    expect_true("nodes", any(row["brick"] == "UpProjection" for row in rows))
+
+
+found = engines()
+gguf = model()
+for version in sorted(found):
+    whole(version, found[version], gguf)
+newest = found[max(found)]
+split(newest, gguf)
+without_device(newest, gguf)
