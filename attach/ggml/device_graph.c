@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hook of ggml_is_empty(), and which of its callers walks the graph (device_graph.h). Others
+ * Which of the callers of ggml_is_empty() walks the graph (device_graph.h). Others
  * ask about the sources of an operation, or search the graph from its end. The first that asks for
  * a graph's first node is taken for the walker, until another has gone on from there through
  * several nodes without its asking. Backends that walk twice (a dry run first) begin anew.
@@ -11,13 +11,10 @@
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_thread.h"
 #include "attach/ggml/phases.h"
-#include "attach/ggml/resolve.h"
 
 enum { AGREEMENTS = 4 };
 
 __thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
-
-typedef _Bool (*is_empty_fn)(const void *tensor);
 
 void device_graph_begin(
 	const struct engine *engine, const void *backend, const void *graph, uint16_t brick)
@@ -41,6 +38,7 @@ void device_graph_begin(
 	d->at = known->count;
 	d->asked = 0;
 	d->graph = known;
+	node_thread.on_device = 1;
 	d->outside = device_phase_owner(brick);
 	d->before = brick_launch_owner_set(d->outside);
 }
@@ -66,6 +64,7 @@ void device_graph_end(void)
 	brick_launch_owner_set(d->before);
 	known_graph_release(d->graph);
 	d->graph = NULL;
+	node_thread.on_device = 0;
 	node_thread.begun += d->asked;
 }
 
@@ -131,7 +130,7 @@ static void ask(struct device_graph *d, const void *node, uintptr_t caller)
 	enter(d, index);
 }
 
-static __attribute__((noinline)) void asked(const void *node, uintptr_t caller)
+void device_graph_ask(const void *node, uintptr_t caller)
 {
 	struct node_thread *t = &node_thread;
 	int timed = --t->hook_left == 0;
@@ -142,15 +141,4 @@ static __attribute__((noinline)) void asked(const void *node, uintptr_t caller)
 		node_cost_timed(&t->hook_cost, brick__now() - entered);
 		t->hook_left = node_cost_draw(&t->hook_cost);
 	}
-}
-
-BRICK_API _Bool ggml_is_empty(const void *tensor);
-_Bool ggml_is_empty(const void *tensor)
-{
-	const void *caller = __builtin_return_address(0);
-	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, caller);
-
-	if (BRICK_UNLIKELY(device_graph.graph))
-		asked(tensor, (uintptr_t)caller);
-	return function ? function(tensor) : 0;
 }

@@ -32,4 +32,7 @@ void device_graph_begin(
 	const struct engine *engine, const void *backend, const void *graph, uint16_t brick);
 void device_graph_end(void);
 
+/* ggml_is_empty() was called from there while a device computes a graph for this thread. */
+void device_graph_ask(const void *node, uintptr_t caller);
+
 #endif

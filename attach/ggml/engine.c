@@ -42,6 +42,7 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 	LOOK_UP_AS(e->extra_forward, ggml_symbols[GGML_NODE_FORWARD].name, 1);
 	LOOK_UP_AS(e->fused_forward, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
 	LOOK_UP_AS(e->barrier, ggml_symbols[GGML_BARRIER].name, 1);
+	LOOK_UP_AS(e->is_empty, ggml_symbols[GGML_IS_EMPTY].name, 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
 	LOOK_UP(e->get_name, "ggml_get_name");
 	LOOK_UP(e->block_size, "ggml_blck_size");

@@ -19,6 +19,7 @@ struct compute_params {
 typedef _Bool (*extra_forward_fn)(const struct compute_params *params, void *node);
 typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm, void *mul);
 typedef void (*barrier_fn)(void *pool);
+typedef _Bool (*is_empty_fn)(const void *tensor);
 
 /* The barrier that every graph has ended at so far; written by the threads that see the ends. */
 struct barrier_profile {
@@ -45,6 +46,7 @@ struct engine {
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
 	barrier_fn barrier;
+	is_empty_fn is_empty;
 
 	const char *(*op_desc)(const void *tensor);
 	const char *(*get_name)(const void *tensor);

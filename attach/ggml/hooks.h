@@ -16,5 +16,7 @@ BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *para
 BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
 	const struct compute_params *params, void *norm, void *mul);
 BRICK_API void ggml_barrier(void *pool);
+/* Every node there, too; and in backends of devices, which is what it is hooked for. */
+BRICK_API _Bool ggml_is_empty(const void *tensor);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three hooks of the CPU backend that are called for every node of every graph on every thread:
+ * The hooks of the CPU backend that are called for every node of every graph on every thread:
  * the hot path of the interposer. A node's time begins as late as the hook can manage, after its
  * site has been found and the node before it has been put away.
  *
@@ -9,6 +9,7 @@
  * cache lines; everything else leaves through a function of its own. A barrier, which comes before
  * nearly every node, asks for what the next beginning will need.
  */
+#include "attach/ggml/device_graph.h"
 #include "attach/ggml/digests.h"
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/method.h"
@@ -136,6 +137,7 @@ static ALWAYS_INLINE void expect_node(const struct node_thread *t, uintptr_t cod
 {
 	for (int i = 0; i < lines; i++)
 		__builtin_prefetch((const char *)code + i * LINE);
+	__builtin_prefetch((const void *)(uintptr_t)&ggml_is_empty);
 	__builtin_prefetch(&t->nodes[t->node_next]);
 	__builtin_prefetch(&t->events[t->event_count], 1);
 }
@@ -200,6 +202,25 @@ HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, vo
 	if (BRICK_LIKELY(begin_alone(t, caller, params, node, 0)))
 		return t->extra_forward(params, node);
 	return extra_forward(caller, params, node);
+}
+
+static APART _Bool is_empty(uintptr_t caller, const void *tensor)
+{
+	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
+
+	if (node_thread.on_device)
+		device_graph_ask(tensor, caller);
+	return function ? function(tensor) : 0;
+}
+
+HOT _Bool ggml_is_empty(const void *tensor)
+{
+	const struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (BRICK_LIKELY(node_thread_knows(t, caller) && !t->on_device))
+		return t->is_empty(tensor);
+	return is_empty(caller, tensor);
 }
 
 HOT void ggml_compute_forward_rms_norm_mul_fused(

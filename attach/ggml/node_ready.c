@@ -115,6 +115,12 @@ static void no_barrier(void *pool)
 	(void)pool;
 }
 
+static _Bool no_is_empty(const void *tensor)
+{
+	(void)tensor;
+	return 0;
+}
+
 static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 {
 	if (!t->extra_forward)
@@ -125,6 +131,10 @@ static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 		t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
 	if (!t->barrier)
 		t->barrier = no_barrier;
+	if (!t->is_empty)
+		t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
+	if (!t->is_empty)
+		t->is_empty = no_is_empty;
 	/* Most engines do not have it, and then do not call it. */
 	if (!t->fused_forward && !t->engine)
 		t->fused_forward = (fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
@@ -138,6 +148,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	t->extra_forward = e ? e->extra_forward : NULL;
 	t->fused_forward = e ? e->fused_forward : NULL;
 	t->barrier = e ? e->barrier : NULL;
+	t->is_empty = e ? e->is_empty : NULL;
 	lead_anywhere(t, caller);
 	t->low = e ? e->object.low : 0;
 	t->bytes = e ? e->object.bytes : 0;

@@ -40,7 +40,8 @@ struct node_thread {
 	uint8_t mode;	    /* enum node_mode */
 	uint8_t in_graph;   /* which this thread has called for */
 	uint8_t ready;
-	uint32_t marked;	 /* some events have a mark */
+	uint8_t marked;		 /* some events have a mark */
+	uint8_t on_device;	 /* it computes a graph there (device_graph.h) */
 	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known
 				  */
 
@@ -58,6 +59,7 @@ struct node_thread {
 	uint32_t graph_serial;
 	uint32_t started, fused; /* nodes of its graph */
 	uint64_t call_ticks;	 /* that calls of the short path took since the last flush */
+	is_empty_fn is_empty;
 
 	/* What follows is not touched for every node. */
 	uint64_t graph_entered;	   /* ticks; 0 once the graph's first node has begun */
