@@ -16,7 +16,7 @@ LAYERS, PREDICT = 3, 4
 ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
 # Per graph and layer; norms and projections may be one dispatch or several.
 IN_LAYERS = ("RmsNorm", "QkvProjection", "RopeEmbedding", "OutputProjection", "GateProjection",
-             "UpProjection", "Activation", "DownProjection", "FlashAttention")
+             "UpProjection", "Activation", "DownProjection")
 OUTSIDE = {"LmHead", "RmsNorm", "RowGather", "TensorCopy", "SplitCopy", "InputCopy", "OutputCopy",
            "Graph Vulkan0"}
 
@@ -41,12 +41,17 @@ def model():
     return path
 
 
+def flash_of(libs):
+    """3.14.0 corrupts its heap with flash attention on lavapipe, without Brick too."""
+    return "off" if os.path.basename(libs) == "3.14.0" else "on"
+
+
 def run(libs, gguf, *options, record=None, device="0"):
     before = [os.path.join(g.BUILD, "bin", "brick"), "record", "-q", "-o", record, "--"]
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time
     done = subprocess.run(
         [*(before if record else []), g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens",
-         "8", "--predict", str(PREDICT), "--flash", "on", *options],
+         "8", "--predict", str(PREDICT), "--flash", flash_of(libs), *options],
         capture_output=True, text=True, timeout=280,
         env=environment(GGML_VK_VISIBLE_DEVICES=device, VK_ICD_FILENAMES=ICD,
                         MESA_SHADER_CACHE_DIR=cache))
@@ -81,7 +86,8 @@ def check_owners(rows, device):
     outside = {name for name, layer in count if layer < 0}
     expect_true(f"outside of layers: {outside}", outside <= OUTSIDE)
     expect("unknown", {n for n, layer in count if layer >= 0} -
-           {"KvCacheWrite", "ResidualAdd", "RowGather", "TensorCopy"}, set())
+           {"FlashAttention", "AttentionScore", "AttentionSoftmax", "AttentionOutput",
+            "KvCacheWrite", "ResidualAdd", "RowGather", "TensorCopy"}, set())
 
 
 def check_names(device):
@@ -89,7 +95,8 @@ def check_names(device):
     expect("named after hashes alone", {n for n in names if n.startswith("main")}, set())
     first = {n.split(" ")[0] for n in names}
     expect_true(f"fused and single operations: {first}",
-                {"RMS_NORM+MUL", "MUL_MAT", "FLASH_ATTN_EXT", "SWIGLU"} <= first)
+                {"RMS_NORM+MUL", "MUL_MAT", "SWIGLU"} <= first and
+                ({"FLASH_ATTN_EXT", "SOFT_MAX"} & first))
 
 
 def check_sums(path, device):
