@@ -32,7 +32,7 @@ struct known_graph {
 	uint32_t count;
 	uint32_t users; /* that are computing it: it is not forgotten meanwhile */
 	uint64_t signature;
-	struct masks *masks; /* NULL: none */
+	struct masks *masks;	      /* NULL: none */
 	struct device_node *launched; /* [count], once a device has computed it (device_nodes.h) */
 	struct known_node nodes[];
 };
