@@ -16,8 +16,9 @@
 
 /* What a digest of A hands on to those that were computed from it. */
 struct carried {
-	double error, explained;
-	double pending; /* the loosest limit of results on the way here that B has not */
+	double error;
+	double explained; /* error^2 that formats explain, of what was seen */
+	double pending;	  /* the loosest limit of results on the way here that B has not */
 	double allowed; /* error^2 that coarse formats of both runs were allowed on the way here */
 	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */
 };
@@ -118,8 +119,8 @@ static double limit_of(const struct pass *p, const struct run_digest *a,
  * NMSE that comes in here because the two runs hold their numbers in different formats. Values that
  * differ already are rounded apart once more where both runs round.
  */
-static double own_explained(
-	const struct brick_digest *x, const struct brick_digest *y, double inherited)
+static double own_explained(const char *brick, const struct brick_digest *x,
+	const struct brick_digest *y, double inherited)
 {
 	uint32_t differ = x->flags ^ y->flags;
 
@@ -130,7 +131,20 @@ static double own_explained(
 		return DIVERGE_LIMIT_QUANTIZED;
 	if (x->dtype != y->dtype)
 		return 4 * square(fmax(unit_of(x->dtype), unit_of(y->dtype)));
-	return differ & BRICK_TENSOR_HALF ? 4 * square(DIVERGE_UNIT_F16) : 0;
+	if (!(differ & BRICK_TENSOR_HALF))
+		return 0;
+	return (is_attention(brick) ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
+}
+
+/*
+ * The band of one result: what its inputs' difference, as it is seen, may become in it, and what
+ * comes in with its own formats. Not what formats might have brought in on the way here, which
+ * grows with depth until any mistake is within it.
+ */
+static double band_of(const char *brick, const struct brick_digest *x, const struct brick_digest *y,
+	const struct carried *in)
+{
+	return DIVERGE_GROWTH * in->explained + own_explained(brick, x, y, in->explained);
 }
 
 /* The worst of what the inputs carry; *known: some of them have digests. */
@@ -174,7 +188,8 @@ static struct diverge_place compare(
 
 	place.error = brick_digest_error(x, y);
 	place.limit = limit_of(p, &p->align.a.run->digests[a], y, in);
-	place.explained = in->explained + own_explained(x, y, in->explained);
+	place.explained =
+		band_of(p->align.a.run->bricks[p->align.a.run->digests[a].brick].name, x, y, in);
 	place.inherited = fmin(in->error, place.error);
 	if (place.inherited > 0)
 		place.from = in->place;
@@ -198,6 +213,7 @@ static void enter(struct diverge *d, const struct diverge_place *place)
 	d->places[d->place_count++] = *place;
 	if (place->flags & DIVERGE_OVER) {
 		d->over++;
+		d->diverges = 1;
 		if (d->first == RUN_NONE)
 			d->first = index;
 	}
@@ -208,24 +224,19 @@ static void enter(struct diverge *d, const struct diverge_place *place)
 
 /*
  * Text that was generated parts where an engine chose another token. What comes after that compares
- * different texts, which says nothing of the engines. Formats explain it if they explained
- * anything.
+ * different texts, which says nothing of the engines: inputs differ, and no result is the cause.
+ * Formats explain it if they explained anything.
  */
-static void judge_tokens(struct pass *p, struct diverge_place *place)
+static int tokens_part(struct pass *p, const struct diverge_place *place)
 {
 	const struct run_digest *d = &p->align.a.run->digests[place->a];
 
-	p->most_explained = fmax(p->most_explained, place->explained);
 	if (strcmp(p->align.a.run->bricks[d->brick].name, "Embedding") ||
 		place->error < OTHER_TOKENS || !p->result->place_count)
-		return;
+		return 0;
 	p->result->apart_step = d->step;
-	if (!(p->most_explained > 0))
-		return;
-	place->explained = square(place->error);
-	place->flags |= DIVERGE_EXPLAINED;
-	if (p->options->allow_formats)
-		place->flags &= ~(uint32_t)DIVERGE_OVER;
+	p->result->diverges |= !(p->options->allow_formats && p->most_explained > 0);
+	return 1;
 }
 
 /*
@@ -261,12 +272,15 @@ static void visit(struct pass *p, uint32_t item)
 	struct carried carried = inherit(p, digest, &known);
 	if (b != RUN_NONE) {
 		struct diverge_place place = compare(p, a, b, &carried, known);
-		judge_tokens(p, &place);
-		carried = (struct carried){place.error, place.explained, 0,
-			allowed_of(p, &place, &carried), (uint32_t)p->result->place_count};
+		if (tokens_part(p, &place))
+			return;
+		p->most_explained = fmax(p->most_explained, place.explained);
+		carried = (struct carried){place.error, fmin(place.explained, square(place.error)),
+			0, allowed_of(p, &place, &carried), (uint32_t)p->result->place_count};
 		enter(p->result, &place);
 	} else {
 		carried.pending = limit_of(p, digest, &digest->digest, &carried);
+		carried.explained *= DIVERGE_GROWTH;
 	}
 	p->carried[a] = carried;
 	p->before = a;

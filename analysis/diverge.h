@@ -41,7 +41,7 @@ struct diverge_place {
 	double inherited; /* at most error */
 	double added;	  /* error^2 = inherited^2 + added^2 */
 	double limit;	  /* of error^2 */
-	double explained; /* error^2 that other formats explain, up to here; 0: they are the same */
+	double explained; /* error^2 that other formats explain here; 0: they are the same */
 };
 
 /* What became of the results of one brick. */
@@ -60,8 +60,9 @@ struct diverge {
 	uint32_t steps_a, steps_b, steps_compared;
 	uint32_t skipped_a, skipped_b; /* steps before the first that was compared */
 	uint32_t unlike;	       /* steps that stand at the same place and are not alike */
-	uint64_t apart_step;	       /* from here on they compute other tokens; 0: never */
-	uint32_t other_shapes;	       /* same place, another number of elements: not compared */
+	uint64_t apart_step; /* from here on they compute other tokens, not compared; 0: never */
+	int diverges; /* a place is over its limit, or tokens part where nothing explains it */
+	uint32_t other_shapes; /* same place, another number of elements: not compared */
 	struct diverge_brick *bricks;
 	size_t brick_count;
 };

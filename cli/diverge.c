@@ -31,9 +31,12 @@ static const char rules[] =
 	"and 4 times the NMSE that was allowed to 16-bit and quantised values that it was\n"
 	"computed from. --threshold replaces all of it.\n"
 	"\n"
-	"Where one run computes with 16-bit weights and the other does not, each such product\n"
-	"explains 4 u^2 more of what follows it (5e-4 for quantised ones). The report says which\n"
-	"divergence is within that; it is one all the same, unless --allow-formats is given.\n"
+	"Where the runs' formats differ, a result's own formats explain 4 u^2 where only one run\n"
+	"has 16-bit values (32 u^2 of attention), 5e-4 where only one has quantised weights, and\n"
+	"its inputs 4 times the NMSE that they were seen to have and formats explained. The "
+	"report\n"
+	"says which divergence is within that; it is one all the same, unless --allow-formats is\n"
+	"given. Where the runs go on with other tokens their inputs differ: the comparison ends.\n"
 	"\n"
 	"NaN and infinite values that are not at the same places always diverge.\n";
 
@@ -124,7 +127,7 @@ static int run_diverge(int argc, char **argv)
 		diverge_json(&view, stdout);
 	else
 		diverge_text(&view, stdout);
-	int rc = diverge->first == RUN_NONE ? CLI_DONE : CLI_GATE;
+	int rc = diverge->diverges ? CLI_GATE : CLI_DONE;
 	diverge_destroy(diverge);
 	run_destroy(a);
 	run_destroy(b);

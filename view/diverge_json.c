@@ -136,7 +136,7 @@ void diverge_json(const struct diverge_view *v, FILE *out)
 	size_t shown = 0;
 
 	json_put(root, "schema", json_text("brick/diverge/1"));
-	json_put(root, "diverges", json_boolean(d->first != RUN_NONE));
+	json_put(root, "diverges", json_boolean(d->diverges));
 	json_put(root, "threshold",
 		v->options->threshold >= 0 ? real(v->options->threshold) : json_null());
 	json_put(root, "first", d->first == RUN_NONE ? json_null() : place_json(v, d->first));

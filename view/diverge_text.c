@@ -111,8 +111,8 @@ static void print_coverage(const struct printer *p)
 			d->unlike == 1 ? "s" : "");
 	if (d->apart_step)
 		say(p, "Tokens",
-			"from step %llu on the runs compute other tokens: what follows is not "
-			"compared",
+			"from step %llu on the runs compute other tokens: their inputs differ from "
+			"there, and what follows is not compared",
 			(unsigned long long)d->apart_step);
 	if (d->other_shapes)
 		say(p, "Sizes", "%u result%s at the same place with another number of elements",
@@ -189,8 +189,10 @@ static void print_verdict(const struct printer *p)
 	uint32_t index = diverges ? d->first : d->worst;
 
 	fputc('\n', p->out);
-	terminal_print(p->terminal, p->out, diverges ? STYLE_BAD : STYLE_GOOD,
+	terminal_print(p->terminal, p->out, d->diverges ? STYLE_BAD : STYLE_GOOD,
 		diverges       ? "They diverge. The first place is"
+		: d->diverges  ? "They go on with other tokens, and no result before that is "
+				 "beyond its limit. The largest difference is"
 		: d->explained ? "No divergence that formats do not explain. The largest "
 				 "difference is"
 		: d->places[index].error > 0 ? "No divergence. The largest difference is"

@@ -14,9 +14,10 @@ struct engine {
 	int no_labels, no_inputs, no_norm;
 	int no_norm_in; /* that layer, counted from 1 */
 	int nan_step;
-	float noise; /* of every result, relative */
-	int warm_up; /* steps before the first */
-	int half;    /* results are BF16 */
+	float noise;	 /* of every result, relative */
+	int warm_up;	 /* steps before the first */
+	int half;	 /* results are BF16 */
+	int other_token; /* that step computes another one; 0: none does */
 };
 
 static void put(const struct engine *e, uint32_t brick, int layer, const char *name, const float *x,
@@ -51,8 +52,10 @@ static void change(float *x, float factor, float noise, unsigned seed)
 
 static void run_step(const struct engine *e, int step, float *x)
 {
+	int token = step + 3 + (e->other_token && e->other_token == step ? 50 : 0);
+
 	for (int i = 0; i < N; i++)
-		x[i] = sinf((float)(i * (step + 3)));
+		x[i] = sinf((float)(i * token));
 	put(e, BRICK_EMBEDDING, -1, "embd", x, 1, 0);
 	for (int layer = 0; layer < LAYERS; layer++) {
 		change(x, 1, e->noise, 1u + (unsigned)layer);
@@ -278,6 +281,43 @@ static void test_formats(void **state)
 	done(&o);
 }
 
+/* An error of 1 % in the last layer is more than what its inputs and its own format explain. */
+static void test_formats_hide_nothing(void **state)
+{
+	struct engine half = plain;
+	struct diverge_options options = {.threshold = -1, .allow_formats = 1};
+	struct diverge *d;
+	int which;
+
+	(void)state;
+	half.half = 1;
+	half.wrong_layer = LAYERS - 1;
+	struct outcome o = compare(&plain, &half, -1);
+	assert_int_equal(diverge_create(&d, o.a, o.b, &options, &which), 0);
+	assert_int_not_equal(d->first, RUN_NONE);
+	const struct run_digest *first = &o.a->digests[d->places[d->first].a];
+	assert_int_equal(first->layer, LAYERS - 1);
+	assert_string_equal(o.a->bricks[first->brick].name, "RopeEmbedding");
+	diverge_destroy(d);
+	done(&o);
+}
+
+/* Another token is no place of a divergence: inputs differ, and nothing after it is compared. */
+static void test_other_tokens(void **state)
+{
+	struct engine other = plain;
+
+	(void)state;
+	other.other_token = 1;
+	struct outcome o = compare(&plain, &other, -1);
+	assert_int_equal(o.d->apart_step, 2);
+	assert_int_equal(o.d->first, RUN_NONE);
+	assert_int_equal(o.d->over, 0);
+	assert_int_equal(o.d->place_count, 1 + LAYERS * 4);
+	assert_true(o.d->diverges);
+	done(&o);
+}
+
 static void test_nan(void **state)
 {
 	struct engine with_nan = plain;
@@ -346,6 +386,8 @@ int main(void)
 		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_threshold),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_formats_hide_nothing),
+		cmocka_unit_test(test_other_tokens),
 		cmocka_unit_test(test_nan),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_none),
