@@ -407,12 +407,14 @@ set(BRICK_LIVE_SOURCES
 set(BRICK_MACHINE_SOURCES
   machine/ceilings.c
   machine/ceilings_cache.c
+  machine/ceilings_doubt.c
   machine/ceilings_read.c
   machine/ceilings_write.c
   machine/cpu.c
   machine/device_queue.c
   machine/kernels.c
   machine/sweep.c
+  machine/sweep_budget.c
   machine/sweep_device.c
   machine/sweep_latency.c
   machine/sweep_plan.c
@@ -737,6 +739,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/session_storm.c
   tests/unit/sized.c
   tests/unit/stats.c
+  tests/unit/sweep.c
   tests/unit/tile.c
   tests/unit/timer.c
   tests/unit/trace_command.c

@@ -44,6 +44,7 @@ static const struct ceilings_compute *choose_peak(
 		for (size_t i = 0; i < c->compute_count; i++) {
 			const struct ceilings_compute *row = &c->compute[i];
 			if (row->threads == threads && row->rate.best > best->rate.best &&
+				!ceilings_compute_doubtful(c, row) &&
 				(!next || row->rate.best < next->rate.best))
 				next = row;
 		}
@@ -107,11 +108,16 @@ void roofline_place(struct roofline_row *row, const struct ceilings *c, double p
 		row->flags |= ROOFLINE_ABOVE_COMPUTE;
 	if (bytes > limit(&row->bandwidth->rate))
 		row->flags |= ROOFLINE_ABOVE_BANDWIDTH;
+	/* Whatever is wrong, the ceiling or the counts: this is not its roof. */
+	if (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH))
+		return;
 	/* Shares of what each ceiling allows: the greater one says which of them is the roof. */
 	double of_peak = flops / row->peak->rate.best;
 	double of_bandwidth = bytes / row->bandwidth->rate.best;
 	double achieved = of_peak > of_bandwidth ? of_peak : of_bandwidth;
 	row->bound = of_bandwidth >= of_peak ? ROOFLINE_MEMORY : ROOFLINE_COMPUTE;
+	/* Within the spread the brick has shown the ceiling to be higher. */
+	achieved = achieved > 1 ? 1 : achieved;
 	row->distance = 1 - achieved;
 	if (row->flops)
 		row->roof_flops_per_ns = flops / achieved;

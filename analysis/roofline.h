@@ -8,7 +8,8 @@
  * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
  * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32
  * unless more was computed, then faster types. What lies above all of them by more than their
- * spread is flagged and left as it is. Prefill and decode are apart. Pure; read-only once made.
+ * spread refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
+ * read-only once made.
  */
 #ifndef BRICK_ANALYSIS_ROOFLINE_H
 #define BRICK_ANALYSIS_ROOFLINE_H
@@ -58,7 +59,7 @@ struct roofline_row {
 	double floor_ns;	  /* of one execution: latency */
 	double roof_flops_per_ns; /* min(peak, intensity x bandwidth) */
 	double roof_bytes_per_ns; /* the same in bytes */
-	double distance;	  /* 1 - achieved / roof; below 0: above it */
+	double distance;	  /* 1 - achieved / roof: 0 to 1 */
 	enum roofline_bound bound;
 	uint32_t flags; /* enum roofline_flags */
 };

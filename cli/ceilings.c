@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "brick/error.h"
 #include "cli/command.h"
 #include "view/die.h"
@@ -20,6 +21,7 @@
 
 struct options {
 	bool json, force, quick;
+	uint64_t begin_ns;
 	unsigned long threads; /* 0: as many as there are CPUs */
 	struct sweep_options sweep;
 };
@@ -27,7 +29,7 @@ struct options {
 static const struct cli_option option_table[] = {
 	{"force", NULL, "measure again, whatever is kept", option_flag,
 		.at = offsetof(struct options, force)},
-	{"quick", NULL, "in three seconds, with fewer repetitions", option_flag,
+	{"quick", NULL, "in 3 seconds instead of 12, with fewer repetitions and sizes", option_flag,
 		.at = offsetof(struct options, quick)},
 	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
 		.at = offsetof(struct options, threads), .low = 1, .high = CPU_MAX},
@@ -47,8 +49,12 @@ static void parse(struct options *options, int argc, char **argv)
 
 static void show_progress(void *context, double share)
 {
-	(void)context;
+	const struct options *options = context;
+	double seconds = (double)(monotonic_ns() - options->begin_ns) / 1e9;
+
 	fprintf(stderr, "\rbrick: measuring ceilings: %3.0f%%", 100 * share);
+	if (share > 0.05)
+		fprintf(stderr, ", %.0f s left ", seconds * (1 - share) / share);
 }
 
 /* As they will be read from the file, digits that it does not keep included. */
@@ -70,6 +76,8 @@ static struct ceilings *measure(struct options *options)
 	struct ceilings *ceilings = NULL;
 	bool shows = isatty(STDERR_FILENO);
 
+	options->begin_ns = monotonic_ns();
+	options->sweep.context = options;
 	if (shows)
 		options->sweep.progress = show_progress;
 	int rc = sweep_run(&ceilings, &options->sweep);
@@ -135,8 +143,9 @@ const struct cli_command command_ceilings = {
 	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
 		 "type, bandwidth "
 		 "of each cache and of memory, latencies; on one thread and on more. Takes all "
-		 "CPUs for some "
-		 "ten seconds. The result is kept, and shown the next time.",
+		 "CPUs for twelve seconds, longer on a busy machine: each figure is measured once "
+		 "at least, and what others contradict is measured again. The result is kept, and "
+		 "shown the next time.",
 	.notes = "Other work on the machine lowers what can be reached: let it rest meanwhile.",
 	.options = option_table,
 };

@@ -75,7 +75,8 @@ const struct ceilings_compute *ceilings_peak(
 		const struct ceilings_compute *row = &c->compute[i];
 		if (row->threads != threads || (type && strcmp(row->type, type)))
 			continue;
-		if (!best || row->rate.best > best->rate.best)
+		if ((!best || row->rate.best > best->rate.best) &&
+			!ceilings_compute_doubtful(c, row))
 			best = row;
 	}
 	return best;
@@ -90,7 +91,8 @@ const struct ceilings_bandwidth *ceilings_fastest(
 		const struct ceilings_bandwidth *row = &c->bandwidth[i];
 		if (row->threads != threads || (level && strcmp(row->level, level)))
 			continue;
-		if (!best || row->rate.best > best->rate.best)
+		if ((!best || row->rate.best > best->rate.best) &&
+			!ceilings_bandwidth_doubtful(c, row))
 			best = row;
 	}
 	return best;

@@ -92,12 +92,28 @@ double ceilings_spread(const struct ceilings_figure *figure);
 int ceilings_noisy(const struct ceilings *ceilings);
 
 /*
+ * The least that a figure must be, going by the others: 8-bit products are not slower than f32 of
+ * the same instruction set, a nearer cache not than a farther one, n threads do not n times as much
+ * as one, nor far less. 0: no other says anything of it.
+ */
+double ceilings_least_compute(const struct ceilings *ceilings, const struct ceilings_compute *row);
+double ceilings_least_bandwidth(
+	const struct ceilings *ceilings, const struct ceilings_bandwidth *row);
+
+/* Whether a row is below that, and no ceiling; how many rows are. */
+int ceilings_compute_doubtful(const struct ceilings *ceilings, const struct ceilings_compute *row);
+int ceilings_bandwidth_doubtful(
+	const struct ceilings *ceilings, const struct ceilings_bandwidth *row);
+size_t ceilings_doubtful(const struct ceilings *ceilings);
+
+/*
  * The number of threads that was measured and speaks for `threads`: the same, or the next larger
  * one, or else the largest. 0: none was measured.
  */
 uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
 
-/* The row with the highest rate; NULL: not measured. type or level NULL: any. */
+/* The row with the highest rate that no other contradicts; NULL: there is none. type or level NULL:
+ * any. */
 const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
 const struct ceilings_bandwidth *ceilings_fastest(

@@ -14,10 +14,6 @@
 #include "machine/sweep_state.h"
 
 enum {
-	BUDGET_MS = 10000,
-	QUICK_BUDGET_MS = 2500,
-	MIN_SLOT_US = 500,
-	MAX_SLOT_US = 20000,
 	WARM_UP_MS = 100,
 	ARRAY_GAP = 320, /* between arrays, so that they do not fall on the same lines of a page */
 };
@@ -71,16 +67,22 @@ static void calibrate(struct sweep *s, struct sweep_slot *slot)
 		rounds *= 2;
 		ns = run_slot(s, slot, rounds);
 	}
+	/* That was one already, and a long one. */
+	if (slot->stream && rounds == 1 && ns >= s->slot_ns)
+		slot->values[slot->count++] = slot->work / (double)ns;
 	double wanted = (double)rounds * (double)s->slot_ns / (double)(ns ? ns : 1);
 	slot->rounds = wanted < 1 ? 1 : (uint64_t)wanted;
 }
 
 static void measure(struct sweep *s, struct sweep_slot *slot)
 {
-	if (!slot->rounds)
+	if (!slot->rounds) {
 		calibrate(s, slot);
-	else if (slot->stream && slot->rounds > 1)
+		if (slot->count)
+			return;
+	} else if (slot->stream && slot->rounds > 1) {
 		run_slot(s, slot, 1); /* into the caches */
+	}
 	uint64_t ns = run_slot(s, slot, slot->rounds);
 	if (ns)
 		slot->values[slot->count++] = slot->work * (double)slot->rounds / (double)ns;
@@ -132,33 +134,11 @@ static void warm_up(struct sweep *s)
 		run_slot(s, &all, 100000);
 }
 
-static void measure_all(struct sweep *s)
-{
-	uint64_t budget_ms = s->options->quick ? QUICK_BUDGET_MS : BUDGET_MS;
-	uint64_t runs = s->slots.count * s->repetitions;
-	uint64_t slot_us = budget_ms * 1000 / (runs ? runs : 1);
-
-	slot_us = slot_us < MIN_SLOT_US ? MIN_SLOT_US : slot_us;
-	s->slot_ns = (slot_us > MAX_SLOT_US ? MAX_SLOT_US : slot_us) * 1000;
-	warm_up(s);
-	uint64_t end_ns = monotonic_ns() + 3 * budget_ms / 2 * 1000000;
-	for (uint32_t i = 0; i < s->repetitions; i++) {
-		/* On a busy machine fewer repetitions, rather than minutes. */
-		if (i && monotonic_ns() > end_ns)
-			return;
-		for (size_t k = 0; k < s->slots.count; k++) {
-			measure(s, &s->slots.items[k]);
-			if (s->options->progress && k % 8 == 0)
-				s->options->progress(s->options->context,
-					(double)(i * s->slots.count + k) / (double)runs);
-		}
-	}
-}
-
 static void keep_compute(struct ceilings *c, struct sweep_slot *slot)
 {
 	struct ceilings_compute *row = &c->compute[c->compute_count++];
 
+	slot->row = c->compute_count - 1;
 	snprintf(row->isa, sizeof row->isa, "%s", slot->compute->isa);
 	snprintf(row->type, sizeof row->type, "%s", slot->compute->type);
 	row->threads = slot->threads;
@@ -169,6 +149,7 @@ static void keep_stream(struct ceilings *c, struct sweep_slot *slot)
 {
 	struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
 
+	slot->row = c->bandwidth_count - 1;
 	snprintf(row->level, sizeof row->level, "%s", c->levels[slot->level].name);
 	snprintf(row->kernel, sizeof row->kernel, "%s", machine_stream_name(slot->stream->kind));
 	snprintf(row->isa, sizeof row->isa, "%s", slot->stream->isa);
@@ -237,8 +218,11 @@ static int sweep_all(struct sweep *s)
 		rc = create_arenas(s);
 	if (rc)
 		return rc;
-	measure_all(s);
+	warm_up(s);
+	sweep_measure_all(s, measure);
 	rc = keep_all(s);
+	if (!rc)
+		sweep_measure_again(s, measure);
 	if (!rc)
 		rc = note_missing_levels(s);
 	if (!rc)
@@ -251,8 +235,7 @@ static int sweep_all(struct sweep *s)
 int sweep_run(struct ceilings **out, const struct sweep_options *options)
 {
 	struct sweep s = {.options = options};
-	uint64_t begin_ns = monotonic_ns();
-
+	s.begin_ns = sweep_now_ns(&s);
 	s.repetitions = options->quick ? SWEEP_QUICK_REPETITIONS : SWEEP_REPETITIONS;
 	s.ceilings = calloc(1, sizeof *s.ceilings);
 	if (!s.ceilings)
@@ -260,7 +243,7 @@ int sweep_run(struct ceilings **out, const struct sweep_options *options)
 	cpu_info_read(&s.cpu);
 	describe(&s);
 	int rc = sweep_all(&s);
-	s.ceilings->took_ns = monotonic_ns() - begin_ns;
+	s.ceilings->took_ns = sweep_now_ns(&s) - s.begin_ns;
 	team_destroy(s.team);
 	destroy_arenas(&s);
 	array_fini(&s.slots);

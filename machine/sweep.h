@@ -12,8 +12,9 @@
 #include "machine/ceilings.h"
 
 struct sweep_options {
-	unsigned threads; /* at most; 0: as many as CPUs may be used */
-	int quick;	  /* fewer repetitions and sizes, and 3 seconds instead of 10 */
+	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
+	int quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
+	uint64_t (*now_ns)(void); /* what that is counted by; NULL: CLOCK_MONOTONIC */
 	void (*progress)(void *context, double share); /* NULL: none */
 	void *context;
 };

@@ -12,19 +12,25 @@
 #include "machine/sweep.h"
 #include "machine/team.h"
 
-enum { SWEEP_REPETITIONS = 7, SWEEP_QUICK_REPETITIONS = 3, SWEEP_THREAD_COUNTS = 16 };
+enum {
+	SWEEP_REPETITIONS = 7,
+	SWEEP_QUICK_REPETITIONS = 3,
+	SWEEP_AGAIN = 5, /* times more, for what others contradict */
+	SWEEP_THREAD_COUNTS = 16,
+};
 
 /* One figure: a kernel on so many threads, and for streams a working set. */
 struct sweep_slot {
 	const struct machine_compute *compute; /* or */
 	const struct machine_stream *stream;
 	unsigned threads;
-	size_t level;			  /* of a stream: in ceilings->levels */
-	size_t bytes;			  /* of each of a thread's arrays */
-	uint64_t rounds;		  /* that take about one slot's time */
-	double work;			  /* of a round on all threads: operations or bytes */
-	double values[SWEEP_REPETITIONS]; /* work per ns */
+	size_t level;	 /* of a stream: in ceilings->levels */
+	size_t bytes;	 /* of each of a thread's arrays */
+	uint64_t rounds; /* that take about one slot's time */
+	double work;	 /* of a round on all threads: operations or bytes */
+	double values[SWEEP_REPETITIONS + SWEEP_AGAIN]; /* work per ns */
 	uint32_t count;
+	size_t row; /* in ceilings->compute or ->bandwidth */
 };
 
 /* Where a member's arrays lie; it touched them itself. */
@@ -46,7 +52,15 @@ struct sweep {
 	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
 	uint32_t repetitions;
 	uint64_t slot_ns;
+	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
 };
+
+/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
+void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
+/* Once more for what others contradict, as long as there is time. Needs the ceilings' rows. */
+void sweep_measure_again(
+	struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
+uint64_t sweep_now_ns(const struct sweep *s);
 
 /* Fill in levels, thread counts and slots. -ENOMEM. */
 int sweep_plan(struct sweep *s);

@@ -58,7 +58,7 @@ static void print_heading(const struct printer *p)
 }
 
 /* "123 +-4%": the best, and how far the middle of the repetitions was from it. */
-static void figure(char out[CELL], const struct ceilings_figure *f)
+static void figure(char out[CELL], const struct ceilings_figure *f, int doubtful)
 {
 	char best[UNITS_BYTES];
 
@@ -67,7 +67,7 @@ static void figure(char out[CELL], const struct ceilings_figure *f)
 		return;
 	}
 	units_number(best, f->best);
-	snprintf(out, CELL, "%s %4.1f%%", best, 100 * ceilings_spread(f));
+	snprintf(out, CELL, "%s%s %4.1f%%", doubtful ? "? " : "", best, 100 * ceilings_spread(f));
 }
 
 /* Columns: names, then one for each number of threads. */
@@ -123,7 +123,8 @@ static void add_compute(const struct printer *p, struct table *table, const stru
 
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
-		figure(cells[i], row ? &row->rate : NULL);
+		figure(cells[i], row ? &row->rate : NULL,
+			row && ceilings_compute_doubtful(p->ceilings, row));
 		shown[c->names + i] = cells[i];
 	}
 	table_add(table, shown, STYLE_PLAIN);
@@ -177,7 +178,8 @@ static void add_bandwidth(const struct printer *p, struct table *table, const st
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_bandwidth *row =
 			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
-		figure(cells[i], row ? &row->rate : NULL);
+		figure(cells[i], row ? &row->rate : NULL,
+			row && ceilings_bandwidth_doubtful(p->ceilings, row));
 		shown[c->names + i] = cells[i];
 	}
 	table_add(table, shown, STYLE_PLAIN);
@@ -230,6 +232,11 @@ static void print_end(const struct printer *p, const char *where)
 	fputc('\n', p->out);
 	for (size_t i = 0; i < c->missing_count; i++)
 		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
+	if (ceilings_doubtful(c))
+		say(p, "Doubt",
+			"figures with a ? contradict others, which are higher, also after they "
+			"were "
+			"measured again: they are not used as roofs");
 	if (ceilings_noisy(c)) {
 		fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
 		say(p, "Doubt",

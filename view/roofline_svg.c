@@ -76,7 +76,7 @@ static void print_tooltip(const struct picture *p, const struct roofline_row *ro
 		units_number(bytes, row->bytes_per_ns), units_number(intensity, row->intensity),
 		units_number(threads, row->at_once));
 	if (by)
-		fprintf(p->out, "; %.1f%% below its roof, which is ", 100 * row->distance);
+		fprintf(p->out, "; %.1f%% of its roof, which is ", 100 * (1 - row->distance));
 	svg_text(p->out, by);
 	fprintf(p->out, "%s%s%s", bound ? "; bound by " : "", bound ? bound : "",
 		is_above(row) ? "; above what was measured to be possible" : "");

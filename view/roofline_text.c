@@ -111,7 +111,7 @@ enum column {
 	COLUMN_BOUND,
 	COLUMN_ROOF_BY,
 	COLUMN_ROOF,
-	COLUMN_DISTANCE,
+	COLUMN_OF_ROOF,
 	COLUMNS,
 };
 
@@ -126,7 +126,7 @@ static const struct table_column columns[COLUMNS] = {
 	[COLUMN_BOUND] = {"BOUND", 1, 0},
 	[COLUMN_ROOF_BY] = {"ROOF BY", 1, 2},
 	[COLUMN_ROOF] = {"ROOF", 0, 1},
-	[COLUMN_DISTANCE] = {"DISTANCE", 0, 0},
+	[COLUMN_OF_ROOF] = {"OF ROOF", 0, 0},
 };
 
 /* In GFLOP/s, or GB/s for what computes nothing. */
@@ -135,14 +135,13 @@ static void format_roof(char out[UNITS_BYTES], const struct roofline_row *row)
 	units_number(out, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
 }
 
-static void format_distance(char out[UNITS_BYTES], const struct roofline_row *row)
+static void format_of_roof(char out[UNITS_BYTES], const struct roofline_row *row)
 {
 	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
-		strcpy(out, "-");
+		strcpy(out, row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? "- !"
+											     : "-");
 	else
-		snprintf(out, UNITS_BYTES, "%.1f%%%s", 100 * row->distance,
-			row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? " !"
-											 : "");
+		units_percent(out, 1 - row->distance);
 }
 
 /* Where not all that the shapes say was done: "<=". */
@@ -175,7 +174,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 	format_rate(cells[COLUMN_FLOPS], row, row->flops_per_ns);
 	format_rate(cells[COLUMN_BYTES], row, row->bytes_per_ns);
 	format_roof(cells[COLUMN_ROOF], row);
-	format_distance(cells[COLUMN_DISTANCE], row);
+	format_of_roof(cells[COLUMN_OF_ROOF], row);
 	table_add(table, shown, above ? STYLE_BAD : STYLE_PLAIN);
 	free(roof_by);
 	free(roof);
@@ -295,8 +294,8 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
 			"ROOF BY: the lowest measured ceiling that allows what was achieved; ROOF "
-			"in GFLOP/s (GB/s where nothing is computed). DISTANCE: what is missing to "
-			"it.");
+			"in GFLOP/s (GB/s where nothing is computed). OF ROOF: how much of it was "
+			"reached.");
 	else
 		say(&p, "Note", "no brick says what it computed or moved");
 	fputs(terminal_style_end(&terminal, STYLE_DIM), out);

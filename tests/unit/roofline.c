@@ -219,15 +219,17 @@ static void above_ceilings(void **state)
 	assert_int_equal(r->row_count, 5);
 	const struct roofline_row *row = &r->rows[0];
 	assert_string_equal(row[0].bandwidth->level, "memory"); /* 43 <= 40 + 10 % */
-	assert_near(row[0].distance, 1 - 43.0 / 40);
+	assert_near(row[0].distance, 0); /* it shows that 43 can be reached */
+	assert_near(row[0].roof_bytes_per_ns, 43);
 	assert_int_equal(row[0].flags, 0);
 	assert_string_equal(row[1].bandwidth->level, "L1");
 	assert_near(row[1].roof_bytes_per_ns, 300);
 	assert_near(row[1].distance, 0.85);
 	assert_near(row[1].intensity, 0);
 	assert_int_equal(row[2].flags, ROOFLINE_ABOVE_BANDWIDTH);
-	assert_near(row[2].bytes_per_ns, 340); /* not clamped */
-	assert_near(row[2].distance, 1 - 340.0 / 300);
+	assert_near(row[2].bytes_per_ns, 340);	   /* not clamped */
+	assert_true(row[2].roof_bytes_per_ns < 0); /* refuted: no roof, and no verdict */
+	assert_int_equal(row[2].bound, ROOFLINE_UNKNOWN);
 	assert_string_equal(row[3].peak->type, "i8"); /* 200 GFLOP/s is more than f32 can */
 	assert_int_equal(row[3].flags, 0);
 	assert_near(row[3].distance, 0.5);
