@@ -204,7 +204,10 @@ static void print_verdict(const struct printer *p)
 	print_origin(p, index);
 	print_values(p, "  A", &p->view->a->digests[d->places[index].a]);
 	print_values(p, "  B", &p->view->b->digests[d->places[index].b]);
-	if (diverges && d->explained)
+	if (diverges && p->view->options->allow_formats && d->explained)
+		say(p, "Formats", "explain %u further place%s", d->explained,
+			plural_s(d->explained));
+	else if (diverges && d->explained)
 		say(p, "Formats", "%u of %u places that diverge are within what formats explain%s",
 			d->explained, d->over,
 			d->explained == d->over ? ": this is what other weights do, not a mistake"

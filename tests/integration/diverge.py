@@ -140,6 +140,15 @@ def engines(runs, f32):
         expect(f"the first place on {model}", (first["layer"], first["brick"]),
                (2, "RopeEmbedding"))
 
+    # what other weights do hides no mistake, however deep it is
+    quantised = runs.llama("quantised", "q8_0", "--predict", "1")
+    diverge(quantised, runs.decoder("exact", predict="1"), "--allow-formats")
+    for layer in 0, N_LAYERS - 1:
+        wrong = runs.decoder("wrong", "--rope-error", f"{layer}:4.9", predict="1")
+        first = diverge(quantised, wrong, "--allow-formats", code=1)["first"]
+        expect("the first place behind other weights", (first["layer"], first["brick"]),
+               (layer, "RopeEmbedding"))
+
     for layer in 0, 3, N_LAYERS - 1:
         wrong = runs.decoder("wrong", "--rope-error", f"{layer}:1")
         for other in f32, right:

@@ -10,7 +10,7 @@ enum { N = 300, LAYERS = 3 };
 /* A toy engine: what it is told to do wrong, and to leave out. */
 struct engine {
 	int steps, first_tokens;
-	int wrong_layer; /* its RopeEmbedding is 1 % too long */
+	int wrong_layer; /* its RopeEmbedding is 1 % too long, of BF16 2 % */
 	int no_labels, no_inputs, no_norm;
 	int no_norm_in; /* that layer, counted from 1 */
 	int nan_step;
@@ -61,7 +61,7 @@ static void run_step(const struct engine *e, int step, float *x)
 		change(x, 1, e->noise, 1u + (unsigned)layer);
 		if (!e->no_norm && layer + 1 != e->no_norm_in)
 			put(e, BRICK_RMS_NORM, layer, "norm", x, 2, 1);
-		change(x, layer == e->wrong_layer ? 1.01f : 1, e->noise, 100u);
+		change(x, layer != e->wrong_layer ? 1 : e->half ? 1.02f : 1.01f, e->noise, 100u);
 		if (e->nan_step == step && layer == 1)
 			x[17] = NAN;
 		put(e, BRICK_ROPE_EMBEDDING, layer, "Qcur", x, 3, e->no_norm ? 1 : 2);
@@ -281,18 +281,18 @@ static void test_formats(void **state)
 	done(&o);
 }
 
-/* An error of 1 % in the last layer is more than what its inputs and its own format explain. */
+/* An error of 2 % in the last layer is more than what its inputs and its own format explain. */
 static void test_formats_hide_nothing(void **state)
 {
 	struct engine half = plain;
-	struct diverge_options options = {.threshold = -1, .allow_formats = 1};
+	struct diverge_options options = {.threshold = 1e-7, .allow_formats = 1};
 	struct diverge *d;
 	int which;
 
 	(void)state;
 	half.half = 1;
 	half.wrong_layer = LAYERS - 1;
-	struct outcome o = compare(&plain, &half, -1);
+	struct outcome o = compare(&plain, &half, 1e-7);
 	assert_int_equal(diverge_create(&d, o.a, o.b, &options, &which), 0);
 	assert_int_not_equal(d->first, RUN_NONE);
 	const struct run_digest *first = &o.a->digests[d->places[d->first].a];
