@@ -59,7 +59,7 @@ def kept_ceilings():
                                            for r in first["bandwidth_gb_per_s"]))
     for row in first["compute_gops"] + first["bandwidth_gb_per_s"]:
         expect_true(f"{row} is ordered", row["best"] >= row["median"] >= row["worst"] > 0)
-        expect_true("repetitions", 1 <= row["repetitions"] <= 3)
+        expect_true("repetitions, and five for what others contradict", 1 <= row["repetitions"] <= 3 + 5)
     kept = [os.path.join(CACHE, "brick", name) for name in os.listdir(os.path.join(CACHE, "brick"))]
     expect("files kept", len(kept), 1)
     expect_true("the same again", json.loads(brick(*args, **env)[0]) == first)
