@@ -18,6 +18,7 @@ struct maker {
 	const struct compare_series *series;
 	const struct compare_names *names;
 	size_t in_a, in_b;
+	bool differs;
 };
 
 const char *compare_verdict_name(enum compare_verdict verdict)
@@ -140,15 +141,16 @@ static int add_points(struct maker *m, int phase)
 		m->names, &c->phases[phase].residual);
 }
 
-static void judge(struct compare_row *row, double threshold)
+/* differs: whether slower and faster may be said. */
+static void judge(struct compare_row *row, double threshold, bool differs)
 {
 	if (row->verdict != COMPARE_UNSURE || isnan(row->effect))
 		return;
 	if (row->low >= -threshold && row->high <= threshold)
 		row->verdict = COMPARE_SAME;
-	else if (row->p <= compare_family_alpha && row->low > threshold)
+	else if (differs && row->p <= compare_family_alpha && row->low > threshold)
 		row->verdict = COMPARE_SLOWER;
-	else if (row->p <= compare_family_alpha && row->high < -threshold)
+	else if (differs && row->p <= compare_family_alpha && row->high < -threshold)
 		row->verdict = COMPARE_FASTER;
 }
 
@@ -198,7 +200,7 @@ static int fill(struct maker *m)
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
 		rc = add_points(m, phase);
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
-		judge(&c->rows[i], c->threshold);
+		judge(&c->rows[i], c->threshold, m->differs);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_rows);
 	c->verdict = verdict_of_whole(c);
 	return rc;
@@ -210,7 +212,7 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 	struct compare_effects effects = {0};
 	struct compare_blocks blocks;
 	struct compare *c = calloc(1, sizeof(*c));
-	struct maker m = {c, &effects, &blocks, series, names, in_a, in_b};
+	struct maker m = {c, &effects, &blocks, series, names, in_a, in_b, false};
 	int rc = c ? compare_blocks_init(&blocks, series, in_a, in_b, names->count) : -ENOMEM;
 
 	if (rc < 0) {
@@ -218,6 +220,7 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 		return rc;
 	}
 	c->unit = blocks.unit;
+	m.differs = c->unit == COMPARE_RECORDINGS || threshold >= 0;
 	c->threshold = threshold >= 0 ? threshold : c->unit == COMPARE_RECORDINGS ? 0.01 : 0.03;
 	c->rows = calloc(1 + STEP_PHASES * (names->count + 2), sizeof(*c->rows));
 	rc = c->rows ? fill(&m) : -ENOMEM;

@@ -32,7 +32,8 @@ struct compare {
 
 /*
  * series: those of A, then those of B; at least one each, read with `names`. threshold: ratio less
- * 1 below which nothing matters; negative: 0.01, or 0.03 between two single recordings. -ENOMEM.
+ * 1 below which nothing matters; negative: 0.01 between recordings; between stretches 0.03, and no
+ * verdict of slower or faster, as nobody says what processes differ by. -ENOMEM.
  */
 int compare_create(struct compare **out, const struct compare_series *series, size_t in_a,
 	size_t in_b, const struct compare_names *names, double threshold);

@@ -45,7 +45,8 @@ static const struct cli_option option_table[] = {
 	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into", set_by,
 		.at = offsetof(struct arguments, by)},
 	{"threshold", "PERCENT",
-		"what is less does not matter (default: 1; 3 where a side has too few recordings)",
+		"what is less does not matter (default: 1); where a side has too few recordings: "
+		"by what processes differ, without which nothing is called slower or faster",
 		set_threshold, .at = offsetof(struct arguments, threshold)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
 		.at = offsetof(struct arguments, any)},

@@ -95,7 +95,8 @@ static void print_unit(const struct printer *p)
 		say(p, "Compared by",
 			"stretches of steps within the recordings: %zu of A, %zu of B are too few. "
 			"How much a program differs from one start to the next is in none of "
-			"these intervals; 4 recordings a side, in turns, would say it",
+			"these intervals; 4 recordings a side, in turns, would say it. Without "
+			"them only --threshold lets anything be called slower or faster",
 			o->in_a, o->in_b);
 	if (decode->steps)
 		say(p, "Decode steps", "the first %llu of each recording, which all have",

@@ -20,6 +20,7 @@
 enum { BRICKS = 20, STEPS = 120, SIDE = 10 };
 
 static uint64_t random_state;
+static double threshold; /* negative: the default */
 
 static double uniform(void)
 {
@@ -89,7 +90,7 @@ static struct compare *trial(const struct machine *machine, size_t side, int slo
 	make_names(&names);
 	for (size_t i = 0; i < 2 * side; i++)
 		run_once(&series[i], machine, i >= side ? slow : -1, by);
-	assert_int_equal(compare_create(&c, series, side, side, &names, -1), 0);
+	assert_int_equal(compare_create(&c, series, side, side, &names, threshold), 0);
 	for (size_t i = 0; i < c->row_count; i++)
 		c->rows[i].name = NULL; /* they go with the names */
 	for (size_t i = 0; i < 2 * side; i++)
@@ -138,6 +139,7 @@ static void false_alarms(void **state)
 	(void)state;
 	assert_in_range(alarms(&noisy, SIDE, 200), 0, 10);
 	assert_in_range(alarms(&quiet, 5, 200), 0, 10);
+	threshold = 0.03;
 	assert_in_range(alarms(&single, 1, 200), 0, 10);
 }
 
@@ -186,6 +188,7 @@ static void parts_add_up(void **state)
 {
 	(void)state;
 	random_state = 5;
+	threshold = -1;
 	for (size_t side = 1; side <= SIDE; side += 3) {
 		struct compare *c = trial(&quiet, side, 0, 1.1);
 		double sum = c->phases[STEP_DECODE].residual;
@@ -203,11 +206,17 @@ static void verdicts(void **state)
 {
 	(void)state;
 	random_state = 1;
+	threshold = -1;
 	struct compare *c = trial(&quiet, SIDE, -1, 1);
 	assert_int_equal(c->unit, COMPARE_RECORDINGS);
 	assert_int_equal(c->verdict, COMPARE_SAME);
 	compare_destroy(c);
 	c = trial(&quiet, 3, 0, 2);
+	assert_int_equal(c->verdict, COMPARE_UNSURE); /* what do processes differ by? */
+	compare_destroy(c);
+	threshold = 0.1;
+	c = trial(&quiet, 3, 0, 2);
+	threshold = -1;
 	assert_int_equal(c->unit, COMPARE_STRETCHES);
 	assert_int_equal(compare_find(c, STEP_DECODE, COMPARE_TIME)->verdict, COMPARE_SLOWER);
 	assert_int_equal(compare_find(c, -1, COMPARE_TTFT)->verdict, COMPARE_UNSURE);
