@@ -651,16 +651,19 @@ set(BRICK_LLAMA_SOURCES
 
 # Tests: one program per file.
 set(BRICK_UNIT_TESTS
+  tests/unit/accounting_beside.c
   tests/unit/analysis_accounting.c
   tests/unit/analysis_async.c
   tests/unit/analysis_breakdown.c
   tests/unit/analysis_budget.c
   tests/unit/analysis_call_tree.c
   tests/unit/analysis_compare.c
+  tests/unit/analysis_cost.c
   tests/unit/analysis_device.c
   tests/unit/analysis_memory.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
+  tests/unit/analysis_queues.c
   tests/unit/analysis_statistics.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
@@ -722,9 +725,9 @@ set(BRICK_UNIT_TESTS
   tests/unit/protocol_trees.c
   tests/unit/queue.c
   tests/unit/queue_lanes.c
+  tests/unit/record_backlog.c
   tests/unit/record_drain.c
   tests/unit/record_drain_devices.c
-  tests/unit/record_backlog.c
   tests/unit/record_embedded.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
@@ -749,10 +752,13 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_export.c
   tests/unit/trace_file.c
   tests/unit/trace_memory.c
+  tests/unit/trace_nonsense.c
   tests/unit/trace_part_file.c
+  tests/unit/trace_programs.c
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
   tests/unit/trace_sinks.c
+  tests/unit/trace_strays.c
   tests/unit/trace_structure.c
 )
 

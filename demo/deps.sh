@@ -28,6 +28,7 @@ command -v likwid-bench >/dev/null || need likwid
 command -v chromium >/dev/null || need "chromium fonts-dejavu-core"
 command -v tmux >/dev/null || need tmux
 command -v dot >/dev/null || need graphviz
+command -v ctags >/dev/null || need universal-ctags
 command -v doxygen >/dev/null || need doxygen
 for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
 	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev; do

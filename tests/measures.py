@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The measures of the house: no source has more than 400 lines, no function more than 60, and half of the
-functions of C have at most 11. Tests are sources too. Functions of C are measured by Universal Ctags; where
-that is missing all else is checked and the answer is 77, "skipped".
+functions of C outside of tests have at most 11. Tests are sources too. Functions of C are measured by Universal
+Ctags; where that is missing all else is checked and the answer is 77, "skipped".
 
   tests/measures.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -17,7 +17,7 @@ import sys
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE_LINES, FUNCTION_LINES, MEDIAN_LINES = 400, 60, 11
 C = (".c", ".h", ".cc")
-SOURCES = C + (".py", ".sh", ".js", ".css", ".cmake")
+SOURCES = C + (".py", ".sh", ".js", ".css")
 SKIPPED = 77
 
 
@@ -78,7 +78,8 @@ def check(tree):
     for lines, where, name in of_c + list(functions_of_python(tree, files)):
         if lines > FUNCTION_LINES:
             wrong.append(f"{where}: {name} has {lines} lines, {FUNCTION_LINES} at most")
-    median = statistics.median(lines for lines, _, _ in of_c) if of_c else 0
+    ours = [lines for lines, where, _ in of_c if not where.startswith("tests/")]
+    median = statistics.median(ours) if ours else 0
     if median > MEDIAN_LINES:
         wrong.append(f"half of the functions have {median:g} lines or more, {MEDIAN_LINES} at most")
     return wrong, measured

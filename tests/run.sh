@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# All tests: the whole suite with gcc, the unit tests again with clang under ASan+UBSan and with
-# gcc under TSan, valgrind on the library's tests, formatting, and a short run of the fuzzers. Ends
-# with one line, "N passed, N failed, N skipped".
+# All tests: the shape of the tree, the whole suite with gcc, the unit tests again with clang under
+# ASan+UBSan and with gcc under TSan, valgrind on the library's tests, formatting, and a short run of
+# the fuzzers. Ends with one line, "N passed, N failed, N skipped".
 
 set -u
 cd "$(dirname "$0")/.."
@@ -60,6 +60,10 @@ run_fuzzers()
 	build fuzz && tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
 }
 
+check "arrows between rooms" tests/layers.py
+if tests/measures.py >/dev/null 2>&1 || [ $? != 77 ]; then
+	check "measures of files and functions" tests/measures.py
+fi
 check "build with gcc" build default
 check "engine and models" demo/models.sh
 suite "tests" build

@@ -39,6 +39,33 @@ static void check_sums(const struct call_tree *tree)
 	}
 }
 
+/* decode{compute{layer 0{q, k}, layer 1{q}}} and sampling behind it */
+static void check_step(const struct call_tree *tree)
+{
+	const struct call_node *root = &tree->nodes[0];
+	assert_int_equal(root->time_ns, 1030);
+	assert_int_equal(root->self_ns, 200);
+	assert_int_equal(tree->threads, 1);
+	const struct call_node *graph = child(tree, root, CALL_BRICK, 0);
+	assert_int_equal(graph->time_ns, 800);
+	assert_int_equal(graph->self_ns, 800 - 100 - 90 - 200);
+	assert_int_equal(child(tree, root, CALL_BRICK, 1)->time_ns, 30);
+	const struct call_node *layer = child(tree, graph, CALL_LAYER, 0);
+	assert_int_equal(layer->layer, 0);
+	assert_int_equal(layer->time_ns, 90 + 10 + 50 + 40);
+	const struct call_node *brick = child(tree, layer, CALL_BRICK, 0);
+	assert_int_equal(brick->count, 2);
+	assert_int_equal(brick->time_ns, 90 + 50);
+	assert_int_equal(brick->elements, 768);
+	assert_true(brick->bytes == ANALYSIS_UNKNOWN);
+	assert_int_equal(child(tree, brick, CALL_OPERATION, 0)->elements, 512);
+	assert_int_equal(child(tree, brick, CALL_OPERATION, 1)->time_ns, 50);
+	const struct call_node *wait = child(tree, layer, CALL_WAIT, 0);
+	assert_int_equal(wait->time_ns, 50);
+	assert_int_equal(wait->count, 2);
+	assert_int_equal(child(tree, graph, CALL_LAYER, 1)->layer, 1);
+}
+
 static void one_step(void **state)
 {
 	struct run run = {.complete = 1};
@@ -71,28 +98,7 @@ static void one_step(void **state)
 	assert_int_equal(step_index_init(&index, &run), 0);
 	assert_int_equal(call_tree_of_step(&tree, &run, &index, step), 0);
 	check_sums(tree);
-	const struct call_node *root = &tree->nodes[0];
-	assert_int_equal(root->time_ns, 1030);
-	assert_int_equal(root->self_ns, 200);
-	assert_int_equal(tree->threads, 1);
-	const struct call_node *graph = child(tree, root, CALL_BRICK, 0);
-	assert_int_equal(graph->time_ns, 800);
-	assert_int_equal(graph->self_ns, 800 - 100 - 90 - 200);
-	assert_int_equal(child(tree, root, CALL_BRICK, 1)->time_ns, 30);
-	const struct call_node *layer = child(tree, graph, CALL_LAYER, 0);
-	assert_int_equal(layer->layer, 0);
-	assert_int_equal(layer->time_ns, 90 + 10 + 50 + 40);
-	const struct call_node *brick = child(tree, layer, CALL_BRICK, 0);
-	assert_int_equal(brick->count, 2);
-	assert_int_equal(brick->time_ns, 90 + 50);
-	assert_int_equal(brick->elements, 768);
-	assert_true(brick->bytes == ANALYSIS_UNKNOWN);
-	assert_int_equal(child(tree, brick, CALL_OPERATION, 0)->elements, 512);
-	assert_int_equal(child(tree, brick, CALL_OPERATION, 1)->time_ns, 50);
-	const struct call_node *wait = child(tree, layer, CALL_WAIT, 0);
-	assert_int_equal(wait->time_ns, 50);
-	assert_int_equal(wait->count, 2);
-	assert_int_equal(child(tree, graph, CALL_LAYER, 1)->layer, 1);
+	check_step(tree);
 	call_tree_destroy(tree);
 
 	assert_int_equal(call_tree_of_lane(&tree, &run, &index, lane), 0);

@@ -75,5 +75,5 @@ int main(void)
 		GRAPH_TEST(bad_nodes),
 		GRAPH_TEST(other_kinds),
 	};
-	return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("graph_misuse", tests, NULL, NULL);
 }

@@ -247,5 +247,5 @@ int main(void)
 		cmocka_unit_test(teams_are_told_apart),
 		cmocka_unit_test(waiting_for_a_device),
 	};
-	return cmocka_run_group_tests_name("path_run", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("path_teams", tests, NULL, NULL);
 }

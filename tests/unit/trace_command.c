@@ -3,69 +3,12 @@
  * Description: commands of queues, their launches, waits, kernels and programs, and tiles come back
  * from the reader as they went into the writer, however the records are cut into pieces.
  */
-#include "tests/unit/trace_check.h"
-#include "tests/unit/trace_scene.h"
-
-static struct brick_record launch(uint64_t at, uint64_t ns, uint32_t kernel, uint64_t number)
-{
-	return (struct brick_record){.begin = at ? fake_ticks(at) : 0,
-		.ticks = (uint32_t)(ns * FAKE_TICKS),
-		.kind = BRICK_RECORD_LAUNCH,
-		.wait = 1,
-		.brick = (uint16_t)kernel,
-		.elements = number};
-}
-
-static struct brick_record times(uint64_t queued, uint64_t submitted)
-{
-	return (struct brick_record){.begin = queued ? fake_ticks(queued) : 0,
-		.kind = BRICK_RECORD_TIMES,
-		.elements = submitted ? fake_ticks(submitted) : 0};
-}
-
-static struct brick_record about(uint8_t kind, uint64_t number)
-{
-	return (struct brick_record){.kind = kind, .elements = number};
-}
-
-static struct brick_record work(uint64_t bytes, uint64_t flops)
-{
-	return (struct brick_record){.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
-}
-
-static struct brick_record device(uint64_t begin, uint64_t ns, uint16_t brick, int16_t layer)
-{
-	struct brick_record r = fake_sample(begin, ns, brick, layer);
-
-	r.source = BRICK_SOURCE_DEVICE_EVENT;
-	return r;
-}
-
-/* A queue beside the scene's thread; returns its number, 1. */
-static int add_queue(struct scene *s, const char *name, uint64_t number)
-{
-	s->fake.lane.kind = BRICK_LANE_QUEUE;
-	s->fake.lane.tid = number;
-	s->fake.lane.queue_flags = 1;
-	strcpy(s->fake.lane.name, name);
-	strcpy(s->fake.lane.backend, "null");
-	return trace_writer_lane(s->writer, 0, &s->fake.lane);
-}
+#include "tests/unit/trace_queue.h"
 
 static const struct run_command *command_of(const struct scene *s, size_t i)
 {
 	assert_true(i < s->run->command_count);
 	return &s->run->commands[i];
-}
-
-static void read_checked(struct scene *s)
-{
-	read_back(s);
-	const char *wrong = check_run(s->run);
-	if (wrong)
-		print_error("%s\n", wrong);
-	assert_null(wrong);
-	assert_int_equal(s->run->bad_records, 0);
 }
 
 static const char *name_at(const struct scene *s, uint32_t lane, uint32_t sample)
@@ -365,129 +308,6 @@ static void of_two_processes(void **state)
 	close_scene(&s);
 }
 
-static void unknown_things(void **state)
-{
-	struct scene s;
-	(void)state;
-
-	open_scene(&s, 1);
-	uint32_t odd = fake_kernel(&s.fake, "odd\xff\n", 77);
-	add_queue(&s, "stream", 3);
-	const struct brick_record records[] = {
-		device(100, 10, BRICK_RMS_NORM, -1), /* no command */
-		device(120, 10, BRICK_RMS_NORM, -1),
-		launch(10, 5, 0, 1), /* the table of kernels was full */
-		device(140, 10, BRICK_RMS_NORM, -1), launch(10, 5, 60000, 2),
-		device(160, 10, BRICK_RMS_NORM, -1),
-		launch(10, 5, odd, UINT64_MAX), /* a number beyond those of flows */
-		device(180, 10, BRICK_RMS_NORM, -1),
-		launch(10, 5, odd, 2), /* a number that is taken */
-	};
-	write_lane(&s, 1, records, COUNT(records));
-	read_checked(&s);
-	assert_int_equal(s.run->lanes[1].sample_count, 5);
-	assert_int_equal(s.run->command_count, 4);
-	assert_int_equal(s.run->commands[0].sample, 1);
-	assert_string_equal(s.run->kernels[s.run->commands[0].kernel].name, "RmsNorm");
-	assert_int_equal(s.run->commands[0].kernel, s.run->commands[1].kernel);
-	assert_string_equal(s.run->kernels[s.run->commands[2].kernel].name, "odd?\n");
-	assert_int_equal(s.run->kernels[s.run->commands[2].kernel].kind, BRICK_KERNEL_OTHER);
-	assert_int_equal(s.run->commands[2].number, 0);
-	assert_int_equal(s.run->commands[2].launch_ns, fake_ns(10));
-	close_scene(&s);
-}
-
-/* Records that say more of nothing, or of what was bad itself, are counted. */
-static void more_of_nothing(void **state)
-{
-	struct scene s;
-	(void)state;
-
-	open_scene(&s, 1);
-	add_queue(&s, "stream", 3);
-	const struct brick_record records[] = {
-		launch(10, 5, 0, 1),
-		about(BRICK_RECORD_FLOW, 3),
-		device(100, 10, BRICK_RMS_NORM, -1),
-		device(50, 10, BRICK_RMS_NORM, -1), /* back in time */
-		launch(10, 5, 0, 1),
-		times(1, 2),
-		fake_at(BRICK_RECORD_INSTANT, 120, BRICK_RMS_NORM, 0),
-		work(1, 1),
-	};
-	write_lane(&s, 1, records, COUNT(records));
-	read_back(&s);
-	assert_int_equal(s.run->bad_records, 6);
-	assert_int_equal(s.run->lanes[1].sample_count, 1);
-	assert_int_equal(s.run->command_count, 0);
-	close_scene(&s);
-}
-
-static void tiles(void **state)
-{
-	struct scene s;
-	(void)state;
-
-	open_scene(&s, 1);
-	struct brick_record counted = fake_sample(20, 5, BRICK_EMBEDDING, 7);
-	counted.flags = BRICK_FLAG_ELEMENTS;
-	counted.elements = 99;
-	struct brick_record where = {
-		.kind = BRICK_RECORD_TILE, .begin = 12ull << 32 | 34, .elements = 1};
-	struct brick_record far = {.kind = BRICK_RECORD_TILE, .begin = UINT64_MAX, .elements = 2};
-	const struct brick_record records[] = {
-		fake_at(BRICK_RECORD_OPEN, 10, BRICK_EMBEDDING, 0),
-		counted,
-		work(0, 1000),
-		where,
-		fake_sample(40, 5, BRICK_EMBEDDING, 7),
-		fake_at(BRICK_RECORD_CLOSE, 60, BRICK_EMBEDDING, 0),
-		far,
-	};
-	write_records(&s, records, COUNT(records));
-	read_checked(&s);
-	assert_int_equal(s.run->tile_count, 2);
-	assert_int_equal(s.run->tiles[0].sample, 0);
-	assert_int_equal(s.run->tiles[0].row, UINT32_MAX);
-	assert_int_equal(s.run->tiles[0].column, UINT32_MAX);
-	assert_int_equal(s.run->tiles[0].level, 2);
-	assert_int_equal(s.run->tiles[1].sample, 1);
-	assert_int_equal(s.run->tiles[1].row, 12);
-	assert_int_equal(s.run->tiles[1].column, 34);
-	assert_int_equal(s.run->tiles[1].elements, 99);
-	assert_int_equal(s.run->tiles[1].flops, 1000);
-	close_scene(&s);
-}
-
-static void programs(void **state)
-{
-	const size_t large = 300000; /* more than a chunk */
-	struct scene s;
-	char *text = malloc(large);
-	(void)state;
-
-	open_scene(&s, 1);
-	assert_non_null(text);
-	memset(text, 'x', large);
-	const struct sink_code codes[] = {
-		{1, "a.cl", "/src/a.cl", "__kernel\tvoid f()\n{\n}\n", 4, 9, 22, 0},
-		{2, "", NULL, text, 0, 0, large, 1},
-		{1, "again", NULL, "another text", 5, 0, 12, 0},
-		{3, "bad", NULL, "\xff\xfe", 3, 0, 2, 0},
-	};
-	for (size_t i = 0; i < COUNT(codes); i++)
-		assert_int_equal(trace_writer_code(s.writer, &codes[i]), 0);
-	read_checked(&s);
-	assert_int_equal(s.run->code_count, 3);
-	assert_string_equal(s.run->codes[0].name, "a.cl");
-	assert_string_equal(s.run->codes[0].path, "/src/a.cl");
-	assert_string_equal(s.run->codes[0].source, "__kernel\tvoid f()\n{\n}\n");
-	assert_int_equal(strlen(s.run->codes[1].source), large);
-	assert_string_equal(s.run->codes[2].source, "??");
-	free(text);
-	close_scene(&s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,10 +316,6 @@ int main(void)
 		cmocka_unit_test(long_command),
 		cmocka_unit_test(many_links),
 		cmocka_unit_test(of_two_processes),
-		cmocka_unit_test(unknown_things),
-		cmocka_unit_test(more_of_nothing),
-		cmocka_unit_test(tiles),
-		cmocka_unit_test(programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

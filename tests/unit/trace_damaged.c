@@ -13,6 +13,18 @@ struct file {
 	size_t size;
 };
 
+static struct file take_file(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	assert_non_null(f);
+	struct file file = {malloc(1 << 16), 0};
+	file.size = fread(file.data, 1, 1 << 16, f);
+	fclose(f);
+	unlink(path);
+	assert_true(file.size > 500 && file.size < 1 << 16);
+	return file;
+}
+
 /* A small recording that has some of everything, in several chunks. */
 static struct file make(int compress)
 {
@@ -72,14 +84,7 @@ static struct file make(int compress)
 	assert_int_equal(trace_writer_process_end(s.writer, 0, fake_ticks(300), 1), 0);
 	assert_int_equal(trace_writer_finish(s.writer), 0);
 
-	FILE *f = fopen(s.path, "rb");
-	assert_non_null(f);
-	struct file file = {malloc(1 << 16), 0};
-	file.size = fread(file.data, 1, 1 << 16, f);
-	fclose(f);
-	unlink(s.path);
-	assert_true(file.size > 500 && file.size < 1 << 16);
-	return file;
+	return take_file(s.path);
 }
 
 /* How much of the recording a run holds. */

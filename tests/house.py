@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do layers.py and measures.py see what they are for? In a copy of the tree as it is they find nothing more than
+in the tree; then an arrow up, a circle of files, a question for the OS, a long file and a long function are
+planted, one at a time, and each must be found where it stands."""
+
+import os
+import shutil
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(HERE, "tests"))
+import layers  # noqa: E402
+import measures  # noqa: E402
+
+TABLE = "docs/ARCHITECTURE.md"
+
+
+def copy(to):
+    for path in sorted(set(layers.sources(HERE) + measures.sources(HERE) + [TABLE])):
+        os.makedirs(os.path.dirname(os.path.join(to, path)), exist_ok=True)
+        shutil.copyfile(os.path.join(HERE, path), os.path.join(to, path))
+
+
+def planted(tree, path, text):
+    """Append to a file (or make one); gives back what undoes it."""
+    full = os.path.join(tree, path)
+    before = measures.text_of(tree, path) if os.path.exists(full) else None
+    with open(full, "w", encoding="utf-8") as file:
+        file.write((before or "") + text)
+
+    def undo():
+        if before is None:
+            os.remove(full)
+        else:
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(before)
+    return undo
+
+
+def found(tree):
+    return set(layers.check(tree) + measures.check(tree)[0])
+
+
+def main():
+    plants = [
+        ("an arrow up", [("base/array.c", '#include "lib/ring.h"\n')], "base may not include from lib (lib/ring.h)"),
+        ("a circle", [("base/array.h", '#include "base/fnv.h"\n'), ("base/fnv.h", '#include "base/array.h"\n')],
+         "a circle of 2 files: base/array, base/fnv"),
+        ("a question for the OS", [("drain/drain.c", "#ifdef __linux__\n#endif\n")],
+         "asks for the OS or the CPU outside of lib/sys/"),
+        ("a long file", [("base/planted.c", "int planted;\n" * 401)], "base/planted.c: 401 lines, 400 at most"),
+        ("a long function of Python", [("tests/planted.py", "def planted():\n" + "    pass\n" * 60)],
+         "tests/planted.py:1: planted has 61 lines, 60 at most"),
+    ]
+    if measures.has_ctags():
+        plants.append(("a long function", [("base/planted.c", "int planted(void)\n{\n" + "\n" * 57 + "\treturn 0;\n}\n")],
+                       "base/planted.c:1: planted has 61 lines, 60 at most"))
+    with tempfile.TemporaryDirectory() as tree:
+        copy(tree)
+        before = found(tree)
+        assert before == found(HERE), before ^ found(HERE)
+        for what, files, sentence in plants:
+            undo = [planted(tree, path, text) for path, text in files]
+            new = found(tree) - before
+            assert len(new) == 1 and sentence in new.copy().pop(), f"{what}: {sorted(new)}"
+            for back in undo:
+                back()
+        assert found(tree) == before
+    print(f"{len(plants)} plants found")
+
+
+if __name__ == "__main__":
+    main()
