@@ -11,6 +11,7 @@ import os
 import subprocess
 
 import libtrace
+from libwire import one
 from libcli import BUILD, TMP, brick, brick_json, expect, expect_true
 
 STEPS = 25
@@ -45,7 +46,7 @@ def in_perfetto(path, commands):
     found = libtrace.load(path, allow_open=False)
     expect("problems", found.problems, [])
     expect_true("protoc", not libtrace.protoc_problems(path, os.environ["BRICK_SOURCE"]))
-    tracks = {libtrace.one(d, 1): libtrace.one(d, 2, b"").decode() for d in found.tracks.values()}
+    tracks = {one(d, 1): one(d, 2, b"").decode() for d in found.tracks.values()}
     for track in ("null: compute", "null: copies"):
         expect_true(f"a track {track}", track in tracks.values())
     slices = sorted((s for s in found.slices if tracks[s.track].startswith("null: ")),

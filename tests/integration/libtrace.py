@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Checks a recording as a Perfetto trace, independently of Brick's own reader: a wire-format decoder
-of its own, the rules that Perfetto's importer relies on, and what it makes of a trace: arrows that
+of its own (libwire.py), the rules that Perfetto's importer relies on, and what it makes of a trace: arrows that
 lead forward, tracks that stay apart. check(path) returns a list of sentences, empty when all is
 well; load(path) the slices found.
 """
@@ -13,6 +13,8 @@ import struct
 import subprocess
 import zlib
 
+from libwire import every, fields, message, one, packets
+
 MOST_COMPRESSED = 512 * 1024
 LANE_CLOCK = 64
 CLEARED, NEEDS_STATE = 1, 2
@@ -20,73 +22,6 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 NO_MERGE = 2
 UNITS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
          "context-switches": 2, "counter-reading": 1}  # of a step: count, ns
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("varint of more than ten bytes")
-
-
-def fields(data):
-    """(number, wire type, value) of a message; raises when it is malformed."""
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = varint(data, at)
-        elif wire == 2:
-            size, at = varint(data, at)
-            value = data[at:at + size]
-            if len(value) != size:
-                raise ValueError("field %d is cut off" % number)
-            at += size
-        elif wire == 1:
-            value = struct.unpack("<Q", data[at:at + 8])[0]
-            at += 8
-        elif wire == 5:
-            value = struct.unpack("<I", data[at:at + 4])[0]
-            at += 4
-        else:
-            raise ValueError("wire type %d" % wire)
-        yield number, wire, value
-
-
-def packets(data):
-    """(packet, size of the compressed one it came in, or 0)"""
-    for number, wire, value in fields(data):
-        if (number, wire) != (1, 2):
-            raise ValueError("top-level field %d of wire type %d" % (number, wire))
-        compressed = [v for n, w, v in fields(value) if n == 50]
-        if not compressed:
-            yield value, 0
-            continue
-        if len(list(fields(value))) != 1:
-            raise ValueError("a compressed packet with other fields")
-        inflated = zlib.decompress(compressed[0])
-        for inner, inner_wire, packet in fields(inflated):
-            if (inner, inner_wire) != (1, 2):
-                raise ValueError("field %d inside of a compressed packet" % inner)
-            yield packet, len(value)
-
-
-def one(message, number, default=None):
-    for n, _, value in fields(message):
-        if n == number:
-            default = value
-    return default
-
-
-def every(message, number):
-    return [value for n, _, value in fields(message) if n == number]
 
 
 class Sequence:
@@ -104,6 +39,12 @@ class Slice:
     def __init__(self, track, name, category, begin, depth, arguments):
         self.track, self.name, self.category = track, name, category
         self.begin, self.end, self.depth, self.arguments = begin, None, depth, arguments
+
+
+class Event:
+    def __init__(self, track):
+        self.track, self.kind, self.name, self.category, self.counter = track, 0, None, None, None
+        self.arguments, self.flows = {}, []
 
 
 class Checker:
@@ -229,74 +170,91 @@ class Checker:
         return name, value
 
     def event(self, s, data, ns):
-        track, kind, name, category, arguments, counter = s.track, 0, None, None, {}, None
-        flows = []
+        e = self.event_fields(s, data)
+        self.events += 1
+        if not e.track:
+            self.bad("an event on track 0")
+        self.used_tracks.add(e.track)
+        stack = self.stacks.setdefault(e.track, [])
+        done = None
+        if e.kind == BEGIN:
+            self.slice_begins(e, ns, stack)
+        elif e.kind == END:
+            done = self.slice_ends(e, ns, stack)
+        elif e.kind == INSTANT:
+            self.instant(e, ns)
+        elif e.kind == COUNTER:
+            self.counter(e, ns)
+        else:
+            self.bad("an event of type %d", e.kind)
+        for flow, ends in e.flows:
+            where = done if e.kind == END else stack[-1] if stack else None
+            self.flow(flow, ns, ends, where, done.begin if done else ns)
+
+    def event_fields(self, s, data):
+        e = Event(s.track)
         for number, wire, v in fields(data):
             if number == 9:
-                kind = v
+                e.kind = v
             elif number == 10:
-                name = self.look_up(s.names, v, "event name")
+                e.name = self.look_up(s.names, v, "event name")
             elif number == 23:
-                name = self.text(v)
+                e.name = self.text(v)
             elif number == 3:
-                category = self.look_up(s.categories, v, "category")
+                e.category = self.look_up(s.categories, v, "category")
             elif number == 22:
-                category = self.text(v)
+                e.category = self.text(v)
             elif number == 11:
-                track = v
+                e.track = v
             elif number == 44:
-                counter = struct.unpack("<d", struct.pack("<Q", v))[0]
+                e.counter = struct.unpack("<d", struct.pack("<Q", v))[0]
             elif number == 4:
                 key, value = self.annotation(s, v)
-                arguments[key] = value
+                e.arguments[key] = value
             elif number in (47, 48):
                 if wire != 1 or not v:
                     self.bad("flow %r of wire type %d", v, wire)
-                flows.append((v, number == 48))
+                e.flows.append((v, number == 48))
             else:
                 self.bad("field %d in a track event", number)
-        self.events += 1
-        if not track:
-            self.bad("an event on track 0")
-        self.used_tracks.add(track)
-        stack = self.stacks.setdefault(track, [])
-        if kind == BEGIN:
-            if not name or not category:
-                self.bad("a slice without name or category")
-            stack.append(Slice(track, name, category, ns, len(stack), arguments))
-            self.slices.append(stack[-1])
-            if name in ("Prefill", "Decode"):
-                self.step_begins.add(ns)
-            site = arguments.get("site", {})
-            if any(arguments.get(key) != site[key] for key in ("op", "tensor") if key in site) or \
-                    arguments.get("layer", -1) != site.get("layer", arguments.get("layer", -1)):
-                self.bad("%r has no arguments of its site's %r", name, site)
-        elif kind == END:
-            if not stack:
-                self.bad("an end without a begin on track %d", track)
-            else:
-                done = stack.pop()
-                done.end = ns
-                done.arguments.update(arguments)
-        elif kind == INSTANT:
-            self.instants.append((track, name, ns, arguments))
-            if name == "Thread" and one(one(self.tracks[track], 4, b""), 2) != arguments["tid"]:
-                self.bad("thread %r is on the track of another", arguments["tid"])
-            if name.startswith("brick.") and self.run_ns is not None and ns <= self.run_ns:
-                self.bad("two events of the run at one time")
-            if name.startswith("brick."):
-                self.run_ns = ns
-        elif kind == COUNTER:
-            if counter is None:
-                self.bad("a counter event without value")
-            self.counters.append((track, ns, counter))
-            if one(one(self.tracks[track], 8), 3) and ns not in self.step_begins:
-                self.bad("a step's counter is not at the begin of one")
-        else:
-            self.bad("an event of type %d", kind)
-        for flow, ends in flows:
-            where = done if kind == END else stack[-1] if stack else None
-            self.flow(flow, ns, ends, where, done.begin if kind == END else ns)
+        return e
+
+    def slice_begins(self, e, ns, stack):
+        if not e.name or not e.category:
+            self.bad("a slice without name or category")
+        stack.append(Slice(e.track, e.name, e.category, ns, len(stack), e.arguments))
+        self.slices.append(stack[-1])
+        if e.name in ("Prefill", "Decode"):
+            self.step_begins.add(ns)
+        site = e.arguments.get("site", {})
+        if any(e.arguments.get(key) != site[key] for key in ("op", "tensor") if key in site) or \
+                e.arguments.get("layer", -1) != site.get("layer", e.arguments.get("layer", -1)):
+            self.bad("%r has no arguments of its site's %r", e.name, site)
+
+    def slice_ends(self, e, ns, stack):
+        if not stack:
+            self.bad("an end without a begin on track %d", e.track)
+            return None
+        done = stack.pop()
+        done.end = ns
+        done.arguments.update(e.arguments)
+        return done
+
+    def instant(self, e, ns):
+        self.instants.append((e.track, e.name, ns, e.arguments))
+        if e.name == "Thread" and one(one(self.tracks[e.track], 4, b""), 2) != e.arguments["tid"]:
+            self.bad("thread %r is on the track of another", e.arguments["tid"])
+        if e.name.startswith("brick.") and self.run_ns is not None and ns <= self.run_ns:
+            self.bad("two events of the run at one time")
+        if e.name.startswith("brick."):
+            self.run_ns = ns
+
+    def counter(self, e, ns):
+        if e.counter is None:
+            self.bad("a counter event without value")
+        self.counters.append((e.track, ns, e.counter))
+        if one(one(self.tracks[e.track], 8), 3) and ns not in self.step_begins:
+            self.bad("a step's counter is not at the begin of one")
 
     def flow(self, flow, ns, ends, where, begin):
         self.flows.setdefault(flow, []).append((ns, ends, where, begin))
@@ -399,20 +357,6 @@ def load(path, allow_open=True):
 
 def check(path, allow_open=True):
     return load(path, allow_open).problems
-
-
-def message(number, data):
-    """A field of the wire type of its value: bytes, or an integer."""
-    def number_bytes(value):
-        out = bytearray()
-        while value >= 0x80:
-            out.append(value & 0x7F | 0x80)
-            value >>= 7
-        out.append(value)
-        return bytes(out)
-    if isinstance(data, int):
-        return number_bytes(number << 3) + number_bytes(data)
-    return number_bytes(number << 3 | 2) + number_bytes(len(data)) + data
 
 
 def plain(path):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import libtrace
-from libtrace import message
+from libwire import fields, message, one, packets as packets_of
 
 BUILD = os.environ["BRICK_BUILD"]
 OPERATION_IID = 83008  # the first of interned operations and tensors
@@ -26,7 +26,7 @@ def encoded(number, wire, value):
 def edited(data, edit):
     """A message with each field that edit(number, value) leaves: None: gone."""
     out = b""
-    for number, wire, value in libtrace.fields(data):
+    for number, wire, value in fields(data):
         value = edit(number, value)
         if value is not None:
             out += encoded(number, wire, value)
@@ -44,7 +44,7 @@ def without(path):
 
 def one_time(packet):
     """All of the run's events at one time."""
-    if libtrace.one(libtrace.one(packet, 11, b""), 23, b"").startswith(b"brick."):
+    if one(one(packet, 11, b""), 23, b"").startswith(b"brick."):
         return edited(packet, lambda number, value: 5000000 if number == 8 else value)
     return packet
 
@@ -55,11 +55,11 @@ class Owners:
         self.first = {}
 
     def __call__(self, packet):
-        sequence = libtrace.one(packet, 10)
-        defaults = libtrace.one(packet, 59)
+        sequence = one(packet, 10)
+        defaults = one(packet, 59)
         if defaults is None or sequence < 2:
             return packet
-        uuid = libtrace.one(libtrace.one(defaults, 11), 11)
+        uuid = one(one(defaults, 11), 11)
         if self.first.setdefault(sequence, uuid) == uuid:
             return packet
         return edited(packet, lambda number, value: None if number in (59, 60) else value)
@@ -67,8 +67,8 @@ class Owners:
 
 def late_counters(packet):
     """Counters where they were read: at the end of the step."""
-    event = libtrace.one(packet, 11, b"")
-    if libtrace.one(event, 9) == 4 and libtrace.one(packet, 58) == 3:
+    event = one(packet, 11, b"")
+    if one(event, 9) == 4 and one(packet, 58) == 3:
         return edited(packet, lambda number, value: value + 190 if number == 8 else value)
     return packet
 
@@ -79,13 +79,13 @@ class Backwards:
         self.flow = None
 
     def __call__(self, packet):
-        event = libtrace.one(packet, 11, b"")
-        ending = libtrace.one(event, 48)
-        if ending is not None and libtrace.one(event, 9) == 3:
+        event = one(packet, 11, b"")
+        ending = one(event, 48)
+        if ending is not None and one(event, 9) == 3:
             self.flow = encoded(48, 1, ending)
             return edited(packet, lambda number, value: edited(value, without((48,)))
                           if number == 11 else value)
-        if self.flow and libtrace.one(event, 9) == 2:
+        if self.flow and one(event, 9) == 2:
             flow, self.flow = self.flow, None
             return edited(packet, lambda number, value: bytes(value) + flow
                           if number == 11 else value)
@@ -95,7 +95,7 @@ class Backwards:
 def no_arguments(packet):
     """What a site is stands in its JSON alone."""
     def event(number, value):
-        if number == 4 and libtrace.one(value, 17, 0) >= OPERATION_IID:
+        if number == 4 and one(value, 17, 0) >= OPERATION_IID:
             return None
         return value
     return edited(packet, lambda number, value: edited(value, event) if number == 11 else value)
@@ -131,7 +131,7 @@ def main():
             print("as it is: " + problem)
             failed += 1
         with open(path, "rb") as f:
-            packets = [packet for packet, _ in libtrace.packets(f.read())]
+            packets = [packet for packet, _ in packets_of(f.read())]
         for what, plant, sentence in DEFECTS:
             with open(planted, "wb") as f:
                 f.write(b"".join(message(1, plant(packet)) for packet in packets))
