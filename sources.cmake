@@ -512,6 +512,7 @@ set(BRICK_VIEW_SOURCES
   view/report_fields.c
   view/report_fields_json.c
   view/report_json.c
+  view/report_notes.c
   view/report_presence.c
   view/report_rows.c
   view/report_sort.c

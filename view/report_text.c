@@ -13,14 +13,12 @@
 #include "view/paragraph.h"
 #include "view/report.h"
 #include "view/report_counters.h"
+#include "view/report_notes.h"
 #include "view/report_presence.h"
 #include "view/report_rows.h"
 #include "view/terminal.h"
 #include "view/text.h"
 #include "view/units.h"
-#include "inject/attachers.h"
-
-enum { LABEL = 13 }; /* columns of a label */
 
 struct printer {
 	const struct report *report;
@@ -29,7 +27,7 @@ struct printer {
 };
 
 /* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
+#define say(p, label, ...) paragraph((p)->out, (p)->terminal, REPORT_LABEL, label, __VA_ARGS__)
 
 static void print_origin(const struct printer *p)
 {
@@ -39,7 +37,7 @@ static void print_origin(const struct printer *p)
 	char *safe = text_safe(command ? command : "(not known)"), *host = text_safe(run->host);
 	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	/* A long command line says little in its third line. */
-	size_t room = p->terminal->width ? 2 * (p->terminal->width - LABEL) : 400;
+	size_t room = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
 	char *cut = text_cut(safe, room);
 	if (start)
 		start[10] = ' '; /* for people, without the T */
@@ -68,80 +66,6 @@ static void print_machine(const struct printer *p)
 		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
 	free(cpus);
 	free(cpu);
-}
-
-/* Notes that belong into the heading beside those of attachers; the others stand at the end. */
-static const struct attacher_note common_notes[] = {
-	{"backend", "Backend"},
-	{"attach", "Attached by"},
-	{"steps", "Steps by"},
-	{0},
-};
-
-static bool has_key(const struct attacher_note *notes, const char *key)
-{
-	for (; notes && notes->key; notes++)
-		if (!strcmp(key, notes->key))
-			return true;
-	return false;
-}
-
-static bool is_heading(const char *key)
-{
-	for (const struct attacher *const *a = attachers; *a; a++)
-		if (has_key((*a)->notes, key))
-			return true;
-	return has_key(common_notes, key);
-}
-
-static void print_heading_notes(const struct printer *p, const struct attacher_note *notes)
-{
-	for (; notes && notes->key; notes++) {
-		const char **values = provenance_notes(p->report->run, notes->key);
-		for (size_t k = 0; values[k]; k++) {
-			char *safe = text_safe(values[k]);
-			say(p, k ? "" : notes->label, "%s", safe);
-			free(safe);
-		}
-		free(values);
-	}
-}
-
-static void print_headings(const struct printer *p)
-{
-	for (const struct attacher *const *a = attachers; *a; a++)
-		print_heading_notes(p, (*a)->notes);
-	print_heading_notes(p, common_notes);
-}
-
-/* Whether another process has said the same, or all is as it should be. */
-static bool is_redundant(const struct run *run, size_t note)
-{
-	const struct run_note *here = &run->notes[note];
-	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
-		return true;
-	for (size_t i = 0; i < note; i++)
-		if (!strcmp(run->notes[i].key, here->key) &&
-			!strcmp(run->notes[i].value, here->value))
-			return true;
-	return false;
-}
-
-static void print_notes(const struct printer *p)
-{
-	const struct run *run = p->report->run;
-	const char *label = "Notes";
-	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
-	for (size_t i = 0; i < run->note_count; i++) {
-		if (is_heading(run->notes[i].key) || is_redundant(run, i))
-			continue;
-		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
-		say(p, label, "%s: %s", key, value);
-		label = "";
-		free(value);
-		free(key);
-	}
-	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
 }
 
 static unsigned long long ull(uint64_t value)
@@ -384,7 +308,7 @@ void report_text(const struct report *report, FILE *out)
 	struct printer p = {report, &terminal, out};
 	print_origin(&p);
 	print_machine(&p);
-	print_headings(&p);
+	report_headings(p.report, p.terminal, p.out);
 	fputc('\n', out);
 	print_steps(&p);
 	if (report->run->step_count || report->summary->row_count)
@@ -393,10 +317,10 @@ void report_text(const struct report *report, FILE *out)
 	fputc('\n', out);
 	print_coverage(&p);
 	print_devices(&p);
-	report_counters_text(report->run, &terminal, LABEL, out);
+	report_counters_text(report->run, &terminal, REPORT_LABEL, out);
 	print_queues(&p);
-	report_presence_text(report->run, &report->presence, &terminal, LABEL, out);
+	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL, out);
 	print_distortion(&p);
 	print_losses(&p);
-	print_notes(&p);
+	report_notes(p.report, p.terminal, p.out);
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes of a recording in a report for people: those of the heading, and what else was noted. */
+#include "view/report_notes.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inject/attachers.h"
+#include "view/memory.h"
+#include "view/paragraph.h"
+#include "view/provenance.h"
+#include "view/text.h"
+
+/* Notes that belong into the heading beside those of attachers; the others stand at the end. */
+static const struct attacher_note common_notes[] = {
+	{"backend", "Backend"},
+	{"attach", "Attached by"},
+	{"steps", "Steps by"},
+	{0},
+};
+
+static bool has_key(const struct attacher_note *notes, const char *key)
+{
+	for (; notes && notes->key; notes++)
+		if (!strcmp(key, notes->key))
+			return true;
+	return false;
+}
+
+static bool is_heading(const char *key)
+{
+	for (const struct attacher *const *a = attachers; *a; a++)
+		if (has_key((*a)->notes, key))
+			return true;
+	return has_key(common_notes, key);
+}
+
+static void print_heading_notes(const struct report *report, const struct terminal *terminal,
+	FILE *out, const struct attacher_note *notes)
+{
+	for (; notes && notes->key; notes++) {
+		const char **values = provenance_notes(report->run, notes->key);
+		for (size_t k = 0; values[k]; k++) {
+			char *safe = text_safe(values[k]);
+			paragraph(out, terminal, REPORT_LABEL, k ? "" : notes->label, "%s", safe);
+			free(safe);
+		}
+		free(values);
+	}
+}
+
+void report_headings(const struct report *report, const struct terminal *terminal, FILE *out)
+{
+	for (const struct attacher *const *a = attachers; *a; a++)
+		print_heading_notes(report, terminal, out, (*a)->notes);
+	print_heading_notes(report, terminal, out, common_notes);
+}
+
+/* Whether another process has said the same, or all is as it should be. */
+static bool is_redundant(const struct run *run, size_t note)
+{
+	const struct run_note *here = &run->notes[note];
+	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
+		return true;
+	for (size_t i = 0; i < note; i++)
+		if (!strcmp(run->notes[i].key, here->key) &&
+			!strcmp(run->notes[i].value, here->value))
+			return true;
+	return false;
+}
+
+void report_notes(const struct report *report, const struct terminal *terminal, FILE *out)
+{
+	const struct run *run = report->run;
+	const char *label = "Notes";
+	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
+	for (size_t i = 0; i < run->note_count; i++) {
+		if (is_heading(run->notes[i].key) || is_redundant(run, i))
+			continue;
+		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
+		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", key, value);
+		label = "";
+		free(value);
+		free(key);
+	}
+	fputs(terminal_style_end(terminal, STYLE_DIM), out);
+}

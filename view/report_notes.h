@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes of a recording in a report for people. */
+#ifndef BRICK_VIEW_REPORT_NOTES_H
+#define BRICK_VIEW_REPORT_NOTES_H
+
+#include <stdio.h>
+
+#include "view/report.h"
+#include "view/terminal.h"
+
+enum { REPORT_LABEL = 13 }; /* columns of a label */
+
+/* What was attached to and how, each with its label. */
+void report_headings(const struct report *report, const struct terminal *terminal, FILE *out);
+
+/* All other notes, each once. */
+void report_notes(const struct report *report, const struct terminal *terminal, FILE *out);
+
+#endif
