@@ -137,11 +137,6 @@ static inline int brick__edge_holds(int kind)
 	       kind == BRICK_EDGE_LAUNCHES;
 }
 
-static inline const char *brick__graph_name(const struct brick_graph *graph, uint32_t node)
-{
-	return graph->names.entries.items[graph->nodes.items[node].name].text;
-}
-
 /* NULL when the number is BRICK__NONE. */
 static inline const char *brick__graph_text(const struct brick_graph *graph, uint32_t number)
 {

@@ -6,8 +6,8 @@
 #include "lib/session_map.h"
 
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock_ns.h"
 #include "base/lock.h"
 #include "brick/session.h"
 #include "lib/launcher.h"
@@ -57,13 +57,10 @@ static uint64_t lay_out(struct brick_session_header *h)
 
 static void describe_process(struct brick_session_header *h)
 {
-	struct timespec now;
-
 	h->pid = (uint32_t)getpid();
 	h->parent = (uint32_t)getppid();
 	brick__launcher_rank(&h->rank, &h->world);
-	clock_gettime(CLOCK_REALTIME, &now);
-	h->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	h->start_unix_ns = real_ns();
 	h->start_ns = brick__monotonic_ns();
 	h->start_ticks = brick__now();
 	gethostname(h->host, sizeof h->host - 1);

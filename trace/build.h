@@ -8,6 +8,7 @@
 #ifndef BRICK_TRACE_BUILD_H
 #define BRICK_TRACE_BUILD_H
 
+#include "base/hash_index.h"
 #include "trace/run.h"
 
 enum {
@@ -58,12 +59,6 @@ struct build_process {
 	int ended;
 };
 
-/* Indices of equal things, by hash; what is equal the user knows. 0: empty, else index + 1. */
-struct build_index {
-	uint32_t *slots;
-	uint32_t capacity, count;
-};
-
 enum build_link_kind { BUILD_LINK_LAUNCHED, BUILD_LINK_AFTER };
 
 /* What a slice says of a command by its number, until all commands are known. */
@@ -89,7 +84,7 @@ struct build {
 	struct build_lane **lanes; /* [run->lane_count] */
 	struct build_process *processes;
 	uint32_t *plain_sites; /* by brick: the site that its last sample without a label had */
-	struct build_index category_index, brick_index, site_index, kernel_index, code_index;
+	struct hash_index category_index, brick_index, site_index, kernel_index, code_index;
 	struct build_link *links;
 	size_t link_count;
 };

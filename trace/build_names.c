@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
+#include "base/hash_index.h"
 #include "brick/registry.h"
 #include "trace/build.h"
-
-enum { LEAST_SLOTS = 64 };
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -22,30 +21,11 @@ static uint32_t spread(uint64_t hash)
 	return (uint32_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 32);
 }
 
-static void index_put(struct build_index *index, uint32_t hash, uint32_t value)
+/* One more fits. */
+static int index_fits(struct build *b, struct hash_index *index)
 {
-	uint32_t at = hash;
-
-	while (index->slots[at & (index->capacity - 1)])
-		at++;
-	index->slots[at & (index->capacity - 1)] = value + 1;
-	index->count++;
-}
-
-/* Room for one more; rehash(b, i) is the hash of entry i. */
-static int index_grow(struct build *b, struct build_index *index,
-	uint32_t (*rehash)(const struct build *, uint32_t))
-{
-	if (index->count * 2 < index->capacity)
-		return 1;
-	struct build_index grown = {NULL, index->capacity ? index->capacity * 2 : LEAST_SLOTS, 0};
-	grown.slots = calloc(grown.capacity, sizeof *grown.slots);
-	if (!grown.slots)
+	if (hash_index_reserve(index))
 		return build_no_memory(b), 0;
-	for (uint32_t i = 0; i < index->count; i++)
-		index_put(&grown, rehash(b, i), i);
-	free(index->slots);
-	*index = grown;
 	return 1;
 }
 
@@ -60,16 +40,6 @@ static uint32_t hash_name(const char *name, size_t bytes)
 	return spread(fnv1a(name, bytes));
 }
 
-static uint32_t rehash_category(const struct build *b, uint32_t i)
-{
-	return hash_name(b->run->categories[i].name, strlen(b->run->categories[i].name));
-}
-
-static uint32_t rehash_brick(const struct build *b, uint32_t i)
-{
-	return hash_name(b->run->bricks[i].name, strlen(b->run->bricks[i].name));
-}
-
 static int same(const char *name, const char *text, size_t bytes)
 {
 	return !strncmp(name, text, bytes) && !name[bytes];
@@ -81,15 +51,11 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 
 	bytes = cut(name, bytes);
 	uint32_t hash = hash_name(name, bytes);
-	for (uint32_t at = hash; b->category_index.capacity; at++) {
-		uint32_t i = b->category_index.slots[at & (b->category_index.capacity - 1)];
-		if (!i)
-			break;
-		if (same(run->categories[i - 1].name, name, bytes))
-			return i - 1;
-	}
-	if (run->category_count >= BUILD_MAX_NAMES ||
-		!index_grow(b, &b->category_index, rehash_category) ||
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->category_index, &probe)) != HASH_INDEX_NONE;)
+		if (same(run->categories[i].name, name, bytes))
+			return i;
+	if (run->category_count >= BUILD_MAX_NAMES || !index_fits(b, &b->category_index) ||
 		!build_grow(b, &run->categories, &b->capacity.categories, run->category_count,
 			sizeof *run->categories))
 		return RUN_NONE;
@@ -97,7 +63,7 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 	if (!copy)
 		return RUN_NONE;
 	run->categories[run->category_count].name = copy;
-	index_put(&b->category_index, hash, (uint32_t)run->category_count);
+	hash_index_add(&b->category_index, hash, (uint32_t)run->category_count);
 	return (uint32_t)run->category_count++;
 }
 
@@ -121,14 +87,11 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 
 	bytes = cut(name, bytes);
 	uint32_t hash = hash_name(name, bytes);
-	for (uint32_t at = hash; b->brick_index.capacity; at++) {
-		uint32_t i = b->brick_index.slots[at & (b->brick_index.capacity - 1)];
-		if (!i)
-			break;
-		if (same(run->bricks[i - 1].name, name, bytes))
-			return i - 1;
-	}
-	if (run->brick_count >= BUILD_MAX_NAMES || !index_grow(b, &b->brick_index, rehash_brick) ||
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->brick_index, &probe)) != HASH_INDEX_NONE;)
+		if (same(run->bricks[i].name, name, bytes))
+			return i;
+	if (run->brick_count >= BUILD_MAX_NAMES || !index_fits(b, &b->brick_index) ||
 		!build_grow(b, &run->bricks, &b->capacity.bricks, run->brick_count,
 			sizeof *run->bricks) ||
 		!build_grow(b, &b->plain_sites, &b->capacity.plain_sites, run->brick_count,
@@ -142,7 +105,7 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 	b->plain_sites[brick] = RUN_NONE;
 	if (run->bricks[brick].well_known == BRICK_BARRIER_WAIT)
 		b->wait_brick = brick;
-	index_put(&b->brick_index, hash, brick);
+	hash_index_add(&b->brick_index, hash, brick);
 	return brick;
 }
 
@@ -155,11 +118,6 @@ static uint32_t hash_site(const struct run_site *site)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		hash = (hash ^ numbers[i] ^ numbers[i] >> 31) * 0x9e3779b97f4a7c15ull;
 	return spread(hash_text(hash_text(hash, site->operation), site->label));
-}
-
-static uint32_t rehash_site(const struct build *b, uint32_t i)
-{
-	return hash_site(&b->run->sites[i]);
 }
 
 static int same_text(const char *a, const char *b)
@@ -192,14 +150,11 @@ uint32_t build_site(struct build *b, const struct run_site *site)
 	uint32_t hash = hash_site(site);
 	int failed = 0;
 
-	for (uint32_t at = hash; b->site_index.capacity; at++) {
-		uint32_t i = b->site_index.slots[at & (b->site_index.capacity - 1)];
-		if (!i)
-			break;
-		if (same_site(&run->sites[i - 1], site))
-			return i - 1;
-	}
-	if (run->site_count >= RUN_NONE / 2 || !index_grow(b, &b->site_index, rehash_site) ||
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->site_index, &probe)) != HASH_INDEX_NONE;)
+		if (same_site(&run->sites[i], site))
+			return i;
+	if (run->site_count >= RUN_NONE / 2 || !index_fits(b, &b->site_index) ||
 		!build_grow(
 			b, &run->sites, &b->capacity.sites, run->site_count, sizeof *run->sites))
 		return RUN_NONE;
@@ -212,7 +167,7 @@ uint32_t build_site(struct build *b, const struct run_site *site)
 		free(new->label);
 		return RUN_NONE;
 	}
-	index_put(&b->site_index, hash, (uint32_t)run->site_count);
+	hash_index_add(&b->site_index, hash, (uint32_t)run->site_count);
 	return (uint32_t)run->site_count++;
 }
 
@@ -225,11 +180,6 @@ static uint32_t hash_kernel(const struct run_kernel *k)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		hash = (hash ^ numbers[i] ^ numbers[i] >> 31) * 0x9e3779b97f4a7c15ull;
 	return spread(hash_text(hash_text(hash, k->name), k->backend));
-}
-
-static uint32_t rehash_kernel(const struct build *b, uint32_t i)
-{
-	return hash_kernel(&b->run->kernels[i]);
 }
 
 static int same_kernel(const struct run_kernel *a, const struct run_kernel *b)
@@ -246,14 +196,11 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 	uint32_t hash = hash_kernel(kernel);
 	int failed = 0;
 
-	for (uint32_t at = hash; b->kernel_index.capacity; at++) {
-		uint32_t i = b->kernel_index.slots[at & (b->kernel_index.capacity - 1)];
-		if (!i)
-			break;
-		if (same_kernel(&run->kernels[i - 1], kernel))
-			return i - 1;
-	}
-	if (run->kernel_count >= RUN_NONE / 2 || !index_grow(b, &b->kernel_index, rehash_kernel) ||
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->kernel_index, &probe)) != HASH_INDEX_NONE;)
+		if (same_kernel(&run->kernels[i], kernel))
+			return i;
+	if (run->kernel_count >= RUN_NONE / 2 || !index_fits(b, &b->kernel_index) ||
 		!build_grow(b, &run->kernels, &b->capacity.kernels, run->kernel_count,
 			sizeof *run->kernels))
 		return RUN_NONE;
@@ -266,24 +213,16 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 		free(new->backend);
 		return RUN_NONE;
 	}
-	index_put(&b->kernel_index, hash, (uint32_t)run->kernel_count);
+	hash_index_add(&b->kernel_index, hash, (uint32_t)run->kernel_count);
 	return (uint32_t)run->kernel_count++;
-}
-
-static uint32_t rehash_code(const struct build *b, uint32_t i)
-{
-	return spread(b->run->codes[i].hash);
 }
 
 static int knows_code(const struct build *b, uint64_t hash)
 {
-	for (uint32_t at = spread(hash); b->code_index.capacity; at++) {
-		uint32_t i = b->code_index.slots[at & (b->code_index.capacity - 1)];
-		if (!i)
-			break;
-		if (b->run->codes[i - 1].hash == hash)
+	struct hash_probe probe = hash_probe(spread(hash));
+	for (uint32_t i; (i = hash_index_next(&b->code_index, &probe)) != HASH_INDEX_NONE;)
+		if (b->run->codes[i].hash == hash)
 			return 1;
-	}
 	return 0;
 }
 
@@ -292,8 +231,7 @@ int build_code(struct build *b, struct run_code *code)
 	struct run *run = b->run;
 	int known = knows_code(b, code->hash);
 
-	if (known || run->code_count >= RUN_NONE / 2 ||
-		!index_grow(b, &b->code_index, rehash_code) ||
+	if (known || run->code_count >= RUN_NONE / 2 || !index_fits(b, &b->code_index) ||
 		!build_grow(
 			b, &run->codes, &b->capacity.codes, run->code_count, sizeof *run->codes)) {
 		free(code->name);
@@ -301,7 +239,7 @@ int build_code(struct build *b, struct run_code *code)
 		free(code->source);
 		return known;
 	}
-	index_put(&b->code_index, spread(code->hash), (uint32_t)run->code_count);
+	hash_index_add(&b->code_index, spread(code->hash), (uint32_t)run->code_count);
 	run->codes[run->code_count++] = *code;
 	return 1;
 }
@@ -324,10 +262,10 @@ uint32_t build_plain_site(struct build *b, const struct run_site *site)
 
 void build_names_fini(struct build *b)
 {
-	free(b->kernel_index.slots);
-	free(b->code_index.slots);
-	free(b->category_index.slots);
-	free(b->brick_index.slots);
-	free(b->site_index.slots);
+	hash_index_fini(&b->kernel_index);
+	hash_index_fini(&b->code_index);
+	hash_index_fini(&b->category_index);
+	hash_index_fini(&b->brick_index);
+	hash_index_fini(&b->site_index);
 	free(b->plain_sites);
 }

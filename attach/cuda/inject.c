@@ -21,8 +21,9 @@
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/graph_calls.h"
 #include "attach/cuda/host_clock.h"
-#include "attach/cuda/reorder.h"
 #include "attach/cuda/records.h"
+#include "attach/cuda/reorder.h"
+#include "base/clock_ns.h"
 #include "brick/attach.h"
 #include "brick/session.h"
 
@@ -79,10 +80,7 @@ static void *flush_now_and_then(void *unused)
 	pthread_setname_np(pthread_self(), "brick-cuda");
 	pthread_mutex_lock(&inject.lock);
 	while (!inject.ends) {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += FLUSH_MS * 1000000l;
-		until.tv_sec += until.tv_nsec / 1000000000l;
-		until.tv_nsec %= 1000000000l;
+		until = timespec_in_ns(CLOCK_REALTIME, FLUSH_MS * 1000000ull);
 		pthread_cond_timedwait(&inject.wake, &inject.lock, &until);
 		if (inject.ends)
 			break;
@@ -110,14 +108,11 @@ static int start_flusher(void)
 
 static void stop_flusher(void)
 {
-	struct timespec until;
-
 	pthread_mutex_lock(&inject.lock);
 	inject.ends = 1;
 	pthread_cond_signal(&inject.wake);
 	pthread_mutex_unlock(&inject.lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += JOIN_S;
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, JOIN_S * NS_PER_S);
 	if (inject.runs)
 		pthread_timedjoin_np(inject.flusher, NULL, &until);
 }

@@ -11,10 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/driver.h"
 #include "attach/opencl/completions.h"
+#include "attach/opencl/driver.h"
 #include "attach/opencl/kernels.h"
 #include "attach/opencl/notes.h"
+#include "base/clock_ns.h"
 
 enum {
 	INTERVAL_NS = 20000000,
@@ -82,14 +83,8 @@ static uint32_t work(void)
 
 static void wait_a_while(int idle_rounds)
 {
-	struct timespec until;
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, INTERVAL_NS);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += INTERVAL_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	pthread_mutex_lock(&state_lock);
 	if (idle_rounds < IDLE_ROUNDS) {
 		pthread_cond_timedwait(&wake, &state_lock, &until);
@@ -137,10 +132,8 @@ static void start_thread(void)
 
 static int lock_for_exit(void)
 {
-	struct timespec until;
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_LOCK_S * NS_PER_S);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += EXIT_LOCK_S;
 	return pthread_mutex_timedlock(&working, &until);
 }
 

@@ -13,6 +13,7 @@
 #include "attach/vulkan/completions.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 
 enum { EXIT_PATIENCE_S = 1 };
@@ -115,10 +116,8 @@ static void wait_for_last(const struct vulkan_queue *queue)
 /* Nothing of the driver's is destroyed: threads of the program may still be using it. */
 void queues_device_exit(struct vulkan_device *d)
 {
-	struct timespec until;
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_PATIENCE_S * NS_PER_S);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += EXIT_PATIENCE_S;
 	if (pthread_mutex_timedlock(&d->lock, &until))
 		return;
 	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
