@@ -11,16 +11,7 @@
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
-
-/* A node, alone or as the first of a fused pair. */
-struct known_node {
-	const void *node;
-	uint64_t shape;	  /* node_shape(); what the hot path compares */
-	uint32_t site[2]; /* the whole of it, and a thread's part; 0: not looked up yet */
-	uint32_t next;	  /* the one that was wanted after this one, the last time */
-	uint16_t brick;
-	int16_t layer;
-};
+#include "attach/ggml/known_node.h"
 
 /* Before the first node and after the last one: nodes[count], which is never a match. */
 struct masks;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/known_graphs.h"
+#include "attach/ggml/known_node.h"
 #include "attach/ggml/node_text.h"
 
 enum {
