@@ -558,6 +558,7 @@ set(BRICK_SERVE_SOURCES
   serve/find.c
   serve/metrics.c
   serve/metrics_plain.c
+  serve/metrics_text.c
   serve/source.c
 )
 

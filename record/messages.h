@@ -3,7 +3,7 @@
 #ifndef BRICK_RECORD_MESSAGES_H
 #define BRICK_RECORD_MESSAGES_H
 
-#include "record/recorder.h"
+#include "record/recorder_options.h"
 
 /* Before the program has run. what: else than the output could not be had, or NULL. */
 void messages_refused(const struct recorder_options *options, const char *what, int error);

@@ -6,7 +6,6 @@
  */
 #include "serve/serve.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "analysis/durations.h"
 #include "analysis/unknown.h"
+#include "serve/metrics_text.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 #include "view/memory.h"
@@ -21,28 +21,7 @@
 #include "view/report.h"
 #include "view/text.h"
 
-enum { BRICKS_MAX = 200, BOUNDS_MAX = 400 };
-
-/* Upper bounds of a histogram's buckets, ascending. */
-struct bounds {
-	uint64_t ns[BOUNDS_MAX];
-	unsigned count;
-};
-
-/* Executions: powers of two from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many bricks. */
-static void set_coarse(struct bounds *bounds)
-{
-	for (bounds->count = 0; bounds->count <= 26; bounds->count++)
-		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
-}
-
-/* Steps: each 4.7 % above the last, 15 for a power of two, from 2^13 ns (8 us) to 2^35 ns (34 s).
- */
-static void set_fine(struct bounds *bounds)
-{
-	for (bounds->count = 0; bounds->count <= 15 * 22; bounds->count++)
-		bounds->ns[bounds->count] = (uint64_t)exp2(13 + bounds->count / 15.0);
-}
+enum { BRICKS_MAX = 200 };
 
 struct metrics {
 	FILE *out;
@@ -51,58 +30,28 @@ struct metrics {
 	bool live; /* the run goes on: what has not ended yet is no loss */
 };
 
-/* A label's value, with what has a meaning in it escaped. */
-static void put_label(FILE *out, const char *name, const char *value)
-{
-	char *valid = text_valid(value ? value : "");
-	fprintf(out, "%s=\"", name);
-	for (const char *s = valid; *s; s++) {
-		if (*s == '\n')
-			fputs("\\n", out);
-		else if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else
-			fputc(*s, out);
-	}
-	fputc('"', out);
-	free(valid);
-}
-
-static void family(
-	FILE *out, const char *name, const char *type, const char *unit, const char *help)
-{
-	fprintf(out, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(out, "# UNIT %s %s\n", name, unit);
-	fprintf(out, "# HELP %s %s\n", name, help);
-}
-
-static double seconds(uint64_t ns)
-{
-	return (double)ns * 1e-9;
-}
-
 static void put_run(struct metrics *m)
 {
 	const struct run *run = m->run;
 	char *command = provenance_command(run);
-	family(m->out, "brick_run", "info", NULL, "The recording that is served.");
+	metrics_family(m->out, "brick_run", "info", NULL, "The recording that is served.");
 	fputs("brick_run_info{", m->out);
-	put_label(m->out, "command", command);
+	metrics_label(m->out, "command", command);
 	fputc(',', m->out);
-	put_label(m->out, "host", run->host);
+	metrics_label(m->out, "host", run->host);
 	fputc(',', m->out);
-	put_label(m->out, "cpu", run->cpu);
+	metrics_label(m->out, "cpu", run->cpu);
 	fputc(',', m->out);
-	put_label(m->out, "backend", run_note_find(run, "backend"));
+	metrics_label(m->out, "backend", run_note_find(run, "backend"));
 	fputs("} 1\n", m->out);
-	family(m->out, "brick_run_complete", "gauge", NULL,
+	metrics_family(m->out, "brick_run_complete", "gauge", NULL,
 		"1 if the recording was finished without an error, else 0.");
 	fprintf(m->out, "brick_run_complete %d\n", run->complete != 0);
 	if (run->start_unix_ns) {
-		family(m->out, "brick_run_start_seconds", "gauge", "seconds",
+		metrics_family(m->out, "brick_run_start_seconds", "gauge", "seconds",
 			"Unix time at which the recording started.");
-		fprintf(m->out, "brick_run_start_seconds %.9f\n", seconds(run->start_unix_ns));
+		fprintf(m->out, "brick_run_start_seconds %.9f\n",
+			metrics_seconds(run->start_unix_ns));
 	}
 	free(command);
 }
@@ -134,36 +83,24 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static void put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->page->report.summary->steps;
-	family(m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
+	metrics_family(
+		m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
 			(unsigned long long)larger(
 				times->phases[phase].tokens, counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
-	family(m->out, "brick_first_token_seconds", "gauge", "seconds",
+	metrics_family(m->out, "brick_first_token_seconds", "gauge", "seconds",
 		"Time from the start of the first prefill to the first token.");
-	fprintf(m->out, "brick_first_token_seconds %.9f\n", seconds(times->ttft_ns));
-}
-
-/* below: counts up to each bound. */
-static void put_histogram(struct metrics *m, const char *name, const char *labels,
-	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
-{
-	for (unsigned i = 0; i < bounds->count; i++)
-		fprintf(m->out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
-			seconds(bounds->ns[i]), (unsigned long long)below[i]);
-	fprintf(m->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels,
-		(unsigned long long)count);
-	fprintf(m->out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
-	fprintf(m->out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
+	fprintf(m->out, "brick_first_token_seconds %.9f\n", metrics_seconds(times->ttft_ns));
 }
 
 static void put_durations(struct metrics *m, const char *name, const char *labels,
-	const struct bounds *bounds, uint32_t brick, uint64_t sum_ns)
+	const struct metrics_bounds *bounds, uint32_t brick, uint64_t sum_ns)
 {
 	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
-	uint64_t below[BOUNDS_MAX] = {0}, count = 0;
+	uint64_t below[METRICS_BOUNDS_MAX] = {0}, count = 0;
 	unsigned i = 0;
 	breakdown_all_durations(m->page->breakdown, brick, buckets);
 	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
@@ -173,7 +110,7 @@ static void put_durations(struct metrics *m, const char *name, const char *label
 	}
 	for (; i < bounds->count; i++)
 		below[i] = count;
-	put_histogram(m, name, labels, bounds, below, count, sum_ns);
+	metrics_histogram(m->out, name, labels, bounds, below, count, sum_ns);
 	free(buckets);
 }
 
@@ -201,7 +138,7 @@ static uint64_t counted_sampling_ns(const struct run *run)
  * the sum has all sampling in that of decoding, where nearly all of it belongs.
  */
 static int put_counted_steps(
-	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
+	struct metrics *m, int phase, const char *labels, const struct metrics_bounds *bounds)
 {
 	struct brick_stat sum = counted(m->run, phase);
 	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
@@ -222,12 +159,12 @@ static int put_counted_steps(
 static void put_steps(struct metrics *m)
 {
 	const struct run *run = m->run;
-	struct bounds bounds;
-	set_fine(&bounds);
-	family(m->out, "brick_step_seconds", "histogram", "seconds",
+	struct metrics_bounds bounds;
+	metrics_bounds_fine(&bounds);
+	metrics_family(m->out, "brick_step_seconds", "histogram", "seconds",
 		"How long steps took, including the sampling after them.");
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		uint64_t below[BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
+		uint64_t below[METRICS_BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
 		char labels[32];
 		snprintf(labels, sizeof(labels), "phase=\"%s\"", step_phase_name(phase));
 		if (put_counted_steps(m, phase, labels, &bounds))
@@ -242,8 +179,8 @@ static void put_steps(struct metrics *m)
 				below[k]++;
 		}
 		if (count)
-			put_histogram(
-				m, "brick_step_seconds", labels, &bounds, below, count, sum_ns);
+			metrics_histogram(m->out, "brick_step_seconds", labels, &bounds, below,
+				count, sum_ns);
 	}
 }
 
@@ -261,9 +198,9 @@ static char *row_labels(const struct summary_row *row)
 	FILE *out = open_memstream(&text, &bytes);
 	if (!out)
 		die(CLI_SYSTEM, "out of memory");
-	put_label(out, "brick", row->name);
+	metrics_label(out, "brick", row->name);
 	fputc(',', out);
-	put_label(out, "category", row->category);
+	metrics_label(out, "category", row->category);
 	if (fclose(out) != 0)
 		die(CLI_SYSTEM, "out of memory");
 	return text;
@@ -271,9 +208,9 @@ static char *row_labels(const struct summary_row *row)
 
 static void put_executions(struct metrics *m)
 {
-	struct bounds bounds;
-	set_coarse(&bounds);
-	family(m->out, "brick_execution_seconds", "histogram", "seconds",
+	struct metrics_bounds bounds;
+	metrics_bounds_coarse(&bounds);
+	metrics_family(m->out, "brick_execution_seconds", "histogram", "seconds",
 		"How long single executions of each brick took, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
@@ -285,13 +222,13 @@ static void put_executions(struct metrics *m)
 
 static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
 {
-	family(m->out, name, "counter", "seconds", help);
+	metrics_family(m->out, name, "counter", "seconds", help);
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
 		char *labels = row_labels(row);
 		uint64_t ns;
 		memcpy(&ns, (const char *)row + offset, sizeof(ns));
-		fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, seconds(ns));
+		fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, metrics_seconds(ns));
 		free(labels);
 	}
 }
@@ -326,15 +263,15 @@ static double share_of(const struct summary *summary, const struct summary_row *
 static double seconds_a_token(const struct summary *summary, const struct summary_row *row)
 {
 	uint64_t tokens = summary->steps.phases[summary->only].tokens;
-	return tokens ? seconds(row->wall_ns) / (double)tokens : -1;
+	return tokens ? metrics_seconds(row->wall_ns) / (double)tokens : -1;
 }
 
 static void put_phases(struct metrics *m)
 {
-	family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
+	metrics_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
 		"Share of each brick in the wall time of the steps of one phase.");
 	put_by_phase(m, "brick_phase_share_ratio", share_of);
-	family(m->out, "brick_token_seconds", "gauge", "seconds",
+	metrics_family(m->out, "brick_token_seconds", "gauge", "seconds",
 		"Wall time of each brick for one token of a phase.");
 	put_by_phase(m, "brick_token_seconds", seconds_a_token);
 }
@@ -349,15 +286,15 @@ static void put_trust(struct metrics *m)
 {
 	const struct summary *summary = m->page->report.summary;
 	const struct distortion *distortion = &m->page->report.distortion;
-	family(m->out, "brick_coverage_ratio", "gauge", "ratio",
+	metrics_family(m->out, "brick_coverage_ratio", "gauge", "ratio",
 		"Share of the wall time of the steps that bricks account for.");
 	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
 	if (summary->device_ns) {
-		family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
+		metrics_family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
 			"Share of the time of device commands that bricks account for.");
 		put_ratio(m, "", "brick_device_coverage_ratio", summary_device_coverage(summary));
 	}
-	family(m->out, "brick_distortion_ratio", "gauge", "ratio",
+	metrics_family(m->out, "brick_distortion_ratio", "gauge", "ratio",
 		"Share of the wall time that recording itself cost.");
 	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
 	put_ratio(m, "{bound=\"low\"}", "brick_distortion_ratio", distortion->low);
@@ -385,7 +322,7 @@ static void put_losses(struct metrics *m)
 		{"unfinished_processes", m->live ? 0 : losses->unfinished_processes},
 	};
 	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
-	family(m->out, "brick_lost", "gauge", NULL,
+	metrics_family(m->out, "brick_lost", "gauge", NULL,
 		"Records and other things that the recording lacks, by kind.");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		fprintf(m->out, "brick_lost{kind=\"%s\"} %llu\n", kinds[i].kind,
@@ -399,10 +336,10 @@ char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, 
 	if (!out)
 		die(CLI_SYSTEM, "out of memory");
 	fputs(metrics, out);
-	family(out, "brick_serve_reads", "counter", NULL,
+	metrics_family(out, "brick_serve_reads", "counter", NULL,
 		"How often this server has read the recording.");
 	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
-	family(out, "brick_serve_read_failures", "counter", NULL,
+	metrics_family(out, "brick_serve_read_failures", "counter", NULL,
 		"How often reading the recording failed, so that older numbers were kept.");
 	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
 	fputs("# EOF\n", out);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of a recorder. */
+#ifndef BRICK_RECORD_RECORDER_OPTIONS_H
+#define BRICK_RECORD_RECORDER_OPTIONS_H
+
+#include <stdint.h>
+#include "record/spawn.h"
+
+struct recorder_options {
+	const char *output;
+	char *const *command; /* NULL-terminated argv */
+	uint32_t interval_ms;
+	int compress;
+	int wait;	/* for every recorded process, not only for the program itself */
+	int keep_going; /* run the program even where it cannot be recorded */
+	int inject;	/* preload what attaches by itself */
+	int off_cpu;	/* record when threads are off their CPUs */
+	struct environment environment; /* more variables for the program */
+	/* One line for the user; never called while the program runs recorded. */
+	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+};
+
+#endif
