@@ -141,10 +141,11 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 	if (!m)
 		return NULL;
 	for (uint32_t i = 0; i < count; i++) {
+		if (!is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
+			continue; /* also where all uses are filled: there is no further place */
 		struct mask_use *use = &m->uses[m->use_count];
 		use->node = &nodes[i];
-		if (is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
-			m->use_count += (uint32_t)read_use(use, m, e, nodes, count);
+		m->use_count += (uint32_t)read_use(use, m, e, nodes, count);
 	}
 	return m;
 }
