@@ -235,7 +235,9 @@ def exported(path, commands):
     with open(out, encoding="utf-8") as f:
         events = json.load(f)["traceEvents"]
     ends = collections.Counter(e["ph"] for e in events if e["ph"] in "sf")
-    expect("flows", ends, {"s": len(commands) + STEPS + 1, "f": len(commands) + STEPS + 1})
+    # a launch each, a wait each step, and what each product and the copy back had to wait for
+    arrows = len(commands) + (STEPS + 1) * (1 + LAYERS + 1)
+    expect("flows", ends, {"s": arrows, "f": arrows})
     begins = {e["id"]: e for e in events if e["ph"] == "s"}
     for e in (e for e in events if e["ph"] == "f"):
         expect_true("forward", e["ts"] >= begins[e["id"]]["ts"])
