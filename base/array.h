@@ -38,11 +38,11 @@
 #define array_add(a) (array_reserve((a), 1) ? NULL : &(a)->items[(a)->count++])
 
 /* Append copies of `n` items of the same type. */
-#define array_append(a, from, n)                                                         \
-	(array_reserve((a), (size_t)(n))                                                 \
-			? -ENOMEM                                                        \
-			: (array__copy((a)->items + (a)->count, 1 ? (from) : (a)->items, \
-				   (size_t)(n) * sizeof *(a)->items),                    \
+#define array_append(a, from, n)                                                               \
+	(array_reserve((a), (size_t)(n))                                                       \
+			? -ENOMEM                                                              \
+			: (array__copy((a)->items, (a)->count * sizeof *(a)->items,            \
+				   1 ? (from) : (a)->items, (size_t)(n) * sizeof *(a)->items), \
 				  (a)->count += (size_t)(n), 0))
 
 /* Free the items; the array is empty again. */
@@ -65,10 +65,11 @@ static inline int array__fits(size_t free_items, size_t extra)
 	return extra <= free_items;
 }
 
-static inline void array__copy(void *to, const void *from, size_t bytes)
+/* Nothing may come from, and go to, nowhere. */
+static inline void array__copy(void *items, size_t offset, const void *from, size_t bytes)
 {
 	if (bytes)
-		memcpy(to, from, bytes);
+		memcpy((char *)items + offset, from, bytes);
 }
 
 #endif
