@@ -258,7 +258,10 @@ const struct report_field report_fields[] = {
 		.rows = QUEUES, QUEUE(submit.p50_ns)},
 	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
 		QUEUE(submit.p95_ns)},
-	{"cpu_ns", "CPU", "SELF less the time in it that its threads were off their CPUs.",
+	{"cpu_ns", "CPU",
+		"SELF less the time in it that its threads were off their CPUs. What interrupts "
+		"and "
+		"the host of a virtual machine took is in it.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
 		.flags = REPORT_ON_HOST},
 	{"off_ns", "OFF",

@@ -3,7 +3,9 @@
 
 program-off_cpu reads the clock of its own CPU time around bricks that spin and one that sleeps,
 while a competitor spins on the same CPU. CPU of each brick must agree within 1 % or 2 us an
-execution; a sleep is blocked, not preempted; the report says how much others took.
+execution; a sleep is blocked, not preempted; the report says how much others took. What a
+virtual machine's host stole without a switch is CPU for Brick and not for that clock: the program
+counts it by other means.
 """
 import json
 import os
@@ -42,10 +44,11 @@ def cpu_ns(pid):
 
 def compare(truth, row, name):
     slack = max(0.01 * truth["high_ns"], 2000 * truth["count"])
-    low, high = truth["low_ns"] - slack, truth["high_ns"] + slack
+    low, high = truth["low_ns"] - slack, truth["high_ns"] + truth["stolen_ns"] + slack
     # a sleep's CPU time is that of a context switch, of which the kernel books a part to either
     check(low <= row["cpu_ns"] <= high or name.startswith("sleep"),
-          f"{name}: {row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']}")
+          f"{name}: {row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']} "
+          f"and {truth['stolen_ns']} stolen")
     check(abs(row["cpu_ns"] + row["off_ns"] - row["self_ns"]) <= 1,
           f"{name}: CPU and OFF are not SELF: {row}")
     check(row["off_ns"] == row["preempted_ns"] + row["blocked_ns"], f"{name}: parts of OFF: {row}")

@@ -4,13 +4,20 @@
  * the thread's CPU time is read just outside and just inside of each brick, and the true time lies
  * between the two. One brick sleeps. Prints one JSON object.
  *
+ * On a virtual machine that clock may leave out what the host stole, and on some kernels what
+ * interrupts took, while the thread had its CPU by all that the scheduler knows. A brick that
+ * spins is either on its CPU or waits for one, so stolen_ns is the time on the wall less the
+ * thread's CPU time and less its time in the run queue (/proc/thread-self/schedstat).
+ *
  *   program-off_cpu [CPU]      runs on that CPU only
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "brick/brick.h"
 
 enum { BRICKS = 4, SLEEP = 3 };
@@ -41,29 +48,72 @@ static void spin(uint64_t ns)
 		;
 }
 
-static void run(int which)
+struct reading {
+	uint64_t wall_ns, cpu_ns, queued_ns;
+};
+
+struct truth {
+	uint64_t low_ns, high_ns, stolen_ns;
+};
+
+/* How long the thread could have run and did not: the second number. 0 where nobody counts it. */
+static uint64_t queued_ns(void)
+{
+	static int fd = -1;
+	char text[96] = "";
+
+	if (fd < 0)
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (pread(fd, text, sizeof text - 1, 0) <= 0)
+		return 0;
+	char *end;
+	strtoull(text, &end, 10);
+	return strtoull(end, NULL, 10);
+}
+
+/* From `from` on. Between two readings the wall's part is the longest: nothing stolen is missed. */
+static uint64_t stolen_since(const struct reading *from)
+{
+	struct reading d = {.queued_ns = queued_ns() - from->queued_ns};
+
+	d.cpu_ns = now(CLOCK_THREAD_CPUTIME_ID) - from->cpu_ns;
+	d.wall_ns = now(CLOCK_MONOTONIC) - from->wall_ns;
+	uint64_t known = d.cpu_ns + d.queued_ns;
+	return d.wall_ns > known ? d.wall_ns - known : 0;
+}
+
+static void run_once(int which, uint32_t brick, struct truth *t)
 {
 	const struct timespec sleep = {.tv_nsec = (long)plan[which].length_ns};
-	uint32_t brick = (uint32_t)brick_register(plan[which].name, BRICK_CATEGORY_OTHER);
-	uint64_t low = 0, high = 0, wall = 0;
+	struct reading from = {.wall_ns = now(CLOCK_MONOTONIC)};
+	from.cpu_ns = now(CLOCK_THREAD_CPUTIME_ID);
+	from.queued_ns = queued_ns();
 
-	for (int i = 0; i < plan[which].repeats; i++) {
-		uint64_t wall_begin = now(CLOCK_MONOTONIC);
-		uint64_t outside = now(CLOCK_THREAD_CPUTIME_ID);
-		brick_span span = brick_begin(brick);
-		uint64_t inside = now(CLOCK_THREAD_CPUTIME_ID);
-		if (which == SLEEP)
-			nanosleep(&sleep, NULL);
-		else
-			spin(plan[which].length_ns);
-		low += now(CLOCK_THREAD_CPUTIME_ID) - inside;
-		brick_end(span);
-		high += now(CLOCK_THREAD_CPUTIME_ID) - outside;
-		wall += now(CLOCK_MONOTONIC) - wall_begin;
-	}
-	printf("%s\"%s\": {\"count\": %d, \"low_ns\": %llu, \"high_ns\": %llu, \"wall_ns\": %llu}",
-		which ? ", " : "{", plan[which].name, plan[which].repeats, (unsigned long long)low,
-		(unsigned long long)high, (unsigned long long)wall);
+	uint64_t outside = now(CLOCK_THREAD_CPUTIME_ID);
+	brick_span span = brick_begin(brick);
+	uint64_t inside = now(CLOCK_THREAD_CPUTIME_ID);
+	if (which == SLEEP)
+		nanosleep(&sleep, NULL);
+	else
+		spin(plan[which].length_ns);
+	t->low_ns += now(CLOCK_THREAD_CPUTIME_ID) - inside;
+	brick_end(span);
+	t->high_ns += now(CLOCK_THREAD_CPUTIME_ID) - outside;
+	t->stolen_ns += which == SLEEP ? 0 : stolen_since(&from);
+}
+
+static void run(int which)
+{
+	uint32_t brick = (uint32_t)brick_register(plan[which].name, BRICK_CATEGORY_OTHER);
+	struct truth t = {0};
+
+	for (int i = 0; i < plan[which].repeats; i++)
+		run_once(which, brick, &t);
+	printf("%s\"%s\": {\"count\": %d, \"low_ns\": %llu, \"high_ns\": %llu, "
+	       "\"stolen_ns\": %llu}",
+		which ? ", " : "{", plan[which].name, plan[which].repeats,
+		(unsigned long long)t.low_ns, (unsigned long long)t.high_ns,
+		(unsigned long long)t.stolen_ns);
 }
 
 int main(int argc, char **argv)
