@@ -39,8 +39,7 @@ static void set_json(struct escaped *out, uint32_t code)
 	set_hex(out, pair, 0xdc00 + (code & 0x3ff), 4);
 }
 
-size_t escape_json_character(
-	struct escaped *out, const char *text, size_t left, enum escape_json_style style)
+size_t escape_json_character(struct escaped *out, const char *text, size_t left)
 {
 	uint32_t code = 0;
 	size_t n = utf8_decode(text, left, &code);
@@ -49,23 +48,11 @@ size_t escape_json_character(
 		set_json(out, 0xfffd);
 	else if (code == '"' || code == '\\')
 		set(out, code == '"' ? "\\\"" : "\\\\", 2);
-	else if (utf8_is_unsafe(code) || (style == ESCAPE_JSON_ASCII && code > 0x7e))
+	else if (utf8_is_unsafe(code) || code > 0x7e)
 		set_json(out, code);
 	else
 		set(out, text, n);
 	return n ? n : 1;
-}
-
-void escape_json(FILE *out, const char *text)
-{
-	struct escaped piece;
-
-	fputc('"', out);
-	for (size_t left = text ? strlen(text) : 0, n; left; text += n, left -= n) {
-		n = escape_json_character(&piece, text, left, ESCAPE_JSON_UTF8);
-		fwrite(piece.text, 1, piece.bytes, out);
-	}
-	fputc('"', out);
 }
 
 static void set_number(struct escaped *out, const char *text, size_t n, uint32_t code)

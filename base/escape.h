@@ -19,17 +19,8 @@ struct escaped {
 	uint8_t bytes;
 };
 
-enum escape_json_style {
-	ESCAPE_JSON_UTF8,  /* only what is unsafe (utf8.h) is escaped */
-	ESCAPE_JSON_ASCII, /* all that is not printable ASCII is */
-};
-
-/* A character of a JSON string; what is no UTF-8 becomes U+FFFD. */
-size_t escape_json_character(
-	struct escaped *out, const char *text, size_t left, enum escape_json_style style);
-
-/* A JSON string with its quotes. */
-void escape_json(FILE *out, const char *text);
+/* A character of a JSON string, in ASCII; what is no UTF-8 becomes U+FFFD. */
+size_t escape_json_character(struct escaped *out, const char *text, size_t left);
 
 /*
  * How a character that must not be shown as it is is spelled: \n, \r, \t, \xNN (also a byte that is

@@ -5,33 +5,16 @@
  */
 #include "base/hash_index.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIRST_SLOTS = 16, MAX_SLOTS = 1u << 31 };
-
-void hash_index_init_fixed(
-	struct hash_index *index, struct hash_index_slot *slots, uint32_t capacity)
-{
-	assert(capacity >= 4 && !(capacity & (capacity - 1)));
-	*index = (struct hash_index){slots, capacity, 0, 1};
-	hash_index_clear(index);
-}
 
 void hash_index_fini(struct hash_index *index)
 {
 	if (!index->is_fixed)
 		free(index->slots);
 	*index = (struct hash_index){0};
-}
-
-void hash_index_clear(struct hash_index *index)
-{
-	if (index->capacity)
-		memset(index->slots, 0, index->capacity * sizeof *index->slots);
-	index->count = 0;
 }
 
 static void put(struct hash_index *index, struct hash_index_slot slot)

@@ -25,21 +25,14 @@ struct hash_index {
 		uint32_t entry; /* position + 1; 0: empty */
 	} * slots;
 	uint32_t capacity, count; /* slots, a power of two; those that are taken */
-	int is_fixed;		  /* the slots are the caller's */
+	int is_fixed; /* the slots are the caller's, all zero at first: it never allocates */
 };
 
 struct hash_probe {
 	uint32_t hash, at;
 };
 
-/* An empty index in `capacity` slots of the caller, a power of two, 4 at least: never allocates. */
-void hash_index_init_fixed(
-	struct hash_index *index, struct hash_index_slot *slots, uint32_t capacity);
-
 void hash_index_fini(struct hash_index *index);
-
-/* Forget all entries, keep the memory. */
-void hash_index_clear(struct hash_index *index);
 
 /* Make sure that one more fits: 0, -ENOMEM, or -ENOSPC in a fixed one. The index is whole anyway.
  */

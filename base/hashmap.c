@@ -5,7 +5,6 @@
  */
 #include "base/hashmap.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,9 @@ static void empty(struct hashmap_slot *slots, size_t count)
 		slots[i] = (struct hashmap_slot){0, HASHMAP_NONE};
 }
 
-void hashmap_init_fixed(struct hashmap *map, struct hashmap_slot *slots, size_t capacity)
-{
-	assert(capacity >= 4 && !(capacity & (capacity - 1)));
-	empty(slots, capacity);
-	*map = (struct hashmap){slots, capacity, 0, 1};
-}
-
 void hashmap_fini(struct hashmap *map)
 {
-	if (!map->is_fixed)
-		free(map->slots);
+	free(map->slots);
 	*map = (struct hashmap){0};
 }
 
@@ -42,8 +33,6 @@ static int grow(struct hashmap *map)
 {
 	struct hashmap larger = {.capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS};
 
-	if (map->is_fixed)
-		return -ENOSPC;
 	if (map->capacity > SIZE_MAX / 4 / sizeof *larger.slots)
 		return -ENOMEM;
 	larger.slots = malloc(larger.capacity * sizeof *larger.slots);

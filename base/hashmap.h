@@ -2,8 +2,7 @@
 /*
  * A map from numbers (or handles, addresses) to numbers (or pointers): open addressing, a power of
  * two of slots, at most three quarters taken; removing leaves nothing behind. All zero is an empty
- * map on the heap. hashmap_init_fixed() makes one in memory of the caller, which never allocates.
- * One thread at a time; looking up changes nothing.
+ * map. One thread at a time; looking up changes nothing.
  */
 #ifndef BRICK_BASE_HASHMAP_H
 #define BRICK_BASE_HASHMAP_H
@@ -22,21 +21,17 @@ struct hashmap_slot {
 struct hashmap {
 	struct hashmap_slot *slots;
 	size_t capacity, count; /* slots; those that are taken */
-	int is_fixed;		/* the slots are the caller's */
 };
 
-/* An empty map in `capacity` slots of the caller: a power of two, 4 at least. */
-void hashmap_init_fixed(struct hashmap *map, struct hashmap_slot *slots, size_t capacity);
-
-/* Free what is on the heap; the map is empty again, a fixed one without slots. */
+/* The map is empty again. */
 void hashmap_fini(struct hashmap *map);
 
 /* Remove all keys, keep the memory. */
 void hashmap_clear(struct hashmap *map);
 
 /*
- * Set or replace. -ENOMEM: no memory, -ENOSPC: a fixed map is full, -EINVAL: the value is
- * HASHMAP_NONE; the map is as before then.
+ * Set or replace. -ENOMEM: no memory, -EINVAL: the value is HASHMAP_NONE; the map is as before
+ * then.
  */
 int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value);
 

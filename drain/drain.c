@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "drain/machine.h"
 #include "drain/state.h"
 
 static int open_session(
@@ -49,6 +51,28 @@ void drain_close(struct drain *d)
 const struct brick_session_header *drain_header(const struct drain *d)
 {
 	return &d->map.header;
+}
+
+struct trace_writer_options drain_title(
+	const struct drain *d, struct drain_title *title, const char *path)
+{
+	const struct brick_session_header *h = &d->map.header;
+	size_t count = 0, most = sizeof title->command / sizeof title->command[0] - 1;
+
+	for (uint32_t at = 0; at < h->command_bytes && count < most;) {
+		title->command[count++] = h->command + at;
+		at += (uint32_t)strlen(h->command + at) + 1;
+	}
+	title->command[count] = NULL;
+	drain_cpu_model(title->cpu, sizeof title->cpu);
+	return (struct trace_writer_options){
+		.path = path,
+		.start_unix_ns = h->start_unix_ns,
+		.start_ns = h->start_ns,
+		.command = title->command,
+		.host = h->host,
+		.cpu = title->cpu[0] ? title->cpu : NULL,
+	};
 }
 
 uint32_t drain_state(const struct drain *d, uint64_t *end_ticks)

@@ -19,7 +19,7 @@
 #include "brick/abi/session.h"
 #include "drain/counts.h"
 #include "drain/guard.h"
-#include "trace/sink.h"
+#include "trace/writer.h"
 
 struct drain;
 
@@ -42,6 +42,17 @@ void drain_close(struct drain *d);
 
 /* The header as it was when the session was opened; texts in it are ended and clean. */
 const struct brick_session_header *drain_header(const struct drain *d);
+
+/*
+ * What a recording or run of this session alone says of itself, in memory that *title and the
+ * session keep.
+ */
+struct drain_title {
+	char cpu[128];
+	const char *command[256 + 1];
+};
+struct trace_writer_options drain_title(
+	const struct drain *d, struct drain_title *title, const char *path);
 
 /* enum brick_session_state, and when the session ended, as its process says now. */
 uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);

@@ -22,7 +22,6 @@
 
 enum {
 	CHUNK_RECORDS = 16384,
-	MAX_ARGUMENTS = 256,
 	FULL_PERCENT = 25,
 	DIGEST_MS = 5, /* while digests come in */
 };
@@ -65,7 +64,7 @@ static int account(struct consumer *t)
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
 	};
-	return trace_writer_account(t->writer, &a);
+	return sink_account(trace_writer_sink(t->writer), &a);
 }
 
 /* The clock's line, as soon as something must be converted with it. */
@@ -73,7 +72,7 @@ static int fit_clock(struct consumer *t)
 {
 	if (t->clock.fitted)
 		return 0;
-	return trace_writer_clock(t->writer, drain_clock_fit(&t->clock));
+	return sink_clock(trace_writer_sink(t->writer), drain_clock_fit(&t->clock));
 }
 
 static int drain_all(struct consumer *t)
@@ -131,7 +130,7 @@ static int flush(struct consumer *t, uint64_t now_ns)
 	int error = account(t);
 
 	t->flushed_ns = now_ns;
-	return error ? error : trace_writer_flush(t->writer);
+	return error ? error : sink_flush(trace_writer_sink(t->writer));
 }
 
 /* One look; returns how long to sleep. */
@@ -223,26 +222,10 @@ static void *run(void *argument)
 
 static int create_writer(struct consumer *t, const char *path)
 {
-	const struct brick_session_header *h = drain_header(t->drain);
-	const char *command[MAX_ARGUMENTS + 1];
-	char cpu[128];
-	size_t count = 0;
+	struct drain_title title;
+	struct trace_writer_options options = drain_title(t->drain, &title, path);
 
-	for (uint32_t at = 0; at < h->command_bytes && count < MAX_ARGUMENTS;) {
-		command[count++] = h->command + at;
-		at += (uint32_t)strlen(h->command + at) + 1;
-	}
-	command[count] = NULL;
-	drain_cpu_model(cpu, sizeof cpu);
-	struct trace_writer_options options = {
-		.path = path,
-		.start_unix_ns = h->start_unix_ns,
-		.start_ns = h->start_ns,
-		.command = command,
-		.host = h->host,
-		.cpu = cpu[0] ? cpu : NULL,
-		.compress = 1,
-	};
+	options.compress = 1;
 	return trace_writer_create(&t->writer, &options);
 }
 

@@ -116,7 +116,7 @@ void brick__put_json(struct brick__sink *sink, const char *text)
 	}
 	brick__put(sink, "\"");
 	for (size_t left = strlen(text), n; left; text += n, left -= n) {
-		n = escape_json_character(&piece, text, left, ESCAPE_JSON_ASCII);
+		n = escape_json_character(&piece, text, left);
 		brick__put_bytes(sink, piece.text, piece.bytes);
 	}
 	brick__put(sink, "\"");

@@ -15,8 +15,6 @@
 #include "drain/machine.h"
 #include "trace/run_builder.h"
 
-enum { MAX_ARGUMENTS = 256 };
-
 /* Newest records of one lane. */
 struct peeked {
 	struct drain *drain;
@@ -93,29 +91,6 @@ static void fini(struct snapshot *s)
 	free(s->lanes);
 }
 
-static int create_builder(struct run_builder **b, const struct brick_session_header *h)
-{
-	const char *command[MAX_ARGUMENTS + 1];
-	char cpu[128];
-	size_t count = 0;
-
-	for (uint32_t at = 0; at < h->command_bytes && count < MAX_ARGUMENTS;) {
-		command[count++] = h->command + at;
-		at += (uint32_t)strlen(h->command + at) + 1;
-	}
-	command[count] = NULL;
-	drain_cpu_model(cpu, sizeof cpu);
-	const struct run_builder_options options = {
-		.path = "live",
-		.start_unix_ns = h->start_unix_ns,
-		.start_ns = h->start_ns,
-		.command = command,
-		.host = h->host,
-		.cpu = cpu[0] ? cpu : NULL,
-	};
-	return run_builder_create(b, &options);
-}
-
 static int emit(struct sink *sink, const struct snapshot *s, const struct snapshot_part *parts,
 	size_t count)
 {
@@ -137,8 +112,10 @@ static int emit(struct sink *sink, const struct snapshot *s, const struct snapsh
 static int build(
 	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
 {
+	struct drain_title title;
+	const struct trace_writer_options options = drain_title(parts[0].drain, &title, "live");
 	struct run_builder *b;
-	int error = create_builder(&b, drain_header(parts[0].drain));
+	int error = run_builder_create(&b, &options);
 
 	if (error)
 		return error;

@@ -67,12 +67,12 @@ static int emit(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_RECORDS:
 		return emit_piece(e, m, finished);
 	case MESSAGE_CLOCK:
-		return trace_writer_clock(e->writer, &m->clock);
+		return sink_clock(trace_writer_sink(e->writer), &m->clock);
 	case MESSAGE_END:
 		return drain_finish(m->drain, trace_writer_sink(e->writer), m->end, m->end_ticks);
 	case MESSAGE_FLUSH:
-		error = trace_writer_account(e->writer, &m->account);
-		return error ? error : trace_writer_flush(e->writer);
+		error = sink_account(trace_writer_sink(e->writer), &m->account);
+		return error ? error : sink_flush(trace_writer_sink(e->writer));
 	case MESSAGE_OFF_CPU:
 		return drain_emit_off_cpu(
 			m->drain, trace_writer_sink(e->writer), m->off_cpu, m->count);

@@ -264,9 +264,9 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 
 	if (!r->writer)
 		return error;
-	error = trace_writer_account(r->writer, a);
+	error = sink_account(trace_writer_sink(r->writer), a);
 	if (!error)
-		error = trace_writer_flush(r->writer);
+		error = sink_flush(trace_writer_sink(r->writer));
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
 	int last = trace_writer_finish(r->writer);
 	r->writer = NULL;

@@ -348,11 +348,6 @@ void rules_apply(
 	}
 }
 
-uint32_t rules_count(const struct rules *rules)
-{
-	return (uint32_t)rules->rules.count;
-}
-
 int rules_defaults_off(const struct rules *rules)
 {
 	return rules->defaults_off;

@@ -60,8 +60,7 @@ struct rules_verdict {
 void rules_apply(
 	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
 
-/* How many node rules there are; whether "defaults-off" was given. */
-uint32_t rules_count(const struct rules *rules);
+/* Whether "defaults-off" was given. */
 int rules_defaults_off(const struct rules *rules);
 
 /* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */

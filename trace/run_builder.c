@@ -236,7 +236,7 @@ static const struct sink_type builder_type = {
 	.flush = on_flush,
 };
 
-static int set_options(struct run_builder *b, const struct run_builder_options *options)
+static int set_options(struct run_builder *b, const struct trace_writer_options *options)
 {
 	struct run *run = b->build.run;
 	size_t count = 0;
@@ -255,7 +255,7 @@ static int set_options(struct run_builder *b, const struct run_builder_options *
 	return run->command ? b->build.result : build_no_memory(&b->build);
 }
 
-int run_builder_create(struct run_builder **out, const struct run_builder_options *options)
+int run_builder_create(struct run_builder **out, const struct trace_writer_options *options)
 {
 	struct run_builder *b = calloc(1, sizeof *b);
 

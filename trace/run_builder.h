@@ -7,21 +7,12 @@
 #define BRICK_TRACE_RUN_BUILDER_H
 
 #include "trace/run.h"
-#include "trace/sink.h"
+#include "trace/writer.h"
 
 struct run_builder;
 
-struct run_builder_options {
-	const char *path;	    /* what run->path shows */
-	uint64_t start_unix_ns;	    /* of the run */
-	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
-	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
-	const char *host;	    /* or NULL */
-	const char *cpu;	    /* model name of the CPU, or NULL */
-};
-
-/* 0 or -ENOMEM; *out is untouched then. */
-int run_builder_create(struct run_builder **out, const struct run_builder_options *options);
+/* Of the options: all but compress and output. 0 or -ENOMEM; *out is untouched then. */
+int run_builder_create(struct run_builder **out, const struct trace_writer_options *options);
 
 /* What records and tables go into, until the builder is finished or abandoned. */
 struct sink *run_builder_sink(struct run_builder *builder);

@@ -14,12 +14,9 @@ struct map {
 	struct hashmap entries;
 };
 
-#define MAP_INITIALIZER                     \
-	{                                   \
-		PTHREAD_RWLOCK_INITIALIZER, \
-		{                           \
-			0, 0, 0, 0          \
-		}                           \
+#define MAP_INITIALIZER                            \
+	{                                          \
+		.lock = PTHREAD_RWLOCK_INITIALIZER \
 	}
 
 /* Set or replace; -EINVAL: key 0, -ENOMEM. */

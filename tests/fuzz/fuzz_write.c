@@ -46,7 +46,7 @@ static struct run *load(const char *path)
 
 static struct run *build(const uint8_t *data, size_t size)
 {
-	const struct run_builder_options options = {.path = "built"};
+	const struct trace_writer_options options = {.path = "built"};
 	struct run_builder *builder;
 	struct run *run;
 

@@ -31,8 +31,8 @@ static void records(struct trace_writer *w, struct fake *f)
 		fake_at(BRICK_RECORD_OPEN, 1100, BRICK_PREFILL, 1),
 	};
 
-	trace_writer_tables(w, 0, &f->tables);
-	trace_writer_records(w, 0, list, sizeof list / sizeof *list);
+	sink_tables(trace_writer_sink(w), 0, &f->tables);
+	sink_records(trace_writer_sink(w), 0, list, sizeof list / sizeof *list);
 }
 
 /* A queue whose kernel a call of the thread launched, and a wait for it. */
@@ -71,11 +71,11 @@ static void commands(struct trace_writer *w, struct fake *f)
 	fake_kernel(f, "f", BRICK_KERNEL_COMPUTE);
 	fake_kernel(f, "copy", BRICK_KERNEL_H2D);
 	f->lane.kind = BRICK_LANE_QUEUE;
-	trace_writer_tables(w, 0, &f->tables);
-	trace_writer_lane(w, 0, &f->lane);
-	trace_writer_code(w, &code);
-	trace_writer_records(w, 0, thread, sizeof thread / sizeof *thread);
-	trace_writer_records(w, 1, queue, sizeof queue / sizeof *queue);
+	sink_tables(trace_writer_sink(w), 0, &f->tables);
+	sink_lane(trace_writer_sink(w), 0, &f->lane);
+	sink_code(trace_writer_sink(w), &code);
+	sink_records(trace_writer_sink(w), 0, thread, sizeof thread / sizeof *thread);
+	sink_records(trace_writer_sink(w), 1, queue, sizeof queue / sizeof *queue);
 }
 
 /* Digests that can be followed from one to the next. */
@@ -92,7 +92,7 @@ static void digests(struct trace_writer *w)
 		digest.inputs[0] = i - 1;
 		digest.digest.nan_count = i == 3;
 		digest.digest.sketch[i] = digest.digest.square_sum = (double)i;
-		trace_writer_digest(w, 0, &digest);
+		sink_digest(trace_writer_sink(w), 0, &digest);
 	}
 }
 
@@ -105,11 +105,11 @@ static void rest(struct trace_writer *w, struct fake *f)
 	buckets[7] = 9;
 	buckets[700] = 1;
 	f->lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
-	trace_writer_lane_stats(w, 0, &f->lane);
-	trace_writer_histograms(w, 0, 1, histograms);
-	trace_writer_notes(w, 0, "a=b\nc=d\n", 8);
-	trace_writer_account(w, &account);
-	trace_writer_process_end(w, 0, fake_ticks(1500), 1);
+	sink_lane_stats(trace_writer_sink(w), 0, &f->lane);
+	sink_histograms(trace_writer_sink(w), 0, 1, histograms);
+	sink_notes(trace_writer_sink(w), 0, "a=b\nc=d\n", 8);
+	sink_account(trace_writer_sink(w), &account);
+	sink_process_end(trace_writer_sink(w), 0, fake_ticks(1500), 1);
 }
 
 static int make(const char *directory, const char *name, int compress, int parts)

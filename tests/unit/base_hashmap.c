@@ -91,28 +91,6 @@ static void pointers(void **state)
 	hashmap_fini(&map);
 }
 
-static void fixed_is_full(void **state)
-{
-	static struct hashmap_slot slots[64];
-	struct hashmap map;
-	uint64_t n = 0;
-
-	hashmap_init_fixed(&map, slots, 64);
-	memory_fail_at(-1);
-	while (!hashmap_set(&map, n, n))
-		n++;
-	assert_int_equal(n, 48);
-	assert_int_equal(hashmap_set(&map, n, n), -ENOSPC);
-	assert_int_equal(hashmap_set(&map, 3, 99), 0);
-	assert_int_equal(hashmap_take(&map, 4), 4);
-	assert_int_equal(hashmap_set(&map, n, n), 0);
-	assert_int_equal(memory_blocks, 0);
-	memory_stop_failing();
-	assert_int_equal(hashmap_get(&map, 3), 99);
-	assert_ptr_equal(map.slots, slots);
-	hashmap_fini(&map);
-}
-
 static void failure_changes_nothing(void **state)
 {
 	struct hashmap map = {0};
@@ -143,7 +121,6 @@ int main(void)
 		cmocka_unit_test(set_replace_take),
 		cmocka_unit_test(visits_all),
 		cmocka_unit_test(pointers),
-		cmocka_unit_test(fixed_is_full),
 		cmocka_unit_test(failure_changes_nothing),
 	};
 

@@ -70,7 +70,7 @@ static inline void open_drain(struct fixture *f)
 
 	assert_int_equal(drain_open(&f->drain, f->fd, NULL, &why), 0);
 	assert_int_equal(trace_writer_create(&f->writer, &o), 0);
-	assert_int_equal(trace_writer_clock(f->writer, brick_clock_get()), 0);
+	assert_int_equal(sink_clock(trace_writer_sink(f->writer), brick_clock_get()), 0);
 }
 
 static inline size_t emit_all(struct fixture *f, size_t at_once)

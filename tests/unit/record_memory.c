@@ -118,7 +118,7 @@ static void consume_and_emit(struct fixture *f, struct outcome *outcome)
 	struct sink *sink = trace_writer_sink(f->writer);
 	size_t n;
 
-	keep(outcome, trace_writer_clock(f->writer, brick_clock_get()));
+	keep(outcome, sink_clock(trace_writer_sink(f->writer), brick_clock_get()));
 	for (uint32_t i = 0; i < drain_lanes(f->drain); i++)
 		while ((n = drain_consume(f->drain, i, records, AT_ONCE)))
 			keep(outcome, drain_emit(f->drain, sink, i, records, n));

@@ -205,10 +205,10 @@ static inline int fake_writer(
 
 	if (result)
 		return result;
-	trace_writer_clock(*out, &clock);
-	trace_writer_process(*out, &f->header);
-	trace_writer_tables(*out, 0, &f->tables);
-	return trace_writer_lane(*out, 0, &f->lane) == 0 ? 0 : -1;
+	sink_clock(trace_writer_sink(*out), &clock);
+	sink_process(trace_writer_sink(*out), &f->header);
+	sink_tables(trace_writer_sink(*out), 0, &f->tables);
+	return sink_lane(trace_writer_sink(*out), 0, &f->lane) == 0 ? 0 : -1;
 }
 
 #endif

@@ -39,7 +39,7 @@ static struct run *load(feeder *feed, const void *data, size_t size)
 
 static struct run *build(feeder *feed, const void *data, size_t size)
 {
-	const struct run_builder_options options = {.path = "built", .start_ns = 5, .host = "box"};
+	const struct trace_writer_options options = {.path = "built", .start_ns = 5, .host = "box"};
 	struct run_builder *builder;
 	struct run *run = NULL;
 
