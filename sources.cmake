@@ -340,7 +340,6 @@ set(BRICK_TRACE_SOURCES
   trace/load_command.c
   trace/load_digest.c
   trace/load_event.c
-  trace/load_iids.c
   trace/load_inflate.c
   trace/load_intern.c
   trace/load_json.c

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/diverge_align.h"
+#include "base/hashmap.h"
 #include "brick/error.h"
 
 /* What a digest of A hands on to those that were computed from it. */
@@ -23,20 +24,11 @@ struct carried {
 	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */
 };
 
-/* The last digest of each result's number. */
-struct latest {
-	struct {
-		uint64_t output;
-		uint32_t digest; /* + 1; 0: free */
-	} * slots;
-	size_t mask;
-};
-
 struct pass {
 	struct diverge *result;
 	const struct diverge_options *options;
 	struct align align;
-	struct latest latest;
+	struct hashmap latest;	 /* the last digest of each result's number */
 	struct carried *carried; /* by A's digest */
 	uint32_t before;	 /* A's digest before this one in its step; RUN_NONE */
 	int32_t highest_layer;	 /* in this step, so far */
@@ -45,26 +37,6 @@ struct pass {
 
 /* Embeddings that are further apart than this are those of other tokens. */
 #define OTHER_TOKENS 0.3
-
-static size_t slot_of(const struct latest *l, uint64_t output)
-{
-	size_t at = (size_t)(output * 0x9e3779b97f4a7c15ull >> 20) & l->mask;
-
-	while (l->slots[at].digest && l->slots[at].output != output)
-		at = (at + 1) & l->mask;
-	return at;
-}
-
-static int latest_init(struct latest *l, size_t count)
-{
-	size_t size = 64;
-
-	while (size < 2 * count + 2)
-		size *= 2;
-	l->slots = calloc(size, sizeof *l->slots);
-	l->mask = size - 1;
-	return l->slots ? 0 : -ENOMEM;
-}
 
 static double square(double x)
 {
@@ -154,12 +126,10 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 
 	*known = 0;
 	for (size_t i = 0; i < BRICK_DIGEST_INPUTS; i++) {
-		uint32_t digest =
-			d->inputs[i] ? p->latest.slots[slot_of(&p->latest, d->inputs[i])].digest
-				     : 0;
-		if (!digest)
+		uint64_t digest = hashmap_get(&p->latest, d->inputs[i]);
+		if (digest == HASHMAP_NONE)
 			continue;
-		const struct carried *c = &p->carried[digest - 1];
+		const struct carried *c = &p->carried[digest];
 		*known = 1;
 		worst.explained = fmax(worst.explained, c->explained);
 		worst.pending = fmax(worst.pending, c->pending);
@@ -261,7 +231,7 @@ static double allowed_of(
 	return mine < given ? in->allowed * mine / given : in->allowed;
 }
 
-static void visit(struct pass *p, uint32_t item)
+static int visit(struct pass *p, uint32_t item)
 {
 	uint32_t a = p->align.a.items[item], b = p->align.a.partner[item];
 	const struct run_digest *digest = &p->align.a.run->digests[a];
@@ -273,7 +243,7 @@ static void visit(struct pass *p, uint32_t item)
 	if (b != RUN_NONE) {
 		struct diverge_place place = compare(p, a, b, &carried, known);
 		if (tokens_part(p, &place))
-			return;
+			return 0;
 		p->most_explained = fmax(p->most_explained, place.explained);
 		carried = (struct carried){place.error, fmin(place.explained, square(place.error)),
 			0, allowed_of(p, &place, &carried), (uint32_t)p->result->place_count};
@@ -284,23 +254,21 @@ static void visit(struct pass *p, uint32_t item)
 	}
 	p->carried[a] = carried;
 	p->before = a;
-	if (digest->output) {
-		size_t slot = slot_of(&p->latest, digest->output);
-		p->latest.slots[slot].output = digest->output;
-		p->latest.slots[slot].digest = a + 1;
-	}
+	return digest->output ? hashmap_set(&p->latest, digest->output, a) : 0;
 }
 
-static void visit_all(struct pass *p)
+static int visit_all(struct pass *p)
 {
 	const struct align_run *a = &p->align.a;
+	int error = 0;
 
-	for (size_t s = 0; s < a->step_count; s++) {
+	for (size_t s = 0; s < a->step_count && !error; s++) {
 		p->before = RUN_NONE;
 		p->highest_layer = -1;
-		for (uint32_t i = 0; i < a->steps[s].count && !p->result->apart_step; i++)
-			visit(p, a->steps[s].first + i);
+		for (uint32_t i = 0; i < a->steps[s].count && !error && !p->result->apart_step; i++)
+			error = visit(p, a->steps[s].first + i);
 	}
+	return error;
 }
 
 /* ---- coverage ---- */
@@ -358,12 +326,11 @@ static int run_pass(struct pass *p, const struct run *a, const struct run *b)
 	d->places = calloc(p->align.a.item_count + 1, sizeof *d->places);
 	d->bricks = calloc(a->brick_count + b->brick_count + 1, sizeof *d->bricks);
 	p->carried = calloc(a->digest_count + 1, sizeof *p->carried);
-	if (!d->places || !d->bricks || !p->carried ||
-		latest_init(&p->latest, p->align.a.item_count))
+	if (!d->places || !d->bricks || !p->carried)
 		return -ENOMEM;
-	visit_all(p);
+	error = visit_all(p);
 	copy_counts(d, &p->align);
-	return 0;
+	return error;
 }
 
 int diverge_create(struct diverge **out, const struct run *a, const struct run *b,
@@ -380,7 +347,7 @@ int diverge_create(struct diverge **out, const struct run *a, const struct run *
 	p.result->first = p.result->worst = RUN_NONE;
 	int error = run_pass(&p, a, b);
 	align_fini(&p.align);
-	free(p.latest.slots);
+	hashmap_fini(&p.latest);
 	free(p.carried);
 	if (error)
 		diverge_destroy(p.result);

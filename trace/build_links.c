@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
+#include "base/hash_index.h"
 #include "trace/build.h"
 
 static int by_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
@@ -104,42 +106,40 @@ static void finish_tiles(struct run *run)
 	run->tile_count = kept;
 }
 
-/* Commands by process and number. */
-struct numbers {
-	const struct run *run;
-	uint32_t *slots; /* index + 1; 0: empty */
-	size_t mask;
-};
-
-static uint32_t *number_slot(const struct numbers *n, uint32_t process, uint64_t number)
+/* Commands by process and number: their indices, behind hash. */
+static uint64_t number_hash(uint32_t process, uint64_t number)
 {
-	const struct run *run = n->run;
-	uint64_t hash = (number ^ (uint64_t)process << 48) * 0x9e3779b97f4a7c15ull;
-
-	for (size_t at = (size_t)(hash >> 20);; at++) {
-		uint32_t *slot = &n->slots[at & n->mask];
-		if (!*slot)
-			return slot;
-		const struct run_command *command = &run->commands[*slot - 1];
-		if (command->number == number && run->lanes[command->lane].process == process)
-			return slot;
-	}
+	return hash_add(hash_u64(process), number);
 }
 
-static int numbers_init(struct numbers *n, const struct run *run)
+/* RUN_NONE: there is none, or it has no number. */
+static uint32_t command_of(
+	const struct hash_index *numbers, const struct run *run, uint32_t process, uint64_t number)
 {
-	size_t capacity = 64;
+	struct hash_probe probe = hash_probe(number_hash(process, number));
+	uint32_t i;
 
-	while (capacity < 2 * run->command_count)
-		capacity *= 2;
-	*n = (struct numbers){run, calloc(capacity, sizeof *n->slots), capacity - 1};
-	for (size_t i = 0; n->slots && i < run->command_count; i++) {
+	do
+		i = hash_index_next(numbers, &probe);
+	while (i != HASH_INDEX_NONE &&
+		(run->commands[i].number != number ||
+			run->lanes[run->commands[i].lane].process != process));
+	return number ? i : RUN_NONE;
+}
+
+static int index_numbers(struct hash_index *numbers, const struct run *run)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < run->command_count && !error; i++) {
 		const struct run_command *c = &run->commands[i];
-		uint32_t *slot = number_slot(n, run->lanes[c->lane].process, c->number);
-		if (c->number && !*slot) /* of several the first has it */
-			*slot = (uint32_t)i + 1;
+		uint32_t process = run->lanes[c->lane].process;
+		/* of several the first has it */
+		if (c->number && command_of(numbers, run, process, c->number) == RUN_NONE)
+			error = hash_index_add(
+				numbers, number_hash(process, c->number), (uint32_t)i);
 	}
-	return n->slots != NULL;
+	return error;
 }
 
 static void link_launch(struct run *run, const struct build_link *link, uint32_t target)
@@ -234,7 +234,7 @@ static void finish_shared_launches(struct build *b)
 	free(order);
 }
 
-static void finish_links(struct build *b, const struct numbers *numbers)
+static void finish_links(struct build *b, const struct hash_index *numbers)
 {
 	struct run *run = b->run;
 	size_t at = 0;
@@ -243,8 +243,8 @@ static void finish_links(struct build *b, const struct numbers *numbers)
 	for (size_t i = 0; i < b->link_count && !b->result; i++) {
 		const struct build_link *link = &b->links[i];
 		uint32_t target =
-			*number_slot(numbers, run->lanes[link->lane].process, link->number);
-		if (!target--)
+			command_of(numbers, run, run->lanes[link->lane].process, link->number);
+		if (target == RUN_NONE)
 			continue;
 		while (at < run->command_count &&
 			by_place(run->commands[at].lane, run->commands[at].sample, link->lane,
@@ -263,7 +263,7 @@ static void finish_links(struct build *b, const struct numbers *numbers)
 
 void build_links_finish(struct build *b)
 {
-	struct numbers numbers;
+	struct hash_index numbers = {0};
 
 	if (b->run->tile_count)
 		finish_tiles(b->run);
@@ -272,12 +272,11 @@ void build_links_finish(struct build *b)
 	finish_commands(b);
 	if (b->result)
 		return;
-	if (!numbers_init(&numbers, b->run)) {
+	if (index_numbers(&numbers, b->run))
 		build_no_memory(b);
-		return;
-	}
-	finish_links(b, &numbers);
-	free(numbers.slots);
+	else
+		finish_links(b, &numbers);
+	hash_index_fini(&numbers);
 	if (!b->result)
 		finish_shared_launches(b);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
+#include "base/hash.h"
 #include "base/hash_index.h"
 #include "brick/registry.h"
 #include "trace/build.h"
@@ -13,12 +14,6 @@
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	return text ? fnv1a_add(hash, text, strlen(text) + 1) : hash;
-}
-
-/* Spreads a hash over all of its bits: slots are taken by its low ones. */
-static uint32_t spread(uint64_t hash)
-{
-	return (uint32_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 32);
 }
 
 /* One more fits. */
@@ -35,9 +30,9 @@ static size_t cut(const char *name, size_t bytes)
 	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);
 }
 
-static uint32_t hash_name(const char *name, size_t bytes)
+static uint64_t hash_name(const char *name, size_t bytes)
 {
-	return spread(fnv1a(name, bytes));
+	return fnv1a(name, bytes);
 }
 
 static int same(const char *name, const char *text, size_t bytes)
@@ -50,7 +45,7 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 	struct run *run = b->run;
 
 	bytes = cut(name, bytes);
-	uint32_t hash = hash_name(name, bytes);
+	uint64_t hash = hash_name(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->category_index, &probe)) != HASH_INDEX_NONE;)
 		if (same(run->categories[i].name, name, bytes))
@@ -86,7 +81,7 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 	struct run *run = b->run;
 
 	bytes = cut(name, bytes);
-	uint32_t hash = hash_name(name, bytes);
+	uint64_t hash = hash_name(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->brick_index, &probe)) != HASH_INDEX_NONE;)
 		if (same(run->bricks[i].name, name, bytes))
@@ -109,15 +104,15 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 	return brick;
 }
 
-static uint32_t hash_site(const struct run_site *site)
+static uint64_t hash_site(const struct run_site *site)
 {
 	const uint64_t numbers[] = {site->brick, (uint64_t)(int64_t)site->layer, site->flags,
 		site->elements, site->bytes, site->flops, site->output_tokens};
 	uint64_t hash = FNV1A_BASIS;
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		hash = (hash ^ numbers[i] ^ numbers[i] >> 31) * 0x9e3779b97f4a7c15ull;
-	return spread(hash_text(hash_text(hash, site->operation), site->label));
+		hash = hash_add(hash, numbers[i]);
+	return hash_text(hash_text(hash, site->operation), site->label);
 }
 
 static int same_text(const char *a, const char *b)
@@ -147,7 +142,7 @@ static char *copy_text(struct build *b, const char *text, int *failed)
 uint32_t build_site(struct build *b, const struct run_site *site)
 {
 	struct run *run = b->run;
-	uint32_t hash = hash_site(site);
+	uint64_t hash = hash_site(site);
 	int failed = 0;
 
 	struct hash_probe probe = hash_probe(hash);
@@ -171,15 +166,15 @@ uint32_t build_site(struct build *b, const struct run_site *site)
 	return (uint32_t)run->site_count++;
 }
 
-static uint32_t hash_kernel(const struct run_kernel *k)
+static uint64_t hash_kernel(const struct run_kernel *k)
 {
 	const uint64_t numbers[] = {k->kind, k->grid[0], k->grid[1], k->grid[2], k->block[0],
 		k->block[1], k->block[2], k->registers, k->shared_bytes, k->code};
 	uint64_t hash = FNV1A_BASIS;
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		hash = (hash ^ numbers[i] ^ numbers[i] >> 31) * 0x9e3779b97f4a7c15ull;
-	return spread(hash_text(hash_text(hash, k->name), k->backend));
+		hash = hash_add(hash, numbers[i]);
+	return hash_text(hash_text(hash, k->name), k->backend);
 }
 
 static int same_kernel(const struct run_kernel *a, const struct run_kernel *b)
@@ -193,7 +188,7 @@ static int same_kernel(const struct run_kernel *a, const struct run_kernel *b)
 uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 {
 	struct run *run = b->run;
-	uint32_t hash = hash_kernel(kernel);
+	uint64_t hash = hash_kernel(kernel);
 	int failed = 0;
 
 	struct hash_probe probe = hash_probe(hash);
@@ -219,7 +214,7 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 
 static int knows_code(const struct build *b, uint64_t hash)
 {
-	struct hash_probe probe = hash_probe(spread(hash));
+	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->code_index, &probe)) != HASH_INDEX_NONE;)
 		if (b->run->codes[i].hash == hash)
 			return 1;
@@ -239,7 +234,7 @@ int build_code(struct build *b, struct run_code *code)
 		free(code->source);
 		return known;
 	}
-	hash_index_add(&b->code_index, spread(code->hash), (uint32_t)run->code_count);
+	hash_index_add(&b->code_index, code->hash, (uint32_t)run->code_count);
 	run->codes[run->code_count++] = *code;
 	return 1;
 }

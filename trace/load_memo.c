@@ -7,9 +7,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
+#include "base/hash_index.h"
 #include "trace/load_state.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, MIN_SLOTS = 256 };
+enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16 };
 
 struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
@@ -20,10 +22,8 @@ struct memo {
 };
 
 struct load_memo {
-	struct memo *memos; /* from 1 */
-	uint32_t count, room;
-	uint32_t *slots;
-	uint32_t capacity;
+	ARRAY(struct memo) memos;
+	struct hash_index index;
 };
 
 static inline uint64_t load64(const uint8_t *at)
@@ -44,24 +44,27 @@ static inline int equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 	return !differ;
 }
 
-static inline uint32_t hash_of(const uint8_t *bytes, uint32_t length)
+static inline uint64_t hash_of(const uint8_t *bytes, uint32_t length)
 {
 	uint64_t hash = load64(bytes + length - 8) + length;
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
-		hash = (hash ^ hash >> 29 ^ load64(bytes + i)) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(hash >> 32);
+		hash = (hash ^ hash >> 29 ^ load64(bytes + i)) * HASH_GOLDEN;
+	return hash;
 }
 
-/* The slot of equal bytes, else the empty one where they belong. */
-static inline uint32_t *slot_of(const struct load_memo *m, const uint8_t *bytes, uint32_t length)
+/* The memo of equal bytes, or NULL. */
+static inline struct memo *find(
+	const struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
-	for (uint32_t at = hash_of(bytes, length);; at++) {
-		uint32_t *slot = &m->slots[at & (m->capacity - 1)];
-		const struct memo *memo = &m->memos[*slot];
-		if (!*slot || (memo->length == length && equal(memo->bytes, bytes, length)))
-			return slot;
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&m->index, &probe)) != HASH_INDEX_NONE;) {
+		struct memo *memo = &m->memos.items[i];
+		if (memo->length == length && equal(memo->bytes, bytes, length))
+			return memo;
 	}
+	return NULL;
 }
 
 /*
@@ -90,12 +93,13 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 	const struct load_memo *m = l->memo;
 	uint64_t delta;
 
-	if (!m || !m->capacity || pb_size(packet) < MIN_BYTES)
+	if (!m || pb_size(packet) < MIN_BYTES)
 		return 0;
 	if (!split(&packet, &delta) || pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
 		return 0;
-	const struct memo *memo = &m->memos[*slot_of(m, packet.at, (uint32_t)pb_size(packet))];
-	if (!memo->length || memo->version != memo->sequence->names_version)
+	uint32_t length = (uint32_t)pb_size(packet);
+	const struct memo *memo = find(m, hash_of(packet.at, length), packet.at, length);
+	if (!memo || memo->version != memo->sequence->names_version)
 		return 0;
 	if (!load_advance(memo->sequence, delta) ||
 		!build_slice(memo->sequence->lane, &memo->slice))
@@ -103,45 +107,20 @@ int load_memo_packet(struct load *l, struct pb_reader packet)
 	return 1;
 }
 
-static int grow_slots(struct load_memo *m)
-{
-	uint32_t *old = m->slots;
-	uint32_t capacity = m->capacity ? m->capacity * 2 : MIN_SLOTS;
-
-	if (m->count * 2 < m->capacity)
-		return 1;
-	uint32_t *slots = calloc(capacity, sizeof *slots);
-	if (!slots)
-		return 0;
-	m->slots = slots;
-	m->capacity = capacity;
-	for (uint32_t i = 1; i < m->count; i++)
-		*slot_of(m, m->memos[i].bytes, m->memos[i].length) = i;
-	free(old);
-	return 1;
-}
-
 /* Remembering is a help, not a need: without memory the load goes on without it. */
-static struct load_memo *ready(struct load *l)
+static struct memo *add(struct load *l, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
 	struct load_memo *m = l->memo;
+	struct memo *memo = m ? find(m, hash, bytes, length) : NULL;
 
 	if (!m)
 		m = l->memo = calloc(1, sizeof *m);
-	if (!m)
-		return NULL;
-	if (m->count == m->room) {
-		uint32_t room = m->room ? m->room * 2 : MIN_SLOTS / 2;
-		struct memo *memos =
-			room <= MAX_MEMOS ? realloc(m->memos, room * sizeof *memos) : NULL;
-		if (!memos)
-			return NULL;
-		m->memos = memos;
-		m->room = room;
-		if (!m->count)
-			memset(&memos[m->count++], 0, sizeof *memos);
-	}
-	return grow_slots(m) ? m : NULL;
+	if (memo || !m || m->memos.count == MAX_MEMOS || hash_index_reserve(&m->index))
+		return memo;
+	memo = array_add(&m->memos);
+	if (memo)
+		hash_index_add(&m->index, hash, (uint32_t)m->memos.count - 1);
+	return memo;
 }
 
 void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader packet,
@@ -151,15 +130,13 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 	struct pb_reader rest = first ? (struct pb_reader){timestamp.end, packet.end}
 				      : (struct pb_reader){packet.at, timestamp.at};
 	size_t length = pb_size(rest);
-	struct load_memo *m;
 
 	if ((!first && timestamp.end != packet.end) || length < MIN_BYTES || length > MAX_BYTES ||
-		*timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT) || !(m = ready(l)))
+		*timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT))
 		return;
-	uint32_t *slot = slot_of(m, rest.at, (uint32_t)length);
-	if (!*slot)
-		*slot = m->count++;
-	struct memo *memo = &m->memos[*slot];
+	struct memo *memo = add(l, hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
+	if (!memo)
+		return;
 	memset(memo, 0, sizeof *memo);
 	memcpy(memo->bytes, rest.at, length);
 	memo->length = (uint32_t)length;
@@ -172,7 +149,7 @@ void load_memo_fini(struct load *l)
 {
 	if (!l->memo)
 		return;
-	free(l->memo->memos);
-	free(l->memo->slots);
+	array_fini(&l->memo->memos);
+	hash_index_fini(&l->memo->index);
 	free(l->memo);
 }

@@ -7,8 +7,6 @@
 #include <string.h>
 #include "trace/load_state.h"
 
-enum { MIN_SEQUENCES = 16 };
-
 /* The parts of a packet that Brick uses; a part that is not there is empty. */
 struct packet {
 	uint64_t timestamp, sequence, flags, clock_id;
@@ -52,69 +50,37 @@ static int parse(struct pb_reader message, struct packet *p)
 	return more == 0;
 }
 
-static struct load_sequence **slot_of(const struct load *l, uint32_t id)
-{
-	uint32_t at = id * 0x9e3779b1u >> 8;
-
-	while (l->sequences[at & (l->sequence_capacity - 1)] &&
-		l->sequences[at & (l->sequence_capacity - 1)]->id != id)
-		at++;
-	return &l->sequences[at & (l->sequence_capacity - 1)];
-}
-
-static int grow_sequences(struct load *l)
-{
-	struct load_sequence **old = l->sequences;
-	uint32_t count = l->sequence_capacity;
-
-	if (l->sequence_count * 2 < count)
-		return 1;
-	l->sequence_capacity = count ? count * 2 : MIN_SEQUENCES;
-	l->sequences = calloc(l->sequence_capacity, sizeof(struct load_sequence *));
-	if (!l->sequences) {
-		l->sequences = old;
-		l->sequence_capacity = count;
-		build_no_memory(&l->build);
-		return 0;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		if (old[i])
-			*slot_of(l, old[i]->id) = old[i];
-	free(old);
-	return 1;
-}
-
 struct load_sequence *load_sequence(struct load *l, uint32_t id)
 {
 	if (l->last_sequence && l->last_sequence->id == id)
 		return l->last_sequence;
-	if (!grow_sequences(l))
-		return NULL;
-	struct load_sequence **slot = slot_of(l, id);
-	if (!*slot) {
-		if (l->sequence_count >= LOAD_MAX_SEQUENCES)
-			return NULL;
-		*slot = calloc(1, sizeof **slot);
-		if (!*slot)
+	struct load_sequence *s = hashmap_pointer(hashmap_get(&l->sequences, id));
+	if (!s && l->sequences.count < LOAD_MAX_SEQUENCES) {
+		s = calloc(1, sizeof *s);
+		if (!s || hashmap_set_pointer(&l->sequences, id, s)) {
+			free(s);
 			return build_no_memory(&l->build), NULL;
-		(*slot)->id = id;
-		l->sequence_count++;
+		}
+		s->id = id;
 	}
-	return l->last_sequence = *slot;
+	return l->last_sequence = s;
+}
+
+static void forget_names(struct load_sequence *s)
+{
+	hashmap_fini(&s->names);
+	hashmap_fini(&s->categories);
+	hashmap_fini(&s->values);
 }
 
 void load_sequences_fini(struct load *l)
 {
-	for (uint32_t i = 0; i < l->sequence_capacity; i++) {
-		struct load_sequence *s = l->sequences[i];
-		if (!s)
-			continue;
-		load_iids_fini(&s->names);
-		load_iids_fini(&s->categories);
-		load_iids_fini(&s->values);
+	for (struct hashmap_slot *i = NULL; (i = hashmap_next(&l->sequences, i));) {
+		struct load_sequence *s = hashmap_pointer(i->value);
+		forget_names(s);
 		free(s);
 	}
-	free(l->sequences);
+	hashmap_fini(&l->sequences);
 }
 
 static uint64_t field_value(struct pb_reader message, uint32_t number, uint64_t fallback)
@@ -191,9 +157,7 @@ static int read_track(struct load *l, const struct load_sequence *s, struct pb_r
 
 static void start_sequence(struct load_sequence *s)
 {
-	load_iids_fini(&s->names);
-	load_iids_fini(&s->categories);
-	load_iids_fini(&s->values);
+	forget_names(s);
 	memset(s->annotations, 0, sizeof s->annotations);
 	s->cleared = 1;
 	s->names_version++;

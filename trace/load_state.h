@@ -6,6 +6,7 @@
 #ifndef BRICK_TRACE_LOAD_STATE_H
 #define BRICK_TRACE_LOAD_STATE_H
 
+#include "base/hashmap.h"
 #include "trace/build.h"
 #include "trace/format.h"
 #include "trace/load.h"
@@ -15,15 +16,6 @@ enum {
 	LOAD_MAX_SEQUENCES = 1 << 16,
 	LOAD_MAX_SOURCE = 16 << 20,
 	LOAD_MAX_FLOWS = 32, /* of one event; further ones are not looked at */
-};
-
-/* What the ids of an interning table stand for; ids are mostly dense and small. */
-struct load_iids {
-	struct load_iid {
-		uint64_t iid; /* 0: empty */
-		uint32_t value;
-	} * slots;
-	uint32_t capacity, count;
 };
 
 enum load_value_kind {
@@ -62,10 +54,11 @@ struct load_sequence {
 	int has_clock;	     /* lane->now is set */
 	uint64_t track_uuid; /* of its events */
 
-	struct load_iids names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
-	struct load_iids categories; /* the run's categories */
-	struct load_iids values;     /* indices of l->values */
-	uint8_t annotations[32];     /* by iid: enum format_annotation */
+	/* Interning tables: what ids stand for. */
+	struct hashmap names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
+	struct hashmap categories; /* the run's categories */
+	struct hashmap values;	   /* indices of l->values */
+	uint8_t annotations[32];   /* by iid: enum format_annotation */
 };
 
 /* In load_sequence.names, for those of Brick's own instants. */
@@ -97,8 +90,7 @@ struct load {
 
 	struct load_value *values;
 	size_t value_count, value_capacity;
-	struct load_sequence **sequences; /* by id; open addressing */
-	uint32_t sequence_capacity, sequence_count;
+	struct hashmap sequences; /* by id */
 	struct load_sequence *last_sequence;
 	struct load_memo *memo;
 	struct prefetch *prefetch;
@@ -112,20 +104,17 @@ struct load {
 int load_fail(struct load *l, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* load_iids.c */
-int load_iid_set(struct load *l, struct load_iids *table, uint64_t iid, uint32_t value);
-void load_iids_fini(struct load_iids *table);
-
-static inline uint32_t load_iid_get(const struct load_iids *table, uint64_t iid)
+/* In an interning table. */
+static inline int load_iid_set(struct load *l, struct hashmap *table, uint64_t iid, uint32_t value)
 {
-	for (uint32_t at = (uint32_t)iid; table->capacity; at++) {
-		const struct load_iid *slot = &table->slots[at & (table->capacity - 1)];
-		if (slot->iid == iid)
-			return iid ? slot->value : RUN_NONE;
-		if (!slot->iid)
-			break;
-	}
-	return RUN_NONE;
+	if (iid && hashmap_set(table, iid, value))
+		build_no_memory(&l->build);
+	return iid && !l->build.result;
+}
+
+static inline uint32_t load_iid_get(const struct hashmap *table, uint64_t iid)
+{
+	return (uint32_t)hashmap_get(table, iid); /* RUN_NONE: not there */
 }
 
 /* load_site.c: the JSON object of a site, its texts the caller's; 0 when it is none */

@@ -82,8 +82,8 @@ static void free_lane(struct writer_lane *lane)
 	if (!lane)
 		return;
 	free(lane->site_templates);
-	free(lane->plain.entries);
-	free(lane->plain.keys);
+	array_fini(&lane->plain.entries);
+	hashmap_fini(&lane->plain.by_brick);
 	free(lane);
 }
 

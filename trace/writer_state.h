@@ -7,6 +7,8 @@
 #ifndef BRICK_TRACE_WRITER_STATE_H
 #define BRICK_TRACE_WRITER_STATE_H
 
+#include "base/array.h"
+#include "base/hashmap.h"
 #include "trace/deflate.h"
 #include "trace/format.h"
 #include "trace/part_file.h"
@@ -35,11 +37,10 @@ struct packet_template {
 	struct packet_place last;
 };
 
-/* Templates for slices without a site, by brick and layer; open addressing. */
+/* Templates for slices without a site. */
 struct template_table {
-	struct packet_template *entries;
-	uint64_t *keys;
-	uint32_t capacity, count;
+	ARRAY(struct packet_template) entries;
+	struct hashmap by_brick; /* and layer: their positions */
 };
 
 /* Kinds of tracks, for their uuids. */

@@ -117,56 +117,33 @@ struct packet_template *template_site(
 	return make(w, lane, t, lane->process->tables.sites[site].brick, annotation, n) ? NULL : t;
 }
 
-static struct packet_template *find(struct template_table *table, uint64_t key)
+/* The template of a key, perhaps not made yet; NULL: failed. */
+static struct packet_template *find(
+	struct trace_writer *w, struct template_table *table, uint64_t key)
 {
-	uint32_t mask = table->capacity - 1;
-	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) & mask;
+	uint64_t at = hashmap_get(&table->by_brick, key);
 
-	while (table->keys[at] && table->keys[at] != key)
-		at = (at + 1) & mask;
-	table->keys[at] = key;
-	return &table->entries[at];
-}
-
-static int grow_table(struct trace_writer *w, struct template_table *table)
-{
-	struct template_table old = *table;
-	uint32_t capacity = old.capacity ? old.capacity * 2 : LEAST_TABLE;
-	struct packet_template *entries = calloc(capacity, sizeof *entries);
-	uint64_t *keys = calloc(capacity, sizeof *keys);
-
-	if (!entries || !keys) {
-		free(entries);
-		free(keys);
-		return writer_fail(w, -ENOMEM);
+	if (at != HASHMAP_NONE)
+		return &table->entries.items[at];
+	if (array_push(&table->entries, (struct packet_template){0}) ||
+		hashmap_set(&table->by_brick, key, table->entries.count - 1)) {
+		writer_fail(w, -ENOMEM);
+		return NULL;
 	}
-	*table = (struct template_table){entries, keys, capacity, old.count};
-	for (uint32_t i = 0; i < old.capacity; i++)
-		if (old.keys[i])
-			*find(table, old.keys[i]) = old.entries[i];
-	free(old.entries);
-	free(old.keys);
-	return 0;
+	return &table->entries.items[table->entries.count - 1];
 }
 
 struct packet_template *template_plain(
 	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer)
 {
-	struct template_table *table = &lane->plain;
 	uint8_t annotations[32];
-
-	if (table->count * 2 >= table->capacity && grow_table(w, table))
-		return NULL;
-	/* the key of brick 0 in layer 0 must not be 0 */
 	struct packet_template *t =
-		find(table, (uint64_t)(brick + 1) << 16 | (uint16_t)(int16_t)layer);
-	if (t->length)
+		find(w, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
+
+	if (!t || t->length)
 		return t;
 	unsigned n = template_layer(annotations, brick, layer);
-	if (make(w, lane, t, brick, annotations, n))
-		return NULL;
-	table->count++;
-	return t;
+	return make(w, lane, t, brick, annotations, n) ? NULL : t;
 }
 
 struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/unknown.h"
+#include "base/fnv.h"
 #include "view/memory.h"
 #include "view/step_choice.h"
 #include "view/text.h"
@@ -41,10 +42,7 @@ static char *name_of(const struct lines *lines, const struct line *line)
 
 static uint64_t hash_of(uint64_t parent, const char *name)
 {
-	uint64_t hash = parent ^ 0xcbf29ce484222325ull;
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-	return hash;
+	return fnv1a_add(parent ^ FNV1A_BASIS, name, strlen(name));
 }
 
 static size_t flipped_at(const struct top_tree *tree, uint64_t hash)

@@ -7,26 +7,26 @@
 #include "attach/cuda/modules.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/cubin.h"
+#include "base/array.h"
 #include "base/fnv.h"
+#include "base/hashmap.h"
 #include "brick/queue.h"
 
-enum { MAX_KERNELS = 1 << 16, PLACES = 1 << 17 };
+enum { MAX_KERNELS = 1 << 16 };
 static const size_t most_source_bytes = 8 << 20;
 
 struct entry {
-	uint64_t name; /* hash; 0: free */
 	uint64_t code;
 	uint32_t module; /* id */
 	uint32_t others; /* further living modules that define the name with other code */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct entry *entries; /* [PLACES], made with the first module */
-static uint32_t entry_count;
-static uint32_t generation; /* atomic */
+static ARRAY(struct entry) entries;
+static struct hashmap by_name; /* hash of a name: its entry */
+static uint32_t generation;    /* atomic */
 
 /* Never 0, which is no name and no code. */
 static uint64_t hash_of(const void *data, size_t bytes)
@@ -35,14 +35,10 @@ static uint64_t hash_of(const void *data, size_t bytes)
 	return hash ? hash : 1;
 }
 
-/* Its place, or the free one where it would be. */
-static struct entry *place(uint64_t name)
+static struct entry *find(uint64_t name)
 {
-	uint32_t i = (uint32_t)(name ^ name >> 32) % PLACES;
-
-	while (entries[i].name && entries[i].name != name)
-		i = (i + 1) % PLACES;
-	return &entries[i];
+	uint64_t at = hashmap_get(&by_name, name);
+	return at == HASHMAP_NONE ? NULL : &entries.items[at];
 }
 
 struct loading {
@@ -54,17 +50,18 @@ static void add_name(void *context, const char *kernel)
 {
 	const struct loading *module = context;
 	uint64_t name = hash_of(kernel, strlen(kernel));
-	struct entry *e = place(name);
+	struct entry *e = find(name);
 
-	if (!e->name) {
-		if (entry_count == MAX_KERNELS)
-			return;
-		entry_count++;
-	} else if (e->module && e->code != module->code) {
+	if (!e && (entries.count == MAX_KERNELS || array_push(&entries, (struct entry){0}) ||
+			  hashmap_set(&by_name, name, entries.count - 1)))
+		return;
+	if (!e)
+		e = &entries.items[entries.count - 1];
+	else if (e->module && e->code != module->code) {
 		e->others++;
 		return;
 	}
-	*e = (struct entry){name, module->code, module->id, e->others};
+	*e = (struct entry){module->code, module->id, e->others};
 }
 
 void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t source)
@@ -76,10 +73,7 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 	if (!source)
 		module.code = hash_of(cubin, bytes);
 	pthread_mutex_lock(&lock);
-	if (!entries)
-		entries = calloc(PLACES, sizeof *entries);
-	if (entries)
-		cubin_names(cubin, bytes, add_name, &module);
+	cubin_names(cubin, bytes, add_name, &module);
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
@@ -99,9 +93,9 @@ static void leave(struct entry *e)
 void modules_unloading(uint32_t id)
 {
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; entries && i < PLACES; i++)
-		if (entries[i].name && entries[i].module == (id ? id : UINT32_MAX))
-			leave(&entries[i]);
+	for (size_t i = 0; i < entries.count; i++)
+		if (entries.items[i].module == (id ? id : UINT32_MAX))
+			leave(&entries.items[i]);
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
@@ -113,13 +107,9 @@ uint32_t modules_generation(void)
 
 uint64_t modules_code(const char *kernel)
 {
-	uint64_t code = 0;
-
 	pthread_mutex_lock(&lock);
-	if (entries) {
-		const struct entry *e = place(hash_of(kernel, strlen(kernel)));
-		code = e->name && !e->others ? e->code : 0;
-	}
+	const struct entry *e = find(hash_of(kernel, strlen(kernel)));
+	uint64_t code = e && !e->others ? e->code : 0;
 	pthread_mutex_unlock(&lock);
 	return code;
 }

@@ -15,17 +15,12 @@
 #include "attach/ggml/node_text.h"
 #include "base/fnv.h"
 #include "base/hash.h"
+#include "base/hashmap.h"
 #include "brick/brick.h"
 #include "brick/abi/dataflow.h"
 #include "brick/queue.h"
 
 enum { MAX_GRAPHS = 16, MAX_NODES = 1 << 16, MAX_VIEWS = 16, SIGNED_NODES = 8 };
-
-/* A node that is executed, or a cache: who produced it last. */
-struct place {
-	const void *tensor; /* NULL: free */
-	int32_t producer;   /* index in nodes */
-};
 
 struct flow {
 	const struct engine *engine;
@@ -33,8 +28,8 @@ struct flow {
 		const void *node, *mul; /* mul: computed along with it */
 	} * nodes;
 	int32_t count;
-	struct place *places; /* open addressing */
-	uint32_t mask;
+	struct hashmap producers; /* of nodes that are executed, and of caches: index in nodes */
+	int failed;
 	FILE *out;
 };
 
@@ -55,18 +50,9 @@ static int is_executed(const struct engine *e, const void *node)
 
 /* ---- who produced what ---- */
 
-static struct place *place_of(struct flow *f, const void *tensor)
-{
-	uint32_t i = (uint32_t)hash_pointer(tensor);
-
-	for (i &= f->mask; f->places[i].tensor && f->places[i].tensor != tensor;)
-		i = (i + 1) & f->mask;
-	return &f->places[i];
-}
-
 static void set_producer(struct flow *f, const void *tensor, int32_t producer)
 {
-	*place_of(f, tensor) = (struct place){tensor, producer};
+	f->failed |= hashmap_set(&f->producers, (uintptr_t)tensor, (uint64_t)producer) < 0;
 }
 
 /* The memory that a tensor lies in: its own, or that of what it is a view of. */
@@ -83,9 +69,9 @@ static int32_t producer_of(struct flow *f, const void *tensor)
 	const struct engine *e = f->engine;
 
 	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
-		const struct place *place = place_of(f, tensor);
-		if (place->tensor)
-			return place->producer;
+		uint64_t producer = hashmap_get(&f->producers, (uintptr_t)tensor);
+		if (producer != HASHMAP_NONE)
+			return (int32_t)producer;
 		const void *next = tensor_view_source(&e->layout, tensor);
 		tensor = next			  ? next
 			 : is_executed(e, tensor) ? NULL
@@ -145,18 +131,15 @@ static void walk(struct flow *f, const void *graph, int count)
 
 static void keep(const struct engine *engine, const void *graph, int count)
 {
-	struct flow f = {.engine = engine, .mask = 1};
+	struct flow f = {.engine = engine};
 	char *text = NULL;
 	size_t bytes = 0;
 
-	while (f.mask < 4u * (uint32_t)count)
-		f.mask *= 2;
-	f.places = calloc(f.mask--, sizeof *f.places);
 	f.nodes = calloc((size_t)count, sizeof *f.nodes);
-	f.out = f.places && f.nodes ? open_memstream(&text, &bytes) : NULL;
+	f.out = f.nodes ? open_memstream(&text, &bytes) : NULL;
 	if (f.out) {
 		walk(&f, graph, count);
-		if (!fclose(f.out) && bytes) {
+		if (!fclose(f.out) && bytes && !f.failed) {
 			char name[48];
 			snprintf(name, sizeof name, "graph of %d nodes", f.count);
 			brick_code_register(text, bytes, name, BRICK_DATAFLOW_PATH);
@@ -165,7 +148,7 @@ static void keep(const struct engine *engine, const void *graph, int count)
 	}
 	free(text);
 	free(f.nodes);
-	free(f.places);
+	hashmap_fini(&f.producers);
 }
 
 /* Graphs are told apart by the number of their nodes and the names of some. */

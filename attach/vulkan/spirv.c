@@ -3,6 +3,7 @@
 #include "attach/vulkan/spirv.h"
 
 #include <string.h>
+#include "base/fnv.h"
 
 enum {
 	MAGIC = 0x07230203,
@@ -47,10 +48,5 @@ void spirv_entry_find(
 
 uint64_t spirv_hash(const uint32_t *words, size_t count)
 {
-	const unsigned char *bytes = (const unsigned char *)words;
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < count * sizeof *words; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-	return hash;
+	return fnv1a(words, count * sizeof *words);
 }
