@@ -148,6 +148,7 @@ set(BRICK_DRAIN_SOURCES
   drain/map.c
   drain/notes.c
   drain/off_cpu.c
+  drain/off_cpu_intervals.c
   drain/pace.c
   drain/peek.c
   drain/ring.c
@@ -156,6 +157,7 @@ set(BRICK_DRAIN_SOURCES
 
 # The consumer as a thread of an embedding program.
 set(BRICK_EMBED_SOURCES
+  embed/own_switches.c
   embed/session_start.c
   embed/writer_thread.c
 )
@@ -370,7 +372,6 @@ set(BRICK_RECORD_SOURCES
   record/lighten.c
   record/messages.c
   record/neighbours.c
-  record/off_cpu.c
   record/outside.c
   record/process.c
   record/recorder.c

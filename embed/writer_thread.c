@@ -18,12 +18,14 @@
 #include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "drain/pace.h"
+#include "embed/own_switches.h"
 #include "trace/writer.h"
 
 enum {
 	CHUNK_RECORDS = 16384,
 	FULL_PERCENT = 25,
-	DIGEST_MS = 5, /* while digests come in */
+	DIGEST_MS = 5,	   /* while digests come in */
+	SWITCHES_MS = 100, /* a thread's ring of switches holds 1300 times off a CPU */
 };
 
 struct consumer {
@@ -38,7 +40,8 @@ struct consumer {
 	struct drain *drain;
 	struct drain_pace pace;
 	struct drain_clock clock;
-	struct trace_writer *writer; /* NULL after an error */
+	struct own_switches *switches; /* NULL: nobody wants them */
+	struct trace_writer *writer;   /* NULL after an error */
 	struct brick_record *chunk;
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
@@ -64,6 +67,8 @@ static int account(struct consumer *t)
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
 	};
+	own_switches_account(t->switches, &a.off_cpu);
+	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
 	return sink_account(trace_writer_sink(t->writer), &a);
 }
 
@@ -75,7 +80,7 @@ static int fit_clock(struct consumer *t)
 	return sink_clock(trace_writer_sink(t->writer), drain_clock_fit(&t->clock));
 }
 
-static int drain_all(struct consumer *t)
+static int drain_all(struct consumer *t, uint64_t now_ns)
 {
 	uint32_t lanes = drain_lanes(t->drain);
 	int error = fit_clock(t);
@@ -91,6 +96,9 @@ static int drain_all(struct consumer *t)
 			error = drain_emit(t->drain, trace_writer_sink(t->writer), i, t->chunk, n);
 		}
 	}
+	if (!error)
+		error = own_switches_emit(
+			t->switches, t->drain, trace_writer_sink(t->writer), now_ns);
 	return error;
 }
 
@@ -104,6 +112,8 @@ static int drain_is_due(struct consumer *t, const struct drain_outlook *outlook,
 {
 	if (outlook->fullest_percent >= FULL_PERCENT)
 		return 1;
+	if (own_switches_fill(t->switches) >= FULL_PERCENT)
+		return clock_is_sound(t);
 	if (!outlook->waiting || now_ns - t->drained_ns < (uint64_t)t->interval_ms * 1000000u)
 		return 0;
 	return clock_is_sound(t);
@@ -144,9 +154,11 @@ static uint32_t turn(struct consumer *t)
 		return t->interval_ms;
 	}
 	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
+	if (t->switches && outlook.next_ms > SWITCHES_MS)
+		outlook.next_ms = SWITCHES_MS;
 	int now = wanted != t->answered;
 	if (drain_is_due(t, &outlook, now_ns) || (now && clock_is_sound(t))) {
-		error = drain_all(t);
+		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
 		answer(t, wanted);
 	} else if (now) {
@@ -177,7 +189,7 @@ static void finish(struct consumer *t)
 				     : DRAIN_END_OUTLIVED;
 	if (!end_ticks)
 		end_ticks = brick_ticks();
-	error = drain_all(t);
+	error = drain_all(t, UINT64_MAX);
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
@@ -210,7 +222,7 @@ static int stopped(struct consumer *t, uint32_t ms)
 static void *run(void *argument)
 {
 	struct consumer *t = argument;
-	uint32_t ms = t->interval_ms;
+	uint32_t ms = t->switches && t->interval_ms > SWITCHES_MS ? SWITCHES_MS : t->interval_ms;
 
 	pthread_setname_np(pthread_self(), "brick-writer");
 	while (!stopped(t, ms))
@@ -251,11 +263,12 @@ static void destroy(struct consumer *t)
 {
 	trace_writer_abandon(t->writer);
 	drain_close(t->drain);
+	own_switches_destroy(t->switches);
 	free(t->chunk);
 	free(t);
 }
 
-static int start(struct consumer **out, int fd, const char *path, uint32_t interval_ms)
+static int start(struct consumer **out, int fd, const struct brick_session_options *options)
 {
 	struct consumer *t = calloc(1, sizeof *t);
 	const char *why;
@@ -263,14 +276,16 @@ static int start(struct consumer **out, int fd, const char *path, uint32_t inter
 
 	if (!t)
 		return error;
-	t->interval_ms = interval_ms ? interval_ms : 1;
+	t->interval_ms = options->interval_ms;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = monotonic_ns();
 	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
 	if (t->chunk)
 		error = drain_open(&t->drain, fd, NULL, &why);
+	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)
+		error = own_switches_create(&t->switches);
 	if (!error)
-		error = create_writer(t, path);
+		error = create_writer(t, options->output);
 	if (!error)
 		error = launch(t);
 	if (error) {
@@ -306,8 +321,20 @@ static int stop(struct consumer *t)
 	return error;
 }
 
+static void thread_begins(struct consumer *t)
+{
+	own_switches_join(t->switches);
+}
+
+static void thread_ends(struct consumer *t)
+{
+	own_switches_leave(t->switches);
+}
+
 const struct consumer_type writer_thread = {
 	.start = start,
 	.drain = drain,
+	.thread_begins = thread_begins,
+	.thread_ends = thread_ends,
 	.stop = stop,
 };

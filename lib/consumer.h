@@ -2,7 +2,7 @@
 /*
  * Who consumes the process's own session inside of the process, as a table that the session is
  * given when it starts (embed/session_start.c gives the writer thread's). The library knows of its
- * consumer what stands here and no more. start and stop under the session lock; a child of a fork
+ * consumer what stands here and no more. All but drain under the session lock; a child of a fork
  * forgets the handle: it has no such thread, and nothing but the handle's memory is left of it.
  */
 #ifndef BRICK_LIB_CONSUMER_H
@@ -16,17 +16,21 @@ struct consumer;
 
 struct consumer_type {
 	/*
-	 * Begin to write the session in fd to PATH (under another name until it is whole). fd stays
-	 * the caller's, and open until after stop. Drains at least every interval_ms, more often
-	 * when a ring fills up. -errno or BRICK_E*: nothing was started and no file is left.
+	 * Begin to write the session in fd to options->output (under another name until it is
+	 * whole). fd stays the caller's, and open until after stop. Drains at least every
+	 * interval_ms, more often when a ring fills up. -errno or BRICK_E*: nothing was started and
+	 * no file is left.
 	 */
-	int (*start)(struct consumer **out, int fd, const char *path, uint32_t interval_ms);
+	int (*start)(struct consumer **out, int fd, const struct brick_session_options *options);
 	/*
 	 * Drain now: when it returns, what was in the rings before the call is in the drained
 	 * histograms. Waits for the clock's baseline (some 50 ms) in a young session. Any thread
 	 * that lets stop wait.
 	 */
 	void (*drain)(struct consumer *consumer);
+	/* The calling thread has got a lane, or leaves it. */
+	void (*thread_begins)(struct consumer *consumer);
+	void (*thread_ends)(struct consumer *consumer);
 	/*
 	 * Drain what is left, complete the file, end, free the handle. Call it after the session's
 	 * state was set to closed. 0, or the first error there was, after which no file is left.

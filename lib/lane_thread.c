@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include "brick/probe.h"
+#include "lib/consumer.h"
 #include "lib/counters.h"
 #include "lib/lane.h"
 #include "lib/session.h"
@@ -33,6 +34,8 @@ static void leave_lane(struct brick__thread *self)
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
+		if (brick__session.consumer)
+			brick__session.consumer_type->thread_ends(brick__session.consumer);
 	} else {
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
@@ -156,6 +159,8 @@ struct brick_lane *brick__thread_attach(void)
 		lane = reuse_lane(s);
 		if (!lane)
 			lane = brick__lane_create(s, BRICK_LANE_THREAD);
+		if (lane && s->consumer)
+			s->consumer_type->thread_begins(s->consumer);
 		if (lane)
 			own_lane(lane);
 	}

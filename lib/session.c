@@ -146,9 +146,7 @@ static int start_own(const struct brick_session_options *o, const struct consume
 		return error;
 	int fd = o->output ? brick__shared_keep(&s->file) : 0;
 	if (o->output)
-		error = fd < 0 ? fd
-			       : consumer->start(&s->consumer, fd, o->output,
-					 o->interval_ms ? o->interval_ms : DEFAULT_INTERVAL_MS);
+		error = fd < 0 ? fd : consumer->start(&s->consumer, fd, o);
 	if (error)
 		brick__session_destroy(s);
 	return error;
@@ -164,8 +162,10 @@ int brick__session_start(
 
 	if (error)
 		return error;
-	if (o.mode > BRICK_MODE_NONE || o.reserved)
+	if (o.mode > BRICK_MODE_NONE || o.off_cpu > BRICK_OFF_CPU_OFF)
 		return -EINVAL;
+	if (!o.interval_ms)
+		o.interval_ms = DEFAULT_INTERVAL_MS;
 	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure())
 		return 0;
 	brick__session_lock();

@@ -8,7 +8,7 @@
 #define BRICK_RECORD_OUTSIDE_H
 
 #include "record/neighbours.h"
-#include "record/off_cpu.h"
+#include "drain/off_cpu_intervals.h"
 #include "trace/sink.h"
 
 struct outside {

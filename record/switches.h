@@ -4,7 +4,7 @@
 #define BRICK_RECORD_SWITCHES_H
 
 #include "record/encoder.h"
-#include "record/off_cpu.h"
+#include "drain/off_cpu_intervals.h"
 #include "record/watched.h"
 
 /*

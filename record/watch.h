@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "drain/clock.h"
 #include "record/encoder.h"
-#include "record/off_cpu.h"
+#include "drain/off_cpu_intervals.h"
 #include "record/session_dir.h"
 
 struct watch;

@@ -21,6 +21,14 @@ enum brick_mode {
 	BRICK_MODE_NONE = 3,	  /* nothing is recorded */
 };
 
+/* Whether a recording says when threads were off their CPUs: preempted or blocked. */
+enum brick_off_cpu {
+	/* As the kernel tells it of each thread that records: 50 us more at a thread's first brick,
+	 * 68 KiB of locked memory, no descriptor. What it refuses stands in the recording. */
+	BRICK_OFF_CPU_ON = 0,
+	BRICK_OFF_CPU_OFF = 1, /* perf_event_open(2) is never called */
+};
+
 /* How a session is started. */
 struct brick_session_options {
 	size_t size;	    /* sizeof(struct brick_session_options) */
@@ -31,14 +39,14 @@ struct brick_session_options {
 	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
 	uint32_t interval_ms;  /* of the writer thread at most, less where rings fill up sooner; 0:
 				  1000 */
-	uint32_t reserved;     /* 0 */
+	uint32_t off_cpu;      /* enum brick_off_cpu; of a session with an output */
 };
 
 #define BRICK_SESSION_OPTIONS_INIT BRICK_SIZED(struct brick_session_options)
 
 /*
  * Start recording. options may be NULL (statistics only). -EALREADY: one is running. -EINVAL: size,
- * mode or reserved; -E2BIG: fields that are not known are set; -EBUSY: another process writes this
+ * mode or off_cpu; -E2BIG: fields that are not known are set; -EBUSY: another process writes this
  * recording; -EEXIST: OUTPUT.part is a link, a pipe or somebody else's file; -errno when memory or
  * files cannot be had. After all of these everything is as if it had not been called.
  * A program under `brick record` gets 0 and the recorder's session, whatever it asks for.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event per CPU, inherited by every thread and child of the followed process: the kernel has no
- * rings for inherited events that follow a thread over all CPUs. Each ring is in the order of time;
- * a thread's records lie in several, so all are read and sorted before any is handed out. The
- * ring's protocol is that of struct perf_event_mmap_page (linux/perf_event.h): data_head is read
- * with acquire, data_tail written with release.
+ * Of another process: one event per CPU, inherited by every thread and child, since the kernel has
+ * no rings for inherited events that follow a thread over all CPUs. Of threads of this process: one
+ * event each, which lives as long as its ring is mapped, without its descriptor. Each ring is in
+ * the order of time; a thread's records may lie in several, so all are read and sorted before any
+ * is handed out. The ring's protocol is that of struct perf_event_mmap_page (linux/perf_event.h):
+ * data_head is read with acquire, data_tail written with release.
  */
 #include "lib/sys/switches.h"
 
@@ -17,17 +18,23 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "lib/sys/sys.h"
 
-/* 256 KiB for each CPU: 10000 switches, within perf_event_mlock_kb (516) for a plain user. */
-enum { RING_PAGES = 64, RECORD_BYTES = 24 };
+/*
+ * 256 KiB for each CPU: 10000 switches, within perf_event_mlock_kb (516) for a plain user. 64 KiB
+ * for each thread of our own, 4 KiB for those that this leaves no memory for.
+ */
+enum { RING_PAGES = 64, THREAD_PAGES = 16, MIN_PAGES = 1, RECORD_BYTES = 24 };
 
 struct ring {
 	struct perf_event_mmap_page *page; /* followed by its data */
-	int fd;
+	size_t map_bytes;
+	int fd;	      /* -1: none */
+	uint32_t tid; /* of this process; 0: another's */
+	int ended;    /* the thread has left */
 };
 
 struct brick__switches {
-	size_t map_bytes;
 	uint64_t lost;
 	ARRAY(struct ring) rings;
 	ARRAY(struct brick__switch) read; /* not handed out yet */
@@ -55,9 +62,9 @@ static int open_event(pid_t pid, int cpu)
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
 		.context_switch = 1,
-		.inherit = 1,
-		.disabled = 1,
-		.enable_on_exec = 1,
+		.inherit = pid != 0,
+		.disabled = pid != 0,
+		.enable_on_exec = pid != 0,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.use_clockid = 1,
@@ -70,31 +77,63 @@ static int open_event(pid_t pid, int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int add_ring(struct brick__switches *s, pid_t pid, int cpu)
+static void close_ring(const struct ring *ring)
 {
-	int fd = open_event(pid, cpu);
+	munmap(ring->page, ring->map_bytes);
+	if (ring->fd >= 0)
+		close(ring->fd);
+}
 
-	if (fd < 0)
-		return fd;
-	void *page = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	int error = page == MAP_FAILED ? -errno : array_push(&s->rings, (struct ring){page, fd});
-	if (error && page != MAP_FAILED)
-		munmap(page, s->map_bytes);
+/* Map an event's ring and keep it. The descriptor stays the caller's after an error. */
+static int add_ring(struct brick__switches *s, struct ring ring, size_t pages)
+{
+	ring.map_bytes = (size_t)sysconf(_SC_PAGESIZE) * (1 + pages);
+	ring.page = mmap(NULL, ring.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+	if (ring.page == MAP_FAILED)
+		return -errno;
+	int fd = ring.fd;
+	if (ring.tid)
+		ring.fd = -1;
+	int error = array_push(&s->rings, ring);
 	if (error)
+		munmap(ring.page, ring.map_bytes);
+	else if (ring.tid)
 		close(fd);
 	return error;
 }
 
-int brick__switches_follow(struct brick__switches **out, pid_t pid)
+static int follow_on(struct brick__switches *s, pid_t pid, int cpu)
+{
+	struct ring ring = {.fd = open_event(pid, cpu)};
+
+	if (ring.fd < 0)
+		return ring.fd;
+	int error = add_ring(s, ring, RING_PAGES);
+	if (error)
+		close(ring.fd);
+	return error;
+}
+
+int brick__switches_create(struct brick__switches **out)
 {
 	struct brick__switches *s = calloc(1, sizeof *s);
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	int error = s ? 0 : -ENOMEM;
 
-	if (s)
-		s->map_bytes = (size_t)sysconf(_SC_PAGESIZE) * (1 + RING_PAGES);
+	if (!s)
+		return -ENOMEM;
+	*out = s;
+	return 0;
+}
+
+int brick__switches_follow(struct brick__switches **out, pid_t pid)
+{
+	struct brick__switches *s;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int error = brick__switches_create(&s);
+
+	if (error)
+		return error;
 	for (int cpu = 0; cpu < cpus && !error; cpu++) {
-		error = add_ring(s, pid, cpu);
+		error = follow_on(s, pid, cpu);
 		if (error == -ENODEV) /* this CPU is offline */
 			error = 0;
 	}
@@ -106,6 +145,28 @@ int brick__switches_follow(struct brick__switches **out, pid_t pid)
 	}
 	*out = s;
 	return 0;
+}
+
+int brick__switches_join(struct brick__switches *s)
+{
+	struct ring ring = {.fd = open_event(0, -1), .tid = (uint32_t)brick__sys_thread_id()};
+
+	if (ring.fd < 0)
+		return ring.fd;
+	int error = add_ring(s, ring, THREAD_PAGES);
+	if (error == -EPERM)
+		error = add_ring(s, ring, MIN_PAGES);
+	if (error)
+		close(ring.fd);
+	return error;
+}
+
+void brick__switches_leave(struct brick__switches *s)
+{
+	uint32_t tid = (uint32_t)brick__sys_thread_id();
+
+	for (size_t i = 0; i < s->rings.count; i++)
+		s->rings.items[i].ended |= s->rings.items[i].tid == tid;
 }
 
 /* Bytes of a ring that may lie around its end. */
@@ -178,9 +239,15 @@ int brick__switches_read(
 	size_t done = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < s->rings.count; i++)
-		if (read_ring(s, &s->rings.items[i]))
+	for (size_t i = s->rings.count; i-- > 0;) {
+		struct ring *ring = &s->rings.items[i];
+		if (read_ring(s, ring))
 			error = -ENOMEM;
+		if (!ring->ended)
+			continue;
+		close_ring(ring);
+		*ring = s->rings.items[--s->rings.count];
+	}
 	if (!s->read.count)
 		return error;
 	qsort(s->read.items, s->read.count, sizeof *s->read.items, by_time);
@@ -212,10 +279,8 @@ unsigned brick__switches_fill(const struct brick__switches *s)
 
 void brick__switches_close(struct brick__switches *s)
 {
-	for (size_t i = 0; s && i < s->rings.count; i++) {
-		munmap(s->rings.items[i].page, s->map_bytes);
-		close(s->rings.items[i].fd);
-	}
+	for (size_t i = 0; s && i < s->rings.count; i++)
+		close_ring(&s->rings.items[i]);
 	if (s) {
 		array_fini(&s->rings);
 		array_fini(&s->read);

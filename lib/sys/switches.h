@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When threads of other processes leave and get their CPUs: the kernel's own records of context
- * switches (perf_event_open(2), PERF_RECORD_SWITCH of a dummy software event; Linux 4.3 or newer,
- * PREEMPT bit 4.17). Needs no privileges for one's own processes up to perf_event_paranoid 2, costs
- * the threads nothing of their own and puts nothing into their process. One thread at a time.
+ * When threads leave and get their CPUs: the kernel's own records of context switches
+ * (perf_event_open(2), PERF_RECORD_SWITCH of a dummy software event; Linux 4.3 or newer, PREEMPT
+ * bit 4.17). Needs no privileges for one's own processes up to perf_event_paranoid 2. Either of
+ * another process, into which nothing is put, or of threads of this one. One thread at a time.
  */
 #ifndef BRICK_SYS_SWITCHES_H
 #define BRICK_SYS_SWITCHES_H
@@ -28,6 +28,19 @@ struct brick__switches;
  * -EMFILE, -ENOMEM.
  */
 int brick__switches_follow(struct brick__switches **out, pid_t pid);
+
+/* Of this process's threads that join; none so far. -ENOMEM. */
+int brick__switches_create(struct brick__switches **out);
+
+/*
+ * Follow the calling thread from now on, into a ring of its own; no descriptor stays open, and a
+ * fork's child has no part of it. Errors as above; -EPERM also when the user may lock no more
+ * memory (perf_event_mlock_kb, RLIMIT_MEMLOCK).
+ */
+int brick__switches_join(struct brick__switches *s);
+
+/* The calling thread will be followed no more; its ring is read once more and goes. */
+void brick__switches_leave(struct brick__switches *s);
 
 typedef void (*brick__switch_fn)(void *context, const struct brick__switch *s);
 

@@ -54,13 +54,11 @@ def compare(truth, row, name):
     check(row["off_ns"] == row["preempted_ns"] + row["blocked_ns"], f"{name}: parts of OFF: {row}")
 
 
-def disturbed(path):
-    cpu = min(os.sched_getaffinity(0))
+def disturbed(command, cpu):
     competitor = spin_beside(cpu)
     try:
         before = cpu_ns(competitor.pid)
-        out = subprocess.run([BRICK, "record", "-q", "-o", path, "--", PROGRAM, str(cpu)],
-                             check=True, capture_output=True, text=True)
+        out = subprocess.run(command, check=True, capture_output=True, text=True)
         took = cpu_ns(competitor.pid) - before
     finally:
         competitor.kill()
@@ -68,33 +66,50 @@ def disturbed(path):
     return json.loads(out.stdout), took
 
 
+def examine(path, truth):
+    rep = json.loads(report(path, "--json"))
+    presence, rows = rep["presence"], {row["name"]: row for row in rep["bricks"]}
+    if presence["off_cpu"] is None:
+        print("skipped: the kernel does not say when threads are off their CPUs")
+        sys.exit(77)
+    check(not presence["switches_lost"], "context switches were lost")
+    for name, known in truth.items():
+        compare(known, rows[name], name)
+    asleep, spun = rows["sleep-5ms"], rows["spin-20ms"]
+    check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked: {asleep}")
+    check(spun["blocked_ns"] == 0 and spun["preempted_ns"] > 0, f"a spin is preempted: {spun}")
+    return rep
+
+
+def has_none(path):
+    rep = json.loads(report(path, "--json"))
+    check({row["cpu_ns"] for row in rep["bricks"]} == {None}, "CPU is known without switches")
+    check(rep["presence"]["off_cpu"] is None, "off_cpu without switches")
+
+
 def main():
+    cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "off.pftrace")
-        truth, took = disturbed(path)
-        rep = json.loads(report(path, "--json"))
-        presence, rows = rep["presence"], {row["name"]: row for row in rep["bricks"]}
-        if presence["off_cpu"] is None:
-            print("skipped: the kernel does not say when threads are off their CPUs")
-            sys.exit(77)
-        check(not presence["switches_lost"], "context switches were lost")
-        for name, known in truth.items():
-            compare(known, rows[name], name)
-        asleep, spun = rows["sleep-5ms"], rows["spin-20ms"]
-        check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked: {asleep}")
-        check(spun["blocked_ns"] == 0 and spun["preempted_ns"] > 0, f"a spin is preempted: {spun}")
+        recorder = [BRICK, "record", "-q", "-o", path]
+        truth, took = disturbed([*recorder, "--", PROGRAM, str(cpu)], cpu)
+        rep = examine(path, truth)
         # whatever else runs here: the competitor is in what others took; both begin a little late
-        cpus = rep["run"]["cpus"]
+        presence, cpus = rep["presence"], rep["run"]["cpus"]
         seen = presence["others"] * cpus * rep["run"]["wall_ns"]
         check(seen > 0.8 * took - 0.1e9, f"others took {seen:.0f} ns, the competitor alone {took}")
         check(presence["neighbour"] and presence["neighbour"] in report(path),
               f"no neighbour is named: {presence}")
 
-        subprocess.run([BRICK, "record", "-q", "--off-cpu", "off", "-o", path, "--", PROGRAM],
-                       check=True, capture_output=True)
-        rep = json.loads(report(path, "--json"))
-        check({row["cpu_ns"] for row in rep["bricks"]} == {None}, "CPU is known without switches")
-        check(rep["presence"]["off_cpu"] is None, "off_cpu without switches")
+        # a program that records itself knows as much
+        truth, _ = disturbed([PROGRAM, str(cpu), path], cpu)
+        examine(path, truth)
+
+        subprocess.run([*recorder, "--off-cpu", "off", "--", PROGRAM], check=True,
+                       capture_output=True)
+        has_none(path)
+        subprocess.run([PROGRAM, str(cpu), path, "off"], check=True, capture_output=True)
+        has_none(path)
 
 
 main()

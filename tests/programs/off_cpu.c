@@ -9,7 +9,9 @@
  * spins is either on its CPU or waits for one, so stolen_ns is the time on the wall less the
  * thread's CPU time and less its time in the run queue (/proc/thread-self/schedstat).
  *
- *   program-off_cpu [CPU]      runs on that CPU only
+ *   program-off_cpu [CPU [RECORDING [off]]]      runs on that CPU only; without a recorder it
+ *                                                writes the recording itself, with or without
+ *                                                times off the CPU
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -116,6 +118,15 @@ static void run(int which)
 		(unsigned long long)t.stolen_ns);
 }
 
+static int start(const char *path, int off)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+
+	options.output = path;
+	options.off_cpu = off ? BRICK_OFF_CPU_OFF : BRICK_OFF_CPU_ON;
+	return brick_session_start(&options);
+}
+
 int main(int argc, char **argv)
 {
 	cpu_set_t one;
@@ -124,8 +135,10 @@ int main(int argc, char **argv)
 	CPU_SET(argc > 1 ? (unsigned)atoi(argv[1]) : 0u, &one);
 	if (sched_setaffinity(0, sizeof one, &one))
 		return 1;
+	if (argc > 2 && start(argv[2], argc > 3))
+		return 2;
 	for (int which = 0; which < BRICKS; which++)
 		run(which);
 	puts("}");
-	return 0;
+	return argc > 2 && brick_session_stop();
 }

@@ -64,7 +64,8 @@ static void test_what_is_reserved_is_checked(void **state)
 	struct brick_queue_options queue = BRICK_QUEUE_OPTIONS_INIT;
 	struct brick_queue *made;
 
-	site.reserved = options.reserved = queue.reserved = 1;
+	site.reserved = queue.reserved = 1;
+	options.off_cpu = BRICK_OFF_CPU_OFF + 1;
 	assert_int_equal(brick_site_register(&site), -EINVAL);
 	assert_int_equal(brick_session_start(&options), -EINVAL);
 	assert_int_equal(brick_queue_create(&made, &queue), -EINVAL);

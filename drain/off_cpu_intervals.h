@@ -3,8 +3,8 @@
  * When the recorded threads did not run: pairs each time that a thread left its CPU with the next
  * time that it got one. One thread at a time.
  */
-#ifndef BRICK_RECORD_OFF_CPU_H
-#define BRICK_RECORD_OFF_CPU_H
+#ifndef BRICK_DRAIN_OFF_CPU_INTERVALS_H
+#define BRICK_DRAIN_OFF_CPU_INTERVALS_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +26,15 @@ struct off_cpu_recorder;
 /* Follow a process from its next exec on, with its threads and children. Errors as those of
  * brick__switches_follow(). */
 int off_cpu_create(struct off_cpu_recorder **out, pid_t pid);
+
+/* Follow threads of this process that say so. -ENOMEM. */
+int off_cpu_create_own(struct off_cpu_recorder **out);
+
+/* The calling thread, from now on. Errors as those of brick__switches_join(). */
+int off_cpu_join(struct off_cpu_recorder *r);
+
+/* The calling thread will be followed no more; what it has done so far is still handed out. */
+void off_cpu_leave(struct off_cpu_recorder *r);
 
 typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
 

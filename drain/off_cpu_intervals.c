@@ -4,7 +4,7 @@
  * thread that never comes back (it has ended) leaves its entry until its number is used again.
  * After a loss all entries go: what follows is known again as soon as each thread leaves its CPU.
  */
-#include "record/off_cpu.h"
+#include "drain/off_cpu_intervals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,16 +24,38 @@ struct off_cpu_recorder {
 	int error;
 };
 
-int off_cpu_create(struct off_cpu_recorder **out, pid_t pid)
+static int create(struct off_cpu_recorder **out, pid_t pid)
 {
 	struct off_cpu_recorder *r = calloc(1, sizeof *r);
-	int error = r ? brick__switches_follow(&r->switches, pid) : -ENOMEM;
+	int error = !r	  ? -ENOMEM
+		    : pid ? brick__switches_follow(&r->switches, pid)
+			  : brick__switches_create(&r->switches);
 
 	if (error)
 		free(r);
 	else
 		*out = r;
 	return error;
+}
+
+int off_cpu_create(struct off_cpu_recorder **out, pid_t pid)
+{
+	return create(out, pid);
+}
+
+int off_cpu_create_own(struct off_cpu_recorder **out)
+{
+	return create(out, 0);
+}
+
+int off_cpu_join(struct off_cpu_recorder *r)
+{
+	return brick__switches_join(r->switches);
+}
+
+void off_cpu_leave(struct off_cpu_recorder *r)
+{
+	brick__switches_leave(r->switches);
 }
 
 static void take_switch(void *context, const struct brick__switch *s)

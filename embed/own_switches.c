@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rings are the threads' own, and are read by one: joining, leaving and reading are under one
+ * lock, which no thread holds for longer than it takes to copy a few rings.
+ */
+#include "embed/own_switches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "base/array.h"
+#include "base/lock.h"
+#include "drain/off_cpu_intervals.h"
+
+struct own_switches {
+	pthread_mutex_t lock;
+	struct off_cpu_recorder *intervals;
+	uint32_t joined;
+	uint64_t lost; /* threads that could not join beside others, and what had no memory */
+	int error;     /* of the first that could not */
+	ARRAY(struct sink_off_cpu) ended;
+};
+
+int own_switches_create(struct own_switches **out)
+{
+	struct own_switches *s = calloc(1, sizeof *s);
+	int error = s ? off_cpu_create_own(&s->intervals) : -ENOMEM;
+
+	if (error) {
+		free(s);
+		return error;
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	*out = s;
+	return 0;
+}
+
+void own_switches_join(struct own_switches *s)
+{
+	if (!s)
+		return;
+	lock_take(&s->lock);
+	int error = off_cpu_join(s->intervals);
+	s->joined += !error;
+	s->lost += error != 0;
+	s->error = s->error ? s->error : error;
+	lock_give(&s->lock);
+}
+
+void own_switches_leave(struct own_switches *s)
+{
+	if (!s)
+		return;
+	lock_take(&s->lock);
+	off_cpu_leave(s->intervals);
+	lock_give(&s->lock);
+}
+
+unsigned own_switches_fill(struct own_switches *s)
+{
+	if (!s)
+		return 0;
+	lock_take(&s->lock);
+	unsigned fill = off_cpu_fill(s->intervals);
+	lock_give(&s->lock);
+	return fill;
+}
+
+static void keep(void *context, const struct off_cpu *interval)
+{
+	struct own_switches *s = context;
+	const struct sink_off_cpu one = {
+		.begin_ns = interval->begin_ns,
+		.end_ns = interval->end_ns,
+		.tid = interval->tid,
+		.preempted = interval->why == OFF_CPU_PREEMPTED,
+	};
+
+	if (array_push(&s->ended, one))
+		s->lost++;
+}
+
+int own_switches_emit(
+	struct own_switches *s, struct drain *drain, struct sink *sink, uint64_t now_ns)
+{
+	if (!s)
+		return 0;
+	lock_take(&s->lock);
+	int error = off_cpu_read(s->intervals, now_ns, keep, s);
+	s->lost += error != 0;
+	lock_give(&s->lock);
+	error = drain_emit_off_cpu(drain, sink, s->ended.items, s->ended.count);
+	s->ended.count = 0;
+	return error;
+}
+
+void own_switches_account(struct own_switches *s, struct off_cpu_account *account)
+{
+	if (!s)
+		return;
+	lock_take(&s->lock);
+	account->source = s->joined ? OFF_CPU_SWITCHES : OFF_CPU_UNKNOWN;
+	account->error = s->joined ? 0 : s->error;
+	account->lost = s->joined ? s->lost + off_cpu_lost(s->intervals) : 0;
+	lock_give(&s->lock);
+}
+
+void own_switches_destroy(struct own_switches *s)
+{
+	if (!s)
+		return;
+	off_cpu_destroy(s->intervals);
+	pthread_mutex_destroy(&s->lock);
+	array_fini(&s->ended);
+	free(s);
+}
