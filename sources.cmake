@@ -360,6 +360,7 @@ set(BRICK_TRACE_SOURCES
   trace/run_names.c
   trace/run_off_cpu.c
   trace/run_records.c
+  trace/sample_store.c
   trace/text.c
 )
 
@@ -760,6 +761,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
   tests/unit/trace_sinks.c
+  tests/unit/trace_spill.c
   tests/unit/trace_strays.c
   tests/unit/trace_structure.c
 )
@@ -846,6 +848,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/top_live.py
   tests/integration/top_numbers.py
   tests/integration/selftest.py
+  tests/integration/report_memory.py
   tests/integration/roofline.py
   tests/integration/trace_perfetto.py
   tests/integration/trace_structure.py

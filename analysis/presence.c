@@ -27,7 +27,7 @@ static void of_steps(struct presence *p, const struct run *run)
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
 		const struct run_lane *lane = &run->lanes[step->lane];
-		if (lane->samples[step->sample].flags & RUN_SAMPLE_OPEN)
+		if (step->open)
 			continue;
 		struct run_off_times off = run_off_cpu_between(lane, step->begin_ns, step->end_ns);
 		all += (double)(step->end_ns - step->begin_ns);

@@ -153,6 +153,7 @@ static void take_samples(struct queue_times *t, const struct scope *scope, size_
 			q->commands++;
 			if (!s->depth)
 				add_span(busy, s->begin_ns, s->end_ns);
+			run_lane_passed(l, i);
 		}
 	}
 }
@@ -242,6 +243,7 @@ static void take_delays(struct delays *d, const struct scope *scope, uint32_t la
 		if (c->submitted_ns)
 			d->submit[d->submits++] =
 				begin_ns > c->submitted_ns ? begin_ns - c->submitted_ns : 0;
+		run_lane_passed(&run->lanes[lane], i);
 	}
 }
 

@@ -78,7 +78,7 @@ static void index_lanes(struct step_index *index, const struct run *run, uint32_
 
 	for (uint32_t i = 0; i < out; i++) {
 		const struct run_step *step = &run->steps[index->by_lane[i]];
-		if (!(sample_of(run, step)->flags & RUN_SAMPLE_OPEN)) {
+		if (!step->open) {
 			index->finished[index->by_lane[i]] = 1;
 			index->count++;
 		}
@@ -207,10 +207,10 @@ static void measure_tail(
 	const struct run_lane *lane = &run->lanes[step->lane];
 	const struct run_sample *own = &lane->samples[step->sample];
 	struct step_tail *tail = &index->tails[number];
-	uint64_t at_ns = step->end_ns + own->wait_ns;
 
 	if (tail->device_ns <= step->end_ns || limit_ns <= step->end_ns)
 		return;
+	uint64_t at_ns = step->end_ns + own->wait_ns;
 	tail->end_ns = tail->device_ns < limit_ns ? tail->device_ns : limit_ns;
 	if (at_ns > tail->end_ns)
 		tail->end_ns = at_ns < limit_ns ? at_ns : limit_ns;
@@ -243,6 +243,7 @@ static void find_tails(struct step_index *index, const struct run *run)
 		uint32_t step = step_index_of_command(index, run, c);
 		if (step != RUN_NONE && end_ns > index->tails[step].device_ns)
 			index->tails[step].device_ns = end_ns;
+		run_lane_passed(&run->lanes[c->lane], i);
 	}
 	for (size_t lane = 0; lane < run->lane_count; lane++)
 		for (uint32_t i = index->lane_first[lane]; i < index->lane_first[lane + 1]; i++)

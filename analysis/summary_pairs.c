@@ -34,9 +34,7 @@ bool summary_pairs_init(struct summary_accumulator *t)
 		if (step->lane >= run->lane_count ||
 			step->sample >= run->lanes[step->lane].sample_count)
 			continue;
-		const struct run_lane *lane = &run->lanes[step->lane];
-		t->steps_there[lane->process] +=
-			!(lane->samples[step->sample].flags & RUN_SAMPLE_OPEN);
+		t->steps_there[run->lanes[step->lane].process] += !step->open;
 	}
 	for (size_t p = 0; p < run->process_count; p++)
 		t->steps_there[p] = t->steps_there[p] > 0 && t->steps_there[p] < (double)made[p]

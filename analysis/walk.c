@@ -271,6 +271,7 @@ static void feed(const struct run *run, const struct step_index *index, uint32_t
 
 	const struct run_sample *samples = w.lane->samples;
 	for (size_t i = first; i < end; i++) {
+		run_lane_passed(w.lane, i);
 		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE) {
 			if (calls->tile_count)
 				name_tile(&w, (uint32_t)i);

@@ -122,6 +122,7 @@ static void write_samples(const struct run_lane *lane, FILE *out)
 		separate(out, i);
 		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", ull(s->begin_ns), ull(s->end_ns),
 			s->site, s->wait_ns, s->inner_ns, s->depth, s->source, s->flags);
+		run_lane_passed(lane, i);
 	}
 	fputs("]", out);
 }

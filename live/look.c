@@ -82,11 +82,9 @@ static void find_first_token(struct live_look *look, const struct live_session *
 /* Does the run hold a step from begin to end? */
 static int has_step(const struct run *run)
 {
-	for (size_t i = 0; i < run->step_count; i++) {
-		const struct run_step *step = &run->steps[i];
-		if (!(run->lanes[step->lane].samples[step->sample].flags & RUN_SAMPLE_OPEN))
+	for (size_t i = 0; i < run->step_count; i++)
+		if (!run->steps[i].open)
 			return 1;
-	}
 	return 0;
 }
 

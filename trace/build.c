@@ -45,6 +45,7 @@ char *build_text(struct build *b, const char *text, size_t bytes)
 int build_init(struct build *b, const char *path)
 {
 	*b = (struct build){.wait_brick = RUN_NONE, .run = calloc(1, sizeof *b->run)};
+	sample_store_init(&b->store, SAMPLE_STORE_BYTES);
 	if (!b->run)
 		return build_no_memory(b);
 	b->run->exit_code = -1;
@@ -63,7 +64,7 @@ int build_fini(struct build *b, struct run **out)
 {
 	for (size_t i = 0; b->lanes && i < b->run->lane_count; i++) {
 		free(b->lanes[i]->stats);
-		free(b->lanes[i]->samples);
+		sample_list_fini(&b->store, &b->lanes[i]->samples);
 		free(b->lanes[i]);
 	}
 	for (size_t i = 0; i < b->capacity.build_processes; i++)
@@ -71,6 +72,7 @@ int build_fini(struct build *b, struct run **out)
 	free(b->lanes);
 	free(b->processes);
 	free(b->links);
+	sample_store_fini(&b->store);
 	build_names_fini(b);
 	if (b->result)
 		run_destroy(b->run);
@@ -108,6 +110,7 @@ struct build_lane *build_lane(struct build *b, uint32_t process)
 	lane->build = b;
 	lane->number = (uint32_t)run->lane_count;
 	lane->ended = RUN_NONE;
+	sample_list_init(&lane->samples);
 	run->lanes[lane->number].process = process;
 	b->lanes[run->lane_count++] = lane;
 	return lane;

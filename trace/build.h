@@ -10,6 +10,7 @@
 
 #include "base/hash_index.h"
 #include "trace/run.h"
+#include "trace/sample_store.h"
 
 enum {
 	BUILD_MAX_NAMES = 1 << 16, /* bricks, or categories, of all processes together */
@@ -34,8 +35,7 @@ struct build_lane {
 	uint32_t number;
 	uint64_t now; /* ns: of what is added next; never runs back */
 
-	struct run_sample *samples;
-	size_t sample_count, sample_capacity;
+	struct sample_list samples;
 	uint32_t depth, too_deep;
 	uint32_t stack[BUILD_MAX_DEPTH]; /* samples */
 	uint32_t ended;			 /* the sample that ended last, or RUN_NONE */
@@ -81,6 +81,7 @@ struct build {
 	uint64_t last_ns;
 	uint32_t wait_brick; /* the run's BarrierWait, or RUN_NONE */
 	struct build_capacity capacity;
+	struct sample_store store;
 	struct build_lane **lanes; /* [run->lane_count] */
 	struct build_process *processes;
 	uint32_t *plain_sites; /* by brick: the site that its last sample without a label had */
@@ -88,6 +89,18 @@ struct build {
 	struct build_link *links;
 	size_t link_count;
 };
+
+/* One of the lane's, to be changed before anything else is asked for; what has ended, or is open.
+ */
+static inline struct run_sample *build_sample(struct build_lane *lane, size_t index)
+{
+	struct sample_list *samples = &lane->samples;
+
+	return __builtin_expect(index >= samples->first, 1)
+		       ? &samples->tail[index - samples->first]
+		       : sample_list_late(
+				 &lane->build->store, samples, index, &lane->build->result);
+}
 
 /* build.c: 0 or -ENOMEM. path: copied. */
 int build_init(struct build *b, const char *path);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include "trace/build.h"
 
+enum { STEPS_RELEASED = 512 }; /* each may lie on pages of its own */
+
 const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
 	const struct brick_clock *own = &b->processes[process].clock;
@@ -60,19 +62,15 @@ static uint64_t lane_end(const struct build *b, uint32_t i)
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-/* They become the run's; no more memory than is needed. */
-static void finish_samples(struct run_lane *lane, struct build_lane *state)
+/* What is still on the stack ends where the lane does. */
+static void finish_samples(struct build *b, struct run_lane *lane, struct build_lane *state)
 {
-	size_t count = state->sample_count;
-
-	if (count && count < state->sample_capacity) {
-		struct run_sample *samples = realloc(state->samples, count * sizeof *samples);
-		if (samples)
-			state->samples = samples;
-	}
-	lane->samples = state->samples;
-	lane->sample_count = count;
-	state->samples = NULL;
+	for (uint32_t k = 0; k < state->depth; k++)
+		build_sample(state, state->stack[k])->end_ns = lane->end_ns;
+	b->run->open_samples += state->depth;
+	int error = sample_list_finish(&b->store, &state->samples, lane);
+	if (error && !b->result)
+		b->result = error;
 }
 
 /* The statistics move into the run, with space for all of its bricks. */
@@ -109,11 +107,11 @@ static void finish_lane(struct build *b, uint32_t i)
 	struct build_lane *state = b->lanes[i];
 	const struct brick_clock *clock = build_clock(b, lane->process);
 
-	finish_samples(lane, state);
+	lane->end_ns = lane_end(b, i);
+	finish_samples(b, lane, state);
 	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
 	if (lane->sample_count && (!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
 		lane->start_ns = lane->samples[0].begin_ns;
-	lane->end_ns = lane_end(b, i);
 	if (lane->end_ns > b->last_ns)
 		b->last_ns = lane->end_ns;
 	lane->hook_ns = length_ns(clock, state->hook_ticks);
@@ -192,21 +190,12 @@ static void finish_steps(struct run *run)
 		step->tokens = site->elements;
 		step->begin_ns = sample->begin_ns;
 		step->end_ns = sample->end_ns;
+		step->open = sample->flags & RUN_SAMPLE_OPEN;
+		if (i % STEPS_RELEASED == STEPS_RELEASED - 1)
+			run_release(run);
 	}
 	if (run->step_count)
 		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
-}
-
-/* What is still on the stacks ends where its lane does. */
-static void finish_open(struct build *b)
-{
-	for (size_t i = 0; i < b->run->lane_count; i++) {
-		const struct build_lane *state = b->lanes[i];
-		struct run_lane *lane = &b->run->lanes[i];
-		for (uint32_t k = 0; k < state->depth; k++)
-			lane->samples[state->stack[k]].end_ns = lane->end_ns;
-		b->run->open_samples += state->depth;
-	}
 }
 
 static void finish_digests(struct build *b)
@@ -228,11 +217,12 @@ void build_finish(struct build *b)
 		finish_process(b, (uint32_t)i);
 	for (size_t i = 0; i < run->lane_count; i++)
 		finish_lane(b, (uint32_t)i);
+	if (b->result)
+		return;
 	if (!run->end_ns)
 		run->end_ns = b->last_ns;
 	finish_categories(b);
 	finish_histograms(b);
-	finish_open(b);
 	finish_steps(run);
 	build_links_finish(b);
 	finish_digests(b);

@@ -77,6 +77,7 @@ static void finish_commands(struct build *b)
 	for (size_t i = 0; i < run->command_count && !b->result; i++) {
 		struct run_command command = run->commands[i];
 		const struct run_site *site = site_of(run, command.lane, command.sample);
+		run_lane_passed(&run->lanes[command.lane], i);
 		if (kept && !by_command(&run->commands[kept - 1], &command))
 			continue;
 		command.bytes = site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;

@@ -4,23 +4,16 @@
  * part of it; instants and counters become points. Ten million samples must take less than a
  * second, so that nothing here allocates but the arrays' growth.
  */
-#include <stdlib.h>
 #include "trace/build.h"
-
-enum { MIN_SAMPLES = 1024 };
 
 static int grow_samples(struct build_lane *lane)
 {
-	size_t count = lane->sample_capacity ? lane->sample_capacity + lane->sample_capacity / 2
-					     : MIN_SAMPLES;
-	struct run_sample *samples =
-		count <= RUN_NONE ? realloc(lane->samples, count * sizeof *samples) : NULL;
+	struct build *b = lane->build;
+	int error = sample_list_grow(&b->store, &lane->samples);
 
-	if (!samples)
-		return build_no_memory(lane->build), 0;
-	lane->samples = samples;
-	lane->sample_capacity = count;
-	return 1;
+	if (error && !b->result)
+		b->result = error;
+	return !error;
 }
 
 uint32_t build_saturate(uint64_t ns)
@@ -29,10 +22,10 @@ uint32_t build_saturate(uint64_t ns)
 }
 
 /* The wait right behind the sample that has just ended is told from others by saying nothing. */
-static inline int is_its_wait(const struct build_lane *lane, const struct build_slice *slice)
+static inline int is_its_wait(struct build_lane *lane, const struct build_slice *slice)
 {
 	return slice->brick == lane->build->wait_brick && slice->bare && lane->ended != RUN_NONE &&
-	       lane->samples[lane->ended].end_ns == lane->now;
+	       build_sample(lane, lane->ended)->end_ns == lane->now;
 }
 
 static __attribute__((noinline)) uint32_t bare_site(struct build *b, uint32_t brick)
@@ -50,7 +43,7 @@ static __attribute__((noinline)) void add_step(const struct build_lane *lane)
 
 	if (build_grow(b, &run->steps, &b->capacity.steps, run->step_count, sizeof *run->steps))
 		run->steps[run->step_count++] = (struct run_step){
-			.lane = lane->number, .sample = (uint32_t)lane->sample_count};
+			.lane = lane->number, .sample = (uint32_t)lane->samples.count};
 }
 
 static inline int begin(struct build_lane *lane, const struct build_slice *slice)
@@ -62,12 +55,13 @@ static inline int begin(struct build_lane *lane, const struct build_slice *slice
 	}
 	uint32_t site =
 		slice->site != RUN_NONE ? slice->site : bare_site(lane->build, slice->brick);
+	struct sample_list *samples = &lane->samples;
 	if (site == RUN_NONE ||
-		(lane->sample_count == lane->sample_capacity && !grow_samples(lane))) {
+		(samples->count - samples->first == samples->capacity && !grow_samples(lane))) {
 		lane->too_deep++;
 		return 0;
 	}
-	lane->samples[lane->sample_count] = (struct run_sample){
+	samples->tail[samples->count - samples->first] = (struct run_sample){
 		.begin_ns = lane->now,
 		.site = site,
 		.depth = (uint8_t)lane->depth,
@@ -76,7 +70,7 @@ static inline int begin(struct build_lane *lane, const struct build_slice *slice
 	};
 	if (__builtin_expect(slice->step, 0))
 		add_step(lane);
-	lane->stack[lane->depth++] = (uint32_t)lane->sample_count++;
+	lane->stack[lane->depth++] = (uint32_t)samples->count++;
 	lane->ended = RUN_NONE;
 	return 1;
 }
@@ -84,14 +78,15 @@ static inline int begin(struct build_lane *lane, const struct build_slice *slice
 static inline int end(struct build_lane *lane)
 {
 	if (lane->in_wait) {
-		uint32_t *wait = &lane->samples[lane->ended].wait_ns;
+		uint32_t *wait = &build_sample(lane, lane->ended)->wait_ns;
 		*wait = build_saturate(*wait + (lane->now - lane->wait_begin));
 		lane->in_wait = 0;
 		return 1;
 	}
 	lane->ended = lane->stack[--lane->depth];
-	lane->samples[lane->ended].end_ns = lane->now;
-	lane->samples[lane->ended].flags = 0;
+	struct run_sample *sample = build_sample(lane, lane->ended);
+	sample->end_ns = lane->now;
+	sample->flags = 0;
 	return 1;
 }
 

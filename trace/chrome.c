@@ -292,6 +292,7 @@ static void write_events(struct chrome *c)
 			write_sample(c, i, s, next_command(c, i, k));
 			if (s->wait_ns)
 				write_wait(c, i, s);
+			run_lane_passed(&run->lanes[i], k);
 		}
 	for (size_t i = 0; i < run->point_count; i++)
 		write_point(c, &run->points[i]);

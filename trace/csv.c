@@ -116,6 +116,7 @@ int trace_csv_write(const struct run *run, FILE *out)
 			if (command && (command->lane != i || command->sample != k))
 				command = NULL;
 			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k], command);
+			run_lane_passed(&run->lanes[i], k);
 			next += command != NULL;
 		}
 	if (fflush(out) || ferror(out))

@@ -154,9 +154,11 @@ static int load_create(struct load *l, const char *name, struct load_error *erro
 /* Hands the run over, or destroys it after an error. */
 static int load_destroy(struct load *l, struct run **out)
 {
-	if (l->build.result == -ENOMEM && l->error && !l->error->text[0]) {
+	if (l->build.result && l->error && !l->error->text[0]) {
 		l->error->offset = l->offset;
-		strcpy(l->error->text, "not enough memory");
+		snprintf(l->error->text, sizeof l->error->text, "%s",
+			l->build.result == -ENOMEM ? "not enough memory"
+						   : strerror(-l->build.result));
 	}
 	free(l->counters);
 	free(l->flow_bases);
@@ -281,6 +283,12 @@ static int open_either(const char *path, char **name, struct load_error *error)
 
 int run_load(struct run **out, const char *path, struct load_error *error)
 {
+	return run_load_within(out, path, SAMPLE_STORE_BYTES, error);
+}
+
+int run_load_within(
+	struct run **out, const char *path, size_t sample_bytes, struct load_error *error)
+{
 	struct load l;
 	struct file file = {0};
 	char *name;
@@ -290,8 +298,10 @@ int run_load(struct run **out, const char *path, struct load_error *error)
 		free(name);
 		return file.descriptor;
 	}
-	if (!load_create(&l, name, error))
+	if (!load_create(&l, name, error)) {
+		l.build.store.budget = sample_bytes;
 		load_file(&l, &file);
+	}
 	close(file.descriptor);
 	free(file.data);
 	free(name);

@@ -20,9 +20,14 @@ struct load_error {
 /*
  * -errno: cannot be read. BRICK_EFORMAT: not a trace, or none of Brick's. BRICK_EVERSION.
  * -ENOMEM. When PATH does not exist but PATH.part does (its writer was killed or still runs),
- * that one is loaded, and run->path says so.
+ * that one is loaded, and run->path says so. Samples beyond 64 MB go to a file without a name
+ * (trace/sample_store.h).
  */
 int run_load(struct run **out, const char *path, struct load_error *error);
+
+/* The same with no more than so many bytes of samples in memory, where the rest can be spilled. */
+int run_load_within(
+	struct run **out, const char *path, size_t sample_bytes, struct load_error *error);
 
 /* The same from memory (tests, fuzzing); name appears as run->path. */
 int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,

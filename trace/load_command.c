@@ -76,7 +76,7 @@ void load_args(struct load *l, struct load_sequence *s, uint32_t sample, const s
 	if (is_queue && is_command) {
 		struct run_command *command = build_command(lane, sample);
 		if (command)
-			read_command(l, s, &lane->samples[sample], command, e);
+			read_command(l, s, build_sample(lane, sample), command, e);
 	} else if (!is_queue) {
 		for (uint32_t i = 0; i < e->flow_count; i++)
 			build_link(lane, sample, BUILD_LINK_LAUNCHED,

@@ -198,7 +198,7 @@ static int begin(struct load *l, struct load_sequence *s, const struct load_even
 
 static void end_annotations(struct load *l, struct load_sequence *s, const struct load_event *e)
 {
-	struct run_sample *sample = &s->lane->samples[s->lane->ended];
+	struct run_sample *sample = build_sample(s->lane, s->lane->ended);
 
 	if (LOAD_HAS(e, INNER))
 		sample->inner_ns = build_saturate(e->value[FORMAT_A_INNER]);
@@ -254,7 +254,7 @@ static int own_instant(
 		if (lane->ended == RUN_NONE)
 			return 0;
 		if (e->present & WORK_MASK)
-			refine_site(l, s, &lane->samples[lane->ended], e);
+			refine_site(l, s, build_sample(lane, lane->ended), e);
 		if (load_has_args(e))
 			load_args(l, s, s->lane->ended, e);
 		return 1;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 uint32_t run_brick_find(const struct run *run, const char *name)
 {
@@ -57,6 +58,14 @@ static void free_names(struct run *run)
 	free(run->notes);
 }
 
+static void free_samples(struct run_lane *lane)
+{
+	if (lane->spilled)
+		munmap(lane->samples, lane->sample_count * sizeof *lane->samples);
+	else
+		free(lane->samples);
+}
+
 static void free_processes(struct run *run)
 {
 	for (size_t i = 0; i < run->process_count; i++) {
@@ -67,7 +76,7 @@ static void free_processes(struct run *run)
 	for (size_t i = 0; i < run->lane_count; i++) {
 		free(run->lanes[i].name);
 		free(run->lanes[i].backend);
-		free(run->lanes[i].samples);
+		free_samples(&run->lanes[i]);
 		free(run->lanes[i].off_cpu);
 		free(run->lanes[i].stats);
 	}
@@ -122,6 +131,18 @@ void run_destroy(struct run *run)
 	if (run)
 		run_fini(run);
 	free(run);
+}
+
+void run_lane_release(const struct run_lane *lane)
+{
+	if (lane->spilled)
+		madvise(lane->samples, lane->spilled * sizeof *lane->samples, MADV_DONTNEED);
+}
+
+void run_release(const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		run_lane_release(&run->lanes[i]);
 }
 
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns)

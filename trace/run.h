@@ -73,6 +73,7 @@ struct run_lane {
 	uint64_t start_ns, end_ns;
 	struct run_sample *samples; /* also waits of their own (brick BarrierWait) */
 	size_t sample_count;
+	size_t spilled; /* of the samples, the first so many lie in a file, mapped for reading */
 	struct brick_ledger ledger;
 	/* of run bricks [brick_count]; times in ns; NULL when the file holds no statistics of it */
 	struct brick_stat *stats;
@@ -131,6 +132,7 @@ struct run_step {
 	uint32_t lane;
 	uint32_t sample; /* index of its sample on that lane */
 	uint32_t phase;	 /* enum brick_phase */
+	uint32_t open;	 /* it never ended */
 	uint64_t tokens;
 	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
 	uint64_t begin_ns, end_ns;
@@ -242,6 +244,19 @@ struct run {
 
 /* Find the run's brick by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
+
+/*
+ * Samples that lie in a file take memory from when they are read until they are released. Whoever
+ * goes through many says of each that it has passed it: so never more than some megabytes are held.
+ */
+void run_lane_release(const struct run_lane *lane);
+void run_release(const struct run *run); /* of all lanes */
+
+static inline void run_lane_passed(const struct run_lane *lane, size_t i)
+{
+	if (__builtin_expect(!(i % 4096), 0) && lane->spilled)
+		run_lane_release(lane);
+}
 
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);

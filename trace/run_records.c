@@ -78,7 +78,7 @@ static struct run_sample *end(struct builder_lane *lane)
 {
 	const struct build_slice slice = {.is_end = 1};
 
-	return build_slice(lane->lane, &slice) ? &lane->lane->samples[lane->lane->ended] : NULL;
+	return build_slice(lane->lane, &slice) ? build_sample(lane->lane, lane->lane->ended) : NULL;
 }
 
 static void set_count(struct run_site *site, uint64_t *member, uint32_t flag, uint64_t value)
@@ -195,7 +195,7 @@ static void set_command(struct builder_lane *lane, uint32_t sample, const struct
 		command->kernel = run_kernel_of(lane->builder, lane->process, kernel);
 	if (!command->number && flow_count)
 		command->number = flows[0];
-	set_times(lane, &lane->lane->samples[sample], command, args);
+	set_times(lane, build_sample(lane->lane, sample), command, args);
 }
 
 static void set_tile(struct builder_lane *lane, uint32_t sample, const struct brick_record *tile)
@@ -254,7 +254,7 @@ static int on_sample(void *context, const struct brick_record *r, const struct r
 	end_with(lane, r, args);
 	take_slice_args(lane, args);
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
-		add_wait(lane, &lane->lane->samples[lane->lane->ended], end_ticks + r->wait);
+		add_wait(lane, build_sample(lane->lane, lane->lane->ended), end_ticks + r->wait);
 	return result_of(lane);
 }
 
@@ -325,7 +325,7 @@ static int on_late(void *context, const struct record_args *args)
 	struct builder_lane *lane = context;
 
 	if (lane->lane->ended != RUN_NONE && args->work.kind)
-		refine(lane, &lane->lane->samples[lane->lane->ended], NULL, &args->work);
+		refine(lane, build_sample(lane->lane, lane->lane->ended), NULL, &args->work);
 	if (lane->lane->ended != RUN_NONE)
 		set_command(lane, lane->lane->ended, args);
 	take_args(lane, args);

@@ -171,7 +171,7 @@ static void unfinished_step(void **state)
 	step(&f, f.decode, 100, 200, 1);
 	builder_sample(&f.run, f.lane, f.work, 110, 190, 1);
 	step(&f, f.decode, 300, 5000, 1);
-	f.run.lanes[f.lane].samples[2].flags = RUN_SAMPLE_OPEN;
+	f.run.lanes[f.lane].samples[2].flags = f.run.steps[1].open = RUN_SAMPLE_OPEN;
 	builder_sample(&f.run, f.lane, f.work, 310, 390, 1);
 	measure(&f);
 	assert_int_equal(f.index.count, 1);

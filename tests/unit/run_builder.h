@@ -116,6 +116,7 @@ static BUILDER_UNUSED uint32_t builder_step(struct run *run, uint32_t lane, uint
 			 : brick->well_known == BRICK_WARM_UP ? BRICK_PHASE_WARM_UP
 							      : BRICK_PHASE_PREFILL,
 		.tokens = tokens,
+		.open = sample->flags & RUN_SAMPLE_OPEN,
 		.begin_ns = sample->begin_ns,
 		.end_ns = sample->end_ns};
 	return (uint32_t)run->step_count++;

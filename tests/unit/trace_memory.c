@@ -106,6 +106,10 @@ static void fail_from(long n)
 	until_failure = n;
 }
 
+/* Of two samples each. */
+static uint32_t rounds = 99;
+static size_t sample_bytes = SIZE_MAX;
+
 /* A recording with some of everything; 0 or the first error. */
 static int record(void)
 {
@@ -124,10 +128,10 @@ static int record(void)
 	sink_process(trace_writer_sink(w), &fake.header);
 	sink_tables(trace_writer_sink(w), 0, &fake.tables);
 	sink_lane(trace_writer_sink(w), 0, &fake.lane);
-	for (uint32_t i = 0; i < 99; i++) {
+	for (uint32_t i = 0; i < rounds; i++) {
 		const struct brick_record records[] = {
-			fake_sited(&fake, i * 100, 5, i + 1, 5, 0),
-			fake_sample(i * 100 + 50, 5, BRICK_DECODE, (int16_t)i),
+			fake_sited(&fake, i * 100, 5, i % 99 + 1, 5, 0),
+			fake_sample(i * 100 + 50, 5, BRICK_DECODE, (int16_t)(i % 99)),
 			fake_at(BRICK_RECORD_COUNTER, i * 100 + 60, BRICK_SAMPLING, 0),
 		};
 		sink_records(trace_writer_sink(w), 0, records, 3);
@@ -144,7 +148,7 @@ static int load(size_t *samples)
 {
 	struct run *run;
 	struct load_error error;
-	int result = run_load(&run, path, &error);
+	int result = run_load_within(&run, path, sample_bytes, &error);
 
 	if (result)
 		return result;
@@ -199,7 +203,7 @@ static void read_until_none_fails(void)
 		errors += error != 0;
 		/* some memory is only to be faster: then all is read without it */
 		if (!error)
-			assert_int_equal(samples, 198);
+			assert_int_equal(samples, 2 * rounds);
 	} while (failed_once);
 	assert_true(errors > 100);
 	unlink(path);
@@ -214,11 +218,24 @@ static void reading(void **state)
 		read_until_none_fails();
 }
 
+/* More samples than may be in memory. */
+static void spilling(void **state)
+{
+	(void)state;
+	if (!REPLACED)
+		skip();
+	rounds = 3000;
+	sample_bytes = 0;
+	once = 0;
+	read_until_none_fails();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writing),
 		cmocka_unit_test(reading),
+		cmocka_unit_test(spilling),
 	};
 
 	snprintf(path, sizeof path, "trace-memory-%d.pftrace", (int)getpid());

@@ -295,6 +295,7 @@ static void open_at_the_end(void **state)
 	assert_int_equal(sample_of(&s, 0)->flags, RUN_SAMPLE_OPEN);
 	assert_int_equal(sample_of(&s, 1)->flags, RUN_SAMPLE_OPEN);
 	assert_int_equal(sample_of(&s, 2)->flags, 0);
+	assert_true(s.run->steps[0].open);
 	assert_int_equal(s.run->open_samples, 2);
 	assert_false(s.run->processes[0].closed);
 	assert_int_equal(s.run->processes[0].end_ns, fake_ns(500));
