@@ -1,42 +1,79 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The long form of tests/attack, with so many kills, hostile sessions and hostile recordings:
-# run.sh [KILLS [SESSIONS [RECORDINGS]]]. Ends with 0 findings, or at the first.
+# run.sh [KILLS [SESSIONS [RECORDINGS]]]. It runs in pieces and ends with 0 findings, or at the first.
+# Pieces that passed are named in build/attack/passed: started again, it goes on behind them
+# (rm -r build/attack: from the start). What a piece said is in build/attack/PIECE.log.
 set -eu
-kills=${1:-1000} sessions=${2:-20000} recordings=${3:-200000}
+kills=${1:-1000} sessions=${2:-20000} recordings=${3:-200000} storms=20
 cd "$(dirname "$0")/../.."
-cmake --preset default >/dev/null
-cmake --build --preset default
-cmake --preset fuzz >/dev/null
+for preset in default asan tsan fuzz; do
+	cmake --preset $preset >/dev/null
+done
+cmake --build build
 cmake --build build-fuzz --target fuzz-live fuzz-load fuzz-seeds
-cmake --preset tsan >/dev/null
 cmake --build build-tsan --target test-session_storm
+cmake --build build-asan --target test-session_storm
 
 BRICK_BUILD=$PWD/build
 export BRICK_BUILD
-for test in guest recorder; do
-	echo "$test"
-	python3 tests/attack/$test.py
-done
-echo "session_storm under TSan"
-build-tsan/bin/test-session_storm
-echo "$kills kills"
-ATTACK_ROUNDS=$kills python3 tests/attack/storm.py
+place=build/attack
+mkdir -p $place
+touch $place/passed
 
-# hostile FUZZER RUNS: a corpus of its own
+# piece NAME COMMAND...
+piece()
+{
+	name=$1
+	shift
+	! grep -q "^$name " $place/passed || return 0
+	start=$(date +%s)
+	if ! "$@" >"$place/$name.log" 2>&1; then
+		tail -40 "$place/$name.log"
+		echo "$(date +%T) FINDING in $name: $place/$name.log"
+		exit 1
+	fi
+	seconds=$(($(date +%s) - start))
+	echo "$name $seconds s, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)" >>$place/passed
+	echo "$(date +%T) passed: $name ($seconds s)"
+}
+
+# pieces TOTAL SIZE: the counts of pieces of at most that size, numbered: NUMBER:COUNT
+pieces()
+{
+	number=0 left=$1
+	while [ "$left" -gt 0 ]; do
+		number=$((number + 1))
+		echo "$number:$((left < $2 ? left : $2))"
+		left=$((left - $2))
+	done
+}
+
+# hostile FUZZER RUNS: inputs beyond those that its corpus has already
 hostile()
 {
-	place=build-fuzz/attack-$1
-	rm -rf "$place"
-	mkdir -p "$place/corpus"
-	[ "$1" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$place/corpus"
-	echo "$1: $2"
-	build-fuzz/bin/"$1" -runs="$2" -max_len=16384 -len_control=10 -rss_limit_mb=2048 -timeout=20 \
-		-artifact_prefix="$place/" "$place/corpus" 2>"$place/log" || {
-		tail -40 "$place/log"
-		exit 1
-	}
+	corpus=$place/$1-corpus
+	mkdir -p "$corpus"
+	[ "$1" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$corpus"
+	known=$(find "$corpus" -type f | wc -l)
+	build-fuzz/bin/"$1" -runs=$(($2 + known)) -max_len=16384 -len_control=10 -rss_limit_mb=2048 \
+		-timeout=60 -artifact_prefix="$place/" "$corpus"
 }
-hostile fuzz-live "$sessions"
-hostile fuzz-load "$recordings"
-echo "0 findings"
+
+for test in guest recorder; do
+	piece $test python3 tests/attack/$test.py
+done
+for i in $(seq $storms); do
+	piece "storm-tsan-$i" build-tsan/bin/test-session_storm
+	piece "storm-asan-$i" build-asan/bin/test-session_storm
+done
+for part in $(pieces "$kills" 50); do
+	piece "kills-${part%:*}" env ATTACK_ROUNDS="${part#*:}" python3 tests/attack/storm.py
+done
+for part in $(pieces "$sessions" 2000); do
+	piece "sessions-${part%:*}" hostile fuzz-live "${part#*:}"
+done
+for part in $(pieces "$recordings" 20000); do
+	piece "recordings-${part%:*}" hostile fuzz-load "${part#*:}"
+done
+echo "$(wc -l <$place/passed) pieces: $kills kills, $sessions sessions, $recordings recordings; 0 findings"
