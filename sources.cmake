@@ -15,6 +15,7 @@ set(BRICK_BASE_SOURCES
 # The only code that knows the OS and the CPU.
 set(BRICK_SYS_SOURCES
   lib/sys/counter.c
+  lib/sys/descriptors.c
   lib/sys/linux.c
   lib/sys/perf.c
   lib/sys/shared.c

@@ -19,6 +19,7 @@
 #include "drain/machine.h"
 #include "drain/pace.h"
 #include "embed/own_switches.h"
+#include "lib/sys/descriptors.h"
 #include "trace/writer.h"
 
 enum {
@@ -34,9 +35,12 @@ struct consumer {
 	pthread_cond_t wake, drained;
 	/* under the lock */
 	int stopping;
+	int opened;		  /* or tried to */
 	uint64_t asked, answered; /* calls of drain() */
 	uint64_t heard;		  /* those that the last turn() knew of */
 
+	int fd; /* the session's */
+	const char *path;
 	struct drain *drain;
 	struct drain_pace pace;
 	struct drain_clock clock;
@@ -219,12 +223,47 @@ static int stopped(struct consumer *t, uint32_t ms)
 	return stopping;
 }
 
+static int create_writer(struct consumer *t)
+{
+	struct drain_title title;
+	struct trace_writer_options options = drain_title(t->drain, &title, t->path);
+
+	options.compress = 1;
+	return trace_writer_create(&t->writer, &options);
+}
+
+/*
+ * What is open from here on is in a table of this thread's own, where the system has such a thing;
+ * elsewhere it is looked at before each use.
+ */
+static int open_all(struct consumer *t)
+{
+	const char *why;
+
+	brick__descriptors_leave(t->fd);
+	int error = drain_open(&t->drain, t->fd, NULL, &why);
+	return error ? error : create_writer(t);
+}
+
+static void say_opened(struct consumer *t, int error)
+{
+	lock_take(&t->lock);
+	t->error = error;
+	t->opened = 1;
+	pthread_cond_broadcast(&t->drained);
+	lock_give(&t->lock);
+}
+
 static void *run(void *argument)
 {
 	struct consumer *t = argument;
 	uint32_t ms = t->switches && t->interval_ms > SWITCHES_MS ? SWITCHES_MS : t->interval_ms;
 
 	pthread_setname_np(pthread_self(), "brick-writer");
+	int error = open_all(t);
+	say_opened(t, error);
+	if (error)
+		return NULL;
 	while (!stopped(t, ms))
 		ms = turn(t);
 	finish(t);
@@ -232,26 +271,10 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int create_writer(struct consumer *t, const char *path)
+static int create_thread(struct consumer *t)
 {
-	struct drain_title title;
-	struct trace_writer_options options = drain_title(t->drain, &title, path);
-
-	options.compress = 1;
-	return trace_writer_create(&t->writer, &options);
-}
-
-static int launch(struct consumer *t)
-{
-	pthread_condattr_t monotonic;
 	sigset_t all, before;
 
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->wake, &monotonic);
-	pthread_cond_init(&t->drained, NULL);
-	pthread_condattr_destroy(&monotonic);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = pthread_create(&t->thread, NULL, run, t);
@@ -259,9 +282,45 @@ static int launch(struct consumer *t)
 	return -error;
 }
 
+/* The thread runs and has opened what it needs, or has ended. */
+static int launch(struct consumer *t)
+{
+	int error = create_thread(t);
+
+	if (error)
+		return error;
+	lock_take(&t->lock);
+	while (!t->opened)
+		pthread_cond_wait(&t->drained, &t->lock);
+	error = t->error;
+	lock_give(&t->lock);
+	if (error)
+		pthread_join(t->thread, NULL);
+	return error;
+}
+
+static void init(struct consumer *t, int fd, const struct brick_session_options *options)
+{
+	pthread_condattr_t monotonic;
+
+	t->fd = fd;
+	t->path = options->output;
+	t->interval_ms = options->interval_ms;
+	drain_clock_start(&t->clock);
+	t->flushed_ns = t->drained_ns = monotonic_ns();
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->drained, NULL);
+	pthread_condattr_destroy(&monotonic);
+}
+
 static void destroy(struct consumer *t)
 {
-	trace_writer_abandon(t->writer);
+	pthread_cond_destroy(&t->wake);
+	pthread_cond_destroy(&t->drained);
+	pthread_mutex_destroy(&t->lock);
 	drain_close(t->drain);
 	own_switches_destroy(t->switches);
 	free(t->chunk);
@@ -271,21 +330,14 @@ static void destroy(struct consumer *t)
 static int start(struct consumer **out, int fd, const struct brick_session_options *options)
 {
 	struct consumer *t = calloc(1, sizeof *t);
-	const char *why;
-	int error = -ENOMEM;
 
 	if (!t)
-		return error;
-	t->interval_ms = options->interval_ms;
-	drain_clock_start(&t->clock);
-	t->flushed_ns = t->drained_ns = monotonic_ns();
+		return -ENOMEM;
+	init(t, fd, options);
 	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
-	if (t->chunk)
-		error = drain_open(&t->drain, fd, NULL, &why);
+	int error = t->chunk ? 0 : -ENOMEM;
 	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)
 		error = own_switches_create(&t->switches);
-	if (!error)
-		error = create_writer(t, options->output);
 	if (!error)
 		error = launch(t);
 	if (error) {
@@ -313,9 +365,6 @@ static int stop(struct consumer *t)
 	pthread_cond_signal(&t->wake);
 	lock_give(&t->lock);
 	pthread_join(t->thread, NULL);
-	pthread_cond_destroy(&t->wake);
-	pthread_cond_destroy(&t->drained);
-	pthread_mutex_destroy(&t->lock);
 	int error = t->error;
 	destroy(t);
 	return error;

@@ -14,11 +14,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 #include "trace/part_sync.h"
 
-/* Where few programs have descriptors: one that closes all and opens its own hardly gets our
- * number. */
-enum { HIGH_DESCRIPTOR = 960, MAX_TRIES = 100 };
+enum { MAX_TRIES = 100 };
 
 struct part_file {
 	int fd; /* -1: the program has closed it */
@@ -88,16 +87,6 @@ static int open_fresh(char *name, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int move_high(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
-}
-
 /* Is there a recording that nobody writes any more? -EAGAIN: it has gone meanwhile. */
 static int replace_stale(const char *part, const char *fresh)
 {
@@ -156,7 +145,7 @@ static int create(struct part_file *f)
 
 	if (fd < 0)
 		return fd;
-	f->fd = move_high(fd);
+	f->fd = descriptor_raise(fd);
 	int error = fstat(f->fd, &st) ? -errno : lock(f->fd);
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
@@ -215,7 +204,7 @@ static int reopen(struct part_file *f)
 		return errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
 	int error = fstat(fd, &st) || !is_same(&st, f) ? -ESTALE : 0;
 	if (!error) {
-		fd = move_high(fd);
+		fd = descriptor_raise(fd);
 		error = lock(fd);
 	}
 	if (error)

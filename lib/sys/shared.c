@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 
 static int is_file(const struct brick__shared *file, int fd)
 {
@@ -69,6 +70,8 @@ int brick__shared_create(struct brick__shared *out, const char *directory, const
 	struct stat st;
 	int saved = errno;
 	int fd = open_new(&file, directory, name);
+	if (fd >= 0 && !directory)
+		fd = descriptor_raise(fd);
 	int error = fd < 0 || fstat(fd, &st) ? -errno : 0;
 
 	if (!error) {

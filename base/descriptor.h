@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors that stay open inside of somebody else's program get high numbers: whoever closes all
+ * and opens his own hardly gets ours. Header only; any thread.
+ */
+#ifndef BRICK_BASE_DESCRIPTOR_H
+#define BRICK_BASE_DESCRIPTOR_H
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { DESCRIPTOR_HIGH = 960 };
+
+/* The same file under a high number, if there is one; `fd` is closed then. */
+static inline int descriptor_raise(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_HIGH);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+#endif
