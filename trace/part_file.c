@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that nobody else has made: under a new name, locked, and then given the name PATH.part,
- * which it takes from nothing but a recording that was given up. Called by the writer.
+ * A file that nobody else has made, and locked. It takes the name PATH.part from nothing but a
+ * recording that was given up: one that nobody holds a lock on. Called by the writer.
  */
 #include "trace/part_file.h"
 
@@ -71,27 +71,19 @@ static int lock(int fd)
 	return fcntl(fd, F_SETLK, &whole) < 0 && (errno == EACCES || errno == EAGAIN) ? -EBUSY : 0;
 }
 
-/* In the same directory, with a name that nobody has, as short as can be. */
-static int open_fresh(char *name, const char *path)
+/* Somebody else's file has the name, or no file: -ESTALE. */
+static int check_name(const struct part_file *f, const char *name)
 {
-	int directory = (int)(strrchr(path, '/') - path), fd = -1;
+	struct stat st;
 
-	errno = EEXIST;
-	for (int i = 0; i < MAX_TRIES && fd < 0 && errno == EEXIST; i++) {
-		int n = snprintf(
-			name, PATH_MAX, "%.*s/.brick-%d-%d", directory, path, (int)getpid(), i);
-		if (n < 0 || n >= PATH_MAX)
-			return -ENAMETOOLONG;
-		fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	}
-	return fd < 0 ? -errno : fd;
+	return lstat(name, &st) || !is_same(&st, f) || (uint64_t)st.st_size != f->size ? -ESTALE
+										       : 0;
 }
 
-/* Is there a recording that nobody writes any more? -EAGAIN: it has gone meanwhile. */
-static int replace_stale(const char *part, const char *fresh)
+/* Remove a recording that nobody writes any more. -EAGAIN: it is gone; then try again. */
+static int remove_stale(const char *part)
 {
 	struct stat seen, opened;
-	int error = 0;
 
 	if (lstat(part, &seen))
 		return errno == ENOENT ? -EAGAIN : -errno;
@@ -100,59 +92,44 @@ static int replace_stale(const char *part, const char *fresh)
 	int fd = open(part, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
-	error = lock(fd);
+	int error = lock(fd);
 	/* another recorder may have put its own there before we had the lock */
-	if (!error && (fstat(fd, &opened) || lstat(part, &seen) || seen.st_dev != opened.st_dev ||
-			      seen.st_ino != opened.st_ino))
-		error = -EAGAIN;
-	if (!error && rename(fresh, part))
+	if (!error && !fstat(fd, &opened) && !lstat(part, &seen) && seen.st_dev == opened.st_dev &&
+		seen.st_ino == opened.st_ino && unlink(part))
 		error = -errno;
 	close(fd);
-	return error;
+	return error ? error : -EAGAIN;
 }
 
-/* Rename where nothing has the name; where that cannot be asked for, a second link does the same.
- */
-static int rename_new(const char *from, const char *to)
+/* Until we have the lock, another recorder may take the file for given up, and remove it. */
+static int create_new(struct part_file *f)
 {
-	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+	struct stat st;
+	int fd = open(f->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	f->fd = descriptor_raise(fd);
+	if (fstat(f->fd, &st))
+		return -errno;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	if (!lock(f->fd) && !check_name(f, f->part))
 		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	if (link(from, to))
-		return -errno;
-	unlink(from);
-	return 0;
-}
-
-static int take_name(const char *part, const char *fresh)
-{
-	int error = -EAGAIN;
-
-	for (int i = 0; i < MAX_TRIES && error == -EAGAIN; i++) {
-		error = rename_new(fresh, part);
-		if (error == -EEXIST)
-			error = replace_stale(part, fresh);
-	}
-	return error;
+	close(f->fd);
+	f->fd = -1;
+	return -EAGAIN;
 }
 
 static int create(struct part_file *f)
 {
-	struct stat st;
-	char fresh[PATH_MAX];
-	int fd = open_fresh(fresh, f->path);
+	int error = -EAGAIN;
 
-	if (fd < 0)
-		return fd;
-	f->fd = descriptor_raise(fd);
-	int error = fstat(f->fd, &st) ? -errno : lock(f->fd);
-	f->device = st.st_dev;
-	f->inode = st.st_ino;
-	if (!error)
-		error = take_name(f->part, fresh);
-	if (error)
-		unlink(fresh);
+	for (int i = 0; i < MAX_TRIES && error == -EAGAIN; i++) {
+		error = create_new(f);
+		if (error == -EEXIST)
+			error = remove_stale(f->part);
+	}
 	return error;
 }
 
@@ -184,15 +161,6 @@ int part_file_open(struct part_file **out, const char *path)
 	else
 		*out = f;
 	return error;
-}
-
-/* Somebody else's file has the name, or no file: -ESTALE. */
-static int check_name(const struct part_file *f, const char *name)
-{
-	struct stat st;
-
-	return lstat(name, &st) || !is_same(&st, f) || (uint64_t)st.st_size != f->size ? -ESTALE
-										       : 0;
 }
 
 static int reopen(struct part_file *f)
