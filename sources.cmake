@@ -371,6 +371,7 @@ set(BRICK_RECORD_SOURCES
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
+  record/keeper.c
   record/lighten.c
   record/messages.c
   record/neighbours.c
@@ -397,7 +398,6 @@ set(BRICK_INJECT_SOURCES
 set(BRICK_LIVE_SOURCES
   live/difference.c
   live/find.c
-  live/keeper.c
   live/look.c
   live/session.c
   live/snapshot.c

@@ -18,7 +18,7 @@
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "live/find.h"
-#include "live/keeper.h"
+#include "record/keeper.h"
 #include "live/look.h"
 #include "live/session.h"
 #include "record/guard.h"
@@ -31,7 +31,7 @@ struct live_source {
 	struct live_session *sessions; /* oldest first */
 	size_t session_count, refused;
 	const char *refused_why;
-	struct live_keeper keeper;
+	struct keeper keeper;
 	struct live_look look;
 };
 
@@ -126,7 +126,7 @@ int live_source_command(struct live_source **out, const struct live_command *com
 	if (!s)
 		return -ENOMEM;
 	s->is_command = 1;
-	int error = live_keeper_start(&s->keeper, command->directory);
+	int error = keeper_start(&s->keeper, command->directory);
 	s->pid = error ? -1 : fork();
 	if (s->pid < 0) {
 		error = error ? error : -errno;
@@ -135,7 +135,7 @@ int live_source_command(struct live_source **out, const struct live_command *com
 	}
 	if (!s->pid)
 		become(command);
-	live_keeper_watch(&s->keeper, s->pid);
+	keeper_watch(&s->keeper, s->pid);
 	s->start_time = process_start_time(s->pid);
 	*out = s;
 	return 0;
@@ -148,7 +148,7 @@ static void reap(struct live_source *s, int flags)
 	if (!s->is_command || s->reaped || waitpid(s->pid, &status, flags) != s->pid)
 		return;
 	s->reaped = 1;
-	live_keeper_watch(&s->keeper, 0);
+	keeper_watch(&s->keeper, 0);
 	s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -263,7 +263,7 @@ void live_source_destroy(struct live_source *s)
 		live_session_close(s->sessions);
 		s->sessions = next;
 	}
-	live_keeper_stop(&s->keeper);
+	keeper_stop(&s->keeper);
 	live_look_fini(&s->look);
 	free(s);
 }

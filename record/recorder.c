@@ -15,6 +15,7 @@
 #include "drain/pace.h"
 #include "record/encoder.h"
 #include "record/guard.h"
+#include "record/keeper.h"
 #include "record/messages.h"
 #include "record/lighten.h"
 #include "record/outside.h"
@@ -33,6 +34,7 @@ struct recorder {
 	struct signals signals;
 	struct environment environment;
 	struct session_dir dir;
+	struct keeper keeper;
 	struct drain_clock clock;
 	struct trace_writer *writer; /* the encoder's while there is one */
 	struct encoder *encoder;
@@ -88,6 +90,7 @@ static void discard(struct recorder *r)
 	watch_destroy(r->watch);
 	r->watch = NULL;
 	outside_fini(&r->outside);
+	keeper_stop(&r->keeper);
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
@@ -114,6 +117,9 @@ static int prepare(struct recorder *r)
 		error = session_dir_create(&r->dir);
 		if (error)
 			r->dir.path[0] = '\0';
+		else
+			keeper_start(
+				&r->keeper, r->dir.path); /* without: the next one removes it */
 	}
 	if (!error)
 		error = prepare_watching(r);

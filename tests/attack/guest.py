@@ -49,6 +49,7 @@ def counted(what, *arguments, bricks, **options):
 
 for embed in False, True:
     attack("descriptors", "@", embed=embed)
+    attack("table", embed=embed)
 for embed in False, True:
     attack("cancel", embed=embed)
 counted("cancel", bricks=51 * BRICKS)

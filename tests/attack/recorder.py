@@ -47,6 +47,21 @@ def killed_recorder(scratch):
     check(samples(out + ".part") >= 100, "samples in PATH.part")
 
 
+def killed_beside_a_stranger(scratch):
+    """A program that has nothing of ours in it removes nothing: the recorder's keeper does."""
+    run = start(scratch.file("stranger.pftrace"), "sleep", "1000", options=["--attach", "none"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: sessions() and len(children(run.pid)) == 2, "no directory, or no keeper")
+    family = children(run.pid)
+    run.kill()
+    run.wait()
+    until(lambda: not sessions(), "the directory of a killed recorder stays")
+    until(lambda: sum(os.path.exists(f"/proc/{pid}") for pid in family) == 1, "the keeper stays")
+    for pid in family:
+        if os.path.exists(f"/proc/{pid}"):
+            os.kill(pid, signal.SIGKILL)
+
+
 def fatal_signals(scratch):
     for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
         out = scratch.file(f"fatal{int(number)}.pftrace")
@@ -162,7 +177,7 @@ def killed_top(scratch):
           "left by top:", os.listdir(scratch.path))
 
 
-for test in (killed_recorder, fatal_signals, foreign_part, interference, failing_machine, killed_top):
+for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, foreign_part, interference, failing_machine, killed_top):
     with Scratch() as scratch:
         test(scratch)
         print(test.__name__)

@@ -5,6 +5,7 @@
  *
  *   descriptors FILE   closes all descriptors from 3 up, writes 21 bytes to FILE, then begins
  *                      bricks on many threads, forks, and goes on
+ *   table              is its recording's file among its descriptors, or those of its child?
  *   cancel             threads that are cancelled before their first brick
  *   files N            has no descriptors left, then 1000 bricks on each of N threads
  *   fsize              may write files of 4 KiB only, then 1000 bricks
@@ -14,6 +15,7 @@
  *
  * Ends with 0; 9 when something of its own was harmed.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "brick/brick.h"
@@ -99,6 +102,39 @@ static int descriptors(const char *path)
 	return harmed || status ? 9 : 0;
 }
 
+static int holds_part(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = 0;
+
+	while (list && (entry = readdir(list))) {
+		char target[512] = "";
+		if (readlinkat(dirfd(list), entry->d_name, target, sizeof target - 1) > 0)
+			found |= strstr(target, ".part") != NULL;
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+static int table(void)
+{
+	enum { UNSHARE = 2 };
+
+	bricks(NULL);
+	pid_t child = fork();
+	if (!child && syscall(SYS_close_range, ~0u, ~0u, UNSHARE))
+		_exit(10); /* threads cannot have tables of their own here */
+	if (!child)
+		_exit(holds_part() ? 9 : 0);
+	int status = 0;
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 10)
+		return 0;
+	return status || holds_part() ? 9 : 0;
+}
+
 static void *cancelled(void *unused)
 {
 	pthread_cancel(pthread_self());
@@ -152,6 +188,8 @@ static int run(const char *what, const char *argument)
 {
 	if (!strcmp(what, "descriptors"))
 		return descriptors(argument);
+	if (!strcmp(what, "table"))
+		return table();
 	if (!strcmp(what, "cancel"))
 		return cancel();
 	if (!strcmp(what, "files"))

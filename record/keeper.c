@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * It waits at a pipe whose other end we alone have: that closes however we end, whichever thread of
- * ours started it. Called by live_source.
+ * ours started it. Called by recorder.c and live_source.
  */
-#include "live/keeper.h"
+#include "record/keeper.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,14 +40,26 @@ static void end_command(pid_t pid)
 	kill(-pid, SIGKILL);
 }
 
+/* What others wait for the end of is not kept open by us; nor are locks. */
+static int keep_only(int fd)
+{
+	enum { USUAL = 1024 };
+
+	dup2(fd, 0);
+	if (syscall(SYS_close_range, 1, ~0u, 0)) /* before Linux 5.9 */
+		for (int i = 1; i < USUAL; i++)
+			close(i);
+	return 0;
+}
+
 static void __attribute__((noreturn)) keep(int fd, const char *directory)
 {
 	pid_t pid = 0, next;
 	ssize_t n;
 
 	setsid(); /* what the terminal signals is not for us */
-	for (int i = 0; i <= 2; i++)
-		close(i);
+	pthread_setname_np(pthread_self(), "brick-keeper");
+	fd = keep_only(fd);
 	while ((n = read(fd, &next, sizeof next)) > 0 || (n < 0 && errno == EINTR))
 		if (n == (ssize_t)sizeof next)
 			pid = next;
@@ -56,7 +70,7 @@ static void __attribute__((noreturn)) keep(int fd, const char *directory)
 	_exit(0);
 }
 
-int live_keeper_start(struct live_keeper *keeper, const char *directory)
+int keeper_start(struct keeper *keeper, const char *directory)
 {
 	int ends[2];
 
@@ -77,14 +91,14 @@ int live_keeper_start(struct live_keeper *keeper, const char *directory)
 	return error;
 }
 
-void live_keeper_watch(struct live_keeper *keeper, pid_t pid)
+void keeper_watch(struct keeper *keeper, pid_t pid)
 {
 	/* without it we are not looked after, which harms nobody while we live */
 	if (keeper->pid && write(keeper->fd, &pid, sizeof pid) < 0)
-		live_keeper_stop(keeper);
+		keeper_stop(keeper);
 }
 
-void live_keeper_stop(struct live_keeper *keeper)
+void keeper_stop(struct keeper *keeper)
 {
 	if (!keeper->pid)
 		return;
