@@ -117,9 +117,6 @@ static int prepare(struct recorder *r)
 		error = session_dir_create(&r->dir);
 		if (error)
 			r->dir.path[0] = '\0';
-		else
-			keeper_start(
-				&r->keeper, r->dir.path); /* without: the next one removes it */
 	}
 	if (!error)
 		error = prepare_watching(r);
@@ -311,6 +308,7 @@ static void exec_failed(struct recorder *r, int error)
 
 static void record(struct recorder *r)
 {
+	keeper_start(&r->keeper, r->dir.path); /* without it the next recorder tidies up */
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
 	if (error) {
