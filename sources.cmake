@@ -358,6 +358,7 @@ set(BRICK_TRACE_SOURCES
   trace/run.c
   trace/run_builder.c
   trace/run_facts.c
+  trace/run_keep.c
   trace/run_names.c
   trace/run_off_cpu.c
   trace/run_records.c
@@ -467,6 +468,8 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/schedule_lane.c
   analysis/schedule_source.c
   analysis/schedule_wait.c
+  analysis/selection.c
+  analysis/selection_steps.c
   analysis/statistics.c
   analysis/step_index.c
   analysis/step_times.c
@@ -622,6 +625,7 @@ set(BRICK_CLI_SOURCES
   cli/report.c
   cli/report_html.c
   cli/roofline.c
+  cli/selection_options.c
   cli/selftest.c
   cli/selftest_clock.c
   cli/selftest_engine.c
@@ -781,6 +785,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
   tests/programs/off_cpu.c
+  tests/programs/random_recording.c
   tests/programs/record_hostile.c
   tests/programs/record_producer.c
   tests/programs/session_dump.c
@@ -812,6 +817,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/device_backends.py
   tests/integration/device_modes.py
   tests/integration/embed.py
+  tests/integration/filters.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_masks.py

@@ -55,7 +55,8 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
 	uint32_t brick, uint32_t category, uint64_t ns)
 {
-	b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
+	if (!b->run->sites[frame->sample->site].left_out || brick == b->wait_brick)
+		b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
 	if (frame->step != RUN_NONE)
 		b->steps[(size_t)frame->step * b->category_count + category] += ns;
 }
@@ -71,12 +72,28 @@ static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32
 		add_wall(b, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
+/* Steps are made of it all the same. */
+static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bool in_wall)
+{
+	if (!in_wall || frame->step == RUN_NONE)
+		return;
+	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
+	if (b->index->kinds[frame->brick] != BRICK_KIND_STEP)
+		parts[b->run->bricks[frame->brick].category] += frame->counted.self_ns;
+	parts[b->wait_category] += frame->counted.inner_ns + frame->counted.wait_ns;
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct breakdown *b = context;
 	(void)depth;
 	bool in_wall = counts_to_wall(b, frame);
 	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
+	uint32_t left_out = b->run->sites[frame->sample->site].left_out;
+	if (left_out & RUN_LEFT_OUT_WAITS) {
+		add_left_out(b, frame, in_wall);
+		return;
+	}
 	add_wait(b, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
 	add_wait(b, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
 	if (b->index->kinds[frame->brick] == BRICK_KIND_STEP)
@@ -84,7 +101,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (in_wall)
 		add_wall(b, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
 			frame->counted.self_ns);
-	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+	if (left_out || frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
 	count_duration(b, phase, frame->brick, frame->length_ns);

@@ -59,7 +59,8 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 {
 	struct call_tree *tree = b->tree;
 	b->at[depth] = b->at[depth - 1];
-	if (!is_part(tree, frame) || (tree->step != RUN_NONE && frame->is_step))
+	if (!is_part(tree, frame) || (tree->step != RUN_NONE && frame->is_step) ||
+		tree->run->sites[frame->sample->site].left_out)
 		return;
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
 	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
@@ -146,6 +147,19 @@ static void add_launched(struct builder *b, const struct walk_frame *frame, unsi
 		add_command(b, b->at[depth], own);
 }
 
+/* What was asked for inside of it stands beside it. */
+static void add_left_out(struct builder *b, const struct walk_frame *frame, uint32_t beside)
+{
+	struct call_tree *tree = b->tree;
+	const struct walk_times *counted = &frame->counted;
+	uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
+	uint32_t number = child(b, beside, call_node_of(CALL_LEFT_OUT, tree->nodes[beside].layer));
+	if (b->failed)
+		return;
+	tree->nodes[number].time_ns += ns;
+	tree->nodes[number].self_ns += ns;
+}
+
 static void end_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
 	struct call_tree *tree = b->tree;
@@ -161,6 +175,10 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 		return;
 	}
 	uint32_t node = b->at[depth];
+	if (tree->run->sites[frame->sample->site].left_out) {
+		add_left_out(b, frame, node);
+		return;
+	}
 	add_execution(&tree->nodes[node], frame, &tree->run->sites[frame->sample->site]);
 	add_operation(b, node, frame);
 	if (tree->run->command_count)
@@ -198,7 +216,8 @@ static void add_unlaunched(struct builder *b)
 			&run->lanes[command->lane].samples[command->sample];
 		const struct run_site *site = &run->sites[sample->site];
 		uint64_t ns = command->launch_ns ? command->launch_ns : sample->begin_ns;
-		if (command->launch_lane != RUN_NONE || ns < step->begin_ns || ns >= step->end_ns ||
+		if (site->left_out || command->launch_lane != RUN_NONE || ns < step->begin_ns ||
+			ns >= step->end_ns ||
 			run->lanes[command->lane].process != run->lanes[step->lane].process)
 			continue;
 		add_command(b, brick_node(b, layer_node(b, 0, site->layer), site->brick), command);

@@ -14,6 +14,7 @@ enum call_kind {
 	CALL_OPERATION, /* `site`, below its brick */
 	CALL_WAIT,	/* waiting of what stands beside it */
 	CALL_KERNEL,	/* work of a device that it launched: `kernel` */
+	CALL_LEFT_OUT,	/* own time and waiting of bricks that were not asked for */
 };
 
 struct call_node {
@@ -29,6 +30,12 @@ struct call_node {
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
 	uint32_t hint; /* inside of call_tree.c: the child that was found last */
 };
+
+/* Lies between all of what is beside it: is shown after that. */
+static inline int call_node_is_between(const struct call_node *node)
+{
+	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
+}
 
 struct call_tree {
 	const struct run *run;

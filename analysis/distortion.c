@@ -105,7 +105,8 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		costs->inflated |= within(summary, summary->hooked[i].inflated, phase) > 0;
 		if (here <= 0)
 			continue;
-		if (lane->stats && !lane->hook_calls) {
+		bool is_whole = lane->stats || (run->selected && run->complete);
+		if (is_whole && !lane->hook_calls) {
 			/* No hooks: the program handed in samples of its own. */
 			add_pairs(costs, &run->processes[lane->process], here);
 			continue;

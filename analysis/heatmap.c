@@ -46,9 +46,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (!counts(c, frame))
 		return;
 	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;
-	if (c->index->kinds[frame->brick] != BRICK_KIND_STEP)
+	uint32_t left_out = c->run->sites[frame->sample->site].left_out;
+	if (!left_out && c->index->kinds[frame->brick] != BRICK_KIND_STEP)
 		row[frame->brick] += frame->counted.self_ns;
-	row[c->wait_brick] += frame->counted.inner_ns + frame->counted.wait_ns;
+	if (!(left_out & RUN_LEFT_OUT_WAITS))
+		row[c->wait_brick] += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
 static size_t count_layers(const struct run *run)

@@ -22,6 +22,7 @@ const char *path_owner_name(const struct run *run, uint32_t owner)
 		[SCHEDULE_OWNER_LAUNCH] = "launch latency",
 		[SCHEDULE_OWNER_PREEMPTED] = "preempted",
 		[SCHEDULE_OWNER_BLOCKED] = "blocked",
+		[SCHEDULE_OWNER_LEFT_OUT] = "left out",
 	};
 
 	return owner < run->brick_count ? run->bricks[owner].name : names[owner - run->brick_count];
@@ -40,7 +41,10 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 static int compare_rows(const void *a, const void *b)
 {
 	const struct path_row *x = a, *y = b;
+	int later = x->left_out - y->left_out;
 
+	if (later)
+		return later;
 	if (x->less_ns != y->less_ns)
 		return x->less_ns < y->less_ns ? -1 : 1;
 	if (x->nothing_ns != y->nothing_ns)
@@ -55,6 +59,7 @@ static void fill_row(
 {
 	*row = (struct path_row){.name = path_owner_name(run, owner),
 		.owner = owner,
+		.left_out = owner == run->brick_count + SCHEDULE_OWNER_LEFT_OUT,
 		.count = sum->count,
 		.own_ns = sum->own_ns,
 		.on_path_ns = sum->on_path_ns,

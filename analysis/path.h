@@ -21,6 +21,7 @@ struct path_row {
 	const char *name;
 	const char *category; /* NULL: none */
 	uint32_t owner;	      /* brick, or enum schedule_owner above them */
+	int left_out;	      /* what was not asked for: the last row */
 	uint64_t count;	      /* executions, on all threads */
 	uint64_t own_ns; /* of all threads: less what is nested; of waits: what nothing explains */
 	uint64_t on_path_ns;

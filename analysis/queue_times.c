@@ -128,8 +128,10 @@ static bool is_of_phase(const struct scope *scope, uint32_t step)
 
 static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t sample)
 {
-	return scope->only < 0 ||
-	       is_of_phase(scope, launches_step(scope->run, scope->index, lane, sample));
+	uint32_t site = scope->run->lanes[lane].samples[sample].site;
+	return !scope->run->sites[site].left_out &&
+	       (scope->only < 0 ||
+		       is_of_phase(scope, launches_step(scope->run, scope->index, lane, sample)));
 }
 
 /* busy: with what was asked for; all: with any command. */

@@ -78,6 +78,7 @@ static int is_counted(const struct roofline_accounts *a, const struct walk_frame
 {
 	return a->index->kinds[frame->brick] == BRICK_KIND_WORK &&
 	       a->owners[frame->sample->site] != WORK_UNKNOWN &&
+	       !a->run->sites[frame->sample->site].left_out &&
 	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
@@ -141,6 +142,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (depth > 1)
 		a->piece_begin_ns[depth - 1] = frame->end_ns + frame->wait_ns;
 	if (a->index->kinds[frame->brick] != BRICK_KIND_WORK ||
+		a->run->sites[frame->sample->site].left_out ||
 		frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	if (owner == WORK_OWN)

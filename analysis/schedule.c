@@ -229,12 +229,13 @@ static void add_after(struct schedule_maker *m)
 		const struct schedule_after_item *item = &source->items[i];
 		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
 			continue; /* in the window */
-		uint32_t brick =
-			m->run->sites[m->run->lanes[item->lane].samples[item->sample].site].brick;
+		const struct run_sample *sample = &m->run->lanes[item->lane].samples[item->sample];
+		const struct run_site *site = &m->run->sites[sample->site];
+		uint32_t brick = site->brick;
 		struct schedule_activity part = {.begin_ns = item->begin_ns,
 			.end_ns = item->begin_ns + item->own_ns,
 			.duration_ns = item->own_ns,
-			.owner = brick,
+			.owner = schedule_owner_of(m->run, site),
 			.lane = item->lane,
 			.sample = item->sample,
 			.cause = RUN_NONE,

@@ -73,8 +73,14 @@ enum schedule_owner {
 	SCHEDULE_OWNER_LAUNCH = 3,    /* from a launch until the device began */
 	SCHEDULE_OWNER_PREEMPTED = 4, /* off its CPU, and another thread on it */
 	SCHEDULE_OWNER_BLOCKED = 5,   /* off its CPU, for what it waited */
-	SCHEDULE_OWNERS = 6,
+	SCHEDULE_OWNER_LEFT_OUT = 6,  /* bricks that were not asked for */
+	SCHEDULE_OWNERS = 7,
 };
+
+static inline uint32_t schedule_owner_of(const struct run *run, const struct run_site *site)
+{
+	return site->left_out ? (uint32_t)run->brick_count + SCHEDULE_OWNER_LEFT_OUT : site->brick;
+}
 
 /* The activities of a lane stand one after the other. */
 struct schedule_span {

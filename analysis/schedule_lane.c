@@ -83,14 +83,17 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 	uint32_t brick = brick_of(c, frame);
 	enum brick_kind kind = c->m->index->kinds[brick];
 	struct schedule_activity part = {
-		.owner = brick, .sample = frame->index, .is_last = is_last, .kind = SCHEDULE_WORK};
+		.owner = schedule_owner_of(c->m->run, &c->m->run->sites[frame->sample->site]),
+		.sample = frame->index,
+		.is_last = is_last,
+		.kind = SCHEDULE_WORK};
 
 	if (kind == BRICK_KIND_STEP) {
 		part.kind = SCHEDULE_REST;
 		part.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST;
-	} else if (kind == BRICK_KIND_WAIT) {
-		part.kind = SCHEDULE_WAIT;
 	}
+	if (kind == BRICK_KIND_WAIT)
+		part.kind = SCHEDULE_WAIT;
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t activity = cut(c, end_ns, part);
 	if (kind != BRICK_KIND_WAIT)

@@ -43,6 +43,7 @@ static void take_totals(struct summary *s, struct summary_accumulator *t)
 {
 	s->wall_ns = t->wall_ns;
 	s->unattributed_ns = t->unattributed_ns;
+	s->left_out_ns = t->left_out_ns;
 	s->coverage = t->wall_ns ? 1 - (double)t->unattributed_ns / (double)t->wall_ns : -1;
 	s->samples = t->samples;
 	s->executions = exact_executions(t);

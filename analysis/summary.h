@@ -3,8 +3,9 @@
  * Where the time of a run went: rows by brick, category, layer, phase or thread, and what all of
  * them leave over. The wall time of a run is the sum over its steps of their time on the thread
  * that runs them (analysis/step_times.h); a run without steps has the lifetimes of its threads
- * instead. Each ns of it is in one row or unattributed: wall_ns of all rows of one kind and
- * unattributed_ns add up to wall_ns of the summary.
+ * instead. Each ns of it is in one row, unattributed, or of what was not asked for
+ * (analysis/selection.h): wall_ns of all rows of one kind, unattributed_ns and left_out_ns add up
+ * to wall_ns of the summary.
  *
  * Queues of devices are another kind of time: none of it is in those numbers. A brick that a device
  * worked for has that time beside its own (device_ns), and rows by kernel and queue are of devices
@@ -40,7 +41,8 @@ struct summary {
 	size_t category_count;
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;
-	double coverage; /* 1 - unattributed / wall; negative when there is no wall time */
+	uint64_t left_out_ns; /* of a narrowed run's wall time: of bricks that were not asked for */
+	double coverage;      /* 1 - unattributed / wall; negative when there is no wall time */
 	/*
 	 * Samples in the file that have ended, and executions that the threads counted themselves,
 	 * also while samples were dropped; ANALYSIS_UNKNOWN when the file has no such statistics.

@@ -95,7 +95,7 @@ struct summary_accumulator {
 	uint32_t *group_kernels;     /* [kernel_group_count]: the one that ran most often */
 	uint64_t *category_total_ns; /* [category_count], by samples */
 	struct step_times steps;
-	uint64_t wall_ns, unattributed_ns;
+	uint64_t wall_ns, unattributed_ns, left_out_ns;
 	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
 	uint64_t mismatched;	      /* between the two, where nothing was dropped */
 	uint64_t unknown_operations;

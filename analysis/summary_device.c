@@ -206,6 +206,8 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 	uint32_t phase = phase_of(t, frame);
 	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
 		return;
+	if (t->run->sites[frame->sample->site].left_out)
+		return;
 	t->device_ns += frame->self_ns;
 	if (!t->is_unnamed[frame->brick])
 		t->device_covered_ns += frame->self_ns;

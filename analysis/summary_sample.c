@@ -131,21 +131,27 @@ static uint64_t on_cpu_ns(const struct walk_frame *frame)
 	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
 }
 
+static void count_group_waits(
+	struct summary_sums *group, const struct walk_frame *frame, bool in_wall)
+{
+	group->wait_ns += frame->inner_ns + frame->wait_ns;
+	if (in_wall)
+		group->wall_ns += frame->counted.inner_ns + frame->counted.wait_ns;
+}
+
 static void count_in_group(
 	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
 	struct summary_sums *group = group_of(t, frame);
 	const struct run_site *site = &t->run->sites[frame->sample->site];
 	enum brick_kind kind = t->index->kinds[frame->brick];
-	uint64_t waits_ns = frame->inner_ns + frame->wait_ns;
 	if (enters_group(t, frame, depth))
 		group->total_ns += frame->length_ns;
-	group->wait_ns += waits_ns;
-	if (in_wall)
-		group->wall_ns += frame->counted.inner_ns + frame->counted.wait_ns +
-				  (kind == BRICK_KIND_STEP ? 0 : frame->counted.self_ns);
+	count_group_waits(group, frame, in_wall);
 	if (kind == BRICK_KIND_STEP)
 		return;
+	if (in_wall)
+		group->wall_ns += frame->counted.self_ns;
 	group->sources |= 1u << (frame->sample->source & 31);
 	if (kind == BRICK_KIND_WAIT) {
 		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
@@ -207,27 +213,54 @@ void summary_sample_begin(void *context, const struct walk_frame *frame, unsigne
 	t->category_active[t->run->bricks[frame->brick].category]++;
 }
 
+/* What a step keeps is of no row. row_ns: what the others of its kind keep. */
+static void count_wall(
+	struct summary_accumulator *t, const struct walk_frame *frame, uint64_t *row_ns)
+{
+	const struct walk_times *counted = &frame->counted;
+	t->attributed_ns += counted->inner_ns + counted->wait_ns;
+	if (t->index->kinds[frame->brick] != BRICK_KIND_STEP) {
+		*row_ns += counted->self_ns;
+		t->attributed_ns += counted->self_ns;
+		return;
+	}
+	t->unattributed_ns += counted->self_ns;
+	if (frame->is_step)
+		t->unattributed_ns += t->index->tails[frame->step].gap_ns;
+}
+
+static void count_waits(struct summary_accumulator *t, const struct walk_frame *frame, bool in_wall)
+{
+	unsigned source = frame->sample->source;
+	count_wait(t, frame->inner_ns, source, in_wall ? frame->counted.inner_ns : 0);
+	count_wait(t, frame->wait_ns, source, in_wall ? frame->counted.wait_ns : 0);
+}
+
 /* Time of its own: part of the wall time, of a row or unattributed. */
 static void count_self(struct summary_accumulator *t, const struct walk_frame *frame,
 	struct summary_sums *sums, bool in_wall)
 {
-	const struct walk_times *counted = &frame->counted;
 	sums->self_ns += frame->self_ns;
 	add_off(sums, frame);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums->sources |= 1u << (frame->sample->source & 31);
-	if (in_wall && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
-		t->unattributed_ns += counted->self_ns;
-		if (frame->is_step)
-			t->unattributed_ns += t->index->tails[frame->step].gap_ns;
-		t->attributed_ns += counted->inner_ns + counted->wait_ns;
+	if (in_wall)
+		count_wall(t, frame, &sums->wall_ns);
+	count_waits(t, frame, in_wall);
+}
+
+/* Of what was not asked for only the wall time counts, in no row; and waits, if those were. */
+static void leave_out(struct summary_accumulator *t, const struct walk_frame *frame, bool in_wall)
+{
+	if (in_wall)
+		count_wall(t, frame, &t->left_out_ns);
+	if (!(t->run->sites[frame->sample->site].left_out & RUN_LEFT_OUT_WAITS)) {
+		count_waits(t, frame, in_wall);
+		if (t->groups && t->by <= SUMMARY_BY_THREAD)
+			count_group_waits(group_of(t, frame), frame, in_wall);
 	} else if (in_wall) {
-		sums->wall_ns += counted->self_ns;
-		t->attributed_ns += counted->self_ns + counted->inner_ns + counted->wait_ns;
+		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 	}
-	unsigned source = frame->sample->source;
-	count_wait(t, frame->inner_ns, source, in_wall ? counted->inner_ns : 0);
-	count_wait(t, frame->wait_ns, source, in_wall ? counted->wait_ns : 0);
 }
 
 static void count_device_wait(struct summary_accumulator *t, const struct walk_frame *frame)
@@ -250,6 +283,10 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	count_always(t, frame, depth, in_wall);
 	if (!is_asked_for(t, frame))
 		return;
+	if (site->left_out) {
+		leave_out(t, frame, in_wall);
+		return;
+	}
 	if (outermost)
 		sums->total_ns += frame->length_ns;
 	if (category_outermost)

@@ -21,8 +21,7 @@ struct sums {
 
 struct gathering {
 	const struct run *run;
-	const struct tiles_filter *filter;
-	struct step_index index;
+	int level; /* -1: all */
 	struct tiles *tiles;
 	struct sums *sums;
 	uint32_t *slot; /* [BRICK_TILE_LEVELS][brick_count + 1]: group + 1 */
@@ -63,26 +62,13 @@ static uint32_t holder(struct gathering *g, const struct run_tile *tile)
 	return RUN_NONE;
 }
 
-/* The step that ran then, if any: every thread may work for it. */
-static bool is_in_phase(const struct gathering *g, const struct run_tile *tile)
-{
-	uint64_t ns = g->run->lanes[tile->lane].samples[tile->sample].begin_ns;
-	uint32_t step = step_index_at(&g->index, g->run, tile->lane, ns);
-
-	return step != RUN_NONE && (int)g->run->steps[step].phase == g->filter->phase;
-}
-
 static bool is_wanted(const struct gathering *g, const struct run_tile *tile, uint32_t site)
 {
-	const struct tiles_filter *filter = g->filter;
-	uint32_t brick = site == RUN_NONE ? RUN_NONE : g->run->sites[site].brick;
-	int32_t layer = site == RUN_NONE ? -1 : g->run->sites[site].layer;
+	uint32_t own = g->run->lanes[tile->lane].samples[tile->sample].site;
 
 	return tile->level < BRICK_TILE_LEVELS &&
-	       (filter->level < 0 || (uint32_t)filter->level == tile->level) &&
-	       (filter->brick == RUN_NONE || filter->brick == brick) &&
-	       (filter->layer == INT32_MIN || filter->layer == layer) &&
-	       (filter->phase < 0 || is_in_phase(g, tile));
+	       (g->level < 0 || (uint32_t)g->level == tile->level) &&
+	       !g->run->sites[site == RUN_NONE ? own : site].left_out;
 }
 
 static uint32_t *slot_of(struct gathering *g, uint32_t level, uint32_t site)
@@ -253,14 +239,11 @@ static int by_level_and_time(const void *a, const void *b)
 	return x->brick < y->brick ? -1 : x->brick > y->brick;
 }
 
-int tiles_create(struct tiles **out, const struct run *run, const struct tiles_filter *filter)
+int tiles_create(struct tiles **out, const struct run *run, int level)
 {
-	struct gathering g = {.run = run, .filter = filter, .lane = RUN_NONE};
-	int error = step_index_init(&g.index, run);
+	struct gathering g = {.run = run, .level = level, .lane = RUN_NONE};
+	int error = -ENOMEM;
 
-	if (error)
-		return error;
-	error = -ENOMEM;
 	g.tiles = calloc(1, sizeof *g.tiles);
 	g.slot = calloc(BRICK_TILE_LEVELS * (run->brick_count + 1), sizeof *g.slot);
 	if (g.tiles && g.slot)
@@ -275,7 +258,6 @@ int tiles_create(struct tiles **out, const struct run *run, const struct tiles_f
 		free(g.sums[i].histogram);
 	free(g.sums);
 	free(g.slot);
-	step_index_fini(&g.index);
 	if (error) {
 		tiles_destroy(g.tiles);
 		return error;

@@ -40,15 +40,8 @@ struct tiles {
 	uint64_t without_place; /* tiles in the file whose row and column were dropped */
 };
 
-struct tiles_filter {
-	int level;	/* -1: all */
-	uint32_t brick; /* RUN_NONE: all */
-	int layer;	/* INT32_MIN: all; -1: outside of blocks */
-	int phase;	/* enum step_phase: those that began in its steps; -1: all */
-};
-
-/* -ENOMEM. A run without tiles gives no groups. */
-int tiles_create(struct tiles **out, const struct run *run, const struct tiles_filter *filter);
+/* level: an enum brick_tile_level; -1: all. -ENOMEM. A run without tiles gives no groups. */
+int tiles_create(struct tiles **out, const struct run *run, int level);
 
 /* NULL is legal. */
 void tiles_destroy(struct tiles *tiles);

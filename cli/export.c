@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/output.h"
 #include "trace/chrome.h"
 #include "trace/csv.h"
@@ -30,6 +30,7 @@ static const struct format formats[] = {
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 struct options {
+	struct selection selection;
 	const struct format *format;
 	const char *output;
 };
@@ -47,6 +48,8 @@ static const struct cli_option option_table[] = {
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1)",
 		set_format, .at = offsetof(struct options, format)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"output", "OUT", "write to this file (default: standard output)", option_text,
 		.at = offsetof(struct options, output), .letter = 'o'},
 	OPTION_HELP,
@@ -54,11 +57,14 @@ static const struct cli_option option_table[] = {
 
 static int run_export(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_export, &options, argc, argv);
 	if (!options.format)
 		die_usage("export", "--format: must be chrome, csv or json");
 	struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
+	if (selection_drop(run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to choose a part of it", run->path);
 	struct output *output = output_open(options.output, run->path);
 	output_commit(output, options.format->write(run, output_stream(output)));
 	run_destroy(run);
@@ -70,7 +76,7 @@ const struct cli_command command_export = {
 	.summary = "convert a recording for other tools",
 	.run = run_export,
 	.flags = CLI_ANSWERS,
-	.usage = "--format FORMAT [-o OUT] [FILE]",
+	.usage = "--format FORMAT [OPTIONS] [FILE]",
 	.about = "Convert a recording.",
 	.notes = "The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it "
 		 "is.",

@@ -13,10 +13,11 @@
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/step_choice.h"
 
 struct options {
+	struct selection selection;
 	const char *step;
 	unsigned long top;
 	bool all, json;
@@ -27,6 +28,8 @@ static const struct cli_option option_table[] = {
 		"of one step only, with the longest parts of its path: decode or prefill, the one "
 		"that took the median time; slowest; or a number, counted from 1",
 		option_text, .at = offsetof(struct options, step)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show the N best opportunities only", option_number,
 		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
 	{"all", NULL, "show all bricks, also those below 0.5 % of the path", option_flag,
@@ -36,9 +39,20 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
+/* RUN_NONE: all of them. */
+static uint32_t choose_step(
+	const struct options *options, const struct run *run, const struct step_index *index)
+{
+	if (options->step)
+		return step_choose(run, index, "path", options->step);
+	bool one = index->count == 1 &&
+		   (options->selection.step_ranges || options->selection.speed == SELECT_SLOWEST);
+	return one ? index->by_lane[0] : RUN_NONE;
+}
+
 static int run_path(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.selection = SELECTION_INIT};
 	struct step_index index;
 	struct path *path;
 
@@ -46,11 +60,10 @@ static int run_path(int argc, char **argv)
 	if (options.top && options.all)
 		die_usage("path", "--top and --all: one of them, please");
 	struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	uint32_t step = RUN_NONE;
-	if (options.step)
-		step = step_choose(run, &index, "path", options.step);
+	uint32_t step = choose_step(&options, run, &index);
 	int rc = path_create(&path, run, &index, step);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: %s", run->path,

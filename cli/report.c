@@ -14,7 +14,7 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "html/page.h"
 #include "view/report_apart.h"
 #include "view/report_sort.h"
@@ -23,7 +23,8 @@ struct options {
 	enum summary_by by;
 	const struct report_field *sort;
 	struct report_columns columns;
-	unsigned long top; /* 0: all */
+	struct selection selection; /* but for the phase */
+	unsigned long top;	    /* 0: all */
 	int phase;
 	bool json, csv;
 	const char *html; /* where to write the page */
@@ -63,6 +64,7 @@ static const struct cli_option option_table[] = {
 		"only what ran in steps of this phase, prefill or decode; or all together "
 		"(default: a table for each phase)",
 		option_phase_or_all, .at = offsetof(struct options, phase)},
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"sort", "COL", "order by any column (default: share), largest first", set_sort,
 		.at = offsetof(struct options, sort)},
 	{"columns", "LIST",
@@ -139,10 +141,12 @@ static void print(const struct report *report, const struct options *options)
 
 static int run_report(int argc, char **argv)
 {
-	struct options options = {.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART};
+	struct options options = {
+		.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
 	options_parse(&command_report, &options, argc, argv);
 	check(&options);
 	struct run *run = input_load(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
 	if (options.html) {
 		report_html(run, options.html);
 		run_destroy(run);

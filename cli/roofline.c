@@ -15,26 +15,18 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/output.h"
 
 struct options {
 	const char *ceilings, *svg;
-	int phase;
+	struct selection selection;
 	bool json;
 };
 
-static void set_phase(const struct option_use *use, const char *text)
-{
-	int phase;
-	const struct option_use to_phase = {use->command, use->option, &phase};
-	option_phase(&to_phase, text);
-	*(int *)use->to = phase; /* the same numbers */
-}
-
 static const struct cli_option option_table[] = {
-	{"phase", "WHAT", "prefill or decode only", set_phase,
-		.at = offsetof(struct options, phase)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
 		option_text, .at = offsetof(struct options, ceilings)},
 	{"svg", "OUT", "draw it into a file", option_text, .at = offsetof(struct options, svg)},
@@ -76,7 +68,7 @@ static void print_forms(
 
 static int run_roofline(int argc, char **argv)
 {
-	struct options options = {.phase = ROOFLINE_ALL_PHASES};
+	struct options options = {.selection = SELECTION_INIT};
 	struct step_index index;
 	struct roofline *roofline;
 	char *where = NULL;
@@ -84,11 +76,12 @@ static int run_roofline(int argc, char **argv)
 	options_parse(&command_roofline, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
 	struct ceilings *ceilings = find_ceilings(&options, run, &where);
+	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0 ||
 		roofline_create(&roofline, run, &index, ceilings) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	const struct roofline_view view = {
-		roofline, where, roofline_doubt(ceilings, run), options.phase};
+	const struct roofline_view view = {roofline, where, roofline_doubt(ceilings, run),
+		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
 	print_forms(&view, run->path, &options);
 	roofline_destroy(roofline);
 	step_index_fini(&index);

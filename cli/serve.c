@@ -15,7 +15,7 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "html/page.h"
 #include "view/text.h"
 #include "serve/access.h"
@@ -27,7 +27,13 @@ enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 #define PACE 10
 #define MIN_PACE_NS 2000000000ull
 
+struct options {
+	struct http_options http;
+	struct selection selection;
+};
+
 struct server {
+	const struct selection *selection;
 	struct serve_source *source;
 	struct http *http;
 	uint64_t read_ns, took_ns; /* when last, and how long that took */
@@ -69,15 +75,17 @@ static void set_port(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"port", "N", "listen on this port (default 9477; 0: any that is free)", set_port,
-		.at = offsetof(struct http_options, port), .low = 0, .high = 65535},
+		.at = offsetof(struct options, http.port), .low = 0, .high = 65535},
 	{"bind", "ADDR",
 		"listen on this address (default 127.0.0.1); one that others can reach needs a "
 		"token",
-		option_text, .at = offsetof(struct http_options, address)},
+		option_text, .at = offsetof(struct options, http.address)},
 	{"token", "TOKEN",
 		"answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; from the "
 		"environment variable BRICK_SERVE_TOKEN if not given here",
-		option_text, .at = offsetof(struct http_options, token)},
+		option_text, .at = offsetof(struct options, http.token)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,
 };
 
@@ -113,6 +121,23 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	hand_out(server, &content);
 }
 
+/* As serve_source_read(), of what was asked for: nothing like it may be there yet. */
+static int read_source(struct server *server, struct serve_reading *reading)
+{
+	char *missing;
+	int rc = serve_source_read(server->source, reading);
+	if (rc <= 0)
+		return rc;
+	int narrowed = selection_apply(server->selection, reading->run, &missing);
+	if (narrowed == 0)
+		return rc;
+	run_destroy(reading->run);
+	snprintf(reading->why, sizeof(reading->why), "has %s",
+		missing ? missing : "no place in memory");
+	free(missing);
+	return narrowed;
+}
+
 /* What serve_source_read() says. */
 static int refresh(struct server *server)
 {
@@ -123,7 +148,7 @@ static int refresh(struct server *server)
 		pace_ns = MIN_PACE_NS;
 	if (server->read_ns && begin_ns - server->read_ns < pace_ns)
 		return 0;
-	int rc = serve_source_read(server->source, &reading);
+	int rc = read_source(server, &reading);
 	if (!rc)
 		return 0;
 	if (rc < 0 && !server->metrics)
@@ -184,21 +209,23 @@ static void block_ends(sigset_t *set)
 
 static int run_serve(int argc, char **argv)
 {
-	struct http_options options = {
-		.address = "127.0.0.1", .port = DEFAULT_PORT, .token = getenv("BRICK_SERVE_TOKEN")};
+	struct options options = {.selection = SELECTION_INIT,
+		.http = {.address = "127.0.0.1",
+			.port = DEFAULT_PORT,
+			.token = getenv("BRICK_SERVE_TOKEN")}};
 	const struct timespec second = {.tv_sec = 1};
-	struct server server = {0};
+	struct server server = {.selection = &options.selection};
 	sigset_t ends;
-	if (options.token && !options.token[0])
-		options.token = NULL;
+	if (options.http.token && !options.http.token[0])
+		options.http.token = NULL;
 	options_parse(&command_serve, &options, argc, argv);
 	const char *operand = input_operand(argc, argv);
-	check(&options);
+	check(&options.http);
 	server.source = serve_source_open(operand);
 	block_ends(&ends);
-	server.http = start(&options);
+	server.http = start(&options.http);
 	refresh(&server);
-	say(&server, &options);
+	say(&server, &options.http);
 	while (sigtimedwait(&ends, NULL, &second) < 0) {
 		http_sweep(server.http);
 		refresh(&server);

@@ -5,23 +5,22 @@
  */
 #include "view/tiles.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "view/ceilings.h"
-#include "base/number.h"
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
 #include "view/json.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/output.h"
 
 struct options {
-	struct tiles_filter filter;
-	const char *brick, *svg;
+	int level; /* -1: all */
+	struct selection selection;
+	const char *svg;
 	double peak_gflops;
 	bool json, map;
 };
@@ -39,23 +38,11 @@ static void set_peak(const struct option_use *use, const char *text)
 	*(double *)use->to = option_double(use, text, 1e-9, 1e9, "a number of GFLOP/s");
 }
 
-static void set_layer(const struct option_use *use, const char *text)
-{
-	int64_t layer;
-	if (number_i64(text, -1, INT16_MAX, &layer) < 0)
-		die_usage("tiles", "--layer %s: must be a number from -1 (of no layer) to %d", text,
-			INT16_MAX);
-	*(int *)use->to = (int)layer;
-}
-
 static const struct cli_option option_table[] = {
 	{"level", "NAME", "of one level only: macro, midi or micro", set_level,
-		.at = offsetof(struct options, filter.level)},
-	{"brick", "NAME", "of one brick only", option_text, .at = offsetof(struct options, brick)},
-	{"layer", "N", "of one layer only; -1 is outside of layers", set_layer,
-		.at = offsetof(struct options, filter.layer)},
-	{"phase", "WHAT", "only what ran in steps of this phase: prefill or decode", option_phase,
-		.at = offsetof(struct options, filter.phase)},
+		.at = offsetof(struct options, level)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"peak", "N",
 		"GFLOP/s that one thread can reach at most, instead of what 'brick ceilings' "
 		"measured on the recording's machine (f32)",
@@ -71,7 +58,7 @@ static const struct cli_option option_table[] = {
 
 static void parse(struct options *options, int argc, char **argv)
 {
-	*options = (struct options){.filter = {-1, RUN_NONE, INT32_MIN, -1}};
+	*options = (struct options){.level = -1, .selection = SELECTION_INIT};
 	options_parse(&command_tiles, options, argc, argv);
 	if (options->svg && (options->json || options->map))
 		die_usage("tiles", "tiles: --svg goes with neither --json nor --map");
@@ -107,12 +94,8 @@ static int run_tiles(int argc, char **argv)
 
 	parse(&options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
-	if (options.brick) {
-		options.filter.brick = run_brick_find(run, options.brick);
-		if (options.filter.brick == RUN_NONE)
-			die(CLI_INPUT, "%s: has no brick %s", run->path, options.brick);
-	}
-	if (tiles_create(&tiles, run, &options.filter) < 0)
+	selection_narrow(&options.selection, run);
+	if (tiles_create(&tiles, run, options.level) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its tiles", run->path);
 	if (tiles->group_count && !options.peak_gflops)
 		options.peak_gflops = measured_peak(run);

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/report_apart.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/text.h"
 #include "tui/screen.h"
 
@@ -72,6 +72,7 @@ static const struct cli_option option_table[] = {
 		"what ran in steps of this phase, prefill or decode, or all together (default: "
 		"decode as soon as there is any)",
 		option_phase_or_all, .at = OF(phase)},
+	SELECTION_OPTIONS(OF(selection)),
 	{"headless", NULL, "no terminal view: print a screen for each picture", option_flag,
 		.at = OF(headless)},
 	{"json", NULL, "with --headless: a line of JSON for each (schema brick/top/1)", option_flag,
@@ -111,7 +112,8 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 
 static void parse(struct top_options *o, int argc, char **argv)
 {
-	*o = (struct top_options){.interval_s = 1, .phase = REPORT_PHASES_APART};
+	*o = (struct top_options){
+		.interval_s = 1, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
 	options_parse(&command_top, o, argc, argv);
 	if (o->json && !o->headless)
 		die_usage("top", "--json: goes with --headless");

@@ -14,11 +14,12 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
-#include "cli/options.h"
+#include "cli/selection_options.h"
 #include "view/step_choice.h"
 #include "trace/text.h"
 
 struct options {
+	struct selection selection;
 	const char *step;
 	unsigned long depth;
 	bool nodes, json;
@@ -29,6 +30,8 @@ static const struct cli_option option_table[] = {
 		"decode (default) or prefill: the one that took the median time; slowest; or "
 		"a number, counted from 1 in the order in which they began",
 		option_text, .at = offsetof(struct options, step)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"nodes", NULL, "show each operation below its brick, with the tensor it made", option_flag,
 		.at = offsetof(struct options, nodes)},
 	{"depth", "N", "show N levels below the step only", option_number,
@@ -46,6 +49,8 @@ static uint32_t choose_step(const struct tree_view *view, const char *which)
 	uint32_t step = step_times_median(view->times, view->run, view->index, STEP_DECODE);
 	if (step == RUN_NONE)
 		step = step_times_median(view->times, view->run, view->index, STEP_PREFILL);
+	if (step == RUN_NONE && view->index->count)
+		step = view->index->by_lane[0];
 	if (step == RUN_NONE && view->run->step_count)
 		die(CLI_INPUT, "%s: has no step that ended", view->run->path);
 	return step;
@@ -95,9 +100,10 @@ static size_t make_trees(const struct tree_view *view, uint32_t step, struct cal
 
 static int run_tree(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_tree, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
 	struct step_index index;
 	struct step_times times;
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)

@@ -20,12 +20,10 @@ json_t *page_roofline(const struct page *page)
 
 json_t *page_tiles(const struct page *page)
 {
-	static const struct tiles_filter all = {
-		.level = -1, .brick = RUN_NONE, .layer = INT32_MIN, .phase = -1};
 	struct tiles *tiles;
 	if (!page->run->tile_count)
 		return json_null();
-	if (tiles_create(&tiles, page->run, &all) < 0)
+	if (tiles_create(&tiles, page->run, -1) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its tiles", page->run->path);
 	const struct tiles_view view = {.run = page->run, .tiles = tiles};
 	json_t *object = tiles_to_json(&view);

@@ -111,7 +111,8 @@ static void fill(struct phase *p)
 	p->slow = xcalloc(count + 1, sizeof(*p->slow));
 	p->median_ns = median_cost(page, p->phase);
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
-		number += page->index.finished[i];
+		number = page->run->steps[i].number ? page->run->steps[i].number
+						    : number + page->index.finished[i];
 		if (is_in(page, i, p->phase))
 			add_step(p, &p->spans[seen++ / p->per_span], i, number);
 	}

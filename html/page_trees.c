@@ -180,7 +180,8 @@ static json_t *tree_of(const struct page *page, const struct page_choice *choice
 	*left -= nodes;
 	json_t *object = json_object();
 	json_put(object, "why", json_text(choice->why));
-	json_put(object, "number", json_number(step_choice_number(&page->index, choice->step)));
+	json_put(object, "number",
+		json_number(step_choice_number(page->run, &page->index, choice->step)));
 	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "total_ns", json_number(step_time_total_ns(time)));
@@ -200,6 +201,7 @@ json_t *page_trees(const struct page *page)
 		[CALL_OPERATION] = "operation",
 		[CALL_WAIT] = "wait",
 		[CALL_KERNEL] = "kernel",
+		[CALL_LEFT_OUT] = "left out",
 	};
 	struct page_choice choices[PAGE_CHOICES];
 	struct names names = {json_array(), json_object()};

@@ -119,6 +119,7 @@ void run_fini(struct run *run)
 	free(run->steps);
 	free(run->points);
 	free(run->path);
+	free(run->selected);
 	free(run->host);
 	free(run->cpu);
 	free(run->version);

@@ -26,10 +26,18 @@ struct run_brick {
 	int32_t well_known; /* id of registry.h (built-in ones included), or -1 */
 };
 
+/* What of its samples is in no row. */
+enum run_left_out {
+	RUN_LEFT_OUT_TIME = 1,	/* time of their own, what they did, and themselves */
+	RUN_LEFT_OUT_WAITS = 2, /* waiting in them and after them */
+	RUN_LEFT_OUT_ALL = 3,
+};
+
 struct run_site {
 	uint32_t brick;
 	int32_t layer;
-	uint32_t flags; /* BRICK_SITE_* */
+	uint32_t flags;	   /* BRICK_SITE_* */
+	uint32_t left_out; /* RUN_LEFT_OUT_*: was not asked for (analysis/selection.h) */
 	uint64_t elements, bytes, flops;
 	uint64_t output_tokens;	 /* of a mixed step's `elements` */
 	char *operation, *label; /* NULL when unknown */
@@ -133,6 +141,7 @@ struct run_step {
 	uint32_t sample; /* index of its sample on that lane */
 	uint32_t phase;	 /* enum brick_phase */
 	uint32_t open;	 /* it never ended */
+	uint32_t number; /* from 1 in the whole recording, where steps were left out; else 0 */
 	uint64_t tokens;
 	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
 	uint64_t begin_ns, end_ns;
@@ -188,7 +197,9 @@ struct run_digest {
 
 struct run {
 	char *path;
-	char **command; /* NULL-terminated; of the recorder's command line */
+	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
+	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
+	char **command;	    /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;

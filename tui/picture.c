@@ -95,6 +95,19 @@ static void count_exact(struct picture *p)
 		}
 }
 
+/* A recording, or a part of one, that has no statistics: what is in it. */
+static void count_samples(struct picture *p)
+{
+	const struct summary *summary = p->report.summary;
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const struct step_phase_times *times = &summary->steps.phases[phase];
+		p->exact[phase].count = times->count;
+		p->exact[phase].tokens = times->tokens;
+		p->exact[phase].total_ns = times->total_ns - times->after_ns;
+	}
+	p->executions = summary->samples;
+}
+
 static void measure_after(struct picture *p)
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
@@ -128,6 +141,8 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 	no_memory(step_index_init(&p->index, run));
 	count_exact(p);
 	compute(p);
+	if (run->selected)
+		count_samples(p);
 	measure_after(p);
 	return p;
 }

@@ -151,8 +151,27 @@ static void name_from(struct top_source *s, const struct run *run)
 	free(command);
 }
 
+/* Of a program that still runs, what was asked for may come later. */
+static bool narrow(struct top_source *s, struct run *run, bool live)
+{
+	char *missing;
+	int rc = selection_apply(&s->options->selection, run, &missing);
+	if (rc == BRICK_ENOTRECORDED && !live)
+		die(CLI_INPUT, "%s: has %s", run->path, missing);
+	if (rc < 0 && rc != BRICK_ENOTRECORDED)
+		die(CLI_SYSTEM, "top: not enough memory");
+	free(s->fault);
+	s->fault = rc < 0 ? xasprintf("There is %s so far.", missing) : NULL;
+	free(missing);
+	return rc == 0;
+}
+
 static void show(struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
 {
+	if (!narrow(s, run, live)) {
+		run_destroy(run);
+		return;
+	}
 	name_from(s, run);
 	top->about.what = s->what;
 	top_picture_set(top, picture_create(run, top_phase_of(top, run), live, ttft));

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <time.h>
+#include "analysis/selection.h"
 #include "view/report_budget.h"
 #include "live/source.h"
 #include "tui/top.h"
@@ -15,6 +16,7 @@ enum { TOP_RECORD_OPTIONS = 16 };
 struct top_options {
 	double interval_s, duration_s; /* duration 0: none was given */
 	int view, phase;
+	struct selection selection; /* but for the phase */
 	bool headless, json, expand;
 	int dump_width, dump_height; /* 0: no dump */
 	const char *budget;

@@ -18,16 +18,17 @@ static void add_row(struct grid *grid, const struct report_columns *columns, con
 	grid_cell(row, grid->column_count - 1, minute, 0);
 }
 
-static void add_unattributed(
+static void add_rests(
 	struct grid *grid, const struct report_columns *columns, const struct top *top)
 {
-	struct summary_row rest;
-	if (!report_unattributed(&top->picture->report, &rest))
-		return;
-	struct grid_row *row =
-		field_grid_add(grid, columns, &top->picture->report, &rest, REPORT_OF_REST);
-	row->fixed = true;
-	row->style = STYLE_FAINT;
+	struct summary_row rests[REPORT_RESTS];
+	size_t count = report_rests(&top->picture->report, rests);
+	for (size_t i = 0; i < count; i++) {
+		struct grid_row *row = field_grid_add(
+			grid, columns, &top->picture->report, &rests[i], REPORT_OF_REST);
+		row->fixed = true;
+		row->style = STYLE_FAINT;
+	}
 }
 
 static void fill(struct grid *grid, struct top *top, struct grid_place *place)
@@ -39,7 +40,7 @@ static void fill(struct grid *grid, struct top *top, struct grid_place *place)
 	grid_column_add(grid, "LAST MINUTE", GRID_TEXT, 2);
 	for (size_t i = 0; i < summary->row_count; i++)
 		add_row(grid, &columns, top, &summary->rows[i]);
-	add_unattributed(grid, &columns, top);
+	add_rests(grid, &columns, top);
 	grid_arrange(grid, place);
 }
 

@@ -107,7 +107,7 @@ static void add_children(struct lines *lines, const struct top_tree *state, uint
 		left++;
 	for (int waits = 0; waits < 2; waits++)
 		for (uint32_t i = node->first; i != RUN_NONE; i = nodes[i].next)
-			if ((nodes[i].kind == CALL_WAIT) == waits)
+			if (call_node_is_between(&nodes[i]) == waits)
 				add_node(lines, state, i, line, depth + 1, --left == 0);
 	if (!has_rest(lines->tree, node))
 		return;
@@ -183,7 +183,7 @@ static void draw_line(
 		: line->open ? "- "
 			     : "+ ");
 	canvas_print(canvas, x, y, room - x,
-		!node || node->kind == CALL_WAIT ? STYLE_FAINT : STYLE_NORMAL, "%s", name);
+		!node || call_node_is_between(node) ? STYLE_FAINT : STYLE_NORMAL, "%s", name);
 	canvas_right(canvas, room, y, 8, STYLE_NORMAL, units_time(time, line->time_ns));
 	canvas_right(canvas, room + 9, y, 7, STYLE_NORMAL,
 		on_device ? "device" : units_percent(percent, share));

@@ -108,7 +108,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 	json_put(object, "step",
 		section->step == RUN_NONE
 			? json_null()
-			: json_number(step_choice_number(view->index, section->step)));
+			: json_number(step_choice_number(view->run, view->index, section->step)));
 	json_put(object, "steps", json_number(section->steps));
 	json_put(object, "tokens", json_number(section->tokens));
 	json_put(object, "measured_ns", json_number(section->measured_ns));

@@ -50,7 +50,8 @@ static void print_heading(const struct printer *p)
 			took);
 	else if (s->step != RUN_NONE)
 		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
-			step_choice_number(p->view->index, s->step), p->view->index->count, tokens,
+			step_choice_number(p->view->run, p->view->index, s->step),
+			step_choice_count(p->view->run, p->view->index), tokens,
 			plural_s(s->tokens), took, rate);
 	else
 		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",

@@ -44,17 +44,26 @@ const char *report_backend(const struct report *report, const struct summary_row
 	return row->backend ? row->backend : run_note_find(report->run, "backend");
 }
 
-int report_unattributed(const struct report *report, struct summary_row *row)
+static struct summary_row rest_row(const struct summary *summary, char *name, uint64_t ns)
 {
-	static char name[] = "unattributed";
+	return (struct summary_row){.name = name,
+		.self_ns = ns,
+		.wall_ns = ns,
+		.share = (double)ns / (double)summary->wall_ns};
+}
+
+size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS])
+{
+	static char left_out[] = "left out", unattributed[] = "unattributed";
 	const struct summary *summary = report->summary;
+	size_t count = 0;
 	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
 		return 0;
-	*row = (struct summary_row){.name = name,
-		.self_ns = summary->unattributed_ns,
-		.wall_ns = summary->unattributed_ns,
-		.share = 1 - summary->coverage};
-	return 1;
+	if (summary->left_out_ns)
+		rows[count++] = rest_row(summary, left_out, summary->left_out_ns);
+	rows[count] = rest_row(summary, unattributed, summary->unattributed_ns);
+	rows[count++].share = 1 - summary->coverage;
+	return count;
 }
 
 uint64_t report_tokens(const struct report *report)

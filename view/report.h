@@ -63,9 +63,13 @@ char *report_sources(const struct report *report, uint32_t sources);
 /* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
 const char *report_backend(const struct report *report, const struct summary_row *row);
 
-/* What is in no row, as a row; only fields with REPORT_OF_REST are known of it. 0: there is none.
+enum { REPORT_RESTS = 2 };
+
+/*
+ * What is in no row, as rows: "left out" of a narrowed run, "unattributed"; only fields with
+ * REPORT_OF_REST are known of them. Returns how many there are.
  */
-int report_unattributed(const struct report *report, struct summary_row *row);
+size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS]);
 
 /* The lane that a row by thread or queue is of; else NULL. */
 const struct run_lane *report_lane(const struct report *report, const struct summary_row *row);

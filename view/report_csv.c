@@ -56,7 +56,7 @@ static void print_row(const struct report *report, const struct report_columns *
 void report_csv(const struct report *report, FILE *out)
 {
 	struct report_columns columns;
-	struct summary_row rest;
+	struct summary_row rests[REPORT_RESTS];
 	if (report->columns)
 		columns = *report->columns;
 	else
@@ -66,8 +66,10 @@ void report_csv(const struct report *report, FILE *out)
 	csv_end(out);
 	for (size_t i = 0; i < report->shown; i++)
 		print_row(report, &columns, &report->summary->rows[i], 0, out);
-	if (report->shown == report->summary->row_count && report_unattributed(report, &rest))
-		print_row(report, &columns, &rest, REPORT_OF_REST, out);
+	size_t rest_count =
+		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
+	for (size_t i = 0; i < rest_count; i++)
+		print_row(report, &columns, &rests[i], REPORT_OF_REST, out);
 	/* There is no place for losses in the rows, but none is kept silent. */
 	input_tell_losses(report->run, &report->losses);
 }

@@ -130,6 +130,7 @@ static json_t *coverage_json(const struct report *report)
 	json_t *object = json_object();
 	json_put(object, "share", json_rate(summary->coverage));
 	json_put(object, "unattributed_ns", json_number(summary->unattributed_ns));
+	json_put(object, "left_out_ns", json_number(summary->left_out_ns));
 	json_put(object, "wall_ns", json_number(summary->wall_ns));
 	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
 	json_put(object, "samples", json_number(summary->samples));
@@ -353,6 +354,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "run", run_json(report->run));
 	json_put(root, "steps", steps_json(report));
 	json_put(root, "phase", json_text(report_phase_name(summary->only)));
+	json_put(root, "selected", json_text(report->run->selected));
 	json_put(root, "coverage", coverage_json(report));
 	json_put(root, "device", device_json(report));
 	json_put(root, "distortion", distortion_json(report));

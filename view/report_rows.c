@@ -75,7 +75,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rest;
+	struct summary_row rests[REPORT_RESTS];
 	char first[16];
 	snprintf(first, sizeof(first), "%s", summary_by_name(summary->by));
 	for (char *c = first; *c; c++)
@@ -90,8 +90,9 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 	for (size_t i = 0; i < report->shown; i++)
 		add_row(table, report, &columns, &summary->rows[i], 0, NULL);
 	add_others(table, report, &columns);
-	if (report_unattributed(report, &rest))
-		add_row(table, report, &columns, &rest, REPORT_OF_REST, NULL);
+	size_t rest_count = report_rests(report, rests);
+	for (size_t i = 0; i < rest_count; i++)
+		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
 	if (!report->columns)
 		table_hide_empty(table);
 	table_print(table, out, terminal);
@@ -121,7 +122,7 @@ static void print_categories(
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rest;
+	struct summary_row rests[REPORT_RESTS];
 	report_columns_default(&columns, REPORT_IN_CATEGORIES, SUMMARY_BY_CATEGORY);
 	set_titles(titles, &columns, "CATEGORY");
 	titles[columns.count] = (struct table_column){"", 1, 3};
@@ -130,9 +131,10 @@ static void print_categories(
 		const struct summary_row *row = &summary->categories[i];
 		add_row(table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
 	}
-	if (report_unattributed(report, &rest))
-		add_row(table, report, &columns, &rest, REPORT_OF_REST,
-			bar(rest.share, 30, terminal->utf8));
+	size_t rest_count = report_rests(report, rests);
+	for (size_t i = 0; i < rest_count; i++)
+		add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
+			bar(rests[i].share, 30, terminal->utf8));
 	table_hide_empty(table);
 	table_print(table, out, terminal);
 	table_destroy(table);

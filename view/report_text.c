@@ -54,6 +54,14 @@ static void print_origin(const struct printer *p)
 	free(command);
 }
 
+static void print_selected(const struct printer *p)
+{
+	char *safe = text_safe(p->report->run->selected);
+	if (*safe)
+		say(p, "Only", "%s", safe);
+	free(safe);
+}
+
 static void print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
@@ -151,10 +159,11 @@ static void print_coverage(const struct printer *p)
 								 units_percent(decode, phases[1]))
 						       : xstrdup("");
 	const char *phase = report_phase_name(summary->only);
-	say(p, "Coverage", "%s of %s of %s%s%s lies in the rows above%s",
+	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s",
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
 		phase ? phase : "", phase ? " " : "",
-		p->report->run->step_count ? "steps" : "threads' time", phase ? "" : apart);
+		p->report->run->step_count ? "steps" : "threads' time",
+		summary->left_out_ns ? "bricks" : "the rows above", phase ? "" : apart);
 	free(apart);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
@@ -308,6 +317,7 @@ void report_text(const struct report *report, FILE *out)
 	struct printer p = {report, &terminal, out};
 	print_origin(&p);
 	print_machine(&p);
+	print_selected(&p);
 	report_headings(p.report, p.terminal, p.out);
 	fputc('\n', out);
 	print_steps(&p);

@@ -18,13 +18,13 @@ static uint32_t numbered(const struct run *run, const struct step_index *index, 
 	if (number_u64(text, 1, UINT32_MAX, &wanted) < 0)
 		die_usage(command, "--step %s: must be decode, prefill, slowest or a number from 1",
 			text);
-	if (wanted > index->count)
+	if (wanted > step_choice_count(run, index))
 		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
-			index->count);
+			step_choice_count(run, index));
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && --wanted == 0)
+		if (index->finished[i] && step_choice_number(run, index, i) == wanted)
 			return i;
-	return RUN_NONE;
+	die(CLI_INPUT, "%s: step %s was left out", run->path, text);
 }
 
 static uint32_t median(const struct run *run, const struct step_index *index, enum step_phase phase)
@@ -73,11 +73,18 @@ uint32_t step_choose(const struct run *run, const struct step_index *index, cons
 	return step;
 }
 
-uint32_t step_choice_number(const struct step_index *index, uint32_t step)
+uint32_t step_choice_number(const struct run *run, const struct step_index *index, uint32_t step)
 {
 	uint32_t number = 0;
 
+	if (run->steps[step].number)
+		return run->steps[step].number;
 	for (uint32_t i = 0; i <= step; i++)
 		number += index->finished[i];
 	return number;
+}
+
+uint32_t step_choice_count(const struct run *run, const struct step_index *index)
+{
+	return run->all_steps ? run->all_steps : index->count;
 }

@@ -15,6 +15,8 @@ uint32_t step_choose(const struct run *run, const struct step_index *index, cons
 	const char *which);
 
 /* Number of a step for people, counted the same way. */
-uint32_t step_choice_number(const struct step_index *index, uint32_t step);
+uint32_t step_choice_number(const struct run *run, const struct step_index *index, uint32_t step);
+/* How many such numbers there are. */
+uint32_t step_choice_count(const struct run *run, const struct step_index *index);
 
 #endif

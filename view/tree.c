@@ -44,6 +44,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 			site->operation && site->label ? " " : "", site->label ? site->label : "");
 	case CALL_KERNEL:
 		return tree_kernel_name(&run->kernels[node->kernel]);
+	case CALL_LEFT_OUT:
+		return xstrdup("left out");
 	case CALL_WAIT:
 		return xstrdup(brick_name(BRICK_BARRIER_WAIT));
 	default:

@@ -41,6 +41,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 		[CALL_OPERATION] = "operation",
 		[CALL_WAIT] = "wait",
 		[CALL_KERNEL] = "kernel",
+		[CALL_LEFT_OUT] = "left out",
 	};
 	json_t *object = json_object(), *children = json_array();
 	char *name = tree_name(tree, node);
@@ -69,8 +70,8 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	const struct run_step *step = &view->run->steps[number];
 	const struct step_time *times = &view->times->steps[number];
 	json_t *object = json_object();
-	json_put(object, "number", json_number(step_choice_number(view->index, number)));
-	json_put(object, "of", json_number(view->index->count));
+	json_put(object, "number", json_number(step_choice_number(view->run, view->index, number)));
+	json_put(object, "of", json_number(step_choice_count(view->run, view->index)));
 	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "begin_ns",

@@ -63,7 +63,7 @@ static size_t children_of(
 	for (int waits = 0; waits < 2; waits++)
 		for (uint32_t i = node->first; i != RUN_NONE; i = lines->tree->nodes[i].next) {
 			const struct call_node *child = &lines->tree->nodes[i];
-			if ((child->kind == CALL_WAIT) == waits &&
+			if (call_node_is_between(child) == waits &&
 				tree_shows(lines->view, child, depth + 1))
 				list[count++] = i;
 		}
@@ -81,13 +81,13 @@ static void add_child(
 		.branches = xasprintf("%s%s", prefix, glyph(lines, last, true)),
 		.name = safe_name(lines, node),
 		.time_ns = node->time_ns,
-		.count = node->kind == CALL_LAYER ? 1 : node->count,
+		.count = node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT ? 1 : node->count,
 		.open = node->open,
 		.elements = node->elements,
 		.on_device = node->kind == CALL_KERNEL,
-		.style = node->kind == CALL_LAYER  ? STYLE_STRONG
-			 : node->kind == CALL_WAIT ? STYLE_DIM
-						   : STYLE_PLAIN,
+		.style = node->kind == CALL_LAYER     ? STYLE_STRONG
+			 : call_node_is_between(node) ? STYLE_DIM
+						      : STYLE_PLAIN,
 	};
 	add_line(lines, line);
 	char *deeper = xasprintf("%s%s", prefix, glyph(lines, last, false));
@@ -187,9 +187,9 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 							   units_time(after, times->after_ns))
 						 : xstrdup("");
 		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s", safe,
-			step_choice_number(view->index, tree->step), view->index->count,
-			(unsigned long long)step->tokens, step->tokens == 1 ? "" : "s", time,
-			sampling);
+			step_choice_number(view->run, view->index, tree->step),
+			step_choice_count(view->run, view->index), (unsigned long long)step->tokens,
+			step->tokens == 1 ? "" : "s", time, sampling);
 		free(sampling);
 	}
 	free(safe);

@@ -10,12 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "analysis/selection.h"
 #include "analysis/summary.h"
 #include "analysis/tiles.h"
 #include "analysis/unknown.h"
+#include "brick/error.h"
 #include "tests/unit/run_builder.h"
 
-static const struct tiles_filter everything = {-1, RUN_NONE, INT32_MIN, -1};
+enum { ALL_LEVELS = -1 };
+
+static struct tiles *tiles_of(struct run *run, int level)
+{
+	struct tiles *t;
+	assert_int_equal(tiles_create(&t, run, level), 0);
+	return t;
+}
+
+static void narrow(struct run *run, struct selection selection)
+{
+	char *missing;
+	assert_int_equal(selection_apply(&selection, run, &missing), 0);
+}
 
 static void add_tile(struct run *run, uint32_t lane, uint32_t site, uint64_t begin_ns,
 	uint64_t end_ns, unsigned depth, uint32_t row, uint32_t column)
@@ -63,7 +78,7 @@ static void groups_are_by_level_and_brick(void **state)
 	struct tiles *t;
 	uint32_t up = build(&run);
 
-	assert_int_equal(tiles_create(&t, &run, &everything), 0);
+	assert_int_equal(tiles_create(&t, &run, ALL_LEVELS), 0);
 	assert_int_equal(t->group_count, 3);
 	assert_int_equal(t->without_place, 0);
 	assert_int_equal(t->groups[0].level, BRICK_TILE_LEVEL_MACRO);
@@ -94,28 +109,32 @@ static void groups_are_by_level_and_brick(void **state)
 
 static void filters_choose(void **state)
 {
+	struct selection brick = SELECTION_INIT, layer = SELECTION_INIT, outside = SELECTION_INIT;
 	struct run run;
-	struct tiles *t;
-	uint32_t up = build(&run);
-	const struct tiles_filter level = {BRICK_TILE_LEVEL_MIDI, RUN_NONE, INT32_MIN, -1},
-				  brick = {-1, up, INT32_MIN, -1}, layer = {-1, RUN_NONE, 3, -1},
-				  outside = {-1, RUN_NONE, -1, -1}, none = {-1, RUN_NONE, 7, -1};
-
-	assert_int_equal(tiles_create(&t, &run, &level), 0);
+	(void)state;
+	build(&run);
+	struct tiles *t = tiles_of(&run, BRICK_TILE_LEVEL_MIDI);
 	assert_int_equal(t->group_count, 2);
 	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &brick), 0);
+	brick.brick = "UpProjection";
+	narrow(&run, brick);
+	t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 2);
 	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &layer), 0);
+	run_fini(&run);
+	build(&run);
+	layer.layer = 3;
+	narrow(&run, layer);
+	t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 2);
 	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &outside), 0);
+	run_fini(&run);
+	build(&run);
+	outside.layer = -1;
+	narrow(&run, outside);
+	t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 1);
 	assert_int_equal(t->groups[0].total_ns, 100);
-	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &none), 0);
-	assert_int_equal(t->group_count, 0);
 	tiles_destroy(t);
 	run_fini(&run);
 }
@@ -125,22 +144,23 @@ static void phases_are_told_apart_by_time(void **state)
 {
 	struct run run;
 	struct tiles *t;
-	const struct tiles_filter decode = {-1, RUN_NONE, INT32_MIN, STEP_DECODE},
-				  prefill = {-1, RUN_NONE, INT32_MIN, STEP_PREFILL};
-
+	char *missing;
+	struct selection decode = SELECTION_INIT, prefill = SELECTION_INIT;
+	decode.phase = STEP_DECODE;
+	prefill.phase = STEP_PREFILL;
 	build(&run);
 	uint32_t lane = builder_lane(&run, 0, 2);
 	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
 	builder_sample(&run, lane, step, 300, 700, 0);
 	builder_step(&run, lane, 1);
-	assert_int_equal(tiles_create(&t, &run, &decode), 0);
+	narrow(&run, decode);
+	t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 1);
 	assert_int_equal(t->groups[0].count, 1);
 	assert_int_equal(t->groups[0].bins[1 * 3 + 2].count, 1);
 	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &prefill), 0);
-	assert_int_equal(t->group_count, 0);
-	tiles_destroy(t);
+	assert_int_equal(selection_apply(&prefill, &run, &missing), BRICK_ENOTRECORDED);
+	free(missing);
 	run_fini(&run);
 }
 
@@ -156,7 +176,7 @@ static void large_grids_are_binned(void **state)
 	run.tiles[1].column = UINT32_MAX;
 	run.tiles[2].row = 0;
 	run.tiles[2].column = 0;
-	assert_int_equal(tiles_create(&t, &run, &everything), 0);
+	assert_int_equal(tiles_create(&t, &run, ALL_LEVELS), 0);
 	const struct tiles_group *midi = &t->groups[1];
 	assert_int_equal(midi->bin_rows, TILES_BINS);
 	assert_int_equal(midi->bin_columns, TILES_BINS);
@@ -191,7 +211,7 @@ static void percentiles_are_between_min_and_max(void **state)
 	uint32_t midi = builder_site(&run, builder_known(&run, BRICK_TILE_MIDI), -1, NULL, NULL);
 	for (uint64_t i = 0; i < 5; i++)
 		add_tile(&run, lane, midi, 20000 * i, 20000 * i + 10075, 0, 0, 0);
-	assert_int_equal(tiles_create(&t, &run, &everything), 0);
+	assert_int_equal(tiles_create(&t, &run, ALL_LEVELS), 0);
 	assert_int_equal(t->groups[0].min_ns, 10075);
 	assert_int_equal(t->groups[0].p50_ns, 10075);
 	tiles_destroy(t);
@@ -199,27 +219,32 @@ static void percentiles_are_between_min_and_max(void **state)
 }
 
 /* A step that goes on is found behind one that began later and has ended. */
+static void build_overlap(struct run *run, enum step_phase phase)
+{
+	struct selection selection = SELECTION_INIT;
+	build(run);
+	uint32_t a = builder_lane(run, 0, 2), b = builder_lane(run, 0, 3);
+	builder_sample(run, a, builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL),
+		10, 2500, 0);
+	builder_step(run, a, 1);
+	builder_sample(run, b, builder_site(run, builder_known(run, BRICK_PREFILL), -1, NULL, NULL),
+		300, 700, 0);
+	builder_step(run, b, 1);
+	selection.phase = (int)phase;
+	narrow(run, selection);
+}
+
 static void phases_that_overlap(void **state)
 {
 	struct run run;
-	struct tiles *t;
-	const struct tiles_filter decode = {-1, RUN_NONE, INT32_MIN, STEP_DECODE},
-				  prefill = {-1, RUN_NONE, INT32_MIN, STEP_PREFILL};
-
-	build(&run);
-	uint32_t a = builder_lane(&run, 0, 2), b = builder_lane(&run, 0, 3);
-	builder_sample(&run, a,
-		builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL), 10, 2500, 0);
-	builder_step(&run, a, 1);
-	builder_sample(&run, b,
-		builder_site(&run, builder_known(&run, BRICK_PREFILL), -1, NULL, NULL), 300, 700,
-		0);
-	builder_step(&run, b, 1);
-	assert_int_equal(tiles_create(&t, &run, &decode), 0);
+	build_overlap(&run, STEP_DECODE);
+	struct tiles *t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 1);
 	assert_int_equal(t->groups[0].brick, RUN_NONE); /* the tile at 2000 */
 	tiles_destroy(t);
-	assert_int_equal(tiles_create(&t, &run, &prefill), 0);
+	run_fini(&run);
+	build_overlap(&run, STEP_PREFILL);
+	t = tiles_of(&run, ALL_LEVELS);
 	assert_int_equal(t->group_count, 1);
 	assert_int_equal(t->groups[0].count, 1); /* the tile at 400 */
 	tiles_destroy(t);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options that choose a part of a recording: the same in all commands that measure one. Main
+ * thread.
+ */
+#ifndef BRICK_CLI_SELECTION_OPTIONS_H
+#define BRICK_CLI_SELECTION_OPTIONS_H
+
+#include "analysis/selection.h"
+#include "cli/options.h"
+#include "trace/run.h"
+
+/* Entries of a table of options; `where` is the offset of a struct selection. */
+/* clang-format off */
+#define SELECTION_PHASE(where) \
+	{"phase", "WHAT", "only steps of this phase: prefill, decode, mixed or warm-up", \
+		option_phase, .at = (where) + offsetof(struct selection, phase)}
+#define SELECTION_OPTIONS(where) \
+	{"steps", "WHICH", "only these steps, numbered from 1: N, N-N, or some with commas between; " \
+		"slowest; or slow, the slowest 5 % of each phase", \
+		selection_set_steps, .at = (where)}, \
+	{"layer", "N", "only what ran in this layer; -1 is outside of layers", \
+		selection_set_layer, .at = (where) + offsetof(struct selection, layer)}, \
+	{"thread", "WHICH", "only what this thread or queue did: a name, or a number", \
+		option_text, .at = (where) + offsetof(struct selection, thread)}, \
+	{"brick", "NAME", "only this brick", \
+		option_text, .at = (where) + offsetof(struct selection, brick)}, \
+	{"since", "TIME", "only steps that began then or later: seconds from the begin of the " \
+		"recording, or with a unit, as 250ms", \
+		selection_set_time, .at = (where) + offsetof(struct selection, since_ns)}, \
+	{"until", "TIME", "only steps that began before then", \
+		selection_set_time, .at = (where) + offsetof(struct selection, until_ns)}
+/* clang-format on */
+
+/* Setters: of a struct selection, an int, a uint64_t of ns. */
+void selection_set_steps(const struct option_use *use, const char *text);
+void selection_set_layer(const struct option_use *use, const char *text);
+void selection_set_time(const struct option_use *use, const char *text);
+
+/* Narrow a run to it. Ends the program when there is nothing like that in it, or no memory. */
+void selection_narrow(const struct selection *selection, struct run *run);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moves what is kept together, where it lies, and numbers it anew. */
+#include "trace/run_keep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* New numbers of samples by lane, and of commands; RUN_NONE: left out. A lane's NULL: as before. */
+struct numbers {
+	uint32_t **samples;
+	uint32_t *commands;
+};
+
+static void numbers_fini(struct numbers *n, const struct run *run)
+{
+	for (size_t i = 0; n->samples && i < run->lane_count; i++)
+		free(n->samples[i]);
+	free(n->samples);
+	free(n->commands);
+}
+
+static int numbers_init(struct numbers *n, const struct run *run, uint8_t *const *keep)
+{
+	n->samples = calloc(run->lane_count + 1, sizeof(*n->samples));
+	n->commands = calloc(run->command_count + 1, sizeof(*n->commands));
+	int rc = n->samples && n->commands ? 0 : -ENOMEM;
+	for (size_t lane = 0; lane < run->lane_count && rc == 0; lane++) {
+		size_t count = run->lanes[lane].sample_count;
+		if (!keep[lane])
+			continue;
+		uint32_t *own = calloc(count + 1, sizeof(*own)), next = 0;
+		rc = own ? 0 : -ENOMEM;
+		for (size_t i = 0; own && i < count; i++)
+			own[i] = keep[lane][i] ? next++ : RUN_NONE;
+		n->samples[lane] = own;
+	}
+	if (rc < 0)
+		numbers_fini(n, run);
+	return rc;
+}
+
+static uint32_t number_of(const struct numbers *n, uint32_t lane, uint32_t sample)
+{
+	return n->samples[lane] ? n->samples[lane][sample] : sample;
+}
+
+static size_t whole_pages(size_t samples)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = samples * sizeof(struct run_sample);
+	return (bytes + page - 1) / page * page;
+}
+
+/* Of samples in a file, what is not needed any more. */
+static void unmap_end(struct run_lane *lane, size_t count)
+{
+	size_t kept = whole_pages(count), bytes = whole_pages(lane->sample_count);
+	if (bytes > kept)
+		munmap((char *)lane->samples + kept, bytes - kept);
+	if (!count)
+		lane->samples = NULL;
+	if (count < lane->spilled)
+		lane->spilled = count;
+}
+
+int run_edit(struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (lane->spilled &&
+			mprotect(lane->samples, whole_pages(lane->spilled), PROT_READ | PROT_WRITE))
+			return -errno;
+	}
+	return 0;
+}
+
+/* depths: of what is kept below each depth of before. */
+static void move_samples(struct run_lane *lane, const uint32_t *numbers)
+{
+	uint8_t depths[UINT8_MAX + 2] = {0};
+	size_t count = 0;
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		run_lane_passed(lane, i);
+		struct run_sample sample = lane->samples[i];
+		unsigned depth = sample.depth;
+		int kept = numbers[i] != RUN_NONE;
+		depths[depth + 1] = (uint8_t)(depths[depth] + (kept && depths[depth] < UINT8_MAX));
+		sample.depth = depths[depth];
+		if (kept)
+			lane->samples[count++] = sample;
+	}
+	if (lane->spilled)
+		unmap_end(lane, count);
+	lane->sample_count = count;
+}
+
+static void move_steps(struct run *run, const struct numbers *n)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->step_count; i++) {
+		struct run_step step = run->steps[i];
+		if (step.lane < run->lane_count && step.sample < run->lanes[step.lane].sample_count)
+			step.sample = number_of(n, step.lane, step.sample);
+		if (step.sample != RUN_NONE)
+			run->steps[count++] = step;
+	}
+	run->step_count = count;
+}
+
+static void move_commands(struct run *run, const struct numbers *n)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->command_count; i++) {
+		struct run_command *c = &run->commands[i];
+		uint32_t sample = number_of(n, c->lane, c->sample);
+		n->commands[i] = sample == RUN_NONE ? RUN_NONE : (uint32_t)count;
+		if (sample == RUN_NONE)
+			continue;
+		c->sample = sample;
+		if (c->launch_lane != RUN_NONE)
+			c->launch_sample = number_of(n, c->launch_lane, c->launch_sample);
+		if (c->launch_sample == RUN_NONE)
+			c->launch_lane = RUN_NONE;
+		run->commands[count++] = *c;
+	}
+	run->command_count = count;
+}
+
+static void move_afters(struct run *run, const struct numbers *n)
+{
+	for (size_t i = 0; i < run->command_count; i++) {
+		struct run_command *c = &run->commands[i];
+		uint32_t count = 0;
+		for (uint32_t k = 0; k < c->after_count; k++) {
+			uint32_t after = n->commands[run->afters[c->after_first + k]];
+			if (after != RUN_NONE)
+				run->afters[c->after_first + count++] = after;
+		}
+		c->after_count = count;
+	}
+}
+
+static void move_waits(struct run *run, const struct numbers *n)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->wait_count; i++) {
+		struct run_wait wait = run->waits[i];
+		wait.sample = number_of(n, wait.lane, wait.sample);
+		wait.command = n->commands[wait.command];
+		if (wait.sample != RUN_NONE && wait.command != RUN_NONE)
+			run->waits[count++] = wait;
+	}
+	run->wait_count = count;
+}
+
+static void move_tiles(struct run *run, const struct numbers *n)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->tile_count; i++) {
+		struct run_tile tile = run->tiles[i];
+		tile.sample = number_of(n, tile.lane, tile.sample);
+		if (tile.sample != RUN_NONE)
+			run->tiles[count++] = tile;
+	}
+	run->tile_count = count;
+}
+
+int run_keep(struct run *run, uint8_t *const *keep)
+{
+	struct numbers numbers;
+	int rc = numbers_init(&numbers, run, keep);
+	if (rc < 0)
+		return rc;
+	move_steps(run, &numbers);
+	move_commands(run, &numbers);
+	move_afters(run, &numbers);
+	move_waits(run, &numbers);
+	move_tiles(run, &numbers);
+	for (size_t lane = 0; lane < run->lane_count; lane++)
+		if (numbers.samples[lane])
+			move_samples(&run->lanes[lane], numbers.samples[lane]);
+	numbers_fini(&numbers, run);
+	return 0;
+}
