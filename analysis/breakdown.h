@@ -9,8 +9,7 @@
  *
  * Owned by the breakdown, which borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_BREAKDOWN_H
-#define BRICK_ANALYSIS_BREAKDOWN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ uint64_t breakdown_edge_ns(uint32_t bucket);
  * [BREAKDOWN_BUCKETS].
  */
 void breakdown_all_durations(const struct breakdown *breakdown, uint32_t brick, uint64_t *out);
-
-#endif

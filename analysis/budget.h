@@ -15,8 +15,7 @@
  *
  * Parsed budgets never change: any thread.
  */
-#ifndef BRICK_ANALYSIS_BUDGET_H
-#define BRICK_ANALYSIS_BUDGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ struct budget_verdict {
 /* summaries: of the phases prefill and decode, by brick. */
 void budget_judge(struct budget_verdict *verdict, const struct budget_line *line,
 	struct summary *const summaries[STEP_PHASES]);
-
-#endif

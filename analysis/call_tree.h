@@ -6,8 +6,7 @@
  * below what launched them: their time is a device's, and no part of what is above them. Owned by
  * the tree, which borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_CALL_TREE_H
-#define BRICK_ANALYSIS_CALL_TREE_H
+#pragma once
 
 #include "analysis/call_tree_nodes.h"
 #include "analysis/step_index.h"
@@ -26,5 +25,3 @@ int call_tree_of_lane(struct call_tree **out, const struct run *run, const struc
 	uint32_t lane);
 
 void call_tree_destroy(struct call_tree *tree);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The nodes of a call tree, and how they hang together (analysis/call_tree.h). */
-#ifndef BRICK_ANALYSIS_CALL_TREE_NODES_H
-#define BRICK_ANALYSIS_CALL_TREE_NODES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void call_tree_sum_up(struct call_tree *tree);
 
 /* Add what is known to what was not known yet. */
 void call_tree_add_known(uint64_t *sum, uint64_t value, int known);
-
-#endif

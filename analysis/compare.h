@@ -10,8 +10,7 @@
  * points of a phase and its residual are that effect. Owned by the comparison, which borrows the
  * names. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_COMPARE_H
-#define BRICK_ANALYSIS_COMPARE_H
+#pragma once
 
 #include "analysis/compare_row.h"
 
@@ -45,5 +44,3 @@ const char *compare_verdict_name(enum compare_verdict verdict);
 /* The row of a phase (TTFT: -1) that measures that, or NULL. */
 const struct compare_row *compare_find(
 	const struct compare *compare, int phase, enum compare_measure measure);
-
-#endif

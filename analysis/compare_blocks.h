@@ -9,8 +9,7 @@
  * with the one of B at the same place. Only decode steps that all recordings have are looked at, by
  * their place from the first on: later tokens have longer contexts.
  */
-#ifndef BRICK_ANALYSIS_COMPARE_BLOCKS_H
-#define BRICK_ANALYSIS_COMPARE_BLOCKS_H
+#pragma once
 
 #include "analysis/compare_series.h"
 
@@ -55,5 +54,3 @@ int compare_recordings_suffice(size_t in_a, size_t in_b);
 int compare_blocks_init(struct compare_blocks *blocks, const struct compare_series *series,
 	size_t in_a, size_t in_b, size_t names);
 void compare_blocks_fini(struct compare_blocks *blocks);
-
-#endif

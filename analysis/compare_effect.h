@@ -3,8 +3,7 @@
  * Effects of the rows of a comparison, and the tests of whole families of them: rows of the same
  * blocks. For analysis/compare.c only.
  */
-#ifndef BRICK_ANALYSIS_COMPARE_EFFECT_H
-#define BRICK_ANALYSIS_COMPARE_EFFECT_H
+#pragma once
 
 #include "analysis/compare_row.h"
 #include "base/array.h"
@@ -43,5 +42,3 @@ void compare_effects_fini(struct compare_effects *effects);
  */
 int compare_effects_points(struct compare_row *rows, size_t row_count, double effect, int phase,
 	const struct compare_blocks *blocks, const struct compare_names *names, double *residual);
-
-#endif

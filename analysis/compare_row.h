@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A row of a comparison: what one measure was on both sides, and what that says. */
-#ifndef BRICK_ANALYSIS_COMPARE_ROW_H
-#define BRICK_ANALYSIS_COMPARE_ROW_H
+#pragma once
 
 #include "analysis/compare_blocks.h"
 
@@ -35,5 +34,3 @@ struct compare_row {
 	double detectable; /* least effect that would be found in 4 of 5 trials; INFINITY: none */
 	enum compare_verdict verdict;
 };
-
-#endif

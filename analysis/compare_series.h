@@ -6,8 +6,7 @@
  * to the step. Does not borrow the run: recordings are read one after the other. One thread at a
  * time.
  */
-#ifndef BRICK_ANALYSIS_COMPARE_SERIES_H
-#define BRICK_ANALYSIS_COMPARE_SERIES_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/step_times.h"
@@ -64,5 +63,3 @@ static inline uint64_t compare_cell_ns(
 
 	return column < series->columns ? cells->column_ns[cell * series->columns + column] : 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What was counted per step (include/brick/counters.h), by phase. Each step has its own values,
  * told just after its end; steps without any are not in the means. Pure; read-only once made.
  */
-#ifndef BRICK_ANALYSIS_COUNTERS_H
-#define BRICK_ANALYSIS_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/step_index.h"
@@ -46,5 +45,3 @@ double counters_mean(const struct counters *counters, enum step_phase phase, uin
 
 /* Instructions per cycle: of real counters, in the same steps; negative: not counted. */
 double counters_ipc(const struct counters *counters, enum step_phase phase);
-
-#endif

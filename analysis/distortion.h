@@ -5,8 +5,7 @@
  * start), the cost of the attached hooks (timed in place, a sample of their calls) and the CPU time
  * of the recorder. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_DISTORTION_H
-#define BRICK_ANALYSIS_DISTORTION_H
+#pragma once
 
 #include "analysis/summary.h"
 #include "trace/run.h"
@@ -25,5 +24,3 @@ struct distortion {
  * by the samples that they recorded in it.
  */
 void distortion_estimate(struct distortion *distortion, const struct summary *summary, int phase);
-
-#endif

@@ -5,8 +5,7 @@
  * where x is A's result and y is B's, estimated from the sketches; their squares are called NMSE.
  * docs/DIVERGENCE.md says how places are aligned and where limits come from. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_DIVERGE_H
-#define BRICK_ANALYSIS_DIVERGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ struct diverge {
 int diverge_create(struct diverge **out, const struct run *a, const struct run *b,
 	const struct diverge_options *options, int *which);
 void diverge_destroy(struct diverge *d); /* NULL is legal */
-
-#endif

@@ -3,8 +3,7 @@
  * Which digest of one run is which of another (diverge.h): by step, layer, brick and, where both
  * runs name their tensors, label; else by order. Called by diverge.c.
  */
-#ifndef BRICK_ANALYSIS_DIVERGE_ALIGN_H
-#define BRICK_ANALYSIS_DIVERGE_ALIGN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct align {
 /* 0 or -ENOMEM; align_fini() in either case. */
 int align_init(struct align *align, const struct run *a, const struct run *b);
 void align_fini(struct align *align);
-
-#endif

@@ -3,8 +3,7 @@
  * Which histogram says how long the executions of a brick took: the run's own, which knows what was
  * dropped, or that of the samples. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_DURATIONS_H
-#define BRICK_ANALYSIS_DURATIONS_H
+#pragma once
 
 #include "trace/run.h"
 
@@ -17,5 +16,3 @@ const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t
 
 /* Entries of uint64_t[BRICK_HISTOGRAM_BUCKETS]; NULL has none. */
 uint64_t durations_count(const uint64_t *histogram);
-
-#endif

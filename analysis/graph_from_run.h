@@ -5,8 +5,7 @@
  * thread did for a step as a function that the step launched; and the waits, with the barriers at
  * which they came together (analysis/schedule.h). Nodes on the critical path are marked.
  */
-#ifndef BRICK_ANALYSIS_GRAPH_FROM_RUN_H
-#define BRICK_ANALYSIS_GRAPH_FROM_RUN_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/step_index.h"
@@ -22,5 +21,3 @@ enum { GRAPH_FROM_RUN_SAMPLES = 4000000 };
  */
 int graph_from_run(struct brick_graph **out, const struct run *run, const struct step_index *index,
 	uint32_t step);
-
-#endif

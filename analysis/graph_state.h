@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two halves of making a graph of a run share. Inside of analysis/graph_*.c only. */
-#ifndef BRICK_ANALYSIS_GRAPH_STATE_H
-#define BRICK_ANALYSIS_GRAPH_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/schedule.h"
@@ -57,5 +56,3 @@ struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lan
 /* graph_lane.c: a node for an execution that stands by itself. */
 uint32_t graph_add_sample(struct graph_builder *b, uint32_t lane, uint32_t sample,
 	uint64_t begin_ns, uint64_t time_ns);
-
-#endif

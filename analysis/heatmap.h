@@ -4,8 +4,7 @@
  * a brick add up to the wall_ns of its row in a summary by brick, those of a layer to that of its
  * row in a summary by layer. Owned by the heatmap, which borrows the run. Read-only once made.
  */
-#ifndef BRICK_ANALYSIS_HEATMAP_H
-#define BRICK_ANALYSIS_HEATMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct heatmap {
 int heatmap_create(
 	struct heatmap **out, const struct run *run, const struct step_index *index, int only);
 void heatmap_destroy(struct heatmap *heatmap);
-
-#endif

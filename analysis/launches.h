@@ -3,8 +3,7 @@
  * Commands by the sample that launched them, for walks over threads. Borrows the run; read-only
  * once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_LAUNCHES_H
-#define BRICK_ANALYSIS_LAUNCHES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample
  */
 uint32_t launches_step(
 	const struct run *run, const struct step_index *index, uint32_t lane, uint32_t sample);
-
-#endif

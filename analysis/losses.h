@@ -3,8 +3,7 @@
  * The loss ledger of a run as a whole: what its processes and lanes counted, and what the file
  * lacks. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_LOSSES_H
-#define BRICK_ANALYSIS_LOSSES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int losses_any(const struct losses *losses);
  * are no more.
  */
 int losses_describe(const struct losses *losses, size_t k, uint64_t *count, const char **what);
-
-#endif

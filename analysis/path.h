@@ -7,8 +7,7 @@
  *
  * Owned by the path, which borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_PATH_H
-#define BRICK_ANALYSIS_PATH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns);
 
 /* Name of an owner: of a brick, BarrierWait, "unattributed", "thread start". */
 const char *path_owner_name(const struct run *run, uint32_t owner);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What solving schedules adds up, by owner and lane. Inside of analysis/path*.c only. */
-#ifndef BRICK_ANALYSIS_PATH_STATE_H
-#define BRICK_ANALYSIS_PATH_STATE_H
+#pragma once
 
 #include "analysis/path.h"
 
@@ -42,5 +41,3 @@ int path_solve(struct path_solver *solver, const struct schedule *schedule,
 /* path_what_if.c: what all owners could save in a schedule that has been solved. */
 void path_try_owners(
 	struct path_solver *solver, const struct schedule *schedule, uint64_t length_ns);
-
-#endif

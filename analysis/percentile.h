@@ -4,8 +4,7 @@
  * exceed. One that fewer than 100 / (100 - P) values would have to carry is unknown: p95 needs 20
  * values, p99 needs 100. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_PERCENTILE_H
-#define BRICK_ANALYSIS_PERCENTILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns);
 
 /* Sort ascending, in place. */
 void percentile_sort(uint64_t *values, size_t n);
-
-#endif

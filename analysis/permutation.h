@@ -8,8 +8,7 @@
  * Statistic: Student's t. All labellings are tried where they are few, else a fixed sequence of
  * random ones: equal input gives equal output. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_PERMUTATION_H
-#define BRICK_ANALYSIS_PERMUTATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ int permutation_test(
 
 /* Labellings that there are of so many blocks, INFINITY if they are too many to count. */
 double permutation_labellings(size_t a, size_t b);
-
-#endif

@@ -3,8 +3,7 @@
  * Whether the program had the machine to itself: how busy its CPUs were and with whom, and what
  * part of the steps their threads were off their CPUs. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_PRESENCE_H
-#define BRICK_ANALYSIS_PRESENCE_H
+#pragma once
 
 #include "trace/run.h"
 
@@ -20,5 +19,3 @@ struct presence {
 };
 
 void presence_of_run(struct presence *presence, const struct run *run);
-
-#endif

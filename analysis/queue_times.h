@@ -4,8 +4,7 @@
  * Lanes with the same number in one process are one queue: an out-of-order queue has several. Only
  * what was measured counts: a time that is not known is in none of the numbers. Borrows the run.
  */
-#ifndef BRICK_ANALYSIS_QUEUE_TIMES_H
-#define BRICK_ANALYSIS_QUEUE_TIMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ struct queue_times {
 int queue_times_init(
 	struct queue_times *times, const struct run *run, const struct step_index *index, int only);
 void queue_times_fini(struct queue_times *times);
-
-#endif

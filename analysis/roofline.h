@@ -11,8 +11,7 @@
  * spread refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
  * read-only once made.
  */
-#ifndef BRICK_ANALYSIS_ROOFLINE_H
-#define BRICK_ANALYSIS_ROOFLINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ const char *roofline_bound_name(enum roofline_bound bound);
 
 /* Place a row whose counts and times are filled in under the ceilings. */
 void roofline_place(struct roofline_row *row, const struct ceilings *ceilings, double pair_cost_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * When bricks ran: per brick, phase and kind of lane the time with at least one thread in it, the
  * time of all threads together, and what they did. Inside of analysis/ only.
  */
-#ifndef BRICK_ANALYSIS_ROOFLINE_SPANS_H
-#define BRICK_ANALYSIS_ROOFLINE_SPANS_H
+#pragma once
 
 #include "analysis/step_times.h"
 #include "analysis/walk.h"
@@ -54,5 +53,3 @@ struct roofline_accounts {
 /* Whole when the walk has run. -ENOMEM; *accounts is then empty. */
 int roofline_accounts_init(struct roofline_accounts *accounts, struct walk *walk);
 void roofline_accounts_fini(struct roofline_accounts *accounts);
-
-#endif

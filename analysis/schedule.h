@@ -22,8 +22,7 @@
  * for, where inside of a brick it waited. Such times stay
  * as they were, and are counted. Borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_SCHEDULE_H
-#define BRICK_ANALYSIS_SCHEDULE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t process);
 
 void schedule_fini(struct schedule *schedule);
-
-#endif

@@ -3,8 +3,7 @@
  * What the files that make a schedule share: the window that is looked at and what has been found
  * in it so far. Nothing outside of schedule*.c includes this.
  */
-#ifndef BRICK_ANALYSIS_SCHEDULE_STATE_H
-#define BRICK_ANALYSIS_SCHEDULE_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/schedule.h"
@@ -88,5 +87,3 @@ uint64_t schedule_join_commands(struct schedule_maker *m, const struct schedule_
 /* The last work of a lane that had ended by then; RUN_NONE if none had. */
 uint32_t schedule_work_ended_by(
 	const struct schedule_maker *m, const struct schedule_span *span, uint64_t ns);
-
-#endif

@@ -6,8 +6,7 @@
  * marked left_out: it is in no row. Statistics of threads and histograms, which do not know when
  * and where things ran, go: numbers of a narrowed run are of its samples.
  */
-#ifndef BRICK_ANALYSIS_SELECTION_H
-#define BRICK_ANALYSIS_SELECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ int selection_apply_steps(const struct selection *selection, struct run *run, ch
 /* Take what is left out of a run also from it, but for its steps: for who lists samples. -ENOMEM.
  */
 int selection_drop(struct run *run);
-
-#endif

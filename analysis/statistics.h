@@ -5,8 +5,7 @@
  * test of Mann and Whitney (two sides) or of Wilcoxon (pairs) would not reject. Ties make the
  * interval wider, never narrower. Pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_STATISTICS_H
-#define BRICK_ANALYSIS_STATISTICS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@ double statistics_median(double *values, size_t n);
 
 /* Of consecutive values with those before them, 0 when that is not known; -1 to 1. */
 double statistics_autocorrelation(const double *values, size_t n);
-
-#endif

@@ -5,8 +5,7 @@
  * Steps inside of other steps of the same lane are left out: they are parts of the outer one.
  * Borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_STEP_INDEX_H
-#define BRICK_ANALYSIS_STEP_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline bool step_index_drives(const struct step_index *index, uint32_t la
 {
 	return index->lane_first[lane] != index->lane_first[lane + 1];
 }
-
-#endif

@@ -5,8 +5,7 @@
  * device still worked for it, whatever the thread did; the wall time of a run is the sum of its
  * steps' times. Only outermost steps that ended count. Read-only once made.
  */
-#ifndef BRICK_ANALYSIS_STEP_TIMES_H
-#define BRICK_ANALYSIS_STEP_TIMES_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/walk.h"
@@ -91,5 +90,3 @@ static inline uint64_t step_time_total_ns(const struct step_time *time)
  */
 uint32_t step_times_median(const struct step_times *times, const struct run *run,
 	const struct step_index *index, enum step_phase phase);
-
-#endif

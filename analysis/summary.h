@@ -17,8 +17,7 @@
  *
  * Owned by the summary, which borrows the run. Read-only once made: any thread.
  */
-#ifndef BRICK_ANALYSIS_SUMMARY_H
-#define BRICK_ANALYSIS_SUMMARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ double summary_device_coverage(const struct summary *summary);
 
 /* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */
 double summary_phase_coverage(const struct summary *summary, enum step_phase phase);
-
-#endif

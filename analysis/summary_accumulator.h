@@ -4,8 +4,7 @@
  * the recording has them), per category, and per group of one more kind. Inside of analysis/ only;
  * analysis/summary.h is what others use.
  */
-#ifndef BRICK_ANALYSIS_SUMMARY_ACCUMULATOR_H
-#define BRICK_ANALYSIS_SUMMARY_ACCUMULATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -162,5 +161,3 @@ enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER =
 /* summary_pairs.c */
 bool summary_pairs_init(struct summary_accumulator *t); /* false: out of memory */
 void summary_pairs_merge(struct summary_accumulator *t, const struct run_lane *lane);
-
-#endif

@@ -3,8 +3,7 @@
  * Rows made from what a summary has added up: names, averages, percentiles, shares. Inside of
  * analysis/ only, but for the row itself, which analysis/summary.h explains.
  */
-#ifndef BRICK_ANALYSIS_SUMMARY_ROWS_H
-#define BRICK_ANALYSIS_SUMMARY_ROWS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 int summary_rows_copy(struct summary_rows *rows, const struct summary_rows *from);
 void summary_rows_sort(struct summary_rows *rows);
 void summary_rows_fini(struct summary_rows *rows);
-
-#endif

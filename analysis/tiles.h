@@ -4,8 +4,7 @@
  * where in the grid the time went. Grids larger than TILES_BINS are binned, so that memory is
  * bounded whatever the recording says. Borrows the run; pure; any thread.
  */
-#ifndef BRICK_ANALYSIS_TILES_H
-#define BRICK_ANALYSIS_TILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void tiles_destroy(struct tiles *tiles);
 
 /* "macro", "midi", "micro". */
 const char *tiles_level_name(uint32_t level);
-
-#endif

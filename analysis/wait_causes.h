@@ -4,8 +4,7 @@
  * that came last of those that the recording ties to the wait, else the queue whose work ended last
  * before the wait did. Borrows the run. One thread at a time.
  */
-#ifndef BRICK_ANALYSIS_WAIT_CAUSES_H
-#define BRICK_ANALYSIS_WAIT_CAUSES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int wait_causes_init(struct wait_causes *causes, const struct run *run);
 void wait_causes_fini(struct wait_causes *causes);
 void wait_causes_add(struct wait_causes *causes, uint32_t lane, uint32_t sample, uint64_t time_ns);
 void wait_causes_finish(struct wait_causes *causes);
-
-#endif

@@ -14,8 +14,7 @@
  * like the samples. Whoever wants samples joins a walk, so that a run is walked once for all of
  * them. Read-only on the run; one walk per thread.
  */
-#ifndef BRICK_ANALYSIS_WALK_H
-#define BRICK_ANALYSIS_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ int walk_run(const struct walk *walk);
  */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
-
-#endif

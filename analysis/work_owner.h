@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which sites say what an execution did, so that work is counted once. Pure; any thread. */
-#ifndef BRICK_ANALYSIS_WORK_OWNER_H
-#define BRICK_ANALYSIS_WORK_OWNER_H
+#pragma once
 
 #include <stdint.h>
 #include "trace/run.h"
@@ -14,5 +13,3 @@ enum work_owner {
 
 /* owners: [site_count], all 0: enum work_owner. -ENOMEM. */
 int work_owners(uint8_t *owners, const struct run *run);
-
-#endif

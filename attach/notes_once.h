@@ -4,10 +4,7 @@
  * running session is remembered, and a new one, after a fork for instance, hears it again. Any
  * thread; errno is kept.
  */
-#ifndef BRICK_ATTACH_NOTES_ONCE_H
-#define BRICK_ATTACH_NOTES_ONCE_H
+#pragma once
 
 /* 64 notes at most; longer ones than 767 characters are cut. */
 void note_once(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

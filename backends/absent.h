@@ -3,8 +3,7 @@
  * In place of a backend whose headers were missing when Brick was built: a table whose probe says
  * so, and whose other functions are never reached. Included by one file of each such backend.
  */
-#ifndef BRICK_BACKENDS_ABSENT_H
-#define BRICK_BACKENDS_ABSENT_H
+#pragma once
 
 #include <errno.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ static void absent_close(struct brick_backend_device *device)
 		.correlate = absent_correlate,                  \
 		.close = absent_close,                          \
 	}
-
-#endif

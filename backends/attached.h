@@ -3,8 +3,7 @@
  * What `brick record` has attached to this process, for backends inside of the program: it leaves
  * to them what they time themselves, so that nothing is told twice. Any thread.
  */
-#ifndef BRICK_BACKENDS_ATTACHED_H
-#define BRICK_BACKENDS_ATTACHED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  * address to `function`, a pointer of its type. 0: it is not attached, and NULL is copied.
  */
 int backend_attached(const char *library, const char *name, void *function);
-
-#endif

@@ -10,8 +10,7 @@
  *		return -ENOMEM;
  *	array_fini(&rows);
  */
-#ifndef BRICK_BASE_ARRAY_H
-#define BRICK_BASE_ARRAY_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ static inline void array__copy(void *items, size_t offset, const void *from, siz
 	if (bytes)
 		memcpy((char *)items + offset, from, bytes);
 }
-
-#endif

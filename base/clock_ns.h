@@ -3,8 +3,7 @@
  * Readings of the POSIX clocks in nanoseconds. For what is not recorded as a sample: those are read
  * by lib/sys/ticks.h. Header only; any thread.
  */
-#ifndef BRICK_BASE_CLOCK_NS_H
-#define BRICK_BASE_CLOCK_NS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -52,5 +51,3 @@ static inline struct timespec timespec_in_ns(clockid_t clock, uint64_t ns)
 {
 	return timespec_of_ns(clock_ns(clock) + ns);
 }
-
-#endif

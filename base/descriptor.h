@@ -3,8 +3,7 @@
  * Descriptors that stay open inside of somebody else's program get high numbers: whoever closes all
  * and opens his own hardly gets ours. Header only; any thread.
  */
-#ifndef BRICK_BASE_DESCRIPTOR_H
-#define BRICK_BASE_DESCRIPTOR_H
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,5 +20,3 @@ static inline int descriptor_raise(int fd)
 	close(fd);
 	return high;
 }
-
-#endif

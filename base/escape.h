@@ -6,8 +6,7 @@
  * bytes (1 at least), write what stands for it, and return how many bytes of the text that was.
  * Any thread.
  */
-#ifndef BRICK_BASE_ESCAPE_H
-#define BRICK_BASE_ESCAPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void escape_csv(FILE *out, const char *text);
 
 /* Text of an XML 1.0 element or quoted attribute; what XML cannot hold, or is unsafe, is U+FFFD. */
 void escape_xml(FILE *out, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * FNV-1a, 64 bits (Fowler, Noll, Vo: offset basis cbf29ce484222325, prime 100000001b3). The hash of
  * all tables and of kernel sources. Header only; any thread.
  */
-#ifndef BRICK_BASE_FNV_H
-#define BRICK_BASE_FNV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline uint64_t fnv1a_text(const char *text)
 		hash = (hash ^ (unsigned char)*text++) * FNV1A_PRIME;
 	return hash;
 }
-
-#endif

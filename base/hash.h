@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes of numbers and pointers, and of several values in turn. Header only; any thread. */
-#ifndef BRICK_BASE_HASH_H
-#define BRICK_BASE_HASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline uint64_t hash_pointer(const void *key)
 {
 	return hash_add(0, (uint64_t)(uintptr_t)key);
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A key that is not there is appended to the array and added: hash_index_add(&index, hash, i).
  */
-#ifndef BRICK_BASE_HASH_INDEX_H
-#define BRICK_BASE_HASH_INDEX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -62,5 +61,3 @@ static inline uint32_t hash_index_next(const struct hash_index *index, struct ha
 	}
 	return HASH_INDEX_NONE;
 }
-
-#endif

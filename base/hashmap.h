@@ -4,8 +4,7 @@
  * two of slots, at most three quarters taken; removing leaves nothing behind. All zero is an empty
  * map. One thread at a time; looking up changes nothing.
  */
-#ifndef BRICK_BASE_HASHMAP_H
-#define BRICK_BASE_HASHMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ static inline void *hashmap_pointer(uint64_t value)
 
 /* All taken slots, in no order: for (s = NULL; (s = hashmap_next(map, s));) */
 struct hashmap_slot *hashmap_next(const struct hashmap *map, const struct hashmap_slot *after);
-
-#endif

@@ -4,8 +4,7 @@
  * cancelled (pthread_cancel(3)) until it has given back the last, since whoever is cancelled at a
  * system call keeps its locks for good. Any thread; not recursive.
  */
-#ifndef BRICK_BASE_LOCK_H
-#define BRICK_BASE_LOCK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -17,5 +16,3 @@ void lock_give(pthread_mutex_t *mutex);
 /* The same protection without a lock; pairs nest. */
 void lock_cancel_off(void);
 void lock_cancel_on(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers in text from outside, read strictly: decimal digits, no blanks before or after, no plus
  * sign, no hexadecimal, nothing left out. Any thread.
  */
-#ifndef BRICK_BASE_NUMBER_H
-#define BRICK_BASE_NUMBER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ int number_double(const char *text, double low, double high, double *value);
  * -ERANGE: more than 64 bits. Nothing is written on failure.
  */
 int number_leading_u64(const char *text, uint64_t *value, const char **end);
-
-#endif

@@ -3,8 +3,7 @@
  * Percentiles by nearest rank, in integers: equal input gives equal output everywhere. Header only;
  * any thread.
  */
-#ifndef BRICK_BASE_RANK_H
-#define BRICK_BASE_RANK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ static inline size_t rank_bucket(const uint64_t *counts, size_t buckets, uint64_
 	}
 	return i;
 }
-
-#endif

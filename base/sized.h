@@ -4,8 +4,7 @@
  * different versions: whoever knows fewer fields decides, and nothing is ignored that somebody
  * set. Header only; any thread.
  */
-#ifndef BRICK_BASE_SIZED_H
-#define BRICK_BASE_SIZED_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ static inline void *sized_at(void *first, size_t index)
 {
 	return (char *)first + index * sized_bytes(first);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8, one character at a time (RFC 3629). Header only; any thread. */
-#ifndef BRICK_BASE_UTF8_H
-#define BRICK_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ static inline int utf8_is_unsafe(uint32_t code)
 	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
 	       (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * of 107 nodes in the same order on every thread, node times that vary, a barrier wait behind each
  * node when there are several threads. Header only.
  */
-#ifndef BRICK_BENCH_TRACE_DEMO_H
-#define BRICK_BENCH_TRACE_DEMO_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -213,5 +212,3 @@ static inline int demo_write(struct demo *d, const char *path, uint32_t lanes, u
 	result->cpu_seconds += demo_cpu_seconds() - start;
 	return error;
 }
-
-#endif

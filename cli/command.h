@@ -3,8 +3,7 @@
  * The commands: one const entry each, defined in the file that implements it. The list below is the
  * only one. A command returns its exit code; it may end the program with die().
  */
-#ifndef BRICK_CLI_COMMAND_H
-#define BRICK_CLI_COMMAND_H
+#pragma once
 
 #include "view/exit_code.h"
 
@@ -34,5 +33,3 @@ struct cli_command {
 
 #define CLI_DECLARE(name) extern const struct cli_command command_##name;
 CLI_COMMANDS(CLI_DECLARE)
-
-#endif

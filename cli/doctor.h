@@ -3,8 +3,7 @@
  * What `brick doctor` found: one entry per thing that was looked at, in the order in which it is
  * told. Those who look only add entries. Main thread.
  */
-#ifndef BRICK_CLI_DOCTOR_H
-#define BRICK_CLI_DOCTOR_H
+#pragma once
 
 #include <stddef.h>
 #include "brick/export.h"
@@ -73,5 +72,3 @@ int doctor_read_line(const char *path, char *out, size_t size);
 int doctor_try_preload(const char *library, char *why, size_t size);
 
 const char *doctor_status_name(enum doctor_status status);
-
-#endif

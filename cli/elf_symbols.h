@@ -3,8 +3,7 @@
  * What a shared object exports and which of its calls can be interposed, read from its file. The
  * file is untrusted: every offset and size is checked. Read-only once open: any thread.
  */
-#ifndef BRICK_CLI_ELF_SYMBOLS_H
-#define BRICK_CLI_ELF_SYMBOLS_H
+#pragma once
 
 struct elf_symbols;
 
@@ -22,5 +21,3 @@ int elf_symbols_refers(const struct elf_symbols *symbols, const char *name);
 
 /* NULL is legal. */
 void elf_symbols_close(struct elf_symbols *symbols);
-
-#endif

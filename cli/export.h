@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format of `brick export` that is no other tool's. */
-#ifndef BRICK_CLI_EXPORT_H
-#define BRICK_CLI_EXPORT_H
+#pragma once
 
 #include <stdio.h>
 #include "trace/run.h"
@@ -11,5 +10,3 @@
  * whose samples are arrays of numbers in the order of "sample_fields". 0; write errors stay in out.
  */
 int export_json(const struct run *run, FILE *out);
-
-#endif

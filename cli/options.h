@@ -3,8 +3,7 @@
  * Options of a command, declared once: the table makes what getopt_long() accepts, --help, and what
  * is suggested for a slip of the pen. All complaints look alike. Main thread.
  */
-#ifndef BRICK_CLI_OPTIONS_H
-#define BRICK_CLI_OPTIONS_H
+#pragma once
 
 #include <getopt.h> /* optind, for operands */
 #include <stddef.h>
@@ -59,5 +58,3 @@ double option_double(
 void options_parse(const struct cli_command *command, void *options, int argc, char **argv);
 
 void options_help(const struct cli_command *command);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `brick record` share. Main thread. */
-#ifndef BRICK_CLI_RECORD_H
-#define BRICK_CLI_RECORD_H
+#pragma once
 
 #include "record/recorder.h"
 
@@ -18,5 +17,3 @@ void record_arguments_fini(struct record_arguments *arguments);
 
 /* Say on stderr what came of a recording. */
 void record_summary(const struct record_arguments *arguments, const struct recorder_result *result);
-
-#endif

@@ -3,8 +3,7 @@
  * The options that choose a part of a recording: the same in all commands that measure one. Main
  * thread.
  */
-#ifndef BRICK_CLI_SELECTION_OPTIONS_H
-#define BRICK_CLI_SELECTION_OPTIONS_H
+#pragma once
 
 #include "analysis/selection.h"
 #include "cli/options.h"
@@ -39,5 +38,3 @@ void selection_set_time(const struct option_use *use, const char *text);
 
 /* Narrow a run to it. Ends the program when there is nothing like that in it, or no memory. */
 void selection_narrow(const struct selection *selection, struct run *run);
-
-#endif

@@ -4,8 +4,7 @@
  * and what it had to be. The same for all: medians of many repetitions, never a single reading.
  * Main thread; one session of the library at a time.
  */
-#ifndef BRICK_CLI_SELFTEST_H
-#define BRICK_CLI_SELFTEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ double selftest_median(double *values, size_t count);
 
 /* The fastest of `rounds` rounds of function(count), in ns per call. */
 double selftest_cost_ns(void (*function)(unsigned count), unsigned count, unsigned rounds);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns rows of floats into the element types a GGUF file can hold. Pure functions; any thread.
-#ifndef BRICK_DEMO_GGUF_ENCODE_H
-#define BRICK_DEMO_GGUF_ENCODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ uint64_t gguf_row_bytes(enum gguf_type type, uint64_t n);
 
 // Writes gguf_row_bytes(type, n) bytes to `out`.
 void gguf_encode_row(enum gguf_type type, const float *row, uint64_t n, void *out);
-
-#endif

@@ -5,8 +5,7 @@
 // file. Errors stick: the calls between gguf_open() and gguf_commit() return nothing, and the first
 // thing that went wrong is what gguf_commit() returns. The file carries a temporary name until
 // then, so nobody ever sees half a model. Thread rule: one at a time.
-#ifndef BRICK_DEMO_GGUF_WRITER_H
-#define BRICK_DEMO_GGUF_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool gguf_failed(const struct gguf_writer *w);
 
 // Gives the file its name and frees the writer; on any error so far removes it. 0 or -errno.
 int gguf_commit(struct gguf_writer *w, uint64_t *bytes);
-
-#endif

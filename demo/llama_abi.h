@@ -7,8 +7,7 @@
 //
 // The libraries are opened RTLD_GLOBAL and their symbols looked up in the global scope, so a
 // preloaded library that defines the same symbol is called instead, as in a program linked to them.
-#ifndef BRICK_DEMO_LLAMA_ABI_H
-#define BRICK_DEMO_LLAMA_ABI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ int llama_abi_set_gpu_layers(struct llama_params *params, int32_t n);
 
 // True when what batch_get_one() returns looks as expected.
 bool llama_abi_batch_fits(const struct llama_abi *abi);
-
-#endif

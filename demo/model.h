@@ -4,8 +4,7 @@
 // the tensor and the place only, so the files of all types hold the same weights up to rounding.
 // Norms are near 1 and products keep the size of what they multiply, so activations stay finite
 // and differ from token to token. Thread rule: any thread.
-#ifndef BRICK_DEMO_MODEL_H
-#define BRICK_DEMO_MODEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ const char *model_check(const struct model_shape *s);
 
 // Writes the model to `path`, whole or not at all, and says how large it became. 0 or -errno.
 int model_write(const struct model_shape *s, const char *path, uint64_t *n_params, uint64_t *bytes);
-
-#endif

@@ -3,8 +3,7 @@
 // A small but real vocabulary for the SentencePiece kind of tokenizer: control tokens, all 256
 // bytes, printable ASCII, then pieces of English. Any text can be tokenised with it, and common
 // words take one token. The same size always gives the same vocabulary. Thread rule: any thread.
-#ifndef BRICK_DEMO_VOCAB_H
-#define BRICK_DEMO_VOCAB_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct vocab {
 // VOCAB_MIN_SIZE at least. 0 or -ENOMEM.
 int vocab_init(struct vocab *v, uint32_t size);
 void vocab_fini(struct vocab *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts out of another process's memory, after they have been copied. Any thread. */
-#ifndef BRICK_DRAIN_CLEAN_H
-#define BRICK_DRAIN_CLEAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void drain_clean_text(char *text, size_t bytes);
 
 /* The same for lines, whose newlines stay. The text is ended. */
 void drain_clean_lines(char *text);
-
-#endif

@@ -5,8 +5,7 @@
  * Readings between the two, and all later ones, only check it: what is said of its truth is the
  * largest distance of a reading that it was not drawn through. One thread at a time.
  */
-#ifndef BRICK_DRAIN_CLOCK_H
-#define BRICK_DRAIN_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/clock.h"
@@ -37,5 +36,3 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c);
 
 /* Compare the line with the clocks now; returns the largest residual so far. */
 uint32_t drain_clock_check(struct drain_clock *c);
-
-#endif

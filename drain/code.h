@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The programs that a session keeps the source of. Emitting side. */
-#ifndef BRICK_DRAIN_CODE_H
-#define BRICK_DRAIN_CODE_H
+#pragma once
 
 #include "drain/map.h"
 #include "trace/sink.h"
@@ -9,5 +8,3 @@
 /* Emit programs that are new; *emitted: bytes of the area that have been. 0, or the sink's error.
  */
 int drain_code_emit(uint32_t *emitted, struct drain_map *map, struct sink *sink);
-
-#endif

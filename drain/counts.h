@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was emitted of a session. */
-#ifndef BRICK_DRAIN_COUNTS_H
-#define BRICK_DRAIN_COUNTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ struct drain_counts {
 	uint64_t records, samples, steps, dropped, threads;
 	uint64_t off_cpu_lost; /* times off a CPU of threads that record */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session's ring of digests. Emitting side, but for the level. */
-#ifndef BRICK_DRAIN_DIGEST_H
-#define BRICK_DRAIN_DIGEST_H
+#pragma once
 
 #include "drain/map.h"
 #include "trace/sink.h"
@@ -16,5 +15,3 @@ uint32_t drain_digests_level(const struct drain_digests *digests, struct drain_m
 /* Emit those that wait. tables: up to date, and emitted. 0, or the sink's error. */
 int drain_digests_emit(struct drain_digests *digests, struct drain_map *map,
 	const struct sink_tables *tables, struct sink *sink, int process);
-
-#endif

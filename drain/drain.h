@@ -11,8 +11,7 @@
  *
  * Libc only; part of libbrick, where the thread of embed/writer_thread.c uses it.
  */
-#ifndef BRICK_DRAIN_DRAIN_H
-#define BRICK_DRAIN_DRAIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ struct drain_counts drain_counts(const struct drain *d);
 
 /* The notes as they were emitted by drain_finish(), ended by NUL; "" before. */
 const char *drain_notes(const struct drain *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a consumer needs of its process when others can shrink the files that it maps. */
-#ifndef BRICK_DRAIN_GUARD_H
-#define BRICK_DRAIN_GUARD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ struct drain_guard {
 	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
 	void (*remove)(const void *address, size_t bytes);
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The drained histograms: the consumer enters the duration of every record that it emits, its
  * producer those of records that it dropped, so that both together are exact. Emitting side.
  */
-#ifndef BRICK_DRAIN_HISTOGRAM_H
-#define BRICK_DRAIN_HISTOGRAM_H
+#pragma once
 
 #include "drain/counts.h"
 #include "drain/map.h"
@@ -25,5 +24,3 @@ int drain_histograms_emit(const struct drain_histograms *histograms, struct drai
 	uint32_t bricks, struct sink *sink, int process);
 
 void drain_histograms_fini(struct drain_histograms *histograms);
-
-#endif

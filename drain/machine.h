@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine as a recording names it. Any thread. */
-#ifndef BRICK_DRAIN_MACHINE_H
-#define BRICK_DRAIN_MACHINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
 void drain_cpu_model(char *name, size_t bytes);
 
 uint32_t drain_cpus_online(void);
-
-#endif

@@ -3,8 +3,7 @@
  * One session's file as it is mapped, and private copies of everything in it that decisions are
  * made on. Fields belong to the consuming or the emitting side as marked (drain.h).
  */
-#ifndef BRICK_DRAIN_MAP_H
-#define BRICK_DRAIN_MAP_H
+#pragma once
 
 #include <sys/types.h>
 #include "brick/abi/session.h"
@@ -81,5 +80,3 @@ static inline const void *drain_map_at(const struct drain_map *map, uint64_t off
 {
 	return (const char *)map->shared + offset;
 }
-
-#endif

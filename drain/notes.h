@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session's notes, and below them what its consumer has to say of it. Emitting side. */
-#ifndef BRICK_DRAIN_NOTES_H
-#define BRICK_DRAIN_NOTES_H
+#pragma once
 
 #include "drain/map.h"
 #include "trace/sink.h"
@@ -21,5 +20,3 @@ int drain_notes_emit_new(
 
 /* Emit everything anew, to another sink. */
 void drain_notes_rewind(struct drain_notes *notes);
-
-#endif

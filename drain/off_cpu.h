@@ -3,8 +3,7 @@
  * Which lane a thread owned, and from when on: so that times off its CPU go to that lane, and those
  * of threads without a lane to none. Emitting side.
  */
-#ifndef BRICK_DRAIN_OFF_CPU_H
-#define BRICK_DRAIN_OFF_CPU_H
+#pragma once
 
 #include <stddef.h>
 #include "base/array.h"
@@ -32,5 +31,3 @@ int drain_off_cpu_emit(struct drain_off_cpu *o, struct sink *sink,
 	int (*number)(void *context, uint32_t lane), void *context);
 
 void drain_off_cpu_fini(struct drain_off_cpu *o);
-
-#endif

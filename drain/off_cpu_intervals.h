@@ -3,8 +3,7 @@
  * When the recorded threads did not run: pairs each time that a thread left its CPU with the next
  * time that it got one. One thread at a time.
  */
-#ifndef BRICK_DRAIN_OFF_CPU_INTERVALS_H
-#define BRICK_DRAIN_OFF_CPU_INTERVALS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -49,5 +48,3 @@ unsigned off_cpu_fill(const struct off_cpu_recorder *r);
 
 /* NULL is legal. */
 void off_cpu_destroy(struct off_cpu_recorder *r);
-
-#endif

@@ -3,8 +3,7 @@
  * When to look at rings again: often enough that none fills up, as seldom as that allows. Keeps
  * what it saw of one session; consuming side of drain.h.
  */
-#ifndef BRICK_DRAIN_PACE_H
-#define BRICK_DRAIN_PACE_H
+#pragma once
 
 #include "drain/drain.h"
 
@@ -26,5 +25,3 @@ struct drain_outlook drain_look(
 /* How often the file is completed and put onto the disk: what a failing machine takes along is not
  * older than the interval, nor than a second. */
 uint64_t drain_flush_ns(uint32_t interval_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session's consumer, of the parts whose files say what they own. */
-#ifndef BRICK_DRAIN_STATE_H
-#define BRICK_DRAIN_STATE_H
+#pragma once
 
 #include "drain/digest.h"
 #include "drain/histogram.h"
@@ -23,5 +22,3 @@ struct drain {
 	struct drain_histograms histograms;
 	struct brick_lane scratch; /* a lane as the sink gets it */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private, clean copies of a session's append-only tables. Emitting side. */
-#ifndef BRICK_DRAIN_TABLES_H
-#define BRICK_DRAIN_TABLES_H
+#pragma once
 
 #include "drain/map.h"
 #include "trace/sink.h"
@@ -26,5 +25,3 @@ int drain_tables_emit(
 
 /* Emit everything anew, to another sink. */
 void drain_tables_rewind(struct drain_tables *tables);
-
-#endif

@@ -4,8 +4,7 @@
  * thread joins as it gets its lane and leaves with it; the writer's thread takes what the kernel
  * has written. Any thread. Everything is legal on NULL: nobody wants to know.
  */
-#ifndef BRICK_EMBED_OWN_SWITCHES_H
-#define BRICK_EMBED_OWN_SWITCHES_H
+#pragma once
 
 #include <stdint.h>
 #include "drain/drain.h"
@@ -30,5 +29,3 @@ int own_switches_emit(
 void own_switches_account(struct own_switches *s, struct off_cpu_account *account);
 
 void own_switches_destroy(struct own_switches *s);
-
-#endif

@@ -3,11 +3,8 @@
  * The embedded consumer: a thread of the profiled process that drains the process's own session
  * into a recording. start and stop from one thread at a time.
  */
-#ifndef BRICK_EMBED_WRITER_THREAD_H
-#define BRICK_EMBED_WRITER_THREAD_H
+#pragma once
 
 #include "lib/consumer.h"
 
 extern const struct consumer_type writer_thread;
-
-#endif

@@ -4,8 +4,7 @@
  * activities, one longest chain. Linear in activities and edges, without recursion. Used for graphs
  * that engines build (lib/) and for those of recordings (analysis/). One thread at a time.
  */
-#ifndef BRICK_GRAPH_DAG_H
-#define BRICK_GRAPH_DAG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ uint64_t brick__dag_begin(const struct brick__dag *dag, const uint64_t *finish, 
  */
 size_t brick__dag_path(
 	const struct brick__dag *dag, const uint64_t *finish, uint32_t last, uint32_t *path);
-
-#endif

@@ -5,8 +5,7 @@
  * when it is asked for and dropped when the graph changes. Nothing outside of graph/ includes
  * this.
  */
-#ifndef BRICK_GRAPH_GRAPH_H
-#define BRICK_GRAPH_GRAPH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -150,5 +149,3 @@ static inline int brick__graph_is_async(const struct brick_graph *graph, uint32_
 	return graph->edge_kinds.items[edge] == BRICK_EDGE_LAUNCHES &&
 	       graph->nodes.items[e->from].lane != graph->nodes.items[e->to].lane;
 }
-
-#endif

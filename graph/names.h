@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of an execution graph, each kept once and numbered from 0 on. One thread at a time. */
-#ifndef BRICK_GRAPH_NAMES_H
-#define BRICK_GRAPH_NAMES_H
+#pragma once
 
 #include <stdint.h>
 #include "base/array.h"
@@ -28,5 +27,3 @@ int brick__names_add(struct brick__names *names, const char *text, uint32_t *num
 uint32_t brick__names_find(const struct brick__names *names, const char *text);
 
 void brick__names_fini(struct brick__names *names);
-
-#endif

@@ -4,8 +4,7 @@
  * escapes and numbers that do not depend on the locale, and the forest of what holds what. Nothing
  * outside of graph/ includes this.
  */
-#ifndef BRICK_GRAPH_WRITE_H
-#define BRICK_GRAPH_WRITE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -70,5 +69,3 @@ int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink)
 void brick__graph_put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id);
 
 int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink);
-
-#endif

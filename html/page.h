@@ -5,8 +5,7 @@
  * bricks, layers and categories there are, not on how long the run was. `brick report --html`
  * writes it, `brick serve` sends it. Main thread; ends the program when there is no memory.
  */
-#ifndef BRICK_HTML_PAGE_H
-#define BRICK_HTML_PAGE_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ struct page_choice {
 };
 enum { PAGE_CHOICES = 16 };
 size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES]);
-
-#endif

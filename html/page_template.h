@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bundled page, made at build time from html/; 0 bytes in a build without npm. */
-#ifndef BRICK_HTML_PAGE_TEMPLATE_H
-#define BRICK_HTML_PAGE_TEMPLATE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ extern const size_t page_template_bytes;
 
 /* Where the numbers go. */
 #define PAGE_TEMPLATE_MARK "{\"brick\":\"data\"}"
-
-#endif

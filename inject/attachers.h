@@ -4,8 +4,7 @@
  * recorded as they are. `record` gets them in, `doctor` says whether they work, the report's head
  * shows their notes. Constant data; any thread. docs/ATTACHERS.md: how to write one.
  */
-#ifndef BRICK_INJECT_ATTACHERS_H
-#define BRICK_INJECT_ATTACHERS_H
+#pragma once
 
 /* How the library gets into a program. */
 enum attacher_entry {
@@ -42,5 +41,3 @@ struct attacher {
 
 /* All of them, in the order in which they are preloaded and told; ended by NULL. */
 extern const struct attacher *const attachers[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of a program's environment that differ from ours: "NAME=VALUE". One thread. */
-#ifndef BRICK_INJECT_ENVIRONMENT_H
-#define BRICK_INJECT_ENVIRONMENT_H
+#pragma once
 
 #include "base/array.h"
 
@@ -16,5 +15,3 @@ void environment_fini(struct environment *env);
 
 /* Make them our own; between fork and exec. The strings are the process's from then on. -errno. */
 int environment_apply(const struct environment *env);
-
-#endif

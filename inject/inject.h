@@ -3,8 +3,7 @@
  * Getting attachers into a program: finds their libraries beside this program, and puts into the
  * program's environment what loads them. One thread.
  */
-#ifndef BRICK_INJECT_INJECT_H
-#define BRICK_INJECT_INJECT_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ const char *inject_kinds(char text[INJECT_KINDS_BYTES]);
 
 /* As the end of a sentence that begins with "nothing was attached: ". */
 const char *inject_obstacle_text(enum inject_obstacle obstacle);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a program: which one it is, and whether preloading would have an effect. Any thread.
  */
-#ifndef BRICK_INJECT_PROGRAM_H
-#define BRICK_INJECT_PROGRAM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ int inject_resolve(const char *command, char *path, size_t bytes);
 
 /* What the program's file says. Anything that is no ELF file (a script) is fine. */
 enum inject_obstacle inject_examine(const char *program);
-
-#endif

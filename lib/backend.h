@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends: whether a table can be used, and those that are built in. */
-#ifndef BRICK_LIB_BACKEND_H
-#define BRICK_LIB_BACKEND_H
+#pragma once
 
 #include <stddef.h>
 #include "brick/abi/backend.h"
@@ -18,5 +17,3 @@ extern const struct brick_backend brick__backend_cuda;	 /* backends/cuda */
 extern const struct brick_backend brick__backend_metal;	 /* backends/metal */
 extern const struct brick_backend brick__backend_opencl; /* backends/opencl */
 extern const struct brick_backend brick__backend_vulkan; /* backends/vulkan */
-
-#endif

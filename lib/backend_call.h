@@ -3,8 +3,7 @@
  * Inside of a backend. What it asks of its driver is not the program's: while a thread is in there,
  * `brick record`, which is attached to the driver, records neither waits nor launches of it.
  */
-#ifndef BRICK_LIB_BACKEND_CALL_H
-#define BRICK_LIB_BACKEND_CALL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ static inline void brick__program_leave(uint32_t was)
 {
 	brick__in_backend = was;
 }
-
-#endif

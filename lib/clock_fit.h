@@ -3,8 +3,7 @@
  * Tying the CPU's counter to CLOCK_MONOTONIC: paired readings and the line through two of them.
  * Used by the process's own calibration and by consumers, which have a longer baseline. Any thread.
  */
-#ifndef BRICK_LIB_CLOCK_FIT_H
-#define BRICK_LIB_CLOCK_FIT_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/clock.h"
@@ -23,5 +22,3 @@ int brick__clock_fit(
 
 /* How far the clock's prediction is from a pair, in ns. */
 uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sources of kernels, for the rest of the library. */
-#ifndef BRICK_LIB_CODE_TABLE_H
-#define BRICK_LIB_CODE_TABLE_H
+#pragma once
 
 #include "lib/session_map.h"
 
 /* Into a new session, under the session lock. */
 void brick__codes_publish(struct brick__session *session);
-
-#endif

@@ -5,8 +5,7 @@
  * consumer what stands here and no more. All but drain under the session lock; a child of a fork
  * forgets the handle: it has no such thread, and nothing but the handle's memory is left of it.
  */
-#ifndef BRICK_LIB_CONSUMER_H
-#define BRICK_LIB_CONSUMER_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/session.h"
@@ -41,5 +40,3 @@ struct consumer_type {
 /* brick_session_start() with a consumer for sessions that are written by this process. */
 int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer);
-
-#endif

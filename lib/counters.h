@@ -3,8 +3,7 @@
  * Recording counters per step, as the rest of the library sees it (counters_step.c). All of it is
  * off, and one test of brick__counters_on, until somebody asks for counters.
  */
-#ifndef BRICK_LIB_COUNTERS_H
-#define BRICK_LIB_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/counters.h"
@@ -33,5 +32,3 @@ void brick__counters_read(
 	const struct brick_counters *counters, struct brick_counter_values *values);
 void brick__counters_read_any(
 	const struct brick_counters *counters, struct brick_counter_values *values);
-
-#endif

@@ -5,8 +5,7 @@
  * begins until the outermost one and all in it have their times; then they are recorded together.
  * Used by one thread at a time.
  */
-#ifndef BRICK_LIB_DEVICE_STATE_H
-#define BRICK_LIB_DEVICE_STATE_H
+#pragma once
 
 #include "brick/device.h"
 #include "brick/error.h"
@@ -173,5 +172,3 @@ void brick__device_give_up(struct brick_device *device);
 
 /* Read the device's clock now. */
 void brick__device_correlate(struct brick_device *device, uint32_t readings);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where digests go. */
-#ifndef BRICK_LIB_DIGEST_RECORD_H
-#define BRICK_LIB_DIGEST_RECORD_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/abi/session.h"
@@ -15,5 +14,3 @@ void brick__digests_step(enum brick_phase phase, uint64_t tokens);
 void brick__digests_lock(void);
 void brick__digests_unlock(void);
 void brick__digests_abandon(void);
-
-#endif

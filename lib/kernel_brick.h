@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bricks of commands that were launched outside of every brick. */
-#ifndef BRICK_LIB_KERNEL_BRICK_H
-#define BRICK_LIB_KERNEL_BRICK_H
+#pragma once
 
 #include <stdint.h>
 
 /* The brick of a kernel that was launched outside of every brick; BRICK_NONE: no entry is left. */
 uint32_t brick__kernel_brick(uint32_t kernel);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of kernels, for the rest of the library. */
-#ifndef BRICK_LIB_KERNEL_TABLE_H
-#define BRICK_LIB_KERNEL_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include "lib/session_map.h"
@@ -11,5 +10,3 @@ void brick__kernels_publish(struct brick__session *session);
 
 /* Name of a registered kernel, cut; 0 when there is no such kernel. */
 int brick__kernel_name(uint32_t kernel, char *name, size_t bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes of the session, whoever records there: threads (lib/lane_thread.h) or queues
  * (lib/lane_queue.h). */
-#ifndef BRICK_LIB_LANE_H
-#define BRICK_LIB_LANE_H
+#pragma once
 
 #include "lib/session_map.h"
 
@@ -21,5 +20,3 @@ void brick__lanes_abandon(struct brick__session *session);
 
 /* Enter one length into the histogram that the owner of the lane keeps. */
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes of queues. */
-#ifndef BRICK_LIB_LANE_QUEUE_H
-#define BRICK_LIB_LANE_QUEUE_H
+#pragma once
 
 #include "brick/queue.h"
 #include "brick/abi/lane.h"
@@ -30,5 +29,3 @@ int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__qu
 
 /* Leave it: free for the next queue while its session (serial) lasts, else unmapped. */
 void brick__queue_lane_close(struct brick__queue_lane *lane, uint32_t serial);
-
-#endif

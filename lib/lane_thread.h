@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes of threads: a thread gets one at its first brick, and leaves it when it ends. */
-#ifndef BRICK_LIB_LANE_THREAD_H
-#define BRICK_LIB_LANE_THREAD_H
+#pragma once
 
 #include "brick/abi/lane.h"
 #include "lib/thread.h"
@@ -12,5 +11,3 @@ struct brick_lane *brick__thread_attach(void);
 
 /* An end that belongs to nothing that is open here: counted, by the session if there is no lane. */
 void brick__end_unmatched(struct brick__thread *self);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a killed recorder leaves behind is removed by the processes that it recorded. */
-#ifndef BRICK_LIB_ORPHAN_H
-#define BRICK_LIB_ORPHAN_H
+#pragma once
 
 #include "lib/sys/shared.h"
 
@@ -11,5 +10,3 @@
  * lock; keeps errno.
  */
 void brick__orphan_remove(const char *directory, struct brick__shared *session);
-
-#endif

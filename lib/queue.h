@@ -3,8 +3,7 @@
  * Commands that hold others, and what was not recorded, for devices and sessions. Lock order: list
  * of queues, a queue, session.
  */
-#ifndef BRICK_LIB_QUEUE_H
-#define BRICK_LIB_QUEUE_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/queue.h"
@@ -31,5 +30,3 @@ void brick__queues_account(int at_exit);
 void brick__queues_lock(void);
 void brick__queues_unlock(void);
 void brick__queues_abandon(void);
-
-#endif

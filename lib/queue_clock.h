@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clock of queues: CLOCK_MONOTONIC in ticks. */
-#ifndef BRICK_LIB_QUEUE_CLOCK_H
-#define BRICK_LIB_QUEUE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ uint64_t brick__ticks_of_ns(uint64_t ns);
 /* Over a fork. */
 void brick__queue_clock_lock(void);
 void brick__queue_clock_unlock(void);
-
-#endif

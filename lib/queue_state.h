@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue, for the files that record into it. Everything in it is under its lock. */
-#ifndef BRICK_LIB_QUEUE_STATE_H
-#define BRICK_LIB_QUEUE_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include "lib/lane_queue.h"
@@ -25,5 +24,3 @@ int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t 
 
 /* Leave all lanes. */
 void brick__queue_lanes_close(struct brick_queue *queue);
-
-#endif

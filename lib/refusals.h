@@ -5,8 +5,7 @@
  * counted: with a session its ledger counts; without one a page does that the recorder made and
  * that every process maps when it is attached, before the program can lock itself in.
  */
-#ifndef BRICK_LIB_REFUSALS_H
-#define BRICK_LIB_REFUSALS_H
+#pragma once
 
 /* Map the recorder's page, if BRICK_SESSION_DIR names a recorder; once, in the constructor. */
 void brick__refusals_open(void);
@@ -22,5 +21,3 @@ void brick__refusals_record(void);
 
 /* In the child of a fork. */
 void brick__refusals_abandon(void);
-
-#endif

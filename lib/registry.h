@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bricks, categories and sites, for the rest of the library. */
-#ifndef BRICK_LIB_REGISTRY_H
-#define BRICK_LIB_REGISTRY_H
+#pragma once
 
 #include "lib/session_map.h"
 
@@ -14,5 +13,3 @@ void brick__registry_publish(struct brick__session *session);
 
 /* A registered site by index; NULL if there is none. */
 BRICK_API const struct brick_session_site *brick__site(uint32_t index);
-
-#endif

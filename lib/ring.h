@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "brick/abi/lane.h"
-#include "lib/thread.h"
 /*
  * What records into the own lane's ring have in common: space in it, statistics, and open bricks
  * that have to be in the ring before what they hold. The thread's own; used by begin and end
  * (probe.c) and by samples and instants (sample.c). Ordinary records leave room for the CLOSE of
  * every open brick.
  */
-#ifndef BRICK_LIB_RING_H
-#define BRICK_LIB_RING_H
+#pragma once
+
+#include "brick/abi/lane.h"
+#include "lib/thread.h"
 
 #define SLOW __attribute__((noinline, cold))
 
@@ -95,5 +95,3 @@ static inline void count_one(
 	if (ticks > stat->max)
 		stat->max = ticks;
 }
-
-#endif

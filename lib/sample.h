@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples and ends with a record about them behind. */
-#ifndef BRICK_LIB_SAMPLE_H
-#define BRICK_LIB_SAMPLE_H
+#pragma once
 
 #include "brick/probe.h"
 
@@ -11,5 +10,3 @@
  */
 void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about);
 void brick__sample_with(const struct brick_sample *sample, const struct brick_record *about);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of the process's session, for those who need one before they can record. */
-#ifndef BRICK_LIB_SESSION_H
-#define BRICK_LIB_SESSION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void brick__session_finish(void);
 
 /* The library is loaded: does a recorder wait for the session that the first brick starts? */
 void brick__session_arm(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The process's one session as it is mapped: its file, header and lanes, and the lock that all of
  * it changes under. Locks are taken in this order: queues, session, registry.
  */
-#ifndef BRICK_LIB_SESSION_MAP_H
-#define BRICK_LIB_SESSION_MAP_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/abi/session.h"
@@ -51,5 +50,3 @@ static inline void *brick__at(const struct brick__session *session, uint64_t off
 {
 	return (char *)session->header + offset;
 }
-
-#endif

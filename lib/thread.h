@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calling thread's place to record into. Who gives it one is lib/lane_thread.h. */
-#ifndef BRICK_LIB_THREAD_H
-#define BRICK_LIB_THREAD_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/probe.h"
@@ -27,5 +26,3 @@ extern __thread struct brick__thread brick__thread
 
 /* It has no lane any more. */
 void brick__thread_forget(struct brick__thread *self);
-
-#endif

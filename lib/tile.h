@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles, as the rest of the library sees them. */
-#ifndef BRICK_LIB_TILE_H
-#define BRICK_LIB_TILE_H
+#pragma once
 
 /* Tiles as the recorder wants them; at the start of a session. */
 void brick__tiles_start(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of a run less those of an earlier look at the same sessions. Pure. */
-#ifndef BRICK_LIVE_DIFFERENCE_H
-#define BRICK_LIVE_DIFFERENCE_H
+#pragma once
 
 #include "trace/run.h"
 
@@ -10,5 +9,3 @@
  * are not known then. Losses stay as they are.
  */
 void live_subtract(struct run *run, const struct run *base);
-
-#endif

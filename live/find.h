@@ -4,8 +4,7 @@
  * the memory of a program that embeds libbrick. A recorder has those of all that it records open.
  * Opened for reading only. Any thread.
  */
-#ifndef BRICK_LIVE_FIND_H
-#define BRICK_LIVE_FIND_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ typedef void (*live_find_fn)(void *context, int fd);
  * -errno.
  */
 int live_find(pid_t pid, live_find_fn fn, void *context);
-
-#endif

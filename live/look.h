@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One look after the other at sessions, each as a run. One thread. */
-#ifndef BRICK_LIVE_LOOK_H
-#define BRICK_LIVE_LOOK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void live_look_fini(struct live_look *look);
 /* As live_source_run() says. */
 int live_look_run(struct live_look *look, const struct live_session *sessions, struct run **out,
 	uint64_t *ttft_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * One session that is looked at: its file, mapped read-only, and its process. Stays readable when
  * the process has ended or the file has lost its name. One thread.
  */
-#ifndef BRICK_LIVE_SESSION_H
-#define BRICK_LIVE_SESSION_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,5 +42,3 @@ int live_session_orphaned(const struct live_session *session);
 
 /* Why it is broken; static text, NULL when it is not. */
 const char *live_session_fault(const struct live_session *session);
-
-#endif

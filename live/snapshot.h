@@ -4,8 +4,7 @@
  * emitted into a run builder, the sink that makes of them what a recording would load as. One
  * thread.
  */
-#ifndef BRICK_LIVE_SNAPSHOT_H
-#define BRICK_LIVE_SNAPSHOT_H
+#pragma once
 
 #include "drain/drain.h"
 #include "trace/run.h"
@@ -23,5 +22,3 @@ struct snapshot_part {
  */
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole);
-
-#endif

@@ -4,8 +4,7 @@
  * recorded for it. Runs are made on demand; nothing is read in between. Once per process (it has
  * guard.h installed). One thread.
  */
-#ifndef BRICK_LIVE_SOURCE_H
-#define BRICK_LIVE_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void live_source_end(struct live_source *source, unsigned patience_ms);
 
 /* NULL is legal; a command that still runs goes on. */
 void live_source_destroy(struct live_source *source);
-
-#endif

@@ -3,8 +3,7 @@
  * The newest records of a ring as a whole of their own: what belongs to something before them is
  * taken out, so that all that is left nests. Pure; any thread.
  */
-#ifndef BRICK_LIVE_WINDOW_H
-#define BRICK_LIVE_WINDOW_H
+#pragma once
 
 #include <stddef.h>
 #include "brick/abi/session.h"
@@ -14,5 +13,3 @@
  * without what is said about those. In place; returns how many are left.
  */
 size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks);
-
-#endif

@@ -5,8 +5,7 @@
  * them. A figure keeps the best of its repetitions and how far the others were from it; nothing in
  * here is a datasheet's. Read-only once made: any thread.
  */
-#ifndef BRICK_MACHINE_CEILINGS_H
-#define BRICK_MACHINE_CEILINGS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -123,5 +122,3 @@ const struct ceilings_latency *ceilings_latency_of(
 
 /* NULL is legal. */
 void ceilings_destroy(struct ceilings *ceilings);
-
-#endif

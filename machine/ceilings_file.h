@@ -3,8 +3,7 @@
  * Ceilings as JSON, schema brick/ceilings/1, and where they are kept: one file per host and CPU in
  * $XDG_CACHE_HOME/brick (~/.cache/brick). Files are not trusted. Any thread.
  */
-#ifndef BRICK_MACHINE_CEILINGS_FILE_H
-#define BRICK_MACHINE_CEILINGS_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include "machine/ceilings.h"
@@ -34,5 +33,3 @@ char *ceilings_cache_path(const char *host, const char *cpu);
 
 /* Why kept ceilings no longer hold on this machine, a constant; NULL: they do. */
 const char *ceilings_stale(const struct ceilings *ceilings, const struct cpu_info *cpu);
-
-#endif

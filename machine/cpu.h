@@ -3,8 +3,7 @@
  * The CPUs and caches of this machine, as its kernel tells them. What it does not tell is empty or
  * 0, never guessed. Any thread.
  */
-#ifndef BRICK_MACHINE_CPU_H
-#define BRICK_MACHINE_CPU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void cpu_info_read(struct cpu_info *info);
 
 /* The same from other roots than "/proc" and "/sys" (tests). CPUs are this process's. */
 void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command queue of our own, where a backend has none that goes without saying. */
-#ifndef BRICK_MACHINE_DEVICE_QUEUE_H
-#define BRICK_MACHINE_DEVICE_QUEUE_H
+#pragma once
 
 struct device_queue {
 	void *library, *context, *device, *queue;
@@ -12,5 +11,3 @@ int device_queue_opencl(struct device_queue *queue);
 
 /* All zero is legal. */
 void device_queue_close(struct device_queue *queue);
-
-#endif

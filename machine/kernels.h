@@ -5,8 +5,7 @@
  * its available() says so. Kernels have more independent chains than latency x throughput of any
  * CPU that is known, and give a value back so that nothing can be left out. Any thread.
  */
-#ifndef BRICK_MACHINE_KERNELS_H
-#define BRICK_MACHINE_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void machine_relax(void);
 /* "read", "copy", "triad"; and how many arrays it takes. */
 const char *machine_stream_name(enum machine_stream_kind kind);
 unsigned machine_stream_arrays(enum machine_stream_kind kind);
-
-#endif

@@ -5,8 +5,7 @@
  * one repetition of many figures and not all of one. Takes all CPUs for some seconds. One at a
  * time.
  */
-#ifndef BRICK_MACHINE_SWEEP_H
-#define BRICK_MACHINE_SWEEP_H
+#pragma once
 
 #include <stddef.h>
 #include "machine/ceilings.h"
@@ -21,5 +20,3 @@ struct sweep_options {
 
 /* -ENOMEM, or what starting a thread gave. */
 int sweep_run(struct ceilings **out, const struct sweep_options *options);
-
-#endif

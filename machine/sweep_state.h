@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the sweep share; inside of machine/ only. */
-#ifndef BRICK_MACHINE_SWEEP_STATE_H
-#define BRICK_MACHINE_SWEEP_STATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ int sweep_latency_devices(struct sweep *s);
 int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
 	double *values, uint32_t count);
 int sweep_add_missing(struct sweep *s, const char *what, const char *reason);
-
-#endif

@@ -3,8 +3,7 @@
  * Threads that begin together: what a ceiling of n threads is measured with. Each is bound to a CPU
  * of its own where the system allows it; between runs they sleep. One caller at a time.
  */
-#ifndef BRICK_MACHINE_TEAM_H
-#define BRICK_MACHINE_TEAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ uint64_t team_barrier_ns(struct team *team, unsigned count, unsigned rounds);
 
 /* NULL is legal. */
 void team_destroy(struct team *team);
-
-#endif

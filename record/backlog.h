@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory the recorder may take for what it has not written yet. Any thread. */
-#ifndef BRICK_RECORD_BACKLOG_H
-#define BRICK_RECORD_BACKLOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
  * for the system's files, else a directory in their place.
  */
 uint64_t backlog_capacity_bytes(const char *root);
-
-#endif

@@ -8,8 +8,7 @@
  * All functions are for the one filling thread. It never waits for the idle one, not even for a
  * lock or an allocator that it holds: the idle one may not run for seconds.
  */
-#ifndef BRICK_RECORD_ENCODER_H
-#define BRICK_RECORD_ENCODER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer);
 
 /* NULL is legal; encoder_finish() first. */
 void encoder_destroy(struct encoder *e);
-
-#endif

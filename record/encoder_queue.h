@@ -4,8 +4,7 @@
  * at a time reads the front, and spent messages go back to the pushing thread, which alone
  * allocates and frees.
  */
-#ifndef BRICK_RECORD_ENCODER_QUEUE_H
-#define BRICK_RECORD_ENCODER_QUEUE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ int queue_is_empty(const struct queue *q);
 /* The first unread message, NULL when there is none; and done with it. Reading thread. */
 struct message *queue_front(struct queue *q);
 void queue_pop(struct queue *q);
-
-#endif

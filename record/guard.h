@@ -4,8 +4,7 @@
  * by an empty one, and the owner of the mapping is told. For the recorder's process only, never for
  * the library. Install it once; add and remove from any thread.
  */
-#ifndef BRICK_RECORD_GUARD_H
-#define BRICK_RECORD_GUARD_H
+#pragma once
 
 #include "drain/drain.h"
 
@@ -13,5 +12,3 @@
 int guard_install(void);
 
 extern const struct drain_guard guard_mappings;
-
-#endif

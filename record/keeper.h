@@ -3,8 +3,7 @@
  * A process beside ours that notices when we are killed: it ends the command that we run, and
  * removes what we would have removed. One thread.
  */
-#ifndef BRICK_RECORD_KEEPER_H
-#define BRICK_RECORD_KEEPER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@ void keeper_watch(struct keeper *keeper, pid_t pid);
 
 /* We end in good order, and see to everything ourselves. */
 void keeper_stop(struct keeper *keeper);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the recorder says when a recording cannot be made, or ends early. Its one thread. */
-#ifndef BRICK_RECORD_MESSAGES_H
-#define BRICK_RECORD_MESSAGES_H
+#pragma once
 
 #include "record/recorder_options.h"
 
@@ -13,5 +12,3 @@ void messages_given_up(const struct recorder_options *options, int error);
 
 /* To be said by a signal that ends the recorder. */
 void messages_prepare_last(const struct recorder_options *options);
-
-#endif

@@ -4,8 +4,7 @@
  * (/proc/stat) and those of every process (/proc/PID/stat), at the begin and at the end. One
  * thread.
  */
-#ifndef BRICK_RECORD_NEIGHBOURS_H
-#define BRICK_RECORD_NEIGHBOURS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 
 /* NULL is legal. */
 void neighbours_destroy(struct neighbours *n);
-
-#endif

@@ -4,8 +4,7 @@
  * threads are off their CPUs, and who else uses those. What cannot be had is noted with its reason
  * and is missing from the recording. One thread.
  */
-#ifndef BRICK_RECORD_OUTSIDE_H
-#define BRICK_RECORD_OUTSIDE_H
+#pragma once
 
 #include "record/neighbours.h"
 #include "drain/off_cpu_intervals.h"
@@ -25,5 +24,3 @@ void outside_account(
 	const struct outside *o, pid_t program, int ended, struct sink_account *account);
 
 void outside_fini(struct outside *o);
-
-#endif

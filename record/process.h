@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process of which only the number is known, and which another must not be taken for. Any thread.
  */
-#ifndef BRICK_RECORD_PROCESS_H
-#define BRICK_RECORD_PROCESS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ struct process {
 struct process process_hold(pid_t pid);
 int process_has_ended(const struct process *process);
 void process_release(struct process *process);
-
-#endif

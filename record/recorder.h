@@ -4,8 +4,7 @@
  * a recording, ends as the program ended. Once per process, from its only thread; descriptors 0 to
  * 2 must be taken.
  */
-#ifndef BRICK_RECORD_RECORDER_H
-#define BRICK_RECORD_RECORDER_H
+#pragma once
 
 #include <stdint.h>
 #include "inject/inject.h"
@@ -33,5 +32,3 @@ struct recorder_result {
 /* The program's exit code is in the result in every case. */
 void recorder_run(const struct recorder_options *options, struct recorder_result *result);
 void recorder_result_fini(struct recorder_result *result);
-
-#endif

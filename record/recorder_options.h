@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of a recorder. */
-#ifndef BRICK_RECORD_RECORDER_OPTIONS_H
-#define BRICK_RECORD_RECORDER_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 #include "record/spawn.h"
@@ -19,5 +18,3 @@ struct recorder_options {
 	/* One line for the user; never called while the program runs recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 };
-
-#endif

@@ -4,8 +4,7 @@
  * space, locked while its recorder lives. Files in it named PID-UNIQUE.session are sessions.
  * One thread at a time.
  */
-#ifndef BRICK_RECORD_SESSION_DIR_H
-#define BRICK_RECORD_SESSION_DIR_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ void session_dir_remove(struct session_dir *dir);
 /* Call fn for every session file; pid is the one in its name. */
 typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
 int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * The recorder's signals. It takes them as they come in through a descriptor, and its child starts
  * with exactly what the recorder was started with. One thread, before any other is created.
  */
-#ifndef BRICK_RECORD_SIGNALS_H
-#define BRICK_RECORD_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -34,5 +33,3 @@ enum signals_event {
 	SIGNALS_INTERRUPT, /* from the terminal, which has given it to the program too */
 };
 enum signals_event signals_next(const struct signals *s, int *number);
-
-#endif

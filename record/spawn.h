@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting the recorded program, and waiting for it. One thread. */
-#ifndef BRICK_RECORD_SPAWN_H
-#define BRICK_RECORD_SPAWN_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ int spawn_wait(pid_t pid, int block, struct spawn_result *result);
 
 /* What a shell returns when exec fails with this errno. */
 int spawn_failure_code(int error);
-
-#endif

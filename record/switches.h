@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times off a CPU, from the recorder of them to the sessions that they belong to. One thread. */
-#ifndef BRICK_RECORD_SWITCHES_H
-#define BRICK_RECORD_SWITCHES_H
+#pragma once
 
 #include "record/encoder.h"
 #include "drain/off_cpu_intervals.h"
@@ -13,5 +12,3 @@
  */
 uint64_t switches_take(
 	struct watched *sessions, struct off_cpu_recorder *r, struct encoder *e, uint64_t now_ns);
-
-#endif

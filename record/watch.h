@@ -4,8 +4,7 @@
  * batches, notices when their processes are gone. One thread, which sleeps most of the time: poll()
  * on watch_fd() for at most as long as the last turn said.
  */
-#ifndef BRICK_RECORD_WATCH_H
-#define BRICK_RECORD_WATCH_H
+#pragma once
 
 #include <stdint.h>
 #include "drain/clock.h"
@@ -60,5 +59,3 @@ struct watch_totals watch_totals(const struct watch *w);
 
 /* NULL is legal; the encoder must be gone. */
 void watch_destroy(struct watch *w);
-
-#endif

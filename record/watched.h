@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One session that the recorder watches: its file, its process, how it ended. One thread. */
-#ifndef BRICK_RECORD_WATCHED_H
-#define BRICK_RECORD_WATCHED_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,5 +30,3 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
 
 void watched_close(struct watched *s);
-
-#endif

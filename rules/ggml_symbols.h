@@ -16,8 +16,7 @@
  *   phase    of enum phase, without its prefix; NONE
  *   gives    in a few words, for `brick doctor`; NULL: a detail that it does not list
  */
-#ifndef BRICK_RULES_GGML_SYMBOLS_H
-#define BRICK_RULES_GGML_SYMBOLS_H
+#pragma once
 
 /* clang-format off */
 #define GGML_SYMBOLS(X) \
@@ -138,5 +137,3 @@ struct ggml_symbol {
 
 /* By id; constant. */
 extern const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT];
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Parsed rules never change: any thread.
  */
-#ifndef BRICK_RULES_RULES_H
-#define BRICK_RULES_RULES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ int rules_defaults_off(const struct rules *rules);
 
 /* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */
 int rules_pattern_matches(const char *pattern, const char *text, int *number);
-
-#endif

@@ -3,8 +3,7 @@
  * Who may read: pure decisions on the text of a request, so that they can be tested without one.
  * Any thread.
  */
-#ifndef BRICK_SERVE_ACCESS_H
-#define BRICK_SERVE_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool access_is_local(const char *host);
 
 /* Whether an address to bind to (numeric) can be reached from this machine only. */
 bool access_is_loopback(const char *address);
-
-#endif

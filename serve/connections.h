@@ -5,8 +5,7 @@
  * one. When places get few, who has not asked for anything goes first, the oldest at once, so that
  * whoever asks is served however many do not. Any thread.
  */
-#ifndef BRICK_SERVE_CONNECTIONS_H
-#define BRICK_SERVE_CONNECTIONS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void connections_renew(struct connections *connections, struct connection_slot *
 
 /* Shut down what has taken too long: a minute (a request: ten seconds), less when few are left. */
 void connections_sweep(struct connections *connections);
-
-#endif

@@ -4,8 +4,7 @@
  * opened for a request. It runs in a thread of its own; slow, many and malformed clients cost it a
  * bounded number of connections for a bounded time. Main thread, except where said.
  */
-#ifndef BRICK_SERVE_HTTP_H
-#define BRICK_SERVE_HTTP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void http_sweep(struct http *http);
 
 /* NULL is legal. Ends all connections. */
 void http_stop(struct http *http);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenMetrics text: families, labels, histograms with bounds. */
-#ifndef BRICK_SERVE_METRICS_TEXT_H
-#define BRICK_SERVE_METRICS_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ static inline double metrics_seconds(uint64_t ns)
 {
 	return (double)ns * 1e-9;
 }
-
-#endif

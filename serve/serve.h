@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of `brick serve` share. Main thread. */
-#ifndef BRICK_SERVE_SERVE_H
-#define BRICK_SERVE_SERVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ char *serve_metrics_plain(const char *metrics, size_t *bytes);
  * caller frees. NULL: none of them has one open.
  */
 char *serve_find(unsigned long pid);
-
-#endif

@@ -5,8 +5,7 @@
  * sites and kernels of all processes become one. The first error is kept in `result`; after it
  * nothing more should be added. One thread at a time.
  */
-#ifndef BRICK_TRACE_BUILD_H
-#define BRICK_TRACE_BUILD_H
+#pragma once
 
 #include "base/hash_index.h"
 #include "trace/run.h"
@@ -159,5 +158,3 @@ void build_links_finish(struct build *b);
 /* build_finish.c: all has been said */
 void build_finish(struct build *b);
 const struct brick_clock *build_clock(const struct build *b, uint32_t process);
-
-#endif

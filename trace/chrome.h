@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as Chrome trace events, which many viewers read. Any thread. */
-#ifndef BRICK_TRACE_CHROME_H
-#define BRICK_TRACE_CHROME_H
+#pragma once
 
 #include <stdio.h>
 #include "trace/run.h"
@@ -12,5 +11,3 @@
  * out cannot be written or there is no memory.
  */
 int trace_chrome_write(const struct run *run, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the Chrome export share. Nothing outside of chrome*.c includes this. */
-#ifndef BRICK_TRACE_CHROME_STATE_H
-#define BRICK_TRACE_CHROME_STATE_H
+#pragma once
 
 #include <stdio.h>
 #include "trace/run.h"
@@ -29,5 +28,3 @@ void chrome_place(const struct chrome *c, uint32_t lane);
 
 /* chrome_flow.c: all arrows of the run */
 void chrome_flows(struct chrome *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run's samples as comma-separated values (RFC 4180, lines ended by \n). Any thread. */
-#ifndef BRICK_TRACE_CSV_H
-#define BRICK_TRACE_CSV_H
+#pragma once
 
 #include <stdio.h>
 #include "trace/run.h"
@@ -11,5 +10,3 @@
  * run's start; what is not known is empty. 0, or -errno when out cannot be written.
  */
 int trace_csv_write(const struct run *run, FILE *out);
-
-#endif

@@ -6,8 +6,7 @@
  * memory is touched besides the chunk. Packets without such knowledge are searched through a small
  * hash. Owner thread.
  */
-#ifndef BRICK_TRACE_DEFLATE_H
-#define BRICK_TRACE_DEFLATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t 
 
 /* Append the compressed chunk to *out; its `failed` says whether there was memory. */
 void deflate_finish(struct deflater *d, struct pb_buffer *out);
-
-#endif

@@ -3,8 +3,7 @@
  * What the compressor's files share: a chunk as a list of steps, each some literal bytes followed
  * by a match, and the codes of Huffman that they are written with.
  */
-#ifndef BRICK_TRACE_DEFLATE_STATE_H
-#define BRICK_TRACE_DEFLATE_STATE_H
+#pragma once
 
 #include "trace/deflate.h"
 
@@ -46,5 +45,3 @@ void huffman_codes(const uint8_t *lengths, unsigned symbols, uint16_t *codes);
 
 /* Adler-32 of RFC 1950. */
 uint32_t deflate_adler(const uint8_t *data, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * What Brick says in a Perfetto trace beyond Perfetto's own fields: names, numbers and limits that
  * the writer and the reader must agree on. docs/FORMAT.md explains each.
  */
-#ifndef BRICK_TRACE_FORMAT_H
-#define BRICK_TRACE_FORMAT_H
+#pragma once
 
 #include "brick/abi/session.h"
 
@@ -158,5 +157,3 @@ enum { FORMAT_FLOW_BITS = 40 };
 #define FORMAT_DIGEST "brick.digest"
 #define FORMAT_PROCESS_END "brick.process_end"
 #define FORMAT_END "brick.end"
-
-#endif

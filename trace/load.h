@@ -4,8 +4,7 @@
  * names the offset; a file cut off anywhere loads up to its last whole packet. One run at a time
  * per call; any thread.
  */
-#ifndef BRICK_TRACE_LOAD_H
-#define BRICK_TRACE_LOAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ int run_load_within(
 /* The same from memory (tests, fuzzing); name appears as run->path. */
 int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
 	struct load_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Inflating compressed packets, bounded: what a hostile file may make of a few bytes is limited by
  * a ratio that no recording comes near. The memory is kept from one packet to the next.
  */
-#ifndef BRICK_TRACE_LOAD_INFLATE_H
-#define BRICK_TRACE_LOAD_INFLATE_H
+#pragma once
 
 #include "trace/pb_read.h"
 
@@ -15,5 +14,3 @@ void load_inflater_destroy(struct load_inflater *inflater);
 /* The packets of a compressed one, valid until the next call. 1, 0: cannot be inflated, -1: no
  * memory. */
 int load_inflate(struct load_inflater *inflater, struct pb_reader packed, struct pb_reader *out);
-
-#endif

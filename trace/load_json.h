@@ -3,8 +3,7 @@
  * JSON objects in interned values: flat, with text, integers, true and lists of integers as values.
  * Reading ends at the first thing that is something else. Any thread.
  */
-#ifndef BRICK_TRACE_LOAD_JSON_H
-#define BRICK_TRACE_LOAD_JSON_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void load_json_take(char **text, struct load_json_value *value);
 /* A whole object: member() for each of its members, whose texts are freed unless taken. */
 typedef void (*load_json_member_fn)(void *to, const char *key, struct load_json_value *value);
 int load_json_object(struct load_json *j, load_json_member_fn member, void *to);
-
-#endif

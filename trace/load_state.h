@@ -3,8 +3,7 @@
  * What the files of the reader share. A load builds one run packet by packet; it owns what the run
  * does not keep. Nothing outside of load*.c includes this.
  */
-#ifndef BRICK_TRACE_LOAD_STATE_H
-#define BRICK_TRACE_LOAD_STATE_H
+#pragma once
 
 #include "base/hashmap.h"
 #include "trace/build.h"
@@ -201,5 +200,3 @@ int load_find(
 	struct pb_reader message, uint32_t field, const char *name, struct load_annotation *a);
 uint64_t load_find_uint(
 	struct pb_reader message, uint32_t field, const char *name, uint64_t fallback);
-
-#endif

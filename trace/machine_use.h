@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the CPUs of a machine did while something was recorded on it. */
-#ifndef BRICK_TRACE_MACHINE_USE_H
-#define BRICK_TRACE_MACHINE_USE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct off_cpu_account {
 	int32_t error;	 /* why it is not known: -errno; 0: it was not asked for */
 	uint64_t lost;	 /* switches that are missing */
 };
-
-#endif

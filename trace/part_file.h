@@ -5,8 +5,7 @@
  * at, because the program that embeds us may close any descriptor and get its number for a file of
  * its own. All that was written whole stays readable, whatever happens. One thread at a time.
  */
-#ifndef BRICK_TRACE_PART_FILE_H
-#define BRICK_TRACE_PART_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void part_file_remove(struct part_file *f);
 
 /* Why opening or writing PATH failed, and what to do about it; 0: the error's own text says it. */
 int part_file_explain(const char *path, int error, char *text, size_t bytes);
-
-#endif

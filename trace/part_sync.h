@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that waits for the disk, so that nobody else has to. One thread at a time calls. */
-#ifndef BRICK_TRACE_PART_SYNC_H
-#define BRICK_TRACE_PART_SYNC_H
+#pragma once
 
 struct part_sync;
 
@@ -16,5 +15,3 @@ int part_sync_error(struct part_sync *s);
 
 /* End the thread, once what was asked for is done; returns the first error. NULL is legal. */
 int part_sync_destroy(struct part_sync *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Decoding protobuf messages in place. Nothing is copied and nothing is trusted: a field that does
  * not lie wholly inside of its message ends the reading with an error. Any thread.
  */
-#ifndef BRICK_TRACE_PB_READ_H
-#define BRICK_TRACE_PB_READ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ static inline int pb_is(struct pb_reader r, const char *text)
 
 	return pb_size(r) == size && !memcmp(r.at, text, size);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Encoding protobuf messages into a growing buffer. Memory that cannot be had sets `failed` and
  * makes every later call do nothing, so that callers check once at the end. One thread at a time.
  */
-#ifndef BRICK_TRACE_PB_WRITE_H
-#define BRICK_TRACE_PB_WRITE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline unsigned pb_put_varint(uint8_t *at, uint64_t value)
 	at[n++] = (uint8_t)value;
 	return n;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Field numbers of Perfetto's trace format that Brick writes and reads: facts of that format, by
  * message. The writer and the reader share them; docs/FORMAT.md says how they are used.
  */
-#ifndef BRICK_TRACE_PERFETTO_H
-#define BRICK_TRACE_PERFETTO_H
+#pragma once
 
 enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_LENGTH = 2, PB_FIXED32 = 5 };
 
@@ -115,5 +114,3 @@ enum perfetto_annotation {
 	ANNOTATION_ARRAY = 12,
 	ANNOTATION_STRING_IID = 17,
 };
-
-#endif

@@ -5,8 +5,7 @@
  * thread, are inflated by the caller. The caller is one thread; results come in the order handed
  * in.
  */
-#ifndef BRICK_TRACE_PREFETCH_H
-#define BRICK_TRACE_PREFETCH_H
+#pragma once
 
 #include "trace/pb_read.h"
 
@@ -22,5 +21,3 @@ int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset);
  * packets until it is released. */
 int prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint64_t *offset);
 void prefetch_release(struct prefetch *p);
-
-#endif

@@ -4,8 +4,7 @@
  * Nothing in a record is trusted: what breaks a rule is counted and left out. What is left goes to
  * a target (a recording, a run), one call for each slice's begin, end or both. Called by the sinks.
  */
-#ifndef BRICK_TRACE_RECORDS_H
-#define BRICK_TRACE_RECORDS_H
+#pragma once
 
 #include "trace/tables.h"
 
@@ -94,5 +93,3 @@ static inline uint32_t record_kernel(const struct tables *tables, const struct r
 	return args->launch.kind && args->launch.brick < tables->kernel_count ? args->launch.brick
 									      : 0;
 }
-
-#endif

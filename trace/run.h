@@ -5,8 +5,7 @@
  * all processes are merged by name, so that ids in here are the run's own. Everything is owned by
  * the run. Read-only after loading: any thread.
  */
-#ifndef BRICK_TRACE_RUN_H
-#define BRICK_TRACE_RUN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -293,5 +292,3 @@ const char *run_note_find(const struct run *run, const char *key);
 /* Free what is in it, or also the run itself; NULL is legal there. */
 void run_fini(struct run *run);
 void run_destroy(struct run *run);
-
-#endif

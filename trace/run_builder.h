@@ -3,8 +3,7 @@
  * A run from records: a sink (trace/sink.h) whose product is a run, the same that a recording of
  * them would load as. Called by live/ and by tests. One thread at a time.
  */
-#ifndef BRICK_TRACE_RUN_BUILDER_H
-#define BRICK_TRACE_RUN_BUILDER_H
+#pragma once
 
 #include "trace/run.h"
 #include "trace/writer.h"
@@ -22,5 +21,3 @@ int run_builder_finish(struct run_builder *builder, struct run **out);
 
 /* Give up: free the builder. NULL is legal. */
 void run_builder_abandon(struct run_builder *builder);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the run builder share. Nothing else includes this. */
-#ifndef BRICK_TRACE_RUN_BUILDER_STATE_H
-#define BRICK_TRACE_RUN_BUILDER_STATE_H
+#pragma once
 
 #include "trace/build.h"
 #include "trace/records.h"
@@ -69,5 +68,3 @@ uint32_t run_site_of(
 	struct run_builder *b, struct builder_process *process, uint32_t site, uint32_t brick);
 /* Text of a fixed field, copied; NULL: no memory. */
 char *run_text_of(struct run_builder *b, const char *from, size_t bytes);
-
-#endif

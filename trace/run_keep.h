@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves samples out of a run, and whatever points at them. Called by who narrows a run. */
-#ifndef BRICK_TRACE_RUN_KEEP_H
-#define BRICK_TRACE_RUN_KEEP_H
+#pragma once
 
 #include <stdint.h>
 #include "trace/run.h"
@@ -16,5 +15,3 @@ int run_keep(struct run *run, uint8_t *const *keep);
 
 /* Have samples that may be written, also where they lie in a file: first of all. -errno. */
 int run_edit(struct run *run);
-
-#endif

@@ -6,8 +6,7 @@
  * so that the memory that they need is the kernel's to take back. Where no such file can be had, or
  * its disk is full, samples stay in memory. One thread at a time.
  */
-#ifndef BRICK_TRACE_SAMPLE_STORE_H
-#define BRICK_TRACE_SAMPLE_STORE_H
+#pragma once
 
 #include "trace/run.h"
 
@@ -47,5 +46,3 @@ struct run_sample *sample_list_late(
 
 /* The samples become the lane's. 0 or an error; the list is to be fini'ed in either case. */
 int sample_list_finish(struct sample_store *store, struct sample_list *list, struct run_lane *lane);
-
-#endif

@@ -8,8 +8,7 @@
  * All calls return 0 (or a number, where that is said), or a negative code. After the first error
  * a sink does nothing any more and returns that error from every call.
  */
-#ifndef BRICK_TRACE_SINK_H
-#define BRICK_TRACE_SINK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -199,5 +198,3 @@ static inline int sink_flush(struct sink *sink)
 {
 	return sink->type->flush(sink);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A sink's copy of a process's tables, because the memory that they come from is another process's.
  * Entries only ever join. Called by the sinks.
  */
-#ifndef BRICK_TRACE_TABLES_H
-#define BRICK_TRACE_TABLES_H
+#pragma once
 
 #include "trace/sink.h"
 
@@ -35,5 +34,3 @@ static inline const struct brick_session_category *tables_category(
  * for what is not UTF-8. Ends with NUL; returns the length.
  */
 size_t tables_text(char *to, size_t capacity, const char *from, size_t from_bytes);
-
-#endif

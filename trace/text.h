@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of text that the exporters share. Any thread. */
-#ifndef BRICK_TRACE_TEXT_H
-#define BRICK_TRACE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ const char *text_source(uint32_t source);
 
 /* Name of an enum brick_kernel_kind; "other" for others. */
 const char *text_kernel_kind(uint32_t kind);
-
-#endif

@@ -8,8 +8,7 @@
  * The file grows as PATH.part and is renamed to PATH by trace_writer_finish(). After any error the
  * writer stays in an error state in which every call returns that first error and does nothing.
  */
-#ifndef BRICK_TRACE_WRITER_H
-#define BRICK_TRACE_WRITER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ int trace_writer_finish(struct trace_writer *w);
 /* Give up: leave what was written until now as PATH.part, or remove it. Free w; NULL is legal. */
 void trace_writer_leave(struct trace_writer *w);
 void trace_writer_abandon(struct trace_writer *w);
-
-#endif

@@ -4,8 +4,7 @@
  * timestamp: so what changes from one repetition to the next stands together, between long
  * stretches that a compressor finds again. Lengths fit one byte each: no such packet has 128.
  */
-#ifndef BRICK_TRACE_WRITER_SLICE_H
-#define BRICK_TRACE_WRITER_SLICE_H
+#pragma once
 
 #include "trace/writer_state.h"
 
@@ -153,5 +152,3 @@ void args_end(struct trace_writer *w, struct writer_lane *lane, const struct bri
 	const struct record_args *args, uint64_t ns);
 /* About the slice that was written last. */
 void args_late(struct trace_writer *w, struct writer_lane *lane, const struct record_args *args);
-
-#endif

@@ -4,8 +4,7 @@
  * one chunk of memory; a full chunk goes to the file at once, compressed. Nothing outside of
  * writer*.c includes this.
  */
-#ifndef BRICK_TRACE_WRITER_STATE_H
-#define BRICK_TRACE_WRITER_STATE_H
+#pragma once
 
 #include "base/array.h"
 #include "base/hashmap.h"
@@ -226,5 +225,3 @@ uint64_t writer_ns(
 uint64_t writer_duration_ns(
 	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks);
 uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index);
-
-#endif

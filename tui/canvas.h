@@ -4,8 +4,7 @@
  * nothing of terminals; it is then shown by screen.h or written as plain text. Text must be safe
  * (view/text.h). What lies outside is cut off. One thread.
  */
-#ifndef BRICK_TUI_CANVAS_H
-#define BRICK_TUI_CANVAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ void canvas_heat(struct canvas *canvas, int x, int y, int room, double heat);
 
 /* The whole as lines without trailing blanks. */
 void canvas_write(const struct canvas *canvas, FILE *out);
-
-#endif

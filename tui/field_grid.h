@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of the live view whose columns are fields of a report (view/report_fields.h). */
-#ifndef BRICK_TUI_FIELD_GRID_H
-#define BRICK_TUI_FIELD_GRID_H
+#pragma once
 
 #include "tui/grid.h"
 #include "view/report.h"
@@ -14,5 +13,3 @@ void field_grid_init(struct grid *grid, const struct report_columns *columns, co
 /* Add a row. flags: only fields with these have a value, the others are blank. */
 struct grid_row *field_grid_add(struct grid *grid, const struct report_columns *columns,
 	const struct report *report, const struct summary_row *from, unsigned flags);
-
-#endif

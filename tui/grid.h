@@ -4,8 +4,7 @@
  * the user chooses, one selected row, a part that is scrolled into view. The rows are made anew for
  * each picture; where the user is stays with the names of rows. One thread.
  */
-#ifndef BRICK_TUI_GRID_H
-#define BRICK_TUI_GRID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ void grid_sort_next(const struct grid *grid, struct grid_place *place);
 
 /* Keep a place inside of `rows` rows of which `height` are visible. */
 void grid_scroll(struct grid_place *place, int rows, int height);
-
-#endif

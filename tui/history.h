@@ -4,8 +4,7 @@
  * readings of the exact statistics; and how fast tokens came. Bricks are known by name, so that a
  * picture may number them anew. One thread.
  */
-#ifndef BRICK_TUI_HISTORY_H
-#define BRICK_TUI_HISTORY_H
+#pragma once
 
 #include "tui/picture.h"
 
@@ -44,5 +43,3 @@ const struct history_brick *history_find(const struct history *history, const ch
 /* Over the last seconds, negative when not known: tokens/s of a phase, samples/s. */
 double history_tokens_per_s(const struct history *history, int phase);
 double history_samples_per_s(const struct history *history);
-
-#endif

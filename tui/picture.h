@@ -5,8 +5,7 @@
  * the screen come from here, and so from where those of `brick report` come from. Owns its run.
  * One thread.
  */
-#ifndef BRICK_TUI_PICTURE_H
-#define BRICK_TUI_PICTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/call_tree.h"
@@ -68,5 +67,3 @@ const struct roofline *picture_roofline(struct picture *picture);
 
 /* Of their time with what came after them, as of a report; negative: not known. */
 double picture_tokens_per_s(const struct picture_steps *steps);
-
-#endif

@@ -3,8 +3,7 @@
  * The terminal: shows canvases and hands in keys. The one place that knows a terminal library;
  * screen_none.c stands in for it where there is none. Main thread.
  */
-#ifndef BRICK_TUI_SCREEN_H
-#define BRICK_TUI_SCREEN_H
+#pragma once
 
 #include "tui/top.h"
 
@@ -20,5 +19,3 @@ const char *screen_obstacle(void);
 
 /* Show and follow keys until the user quits (0) or a signal ends it (its number). */
 int screen_run(struct top *top, const struct screen_calls *calls);
-
-#endif

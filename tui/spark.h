@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A brick's last minute as one line of characters, each as high as its share of the highest. */
-#ifndef BRICK_TUI_SPARK_H
-#define BRICK_TUI_SPARK_H
+#pragma once
 
 #include <stdbool.h>
 #include "tui/history.h"
@@ -10,5 +9,3 @@ enum { SPARK_BYTES = 3 * HISTORY_SLOTS + 1 };
 
 /* width: at most HISTORY_SLOTS; several values share a character then. NULL: "". */
 void spark_of(char out[SPARK_BYTES], const struct history_brick *brick, int width, bool utf8);
-
-#endif

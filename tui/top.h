@@ -4,8 +4,7 @@
  * terminal: it is drawn on a canvas and fed with keys, by the screen, by --dump and by tests.
  * Each view is a const table of functions in a file of its own. One thread.
  */
-#ifndef BRICK_TUI_TOP_H
-#define BRICK_TUI_TOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ void top_draw_nothing(struct canvas *canvas, int y, const char *why);
 /* The views, for top_views. */
 extern const struct view_class view_bricks, view_categories, view_layers, view_threads, view_queues,
 	view_tree, view_path, view_roofline, view_losses, view_output;
-
-#endif

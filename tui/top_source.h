@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `brick top` share: options, and where its pictures come from. Main thread. */
-#ifndef BRICK_TUI_TOP_SOURCE_H
-#define BRICK_TUI_TOP_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -58,5 +57,3 @@ int top_headless(struct top_source *source, struct top *top, struct report_budge
 
 /* The picture as one line of JSON (schema brick/top/1). */
 void top_print_json(const struct top *top, const struct report_budget *budget);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `brick ceilings` share, and how `brick roofline` comes by ceilings. */
-#ifndef BRICK_VIEW_CEILINGS_H
-#define BRICK_VIEW_CEILINGS_H
+#pragma once
 
 #include <stdio.h>
 #include "machine/ceilings.h"
@@ -19,5 +18,3 @@ struct ceilings *ceilings_from_file(const char *path);
  * told on stderr. *where, if not NULL, gets the path, to be freed.
  */
 struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);
-
-#endif

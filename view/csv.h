@@ -3,8 +3,7 @@
  * CSV as RFC 4180 has it, but with control characters as visible escapes, so that a row is a line.
  * One stream at a time. Main thread.
  */
-#ifndef BRICK_VIEW_CSV_H
-#define BRICK_VIEW_CSV_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,5 +13,3 @@ void csv_number(FILE *out, uint64_t value); /* ANALYSIS_UNKNOWN: empty */
 void csv_integer(FILE *out, int64_t value);
 void csv_ratio(FILE *out, double value); /* negative: empty */
 void csv_end(FILE *out);
-
-#endif

@@ -4,8 +4,7 @@
  * made harmless, so that file names and names from recordings may be passed as they are. Any
  * thread.
  */
-#ifndef BRICK_VIEW_DIE_H
-#define BRICK_VIEW_DIE_H
+#pragma once
 
 #include "brick/export.h"
 
@@ -18,5 +17,3 @@ void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 
 /* Print only. */
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
-
-#endif

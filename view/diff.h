@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick diff` share. Main thread. */
-#ifndef BRICK_VIEW_DIFF_H
-#define BRICK_VIEW_DIFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,5 +28,3 @@ char *diff_effect(char out[UNITS_BYTES], double effect);
 
 /* " (2.4..3.9)", slower is positive; "" where the bounds are not known. */
 char *diff_interval(char out[2 * UNITS_BYTES], const struct compare_row *row);
-
-#endif

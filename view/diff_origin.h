@@ -3,8 +3,7 @@
  * Where the recordings of a comparison come from, and in what the two sides differ besides their
  * times. Holds no run: recordings are read one after the other. Main thread.
  */
-#ifndef BRICK_VIEW_DIFF_ORIGIN_H
-#define BRICK_VIEW_DIFF_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run);
 void diff_origins_init(
 	struct diff_origins *origins, struct diff_origin *list, size_t in_a, size_t in_b);
 void diff_origins_fini(struct diff_origins *origins);
-
-#endif

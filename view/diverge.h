@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick diverge` share. Main thread. */
-#ifndef BRICK_VIEW_DIVERGE_H
-#define BRICK_VIEW_DIVERGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ struct diverge_view {
 
 void diverge_text(const struct diverge_view *view, FILE *out);
 void diverge_json(const struct diverge_view *view, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the program ends with; the same for all commands (docs: brick.1, EXIT STATUS). */
-#ifndef BRICK_VIEW_EXIT_CODE_H
-#define BRICK_VIEW_EXIT_CODE_H
+#pragma once
 
 enum cli_exit {
 	CLI_DONE = 0,
@@ -10,5 +9,3 @@ enum cli_exit {
 	CLI_INPUT = 3,	/* bad input file */
 	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recording that a command was given. Main thread. */
-#ifndef BRICK_VIEW_INPUT_H
-#define BRICK_VIEW_INPUT_H
+#pragma once
 
 #include "analysis/losses.h"
 #include "trace/run.h"
@@ -22,5 +21,3 @@ void input_tell_losses(const struct run *run, const struct losses *losses);
  * the directory. Wrong usage otherwise.
  */
 const char *input_operand(int argc, char **argv);
-
-#endif

@@ -3,8 +3,7 @@
  * JSON answers, built with jansson. Strings become valid UTF-8; what is unknown becomes null; all
  * that is not ASCII is escaped on output, so that no terminal can be moved by it. Main thread.
  */
-#ifndef BRICK_VIEW_JSON_H
-#define BRICK_VIEW_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void json_add(json_t *array, json_t *value);
 
 /* Print, with a newline at the end, and release. */
 void json_print(json_t *value, FILE *out);
-
-#endif

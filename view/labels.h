@@ -3,8 +3,7 @@
  * Where texts go in a picture so that none covers another: boxes are taken one after the other, and
  * a text is put as near to its point as there is room. The same calls give the same places.
  */
-#ifndef BRICK_VIEW_LABELS_H
-#define BRICK_VIEW_LABELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ void labels_take_line(struct labels *labels, double x0, double y0, double x1, do
  */
 int labels_place(struct labels *labels, double x, double y, double radius, double width,
 	double height, struct label_box *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for commands, which have nothing better to do than to end when there is none. */
-#ifndef BRICK_VIEW_MEMORY_H
-#define BRICK_VIEW_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include "brick/export.h"
@@ -11,5 +10,3 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);
-
-#endif

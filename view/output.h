@@ -3,8 +3,7 @@
  * Where answers go: stdout, whose write errors are found before the program says that all is well,
  * or a file that appears under its name only when it is whole. Main thread; one file at a time.
  */
-#ifndef BRICK_VIEW_OUTPUT_H
-#define BRICK_VIEW_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -38,5 +37,3 @@ FILE *output_stream(struct output *output);
  * the writer says of it, 0 or a negative code.
  */
 void output_commit(struct output *output, int rc);
-
-#endif

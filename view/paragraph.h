@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labelled paragraphs, as the answers of commands are made of. Main thread. */
-#ifndef BRICK_VIEW_PARAGRAPH_H
-#define BRICK_VIEW_PARAGRAPH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ void paragraph(FILE *out, const struct terminal *terminal, size_t indent, const 
 
 /* "" for one, "s" for any other number. */
 const char *plural_s(unsigned long long n);
-
-#endif

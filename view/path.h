@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick path` share. */
-#ifndef BRICK_VIEW_PATH_H
-#define BRICK_VIEW_PATH_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void path_json(const struct path_view *view, FILE *out);
 
 /* What path_json() prints; a new reference. */
 json_t *path_to_json(const struct path_view *view);
-
-#endif

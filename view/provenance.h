@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a recording comes from, in words. What these return is the caller's to free. */
-#ifndef BRICK_VIEW_PROVENANCE_H
-#define BRICK_VIEW_PROVENANCE_H
+#pragma once
 
 #include "trace/run.h"
 
@@ -13,5 +12,3 @@ char *provenance_start(const struct run *run);
 
 /* Ends at NULL: different values of the notes with that key, in the order of the run. */
 const char **provenance_notes(const struct run *run, const char *key);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of a report share: the numbers, all computed before the first is printed. */
-#ifndef BRICK_VIEW_REPORT_H
-#define BRICK_VIEW_REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ const char *report_phase_name(int phase);
 double report_tokens_per_s(const struct step_phase_times *times);
 /* From the first one's begin to the last one's end, with what lies between them. */
 double report_wall_tokens_per_s(const struct step_phase_times *times);
-
-#endif

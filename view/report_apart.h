@@ -3,8 +3,7 @@
  * A report of each phase beside that of all: one prefill among many decodes makes averages that fit
  * neither. All are made in one pass over the samples. Main thread.
  */
-#ifndef BRICK_VIEW_REPORT_APART_H
-#define BRICK_VIEW_REPORT_APART_H
+#pragma once
 
 #include "analysis/roofline.h"
 #include "view/report.h"
@@ -27,5 +26,3 @@ enum { REPORT_PHASES_APART = SUMMARY_ALL_PHASES - 1 };
 void report_apart_measure(
 	struct report_apart *apart, const struct run *run, enum summary_by by, int phase);
 void report_apart_fini(struct report_apart *apart);
-
-#endif

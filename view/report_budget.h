@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A budget held against a run (analysis/budget.h), for `brick report --budget`. Main thread. */
-#ifndef BRICK_VIEW_REPORT_BUDGET_H
-#define BRICK_VIEW_REPORT_BUDGET_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -26,5 +25,3 @@ void report_budget_text(const struct report_budget *b, FILE *out);
 json_t *report_budget_to_json(const struct report_budget *b);
 
 void report_budget_close(struct report_budget *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was counted per step, in a report. Main thread. */
-#ifndef BRICK_VIEW_REPORT_COUNTERS_H
-#define BRICK_VIEW_REPORT_COUNTERS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -14,5 +13,3 @@ void report_counters_text(
 
 /* An object by phase; null when nothing was counted. */
 json_t *report_counters_json(const struct run *run);
-
-#endif

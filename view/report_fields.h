@@ -4,8 +4,7 @@
  * JSON, CSV, --sort, --columns, the table of `brick top`, the page and the manual are all made from
  * this one table, so a new column is one entry in it. Read-only: any thread.
  */
-#ifndef BRICK_VIEW_REPORT_FIELDS_H
-#define BRICK_VIEW_REPORT_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ void report_columns_all(struct report_columns *columns, enum summary_by by);
  * that names no field (the caller frees it).
  */
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong);
-
-#endif

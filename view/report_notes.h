@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes of a recording in a report for people. */
-#ifndef BRICK_VIEW_REPORT_NOTES_H
-#define BRICK_VIEW_REPORT_NOTES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@ void report_headings(const struct report *report, const struct terminal *termina
 
 /* All other notes, each once. */
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out);
-
-#endif

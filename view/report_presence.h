@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the program had the machine to itself, in a report. Main thread. */
-#ifndef BRICK_VIEW_REPORT_PRESENCE_H
-#define BRICK_VIEW_REPORT_PRESENCE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -15,5 +14,3 @@ void report_presence_text(const struct run *run, const struct presence *presence
 
 /* An object; null for what is not known. */
 json_t *report_presence_json(const struct run *run, const struct presence *presence);
-
-#endif

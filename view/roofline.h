@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick roofline` share. */
-#ifndef BRICK_VIEW_ROOFLINE_H
-#define BRICK_VIEW_ROOFLINE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -37,5 +36,3 @@ json_t *roofline_to_json(const struct roofline_view *view);
 const char *roofline_doubt(const struct ceilings *ceilings, const struct run *run);
 
 void roofline_svg(const struct roofline_view *view, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that draw a roofline share. Coordinates are pixels of the picture. */
-#ifndef BRICK_VIEW_ROOFLINE_SVG_H
-#define BRICK_VIEW_ROOFLINE_SVG_H
+#pragma once
 
 #include <stdio.h>
 #include "view/labels.h"
@@ -30,5 +29,3 @@ void svg_axes(struct picture *p);
 void svg_roofs(struct picture *p);
 void svg_legend(struct picture *p);
 void svg_paragraph(struct picture *p, const char *text);
-
-#endif

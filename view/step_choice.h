@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The step that a command was asked for, as `--step` names it. Main thread. */
-#ifndef BRICK_VIEW_STEP_CHOICE_H
-#define BRICK_VIEW_STEP_CHOICE_H
+#pragma once
 
 #include "analysis/step_index.h"
 #include "trace/run.h"
@@ -18,5 +17,3 @@ uint32_t step_choose(const struct run *run, const struct step_index *index, cons
 uint32_t step_choice_number(const struct run *run, const struct step_index *index, uint32_t step);
 /* How many such numbers there are. */
 uint32_t step_choice_count(const struct run *run, const struct step_index *index);
-
-#endif

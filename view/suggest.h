@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the user may have meant. Pure; any thread. */
-#ifndef BRICK_VIEW_SUGGEST_H
-#define BRICK_VIEW_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ const char *suggest(const char *word, const char *const *names, size_t count);
 
 /* Edits (insert, delete, replace, swap two neighbours) between two words of up to 63 bytes. */
 size_t suggest_distance(const char *a, const char *b);
-
-#endif

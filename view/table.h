@@ -4,8 +4,7 @@
  * right. When it is wider than the terminal, the columns with the highest rank are left out, and
  * at last the first column is cut. Cells must be safe (text.h). Main thread.
  */
-#ifndef BRICK_VIEW_TABLE_H
-#define BRICK_VIEW_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ void table_print(const struct table *table, FILE *out, const struct terminal *te
 char *table_left_out(const struct table *table, const struct terminal *terminal);
 
 void table_destroy(struct table *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the place that output goes to can show. Main thread. */
-#ifndef BRICK_VIEW_TERMINAL_H
-#define BRICK_VIEW_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void terminal_print(
 /* The sequences around styled text; "" where there are no colours. */
 const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style);
 const char *terminal_style_end(const struct terminal *terminal, enum terminal_style style);
-
-#endif

@@ -3,8 +3,7 @@
  * Text on its way to a terminal: safe copies (text_escape.h), widths, cutting, paragraphs. Ends the
  * program when there is no memory. Main thread.
  */
-#ifndef BRICK_VIEW_TEXT_H
-#define BRICK_VIEW_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -30,5 +29,3 @@ void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const 
 
 /* The same behind a label of `at` columns that the caller has printed. */
 void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *text);
-
-#endif

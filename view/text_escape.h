@@ -4,8 +4,7 @@
  * that the locale or the eye cannot tell from others become visible escapes (\n, \x1b, \u202e), so
  * that no name can move the cursor, change colours or look like another line. Main thread.
  */
-#ifndef BRICK_VIEW_TEXT_ESCAPE_H
-#define BRICK_VIEW_TEXT_ESCAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ bool text_is_utf8(void);
 
 /* Safe copy in place of a buffer; what does not fit is cut off between characters. */
 void text_escape(char *out, size_t size, const char *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick tiles` share. */
-#ifndef BRICK_VIEW_TILES_H
-#define BRICK_VIEW_TILES_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ double tiles_bin_mean_ns(const struct tiles_bin *bin);
 /* The scale of a map: the least mean of its cells, and the one that 95 % do not exceed; returns
  * whether any does. Negative: no tiles there. */
 bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the forms of `brick tree` share. */
-#ifndef BRICK_VIEW_TREE_H
-#define BRICK_VIEW_TREE_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/call_tree.h"
@@ -28,5 +27,3 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node);
 
 /* Whether a node is shown with this view. */
 int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers for people: three significant digits and a unit. JSON and CSV never come through here.
  * Each returns `out`; unknown values give "-". Any thread.
  */
-#ifndef BRICK_VIEW_UNITS_H
-#define BRICK_VIEW_UNITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ char *units_number(char out[UNITS_BYTES], double value);
 /* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would look like nothing; negative is unknown.
  */
 char *units_percent(char out[UNITS_BYTES], double share);
-
-#endif

@@ -4,8 +4,7 @@
  * that everything builds where there is no CUDA; abi_check.c holds it against the real headers
  * where they are there. Records of all versions of CUPTI since 11.1 begin with these fields.
  */
-#ifndef BRICK_ATTACH_CUDA_ABI_H
-#define BRICK_ATTACH_CUDA_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -225,5 +224,3 @@ typedef void (*cupti_complete_fn)(
 	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 typedef uint64_t (*cupti_timestamp_fn)(void);
 typedef void (*cupti_callback_fn)(void *own, uint32_t domain, uint32_t id, const void *data);
-
-#endif

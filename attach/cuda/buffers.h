@@ -4,8 +4,7 @@
  * there before they are asked for, and cleared when they come back and not when they are handed
  * out. There are only so many: when all are out CUPTI drops records, and counts them. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_BUFFERS_H
-#define BRICK_ATTACH_CUDA_BUFFERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ uint8_t *buffers_take(size_t *bytes);
 
 /* Back again, of which `used` bytes were written to. */
 void buffers_give(uint8_t *buffer, size_t used);
-
-#endif

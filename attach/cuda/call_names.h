@@ -3,8 +3,7 @@
  * Which of CUDA's calls are looked at, and where their parameters name a stream: decided by the
  * call's name, so that no table of ids has to be kept per version. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_CALL_NAMES_H
-#define BRICK_ATTACH_CUDA_CALL_NAMES_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -85,5 +84,3 @@ int call_stream(const struct call_shape *shape, const void *parameters, cuda_han
 #define CALL_BATCHES_IN_STREAMS(X)   \
 	X(cuMemcpyBatchAsync_v2, 56) \
 	X(cuMemcpy3DBatchAsync_v2, 24)
-
-#endif

@@ -3,8 +3,7 @@
  * CUPTI's callbacks: around the driver's calls that launch, copy, wait and load, and about modules
  * and graphs. They run on the program's threads, inside of its calls.
  */
-#ifndef BRICK_ATTACH_CUDA_CALLS_H
-#define BRICK_ATTACH_CUDA_CALLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void calls_enable_records(void);
 
 /* From now on nothing is done. */
 void calls_stop(void);
-
-#endif

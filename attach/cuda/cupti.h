@@ -3,8 +3,7 @@
  * CUPTI, opened at run time: where its library lies and its functions. Filled in once, before
  * anything else here runs, and only read from then on. Functions return enum cupti_result.
  */
-#ifndef BRICK_ATTACH_CUDA_CUPTI_H
-#define BRICK_ATTACH_CUDA_CUPTI_H
+#pragma once
 
 #include <limits.h>
 #include "attach/cuda/abi.h"
@@ -43,5 +42,3 @@ int cupti_open(char *why, size_t bytes);
 
 /* Text of a result, never NULL. */
 const char *cupti_text(int result);
-
-#endif

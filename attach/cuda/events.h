@@ -6,8 +6,7 @@
  * so many events and streams at a time; what has been overwritten is not known, and no dependency
  * is told. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_EVENTS_H
-#define BRICK_ATTACH_CUDA_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -40,5 +39,3 @@ void events_forget_context(cuda_handle context);
  */
 void events_capture(cuda_handle context, cuda_handle stream);
 void events_capture_end(cuda_handle stream);
-
-#endif

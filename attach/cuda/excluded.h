@@ -4,8 +4,7 @@
  * is not to be told twice. A stream is meant by its handle, the default one by its context's. Any
  * thread.
  */
-#ifndef BRICK_ATTACH_CUDA_EXCLUDED_H
-#define BRICK_ATTACH_CUDA_EXCLUDED_H
+#pragma once
 
 #include "attach/cuda/abi.h"
 
@@ -13,5 +12,3 @@ int excluded_has(cuda_handle stream);
 
 /* The stream goes, or the context and with it all of its streams. */
 void excluded_forget(cuda_handle gone);
-
-#endif

@@ -3,8 +3,7 @@
  * What CUPTI tells of graphs, their nodes and executable graphs (nodes.h). On the thread that it
  * happens on.
  */
-#ifndef BRICK_ATTACH_CUDA_GRAPH_CALLS_H
-#define BRICK_ATTACH_CUDA_GRAPH_CALLS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -22,5 +21,3 @@ int graph_calls_resource(
 
 /* The call that makes an executable graph is over, whether it has made one or not. */
 void graph_calls_instantiated(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The clock of CUPTI's records, placed on CLOCK_MONOTONIC. Consumer only. What CUPTI itself does
  * to bring the device's counter onto its clock is not in the residual: nothing shows it.
  */
-#ifndef BRICK_ATTACH_CUDA_HOST_CLOCK_H
-#define BRICK_ATTACH_CUDA_HOST_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ uint64_t host_clock_moved(uint64_t by_ns);
 
 /* A recent time in ticks as CLOCK_MONOTONIC ns. */
 uint64_t host_clock_of_ticks(uint64_t ticks);
-
-#endif

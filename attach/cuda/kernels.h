@@ -3,8 +3,7 @@
  * Descriptions of what was launched, made of CUPTI's records and registered once. Names are
  * demangled where the program has a C++ runtime that does it. Consumer only.
  */
-#ifndef BRICK_ATTACH_CUDA_KERNELS_H
-#define BRICK_ATTACH_CUDA_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -16,5 +15,3 @@ uint32_t kernels_fill(void);
 
 /* A whole graph, by CUPTI's id of it. */
 uint32_t kernels_graph(uint32_t id);
-
-#endif

@@ -4,8 +4,7 @@
  * come. The launching thread writes an entry, whoever handles records reads it: it is complete
  * before its state says so. Any thread, except where it says "consumer".
  */
-#ifndef BRICK_ATTACH_CUDA_LAUNCHES_H
-#define BRICK_ATTACH_CUDA_LAUNCHES_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -65,5 +64,3 @@ uint64_t launches_pending_since(uint64_t give_up);
 
 /* Consumer: records that were certain to come and never came. */
 uint64_t launches_unanswered(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Code that the program has loaded: which module a kernel of a name comes from, as a hash, and the
  * text of modules that were given as PTX. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_MODULES_H
-#define BRICK_ATTACH_CUDA_MODULES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ uint64_t modules_code(const char *kernel);
 
 /* Changes whenever an answer of modules_code() may. */
 uint32_t modules_generation(void);
-
-#endif

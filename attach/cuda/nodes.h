@@ -3,8 +3,7 @@
  * Nodes of CUDA graphs: which brick was open when a node was made, so that its kernel has a parent
  * at every replay, and how many records one launch of a graph brings. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_NODES_H
-#define BRICK_ATTACH_CUDA_NODES_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -29,5 +28,3 @@ uint64_t nodes_lost(void);
 void nodes_exec(cuda_handle exec, uint32_t records);
 void nodes_exec_gone(cuda_handle exec);
 uint32_t nodes_exec_records(cuda_handle exec);
-
-#endif

@@ -3,8 +3,7 @@
  * What becomes of CUPTI's records. One thread at a time handles them (under a lock in here): that
  * thread is the "consumer" of the other files.
  */
-#ifndef BRICK_ATTACH_CUDA_RECORDS_H
-#define BRICK_ATTACH_CUDA_RECORDS_H
+#pragma once
 
 #include "attach/cuda/abi.h"
 
@@ -20,5 +19,3 @@ int records_lack_correlation(void);
 
 /* What is known at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * Holding commands back until none can come any more that began earlier: records arrive in any
  * order, and a queue's commands must be recorded in the order of their begins. Consumer only.
  */
-#ifndef BRICK_ATTACH_CUDA_REORDER_H
-#define BRICK_ATTACH_CUDA_REORDER_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/queue.h"
@@ -31,5 +30,3 @@ struct reorder_counts {
 	uint64_t recorded, without_launch, without_node, refused;
 };
 extern struct reorder_counts reorder_counts;
-
-#endif

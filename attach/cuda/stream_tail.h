@@ -3,8 +3,7 @@
  * The last command that was launched into a stream and into a context, for what waits for them. A
  * number that has been overwritten by another stream's is simply not known. Any thread.
  */
-#ifndef BRICK_ATTACH_CUDA_STREAM_TAIL_H
-#define BRICK_ATTACH_CUDA_STREAM_TAIL_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
@@ -20,5 +19,3 @@ void stream_tail_forget_context(cuda_handle context);
 /* 0: not known. */
 uint64_t stream_tail_get(cuda_handle context, cuda_handle stream);
 uint64_t stream_tail_context(cuda_handle context);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue for each stream that records name. Consumer only. */
-#ifndef BRICK_ATTACH_CUDA_STREAMS_H
-#define BRICK_ATTACH_CUDA_STREAMS_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/queue.h"
@@ -15,5 +14,3 @@ struct brick_queue *streams_queue(uint32_t device, uint32_t context, uint32_t st
 
 /* For what belongs to no stream in particular. NULL: no memory. */
 struct brick_queue *streams_any(void);
-
-#endif

@@ -3,8 +3,7 @@
  * What a batch of llama.cpp is made of: tokens of prompts, and tokens from which new ones are made
  * or drafted ones checked. Pure; any thread.
  */
-#ifndef BRICK_ATTACH_GGML_BATCH_H
-#define BRICK_ATTACH_GGML_BATCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct batch_tokens {
  * token counts as output. A token of several sequences is a prompt's.
  */
 struct batch_tokens batch_count(const struct batch_head *batch);
-
-#endif

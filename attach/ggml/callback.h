@@ -4,8 +4,7 @@
  * then computes the graph node by node, so times are longer than without us, and fusion is off. The
  * program's own callback is kept and asked as before. Any thread; a scheduler by one at a time.
  */
-#ifndef BRICK_ATTACH_GGML_CALLBACK_H
-#define BRICK_ATTACH_GGML_CALLBACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callbac
 /* Before and after a scheduler computes a graph node by node. */
 void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph);
 void callback_compute_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `brick record` asks to be captured besides times: words in BRICK_CAPTURE. */
-#ifndef BRICK_ATTACH_GGML_CAPTURE_H
-#define BRICK_ATTACH_GGML_CAPTURE_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,5 +19,3 @@ static inline int capture_wants(const char *word)
 	}
 	return 0;
 }
-
-#endif

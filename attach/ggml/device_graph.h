@@ -5,8 +5,7 @@
  * that are fused into the one before are passed over. Until the next question what is launched
  * belongs to that node, and the host's time is that of recording commands. Owner thread.
  */
-#ifndef BRICK_ATTACH_GGML_DEVICE_GRAPH_H
-#define BRICK_ATTACH_GGML_DEVICE_GRAPH_H
+#pragma once
 
 #include "attach/ggml/known_graphs.h"
 #include "brick/attach.h"
@@ -34,5 +33,3 @@ void device_graph_end(void);
 
 /* ggml_is_empty() was called from there while a device computes a graph for this thread. */
 void device_graph_ask(const void *node, uintptr_t caller);
-
-#endif

@@ -5,8 +5,7 @@
  * because devices are done with it long after; which nodes are fused is learnt when the backend
  * comes to the next one. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_DEVICE_NODES_H
-#define BRICK_ATTACH_GGML_DEVICE_NODES_H
+#pragma once
 
 #include "attach/ggml/known_graphs.h"
 #include "brick/attach.h"
@@ -28,5 +27,3 @@ const struct brick_launch_owner *device_phase_owner(uint16_t brick);
 /* Held over a fork. */
 void device_nodes_lock(void);
 void device_nodes_unlock(void);
-
-#endif

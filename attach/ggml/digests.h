@@ -7,8 +7,7 @@
  * at a time meanwhile. What this takes is recorded as brick Digest; times of nodes are longer than
  * without, as results have been read again and threads have slept.
  */
-#ifndef BRICK_ATTACH_GGML_DIGESTS_H
-#define BRICK_ATTACH_GGML_DIGESTS_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 
@@ -32,5 +31,3 @@ void digests_barrier(void *pool);
  * computed inside of it, or NULL.
  */
 void digests_take(struct node_thread *t, const void *result, const void *norm, uint32_t site);
-
-#endif

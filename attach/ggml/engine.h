@@ -4,8 +4,7 @@
  * that our hooks on the hot path stand in front of, accessors, and the layout of its tensors.
  * Engines are never freed and, once published, change in their generation only. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_ENGINE_H
-#define BRICK_ATTACH_GGML_ENGINE_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/layout.h"
@@ -88,5 +87,3 @@ enum operation_class engine_operation(const struct engine *engine, const void *n
 
 /* The MUL that the engine will compute together with this RMS_NORM, if `next` is it; else NULL. */
 const void *engine_fused(const struct engine *engine, const void *norm, const void *next);
-
-#endif

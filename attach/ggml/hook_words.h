@@ -4,8 +4,7 @@
  * function whose arguments and result are integers, pointers and references, and is as good for
  * functions of fewer arguments. Their C names are ours; the linker sees the symbol's.
  */
-#ifndef BRICK_ATTACH_GGML_HOOK_WORDS_H
-#define BRICK_ATTACH_GGML_HOOK_WORDS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/phases.h"
@@ -47,5 +46,3 @@ GGML_SYMBOLS(DECLARE_HOOK)
 #define SIX_WORDS_HOOK(id, phase)                                                         \
 	PHASE_HOOK(words_fn, id, phase, (word a, word b, word c, word d, word e, word f), \
 		(a, b, c, d, e, f))
-
-#endif

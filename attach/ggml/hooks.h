@@ -3,8 +3,7 @@
  * The symbols that are interposed. Nobody here calls them; the prototypes say how the engine does.
  * Arguments that a hook only passes on are words. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_HOOKS_H
-#define BRICK_ATTACH_GGML_HOOKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
 BRICK_API void ggml_barrier(void *pool);
 /* Every node there, too; and in backends of devices, which is what it is hooked for. */
 BRICK_API _Bool ggml_is_empty(const void *tensor);
-
-#endif

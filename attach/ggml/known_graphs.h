@@ -6,8 +6,7 @@
  * sources that they had once before, it is that graph again, and nothing has to be looked up.
  * Shared by all threads that work for a graph. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_KNOWN_GRAPHS_H
-#define BRICK_ATTACH_GGML_KNOWN_GRAPHS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -66,5 +65,3 @@ void known_node_fill(
 /* Held over a fork. */
 void known_graphs_lock(void);
 void known_graphs_unlock(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is remembered of a node of a graph that was computed before (known_graphs.h). */
-#ifndef BRICK_ATTACH_GGML_KNOWN_NODE_H
-#define BRICK_ATTACH_GGML_KNOWN_NODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct known_node {
 	uint16_t brick;
 	int16_t layer;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * the library's own constructors and searching them for what was put in. Each field must be found
  * in exactly one place; if any is not, the layout is refused as a whole. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_LAYOUT_H
-#define BRICK_ATTACH_GGML_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline const void *tensor_view_source(const struct tensor_layout *layout,
 	memcpy(&source, tensor_field(tensor, layout->view_source), sizeof source);
 	return source;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * belongs to are then recorded with the work that it lets through. A mask that cannot be read
  * leaves the site's counts as they are: the most that it can be. Each thread for itself.
  */
-#ifndef BRICK_ATTACH_GGML_MASKS_H
-#define BRICK_ATTACH_GGML_MASKS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -44,5 +43,3 @@ struct mask_shape {
 };
 void mask_count(
 	const void *values, const struct mask_shape *shape, uint64_t *pairs, uint64_t *seen);
-
-#endif

@@ -5,8 +5,7 @@
  * called, else the scheduler's evaluation callback, which splits graphs and is therefore never used
  * without saying so, else whole graphs only. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_METHOD_H
-#define BRICK_ATTACH_GGML_METHOD_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/shared.h"
@@ -43,5 +42,3 @@ void method_graph_computed(int nodes, uint32_t seen);
 
 /* Tell the recording which method is in use; once per session. */
 void method_note(void);
-
-#endif

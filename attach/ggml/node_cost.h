@@ -4,8 +4,7 @@
  * whole. One in about 64 hook calls is timed: the one with which `left` comes down to 0. Owner
  * thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_COST_H
-#define BRICK_ATTACH_GGML_NODE_COST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ void node_cost_timed(struct node_cost *cost, uint64_t ticks);
 
 /* Calls that were all timed. */
 void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks);
-
-#endif

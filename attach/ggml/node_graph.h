@@ -3,8 +3,7 @@
  * Graphs as their threads see them: around each on the thread that calls for it, and at the first
  * node of each on every thread that works for it. Owner thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_GRAPH_H
-#define BRICK_ATTACH_GGML_NODE_GRAPH_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 
@@ -36,5 +35,3 @@ struct graph_scope {
 };
 void node_graph_begin(struct graph_scope *outer, const void *graph);
 void node_graph_end(const struct graph_scope *outer, const void *graph);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Getting a thread ready for the engine that it runs in, and taking leave of it. Owner thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_READY_H
-#define BRICK_ATTACH_GGML_NODE_READY_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 
@@ -22,5 +21,3 @@ void node_thread_prepare(struct node_thread *t, uintptr_t caller);
 /* Held over a fork. */
 void node_memory_lock(void);
 void node_memory_unlock(void);
-
-#endif

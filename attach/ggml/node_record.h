@@ -3,8 +3,7 @@
  * From nodes that are over to samples: kept as events, 32 bytes each, until the graph is over or
  * something else is recorded on the thread. Owner thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_RECORD_H
-#define BRICK_ATTACH_GGML_NODE_RECORD_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 #include "brick/probe.h"
@@ -44,5 +43,3 @@ static inline void node_flush(void)
 	if (BRICK_UNLIKELY(t->open || t->event_count))
 		node_flush_slow(t);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Which site a node has that a thread begins: as a rule that of the next node of its graph, which
  * the hot path finds by itself. Owner thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_SITES_H
-#define BRICK_ATTACH_GGML_NODE_SITES_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 
@@ -14,5 +13,3 @@ void node_sites_of(struct node_thread *t, struct known_graph *graph, uint32_t in
 
 /* The site of a node that is not where it was expected; 0: none, see brick and layer. */
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part);
-
-#endif

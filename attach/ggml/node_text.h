@@ -4,8 +4,7 @@
  * types of it and its sources. With an unknown tensor layout the accessors give operation, name and
  * number of elements only. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_TEXT_H
-#define BRICK_ATTACH_GGML_NODE_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -43,5 +42,3 @@ void node_text_fill(
 /* What one execution works on. */
 void node_text_work(
 	const struct node_text *text, const struct engine *engine, struct work_counts *counts);
-
-#endif

@@ -12,8 +12,7 @@
  * comes from main memory, and a hundred samples in a row are far cheaper than a hundred at a time.
  * All of it is thread-local; nothing here is shared but two counters of graphs.
  */
-#ifndef BRICK_ATTACH_GGML_NODE_THREAD_H
-#define BRICK_ATTACH_GGML_NODE_THREAD_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -79,5 +78,3 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
 }
-
-#endif

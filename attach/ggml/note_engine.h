@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tells each session which engine a thread has found itself in. Owner thread. */
-#ifndef BRICK_ATTACH_GGML_NOTE_ENGINE_H
-#define BRICK_ATTACH_GGML_NOTE_ENGINE_H
+#pragma once
 
 #include "attach/ggml/node_thread.h"
 
 /* The session on this thread may be a new one, or its first: its notes shall name the engine. */
 void note_engine(struct node_thread *t);
-
-#endif

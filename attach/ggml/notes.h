@@ -4,8 +4,7 @@
  * of its graphs compare with those that were seen. Every fact is written once per session. Any
  * thread; nothing is written, and nothing else happens, while no session runs.
  */
-#ifndef BRICK_ATTACH_GGML_NOTES_H
-#define BRICK_ATTACH_GGML_NOTES_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -23,5 +22,3 @@ void notes_library(const char *key, uintptr_t address);
 
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
-
-#endif

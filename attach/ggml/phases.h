@@ -6,8 +6,7 @@
  * thread, which notices that the frame of the function that opened it is gone. Any thread, each for
  * itself.
  */
-#ifndef BRICK_ATTACH_GGML_PHASES_H
-#define BRICK_ATTACH_GGML_PHASES_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/probe.h"
@@ -63,5 +62,3 @@ int phase_in_step(const void *frame);
 
 /* In the child of a fork: what was open here was the parent's. */
 void phase_forget(void);
-
-#endif

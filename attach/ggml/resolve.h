@@ -6,8 +6,7 @@
  * engine may live in one process, be unloaded, and be replaced by others at the same address:
  * whatever is found is good for calls from one range of addresses in one generation. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_RESOLVE_H
-#define BRICK_ATTACH_GGML_RESOLVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ int resolve_exists(enum ggml_symbol_id symbol);
 /* Held over fork. */
 void resolve_lock(void);
 void resolve_unlock(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The rules in force in this process: the user's file when BRICK_RULES names one, then, unless it
  * says otherwise, Brick's own, which are compiled in. Any thread; read once, never changed.
  */
-#ifndef BRICK_ATTACH_GGML_RULE_SET_H
-#define BRICK_ATTACH_GGML_RULE_SET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void rule_set_describe(char *text, size_t bytes);
 /* Brick's own rules as text (rules/ggml-llama.rules), compiled in. */
 extern const char rule_set_default_text[];
 extern const size_t rule_set_default_bytes;
-
-#endif

@@ -3,8 +3,7 @@
  * What all threads read on the hot path and hardly anybody writes, in one cache line. Read and
  * written with relaxed atomics; the functions that change a field belong to the header named.
  */
-#ifndef BRICK_ATTACH_GGML_SHARED_H
-#define BRICK_ATTACH_GGML_SHARED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ static inline uint32_t shared_get(const uint32_t *field)
 {
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * and those of their sources. Slow path: takes a lock, asks the rules when a node is new. Any
  * thread.
  */
-#ifndef BRICK_ATTACH_GGML_SITE_TABLE_H
-#define BRICK_ATTACH_GGML_SITE_TABLE_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/engine.h"
@@ -32,5 +31,3 @@ extern int site_table_wants_parts;
 
 void site_table_lock(void);
 void site_table_unlock(void);
-
-#endif

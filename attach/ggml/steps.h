@@ -3,8 +3,7 @@
  * Which evaluations are steps, and of which kind. Calls of llama_decode() and llama_encode() are;
  * in engines without them every graph that is computed on its own is one. Any thread.
  */
-#ifndef BRICK_ATTACH_GGML_STEPS_H
-#define BRICK_ATTACH_GGML_STEPS_H
+#pragma once
 
 #include <stdint.h>
 #include "attach/ggml/phases.h"
@@ -22,5 +21,3 @@ int step_is_warm_up(const void *context);
 
 /* The same for a graph that may be one; not in engines whose llama_decode() has been seen. */
 void step_begin_graph(struct phase_scope *scope, const void *frame);
-
-#endif

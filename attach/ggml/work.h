@@ -36,8 +36,7 @@
  *
  * A count that overflows 64 bits is not known either. Pure functions: any thread.
  */
-#ifndef BRICK_ATTACH_GGML_WORK_H
-#define BRICK_ATTACH_GGML_WORK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,5 +81,3 @@ int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns
 
 /* 1 for operations that are never executed (views and the like). */
 int work_is_empty(const char *operation);
-
-#endif

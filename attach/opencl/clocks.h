@@ -6,8 +6,7 @@
  * that took it may have been off the CPU. So what is done is held back until two readings bear each
  * other out, or none better comes (clocks_are_known()). Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_CLOCKS_H
-#define BRICK_ATTACH_OPENCL_CLOCKS_H
+#pragma once
 
 #include <stdint.h>
 #include <CL/cl.h>
@@ -45,5 +44,3 @@ void clocks_note(void);
 
 /* The child of a fork starts anew. */
 void clocks_forget_all(void);
-
-#endif

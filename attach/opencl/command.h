@@ -4,8 +4,7 @@
  * or the call comes from inside of another hooked call, a command is empty and the call passes
  * through. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_COMMAND_H
-#define BRICK_ATTACH_OPENCL_COMMAND_H
+#pragma once
 
 #include <stdint.h>
 #include <CL/cl.h>
@@ -65,5 +64,3 @@ void command_wait_end(uint64_t begin_ticks, uint64_t number);
  * program's. */
 int command_enter(void);
 void command_leave(int entered);
-
-#endif

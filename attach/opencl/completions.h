@@ -4,8 +4,7 @@
  * looks a few dozen times a second while there is something to look for. The program's threads do
  * it only when a queue's ring is full, and at exit. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_COMPLETIONS_H
-#define BRICK_ATTACH_OPENCL_COMPLETIONS_H
+#pragma once
 
 #include "attach/opencl/queue.h"
 
@@ -39,5 +38,3 @@ void completion_refuse(struct queue *queue);
 
 /* Release what a pending command holds. */
 void completion_release(struct pending *pending);
-
-#endif

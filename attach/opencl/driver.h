@@ -4,8 +4,7 @@
  * the program first calls one of them or asks dlsym() for one. A second library of OpenCL in the
  * same process is left alone. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_DRIVER_H
-#define BRICK_ATTACH_OPENCL_DRIVER_H
+#pragma once
 
 #include <CL/cl.h>
 
@@ -111,5 +110,3 @@ void *driver_real_symbol(void);
 
 /* dlsym() as it is without us. Calls count as made from here. */
 void *driver_symbol(void *handle, const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * Which command an event of the program's belongs to, and when a wait for it returned. The table
  * forgets: what has been overwritten is not known. Any thread, no lock.
  */
-#ifndef BRICK_ATTACH_OPENCL_EVENTS_H
-#define BRICK_ATTACH_OPENCL_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 #include <CL/cl.h>
@@ -23,5 +22,3 @@ void events_waited(cl_event event, uint64_t host_ns);
 
 /* When a wait for that command returned; 0: not known. */
 uint64_t events_waited_ns(cl_event event, uint64_t number);
-
-#endif

@@ -4,8 +4,7 @@
  * none, and hand the command to whoever waits for its times (command.h). Prototypes of the hooks
  * are OpenCL's own. Nobody here calls them.
  */
-#ifndef BRICK_ATTACH_OPENCL_HOOKS_H
-#define BRICK_ATTACH_OPENCL_HOOKS_H
+#pragma once
 
 #include <CL/cl.h>
 #include "attach/opencl/command.h"
@@ -34,5 +33,3 @@
 			command_end(&command, &(what), count, list); \
 		return status;                                       \
 	} while (0)
-
-#endif

@@ -3,8 +3,7 @@
  * The program's kernels: their names, the source they were built from, and the shapes they were
  * launched in, each of which is a kernel of the recording. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_KERNELS_H
-#define BRICK_ATTACH_OPENCL_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint32_t kernels_launch(cl_kernel kernel, cl_device_id device, cl_uint dimension
 	const size_t *global, const size_t *local);
 
 void kernels_forget_all(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Modes of the recording in which queues are synchronised (BRICK_MODE, see session.h): after every
  * command, or when launches come from another layer than those before. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_MODES_H
-#define BRICK_ATTACH_OPENCL_MODES_H
+#pragma once
 
 #include "attach/opencl/queue.h"
 
@@ -13,5 +12,3 @@ void modes_enqueued(struct queue *queue, int layer);
 
 /* A command of that layer will be added. 1: it had to wait. */
 int modes_enqueuing(struct queue *queue, int layer);
-
-#endif

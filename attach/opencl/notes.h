@@ -3,8 +3,7 @@
  * What a recording says of how OpenCL was attached to: library, devices, clocks, and what could not
  * be done and why. Each fact once per session. Any thread.
  */
-#ifndef BRICK_ATTACH_OPENCL_NOTES_H
-#define BRICK_ATTACH_OPENCL_NOTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void notes_fault(const char *what);
 
 /* The program uses a further OpenCL library. */
 void notes_second_driver(const void *function);
-
-#endif

@@ -4,8 +4,7 @@
  * whose times are still to come. A queue's memory is kept for the next one and never freed, so that
  * a pointer found once stays readable. Any thread; lock order: `taking`, then `lock`.
  */
-#ifndef BRICK_ATTACH_OPENCL_QUEUE_H
-#define BRICK_ATTACH_OPENCL_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ void queue_forget_all(void);
 
 /* All have been recorded: give its record back, and its memory to others, if it is released. */
 void queue_retire(struct queue *queue);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placing a device's clock on the host's. Under the device's lock. */
-#ifndef BRICK_ATTACH_VULKAN_CLOCK_H
-#define BRICK_ATTACH_VULKAN_CLOCK_H
+#pragma once
 
 #include "attach/vulkan/queue.h"
 
@@ -25,5 +24,3 @@ int clock_is_awaited(const struct vulkan_device *device);
 
 /* The device is idle, or lost. */
 void clock_close(struct vulkan_device *device);
-
-#endif

@@ -4,8 +4,7 @@
  * a query pool of ours. A command buffer is used by one thread at a time, as Vulkan asks; query
  * pools are counted, so that one whose results are still to be read outlives its command buffer.
  */
-#ifndef BRICK_ATTACH_VULKAN_COMMANDS_H
-#define BRICK_ATTACH_VULKAN_COMMANDS_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 #include "base/array.h"
@@ -75,5 +74,3 @@ PFN_vkVoidFunction work_hook(const char *name); /* dispatches, copies, render pa
 
 /* The device goes: so does all that was recorded for it. */
 void commands_device_end(struct vulkan_device *device);
-
-#endif

@@ -4,8 +4,7 @@
  * pointer that every dispatchable handle begins with. Any thread; what a device's lock protects
  * says so.
  */
-#ifndef BRICK_ATTACH_VULKAN_DEVICE_H
-#define BRICK_ATTACH_VULKAN_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -171,5 +170,3 @@ static inline uint64_t vulkan_ns(const struct vulkan_device *device, uint64_t ti
 
 /* Handles that are no pointers, as keys. */
 #define VULKAN_KEY(handle) ((uint64_t)(handle))
-
-#endif

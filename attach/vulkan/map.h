@@ -3,8 +3,7 @@
  * A map from handles to what the layer knows of them, behind a lock. Any thread: looking up takes a
  * read lock. Zero-initialised is empty.
  */
-#ifndef BRICK_ATTACH_VULKAN_MAP_H
-#define BRICK_ATTACH_VULKAN_MAP_H
+#pragma once
 
 #include <pthread.h>
 #include "base/hashmap.h"
@@ -34,5 +33,3 @@ void *map_take_match(
 
 /* Call visit() with each value; it must not change the map. */
 void map_each(struct map *map, void (*visit)(void *value));
-
-#endif

@@ -3,8 +3,7 @@
  * Names and work-group sizes of compute pipelines: from the program's debug names, else from the
  * entry points of its shader modules. Any thread.
  */
-#ifndef BRICK_ATTACH_VULKAN_PIPELINES_H
-#define BRICK_ATTACH_VULKAN_PIPELINES_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -20,5 +19,3 @@ void pipelines_get(struct vulkan_pipeline *out, VkPipeline pipeline);
 
 /* What stands in front of these functions; NULL: nothing does. */
 PFN_vkVoidFunction pipelines_hook(const char *name);
-
-#endif

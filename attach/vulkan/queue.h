@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue of a device, and what is in flight on it. Under the device's lock. */
-#ifndef BRICK_ATTACH_VULKAN_QUEUE_H
-#define BRICK_ATTACH_VULKAN_QUEUE_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -34,5 +33,3 @@ uint64_t queue_over_ns(const struct vulkan_queue *queue, uint64_t number);
 
 /* A timestamp of that queue, in ns of the device's clock. */
 uint64_t queue_ns(const struct vulkan_device *device, struct vulkan_queue *queue, uint64_t ticks);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hooks that hand out queues, and what a device does with them when it comes and goes. Any thread.
  */
-#ifndef BRICK_ATTACH_VULKAN_QUEUES_H
-#define BRICK_ATTACH_VULKAN_QUEUES_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -15,5 +14,3 @@ void queues_device_end(struct vulkan_device *device);
 void queues_device_exit(struct vulkan_device *device);
 
 PFN_vkVoidFunction queues_hook(const char *name);
-
-#endif

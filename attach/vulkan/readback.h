@@ -3,8 +3,7 @@
  * Slots: a command buffer of ours, a fence, and memory that the host can read, to bring timestamps
  * back in. Under the device's lock.
  */
-#ifndef BRICK_ATTACH_VULKAN_READBACK_H
-#define BRICK_ATTACH_VULKAN_READBACK_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -40,5 +39,3 @@ void slot_give_back(struct vulkan_slot *slot);
 
 /* All of a device that are free; the device is idle. */
 void slots_destroy(struct vulkan_device *device);
-
-#endif

@@ -4,8 +4,7 @@
  * that. A value of a timeline semaphore is a signal of its own; binary ones have value 0. What has
  * been overwritten, or was signalled by anybody else, is not known. Any thread.
  */
-#ifndef BRICK_ATTACH_VULKAN_SEMAPHORES_H
-#define BRICK_ATTACH_VULKAN_SEMAPHORES_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -17,5 +16,3 @@ uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value);
 
 /* It goes; the next one may have the same handle. */
 void semaphores_forget(VkSemaphore semaphore);
-
-#endif

@@ -3,8 +3,7 @@
  * What a SPIR-V module says of its entry points (SPIR-V specification 1.6, sections 2.3 physical
  * layout, 3.37 instructions). The module is the program's: nothing in it is trusted. Pure.
  */
-#ifndef BRICK_ATTACH_VULKAN_SPIRV_H
-#define BRICK_ATTACH_VULKAN_SPIRV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void spirv_entry_find(
 
 /* FNV-1a 64 of the module's bytes. */
 uint64_t spirv_hash(const uint32_t *words, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A submission on its way, from its call until its results are there. Under the device's lock. */
-#ifndef BRICK_ATTACH_VULKAN_SUBMISSION_H
-#define BRICK_ATTACH_VULKAN_SUBMISSION_H
+#pragma once
 
 #include "attach/vulkan/commands.h"
 #include "attach/vulkan/readback.h"
@@ -60,5 +59,3 @@ void submission_edge(struct vulkan_submission *submission, const struct vulkan_e
  * queue ahead of this call. are_numbered is 0 if the commands are not recorded.
  */
 void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
-
-#endif

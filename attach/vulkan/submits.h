@@ -5,8 +5,7 @@
  * therefore come as late as they like, and a command buffer may be submitted or recorded again
  * meanwhile, without any landing on another submission. Any thread.
  */
-#ifndef BRICK_ATTACH_VULKAN_SUBMITS_H
-#define BRICK_ATTACH_VULKAN_SUBMITS_H
+#pragma once
 
 #include "attach/vulkan/device.h"
 
@@ -14,5 +13,3 @@ PFN_vkVoidFunction submits_hook(const char *name);
 
 /* The newest command that a fence waits for; 0: not known. */
 uint64_t submits_fence_number(VkFence fence);
-
-#endif

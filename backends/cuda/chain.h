@@ -4,8 +4,7 @@
  * from one far epoch on that would be microseconds off after minutes. So each time is the one of an
  * anchor plus a short difference, and the anchor moves along. One thread at a time.
  */
-#ifndef BRICK_BACKENDS_CUDA_CHAIN_H
-#define BRICK_BACKENDS_CUDA_CHAIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ static inline int cuda_chain_moves(int64_t behind_ns)
 {
 	return behind_ns > CUDA_CHAIN_REACH_NS;
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend's table, for the list of built-in backends; see cuda.c and include/brick/cuda.h. */
-#ifndef BRICK_BACKENDS_CUDA_CUDA_H
-#define BRICK_BACKENDS_CUDA_CUDA_H
+#pragma once
 
 #include "brick/abi/backend.h"
 
 extern const struct brick_backend brick__backend_cuda;
-
-#endif

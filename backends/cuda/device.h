@@ -3,8 +3,7 @@
  * The backend's device: a pool of pairs of events, and those that are in flight. Everything is
  * under its lock; nothing is created after open.
  */
-#ifndef BRICK_BACKENDS_CUDA_DEVICE_H
-#define BRICK_BACKENDS_CUDA_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 #include "backends/cuda/driver.h"
@@ -67,5 +66,3 @@ int cuda_probe(char *reason, size_t bytes);
 int cuda_open(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options);
 void cuda_close(struct brick_backend_device *device);
-
-#endif

@@ -3,8 +3,7 @@
  * The CUDA driver's functions that the backend uses, opened at run time, in our own declarations;
  * abi_check.c holds them against cuda.h where it is there. Filled in once; then only read.
  */
-#ifndef BRICK_BACKENDS_CUDA_DRIVER_H
-#define BRICK_BACKENDS_CUDA_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void cuda_driver_close(struct cuda_driver *driver);
 
 /* Name of an error, never NULL. */
 const char *cuda_driver_error(const struct cuda_driver *driver, int error);
-
-#endif

@@ -3,8 +3,7 @@
  * Pairs that were captured into a graph. Tickets at capture count from 1 up; each launch gives the
  * pairs other ones, under which they complete. Any thread.
  */
-#ifndef BRICK_BACKENDS_CUDA_GRAPH_H
-#define BRICK_BACKENDS_CUDA_GRAPH_H
+#pragma once
 
 #include <stdint.h>
 #include "brick/abi/backend.h"
@@ -25,5 +24,3 @@ int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const 
 
 /* Replays in flight still complete. NULL is legal. */
 void cuda_graph_destroy(struct cuda_graph *graph);
-
-#endif

@@ -3,8 +3,7 @@
  * The Objective-C runtime, opened at run time, and the messages to Metal's objects that the backend
  * sends. Compiles everywhere; where there is no such runtime opening says so. Filled in once.
  */
-#ifndef BRICK_BACKENDS_METAL_OBJC_H
-#define BRICK_BACKENDS_METAL_OBJC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void *metal_default_device(const struct metal_objc *objc);
 
 /* Name of a device, copied; 0 when it has none. */
 int metal_device_name(const struct metal_objc *objc, void *device, char *name, size_t bytes);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Give the device to brick_device_open() as options.native[0]; queues are brick_null_queue(n).
  */
-#ifndef BRICK_BACKENDS_NULL_H
-#define BRICK_BACKENDS_NULL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ BRICK_API int brick_null_pair(
 BRICK_API uint64_t brick_null_pairs(struct brick_null *device);
 
 BRICK_END_DECLS
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated device, for the backend on it. Everything is under its lock. */
-#ifndef BRICK_BACKENDS_NULL_SIM_H
-#define BRICK_BACKENDS_NULL_SIM_H
+#pragma once
 
 #include <pthread.h>
 #include "backends/null/null.h"
@@ -30,5 +29,3 @@ void sim_wait(struct brick_null *sim, uint64_t until_ns);
 
 /* Number of a queue's handle, or -EINVAL. */
 int sim_queue(const void *handle);
-
-#endif

@@ -4,8 +4,7 @@
  * with its pairs. A pair is free, open (begun), or waits for its events; it moves only under the
  * device's lock.
  */
-#ifndef BRICK_BACKENDS_OPENCL_OPENCL_H
-#define BRICK_BACKENDS_OPENCL_OPENCL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ int opencl_synchronise(struct brick_backend_device *device, void *queue);
 void opencl_release_pair(const struct brick_backend_device *device, const struct opencl_pair *pair);
 
 int opencl_correlate(struct brick_backend_device *device, struct brick_reading *reading);
-
-#endif

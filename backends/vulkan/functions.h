@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vulkan's functions, from the loader that the system has, opened at run time. Any thread. */
-#ifndef BRICK_BACKENDS_VULKAN_FUNCTIONS_H
-#define BRICK_BACKENDS_VULKAN_FUNCTIONS_H
+#pragma once
 
 #define VK_NO_PROTOTYPES
 #include <stddef.h>
@@ -41,5 +40,3 @@ PFN_vkGetInstanceProcAddr vulkan_loader(char *reason, size_t bytes);
 
 /* 0; -ENOTSUP: the device lacks a function that all should have. */
 int vulkan_calls_load(struct vulkan_calls *calls, VkInstance instance, VkDevice device);
-
-#endif

@@ -4,8 +4,7 @@
  * says when it is done. What the queue holds before it may take any time, and may wait for what the
  * program does next: nothing here waits without a bound. One thread at a time.
  */
-#ifndef BRICK_BACKENDS_VULKAN_OWN_H
-#define BRICK_BACKENDS_VULKAN_OWN_H
+#pragma once
 
 #include "backends/vulkan/functions.h"
 
@@ -35,5 +34,3 @@ int vulkan_own_watch(struct vulkan_own *own, uint64_t timeout_ns);
 
 /* Nothing may be out. The command buffer goes with its pool. */
 void vulkan_own_free(struct vulkan_own *own);
-
-#endif

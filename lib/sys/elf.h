@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What programs and library directories of this kind of CPU look like. */
-#ifndef BRICK_SYS_ELF_H
-#define BRICK_SYS_ELF_H
+#pragma once
 
 #include <elf.h>
 
@@ -16,6 +15,4 @@
 #else
 #define SYS_ELF_MACHINE EM_NONE
 #define SYS_LIBRARY_TRIPLET "."
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of a library that is opened at run time, looked up into a struct of pointers. */
-#ifndef BRICK_LIB_SYS_FUNCTIONS_H
-#define BRICK_LIB_SYS_FUNCTIONS_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ static inline const char *sys_functions_find(
 	}
 	return NULL;
 }
-
-#endif

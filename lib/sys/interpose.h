@@ -8,8 +8,7 @@
  * the address in the variable `real`, with arguments and return address as they came. Both are
  * hidden symbols of the same library. Header only; used once per name.
  */
-#ifndef BRICK_LIB_SYS_INTERPOSE_H
-#define BRICK_LIB_SYS_INTERPOSE_H
+#pragma once
 
 #if defined(__x86_64__)
 #define SYS_INTERPOSE(name, choose, real)                  \
@@ -58,6 +57,4 @@
 		"ret\n"                                    \
 		".size " #name ", . - " #name "\n"         \
 		".popsection\n")
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * where the kernel allows that and through its descriptor otherwise. Functions return 0 or -errno
  * and keep errno. A thread reads what it has opened; the descriptor may be read by any thread.
  */
-#ifndef BRICK_SYS_PERF_H
-#define BRICK_SYS_PERF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int brick__perf_read_page(const struct brick__perf *perf, struct brick__perf_rea
 
 /* Why an event could not be opened, as a sentence. */
 void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes);
-
-#endif

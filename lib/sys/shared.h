@@ -6,8 +6,7 @@
  * program on the size of files are asked first: to exceed one is a signal that ends the program.
  * Functions return 0 or -errno, keep errno, and are called under the caller's lock.
  */
-#ifndef BRICK_SYS_SHARED_H
-#define BRICK_SYS_SHARED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 
 /* Does a process hold the lock `name` in a directory (flock)? 0: it is there and nobody does. */
 int brick__shared_is_held(const char *directory, const char *name);
-
-#endif

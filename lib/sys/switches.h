@@ -5,8 +5,7 @@
  * bit 4.17). Needs no privileges for one's own processes up to perf_event_paranoid 2. Either of
  * another process, into which nothing is put, or of threads of this one. One thread at a time.
  */
-#ifndef BRICK_SYS_SWITCHES_H
-#define BRICK_SYS_SWITCHES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ unsigned brick__switches_fill(const struct brick__switches *s);
 
 /* NULL is legal. */
 void brick__switches_close(struct brick__switches *s);
-
-#endif

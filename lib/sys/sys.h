@@ -4,8 +4,7 @@
  * have from C11 and pthreads. Functions return 0 or -errno unless said otherwise, keep errno as it
  * was, and may be called from any thread.
  */
-#ifndef BRICK_SYS_SYS_H
-#define BRICK_SYS_SYS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void brick__sys_thread_name(char *name, size_t bytes);
 /* Own executable's path and argv (each ended by NUL); returns the bytes stored, 0 if unknown. */
 size_t brick__sys_executable(char *path, size_t bytes);
 size_t brick__sys_command(char *argv, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * The CPU's own counter, inline because it is the hot path. Which counter is sound on this machine
  * is decided once by lib/clock.c; until then, and where there is none, the OS clock is read.
  */
-#ifndef BRICK_SYS_TICKS_H
-#define BRICK_SYS_TICKS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -61,5 +60,3 @@ static inline uint64_t brick__now(void)
 		return brick__counter();
 	return brick__monotonic_slow();
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What CUDA programs of tests share: the driver, opened at run time and declared here, and two
  * kernels as PTX. Works on the double of the driver and on a real one. One thread starts it.
  */
-#ifndef BRICK_TEST_CUDA_KIT_H
-#define BRICK_TEST_CUDA_KIT_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -153,5 +152,3 @@ static address buffer(float value)
 	check(cu.to_device(x, host, sizeof host), "to device");
 	return x;
 }
-
-#endif

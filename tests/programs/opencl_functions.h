@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of OpenCL that tests/programs/opencl.c calls. */
-#ifndef BRICK_TEST_OPENCL_FUNCTIONS_H
-#define BRICK_TEST_OPENCL_FUNCTIONS_H
+#pragma once
 
 #define FUNCTIONS(X)                          \
 	X(clBuildProgram)                     \
@@ -36,5 +35,3 @@
 	X(clSetKernelArg)                     \
 	X(clSetUserEventStatus)               \
 	X(clWaitForEvents)
-
-#endif

@@ -3,8 +3,7 @@
  * A session laid out by hand, from include/brick/abi/session.h alone: an honest one, with one lane
  * and what it takes to put records and digests into it.
  */
-#ifndef BRICK_TESTS_SESSION_BY_HAND_H
-#define BRICK_TESTS_SESSION_BY_HAND_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -172,5 +171,3 @@ static void produce_digests(void)
 	}
 	__atomic_store_n(&header->digest_head, SAMPLES, __ATOMIC_RELEASE);
 }
-
-#endif

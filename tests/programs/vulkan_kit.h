@@ -3,8 +3,7 @@
  * What programs that work on a Vulkan device share: a device, buffers, a pipeline of the kernel
  * vulkan_spin.comp, command buffers. All of it ends with the program that an error ends.
  */
-#ifndef BRICK_TESTS_VULKAN_KIT_H
-#define BRICK_TESTS_VULKAN_KIT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -243,5 +242,3 @@ __attribute__((unused)) static void kit_close(void)
 	vkDestroyDevice(device, NULL);
 	vkDestroyInstance(instance, NULL);
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of the accounting rule: random trees of bricks, steps and waits, and pictures of them.
  */
-#ifndef BRICK_TESTS_ACCOUNTING_KIT_H
-#define BRICK_TESTS_ACCOUNTING_KIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,5 +56,3 @@ static inline bool is_step(int brick)
 {
 	return brick == PREFILL || brick == DECODE;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tests of the CUDA backend share: the driver's double, and a host that keeps completions. */
-#ifndef BRICK_TEST_UNIT_BACKEND_CUDA_H
-#define BRICK_TEST_UNIT_BACKEND_CUDA_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,5 +137,3 @@ static inline void occupy(unsigned us)
 {
 	stream->busy_until = cu.now() + us * 1000ull;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of counters: a double of the kernel's counters, which moves when it is read.
  */
-#ifndef BRICK_TESTS_COUNTERS_KIT_H
-#define BRICK_TESTS_COUNTERS_KIT_H
+#pragma once
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -101,5 +100,3 @@ static inline int use_real(void **state)
 	brick__perf_system = real;
 	return 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * two heads that share one key head, and whatever a test does to it. Bytes are appended in order,
  * with no checks: wrong files are the point.
  */
-#ifndef BRICK_TESTS_DECODER_FILE_H
-#define BRICK_TESTS_DECODER_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -161,5 +160,3 @@ static void make_file(struct file *f, const struct file_damage *d)
 	put_tensors(f, d);
 	f->size = (f->size + 31) / 32 * 32 + f->offset; /* all weights are 0 */
 }
-
-#endif

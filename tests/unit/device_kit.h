@@ -3,8 +3,7 @@
  * For tests of devices: one that is simulated and tells what really happened, in a session that is
  * looked at as a consumer sees it. The clock of the host is CLOCK_MONOTONIC, so that ticks are ns.
  */
-#ifndef BRICK_TESTS_DEVICE_KIT_H
-#define BRICK_TESTS_DEVICE_KIT_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -118,5 +117,3 @@ static inline struct brick_losses losses(void)
 	assert_int_equal(brick_losses_get(&l), 0);
 	return l;
 }
-
-#endif

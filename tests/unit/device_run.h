@@ -2,8 +2,7 @@
 /*
  * For tests of what devices did: a run by hand with queues and commands.
  */
-#ifndef BRICK_TESTS_DEVICE_RUN_H
-#define BRICK_TESTS_DEVICE_RUN_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,5 +87,3 @@ static inline const struct summary_row *row_named(const struct summary *s, const
 	fail_msg("no row %s", name);
 	return NULL;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of runs with digests: two recordings, and how to load them.
  */
-#ifndef BRICK_TESTS_DIGEST_FILES_H
-#define BRICK_TESTS_DIGEST_FILES_H
+#pragma once
 
 #include <errno.h>
 #include <math.h>
@@ -49,5 +48,3 @@ static inline struct run *load(const char *path)
 	assert_int_equal(run->bad_packets, 0);
 	return run;
 }
-
-#endif

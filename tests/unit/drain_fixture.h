@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session of this very process, its consumer, and a recording that is read back. */
-#ifndef BRICK_TESTS_DRAIN_FIXTURE_H
-#define BRICK_TESTS_DRAIN_FIXTURE_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -147,5 +146,3 @@ static inline void assert_all(const struct run *run, const char *name, uint64_t 
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-#endif

@@ -3,8 +3,7 @@
  * An allocator whose n-th allocation fails, in place of libc's: for one test program, which
  * includes this once. MEMORY_CAN_FAIL is 0 under sanitizers, which have an allocator of their own.
  */
-#ifndef BRICK_TESTS_FAILING_MEMORY_H
-#define BRICK_TESTS_FAILING_MEMORY_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -103,6 +102,4 @@ EVERYWHERE void free(void *block)
 		__atomic_sub_fetch(&memory_blocks, 1, __ATOMIC_RELAXED);
 	__libc_free(block);
 }
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph of its own for each test. cmocka.h comes first. */
-#ifndef BRICK_TESTS_GRAPH_FIXTURE_H
-#define BRICK_TESTS_GRAPH_FIXTURE_H
+#pragma once
 
 #include "brick/graph.h"
 
@@ -21,5 +20,3 @@ static inline int destroy(void **state)
 }
 
 #define GRAPH_TEST(test) cmocka_unit_test_setup_teardown(test, create, destroy)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes and edges of a graph in one line. cmocka.h comes first. */
-#ifndef BRICK_TESTS_GRAPH_KIT_H
-#define BRICK_TESTS_GRAPH_KIT_H
+#pragma once
 
 #include "brick/graph_path.h"
 #include "tests/unit/graph_fixture.h"
@@ -47,5 +46,3 @@ static inline struct brick_graph_times times_of(struct brick_graph *g, uint32_t 
 	assert_int_equal(brick_graph_times_get(g, node, &times), 0);
 	return times;
 }
-
-#endif

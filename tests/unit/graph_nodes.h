@@ -2,8 +2,7 @@
 /*
  * For tests of the graph: nodes that have a name and a time.
  */
-#ifndef BRICK_TESTS_GRAPH_NODES_H
-#define BRICK_TESTS_GRAPH_NODES_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,5 +27,3 @@ static inline int add(struct brick_graph *g, int kind, const char *name, uint64_
 		.time_ns = time_ns};
 	return brick_graph_add(g, &node);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph in one of its formats as a string, for tests. */
-#ifndef BRICK_TESTS_GRAPH_TEXT_H
-#define BRICK_TESTS_GRAPH_TEXT_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,5 +27,3 @@ static inline char *graph_text(struct brick_graph *graph, int format)
 	}
 	return text;
 }
-
-#endif

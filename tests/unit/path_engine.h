@@ -4,8 +4,7 @@
  * after step. Running it again with other lengths shows what a what-if should have said. The same
  * seed gives the same engine.
  */
-#ifndef BRICK_TESTS_PATH_ENGINE_H
-#define BRICK_TESTS_PATH_ENGINE_H
+#pragma once
 
 #include "tests/unit/run_builder.h"
 
@@ -170,5 +169,3 @@ static BUILDER_UNUSED void engine_run(struct engine *e)
 	for (uint64_t ns = 900000; e->background && ns < s.now[0] + 5000; ns += 7770)
 		builder_sample(&e->run, e->threads, e->sites[0], ns, ns + 7000, 0);
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of the critical path: the path of a step, and engines to take it of.
  */
-#ifndef BRICK_TESTS_PATH_KIT_H
-#define BRICK_TESTS_PATH_KIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,5 +76,3 @@ static inline void hand_init(struct hand *h, unsigned lanes)
 	h->wait = builder_site(&h->run, builder_known(&h->run, BRICK_BARRIER_WAIT), -1, NULL, NULL);
 	h->sync = builder_site(&h->run, builder_known(&h->run, BRICK_SYNCHRONIZE), -1, NULL, NULL);
 }
-
-#endif

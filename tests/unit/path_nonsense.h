@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs with samples of any times, depths and kinds, as only a broken file has them; for tests. */
-#ifndef BRICK_TESTS_PATH_NONSENSE_H
-#define BRICK_TESTS_PATH_NONSENSE_H
+#pragma once
 
 #include "tests/unit/run_builder.h"
 
@@ -79,5 +78,3 @@ static BUILDER_UNUSED void nonsense_run(struct run *run, uint64_t *seed, uint32_
 	}
 	nonsense_commands(run, seed);
 }
-
-#endif

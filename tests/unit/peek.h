@@ -3,8 +3,7 @@
  * For tests of the probe: a session in a directory of its own, looked at through its file as a
  * consumer sees it.
  */
-#ifndef BRICK_TESTS_PEEK_H
-#define BRICK_TESTS_PEEK_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -76,5 +75,3 @@ static inline void peek_stop(struct peek *p)
 	unlink(p->path);
 	rmdir(p->directory);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For tests of queues: queues, commands and their launches, and the records that they leave in a
  * session. The clock is CLOCK_MONOTONIC, so that ticks are the nanoseconds that went in.
  */
-#ifndef BRICK_TESTS_QUEUE_KIT_H
-#define BRICK_TESTS_QUEUE_KIT_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -80,5 +79,3 @@ static inline uint32_t kernel_named(const char *name)
 		.size = sizeof(struct brick_kernel), .name = name, .backend = "test"};
 	return brick_kernel_register(&kernel);
 }
-
-#endif

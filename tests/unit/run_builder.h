@@ -3,8 +3,7 @@
  * A struct run built by hand, for tests of what reads runs. Everything grows as it is added;
  * run_fini() frees all of it. One test at a time.
  */
-#ifndef BRICK_TESTS_RUN_BUILDER_H
-#define BRICK_TESTS_RUN_BUILDER_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,5 +185,3 @@ static BUILDER_UNUSED void builder_waits(
 	BUILDER_GROW(run->waits, run->wait_count);
 	run->waits[run->wait_count++] = (struct run_wait){lane, sample, command, 0};
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of rows: the summary of a run by hand.
  */
-#ifndef BRICK_TESTS_SUMMARY_KIT_H
-#define BRICK_TESTS_SUMMARY_KIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,5 +33,3 @@ static inline void give_stats(struct run *run, uint32_t lane)
 		stats[b].min = UINT64_MAX;
 	run->lanes[lane].stats = stats;
 }
-
-#endif

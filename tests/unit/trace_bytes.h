@@ -3,8 +3,7 @@
  * Any bytes as a session that a profiled process left behind: tables, records, lanes, fed to a
  * sink. The same bytes feed every sink the same. For tests and the fuzzer. Header only.
  */
-#ifndef BRICK_TESTS_TRACE_BYTES_H
-#define BRICK_TESTS_TRACE_BYTES_H
+#pragma once
 
 #include "tests/unit/trace_fake.h"
 #include "trace/sink.h"
@@ -108,5 +107,3 @@ static inline void feed_bytes(struct sink *sink, const void *data, size_t size)
 	}
 	feed_records(sink, &fake, &in, lanes);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What holds for every run, whatever file it was loaded from: indices lie in their arrays, samples
  * nest, time runs forward. For tests and the fuzzer. Header only.
  */
-#ifndef BRICK_TESTS_TRACE_CHECK_H
-#define BRICK_TESTS_TRACE_CHECK_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,5 +159,3 @@ static inline const char *check_run(const struct run *run)
 		wrong = check_digests(run);
 	return wrong ? wrong : check_steps(run);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A made-up session for tests of the trace writer: tables with the built-in bricks and some sites,
  * a clock of 2 ticks per ns from tick 1000 on, and records in few words. Header only.
  */
-#ifndef BRICK_TESTS_TRACE_FAKE_H
-#define BRICK_TESTS_TRACE_FAKE_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -210,5 +209,3 @@ static inline int fake_writer(
 	sink_tables(trace_writer_sink(*out), 0, &f->tables);
 	return sink_lane(trace_writer_sink(*out), 0, &f->lane) == 0 ? 0 : -1;
 }
-
-#endif

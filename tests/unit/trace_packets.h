@@ -2,8 +2,7 @@
 /*
  * For tests of the reader: recordings made packet by packet.
  */
-#ifndef BRICK_TESTS_TRACE_PACKETS_H
-#define BRICK_TESTS_TRACE_PACKETS_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,5 +171,3 @@ static inline int finish(void **state)
 	pb_buffer_fini(&b);
 	return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * For tests of commands in recordings: records of launches and queues, written and read again.
  */
-#ifndef BRICK_TESTS_TRACE_QUEUE_H
-#define BRICK_TESTS_TRACE_QUEUE_H
+#pragma once
 
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_scene.h"
@@ -63,5 +62,3 @@ static inline void read_checked(struct scene *s)
 	assert_null(wrong);
 	assert_int_equal(s->run->bad_records, 0);
 }
-
-#endif

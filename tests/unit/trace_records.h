@@ -2,8 +2,7 @@
 /*
  * For tests of records in recordings: what a piece of work did.
  */
-#ifndef BRICK_TESTS_TRACE_RECORDS_H
-#define BRICK_TESTS_TRACE_RECORDS_H
+#pragma once
 
 #include "tests/unit/trace_scene.h"
 
@@ -12,5 +11,3 @@ static inline struct brick_record work(uint64_t bytes, uint64_t flops)
 {
 	return (struct brick_record){.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Whether two runs are the same, whatever the order of their names: what one sink makes of records,
  * and what another does. For tests and the fuzzer. Header only.
  */
-#ifndef BRICK_TESTS_TRACE_SAME_H
-#define BRICK_TESTS_TRACE_SAME_H
+#pragma once
 
 #include <string.h>
 #include "trace/run.h"
@@ -248,5 +247,3 @@ static inline const char *same_run(const struct run *a, const struct run *b)
 		wrong = same_facts(t);
 	return wrong ? wrong : same_histograms(t);
 }
-
-#endif

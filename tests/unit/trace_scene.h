@@ -3,8 +3,7 @@
  * What round-trip tests share: a made-up session, a writer to a file of the test's own, and the run
  * read back. Header only.
  */
-#ifndef BRICK_TESTS_TRACE_SCENE_H
-#define BRICK_TESTS_TRACE_SCENE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,5 +95,3 @@ static inline void check_sample(
 	assert_int_equal(sample->end_ns, fake_ns(end));
 	assert_int_equal(sample->depth, depth);
 }
-
-#endif

@@ -23,8 +23,7 @@
  *
  * FAKE_CUDA_LOG: a file for the truth, a line per command.
  */
-#ifndef BRICK_DOUBLE_CUDA_H
-#define BRICK_DOUBLE_CUDA_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -154,5 +153,3 @@ struct entry {
 void double_enter(struct entry *entry);
 int double_leave(struct entry *entry, int result);
 int double_fails(void);
-
-#endif

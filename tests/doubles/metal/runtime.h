@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of the runtime's double: command buffers whose state tests set. */
-#ifndef BRICK_DOUBLE_METAL_H
-#define BRICK_DOUBLE_METAL_H
+#pragma once
 
 #define DOUBLE_API __attribute__((visibility("default")))
 
@@ -11,5 +10,3 @@ struct metal_double {
 	unsigned status; /* MTLCommandBufferStatus */
 	double start, end;
 };
-
-#endif

@@ -12,8 +12,7 @@
  *                        retain
  *   DOUBLE_REPORT=FILE   what was still alive at exit, and how often events were asked for
  */
-#ifndef DOUBLE_OPENCL_DOUBLE_H
-#define DOUBLE_OPENCL_DOUBLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ cl_int double_answer(
 
 /* Memory of a buffer; NULL: the range is not in it. */
 char *double_place(cl_mem memory, size_t offset, size_t bytes);
-
-#endif
