@@ -63,6 +63,7 @@ set(BRICK_LIB_SOURCES
   lib/session_map.c
   lib/session_stop.c
   lib/stats.c
+  lib/step_cpu.c
   lib/tile.c
   lib/timer.c
   lib/timings.c
@@ -153,6 +154,7 @@ set(BRICK_DRAIN_SOURCES
   drain/pace.c
   drain/peek.c
   drain/ring.c
+  drain/schedule.c
   drain/tables.c
 )
 
@@ -784,6 +786,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/cuda_probe.c
   tests/programs/cuda_work.c
   tests/programs/ggml_graph.c
+  tests/programs/no_perf.c
   tests/programs/off_cpu.c
   tests/programs/random_recording.c
   tests/programs/record_hostile.c
@@ -835,6 +838,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/html_page.py
   tests/integration/off_cpu.py
   tests/integration/off_cpu_path.py
+  tests/integration/off_cpu_refused.py
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
   tests/integration/opencl_pocl.py

@@ -2,6 +2,8 @@
 /* Called by the report. */
 #include "analysis/presence.h"
 
+#include <string.h>
+
 static void of_machine(struct presence *p, const struct run *run)
 {
 	const struct machine_use *use = &run->machine;
@@ -18,12 +20,47 @@ static void of_machine(struct presence *p, const struct run *run)
 	p->others = others > (double)use->neighbour_ns ? others / all : p->neighbour;
 }
 
+/* The steps' own CPU time, a counter that each has or none. */
+static void of_step_cpu(struct presence *p, const struct run *run)
+{
+	double wall = 0, cpu = 0;
+	size_t steps = 0, counted = 0;
+
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (run->lanes[step->lane].samples[step->sample].flags & RUN_SAMPLE_OPEN)
+			continue;
+		wall += (double)(step->end_ns - step->begin_ns);
+		steps++;
+	}
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		if (point->kind != RUN_POINT_COUNTER || point->brick >= run->brick_count ||
+			strcmp(run->bricks[point->brick].name, "cpu-time"))
+			continue;
+		cpu += point->value;
+		counted++;
+	}
+	if (counted == steps && wall > 0)
+		p->off = cpu < wall ? 1 - cpu / wall : 0;
+}
+
+static void of_threads(struct presence *p, const struct run *run)
+{
+	const struct off_cpu_account *o = &run->off_cpu;
+	double all = (double)o->watched_ns, queued = (double)o->queued_ns / all;
+
+	if (!o->watched_ns)
+		return;
+	p->queued = queued < 1 ? queued : 1;
+	p->idle = 1 - p->queued - (double)o->ran_ns / all;
+	p->idle = p->idle > 0 ? p->idle : 0;
+}
+
 static void of_steps(struct presence *p, const struct run *run)
 {
 	double all = 0, preempted = 0, blocked = 0;
 
-	if (run->off_cpu.source == OFF_CPU_UNKNOWN)
-		return;
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
 		const struct run_lane *lane = &run->lanes[step->lane];
@@ -38,11 +75,17 @@ static void of_steps(struct presence *p, const struct run *run)
 		return;
 	p->preempted = preempted / all;
 	p->blocked = blocked / all;
+	p->off = p->preempted + p->blocked;
 }
 
 void presence_of_run(struct presence *presence, const struct run *run)
 {
-	*presence = (struct presence){-1, -1, -1, -1, -1, -1};
+	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1};
 	of_machine(presence, run);
-	of_steps(presence, run);
+	if (run->off_cpu.source != OFF_CPU_UNKNOWN) {
+		of_steps(presence, run);
+		return;
+	}
+	of_step_cpu(presence, run);
+	of_threads(presence, run);
 }

@@ -16,6 +16,9 @@ struct presence {
 	double neighbour; /* with the one other process that used most */
 	/* of the time of all steps on the threads that run them */
 	double preempted, blocked;
+	double off; /* both; also by the CPU time of each step, where switches are not known */
+	/* where switches are not known: of the time of threads that record, by the scheduler */
+	double queued, idle; /* could have run and had no CPU; neither ran nor could have */
 };
 
 void presence_of_run(struct presence *presence, const struct run *run);

@@ -43,6 +43,7 @@ void drain_close(struct drain *d)
 		return;
 	drain_histograms_fini(&d->histograms);
 	drain_off_cpu_fini(&d->off_cpu);
+	drain_schedule_fini(&d->schedule);
 	drain_tables_fini(&d->tables);
 	drain_map_close(&d->map);
 	free(d);
@@ -107,4 +108,14 @@ int drain_lane_is_missing(const struct drain *d)
 uint32_t drain_digest_level(struct drain *d)
 {
 	return drain_digests_level(&d->digests, &d->map);
+}
+
+void drain_watch_threads(struct drain *d, uint32_t interval_ms)
+{
+	drain_schedule_look(&d->schedule, &d->map, interval_ms);
+}
+
+void drain_threads_account(const struct drain *d, struct off_cpu_account *account)
+{
+	drain_schedule_add(&d->schedule, account);
 }

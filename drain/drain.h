@@ -88,6 +88,12 @@ size_t drain_consume(struct drain *d, uint32_t lane, struct brick_record *out, s
 size_t drain_peek(
 	struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity, uint64_t *first);
 
+/* Where the kernel does not tell of switches: what its scheduler counts, at most so often. */
+void drain_watch_threads(struct drain *d, uint32_t interval_ms);
+
+/* Add what drain_watch_threads() has found so far. */
+void drain_threads_account(const struct drain *d, struct off_cpu_account *account);
+
 /* ---- emitting; errors are the sink's and stay with it, or -ENOMEM ---- */
 
 /* Records that were consumed, in order. */

@@ -58,6 +58,18 @@ void off_cpu_leave(struct off_cpu_recorder *r)
 	brick__switches_leave(r->switches);
 }
 
+int off_cpu_available(void)
+{
+	struct off_cpu_recorder *r;
+	int error = off_cpu_create_own(&r);
+
+	if (error)
+		return error;
+	error = off_cpu_join(r);
+	off_cpu_destroy(r);
+	return error;
+}
+
 static void take_switch(void *context, const struct brick__switch *s)
 {
 	struct off_cpu_recorder *r = context;

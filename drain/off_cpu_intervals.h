@@ -35,6 +35,9 @@ int off_cpu_join(struct off_cpu_recorder *r);
 /* The calling thread will be followed no more; what it has done so far is still handed out. */
 void off_cpu_leave(struct off_cpu_recorder *r);
 
+/* Would the kernel allow it? 0 or an error as above. */
+int off_cpu_available(void);
+
 typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
 
 /* Hand out the intervals that have ended by now, in the order of their ends. 0 or -ENOMEM. */

@@ -7,10 +7,12 @@
 #include "drain/map.h"
 #include "drain/notes.h"
 #include "drain/off_cpu.h"
+#include "drain/schedule.h"
 #include "drain/tables.h"
 
 struct drain {
 	struct drain_map map;
+	struct drain_schedule schedule; /* consuming */
 	/* emitting */
 	int process; /* in the sink; -1: not emitted yet */
 	struct drain_counts counts;

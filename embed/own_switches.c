@@ -14,9 +14,8 @@
 struct own_switches {
 	pthread_mutex_t lock;
 	struct off_cpu_recorder *intervals;
-	uint32_t joined;
+	int refused;   /* to all threads: -errno */
 	uint64_t lost; /* threads that could not join beside others, and what had no memory */
-	int error;     /* of the first that could not */
 	ARRAY(struct sink_off_cpu) ended;
 };
 
@@ -30,20 +29,23 @@ int own_switches_create(struct own_switches **out)
 		return error;
 	}
 	pthread_mutex_init(&s->lock, NULL);
+	s->refused = off_cpu_available();
 	*out = s;
 	return 0;
 }
 
 void own_switches_join(struct own_switches *s)
 {
-	if (!s)
+	if (!s || s->refused)
 		return;
 	lock_take(&s->lock);
-	int error = off_cpu_join(s->intervals);
-	s->joined += !error;
-	s->lost += error != 0;
-	s->error = s->error ? s->error : error;
+	s->lost += off_cpu_join(s->intervals) != 0;
 	lock_give(&s->lock);
+}
+
+int own_switches_refused(const struct own_switches *s)
+{
+	return s && s->refused != 0;
 }
 
 void own_switches_leave(struct own_switches *s)
@@ -98,9 +100,9 @@ void own_switches_account(struct own_switches *s, struct off_cpu_account *accoun
 	if (!s)
 		return;
 	lock_take(&s->lock);
-	account->source = s->joined ? OFF_CPU_SWITCHES : OFF_CPU_UNKNOWN;
-	account->error = s->joined ? 0 : s->error;
-	account->lost = s->joined ? s->lost + off_cpu_lost(s->intervals) : 0;
+	account->source = s->refused ? OFF_CPU_UNKNOWN : OFF_CPU_SWITCHES;
+	account->error = s->refused;
+	account->lost = s->lost + off_cpu_lost(s->intervals);
 	lock_give(&s->lock);
 }
 

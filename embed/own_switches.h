@@ -14,9 +14,12 @@ struct own_switches;
 /* -ENOMEM. */
 int own_switches_create(struct own_switches **out);
 
-/* The calling thread; what the kernel refuses is kept for the account. */
+/* The calling thread. */
 void own_switches_join(struct own_switches *s);
 void own_switches_leave(struct own_switches *s);
+
+/* 1: the kernel does not allow it; the account says why. */
+int own_switches_refused(const struct own_switches *s);
 
 /* How full the fullest thread's ring is, 0 to 100. */
 unsigned own_switches_fill(struct own_switches *s);

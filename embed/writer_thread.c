@@ -72,6 +72,7 @@ static int account(struct consumer *t)
 		.clock_residual_ns = drain_clock_check(&t->clock),
 	};
 	own_switches_account(t->switches, &a.off_cpu);
+	drain_threads_account(t->drain, &a.off_cpu);
 	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
 	return sink_account(trace_writer_sink(t->writer), &a);
 }
@@ -160,6 +161,8 @@ static uint32_t turn(struct consumer *t)
 	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
 	if (t->switches && outlook.next_ms > SWITCHES_MS)
 		outlook.next_ms = SWITCHES_MS;
+	if (own_switches_refused(t->switches))
+		drain_watch_threads(t->drain, SWITCHES_MS);
 	int now = wanted != t->answered;
 	if (drain_is_due(t, &outlook, now_ns) || (now && clock_is_sound(t))) {
 		error = drain_all(t, now_ns);
@@ -345,7 +348,7 @@ static int start(struct consumer **out, int fd, const struct brick_session_optio
 		return error;
 	}
 	*out = t;
-	return 0;
+	return own_switches_refused(t->switches);
 }
 
 static void drain(struct consumer *t)

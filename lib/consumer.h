@@ -17,8 +17,9 @@ struct consumer_type {
 	/*
 	 * Begin to write the session in fd to options->output (under another name until it is
 	 * whole). fd stays the caller's, and open until after stop. Drains at least every
-	 * interval_ms, more often when a ring fills up. -errno or BRICK_E*: nothing was started and
-	 * no file is left.
+	 * interval_ms, more often when a ring fills up. 1: so too, and the kernel refuses to tell
+	 * when threads are off their CPUs, though that was asked for. -errno or BRICK_E*: nothing
+	 * was started and no file is left.
 	 */
 	int (*start)(struct consumer **out, int fd, const struct brick_session_options *options);
 	/*
@@ -27,7 +28,7 @@ struct consumer_type {
 	 * that lets stop wait.
 	 */
 	void (*drain)(struct consumer *consumer);
-	/* The calling thread has got a lane, or leaves it. */
+	/* The calling thread gets a lane, or leaves it. */
 	void (*thread_begins)(struct consumer *consumer);
 	void (*thread_ends)(struct consumer *consumer);
 	/*

@@ -15,6 +15,7 @@
 #include "brick/attach.h"
 #include "brick/probe.h"
 #include "brick/session.h"
+#include "lib/step_cpu.h"
 #include "lib/sys/perf.h"
 #include "lib/sys/ticks.h"
 
@@ -43,9 +44,15 @@ static __thread struct {
 	uint32_t session;
 	uint32_t depth; /* steps in steps count with the outermost */
 	uint32_t kinds;
+	int step_cpu;
 	uint64_t begin[BRICK_COUNTER_KINDS];
 	uint64_t reading_ticks;
 } here __attribute__((tls_model("initial-exec")));
+
+static uint32_t kinds_wanted(void)
+{
+	return __atomic_load_n(&brick__counters_on, __ATOMIC_RELAXED) & BRICK_COUNTERS_ALL;
+}
 
 void brick__counters_lock(void)
 {
@@ -116,7 +123,7 @@ static void find_reasons(uint32_t missing)
 
 void brick__counters_thread(void)
 {
-	uint32_t wanted = brick__counters_on;
+	uint32_t wanted = kinds_wanted();
 	int saved = errno;
 
 	if (here.set || !wanted)
@@ -149,7 +156,7 @@ static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 	memcpy(sums, ended, sizeof ended);
 	for (const struct thread_set *set = sets; set; set = set->next)
 		add_set(set, sums);
-	uint32_t kinds = brick__counters_on & ~impossible;
+	uint32_t kinds = kinds_wanted() & ~impossible;
 	brick__counters_unlock();
 	return kinds;
 }
@@ -163,7 +170,7 @@ static void note_missing(void)
 	if (noted != session)
 		noted_kinds = 0;
 	noted = session;
-	uint32_t missing = impossible & brick__counters_on & ~noted_kinds;
+	uint32_t missing = impossible & kinds_wanted() & ~noted_kinds;
 	noted_kinds |= missing;
 	brick__counters_unlock();
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
@@ -202,10 +209,16 @@ void brick__counters_step_begin(void)
 		return;
 	uint64_t begin = brick__now();
 	brick_thread_ready(); /* its lane's first faults are not the step's */
-	brick__counters_thread();
-	note_missing();
-	here.kinds = read_all(here.begin);
+	here.kinds = 0;
+	if (kinds_wanted()) {
+		brick__counters_thread();
+		note_missing();
+		here.kinds = read_all(here.begin);
+	}
 	here.reading_ticks = brick__now() - begin;
+	here.step_cpu = (brick__counters_on & BRICK__STEP_CPU) != 0;
+	if (here.step_cpu)
+		brick__step_cpu_begin();
 }
 
 void brick__counters_step_forget(void)
@@ -218,6 +231,10 @@ void brick__counters_step_end(void)
 	uint64_t end[BRICK_COUNTER_KINDS], begin = brick__now();
 
 	if (!here.depth || --here.depth)
+		return;
+	if (here.step_cpu)
+		brick__step_cpu_end();
+	if (!here.kinds)
 		return;
 	uint32_t kinds = here.kinds & read_all(end);
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
@@ -237,17 +254,21 @@ int brick_counters_set(uint32_t wanted)
 {
 	if (wanted & ~(uint32_t)BRICK_COUNTERS_ALL)
 		return -EINVAL;
-	__atomic_store_n(&brick__counters_on, wanted, __ATOMIC_RELAXED);
+	uint32_t kept = __atomic_load_n(&brick__counters_on, __ATOMIC_RELAXED) & BRICK__STEP_CPU;
+	__atomic_store_n(&brick__counters_on, wanted | kept, __ATOMIC_RELAXED);
 	return 0;
 }
 
 void brick__counters_start(void)
 {
-	const char *list = getenv("BRICK_COUNTERS");
+	const char *list = getenv("BRICK_COUNTERS"), *off_cpu = getenv("BRICK_OFF_CPU");
 	int wanted = list && *list ? brick_counters_parse(list) : 0;
 
 	if (wanted > 0)
 		brick_counters_set((uint32_t)wanted);
+	__atomic_and_fetch(&brick__counters_on, ~BRICK__STEP_CPU, __ATOMIC_RELAXED);
+	if (off_cpu && !strcmp(off_cpu, "steps"))
+		brick__step_cpu_use();
 }
 
 /* Descriptors and pages are of the parent's threads. */

@@ -23,6 +23,7 @@
 #include "lib/registry.h"
 #include "lib/session.h"
 #include "lib/session_map.h"
+#include "lib/step_cpu.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
@@ -147,9 +148,11 @@ static int start_own(const struct brick_session_options *o, const struct consume
 	int fd = o->output ? brick__shared_keep(&s->file) : 0;
 	if (o->output)
 		error = fd < 0 ? fd : consumer->start(&s->consumer, fd, o);
-	if (error)
+	if (error < 0)
 		brick__session_destroy(s);
-	return error;
+	if (error > 0)
+		brick__step_cpu_use();
+	return error < 0 ? error : 0;
 }
 
 int brick__session_start(
@@ -210,6 +213,8 @@ void brick__session_abandon(void)
 
 void brick__session_arm(void)
 {
-	if (is_wanted())
-		brick__session_switch(next_serial());
+	if (!is_wanted())
+		return;
+	brick__counters_start(); /* the first step may come before the session */
+	brick__session_switch(next_serial());
 }

@@ -75,6 +75,8 @@ static int prepare_environment(struct recorder *r)
 	/* all processes of a recording must read the same clock */
 	if (!error && r->clock.clock.source == BRICK_CLOCK_MONOTONIC)
 		error = environment_add(env, "BRICK_CLOCK=monotonic");
+	if (!error && r->options->off_cpu && off_cpu_available())
+		error = environment_add(env, "BRICK_OFF_CPU=steps");
 	for (size_t i = 0; i < theirs->variables.count && !error; i++)
 		error = environment_add(env, "%s", theirs->variables.items[i]);
 	if (error || !r->options->inject)
@@ -276,6 +278,14 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
+static void add_off_cpu(struct off_cpu_account *to, struct off_cpu_account part)
+{
+	to->lost += part.lost;
+	to->watched_ns += part.watched_ns;
+	to->ran_ns += part.ran_ns;
+	to->queued_ns += part.queued_ns;
+}
+
 static void finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
@@ -284,7 +294,7 @@ static void finish(struct recorder *r)
 	struct sink_account a = account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = lost_processes(r);
-	a.off_cpu.lost += watch_totals(r->watch).off_cpu_lost;
+	add_off_cpu(&a.off_cpu, watch_totals(r->watch).off_cpu);
 	r->result->off_cpu_error = a.off_cpu.error;
 	r->result->off_cpu_lost = a.off_cpu.lost;
 	r->result->recorder_cpu_ns = a.consumer_cpu_ns;
@@ -319,7 +329,7 @@ static void record(struct recorder *r)
 	}
 	watch_encoder_set(r->watch, r->encoder);
 	messages_prepare_last(r->options);
-	watch_off_cpu_set(r->watch, r->outside.off_cpu);
+	watch_off_cpu_set(r->watch, r->outside.off_cpu, r->outside.error != 0);
 	record_until_over(r);
 	finish(r);
 	signals_no_last_words();

@@ -31,6 +31,7 @@ struct watch {
 	struct watch_options options;
 	struct encoder *encoder;
 	struct off_cpu_recorder *off_cpu;
+	int without_switches;
 	uint64_t switches_ns; /* when they were read last */
 	int epoll_fd, inotify_fd;
 	struct watched *sessions;
@@ -86,16 +87,17 @@ void watch_encoder_set(struct watch *w, struct encoder *e)
 	w->encoder = e;
 }
 
-void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r)
+void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r, int refused)
 {
 	w->off_cpu = r;
+	w->without_switches = refused;
 }
 
 static void read_switches(struct watch *w, uint64_t now_ns)
 {
 	if (!w->off_cpu)
 		return;
-	w->totals.off_cpu_lost += switches_take(w->sessions, w->off_cpu, w->encoder, now_ns);
+	w->totals.off_cpu.lost += switches_take(w->sessions, w->off_cpu, w->encoder, now_ns);
 	w->switches_ns = now_ns;
 }
 
@@ -165,6 +167,7 @@ static void end_session(
 	if (left)
 		drain_fault_set(s->drain, "out of memory for its last records");
 	read_switches(w, monotonic_ns());
+	drain_threads_account(s->drain, &w->totals.off_cpu);
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
 	w->totals.outlived += end == DRAIN_END_OUTLIVED;
@@ -254,6 +257,8 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 		return LOOK_MS;
 	}
 	uint32_t max_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
+	if (w->without_switches)
+		drain_watch_threads(s->drain, max_ms);
 	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, max_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;
 	int due = outlook.waiting &&
@@ -358,7 +363,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	w->totals.steps += counts.steps;
 	w->totals.threads += counts.threads;
 	w->totals.dropped += counts.dropped;
-	w->totals.off_cpu_lost += counts.off_cpu_lost;
+	w->totals.off_cpu.lost += counts.off_cpu_lost;
 	add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)
 		if (s->drain == drain)

@@ -30,8 +30,11 @@ int watch_fd(const struct watch *w);
 void watch_encoder_set(struct watch *w, struct encoder *e);
 void watch_session_done(void *watch, struct drain *drain);
 
-/* Where times off a CPU come from; NULL: nowhere. It must live for as long as the sessions. */
-void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r);
+/*
+ * Where times off a CPU come from; NULL: nowhere. It must live for as long as the sessions.
+ * refused: they were asked for; then the scheduler's counts of the sessions' threads are read.
+ */
+void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r, int refused);
 
 /* Look at everything once; returns the milliseconds until it must be done again. */
 uint32_t watch_turn(struct watch *w, uint64_t now_ns);
@@ -51,9 +54,9 @@ struct watch_totals {
 	uint32_t lost;		 /* whose sessions could not, or only in part */
 	uint32_t dead, outlived; /* of `processes`: how they ended, if not in good order */
 	uint64_t records, samples, steps, threads, dropped;
-	uint64_t off_cpu_lost;
-	const char *fault; /* of the first that was lost; static text */
-	const char *notes; /* of all sessions, line by line */
+	struct off_cpu_account off_cpu; /* what is known of the sessions that have ended */
+	const char *fault;		/* of the first that was lost; static text */
+	const char *notes;		/* of all sessions, line by line */
 };
 struct watch_totals watch_totals(const struct watch *w);
 

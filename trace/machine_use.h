@@ -24,4 +24,11 @@ struct off_cpu_account {
 	uint32_t source; /* enum off_cpu_source */
 	int32_t error;	 /* why it is not known: -errno; 0: it was not asked for */
 	uint64_t lost;	 /* switches that are missing */
+	/*
+	 * Where it is not known for errors: what the scheduler has counted of threads that record
+	 * (/proc/PID/task/TID/schedstat), read once per interval. All 0: that neither.
+	 */
+	uint64_t watched_ns; /* sum of the times from the first to the last reading of each */
+	uint64_t ran_ns;     /* of that on a CPU */
+	uint64_t queued_ns;  /* ... without a CPU, though it could have run */
 };

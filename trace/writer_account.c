@@ -12,6 +12,11 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 		event_int(w, "off_cpu_error", account->error);
 	else
 		event_uint(w, "off_cpu_lost", account->lost);
+	if (!account->watched_ns)
+		return;
+	event_uint(w, "watched_ns", account->watched_ns);
+	event_uint(w, "ran_ns", account->ran_ns);
+	event_uint(w, "queued_ns", account->queued_ns);
 }
 
 static void account_machine(struct trace_writer *w, const struct machine_use *use)

@@ -37,13 +37,40 @@ static void print_machine(const struct run *run, const struct presence *p,
 	free(neighbour);
 }
 
-static void print_unknown(
-	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+static char *threads_text(const struct presence *p)
 {
-	if (run->off_cpu.error)
-		paragraph(out, terminal, label, "Off CPU",
-			"not known: perf_event_open: %s; times are those of the clock on the wall",
-			brick_strerror(run->off_cpu.error));
+	char queued[UNITS_BYTES], idle[UNITS_BYTES];
+	if (p->queued < 0)
+		return xstrdup("");
+	return xasprintf(
+		"; by schedstat, per interval: threads that record had no CPU to run on for "
+		"%s of their time, and were blocked or had theirs stolen for %s",
+		units_percent(queued, p->queued), units_percent(idle, p->idle));
+}
+
+static char *steps_text(const struct presence *p)
+{
+	char off[UNITS_BYTES];
+	if (p->off < 0)
+		return xstrdup("");
+	return xasprintf("; by getrusage, per step: threads that ran steps were off their CPUs for "
+			 "%s of them",
+		units_percent(off, p->off));
+}
+
+/* Not per brick: refused by the kernel. What it counts all the same is named. */
+static void print_unknown(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label, FILE *out)
+{
+	if (!run->off_cpu.error)
+		return;
+	char *threads = threads_text(p), *steps = steps_text(p);
+	paragraph(out, terminal, label, "Off CPU",
+		"not known per brick, whose times are those of the clock on the wall "
+		"(perf_event_open: %s)%s%s",
+		brick_strerror(run->off_cpu.error), threads, steps);
+	free(threads);
+	free(steps);
 }
 
 void report_presence_text(const struct run *run, const struct presence *p,
@@ -52,7 +79,7 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	char preempted[UNITS_BYTES], blocked[UNITS_BYTES], lost[UNITS_BYTES];
 	print_machine(run, p, terminal, label, out);
 	if (run->off_cpu.source == OFF_CPU_UNKNOWN) {
-		print_unknown(run, terminal, label, out);
+		print_unknown(run, p, terminal, label, out);
 		return;
 	}
 	char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
@@ -79,6 +106,7 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 {
 	json_t *object = json_object();
 	int known = run->off_cpu.source != OFF_CPU_UNKNOWN;
+	const char *fallback = p->queued >= 0 ? "schedstat" : p->off >= 0 ? "getrusage" : NULL;
 	json_put(object, "cpus_busy", share(p->busy));
 	json_put(object, "others", share(p->others));
 	json_put(object, "steal", share(p->steal));
@@ -86,8 +114,13 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
 	json_put(object, "neighbour_share", share(p->neighbour));
 	json_put(object, "off_cpu", known ? json_text("switches") : json_null());
+	json_put(
+		object, "off_cpu_fallback", !known && fallback ? json_text(fallback) : json_null());
 	json_put(object, "switches_lost", known ? json_number(run->off_cpu.lost) : json_null());
 	json_put(object, "preempted", share(p->preempted));
 	json_put(object, "blocked", share(p->blocked));
+	json_put(object, "steps_off", share(p->off));
+	json_put(object, "threads_queued", share(p->queued));
+	json_put(object, "threads_idle", share(p->idle));
 	return object;
 }

@@ -24,7 +24,7 @@ enum brick_mode {
 /* Whether a recording says when threads were off their CPUs: preempted or blocked. */
 enum brick_off_cpu {
 	/* As the kernel tells it of each thread that records: 50 us more at a thread's first brick,
-	 * 68 KiB of locked memory, no descriptor. What it refuses stands in the recording. */
+	 * 68 KiB of locked memory, no descriptor. Where it refuses, CPU times are of steps only. */
 	BRICK_OFF_CPU_ON = 0,
 	BRICK_OFF_CPU_OFF = 1, /* perf_event_open(2) is never called */
 };

@@ -9,11 +9,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -46,6 +49,41 @@ uint64_t brick__sys_thread_id(void)
 	uint64_t tid = (uint64_t)syscall(SYS_gettid);
 	errno = saved;
 	return tid;
+}
+
+int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued)
+{
+	char text[96], *end;
+	int saved = errno;
+
+	snprintf(text, sizeof text, "/proc/%u/task/%u/schedstat", pid, tid);
+	int fd = open(text, O_RDONLY | O_CLOEXEC);
+	int error = fd < 0 ? -errno : 0;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	if (n <= 0)
+		return error ? error : -EIO;
+	text[n] = '\0';
+	*ran = strtoull(text, &end, 10);
+	*queued = strtoull(end, &end, 10);
+	return 0;
+}
+
+/* CPU time by the clock: getrusage's is as of the last tick. */
+void brick__sys_thread_usage(struct brick__thread_usage *usage)
+{
+	int saved = errno;
+	struct rusage r = {0};
+	struct timespec t = {0, 0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	getrusage(RUSAGE_THREAD, &r);
+	usage->cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	usage->preemptions = (uint64_t)r.ru_nivcsw;
+	usage->waits = (uint64_t)r.ru_nvcsw;
+	errno = saved;
 }
 
 void brick__sys_thread_name(char *name, size_t bytes)

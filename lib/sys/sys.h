@@ -21,6 +21,16 @@ void brick__sys_touch(void *address, uint64_t bytes);
 uint64_t brick__sys_thread_id(void);
 void brick__sys_thread_name(char *name, size_t bytes);
 
+/* What the scheduler has counted of a thread since it began, in ns (/proc/PID/task/TID/schedstat):
+ * it ran; it could have run and had no CPU. */
+int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued);
+
+/* Of the calling thread: CPU time, and how often it was preempted and waited. */
+struct brick__thread_usage {
+	uint64_t cpu_ns, preemptions, waits;
+};
+void brick__sys_thread_usage(struct brick__thread_usage *usage);
+
 /* Own executable's path and argv (each ended by NUL); returns the bytes stored, 0 if unknown. */
 size_t brick__sys_executable(char *path, size_t bytes);
 size_t brick__sys_command(char *argv, size_t bytes);

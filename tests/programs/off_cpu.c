@@ -2,7 +2,7 @@
 /*
  * Bricks whose time on the CPU is known, for a test that disturbs them: the kernel's own clock of
  * the thread's CPU time is read just outside and just inside of each brick, and the true time lies
- * between the two. One brick sleeps. Prints one JSON object.
+ * between the two. Each has a step of its own. One brick sleeps. Prints one JSON object.
  *
  * On a virtual machine that clock may leave out what the host stole, and on some kernels what
  * interrupts took, while the thread had its CPU by all that the scheduler knows. A brick that
@@ -109,8 +109,11 @@ static void run(int which)
 	uint32_t brick = (uint32_t)brick_register(plan[which].name, BRICK_CATEGORY_OTHER);
 	struct truth t = {0};
 
-	for (int i = 0; i < plan[which].repeats; i++)
+	for (int i = 0; i < plan[which].repeats; i++) {
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		run_once(which, brick, &t);
+		brick_end(step);
+	}
 	printf("%s\"%s\": {\"count\": %d, \"low_ns\": %llu, \"high_ns\": %llu, "
 	       "\"stolen_ns\": %llu}",
 		which ? ", " : "{", plan[which].name, plan[which].repeats,
