@@ -13,7 +13,10 @@
 #include "lib/queue_clock.h"
 #include "lib/sys/ticks.h"
 
-enum { READINGS_PER_SECOND = 20 };
+enum {
+	READINGS_PER_SECOND = 20, /* at least */
+	MAX_RESIDUALS = 3,	  /* that a line is off at its end (brick/correlation.h) */
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -36,27 +39,38 @@ static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
 	brick_correlation_add(&line, &reading, 1);
 }
 
+/* What the process's clock was drawn from: it foretold a reading within its residual. */
+static void add_base(const struct brick_clock *clock, const struct clock_pair *now)
+{
+	uint64_t off = (uint64_t)clock->residual_ns * clock->frequency / 1000000000u;
+
+	add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
+}
+
 /* A last reading that is not too old, and one to draw the line from. */
 static void refresh(const struct brick_clock *clock)
 {
-	if (!line.count)
-		add_pair(clock->base_ticks, clock->base_ns, 0);
-	uint64_t last = line.anchors[line.count - 1].host_ns;
-	if (line.count > 1 && brick__now() - last < clock->frequency / READINGS_PER_SECOND)
+	uint64_t longest = clock->frequency / READINGS_PER_SECOND;
+
+	if (line.count > 1 && brick__now() - line.anchors[line.count - 1].host_ns <
+				      brick_correlation_period_ns(&line, longest))
 		return;
 	struct clock_pair pair = brick__clock_pair();
+	if (!line.count)
+		add_base(clock, &pair);
 	add_pair(pair.ticks, pair.ns, pair.width);
 }
 
-uint64_t brick__ticks_of_ns(uint64_t ns)
+struct brick__ticks brick__ticks_of_ns(uint64_t ns)
 {
 	const struct brick_clock *clock = brick_clock_get();
 
 	if (clock->source == BRICK_CLOCK_MONOTONIC)
-		return ns;
+		return (struct brick__ticks){ns, 0};
 	lock_take(&lock);
 	refresh(clock);
-	uint64_t ticks = brick_correlation_host_ns(&line, ns);
+	struct brick__ticks ticks = {
+		brick_correlation_host_ns(&line, ns), MAX_RESIDUALS * line.residual_ns};
 	lock_give(&lock);
 	return ticks;
 }

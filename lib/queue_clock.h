@@ -4,8 +4,13 @@
 
 #include <stdint.h>
 
-/* Times of CLOCK_MONOTONIC in ticks, by a line that is fitted anew as time goes on. Any thread. */
-uint64_t brick__ticks_of_ns(uint64_t ns);
+struct brick__ticks {
+	uint64_t at;
+	uint64_t off; /* at most so far from where it belongs */
+};
+
+/* A time of CLOCK_MONOTONIC in ticks, by a line that is fitted anew as time goes on. Any thread. */
+struct brick__ticks brick__ticks_of_ns(uint64_t ns);
 
 /* Over a fork. */
 void brick__queue_clock_lock(void);

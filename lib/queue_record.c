@@ -21,6 +21,7 @@
 struct open_command {
 	const struct brick_command *command;
 	uint64_t begin, end; /* ticks */
+	uint64_t residual;   /* how far apart these and those of another may be wrongly */
 	uint64_t next;	     /* where the next inside of it may begin */
 	uint64_t child;	     /* ticks of what is inside of it */
 	uint16_t brick, flags;
@@ -102,7 +103,7 @@ static inline uint32_t saturate(uint64_t ticks)
 
 static uint64_t ticks_or_0(uint64_t ns)
 {
-	return ns ? brick__ticks_of_ns(ns) : 0;
+	return ns ? brick__ticks_of_ns(ns).at : 0;
 }
 
 static void put_about(struct record_cursor *cursor, const struct brick_command *c)
@@ -162,10 +163,9 @@ static void count(struct record_cursor *cursor, const struct open_command *o)
 
 /* ---- placing ---- */
 
-static void clamp(
-	struct record_cursor *cursor, struct open_command *o, uint64_t off, uint64_t residual)
+static void clamp(struct record_cursor *cursor, struct open_command *o, uint64_t off)
 {
-	if (off <= residual)
+	if (off <= o->residual)
 		return;
 	cursor->to->lane->ledger.clamped += !(o->flags & BRICK_FLAG_CLAMPED);
 	o->flags |= BRICK_FLAG_CLAMPED;
@@ -175,20 +175,16 @@ static void clamp(
 static void place(
 	struct record_cursor *cursor, struct open_command *o, uint64_t first, uint64_t last)
 {
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t residual = (uint64_t)((unsigned __int128)o->command->residual_ns *
-				       clock->frequency / 1000000000u);
-
 	if (o->end < o->begin) {
+		clamp(cursor, o, UINT64_MAX);
 		o->end = o->begin;
-		clamp(cursor, o, 1, 0);
 	}
 	if (o->begin < first) {
-		clamp(cursor, o, first - o->begin, residual);
+		clamp(cursor, o, first - o->begin);
 		o->begin = first;
 	}
 	if (o->end > last) {
-		clamp(cursor, o, o->end - last, residual);
+		clamp(cursor, o, o->end - last);
 		o->end = last;
 	}
 	if (o->begin > last)
@@ -262,16 +258,33 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 	}
 }
 
+/* Nothing begins before it was launched: what seems to, by no more than the clocks may be off. */
+static void begin_behind_launch(struct open_command *o)
+{
+	uint64_t launch = o->command->launch.begin;
+
+	if (o->begin < launch && launch - o->begin <= o->residual) {
+		o->end += launch - o->begin;
+		o->begin = launch;
+	}
+}
+
 static struct open_command open_of(const struct brick_command *c)
 {
 	uint32_t brick = c->launch.brick;
-
-	return (struct open_command){
+	uint64_t frequency = brick_clock_get()->frequency;
+	struct brick__ticks begin = brick__ticks_of_ns(c->begin_ns);
+	struct open_command o = {
 		.command = c,
-		.begin = brick__ticks_of_ns(c->begin_ns),
-		.end = brick__ticks_of_ns(c->end_ns),
+		.begin = begin.at,
+		.end = brick__ticks_of_ns(c->end_ns).at,
+		.residual = (uint64_t)((unsigned __int128)c->residual_ns * frequency / 1000000000u),
 		.brick = (uint16_t)(brick == BRICK_NONE ? brick__kernel_brick(c->kernel) : brick),
 	};
+
+	o.residual += 2 * begin.off; /* of each of the two times */
+	begin_behind_launch(&o);
+	return o;
 }
 
 static void write_all(struct record_cursor *cursor, const struct brick_command *const *commands,
@@ -298,7 +311,7 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 
 	cursor.queue = queue;
 	cursor.depth = 0;
-	cursor.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns));
+	cursor.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns).at);
 	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += records_of(commands[i]);
@@ -338,7 +351,7 @@ int brick__queue_record_nested(struct brick_queue *queue,
 	if (error)
 		return error;
 	lock_take(&queue->lock);
-	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns);
+	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
 	error = brick__queue_lanes_use(queue, commands[0]->launch.session, begin);
 	if (!error)
 		record_all(queue, commands, depths, count);

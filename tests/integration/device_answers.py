@@ -87,14 +87,14 @@ def by_brick(path, commands):
         expect("calls of " + name, row["count"], LAYERS * (STEPS + 1))
         expect("sources", row["source"], "tsc+device-event")
         expect("ran on", row["backend"], "cpu")
-    expect_true("no device time in the host's", rows["QkvProjection"]["self_ns"]
-                < rows["QkvProjection"]["device_ns"] / 4)
+    # its commands take 50 us; of many executions one was left alone on its CPU
+    expect_true("no device time in the host's", rows["QkvProjection"]["min_ns"] < 25000)
     device = rows["copy from the device"]
     expect("only on the device", (device["count"], device["total_ns"], device["share"],
                                   device["backend"]), (0, 0, 0, "null"))
     share = sum(row["share"] for row in report["bricks"]) + 1 - report["coverage"]["share"]
     expect_true(f"shares add up to {share}", abs(share - 1) < 1e-6)
-    expect("losses", sum(v for v in report["losses"].values() if v is not True), 0)
+    expect("losses", {k: v for k, v in report["losses"].items() if v}, {"complete": True})
     expect("backends", report["run"]["backends"], ["cpu", "null"])
     check_queues(report, commands)
     check_coverage(path, report["device"], commands)

@@ -132,6 +132,27 @@ static inline void work(void)
 	assert_int_equal(cu.fill(memory, 7, 1 << 10, stream), 0);
 }
 
+/* Setups: what is late on a busy machine shall not be late on the device. */
+static inline int in_manual_time(void **state)
+{
+	*cu.options() = (struct double_options){.manual_ns = cu.now()};
+	return 0;
+}
+
+static inline int in_real_time(void **state)
+{
+	*cu.options() = (struct double_options){0};
+	return 0;
+}
+
+static inline void pass(unsigned us)
+{
+	if (cu.options()->manual_ns)
+		cu.options()->manual_ns += us * 1000ull;
+	else
+		usleep(us);
+}
+
 /* Whatever is put into the stream in the next time waits until then. */
 static inline void occupy(unsigned us)
 {

@@ -38,12 +38,12 @@ static void replays_in_flight(void **state)
 	capture(timed, &graph);
 	assert_int_equal(brick_cuda_graph_drain(timed), 0);
 	cu.instantiate(&exec, graph, 0);
-	occupy(20000);
+	occupy(200000);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(brick_cuda_graph_launch(timed, exec, stream), 0);
 	assert_int_equal(brick_cuda_graph_begin(timed, stream, BRICK_RMS_NORM, 0), BRICK_ESTATE);
 	cu.sync(stream);
-	usleep(1000);
+	pass(1000);
 	assert_int_equal(brick_cuda_graph_drain(timed), 20);
 	assert_int_equal(brick_cuda_graph_drain(timed), 0);
 	struct brick_stats inner = statistics_of(BRICK_QKV_PROJECTION);
@@ -67,10 +67,11 @@ static void replay_needs_events(void **state)
 	assert_int_equal(brick_cuda_graph_create(&timed, NULL, 13), 0);
 	capture(timed, &graph);
 	cu.instantiate(&exec, graph, 0);
+	occupy(200000);
 	assert_int_equal(brick_cuda_graph_launch(timed, exec, stream), 0);
 	assert_int_equal(brick_cuda_graph_launch(timed, exec, stream), -EAGAIN);
 	cu.sync(stream);
-	usleep(1000);
+	pass(1000);
 	brick_cuda_graph_drain(timed);
 	assert_int_equal(brick_cuda_graph_launch(timed, exec, stream), 0);
 	brick_cuda_graph_destroy(timed);
@@ -129,7 +130,7 @@ static void captures_survive(void **state)
 	for (unsigned flags = 0; flags < 2; flags++) {
 		cu.stream(&streams[0], flags);
 		cu.stream(&streams[1], 1);
-		streams[1]->busy_until = cu.now() + 20000000;
+		streams[1]->busy_until = cu.now() + 200000000;
 		assert_int_equal(backend->begin(device, streams[1], 1), 0);
 		assert_int_equal(cu.fill(memory, 7, 1 << 10, streams[1]), 0);
 		assert_int_equal(backend->end(device, streams[1], 1), 0);

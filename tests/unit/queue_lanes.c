@@ -20,7 +20,7 @@ static void in_order_never_overlaps(void **state)
 
 	peek_start(&p, 1024);
 	struct brick_queue *queue = make_queue("q", 0);
-	uint64_t now = brick_ticks();
+	uint64_t now = brick_ticks() + 1000000000; /* behind all launches */
 	record(queue, now, now + 1000, 50);
 	record(queue, now + 960, now + 2000, 50);  /* 40 early: within what is not known */
 	record(queue, now + 1900, now + 3000, 50); /* 100 early: a mistake */
@@ -40,6 +40,31 @@ static void in_order_never_overlaps(void **state)
 	assert_int_equal(lane->ledger.clamped, 3);
 	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), 1);
 	brick_queue_destroy(queue);
+	peek_stop(&p);
+}
+
+/* A device's clock may be off by the residual: not by so much that causes come behind effects. */
+static void launch_comes_first(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	struct brick_queue *queues[] = {make_queue("q", 0), make_queue("r", 0)};
+	struct brick_launch launch = launch_here();
+	for (uint32_t i = 0; i < 2; i++) {
+		struct brick_command c = command_of(launch, launch.begin - 30, launch.begin + 1000);
+		c.residual_ns = i ? 20 : 40;
+		assert_int_equal(brick_queue_record(queues[i], &c), 0);
+	}
+	peek_map(&p);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, i);
+		struct brick_record *r = find(lane, BRICK_RECORD_SAMPLE, 0);
+		assert_int_equal(r->begin, launch.begin - (i ? 30 : 0));
+		assert_int_equal(r->ticks, 1030);
+		assert_int_equal(lane->ledger.clamped, 0);
+		brick_queue_destroy(queues[i]);
+	}
 	peek_stop(&p);
 }
 
@@ -291,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order_never_overlaps),
+		cmocka_unit_test(launch_comes_first),
 		cmocka_unit_test(out_of_order_takes_lanes),
 		cmocka_unit_test(full_ring),
 		cmocka_unit_test(lanes_are_taken_over),

@@ -120,12 +120,13 @@ struct tools {
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga;
 	long announce, lose, late_ms, fail, drift_ppm;
+	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */
 };
 
 /* Of the driver's double; CUPTI's finds them in it. */
 DOUBLE_API void double_tools_set(const struct tools *tools);
 DOUBLE_API const struct double_options *double_options(void);
-DOUBLE_API uint64_t double_now(void);		     /* CLOCK_MONOTONIC ns */
+DOUBLE_API uint64_t double_now(void);		     /* ns of CLOCK_MONOTONIC, or manual ones */
 DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the device's clock */
 
 /* Within the driver's double. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/clock_ns.h"
 
 struct tools double_tools;
@@ -31,7 +32,18 @@ DOUBLE_API const struct double_options *double_options(void)
 
 DOUBLE_API uint64_t double_now(void)
 {
-	return monotonic_ns();
+	uint64_t manual_ns = __atomic_load_n(&options.manual_ns, __ATOMIC_RELAXED);
+	return manual_ns ? manual_ns : monotonic_ns();
+}
+
+void double_wait_until(uint64_t host)
+{
+	const struct timespec t = {(time_t)(host / 1000000000u), (long)(host % 1000000000u)};
+
+	if (!options.manual_ns)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	else if (options.manual_ns < host)
+		options.manual_ns = host;
 }
 
 DOUBLE_API uint64_t double_device_ns(uint64_t host)

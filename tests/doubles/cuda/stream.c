@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LAUNCH_LATENCY_NS = 4000, GAP_NS = 500 };
 
@@ -80,12 +79,6 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 	pthread_mutex_unlock(&double_lock);
 	if (double_tools.command)
 		double_tools.command(&command);
-}
-
-void double_wait_until(uint64_t host)
-{
-	struct timespec t = {(time_t)(host / 1000000000u), (long)(host % 1000000000u)};
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 DOUBLE_API int cuStreamCreate(struct stream **out, unsigned flags)
