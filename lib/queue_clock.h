@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+/* What is further apart in ns of CLOCK_MONOTONIC is in order in ticks, but for very poor readings.
+ */
+enum { QUEUE_CLOCK_MARGIN_NS = 500 };
+
 struct brick__ticks {
 	uint64_t at;
 	uint64_t off; /* at most so far from where it belongs */

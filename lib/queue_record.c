@@ -5,6 +5,7 @@
  * one call are written before any is published, or none is. Called by backends and interposers.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include "base/lock.h"
 #include "lib/kernel_brick.h"
@@ -258,15 +259,23 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 	}
 }
 
-/* Nothing begins before it was launched: what seems to, by no more than the clocks may be off. */
-static void begin_behind_launch(struct open_command *o)
+/*
+ * Nothing begins before it was launched, or ends behind the wait for it: what seems to, by no more
+ * than the clocks may be off, is cut, so that the order of commands stays.
+ */
+static void keep_causal(struct open_command *o)
 {
-	uint64_t launch = o->command->launch.begin;
+	const struct brick_command *c = o->command;
+	uint64_t launch = c->launch.begin;
+	struct brick__ticks over = {UINT64_MAX, 0};
 
-	if (o->begin < launch && launch - o->begin <= o->residual) {
-		o->end += launch - o->begin;
+	if (c->size >= sizeof *c && c->over_ns)
+		over = brick__ticks_of_ns(c->over_ns);
+	over.at -= over.off;
+	if (o->end > over.at && o->end - over.at <= o->residual)
+		o->end = over.at;
+	if (o->begin < launch && launch - o->begin <= o->residual)
 		o->begin = launch;
-	}
 }
 
 static struct open_command open_of(const struct brick_command *c)
@@ -283,7 +292,7 @@ static struct open_command open_of(const struct brick_command *c)
 	};
 
 	o.residual += 2 * begin.off; /* of each of the two times */
-	begin_behind_launch(&o);
+	keep_causal(&o);
 	return o;
 }
 
@@ -327,7 +336,7 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 /* `latest`: what is later cannot have happened, and would leave no room for what comes. */
 static int check(const struct brick_command *c, uint64_t latest)
 {
-	if (c->size < sizeof *c)
+	if (c->size < offsetof(struct brick_command, over_ns))
 		return -EINVAL;
 	if (!c->launch.number)
 		return -ENOENT;

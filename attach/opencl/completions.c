@@ -12,6 +12,7 @@
 #include "attach/opencl/events.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "lib/queue_clock.h"
 
 enum {
 	NAP_NS = 100000,
@@ -32,7 +33,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When it was over at the latest, on the host's clock: it is over now. */
+/* When it was over at the latest, on the host's clock and in its ticks: it is over now. */
 static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t index)
 {
 	uint64_t waited_ns = events_waited_ns(p->event, p->launch.number);
@@ -41,7 +42,7 @@ static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t ind
 	pthread_mutex_lock(&q->lock);
 	ns = earlier(ns, queue_over_ns(q, index));
 	pthread_mutex_unlock(&q->lock);
-	return waited_ns ? earlier(ns, waited_ns) : ns;
+	return (waited_ns ? earlier(ns, waited_ns) : ns) - QUEUE_CLOCK_MARGIN_NS;
 }
 
 /* When it was queued at the latest: the call had not returned, and the rest of it took a while. */
@@ -132,6 +133,7 @@ void completion_record(struct queue *q, const struct pending *p)
 		.bytes = p->bytes,
 		.after_count = p->after_count,
 		.after = p->after,
+		.over_ns = p->latest_ns + QUEUE_CLOCK_MARGIN_NS,
 	};
 	uint64_t placed = clocks_host_ns(q->clock, p->begin, &residual);
 

@@ -11,6 +11,7 @@
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
 #include "brick/clock.h"
+#include "lib/queue_clock.h"
 
 /* A recent time in ticks as CLOCK_MONOTONIC ns. */
 static uint64_t host_ns_of_ticks(uint64_t ticks)
@@ -22,10 +23,14 @@ static uint64_t host_ns_of_ticks(uint64_t ticks)
 				 : now + brick_clock_duration_ns(clock, ticks - now_ticks);
 }
 
+/* A command whose times are known: on the device's clock, and where that is on the host's. */
 struct timed {
 	const struct pending *pending;
 	const struct vulkan_submission *submission;
-	uint64_t begin_ns, end_ns; /* on the device's clock */
+	uint64_t begin_ns, end_ns;
+	uint64_t host_ns, host_end_ns;
+	uint64_t placed_ns; /* the same begin, by the clock alone */
+	uint64_t over_ns;   /* the end of the wait for it */
 };
 
 static int by_begin(const void *a, const void *b)
@@ -35,21 +40,62 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-/* Between the call that submitted it and the end of the wait for it. By how much it was moved. */
-static uint64_t keep_in_order(struct brick_command *c, const struct vulkan_queue *queue)
+static void place(struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t)
 {
-	uint64_t over_ns = queue_over_ns(queue, c->launch.number), was = c->begin_ns;
-	uint64_t launch_ns = host_ns_of_ticks(c->launch.begin);
+	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns);
+	t->host_end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns);
+	t->over_ns = queue_over_ns(queue, t->pending->number);
+}
 
-	if (c->end_ns > over_ns) {
-		c->begin_ns -= c->end_ns - over_ns;
-		c->end_ns = over_ns;
+static void end_before(struct timed *t, uint64_t ns)
+{
+	if (t->host_end_ns > ns) {
+		t->host_ns -= t->host_end_ns - ns;
+		t->host_end_ns = ns;
 	}
-	if (c->begin_ns < launch_ns) {
-		c->end_ns += launch_ns - c->begin_ns;
-		c->begin_ns = launch_ns;
+}
+
+static void begin_behind(struct timed *t, uint64_t ns)
+{
+	if (t->host_ns < ns) {
+		t->host_end_ns += ns - t->host_ns;
+		t->host_ns = ns;
 	}
-	return c->begin_ns > was ? c->begin_ns - was : was - c->begin_ns;
+}
+
+/*
+ * Each between the call that submitted it and the end of the wait for it. What has to be moved
+ * takes along what the device did before it, or after it: lengths stay the device's.
+ */
+static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n)
+{
+	for (size_t i = n; i--;) {
+		end_before(&list[i], list[i].over_ns - QUEUE_CLOCK_MARGIN_NS);
+		if (i + 1 < n && list[i].end_ns <= list[i + 1].begin_ns)
+			end_before(&list[i], list[i + 1].host_ns);
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint64_t launch_ns = host_ns_of_ticks(list[i].submission->launch.begin);
+		begin_behind(&list[i], launch_ns + QUEUE_CLOCK_MARGIN_NS);
+		if (queue->last_end.device_ns <= list[i].begin_ns)
+			begin_behind(&list[i], queue->last_end.host_ns);
+		if (list[i].end_ns > queue->last_end.device_ns) {
+			queue->last_end.device_ns = list[i].end_ns;
+			queue->last_end.host_ns = list[i].host_end_ns;
+		}
+	}
+}
+
+static uint32_t residual_of(struct vulkan_device *d, const struct timed *t)
+{
+	uint64_t ns =
+		d->correlation.residual_ns +
+		(t->host_ns > t->placed_ns ? t->host_ns - t->placed_ns : t->placed_ns - t->host_ns);
+
+	ns = ns < UINT32_MAX ? ns : UINT32_MAX;
+	if (ns > d->residual_ns)
+		d->residual_ns = (uint32_t)ns;
+	return (uint32_t)ns;
 }
 
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
@@ -60,28 +106,40 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		.launch = t->submission->launch,
 		.kernel = step_kernel(step),
 		.source = BRICK_SOURCE_TIMESTAMP_QUERY,
-		.begin_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns),
-		.end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns),
+		.begin_ns = t->host_ns,
+		.end_ns = t->host_end_ns,
 		.bytes = step->bytes,
-		.residual_ns = d->correlation.residual_ns < UINT32_MAX
-				       ? (uint32_t)d->correlation.residual_ns
-				       : UINT32_MAX,
+		.residual_ns = residual_of(d, t),
 		.after_count = batch->after_count,
-		.after = batch->after};
+		.after = batch->after,
+		.over_ns = t->over_ns};
 
 	command.launch.number = t->pending->number;
 	if (step->brick != BRICK_NONE) {
 		command.launch.brick = step->brick;
 		command.launch.layer = step->layer;
 	}
-	if (command.begin_ns)
-		command.residual_ns += (uint32_t)keep_in_order(&command, queue);
-	if (command.residual_ns > d->residual_ns)
-		d->residual_ns = command.residual_ns;
-	if (!command.begin_ns)
-		brick_queue_unsupported(queue->queue, 1); /* there is no way to the host's clock */
-	else
-		brick_queue_record(queue->queue, &command);
+	brick_queue_record(queue->queue, &command);
+}
+
+static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
+	struct vulkan_submission *end, struct timed *list)
+{
+	size_t n = 0;
+
+	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
+		for (uint32_t i = 0; list && i < s->pending.count; i++) {
+			const uint64_t *results = s->slot->results + s->pending.items[i].at;
+			list[n] = (struct timed){.pending = &s->pending.items[i],
+				.submission = s,
+				.begin_ns = queue_ns(d, queue, results[0]),
+				.end_ns = queue_ns(d, queue, results[1])};
+			place(d, queue, &list[n++]);
+		}
+		if (!list)
+			brick_queue_dropped(queue->queue, s->pending.count);
+	}
+	return n;
 }
 
 /* Record submissions [first, end) of a queue, all of which are done. */
@@ -89,19 +147,15 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, size_t count)
 {
 	struct timed *list = calloc(count + 1, sizeof *list);
-	size_t n = 0;
+	size_t n = collect(d, queue, end, list);
 
-	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
-		for (uint32_t i = 0; list && i < s->pending.count; i++) {
-			const uint64_t *results = s->slot->results + s->pending.items[i].at;
-			list[n++] = (struct timed){&s->pending.items[i], s,
-				queue_ns(d, queue, results[0]), queue_ns(d, queue, results[1])};
-		}
-		if (!list)
-			brick_queue_dropped(queue->queue, s->pending.count);
+	if (!d->correlation.count) {
+		brick_queue_unsupported(queue->queue, n); /* there is no way to the host's clock */
+		n = 0;
 	}
 	if (n)
 		qsort(list, n, sizeof *list, by_begin);
+	keep_causal(queue, list, n);
 	for (size_t i = 0; i < n; i++)
 		record(d, queue, &list[i]);
 	free(list);

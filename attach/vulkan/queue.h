@@ -17,6 +17,9 @@ struct vulkan_queue {
 	uint64_t number;			 /* of the newest command */
 	uint64_t ticks;				 /* newest timestamp, all 64 bits */
 	struct {
+		uint64_t device_ns, host_ns; /* by the device's clock, and where that was placed */
+	} last_end;			     /* of what is recorded */
+	struct {
 		uint64_t number, ns; /* commands up to it were done by that time of the host */
 	} waits[QUEUE_WAITS];
 	uint32_t wait_count; /* ever */

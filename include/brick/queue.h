@@ -120,12 +120,14 @@ struct brick_command {
 	uint32_t residual_ns;		 /* how far off its place on the host's clock may be */
 	uint32_t after_count;
 	const uint64_t *after; /* numbers of commands that it had to wait for */
+	uint64_t over_ns;      /* the host saw it done: a wait for it was over by then; 0: unknown */
 };
 
 #define BRICK_COMMAND_INIT BRICK_SIZED(struct brick_command)
 
 /*
  * Record it. Commands of a queue must come in the order of their begin.
+ * What lies before its launch or behind over_ns by at most the residual is cut.
  * In an in-order queue an overlap of at most the residual is cut, more is cut and counted as
  * clamped; in an out-of-order queue it goes to a further lane of that queue. An end before its
  * begin is clamped and counted. 0, also when the ring had no room (counted as dropped); -EINVAL: no

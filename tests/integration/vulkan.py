@@ -107,6 +107,17 @@ def itself(**changes):
     expect_true("names the device", any(b.startswith("vulkan ") for b in report["run"]["backends"]))
 
 
+def bounds():
+    """A clock that is off by 300 µs, and said to be: nothing begins before its cause, all the same."""
+    path, times = os.path.join(TMP, "bounds.pftrace"), os.path.join(TMP, "bounds")
+    for planted in ("300000", "-300000"):
+        recorded = run(WORK, times, record=path, BRICK_VULKAN_CALIBRATION=planted)
+        expect("runs", (recorded.returncode, recorded.stderr), (0, b""))
+        check_causes(path)
+        check_times(path, own_times(times), 1e9)
+        expect("losses", losses(path), {})
+
+
 def validation():
     found = run("vulkaninfo", "--summary") if shutil.which("vulkaninfo") else None
     if not found or b"VK_LAYER_KHRONOS_validation" not in found.stdout:
@@ -204,6 +215,7 @@ def main():
         sys.exit(77)
     itself()
     itself(BRICK_VULKAN_CALIBRATION="off")
+    bounds()
     validation()
     order()
     blocked()

@@ -44,7 +44,7 @@ static void in_order_never_overlaps(void **state)
 }
 
 /* A device's clock may be off by the residual: not by so much that causes come behind effects. */
-static void launch_comes_first(void **state)
+static void causes_come_first(void **state)
 {
 	struct peek p = {0};
 
@@ -54,6 +54,7 @@ static void launch_comes_first(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		struct brick_command c = command_of(launch, launch.begin - 30, launch.begin + 1000);
 		c.residual_ns = i ? 20 : 40;
+		c.over_ns = launch.begin + 980;
 		assert_int_equal(brick_queue_record(queues[i], &c), 0);
 	}
 	peek_map(&p);
@@ -61,7 +62,7 @@ static void launch_comes_first(void **state)
 		struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, i);
 		struct brick_record *r = find(lane, BRICK_RECORD_SAMPLE, 0);
 		assert_int_equal(r->begin, launch.begin - (i ? 30 : 0));
-		assert_int_equal(r->ticks, 1030);
+		assert_int_equal(r->ticks, 1000 + (i ? 30 : 0) - 20);
 		assert_int_equal(lane->ledger.clamped, 0);
 		brick_queue_destroy(queues[i]);
 	}
@@ -316,7 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order_never_overlaps),
-		cmocka_unit_test(launch_comes_first),
+		cmocka_unit_test(causes_come_first),
 		cmocka_unit_test(out_of_order_takes_lanes),
 		cmocka_unit_test(full_ring),
 		cmocka_unit_test(lanes_are_taken_over),
