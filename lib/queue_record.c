@@ -272,9 +272,9 @@ static void keep_causal(struct open_command *o)
 	if (c->size >= sizeof *c && c->over_ns)
 		over = brick__ticks_of_ns(c->over_ns);
 	over.at -= over.off;
-	if (o->end > over.at && o->end - over.at <= o->residual)
+	if (o->begin <= over.at && o->end > over.at && o->end - over.at <= o->residual)
 		o->end = over.at;
-	if (o->begin < launch && launch - o->begin <= o->residual)
+	if (o->begin < launch && launch <= o->end && launch - o->begin <= o->residual)
 		o->begin = launch;
 }
 

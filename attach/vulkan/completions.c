@@ -10,18 +10,7 @@
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
-#include "brick/clock.h"
 #include "lib/queue_clock.h"
-
-/* A recent time in ticks as CLOCK_MONOTONIC ns. */
-static uint64_t host_ns_of_ticks(uint64_t ticks)
-{
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t now = monotonic_ns(), now_ticks = brick_ticks();
-
-	return now_ticks > ticks ? now - brick_clock_duration_ns(clock, now_ticks - ticks)
-				 : now + brick_clock_duration_ns(clock, ticks - now_ticks);
-}
 
 /* A command whose times are known: on the device's clock, and where that is on the host's. */
 struct timed {
@@ -40,11 +29,14 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-static void place(struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t)
+static void place(
+	struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t, uint64_t now_ns)
 {
 	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns);
 	t->host_end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns);
 	t->over_ns = queue_over_ns(queue, t->pending->number);
+	if (t->over_ns > now_ns)
+		t->over_ns = now_ns;
 }
 
 static void end_before(struct timed *t, uint64_t ns)
@@ -75,8 +67,7 @@ static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n
 			end_before(&list[i], list[i + 1].host_ns);
 	}
 	for (size_t i = 0; i < n; i++) {
-		uint64_t launch_ns = host_ns_of_ticks(list[i].submission->launch.begin);
-		begin_behind(&list[i], launch_ns + QUEUE_CLOCK_MARGIN_NS);
+		begin_behind(&list[i], list[i].submission->launch_ns + QUEUE_CLOCK_MARGIN_NS);
 		if (queue->last_end.device_ns <= list[i].begin_ns)
 			begin_behind(&list[i], queue->last_end.host_ns);
 		if (list[i].end_ns > queue->last_end.device_ns) {
@@ -125,6 +116,7 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, struct timed *list)
 {
+	uint64_t now_ns = monotonic_ns();
 	size_t n = 0;
 
 	for (struct vulkan_submission *s = queue->first; s != end; s = s->next) {
@@ -134,7 +126,7 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 				.submission = s,
 				.begin_ns = queue_ns(d, queue, results[0]),
 				.end_ns = queue_ns(d, queue, results[1])};
-			place(d, queue, &list[n++]);
+			place(d, queue, &list[n++], now_ns);
 		}
 		if (!list)
 			brick_queue_dropped(queue->queue, s->pending.count);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include "attach/vulkan/semaphores.h"
+#include "base/clock_ns.h"
 
 struct vulkan_submission *submission_create(uint32_t batch_count)
 {
@@ -31,6 +32,12 @@ void submission_destroy(struct vulkan_submission *s)
 	free(s->batches);
 	array_fini(&s->edges);
 	free(s);
+}
+
+void submission_launch(struct vulkan_submission *s)
+{
+	brick_launch_begin(&s->launch);
+	s->launch_ns = monotonic_ns();
 }
 
 const struct vulkan_submission *submission_find(

@@ -33,6 +33,7 @@ struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
+	uint64_t launch_ns; /* of CLOCK_MONOTONIC, within the call */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct pending) pending; /* batch by batch */
 	uint32_t timestamps;
@@ -46,6 +47,9 @@ struct vulkan_submission {
 /* One of so many batches; NULL: no memory. */
 struct vulkan_submission *submission_create(uint32_t batch_count);
 void submission_destroy(struct vulkan_submission *submission);
+
+/* Just before the program's call. */
+void submission_launch(struct vulkan_submission *submission);
 
 /* Of a list, the one with the command of that number; NULL: none has. */
 const struct vulkan_submission *submission_find(

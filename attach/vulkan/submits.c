@@ -216,7 +216,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(
 		look_at(s, i, &infos[i]);
 	if (s) {
 		read_clock(d, queue, s);
-		brick_launch_begin(&s->launch);
+		submission_launch(s);
 	}
 	VkResult result = d->call.QueueSubmit(handle, count, infos, fence);
 	if (s) {
@@ -237,7 +237,7 @@ static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t c
 		look_at_newer(s, i, &infos[i]);
 	if (s) {
 		read_clock(d, queue, s);
-		brick_launch_begin(&s->launch);
+		submission_launch(s);
 	}
 	VkResult result = next(handle, count, infos, fence);
 	if (s) {

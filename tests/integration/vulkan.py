@@ -45,7 +45,7 @@ def check_causes(path):
         begin, launch = int(row["begin_ns"]), int(row["launch_ns"])
         over = [end for at, end in waits if at >= launch]
         expect_true(f"begins {launch - begin} ns before its launch: {row}", launch <= begin)
-        expect_true(f"ends after the wait for it, {over[:1]}: {row}",
+        expect_true(f"ends after the wait for it, {over[:1]}: {row}; waits {waits}",
                     not over or begin + int(row["duration_ns"]) <= over[0])
 
 
