@@ -120,7 +120,7 @@ struct brick_command {
 	uint32_t residual_ns;		 /* how far off its place on the host's clock may be */
 	uint32_t after_count;
 	const uint64_t *after; /* numbers of commands that it had to wait for */
-	uint64_t over_ns;      /* the host saw it done: a wait for it was over by then; 0: unknown */
+	uint64_t over_ns; /* the host saw it done: a wait for it was over by then; 0: unknown */
 };
 
 #define BRICK_COMMAND_INIT BRICK_SIZED(struct brick_command)
