@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "analysis/launches.h"
-#include "analysis/unknown.h"
 #include "analysis/walk.h"
 
 struct builder {

@@ -4,7 +4,6 @@
  * which holding and sequence follow. Samples of one layer that stand side by side share a layer.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/graph_state.h"
 #include "analysis/walk.h"

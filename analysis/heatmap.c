@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/summary.h"
 #include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
 

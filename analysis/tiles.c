@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 

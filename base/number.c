@@ -2,7 +2,6 @@
 /* Reads numbers digit by digit. Called for options, the environment and files of the system. */
 #include "base/number.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
-#include "brick/error.h"
 #include "cli/command.h"
 #include "view/die.h"
 #include "cli/options.h"

@@ -6,9 +6,7 @@
 #include "view/diverge.h"
 
 #include <float.h>
-#include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "brick/error.h"
 #include "cli/command.h"

@@ -5,7 +5,6 @@
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/doctor.h"
 #include "view/terminal.h"

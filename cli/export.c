@@ -5,9 +5,6 @@
  */
 #include "cli/export.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"

@@ -2,8 +2,6 @@
 /* `brick graph`: the execution graph of a step or a recording, in a format of the library's. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/graph_from_run.h"
 #include "brick/error.h"

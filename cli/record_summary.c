@@ -7,7 +7,6 @@
 
 #include "brick/error.h"
 #include "view/die.h"
-#include "view/text.h"
 #include "view/units.h"
 
 static const char *plural(uint64_t count, const char *one, const char *many)

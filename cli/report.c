@@ -7,13 +7,10 @@
 #include "view/report_fields.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
-#include "view/memory.h"
 #include "cli/selection_options.h"
 #include "html/page.h"
 #include "view/report_apart.h"

@@ -3,7 +3,6 @@
  * A report as a page: one file that needs no network, and that appears under its name only when it
  * is whole. Called by `brick report --html`.
  */
-#include "cli/command.h"
 #include "view/output.h"
 #include "html/page.h"
 #include "view/report.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/step_times.h"
 #include "view/ceilings.h"
 #include "cli/command.h"
 #include "view/die.h"

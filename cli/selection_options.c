@@ -2,7 +2,6 @@
 /* Reads what to choose of a recording, and chooses it. Called by all commands that measure one. */
 #include "cli/selection_options.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,16 +7,13 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "brick/registry.h"
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
 #include "cli/selection_options.h"
 #include "view/step_choice.h"
-#include "trace/text.h"
 
 struct options {
 	struct selection selection;

@@ -6,7 +6,6 @@
 #include "drain/drain.h"
 
 #include <string.h>
-#include "brick/registry.h"
 #include "drain/clean.h"
 #include "drain/code.h"
 #include "drain/state.h"

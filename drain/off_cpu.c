@@ -6,8 +6,6 @@
  */
 #include "drain/off_cpu.h"
 
-#include <errno.h>
-
 enum { MAX_WAITING = 1 << 16, MAX_TID = 1 << 22 };
 
 int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock, uint32_t lane,

@@ -9,9 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/lock.h"
 #include "drain/drain.h"
 #include "drain/clock.h"

@@ -5,7 +5,6 @@
  * that few are tried, however many there are.
  */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include "brick/graph_path.h"
 #include "base/sized.h"

@@ -5,7 +5,6 @@
  */
 #include "view/exit_code.h"
 #include "view/die.h"
-#include "view/json.h"
 #include "html/page.h"
 #include "view/roofline.h"
 #include "view/tiles.h"

@@ -5,7 +5,6 @@
  * each; the slowest of each span is kept apart from its sum. Called by page.c.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "brick/registry.h"
 #include "view/json.h"

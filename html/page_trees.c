@@ -5,7 +5,6 @@
  * trees. Called by page.c.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/call_tree.h"
 #include "analysis/path.h"

@@ -14,7 +14,6 @@
 #include "base/utf8.h"
 #include "brick/error.h"
 #include "lib/code_table.h"
-#include "lib/sys/sys.h"
 
 enum {
 	MAX_CODES = 8192,

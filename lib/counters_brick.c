@@ -12,7 +12,6 @@
 #include "brick/session.h"
 #include "lib/counters.h"
 #include "lib/session_map.h"
-#include "lib/sys/perf.h"
 #include "lib/thread.h"
 
 static pthread_key_t exit_key;

@@ -18,7 +18,6 @@
 #include "lib/digest_record.h"
 #include "lib/registry.h"
 #include "lib/session_map.h"
-#include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
 #define MAX_WAIT_NS 5000000000ull /* longer than a starved recorder takes to help itself */

@@ -4,7 +4,6 @@
  * category Device, and after so many of these the brick "Kernel" for all others. Called by the
  * recording of queues. Needs no lock of its own: registering a name twice gives the same id.
  */
-#include "brick/queue.h"
 #include "lib/kernel_brick.h"
 #include "lib/kernel_table.h"
 

@@ -13,7 +13,6 @@
 #include "base/sized.h"
 #include "base/utf8.h"
 #include "lib/kernel_table.h"
-#include "lib/sys/sys.h"
 
 enum {
 	PER_CHUNK = 256, /* 64 KiB: also what the session's file gets memory for at a time */

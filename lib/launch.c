@@ -6,7 +6,6 @@
  */
 #include "brick/attach.h"
 #include "brick/queue.h"
-#include "lib/backend_call.h"
 #include "lib/sample.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"

@@ -5,7 +5,6 @@
  * beginning: whoever is attached is loaded later, so that its handlers take its locks before ours
  * are taken, which is the order in which it takes them when it calls us.
  */
-#include "brick/probe.h"
 #include "lib/fork.h"
 #include "lib/queue.h"
 #include "lib/refusals.h"

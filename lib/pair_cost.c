@@ -4,7 +4,6 @@
  * thrown away. Reports multiply it by the number of executions to state their own distortion.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "lib/pair_cost.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"

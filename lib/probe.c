@@ -8,7 +8,6 @@
  */
 #include "brick/probe.h"
 
-#include <errno.h>
 #include <string.h>
 #include "lib/counters.h"
 #include "lib/digest_record.h"

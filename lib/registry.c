@@ -14,7 +14,6 @@
 #include "base/sized.h"
 #include "brick/error.h"
 #include "lib/registry.h"
-#include "lib/sys/sys.h"
 
 enum { SITES_PER_CHUNK = 1024 };
 

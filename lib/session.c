@@ -24,7 +24,6 @@
 #include "lib/session.h"
 #include "lib/session_map.h"
 #include "lib/step_cpu.h"
-#include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
 #include "lib/tile.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/lock.h"
-#include "brick/session.h"
 #include "lib/launcher.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"

@@ -6,7 +6,6 @@
  */
 #include "live/session.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,9 +71,4 @@ int live_session_orphaned(const struct live_session *s)
 	struct stat st;
 
 	return s->named && fstat(s->fd, &st) == 0 && st.st_nlink == 0;
-}
-
-const char *live_session_fault(const struct live_session *s)
-{
-	return drain_fault(s->drain);
 }

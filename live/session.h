@@ -39,6 +39,3 @@ void live_session_check(struct live_session *session);
 
 /* 1 when its file has lost its name since: its recorder is gone. */
 int live_session_orphaned(const struct live_session *session);
-
-/* Why it is broken; static text, NULL when it is not. */
-const char *live_session_fault(const struct live_session *session);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "brick/error.h"
 #include "live/window.h"
 #include "base/clock_ns.h"

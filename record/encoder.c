@@ -12,7 +12,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include "base/clock_ns.h"
 #include "record/backlog.h"
 #include "record/encoder_queue.h"

@@ -5,7 +5,6 @@
  */
 #include "serve/connections.h"
 
-#include <stddef.h>
 #include <sys/socket.h>
 #include <time.h>
 

@@ -19,7 +19,6 @@
 #include "view/memory.h"
 #include "view/provenance.h"
 #include "view/report.h"
-#include "view/text.h"
 
 enum { BRICKS_MAX = 200 };
 

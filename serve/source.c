@@ -4,7 +4,6 @@
  * while its process lives. Called by serve.c.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -136,7 +136,6 @@ void build_names_fini(struct build *b);
 /* build_slice.c: what happens on a lane at lane->now. 0: it could not be used. */
 int build_slice(struct build_lane *lane, const struct build_slice *slice);
 int build_can_begin(struct build_lane *lane); /* a begin that cannot goes without its end */
-int build_can_end(struct build_lane *lane);
 int build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
 void build_seen(struct build_lane *lane); /* something was there at lane->now */
 uint32_t build_saturate(uint64_t ns);	  /* as samples hold it */

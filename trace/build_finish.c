@@ -4,7 +4,6 @@
  * histograms become the run's, and the steps are found.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "trace/build.h"
 
 enum { STEPS_RELEASED = 512 }; /* each may lie on pages of its own */

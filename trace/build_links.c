@@ -5,7 +5,6 @@
  * dropped, which its lane's ledger says.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "base/hash.h"
 #include "base/hash_index.h"
 #include "trace/build.h"

@@ -112,11 +112,6 @@ int build_can_begin(struct build_lane *lane)
 	return can_begin(lane);
 }
 
-int build_can_end(struct build_lane *lane)
-{
-	return can_end(lane);
-}
-
 void build_seen(struct build_lane *lane)
 {
 	if (lane->now > lane->last_ns)

@@ -3,7 +3,6 @@
 #include "trace/csv.h"
 
 #include <errno.h>
-#include <string.h>
 #include "trace/text.h"
 #include "base/escape.h"
 

@@ -4,7 +4,6 @@
  * making.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "trace/load_state.h"
 
 /* What says how much work was done: it makes up the site of a sample without an interned one. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a packet adds to its sequence's interning tables. */
 #include <stdlib.h>
-#include <string.h>
 #include "trace/load_state.h"
 
 struct entry {

@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "brick/error.h"
 #include "trace/load_state.h"
 

@@ -6,7 +6,6 @@
  * (writer_records.c): nothing in a record is trusted.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 

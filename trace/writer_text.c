@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include "trace/writer_state.h"
 
 static size_t json_text(char *to, size_t room, const char *key, const char *from, size_t from_bytes)

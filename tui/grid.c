@@ -2,7 +2,6 @@
 /* Lays out and draws tables. Called by the views that are lists. */
 #include "tui/grid.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,13 +4,8 @@
  * it is, and how far its numbers may be trusted. Called by top_draw().
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/unknown.h"
-#include "brick/registry.h"
 #include "view/memory.h"
-#include "view/provenance.h"
-#include "view/step_choice.h"
 #include "view/text.h"
 #include "view/units.h"
 #include "tui/top.h"

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/unknown.h"
 #include "brick/error.h"
-#include "brick/registry.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 #include "view/memory.h"
@@ -151,7 +149,6 @@ static void forget(struct picture *p)
 {
 	summary_destroy(p->report.summary);
 	summary_destroy(p->threads.summary);
-	summary_destroy(p->layers.summary);
 	summary_destroy(p->kernels.summary);
 	heatmap_destroy(p->heat);
 	call_tree_destroy(p->tree);
@@ -160,7 +157,6 @@ static void forget(struct picture *p)
 	roofline_destroy(p->roofline);
 	memset(&p->report, 0, sizeof(p->report));
 	memset(&p->threads, 0, sizeof(p->threads));
-	memset(&p->layers, 0, sizeof(p->layers));
 	memset(&p->kernels, 0, sizeof(p->kernels));
 	p->heat = NULL;
 	p->tree = NULL;
@@ -192,12 +188,6 @@ const struct summary *picture_threads(struct picture *p)
 {
 	sum_up(p, &p->threads, SUMMARY_BY_THREAD);
 	return p->threads.summary;
-}
-
-const struct summary *picture_layers(struct picture *p)
-{
-	sum_up(p, &p->layers, SUMMARY_BY_LAYER);
-	return p->layers.summary;
 }
 
 const struct summary *picture_kernels(struct picture *p)

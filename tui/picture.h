@@ -31,7 +31,6 @@ struct picture {
 	struct step_index index;
 	struct report report;  /* by brick */
 	struct report threads; /* by thread; made when asked for, as are the following */
-	struct report layers;
 	struct report kernels;
 	struct heatmap *heat;
 	struct call_tree *tree;
@@ -52,7 +51,6 @@ void picture_destroy(struct picture *picture);
 void picture_phase_set(struct picture *picture, int phase);
 
 const struct summary *picture_threads(struct picture *picture);
-const struct summary *picture_layers(struct picture *picture);
 const struct summary *picture_kernels(struct picture *picture);
 const struct heatmap *picture_heat(struct picture *picture);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What views with a table have in common. Called by top.c, top_keys.c and the views. */
-#include <stdlib.h>
 
 #include "view/text.h"
 #include "tui/top.h"

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/summary.h"
-#include "view/text.h"
-
 const struct view_class *const top_views[TOP_VIEWS] = {
 	&view_bricks,
 	&view_categories,

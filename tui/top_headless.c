@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `brick top` without a terminal: a screen, or a line of JSON, per picture. Called by top.c. */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "view/exit_code.h"
-#include "view/json.h"
 #include "tui/top_source.h"
 
 static volatile sig_atomic_t stop;

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "analysis/unknown.h"
 #include "view/json.h"
 #include "tui/top_source.h"
 

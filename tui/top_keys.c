@@ -5,12 +5,8 @@
  */
 #include "tui/top.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "analysis/summary.h"
-#include "view/memory.h"
 
 static const double rates_s[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
 enum { RATES = sizeof(rates_s) / sizeof(rates_s[0]) };

@@ -4,7 +4,6 @@
  * hottest cell. With room enough the cells hold times, too.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "brick/registry.h"
 #include "view/memory.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The view of device work: how busy each queue was, and what ran there, kernel by kernel. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "view/memory.h"
 #include "view/text.h"

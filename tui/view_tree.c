@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/unknown.h"
 #include "base/fnv.h"
 #include "view/memory.h"
-#include "view/step_choice.h"
 #include "view/text.h"
 #include "view/tree.h"
 #include "view/units.h"

@@ -12,7 +12,6 @@
 
 #include "brick/error.h"
 #include "machine/ceilings_file.h"
-#include "machine/sweep.h"
 #include "view/die.h"
 #include "view/exit_code.h"
 

@@ -2,10 +2,8 @@
 /* Tables of a comparison's parts and kernels, one for each phase. Called by diff_text.c. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "view/diff.h"
-#include "view/memory.h"
 #include "view/table.h"
 #include "view/terminal.h"
 #include "view/text.h"

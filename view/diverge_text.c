@@ -5,11 +5,9 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "view/diverge.h"
 #include "view/paragraph.h"
-#include "view/memory.h"
 #include "view/provenance.h"
 #include "view/table.h"
 #include "view/text.h"

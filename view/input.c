@@ -3,7 +3,6 @@
 #include "view/input.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 

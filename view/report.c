@@ -113,11 +113,3 @@ void report_complete(struct report *report)
 		distortion_estimate(&report->phases[each], summary, each);
 	report->shown = summary->row_count;
 }
-
-void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase)
-{
-	report->run = run;
-	if (summary_create(&report->summary, run, by, phase) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
-	report_complete(report);
-}

@@ -48,11 +48,10 @@ json_t *report_to_json(const struct report *report);
 json_t *report_fields_to_json(void);
 
 /*
- * Fill in all of it, with all rows shown. phase: as for summary_create(); that no step of it ended
- * is no error here. Ends the program when there is no memory.
+ * Fill in all of it, with all rows shown, in two parts around a walk that feeds others, too. phase:
+ * as for summary_create(); that no step of it ended is no error here. Ends the program when there
+ * is no memory.
  */
-void report_measure(struct report *report, const struct run *run, enum summary_by by, int phase);
-/* The same in two parts, around a walk that feeds others, too. */
 void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase);
 void report_complete(struct report *report);
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/unknown.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/provenance.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "inject/attachers.h"
-#include "view/memory.h"
 #include "view/paragraph.h"
 #include "view/provenance.h"
 #include "view/text.h"

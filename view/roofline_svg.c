@@ -9,9 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "analysis/unknown.h"
 #include "view/memory.h"
 #include "view/text.h"
 #include "view/units.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "view/memory.h"
 #include "view/provenance.h"
 #include "view/text.h"
 

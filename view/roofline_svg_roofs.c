@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/memory.h"
 #include "view/roofline_svg.h"
 #include "view/units.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/unknown.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
 #include "view/roofline.h"

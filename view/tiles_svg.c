@@ -6,7 +6,6 @@
  */
 #include <math.h>
 
-#include "view/text.h"
 #include "view/tiles.h"
 #include "view/units.h"
 #include "base/escape.h"

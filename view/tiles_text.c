@@ -4,7 +4,6 @@
  * by `brick tiles`.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "view/table.h"
 #include "view/text.h"

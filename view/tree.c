@@ -5,7 +5,6 @@
 #include "view/tree.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "brick/registry.h"
 #include "trace/text.h"

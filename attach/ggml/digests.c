@@ -6,13 +6,11 @@
  */
 #include "attach/ggml/digests.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/capture.h"
 #include "attach/ggml/node_record.h"
-#include "attach/ggml/work.h"
 #include "base/hash.h"
 #include "brick/brick.h"
 #include "lib/registry.h"

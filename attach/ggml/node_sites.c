@@ -7,7 +7,6 @@
 #include "attach/ggml/node_sites.h"
 
 #include "attach/ggml/note_engine.h"
-#include "attach/ggml/site_table.h"
 
 static struct known_node no_nodes[1];
 

@@ -5,7 +5,6 @@
  */
 #include "attach/ggml/phases.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include "attach/ggml/device_nodes.h"
 #include "attach/ggml/method.h"

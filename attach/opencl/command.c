@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/events.h"
 #include "attach/opencl/completions.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/completions.h"
-#include "attach/opencl/driver.h"
 #include "attach/opencl/kernels.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"

@@ -3,7 +3,6 @@
  * Command queues. They are created with profiling, which the program does not get to see: what it
  * asks about a queue or an event is answered as if the queue were the one that it asked for.
  */
-#include <errno.h>
 #include <string.h>
 #include "attach/opencl/completions.h"
 #include "attach/opencl/events.h"

@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 #include "attach/notes_once.h"
 #include "attach/opencl/driver.h"
 

@@ -6,7 +6,6 @@
 #include "attach/vulkan/readback.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MIN_CAPACITY = 512 };
 
