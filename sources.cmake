@@ -466,6 +466,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/roofline.c
   analysis/roofline_spans.c
   analysis/schedule.c
+  analysis/schedule_after.c
   analysis/schedule_command.c
   analysis/schedule_lane.c
   analysis/schedule_source.c

@@ -219,42 +219,6 @@ static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 		schedule_connect(m, source, end);
 }
 
-/* What is in the step's account after its end comes one after the other. */
-static void add_after(struct schedule_maker *m)
-{
-	struct schedule *s = m->schedule;
-	const struct schedule_source *source = m->source;
-
-	for (uint32_t i = source->first[s->step]; i < source->first[s->step + 1]; i++) {
-		const struct schedule_after_item *item = &source->items[i];
-		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
-			continue; /* in the window */
-		const struct run_sample *sample = &m->run->lanes[item->lane].samples[item->sample];
-		const struct run_site *site = &m->run->sites[sample->site];
-		uint32_t brick = site->brick;
-		struct schedule_activity part = {.begin_ns = item->begin_ns,
-			.end_ns = item->begin_ns + item->own_ns,
-			.duration_ns = item->own_ns,
-			.owner = schedule_owner_of(m->run, site),
-			.lane = item->lane,
-			.sample = item->sample,
-			.cause = RUN_NONE,
-			.is_last = !item->is_part};
-		if (m->index->kinds[brick] == BRICK_KIND_WAIT)
-			part.kind = SCHEDULE_WAIT;
-		if (m->index->kinds[brick] != BRICK_KIND_STEP) /* else only its wait is here */
-			schedule_add(m, &part);
-		if (!item->wait_ns)
-			continue;
-		part.begin_ns = part.end_ns;
-		part.end_ns += item->wait_ns;
-		part.duration_ns = item->wait_ns;
-		part.owner = m->wait_owner;
-		part.kind = SCHEDULE_WAIT;
-		schedule_add(m, &part);
-	}
-}
-
 static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bool apart)
 {
 	if (apart)
@@ -295,7 +259,7 @@ static int finish(struct schedule_maker *m)
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
 	s->after = (uint32_t)s->count;
 	if (s->step != RUN_NONE)
-		add_after(m);
+		schedule_take_after(m);
 	s->end = (uint32_t)s->count - 1;
 	s->measured_ns = m->end_ns - m->begin_ns;
 	for (uint32_t i = end + 1; !m->failed && i < s->count; i++)

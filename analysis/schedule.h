@@ -125,6 +125,7 @@ struct schedule_source {
 	struct schedule_after_item {
 		uint64_t begin_ns;
 		uint64_t own_ns, wait_ns;
+		struct run_off_times off; /* of own_ns */
 		uint32_t step, lane, sample;
 		uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
 	} * items;		  /* by step, then by begin */

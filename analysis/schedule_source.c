@@ -31,10 +31,14 @@ static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
 	uint64_t begin_ns = frame->begin_ns, end_ns = s->run->steps[frame->step].end_ns;
 	uint64_t own_ns = counted->self_ns + counted->inner_ns;
 	uint32_t is_part = counted->length_ns != frame->length_ns;
+	struct run_off_times off = frame->off;
 
+	off.preempted_ns = off.preempted_ns < own_ns ? off.preempted_ns : own_ns;
+	uint64_t left_ns = own_ns - off.preempted_ns;
+	off.blocked_ns = off.blocked_ns < left_ns ? off.blocked_ns : left_ns;
 	if (!is_part || own_ns || counted->wait_ns)
 		add(s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
-			       counted->wait_ns, frame->step, s->lane, frame->index, is_part});
+			       counted->wait_ns, off, frame->step, s->lane, frame->index, is_part});
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -45,8 +49,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (frame->scope == WALK_AFTER)
 		add_frame(s, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
-		add(s, &(struct schedule_after_item){frame->end_ns, 0, frame->wait_ns, frame->step,
-			       s->lane, frame->index, 0});
+		add(s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
+			       .wait_ns = frame->wait_ns,
+			       .step = frame->step,
+			       .lane = s->lane,
+			       .sample = frame->index});
 }
 
 static int compare_items(const void *a, const void *b)

@@ -74,6 +74,9 @@ void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to);
 /* schedule_lane.c: samples [first, end) of a lane become activities, waits and forks. */
 void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end);
 
+/* What is in the step's account after its end comes one after the other, behind all else. */
+void schedule_take_after(struct schedule_maker *m);
+
 /* schedule_wait.c: which waits are one barrier, and what waits for devices waited for. */
 void schedule_join_waits(struct schedule_maker *m);
 

@@ -16,31 +16,60 @@ import tempfile
 from liboffcpu import BRICK, PROGRAM, check, disturbed, report
 
 
-def compare(truth, row, name):
+ATTEMPTS = 6
+
+
+def complaints_of_brick(truth, row, name):
     slack = max(0.01 * truth["high_ns"], 2000 * truth["count"])
     low, high = truth["low_ns"] - slack, truth["high_ns"] + truth["stolen_ns"] + slack
-    # a sleep's CPU time is that of a context switch, of which the kernel books a part to either
-    check(low <= row["cpu_ns"] <= high or name.startswith("sleep"),
-          f"{name}: {row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']} "
-          f"and {truth['stolen_ns']} stolen")
     check(abs(row["cpu_ns"] + row["off_ns"] - row["self_ns"]) <= 1,
           f"{name}: CPU and OFF are not SELF: {row}")
     check(row["off_ns"] == row["preempted_ns"] + row["blocked_ns"], f"{name}: parts of OFF: {row}")
+    # a sleep's CPU time is that of a context switch, of which the kernel books a part to either
+    if name.startswith("sleep") or low <= row["cpu_ns"] <= high:
+        return {}
+    return {name: f"{row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']} "
+                  f"and {truth['stolen_ns']} stolen"}
 
 
-def examine(path, truth):
-    rep = json.loads(report(path, "--json"))
+def complaints_of_bricks(rep, truth):
     presence, rows = rep["presence"], {row["name"]: row for row in rep["bricks"]}
     if presence["off_cpu"] is None:
         print("skipped: the kernel does not say when threads are off their CPUs")
         sys.exit(77)
     check(not presence["switches_lost"], "context switches were lost")
+    found = {}
     for name, known in truth.items():
-        compare(known, rows[name], name)
+        found.update(complaints_of_brick(known, rows[name], name))
     asleep, spun = rows["sleep-5ms"], rows["spin-20ms"]
     check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked: {asleep}")
-    check(spun["blocked_ns"] == 0 and spun["preempted_ns"] > 0, f"a spin is preempted: {spun}")
-    return rep
+    if spun["blocked_ns"] or not spun["preempted_ns"]:
+        found["a spin is preempted"] = f"{spun}"
+    return found
+
+
+def complaints_of_machine(rep, took, text):
+    presence = rep["presence"]
+    # whatever else runs here: the competitor is in what others took; both begin a little late
+    seen = presence["others"] * rep["run"]["cpus"] * rep["run"]["wall_ns"]
+    found = {}
+    if seen <= 0.8 * took - 0.1e9:
+        found["others"] = f"they took {seen:.0f} ns, the competitor alone {took}"
+    if not presence["neighbour"] or presence["neighbour"] not in text:
+        found["neighbour"] = f"none is named: {presence}"
+    return found
+
+
+def agree(what, attempt):
+    """Each thing must agree in one attempt at least. A host that takes the CPU away in the middle
+    of a context switch has the kernel's two accounts differ by that; what is wrong is so always."""
+    left = None
+    for _ in range(ATTEMPTS):
+        found = attempt()
+        left = found if left is None else {k: v for k, v in found.items() if k in left}
+        if not left:
+            return
+    sys.exit(f"FAILED: {what}, {ATTEMPTS} times: {left}")
 
 
 def has_none(path):
@@ -54,18 +83,20 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "off.pftrace")
         recorder = [BRICK, "record", "-q", "-o", path]
-        truth, took = disturbed([*recorder, "--", PROGRAM, str(cpu)], cpu)
-        rep = examine(path, truth)
-        # whatever else runs here: the competitor is in what others took; both begin a little late
-        presence, cpus = rep["presence"], rep["run"]["cpus"]
-        seen = presence["others"] * cpus * rep["run"]["wall_ns"]
-        check(seen > 0.8 * took - 0.1e9, f"others took {seen:.0f} ns, the competitor alone {took}")
-        check(presence["neighbour"] and presence["neighbour"] in report(path),
-              f"no neighbour is named: {presence}")
 
-        # a program that records itself knows as much
-        truth, _ = disturbed([PROGRAM, str(cpu), path], cpu)
-        examine(path, truth)
+        def recorded():
+            truth, took = disturbed([*recorder, "--", PROGRAM, str(cpu)], cpu)
+            rep = json.loads(report(path, "--json"))
+            found = complaints_of_bricks(rep, truth)
+            found.update(complaints_of_machine(rep, took, report(path)))
+            return found
+
+        def embedded():
+            truth, _ = disturbed([PROGRAM, str(cpu), path], cpu)
+            return complaints_of_bricks(json.loads(report(path, "--json")), truth)
+
+        agree("recorded", recorded)
+        agree("a program that records itself", embedded)
 
         subprocess.run([*recorder, "--off-cpu", "off", "--", PROGRAM], check=True,
                        capture_output=True)

@@ -214,6 +214,40 @@ static void rates_by_the_union_of_steps(void **state)
 	run_fini(&run);
 }
 
+/* A thread that was preempted in a step and in the sampling behind it: no brick buys that. */
+static void what_was_preempted_is_in_no_brick(void **state)
+{
+	struct run run = {0};
+	struct run_off_cpu off[] = {
+		{.begin_ns = 1100, .end_ns = 1150, .preempted = 1},
+		{.begin_ns = 1510, .end_ns = 1590, .preempted = 1, .before = {.preempted_ns = 50}},
+	};
+
+	builder_process(&run, 1);
+	builder_lane(&run, 0, 0);
+	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t sampling = builder_known(&run, BRICK_SAMPLING);
+	uint32_t a = builder_brick(&run, "a", "Other");
+	uint32_t site = builder_site(&run, a, -1, NULL, NULL);
+	builder_sample(&run, 0, decode, 1000, 1500, 0);
+	builder_step(&run, 0, 1);
+	builder_sample(&run, 0, site, 1000, 1500, 1);
+	builder_sample(&run, 0, builder_site(&run, sampling, -1, NULL, NULL), 1500, 1600, 0);
+	run.off_cpu.source = OFF_CPU_SWITCHES;
+	run.lanes[0].off_cpu = off;
+	run.lanes[0].off_cpu_count = 2;
+	struct path *path = path_of(&run, RUN_NONE);
+	const struct path_section *section = &path->sections[0];
+	assert_int_equal(section->length_ns, 600);
+	assert_int_equal(row_of(section, a)->on_path_ns, 450);
+	assert_int_equal(row_of(section, sampling)->on_path_ns, 20);
+	uint32_t owner = (uint32_t)run.brick_count + SCHEDULE_OWNER_PREEMPTED;
+	assert_int_equal(row_of(section, owner)->on_path_ns, 130);
+	path_destroy(path);
+	run.lanes[0].off_cpu = NULL;
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +256,7 @@ int main(void)
 		cmocka_unit_test(one_step),
 		cmocka_unit_test(runs_without_steps),
 		cmocka_unit_test(rates_by_the_union_of_steps),
+		cmocka_unit_test(what_was_preempted_is_in_no_brick),
 		cmocka_unit_test(nonsense),
 	};
 	return cmocka_run_group_tests_name("path_run", tests, NULL, NULL);
