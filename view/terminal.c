@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "view/text.h"
+
 enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000 };
 
 static size_t width_from_environment(void)
