@@ -374,6 +374,7 @@ set(BRICK_RECORD_SOURCES
   record/encoder.c
   record/encoder_queue.c
   record/guard.c
+  record/keep_old.c
   record/keeper.c
   record/lighten.c
   record/messages.c
@@ -604,6 +605,9 @@ set(BRICK_TUI_SOURCES
 # The command line.
 set(BRICK_CLI_SOURCES
   cli/ceilings.c
+  cli/commands.c
+  cli/completion.c
+  cli/defaults.c
   cli/diff.c
   cli/diverge.c
   cli/doctor.c
@@ -804,6 +808,7 @@ set(BRICK_TEST_PROGRAMS
 set(BRICK_INTEGRATION_TESTS
   tests/integration/attacher.py
   tests/integration/cli_budget.py
+  tests/integration/cli_defaults.py
   tests/integration/cli_diff.py
   tests/integration/cli_doctor.py
   tests/integration/cli_export.py

@@ -11,11 +11,13 @@
 #define CLI_COMMANDS(each)                                                                        \
 	each(record) each(report) each(tree) each(graph) each(path) each(ceilings) each(roofline) \
 		each(tiles) each(diff) each(diverge) each(top) each(serve) each(export)           \
-			each(doctor) each(selftest)
+			each(doctor) each(selftest) each(completion)
 
 enum cli_command_flags {
 	/* Writes an answer to stdout and runs no program that would inherit signal dispositions. */
 	CLI_ANSWERS = 1,
+	/* Runs a program: options end at the first operand, which is its name. */
+	CLI_RUNS = 2,
 };
 
 struct cli_option; /* options.h */
@@ -33,3 +35,6 @@ struct cli_command {
 
 #define CLI_DECLARE(name) extern const struct cli_command command_##name;
 CLI_COMMANDS(CLI_DECLARE)
+
+extern const struct cli_command *const commands[];	  /* in that order; NULL at the end */
+const struct cli_command *command_find(const char *name); /* NULL: there is none */

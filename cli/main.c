@@ -14,10 +14,7 @@
 #include "view/suggest.h"
 #include "view/text.h"
 
-#define CLI_ENTRY(name) &command_##name,
-static const struct cli_command *const commands[] = {CLI_COMMANDS(CLI_ENTRY)};
-
-enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+enum { COMMANDS_MAX = 64 };
 
 static void print_help(FILE *out)
 {
@@ -28,8 +25,8 @@ static void print_help(FILE *out)
 	      "\n"
 	      "Commands:\n",
 		out);
-	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+	for (size_t i = 0; commands[i]; i++)
+		fprintf(out, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
 	      "Options:\n"
 	      "  -h, --help     show this and exit\n"
@@ -44,20 +41,13 @@ static void print_help(FILE *out)
 		out);
 }
 
-static const struct cli_command *find(const char *name)
-{
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-	return NULL;
-}
-
 static void die_unknown(const char *name)
 {
-	const char *names[COMMANDS];
-	for (size_t i = 0; i < COMMANDS; i++)
-		names[i] = commands[i]->name;
-	const char *near = suggest(name, names, COMMANDS);
+	const char *names[COMMANDS_MAX];
+	size_t count = 0;
+	for (; commands[count] && count < COMMANDS_MAX; count++)
+		names[count] = commands[count]->name;
+	const char *near = suggest(name, names, count);
 	if (near)
 		die_usage(NULL, "%s: no such command; did you mean '%s'?", name, near);
 	die_usage(NULL, "%s: no such command", name);
@@ -70,7 +60,7 @@ static int run_command(int argc, char **argv)
 		argv[1] = "--help";
 		argc = 2;
 	}
-	const struct cli_command *command = find(argv[0]);
+	const struct cli_command *command = command_find(argv[0]);
 	if (!command)
 		die_unknown(argv[0]);
 	if (command->flags & CLI_ANSWERS)

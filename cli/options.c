@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses options. Called by all commands but record, which must leave its child's alone. */
+/* Parses options, those that a user wants always before those that were given. Called by all
+ * commands. */
 #include "cli/options.h"
 
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 
 #include "analysis/summary.h"
 #include "base/number.h"
+#include "cli/defaults.h"
 #include "view/die.h"
 #include "view/memory.h"
 #include "view/output.h"
@@ -100,8 +102,9 @@ static char *left_of(const struct cli_option *option, bool any_letter)
 {
 	const char *blanks = any_letter ? "    " : "";
 	char letter[5] = {'-', option->letter, ',', ' ', '\0'};
+	bool apart = option->value && !option_value_is_optional(option);
 	return xasprintf("  %s--%s%s%s", option->letter ? letter : blanks, option->name,
-		option->value ? " " : "", option->value ? option->value : "");
+		apart ? " " : "", option->value ? option->value : "");
 }
 
 static void print_options(const struct cli_option *options)
@@ -144,20 +147,25 @@ void options_help(const struct cli_command *command)
 /* ---- parsing ---- */
 
 struct getopt_tables {
-	char shorts[2 * MAX_OPTIONS + 2];
+	char shorts[2 * MAX_OPTIONS + 3];
 	struct option longs[MAX_OPTIONS + 1];
 	size_t count;
 };
 
-static void tables_init(struct getopt_tables *tables, const struct cli_option *options)
+static void tables_init(struct getopt_tables *tables, const struct cli_command *command)
 {
 	char *s = tables->shorts;
 	memset(tables, 0, sizeof(*tables));
+	if (command->flags & CLI_RUNS)
+		*s++ = '+';
 	*s++ = ':';
-	for (const struct cli_option *o = options; o->name && tables->count < MAX_OPTIONS; o++) {
+	for (const struct cli_option *o = command->options; o->name && tables->count < MAX_OPTIONS;
+		o++) {
+		int takes = !o->value			  ? no_argument
+			    : option_value_is_optional(o) ? optional_argument
+							  : required_argument;
 		tables->longs[tables->count] =
-			(struct option){o->name, o->value ? required_argument : no_argument, NULL,
-				FIRST_VALUE + (int)tables->count};
+			(struct option){o->name, takes, NULL, FIRST_VALUE + (int)tables->count};
 		tables->count++;
 		if (o->letter)
 			*s++ = o->letter;
@@ -202,16 +210,21 @@ static const struct cli_option *option_of(const struct cli_option *options, int 
 	return options;
 }
 
-void options_parse(const struct cli_command *command, void *options, int argc, char **argv)
+/* is_default: not of the command line. */
+static void parse(
+	const struct cli_command *command, void *options, int argc, char **argv, bool is_default)
 {
 	struct getopt_tables tables;
 	int c;
-	tables_init(&tables, command->options);
+	tables_init(&tables, command);
 	opterr = 0;
+	optind = 0; /* getopt starts afresh */
 	while ((c = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			complain(command, argv, c);
 		const struct cli_option *option = option_of(command->options, c);
+		if (!option->set && is_default)
+			die_usage(command->name, "--%s: only on the command line", option->name);
 		if (!option->set) {
 			options_help(command);
 			exit(output_finish(CLI_DONE));
@@ -219,4 +232,18 @@ void options_parse(const struct cli_command *command, void *options, int argc, c
 		const struct option_use use = {command, option, (char *)options + option->at};
 		option->set(&use, optarg);
 	}
+	if (is_default && optind < argc)
+		die_usage(command->name, "%s: options only", argv[optind]);
+}
+
+void options_parse(const struct cli_command *command, void *options, int argc, char **argv)
+{
+	int count;
+	const struct defaults_line *lines = defaults_of(command->name, &count);
+	for (int i = 0; i < count; i++) {
+		die_where_set(lines[i].where);
+		parse(command, options, lines[i].argc, lines[i].argv, true);
+	}
+	die_where_set(NULL);
+	parse(command, options, argc, argv, false);
 }

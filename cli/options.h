@@ -17,8 +17,9 @@ struct option_use {
 };
 
 struct cli_option {
-	const char *name;  /* without the dashes */
-	const char *value; /* what stands for its value in --help; NULL: it takes none */
+	const char *name; /* without the dashes */
+	/* what stands for its value in --help; "[=WHAT]": it can do without; NULL: it takes none */
+	const char *value;
 	const char *help;
 	/* Stores the value, or ends the program with wrong usage. text: NULL without a value. */
 	void (*set)(const struct option_use *use, const char *text);
@@ -26,6 +27,11 @@ struct cli_option {
 	unsigned long low, high; /* of a number */
 	char letter;		 /* 0: it has no short form */
 };
+
+static inline int option_value_is_optional(const struct cli_option *option)
+{
+	return option->value && option->value[0] == '[';
+}
 
 /* The end of each table. */
 /* clang-format off */
@@ -52,8 +58,9 @@ double option_double(
 	const struct option_use *use, const char *text, double low, double high, const char *what);
 
 /*
- * Store all options of the command line; options and operands may be mixed, operands are from
- * optind on afterwards. Help and wrong usage end the program.
+ * Store all options: those of the configuration and the environment (defaults.h), then those of the
+ * command line. There options and operands may be mixed, unless the command runs a program;
+ * operands are from optind on afterwards. Help and wrong usage end the program.
  */
 void options_parse(const struct cli_command *command, void *options, int argc, char **argv);
 

@@ -2,6 +2,7 @@
 /* What the files of `brick record` share. Main thread. */
 #pragma once
 
+#include "cli/options.h"
 #include "record/recorder.h"
 
 struct record_arguments {
@@ -11,8 +12,11 @@ struct record_arguments {
 	int off; /* --mode none */
 };
 
-/* Parse the command line, or exit. 0: help was asked for. */
-int record_parse(struct record_arguments *arguments, int argc, char **argv);
+extern const struct cli_option record_option_table[];
+
+/* Parse the command line, or end the program. */
+void record_parse(struct record_arguments *arguments, const struct cli_command *command, int argc,
+	char **argv);
 void record_arguments_fini(struct record_arguments *arguments);
 
 /* Say on stderr what came of a recording. */

@@ -3,57 +3,19 @@
 #include "cli/record.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "brick/counters.h"
 #include "brick/error.h"
 #include "brick/session.h"
-#include "cli/command.h"
+#include "cli/options.h"
 #include "rules/rules.h"
 #include "view/die.h"
 
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
-
-enum {
-	OPTION_MODE = 256,
-	OPTION_RING,
-	OPTION_INTERVAL,
-	OPTION_RULES,
-	OPTION_ATTACH,
-	OPTION_GRAPH,
-	OPTION_TILES,
-	OPTION_DIGEST,
-	OPTION_COUNTERS,
-	OPTION_OFF_CPU,
-	OPTION_PLAIN,
-	OPTION_KEEP_GOING,
-	OPTION_WAIT
-};
-
-static const struct option long_options[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"mode", required_argument, NULL, OPTION_MODE},
-	{"ring", required_argument, NULL, OPTION_RING},
-	{"interval", required_argument, NULL, OPTION_INTERVAL},
-	{"rules", required_argument, NULL, OPTION_RULES},
-	{"attach", required_argument, NULL, OPTION_ATTACH},
-	{"graph", no_argument, NULL, OPTION_GRAPH},
-	{"tiles", optional_argument, NULL, OPTION_TILES},
-	{"digest", optional_argument, NULL, OPTION_DIGEST},
-	{"counters", optional_argument, NULL, OPTION_COUNTERS},
-	{"off-cpu", required_argument, NULL, OPTION_OFF_CPU},
-	{"no-compress", no_argument, NULL, OPTION_PLAIN},
-	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
-	{"wait", no_argument, NULL, OPTION_WAIT},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
 
 static void add_variable(struct record_arguments *a, const char *name, const char *value)
 {
@@ -61,18 +23,7 @@ static void add_variable(struct record_arguments *a, const char *name, const cha
 		die(CLI_SYSTEM, "record: %s", strerror(ENOMEM));
 }
 
-static unsigned long number(
-	const char *option, const char *text, unsigned long low, unsigned long high)
-{
-	uint64_t value;
-
-	if (number_u64(text, low, high, &value))
-		die_usage("record", "record: %s %s: must be a number from %lu to %lu", option, text,
-			low, high);
-	return (unsigned long)value;
-}
-
-static void set_mode(struct record_arguments *a, const char *name)
+static void set_mode(const struct option_use *use, const char *text)
 {
 	static const char *const names[] = {
 		[BRICK_MODE_DEFERRED] = "deferred",
@@ -80,24 +31,20 @@ static void set_mode(struct record_arguments *a, const char *name)
 		[BRICK_MODE_IMMEDIATE] = "immediate",
 		[BRICK_MODE_NONE] = "none",
 	};
+	struct record_arguments *a = use->to;
+	int mode = option_choice(use, text, names, sizeof names / sizeof *names);
 	char value[12];
 
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcmp(name, names[i])) {
-			snprintf(value, sizeof value, "%u", i);
-			a->off = i == BRICK_MODE_NONE;
-			add_variable(a, "BRICK_MODE", value);
-			return;
-		}
-	die_usage("record", "record: --mode %s: must be deferred, per-layer, immediate or none",
-		name);
+	snprintf(value, sizeof value, "%d", mode);
+	a->off = mode == BRICK_MODE_NONE;
+	add_variable(a, "BRICK_MODE", value);
 }
 
 /*
  * Faulty rules are told now, not in the middle of somebody's run. Children may run in another
  * directory: the path must be whole.
  */
-static void set_rules(struct record_arguments *a, const char *path)
+static void set_rules(const struct option_use *use, const char *path)
 {
 	char whole[PATH_MAX];
 	struct rules *rules;
@@ -110,45 +57,52 @@ static void set_rules(struct record_arguments *a, const char *path)
 		die_usage("record", "record: %s: %s", path,
 			error ? brick_strerror(error) : strerror(errno));
 	rules_destroy(rules);
-	add_variable(a, "BRICK_RULES", whole);
+	add_variable(use->to, "BRICK_RULES", whole);
 }
 
-static void set_ring(struct record_arguments *a, const char *text)
+static void set_ring(const struct option_use *use, const char *text)
 {
-	char value[12];
+	unsigned long records;
+	char value[24];
 
-	snprintf(value, sizeof value, "%lu", number("--ring", text, 1, MAX_RING_RECORDS));
-	add_variable(a, "BRICK_RING_RECORDS", value);
+	option_number(&(struct option_use){use->command, use->option, &records}, text);
+	snprintf(value, sizeof value, "%lu", records);
+	add_variable(use->to, "BRICK_RING_RECORDS", value);
 }
 
-static void set_method(struct record_arguments *a, const char *method)
+static void set_interval(const struct option_use *use, const char *text)
 {
+	struct record_arguments *a = use->to;
+	unsigned long ms;
+
+	option_number(&(struct option_use){use->command, use->option, &ms}, text);
+	a->options.interval_ms = (uint32_t)ms;
+}
+
+/* auto, the methods of all attachers, none. */
+static void set_attach(const struct option_use *use, const char *text)
+{
+	enum { MAX_METHODS = 32 };
+	struct record_arguments *a = use->to;
+	const char *names[MAX_METHODS] = {"auto", "none"};
+	size_t count = 2;
+
 	for (const struct attacher *const *at = attachers; *at; at++)
-		for (const char *const *own = (*at)->methods; own && *own; own++)
-			if (!strcmp(method, *own)) {
-				add_variable(a, "BRICK_ATTACH", method);
-				return;
-			}
-	char known[256] = "";
-	for (const struct attacher *const *at = attachers; *at; at++)
-		for (const char *const *own = (*at)->methods; own && *own; own++) {
-			size_t used = strlen(known);
-			snprintf(known + used, sizeof known - used, "%s, ", *own);
-		}
-	die_usage("record", "record: --attach %s: must be auto, %sor none", method, known);
-}
-
-static void set_attach(struct record_arguments *a, const char *what)
-{
-	if (!strcmp(what, "none"))
+		for (const char *const *own = (*at)->methods; own && *own && count < MAX_METHODS;
+			own++)
+			names[count++] = *own;
+	int choice = option_choice(use, text, names, count);
+	if (choice == 1)
 		a->options.inject = 0;
-	else if (strcmp(what, "auto"))
-		set_method(a, what);
+	else if (choice)
+		add_variable(a, "BRICK_ATTACH", names[choice]);
 }
 
-static void set_tiles(struct record_arguments *a, const char *levels)
+static void set_tiles(const struct option_use *use, const char *text)
 {
 	static const char *const names[] = {"macro", "midi", "micro"};
+	struct record_arguments *a = use->to;
+	const char *levels = text ? text : "macro,midi";
 
 	for (const char *at = levels; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
 		size_t n = strcspn(at, ","), i = 0;
@@ -164,6 +118,78 @@ static void set_tiles(struct record_arguments *a, const char *levels)
 	add_variable(a, "BRICK_TILES", levels);
 }
 
+static void set_digest(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+
+	if (text && strcmp(text, "all"))
+		die_usage("record", "record: --digest=%s: must be all, or nothing", text);
+	a->digest = text ? 2 : 1;
+}
+
+static void set_counters(const struct option_use *use, const char *text)
+{
+	if (brick_counters_parse(text ? text : "all") < 0)
+		die_usage("record",
+			"record: --counters=%s: must be all, software, hardware, or names "
+			"of counters with commas between",
+			text);
+	add_variable(use->to, "BRICK_COUNTERS", text ? text : "all");
+}
+
+static void set_off_cpu(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {"off", "on"};
+
+	*(int *)use->to = option_choice(use, text, names, 2);
+}
+
+static void set_1(const struct option_use *use, const char *text)
+{
+	(void)text;
+	*(int *)use->to = 1;
+}
+
+static void set_0(const struct option_use *use, const char *text)
+{
+	(void)text;
+	*(int *)use->to = 0;
+}
+
+#define OF(member) offsetof(struct record_arguments, member)
+
+const struct cli_option record_option_table[] = {
+	{"output", "FILE",
+		"the recording (default: run.pftrace); the one before is kept as FILE.old",
+		option_text, .at = OF(options.output), .letter = 'o'},
+	{"mode", "MODE",
+		"when to synchronise with devices: deferred (default), per-layer, immediate; none "
+		"records nothing",
+		set_mode, .at = 0},
+	{"attach", "WHAT", "auto (default); none: only programs with libbrick inside; or a method",
+		set_attach, .at = 0},
+	{"rules", "FILE", "map operations to bricks by these rules", set_rules, .at = 0},
+	{"graph", NULL, "also record the execution graph", set_1, .at = OF(graph)},
+	{"tiles", "[=WHICH]", "also record tiles: macro,midi (default), micro", set_tiles, .at = 0},
+	{"digest", "[=all]", "also record digests of results: of bricks, or of all nodes",
+		set_digest, .at = 0},
+	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
+		.at = 0},
+	{"off-cpu", "WHEN", "when threads do not run: on (default) or off", set_off_cpu,
+		.at = OF(options.off_cpu)},
+	{"ring", "N", "records that a thread can be ahead by (default: 262144)", set_ring, .low = 1,
+		.high = MAX_RING_RECORDS},
+	{"interval", "MS", "drain at least this often (default: 1000)", set_interval, .low = 1,
+		.high = MAX_INTERVAL_MS},
+	{"no-compress", NULL, "write plain packets", set_0, .at = OF(options.compress)},
+	{"keep-going", NULL, "run CMD even where it cannot be recorded", set_1,
+		.at = OF(options.keep_going)},
+	{"wait", NULL, "wait for all recorded processes, not only for CMD", set_1,
+		.at = OF(options.wait)},
+	{"quiet", NULL, "no summary", set_1, .at = OF(quiet), .letter = 'q'},
+	OPTION_HELP,
+};
+
 static void set_capture(struct record_arguments *a)
 {
 	char list[48];
@@ -178,86 +204,9 @@ static void set_capture(struct record_arguments *a)
 	add_variable(a, "BRICK_CAPTURE", list);
 }
 
-static void set_off_cpu(struct record_arguments *a, const char *when)
+void record_parse(
+	struct record_arguments *a, const struct cli_command *command, int argc, char **argv)
 {
-	a->options.off_cpu = !strcmp(when, "on");
-	if (!a->options.off_cpu && strcmp(when, "off"))
-		die_usage("record", "record: --off-cpu %s: must be on or off", when);
-}
-
-static void set_option(struct record_arguments *a, int option)
-{
-	switch (option) {
-	case 'o':
-		a->options.output = optarg;
-		break;
-	case 'q':
-		a->quiet = 1;
-		break;
-	case OPTION_MODE:
-		set_mode(a, optarg);
-		break;
-	case OPTION_RING:
-		set_ring(a, optarg);
-		break;
-	case OPTION_INTERVAL:
-		a->options.interval_ms = (uint32_t)number("--interval", optarg, 1, MAX_INTERVAL_MS);
-		break;
-	case OPTION_RULES:
-		set_rules(a, optarg);
-		break;
-	case OPTION_ATTACH:
-		set_attach(a, optarg);
-		break;
-	case OPTION_GRAPH:
-		a->graph = 1;
-		break;
-	case OPTION_TILES:
-		set_tiles(a, optarg ? optarg : "macro,midi");
-		break;
-	case OPTION_COUNTERS:
-		if (brick_counters_parse(optarg ? optarg : "all") < 0)
-			die_usage("record",
-				"record: --counters=%s: must be all, software, hardware, or names "
-				"of counters with commas between",
-				optarg);
-		add_variable(a, "BRICK_COUNTERS", optarg ? optarg : "all");
-		break;
-	case OPTION_DIGEST:
-		if (optarg && strcmp(optarg, "all"))
-			die_usage("record", "record: --digest=%s: must be all, or nothing", optarg);
-		a->digest = optarg ? 2 : 1;
-		break;
-	case OPTION_OFF_CPU:
-		set_off_cpu(a, optarg);
-		break;
-	case OPTION_PLAIN:
-		a->options.compress = 0;
-		break;
-	case OPTION_KEEP_GOING:
-		a->options.keep_going = 1;
-		break;
-	case OPTION_WAIT:
-		a->options.wait = 1;
-		break;
-	}
-}
-
-static void bad_option(int argc, char **argv, int option)
-{
-	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
-
-	if (option == ':')
-		die_usage("record", "record: %s: needs a value", word);
-	if (optopt > 0 && optopt < 256)
-		die_usage("record", "record: -%c: no such option", optopt);
-	die_usage("record", "record: %s: no such option", word);
-}
-
-int record_parse(struct record_arguments *a, int argc, char **argv)
-{
-	int option;
-
 	*a = (struct record_arguments){.options = {
 					       .output = "run.pftrace",
 					       .interval_ms = DEFAULT_INTERVAL_MS,
@@ -266,21 +215,13 @@ int record_parse(struct record_arguments *a, int argc, char **argv)
 					       .off_cpu = 1,
 					       .warn = warn,
 				       }};
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:o:qh", long_options, NULL)) >= 0) {
-		if (option == '?' || option == ':')
-			bad_option(argc, argv, option);
-		if (option == 'h')
-			return 0;
-		set_option(a, option);
-	}
+	options_parse(command, a, argc, argv);
 	if (optind >= argc)
 		die_usage("record", "record: which command?");
 	if (!*a->options.output)
 		die_usage("record", "record: --output: the name is empty");
 	set_capture(a);
 	a->options.command = argv + optind;
-	return 1;
 }
 
 void record_arguments_fini(struct record_arguments *a)

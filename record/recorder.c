@@ -8,12 +8,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "drain/machine.h"
 #include "drain/pace.h"
 #include "record/encoder.h"
 #include "record/guard.h"
+#include "record/keep_old.h"
 #include "record/keeper.h"
 #include "record/messages.h"
 #include "record/lighten.h"
@@ -264,6 +266,7 @@ static void take_totals(struct recorder *r)
 static int finish_file(struct recorder *r, const struct sink_account *a)
 {
 	uint64_t pairs;
+	struct stat file;
 	int error = encoder_error(r->encoder);
 
 	if (!r->writer)
@@ -272,8 +275,14 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	if (!error)
 		error = sink_flush(trace_writer_sink(r->writer));
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
+	int old = error ? 0 : keep_old(r->options->output);
+	if (old)
+		r->options->warn("record: %s.old: %s; the recording before is not kept",
+			r->options->output, strerror(-old));
 	int last = trace_writer_finish(r->writer);
 	r->writer = NULL;
+	if (!stat(r->options->output, &file))
+		r->result->bytes = (uint64_t)file.st_size;
 	return error ? error : last;
 }
 

@@ -9,10 +9,18 @@
 #include "view/exit_code.h"
 #include "view/text_escape.h"
 
+static const char *where;
+
+void die_where_set(const char *text)
+{
+	where = text;
+}
+
 static void say(const char *format, va_list arguments)
 {
 	char raw[4096], safe[8192];
-	vsnprintf(raw, sizeof(raw), format, arguments);
+	int n = where ? snprintf(raw, sizeof(raw), "%.1000s: ", where) : 0;
+	vsnprintf(raw + n, sizeof(raw) - (size_t)n, format, arguments);
 	text_escape(safe, sizeof(safe), raw);
 	fprintf(stderr, "brick: %s\n", safe);
 }

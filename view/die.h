@@ -17,3 +17,6 @@ void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 
 /* Print only. */
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
+
+/* What messages begin with from now on: where what is wrong stands. NULL: with nothing. */
+void die_where_set(const char *where);

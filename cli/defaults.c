@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads lines of words: a '#' at the begin of a word begins a comment, quotes hold blanks together;
+ * in BRICK_OPTIONS a ';' ends a line, too. Called by options.c.
+ */
+#include "cli/defaults.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/command.h"
+#include "view/die.h"
+#include "view/memory.h"
+
+enum { MAX_BYTES = 1 << 16 };
+
+static ARRAY(struct defaults_line) lines;
+
+static void no_memory(int rc)
+{
+	if (rc < 0)
+		die(CLI_SYSTEM, "not enough memory");
+}
+
+/* The next word of a line, taken out of its quotes in place; *at goes behind it. NULL: no more. */
+static char *next_word(char **at, const char *where)
+{
+	char *in = *at + strspn(*at, " \t\r"), *word = in, *out = in, quote = 0;
+	if (!*in || *in == '#')
+		return NULL;
+	for (; *in && (quote || !strchr(" \t\r", *in)); in++) {
+		if (quote ? *in == quote : *in == '"' || *in == '\'')
+			quote = quote ? 0 : *in;
+		else
+			*out++ = *in;
+	}
+	if (quote)
+		die_usage(NULL, "%s: a quote (%c) has no end", where, quote);
+	*at = *in ? in + 1 : in;
+	*out = '\0';
+	return word;
+}
+
+static void read_line(char *text, const char *command, const char *where)
+{
+	ARRAY(char *) words = {0};
+	char *word = next_word(&text, where);
+	if (word && !command_find(word))
+		die_usage(NULL, "%s: %s: no such command", where, word);
+	if (!word || strcmp(word, command) != 0)
+		return;
+	for (; word; word = next_word(&text, where))
+		no_memory(array_push(&words, word));
+	no_memory(array_push(&words, NULL));
+	no_memory(array_push(
+		&lines, (struct defaults_line){xstrdup(where), (int)words.count - 1, words.items}));
+}
+
+/* text: words will point into it. */
+static void read_lines(char *text, const char *ends, const char *command, const char *from)
+{
+	for (unsigned number = 1; *text; number++) {
+		size_t length = strcspn(text, ends);
+		bool last = !text[length];
+		text[length] = '\0';
+		char *where =
+			number > 1 || !last ? xasprintf("%s:%u", from, number) : xstrdup(from);
+		read_line(text, command, where);
+		free(where);
+		text += length + !last;
+	}
+}
+
+/* NULL: there is none, and nowhere to look for it. */
+static char *config_path(void)
+{
+	const char *own = getenv("BRICK_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+	if (own)
+		return *own ? xstrdup(own) : NULL;
+	if (xdg && *xdg == '/')
+		return xasprintf("%s/brick/config", xdg);
+	return home && *home == '/' ? xasprintf("%s/.config/brick/config", home) : NULL;
+}
+
+static char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	if (!file && errno == ENOENT)
+		return NULL;
+	char *text = xcalloc(MAX_BYTES + 1, 1);
+	size_t bytes = file ? fread(text, 1, MAX_BYTES, file) : 0;
+	if (!file || ferror(file))
+		die(CLI_INPUT, "%s: %s", path, strerror(errno));
+	if (bytes == MAX_BYTES)
+		die(CLI_INPUT, "%s: has more than %d bytes", path, MAX_BYTES - 1);
+	fclose(file);
+	return text;
+}
+
+const struct defaults_line *defaults_of(const char *command, int *count)
+{
+	char *path = config_path(), *text = path ? read_file(path) : NULL;
+	const char *options = getenv("BRICK_OPTIONS");
+	if (text)
+		read_lines(text, "\n", command, path);
+	if (options)
+		read_lines(xstrdup(options), "\n;", command, "BRICK_OPTIONS");
+	free(path);
+	*count = (int)lines.count;
+	return lines.items;
+}
