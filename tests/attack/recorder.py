@@ -21,8 +21,8 @@ def until(condition, *what):
         time.sleep(0.02)
 
 
-def started(out, *actions, options=()):
-    run = start(out, PRODUCER, *actions, options=options)
+def started(out, *actions, options=(), **keywords):
+    run = start(out, PRODUCER, *actions, options=options, **keywords)
     same(run.stdout.readline(), b"ready\n", "first line")
     return run
 
@@ -112,37 +112,54 @@ def interference(scratch):
                 same(file.read(), "mine", "the other file")
 
 
+def mount(image, disk):
+    return not os.geteuid() and not subprocess.run(["mount", "-o", "loop", image, disk],
+                                                   capture_output=True).returncode
+
+
 def failing_machine(scratch):
-    """A copy of the disk, taken from below the file system: what is on it is hardly older than
-    --interval. Without a disk of its own, a copy of the file as a reader sees it."""
-    image, disk = scratch.file("image"), scratch.file("disk")
+    """What is surely on the disk while the program goes on is all but the last --interval: as much of
+    the file as was synced, and a copy of the disk from below its file system where one can be had."""
+    image, disk, log = (scratch.file(name) for name in ("image", "disk", "log"))
     os.mkdir(disk)
     with open(image, "wb") as file:
         file.truncate(32 << 20)
-    mounted = not os.geteuid() and not any(
-        subprocess.run(command, capture_output=True).returncode
-        for command in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, disk]))
+    formatted = shutil.which("mkfs.ext4") and not subprocess.run(["mkfs.ext4", "-q", image]).returncode
+    mounted = formatted and mount(image, disk)
     if not mounted:
-        print("no image can be mounted here: PATH.part is copied instead")
+        print("no image can be mounted here: only what was synced is looked at")
+    out = os.path.join(disk, "run.pftrace")
+    copy, left = scratch.file("copy"), scratch.file("left")
+
+    def synced():
+        with open(log) as file, open(out + ".part", "rb") as part, open(left, "wb") as copied:
+            copied.write(part.read(int(file.read().split()[-1])))
+        return samples(left)
+
+    def on_disk():
+        shutil.copyfile(image, copy)
+        os.path.isdir(left + "disk") or os.mkdir(left + "disk")
+        check(mount(copy, left + "disk"), "the copy of a live image cannot be mounted")
+        try:
+            return samples(os.path.join(left + "disk", "run.pftrace.part"))
+        finally:
+            subprocess.run(["umount", left + "disk"], check=False)
+
+    double = os.path.join(BUILD, "lib", "doubles", "sync.so")
+    run = started(out, "say=ready", "paced=1,500,3000", "say=recorded", "sleep=100000",
+                  options=["--interval", "500"],
+                  env=dict(os.environ, LD_PRELOAD=double, SYNC_LOG=log))
     try:
-        out = os.path.join(disk, "run.pftrace")
-        run = started(out, "say=ready", "paced=1,500,3000", "say=recorded", "sleep=6000",
-                      options=["--interval", "500"])
         same(run.stdout.readline(), b"recorded\n", "second line")
-        time.sleep(1.5)  # all of it is older than --interval by now
-        copy = scratch.file("copy")
-        shutil.copyfile(image if mounted else out + ".part", copy)
+        until(lambda: os.path.exists(log) and os.path.getsize(log), "nothing is synced")
+        until(lambda: synced() == 500, "samples that were synced")
+        if mounted:
+            until(lambda: on_disk() == 500, "samples on the disk")
         run.send_signal(signal.SIGTERM)
         run.wait()
     finally:
         if mounted:
             subprocess.run(["umount", disk], check=False)
-    if mounted:
-        subprocess.run(["mount", "-o", "loop", copy, disk], check=True, capture_output=True)
-        shutil.copyfile(out + ".part", scratch.file("left"))
-        subprocess.run(["umount", disk], check=False)
-        copy = scratch.file("left")
-    check(samples(copy) >= 500, "samples on the disk:", samples(copy))
 
 
 def children(pid):
@@ -177,7 +194,8 @@ def killed_top(scratch):
           "left by top:", os.listdir(scratch.path))
 
 
-for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, foreign_part, interference, failing_machine, killed_top):
+for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, foreign_part, interference,
+             failing_machine, killed_top):
     with Scratch() as scratch:
         test(scratch)
         print(test.__name__)

@@ -29,13 +29,13 @@ def told(path):
             losses["unmatched"] + losses["refused"])  # what was dropped is in the statistics
 
 
-def descendants(pid):
-    """Those who got this session directory in their environment: of the recorder `pid`."""
+def with_environment(text):
+    """Processes that were started with that in their environment."""
     found = []
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/environ", "rb") as file:
-                if name.isdigit() and f"/brick-{pid}-".encode() in file.read():
+                if name.isdigit() and text.encode() in file.read():
                     found.append(int(name))
         except OSError:
             pass
@@ -45,9 +45,11 @@ def descendants(pid):
 def kill_one(scratch, chance, number):
     out = scratch.file(f"kill{number}.pftrace")
     victim = chance.choice(("program", "recorder", "both", "children"))
-    run = start(out, *PROGRAM, options=["--interval", "50"])
+    mark = f"ATTACK_MARK={os.getpid()}-{number}-"  # of the recorder's and of all that it starts
+    run = start(out, *PROGRAM, options=["--interval", "50"],
+                env=dict(os.environ, ATTACK_MARK=mark.split("=")[1]))
     time.sleep(chance.random() * 0.5)
-    family = descendants(run.pid)
+    family = with_environment(f"/brick-{run.pid}-")
     for pid in {"program": family[:1], "children": family[1:], "both": family, "recorder": []}[victim]:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -68,8 +70,8 @@ def kill_one(scratch, chance, number):
         elif os.path.exists(path):
             os.unlink(path)  # killed before it had a packet
     end = time.monotonic() + 30
-    while descendants(run.pid):
-        check(time.monotonic() < end, "processes left", descendants(run.pid))
+    while with_environment(mark):
+        check(time.monotonic() < end, "processes left", with_environment(mark))
         time.sleep(0.02)
 
 
