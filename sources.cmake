@@ -63,6 +63,7 @@ set(BRICK_LIB_SOURCES
   lib/session_map.c
   lib/session_stop.c
   lib/stats.c
+  lib/step.c
   lib/step_cpu.c
   lib/tile.c
   lib/timer.c
@@ -729,6 +730,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_view.c
   tests/unit/graph_write.c
   tests/unit/histogram.c
+  tests/unit/lap.c
   tests/unit/live_snapshot.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c

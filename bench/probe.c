@@ -4,7 +4,8 @@
  * begin+end with statistics and ring event, with statistics only, and switched off; around an
  * empty loop, a throughput-bound and a latency-bound body; on 1 and 2 pinned threads. Rounds are
  * interleaved and shuffled; medians are printed. "Event" has a ring that nobody reads meanwhile,
- * and so is what begin and end themselves cost; "recorded" has the library's consumer read it every
+ * and so is what begin and end themselves cost; a "lap" is an end and the next begin, with one
+ * reading of the counter; "recorded" has the library's consumer read it every
  * 5 ms and write a file, on the same CPUs.
  */
 #include <pthread.h>
@@ -18,9 +19,9 @@
 
 enum { PAIRS = 20000, ROUNDS = 41, BODIES = 3, THREADS = 2 };
 
-enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, RECORDED, VARIANTS };
-static const char *const variant_names[VARIANTS] = {
-	"body alone", "two TSC reads", "off", "statistics", "statistics + event", "recorded"};
+enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, LAP, RECORDED, VARIANTS };
+static const char *const variant_names[VARIANTS] = {"body alone", "two TSC reads", "off",
+	"statistics", "statistics + event", "lap", "recorded"};
 static const char *const body_names[BODIES] = {"empty", "throughput-bound", "latency-bound"};
 
 struct numbers {
@@ -73,6 +74,7 @@ static inline __attribute__((always_inline)) double time_body(
 	enum variant v, const int which, struct numbers *n)
 {
 	volatile uint64_t sink;
+	brick_span lap = v == LAP ? brick_begin(BRICK_RMS_NORM) : 0;
 	uint64_t begin = brick__monotonic_ns();
 
 	switch (v) {
@@ -82,11 +84,16 @@ static inline __attribute__((always_inline)) double time_body(
 	case FLOOR:
 		LOOP(uint64_t t = brick__counter(), sink = brick__counter() - t);
 		break;
+	case LAP:
+		LOOP((void)0, lap = brick_lap(lap, BRICK_RMS_NORM));
+		break;
 	default:
 		LOOP(brick_span s = brick_begin(BRICK_RMS_NORM), brick_end(s));
 	}
 	(void)sink;
-	return (double)(brick__monotonic_ns() - begin) / PAIRS;
+	double ns = (double)(brick__monotonic_ns() - begin) / PAIRS;
+	brick_end(lap);
+	return ns;
 }
 
 static __attribute__((noinline)) double time_loop(enum variant v, int which, struct numbers *n)

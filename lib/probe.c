@@ -10,7 +10,6 @@
 
 #include <string.h>
 #include "lib/counters.h"
-#include "lib/digest_record.h"
 #include "lib/lane_thread.h"
 #include "lib/probe.h"
 #include "lib/registry.h"
@@ -318,65 +317,84 @@ static inline void count_site(struct brick_stat *stat, uint32_t index)
 	}
 }
 
-void brick__end_site(brick_span span, uint32_t site)
+static inline __attribute__((always_inline)) void count_site_of(brick_span span, uint32_t site)
 {
-	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
 	struct brick__thread *self = &brick__thread;
 	uint32_t depth = span & 0xff;
 
 	if (self->lane && self->tag == (span & ~0xffu) && depth && depth <= self->lane->depth)
 		count_site(&self->lane->stats[self->lane->frames[depth - 1].brick], site);
+}
+
+void brick__end_site(brick_span span, uint32_t site)
+{
+	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
+
+	count_site_of(span, site);
 	end(span, &work);
 }
 
-void brick_layer_set(int layer)
+/* Where end and begin meet, and something is unusual with one of them. */
+static SLOW brick_span lap_slow(
+	brick_span span, uint64_t now, uint32_t next, const struct work *work)
 {
-	if (brick_enabled() && (lane_is_current(&brick__thread) || brick__thread_attach()) &&
-		layer >= -1 && layer <= INT16_MAX)
-		brick__thread.lane->default_layer = (uint32_t)(layer + 1);
+	struct brick__thread *self = &brick__thread;
+	uint32_t tag = self->tag;
+
+	if (span)
+		end_at(span, now, work);
+	brick_span begun = brick_enabled() ? begin(next, 0, 0) : 0;
+	if (begun && tag == (span & ~0xffu) && tag == self->tag)
+		self->lane->frames[(begun & 0xff) - 1].begin = now;
+	return begun;
 }
 
-/* tokens: as a record of it has them (BRICK_STEP_TOKENS). */
-static brick_span step_begin(
-	uint32_t brick, enum brick_phase phase, uint64_t tokens, uint64_t count)
+/* The next brick takes the place of the one that ends: depth, parent and span stay. */
+static inline __attribute__((always_inline)) brick_span lap(
+	brick_span span, uint32_t next, const struct work *work)
 {
-	int counted = brick_enabled() && brick__counters_on;
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = self->lane;
+	uint64_t now = brick__now();
 
-	if (counted)
-		brick__counters_step_begin();
-	brick_span span = brick_enabled() ? begin_slow(brick, -1, 1) : 0;
-	if (counted && !span)
-		brick__counters_step_forget();
-	if (span) {
-		brick__digests_step(phase, count);
-		struct brick_lane *lane = brick__thread.lane;
-		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];
-		frame->tokens = tokens;
-		frame->flags |= BRICK_FRAME_STEP | (counted ? BRICK_FRAME_COUNTED : 0);
-		lane->stats[frame->brick].elements += count;
-		brick__ring_open(&brick__thread);
-	}
+	if (BRICK_UNLIKELY(!lane || (self->tag | lane->depth) != span || !lane_is_current(self) ||
+			   next >= BRICK_MAX_BRICKS))
+		return lap_slow(span, now, next, work);
+	uint32_t depth = lane->depth - 1;
+	struct brick_frame *frame = &lane->frames[depth];
+	uint64_t ticks = now - frame->begin, word = frame_word(next, lane->default_layer - 1);
+	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32))
+		return lap_slow(span, now, next, work);
+	pop(lane, depth, ticks, work);
+	if (BRICK_LIKELY(lane->head < lane->limit && !has_work(work)))
+		store_sample(self, frame, ticks, work, 0);
+	else
+		write_sample(self, frame, ticks, work, 0);
+	memcpy(&frame->kind, &word, sizeof word);
+	frame->child = 0;
+	frame->begin = now;
+	lane->depth = depth + 1;
 	return span;
 }
 
-brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens)
+brick_span brick__lap(brick_span span, uint32_t next)
 {
-	/* begin_slow() counts what is no phase */
-	uint32_t brick = phase == BRICK_PHASE_DECODE	? BRICK_DECODE
-			 : phase == BRICK_PHASE_PREFILL ? BRICK_PREFILL
-			 : phase == BRICK_PHASE_WARM_UP ? BRICK_WARM_UP
-							: BRICK_NONE;
-	return step_begin(brick, phase, tokens, tokens);
+	static const struct work nothing;
+	return lap(span, next, &nothing);
 }
 
-brick_span brick_step_begin_mixed(uint32_t prompt_tokens, uint32_t output_tokens)
+brick_span brick__lap_work(
+	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops, uint32_t next)
 {
-	uint64_t count = (uint64_t)prompt_tokens + output_tokens;
+	const struct work work = {
+		.elements = elements, .bytes = bytes, .flops = flops, .flags = BRICK_FLAG_ELEMENTS};
+	return lap(span, next, &work);
+}
 
-	if (!output_tokens)
-		return step_begin(BRICK_PREFILL, BRICK_PHASE_PREFILL, count, count);
-	if (!prompt_tokens)
-		return step_begin(BRICK_DECODE, BRICK_PHASE_DECODE, count, count);
-	return step_begin(BRICK_MIXED, BRICK_PHASE_MIXED,
-		brick_mixed_tokens(prompt_tokens, output_tokens), count);
+brick_span brick__lap_site(brick_span span, uint32_t site, uint32_t next)
+{
+	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
+
+	count_site_of(span, site);
+	return lap(span, next, &work);
 }
