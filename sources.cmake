@@ -787,6 +787,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/device_modes.c
   tests/programs/device_recording.c
   tests/programs/demo_recording.c
+  tests/programs/classes.cc
   tests/programs/compare_recording.c
   tests/programs/cuda_embed.c
   tests/programs/cuda_events.c

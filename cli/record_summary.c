@@ -141,6 +141,15 @@ static void print_off_cpu(const struct recorder_result *r)
 			plural(r->off_cpu_lost, "switch is", "switches are"));
 }
 
+/* A program with libbrick inside that asked for a recording of its own. */
+static void print_embedded(const char *output, const char *notes)
+{
+	char own[512];
+
+	if (join_notes(notes, "embedded.output", own, sizeof own))
+		warn("%s is not written by the program itself: its bricks are in %s", own, output);
+}
+
 static void print_missing_captures(
 	const struct record_arguments *a, const struct recorder_result *r)
 {
@@ -165,6 +174,7 @@ void record_summary(const struct record_arguments *a, const struct recorder_resu
 	print_totals(r);
 	if (!print_attached(r->notes) && !r->samples && !r->refused_processes)
 		print_nothing(a, r);
+	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);
 	print_losses(r);
 	print_off_cpu(r);

@@ -9,7 +9,7 @@ endif()
 message(STATUS "Doxygen: ${DOXYGEN}")
 set(BRICK_API_OUTPUT ${CMAKE_BINARY_DIR}/reference)
 configure_file(docs/api/Doxyfile.in ${CMAKE_BINARY_DIR}/generated/Doxyfile @ONLY)
-file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/brick/*.h)
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/brick/*.h include/brick/*.hpp)
 add_custom_command(OUTPUT ${BRICK_API_OUTPUT}/warnings
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/docs/api/build.py ${DOXYGEN}
     ${CMAKE_BINARY_DIR}/generated/Doxyfile ${BRICK_API_OUTPUT}

@@ -168,8 +168,12 @@ int brick__session_start(
 		return -EINVAL;
 	if (!o.interval_ms)
 		o.interval_ms = DEFAULT_INTERVAL_MS;
-	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure())
+	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure()) {
+		if (o.output)
+			brick_note("embedded.output", "%s", o.output); /* the recorder says so */
+		errno = saved;
 		return 0;
+	}
 	brick__session_lock();
 	error = brick__session.header ? -EALREADY : 0;
 	if (!error) {

@@ -42,12 +42,12 @@ static void register_bricks(void)
 		int brick; /* -1: registered by name */
 		const char *name;
 	} list[PHASE_COUNT] = {
-		{PHASE_BATCH_PREPARE, -1, "BatchPrepare"},
-		{PHASE_KV_PREPARE, -1, "KvCachePrepare"},
-		{PHASE_UBATCH, -1, "UbatchProcess"},
+		{PHASE_BATCH_PREPARE, BRICK_BATCH_PREPARE, NULL},
+		{PHASE_KV_PREPARE, BRICK_KV_CACHE_PREPARE, NULL},
+		{PHASE_UBATCH, BRICK_UBATCH_PROCESS, NULL},
 		{PHASE_GRAPH_BUILD, BRICK_GRAPH_BUILD, NULL},
 		{PHASE_GRAPH_ALLOC, BRICK_GRAPH_ALLOC, NULL},
-		{PHASE_GRAPH_PLAN, -1, "GraphPlan"},
+		{PHASE_GRAPH_PLAN, BRICK_GRAPH_PLAN, NULL},
 		{PHASE_GRAPH_COMPUTE, BRICK_GRAPH_COMPUTE, NULL},
 		{PHASE_THREAD_START, -1, "ThreadStart"},
 		{PHASE_THREAD_JOIN, -1, "ThreadJoin"},

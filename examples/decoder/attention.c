@@ -174,7 +174,7 @@ void attention(struct decoder *d, const struct worker *w, int layer)
 	if (!n)
 		return;
 
-	span = brick_begin(d->brick_cache_write);
+	span = brick_begin(BRICK_KV_CACHE_WRITE);
 	write_cache(d, &h);
 	brick_end_work(span, 2 * n, 2 * n * (4 + 2), 0);
 

@@ -54,7 +54,7 @@ static void add_branch(
 	size_t n = part.end - part.begin;
 	if (!n)
 		return;
-	brick_span span = brick_begin(d->brick_residual);
+	brick_span span = brick_begin(BRICK_RESIDUAL_ADD);
 	for (size_t i = part.begin; i < part.end; i++)
 		x[i] += branch[i];
 	brick_end_work(span, n, 12 * n, n);
@@ -155,10 +155,10 @@ static void forward(const struct worker *w, void *context)
 			n = 1;
 		}
 		add_branch(d, w, x, branch, n);
-		digest(d, w, (int)d->brick_residual, i, GGUF_F32, x, branch, x, n);
+		digest(d, w, BRICK_RESIDUAL_ADD, i, GGUF_F32, x, branch, x, n);
 		ffn_block(d, w, i, x, n);
 		add_branch(d, w, x, d->branch, n);
-		digest(d, w, (int)d->brick_residual, i, GGUF_F32, x, d->branch, x, n);
+		digest(d, w, BRICK_RESIDUAL_ADD, i, GGUF_F32, x, d->branch, x, n);
 	}
 	brick_layer_set(-1);
 	if (d->is_last)
@@ -208,8 +208,6 @@ struct decoder *decoder_create(const struct model *m, const struct decoder_optio
 	d->value_cache = allocate(m->n_layers * d->n_positions * m->kv_size, sizeof(uint16_t));
 	d->rope = allocate(d->n_positions * m->n_rope, sizeof(float));
 	d->sites = allocate(options->n_threads * m->n_matrices, sizeof(*d->sites));
-	d->brick_cache_write = (uint32_t)brick_register("KvCacheWrite", BRICK_CATEGORY_ATTENTION);
-	d->brick_residual = (uint32_t)brick_register("ResidualAdd", BRICK_CATEGORY_OTHER);
 	d->team = team_create(options->n_threads);
 	rope_init(d->rope, d->n_positions, m);
 	return d;

@@ -37,7 +37,6 @@ struct decoder {
 	uint16_t *value_cache;	 // [layer][kv_size][position]: transposed, for sums over positions
 	float *rope;		 // [position][pair]: cosine, sine
 	struct site (*sites)[2]; // [worker][matrix]: for prompts and for single tokens
-	uint32_t brick_cache_write, brick_residual; // bricks that Brick does not know
 	// Of the pass that is running; is_last: of an evaluation, so that a token is wanted.
 	const int32_t *tokens;
 	size_t n_tokens;

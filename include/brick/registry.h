@@ -41,29 +41,53 @@ BRICK_BEGIN_DECLS
 	X(21, QR_FACTORIZE, "QRFactorize", SOLVER, "QR")                  \
 	X(22, SVD_COMPUTE, "SVDCompute", SOLVER, "SVD")
 
-/* Brick's own ids: steps, waits, the phases of an engine's step, tiles. Same columns. */
-#define BRICK_BUILT_IN(X)                                \
-	X(23, PREFILL, "Prefill", STEP, "")              \
-	X(24, DECODE, "Decode", STEP, "")                \
-	X(25, BARRIER_WAIT, "BarrierWait", WAIT, "")     \
-	X(26, GRAPH_BUILD, "GraphBuild", ENGINE, "")     \
-	X(27, GRAPH_ALLOC, "GraphAlloc", ENGINE, "")     \
-	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "") \
-	X(29, INPUT_COPY, "InputCopy", ENGINE, "")       \
-	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")     \
-	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")      \
-	X(32, TILE_MACRO, "TileMacro", TILE, "")         \
-	X(33, TILE_MIDI, "TileMidi", TILE, "")           \
-	X(34, TILE_MICRO, "TileMicro", TILE, "")         \
-	X(35, MIXED, "Mixed", STEP, "")                  \
-	X(36, WARM_UP, "WarmUp", STEP, "")
+/*
+ * Ids that Brick uses itself: steps, waits, the phases of an engine's step, tiles; and from 37 on
+ * what engines have beside the well-known bricks, under the names that reports of llama.cpp show.
+ * Same columns.
+ */
+#define BRICK_BUILT_IN(X)                                       \
+	X(23, PREFILL, "Prefill", STEP, "")                     \
+	X(24, DECODE, "Decode", STEP, "")                       \
+	X(25, BARRIER_WAIT, "BarrierWait", WAIT, "")            \
+	X(26, GRAPH_BUILD, "GraphBuild", ENGINE, "")            \
+	X(27, GRAPH_ALLOC, "GraphAlloc", ENGINE, "")            \
+	X(28, GRAPH_COMPUTE, "GraphCompute", ENGINE, "")        \
+	X(29, INPUT_COPY, "InputCopy", ENGINE, "")              \
+	X(30, OUTPUT_COPY, "OutputCopy", ENGINE, "")            \
+	X(31, SYNCHRONIZE, "Synchronize", WAIT, "")             \
+	X(32, TILE_MACRO, "TileMacro", TILE, "")                \
+	X(33, TILE_MIDI, "TileMidi", TILE, "")                  \
+	X(34, TILE_MICRO, "TileMicro", TILE, "")                \
+	X(35, MIXED, "Mixed", STEP, "")                         \
+	X(36, WARM_UP, "WarmUp", STEP, "")                      \
+	X(37, FLASH_ATTENTION, "FlashAttention", ATTENTION, "") \
+	X(38, KV_CACHE_WRITE, "KvCacheWrite", ATTENTION, "")    \
+	X(39, RESIDUAL_ADD, "ResidualAdd", OTHER, "")           \
+	X(40, EXPERT_ROUTER, "ExpertRouter", FFN, "")           \
+	X(41, EXPERT_COMBINE, "ExpertCombine", FFN, "")         \
+	X(42, BATCH_PREPARE, "BatchPrepare", ENGINE, "")        \
+	X(43, UBATCH_PROCESS, "UbatchProcess", ENGINE, "")      \
+	X(44, KV_CACHE_PREPARE, "KvCachePrepare", ENGINE, "")   \
+	X(45, GRAPH_PLAN, "GraphPlan", ENGINE, "")
 
-/* Ids of the bricks that Brick knows by itself. */
+/*
+ * Ids of the bricks that Brick knows by itself: the identifier of a row above behind BRICK_.
+ *
+ * Transformers: BRICK_RMS_NORM, _LAYER_NORM, _QKV_PROJECTION, _ROPE_EMBEDDING, _KV_CACHE_WRITE,
+ * _FLASH_ATTENTION, or _ATTENTION_SCORE, _ATTENTION_SOFTMAX and _ATTENTION_OUTPUT,
+ * _OUTPUT_PROJECTION, _RESIDUAL_ADD, _GATE_PROJECTION, _UP_PROJECTION, _ACTIVATION,
+ * _DOWN_PROJECTION, _EXPERT_ROUTER, _EXPERT_COMBINE, _EMBEDDING, _LM_HEAD, _SAMPLING.
+ * Engines: BRICK_BATCH_PREPARE, _UBATCH_PROCESS, _KV_CACHE_PREPARE, _GRAPH_BUILD, _GRAPH_ALLOC,
+ * _GRAPH_PLAN, _GRAPH_COMPUTE, _INPUT_COPY, _OUTPUT_COPY; waits: BRICK_BARRIER_WAIT, _SYNCHRONIZE.
+ * Sparse, Fourier, solvers: BRICK_SPMV, _SPMM, _FORMAT_CONVERT, _FFT_1D, _FFT_2D, _LU_FACTORIZE,
+ * _QR_FACTORIZE, _SVD_COMPUTE. Others are registered (brick_register).
+ */
 enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
 #undef BRICK_X
-		BRICK_FIRST_DYNAMIC = 37, /* the first id that brick_register() hands out */
+		BRICK_FIRST_DYNAMIC = 46, /* the first id that brick_register() hands out */
 };
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };

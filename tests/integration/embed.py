@@ -37,11 +37,26 @@ def main():
                                                    - outer["total_ns"]) < 2000, True)
         expect("no .part is left", sorted(os.listdir(tmp)), ["embed.pftrace"])
 
+        # under the recorder, whose file has it all, and which says so
+        recorded, own = os.path.join(tmp, "recorded.pftrace"), os.path.join(tmp, "own.pftrace")
+        run = subprocess.run([f"{BUILD}/bin/brick", "record", "-o", recorded, "--",
+                              f"{BUILD}/bin/example-embed", own], check=True, capture_output=True, text=True)
+        expect("what is said of the other file", f"brick: {own} is not written by the program itself: "
+               f"its bricks are in {recorded}\n" in run.stderr, True)
+        expect("recordings", sorted(os.listdir(tmp)), ["embed.pftrace", "recorded.pftrace"])
+        rows = {row["name"]: row for row in report(recorded)["bricks"]}
+        expect("RmsNorm runs under the recorder", rows["RmsNorm"]["count"], 100)
+
         path = os.path.join(tmp, "scope.pftrace")
         out = subprocess.run([f"{BUILD}/bin/program-scope", path], check=True,
                              capture_output=True, text=True)
         expect("C++ scopes", out.stdout, "42 10 10 5 1 unmatched 0\n")
         rows = {row["name"]: row for row in report(path)["bricks"]}
+        out = subprocess.run([f"{BUILD}/bin/program-classes", os.path.join(tmp, "classes.pftrace")], check=True,
+                             capture_output=True, text=True)
+        expect("C++ classes", out.stdout.splitlines(), [
+            "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
+            "Decode 10 10 0 0", "unmatched 0"])
         expect("scopes in the recording", rows["Sampling"]["count"], 10)
 
 

@@ -68,14 +68,14 @@ static void well_known(void **state)
 static void dynamic(void **state)
 {
 	int category = brick_category_register("Routing");
-	int id = brick_register("ExpertRouter", category);
+	int id = brick_register("TokenRouter", category);
 
 	assert_true(category >= BRICK_CATEGORY_FIRST_DYNAMIC);
 	assert_true(id >= BRICK_FIRST_DYNAMIC);
 	assert_int_equal(id, brick_count() - 1);
-	assert_int_equal(brick_register("ExpertRouter", 0), id);
+	assert_int_equal(brick_register("TokenRouter", 0), id);
 	assert_int_equal(brick_category_of(id), category);
-	assert_int_equal(brick_lookup("ExpertRouter"), id);
+	assert_int_equal(brick_lookup("TokenRouter"), id);
 	assert_int_equal(brick_register("RmsNorm", 3), 0);
 	assert_int_equal(brick_register("", 0), -EINVAL);
 	assert_int_equal(brick_register(NULL, 0), -EINVAL);

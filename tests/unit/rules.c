@@ -217,20 +217,20 @@ static void llama(void **state)
 	expect("QkvProjection//1", "ADD", "Qcur-1", "Qcur-1", "MUL_MAT", "blk.1.attn_q.bias", N);
 	expect("QkvProjection//7", "MUL_MAT", "wqkv-7", "blk.7.attn_qkv.weight", N);
 	expect("RopeEmbedding//3", "ROPE", "Kcur-3", "Kcur-3 (reshaped)", "RESHAPE", "inp_pos", N);
-	expect("KvCacheWrite/Attention/3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V,
+	expect("KvCacheWrite//3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V,
 		"leaf_9", N, "cache_k_l3", N);
-	expect("KvCacheWrite/Attention/5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5",
+	expect("KvCacheWrite//5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5",
 		"ROPE", "k_cache_view-5", V);
-	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "node_21",
+	expect("FlashAttention//0", "FLASH_ATTN_EXT", "node_21",
 		"Qcur-0 (view) (permuted)", "PERMUTE", "cache_k_l0 (view) (permuted)", "PERMUTE");
-	expect("FlashAttention/Attention/0", "FLASH_ATTN_EXT", "__fattn__-0", "q", N);
+	expect("FlashAttention//0", "FLASH_ATTN_EXT", "__fattn__-0", "q", N);
 	expect("AttentionScore//2", "MUL_MAT", "kq-2", "cache_k_l2 (view)", V, "Qcur-2", "ROPE");
 	expect("AttentionSoftmax//2", "SOFT_MAX", "kq_soft_max-2", "kq-2", "MUL_MAT", "KQ_mask", N);
 	expect("AttentionOutput//2", "MUL_MAT", "kqv-2", "cache_v_l2 (view)", V, "kq_soft_max-2",
 		"SOFT_MAX");
 	expect("AttentionOutput//2", "CONT", "kqv_out-2", "kqv-2 (permuted)", "PERMUTE");
 	expect("OutputProjection//2", "MUL_MAT", "attn_out-2", "blk.2.attn_output.weight", N);
-	expect("ResidualAdd/Other/2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1",
+	expect("ResidualAdd//2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1",
 		"ADD");
 	expect("GateProjection//2", "MUL_MAT", "ffn_gate-2", "blk.2.ffn_gate.weight", N);
 	expect("UpProjection//2", "MUL_MAT", "ffn_up-2", "blk.2.ffn_up.weight", N);
@@ -240,7 +240,7 @@ static void llama(void **state)
 		"MUL_MAT");
 	expect("DownProjection//2", "MUL_MAT", "ffn_out-2", "blk.2.ffn_down.weight", N,
 		"ffn_gate_par-2", "MUL");
-	expect("ResidualAdd/Other/2", "ADD", "l_out-2", "ffn_out-2", "MUL_MAT", "ffn_inp-2", "ADD");
+	expect("ResidualAdd//2", "ADD", "l_out-2", "ffn_out-2", "MUL_MAT", "ffn_inp-2", "ADD");
 	expect("RowGather/Other/5", "GET_ROWS", "node_210", "attn_out-5", "MUL_MAT", "inp_out_ids",
 		N);
 	expect("LmHead//-1", "MUL_MAT", "result_output", "output.weight", N, "result_norm", "MUL");
@@ -249,10 +249,10 @@ static void llama(void **state)
 
 static void mixture_of_experts(void **state)
 {
-	expect("ExpertRouter/FFN/3", "MUL_MAT", "ffn_moe_logits-3", "blk.3.ffn_gate_inp.weight", N);
-	expect("ExpertRouter/FFN/3", "SOFT_MAX", "ffn_moe_probs-3", "ffn_moe_logits-3", "MUL_MAT");
-	expect("ExpertRouter/FFN/3", "ARGSORT", "ffn_moe_argsort-3", "ffn_moe_probs-3", "SOFT_MAX");
-	expect("ExpertRouter/FFN/3", "GET_ROWS", "ffn_moe_weights-3", "ffn_moe_probs-3", "RESHAPE");
+	expect("ExpertRouter//3", "MUL_MAT", "ffn_moe_logits-3", "blk.3.ffn_gate_inp.weight", N);
+	expect("ExpertRouter//3", "SOFT_MAX", "ffn_moe_probs-3", "ffn_moe_logits-3", "MUL_MAT");
+	expect("ExpertRouter//3", "ARGSORT", "ffn_moe_argsort-3", "ffn_moe_probs-3", "SOFT_MAX");
+	expect("ExpertRouter//3", "GET_ROWS", "ffn_moe_weights-3", "ffn_moe_probs-3", "RESHAPE");
 	expect("GateProjection//3", "MUL_MAT_ID", "ffn_moe_gate-3", "blk.3.ffn_gate_exps.weight",
 		N);
 	expect("UpProjection//3", "MUL_MAT_ID", "ffn_moe_up-3", "blk.3.ffn_up_exps.weight", N);
@@ -261,8 +261,8 @@ static void mixture_of_experts(void **state)
 	expect("Activation//3", "SWIGLU", "ffn_moe_swiglu-3", "ffn_moe_gate-3", "MUL_MAT_ID");
 	expect("DownProjection//3", "MUL_MAT_ID", "ffn_moe_down-3", "blk.3.ffn_down_exps.weight",
 		N);
-	expect("ExpertCombine/FFN/3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
-	expect("ExpertCombine/FFN/3", "ADD", "ffn_moe_out-3", "v", V);
+	expect("ExpertCombine//3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
+	expect("ExpertCombine//3", "ADD", "ffn_moe_out-3", "v", V);
 	expect("GateProjection//3", "MUL_MAT", "ffn_gate-3", "blk.3.ffn_gate_shexp.weight", N);
 	expect("DownProjection//3", "MUL_MAT", "ffn_out-3", "blk.3.ffn_down_shexp.weight", N);
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Brick in C++ (11 and later): classes that end what they began when they go out of scope, by
+ * return or by exception. They add nothing to the calls of brick.h but that; none throws. Each
+ * object belongs to the thread that made it.
+ */
+#ifndef BRICK_BRICK_HPP
+#define BRICK_BRICK_HPP
+
+#include <cstdint>
+#include "brick/brick.h"
+
+namespace brick
+{
+
+/* A brick and what its execution did, which may come to be known piece by piece until its end. */
+class timed
+{
+	brick_span span_;
+	std::uint64_t elements_ = 0, bytes_ = 0, flops_ = 0;
+	bool known_ = false;
+
+	timed &know(std::uint64_t &count, std::uint64_t n)
+	{
+		count += n;
+		known_ = true;
+		return *this;
+	}
+	void forget()
+	{
+		elements_ = bytes_ = flops_ = 0;
+		known_ = false;
+	}
+
+      public:
+	/* In the thread's present layer, or in a given one. */
+	explicit timed(std::uint32_t brick) : span_(brick_begin(brick))
+	{
+	}
+	timed(std::uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer))
+	{
+	}
+	timed(const timed &) = delete;
+	timed &operator=(const timed &) = delete;
+	~timed()
+	{
+		end();
+	}
+
+	/* More elements produced, bytes moved, floating-point operations done. */
+	timed &elements(std::uint64_t n)
+	{
+		return know(elements_, n);
+	}
+	timed &bytes(std::uint64_t n)
+	{
+		return know(bytes_, n);
+	}
+	timed &flops(std::uint64_t n)
+	{
+		return know(flops_, n);
+	}
+
+	/* End this one, and begin the next at the same reading of the clock (brick_lap). */
+	void lap(std::uint32_t next)
+	{
+		span_ = known_ ? brick_lap_work(span_, elements_, bytes_, flops_, next)
+			       : brick_lap(span_, next);
+		forget();
+	}
+
+	/* Before its scope does; more than once is legal. */
+	void end()
+	{
+		if (known_)
+			brick_end_work(span_, elements_, bytes_, flops_);
+		else
+			brick_end(span_);
+		span_ = 0;
+		forget();
+	}
+};
+
+/* A step of the engine (brick_step_begin). */
+class step
+{
+	brick_span span_;
+
+      public:
+	step(enum brick_phase phase, std::uint64_t tokens) : span_(brick_step_begin(phase, tokens))
+	{
+	}
+	step(const step &) = delete;
+	step &operator=(const step &) = delete;
+	~step()
+	{
+		brick_end(span_);
+	}
+};
+
+/* A recording of this process, or statistics without a file (nullptr). */
+class session
+{
+	int error_;
+
+      public:
+	explicit session(const char *output)
+	{
+		brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+		options.output = output;
+		error_ = brick_session_start(&options);
+	}
+	explicit session(const brick_session_options &options)
+	    : error_(brick_session_start(&options))
+	{
+	}
+	session(const session &) = delete;
+	session &operator=(const session &) = delete;
+	~session()
+	{
+		stop();
+	}
+
+	/* 0: it runs, or did; else what brick_strerror() has words for. */
+	int error() const
+	{
+		return error_;
+	}
+
+	/* Complete the file now: 0, or what went wrong. */
+	int stop()
+	{
+		if (error_ || stopped_)
+			return error_;
+		stopped_ = true;
+		error_ = brick_session_stop();
+		return error_;
+	}
+
+      private:
+	bool stopped_ = false;
+};
+
+} // namespace brick
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The classes of brick.hpp, left by return, by exception and by hand; prints what was counted. */
+#include <cstdio>
+#include <stdexcept>
+#include "brick/brick.hpp"
+
+static void part(int i)
+{
+	brick::timed gate(BRICK_GATE_PROJECTION, 2);
+	gate.elements(10).bytes(20).flops(30);
+	if (i % 2)
+		return;
+	gate.elements(1).lap(BRICK_UP_PROJECTION);
+	gate.flops(5);
+	gate.lap(BRICK_ACTIVATION);
+	if (i == 4)
+		throw std::runtime_error("out");
+	gate.end();
+	gate.end();
+}
+
+static void print(std::uint32_t id)
+{
+	brick_stats stats = BRICK_STATS_INIT;
+	brick_stats_get(id, &stats);
+	std::printf("%s %llu %llu %llu %llu\n", brick_name(id),
+		static_cast<unsigned long long>(stats.count),
+		static_cast<unsigned long long>(stats.elements),
+		static_cast<unsigned long long>(stats.bytes),
+		static_cast<unsigned long long>(stats.flops));
+}
+
+int main(int argc, char **argv)
+{
+	brick::session recording(argc > 1 ? argv[1] : nullptr);
+	if (recording.error())
+		return 1;
+	for (int i = 0; i < 10; i++) {
+		brick::step step(BRICK_PHASE_DECODE, 1);
+		try {
+			part(i);
+		} catch (const std::runtime_error &) {
+		}
+	}
+	for (std::uint32_t id :
+		{BRICK_GATE_PROJECTION, BRICK_UP_PROJECTION, BRICK_ACTIVATION, BRICK_DECODE})
+		print(id);
+	brick_losses losses = BRICK_LOSSES_INIT;
+	brick_losses_get(&losses);
+	std::printf("unmatched %llu\n", static_cast<unsigned long long>(losses.unmatched));
+	return recording.stop() < 0;
+}
