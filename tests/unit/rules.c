@@ -217,12 +217,12 @@ static void llama(void **state)
 	expect("QkvProjection//1", "ADD", "Qcur-1", "Qcur-1", "MUL_MAT", "blk.1.attn_q.bias", N);
 	expect("QkvProjection//7", "MUL_MAT", "wqkv-7", "blk.7.attn_qkv.weight", N);
 	expect("RopeEmbedding//3", "ROPE", "Kcur-3", "Kcur-3 (reshaped)", "RESHAPE", "inp_pos", N);
-	expect("KvCacheWrite//3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V,
-		"leaf_9", N, "cache_k_l3", N);
-	expect("KvCacheWrite//5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5",
-		"ROPE", "k_cache_view-5", V);
-	expect("FlashAttention//0", "FLASH_ATTN_EXT", "node_21",
-		"Qcur-0 (view) (permuted)", "PERMUTE", "cache_k_l0 (view) (permuted)", "PERMUTE");
+	expect("KvCacheWrite//3", "SET_ROWS", "cache_k_l3 (view)", "Kcur-3 (view)", V, "leaf_9", N,
+		"cache_k_l3", N);
+	expect("KvCacheWrite//5", "CPY", "k_cache_view-5 (copy of Kcur-5)", "Kcur-5", "ROPE",
+		"k_cache_view-5", V);
+	expect("FlashAttention//0", "FLASH_ATTN_EXT", "node_21", "Qcur-0 (view) (permuted)",
+		"PERMUTE", "cache_k_l0 (view) (permuted)", "PERMUTE");
 	expect("FlashAttention//0", "FLASH_ATTN_EXT", "__fattn__-0", "q", N);
 	expect("AttentionScore//2", "MUL_MAT", "kq-2", "cache_k_l2 (view)", V, "Qcur-2", "ROPE");
 	expect("AttentionSoftmax//2", "SOFT_MAX", "kq_soft_max-2", "kq-2", "MUL_MAT", "KQ_mask", N);
@@ -230,8 +230,7 @@ static void llama(void **state)
 		"SOFT_MAX");
 	expect("AttentionOutput//2", "CONT", "kqv_out-2", "kqv-2 (permuted)", "PERMUTE");
 	expect("OutputProjection//2", "MUL_MAT", "attn_out-2", "blk.2.attn_output.weight", N);
-	expect("ResidualAdd//2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1",
-		"ADD");
+	expect("ResidualAdd//2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1", "ADD");
 	expect("GateProjection//2", "MUL_MAT", "ffn_gate-2", "blk.2.ffn_gate.weight", N);
 	expect("UpProjection//2", "MUL_MAT", "ffn_up-2", "blk.2.ffn_up.weight", N);
 	expect("Activation//2", "SWIGLU", "ffn_swiglu-2", "ffn_gate-2", "MUL_MAT");
