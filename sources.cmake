@@ -475,6 +475,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/schedule_wait.c
   analysis/selection.c
   analysis/selection_steps.c
+  analysis/stacks.c
   analysis/statistics.c
   analysis/step_index.c
   analysis/step_times.c
@@ -504,6 +505,9 @@ set(BRICK_VIEW_SOURCES
   view/diff_text.c
   view/diverge_json.c
   view/diverge_text.c
+  view/flame_pprof.c
+  view/flame_svg.c
+  view/flame_text.c
   view/input.c
   view/json.c
   view/labels.c
@@ -623,8 +627,11 @@ set(BRICK_CLI_SOURCES
   cli/elf_symbols.c
   cli/export.c
   cli/export_json.c
+  cli/flame.c
   cli/graph.c
   cli/main.c
+  cli/open.c
+  cli/open_once.c
   cli/options.c
   cli/path.c
   cli/record.c
@@ -830,6 +837,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/device_modes.py
   tests/integration/embed.py
   tests/integration/filters.py
+  tests/integration/flame.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_masks.py

@@ -13,6 +13,8 @@ enum call_kind {
 	CALL_OPERATION, /* `site`, below its brick */
 	CALL_WAIT,	/* waiting of what stands beside it */
 	CALL_KERNEL,	/* work of a device that it launched: `kernel` */
+	CALL_LANE,	/* a thread or queue: `site` is its number (analysis/stacks.h) */
+	CALL_PHASE,	/* of its steps: `site` is an enum step_phase (the same) */
 	CALL_LEFT_OUT,	/* own time and waiting of bricks that were not asked for */
 };
 

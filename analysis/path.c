@@ -12,6 +12,7 @@
 #include "analysis/path_state.h"
 #include "analysis/unknown.h"
 #include "brick/error.h"
+#include "brick/registry.h"
 
 const char *path_owner_name(const struct run *run, uint32_t owner)
 {
@@ -41,10 +42,9 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 static int compare_rows(const void *a, const void *b)
 {
 	const struct path_row *x = a, *y = b;
-	int later = x->left_out - y->left_out;
 
-	if (later)
-		return later;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->less_ns != y->less_ns)
 		return x->less_ns < y->less_ns ? -1 : 1;
 	if (x->nothing_ns != y->nothing_ns)
@@ -54,12 +54,29 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static enum path_rank rank_of(const struct run *run, uint32_t owner)
+{
+	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
+	if (owner < run->brick_count) {
+		const char *category = run->categories[run->bricks[owner].category].name;
+		return strcmp(category, wait) ? PATH_WORK : PATH_WAIT;
+	}
+	switch (owner - run->brick_count) {
+	case SCHEDULE_OWNER_LEFT_OUT:
+		return PATH_LEFT_OUT;
+	case SCHEDULE_OWNER_REST:
+		return PATH_WORK;
+	default:
+		return PATH_WAIT;
+	}
+}
+
 static void fill_row(
 	struct path_row *row, const struct path_sum *sum, const struct run *run, uint32_t owner)
 {
 	*row = (struct path_row){.name = path_owner_name(run, owner),
 		.owner = owner,
-		.left_out = owner == run->brick_count + SCHEDULE_OWNER_LEFT_OUT,
+		.rank = rank_of(run, owner),
 		.count = sum->count,
 		.own_ns = sum->own_ns,
 		.on_path_ns = sum->on_path_ns,

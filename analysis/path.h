@@ -20,8 +20,10 @@ struct path_row {
 	const char *name;
 	const char *category; /* NULL: none */
 	uint32_t owner;	      /* brick, or enum schedule_owner above them */
-	int left_out;	      /* what was not asked for: the last row */
-	uint64_t count;	      /* executions, on all threads */
+	/* Rows come by this first: bricks; what is no work of anybody, as waits for what is not
+	 * known; what was not asked for. */
+	enum path_rank { PATH_WORK, PATH_WAIT, PATH_LEFT_OUT } rank;
+	uint64_t count;	 /* executions, on all threads */
 	uint64_t own_ns; /* of all threads: less what is nested; of waits: what nothing explains */
 	uint64_t on_path_ns;
 	uint64_t on_path_count; /* executions whose last part is on the path */

@@ -5,8 +5,11 @@
  */
 #include "cli/export.h"
 
+#include <stdbool.h>
+
 #include "cli/command.h"
 #include "view/die.h"
+#include "view/flame.h"
 #include "view/input.h"
 #include "cli/selection_options.h"
 #include "view/output.h"
@@ -18,10 +21,26 @@ struct format {
 	int (*write)(const struct run *run, FILE *out);
 };
 
+static int export_pprof(const struct run *run, FILE *out)
+{
+	struct step_index index;
+	struct call_tree *stacks = NULL;
+	int rc = step_index_init(&index, run);
+	if (rc < 0)
+		return rc;
+	rc = stacks_create(&stacks, run, &index, false);
+	step_index_fini(&index);
+	if (rc == 0)
+		rc = flame_pprof(stacks, out);
+	call_tree_destroy(stacks);
+	return rc;
+}
+
 static const struct format formats[] = {
 	{"chrome", trace_chrome_write},
 	{"csv", trace_csv_write},
 	{"json", export_json},
+	{"pprof", export_pprof},
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -43,7 +62,8 @@ static void set_format(const struct option_use *use, const char *text)
 static const struct cli_option option_table[] = {
 	{"format", "FORMAT",
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
-		"per sample; json: all that was recorded, for scripts (schema brick/export/1)",
+		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
+		"pprof: what ran in what, for 'pprof -http'",
 		set_format, .at = offsetof(struct options, format)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -57,7 +77,7 @@ static int run_export(int argc, char **argv)
 	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_export, &options, argc, argv);
 	if (!options.format)
-		die_usage("export", "--format: must be chrome, csv or json");
+		die_usage("export", "--format: must be chrome, csv, json or pprof");
 	struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (selection_drop(run) < 0)

@@ -105,6 +105,20 @@ static void format_outcome(
 			100 * ((double)s->length_ns / (double)ns - 1));
 }
 
+/* Of one thread all it did is the path, and nothing has slack. */
+static bool is_one_lane(const struct path_section *s)
+{
+	return s->lane_count < 2;
+}
+
+static bool has_slack(const struct path_section *s)
+{
+	for (size_t i = 0; i < s->row_count && !is_one_lane(s); i++)
+		if (s->rows[i].slack_max_ns && s->rows[i].slack_max_ns != ANALYSIS_UNKNOWN)
+			return true;
+	return false;
+}
+
 static void add_row(struct table *table, const struct path_section *s, const struct path_row *row)
 {
 	char cells[COLUMNS][UNITS_BYTES];
@@ -120,9 +134,14 @@ static void add_row(struct table *table, const struct path_section *s, const str
 		s->length_ns ? (double)row->on_path_ns / (double)s->length_ns : -1);
 	units_time(cells[COLUMN_OWN], row->own_ns);
 	units_count(cells[COLUMN_COUNT], row->count ? row->count : ANALYSIS_UNKNOWN);
-	units_time(cells[COLUMN_SLACK], row->slack_mean_ns);
+	units_time(cells[COLUMN_SLACK], has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
+	if (is_one_lane(s)) /* the same as on the path */
+		shown[COLUMN_OWN] = "-";
 	format_outcome(s, row->less_ns, cells[COLUMN_LESS], cells[COLUMN_LESS_GAIN]);
 	format_outcome(s, row->nothing_ns, cells[COLUMN_NOTHING], cells[COLUMN_NOTHING_GAIN]);
+	/* what nobody knows the cause of nobody can make shorter */
+	for (int i = COLUMN_LESS; row->rank == PATH_WAIT && !s->counts.barriers && i < COLUMNS; i++)
+		shown[i] = "-";
 	table_add(table, shown, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
 	free(category);
 	free(name);
@@ -170,9 +189,11 @@ static void print_rows(const struct printer *p)
 	}
 	char *note =
 		xasprintf("%sGAIN: how much faster all would be if the brick took 10%% less time, "
-			  "or none%s. SLACK: what an execution could have taken longer without "
-			  "delaying the end, on average.%s%s%s",
+			  "or none%s.%s%s%s%s",
 			left, s->tokens ? "; before it the tokens/s" : "",
+			has_slack(s) ? " SLACK: what an execution could have taken longer without "
+				       "delaying the end, on average."
+				     : "",
 			columns_left ? " No room for " : "", columns_left ? columns_left : "",
 			columns_left ? "." : "");
 	free(columns_left);

@@ -39,7 +39,7 @@ static void print_origin(const struct printer *p)
 	if (!p->view->doubt)
 		return;
 	fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
-	say(p, "Doubt", "%s: distances may mean little", p->view->doubt);
+	say(p, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
 	fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
 }
 

@@ -28,6 +28,12 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 	return name;
 }
 
+static char *lane_name(const struct run_lane *lane)
+{
+	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
+		lane->name ? lane->name : "", (unsigned long long)lane->tid);
+}
+
 char *tree_name(const struct call_tree *tree, const struct call_node *node)
 {
 	const struct run *run = tree->run;
@@ -43,6 +49,10 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 			site->operation && site->label ? " " : "", site->label ? site->label : "");
 	case CALL_KERNEL:
 		return tree_kernel_name(&run->kernels[node->kernel]);
+	case CALL_LANE:
+		return lane_name(&run->lanes[node->site]);
+	case CALL_PHASE:
+		return xstrdup(step_phase_name((int)node->site));
 	case CALL_LEFT_OUT:
 		return xstrdup("left out");
 	case CALL_WAIT:
@@ -55,9 +65,7 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		name[0] = (char)(name[0] - 'a' + 'A');
 		return name;
 	}
-	const struct run_lane *lane = &run->lanes[tree->lane];
-	return xasprintf("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
-		lane->name ? lane->name : "", (unsigned long long)lane->tid);
+	return lane_name(&run->lanes[tree->lane]);
 }
 
 int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)

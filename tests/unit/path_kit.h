@@ -48,7 +48,8 @@ static inline void check_sums(const struct path_section *section)
 		assert_true(row->on_path_ns <= row->own_ns);
 		assert_true(section->length_ns - row->nothing_ns <= row->on_path_ns);
 		if (i)
-			assert_true(row[-1].less_ns <= row->less_ns);
+			assert_true(row[-1].rank < row->rank ||
+				    (row[-1].rank == row->rank && row[-1].less_ns <= row->less_ns));
 	}
 	for (size_t i = 0; i < section->lane_count; i++)
 		lanes += section->lanes[i].on_path_ns;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick flame`: a flame graph of a recording, or the stacks for other tools that draw one. */
+#include "view/flame.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analysis/step_index.h"
+#include "cli/selection_options.h"
+#include "view/die.h"
+#include "view/input.h"
+#include "view/output.h"
+
+struct form {
+	const char *name;
+	int (*write)(const struct call_tree *stacks, FILE *out);
+};
+
+static const struct form forms[] = {
+	{"svg", flame_svg},
+	{"folded", flame_folded},
+	{"speedscope", flame_speedscope},
+	{"pprof", flame_pprof},
+};
+
+enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+
+struct options {
+	struct selection selection;
+	const struct form *form;
+	const char *output;
+	bool layers;
+};
+
+static void set_form(const struct option_use *use, const char *text)
+{
+	const char *names[FORMS];
+	for (size_t i = 0; i < FORMS; i++)
+		names[i] = forms[i].name;
+	*(const struct form **)use->to = &forms[option_choice(use, text, names, FORMS)];
+}
+
+static const struct cli_option option_table[] = {
+	{"format", "FORMAT",
+		"svg (default): a picture; folded: lines for flamegraph.pl; speedscope: for "
+		"https://speedscope.app; pprof: for 'pprof -http'",
+		set_form, .at = offsetof(struct options, form)},
+	{"layers", NULL, "with layers between phases and bricks", option_flag,
+		.at = offsetof(struct options, layers)},
+	{"output", "OUT", "write to this file (default: standard output)", option_text,
+		.at = offsetof(struct options, output), .letter = 'o'},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	OPTION_HELP,
+};
+
+static int run_flame(int argc, char **argv)
+{
+	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
+	struct step_index index;
+	struct call_tree *stacks;
+	options_parse(&command_flame, &options, argc, argv);
+	struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
+	if (step_index_init(&index, run) < 0 ||
+		stacks_create(&stacks, run, &index, options.layers) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	struct output *output = output_open(options.output, run->path);
+	output_commit(output, options.form->write(stacks, output_stream(output)));
+	call_tree_destroy(stacks);
+	step_index_fini(&index);
+	run_destroy(run);
+	return CLI_DONE;
+}
+
+const struct cli_command command_flame = {
+	.name = "flame",
+	.summary = "draw a flame graph, or write its stacks for other tools",
+	.run = run_flame,
+	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS] [FILE]",
+	.about = "Draw all that ran by what it ran in: thread, phase, bricks; as wide as it took "
+		 "long. Time is added up, so that a recording may be of any length.",
+	.options = option_table,
+};
