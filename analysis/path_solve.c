@@ -30,6 +30,8 @@ static void free_scratch(struct path_solver *solver)
 	free(solver->path);
 	free(solver->sample_on_path);
 	free(solver->trial_ns);
+	free(solver->place);
+	free(solver->is_joint);
 	solver->capacity = 0;
 }
 
@@ -53,8 +55,10 @@ static int reserve(struct path_solver *solver, size_t count)
 	solver->path = malloc(count * sizeof(uint32_t));
 	solver->sample_on_path = malloc(count);
 	solver->trial_ns = malloc(count * PATH_TRIALS * sizeof(uint64_t));
+	solver->place = malloc(count * sizeof(uint32_t));
+	solver->is_joint = malloc(count);
 	if (!solver->duration_ns || !solver->finish_ns || !solver->latest_ns || !solver->path ||
-		!solver->sample_on_path || !solver->trial_ns)
+		!solver->sample_on_path || !solver->trial_ns || !solver->place || !solver->is_joint)
 		return -ENOMEM;
 	solver->capacity = count;
 	return 0;
@@ -88,15 +92,12 @@ static void add_path(struct path_solver *solver, const struct schedule *schedule
 {
 	uint32_t lane = RUN_NONE;
 
-	for (uint32_t i = 0; i < solver->owner_count; i++)
-		solver->sums[i].on_path = 0;
 	memset(solver->sample_on_path, 0, schedule->count);
 	for (size_t i = 0; i < length; i++) {
 		const struct schedule_activity *a = &schedule->activities[solver->path[i]];
 		if (!is_hop(a))
 			continue;
 		struct path_sum *sum = &solver->sums[a->owner];
-		sum->on_path = 1;
 		sum->on_path_ns += a->duration_ns;
 		solver->lanes[a->lane].on_path_ns += a->duration_ns;
 		solver->sample_on_path[solver->path[i]] = 1;
@@ -157,6 +158,6 @@ int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	add_activities(solver, schedule);
 	if (keep_hops && add_hops(solver, schedule, length, section) < 0)
 		return -ENOMEM;
-	path_try_owners(solver, schedule, length_ns);
+	path_try_owners(solver, schedule, length);
 	return 0;
 }

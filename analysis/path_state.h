@@ -8,9 +8,9 @@ struct path_sum {
 	uint64_t count, own_ns, on_path_ns, on_path_count;
 	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns, nothing_ns;
-	int seen;      /* has activities in the section */
-	uint8_t trial; /* number of its trial, while it is tried */
-	int on_path;   /* of the schedule that is being solved */
+	int seen;	  /* has activities in the section */
+	uint8_t trial;	  /* number of its trial from 1, while it is tried */
+	uint64_t stretch; /* that it was tried in last */
 };
 
 /* Schedules that are run at once: one cache line of times. */
@@ -28,6 +28,9 @@ struct path_solver {
 	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
 				  */
 	uint64_t *trial_ns;	 /* [activities][PATH_TRIALS]: when they finish */
+	uint32_t *place;	 /* [activities]: in the dag's order */
+	uint8_t *is_joint;	 /* [places]: all chains to the end go through it */
+	uint64_t stretches;
 };
 
 /* -ENOMEM; *solver is then empty. */
@@ -40,4 +43,4 @@ int path_solve(struct path_solver *solver, const struct schedule *schedule,
 
 /* path_what_if.c: what all owners could save in a schedule that has been solved. */
 void path_try_owners(
-	struct path_solver *solver, const struct schedule *schedule, uint64_t length_ns);
+	struct path_solver *solver, const struct schedule *schedule, size_t path_count);

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `brick serve` takes to read a recording and make its page, as it does whenever the recording
+has changed: CPU time until it can be asked. With several commands, they take turns: medians, the
+least, and the ratio of each median to the first.
+
+    bench/refresh.py [--samples N] [--threads N] [--rounds N] [BRICK...]   BRICK: commands to compare
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import tempfile
+
+BUILD = os.environ.get("BRICK_BUILD", "build")
+
+
+def cpu_seconds(command, path):
+    server = subprocess.Popen([command, "serve", "--port", "0", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+    with server.stdout:
+        if not any(b"ends it" in line for line in server.stdout):
+            raise SystemExit(f"{command} serve does not serve")
+        server.terminate()
+    _, status, usage = os.wait4(server.pid, 0)
+    server.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("commands", nargs="*", default=[f"{BUILD}/bin/brick"])
+    args = parser.parse_args()
+    times = [[] for _ in args.commands]
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "run.pftrace")
+        subprocess.run([f"{BUILD}/bin/program-demo_recording", path, str(args.samples), "6",
+                        str(args.threads)], check=True)
+        for i in range(args.rounds):
+            turn = list(enumerate(args.commands))
+            for k, command in turn if i % 2 else turn[::-1]:
+                times[k].append(cpu_seconds(command, path))
+    medians = [statistics.median(of) for of in times]
+    for command, of, median in zip(args.commands, times, medians):
+        print(f"{command}: {median:.3f} s of CPU (least {min(of):.3f}), {median / medians[0]:.2f} "
+              "of the first")
+
+
+main()
