@@ -459,6 +459,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/launches.c
   analysis/losses.c
   analysis/path.c
+  analysis/path_chains.c
   analysis/path_solve.c
   analysis/path_what_if.c
   analysis/percentile.c

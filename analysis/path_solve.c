@@ -30,8 +30,10 @@ static void free_scratch(struct path_solver *solver)
 	free(solver->path);
 	free(solver->sample_on_path);
 	free(solver->trial_ns);
-	free(solver->place);
-	free(solver->is_joint);
+	free(solver->followers);
+	free(solver->chain_of);
+	free(solver->chains);
+	free(solver->savings);
 	solver->capacity = 0;
 }
 
@@ -54,11 +56,14 @@ static int reserve(struct path_solver *solver, size_t count)
 	solver->latest_ns = malloc(count * sizeof(uint64_t));
 	solver->path = malloc(count * sizeof(uint32_t));
 	solver->sample_on_path = malloc(count);
-	solver->trial_ns = malloc(count * PATH_TRIALS * sizeof(uint64_t));
-	solver->place = malloc(count * sizeof(uint32_t));
-	solver->is_joint = malloc(count);
+	solver->trial_ns = malloc(count * sizeof(*solver->trial_ns));
+	solver->followers = malloc(count * sizeof(*solver->followers));
+	solver->chain_of = malloc(count * sizeof(*solver->chain_of));
+	solver->chains = malloc(count * sizeof(*solver->chains));
+	solver->savings = malloc(count * sizeof(*solver->savings));
 	if (!solver->duration_ns || !solver->finish_ns || !solver->latest_ns || !solver->path ||
-		!solver->sample_on_path || !solver->trial_ns || !solver->place || !solver->is_joint)
+		!solver->sample_on_path || !solver->trial_ns || !solver->followers ||
+		!solver->chain_of || !solver->chains || !solver->savings)
 		return -ENOMEM;
 	solver->capacity = count;
 	return 0;

@@ -11,10 +11,27 @@ struct path_sum {
 	int seen;	  /* has activities in the section */
 	uint8_t trial;	  /* number of its trial from 1, while it is tried */
 	uint64_t stretch; /* that it was tried in last */
+	uint64_t chain;	  /* that it was found in last, and where in the solver's savings */
+	uint32_t saving;
 };
 
 /* Schedules that are run at once: one cache line of times. */
 enum { PATH_TRIALS = 8 };
+typedef uint64_t trial_times[PATH_TRIALS];
+
+/* Activities one after the other, with no others before or after any but the first and the last. */
+struct path_chain {
+	uint64_t duration_ns;
+	uint32_t head, tail; /* activities */
+	uint32_t saving_first, saving_count;
+	int is_joint; /* all ways to the end go through it */
+};
+
+/* What a chain is shorter where all that an owner does in it takes a tenth less, or nothing. */
+struct path_saving {
+	uint64_t less_ns, nothing_ns;
+	uint32_t owner;
+};
 
 struct path_solver {
 	const struct run *run;
@@ -27,10 +44,14 @@ struct path_solver {
 	uint32_t *path;
 	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
 				  */
-	uint64_t *trial_ns;	 /* [activities][PATH_TRIALS]: when they finish */
-	uint32_t *place;	 /* [activities]: in the dag's order */
-	uint8_t *is_joint;	 /* [places]: all chains to the end go through it */
-	uint64_t stretches;
+	/* for trials, in the dag's order; what leads to the end only */
+	uint32_t *followers; /* [activities] */
+	uint32_t *chain_of;  /* [activities] */
+	struct path_chain *chains;
+	struct path_saving *savings;
+	uint32_t chain_count, saving_count;
+	trial_times *trial_ns;		 /* [chains]: when they finish */
+	uint64_t stretches, chains_made; /* of all schedules */
 };
 
 /* -ENOMEM; *solver is then empty. */
@@ -40,6 +61,9 @@ void path_solver_fini(struct path_solver *solver);
 /* Solve one schedule and add it to the sums and the section. -ENOMEM. */
 int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	struct path_section *section, int keep_hops);
+
+/* path_chains.c: of a schedule that has been solved backward. */
+void path_find_chains(struct path_solver *solver, const struct schedule *schedule);
 
 /* path_what_if.c: what all owners could save in a schedule that has been solved. */
 void path_try_owners(

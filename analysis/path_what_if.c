@@ -1,79 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long a schedule would be if all activities of an owner took a tenth less, or no time. Where
- * all chains to the end come together, as at a barrier of all threads, it falls into stretches
- * that are as long for themselves as they are in it, and in each only owners that are on the path
- * there can make it shorter. Several trials run side by side through a stretch, as most of the time
- * goes into finding its activities in memory.
+ * all ways to the end come together, as at a barrier of all threads, it falls into stretches that
+ * are as long for themselves as they are in it, and in each only owners that are on the path there
+ * can make it shorter. Several trials run side by side through a stretch, as most of the time goes
+ * into finding its chains in memory.
  */
-#include <stdbool.h>
 #include <string.h>
 
 #include "analysis/path_state.h"
 
-/* From one activity that all chains go through to the next one. */
+/* From one chain that all ways go through to the next one. */
 struct stretch {
 	struct path_solver *solver;
-	const struct schedule *schedule;
-	uint32_t before;		  /* RUN_NONE: it begins with the schedule */
-	uint32_t first, last;		  /* places in dag.order, behind `before` */
+	const struct brick__dag *dag;
+	uint32_t first, last;		  /* chains */
 	uint64_t length_ns;		  /* as it is */
 	uint32_t owners[PATH_TRIALS / 2]; /* trial 2i: a tenth less; 2i + 1: nothing */
 	unsigned count;
 };
 
-/*
- * A wait for a device, or for what is not known, has no work of its own: it ends sooner when what
- * it was for does. To leave a barrier takes time that can be less. Off its CPU a thread does no
- * work either.
- */
-static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)
+/* When a chain can begin in each trial. Times count from where the stretch begins. */
+static inline void begin_chain(const struct stretch *s, uint32_t chain, trial_times begin)
 {
-	if (a->kind == SCHEDULE_OFF)
-		return true;
-	return a->kind == SCHEDULE_WAIT && a->owner < run->brick_count &&
-	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
+	const struct path_solver *solver = s->solver;
+	uint32_t head = solver->chains[chain].head;
+
+	memset(begin, 0, sizeof(trial_times));
+	for (uint32_t p = s->dag->first[head]; p < s->dag->first[head + 1]; p++) {
+		uint32_t before = solver->chain_of[s->dag->before[p]];
+		const uint64_t *finish = solver->trial_ns[before];
+		for (int k = 0; before >= s->first && k < PATH_TRIALS; k++)
+			begin[k] = begin[k] > finish[k] ? begin[k] : finish[k];
+	}
 }
 
-static uint64_t tenth_less(uint64_t ns)
-{
-	return ns - ns / 10 - (ns % 10 >= 5);
-}
-
-/* When an activity finishes in each trial: they differ where it is one of the owner's. */
-static void finish_activity(uint64_t finish[PATH_TRIALS], uint64_t duration_ns, unsigned trial)
-{
-	for (int k = 0; k < PATH_TRIALS; k++)
-		finish[k] += duration_ns;
-	if (!trial)
-		return;
-	finish[2 * (trial - 1)] -= duration_ns - tenth_less(duration_ns);
-	finish[2 * (trial - 1) + 1] -= duration_ns;
-}
-
-/* When the last one finishes. Times count from the end of what is before the stretch. */
+/* When the last one finishes. */
 static const uint64_t *run_trials(const struct stretch *s)
 {
 	const struct path_solver *solver = s->solver;
-	const struct brick__dag *dag = &s->schedule->dag;
-	uint64_t(*finish)[PATH_TRIALS] = (void *)solver->trial_ns;
 
 	for (uint32_t i = s->first; i <= s->last; i++) {
-		uint32_t v = dag->order[i];
-		uint64_t begin[PATH_TRIALS] = {0};
-		if (solver->latest_ns[v] == UINT64_MAX)
-			continue; /* nothing that it leads to is on the way to the end */
-		for (uint32_t p = dag->first[v]; p < dag->first[v + 1]; p++)
-			for (int k = 0; dag->before[p] != s->before && k < PATH_TRIALS; k++)
-				begin[k] = begin[k] > finish[dag->before[p]][k]
-						   ? begin[k]
-						   : finish[dag->before[p]][k];
-		const struct schedule_activity *a = &s->schedule->activities[v];
-		finish_activity(begin, a->duration_ns,
-			is_only_a_wait(solver->run, a) ? 0 : solver->sums[a->owner].trial);
-		memcpy(finish[v], begin, sizeof(begin));
+		const struct path_chain *chain = &solver->chains[i];
+		const struct path_saving *saving = &solver->savings[chain->saving_first];
+		uint64_t *finish = solver->trial_ns[i];
+		begin_chain(s, i, finish);
+		for (int k = 0; k < PATH_TRIALS; k++)
+			finish[k] += chain->duration_ns;
+		for (uint32_t n = chain->saving_count; n; n--, saving++) {
+			unsigned trial = solver->sums[saving->owner].trial;
+			if (!trial)
+				continue;
+			finish[2 * trial - 2] -= saving->less_ns;
+			finish[2 * trial - 1] -= saving->nothing_ns;
+		}
 	}
-	return finish[dag->order[s->last]];
+	return solver->trial_ns[s->last];
 }
 
 static void try_owners(struct stretch *s)
@@ -92,30 +74,33 @@ static void try_owners(struct stretch *s)
 	s->count = 0;
 }
 
-/* A stretch of one activity needs no trial. */
-static void try_alone(const struct stretch *s, const struct schedule_activity *a)
+/* A stretch of one chain gets shorter by what that saves. */
+static void save_all(const struct stretch *s)
 {
-	struct path_sum *sum = &s->solver->sums[a->owner];
+	const struct path_solver *solver = s->solver;
+	const struct path_chain *chain = &solver->chains[s->last];
+	const struct path_saving *saving = &solver->savings[chain->saving_first];
 
-	if (is_only_a_wait(s->solver->run, a))
-		return;
-	sum->less_ns -= a->duration_ns - tenth_less(a->duration_ns);
-	sum->nothing_ns -= a->duration_ns;
+	for (uint32_t n = chain->saving_count; n; n--, saving++) {
+		solver->sums[saving->owner].less_ns -= saving->less_ns;
+		solver->sums[saving->owner].nothing_ns -= saving->nothing_ns;
+	}
 }
 
 /* path: the part of the schedule's path that lies in the stretch; its owners are tried once each.
  */
-static void try_stretch(struct stretch *s, const uint32_t *path, size_t count)
+static void try_stretch(
+	struct stretch *s, const struct schedule *schedule, const uint32_t *path, size_t count)
 {
 	struct path_solver *solver = s->solver;
 	uint64_t number = ++solver->stretches;
 
 	if (s->first == s->last) {
-		try_alone(s, &s->schedule->activities[path[0]]);
+		save_all(s);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct schedule_activity *a = &s->schedule->activities[path[i]];
+		const struct schedule_activity *a = &schedule->activities[path[i]];
 		struct path_sum *sum = &solver->sums[a->owner];
 		if (!a->duration_ns || sum->stretch == number)
 			continue;
@@ -128,32 +113,26 @@ static void try_stretch(struct stretch *s, const uint32_t *path, size_t count)
 		try_owners(s);
 }
 
-/*
- * Mark the places in dag.order that all chains to the end go through: what comes later begins after
- * nothing that stands before them.
- */
+/* Mark the chains that all ways go through: what comes later begins after none before them. */
 static void find_joints(struct path_solver *solver, const struct brick__dag *dag)
 {
 	uint32_t earliest = UINT32_MAX;
 
-	for (uint32_t i = 0; i < dag->count; i++)
-		solver->place[dag->order[i]] = i;
-	for (uint32_t i = dag->count; i-- > 0;) {
-		uint32_t v = dag->order[i];
-		bool leads = solver->latest_ns[v] != UINT64_MAX;
-		solver->is_joint[i] = leads && earliest >= i;
-		if (leads && dag->first[v] == dag->first[v + 1])
+	for (uint32_t i = solver->chain_count; i-- > 0;) {
+		struct path_chain *chain = &solver->chains[i];
+		uint32_t first = dag->first[chain->head], end = dag->first[chain->head + 1];
+		chain->is_joint = earliest >= i;
+		if (first == end)
 			earliest = 0;
-		for (uint32_t p = dag->first[v]; leads && p < dag->first[v + 1]; p++)
-			if (solver->place[dag->before[p]] < earliest)
-				earliest = solver->place[dag->before[p]];
+		for (uint32_t p = first; p < end; p++)
+			if (solver->chain_of[dag->before[p]] < earliest)
+				earliest = solver->chain_of[dag->before[p]];
 	}
 }
 
 void path_try_owners(struct path_solver *solver, const struct schedule *schedule, size_t path_count)
 {
-	const uint32_t *order = schedule->dag.order;
-	struct stretch s = {.solver = solver, .schedule = schedule, .before = RUN_NONE};
+	struct stretch s = {.solver = solver, .dag = &schedule->dag};
 	uint64_t begin_ns = 0;
 	size_t from = 0;
 
@@ -161,19 +140,20 @@ void path_try_owners(struct path_solver *solver, const struct schedule *schedule
 		solver->sums[i].less_ns += solver->finish_ns[schedule->end];
 		solver->sums[i].nothing_ns += solver->finish_ns[schedule->end];
 	}
+	path_find_chains(solver, schedule);
 	find_joints(solver, &schedule->dag);
-	for (uint32_t i = 0; i < schedule->dag.count; i++) {
+	for (uint32_t i = 0; i < solver->chain_count; i++) {
 		size_t end = from;
-		if (!solver->is_joint[i])
+		if (!solver->chains[i].is_joint)
 			continue;
-		while (end < path_count && solver->place[solver->path[end]] <= i)
+		while (end < path_count && solver->chain_of[solver->path[end]] <= i)
 			end++;
+		uint64_t end_ns = solver->finish_ns[solver->chains[i].tail];
 		s.last = i;
-		s.length_ns = solver->finish_ns[order[i]] - begin_ns;
-		try_stretch(&s, solver->path + from, end - from);
-		s.before = order[i];
+		s.length_ns = end_ns - begin_ns;
+		try_stretch(&s, schedule, solver->path + from, end - from);
 		s.first = i + 1;
-		begin_ns = solver->finish_ns[order[i]];
+		begin_ns = end_ns;
 		from = end;
 	}
 }

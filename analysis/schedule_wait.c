@@ -18,23 +18,22 @@ struct event {
 
 struct sweep {
 	struct schedule_maker *m;
-	struct event *events;
-	size_t event_count, at;	  /* the event that is being looked at */
-	uint32_t *before, *after; /* [waits] the thread's waits at other barriers, or RUN_NONE */
+	struct event *events, *merged;
+	size_t event_count, at;	   /* the event that is being looked at */
+	size_t *parts, part_count; /* where parts of events begin that are in order */
+	uint32_t *before, *after;  /* [waits] the thread's waits at other barriers, or RUN_NONE */
 	uint32_t *open; /* waits of those who have arrived and whose barrier is not known yet */
 	size_t open_count;
 	uint64_t patience; /* how often more a stranger may be looked at again */
 };
 
-static int compare_events(const void *a, const void *b)
+static bool is_before(const struct event *x, const struct event *y)
 {
-	const struct event *x = a, *y = b;
-
 	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
+		return x->ns < y->ns;
 	if (x->leaves != y->leaves)
-		return x->leaves ? 1 : -1;
-	return (x->wait > y->wait) - (x->wait < y->wait);
+		return !x->leaves;
+	return x->wait < y->wait;
 }
 
 static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
@@ -196,18 +195,61 @@ static void find_neighbours(struct sweep *s)
 	}
 }
 
-static void run_sweep(struct sweep *s)
+/* Arrivals, or leavings: those of a lane are in the order of time, and are a part. */
+static void add_events(struct sweep *s, uint32_t leaves)
 {
 	const struct schedule_maker *m = s->m;
+	uint32_t lane = RUN_NONE;
 
 	for (uint32_t i = 0; i < m->wait_count; i++) {
 		const struct schedule_wait *w = &m->waits[i];
 		if (w->kind != WAIT_BARRIER)
 			continue;
-		s->events[s->event_count++] = (struct event){w->arrive_ns, i, 0};
-		s->events[s->event_count++] = (struct event){w->leave_ns + ROUNDING_NS, i, 1};
+		if (w->lane != lane)
+			s->parts[s->part_count++] = s->event_count;
+		lane = w->lane;
+		s->events[s->event_count++] = (struct event){
+			leaves ? w->leave_ns + ROUNDING_NS : w->arrive_ns, i, leaves};
 	}
-	qsort(s->events, s->event_count, sizeof(*s->events), compare_events);
+}
+
+/* [from, middle) and [middle, end) become one part, elsewhere. */
+static void merge(
+	struct event *to, const struct event *events, size_t from, size_t middle, size_t end)
+{
+	size_t a = from, b = middle;
+
+	for (size_t i = from; i < end; i++)
+		to[i] = b == end || (a < middle && !is_before(&events[b], &events[a]))
+				? events[a++]
+				: events[b++];
+}
+
+/* Pairs of parts become parts until there is one. */
+static void sort_events(struct sweep *s)
+{
+	while (s->part_count > 1) {
+		struct event *events = s->events;
+		size_t kept = 0;
+		s->parts[s->part_count] = s->event_count;
+		s->parts[s->part_count + 1] = s->event_count;
+		for (size_t i = 0; i < s->part_count; i += 2) {
+			merge(s->merged, events, s->parts[i], s->parts[i + 1], s->parts[i + 2]);
+			s->parts[kept++] = s->parts[i];
+		}
+		s->part_count = kept;
+		s->events = s->merged;
+		s->merged = events;
+	}
+}
+
+static void run_sweep(struct sweep *s)
+{
+	const struct schedule_maker *m = s->m;
+
+	add_events(s, 0);
+	add_events(s, 1);
+	sort_events(s);
 	find_neighbours(s);
 	s->patience = 64 * m->wait_count + 1000000;
 	for (size_t i = 0; i < s->event_count && !m->failed; i++) {
@@ -224,15 +266,19 @@ static void join_barriers(struct schedule_maker *m)
 {
 	struct sweep s = {.m = m,
 		.events = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
+		.merged = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
+		.parts = malloc((2 * m->schedule->span_count + 2) * sizeof(size_t)),
 		.before = malloc((m->wait_count + 1) * sizeof(uint32_t)),
 		.after = malloc((m->wait_count + 1) * sizeof(uint32_t)),
 		.open = malloc((m->schedule->span_count + 1) * sizeof(uint32_t))};
 
-	if (s.events && s.before && s.after && s.open)
+	if (s.events && s.merged && s.parts && s.before && s.after && s.open)
 		run_sweep(&s);
 	else
 		m->failed = true;
 	free(s.events);
+	free(s.merged);
+	free(s.parts);
 	free(s.before);
 	free(s.after);
 	free(s.open);
