@@ -114,8 +114,8 @@ void graph_link_commands(struct graph_builder *b)
 {
 	const struct run *run = b->run;
 
-	for (size_t i = 0; i < b->schedule->span_count && run->command_count; i++) {
-		uint32_t lane = b->schedule->spans[i].lane;
+	for (size_t i = 0; i < b->schedule->spans.count && run->command_count; i++) {
+		uint32_t lane = b->schedule->spans.items[i].lane;
 		const struct graph_lane *l = &b->lanes[i];
 		if (run->lanes[lane].kind != BRICK_LANE_QUEUE || !l->count)
 			continue;

@@ -177,7 +177,7 @@ static void link_lane(struct graph_builder *b, const struct flows *flows, struct
 	size_t count, uint32_t span)
 {
 	const struct graph_lane *lane = &b->lanes[span];
-	const struct run_lane *samples = &b->run->lanes[b->schedule->spans[span].lane];
+	const struct run_lane *samples = &b->run->lanes[b->schedule->spans.items[span].lane];
 
 	for (size_t i = 0; i < count; i++)
 		list[i].node = RUN_NONE;
@@ -205,7 +205,7 @@ void graph_link_data(struct graph_builder *b)
 	struct last *list = flows.count && !error ? collect_producers(&flows, &count) : NULL;
 	if (error || (flows.count && !list))
 		b->error = -ENOMEM;
-	for (uint32_t i = 0; list && i < b->schedule->span_count; i++)
+	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++)
 		link_lane(b, &flows, list, count, i);
 	free(list);
 	free(flows.list);

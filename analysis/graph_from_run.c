@@ -23,9 +23,9 @@ struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lan
 {
 	const struct schedule *s = b->schedule;
 
-	for (size_t i = 0; i < s->span_count; i++) {
+	for (size_t i = 0; i < s->spans.count; i++) {
 		const struct graph_lane *l = &b->lanes[i];
-		if (s->spans[i].lane != lane)
+		if (s->spans.items[i].lane != lane)
 			continue;
 		return l->samples && sample >= l->first && sample - l->first < l->count
 			       ? &l->samples[sample - l->first]
@@ -52,8 +52,8 @@ static bool follows_sample(const struct graph_builder *b, const struct schedule_
 /* Which samples of a lane take part, and what they waited for others. */
 static int init_lane(struct graph_builder *b, uint32_t number)
 {
-	const struct schedule_span *span = &b->schedule->spans[number];
-	const struct schedule_activity *activities = b->schedule->activities + span->first;
+	const struct schedule_span *span = &b->schedule->spans.items[number];
+	const struct schedule_activity *activities = b->schedule->activities.items + span->first;
 	struct graph_lane *lane = &b->lanes[number];
 	uint32_t end = 0;
 
@@ -82,8 +82,8 @@ static int init_lane(struct graph_builder *b, uint32_t number)
 
 static uint32_t span_of_lane(const struct schedule *s, uint32_t lane)
 {
-	for (uint32_t i = 0; i < s->span_count; i++)
-		if (s->spans[i].lane == lane)
+	for (uint32_t i = 0; i < s->spans.count; i++)
+		if (s->spans.items[i].lane == lane)
 			return i;
 	return RUN_NONE;
 }
@@ -92,7 +92,7 @@ static uint32_t span_of_lane(const struct schedule *s, uint32_t lane)
 static void link_start(struct graph_builder *b, uint32_t number)
 {
 	const struct schedule *s = b->schedule;
-	const struct schedule_fork *fork = &s->forks[s->activities[number].cause];
+	const struct schedule_fork *fork = &s->forks.items[s->activities.items[number].cause];
 	uint32_t span = span_of_lane(s, fork->lane);
 
 	if (span == RUN_NONE)
@@ -110,7 +110,7 @@ static uint32_t barrier_node(
 		.kind = BRICK_NODE_BRICK,
 		.name = "Barrier",
 		.flags = BRICK_NODE_HAS_BEGIN,
-		.begin_ns = b->schedule->activities[point].begin_ns,
+		.begin_ns = b->schedule->activities.items[point].begin_ns,
 		.lane = lane};
 
 	if (barriers[point] == RUN_NONE && !b->error) {
@@ -126,7 +126,7 @@ static void link_device_wait(struct graph_builder *b, uint32_t number, uint32_t 
 	const struct schedule *s = b->schedule;
 
 	for (uint32_t i = s->dag.first[number]; i < s->dag.first[number + 1]; i++) {
-		const struct schedule_activity *before = &s->activities[s->dag.before[i]];
+		const struct schedule_activity *before = &s->activities.items[s->dag.before[i]];
 		if (before->lane == RUN_NONE || before->sample == RUN_NONE ||
 			b->run->lanes[before->lane].kind != BRICK_LANE_QUEUE)
 			continue;
@@ -137,7 +137,7 @@ static void link_device_wait(struct graph_builder *b, uint32_t number, uint32_t 
 
 static void link_wait(struct graph_builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
 {
-	const struct schedule_activity *a = &b->schedule->activities[number];
+	const struct schedule_activity *a = &b->schedule->activities.items[number];
 	const struct graph_sample *sample = sample_of(b, span, a);
 	bool follows = follows_sample(b, a);
 	uint32_t wait = follows ? sample->wait : sample->node;
@@ -158,12 +158,12 @@ static void link_lanes(struct graph_builder *b, uint32_t *barriers)
 {
 	const struct schedule *s = b->schedule;
 
-	for (uint32_t span = 0; span < s->span_count; span++)
-		for (uint32_t i = s->spans[span].first;
-			i < s->spans[span].first + s->spans[span].count; i++) {
-			if (s->activities[i].kind == SCHEDULE_START)
+	for (uint32_t span = 0; span < s->spans.count; span++)
+		for (uint32_t i = s->spans.items[span].first;
+			i < s->spans.items[span].first + s->spans.items[span].count; i++) {
+			if (s->activities.items[i].kind == SCHEDULE_START)
 				link_start(b, i);
-			else if (s->activities[i].kind == SCHEDULE_WAIT)
+			else if (s->activities.items[i].kind == SCHEDULE_WAIT)
 				link_wait(b, span, i, barriers);
 		}
 }
@@ -174,8 +174,8 @@ static void add_after(struct graph_builder *b, uint32_t *nodes)
 	const struct schedule *s = b->schedule;
 	uint32_t before = b->lanes[0].count ? b->lanes[0].samples[0].node : RUN_NONE;
 
-	for (uint32_t i = s->after; i < s->count; i++) {
-		const struct schedule_activity *a = &s->activities[i];
+	for (uint32_t i = s->after; i < s->activities.count; i++) {
+		const struct schedule_activity *a = &s->activities.items[i];
 		if (a->kind == SCHEDULE_WAIT && follows_sample(b, a)) {
 			const struct brick_graph_node node = {
 				.size = sizeof(struct brick_graph_node),
@@ -201,10 +201,10 @@ static void find_nodes(const struct graph_builder *b, uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
 
-	for (uint32_t span = 0; span < s->span_count; span++)
-		for (uint32_t i = s->spans[span].first;
-			i < s->spans[span].first + s->spans[span].count; i++) {
-			const struct schedule_activity *a = &s->activities[i];
+	for (uint32_t span = 0; span < s->spans.count; span++)
+		for (uint32_t i = s->spans.items[span].first;
+			i < s->spans.items[span].first + s->spans.items[span].count; i++) {
+			const struct schedule_activity *a = &s->activities.items[i];
 			const struct graph_sample *sample = sample_of(b, span, a);
 			if (!sample)
 				nodes[i] = b->thread_of[i];
@@ -219,19 +219,19 @@ static void find_nodes(const struct graph_builder *b, uint32_t *nodes)
 static int mark_path(struct graph_builder *b, const uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
-	uint64_t *duration = malloc(s->count * sizeof(*duration));
-	uint64_t *finish = malloc(s->count * sizeof(*finish));
-	uint32_t *path = malloc(s->count * sizeof(*path));
+	uint64_t *duration = malloc(s->activities.count * sizeof(*duration));
+	uint64_t *finish = malloc(s->activities.count * sizeof(*finish));
+	uint32_t *path = malloc(s->activities.count * sizeof(*path));
 	int error = duration && finish && path ? 0 : -ENOMEM;
 
 	if (error == 0) {
-		for (size_t i = 0; i < s->count; i++)
-			duration[i] = s->activities[i].duration_ns;
+		for (size_t i = 0; i < s->activities.count; i++)
+			duration[i] = s->activities.items[i].duration_ns;
 		brick__dag_forward(&s->dag, duration, finish);
 		size_t length = brick__dag_path(&s->dag, finish, s->end, path);
 		for (size_t i = 0; i < length; i++)
 			if (nodes[path[i]] != RUN_NONE &&
-				s->activities[path[i]].kind != SCHEDULE_REST)
+				s->activities.items[path[i]].kind != SCHEDULE_REST)
 				brick_graph_mark(b->graph, nodes[path[i]]);
 	}
 	free(duration);
@@ -245,29 +245,30 @@ static void name_lanes(struct graph_builder *b)
 	const struct schedule *s = b->schedule;
 	char name[GRAPH_LANE_NAME_BYTES];
 
-	for (size_t i = 0; i < s->span_count && !b->error; i++) {
-		graph_lane_name(name, &b->run->lanes[s->spans[i].lane]);
-		graph_check(b, brick_graph_lane_name_set(b->graph, s->spans[i].lane, name));
+	for (size_t i = 0; i < s->spans.count && !b->error; i++) {
+		graph_lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
+		graph_check(b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
 	}
 }
 
 static int build(struct graph_builder *b)
 {
 	const struct schedule *s = b->schedule;
-	uint32_t *nodes = malloc(s->count * sizeof(*nodes));
+	uint32_t *nodes = malloc(s->activities.count * sizeof(*nodes));
 
-	b->lanes = calloc(s->span_count + 1, sizeof(*b->lanes));
-	b->thread_of = malloc(s->count * sizeof(*b->thread_of));
+	b->lanes = calloc(s->spans.count + 1, sizeof(*b->lanes));
+	b->thread_of = malloc(s->activities.count * sizeof(*b->thread_of));
 	if (!nodes || !b->lanes || !b->thread_of)
 		b->error = -ENOMEM;
-	for (size_t i = 0; !b->error && i < s->count; i++)
+	for (size_t i = 0; !b->error && i < s->activities.count; i++)
 		nodes[i] = b->thread_of[i] = RUN_NONE;
-	for (uint32_t i = 0; !b->error && i < s->span_count; i++)
+	for (uint32_t i = 0; !b->error && i < s->spans.count; i++)
 		b->error = init_lane(b, i);
 	/* threads first: what they launched stands inside of what they did */
 	for (int queues = 0; queues < 2; queues++)
-		for (uint32_t i = 0; !b->error && i < s->span_count; i++)
-			if ((b->run->lanes[s->spans[i].lane].kind == BRICK_LANE_QUEUE) == queues)
+		for (uint32_t i = 0; !b->error && i < s->spans.count; i++)
+			if ((b->run->lanes[s->spans.items[i].lane].kind == BRICK_LANE_QUEUE) ==
+				queues)
 				graph_take_lane(b, i);
 	if (!b->error) {
 		graph_link_commands(b);
@@ -279,7 +280,7 @@ static int build(struct graph_builder *b)
 	}
 	if (!b->error)
 		b->error = mark_path(b, nodes);
-	for (size_t i = 0; b->lanes && i < s->span_count; i++)
+	for (size_t i = 0; b->lanes && i < s->spans.count; i++)
 		free(b->lanes[i].samples);
 	free(b->lanes);
 	free(b->thread_of);
@@ -293,8 +294,8 @@ static int add_schedule(struct brick_graph *graph, const struct run *run,
 	struct graph_builder b = {.graph = graph, .run = run, .index = index, .schedule = schedule};
 	size_t samples = 0;
 
-	for (size_t i = 0; i < schedule->count; i++)
-		samples += schedule->activities[i].is_last;
+	for (size_t i = 0; i < schedule->activities.count; i++)
+		samples += schedule->activities.items[i].is_last;
 	int rc = samples > GRAPH_FROM_RUN_SAMPLES ? BRICK_ERANGE : build(&b);
 	schedule_fini(schedule);
 	return rc;

@@ -108,8 +108,8 @@ static void begin_thread(struct walker *w, uint64_t begin_ns)
 {
 	const struct schedule *s = w->b->schedule;
 
-	for (; w->next < w->end && s->activities[w->next].end_ns <= begin_ns; w->next++) {
-		if (s->activities[w->next].kind != SCHEDULE_START)
+	for (; w->next < w->end && s->activities.items[w->next].end_ns <= begin_ns; w->next++) {
+		if (s->activities.items[w->next].kind != SCHEDULE_START)
 			continue;
 		close_thread(w);
 		open_thread(w, begin_ns);
@@ -303,7 +303,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 
 void graph_take_lane(struct graph_builder *b, uint32_t number)
 {
-	const struct schedule_span *span = &b->schedule->spans[number];
+	const struct schedule_span *span = &b->schedule->spans.items[number];
 	const struct run_lane *lane = &b->run->lanes[span->lane];
 	struct graph_lane *out = &b->lanes[number];
 	struct walker w = {.b = b,

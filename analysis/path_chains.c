@@ -75,7 +75,7 @@ void path_find_chains(struct path_solver *s, const struct schedule *schedule)
 		}
 		s->chain_of[v] = s->chain_count - 1;
 		s->chains[s->chain_count - 1].tail = v;
-		add_activity(s, &schedule->activities[v]);
+		add_activity(s, &schedule->activities.items[v]);
 		last = v;
 	}
 }

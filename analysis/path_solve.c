@@ -82,7 +82,7 @@ static int add_hops(struct path_solver *solver, const struct schedule *schedule,
 	if (!section->hops)
 		return -ENOMEM;
 	for (size_t i = 0; i < length; i++) {
-		const struct schedule_activity *a = &schedule->activities[solver->path[i]];
+		const struct schedule_activity *a = &schedule->activities.items[solver->path[i]];
 		if (!is_hop(a))
 			continue;
 		section->hops[section->hop_count++] =
@@ -97,9 +97,9 @@ static void add_path(struct path_solver *solver, const struct schedule *schedule
 {
 	uint32_t lane = RUN_NONE;
 
-	memset(solver->sample_on_path, 0, schedule->count);
+	memset(solver->sample_on_path, 0, schedule->activities.count);
 	for (size_t i = 0; i < length; i++) {
-		const struct schedule_activity *a = &schedule->activities[solver->path[i]];
+		const struct schedule_activity *a = &schedule->activities.items[solver->path[i]];
 		if (!is_hop(a))
 			continue;
 		struct path_sum *sum = &solver->sums[a->owner];
@@ -124,8 +124,8 @@ static void add_slack(struct path_sum *sum, uint64_t slack_ns)
 /* An execution may have several parts; its last one stands for it. */
 static void add_activities(struct path_solver *solver, const struct schedule *schedule)
 {
-	for (size_t i = 0; i < schedule->count; i++) {
-		const struct schedule_activity *a = &schedule->activities[i];
+	for (size_t i = 0; i < schedule->activities.count; i++) {
+		const struct schedule_activity *a = &schedule->activities.items[i];
 		if (a->kind == SCHEDULE_POINT)
 			continue;
 		struct path_sum *sum = &solver->sums[a->owner];
@@ -148,10 +148,10 @@ static void add_activities(struct path_solver *solver, const struct schedule *sc
 int path_solve(struct path_solver *solver, const struct schedule *schedule,
 	struct path_section *section, int keep_hops)
 {
-	if (reserve(solver, schedule->count) < 0)
+	if (reserve(solver, schedule->activities.count) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < schedule->count; i++)
-		solver->duration_ns[i] = schedule->activities[i].duration_ns;
+	for (size_t i = 0; i < schedule->activities.count; i++)
+		solver->duration_ns[i] = schedule->activities.items[i].duration_ns;
 	brick__dag_forward(&schedule->dag, solver->duration_ns, solver->finish_ns);
 	uint64_t length_ns = solver->finish_ns[schedule->end];
 	brick__dag_backward(

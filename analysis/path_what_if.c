@@ -100,7 +100,7 @@ static void try_stretch(
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct schedule_activity *a = &schedule->activities[path[i]];
+		const struct schedule_activity *a = &schedule->activities.items[path[i]];
 		struct path_sum *sum = &solver->sums[a->owner];
 		if (!a->duration_ns || sum->stretch == number)
 			continue;

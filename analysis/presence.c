@@ -28,7 +28,7 @@ static void of_step_cpu(struct presence *p, const struct run *run)
 
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
-		if (run->lanes[step->lane].samples[step->sample].flags & RUN_SAMPLE_OPEN)
+		if (step->open)
 			continue;
 		wall += (double)(step->end_ns - step->begin_ns);
 		steps++;

@@ -36,10 +36,15 @@ static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
 /* all becomes the union of both; lane becomes empty. */
 static int unite(struct roofline_spans *all, struct roofline_spans *lane)
 {
-	struct roofline_spans both = {0};
+	struct roofline_spans both = {0}, none = *all;
 	size_t i = 0, k = 0;
 	int rc = 0;
 
+	if (!all->count) {
+		*all = *lane;
+		*lane = none;
+		return 0;
+	}
 	while (!rc && (i < all->count || k < lane->count)) {
 		int ours = k == lane->count ||
 			   (i < all->count && all->spans[i].begin_ns <= lane->spans[k].begin_ns);

@@ -10,43 +10,17 @@
 #include <string.h>
 
 #include "analysis/schedule_state.h"
-#include "base/array.h"
 #include "brick/error.h"
-
-void *schedule_grow(
-	struct schedule_maker *m, void *array, size_t *capacity, size_t count, size_t bytes)
-{
-	void *items;
-
-	if (m->failed)
-		return NULL;
-	memcpy(&items, array, sizeof items); /* a pointer to any type */
-	items = array_grow(items, capacity, count + 1, bytes);
-	if (!items) {
-		m->failed = true;
-		return NULL;
-	}
-	memcpy(array, &items, sizeof items);
-	return items;
-}
 
 uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)
 {
 	struct schedule *s = m->schedule;
 
-	if (s->count >= UINT32_MAX / 4)
+	if (s->activities.count >= UINT32_MAX / 4)
 		m->failed = true;
-	if (!schedule_grow(m, &s->activities, &s->capacity, s->count, sizeof(*s->activities)))
+	if (m->failed || schedule_failed(m, array_push(&s->activities, *activity)))
 		return RUN_NONE;
-	s->activities[s->count] = *activity;
-	return (uint32_t)s->count++;
-}
-
-void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to)
-{
-	if (!schedule_grow(m, &m->edges, &m->edge_capacity, m->edge_count, sizeof(*m->edges)))
-		return;
-	m->edges[m->edge_count++] = (struct brick__dag_edge){from, to};
+	return (uint32_t)s->activities.count - 1;
 }
 
 static uint32_t add_point(struct schedule_maker *m, uint64_t ns)
@@ -113,8 +87,8 @@ static int compare_forks(const void *a, const void *b)
 static const struct schedule_fork *fork_within(
 	const struct schedule_maker *m, const struct schedule_activity *gap)
 {
-	const struct schedule_fork *forks = m->schedule->forks;
-	size_t low = 0, high = m->schedule->fork_count;
+	const struct schedule_fork *forks = m->schedule->forks.items;
+	size_t low = 0, high = m->schedule->forks.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -129,7 +103,7 @@ static const struct schedule_fork *fork_within(
 /* Time in which a thread did nothing: it may have ended because others' work began. */
 static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
 {
-	struct schedule_activity *gap = &m->schedule->activities[number];
+	struct schedule_activity *gap = &m->schedule->activities.items[number];
 	const struct schedule_fork *fork = fork_within(m, gap);
 
 	if (!fork) {
@@ -138,7 +112,7 @@ static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
 		return;
 	}
 	gap->kind = SCHEDULE_START;
-	gap->cause = (uint32_t)(fork - m->schedule->forks);
+	gap->cause = (uint32_t)(fork - m->schedule->forks.items);
 	gap->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_START;
 	gap->duration_ns = gap->end_ns - fork->ns;
 	m->schedule->counts.starts++;
@@ -152,7 +126,7 @@ static void link_lane(
 	bool is_thread = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD;
 
 	for (uint32_t i = lane->first; i < lane->first + lane->count; i++) {
-		const struct schedule_activity *a = &m->schedule->activities[i];
+		const struct schedule_activity *a = &m->schedule->activities.items[i];
 		if (a->kind == SCHEDULE_WAIT && a->cause != RUN_NONE && a->cause != i) {
 			schedule_connect(m, before, a->cause);
 			schedule_connect(m, a->cause, i);
@@ -170,12 +144,12 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 {
 	struct schedule *s = m->schedule;
 
-	m->edge_count = 0;
+	m->edges.count = 0;
 	s->counts = (struct schedule_counts){.contradictions = 1};
-	for (size_t k = 0; k < s->span_count; k++) {
-		uint32_t first = s->spans[k].first;
-		for (uint32_t i = first; i < first + s->spans[k].count; i++) {
-			struct schedule_activity *a = &s->activities[i];
+	for (size_t k = 0; k < s->spans.count; k++) {
+		uint32_t first = s->spans.items[k].first;
+		for (uint32_t i = first; i < first + s->spans.items[k].count; i++) {
+			struct schedule_activity *a = &s->activities.items[i];
 			a->duration_ns = a->end_ns - a->begin_ns;
 			a->cause = RUN_NONE;
 			if (a->kind == SCHEDULE_START ||
@@ -194,18 +168,18 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
  */
 static bool is_joined(const struct schedule_maker *m, size_t span)
 {
-	uint32_t lane = m->schedule->spans[span].lane;
+	uint32_t lane = m->schedule->spans.items[span].lane;
 
-	if (!m->lanes[span].stays || m->run->lanes[lane].kind != BRICK_LANE_THREAD)
+	if (!m->lanes.items[span].stays || m->run->lanes[lane].kind != BRICK_LANE_THREAD)
 		return false;
-	return m->lanes[span].meets_driver || !m->lanes[0].meets_driver;
+	return m->lanes.items[span].meets_driver || !m->lanes.items[0].meets_driver;
 }
 
 /* All that must have ended before the window does. The step's own lane is the first. */
 static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 {
-	for (size_t k = 0; k < m->schedule->span_count; k++) {
-		const struct schedule_span *span = &m->schedule->spans[k];
+	for (size_t k = 0; k < m->schedule->spans.count; k++) {
+		const struct schedule_span *span = &m->schedule->spans.items[k];
 		uint32_t last = span->count ? span->first + span->count - 1 : source;
 		if (m->driver != RUN_NONE && span->lane != m->driver)
 			last = is_joined(m, k) ? schedule_work_ended_by(m, span, m->end_ns)
@@ -215,7 +189,7 @@ static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
 		if (last != RUN_NONE)
 			schedule_connect(m, last, end);
 	}
-	if (!m->schedule->span_count)
+	if (!m->schedule->spans.count)
 		schedule_connect(m, source, end);
 }
 
@@ -223,12 +197,12 @@ static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bo
 {
 	if (apart)
 		link_apart(m, source);
-	for (size_t k = 0; k < m->schedule->span_count && !apart; k++)
-		link_lane(m, source, &m->schedule->spans[k], m->lanes[k].drives);
+	for (size_t k = 0; k < m->schedule->spans.count && !apart; k++)
+		link_lane(m, source, &m->schedule->spans.items[k], m->lanes.items[k].drives);
 	if (!apart)
 		schedule_link_commands(m, source);
 	link_end(m, source, end);
-	for (uint32_t i = end + 1; i < m->schedule->count; i++)
+	for (uint32_t i = end + 1; i < m->schedule->activities.count; i++)
 		schedule_connect(m, i - 1, i);
 }
 
@@ -240,7 +214,8 @@ static int sort(struct schedule_maker *m)
 	if (m->failed)
 		return -ENOMEM;
 	brick__dag_fini(&s->dag);
-	int error = brick__dag_init(&s->dag, (uint32_t)s->count, m->edges, m->edge_count);
+	int error = brick__dag_init(
+		&s->dag, (uint32_t)s->activities.count, m->edges.items, m->edges.count);
 	if (error == 0)
 		error = brick__dag_sort(&s->dag, &cycle, &cycle_count);
 	free(cycle);
@@ -252,18 +227,18 @@ static int finish(struct schedule_maker *m)
 {
 	struct schedule *s = m->schedule;
 
-	if (s->fork_count)
-		qsort(s->forks, s->fork_count, sizeof(*s->forks), compare_forks);
+	if (s->forks.count)
+		qsort(s->forks.items, s->forks.count, sizeof(*s->forks.items), compare_forks);
 	schedule_sort_calls(m);
 	schedule_join_waits(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
-	s->after = (uint32_t)s->count;
+	s->after = (uint32_t)s->activities.count;
 	if (s->step != RUN_NONE)
 		schedule_take_after(m);
-	s->end = (uint32_t)s->count - 1;
+	s->end = (uint32_t)s->activities.count - 1;
 	s->measured_ns = m->end_ns - m->begin_ns;
-	for (uint32_t i = end + 1; !m->failed && i < s->count; i++)
-		s->measured_ns += s->activities[i].duration_ns;
+	for (uint32_t i = end + 1; !m->failed && i < s->activities.count; i++)
+		s->measured_ns += s->activities.items[i].duration_ns;
 	if (!m->failed)
 		link_all(m, source, end, false);
 	int error = sort(m);
@@ -271,11 +246,11 @@ static int finish(struct schedule_maker *m)
 		link_all(m, source, end, true);
 		error = sort(m);
 	}
-	free(m->lanes);
-	free(m->waits);
-	free(m->calls);
-	free(m->commands);
-	free(m->edges);
+	array_fini(&m->lanes);
+	array_fini(&m->waits);
+	array_fini(&m->calls);
+	array_fini(&m->commands);
+	array_fini(&m->edges);
 	if (error < 0)
 		schedule_fini(s);
 	return error;
@@ -334,11 +309,11 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (run->lanes[i].process == process)
 			schedule_take_lane(&m, i, 0, run->lanes[i].sample_count);
-	for (size_t k = 0; k < schedule->span_count; k++) {
-		const struct schedule_span *span = &schedule->spans[k];
+	for (size_t k = 0; k < schedule->spans.count; k++) {
+		const struct schedule_span *span = &schedule->spans.items[k];
 		uint32_t last = span->first + span->count - 1;
-		if (span->count && schedule->activities[last].end_ns > end_ns)
-			end_ns = schedule->activities[last].end_ns;
+		if (span->count && schedule->activities.items[last].end_ns > end_ns)
+			end_ns = schedule->activities.items[last].end_ns;
 	}
 	m.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
 	return finish(&m);
@@ -347,8 +322,8 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 void schedule_fini(struct schedule *schedule)
 {
 	brick__dag_fini(&schedule->dag);
-	free(schedule->activities);
-	free(schedule->forks);
-	free(schedule->spans);
+	array_fini(&schedule->activities);
+	array_fini(&schedule->forks);
+	array_fini(&schedule->spans);
 	memset(schedule, 0, sizeof(*schedule));
 }

@@ -29,6 +29,7 @@
 #include "analysis/launches.h"
 #include "analysis/step_index.h"
 #include "analysis/walk.h"
+#include "base/array.h"
 #include "graph/dag.h"
 #include "trace/run.h"
 
@@ -107,13 +108,10 @@ struct schedule {
 	uint32_t step;	      /* RUN_NONE: all of the process */
 	uint64_t begin_ns;    /* measured; times of the schedule count from here */
 	uint64_t measured_ns; /* of the step's account, or of all */
-	struct schedule_activity *activities;
-	size_t count, capacity;
-	struct schedule_span *spans; /* of a step: its own lane first */
-	size_t span_count, span_capacity;
+	ARRAY(struct schedule_activity) activities;
+	ARRAY(struct schedule_span) spans; /* of a step: its own lane first */
 	uint32_t after; /* the first of the activities in the step's account after its end */
-	struct schedule_fork *forks; /* by time */
-	size_t fork_count, fork_capacity;
+	ARRAY(struct schedule_fork) forks; /* by time */
 	struct brick__dag dag;
 	uint32_t end; /* the activity that all leads to */
 	struct schedule_counts counts;

@@ -24,25 +24,26 @@ static const struct schedule_call *call_of(
 	const struct schedule_call key = {
 		.lane = command->launch_lane, .sample = command->launch_sample};
 
-	if (command->launch_lane == RUN_NONE || !m->call_count)
+	if (command->launch_lane == RUN_NONE || !m->calls.count)
 		return NULL;
-	return bsearch(&key, m->calls, m->call_count, sizeof(key), by_place);
+	return bsearch(&key, m->calls.items, m->calls.count, sizeof(key), by_place);
 }
 
 /* A command in the window, by its number in run->commands; they were added in that order. */
 static const struct schedule_command *command_at(const struct schedule_maker *m, uint32_t number)
 {
-	size_t low = 0, high = m->command_count;
+	size_t low = 0, high = m->commands.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (m->commands[middle].command < number)
+		if (m->commands.items[middle].command < number)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < m->command_count && m->commands[low].command == number ? &m->commands[low]
-									    : NULL;
+	return low < m->commands.count && m->commands.items[low].command == number
+		       ? &m->commands.items[low]
+		       : NULL;
 }
 
 /* What a command can begin after, as far as it is known. */
@@ -54,7 +55,7 @@ struct ready {
 static struct ready launch_of(const struct schedule_maker *m, uint32_t source,
 	const struct run_command *command, uint64_t begin_ns)
 {
-	const struct schedule_activity *activities = m->schedule->activities;
+	const struct schedule_activity *activities = m->schedule->activities.items;
 	const struct schedule_call *call = call_of(m, command);
 
 	if (!call)
@@ -82,9 +83,9 @@ static void link_command(
 {
 	struct schedule *s = m->schedule;
 	const struct run_command *command = &m->run->commands[c->command];
-	uint64_t begin_ns = s->activities[c->first].begin_ns;
+	uint64_t begin_ns = s->activities.items[c->first].begin_ns;
 	uint32_t target = c->gap == RUN_NONE ? c->first : c->gap;
-	uint64_t ready_ns = c->gap == RUN_NONE ? begin_ns : s->activities[c->gap].begin_ns;
+	uint64_t ready_ns = c->gap == RUN_NONE ? begin_ns : s->activities.items[c->gap].begin_ns;
 	struct ready launch = launch_of(m, source, command, begin_ns);
 
 	follow(m, &launch, begin_ns, target, &ready_ns);
@@ -93,7 +94,7 @@ static void link_command(
 			command_at(m, m->run->afters[command->after_first + i]);
 		if (!other || other->last == RUN_NONE)
 			continue;
-		const struct ready after = {other->last, s->activities[other->last].end_ns};
+		const struct ready after = {other->last, s->activities.items[other->last].end_ns};
 		follow(m, &after, begin_ns, target, &ready_ns);
 	}
 	if (launch.before == RUN_NONE)
@@ -101,26 +102,26 @@ static void link_command(
 	s->counts.launches++;
 	if (c->gap == RUN_NONE)
 		return;
-	s->activities[c->gap].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_LAUNCH;
-	s->activities[c->gap].duration_ns = begin_ns - ready_ns;
+	s->activities.items[c->gap].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_LAUNCH;
+	s->activities.items[c->gap].duration_ns = begin_ns - ready_ns;
 }
 
 void schedule_sort_calls(struct schedule_maker *m)
 {
-	if (m->call_count > 1)
-		qsort(m->calls, m->call_count, sizeof(*m->calls), by_place);
+	if (m->calls.count > 1)
+		qsort(m->calls.items, m->calls.count, sizeof(*m->calls.items), by_place);
 }
 
 void schedule_link_commands(struct schedule_maker *m, uint32_t source)
 {
-	for (size_t i = 0; i < m->command_count && !m->failed; i++)
-		if (m->commands[i].first < m->schedule->count)
-			link_command(m, source, &m->commands[i]);
+	for (size_t i = 0; i < m->commands.count && !m->failed; i++)
+		if (m->commands.items[i].first < m->schedule->activities.count)
+			link_command(m, source, &m->commands.items[i]);
 }
 
 uint64_t schedule_join_commands(struct schedule_maker *m, const struct schedule_wait *wait)
 {
-	const struct schedule_activity *activities = m->schedule->activities;
+	const struct schedule_activity *activities = m->schedule->activities.items;
 	const struct run *run = m->run;
 	uint32_t lane = activities[wait->activity].lane;
 	uint32_t sample = activities[wait->activity].sample;

@@ -68,13 +68,12 @@ static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity 
 static void add_wait(struct cutter *c, uint64_t arrive_ns, uint32_t activity, uint8_t kind)
 {
 	struct schedule_maker *m = c->m;
-	struct schedule_wait *waits =
-		schedule_grow(m, &m->waits, &m->wait_capacity, m->wait_count, sizeof(*m->waits));
 
-	if (!waits || activity == RUN_NONE)
+	if (activity == RUN_NONE)
 		return;
-	waits[m->wait_count++] = (struct schedule_wait){
-		arrive_ns, m->schedule->activities[activity].end_ns, activity, c->place, kind};
+	uint64_t leave_ns = m->schedule->activities.items[activity].end_ns;
+	schedule_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns,
+							 activity, c->place, kind}));
 }
 
 /* Own time of a brick up to `end_ns`. */
@@ -115,6 +114,15 @@ static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
 			.kind = SCHEDULE_REST});
 }
 
+/* The activity that ended just now on this lane; RUN_NONE: the lane's first comes next. */
+static uint32_t last_activity(const struct cutter *c)
+{
+	const struct schedule *s = c->m->schedule;
+	return s->activities.count > s->spans.items[c->place].first
+		       ? (uint32_t)s->activities.count - 1
+		       : RUN_NONE;
+}
+
 /* Others may begin because of this one: of a step, or of the computation of a graph. */
 static void add_fork(struct cutter *c, const struct walk_frame *frame)
 {
@@ -124,21 +132,11 @@ static void add_fork(struct cutter *c, const struct walk_frame *frame)
 	if (m->index->kinds[brick] != BRICK_KIND_STEP &&
 		m->run->bricks[brick].well_known != BRICK_GRAPH_COMPUTE)
 		return;
-	struct schedule *to = m->schedule;
-	struct schedule_fork *forks = schedule_grow(
-		m, &to->forks, &to->fork_capacity, to->fork_count, sizeof(*to->forks));
-	if (!forks)
+	if (schedule_failed(
+		    m, array_push(&m->schedule->forks, (struct schedule_fork){c->cursor_ns, c->lane,
+							       frame->index, last_activity(c)})))
 		return;
-	forks[to->fork_count++] = (struct schedule_fork){c->cursor_ns, c->lane, frame->index,
-		to->count > to->spans[c->place].first ? (uint32_t)to->count - 1 : RUN_NONE};
-	m->lanes[c->place].drives = true;
-}
-
-/* The activity that ended just now on this lane; RUN_NONE: the lane's first comes next. */
-static uint32_t last_activity(const struct cutter *c)
-{
-	const struct schedule *s = c->m->schedule;
-	return s->count > s->spans[c->place].first ? (uint32_t)s->count - 1 : RUN_NONE;
+	m->lanes.items[c->place].drives = true;
 }
 
 /* Remember a sample that launched something. */
@@ -150,21 +148,19 @@ static void add_call(struct cutter *c, const struct walk_frame *frame)
 	launches_of(&m->source->launches, c->lane, frame->index, &count);
 	if (!count)
 		return;
-	struct schedule_call *calls =
-		schedule_grow(m, &m->calls, &m->call_capacity, m->call_count, sizeof(*m->calls));
-	if (calls)
-		calls[m->call_count++] = (struct schedule_call){
-			c->lane, frame->index, last_activity(c), RUN_NONE, c->cursor_ns};
+	schedule_failed(
+		m, array_push(&m->calls, (struct schedule_call){c->lane, frame->index,
+						 last_activity(c), RUN_NONE, c->cursor_ns}));
 }
 
 static void end_call(struct cutter *c, const struct walk_frame *frame)
 {
 	struct schedule_maker *m = c->m;
 
-	for (size_t i = m->call_count; i-- > 0 && m->calls[i].lane == c->lane;) {
-		if (m->calls[i].sample == frame->index)
-			m->calls[i].last = last_activity(c);
-		if (m->calls[i].sample <= frame->index)
+	for (size_t i = m->calls.count; i-- > 0 && m->calls.items[i].lane == c->lane;) {
+		if (m->calls.items[i].sample == frame->index)
+			m->calls.items[i].last = last_activity(c);
+		if (m->calls.items[i].sample <= frame->index)
 			break;
 	}
 }
@@ -176,21 +172,20 @@ static void add_command(struct cutter *c, const struct walk_frame *frame, uint32
 
 	if (!command)
 		return;
-	struct schedule_command *commands = schedule_grow(
-		m, &m->commands, &m->command_capacity, m->command_count, sizeof(*m->commands));
-	if (commands)
-		commands[m->command_count++] =
-			(struct schedule_command){(uint32_t)(command - m->run->commands), gap,
-				(uint32_t)m->schedule->count, RUN_NONE};
+	schedule_failed(
+		m, array_push(&m->commands,
+			   (struct schedule_command){(uint32_t)(command - m->run->commands), gap,
+				   (uint32_t)m->schedule->activities.count, RUN_NONE}));
 }
 
 static void end_command(struct cutter *c, const struct walk_frame *frame)
 {
 	struct schedule_maker *m = c->m;
 
-	if (m->command_count &&
-		m->run->commands[m->commands[m->command_count - 1].command].sample == frame->index)
-		m->commands[m->command_count - 1].last = last_activity(c);
+	if (m->commands.count &&
+		m->run->commands[m->commands.items[m->commands.count - 1].command].sample ==
+			frame->index)
+		m->commands.items[m->commands.count - 1].last = last_activity(c);
 }
 
 static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
@@ -223,7 +218,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	else if (m->run->command_count && depth == 1)
 		end_command(c, frame);
 	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
-		m->lanes[c->place].stays = false;
+		m->lanes.items[c->place].stays = false;
 	/* What a step waits after its end is in its account, but in its window only with a tail. */
 	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
 		return;
@@ -238,29 +233,28 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 
 void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end)
 {
+	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
 	struct schedule *to = m->schedule;
 	const struct run_lane *from = &m->run->lanes[lane];
-	size_t place = to->span_count;
+	size_t place = to->spans.count;
 
-	if (first == end ||
-		!schedule_grow(
-			m, &to->spans, &to->span_capacity, to->span_count, sizeof(*to->spans)) ||
-		!schedule_grow(m, &m->lanes, &m->lane_capacity, to->span_count, sizeof(*m->lanes)))
+	if (first == end)
 		return;
+	const struct run_sample *sample = &from->samples[first];
+	bool crosses = sample->begin_ns < m->begin_ns && sample->end_ns > m->begin_ns &&
+		       m->index->kinds[m->run->sites[sample->site].brick] == BRICK_KIND_WORK;
+	struct schedule_span span = {lane, (uint32_t)to->activities.count, 0};
 	struct cutter c = {.m = m,
 		.lane = lane,
 		.place = (uint32_t)place,
 		.is_thread = from->kind == BRICK_LANE_THREAD,
 		.cursor_ns = m->begin_ns};
-	const struct run_sample *sample = &from->samples[first];
-	bool crosses = sample->begin_ns < m->begin_ns && sample->end_ns > m->begin_ns &&
-		       m->index->kinds[m->run->sites[sample->site].brick] == BRICK_KIND_WORK;
-	m->lanes[place] = (struct schedule_lane){.stays = !crosses};
-	to->spans[place] = (struct schedule_span){lane, (uint32_t)to->count, 0};
-	to->span_count++;
-	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+	if (schedule_failed(m, array_push(&m->lanes, (struct schedule_lane){.stays = !crosses})) ||
+		schedule_failed(m, array_push(&to->spans, span)) ||
+		schedule_failed(m, array_reserve(&to->activities, end - first)))
+		return;
 	walk_samples(m->run, &m->source->windows, lane, first, end, &ops, &c);
 	if (m->is_cut && lane == m->driver)
 		cut_gap(&c, m->end_ns);
-	to->spans[place].count = (uint32_t)to->count - to->spans[place].first;
+	to->spans.items[place].count = (uint32_t)to->activities.count - span.first;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include "analysis/schedule.h"
+#include "base/array.h"
 
 /* What is known of the lane of a span. */
 struct schedule_lane {
@@ -50,26 +51,28 @@ struct schedule_maker {
 	bool is_cut;	 /* the tail, where the device still worked */
 	uint32_t wait_owner;
 
-	struct schedule_lane *lanes; /* as many as spans */
-	size_t lane_capacity;
-	struct schedule_wait *waits; /* by lane, then by time */
-	size_t wait_count, wait_capacity;
-	struct schedule_call *calls;
-	size_t call_count, call_capacity;
-	struct schedule_command *commands; /* ascending */
-	size_t command_count, command_capacity;
-	struct brick__dag_edge *edges;
-	size_t edge_count, edge_capacity;
+	ARRAY(struct schedule_lane) lanes; /* as many as spans */
+	ARRAY(struct schedule_wait) waits; /* by lane, then by time */
+	ARRAY(struct schedule_call) calls;
+	ARRAY(struct schedule_command) commands; /* ascending */
+	ARRAY(struct brick__dag_edge) edges;
 	bool failed; /* out of memory */
 };
 
-/* Room for one more; zeroes nothing. NULL: failed, and says so in the maker. */
-void *schedule_grow(
-	struct schedule_maker *m, void *array, size_t *capacity, size_t count, size_t bytes);
+/* What an array_*() returns: not enough memory is a failure of the maker. */
+static inline bool schedule_failed(struct schedule_maker *m, int error)
+{
+	m->failed |= error != 0;
+	return m->failed;
+}
 
 /* Append an activity; returns its number. */
 uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity);
-void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to);
+
+static inline void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to)
+{
+	schedule_failed(m, array_push(&m->edges, (struct brick__dag_edge){from, to}));
+}
 
 /* schedule_lane.c: samples [first, end) of a lane become activities, waits and forks. */
 void schedule_take_lane(struct schedule_maker *m, uint32_t lane, size_t first, size_t end);

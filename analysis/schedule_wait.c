@@ -38,7 +38,7 @@ static bool is_before(const struct event *x, const struct event *y)
 
 static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
 {
-	return &s->m->waits[s->open[open]];
+	return &s->m->waits.items[s->open[open]];
 }
 
 /* Whether two waits may be for the same: 1, -1 if not, 0 if there are none. */
@@ -46,7 +46,7 @@ static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
 {
 	if (a == RUN_NONE || b == RUN_NONE)
 		return a == b ? 0 : -1;
-	const struct schedule_wait *x = &s->m->waits[a], *y = &s->m->waits[b];
+	const struct schedule_wait *x = &s->m->waits.items[a], *y = &s->m->waits.items[b];
 	return x->arrive_ns <= y->leave_ns + ROUNDING_NS &&
 			       y->arrive_ns <= x->leave_ns + ROUNDING_NS
 		       ? 1
@@ -66,11 +66,11 @@ static size_t place_of(const struct sweep *s, uint32_t lane)
 /* Whether somebody who is not here yet leaves at nearly the same time as `waits`. */
 static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t waits)
 {
-	const struct schedule_wait *w = &s->m->waits[waits];
+	const struct schedule_wait *w = &s->m->waits.items[waits];
 	size_t end = s->at + LOOK_AHEAD < s->event_count ? s->at + LOOK_AHEAD : s->event_count;
 
 	for (size_t i = s->at; i < end && s->events[i].ns <= w->leave_ns; i++) {
-		const struct schedule_wait *other = &s->m->waits[s->events[i].wait];
+		const struct schedule_wait *other = &s->m->waits.items[s->events[i].wait];
 		uint64_t apart_ns = other->leave_ns > w->leave_ns ? other->leave_ns - w->leave_ns
 								  : w->leave_ns - other->leave_ns;
 		if (!s->events[i].leaves && apart_ns < w->leave_ns - left_ns &&
@@ -87,11 +87,11 @@ static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t 
  */
 static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
 {
-	uint64_t left_ns = s->m->waits[leaves].leave_ns;
+	uint64_t left_ns = s->m->waits.items[leaves].leave_ns;
 
 	if (leaves == waits)
 		return true;
-	if (s->m->waits[waits].leave_ns > left_ns + ROUNDING_NS &&
+	if (s->m->waits.items[waits].leave_ns > left_ns + ROUNDING_NS &&
 		has_other_company(s, left_ns, waits))
 		return false;
 	return are_together(s, s->before[leaves], s->before[waits]) +
@@ -135,11 +135,11 @@ static void join(struct sweep *s, size_t members)
 	m->schedule->counts.barriers++;
 	bool has_driver = false;
 	for (size_t i = 0; i < members; i++)
-		has_driver |= m->schedule->spans[wait_of(s, i)->lane].lane == m->driver;
+		has_driver |= m->schedule->spans.items[wait_of(s, i)->lane].lane == m->driver;
 	for (size_t i = 0; i < members; i++) {
-		m->lanes[wait_of(s, i)->lane].meets_driver |= has_driver;
+		m->lanes.items[wait_of(s, i)->lane].meets_driver |= has_driver;
 		const struct schedule_wait *wait = wait_of(s, i);
-		struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+		struct schedule_activity *activity = &m->schedule->activities.items[wait->activity];
 		activity->cause = point;
 		activity->duration_ns = wait->leave_ns > last_ns ? wait->leave_ns - last_ns : 0;
 	}
@@ -171,7 +171,7 @@ static bool is_open(const struct sweep *s, uint32_t wait)
 /* A thread that arrives has left the barrier before, whatever rounding says. */
 static void arrive(struct sweep *s, uint32_t wait)
 {
-	size_t place = place_of(s, s->m->waits[wait].lane);
+	size_t place = place_of(s, s->m->waits.items[wait].lane);
 
 	if (place < s->open_count)
 		close_barrier(s, s->open[place]);
@@ -183,11 +183,11 @@ static void find_neighbours(struct sweep *s)
 	const struct schedule_maker *m = s->m;
 	uint32_t last = RUN_NONE;
 
-	for (uint32_t i = 0; i < m->wait_count; i++) {
+	for (uint32_t i = 0; i < m->waits.count; i++) {
 		s->before[i] = s->after[i] = RUN_NONE;
-		if (m->waits[i].kind != WAIT_BARRIER)
+		if (m->waits.items[i].kind != WAIT_BARRIER)
 			continue;
-		if (last != RUN_NONE && m->waits[last].lane == m->waits[i].lane) {
+		if (last != RUN_NONE && m->waits.items[last].lane == m->waits.items[i].lane) {
 			s->before[i] = last;
 			s->after[last] = i;
 		}
@@ -201,8 +201,8 @@ static void add_events(struct sweep *s, uint32_t leaves)
 	const struct schedule_maker *m = s->m;
 	uint32_t lane = RUN_NONE;
 
-	for (uint32_t i = 0; i < m->wait_count; i++) {
-		const struct schedule_wait *w = &m->waits[i];
+	for (uint32_t i = 0; i < m->waits.count; i++) {
+		const struct schedule_wait *w = &m->waits.items[i];
 		if (w->kind != WAIT_BARRIER)
 			continue;
 		if (w->lane != lane)
@@ -251,7 +251,7 @@ static void run_sweep(struct sweep *s)
 	add_events(s, 1);
 	sort_events(s);
 	find_neighbours(s);
-	s->patience = 64 * m->wait_count + 1000000;
+	s->patience = 64 * m->waits.count + 1000000;
 	for (size_t i = 0; i < s->event_count && !m->failed; i++) {
 		const struct event *e = &s->events[i];
 		s->at = i + 1;
@@ -265,12 +265,12 @@ static void run_sweep(struct sweep *s)
 static void join_barriers(struct schedule_maker *m)
 {
 	struct sweep s = {.m = m,
-		.events = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
-		.merged = malloc((2 * m->wait_count + 1) * sizeof(struct event)),
-		.parts = malloc((2 * m->schedule->span_count + 2) * sizeof(size_t)),
-		.before = malloc((m->wait_count + 1) * sizeof(uint32_t)),
-		.after = malloc((m->wait_count + 1) * sizeof(uint32_t)),
-		.open = malloc((m->schedule->span_count + 1) * sizeof(uint32_t))};
+		.events = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
+		.merged = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
+		.parts = malloc((2 * m->schedule->spans.count + 2) * sizeof(size_t)),
+		.before = malloc((m->waits.count + 1) * sizeof(uint32_t)),
+		.after = malloc((m->waits.count + 1) * sizeof(uint32_t)),
+		.open = malloc((m->schedule->spans.count + 1) * sizeof(uint32_t))};
 
 	if (s.events && s.merged && s.parts && s.before && s.after && s.open)
 		run_sweep(&s);
@@ -287,7 +287,7 @@ static void join_barriers(struct schedule_maker *m)
 uint32_t schedule_work_ended_by(
 	const struct schedule_maker *m, const struct schedule_span *span, uint64_t ns)
 {
-	const struct schedule_activity *activities = m->schedule->activities + span->first;
+	const struct schedule_activity *activities = m->schedule->activities.items + span->first;
 	uint32_t low = 0, high = span->count;
 
 	while (low < high) {
@@ -306,20 +306,20 @@ uint32_t schedule_work_ended_by(
  * had. */
 static void join_devices(struct schedule_maker *m, const struct schedule_wait *wait)
 {
-	struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+	struct schedule_activity *activity = &m->schedule->activities.items[wait->activity];
 	uint64_t last_ns = schedule_join_commands(m, wait);
 	bool is_known = last_ns != 0;
 
-	for (size_t i = 0; i < m->schedule->span_count && !is_known; i++) {
-		const struct schedule_span *queue = &m->schedule->spans[i];
+	for (size_t i = 0; i < m->schedule->spans.count && !is_known; i++) {
+		const struct schedule_span *queue = &m->schedule->spans.items[i];
 		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
 			continue;
 		uint32_t ended = schedule_work_ended_by(m, queue, wait->leave_ns);
 		if (ended == RUN_NONE)
 			continue;
 		schedule_connect(m, ended, wait->activity);
-		if (m->schedule->activities[ended].end_ns > last_ns)
-			last_ns = m->schedule->activities[ended].end_ns;
+		if (m->schedule->activities.items[ended].end_ns > last_ns)
+			last_ns = m->schedule->activities.items[ended].end_ns;
 	}
 	if (last_ns <= activity->begin_ns)
 		return;
@@ -332,9 +332,10 @@ void schedule_join_waits(struct schedule_maker *m)
 	struct schedule_counts *counts = &m->schedule->counts;
 
 	join_barriers(m);
-	for (size_t i = 0; i < m->wait_count && !m->failed; i++) {
-		const struct schedule_wait *wait = &m->waits[i];
-		const struct schedule_activity *activity = &m->schedule->activities[wait->activity];
+	for (size_t i = 0; i < m->waits.count && !m->failed; i++) {
+		const struct schedule_wait *wait = &m->waits.items[i];
+		const struct schedule_activity *activity =
+			&m->schedule->activities.items[wait->activity];
 		if (wait->kind == WAIT_DEVICE)
 			join_devices(m, wait);
 		if (wait->leave_ns > m->end_ns && activity->cause == RUN_NONE)

@@ -75,16 +75,16 @@ static void slack_is_what_it_says(void **state)
 		assert_int_equal(step_index_init(&index, &e.run), 0);
 		assert_int_equal(schedule_source_find(&source, &e.run, &index), 0);
 		assert_int_equal(schedule_of_step(&s, &e.run, &index, &source, 0), 0);
-		uint64_t *duration = calloc(s.count, sizeof(*duration));
-		uint64_t *finish = calloc(s.count, sizeof(*finish));
-		uint64_t *latest = calloc(s.count, sizeof(*latest));
-		for (size_t i = 0; i < s.count; i++)
-			duration[i] = s.activities[i].duration_ns;
+		uint64_t *duration = calloc(s.activities.count, sizeof(*duration));
+		uint64_t *finish = calloc(s.activities.count, sizeof(*finish));
+		uint64_t *latest = calloc(s.activities.count, sizeof(*latest));
+		for (size_t i = 0; i < s.activities.count; i++)
+			duration[i] = s.activities.items[i].duration_ns;
 		brick__dag_forward(&s.dag, duration, finish);
 		brick__dag_backward(&s.dag, duration, finish[s.end], s.end, latest);
 		assert_int_equal(finish[s.end], e.total_ns);
-		for (size_t i = 0; i < s.count; i++) {
-			const struct schedule_activity *a = &s.activities[i];
+		for (size_t i = 0; i < s.activities.count; i++) {
+			const struct schedule_activity *a = &s.activities.items[i];
 			/* what was measured is what is scheduled, at any point */
 			if (a->lane != RUN_NONE && a->lane < e.threads &&
 				a->begin_ns < e.run.steps[0].end_ns)

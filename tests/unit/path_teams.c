@@ -150,12 +150,12 @@ static void team_run(struct teams *t, uint32_t team)
 /* Barriers at which one whole team, and nobody else, came together. */
 static long count_right(const struct teams *t, const struct schedule *s)
 {
-	uint32_t *members = calloc(s->count, sizeof(*members));
-	uint32_t *team = calloc(s->count, sizeof(*team));
+	uint32_t *members = calloc(s->activities.count, sizeof(*members));
+	uint32_t *team = calloc(s->activities.count, sizeof(*team));
 	long right = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct schedule_activity *a = &s->activities[i];
+	for (size_t i = 0; i < s->activities.count; i++) {
+		const struct schedule_activity *a = &s->activities.items[i];
 		if (a->kind != SCHEDULE_WAIT || a->cause == RUN_NONE)
 			continue;
 		if (members[a->cause] && team[a->cause] != t->team_of[a->lane])
@@ -163,7 +163,7 @@ static long count_right(const struct teams *t, const struct schedule *s)
 		team[a->cause] = t->team_of[a->lane];
 		members[a->cause]++;
 	}
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->activities.count; i++)
 		right += members[i] && members[i] == t->size[team[i]];
 	free(members);
 	free(team);
