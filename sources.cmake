@@ -436,12 +436,33 @@ else()
   list(APPEND BRICK_MACHINE_SOURCES machine/kernels_other.c)
 endif()
 
+# Where summaries of runs are kept.
+set(BRICK_HISTORY_SOURCES
+  history/histogram.c
+  history/llama_bench.c
+  history/run.c
+  history/run_line.c
+  history/sqlite.c
+  history/sqlite_db.c
+  history/sqlite_read.c
+  history/store.c
+)
+
+# Runs of programs, one after the other: in which order, for how long, on what machine.
+set(BRICK_RUNNER_SOURCES
+  runner/launch.c
+  runner/machine_state.c
+  runner/plan.c
+  runner/stop.c
+)
+
 # Pure functions on a loaded run.
 set(BRICK_ANALYSIS_SOURCES
   analysis/breakdown.c
   analysis/budget.c
   analysis/call_tree.c
   analysis/call_tree_nodes.c
+  analysis/change_points.c
   analysis/compare.c
   analysis/compare_blocks.c
   analysis/compare_effect.c
@@ -456,6 +477,8 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/graph_from_run.c
   analysis/graph_lane.c
   analysis/heatmap.c
+  analysis/history_parts.c
+  analysis/history_series.c
   analysis/launches.c
   analysis/losses.c
   analysis/path.c
@@ -496,6 +519,8 @@ set(BRICK_ANALYSIS_SOURCES
 
 # What all commands show with: forms of answers, tables, units, text, JSON, CSV, SVG.
 set(BRICK_VIEW_SOURCES
+  view/bench_json.c
+  view/bench_text.c
   view/ceilings.c
   view/ceilings_text.c
   view/csv.c
@@ -509,6 +534,7 @@ set(BRICK_VIEW_SOURCES
   view/flame_pprof.c
   view/flame_svg.c
   view/flame_text.c
+  view/history_entry.c
   view/input.c
   view/json.c
   view/labels.c
@@ -549,6 +575,8 @@ set(BRICK_VIEW_SOURCES
   view/tiles_json.c
   view/tiles_svg.c
   view/tiles_text.c
+  view/trend.c
+  view/trend_svg.c
   view/tree.c
   view/tree_json.c
   view/tree_text.c
@@ -610,6 +638,11 @@ set(BRICK_TUI_SOURCES
 
 # The command line.
 set(BRICK_CLI_SOURCES
+  cli/bench.c
+  cli/bench_answer.c
+  cli/bench_journal.c
+  cli/bench_launch.c
+  cli/bench_measure.c
   cli/ceilings.c
   cli/commands.c
   cli/completion.c
@@ -630,12 +663,19 @@ set(BRICK_CLI_SOURCES
   cli/export_json.c
   cli/flame.c
   cli/graph.c
+  cli/history.c
+  cli/history_hosts.c
+  cli/history_import.c
+  cli/history_list.c
+  cli/history_plot.c
+  cli/history_runs.c
   cli/main.c
   cli/open.c
   cli/open_once.c
   cli/options.c
   cli/path.c
   cli/record.c
+  cli/record_history.c
   cli/record_options.c
   cli/record_summary.c
   cli/report.c
@@ -704,7 +744,9 @@ set(BRICK_UNIT_TESTS
   tests/unit/base_hashmap.c
   tests/unit/base_number.c
   tests/unit/base_rank.c
+  tests/unit/bench_stop.c
   tests/unit/ceilings.c
+  tests/unit/change_points.c
   tests/unit/cli_text.c
   tests/unit/clock.c
   tests/unit/correlation.c
@@ -739,6 +781,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_write.c
   tests/unit/histogram.c
   tests/unit/lap.c
+  tests/unit/history_store.c
   tests/unit/live_snapshot.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c
@@ -818,6 +861,7 @@ set(BRICK_TEST_PROGRAMS
 # One test per file (names that begin with lib are shared by them).
 set(BRICK_INTEGRATION_TESTS
   tests/integration/attacher.py
+  tests/integration/bench_cli.py
   tests/integration/cli_budget.py
   tests/integration/cli_defaults.py
   tests/integration/cli_diff.py
@@ -852,6 +896,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_cli.py
   tests/integration/graph_dot.py
   tests/integration/graph_path.py
+  tests/integration/history_cli.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
   tests/integration/off_cpu.py

@@ -101,6 +101,49 @@ static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t name
 	return 0;
 }
 
+static int reduce_phase(struct compare_series *series, int phase)
+{
+	struct compare_cells *cells = &series->phases[phase];
+	const struct stretch s = {series, phase, 0, cells->count};
+	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
+	uint64_t *columns = calloc(series->columns + 1, sizeof(*columns));
+	size_t count = 0;
+	struct ranked_cell *chosen = columns ? choose_cells(&s, &count) : NULL;
+
+	for (size_t i = 0; i < count && chosen; i++) {
+		tokens += cells->tokens[chosen[i].cell];
+		total += cells->total_ns[chosen[i].cell];
+		for (size_t k = 0; k < series->columns; k++)
+			columns[k] += compare_cell_ns(series, phase, chosen[i].cell, k);
+	}
+	for (size_t i = 0; i < cells->count; i++) {
+		all_tokens += cells->tokens[i];
+		all += cells->total_ns[i];
+	}
+	if (chosen) {
+		/* what makes a rate of all steps out of the time of the typical ones */
+		cells->united *= (double)all / (double)(all_tokens ? all_tokens : 1) *
+				 (double)(tokens ? tokens : 1) / (double)(total ? total : 1);
+		cells->tokens[0] = tokens;
+		cells->total_ns[0] = total;
+		memcpy(cells->column_ns, columns, series->columns * sizeof(*columns));
+		cells->count = 1;
+	}
+	free(columns);
+	free(chosen);
+	return chosen ? 0 : -ENOMEM;
+}
+
+int compare_series_reduce(struct compare_series *series)
+{
+	int rc = 0;
+
+	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
+		if (series->phases[phase].count)
+			rc = reduce_phase(series, phase);
+	return rc;
+}
+
 static void drop_blocks(struct compare_phase_blocks *b)
 {
 	free(b->time);

@@ -47,6 +47,12 @@ struct compare_blocks {
 	struct compare_phase_blocks phases[STEP_PHASES];
 };
 
+/*
+ * Make one cell of each phase: that of the steps which a block is made of, so that whole recordings
+ * compare as before, but for where they have different numbers of decode steps. -ENOMEM.
+ */
+int compare_series_reduce(struct compare_series *series);
+
 /* Recordings a side that it takes to know of any difference. */
 int compare_recordings_suffice(size_t in_a, size_t in_b);
 

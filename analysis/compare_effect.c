@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
@@ -232,4 +233,45 @@ int compare_effects_points(struct compare_row *rows, size_t row_count, double ef
 	}
 	free(pairs);
 	return 0;
+}
+
+static enum compare_verdict judge_values(
+	const struct compare_row *row, double threshold, double alpha_of_test)
+{
+	if (row->low >= -threshold && row->high <= threshold)
+		return COMPARE_SAME;
+	if (!(row->p <= alpha_of_test))
+		return COMPARE_UNSURE;
+	return row->low > threshold	? COMPARE_SLOWER
+	       : row->high < -threshold ? COMPARE_FASTER
+					: COMPARE_UNSURE;
+}
+
+int compare_effects_values(struct compare_row *row, const double *a, size_t in_a, const double *b,
+	size_t in_b, double threshold, double alpha_of_test)
+{
+	size_t n = in_a + in_b;
+	double *logs = calloc(n, sizeof(*logs)), critical_t = INFINITY;
+	const struct permutation_family one = {logs, 1, n, in_a, false, NULL};
+	struct statistics_shift shift;
+
+	*row = (struct compare_row){.measure = COMPARE_TIME, .phase = -1, .points = NAN, .p = NAN};
+	if (!logs)
+		return -ENOMEM;
+	memcpy(logs, a, in_a * sizeof(*logs));
+	memcpy(logs + in_a, b, in_b * sizeof(*logs));
+	row->a = statistics_median(logs, in_a);
+	row->b = statistics_median(logs + in_a, in_b);
+	for (size_t i = 0; i < n; i++)
+		logs[i] = log(logs[i]);
+	int rc = statistics_shift(&shift, logs, in_a, logs + in_a, in_b, alpha);
+	if (rc == 0)
+		rc = permutation_test(&one, alpha_of_test, &row->p, &critical_t);
+	if (rc == 0) {
+		set_effect(row, &shift, 1);
+		set_detectable(row, critical_t, threshold);
+		row->verdict = judge_values(row, threshold, alpha_of_test);
+	}
+	free(logs);
+	return rc;
 }

@@ -42,3 +42,10 @@ void compare_effects_fini(struct compare_effects *effects);
  */
 int compare_effects_points(struct compare_row *rows, size_t row_count, double effect, int phase,
 	const struct compare_blocks *blocks, const struct compare_names *names, double *residual);
+
+/*
+ * Effect, interval, test and verdict of values that are no part of a family: one value of each run,
+ * at least one a side. alpha: of the test. -ENOMEM.
+ */
+int compare_effects_values(struct compare_row *row, const double *a, size_t in_a, const double *b,
+	size_t in_b, double threshold, double alpha);

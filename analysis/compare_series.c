@@ -50,8 +50,7 @@ static uint64_t hash_name(const char *name, enum compare_kind kind)
 	return hash;
 }
 
-/* RUN_NONE: no memory. */
-static uint32_t column_of(struct compare_names *names, const char *name, enum compare_kind kind)
+uint32_t compare_names_column(struct compare_names *names, const char *name, enum compare_kind kind)
 {
 	uint64_t hash = hash_name(name, kind);
 	struct hash_probe probe = hash_probe(hash);
@@ -76,11 +75,12 @@ static int name_bricks(struct reader *r)
 {
 	const struct run *run = r->run;
 
-	r->waits = column_of(r->names, brick_name(BRICK_BARRIER_WAIT), COMPARE_PART);
+	r->waits = compare_names_column(r->names, brick_name(BRICK_BARRIER_WAIT), COMPARE_PART);
 	for (uint32_t b = 0; b < run->brick_count; b++) {
 		bool takes_time = r->index->kinds[b] != BRICK_KIND_STEP &&
 				  r->index->kinds[b] != BRICK_KIND_TILE;
-		r->groups[b] = takes_time ? column_of(r->names, run->bricks[b].name, COMPARE_PART)
+		r->groups[b] = takes_time ? compare_names_column(
+						    r->names, run->bricks[b].name, COMPARE_PART)
 					  : r->waits;
 		if (r->groups[b] == RUN_NONE)
 			return -ENOMEM;
@@ -99,13 +99,13 @@ static int name_layers(struct reader *r)
 {
 	char name[32];
 
-	r->groups[0] = column_of(r->names, "outside of layers", COMPARE_PART);
+	r->groups[0] = compare_names_column(r->names, "outside of layers", COMPARE_PART);
 	for (uint32_t s = 0; s < r->run->site_count; s++) {
 		uint32_t layer = layer_of(r, s);
 		if (r->groups[layer] != RUN_NONE)
 			continue;
 		snprintf(name, sizeof(name), "layer %u", layer - 1);
-		r->groups[layer] = column_of(r->names, name, COMPARE_PART);
+		r->groups[layer] = compare_names_column(r->names, name, COMPARE_PART);
 		if (r->groups[layer] == RUN_NONE)
 			return -ENOMEM;
 	}
@@ -118,14 +118,15 @@ static int name_columns(struct reader *r)
 
 	r->groups = malloc(groups * sizeof(*r->groups));
 	r->kernels = calloc(r->run->kernel_count + 1, sizeof(*r->kernels));
-	r->unattributed = column_of(r->names, "unattributed", COMPARE_UNATTRIBUTED);
+	r->unattributed = compare_names_column(r->names, "unattributed", COMPARE_UNATTRIBUTED);
 	if (!r->groups || !r->kernels || r->unattributed == RUN_NONE)
 		return -ENOMEM;
 	for (size_t i = 0; i < groups; i++)
 		r->groups[i] = RUN_NONE;
 	int rc = r->by == SUMMARY_BY_LAYER ? name_layers(r) : name_bricks(r);
 	for (size_t k = 0; k < r->run->kernel_count && rc == 0; k++) {
-		r->kernels[k] = column_of(r->names, r->run->kernels[k].name, COMPARE_KERNEL);
+		r->kernels[k] =
+			compare_names_column(r->names, r->run->kernels[k].name, COMPARE_KERNEL);
 		if (r->kernels[k] == RUN_NONE)
 			rc = -ENOMEM;
 	}

@@ -49,6 +49,9 @@ struct compare_series {
 	uint64_t ttft_ns; /* ANALYSIS_UNKNOWN */
 };
 
+/* The column of a name, which is added if it is new; RUN_NONE: no memory. */
+uint32_t compare_names_column(
+	struct compare_names *names, const char *name, enum compare_kind kind);
 void compare_names_fini(struct compare_names *names);
 
 /* by: SUMMARY_BY_BRICK or SUMMARY_BY_LAYER, the same for all recordings. -ENOMEM. */

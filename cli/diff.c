@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick diff`: options, the two sides, and the verdict that its exit code is. Recordings are read
- * one after the other. The forms are in view/diff_text.c and view/diff_json.c.
+ * `brick diff`: options, the two sides, and the verdict that its exit code is. Recordings and runs
+ * of the history are read one after the other. The forms are in view/diff_text.c and
+ * view/diff_json.c.
  */
 #include "view/diff.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history_parts.h"
 #include "cli/command.h"
+#include "cli/history_runs.h"
 #include "cli/options.h"
 #include "view/die.h"
 #include "view/input.h"
@@ -19,13 +22,18 @@ struct arguments {
 	int by;
 	unsigned long top;
 	bool all, any, json;
+	const char *db;
 };
 
 struct sides {
 	struct diff_origin *origins;
 	struct compare_series *series;
 	struct compare_names names;
-	size_t in_a, in_b;
+	size_t count, capacity; /* of both */
+	size_t in_a, in_b;	/* operands; then what they stand for */
+	bool from_history;	/* any of them */
+	double floor;		/* of this machine; 0: not known */
+	uint64_t floor_ns;
 };
 
 static void set_threshold(const struct option_use *use, const char *text)
@@ -55,6 +63,8 @@ static const struct cli_option option_table[] = {
 	{"all", NULL, "show all rows", option_flag, .at = offsetof(struct arguments, all)},
 	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag,
 		.at = offsetof(struct arguments, json)},
+	{"db", "WHERE", "the history that @NAME is in (default: BRICK_DB)", option_text,
+		.at = offsetof(struct arguments, db)},
 	OPTION_HELP,
 };
 
@@ -80,10 +90,22 @@ static void find_sides(struct sides *sides, int argc, size_t behind)
 			operands);
 }
 
-static void read_recording(
-	struct sides *sides, size_t at, const char *path, const struct arguments *arguments)
+/* A place for one more. */
+static size_t add_place(struct sides *sides)
+{
+	if (sides->count == sides->capacity) {
+		sides->capacity = 2 * sides->capacity + 16;
+		sides->origins =
+			xrealloc(sides->origins, sides->capacity * sizeof(*sides->origins));
+		sides->series = xrealloc(sides->series, sides->capacity * sizeof(*sides->series));
+	}
+	return sides->count++;
+}
+
+static void read_recording(struct sides *sides, const char *path, const struct arguments *arguments)
 {
 	struct run *run = input_load_telling(path);
+	size_t at = add_place(sides);
 
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", path);
@@ -94,14 +116,67 @@ static void read_recording(
 	run_destroy(run);
 }
 
+static void read_history(struct sides *sides, const char *name, const struct arguments *arguments)
+{
+	struct history_store *store = history_runs_open(arguments->db, false);
+	struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, name);
+	history_runs_keep_steps(&runs, 0, name);
+	for (size_t i = 0; i < runs.list.count; i++) {
+		size_t at = add_place(sides);
+		diff_origin_of_history(&sides->origins[at], &runs.list.items[i]);
+		if (history_parts_series(&sides->series[at], &sides->names, &runs.list.items[i],
+			    (enum summary_by)arguments->by) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+	}
+	sides->from_history = true;
+	history_runs_fini(&runs);
+	history_store_close(store);
+}
+
+static size_t read_side(
+	struct sides *sides, char **paths, size_t count, const struct arguments *arguments)
+{
+	size_t before = sides->count;
+
+	for (size_t i = 0; i < count; i++)
+		(is_history_reference(paths[i]) ? read_history : read_recording)(
+			sides, paths[i], arguments);
+	return sides->count - before;
+}
+
 static void read_sides(struct sides *sides, char **paths, const struct arguments *arguments)
 {
-	size_t n = sides->in_a + sides->in_b;
+	size_t operands_of_a = sides->in_a;
 
-	sides->origins = xcalloc(n, sizeof(*sides->origins));
-	sides->series = xcalloc(n, sizeof(*sides->series));
-	for (size_t i = 0; i < n; i++)
-		read_recording(sides, i, paths[i], arguments);
+	sides->in_a = read_side(sides, paths, sides->in_a, arguments);
+	sides->in_b = read_side(sides, paths + operands_of_a, sides->in_b, arguments);
+	for (size_t i = 0; i < sides->count && sides->from_history; i++)
+		if (compare_series_reduce(&sides->series[i]) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+}
+
+static const char *fact_of(const struct diff_origin *origin, const char *key)
+{
+	for (size_t i = 0; i < origin->fact_count; i++)
+		if (!strcmp(origin->facts[i].key, key))
+			return origin->facts[i].value;
+	return "";
+}
+
+/* What identical runs differed by on the host that all of these are of: no less is a difference. */
+static double threshold_of(struct sides *sides, const struct arguments *arguments)
+{
+	const char *host = sides->count ? fact_of(&sides->origins[0], "host") : "";
+
+	if (arguments->threshold >= 0 || !compare_recordings_suffice(sides->in_a, sides->in_b))
+		return arguments->threshold;
+	for (size_t i = 0; i < sides->count; i++)
+		if (strcmp(fact_of(&sides->origins[i], "host"), host))
+			return arguments->threshold;
+	sides->floor = history_runs_floor(arguments->db, host, &sides->floor_ns);
+	return sides->floor > 0.01 ? sides->floor : arguments->threshold;
 }
 
 static bool is_worse(const struct compare *compare, bool any)
@@ -116,21 +191,21 @@ static int answer(struct sides *sides, const struct arguments *arguments)
 {
 	struct diff_origins origins;
 	struct compare *compare;
-	size_t n = sides->in_a + sides->in_b;
+	double threshold = threshold_of(sides, arguments);
 
 	if (compare_create(&compare, sides->series, sides->in_a, sides->in_b, &sides->names,
-		    arguments->threshold) < 0)
+		    threshold) < 0)
 		die(CLI_SYSTEM, "not enough memory to compare");
 	if (!compare->row_count)
 		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
 	diff_origins_init(&origins, sides->origins, sides->in_a, sides->in_b);
-	const struct diff_view view = {
-		compare, &origins, (enum summary_by)arguments->by, arguments->top, arguments->all};
+	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
+		arguments->top, arguments->all, sides->floor};
 	(arguments->json ? diff_json : diff_text)(&view, stdout);
 	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < sides->count; i++)
 		compare_series_fini(&sides->series[i]);
 	free(sides->series);
 	compare_names_fini(&sides->names);
@@ -159,7 +234,8 @@ const struct cli_command command_diff = {
 	.run = run_diff,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
-	.about = "Compare recordings: is B faster than A, which brick did it, and could that be "
+	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster than "
+		 "A, which brick did it, and could that be "
 		 "noise? "
 		 "Each recording is one value of each measure; four a side, recorded in turns, are "
 		 "the least that can be told apart, ten are better. With fewer, stretches of steps "

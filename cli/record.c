@@ -59,6 +59,7 @@ static int run(int argc, char **argv)
 		result.exit_code = CLI_SYSTEM;
 	if (!arguments.quiet)
 		record_summary(&arguments, &result);
+	record_history(&arguments, &result);
 	recorder_result_fini(&result);
 	record_arguments_fini(&arguments);
 	free((char *)command.about);

@@ -10,6 +10,8 @@ struct record_arguments {
 	int quiet;
 	int graph, tiles, digest;
 	int off; /* --mode none */
+	int no_history;
+	const char *db, *label; /* NULL: not said */
 };
 
 extern const struct cli_option record_option_table[];
@@ -21,3 +23,6 @@ void record_arguments_fini(struct record_arguments *arguments);
 
 /* Say on stderr what came of a recording. */
 void record_summary(const struct record_arguments *arguments, const struct recorder_result *result);
+
+/* Keep its summary in the history, if there is one. */
+void record_history(const struct record_arguments *arguments, const struct recorder_result *result);

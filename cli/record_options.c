@@ -186,6 +186,9 @@ const struct cli_option record_option_table[] = {
 		.at = OF(options.keep_going)},
 	{"wait", NULL, "wait for all recorded processes, not only for CMD", set_1,
 		.at = OF(options.wait)},
+	{"no-history", NULL, "do not keep its summary in the history", set_1, .at = OF(no_history)},
+	{"db", "WHERE", "the history to keep it in (default: BRICK_DB)", option_text, .at = OF(db)},
+	{"label", "NAME", "call it so in the history: diff @NAME", option_text, .at = OF(label)},
 	{"quiet", NULL, "no summary", set_1, .at = OF(quiet), .letter = 'q'},
 	OPTION_HELP,
 };

@@ -7,10 +7,12 @@
 #include "view/report_fields.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
+#include "cli/history_runs.h"
 #include "cli/selection_options.h"
 #include "html/page.h"
 #include "view/report_apart.h"
@@ -142,7 +144,10 @@ static int run_report(int argc, char **argv)
 		.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
 	options_parse(&command_report, &options, argc, argv);
 	check(&options);
-	struct run *run = input_load(input_operand(argc, argv));
+	const char *operand = input_operand(argc, argv);
+	char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	struct run *run = input_load(kept ? kept : operand);
+	free(kept);
 	selection_narrow(&options.selection, run);
 	if (options.html) {
 		report_html(run, options.html);

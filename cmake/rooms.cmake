@@ -18,7 +18,11 @@ brick_room(inject ${BRICK_INJECT_SOURCES} NEEDS brick-static)
 brick_room(record ${BRICK_RECORD_SOURCES} NEEDS brick-static brick-inject)
 brick_room(live ${BRICK_LIVE_SOURCES} NEEDS brick-record brick-trace)
 brick_room(machine ${BRICK_MACHINE_SOURCES} NEEDS brick-static PkgConfig::JANSSON m)
-brick_room(analysis ${BRICK_ANALYSIS_SOURCES} NEEDS brick-trace brick-machine brick-graph-static m)
+brick_room(runner ${BRICK_RUNNER_SOURCES} NEEDS brick-base m)
+brick_room(history ${BRICK_HISTORY_SOURCES}
+  NEEDS brick-base PkgConfig::SQLITE3 PkgConfig::JANSSON m)
+brick_room(analysis ${BRICK_ANALYSIS_SOURCES}
+  NEEDS brick-trace brick-machine brick-history brick-graph-static m)
 brick_room(view ${BRICK_VIEW_SOURCES} NEEDS brick-analysis brick-inject PkgConfig::JANSSON m)
 brick_room(tui ${BRICK_TUI_SOURCES} ${terminal_source}
   NEEDS brick-view brick-live ${terminal_library})
@@ -28,4 +32,4 @@ include(cmake/serve.cmake)
 
 # All that answers stand on, for tests and benches that look inside.
 add_library(brick-tools INTERFACE)
-target_link_libraries(brick-tools INTERFACE brick-live brick-rules brick-analysis)
+target_link_libraries(brick-tools INTERFACE brick-live brick-rules brick-analysis brick-runner)

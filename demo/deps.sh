@@ -31,7 +31,8 @@ command -v dot >/dev/null || need graphviz
 command -v ctags >/dev/null || need universal-ctags
 command -v doxygen >/dev/null || need doxygen
 for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
-	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev; do
+	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev \
+	sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev; do
 	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
 		need "${module#*:}"
 	fi

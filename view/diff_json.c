@@ -106,7 +106,7 @@ static json_t *differences_json(const struct diff_origins *o)
 	return array;
 }
 
-void diff_json(const struct diff_view *view, FILE *out)
+json_t *diff_to_json(const struct diff_view *view)
 {
 	const struct compare *c = view->compare;
 	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
@@ -115,6 +115,7 @@ void diff_json(const struct diff_view *view, FILE *out)
 	json_put(root, "schema", json_text("brick/diff/1"));
 	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
 	json_put(root, "threshold", real(c->threshold));
+	json_put(root, "floor", real(view->floor > 0 ? view->floor : NAN));
 	json_put(root, "unit",
 		json_text(c->unit == COMPARE_RECORDINGS ? "recordings" : "stretches"));
 	json_put(root, "a", side_json(view->origins->list, view->origins->in_a));
@@ -126,5 +127,10 @@ void diff_json(const struct diff_view *view, FILE *out)
 		if (c->phases[phase].in_a)
 			json_put(phases, step_phase_name(phase), phase_json(view, phase));
 	json_put(root, "phases", phases);
-	json_print(root, out);
+	return root;
+}
+
+void diff_json(const struct diff_view *view, FILE *out)
+{
+	json_print(diff_to_json(view), out);
 }

@@ -117,6 +117,18 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run)
 	add_work(origin, run);
 }
 
+void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run)
+{
+	*origin = (struct diff_origin){.path = xasprintf("@%.8s", run->id),
+		.command = xstrdup(run->command),
+		.start_unix_ns = run->start_ns};
+	for (size_t i = 0; i < run->parts.count; i++)
+		if (!strcmp(run->parts.items[i].kind, "step"))
+			origin->steps += run->parts.items[i].count;
+	for (size_t i = 0; i < run->facts.count; i++)
+		add_text(origin, run->facts.items[i].key, run->facts.items[i].value);
+}
+
 /* All values of a key on one side, in the order of the recordings; the caller frees. */
 static char *values_of(const struct diff_origin *list, size_t count, const char *key, size_t *n)
 {

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "history/run.h"
 #include "trace/run.h"
 
 struct diff_fact {
@@ -36,6 +37,9 @@ struct diff_origins {
 
 /* Take what is known of a recording. */
 void diff_origin_init(struct diff_origin *origin, const struct run *run);
+
+/* The same of a run of a history, which stands for its recording. */
+void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run);
 
 /* Find the differences; the origins are taken. */
 void diff_origins_init(

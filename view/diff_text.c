@@ -98,6 +98,10 @@ static void print_unit(const struct printer *p)
 			"these intervals; 4 recordings a side, in turns, would say it. Without "
 			"them only --threshold lets anything be called slower or faster",
 			o->in_a, o->in_b);
+	if (p->view->floor > 0)
+		say(p, "Floor",
+			"identical runs on this machine differed by %.1f%% (brick bench --floor)",
+			100 * p->view->floor);
 	if (decode->steps)
 		say(p, "Decode steps", "the first %llu of each recording, which all have",
 			(unsigned long long)decode->steps);
@@ -140,8 +144,7 @@ static char *parts_of(const struct compare *c, int phase)
 	return text;
 }
 
-/* What is to be said of an effect. The caller frees. */
-static char *sentence(const struct compare *c, const struct compare_row *row)
+char *diff_sentence(double threshold, const struct compare_row *row)
 {
 	char effect[UNITS_BYTES], interval[2 * UNITS_BYTES];
 
@@ -150,7 +153,7 @@ static char *sentence(const struct compare *c, const struct compare_row *row)
 	if (row->verdict == COMPARE_SLOWER || row->verdict == COMPARE_FASTER)
 		return xasprintf("%s%s", effect, interval);
 	if (row->verdict == COMPARE_SAME)
-		return xasprintf("same within %.3g%%%s", 100 * c->threshold, interval);
+		return xasprintf("same within %.3g%%%s", 100 * threshold, interval);
 	if (isnan(row->effect) || !*interval)
 		return xstrdup("not enough data");
 	if (isfinite(row->detectable) && row->detectable < 10)
@@ -172,7 +175,7 @@ static void print_time(
 	const struct compare *c = p->view->compare;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 	char *parts = row->phase < 0 || isnan(row->effect) ? xstrdup("") : parts_of(c, row->phase);
-	char *said = sentence(c, row);
+	char *said = diff_sentence(c->threshold, row);
 
 	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
 	say(p, label, "%s in A, %s in B%s: %s%s%s", units_time(a, (uint64_t)row->a),
@@ -185,7 +188,7 @@ static void print_time(
 static void print_rate(const struct printer *p, const struct compare_row *row)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-	char *said = sentence(p->view->compare, row);
+	char *said = diff_sentence(p->view->compare->threshold, row);
 
 	say(p, "", "%s tokens/s in A, %s in B, all steps: %s", units_number(a, 1e9 / row->a),
 		units_number(b, 1e9 / row->b), said);
@@ -241,4 +244,17 @@ void diff_text(const struct diff_view *view, FILE *out)
 	print_whole(&p);
 	print_verdict(&p);
 	diff_rows(view, out, &terminal);
+}
+
+void diff_measures(const struct diff_view *view, FILE *out)
+{
+	struct terminal terminal;
+	const struct printer p = {view, &terminal, out};
+
+	terminal_init(&terminal, out);
+	print_differences(&p, true);
+	print_differences(&p, false);
+	print_whole(&p);
+	diff_rows(view, out, &terminal);
+	fputc('\n', out);
 }

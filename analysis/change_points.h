@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the level of a series of values changes, whatever their distribution is: Pettitt's test
+ * (1979), of ranks, in the series and then in both parts of it, as long as it finds a change. A
+ * series whose values are independent and do not change is told to have one with a probability of 1
+ * % at most. Where values know of their neighbours that is more. Equal input gives equal output.
+ * Pure; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+enum { CHANGE_SEGMENT_MIN = 4 }; /* values between two changes */
+
+struct change_point {
+	size_t at;	      /* the first value after it */
+	double before, after; /* medians of the values up to the neighbouring changes */
+	double p;
+};
+
+/* *points: by place; the caller frees. How many, or -ENOMEM. */
+long change_points_find(struct change_point **points, const double *values, size_t n);

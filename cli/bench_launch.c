@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of `brick bench`, plain or recorded, as an entry of a history. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/bench.h"
+#include "trace/load.h"
+#include "view/die.h"
+#include "view/exit_code.h"
+#include "view/history_entry.h"
+#include "view/memory.h"
+
+enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
+
+/* "a 'b c'": only to be shown and to be told apart. The caller frees. */
+static char *line_of(char *const *argv)
+{
+	char *line = xstrdup("");
+
+	for (; *argv; argv++) {
+		bool is_plain = **argv && !strpbrk(*argv, " \t\n'\"\\$*?;&|<>()");
+		char *longer =
+			xasprintf(is_plain ? "%s%s%s" : "%s%s'%s'", line, *line ? " " : "", *argv);
+		free(line);
+		line = longer;
+	}
+	return line;
+}
+
+static char **recorder_of(char *const *command, const char *recording)
+{
+	static char self[PATH_MAX];
+	size_t words = 0;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	while (command[words])
+		words++;
+	char **argv = xcalloc(words + RECORD_WORDS + 1, sizeof(*argv));
+	char *const first[RECORD_WORDS] = {n > 0 ? self : (char *)"brick", (char *)"record",
+		(char *)"-q", (char *)"--no-history", (char *)"-o", (char *)recording,
+		(char *)"--"};
+	memcpy(argv, first, sizeof(first));
+	memcpy(argv + RECORD_WORDS, command, words * sizeof(*argv));
+	return argv;
+}
+
+static bool failed(struct bench *bench, const char *command, int exit_code)
+{
+	char *tail = launch_tail(bench->output, TAIL_LINES);
+
+	bench->fault = exit_code == 127 || exit_code == 126
+			       ? xasprintf("%s: cannot be run (exit code %d)", command, exit_code)
+			       : xasprintf("%s: exit code %d; its last lines:\n%s", command,
+					 exit_code, tail);
+	free(tail);
+	return false;
+}
+
+static bool take_plain(struct bench *bench, const struct launch_result *result, const char *command,
+	struct bench_run *run)
+{
+	const struct bench_arguments *a = &bench->arguments;
+	const char *expression = a->value ? a->value : a->rate;
+
+	run->value = (double)result->wall_ns;
+	if (expression && launch_value(bench->output, expression, &run->value) != 1) {
+		bench->fault =
+			xasprintf("%s: nothing in what it printed matches %s", command, expression);
+		return false;
+	}
+	history_entry_here(&run->entry, "plain", command);
+	run->entry.wall_ns = result->wall_ns;
+	run->entry.value = expression ? run->value : 0;
+	run->entry.exit_code = 0;
+	return true;
+}
+
+static bool take_recorded(struct bench *bench, const char *recording, struct bench_run *run)
+{
+	struct load_error error = {0};
+	struct run *loaded = NULL;
+
+	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
+		char *tail = launch_tail(bench->output, TAIL_LINES);
+		bench->fault = xasprintf("%s; --plain compares what cannot be recorded. Last "
+					 "lines:\n%s",
+			loaded ? "the recording has no steps: there are no tokens in it"
+			       : "no recording was made",
+			tail);
+		free(tail);
+		run_destroy(loaded);
+		return false;
+	}
+	history_entry_init(&run->entry, loaded, bench->arguments.keep ? recording : NULL);
+	run_destroy(loaded);
+	return true;
+}
+
+bool bench_launch(struct bench *bench, const struct bench_work *work, struct bench_run *run)
+{
+	char *const *command = bench->commands[work->side];
+	char *line = line_of(command);
+	char *recording = xasprintf("%s/%c%zu.pftrace",
+		bench->arguments.keep ? bench->arguments.keep : bench->directory, "abc"[work->side],
+		bench -> runs.count);
+	char **recorder = work->is_recorded ? recorder_of(command, recording) : NULL;
+	struct machine_state before, after;
+	struct launch_result result;
+	struct machine_change change;
+
+	*run = (struct bench_run){.side = work->side, .is_recorded = work->is_recorded};
+	machine_state_read(&before);
+	int rc = launch_run(recorder ? recorder : (char **)command, bench->output, &result);
+	machine_state_read(&after);
+	bool good = rc == 0 && result.exit_code == 0;
+	if (rc < 0)
+		bench->fault = xasprintf("%s: %s", line, strerror(-rc));
+	else if (!good)
+		failed(bench, line, result.exit_code);
+	else
+		good = work->is_recorded ? take_recorded(bench, recording, run)
+					 : take_plain(bench, &result, line, run);
+	if (good) {
+		struct bench_machine *m = &bench->machine;
+		machine_state_between(&change, &before, &after, result.cpu_ns);
+		m->disturbed += machine_change_disturbs(&change) != 0;
+		m->steal += (change.steal - m->steal) / ++m->runs;
+		m->others += (change.others - m->others) / m->runs;
+		m->swapped += change.swapped;
+	}
+	if (work->is_recorded && !bench->arguments.keep)
+		unlink(recording);
+	free(recorder);
+	free(recording);
+	free(line);
+	return good;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick history`: options, and the questions that change something. */
+#include "cli/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/step_times.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "view/die.h"
+#include "view/history_entry.h"
+#include "view/input.h"
+
+static void set_by(const struct option_use *use, const char *text)
+{
+	static const char *const names[] = {"host", "engine"};
+
+	*(bool *)use->to = option_choice(use, text, names, 2) == 1;
+}
+
+#define AT(member) .at = offsetof(struct history_arguments, member)
+
+static const struct cli_option option_table[] = {
+	{"db", "WHERE",
+		"a file of SQLite, or clickhouse+http://HOST:8123/DATABASE (default: BRICK_DB, "
+		"else a file in the user's data directory)",
+		option_text, AT(db)},
+	{"label", "NAME", "only runs with that label", option_text, AT(label)},
+	{"host", "NAME", "only runs on that machine", option_text, AT(host)},
+	{"kind", "KIND", "only recorded, plain, imported or floor", option_text, AT(kind)},
+	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, AT(limit),
+		.low = 1, .high = UINT32_MAX},
+	{"all", NULL, "list: all of them", option_flag, AT(all)},
+	{"remove", NULL, "label: take it away", option_flag, AT(remove)},
+	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_phase,
+		AT(phase)},
+	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
+		AT(brick)},
+	{"layer", "N", "plot: that layer", option_text, AT(layer)},
+	{"kernel", "NAME", "plot: that kernel of a device", option_text, AT(kernel)},
+	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, AT(by_engine)},
+	{"svg", "OUT", "plot: a picture", option_text, AT(svg)},
+	{"html", "OUT", "plot: a page", option_text, AT(html)},
+	{"json", NULL, "as JSON", option_flag, AT(json)},
+	OPTION_HELP,
+};
+
+struct history_filter history_filter_of(const struct history_arguments *a)
+{
+	return (struct history_filter){
+		.label = a->label, .host = a->host, .kind = a->kind, .limit = a->limit};
+}
+
+static int change(const struct history_arguments *a, const char *label)
+{
+	struct history_store *store = history_runs_open(a->db, false);
+	struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, a->operands[0]);
+	for (size_t i = 0; i < runs.list.count; i++) {
+		const char *id = runs.list.items[i].id;
+		history_runs_check(store, label ? history_store_label(store, id, label, a->remove)
+						: history_store_remove(store, id));
+	}
+	printf("%zu run%s\n", runs.list.count, runs.list.count == 1 ? "" : "s");
+	history_runs_fini(&runs);
+	history_store_close(store);
+	return CLI_DONE;
+}
+
+static int label(const struct history_arguments *a)
+{
+	return change(a, a->operands[1]);
+}
+
+static int remove_runs(const struct history_arguments *a)
+{
+	return change(a, NULL);
+}
+
+static int add(const struct history_arguments *a)
+{
+	struct history_store *store = history_runs_open(a->db, true);
+	int code = CLI_DONE;
+
+	for (size_t i = 0; i < a->operand_count; i++) {
+		struct run *run = input_load_telling(a->operands[i]);
+		struct history_run entry;
+		history_entry_init(&entry, run, a->operands[i]);
+		if (a->label && history_run_label(&entry, a->label) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+		history_runs_check(store, history_store_add(store, &entry));
+		history_run_fini(&entry);
+		run_destroy(run);
+	}
+	if (history_store_flush(store) < 0) {
+		warn("history: %s", history_store_error(store));
+		code = CLI_SYSTEM;
+	}
+	history_store_close(store);
+	return code;
+}
+
+static int push(const struct history_arguments *a)
+{
+	return add(a); /* without recordings: only what waits to be sent */
+}
+
+static const struct question {
+	const char *name;
+	int (*answer)(const struct history_arguments *arguments);
+	size_t least, most; /* operands */
+	const char *wants;
+} questions[] = {
+	{"list", history_list, 0, 0, "nothing"},
+	{"show", history_show, 1, 1, "a run: @last, @3, @NAME"},
+	{"label", label, 2, 2, "a run and its label: @last main"},
+	{"rm", remove_runs, 1, 1, "a run: @3"},
+	{"add", add, 1, SIZE_MAX, "recordings"},
+	{"plot", history_plot, 0, 0, "nothing; --brick NAME chooses"},
+	{"hosts", history_hosts, 0, 0, "nothing"},
+	{"import", history_import, 1, SIZE_MAX, "files of llama-bench -o sql or jsonl"},
+	{"push", push, 0, 0, "nothing"},
+};
+
+enum { QUESTIONS = sizeof(questions) / sizeof(*questions) };
+
+static const struct question *find_question(const char *name)
+{
+	for (size_t i = 0; name && i < QUESTIONS; i++)
+		if (!strcmp(questions[i].name, name))
+			return &questions[i];
+	die_usage("history", "%s%smust be list, show, label, rm, add, plot, hosts, import or push",
+		name ? name : "", name ? ": " : "the question ");
+}
+
+static int run_history(int argc, char **argv)
+{
+	struct history_arguments arguments = {.phase = STEP_DECODE};
+
+	options_parse(&command_history, &arguments, argc, argv);
+	const struct question *question = find_question(optind < argc ? argv[optind] : NULL);
+	arguments.operands = argv + optind + 1;
+	arguments.operand_count = (size_t)(argc - optind - 1);
+	if (arguments.operand_count < question->least || arguments.operand_count > question->most)
+		die_usage("history", "%s takes %s", question->name, question->wants);
+	return question->answer(&arguments);
+}
+
+const struct cli_command command_history = {
+	.name = "history",
+	.summary = "keep summaries of runs: list, label, trends, machines",
+	.run = run_history,
+	.flags = CLI_ANSWERS,
+	.usage = "list | show @RUN | label @RUN NAME | rm @RUN\n"
+		 "add FILE... | import FILE... | push\n"
+		 "plot [--brick NAME] [--svg OUT] | hosts [--by engine]",
+	.about = "What every recorded run took, by phase, brick and layer, is kept in a database: "
+		 "for baselines, for trends, over machines. A run is named @last, @3 (the third "
+		 "newest), @NAME (all with that label) or @1a2b (its id).",
+	.options = option_table,
+};

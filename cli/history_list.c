@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick history list` and `show`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/history.h"
+#include "view/exit_code.h"
+#include "view/json.h"
+#include "view/memory.h"
+#include "view/paragraph.h"
+#include "view/table.h"
+#include "view/text.h"
+#include "view/trend.h"
+#include "view/units.h"
+
+enum { COLUMNS = 9, DEFAULT_LIMIT = 20, COMMAND_WIDTH = 60, LABEL = 12 };
+
+static const struct table_column columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0}, {"START", 1, 1},
+	{"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 0}, {"ENGINE", 1, 3},
+	{"COMMAND", 1, 2}};
+
+struct listing {
+	struct table *table; /* NULL: as JSON */
+	json_t *array;
+	size_t place;
+};
+
+/* Tokens per s; negative: not known. */
+static double rate_of(const struct history_run *run, const char *phase)
+{
+	const struct history_part *step = history_run_step(run, phase);
+
+	return step && step->total_ns
+		       ? (double)step->tokens * 1e9 / ((double)step->total_ns * step->united)
+		       : -1;
+}
+
+/* The caller frees. */
+static char *labels_of(const struct history_run *run)
+{
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < run->labels.count; i++) {
+		char *longer = xasprintf("%s%s%s", text, i ? "," : "", run->labels.items[i]);
+		free(text);
+		text = longer;
+	}
+	char *safe = text_safe(text);
+	free(text);
+	return safe;
+}
+
+static json_t *head_json(const struct history_run *run)
+{
+	json_t *json = json_object(), *labels = json_array();
+
+	json_put(json, "id", json_text(run->id));
+	json_put(json, "kind", json_text(run->kind));
+	json_put(json, "start_unix_ns", json_number(run->start_ns));
+	json_put(json, "host", json_text(run->host));
+	json_put(json, "cpu", json_text(run->cpu));
+	json_put(json, "engine", json_text(run->engine));
+	json_put(json, "version", json_text(run->version));
+	json_put(json, "command", json_text(run->command));
+	json_put(json, "path", json_text(run->path));
+	json_put(json, "batch", json_text(run->batch));
+	json_put(json, "wall_ns", json_number(run->wall_ns));
+	json_put(json, "ttft_ns", run->ttft_ns ? json_number(run->ttft_ns) : json_null());
+	json_put(json, "exit_code", json_integer(run->exit_code));
+	json_put(json, "value", json_rate(run->value));
+	json_put(json, "prefill_tokens_per_s", json_rate(rate_of(run, "prefill")));
+	json_put(json, "decode_tokens_per_s", json_rate(rate_of(run, "decode")));
+	for (size_t i = 0; i < run->labels.count; i++)
+		json_add(labels, json_text(run->labels.items[i]));
+	json_put(json, "labels", labels);
+	return json;
+}
+
+static void add_row(struct listing *l, const struct history_run *run)
+{
+	char prefill[UNITS_BYTES], decode[UNITS_BYTES], wall[UNITS_BYTES], place[24], id[9];
+	char *labels = labels_of(run), *date = trend_date(run->start_ns);
+	char *engine = text_safe(run->engine), *safe = text_safe(run->command);
+	char *command = text_cut(safe, COMMAND_WIDTH);
+
+	snprintf(place, sizeof(place), "%zu", l->place);
+	snprintf(id, sizeof(id), "%.8s", run->id);
+	const char *const cells[COLUMNS] = {place, id, date,
+		units_number(prefill, rate_of(run, "prefill")),
+		units_number(decode, rate_of(run, "decode")),
+		run->wall_ns ? units_time(wall, run->wall_ns) : "-", labels, engine, command};
+	table_add(l->table, cells, STYLE_PLAIN);
+	free(labels);
+	free(date);
+	free(engine);
+	free(safe);
+	free(command);
+}
+
+static int take(void *context, const struct history_run *run)
+{
+	struct listing *l = context;
+
+	l->place++;
+	if (l->array)
+		json_add(l->array, head_json(run));
+	else
+		add_row(l, run);
+	return 0;
+}
+
+int history_list(const struct history_arguments *a)
+{
+	struct history_store *store = history_runs_open(a->db, false);
+	struct history_filter filter = history_filter_of(a);
+	struct listing l = {.array = a->json ? json_array() : NULL};
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	l.table = table_create(columns, COLUMNS);
+	if (!filter.limit && !a->all && !a->json)
+		filter.limit = DEFAULT_LIMIT;
+	history_runs_check(store, history_store_list(store, &filter, take, &l));
+	if (a->json) {
+		json_t *root = json_object();
+		json_put(root, "schema", json_text("brick/history/1"));
+		json_put(root, "runs", l.array);
+		json_print(root, stdout);
+	} else if (l.place) {
+		table_hide_empty(l.table);
+		table_print(l.table, stdout, &terminal);
+		if (filter.limit && l.place == filter.limit)
+			puts("PREFILL, DECODE: tokens/s. More with --all or --limit N");
+		else
+			puts("PREFILL, DECODE: tokens/s");
+	} else {
+		puts("no runs");
+	}
+	table_destroy(l.table);
+	history_store_close(store);
+	return CLI_DONE;
+}
+
+/* ---- one run ---- */
+
+static json_t *part_json(const struct history_part *p)
+{
+	json_t *json = json_object();
+	uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
+
+	json_put(json, "phase", json_text(p->phase));
+	json_put(json, "kind", json_text(p->kind));
+	json_put(json, "name", json_text(p->name));
+	json_put(json, "count", json_number(p->count));
+	json_put(json, "tokens", json_number(p->tokens));
+	json_put(json, "total_ns", json_number(p->total_ns));
+	json_put(json, "ns_per_token",
+		json_rate(p->typical_tokens ? (double)p->typical_ns / (double)p->typical_tokens
+					    : -1));
+	json_put(json, "p99_ns", p99 ? json_number(p99) : json_null());
+	return json;
+}
+
+static void show_json(const struct history_run *run)
+{
+	json_t *root = head_json(run), *facts = json_array(), *parts = json_array();
+
+	for (size_t i = 0; i < run->facts.count; i++) {
+		json_t *pair = json_array();
+		json_add(pair, json_text(run->facts.items[i].key));
+		json_add(pair, json_text(run->facts.items[i].value));
+		json_add(facts, pair);
+	}
+	for (size_t i = 0; i < run->parts.count; i++)
+		json_add(parts, part_json(&run->parts.items[i]));
+	json_put(root, "schema", json_text("brick/history-run/1"));
+	json_put(root, "facts", facts);
+	json_put(root, "parts", parts);
+	json_print(root, stdout);
+}
+
+static void print_parts(const struct history_run *run, const struct terminal *terminal)
+{
+	static const struct table_column titles[] = {{"PHASE", 1, 0}, {"KIND", 1, 1},
+		{"NAME", 1, 0}, {"/TOKEN", 0, 0}, {"SELF", 0, 0}, {"COUNT", 0, 1}, {"P50", 0, 2},
+		{"P99", 0, 2}};
+	struct table *table = table_create(titles, 8);
+
+	for (size_t i = 0; i < run->parts.count; i++) {
+		const struct history_part *p = &run->parts.items[i];
+		uint64_t p50 = history_histogram_percentile(&p->histogram, 50);
+		uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
+		char token[UNITS_BYTES], total[UNITS_BYTES], count[UNITS_BYTES], a[UNITS_BYTES],
+			b[UNITS_BYTES], *name = text_safe(p->name);
+		const char *const cells[] = {p->phase, p->kind, name,
+			p->typical_tokens ? units_time(token, p->typical_ns / p->typical_tokens)
+					  : "-",
+			units_time(total, p->total_ns),
+			p->count ? units_count(count, p->count) : "-",
+			p50 ? units_time(a, p50) : "-", p99 ? units_time(b, p99) : "-"};
+		table_add(table, cells, STYLE_PLAIN);
+		free(name);
+	}
+	table_hide_empty(table);
+	table_print(table, stdout, terminal);
+	table_destroy(table);
+}
+
+static void show_text(const struct history_run *run)
+{
+	char *labels = labels_of(run), *date = trend_date(run->start_ns);
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	paragraph(stdout, &terminal, LABEL, "Run", "%s, %s, %s UTC on %s", run->id, run->kind, date,
+		run->host);
+	if (*labels)
+		paragraph(stdout, &terminal, LABEL, "Labels", "%s", labels);
+	paragraph(stdout, &terminal, LABEL, "Command", "%s", run->command);
+	if (*run->path)
+		paragraph(stdout, &terminal, LABEL, "Recording", "%s", run->path);
+	if (*run->batch)
+		paragraph(stdout, &terminal, LABEL, "Batch", "%s", run->batch);
+	for (size_t i = 0; i < run->facts.count; i++)
+		if (strcmp(run->facts.items[i].key, "command"))
+			paragraph(stdout, &terminal, LABEL, "", "%s: %s", run->facts.items[i].key,
+				run->facts.items[i].value);
+	if (run->parts.count)
+		print_parts(run, &terminal);
+	free(labels);
+	free(date);
+}
+
+int history_show(const struct history_arguments *a)
+{
+	struct history_store *store = history_runs_open(a->db, false);
+	struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, a->operands[0]);
+	if (runs.list.count > 1 && !a->json)
+		printf("%zu runs; this is the newest:\n", runs.list.count);
+	(a->json ? show_json : show_text)(&runs.list.items[runs.list.count - 1]);
+	history_runs_fini(&runs);
+	history_store_close(store);
+	return CLI_DONE;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When to stop measuring. The rule looks at how wide intervals are, never at where they lie, so
+ * that it does not stop because a difference happens to look large: the error rate of the verdict,
+ * which is made once at the end, stays what it is (Chow and Robbins 1965). Pure; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	STOP_RUNS_MIN = 10,	 /* of each side: fewer make intervals of 95 % that hold less */
+	STOP_RUNS_MAX = 60,	 /* unless more are asked for */
+	STOP_HOPELESS_FROM = 20, /* runs after which a width is a forecast */
+};
+
+struct stop_rule {
+	uint64_t runs;	  /* of each side; 0: as many as the precision takes */
+	uint64_t time_ns; /* 0: any */
+	double precision; /* half a width, as a ratio less 1 */
+};
+
+enum stop_reason {
+	STOP_GO_ON,
+	STOP_PRECISE,	  /* the interval is narrow enough */
+	STOP_RUNS,	  /* as many as were asked for, or at most are made */
+	STOP_TIME,	  /* the time is up */
+	STOP_HOPELESS,	  /* it will not become narrow enough with that many */
+	STOP_INTERRUPTED, /* somebody, or something, ended it */
+};
+
+/* half_width: of the widest interval, as a logarithm; negative: not known yet. */
+enum stop_reason stop_look(
+	const struct stop_rule *rule, uint64_t runs, uint64_t elapsed_ns, double half_width);
+
+/* Runs of each side that the precision would take, by what it is now. */
+uint64_t stop_forecast(const struct stop_rule *rule, uint64_t runs, double half_width);
+
+const char *stop_reason_name(enum stop_reason reason);

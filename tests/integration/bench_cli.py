@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick bench` on programs that print what they took, so that the truth is known however busy the machine is: verdicts,
+stopping, the floor, baselines, git bisect on a repository with a planted regression; a killed bench and a full
+disk lose no finished run; one recorded comparison.
+"""
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+
+from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, on_terminal
+
+DATA = os.path.join(TMP, "data")
+PLACE = {"BRICK_DB": None, "XDG_DATA_HOME": DATA}
+PRINTED = ["--plain", "--warmup", "0", "--value", "took ([0-9.]+) ms"]
+
+
+def program(name, base, spread=4):
+    """Prints another time in each run, of a fixed sequence."""
+    path, count = os.path.join(TMP, name), os.path.join(TMP, name + ".count")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"""#!/bin/sh
+n=$(($(cat {count} 2>/dev/null || echo 0) + 1))
+echo $n >{count}
+echo "took 1 ms: not this one"
+echo "took $(({base} * 10 + n * 7919 % 101 * {spread} / 10)).5 ms"
+""")
+    os.chmod(path, 0o755)
+    return path
+
+
+def bench(*args, code=0, **changes):
+    out, err = brick("bench", "--json", *args, code=code, **{**PLACE, **changes})
+    answer = json.loads(out)
+    expect("schema", answer["schema"], "brick/bench/1")
+    return answer, err.decode()
+
+
+def history(*args):
+    return json.loads(brick("history", "list", "--json", *args, **PLACE)[0])["runs"]
+
+
+def check_verdicts():
+    a, same, slow = program("a", 100), program("same", 100), program("slow", 105)
+    answer, _ = bench(*PRINTED, "--runs", "12", "--", a, "---", slow, code=1)
+    expect("slower", answer["verdict"], "slower")
+    expect("runs", (answer["a"]["plain"], answer["b"]["plain"]), (12, 12))
+    plain = answer["plain"]
+    expect_true(f"effect {plain}", 0.03 < plain["low"] <= plain["effect"] <= plain["high"] < 0.07)
+    expect("why it stopped", answer["stopped"], "runs")
+    expect("faster is no failure", bench(*PRINTED, "--runs", "12", "--", slow, "---", a)[0]["verdict"], "faster")
+    answer, _ = bench(*PRINTED, "--precision", "2", "--threshold", "2", "--floor", "--", a, "---", same)
+    expect("same", answer["verdict"], "same")
+    expect("precise", answer["stopped"], "precise")
+    expect_true("floor", answer["plain_floor"] is not None)
+    rate = ["--plain", "--runs", "12", "--rate", "took ([0-9.]+) ms"]
+    answer, _ = bench(*rate, "--", a, "---", slow)
+    expect("of a rate more is better", answer["verdict"], "faster")
+    expect_true("as it was printed", 1000 < answer["plain"]["a"] < 1060)
+    wild = program("wild", 100, 400)
+    answer, _ = bench(*PRINTED, "--precision", "0.1", "--", wild)
+    expect("hopeless", answer["stopped"], "hopeless")
+    expect_true("how many it would take", answer["forecast_runs"] > 120)
+    bench(*PRINTED, "--runs", "4", "--bisect", "--", a, "---", same, code=125)
+
+
+def check_forms():
+    a, slow = program("form_a", 100), program("form_b", 110)
+    table = os.path.join(TMP, "table.md")
+    out, _ = brick("bench", *PRINTED, "--runs", "10", "--export-markdown", table, "--", a, "---", slow, code=1,
+                   **PLACE)
+    for part in ("Plain", "slower", "Machine", "B is slower than A"):
+        expect_true(f"{part} in {out.decode()}", part in out.decode())
+    with open(table, encoding="utf-8") as file:
+        text = file.read()
+    expect_true(f"a table: {text}", "|---|---|---|---|---|" in text and "slower" in text)
+    shown = on_terminal("bench", *PRINTED, "--runs", "10", "--", a, **PLACE)
+    expect_true(f"progress: {shown!r}", re.search(r"bench: \d+ runs.*about \d+ s left", shown))
+
+
+def check_failures():
+    err = bench(*PRINTED, "--runs", "4", "--", program("good", 10), "---", "/nowhere/none", code=125)[1]
+    expect_true(f"it is named: {err}", "/nowhere/none: cannot be run" in err)
+    a = program("fails", 10)
+    with open(a, "a", encoding="utf-8") as file:
+        file.write("echo the reason >&2; exit 3\n")
+    out, err = brick("bench", *PRINTED, "--", a, code=125, **PLACE)
+    expect_true(f"its last lines: {err}", b"exit code 3" in err and b"the reason" in err and not out)
+    brick("bench", "--plain", "--value", "took ([0-9]+) days", "--", program("other", 10), code=125, **PLACE)
+    brick("bench", "--value", "no group", "--", "true", code=2, **PLACE)
+    brick("bench", code=2, **PLACE)
+    brick("bench", "--", "true", "---", code=2, **PLACE)
+    brick("bench", "--plain", "--recorded", "--", "true", code=2, **PLACE)
+    brick("bench", "--baseline", "nobody", "--plain", "--", "true", code=3, **PLACE)
+    expect_true("what cannot be recorded is said",
+                b"--plain" in brick("bench", "--recorded", "--runs", "2", "--", "true", code=125, **PLACE)[1])
+
+
+def git(folder, *args):
+    return subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x@y", *args], check=True,
+                          capture_output=True, text=True, timeout=120, env=environment(**PLACE)).stdout
+
+
+def check_bisect():
+    """Seven commits, of which the fifth takes 10 % longer."""
+    folder = os.path.join(TMP, "repository")
+    os.mkdir(folder)
+    git(folder, "init", "-q")
+    commits = []
+    for i in range(7):
+        engine = program("engine", 110 if i >= 4 else 100)
+        with open(engine, encoding="utf-8") as file, open(os.path.join(folder, "engine"), "w", encoding="utf-8") as to:
+            to.write(file.read() + f"# {i}\n")
+        os.chmod(os.path.join(folder, "engine"), 0o755)
+        git(folder, "add", "engine")
+        git(folder, "commit", "-qm", f"commit {i}")
+        commits.append(git(folder, "rev-parse", "HEAD").strip())
+    options = [*PRINTED, "--runs", "8", "-q"]
+    git(folder, "checkout", "-q", commits[0])
+    brick("bench", *options, "--label", "v1", "--", "./engine", cwd=folder, **PLACE)
+    expect("the baseline", len(history("--label", "v1")), 8)
+    git(folder, "bisect", "start", commits[-1], commits[0])
+    said = git(folder, "bisect", "run", BRICK, "bench", *options, "--baseline", "v1", "--threshold", "3", "--",
+               "./engine")
+    expect_true(f"the planted commit is found:\n{said}", f"{commits[4]} is the first bad commit" in said)
+
+
+def journals():
+    folder = os.path.join(DATA, "brick")
+    return [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".bench")]
+
+
+def check_killed():
+    """All that had ended is in the journal and in the history, and counts when the bench is resumed."""
+    a = program("killed", 100)
+    for path in journals():
+        os.unlink(path)
+    before = len(history())
+    process = subprocess.Popen([BRICK, "bench", "-q", *PRINTED, "--runs", "100000", "--", a],
+                               env=environment(**PLACE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journals() and os.path.getsize(journals()[0]) > 2000):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    path = journals()[0]
+    with open(path, encoding="utf-8") as file:
+        finished = file.read().count("\n")
+    expect_true("there are some", finished > 2)
+    expect_true("in the history, too", len(history()) - before >= finished - 1)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('{"id": "01234')
+    answer, _ = bench(*PRINTED, "--runs", str(finished + 3), "--resume", path, "--", a)
+    expect("they count", answer["a"]["plain"], finished + 3)
+    expect_true("then it is done", not os.path.exists(path))
+
+
+def check_interrupted():
+    a = program("interrupted", 100)
+    process = subprocess.Popen([BRICK, "bench", "--json", "-q", *PRINTED, "--runs", "100000", "--", a],
+                               env=environment(**PLACE), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    count = a + ".count"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (os.path.exists(count) and os.path.getsize(count)
+                                               and int(open(count, encoding="utf-8").read() or 0) > 5):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    answer = json.loads(process.communicate(timeout=60)[0])
+    expect("exit code", process.returncode, 0)
+    expect("it says so", answer["stopped"], "interrupted")
+    expect_true("with what was there", answer["a"]["plain"] >= 5)
+
+
+def no_more_than(size):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def check_full():
+    """A journal that cannot grow: measuring ends, and all runs are told."""
+    a = program("full", 100)
+    for path in journals():
+        os.unlink(path)
+    done = subprocess.run([BRICK, "bench", "--json", "-q", *PRINTED, "--no-history", "--runs", "1000", "--", a],
+                          env=environment(**PLACE), capture_output=True, timeout=120, check=False,
+                          preexec_fn=lambda: no_more_than(4096))
+    expect("exit code", done.returncode, 125)
+    expect_true(f"it is said: {done.stderr}", b"measuring ends here" in done.stderr)
+    answer = json.loads(done.stdout)
+    path = journals()[0]
+    with open(path, "rb") as file:
+        text = file.read()
+    expect_true("only whole lines", text.endswith(b"\n"))
+    expect("all but the one that did not fit", text.count(b"\n"), answer["a"]["plain"] - 1)
+
+
+def check_recorded():
+    """Plain and recorded; on any machine never faster, and the parts are there."""
+    engine, own = os.path.join(BUILD, "bin", "program-compare_recording"), os.path.join(TMP, "own")
+    out, _ = brick("bench", "--json", "-q", "--runs", "4", "--", engine, own, **PLACE)
+    answer = json.loads(out)
+    expect("kinds", (answer["a"]["plain"], answer["a"]["recorded"]), (4, 4))
+    done = subprocess.run([BRICK, "bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own,
+                           "---", engine, own, "300"], env=environment(**PLACE), capture_output=True, timeout=120,
+                          check=False)
+    answer = json.loads(done.stdout)
+    expect_true(f"never faster nor same: {answer['verdict']}", answer["verdict"] in ("slower", "not enough data"))
+    expect("exit code", done.returncode, 1 if answer["verdict"] == "slower" else 0)
+    expect("bricks are compared", answer["recorded"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
+    sides = brick("diff", "--json", f"@{answer['batch']}/a", f"@{answer['batch']}/b", "--threshold", "5",
+                  code=1 if answer["recorded"]["verdict"] == "slower" else 0, **PLACE)[0]
+    expect("the same from the history", json.loads(sides)["verdict"], answer["recorded"]["verdict"])
+
+
+def main():
+    check_verdicts()
+    check_forms()
+    check_failures()
+    check_bisect()
+    check_killed()
+    check_interrupted()
+    check_full()
+    check_recorded()
+
+
+main()

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The history: `record` keeps what it recorded, unless told not to; list, show, label, rm, plot, hosts, import; diff and
+report take its runs; what a history cannot keep is a warning.
+"""
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+
+from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, recording
+
+PROGRAM = os.path.join(BUILD, "bin", "program-compare_recording")
+DB = os.path.join(TMP, "data", "history.db")
+SIDE = 5
+
+
+def ask(*args, code=0, **changes):
+    return brick(*args, code=code, **{"BRICK_DB": DB, **changes})
+
+
+def answer(*args, code=0):
+    return json.loads(ask(args[0], "--json", *args[1:], code=code)[0])
+
+
+def runs(*args):
+    return answer("history", "list", *args)["runs"]
+
+
+def record(name, *args, code=0, percent=0, **changes):
+    path = os.path.join(TMP, name + ".pftrace")
+    _, err = ask("record", "-q", "-o", path, *args, "--", PROGRAM, os.path.join(TMP, "own"), str(percent),
+                 code=code, **changes)
+    return path, err.decode()
+
+
+def check_record():
+    for i in range(SIDE):
+        record(f"a{i}", "--label", "main")
+        record(f"b{i}", "--label", "slow", percent=300)
+    record("not", "--no-history")
+    expect("runs", len(runs()), 2 * SIDE)
+    expect("of a label", len(runs("--label", "main")), SIDE)
+    newest = runs("--limit", "1")[0]
+    expect("newest first", newest["labels"], ["slow"])
+    expect("path", newest["path"], os.path.join(TMP, f"b{SIDE - 1}.pftrace"))
+    record("x", BRICK_DB="none")
+    expect("switched off", len(runs()), 2 * SIDE)
+
+
+def check_failures_are_warnings():
+    _, err = record("y", BRICK_DB="/proc/nowhere/h.db")
+    expect_true(f"a warning: {err}", "history: /proc/nowhere/h.db" in err)
+    damaged = os.path.join(TMP, "damaged.db")
+    with open(damaged, "w", encoding="utf-8") as file:
+        file.write("x" * 5000)
+    _, err = record("z", BRICK_DB=damaged)
+    expect_true(f"a warning: {err}", "damaged" in err)
+    with open(damaged, encoding="utf-8") as file:
+        expect("left alone", file.read(), "x" * 5000)
+    err = brick("history", "list", code=3, BRICK_DB=damaged)[1].decode()
+    expect_true(f"exit code 3: {err}", "damaged" in err)
+    brick("history", "list", code=3, BRICK_DB=os.path.join(TMP, "none.db"))
+    expect_true("asking makes none", not os.path.exists(os.path.join(TMP, "none.db")))
+
+
+def check_locked():
+    """Whoever reads, reads; whoever writes waits, and then says so."""
+    other = sqlite3.connect(DB, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    expect("reading goes on", len(runs()), 2 * SIDE)
+    _, err = record("locked")
+    expect_true(f"a warning: {err}", "locked" in err)
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def same_rows(one, other):
+    """Recordings and their summaries say the same, but for rounding."""
+    for phase in ("prefill", "decode"):
+        rows = {row["name"]: row for row in other["phases"][phase]["bricks"]}
+        for row in one["phases"][phase]["bricks"]:
+            twin = rows[row["name"]]
+            expect(f"verdict on {row['name']}", row["verdict"], twin["verdict"])
+            for key in ("a_ns", "b_ns", "effect"):
+                expect_true(f"{key} of {row['name']}", abs(row[key] - twin[key]) <= 1e-6 * abs(row[key]) + 1e-9)
+        time, twin = one["phases"][phase]["rate"], other["phases"][phase]["rate"]
+        expect_true("rate", abs(time["a_ns"] - twin["a_ns"]) <= 1e-6 * time["a_ns"])
+
+
+def check_diff():
+    a = [os.path.join(TMP, f"a{i}.pftrace") for i in range(SIDE)]
+    b = [os.path.join(TMP, f"b{i}.pftrace") for i in range(SIDE)]
+    done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, check=False,
+                          env=environment(BRICK_DB="none"))
+    of_files = json.loads(done.stdout)
+    of_history = answer("diff", "@main", "--", "@slow", code=done.returncode)
+    mixed = answer("diff", "@main", "--", *b, code=done.returncode)
+    same_rows(of_files, of_history)
+    same_rows(of_files, mixed)
+    expect("differences", of_history["differences"], of_files["differences"])
+    layers = answer("diff", "--by", "layer", "@main", "@slow", code=done.returncode)["phases"]["decode"]["layers"]
+    expect("layer", layers[0]["name"], "layer 1")
+    ask("diff", "@main", "@nobody", code=3)
+
+
+def check_names():
+    text = ask("history", "show", "@last")[0].decode()
+    expect_true(f"it has bricks:\n{text}", "DownProjection" in text)
+    run = runs()[2]
+    expect("by place", answer("history", "show", "@3")["id"], run["id"])
+    expect("by distance", answer("history", "show", "@last~2")["id"], run["id"])
+    expect("by id", answer("history", "show", "@" + run["id"][:6])["id"], run["id"])
+    expect_true("report", b"Decode" in ask("report", "@3")[0])
+    ask("history", "label", "@3", "third")
+    expect("labelled", runs("--label", "third")[0]["id"], run["id"])
+    ask("history", "label", "--remove", "@third", "third")
+    expect("not any more", runs("--label", "third"), [])
+    ask("history", "show", "@third", code=3)
+    added = recording("added.pftrace")
+    ask("history", "add", added, "--label", "added")
+    ask("history", "add", added)
+    expect("added once", len(runs("--label", "added")), 1)
+    os.unlink(added)
+    expect_true("its recording is gone", b"not there any more" in ask("report", "@added", code=3)[1])
+    ask("history", "rm", "@added")
+    expect("removed", len(runs()), 2 * SIDE)
+
+
+def check_plot():
+    plot = answer("history", "plot", "--brick", "DownProjection")
+    expect("points", len(plot["runs"]), 2 * SIDE)
+    text = ask("history", "plot", "--layer", "1")[0].decode()
+    expect_true(f"a sparkline:\n{text}", any(c in text for c in "▁▂▃▄▅▆▇█"))
+    svg, page = os.path.join(TMP, "t.svg"), os.path.join(TMP, "t.html")
+    ask("history", "plot", "--svg", svg, "--html", page)
+    with open(svg, encoding="utf-8") as file:
+        expect("a circle each", file.read().count("<circle"), 2 * SIDE)
+    with open(page, encoding="utf-8") as file:
+        expect_true("the page has the picture", "<svg" in file.read())
+    ask("history", "plot", "--brick", "Nothing", code=3)
+    ask("history", "plot", "--brick", "A", "--layer", "1", code=2)
+    hosts = answer("history", "hosts")
+    expect("one host", hosts["hosts"][0]["runs"], 2 * SIDE)
+    expect("steps", hosts["steps"], 2 * SIDE * 48)
+
+
+LINES = [{"build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD", "model_filename": "m.gguf",
+          "n_threads": 8, "n_prompt": 512, "n_gen": 0, "test_time": "2025-04-24T11:57:09Z", "avg_ns": 70285660,
+          "samples_ns": [69000000, 70000000, 72000000]},
+         {"build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD", "model_filename": "m.gguf",
+          "n_threads": 8, "n_prompt": 0, "n_gen": 128, "test_time": "2025-04-24T11:58:09Z", "avg_ns": 1280000000}]
+
+
+def check_import():
+    path, sql = os.path.join(TMP, "bench.jsonl"), os.path.join(TMP, "bench.sql")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(map(json.dumps, LINES)) + "\n")
+    keys = [key for key in LINES[1] if key != "samples_ns"]
+    with open(sql, "w", encoding="utf-8") as file:
+        file.write(f"CREATE TABLE IF NOT EXISTS test ({', '.join(key + ' TEXT' for key in keys)});\n\n")
+        file.write(f"INSERT INTO test ({', '.join(keys)}) VALUES ("
+                   + ", ".join(f"'{LINES[1][key]}'" for key in keys) + ");\n")
+    for _ in range(2):
+        ask("history", "import", path, "--label", "imported")
+    expect("two tests, once", len(runs("--kind", "imported")), 2)
+    decode = next(run for run in runs("--label", "imported") if run["decode_tokens_per_s"])
+    expect("tokens/s", decode["decode_tokens_per_s"], 100)
+    prompt = next(run for run in runs("--label", "imported") if run["prefill_tokens_per_s"])
+    expect_true("the median", abs(prompt["prefill_tokens_per_s"] - 512 / 0.07) < 0.1)
+    ask("history", "import", sql)
+    expect("the same test as SQL is the same run", len(runs("--kind", "imported")), 2)
+    evil, target = os.path.join(TMP, "evil.sql"), os.path.join(TMP, "evil.db")
+    with open(evil, "w", encoding="utf-8") as file:
+        file.write(f"ATTACH '{target}' AS e; CREATE TABLE e.test (n_prompt);")
+    ask("history", "import", evil, code=3)
+    expect_true("SQL opens no files", not os.path.exists(target))
+    with open(evil, "w", encoding="utf-8") as file:
+        file.write('{"not": "a test"}\n')
+    ask("history", "import", evil, code=3)
+
+
+def check_usage():
+    ask("history", code=2)
+    ask("history", "lost", code=2)
+    ask("history", "show", code=2)
+    ask("history", "list", "much", code=2)
+    err = brick("history", "list", code=4, BRICK_DB="none")[1].decode()
+    expect_true(f"none is said: {err}", "BRICK_DB" in err)
+    home = os.path.join(TMP, "home")
+    record("home", BRICK_DB=None, XDG_DATA_HOME=home)
+    expect_true("the default", os.path.exists(os.path.join(home, "brick", "history.db")))
+    shutil.rmtree(home)
+
+
+def main():
+    check_record()
+    check_failures_are_warnings()
+    check_locked()
+    check_diff()
+    check_names()
+    check_plot()
+    check_import()
+    check_usage()
+
+
+main()

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `brick bench` says as JSON, schema brick/bench/1. */
+#include <math.h>
+
+#include "view/bench.h"
+#include "view/json.h"
+
+static json_t *real(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *known(double value)
+{
+	return value >= 0 ? json_real(value) : json_null();
+}
+
+static json_t *side_json(const struct bench_view *v, int side)
+{
+	json_t *json = json_object();
+
+	if (!v->commands[side])
+		return json_null();
+	json_put(json, "command", json_text(v->commands[side]));
+	json_put(json, "plain", json_number(v->plain[side]));
+	json_put(json, "recorded", json_number(v->recorded[side]));
+	return json;
+}
+
+static json_t *machine_json(const struct bench_machine *m)
+{
+	json_t *json = json_object();
+
+	json_put(json, "cpus", json_number(m->cpus));
+	json_put(json, "load", known(m->load));
+	json_put(json, "frequency_mhz", known(m->frequency_mhz));
+	json_put(json, "temperature", known(m->temperature));
+	json_put(json, "others", real(m->others));
+	json_put(json, "steal", real(m->steal));
+	json_put(json, "swapped_pages", json_integer(m->swapped));
+	json_put(json, "runs", json_number(m->runs));
+	json_put(json, "disturbed", json_number(m->disturbed));
+	return json;
+}
+
+static json_t *plain_json(const struct bench_view *v)
+{
+	const struct compare_row *row = v->plain_row;
+	json_t *json = json_object();
+
+	if (!row) {
+		json_decref(json);
+		return json_null();
+	}
+	json_put(json, "measure", json_text(v->measure));
+	json_put(json, "verdict", json_text(compare_verdict_name(row->verdict)));
+	json_put(json, "a", real(v->is_rate ? 1 / row->a : row->a));
+	json_put(json, "b", real(v->is_rate ? 1 / row->b : row->b));
+	json_put(json, "effect", real(row->effect));
+	json_put(json, "low", real(row->low));
+	json_put(json, "high", real(row->high));
+	json_put(json, "p", real(row->p));
+	return json;
+}
+
+void bench_json(const struct bench_view *v, FILE *out)
+{
+	json_t *root = json_object();
+
+	json_put(root, "schema", json_text("brick/bench/1"));
+	json_put(root, "verdict",
+		v->commands[0] && v->commands[1] ? json_text(compare_verdict_name(v->verdict))
+						 : json_null());
+	json_put(root, "stopped", json_text(v->reason));
+	json_put(root, "fault", json_text(v->fault));
+	json_put(root, "batch", json_text(v->batch));
+	json_put(root, "a", side_json(v, 0));
+	json_put(root, "b", side_json(v, 1));
+	json_put(root, "elapsed_s", real(v->elapsed_s));
+	json_put(root, "half_width", v->half_width >= 0 ? real(expm1(v->half_width)) : json_null());
+	json_put(root, "forecast_runs",
+		v->forecast == UINT64_MAX ? json_null() : json_number(v->forecast));
+	json_put(root, "threshold", real(v->threshold));
+	json_put(root, "floor", v->floor > 0 ? real(v->floor) : json_null());
+	json_put(root, "plain_floor", v->plain_floor > 0 ? real(v->plain_floor) : json_null());
+	json_put(root, "machine", machine_json(&v->machine));
+	json_put(root, "plain", plain_json(v));
+	json_put(root, "recorded", v->diff ? diff_to_json(v->diff) : json_null());
+	json_print(root, out);
+}
