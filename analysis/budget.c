@@ -16,7 +16,7 @@
 
 #define MAX_LIMIT_US 1e15 /* 31 years: in ns it fits into 64 bits */
 
-enum { FILE_MOST = 1 << 20, LINES_MOST = 4096 };
+enum { MAX_FILE_BYTES = 1 << 20, MAX_LINES = 4096 };
 
 static const struct {
 	const char *word;
@@ -144,8 +144,8 @@ static int add_line(
 			return fault(error, line->line, "%s: line %u has a limit for it already",
 				line->name, other->line);
 	}
-	if (budget->count == LINES_MOST)
-		return fault(error, line->line, "more than %d limits", LINES_MOST);
+	if (budget->count == MAX_LINES)
+		return fault(error, line->line, "more than %d limits", MAX_LINES);
 	struct budget_line *lines =
 		realloc(budget->lines, (budget->count + 1) * sizeof *budget->lines);
 	if (!lines)
@@ -206,17 +206,17 @@ int budget_parse(struct budget **out, const char *text, size_t bytes, struct bud
 int budget_load(struct budget **out, const char *path, struct budget_error *error)
 {
 	FILE *file = fopen(path, "re");
-	char *text = file ? malloc(FILE_MOST + 1) : NULL;
+	char *text = file ? malloc(MAX_FILE_BYTES + 1) : NULL;
 	int rc = file ? text ? 0 : -ENOMEM : -errno;
 
 	*error = (struct budget_error){0, ""};
-	size_t bytes = rc ? 0 : fread(text, 1, FILE_MOST + 1, file);
+	size_t bytes = rc ? 0 : fread(text, 1, MAX_FILE_BYTES + 1, file);
 	if (!rc && ferror(file))
 		rc = -errno;
 	if (file)
 		fclose(file);
-	if (!rc && bytes > FILE_MOST)
-		rc = fault(error, 0, "larger than %d bytes", FILE_MOST);
+	if (!rc && bytes > MAX_FILE_BYTES)
+		rc = fault(error, 0, "larger than %d bytes", MAX_FILE_BYTES);
 	else if (!rc)
 		rc = budget_parse(out, text, bytes, error);
 	else

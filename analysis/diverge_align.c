@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SKIPPED = 4 };
+enum { MAX_SKIPPED = 4 };
 
 static uint32_t busiest_process(const struct run *run)
 {
@@ -88,7 +88,7 @@ static void choose_skips(struct align *g)
 {
 	uint32_t most = count_alike(g, 0, 0);
 
-	for (uint32_t skip = 1; skip <= MOST_SKIPPED; skip++) {
+	for (uint32_t skip = 1; skip <= MAX_SKIPPED; skip++) {
 		uint32_t a = skip < g->a.step_count ? count_alike(g, skip, 0) : 0;
 		uint32_t b = skip < g->b.step_count ? count_alike(g, 0, skip) : 0;
 		if (a > most || b > most) {
@@ -168,14 +168,14 @@ static size_t find_label(const struct align *g, const struct member *a, const st
 	return count;
 }
 
-enum { MOST_COMPARED_LABELS = 4096 }; /* beyond that, only order counts */
+enum { MAX_COMPARED_LABELS = 4096 }; /* beyond that, only order counts */
 
 static void match_labels(
 	struct align *g, const struct member *a, size_t na, const struct member *b, size_t nb)
 {
 	size_t from = 0;
 
-	for (size_t i = 0; i < na && na < MOST_COMPARED_LABELS && nb < MOST_COMPARED_LABELS; i++) {
+	for (size_t i = 0; i < na && na < MAX_COMPARED_LABELS && nb < MAX_COMPARED_LABELS; i++) {
 		size_t k = find_label(g, &a[i], b, nb, from);
 		if (k == nb)
 			continue;

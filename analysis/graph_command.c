@@ -96,9 +96,9 @@ static void link_afters(struct graph_builder *b, const struct run_command *comma
 {
 	const struct graph_sample *to = graph_sample_at(b, command->lane, command->sample);
 
-	for (uint32_t i = 0; to && i < command->after_count && !b->error; i++) {
+	for (uint32_t i = 0; to && i < command->dependency_count && !b->error; i++) {
 		const struct run_command *before =
-			&b->run->commands[b->run->afters[command->after_first + i]];
+			&b->run->commands[b->run->dependencies[command->dependency_first + i]];
 		const struct graph_sample *from = graph_sample_at(b, before->lane, before->sample);
 		const struct run_sample *x = &b->run->lanes[before->lane].samples[before->sample];
 		const struct run_sample *y = &b->run->lanes[command->lane].samples[command->sample];

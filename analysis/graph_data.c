@@ -82,9 +82,9 @@ static int parse(struct flows *flows, const char *text)
 			end = at + strlen(at);
 		if (parse_line(&flow, at, end)) {
 			if ((flows->count & (flows->count - 1)) == 0) {
-				size_t room = flows->count ? 2 * flows->count : 1;
+				size_t capacity = flows->count ? 2 * flows->count : 1;
 				struct flow *more =
-					realloc(flows->list, room * sizeof *flows->list);
+					realloc(flows->list, capacity * sizeof *flows->list);
 				if (!more)
 					return -1;
 				flows->list = more;

@@ -89,9 +89,9 @@ static void link_command(
 	struct ready launch = launch_of(m, source, command, begin_ns);
 
 	follow(m, &launch, begin_ns, target, &ready_ns);
-	for (uint32_t i = 0; i < command->after_count; i++) {
+	for (uint32_t i = 0; i < command->dependency_count; i++) {
 		const struct schedule_command *other =
-			command_at(m, m->run->afters[command->after_first + i]);
+			command_at(m, m->run->dependencies[command->dependency_first + i]);
 		if (!other || other->last == RUN_NONE)
 			continue;
 		const struct ready after = {other->last, s->activities.items[other->last].end_ns};

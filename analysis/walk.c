@@ -220,8 +220,8 @@ static void pop(struct lane_walk *w, uint64_t limit_ns)
 	frame->inner_ns = frame->sample->inner_ns < own_ns ? frame->sample->inner_ns : own_ns;
 	frame->self_ns = own_ns - frame->inner_ns;
 	limit_ns = clamp(limit_ns, frame->end_ns, parent->end_ns);
-	uint64_t room_ns = limit_ns - frame->end_ns;
-	frame->wait_ns = frame->sample->wait_ns < room_ns ? frame->sample->wait_ns : room_ns;
+	uint64_t most_ns = limit_ns - frame->end_ns;
+	frame->wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
 	if (frame->holds_step) {
 		frame->scope = WALK_OUTSIDE;
 		frame->step = RUN_NONE;

@@ -19,7 +19,7 @@ static void add_sessions(struct doctor *doctor)
 {
 	struct session_dir dir;
 	struct statvfs vfs;
-	char room[UNITS_BYTES] = "unknown";
+	char space[UNITS_BYTES] = "unknown";
 	int rc = session_dir_create(&dir);
 	if (rc < 0) {
 		doctor->cannot_record = 1;
@@ -39,7 +39,7 @@ static void add_sessions(struct doctor *doctor)
 		memory ? "programs with many threads may find no room: enlarge /dev/shm"
 		       : "a disk is slower than memory: mount a tmpfs on /dev/shm with 64 MB or "
 			 "more",
-		"in %s, %s free, about %s a thread", dir.path, units_bytes(room, bytes), "8.4MB");
+		"in %s, %s free, about %s a thread", dir.path, units_bytes(space, bytes), "8.4MB");
 	dir.path[strlen(dir.path)] = '/';
 	session_dir_remove(&dir);
 }

@@ -203,11 +203,12 @@ static void write_kernels(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
-static void write_afters(const struct run *run, const struct run_command *command, FILE *out)
+static void write_dependencies(const struct run *run, const struct run_command *command, FILE *out)
 {
 	fputc('[', out);
-	for (uint32_t i = 0; i < command->after_count; i++)
-		fprintf(out, "%s%u", i ? "," : "", run->afters[command->after_first + i]);
+	for (uint32_t i = 0; i < command->dependency_count; i++)
+		fprintf(out, "%s%u", i ? "," : "",
+			run->dependencies[command->dependency_first + i]);
 	fputc(']', out);
 }
 
@@ -230,7 +231,7 @@ static void write_commands(const struct run *run, FILE *out)
 			c->kernel, or_minus(c->launch_lane), or_minus(c->launch_sample),
 			ull(c->launch_ns), ull(c->launch_end_ns), ull(c->queued_ns),
 			ull(c->submitted_ns));
-		write_afters(run, c, out);
+		write_dependencies(run, c, out);
 		fputc(']', out);
 	}
 	fputs("],\n\"wait_fields\": [\"lane\", \"sample\", \"command\"],\n\"waits\": [", out);

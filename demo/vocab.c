@@ -78,19 +78,19 @@ static int add_characters(struct vocab *v)
 }
 
 // The word behind a space, and each beginning of it.
-static int add_word(struct vocab *v, const char *word, int length, uint32_t room)
+static int add_word(struct vocab *v, const char *word, int length, uint32_t capacity)
 {
 	char piece[32];
 	int error = 0;
 
-	for (int n = 1; n <= length && !error && v->size < room; n++) {
+	for (int n = 1; n <= length && !error && v->size < capacity; n++) {
 		snprintf(piece, sizeof(piece), SPACE "%.*s", n, word);
 		error = add_piece(v, KIND_NORMAL, piece);
 	}
 	return error;
 }
 
-static int add_words(struct vocab *v, uint32_t room)
+static int add_words(struct vocab *v, uint32_t capacity)
 {
 	const char *word = words;
 	int error = 0;
@@ -98,22 +98,22 @@ static int add_words(struct vocab *v, uint32_t room)
 	while (*word && !error) {
 		int length = (int)strcspn(word, " ");
 
-		error = add_word(v, word, length, room);
+		error = add_word(v, word, length, capacity);
 		word += length + (word[length] == ' ');
 	}
 	return error;
 }
 
 // Consonant and vowel, then consonant, vowel and consonant.
-static int add_syllables(struct vocab *v, uint32_t room)
+static int add_syllables(struct vocab *v, uint32_t capacity)
 {
 	int error = 0;
 
 	for (const char *c = consonants; *c; c++) {
-		for (const char *o = vowels; *o && !error && v->size < room; o++)
+		for (const char *o = vowels; *o && !error && v->size < capacity; o++)
 			error = add_piece(v, KIND_NORMAL, (char[]){*c, *o, 0});
 	}
-	for (size_t i = 0; i < 16 * 6 * 16 && !error && v->size < room; i++) {
+	for (size_t i = 0; i < 16 * 6 * 16 && !error && v->size < capacity; i++) {
 		char piece[] = {consonants[i / 96], vowels[i / 16 % 6], consonants[i % 16], 0};
 
 		error = add_piece(v, KIND_NORMAL, piece);
@@ -121,12 +121,12 @@ static int add_syllables(struct vocab *v, uint32_t room)
 	return error;
 }
 
-static int add_unused(struct vocab *v, uint32_t room)
+static int add_unused(struct vocab *v, uint32_t capacity)
 {
 	char piece[24];
 	int error = 0;
 
-	while (v->size < room && !error) {
+	while (v->size < capacity && !error) {
 		snprintf(piece, sizeof(piece), "<unused%u>", v->size);
 		v->pieces[v->size] = strdup(piece);
 		if (!v->pieces[v->size])
@@ -136,7 +136,7 @@ static int add_unused(struct vocab *v, uint32_t room)
 	return error;
 }
 
-static int add_all(struct vocab *v, uint32_t room)
+static int add_all(struct vocab *v, uint32_t capacity)
 {
 	int error = add_piece(v, KIND_UNKNOWN, "<unk>");
 
@@ -149,11 +149,11 @@ static int add_all(struct vocab *v, uint32_t room)
 	if (!error)
 		error = add_characters(v);
 	if (!error)
-		error = add_words(v, room);
+		error = add_words(v, capacity);
 	if (!error)
-		error = add_syllables(v, room);
+		error = add_syllables(v, capacity);
 	if (!error)
-		error = add_unused(v, room);
+		error = add_unused(v, capacity);
 	return error;
 }
 

@@ -16,12 +16,12 @@ enum { MAX_MAPPINGS = 16384 };
 static struct {
 	uintptr_t begin; /* 0: free; 1: being filled */
 	uintptr_t end;
-	uint32_t *spoiled;
+	uint32_t *fault;
 } mappings[MAX_MAPPINGS];
 static uint32_t used; /* entries beyond were never filled */
 static uintptr_t page_bytes;
 
-static int add(const void *address, size_t bytes, uint32_t *spoiled)
+static int add(const void *address, size_t bytes, uint32_t *fault)
 {
 	for (uint32_t i = 0; i < MAX_MAPPINGS; i++) {
 		uintptr_t free = 0;
@@ -29,7 +29,7 @@ static int add(const void *address, size_t bytes, uint32_t *spoiled)
 			    &mappings[i].begin, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		mappings[i].end = (uintptr_t)address + bytes;
-		mappings[i].spoiled = spoiled;
+		mappings[i].fault = fault;
 		__atomic_store_n(&mappings[i].begin, (uintptr_t)address, __ATOMIC_RELEASE);
 		uint32_t seen = __atomic_load_n(&used, __ATOMIC_RELAXED);
 		while (seen < i + 1 && !__atomic_compare_exchange_n(&used, &seen, i + 1, 0,
@@ -63,7 +63,7 @@ static int repair(uintptr_t address)
 		if (mmap(page, page_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			return 0;
-		__atomic_store_n(mappings[i].spoiled, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(mappings[i].fault, 1, __ATOMIC_RELAXED);
 		return 1;
 	}
 	return 0;

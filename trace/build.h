@@ -68,7 +68,7 @@ struct build_link {
 };
 
 struct build_capacity {
-	size_t kernels, commands, afters, waits, codes, tiles, links;
+	size_t kernels, commands, dependencies, waits, codes, tiles, links;
 	size_t categories, bricks, sites, processes, lanes, notes, points, steps, plain_sites;
 	size_t build_processes, build_lanes, digests;
 };

@@ -161,14 +161,14 @@ static void link_after(struct build *b, struct run_command *command, uint32_t ta
 {
 	struct run *run = b->run;
 
-	if (command == &run->commands[target] || run->after_count >= RUN_NONE ||
-		!build_grow(b, &run->afters, &b->capacity.afters, run->after_count,
-			sizeof *run->afters))
+	if (command == &run->commands[target] || run->dependency_count >= RUN_NONE ||
+		!build_grow(b, &run->dependencies, &b->capacity.dependencies, run->dependency_count,
+			sizeof *run->dependencies))
 		return;
-	if (!command->after_count)
-		command->after_first = (uint32_t)run->after_count;
-	command->after_count++;
-	run->afters[run->after_count++] = target;
+	if (!command->dependency_count)
+		command->dependency_first = (uint32_t)run->dependency_count;
+	command->dependency_count++;
+	run->dependencies[run->dependency_count++] = target;
 }
 
 static void link_wait(struct build *b, const struct build_link *link, uint32_t target)

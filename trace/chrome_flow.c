@@ -72,8 +72,8 @@ void chrome_flows(struct chrome *c)
 	for (size_t i = 0; i < run->command_count; i++)
 		launch_flow(c, &run->commands[i], id++);
 	for (size_t i = 0; i < run->command_count; i++)
-		for (uint32_t k = 0; k < run->commands[i].after_count; k++) {
-			uint32_t from = run->afters[run->commands[i].after_first + k];
+		for (uint32_t k = 0; k < run->commands[i].dependency_count; k++) {
+			uint32_t from = run->dependencies[run->commands[i].dependency_first + k];
 			after_flow(c, &run->commands[from], &run->commands[i], id++);
 		}
 	for (size_t i = 0; i < run->wait_count; i++)

@@ -19,8 +19,8 @@ struct deflater *deflate_create(size_t chunk_bytes)
 	if (!d)
 		return NULL;
 	d->chunk_bytes = chunk_bytes;
-	d->step_room = (uint32_t)(chunk_bytes / DEFLATE_LEAST_MATCH + chunk_bytes / 64 + 16);
-	d->steps = malloc(d->step_room * sizeof *d->steps);
+	d->step_capacity = (uint32_t)(chunk_bytes / DEFLATE_MIN_MATCH + chunk_bytes / 64 + 16);
+	d->steps = malloc(d->step_capacity * sizeof *d->steps);
 	if (!d->steps) {
 		free(d);
 		return NULL;
@@ -85,8 +85,8 @@ static inline void add_match(struct deflater *d, uint32_t start, uint32_t source
 	while (length) {
 		/* never leave a rest that is too short to be a match of its own */
 		uint32_t part = length <= DEFLATE_MOST_MATCH ? length
-				: length < DEFLATE_MOST_MATCH + DEFLATE_LEAST_MATCH
-					? length - DEFLATE_LEAST_MATCH
+				: length < DEFLATE_MOST_MATCH + DEFLATE_MIN_MATCH
+					? length - DEFLATE_MIN_MATCH
 					: DEFLATE_MOST_MATCH;
 		d->steps[d->step_count++] =
 			(struct deflate_step){literals, (uint16_t)part, (uint16_t)distance};
@@ -121,13 +121,13 @@ static void search(struct deflater *d, uint32_t start, uint32_t end)
 {
 	uint32_t at = start;
 
-	while (at + DEFLATE_LEAST_MATCH <= end) {
+	while (at + DEFLATE_MIN_MATCH <= end) {
 		uint32_t *slot = hash_slot(d, d->data + at);
 		uint32_t source = *slot;
 		*slot = at + 1;
 		if (source && at - --source <= DEFLATE_WINDOW) {
 			uint32_t length = equal_bytes(d->data + at, d->data + source, end - at);
-			if (length >= DEFLATE_LEAST_MATCH + (at - source > 4096)) {
+			if (length >= DEFLATE_MIN_MATCH + (at - source > 4096)) {
 				add_match(d, at, source, length);
 				at += length;
 				continue;
@@ -164,7 +164,7 @@ static inline void match_head(struct deflater *d, uint32_t start, uint32_t sourc
 	} else {
 		close_open(d);
 	}
-	if (length >= DEFLATE_LEAST_MATCH)
+	if (length >= DEFLATE_MIN_MATCH)
 		add_match(d, start, source, length);
 }
 
@@ -188,7 +188,7 @@ void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t 
 	if (source >= at || at - source > DEFLATE_WINDOW)
 		return;
 	length = equal_bytes(data + at, data + source, end - at);
-	if (length < DEFLATE_LEAST_MATCH)
+	if (length < DEFLATE_MIN_MATCH)
 		return;
 	if (at + length == end) {
 		d->open_start = at;

@@ -2,14 +2,14 @@
 /*
  * Adler-32, 16 bytes at a time: a is 1 plus the sum of all bytes, b the sum of all a. In a block
  * of n columns of 16 bytes, b grows by 16 times the sums of the columns before each one, plus the
- * bytes weighted by how many of their column follow. Lanes are wide enough for MOST_COLUMNS.
+ * bytes weighted by how many of their column follow. Lanes are wide enough for MAX_COLUMNS.
  */
 #include <string.h>
 #include "trace/deflate_state.h"
 
 typedef uint16_t lanes __attribute__((vector_size(16)));
 
-enum { MODULUS = 65521, COLUMN = 16, MOST_COLUMNS = 21 };
+enum { MODULUS = 65521, COLUMN = 16, MAX_COLUMNS = 21 };
 
 /* sum: of bytes 2i and 2i + 1 in every column; before: sums of the columns before each one */
 struct sums {
@@ -38,8 +38,8 @@ uint32_t deflate_adler(const uint8_t *data, size_t size)
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	while (size >= COLUMN) {
-		unsigned columns = size / COLUMN < MOST_COLUMNS ? (unsigned)(size / COLUMN)
-								: (unsigned)MOST_COLUMNS;
+		unsigned columns = size / COLUMN < MAX_COLUMNS ? (unsigned)(size / COLUMN)
+							       : (unsigned)MAX_COLUMNS;
 		struct sums s = add_columns(data, columns);
 		uint32_t before = 0, weighted = 0, sum = 0;
 		for (unsigned i = 0; i < 8; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "trace/deflate_state.h"
 
-enum { MOST_SYMBOLS = DEFLATE_LITERALS, MOST_LENGTH = 15 };
+enum { MAX_SYMBOLS = DEFLATE_LITERALS, MAX_LENGTH = 15 };
 
 struct leaf {
 	uint32_t count;
@@ -24,9 +24,9 @@ static void insert(struct leaf *leaves, unsigned n, struct leaf leaf)
 /* Depth of each of the n sorted leaves in the tree of Huffman. */
 static void tree_depths(const struct leaf *leaves, unsigned n, uint8_t *depths)
 {
-	uint32_t weight[2 * MOST_SYMBOLS];
-	uint16_t parent[2 * MOST_SYMBOLS];
-	uint8_t depth[2 * MOST_SYMBOLS];
+	uint32_t weight[2 * MAX_SYMBOLS];
+	uint16_t parent[2 * MAX_SYMBOLS];
+	uint8_t depth[2 * MAX_SYMBOLS];
 	unsigned leaf = 0, node = n, last = n;
 
 	for (unsigned i = 0; i < n; i++)
@@ -72,8 +72,8 @@ static void bound_depths(uint8_t *depths, unsigned n, unsigned most)
 
 void huffman_lengths(const uint32_t *counts, unsigned symbols, unsigned most, uint8_t *lengths)
 {
-	struct leaf leaves[MOST_SYMBOLS];
-	uint8_t depths[MOST_SYMBOLS];
+	struct leaf leaves[MAX_SYMBOLS];
+	uint8_t depths[MAX_SYMBOLS];
 	unsigned n = 0;
 
 	memset(lengths, 0, symbols);
@@ -102,12 +102,12 @@ static uint16_t reverse(uint32_t code, unsigned bits)
 /* RFC 1951, 3.2.2 */
 void huffman_codes(const uint8_t *lengths, unsigned symbols, uint16_t *codes)
 {
-	uint32_t counts[MOST_LENGTH + 1] = {0}, next[MOST_LENGTH + 1], code = 0;
+	uint32_t counts[MAX_LENGTH + 1] = {0}, next[MAX_LENGTH + 1], code = 0;
 
 	for (unsigned i = 0; i < symbols; i++)
 		counts[lengths[i]]++;
 	counts[0] = 0;
-	for (unsigned bits = 1; bits <= MOST_LENGTH; bits++) {
+	for (unsigned bits = 1; bits <= MAX_LENGTH; bits++) {
 		code = (code + counts[bits - 1]) << 1;
 		next[bits] = code;
 	}

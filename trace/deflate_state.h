@@ -8,7 +8,7 @@
 #include "trace/deflate.h"
 
 enum {
-	DEFLATE_LEAST_MATCH = 4, /* shorter ones cost more than their literals */
+	DEFLATE_MIN_MATCH = 4, /* shorter ones cost more than their literals */
 	DEFLATE_MOST_MATCH = 258,
 	DEFLATE_WINDOW = 32768,
 	DEFLATE_LITERALS = 286, /* bytes, end of block, lengths */
@@ -29,7 +29,7 @@ struct deflater {
 	/* a match up to `end` that the next packet may find a longer one for; length 0: none */
 	uint32_t open_start, open_source, open_length;
 	struct deflate_step *steps;
-	uint32_t step_count, step_room;
+	uint32_t step_count, step_capacity;
 	uint32_t hash[1 << DEFLATE_HASH_BITS]; /* position + 1 of four bytes */
 	size_t chunk_bytes;
 };

@@ -11,7 +11,7 @@ enum {
 	END_OF_BLOCK = 256,
 	FIRST_LENGTH = 257,
 	CODE_LENGTHS = 19,
-	MOST_BITS = 15,
+	MAX_BITS = 15,
 	HEADER_BYTES = 2,
 	ADLER_BYTES = 4,
 	CODES_BYTES = 512, /* more than the description of all codes takes */
@@ -97,8 +97,8 @@ static void count_symbols(const struct deflater *d, struct codes *c)
 
 static void make_codes(struct codes *c)
 {
-	huffman_lengths(c->literal_counts, DEFLATE_LITERALS, MOST_BITS, c->literal_lengths);
-	huffman_lengths(c->distance_counts, DEFLATE_DISTANCES, MOST_BITS, c->distance_lengths);
+	huffman_lengths(c->literal_counts, DEFLATE_LITERALS, MAX_BITS, c->literal_lengths);
+	huffman_lengths(c->distance_counts, DEFLATE_DISTANCES, MAX_BITS, c->distance_lengths);
 	huffman_codes(c->literal_lengths, DEFLATE_LITERALS, c->literal_codes);
 	huffman_codes(c->distance_lengths, DEFLATE_DISTANCES, c->distance_codes);
 }
@@ -205,13 +205,13 @@ static void write_steps(const struct deflater *d, struct bits *b, const struct c
 void deflate_finish(struct deflater *d, struct pb_buffer *out)
 {
 	struct codes c;
-	size_t room = HEADER_BYTES + CODES_BYTES + (size_t)d->end * 2 + ADLER_BYTES + 16;
+	size_t capacity = HEADER_BYTES + CODES_BYTES + (size_t)d->end * 2 + ADLER_BYTES + 16;
 
 	deflate_close(d);
 	memset(&c, 0, sizeof c);
 	count_symbols(d, &c);
 	make_codes(&c);
-	if (!pb_reserve(out, room))
+	if (!pb_reserve(out, capacity))
 		return;
 	uint8_t *start = out->data + out->size;
 	start[0] = 0x78; /* deflate, a window of 32 KiB */

@@ -98,7 +98,7 @@ static void free_commands(struct run *run)
 	free(run->kernels);
 	free(run->codes);
 	free(run->commands);
-	free(run->afters);
+	free(run->dependencies);
 	free(run->waits);
 	free(run->tiles);
 }

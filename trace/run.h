@@ -106,7 +106,8 @@ struct run_command {
 	uint32_t lane, sample; /* its execution: times, brick, layer, elements, bytes, FLOPs */
 	uint32_t kernel;
 	uint32_t launch_lane, launch_sample; /* the host's call, RUN_NONE: not known */
-	uint32_t after_first, after_count;   /* in run->afters: commands it had to wait for */
+	uint32_t dependency_first,
+		dependency_count; /* in run->dependencies: commands it had to wait for */
 	uint32_t reserved;
 	uint64_t number; /* as recorded: unique in its process */
 	uint64_t launch_ns, launch_end_ns, queued_ns, submitted_ns;
@@ -229,8 +230,8 @@ struct run {
 	size_t kernel_count;
 	struct run_command *commands;
 	size_t command_count;
-	uint32_t *afters; /* indices in commands */
-	size_t after_count;
+	uint32_t *dependencies; /* indices in commands */
+	size_t dependency_count;
 	struct run_wait *waits;
 	size_t wait_count;
 	struct run_code *codes;

@@ -127,17 +127,17 @@ static void move_commands(struct run *run, const struct numbers *n)
 	run->command_count = count;
 }
 
-static void move_afters(struct run *run, const struct numbers *n)
+static void move_dependencies(struct run *run, const struct numbers *n)
 {
 	for (size_t i = 0; i < run->command_count; i++) {
 		struct run_command *c = &run->commands[i];
 		uint32_t count = 0;
-		for (uint32_t k = 0; k < c->after_count; k++) {
-			uint32_t after = n->commands[run->afters[c->after_first + k]];
+		for (uint32_t k = 0; k < c->dependency_count; k++) {
+			uint32_t after = n->commands[run->dependencies[c->dependency_first + k]];
 			if (after != RUN_NONE)
-				run->afters[c->after_first + count++] = after;
+				run->dependencies[c->dependency_first + count++] = after;
 		}
-		c->after_count = count;
+		c->dependency_count = count;
 	}
 }
 
@@ -174,7 +174,7 @@ int run_keep(struct run *run, uint8_t *const *keep)
 		return rc;
 	move_steps(run, &numbers);
 	move_commands(run, &numbers);
-	move_afters(run, &numbers);
+	move_dependencies(run, &numbers);
 	move_waits(run, &numbers);
 	move_tiles(run, &numbers);
 	for (size_t lane = 0; lane < run->lane_count; lane++)

@@ -162,7 +162,7 @@ static int begin_slice(struct trace_writer *w, struct writer_lane *lane,
 		return !w->error;
 	}
 	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
-		t = r->site < lane->site_room && lane->site_templates[r->site].length
+		t = r->site < lane->site_capacity && lane->site_templates[r->site].length
 			    ? &lane->site_templates[r->site]
 			    : template_site(w, lane, r->site);
 	else if (plain)

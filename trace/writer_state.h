@@ -85,7 +85,7 @@ struct writer_lane {
 	uint64_t interned_kernels[BRICK_MAX_KERNELS / 64];
 	uint32_t operations[BRICK_MAX_BRICKS];	/* by brick: the site whose operation it had last */
 	struct packet_template *site_templates; /* by site */
-	uint32_t site_room;
+	uint32_t site_capacity;
 	struct template_table plain;
 	struct packet_template wait_begin;
 	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
@@ -164,8 +164,8 @@ int writer_packet_out(struct trace_writer *w);
 int writer_finish(struct trace_writer *w);
 
 /* writer_text.c: as JSON objects */
-size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site);
-size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel);
+size_t writer_site_json(char *to, size_t capacity, const struct brick_session_site *site);
+size_t writer_kernel_json(char *to, size_t capacity, const struct brick_session_kernel *kernel);
 
 /* writer_track.c: what the packets of a lane are on */
 void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock);

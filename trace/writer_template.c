@@ -9,7 +9,7 @@
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
-enum { LEAST_TABLE = 64 };
+enum { MIN_TABLE = 64 };
 
 /* Everything of a begin packet but the timestamp's value. Returns its length. */
 static unsigned begin_bytes(uint8_t *at, const struct writer_lane *lane, uint32_t brick)
@@ -87,16 +87,16 @@ static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_
 
 static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t site)
 {
-	uint32_t room = lane->site_room ? lane->site_room : LEAST_TABLE;
+	uint32_t capacity = lane->site_capacity ? lane->site_capacity : MIN_TABLE;
 
-	while (room <= site)
-		room *= 2;
-	struct packet_template *t = realloc(lane->site_templates, room * sizeof *t);
+	while (capacity <= site)
+		capacity *= 2;
+	struct packet_template *t = realloc(lane->site_templates, capacity * sizeof *t);
 	if (!t)
 		return writer_fail(w, -ENOMEM);
-	memset(t + lane->site_room, 0, (room - lane->site_room) * sizeof *t);
+	memset(t + lane->site_capacity, 0, (capacity - lane->site_capacity) * sizeof *t);
 	lane->site_templates = t;
-	lane->site_room = room;
+	lane->site_capacity = capacity;
 	return 0;
 }
 
@@ -105,7 +105,7 @@ struct packet_template *template_site(
 {
 	uint8_t annotation[48];
 
-	if (site >= lane->site_room && grow_sites(w, lane, site))
+	if (site >= lane->site_capacity && grow_sites(w, lane, site))
 		return NULL;
 	struct packet_template *t = &lane->site_templates[site];
 	if (t->length)

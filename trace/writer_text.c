@@ -7,18 +7,19 @@
 #include <stdio.h>
 #include "trace/writer_state.h"
 
-static size_t json_text(char *to, size_t room, const char *key, const char *from, size_t from_bytes)
+static size_t json_text(
+	char *to, size_t capacity, const char *key, const char *from, size_t from_bytes)
 {
 	char text[256];
-	size_t size = (size_t)snprintf(to, room, ",\"%s\":\"", key);
+	size_t size = (size_t)snprintf(to, capacity, ",\"%s\":\"", key);
 
 	tables_text(text, sizeof text, from, from_bytes);
-	for (const char *s = text; *s && size + 8 < room; s++) {
+	for (const char *s = text; *s && size + 8 < capacity; s++) {
 		unsigned char c = (unsigned char)*s;
 		if (c == '"' || c == '\\')
 			to[size++] = '\\';
 		if (c < 0x20)
-			size += (size_t)snprintf(to + size, room - size, "\\u%04x", c);
+			size += (size_t)snprintf(to + size, capacity - size, "\\u%04x", c);
 		else
 			to[size++] = (char)c;
 	}
@@ -26,65 +27,65 @@ static size_t json_text(char *to, size_t room, const char *key, const char *from
 	return size;
 }
 
-static size_t json_count(char *to, size_t room, const char *key, uint64_t value)
+static size_t json_count(char *to, size_t capacity, const char *key, uint64_t value)
 {
-	return (size_t)snprintf(to, room, ",\"%s\":%" PRIu64, key, value);
+	return (size_t)snprintf(to, capacity, ",\"%s\":%" PRIu64, key, value);
 }
 
-static size_t json_triple(char *to, size_t room, const char *key, const uint32_t *triple)
+static size_t json_triple(char *to, size_t capacity, const char *key, const uint32_t *triple)
 {
-	return (size_t)snprintf(to, room, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", key,
+	return (size_t)snprintf(to, capacity, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", key,
 		triple[0], triple[1], triple[2]);
 }
 
-/* room: at least 2048. Returns the length. */
-size_t writer_kernel_json(char *to, size_t room, const struct brick_session_kernel *kernel)
+/* capacity: at least 2048. Returns the length. */
+size_t writer_kernel_json(char *to, size_t capacity, const struct brick_session_kernel *kernel)
 {
 	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
 	uint32_t kind = kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
-	size_t size = (size_t)snprintf(to, room, "{\"kind\":\"%s\"", kinds[kind]);
+	size_t size = (size_t)snprintf(to, capacity, "{\"kind\":\"%s\"", kinds[kind]);
 
-	size += json_text(to + size, room - size, "name", kernel->name, sizeof kernel->name);
+	size += json_text(to + size, capacity - size, "name", kernel->name, sizeof kernel->name);
 	if (kernel->backend[0])
-		size += json_text(
-			to + size, room - size, "backend", kernel->backend, sizeof kernel->backend);
+		size += json_text(to + size, capacity - size, "backend", kernel->backend,
+			sizeof kernel->backend);
 	if (kernel->grid[0])
-		size += json_triple(to + size, room - size, "grid", kernel->grid);
+		size += json_triple(to + size, capacity - size, "grid", kernel->grid);
 	if (kernel->block[0])
-		size += json_triple(to + size, room - size, "block", kernel->block);
+		size += json_triple(to + size, capacity - size, "block", kernel->block);
 	if (kernel->shared_bytes)
-		size += json_count(to + size, room - size, "shared", kernel->shared_bytes);
+		size += json_count(to + size, capacity - size, "shared", kernel->shared_bytes);
 	if (kernel->registers)
-		size += json_count(to + size, room - size, "registers", kernel->registers);
+		size += json_count(to + size, capacity - size, "registers", kernel->registers);
 	if (kernel->code)
 		size += (size_t)snprintf(
-			to + size, room - size, ",\"code\":\"%016" PRIx64 "\"", kernel->code);
+			to + size, capacity - size, ",\"code\":\"%016" PRIx64 "\"", kernel->code);
 	to[size++] = '}';
 	to[size] = 0;
 	return size;
 }
 
-/* room: at least 1024. Returns the length. */
-size_t writer_site_json(char *to, size_t room, const struct brick_session_site *site)
+/* capacity: at least 1024. Returns the length. */
+size_t writer_site_json(char *to, size_t capacity, const struct brick_session_site *site)
 {
-	size_t size = (size_t)snprintf(to, room, "{\"layer\":%d", site->layer);
+	size_t size = (size_t)snprintf(to, capacity, "{\"layer\":%d", site->layer);
 
 	if (site->operation[0])
 		size += json_text(
-			to + size, room - size, "op", site->operation, sizeof site->operation);
+			to + size, capacity - size, "op", site->operation, sizeof site->operation);
 	if (site->label[0])
 		size += json_text(
-			to + size, room - size, "tensor", site->label, sizeof site->label);
+			to + size, capacity - size, "tensor", site->label, sizeof site->label);
 	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
-		size += json_count(to + size, room - size, "elements", site->elements);
+		size += json_count(to + size, capacity - size, "elements", site->elements);
 	if (site->flags & BRICK_SITE_HAS_BYTES)
-		size += json_count(to + size, room - size, "bytes", site->bytes);
+		size += json_count(to + size, capacity - size, "bytes", site->bytes);
 	if (site->flags & BRICK_SITE_HAS_FLOPS)
-		size += json_count(to + size, room - size, "flops", site->flops);
+		size += json_count(to + size, capacity - size, "flops", site->flops);
 	if (site->flags & BRICK_SITE_UNKNOWN_OPERATION)
-		size += (size_t)snprintf(to + size, room - size, ",\"unknown\":true");
+		size += (size_t)snprintf(to + size, capacity - size, ",\"unknown\":true");
 	if (site->flags & BRICK_SITE_AT_MOST)
-		size += (size_t)snprintf(to + size, room - size, ",\"at_most\":true");
+		size += (size_t)snprintf(to + size, capacity - size, ",\"at_most\":true");
 	to[size++] = '}';
 	to[size] = 0;
 	return size;

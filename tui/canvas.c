@@ -61,17 +61,17 @@ static void combine(struct canvas_cell *cell, const char *bytes, size_t n)
 	}
 }
 
-int canvas_text(struct canvas *canvas, int x, int y, int room, enum style style, const char *text)
+int canvas_text(struct canvas *canvas, int x, int y, int width, enum style style, const char *text)
 {
 	int used = 0;
-	if (x + room > canvas->width)
-		room = canvas->width - x;
+	if (x + width > canvas->width)
+		width = canvas->width - x;
 	for (size_t left = strlen(text); left;) {
 		uint32_t code = '?';
 		size_t n = utf8_decode(text, left, &code);
 		const char *bytes = n ? text : "?";
 		int columns = columns_of(code);
-		if (used + columns > room)
+		if (used + columns > width)
 			break;
 		if (!columns)
 			combine(cell_at(canvas, x + used - 1, y), bytes, n);
@@ -88,50 +88,51 @@ int canvas_text(struct canvas *canvas, int x, int y, int room, enum style style,
 }
 
 int canvas_print(
-	struct canvas *canvas, int x, int y, int room, enum style style, const char *format, ...)
+	struct canvas *canvas, int x, int y, int width, enum style style, const char *format, ...)
 {
 	char *text = NULL;
 	va_list arguments;
-	if (x + room > canvas->width)
-		room = canvas->width - x;
-	if (room <= 0)
+	if (x + width > canvas->width)
+		width = canvas->width - x;
+	if (width <= 0)
 		return 0;
 	va_start(arguments, format);
 	int n = vasprintf(&text, format, arguments);
 	va_end(arguments);
 	if (n < 0)
 		return 0;
-	char *cut = text_cut(text, (size_t)room);
-	int used = canvas_text(canvas, x, y, room, style, cut);
+	char *cut = text_cut(text, (size_t)width);
+	int used = canvas_text(canvas, x, y, width, style, cut);
 	free(cut);
 	free(text);
 	return used;
 }
 
-void canvas_right(struct canvas *canvas, int x, int y, int room, enum style style, const char *text)
+void canvas_right(
+	struct canvas *canvas, int x, int y, int width, enum style style, const char *text)
 {
-	int width = (int)text_width(text);
-	if (width > room)
-		canvas_print(canvas, x, y, room, style, "%s", text);
+	int used = (int)text_width(text);
+	if (used > width)
+		canvas_print(canvas, x, y, width, style, "%s", text);
 	else
-		canvas_text(canvas, x + room - width, y, width, style, text);
+		canvas_text(canvas, x + width - used, y, used, style, text);
 }
 
-void canvas_paint(struct canvas *canvas, int x, int y, int room, enum style style)
+void canvas_paint(struct canvas *canvas, int x, int y, int width, enum style style)
 {
-	for (int i = 0; i < room; i++) {
+	for (int i = 0; i < width; i++) {
 		struct canvas_cell *cell = cell_at(canvas, x + i, y);
 		if (cell)
 			cell->style = (uint8_t)style;
 	}
 }
 
-void canvas_share(struct canvas *canvas, int x, int y, int room, enum style style, double share)
+void canvas_share(struct canvas *canvas, int x, int y, int width, enum style style, double share)
 {
 	/* From one to seven eighths of a block. */
 	static const char *const parts[] = {"\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
 		"\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
-	double cells = share > 0 ? (share < 1 ? share : 1) * room : 0;
+	double cells = share > 0 ? (share < 1 ? share : 1) * width : 0;
 	int eighths = (int)(cells * 8 + 0.5),
 	    whole = canvas->utf8 ? eighths / 8 : (int)(cells + 0.5);
 	for (int i = 0; i < whole; i++)
@@ -140,13 +141,13 @@ void canvas_share(struct canvas *canvas, int x, int y, int room, enum style styl
 		canvas_text(canvas, x + whole, y, 1, style, parts[eighths % 8 - 1]);
 }
 
-void canvas_heat(struct canvas *canvas, int x, int y, int room, double heat)
+void canvas_heat(struct canvas *canvas, int x, int y, int width, double heat)
 {
 	static const char *const shades[] = {
 		"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96\x92", "\xe2\x96\x93", "\xe2\x96\x88"};
 	static const char *const letters[] = {".", ":", "+", "*", "#"};
 	int level = heat >= 1 ? HEAT_LEVELS - 1 : heat > 0 ? (int)(heat * HEAT_LEVELS) : 0;
-	for (int i = 0; i < room; i++)
+	for (int i = 0; i < width; i++)
 		canvas_text(canvas, x + i, y, 1, (enum style)(STYLE_HEAT + level),
 			canvas->utf8 ? shades[level] : letters[level]);
 }

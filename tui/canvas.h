@@ -42,25 +42,25 @@ struct canvas {
 void canvas_init(struct canvas *canvas, int width, int height, bool utf8);
 void canvas_fini(struct canvas *canvas);
 
-/* Draw text from (x, y) on within `room` columns; returns how many it took. */
-int canvas_text(struct canvas *canvas, int x, int y, int room, enum style style, const char *text);
+/* Draw text from (x, y) on within `width` columns; returns how many it took. */
+int canvas_text(struct canvas *canvas, int x, int y, int width, enum style style, const char *text);
 
 /* The same with a format, cut with an ellipsis where it does not fit. */
-int canvas_print(struct canvas *canvas, int x, int y, int room, enum style style,
+int canvas_print(struct canvas *canvas, int x, int y, int width, enum style style,
 	const char *format, ...) BRICK_PRINTF(6, 7);
 
-/* Text that ends at column x + room. */
+/* Text that ends at column x + width. */
 void canvas_right(
-	struct canvas *canvas, int x, int y, int room, enum style style, const char *text);
+	struct canvas *canvas, int x, int y, int width, enum style style, const char *text);
 
 /* Give the cells of a line, from x on, a style. */
-void canvas_paint(struct canvas *canvas, int x, int y, int room, enum style style);
+void canvas_paint(struct canvas *canvas, int x, int y, int width, enum style style);
 
-/* A bar of share x room columns, in eighths where there is UTF-8. */
-void canvas_share(struct canvas *canvas, int x, int y, int room, enum style style, double share);
+/* A bar of share x width columns, in eighths where there is UTF-8. */
+void canvas_share(struct canvas *canvas, int x, int y, int width, enum style style, double share);
 
-/* A heat from 0 to 1 as `room` cells: shades, or letters of more and more ink. */
-void canvas_heat(struct canvas *canvas, int x, int y, int room, double heat);
+/* A heat from 0 to 1 as `width` cells: shades, or letters of more and more ink. */
+void canvas_heat(struct canvas *canvas, int x, int y, int width, double heat);
 
 /* The whole as lines without trailing blanks. */
 void canvas_write(const struct canvas *canvas, FILE *out);

@@ -121,7 +121,7 @@ static bool is_empty(const struct grid *grid, size_t column)
 }
 
 /* Widths of columns; 0: not shown. */
-static void measure(const struct grid *grid, int *widths, int room)
+static void measure(const struct grid *grid, int *widths, int available)
 {
 	int total = 0;
 	for (size_t c = 0; c < grid->column_count; c++) {
@@ -134,7 +134,7 @@ static void measure(const struct grid *grid, int *widths, int room)
 		widths[c] = c && is_empty(grid, c) ? 0 : (int)width;
 		total += widths[c] ? widths[c] + GAP : 0;
 	}
-	while (total - GAP > room) {
+	while (total - GAP > available) {
 		size_t worst = 0;
 		for (size_t c = 1; c < grid->column_count; c++)
 			if (widths[c] && grid->columns[c].rank &&
@@ -145,7 +145,7 @@ static void measure(const struct grid *grid, int *widths, int room)
 		total -= widths[worst] + GAP;
 		widths[worst] = 0;
 	}
-	int over = total - GAP - room;
+	int over = total - GAP - available;
 	if (over > 0)
 		widths[0] = widths[0] - over > MIN_FIRST ? widths[0] - over : MIN_FIRST;
 	for (size_t c = 0; c < grid->column_count && over < 0; c++)

@@ -15,13 +15,13 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 {
 	char *state = xasprintf(
 		"%s%s", top->held ? "held; " : "", top->about.state ? top->about.state : "");
-	int room = (int)text_width(state);
+	int used = (int)text_width(state);
 	enum style style = top->about.fault ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
 	int x = canvas_text(canvas, 0, 0, canvas->width, STYLE_HEADING, "brick top  ");
-	canvas_print(canvas, x, 0, canvas->width - x - room - 2, STYLE_NORMAL, "%s",
+	canvas_print(canvas, x, 0, canvas->width - x - used - 2, STYLE_NORMAL, "%s",
 		top->about.what ? top->about.what : "");
-	if (room < canvas->width - x)
-		canvas_right(canvas, canvas->width - room, 0, room, style, state);
+	if (used < canvas->width - x)
+		canvas_right(canvas, canvas->width - used, 0, used, style, state);
 	free(state);
 }
 

@@ -89,12 +89,12 @@ static void add_notes(struct lines *lines, const struct run *run)
 static void fold(struct lines *lines, int width)
 {
 	struct lines folded = {NULL, 0};
-	size_t room = width > 24 ? (size_t)width : 24;
+	size_t columns = width > 24 ? (size_t)width : 24;
 	for (size_t i = 0; i < lines->count; i++) {
 		char *text = lines->list[i];
 		size_t indent = 0;
-		while (text_width(text) > room - indent) {
-			size_t cut = room - indent;
+		while (text_width(text) > columns - indent) {
+			size_t cut = columns - indent;
 			while (cut > 14 && text[cut] != ' ')
 				cut--;
 			if (text[cut] != ' ' || strlen(text) <= cut)

@@ -174,21 +174,21 @@ static void draw_line(
 	char time[UNITS_BYTES], percent[UNITS_BYTES], count[UNITS_BYTES], text[64] = "";
 	char *lead = branches(lines, number, top->utf8), *name = name_of(lines, line);
 	int bar = canvas->width >= 100 ? 20 : canvas->width >= 76 ? 8 : 0;
-	int numbers = 9 + 8 + 9 + (bar ? bar + 1 : 0), x = 0, room = canvas->width - numbers;
-	x += canvas_text(canvas, x, y, room, STYLE_FAINT, lead);
-	x += canvas_text(canvas, x, y, room - x, STYLE_HEADING,
+	int numbers = 9 + 8 + 9 + (bar ? bar + 1 : 0), x = 0, width = canvas->width - numbers;
+	x += canvas_text(canvas, x, y, width, STYLE_FAINT, lead);
+	x += canvas_text(canvas, x, y, width - x, STYLE_HEADING,
 		!line->holds ? ""
 		: line->open ? "- "
 			     : "+ ");
-	canvas_print(canvas, x, y, room - x,
+	canvas_print(canvas, x, y, width - x,
 		!node || call_node_is_between(node) ? STYLE_FAINT : STYLE_NORMAL, "%s", name);
-	canvas_right(canvas, room, y, 8, STYLE_NORMAL, units_time(time, line->time_ns));
-	canvas_right(canvas, room + 9, y, 7, STYLE_NORMAL,
+	canvas_right(canvas, width, y, 8, STYLE_NORMAL, units_time(time, line->time_ns));
+	canvas_right(canvas, width + 9, y, 7, STYLE_NORMAL,
 		on_device ? "device" : units_percent(percent, share));
 	if (node && node->kind != CALL_LAYER && node->count > 1)
 		snprintf(text, sizeof(text), "%s%s", top->utf8 ? "\xc3\x97" : "x",
 			units_count(count, node->count));
-	canvas_print(canvas, room + 17, y, 8, STYLE_FAINT, "%s", text);
+	canvas_print(canvas, width + 17, y, 8, STYLE_FAINT, "%s", text);
 	if (bar)
 		canvas_share(canvas, canvas->width - bar, y, bar, STYLE_SHARE, share);
 	free(name);

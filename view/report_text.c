@@ -37,8 +37,8 @@ static void print_origin(const struct printer *p)
 	char *safe = text_safe(command ? command : "(not known)"), *host = text_safe(run->host);
 	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	/* A long command line says little in its third line. */
-	size_t room = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
-	char *cut = text_cut(safe, room);
+	size_t columns = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
+	char *cut = text_cut(safe, columns);
 	if (start)
 		start[10] = ' '; /* for people, without the T */
 	char *code =

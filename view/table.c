@@ -110,16 +110,16 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 		total_width(table, layout) > width) {
 		size_t over = total_width(table, layout) - width;
 		size_t floor = width / 3 > 3 * MIN_NAME ? width / 3 : 3 * MIN_NAME;
-		size_t room = layout->widths[0] - floor;
-		layout->widths[0] -= over < room ? over : room;
+		size_t spare = layout->widths[0] - floor;
+		layout->widths[0] -= over < spare ? over : spare;
 	}
 	while (width && total_width(table, layout) > width)
 		if (!drop_one(table, layout))
 			break;
 	size_t total = total_width(table, layout);
 	if (width && total > width) {
-		size_t over = total - width, room = layout->widths[0];
-		layout->widths[0] = room > over + MIN_NAME ? room - over : MIN_NAME;
+		size_t over = total - width, name = layout->widths[0];
+		layout->widths[0] = name > over + MIN_NAME ? name - over : MIN_NAME;
 	}
 }
 
@@ -139,13 +139,13 @@ static void print_row(
 		char *cell =
 			text_cut(cells ? cells[i] : table->columns[i].title, layout->widths[i]);
 		size_t width = text_width(cell);
-		size_t room = layout->widths[i] > width ? layout->widths[i] - width : 0;
+		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
 		bool left = table->columns[i].is_text;
 		if (*cell) {
-			fprintf(out, "%*s%s", (int)(blanks + (left ? 0 : room)), "", cell);
-			blanks = left ? room : 0;
+			fprintf(out, "%*s%s", (int)(blanks + (left ? 0 : spare)), "", cell);
+			blanks = left ? spare : 0;
 		} else {
-			blanks += room;
+			blanks += spare;
 		}
 		blanks += GAP;
 		free(cell);

@@ -59,13 +59,13 @@ char *text_cut(const char *s, size_t width)
 	if (text_width(s) <= width)
 		return xstrdup(s);
 	const char *dots = text_is_utf8() ? "\xe2\x80\xa6" : "...";
-	size_t room = text_is_utf8() ? 1 : 3, bytes = 0, left = strlen(s), used = 0;
-	room = width > room ? width - room : 0;
+	size_t kept = text_is_utf8() ? 1 : 3, bytes = 0, left = strlen(s), used = 0;
+	kept = width > kept ? width - kept : 0;
 	while (left - bytes) {
 		uint32_t code = 0;
 		size_t length = utf8_decode(s + bytes, left - bytes, &code);
 		size_t columns = length ? width_of(code) : 1;
-		if (used + columns > room)
+		if (used + columns > kept)
 			break;
 		used += columns;
 		bytes += length ? length : 1;
@@ -109,7 +109,7 @@ void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *te
 		indent = at + 1;
 	pad(out, indent - at);
 	at = indent;
-	size_t room = width > indent ? width - indent : 1;
+	size_t line = width > indent ? width - indent : 1;
 	while (*text) {
 		size_t n = strcspn(text, " "), columns = width_of_part(text, n);
 		bool first = at == indent;
@@ -119,8 +119,8 @@ void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *te
 			at = indent;
 			continue;
 		}
-		if (width && columns > room) {
-			n = fitting(text, n, room);
+		if (width && columns > line) {
+			n = fitting(text, n, line);
 			columns = width_of_part(text, n);
 		}
 		fprintf(out, "%s%.*s", first ? "" : " ", (int)n, text);

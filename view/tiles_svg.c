@@ -15,9 +15,9 @@ enum { WIDTH = 760, MARGIN = 40, MAP = 320, GAP = 40, HEAD = 64, STEPS = 16 };
 /* Cells are at most this large, so that a grid of few tiles does not look like a flag. */
 enum { MAX_CELL = 40, FACTS_HEIGHT = 190 };
 
-static double cell_size(uint32_t bins, int room)
+static double cell_size(uint32_t bins, int pixels)
 {
-	return bins * MAX_CELL > (uint32_t)room ? (double)room / bins : MAX_CELL;
+	return bins * MAX_CELL > (uint32_t)pixels ? (double)pixels / bins : MAX_CELL;
 }
 
 static double cell_width(const struct tiles_group *group)

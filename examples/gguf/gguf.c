@@ -130,8 +130,8 @@ static void take_tensor(struct gguf *file, struct gguf_tensor *tensor)
 static void place_tensor(struct gguf *file, struct gguf_tensor *tensor, uint32_t alignment)
 {
 	uint64_t bytes = tensor->rows * gguf_row_bytes(tensor->type, tensor->cols);
-	uint64_t room = file->size - file->at;
-	if (tensor->offset % alignment || tensor->offset > room || bytes > room - tensor->offset)
+	uint64_t left = file->size - file->at;
+	if (tensor->offset % alignment || tensor->offset > left || bytes > left - tensor->offset)
 		gguf_fail(file, tensor->at, "the data of this tensor are not inside of the file");
 	else
 		tensor->data = file->bytes + file->at + tensor->offset;

@@ -75,11 +75,11 @@ struct brick_graph_opportunity {
 #define BRICK_GRAPH_OPPORTUNITY_INIT BRICK_SIZED(struct brick_graph_opportunity)
 
 /*
- * The `room` names whose 10 % buy most, best first. Tried are those with most time on the path, up
- * to 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
+ * The `capacity` names whose 10 % buy most, best first. Tried are those with most time on the path,
+ * up to 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
  */
 BRICK_API int brick_graph_opportunities(
-	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t room);
+	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t capacity);
 
 /* Data that went somewhere and, as many bytes, came back: transfers of this graph. */
 struct brick_graph_ping_pong {
@@ -93,11 +93,11 @@ struct brick_graph_ping_pong {
 
 /*
  * Pairs of transfers with exchanged source and target and equal bytes, each transfer in at most
- * one, paired with the nearest before it; by `back`. Writes at most `room`; returns how many there
- * are. -ENOMEM.
+ * one, paired with the nearest before it; by `back`. Writes at most `capacity`; returns how many
+ * there are. -ENOMEM.
  */
 BRICK_API int brick_graph_ping_pongs(
-	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t room);
+	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t capacity);
 
 /* A graph in numbers. */
 struct brick_graph_summary {

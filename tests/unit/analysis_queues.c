@@ -161,11 +161,11 @@ static void contradictions(void **state)
 	(void)state;
 
 	scene_init(&s);
-	s.run.afters[0] = s.k1; /* k1 after k2 after k1, and the copy after k2 */
-	s.run.commands[s.k1].after_first = s.run.commands[s.copy].after_first = 1;
-	s.run.commands[s.k1].after_count = s.run.commands[s.copy].after_count = 1;
-	s.run.afters = realloc(s.run.afters, 2 * sizeof(*s.run.afters));
-	s.run.afters[s.run.after_count++] = s.k2;
+	s.run.dependencies[0] = s.k1; /* k1 after k2 after k1, and the copy after k2 */
+	s.run.commands[s.k1].dependency_first = s.run.commands[s.copy].dependency_first = 1;
+	s.run.commands[s.k1].dependency_count = s.run.commands[s.copy].dependency_count = 1;
+	s.run.dependencies = realloc(s.run.dependencies, 2 * sizeof(*s.run.dependencies));
+	s.run.dependencies[s.run.dependency_count++] = s.k2;
 	s.run.lanes[s.queue].samples[0].begin_ns = 1005; /* launched later */
 	assert_int_equal(path_create(&path, &s.run, &s.index, 0), 0);
 	assert_int_equal(path->sections[0].length_ns, 1000);

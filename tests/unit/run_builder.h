@@ -170,10 +170,10 @@ static BUILDER_UNUSED uint32_t builder_command(struct run *run, uint32_t lane, u
 		c->launch_end_ns = call->end_ns;
 	}
 	if (after != RUN_NONE) {
-		BUILDER_GROW(run->afters, run->after_count);
-		c->after_first = (uint32_t)run->after_count;
-		c->after_count = 1;
-		run->afters[run->after_count++] = after;
+		BUILDER_GROW(run->dependencies, run->dependency_count);
+		c->dependency_first = (uint32_t)run->dependency_count;
+		c->dependency_count = 1;
+		run->dependencies[run->dependency_count++] = after;
 	}
 	return (uint32_t)run->command_count++;
 }

@@ -97,7 +97,8 @@ static inline const char *check_command(const struct run *run, size_t i)
 		return "a launch by half";
 	if (c->launch_lane != RUN_NONE && !has_sample(run, c->launch_lane, c->launch_sample))
 		return "a launch without a sample";
-	if (c->after_first > run->after_count || c->after_count > run->after_count - c->after_first)
+	if (c->dependency_first > run->dependency_count ||
+		c->dependency_count > run->dependency_count - c->dependency_first)
 		return "a command comes after what is not there";
 	if (c->launch_end_ns < c->launch_ns)
 		return "a launch ends before it begins";
@@ -110,8 +111,8 @@ static inline const char *check_commands(const struct run *run)
 
 	for (size_t i = 0; !wrong && i < run->command_count; i++)
 		wrong = check_command(run, i);
-	for (size_t i = 0; i < run->after_count; i++)
-		if (run->afters[i] >= run->command_count)
+	for (size_t i = 0; i < run->dependency_count; i++)
+		if (run->dependencies[i] >= run->command_count)
 			return "something comes after no command";
 	for (size_t i = 0; i < run->wait_count; i++)
 		if (!has_sample(run, run->waits[i].lane, run->waits[i].sample) ||

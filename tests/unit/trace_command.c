@@ -83,7 +83,7 @@ static void check_first(const struct scene *s)
 	assert_int_equal(c->flops, 65536);
 	assert_int_equal(c->launch_lane, 0);
 	assert_int_equal(c->launch_sample, 2);
-	assert_int_equal(c->after_count, 0);
+	assert_int_equal(c->dependency_count, 0);
 	assert_string_equal(name_at(s, c->lane, c->sample), "RmsNorm");
 	const struct run_sample *sample = &s->run->lanes[c->lane].samples[c->sample];
 	assert_int_equal(sample->begin_ns, fake_ns(100));
@@ -102,13 +102,13 @@ static void check_others(const struct scene *s)
 	assert_int_equal(s->run->kernels[c->kernel].kind, BRICK_KERNEL_H2D);
 	assert_int_equal(s->run->kernels[c->kernel].grid[0], 0);
 	assert_int_equal(c->launch_sample, 3);
-	assert_int_equal(c->after_count, 1);
-	assert_int_equal(s->run->afters[c->after_first], 0);
+	assert_int_equal(c->dependency_count, 1);
+	assert_int_equal(s->run->dependencies[c->dependency_first], 0);
 	c = command_of(s, 2);
 	assert_int_equal(c->launch_sample, 3);
-	assert_int_equal(c->after_count, 2);
-	assert_int_equal(s->run->afters[c->after_first], 0);
-	assert_int_equal(s->run->afters[c->after_first + 1], 1);
+	assert_int_equal(c->dependency_count, 2);
+	assert_int_equal(s->run->dependencies[c->dependency_first], 0);
+	assert_int_equal(s->run->dependencies[c->dependency_first + 1], 1);
 	assert_int_equal(s->run->sites[s->run->lanes[1].samples[c->sample].site].elements, 4096);
 	assert_int_equal(s->run->wait_count, 2);
 	assert_int_equal(s->run->waits[0].command, 2);
@@ -225,7 +225,7 @@ static void long_command(void **state)
 	c = command_of(&s, 1);
 	assert_int_equal(c->launch_ns, 0);
 	assert_int_equal(c->launch_lane, RUN_NONE);
-	assert_int_equal(c->after_count, 1);
+	assert_int_equal(c->dependency_count, 1);
 	close_scene(&s);
 }
 
@@ -259,10 +259,10 @@ static void many_links(void **state)
 	read_checked(&s);
 	assert_int_equal(s.run->command_count, 40);
 	assert_int_equal(s.run->wait_count, 40);
-	assert_int_equal(s.run->after_count, 39);
+	assert_int_equal(s.run->dependency_count, 39);
 	for (size_t i = 0; i < 40; i++) {
 		assert_int_equal(s.run->commands[i].launch_sample, 0);
-		assert_int_equal(s.run->commands[i].after_count, i > 0);
+		assert_int_equal(s.run->commands[i].dependency_count, i > 0);
 		assert_int_equal(s.run->waits[i].command, i);
 	}
 	close_scene(&s);
@@ -301,9 +301,10 @@ static void of_two_processes(void **state)
 		assert_int_equal(c->launch_lane, c->lane - 1);
 		assert_int_equal(c->number, 7 + i % 3);
 		assert_int_equal(c->kernel, s.run->commands[i % 3].kernel);
-		for (uint32_t k = 0; k < c->after_count; k++)
+		for (uint32_t k = 0; k < c->dependency_count; k++)
 			assert_int_equal(
-				s.run->commands[s.run->afters[c->after_first + k]].lane, c->lane);
+				s.run->commands[s.run->dependencies[c->dependency_first + k]].lane,
+				c->lane);
 	}
 	close_scene(&s);
 }

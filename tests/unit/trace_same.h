@@ -113,7 +113,8 @@ static inline int same_kernel(const struct run_kernel *a, const struct run_kerne
 
 static inline const char *same_commands(struct two_runs t)
 {
-	if (t.a->command_count != t.b->command_count || t.a->after_count != t.b->after_count ||
+	if (t.a->command_count != t.b->command_count ||
+		t.a->dependency_count != t.b->dependency_count ||
 		t.a->wait_count != t.b->wait_count || t.a->tile_count != t.b->tile_count)
 		return "number of commands, links or tiles";
 	for (size_t i = 0; i < t.a->command_count; i++) {
@@ -124,8 +125,8 @@ static inline const char *same_commands(struct two_runs t)
 		if (memcmp(&x, &y, sizeof x))
 			return "a command";
 	}
-	if (t.a->after_count &&
-		memcmp(t.a->afters, t.b->afters, t.a->after_count * sizeof *t.a->afters))
+	if (t.a->dependency_count && memcmp(t.a->dependencies, t.b->dependencies,
+					     t.a->dependency_count * sizeof *t.a->dependencies))
 		return "dependencies";
 	if (t.a->wait_count && memcmp(t.a->waits, t.b->waits, t.a->wait_count * sizeof *t.a->waits))
 		return "waits";

@@ -231,7 +231,7 @@ static void test_a_session(void **state)
 	compare(feed_session, NULL, 0, 0);
 	struct run *run = build(feed_session, NULL, 0);
 	assert_int_equal(run->command_count, 2);
-	assert_int_equal(run->after_count, 1);
+	assert_int_equal(run->dependency_count, 1);
 	assert_int_equal(run->wait_count, 1);
 	assert_int_equal(run->step_count, 2);
 	assert_int_equal(run->point_count, 3);
