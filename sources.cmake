@@ -196,6 +196,25 @@ set(BRICK_RULES_SOURCES
   rules/rules_pattern.c
 )
 
+# Hooks in front of functions that the dynamic linker has no part in; one source for each kind of CPU.
+set(BRICK_PATCH_SOURCES
+  patch/callers.c
+  patch/image.c
+  patch/plan.c
+  patch/surroundings.c
+  patch/survey.c
+  patch/table.c
+)
+
+# What of it runs in the patched program.
+set(BRICK_PATCH_LIBRARY_SOURCES
+  patch/patch.c
+  patch/text.c
+)
+
+# What stands in for it where libelf or Zydis are missing.
+set(BRICK_PATCH_NONE_SOURCES patch/survey_none.c)
+
 # What all attachers share.
 set(BRICK_ATTACH_SOURCES
   attach/notes_once.c
@@ -213,10 +232,10 @@ set(BRICK_GGML_SOURCES
   attach/ggml/engine.c
   attach/ggml/fork.c
   attach/ggml/hooks_graph.c
+  attach/ggml/hooks_load.c
   attach/ggml/hooks_node.c
   attach/ggml/hooks_phase.c
   attach/ggml/hooks_step.c
-  attach/ggml/hooks_unload.c
   attach/ggml/known_graphs.c
   attach/ggml/layout.c
   attach/ggml/mask_count.c
@@ -231,6 +250,9 @@ set(BRICK_GGML_SOURCES
   attach/ggml/node_thread.c
   attach/ggml/note_engine.c
   attach/ggml/notes.c
+  attach/ggml/object.c
+  attach/ggml/patched.c
+  attach/ggml/patched_candidate.c
   attach/ggml/phases.c
   attach/ggml/resolve.c
   attach/ggml/rule_set.c

@@ -32,11 +32,13 @@ command -v ctags >/dev/null || need universal-ctags
 command -v doxygen >/dev/null || need doxygen
 for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
 	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev \
-	sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev; do
+	sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
+	libelf:libelf-dev; do
 	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
 		need "${module#*:}"
 	fi
 done
+[ -f /usr/include/Zydis/Zydis.h ] || need libzydis-dev
 # Vulkan: headers, a driver on the CPU, programs to try it on.
 command -v glslangValidator >/dev/null || need glslang-tools
 command -v vulkaninfo >/dev/null || need "vulkan-tools mesa-vulkan-drivers"

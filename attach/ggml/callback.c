@@ -11,6 +11,7 @@
 #include "attach/ggml/digests.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_graph.h"
+#include "attach/ggml/patched.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/phases.h"
@@ -137,8 +138,9 @@ void callback_compute_begin(set_callback_fn set, void *scheduler, const void *gr
 
 	if (!set || !brick_enabled())
 		return;
-	if (!node_thread_knows(t, (uintptr_t)set))
-		node_thread_prepare(t, (uintptr_t)set);
+	uintptr_t code = patched_home((uintptr_t)set);
+	if (!node_thread_knows(t, code))
+		node_thread_prepare(t, code);
 	node_graph_hold(t, graph, 0);
 	entry = entry_of(scheduler);
 	if (!entry || entry->installed)

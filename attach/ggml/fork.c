@@ -7,6 +7,7 @@
 #include "attach/ggml/device_nodes.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
+#include "attach/ggml/patched.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/site_table.h"
 
@@ -17,10 +18,12 @@ static void lock_all(void)
 	resolve_lock();
 	node_memory_lock();
 	device_nodes_lock();
+	patched_lock();
 }
 
 static void unlock_all(void)
 {
+	patched_unlock();
 	device_nodes_unlock();
 	node_memory_unlock();
 	resolve_unlock();

@@ -17,3 +17,9 @@ BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
 BRICK_API void ggml_barrier(void *pool);
 /* Every node there, too; and in backends of devices, which is what it is hooked for. */
 BRICK_API _Bool ggml_is_empty(const void *tensor);
+
+/* The same called from a patched function, which is told who called it (patch/patch.h). */
+void hook_barrier_from(
+	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);
+_Bool hook_is_empty_from(
+	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);

@@ -12,6 +12,7 @@
 #include "attach/ggml/node_graph.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/notes.h"
+#include "attach/ggml/patched.h"
 #include "attach/ggml/steps.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -190,8 +191,9 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 		graph_generation_next();
 	step_begin_graph(&step, frame);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
-	if (!node_thread_knows(&node_thread, (uintptr_t)function))
-		node_thread_prepare(&node_thread, (uintptr_t)function);
+	uintptr_t code = patched_home((uintptr_t)function);
+	if (!node_thread_knows(&node_thread, code))
+		node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);
 	int status = function(graph, plan);
 	node_graph_end(&outer, graph);

@@ -175,10 +175,9 @@ static APART void strange_barrier(uintptr_t caller, void *pool)
 	t->barrier(pool);
 }
 
-HOT void ggml_barrier(void *pool)
+static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
 	if (BRICK_UNLIKELY(digests_mode))
 		digests_barrier(pool);
@@ -192,6 +191,18 @@ HOT void ggml_barrier(void *pool)
 	}
 	expect_node(t, (uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
 	t->barrier(pool);
+}
+
+HOT void ggml_barrier(void *pool)
+{
+	barrier(pool, (uintptr_t)__builtin_return_address(0));
+}
+
+HOT void hook_barrier_from(
+	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
+{
+	(void)b, (void)c, (void)d, (void)e;
+	barrier(pool, caller);
 }
 
 HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
@@ -213,14 +224,25 @@ static APART _Bool is_empty(uintptr_t caller, const void *tensor)
 	return function ? function(tensor) : 0;
 }
 
-HOT _Bool ggml_is_empty(const void *tensor)
+static ALWAYS_INLINE _Bool ask_empty(const void *tensor, uintptr_t caller)
 {
 	const struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
 	if (BRICK_LIKELY(node_thread_knows(t, caller) && !t->on_device))
 		return t->is_empty(tensor);
 	return is_empty(caller, tensor);
+}
+
+HOT _Bool ggml_is_empty(const void *tensor)
+{
+	return ask_empty(tensor, (uintptr_t)__builtin_return_address(0));
+}
+
+HOT _Bool hook_is_empty_from(
+	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
+{
+	(void)b, (void)c, (void)d, (void)e;
+	return ask_empty(tensor, caller);
 }
 
 HOT void ggml_compute_forward_rms_norm_mul_fused(

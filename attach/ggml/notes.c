@@ -3,6 +3,7 @@
 #include "attach/ggml/notes.h"
 
 #include <string.h>
+#include "attach/ggml/patched.h"
 #include "attach/ggml/rule_set.h"
 #include "attach/ggml/site_table.h"
 #include "attach/ggml/work.h"
@@ -38,6 +39,7 @@ void notes_engine(const struct engine *e)
 		e->commit ? " (" : "", e->commit ? e->commit() : "", e->commit ? ")" : "");
 	note_once("ggml.library", "%s", e->object.path[0] ? e->object.path : "the program itself");
 	note_layout(e);
+	patched_note();
 	site_table_lock();
 	rule_set_describe(rules, sizeof rules);
 	site_table_unlock();

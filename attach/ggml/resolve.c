@@ -59,13 +59,13 @@ static int count_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
 	return 1; /* the first entry tells it all */
 }
 
-static void look_for_unloads(void)
+static int look_for_unloads(void)
 {
 	unsigned long long now = 0;
 
 	dl_iterate_phdr(count_unloads, &now);
 	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
-		return;
+		return 0;
 	resolve_lock();
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
@@ -73,6 +73,7 @@ static void look_for_unloads(void)
 			attach_shared.resolve_generation + 1, __ATOMIC_RELEASE);
 	}
 	resolve_unlock();
+	return 1;
 }
 
 int resolve_close(void *handle)
@@ -80,50 +81,14 @@ int resolve_close(void *handle)
 	close_fn function = real_dlclose();
 	int status = function ? function(handle) : -1;
 
-	look_for_unloads();
+	if (look_for_unloads())
+		patched_forget();
 	return status;
-}
-
-struct object_search {
-	uintptr_t address;
-	struct loaded_object *object;
-};
-
-/* Lowest and highest address of an object's segments. */
-static void extent(const struct dl_phdr_info *info, uintptr_t *low, uintptr_t *high)
-{
-	*low = UINTPTR_MAX;
-	*high = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_LOAD)
-			continue;
-		uintptr_t begin = info->dlpi_addr + p->p_vaddr;
-		*low = begin < *low ? begin : *low;
-		*high = begin + p->p_memsz > *high ? begin + p->p_memsz : *high;
-	}
-}
-
-static int contains(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-	struct object_search *search = argument;
-	uintptr_t low, high;
-
-	(void)bytes;
-	extent(info, &low, &high);
-	if (search->address < low || search->address >= high)
-		return 0;
-	search->object->low = low;
-	search->object->bytes = high - low;
-	snprintf(search->object->path, sizeof search->object->path, "%s", info->dlpi_name);
-	return 1;
 }
 
 int resolve_object(uintptr_t address, struct loaded_object *object)
 {
-	struct object_search search = {address, object};
-
-	return dl_iterate_phdr(contains, &search);
+	return object_at(patched_home(address), object);
 }
 
 /* Is this one of our own hooks? */
@@ -167,7 +132,10 @@ static void *look_in(void *handle, const char *name, int hooked)
 void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
 {
 	int saved = errno;
-	void *function = NULL;
+	void *function = patched_function(object, name);
+
+	if (function)
+		return function;
 	void *handle = dlopen(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (handle) {
@@ -179,7 +147,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 	if (!function)
 		function = look_in(RTLD_NEXT, name, hooked);
 	errno = saved;
-	return function;
+	return patched_inner(function);
 }
 
 /* Paths of what is loaded, collected first: the loader may not be called while it iterates. */
@@ -225,12 +193,12 @@ static void *look_everywhere(const char *name)
 	}
 	free(list.text);
 	errno = saved;
-	return function;
+	return patched_inner(function);
 }
 
 int resolve_exists(enum ggml_symbol_id symbol)
 {
-	return look_everywhere(ggml_symbols[symbol].name) != NULL;
+	return patched_has(symbol) || look_everywhere(ggml_symbols[symbol].name) != NULL;
 }
 
 /* Under the lock: an entry for this object that was found in an earlier generation. */

@@ -10,14 +10,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "attach/ggml/object.h"
+#include "attach/ggml/patched.h"
 #include "attach/ggml/shared.h"
 #include "rules/ggml_symbols.h"
-
-/* A loaded object. */
-struct loaded_object {
-	uintptr_t low, bytes;
-	char path[512]; /* "" is the program itself */
-};
 
 /* Where calls from one object lead. Immutable but for its generation. */
 struct resolve_way {
@@ -42,6 +38,12 @@ void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller);
 static inline void *resolve(enum ggml_symbol_id symbol, const void *return_address)
 {
 	uintptr_t caller = (uintptr_t)return_address;
+	void *told = patched_told;
+
+	if (told) {
+		patched_told = NULL;
+		return told;
+	}
 	const struct resolve_way *way = __atomic_load_n(&resolve_ways[symbol], __ATOMIC_ACQUIRE);
 
 	for (; way; way = way->next)
@@ -52,7 +54,7 @@ static inline void *resolve(enum ggml_symbol_id symbol, const void *return_addre
 	return resolve_slow(symbol, caller);
 }
 
-/* The object that an address lies in; 0 if there is none. */
+/* The object that an address lies in, or the function that it is an inner address of; 0: none. */
 int resolve_object(uintptr_t address, struct loaded_object *object);
 
 /*

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether an object may have to be patched (patched.h), told cheaply, as most objects of most
+ * programs have nothing to do with ggml: its dynamic symbols and relocations, as the dynamic linker
+ * has them in memory; for one that exports none of the functions, whether its file has a .symtab.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/ggml/patched.h"
+
+enum { MAX_SECTIONS = 4096 };
+
+/* The tables of PT_DYNAMIC. */
+struct dynamic {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+	const ElfW(Rela) * lists[2];
+	size_t bytes[2];
+};
+
+/* The C library has made addresses of what most tables hold; others leave distances. */
+static uintptr_t address_of(const struct dl_phdr_info *info, uintptr_t value)
+{
+	return value < info->dlpi_addr ? value + info->dlpi_addr : value;
+}
+
+static void read_entry(struct dynamic *d, const struct dl_phdr_info *info, const ElfW(Dyn) * entry)
+{
+	uintptr_t at = address_of(info, entry->d_un.d_ptr);
+
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		d->symbols = (const ElfW(Sym) *)at;
+		break;
+	case DT_STRTAB:
+		d->strings = (const char *)at;
+		break;
+	case DT_GNU_HASH:
+		d->hash = (const uint32_t *)at;
+		break;
+	case DT_JMPREL:
+		d->lists[0] = (const ElfW(Rela) *)at;
+		break;
+	case DT_PLTRELSZ:
+		d->bytes[0] = entry->d_un.d_val;
+		break;
+	case DT_RELA:
+		d->lists[1] = (const ElfW(Rela) *)at;
+		break;
+	case DT_RELASZ:
+		d->bytes[1] = entry->d_un.d_val;
+		break;
+	}
+}
+
+static int read_dynamic(struct dynamic *d, const struct dl_phdr_info *info)
+{
+	memset(d, 0, sizeof *d);
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Dyn) *entry =
+			(const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		for (; entry->d_tag != DT_NULL; entry++)
+			read_entry(d, info, entry);
+	}
+	return d->symbols && d->strings;
+}
+
+static int is_hooked(const char *name)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (!strcmp(ggml_symbols[i].name, name))
+			return 1;
+	return 0;
+}
+
+static int is_defined_function(const struct dynamic *d, const ElfW(Sym) * symbol)
+{
+	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+	       is_hooked(d->strings + symbol->st_name);
+}
+
+/* Does the dynamic linker have to find one of the functions that the object itself defines? */
+static int reaches_own(const struct dynamic *d)
+{
+	for (int list = 0; list < 2; list++)
+		for (size_t i = 0; d->lists[list] && i < d->bytes[list] / sizeof(ElfW(Rela)); i++) {
+			size_t symbol = ELF64_R_SYM(d->lists[list][i].r_info);
+			if (symbol && is_defined_function(d, &d->symbols[symbol]))
+				return 1;
+		}
+	return 0;
+}
+
+/* GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash. */
+static int exports_one(const struct dynamic *d)
+{
+	if (!d->hash)
+		return 0;
+	uint32_t buckets = d->hash[0], first = d->hash[1], words = d->hash[2];
+	const uint32_t *bucket = d->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
+	const uint32_t *chain = bucket + buckets;
+
+	for (uint32_t b = 0; b < buckets; b++)
+		for (uint32_t i = bucket[b]; i >= first && i; i++) {
+			if (is_defined_function(d, &d->symbols[i]))
+				return 1;
+			if (chain[i - first] & 1)
+				break;
+		}
+	return 0;
+}
+
+static int has_symbol_table(int fd)
+{
+	ElfW(Ehdr) header;
+	ElfW(Shdr) section;
+
+	if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_shentsize != sizeof section)
+		return 0;
+	/* it is one of the last */
+	for (unsigned i = header.e_shnum; i-- > 0 && i < MAX_SECTIONS;)
+		if (pread(fd, &section, sizeof section,
+			    (off_t)(header.e_shoff + i * sizeof section)) ==
+				(ssize_t)sizeof section &&
+			section.sh_type == SHT_SYMTAB)
+			return 1;
+	return 0;
+}
+
+enum patched_candidate patched_judge(const struct dl_phdr_info *info, const char *path)
+{
+	struct dynamic d;
+	int known = read_dynamic(&d, info);
+
+	if (known && reaches_own(&d))
+		return PATCHED_NO;
+	if (known && exports_one(&d))
+		return PATCHED_EXPORTS;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return PATCHED_NO;
+	int has = has_symbol_table(fd);
+	close(fd);
+	return has ? PATCHED_MAYBE : PATCHED_NO;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks in front of functions of a loaded object that the dynamic linker has no part in: a jump
+ * over a function's first instructions leads to the hook, which may call the function by its
+ * `inner` address, where these instructions stand and lead back behind the jump. libbrick-patch.so;
+ * loaded by what is injected, and only where there is something to patch. Objects by one thread at
+ * a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "brick/export.h"
+
+/*
+ * A hook that is wanted. Where a needed one cannot be had, no other of its group is made. hook_from
+ * is the hook for functions whose callers rely on more registers than any function preserves: it is
+ * told as its sixth argument where the call returns to, and is for no more than five.
+ */
+struct patch_wish {
+	const char *name;
+	void *hook, *hook_from; /* NULL: there is none */
+	int64_t tell; /* a thread-local word, from the thread pointer, that `inner` is written to
+			 before `hook` is called; 0: none */
+	int group, is_needed;
+	int is_sign; /* objects that define none of these are not what is meant: they may define
+			single functions to look on */
+};
+
+/* Where an object lies. */
+struct patch_place {
+	const char *path; /* its file */
+	uintptr_t low, bytes;
+	uintptr_t bias; /* address in memory less address in the file */
+	int is_live;	/* other threads may execute it now */
+	int is_forced;	/* patch also what the dynamic linker would reach */
+};
+
+/* What became of a wish. */
+struct patch_result {
+	const char *name;
+	const char *refused; /* why there is no hook, a constant; NULL: there is one */
+	void *entry, *inner; /* the function; what behaves as it did */
+};
+
+struct patch_object;
+
+/*
+ * Patch what can be. *out is NULL, and nothing was done, where the object defines none of the
+ * signs, or the dynamic linker reaches all functions. -errno or BRICK_E*, likewise.
+ */
+BRICK_API int brick_patch_open(struct patch_object **out, const struct patch_place *place,
+	const struct patch_wish *wishes, size_t count);
+
+/* The results, in the order of the wishes; of what is not defined or not patched only the name. */
+BRICK_API const struct patch_result *brick_patch_results(
+	const struct patch_object *object, size_t *count);
+
+/* A function of the object by its name, exported or not; NULL: none, or several. */
+BRICK_API void *brick_patch_function(const struct patch_object *object, const char *name);
+
+/* Take the jumps away, or put them back; -EBUSY and as many as could be, where threads may run. */
+BRICK_API int brick_patch_off(struct patch_object *object, int is_live);
+BRICK_API int brick_patch_on(struct patch_object *object, int is_live);
+
+/* The object was unloaded: forget it, with its trampolines. */
+BRICK_API void brick_patch_forget(struct patch_object *object);
