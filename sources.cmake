@@ -254,6 +254,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/patched.c
   attach/ggml/patched_candidate.c
   attach/ggml/phases.c
+  attach/ggml/prompt_memory.c
   attach/ggml/resolve.c
   attach/ggml/rule_set.c
   attach/ggml/site_table.c
@@ -272,6 +273,7 @@ set(BRICK_GGML_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/ggml/mask_count.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
+  ${CMAKE_SOURCE_DIR}/attach/ggml/prompt_memory.c
 )
 
 # What is injected into programs that use OpenCL; needs its headers.
@@ -606,6 +608,18 @@ set(BRICK_VIEW_SOURCES
 )
 
 # The page; its template is bundled at build time.
+set(BRICK_EXPLAIN_SOURCES
+  explain/facts.c
+  explain/findings.c
+  explain/json.c
+  explain/rules.c
+  explain/rules_device.c
+  explain/rules_engine.c
+  explain/rules_threads.c
+  explain/rules_tokens.c
+  explain/text.c
+)
+
 set(BRICK_HTML_SOURCES
   html/page.c
   html/page_layers.c
@@ -681,6 +695,7 @@ set(BRICK_CLI_SOURCES
   cli/doctor_preload.c
   cli/doctor_surroundings.c
   cli/elf_symbols.c
+  cli/explain.c
   cli/export.c
   cli/export_json.c
   cli/flame.c
@@ -788,8 +803,10 @@ set(BRICK_UNIT_TESTS
   tests/unit/digest_ring.c
   tests/unit/digest_run.c
   tests/unit/drain_clock.c
+  tests/unit/explain_rules.c
   tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
+  tests/unit/ggml_prompts.c
   tests/unit/ggml_work.c
   tests/unit/graph.c
   tests/unit/graph_answers.c
@@ -866,6 +883,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/cuda_events.c
   tests/programs/cuda_probe.c
   tests/programs/cuda_work.c
+  tests/programs/explain_first.c
   tests/programs/ggml_graph.c
   tests/programs/no_perf.c
   tests/programs/off_cpu.c
@@ -905,6 +923,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/embed.py
   tests/integration/filters.py
   tests/integration/flame.py
+  tests/integration/explain.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_masks.py

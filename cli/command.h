@@ -8,11 +8,30 @@
 #include "view/exit_code.h"
 
 /* In the order in which --help shows them. */
-#define CLI_COMMANDS(each)                                                                        \
-	each(record) each(report) each(tree) each(graph) each(path) each(ceilings) each(roofline) \
-		each(tiles) each(diff) each(bench) each(history) each(diverge) each(top)          \
-			each(serve) each(flame) each(export) each(open) each(doctor)              \
-				each(selftest) each(completion)
+/* clang-format off */
+#define CLI_COMMANDS(each) \
+	each(record) \
+	each(report) \
+	each(tree) \
+	each(graph) \
+	each(path) \
+	each(ceilings) \
+	each(roofline) \
+	each(tiles) \
+	each(explain) \
+	each(diff) \
+	each(bench) \
+	each(history) \
+	each(diverge) \
+	each(top) \
+	each(serve) \
+	each(flame) \
+	each(export) \
+	each(open) \
+	each(doctor) \
+	each(selftest) \
+	each(completion)
+/* clang-format on */
 
 enum cli_command_flags {
 	/* Writes an answer to stdout and runs no program that would inherit signal dispositions. */

@@ -26,6 +26,7 @@ brick_room(analysis ${BRICK_ANALYSIS_SOURCES}
 brick_room(view ${BRICK_VIEW_SOURCES} NEEDS brick-analysis brick-inject PkgConfig::JANSSON m)
 brick_room(tui ${BRICK_TUI_SOURCES} ${terminal_source}
   NEEDS brick-view brick-live ${terminal_library})
+brick_room(explain ${BRICK_EXPLAIN_SOURCES} NEEDS brick-view)
 brick_room(html ${BRICK_HTML_SOURCES} ${html_source} NEEDS brick-view)
 brick_room(serve ${BRICK_SERVE_SOURCES} NEEDS brick-html brick-live)
 include(cmake/serve.cmake)

@@ -44,10 +44,13 @@ uint16_t phase_brick(enum phase phase);
 /* `frame`: __builtin_frame_address(0) of the hook. */
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame);
 void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame);
+struct batch_head;
+
 /* What a step evaluates. */
 struct phase_tokens {
 	uint32_t prompt, output;
 	int warm_up; /* all of it for nothing */
+	const struct batch_head *batch; /* NULL: not known */
 };
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);

@@ -4,7 +4,10 @@
 
 #include <string.h>
 #include "attach/ggml/notes.h"
+#include "attach/ggml/prompt_memory.h"
+#include "brick/abi/step_counters.h"
 #include "brick/attach.h"
+#include "brick/brick.h"
 
 static uint32_t has_own_steps; /* llama_decode() or its kin has been called */
 
@@ -46,6 +49,22 @@ static void note_method(const char *method, const void *code)
 		notes_library("llama.library", (uintptr_t)code);
 }
 
+/* Within the step, so that it is the step's. */
+static void count_repeated(int32_t tokens)
+{
+	static uint32_t counter; /* + 1 */
+	uint32_t id = __atomic_load_n(&counter, __ATOMIC_RELAXED);
+
+	if (!id) {
+		int brick = brick_register(BRICK_REPEATED_NAME, BRICK_CATEGORY_ENGINE);
+		if (brick < 0)
+			return;
+		id = (uint32_t)brick + 1;
+		__atomic_store_n(&counter, id, __ATOMIC_RELAXED);
+	}
+	brick_counter(id - 1, tokens);
+}
+
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame)
 {
@@ -54,7 +73,10 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 		return;
 	__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
 	note_method(method, code);
+	int32_t repeated = tokens->batch ? prompt_memory_repeated(tokens->batch) : -1;
 	phase_step_begin(scope, tokens, frame);
+	if (repeated >= 0 && scope->depth)
+		count_repeated(repeated);
 }
 
 void step_begin_graph(struct phase_scope *scope, const void *frame)
@@ -65,6 +87,6 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 		return;
 	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
 	/* Just above the phase that the same hook is going to begin. */
-	static const struct phase_tokens unknown = {0, 0, 0};
+	static const struct phase_tokens unknown = {0, 0, 0, NULL};
 	phase_step_begin(scope, &unknown, (const char *)frame + 1);
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that could not run, and threads that waited for one another. */
+#include <stdio.h>
+#include "analysis/schedule.h"
+#include "explain/rules.h"
+#include "view/units.h"
+
+/* What all threads of the run lost to others on their CPUs. */
+static uint64_t preempted_ns(const struct run *run)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		ns += run_off_cpu_between(&run->lanes[i], run->start_ns, run->end_ns).preempted_ns;
+	return ns;
+}
+
+/*
+ * Other programs did it if they used half as much CPU time as was lost or more: while a thread is
+ * preempted, somebody runs in its place.
+ */
+static int others_did_it(const struct explain_facts *f)
+{
+	const struct machine_use *use = &f->run->machine;
+	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+
+	return f->presence.others * all >= 0.5 * (double)preempted_ns(f->run);
+}
+
+static size_t threads_of(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; phase->path && i < phase->path->lane_count; i++)
+		n += f->run->lanes[phase->path->lanes[i].lane].kind == BRICK_LANE_THREAD;
+	return n;
+}
+
+static int preempted(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	char part[UNITS_BYTES];
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->cost_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+	explain_say(out->what, "threads lost their CPUs during %s of the critical path",
+		units_percent(part, explain_share(out->cost_ns, phase->wall_ns)));
+	explain_say(out->show, "brick path");
+	return out->cost_ns && f->run->off_cpu.source != OFF_CPU_UNKNOWN;
+}
+
+int rule_preempted_by_others(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	char others[UNITS_BYTES], most[UNITS_BYTES];
+	const struct machine_use *use = &f->run->machine;
+
+	if (!preempted(f, p, out) || !others_did_it(f))
+		return 0;
+	explain_say(out->evidence,
+		"the kernel's context switches; other programs used %s of all CPUs, most of it "
+		"%.48s "
+		"(%s)",
+		units_percent(others, f->presence.others),
+		use->neighbour[0] ? use->neighbour : "none by itself",
+		units_percent(most, f->presence.neighbour));
+	explain_say(out->advice,
+		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
+	return 1;
+}
+
+int rule_oversubscribed(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	char busy[UNITS_BYTES];
+	size_t threads = threads_of(f, &f->phases[p]);
+
+	if (!preempted(f, p, out) || others_did_it(f))
+		return 0;
+	out->certainty = FINDING_LIKELY;
+	explain_say(out->evidence,
+		"%zu thread%s took part, of %u CPUs %s was in use, and no other program used "
+		"enough "
+		"to explain it: the program's own threads share CPUs",
+		threads, threads == 1 ? "" : "s", f->run->cpus,
+		units_percent(busy, f->presence.busy));
+	explain_say(out->advice,
+		"run no more threads than there are CPUs for it (-t N), and see which CPUs it may "
+		"use (taskset -p, the cgroup's cpuset)");
+	return 1;
+}
+
+int rule_blocked(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *most = NULL;
+	char ns[UNITS_BYTES];
+
+	if (f->run->off_cpu.source == OFF_CPU_UNKNOWN)
+		return 0;
+	out->cost_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
+	for (size_t i = 0; i < phase->summary->row_count; i++) {
+		const struct summary_row *row = &phase->summary->rows[i];
+		if (row->blocked_ns != UINT64_MAX && (!most || row->blocked_ns > most->blocked_ns))
+			most = row;
+	}
+	if (!out->cost_ns || !most || !most->blocked_ns)
+		return 0;
+	explain_say(out->what, "bricks slept instead of computing, most in %.47s", most->name);
+	explain_say(out->evidence,
+		"the kernel says that the thread blocked, %s on all threads in %.47s; no wait that "
+		"Brick knows explains it",
+		units_time(ns, most->blocked_ns), most->name);
+	explain_say(out->advice,
+		"look for page faults that read from disk, locks and sleeps there (perf trace -s, "
+		"--mlock)");
+	explain_say(out->show, "brick report --columns +BLOCKED");
+	return 1;
+}
+
+/* The brick behind which threads waited longest. */
+static const struct summary_row *waited_for(const struct summary *summary)
+{
+	const struct summary_row *most = NULL;
+
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (!most || summary->rows[i].wait_ns > most->wait_ns)
+			most = &summary->rows[i];
+	return most;
+}
+
+/*
+ * With work spread evenly all threads would wait as long as now, on average, and no longer: what
+ * each waits on average could be gone. What was preempted is another finding's.
+ */
+int rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *row = explain_row(phase, "BarrierWait");
+	const struct summary_row *most = waited_for(phase->summary);
+	uint64_t off_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+	size_t threads = threads_of(f, phase);
+	char all[UNITS_BYTES], behind[UNITS_BYTES];
+
+	if (!row || threads < 2 || row->self_ns / threads <= off_ns)
+		return 0;
+	out->cost_ns = row->self_ns / threads - off_ns;
+	if (out->cost_ns < phase->wall_ns / 20)
+		return 0;
+	out->certainty = FINDING_LIKELY;
+	explain_say(out->what, "threads wait for one another at barriers, most behind %.47s",
+		most->name);
+	explain_say(out->evidence, "%zu threads waited %s in all, %s of it behind %.47s", threads,
+		units_time(all, row->self_ns), units_time(behind, most->wait_ns), most->name);
+	explain_say(out->advice,
+		"try fewer threads, threads on cores of one kind, and no two on one core (-t N, "
+		"--cpu-mask)");
+	explain_say(out->show, "brick report --by thread");
+	return 1;
+}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings with a planted cause: `brick explain` names it first.
+
+Runs alone (RUN_SERIAL): a competitor that nobody planted would be a cause, too.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import libggml as g
+
+BRICK = os.path.join(g.BUILD, "bin", "brick")
+FIRST = os.path.join(g.BUILD, "bin", "program-explain_first")
+CPU = min(os.sched_getaffinity(0))
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit("FAILED: " + what)
+
+
+def llama(*options, model="model-f16.gguf"):
+    return [g.LLAMA, "--libs", g.libraries(), "--model", g.demo(model), *options]
+
+
+def pin():
+    os.sched_setaffinity(0, {CPU})
+
+
+def record(path, command, pinned=False):
+    subprocess.run([BRICK, "record", "-q", "-o", path, "--", *command], check=True,
+                   capture_output=True, preexec_fn=pin if pinned else None)
+
+
+def explain(path, *options):
+    out = subprocess.run([BRICK, "explain", path, *options], check=True, capture_output=True,
+                         text=True).stdout
+    return out
+
+
+def findings(path, phase=None):
+    text = explain(path, "--json")
+    check(len(text) <= 8192, f"{len(text)} bytes of JSON")
+    answer = json.loads(text)
+    if not answer["off_cpu_known"]:
+        print("skipped: the kernel does not say when threads are off their CPUs")
+        sys.exit(77)
+    return [f for f in answer["findings"] if phase in (None, f["phase"])]
+
+
+def first(found, *rules):
+    names = [f["rule"] for f in found]
+    check(names and names[0] in rules, f"{' or '.join(rules)} is not first: {names}")
+    for f in found:
+        check(0 <= f["cost_ns"] and f["evidence"] and f["try"] and f["see"], f"not whole: {f}")
+
+
+def beside_a_competitor(path):
+    competitor = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=pin)
+    try:
+        record(path, llama("--prompt-tokens", "16", "--predict", "40", "--threads", "1"), True)
+    finally:
+        competitor.kill()
+        competitor.wait()
+    found = findings(path, "decode")
+    first(found, "preempted-by-others")
+    check("most of it none" not in found[0]["evidence"], f"nobody is named: {found[0]}")
+
+
+def two_threads_on_one_cpu(path):
+    record(path, llama("--prompt-tokens", "8", "--predict", "6", "--threads", "2"), True)
+    found = findings(path, "decode")
+    out = subprocess.run([BRICK, "report", "--json", path], check=True, capture_output=True)
+    if json.loads(out.stdout)["presence"]["others"] > 0.2:
+        first(found, "oversubscribed", "preempted-by-others")  # so they are there
+        return
+    first(found, "oversubscribed")
+    check("2 threads" in found[0]["evidence"], f"{found[0]}")
+
+
+def prompt_again(path):
+    record(path, llama("--prompt-tokens", "256", "--predict", "2", "--repeat", "4",
+                       "--threads", "1"))
+    found = [f for f in findings(path) if f["rule"] not in ("preempted-by-others", "in-no-brick")]
+    first(found, "prompt-repeated")
+    check("768 tokens in 3 of 4 steps" in found[0]["evidence"], f"{found[0]}")
+
+
+def first_step(path):
+    record(path, [FIRST])
+    found = [f for f in findings(path) if f["rule"] != "preempted-by-others"]
+    first(found, "slow-first-step")
+
+
+def clean(path):
+    record(path, llama("--prompt-tokens", "16", "--predict", "40", "--threads", "1"))
+    invented = {"oversubscribed", "ran-on-cpu", "copies-between-backends", "launch-bound",
+                "prompt-repeated", "slow-sampling", "graph-rebuilt", "barrier-waits"}
+    names = {f["rule"] for f in findings(path)}
+    check(not names & invented, f"invented: {names & invented}")
+
+
+def refused(path):
+    with open(path, "wb") as file:
+        file.write(b"no recording")
+    done = subprocess.run([BRICK, "explain", path], capture_output=True, text=True)
+    check(done.returncode == 3 and path in done.stderr, f"{done}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        for case in (clean, beside_a_competitor, two_threads_on_one_cpu, prompt_again, first_step,
+                     refused):
+            case(os.path.join(tmp, case.__name__ + ".pftrace"))
+
+
+main()
