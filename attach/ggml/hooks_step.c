@@ -15,8 +15,7 @@ static struct phase_tokens tokens_of(
 
 	if (!may_decode)
 		tokens = (struct batch_tokens){tokens.prompt + tokens.output, 0};
-	return (struct phase_tokens){tokens.prompt, tokens.output, step_is_warm_up(context),
-		batch};
+	return (struct phase_tokens){tokens.prompt, tokens.output, step_is_warm_up(context), batch};
 }
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,

@@ -49,7 +49,7 @@ struct batch_head;
 /* What a step evaluates. */
 struct phase_tokens {
 	uint32_t prompt, output;
-	int warm_up; /* all of it for nothing */
+	int warm_up;			/* all of it for nothing */
 	const struct batch_head *batch; /* NULL: not known */
 };
 void phase_step_begin(
