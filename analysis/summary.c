@@ -15,6 +15,7 @@ static const char *const by_names[SUMMARY_BY_COUNT][2] = {
 	[SUMMARY_BY_CATEGORY] = {"category", "categories"},
 	[SUMMARY_BY_LAYER] = {"layer", "layers"},
 	[SUMMARY_BY_PHASE] = {"phase", "phases"},
+	[SUMMARY_BY_STEP] = {"step", "each_step"}, /* "steps" are their times by phase */
 	[SUMMARY_BY_THREAD] = {"thread", "threads"},
 	[SUMMARY_BY_KERNEL] = {"kernel", "kernels"},
 	[SUMMARY_BY_QUEUE] = {"queue", "queues"},
@@ -73,7 +74,8 @@ static int take_rows(struct summary *s, const struct summary_accumulator *t)
 		else
 			rc = summary_rows_of_groups(&rows, t);
 	}
-	if (rc == 0 && s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE)
+	if (rc == 0 && s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE &&
+		s->by != SUMMARY_BY_STEP)
 		summary_rows_sort(&rows);
 	s->categories = categories.list;
 	s->category_count = categories.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the time of a run went: rows by brick, category, layer, phase or thread, and what all of
- * them leave over. The wall time of a run is the sum over its steps of their time on the thread
+ * Where the time of a run went: rows by brick, category, layer, phase, step or thread, and what all
+ * of them leave over. The wall time of a run is the sum over its steps of their time on the thread
  * that runs them (analysis/step_times.h); a run without steps has the lifetimes of its threads
  * instead. Each ns of it is in one row, unattributed, or of what was not asked for
  * (analysis/selection.h): wall_ns of all rows of one kind, unattributed_ns and left_out_ns add up
@@ -12,8 +12,8 @@
  * only: their shares are of what all queues did.
  *
  * Rows by brick and category are kinds of work: their wall time is their self time, and waiting is
- * rows of its own (BarrierWait). Rows by layer, phase and thread are places: theirs includes the
- * waiting that happened there. All other times of a row add up all threads.
+ * rows of its own (BarrierWait). Rows by layer, phase, step and thread are places: theirs includes
+ * the waiting that happened there. All other times of a row add up all threads.
  *
  * Owned by the summary, which borrows the run. Read-only once made: any thread.
  */

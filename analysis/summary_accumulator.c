@@ -236,6 +236,8 @@ static uint32_t count_groups(const struct summary_accumulator *t)
 		return (uint32_t)t->queues.count;
 	if (by == SUMMARY_BY_PHASE)
 		return SUMMARY_PHASES;
+	if (by == SUMMARY_BY_STEP)
+		return (uint32_t)run->step_count + 1;
 	if (by == SUMMARY_BY_THREAD)
 		return (uint32_t)run->lane_count;
 	int32_t last = -1;

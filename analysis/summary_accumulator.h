@@ -20,6 +20,7 @@ enum summary_by {
 	SUMMARY_BY_CATEGORY,
 	SUMMARY_BY_LAYER,
 	SUMMARY_BY_PHASE,
+	SUMMARY_BY_STEP,
 	SUMMARY_BY_THREAD,
 	SUMMARY_BY_KERNEL,
 	SUMMARY_BY_QUEUE,
@@ -153,6 +154,12 @@ void summary_overlap_add(struct summary_accumulator *accumulator, const struct s
 void summary_overlap_subtract(struct summary_accumulator *accumulator);
 
 /* summary_label.c: name of a group; NULL: no memory. The caller frees. */
+/* Of a step's number; RUN_NONE: the last group. By step. */
+static inline uint32_t summary_step_group(const struct summary_accumulator *t, uint32_t step)
+{
+	return step == RUN_NONE ? (uint32_t)t->run->step_count : step;
+}
+
 char *summary_group_label(const struct summary_accumulator *accumulator, uint32_t group);
 
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */

@@ -115,6 +115,11 @@ static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_
 	return t->run->steps[step].phase;
 }
 
+static uint32_t step_of(const struct summary_accumulator *t, const struct walk_frame *frame)
+{
+	return summary_step_group(t, launches_step(t->run, t->index, t->lane, frame->index));
+}
+
 static uint32_t layer_of(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	int32_t layer = t->run->sites[frame->sample->site].layer;
@@ -160,6 +165,9 @@ static void add_to_group(struct summary_accumulator *t, const struct walk_frame 
 	case SUMMARY_BY_PHASE:
 		sums = &t->device_groups[phase];
 		break;
+	case SUMMARY_BY_STEP:
+		sums = &t->device_groups[step_of(t, frame)];
+		break;
 	default:
 		return;
 	}
@@ -181,6 +189,8 @@ static void remember(struct summary_accumulator *t, const struct walk_frame *fra
 		group = layer_of(t, frame);
 	else if (depth == 1 && t->by == SUMMARY_BY_PHASE)
 		group = phase_of(t, frame);
+	else if (depth == 1 && t->by == SUMMARY_BY_STEP)
+		group = step_of(t, frame);
 	summary_overlap_add(t, &(struct summary_span){frame->begin_ns, frame->end_ns, queue,
 				       outermost ? frame->brick : RUN_NONE, group});
 }

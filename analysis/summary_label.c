@@ -35,6 +35,16 @@ static char *queue_label(const struct summary_accumulator *t, uint32_t queue)
 	return n < 0 ? NULL : label;
 }
 
+static char *step_label(const struct run *run, uint32_t step)
+{
+	char *label = NULL;
+	if (step == run->step_count)
+		return strdup("outside of steps");
+	int n = asprintf(
+		&label, "%s %u", step_phase_name(step_phase_of(&run->steps[step])), step + 1);
+	return n < 0 ? NULL : label;
+}
+
 char *summary_group_label(const struct summary_accumulator *t, uint32_t group)
 {
 	uint32_t kernel;
@@ -48,6 +58,8 @@ char *summary_group_label(const struct summary_accumulator *t, uint32_t group)
 	if (t->by == SUMMARY_BY_PHASE)
 		return strdup(group == SUMMARY_PHASE_OUTSIDE ? "outside of steps"
 							     : step_phase_name((int)group));
+	if (t->by == SUMMARY_BY_STEP)
+		return step_label(t->run, group);
 	if (group == 0)
 		return strdup("outside of layers");
 	return asprintf(&label, "layer %u", group - 1) < 0 ? NULL : label;

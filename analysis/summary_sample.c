@@ -82,7 +82,7 @@ static uint32_t layer_group(const struct summary_accumulator *t, const struct wa
 	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
-/* Where else a sample counts: its layer, phase or thread. */
+/* Where else a sample counts: its layer, phase, step or thread. */
 static struct summary_sums *group_of(
 	const struct summary_accumulator *t, const struct walk_frame *frame)
 {
@@ -91,6 +91,8 @@ static struct summary_sums *group_of(
 		return &t->groups[layer_group(t, frame)];
 	case SUMMARY_BY_PHASE:
 		return &t->groups[phase_of(t, frame)];
+	case SUMMARY_BY_STEP:
+		return &t->groups[summary_step_group(t, frame->step)];
 	default:
 		return &t->groups[t->lane];
 	}
@@ -104,6 +106,8 @@ static bool enters_group(
 		return depth == 1;
 	if (t->by == SUMMARY_BY_PHASE)
 		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
+	if (t->by == SUMMARY_BY_STEP)
+		return depth == 1 || frame[-1].step != frame->step;
 	uint32_t group = layer_group(t, frame);
 	if (t->index->kinds[frame->brick] == BRICK_KIND_STEP)
 		return false;
@@ -163,7 +167,7 @@ static void count_in_group(
 		return;
 	sums_work(group, site, on_cpu_ns(frame) + frame->wait_ns);
 	sums_duration(group, frame->length_ns);
-	if (t->group_count <= HISTOGRAMS_MAX)
+	if (t->group_count <= HISTOGRAMS_MAX && t->by != SUMMARY_BY_STEP)
 		sums_histogram(t, group, on_cpu_ns(frame));
 }
 

@@ -56,8 +56,8 @@ static void set_columns(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"by", "WHAT",
-		"rows by brick (default), category, layer, phase or thread; or, of devices, by "
-		"kernel or queue",
+		"rows by brick (default), category, layer, phase, step or thread; or, of "
+		"devices, by kernel or queue",
 		set_by, .at = offsetof(struct options, by)},
 	{"phase", "WHAT",
 		"only what ran in steps of this phase, prefill or decode; or all together "

@@ -33,7 +33,8 @@ static bool wants_apart(
 	int phases = 0;
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		phases += has_phase(run, index, p);
-	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && phases > 1;
+	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && by != SUMMARY_BY_STEP &&
+	       phases > 1;
 }
 
 void report_apart_measure(

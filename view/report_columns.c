@@ -31,6 +31,9 @@ struct place {
 static const struct place places[] = {
 	{TEXT, "name", 0, 0},
 	{TEXT, "category", 12, 0},
+	{TEXT, "step_begin_ns", 3, 0},
+	{TEXT, "step_tokens", 1, 0},
+	{TEXT, "step_ns", 0, 0},
 	{TEXT, "share", 0, 0},
 	{TEXT, "token_ns", 1, 0},
 	{REPORT_IN_TEXT, "shape", 6, 0},

@@ -20,6 +20,7 @@ enum {
 	KERNELS = 1u << SUMMARY_BY_KERNEL,
 	QUEUES = 1u << SUMMARY_BY_QUEUE,
 	LAYERS = 1u << SUMMARY_BY_LAYER,
+	STEPS = 1u << SUMMARY_BY_STEP,
 	BRICKS = 1u << SUMMARY_BY_BRICK,
 };
 
@@ -103,6 +104,35 @@ static void get_pid(
 	const struct run_lane *lane = report_lane(report, row);
 	if (lane)
 		value->number = report->run->processes[lane->process].pid;
+}
+
+static const struct run_step *step_of(const struct report *report, const struct summary_row *row)
+{
+	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
+}
+
+static void get_step_tokens(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step)
+		value->number = step->tokens;
+}
+
+static void get_step_begin(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step)
+		value->number = step->begin_ns - report->run->start_ns;
+}
+
+static void get_step_time(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step)
+		value->number = step->end_ns - step->begin_ns;
 }
 
 static const struct run_kernel *kernel_of(
@@ -275,6 +305,12 @@ const struct report_field report_fields[] = {
 	{"blocked_ns", "BLOCKED",
 		"Of OFF: the thread waited, for a lock, a file, a device or a time.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns), .flags = REPORT_ON_HOST},
+	{"step_tokens", "TOKENS", "Tokens of the step.", REPORT_COUNT, .rows = STEPS,
+		.get = get_step_tokens},
+	{"step_begin_ns", "BEGIN", "When the step began, since the recording began.", REPORT_TIME,
+		.rows = STEPS, .get = get_step_begin},
+	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
+		REPORT_TIME, .rows = STEPS, .get = get_step_time},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

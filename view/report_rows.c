@@ -145,6 +145,7 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 {
 	bool places = report->summary->by == SUMMARY_BY_LAYER ||
 		      report->summary->by == SUMMARY_BY_PHASE ||
+		      report->summary->by == SUMMARY_BY_STEP ||
 		      report->summary->by == SUMMARY_BY_THREAD;
 	const char *phase = report_phase_name(report->summary->only);
 	char *wall =
