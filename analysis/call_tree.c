@@ -66,11 +66,19 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 	b->at[depth] = brick_node(b, parent, frame->brick);
 }
 
+/* Of its own time, as far as that is in the step's account. */
+static uint64_t off_ns(const struct walk_frame *frame)
+{
+	uint64_t ns = frame->off.preempted_ns + frame->off.blocked_ns;
+	return ns < frame->counted.self_ns ? ns : frame->counted.self_ns;
+}
+
 static void add_execution(
 	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
 {
 	node->time_ns += frame->counted.length_ns - frame->counted.inner_ns;
 	node->self_ns += frame->counted.self_ns;
+	node->off_ns += off_ns(frame);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN) {
 		node->open++;
 		return;

@@ -93,6 +93,8 @@ void call_tree_sum_up(struct call_tree *tree)
 	/* What is below a node has a higher number. */
 	for (size_t i = tree->count; i-- > 1;) {
 		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
+		if (node->kind != CALL_OPERATION)
+			above->off_ns += node->off_ns;
 		if (!is_sum(above) || node->kind == CALL_KERNEL)
 			continue;
 		above->time_ns += node->time_ns;

@@ -23,11 +23,12 @@ struct call_node {
 	uint32_t brick, site; /* RUN_NONE where not of that kind */
 	uint32_t kernel;      /* RUN_NONE where not of that kind */
 	int32_t layer;
-	uint64_t count;			 /* of executions that have ended, as in a report */
-	uint64_t open;			 /* that never did; their time is here all the same */
-	uint64_t time_ns;		 /* without the waiting that a CALL_WAIT beside it shows */
-	uint64_t self_ns;		 /* of it, in none of the nodes below */
-	uint64_t elements, bytes, flops; /* ANALYSIS_UNKNOWN where nothing said them */
+	uint64_t count;	  /* of executions that have ended, as in a report */
+	uint64_t open;	  /* that never did; their time is here all the same */
+	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
+	uint64_t self_ns; /* of it, in none of the nodes below */
+	uint64_t off_ns;  /* of it, the thread was off its CPU; 0 where that is not known */
+	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN where nothing said them */
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
 	uint32_t hint; /* inside of call_tree.c: the child that was found last */
 };

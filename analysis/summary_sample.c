@@ -167,7 +167,7 @@ static void count_in_group(
 		return;
 	sums_work(group, site, on_cpu_ns(frame) + frame->wait_ns);
 	sums_duration(group, frame->length_ns);
-	if (t->group_count <= HISTOGRAMS_MAX && t->by != SUMMARY_BY_STEP)
+	if (t->group_count <= HISTOGRAMS_MAX)
 		sums_histogram(t, group, on_cpu_ns(frame));
 }
 

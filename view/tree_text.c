@@ -16,7 +16,7 @@
 
 struct line {
 	char *branches, *name;
-	uint64_t time_ns, count, open, elements;
+	uint64_t time_ns, off_ns, count, open, elements;
 	bool on_device;
 	enum terminal_style style;
 };
@@ -81,6 +81,7 @@ static void add_child(
 		.branches = xasprintf("%s%s", prefix, glyph(lines, last, true)),
 		.name = safe_name(lines, node),
 		.time_ns = node->time_ns,
+		.off_ns = node->off_ns,
 		.count = node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT ? 1 : node->count,
 		.open = node->open,
 		.elements = node->elements,
@@ -169,29 +170,41 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 		fprintf(out, "  (%s never ended)", units_count(times, line->open));
 	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
 		fprintf(out, "  (%s elem)", units_count(elements, line->elements));
+	if (line->off_ns)
+		fprintf(out, "  (%s off)", units_time(time, line->off_ns));
 	fputc('\n', out);
 	free(name);
+}
+
+/* ", 28ms of it off the CPU" */
+static char *off_text(const struct call_tree *tree)
+{
+	char time[UNITS_BYTES];
+	uint64_t off_ns = tree->nodes[0].off_ns;
+	return off_ns ? xasprintf(", %s of it off the CPU", units_time(time, off_ns)) : xstrdup("");
 }
 
 static char *heading(const struct tree_view *view, const struct call_tree *tree)
 {
 	char time[UNITS_BYTES], after[UNITS_BYTES];
 	char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name), *text;
+	char *off = off_text(tree);
 	units_time(time, tree->nodes[0].time_ns);
 	if (tree->step == RUN_NONE) {
-		text = xasprintf("%s: %s in bricks", safe, time);
+		text = xasprintf("%s: %s in bricks%s", safe, time, off);
 	} else {
 		const struct run_step *step = &view->run->steps[tree->step];
 		const struct step_time *times = &view->times->steps[tree->step];
 		char *sampling = times->after_ns ? xasprintf(", %s of it after the evaluation",
 							   units_time(after, times->after_ns))
 						 : xstrdup("");
-		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s", safe,
+		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s%s", safe,
 			step_choice_number(view->run, view->index, tree->step),
 			step_choice_count(view->run, view->index), (unsigned long long)step->tokens,
-			step->tokens == 1 ? "" : "s", time, sampling);
+			step->tokens == 1 ? "" : "s", time, sampling, off);
 		free(sampling);
 	}
+	free(off);
 	free(safe);
 	free(name);
 	return text;
@@ -206,6 +219,7 @@ static size_t name_width(const struct lines *lines, const struct terminal *termi
 			width = line;
 	}
 	size_t others = 8 + 7 + 24; /* time, share, count and elements */
+	others += lines->tree->nodes[0].off_ns ? 14 : 0;
 	if (terminal->width && width + others > terminal->width)
 		width = terminal->width > others + 16 ? terminal->width - others : 16;
 	return width;
