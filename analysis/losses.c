@@ -77,6 +77,11 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 	return 0;
 }
 
+int losses_complete(const struct losses *losses)
+{
+	return !losses->incomplete && !losses->bad_records && !losses->bad_packets;
+}
+
 int losses_any(const struct losses *losses)
 {
 	uint64_t count;

@@ -33,6 +33,9 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 /* Not 0 when anything at all is missing. */
 int losses_any(const struct losses *losses);
 
+/* Was it finished, and was nothing in it against the rules of its records? */
+int losses_complete(const struct losses *losses);
+
 /*
  * The k-th loss that is not 0, as a number and what it counts ("records dropped"); 0 when there
  * are no more.

@@ -17,6 +17,15 @@ int brick_thread_ready(void)
 	return brick_enabled() && brick__thread_attach() ? 0 : -ENOENT;
 }
 
+brick_span brick_begin_from(uint32_t brick, int layer, enum brick_source source)
+{
+	brick_span span = brick_enabled() ? brick__begin_layer(brick, layer) : 0;
+
+	if (span)
+		brick__thread.lane->frames[(span & 0xff) - 1].source = (uint8_t)source;
+	return span;
+}
+
 void brick_hook_cost(uint64_t calls, uint64_t ticks)
 {
 	if (!has_lane())

@@ -183,7 +183,7 @@ static json_t *losses_json(const struct losses *losses)
 	json_put(object, "bad_records", json_number(losses->bad_records));
 	json_put(object, "lost_processes", json_number(losses->lost_processes));
 	json_put(object, "unfinished_processes", json_number(losses->unfinished_processes));
-	json_put(object, "complete", json_boolean(!losses->incomplete));
+	json_put(object, "complete", json_boolean(losses_complete(losses)));
 	return object;
 }
 

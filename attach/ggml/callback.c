@@ -23,9 +23,10 @@ struct scheduler {
 	void *address;
 	eval_callback_fn callback; /* the program's */
 	void *data;
-	int installed; /* ours is in its place */
-	int wanted;    /* the program has asked for the node that is being computed */
-	uint64_t begin;
+	int installed;	 /* ours is in its place */
+	int wanted;	 /* the program has asked for the node that is being computed */
+	brick_span span; /* of that node */
+	uint32_t site;
 };
 
 static struct scheduler schedulers[MAX_SCHEDULERS];
@@ -78,21 +79,28 @@ static int is_work(struct node_thread *t, const void *tensor)
 	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
 }
 
-static void record(struct node_thread *t, const void *tensor, uint64_t begin, uint64_t end)
+/* What the node launches and waits for while it is computed lies in its brick. */
+static void node_begin(struct scheduler *s, struct node_thread *t, const void *tensor)
 {
-	struct brick_sample sample = {.begin = begin, .end = end, .source = BRICK_SOURCE_CALLBACK};
+	s->site = node_site_slow(t, tensor, NULL, 0);
+	s->span = brick_begin_from(t->brick, t->layer, BRICK_SOURCE_CALLBACK);
+}
 
-	sample.site = node_site_slow(t, tensor, NULL, 0);
-	sample.brick = t->brick;
-	sample.layer = t->layer;
-	brick_record_sample(&sample);
-	if (digests_mode && method_cpu_only())
-		digests_take(t, tensor, NULL, sample.site);
+static void node_end(struct scheduler *s, struct node_thread *t, const void *tensor)
+{
+	if (!s->span)
+		return;
+	if (s->site)
+		brick_end_site(s->span, s->site);
+	else
+		brick_end(s->span);
+	s->span = 0;
+	if (tensor && digests_mode && method_cpu_only())
+		digests_take(t, tensor, NULL, s->site);
 }
 
 static _Bool on_node(void *tensor, _Bool ask, void *data)
 {
-	uint64_t now = brick__now();
 	struct scheduler *s = data;
 	struct node_thread *t = &node_thread;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
@@ -104,13 +112,13 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		if (!s->wanted && (!brick_enabled() || !is_work(t, tensor)))
 			return 0;
 		phase_mute(1);
-		s->begin = brick__now();
+		node_end(s, t, NULL); /* nobody has told that it is there */
+		if (brick_enabled())
+			node_begin(s, t, tensor);
 		return 1;
 	}
+	node_end(s, t, tensor);
 	phase_mute(0);
-	if (brick_enabled() && s->begin)
-		record(t, tensor, s->begin, now);
-	s->begin = 0;
 	return s->wanted ? s->callback(tensor, 0, s->data) : 1;
 }
 
@@ -149,8 +157,12 @@ void callback_compute_begin(set_callback_fn set, void *scheduler, const void *gr
 	set(scheduler, on_node, entry);
 }
 
-void callback_compute_end(void)
+void callback_compute_end(void *scheduler)
 {
+	struct scheduler *entry = entry_of(scheduler);
+
+	if (entry)
+		node_end(entry, &node_thread, NULL);
 	known_graph_release(node_thread.graph);
 	node_sites_of(&node_thread, NULL, 0);
 	phase_mute(0);

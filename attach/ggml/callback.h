@@ -19,4 +19,4 @@ void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callbac
 
 /* Before and after a scheduler computes a graph node by node. */
 void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph);
-void callback_compute_end(void);
+void callback_compute_end(void *scheduler);

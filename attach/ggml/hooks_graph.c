@@ -116,7 +116,7 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	word_pair result = function(a, b, c, d, e, f);
 	scheduled--;
 	if (by_callback)
-		callback_compute_end();
+		callback_compute_end((void *)a);
 	phase_end(&scope);
 	phase_end(&step);
 	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include "brick/export.h"
+#include "brick/probe.h"
 
 BRICK_BEGIN_DECLS
 
@@ -16,6 +17,9 @@ BRICK_BEGIN_DECLS
  * of something that is being timed. 0, or -ENOENT when recording is off or there is no room.
  */
 BRICK_API int brick_thread_ready(void);
+
+/* As brick_begin_layer(), for what is not taken by probes of the program: enum brick_source. */
+BRICK_API brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source);
 
 /*
  * One hook call in `calls` was timed whole and took `ticks`. Kept on the thread's lane; does

@@ -46,8 +46,9 @@ def flash_of(libs):
     return "off" if os.path.basename(libs) == "3.14.0" else "on"
 
 
-def run(libs, gguf, *options, record=None, device="0"):
-    before = [os.path.join(g.BUILD, "bin", "brick"), "record", "-q", "-o", record, "--"]
+def run(libs, gguf, *options, record=None, device="0", attach="auto"):
+    before = [os.path.join(g.BUILD, "bin", "brick"), "record", "-q", "--attach", attach, "-o",
+              record, "--"]
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time
     done = subprocess.run(
         [*(before if record else []), g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens",
@@ -160,6 +161,20 @@ def split(libs, gguf):
                 not layers["tsc"] & layers["timestamp-query"] and layers["tsc"])
 
 
+def by_callback(libs, gguf):
+    """Each node's brick holds what it launched; nothing breaks the order of its thread."""
+    path = os.path.join(TMP, "callback.pftrace")
+    expect("tokens", run(libs, gguf, record=path, attach="callback"), run(libs, gguf))
+    report = brick_json("report", "--json", path)
+    expect("losses", {k: v for k, v in report["losses"].items() if v}, {"complete": True})
+    rows = {row["name"]: row for row in report["bricks"]}
+    for name in ("QkvProjection", "UpProjection", "DownProjection"):
+        row = rows[name]
+        expect(name + ": source", set(row["source"].split("+")), {"callback", "timestamp-query"})
+        expect_true(f"{name}: {row}", row["count"] >= LAYERS * PREDICT and row["share"] > 0 and
+                    row["flops"] and row["device_ns"] <= row["total_ns"])
+
+
 def without_device(libs, gguf):
     path = os.path.join(TMP, "cpu.pftrace")
     run(libs, gguf, record=path, device="")
@@ -175,4 +190,5 @@ for version in sorted(found):
     whole(version, found[version], gguf)
 newest = found[max(found)]
 split(newest, gguf)
+by_callback(newest, gguf)
 without_device(newest, gguf)

@@ -265,9 +265,14 @@ static void nothing_recorded(void **state)
 	}
 	losses_of_run(&losses, &run, 0);
 	assert_false(losses_any(&losses));
+	assert_true(losses_complete(&losses));
 	run.complete = 0;
 	losses_of_run(&losses, &run, 0);
 	assert_true(losses_any(&losses));
+	assert_false(losses_complete(&losses));
+	run = (struct run){.complete = 1, .bad_records = 1};
+	losses_of_run(&losses, &run, 0);
+	assert_false(losses_complete(&losses));
 }
 
 static void ledger_adds_up(void **state)
