@@ -8,6 +8,15 @@
 
 #include <stdlib.h>
 
+/*
+ * What never ended took its time, so far, from its thread and from the wall: SELF and shares know
+ * it. It is no execution: counts, totals, lengths and work are of those that ended.
+ */
+static bool has_ended(const struct walk_frame *frame)
+{
+	return !(frame->sample->flags & RUN_SAMPLE_OPEN);
+}
+
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
@@ -149,7 +158,7 @@ static void count_in_group(
 	struct summary_sums *group = group_of(t, frame);
 	const struct run_site *site = &t->run->sites[frame->sample->site];
 	enum brick_kind kind = t->index->kinds[frame->brick];
-	if (enters_group(t, frame, depth))
+	if (has_ended(frame) && enters_group(t, frame, depth))
 		group->total_ns += frame->length_ns;
 	count_group_waits(group, frame, in_wall);
 	if (kind == BRICK_KIND_STEP)
@@ -163,7 +172,7 @@ static void count_in_group(
 	}
 	group->self_ns += frame->self_ns;
 	add_off(group, frame);
-	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+	if (!has_ended(frame))
 		return;
 	sums_work(group, site, on_cpu_ns(frame) + frame->wait_ns);
 	sums_duration(group, frame->length_ns);
@@ -205,7 +214,7 @@ static void count_always(
 		t->lane_pairs.count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)
 		t->lane_end_ns = frame->end_ns + frame->wait_ns;
-	if (!(frame->sample->flags & RUN_SAMPLE_OPEN))
+	if (has_ended(frame))
 		t->lane_counts_all[frame->brick]++;
 }
 
@@ -291,16 +300,16 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 		leave_out(t, frame, in_wall);
 		return;
 	}
-	if (outermost)
+	if (outermost && has_ended(frame))
 		sums->total_ns += frame->length_ns;
-	if (category_outermost)
+	if (category_outermost && has_ended(frame))
 		t->category_total_ns[category] += frame->length_ns;
 	count_self(t, frame, sums, in_wall);
 	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
 		count_device_wait(t, frame);
 	if (t->groups && t->by <= SUMMARY_BY_THREAD)
 		count_in_group(t, frame, depth, in_wall);
-	if (frame->sample->flags & RUN_SAMPLE_OPEN)
+	if (!has_ended(frame))
 		return;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	sums_duration(sums, frame->length_ns);

@@ -191,11 +191,12 @@ const struct report_field report_fields[] = {
 		"WAIT only. From the exact statistics of the threads.",
 		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST},
 	{"total_ns", "TOTAL",
-		"Time with at least one execution open on a thread; over all threads.", REPORT_TIME,
-		ROW(total_ns), .flags = REPORT_ON_HOST},
-	{"self_ns", "SELF",
-		"Time in the brick itself, without what was nested in it and without waiting; over "
+		"Time with at least one execution open on a thread, of executions that ended; over "
 		"all threads.",
+		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST},
+	{"self_ns", "SELF",
+		"Time in the brick itself, without what was nested in it and without waiting, also "
+		"of executions that never ended; over all threads.",
 		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"wait_ns", "WAIT",
 		"Time spent waiting inside its executions and right after them; over all threads.",

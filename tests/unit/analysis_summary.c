@@ -275,6 +275,35 @@ static void nothing_recorded(void **state)
 	assert_false(losses_complete(&losses));
 }
 
+/* In no form of the report is what never ended in a total whose count leaves it out. */
+static void totals_are_of_what_ended(void **state)
+{
+	struct run run = {.complete = 1};
+	uint32_t a = builder_site(&run, builder_brick(&run, "A", "X"), 0, NULL, NULL);
+	uint32_t b = builder_site(&run, builder_brick(&run, "B", "X"), 0, NULL, NULL);
+	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
+
+	builder_sample(&run, lane, a, 0, 100, 0);
+	builder_sample(&run, lane, a, 200, 500, 0)->flags = RUN_SAMPLE_OPEN;
+	builder_sample(&run, lane, b, 300, 500, 1)->flags = RUN_SAMPLE_OPEN;
+	run.open_samples = 2;
+	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_THREAD; by++) {
+		struct summary *s;
+		uint64_t count = 0, total_ns = 0, self_ns = 0;
+		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
+		for (size_t i = 0; i < s->row_count; i++) {
+			count += s->rows[i].count;
+			total_ns += s->rows[i].total_ns;
+			self_ns += s->rows[i].self_ns;
+		}
+		assert_int_equal(count, 1);
+		assert_int_equal(total_ns, 100);
+		assert_int_equal(self_ns, 400);
+		summary_destroy(s);
+	}
+	run_fini(&run);
+}
+
 static void ledger_adds_up(void **state)
 {
 	struct run run;
@@ -313,6 +342,7 @@ int main(void)
 		cmocka_unit_test(histogram_in_ticks),
 		cmocka_unit_test(histogram_of_an_ended_process),
 		cmocka_unit_test(nothing_recorded),
+		cmocka_unit_test(totals_are_of_what_ended),
 		cmocka_unit_test(ledger_adds_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
