@@ -462,15 +462,24 @@ endif()
 
 # Where summaries of runs are kept.
 set(BRICK_HISTORY_SOURCES
+  history/clickhouse.c
+  history/clickhouse_ask.c
+  history/clickhouse_push.c
+  history/clickhouse_read.c
   history/histogram.c
   history/llama_bench.c
   history/run.c
   history/run_line.c
+  history/spool.c
   history/sqlite.c
   history/sqlite_db.c
   history/sqlite_read.c
   history/store.c
 )
+
+# How ClickHouse is asked, or what says that it is not.
+set(BRICK_HISTORY_HTTP_SOURCES history/http.c)
+set(BRICK_HISTORY_HTTP_NONE_SOURCES history/http_none.c)
 
 # Runs of programs, one after the other: in which order, for how long, on what machine.
 set(BRICK_RUNNER_SOURCES
@@ -938,6 +947,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_dot.py
   tests/integration/graph_path.py
   tests/integration/history_cli.py
+  tests/integration/history_clickhouse.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
   tests/integration/off_cpu.py

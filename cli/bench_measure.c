@@ -208,6 +208,8 @@ enum stop_reason bench_measure(struct bench *bench)
 	enum stop_reason reason = STOP_GO_ON;
 
 	warn_of_machine(bench);
+	if (rule.runs && runs_of_each(bench) >= rule.runs) /* those of a journal are enough */
+		return STOP_RUNS;
 	if (!warm_up(bench))
 		return end_early(bench);
 	while (reason == STOP_GO_ON) {

@@ -24,7 +24,7 @@ static char *place(const char *where)
 
 struct history_store *history_runs_open(const char *where, bool create)
 {
-	const struct history_open how = {.create = create};
+	const struct history_open how = {.create = create, .is_eager = 1};
 	struct history_store *store = NULL;
 	char *at = place(where);
 
@@ -230,6 +230,11 @@ int history_runs_keep(const char *where, const struct history_run *run)
 
 	if (at && rc == 0)
 		rc = history_store_add(store, run);
+	if (at && rc == 0) {
+		int sent = history_store_flush(store);
+		/* what could not be sent is kept, and will be some other time */
+		rc = sent == -EAGAIN || sent == -EIO ? 0 : sent;
+	}
 	if (rc < 0)
 		warn("history: %s", store ? history_store_error(store) : "not enough memory");
 	history_store_close(store);

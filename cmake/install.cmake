@@ -19,6 +19,7 @@ file(GLOB pages ${CMAKE_SOURCE_DIR}/man/*.1)
 list(REMOVE_ITEM pages ${CMAKE_SOURCE_DIR}/man/brick-report.1)
 install(FILES ${pages} ${report_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules)
+install(DIRECTORY share/clickhouse DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
 configure_package_config_file(cmake/brickConfig.cmake.in ${CMAKE_BINARY_DIR}/brickConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)

@@ -11,6 +11,7 @@ endfunction()
 
 include(cmake/html.cmake)
 include(cmake/terminal.cmake)
+include(cmake/clickhouse.cmake)
 
 brick_room(rules ${BRICK_RULES_SOURCES} NEEDS brick-base)
 brick_room(trace ${BRICK_TRACE_SOURCES} NEEDS brick-static PkgConfig::LIBDEFLATE m)
@@ -19,8 +20,8 @@ brick_room(record ${BRICK_RECORD_SOURCES} NEEDS brick-static brick-inject)
 brick_room(live ${BRICK_LIVE_SOURCES} NEEDS brick-record brick-trace)
 brick_room(machine ${BRICK_MACHINE_SOURCES} NEEDS brick-static PkgConfig::JANSSON m)
 brick_room(runner ${BRICK_RUNNER_SOURCES} NEEDS brick-base m)
-brick_room(history ${BRICK_HISTORY_SOURCES}
-  NEEDS brick-base PkgConfig::SQLITE3 PkgConfig::JANSSON m)
+brick_room(history ${BRICK_HISTORY_SOURCES} ${clickhouse_source} ${clickhouse_http}
+  NEEDS brick-base PkgConfig::SQLITE3 PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)
 brick_room(analysis ${BRICK_ANALYSIS_SOURCES}
   NEEDS brick-trace brick-machine brick-history brick-graph-static m)
 brick_room(view ${BRICK_VIEW_SOURCES} NEEDS brick-analysis brick-inject PkgConfig::JANSSON m)

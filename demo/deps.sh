@@ -61,29 +61,43 @@ if command -v clang >/dev/null; then
 else
 	need libclang-rt-14-dev
 fi
-[ -n "$packages" ] || exit 0
+# A server for a test of the history, which starts and stops it; the test is skipped without.
+optional=
+[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
+	optional=clickhouse-server
+[ -n "$packages$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
+	[ -n "$packages" ] || exit 0
 	echo "deps: missing, and there is no apt-get to install them:$packages" >&2
 	exit 4
 fi
 sudo=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || {
+		[ -n "$packages" ] || exit 0
 		echo "deps: please install as root:$packages" >&2
 		exit 4
 	}
 	sudo=sudo
 fi
-echo "deps: installing$packages" >&2
+echo "deps: installing$packages${optional:+ $optional}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
-{
-	$sudo apt-get update -qq &&
-	$sudo apt-get install -y -qq --no-install-recommends $packages
-} >"$log" 2>&1 || {
-	tail -20 "$log" >&2
-	echo "deps: could not install:$packages" >&2
-	exit 4
-}
+if [ -n "$packages" ]; then
+	{
+		$sudo apt-get update -qq &&
+		$sudo apt-get install -y -qq --no-install-recommends $packages
+	} >"$log" 2>&1 || {
+		tail -20 "$log" >&2
+		echo "deps: could not install:$packages" >&2
+		exit 4
+	}
+fi
+if [ -n "$optional" ]; then
+	$sudo apt-get install -y -qq --no-install-recommends $optional >"$log" 2>&1 || {
+		$sudo apt-get update -qq &&
+		$sudo apt-get install -y -qq --no-install-recommends $optional
+	} >"$log" 2>&1 || echo "deps: no $optional: its test will be skipped" >&2
+fi

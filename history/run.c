@@ -117,7 +117,8 @@ void history_run_identify(struct history_run *run, uint64_t salt)
 	uint64_t hash = hash_add(fnv1a_text(run->host), run->start_ns);
 
 	hash = hash_add(hash, fnv1a_text(run->command));
-	hash = hash_add(hash_add(hash, fnv1a_text(run->kind)), salt);
+	hash = hash_add(hash_add(hash, fnv1a_text(run->engine)), fnv1a_text(run->kind));
+	hash = hash_add(hash, salt);
 	snprintf(run->id, sizeof(run->id), "%016llx", (unsigned long long)hash);
 }
 

@@ -9,7 +9,7 @@
 
 #include "history/store_state.h"
 
-static const struct history_engine *const engines[] = {&history_sqlite};
+static const struct history_engine *const engines[] = {&history_clickhouse, &history_sqlite};
 
 int history_fail(struct history_store *store, int rc, const char *format, ...)
 {

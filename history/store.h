@@ -38,7 +38,8 @@ struct history_store;
 
 struct history_open {
 	int create;	      /* make it if it is not there; else -ENOENT */
-	unsigned patience_ms; /* to wait for others that write; 0: 10 s */
+	unsigned patience_ms; /* to wait for others that write, or for a server; 0: 10 s, 60 s */
+	int is_eager;	      /* flush also when it failed a moment ago */
 };
 
 /* "clickhouse+http://...", or a path. *out is there, to say why, unless the answer is -ENOMEM. */

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long questions to a history take. SQLite: 10 000 runs of 30 bricks in two phases, on four hosts. With
+`--clickhouse URL` (a server of nobody else's, "http://127.0.0.1:8123") also a database brick_bench: 1000 hosts of 1000 runs, 30
+bricks each, one phase, made by the server. Each question is asked five times by `brick history`; fastest, median and slowest.
+`bench/history.py [--clickhouse URL]`
+"""
+import json
+import os
+import random
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+BUILD = os.environ.get("BRICK_BUILD", "build")
+BRICK = f"{BUILD}/bin/brick"
+RUNS, BRICKS, HOSTS, REPEAT = 10000, 30, 4, 5
+COLUMNS = ("day, start_ns, run_kind, host, engine, phase, kind, name, count, tokens, total_ns, typical_tokens, "
+           "typical_ns, united, buckets, bucket_counts")
+
+
+def ask(place, *args):
+    times = []
+    for _ in range(REPEAT):
+        begin = time.perf_counter()
+        subprocess.run([BRICK, "history", *args], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "BRICK_DB": place})
+        times.append(time.perf_counter() - begin)
+    print(f"{' '.join(args):45} {min(times):6.3f} {statistics.median(times):6.3f} {max(times):6.3f} s", flush=True)
+
+
+def ask_all(place):
+    for args in (("list",), ("list", "--limit", "1000"), ("list", "--label", "main"), ("show", "@3"),
+                 ("plot",), ("plot", "--brick", "Brick7"), ("plot", "--brick", "Brick7", "--host", "host2"), ("hosts",), ("hosts", "--by", "engine")):
+        ask(place, *args)
+
+
+def histogram(draw):
+    return " ".join(f"{160 + k}:{draw.randint(1, 90)}" for k in range(24))
+
+
+def fill_sqlite(path, folder):
+    """The tables are those that the program makes."""
+    lines = os.path.join(folder, "one.jsonl")
+    with open(lines, "w", encoding="utf-8") as file:
+        file.write(json.dumps({"n_prompt": 1, "avg_ns": 5, "test_time": "2020-01-01T00:00:00Z"}) + "\n")
+    subprocess.run([BRICK, "history", "import", lines], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "BRICK_DB": path})
+    db, draw = sqlite3.connect(path), random.Random(1)
+    series = [(p, k, n) for p in ("prefill", "decode")
+              for k, n in [("step", "")] + [("brick", f"Brick{i}") for i in range(BRICKS)]
+              + [("layer", f"layer {i}") for i in range(8)]]
+    for number, one in enumerate(series, 100):
+        db.execute("INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?)", (number, *one))
+    for run in range(RUNS):
+        number = run + 10
+        db.execute("INSERT INTO runs (number, id, kind, host, cpu, engine, version, command, path, start_ns, wall_ns, "
+                   "ttft_ns, exit_code, value) VALUES (?, ?, 'recorded', ?, 'cpu', ?, '0.1.0', './engine -m m.gguf', "
+                   "'/tmp/run.pftrace', ?, 1000000000, 9, 0, 0)",
+                   (number, f"{run:016x}", f"host{run % HOSTS}", f"ggml {run // 1000}", 1700000000000000000 + run * 10**12))
+        if run % 100 == 0:
+            db.execute("INSERT INTO labels VALUES (?, 'main')", (number,))
+        db.executemany("INSERT INTO parts VALUES (?, ?, 100, 100, ?, 50, ?, 1, ?)",
+                       [(s, number, 10**8 + draw.randint(0, 10**6), (5 + (run > 6000)) * 10**7 + draw.randint(0, 10**6),
+                         histogram(draw)) for s in range(100, 100 + len(series))])
+    db.commit()
+    db.close()
+
+
+def post(url, query):
+    with urllib.request.urlopen(url, data=query.encode(), timeout=3600) as reply:
+        return reply.read().decode()
+
+
+def fill_clickhouse(url):
+    """A million runs, 100 hosts at a time."""
+    at = url + "/?database=brick_bench"
+    start = "toUInt64(1700000000000000000 + number * 60000000000)"
+    who = "concat('host', toString(number % 1000)) AS host, concat('ggml ', toString(intDiv(number, 200000))) AS engine"
+    day = f"toDate(toDateTime(intDiv({start}, 1000000000))) AS day"
+    for part in range(10):
+        numbers = f"(SELECT number + {part * 100000} AS number FROM system.numbers LIMIT 100000)"
+        post(at, "INSERT INTO parts (id, " + COLUMNS + ") SELECT lower(hex(number + 4294967296 * 4097)) AS id, " + day
+             + f", {start} AS start_ns, 'recorded', {who}, 'decode', if(b = 0, 'step', 'brick') AS kind, "
+             "if(b = 0, '', concat('Brick', toString(b))) AS name, 100, 100, 100000000 + number % 1000, 50, "
+             "50000000 + (number * 7919 + b * 31) % 1000000 + (number % 1000 = 77 AND b = 7) * 30000000 AS typical_ns, 1, "
+             "[160, 161, 162, 163, 164, 170, 180, 190], [10, 20, 30, 20, 10, 5, 4, 1] "
+             f"FROM {numbers} ARRAY JOIN range({BRICKS + 1}) AS b")
+        post(at, "INSERT INTO runs SELECT lower(hex(number + 4294967296 * 4097)) AS id, " + day
+             + f", {start} AS start_ns, 'recorded', concat('host', toString(number % 1000)) AS host, 'cpu', "
+             "concat('ggml ', toString(intDiv(number, 200000))), '0.1.0', './engine', '', '', 1000000000, 9, 0, 0, [], [] "
+             f"FROM {numbers}")
+        print(f"{(part + 1) * 100000} runs", file=sys.stderr, flush=True)
+    post(at, "INSERT INTO labels SELECT id, 'main', 1, 1 FROM runs WHERE start_ns % 60000000000000 = 0")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="brick-history-") as folder:
+        path = os.path.join(folder, "history.db")
+        fill_sqlite(path, folder)
+        print(f"SQLite, {RUNS} runs, {os.path.getsize(path) >> 20} MB: fastest, median, slowest of {REPEAT}")
+        ask_all(path)
+    if "--clickhouse" not in sys.argv:
+        return
+    url = sys.argv[sys.argv.index("--clickhouse") + 1]
+    post(url, "DROP DATABASE IF EXISTS brick_bench")
+    post(url, "CREATE DATABASE brick_bench")
+    ask("clickhouse+" + url + "/brick_bench", "list")  # makes the tables
+    fill_clickhouse(url)
+    rows = post(url + "/?database=brick_bench", "SELECT count() FROM parts").strip()
+    print(f"ClickHouse, a million runs, {rows} rows: fastest, median, slowest of {REPEAT}")
+    ask_all("clickhouse+" + url + "/brick_bench")
+
+
+main()

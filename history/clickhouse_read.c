@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine of ClickHouse: what asks. */
+#include "history/clickhouse_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Newest of a trend, where nobody says how many: more is for sums by hour. */
+enum { POINTS_MAX = 20000 };
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+static uint64_t number_of(const json_t *row, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(row, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static void add_equal(struct query *q, const char *column, const char *value)
+{
+	if (!value)
+		return;
+	query_add(q, " AND %s = ", column);
+	query_quote(q, value);
+}
+
+static void add_label(struct query *q, const char *label)
+{
+	if (!label)
+		return;
+	query_add(q, " AND id IN (SELECT id FROM labels FINAL WHERE present = 1 AND label = ");
+	query_quote(q, label);
+	query_add(q, ")");
+}
+
+/* Of the table runs. */
+static void add_filter(struct query *q, const struct history_filter *f)
+{
+	query_add(q, " WHERE 1");
+	if (f->id) {
+		query_add(q, " AND substring(id, 1, %zu) = ", strlen(f->id));
+		query_quote(q, f->id);
+	}
+	add_label(q, f->label);
+	add_equal(q, "batch", f->batch);
+	add_equal(q, "host", f->host);
+	add_equal(q, "engine", f->engine);
+	if (f->kind)
+		add_equal(q, "kind", f->kind);
+	else
+		query_add(q, " AND kind != 'floor'");
+	query_add(q, " ORDER BY start_ns DESC, id DESC");
+	if (f->limit || f->skip)
+		query_add(q, " LIMIT %llu, %llu", (unsigned long long)f->skip,
+			(unsigned long long)(f->limit ? f->limit : INT32_MAX));
+}
+
+/* ---- runs ---- */
+
+struct reading {
+	ARRAY(struct history_run) runs;
+};
+
+static void reading_fini(struct reading *r)
+{
+	for (size_t i = 0; i < r->runs.count; i++)
+		history_run_fini(&r->runs.items[i]);
+	array_fini(&r->runs);
+}
+
+static int take_facts(struct history_run *run, const json_t *row)
+{
+	const json_t *keys = json_object_get(row, "fact_keys");
+	const json_t *values = json_object_get(row, "fact_values");
+	int rc = 0;
+
+	for (size_t i = 0; i < json_array_size(keys) && rc == 0; i++) {
+		const char *key = json_string_value(json_array_get(keys, i));
+		const char *value = json_string_value(json_array_get(values, i));
+		if (key && value)
+			rc = history_run_fact(run, key, value);
+	}
+	return rc;
+}
+
+static int take_run(void *context, const json_t *row)
+{
+	struct reading *r = context;
+	struct history_run run;
+	int rc = history_run_init(&run);
+
+	if (rc < 0)
+		return rc;
+	const struct {
+		const char *key;
+		char **to;
+	} texts[] = {{"kind", &run.kind}, {"host", &run.host}, {"cpu", &run.cpu},
+		{"engine", &run.engine}, {"version", &run.version}, {"command", &run.command},
+		{"path", &run.path}, {"batch", &run.batch}};
+	strncpy(run.id, text_of(row, "id"), HISTORY_ID_BYTES - 1);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
+		rc = history_text_set(texts[i].to, text_of(row, texts[i].key));
+	run.start_ns = number_of(row, "start_ns");
+	run.wall_ns = number_of(row, "wall_ns");
+	run.ttft_ns = number_of(row, "ttft_ns");
+	run.exit_code = json_integer_value(json_object_get(row, "exit_code"));
+	run.value = json_number_value(json_object_get(row, "value"));
+	if (rc == 0)
+		rc = take_facts(&run, row);
+	if (rc == 0 && array_push(&r->runs, run))
+		rc = -ENOMEM;
+	if (rc < 0)
+		history_run_fini(&run);
+	return rc;
+}
+
+static struct history_run *find_run(struct reading *r, const json_t *row)
+{
+	const char *id = text_of(row, "id");
+
+	for (size_t i = 0; i < r->runs.count; i++)
+		if (!strcmp(r->runs.items[i].id, id))
+			return &r->runs.items[i];
+	return NULL;
+}
+
+static int take_label(void *context, const json_t *row)
+{
+	struct history_run *run = find_run(context, row);
+
+	return run ? history_run_label(run, text_of(row, "label")) : 0;
+}
+
+static int fill_part(struct history_part *part, const json_t *row)
+{
+	const json_t *buckets = json_object_get(row, "buckets");
+	const json_t *counts = json_object_get(row, "bucket_counts");
+	int rc = 0;
+
+	part->count = number_of(row, "count");
+	part->tokens = number_of(row, "tokens");
+	part->total_ns = number_of(row, "total_ns");
+	part->typical_tokens = number_of(row, "typical_tokens");
+	part->typical_ns = number_of(row, "typical_ns");
+	part->united = json_number_value(json_object_get(row, "united"));
+	for (size_t i = 0; i < json_array_size(buckets) && rc == 0; i++) {
+		json_int_t index = json_integer_value(json_array_get(buckets, i));
+		json_int_t count = json_integer_value(json_array_get(counts, i));
+		if (index >= 0 && index < HISTORY_BUCKETS && count > 0)
+			rc = history_histogram_add(
+				&part->histogram, (uint32_t)index, (uint64_t)count);
+	}
+	return rc;
+}
+
+static int take_part(void *context, const json_t *row)
+{
+	struct history_run *run = find_run(context, row);
+	struct history_part *part = run ? history_run_part(run, text_of(row, "phase"),
+						  text_of(row, "kind"), text_of(row, "name"))
+					: NULL;
+
+	return part ? fill_part(part, row) : run ? -ENOMEM : 0;
+}
+
+static void add_ids(struct query *q, const struct reading *r)
+{
+	query_add(q, " WHERE id IN (");
+	for (size_t i = 0; i < r->runs.count; i++)
+		query_add(q, "%s'%s'", i ? ", " : "", r->runs.items[i].id);
+	query_add(q, ")");
+}
+
+/* Labels and parts of the runs that were read. */
+static int read_lists(struct history_store *store, struct reading *r, bool whole)
+{
+	struct query q = {0};
+
+	if (!r->runs.count)
+		return 0;
+	query_add(&q, "SELECT id, label FROM labels FINAL");
+	add_ids(&q, r);
+	query_add(&q, " AND present = 1 ORDER BY label FORMAT JSONEachRow");
+	int rc = clickhouse_ask(store, &q, NULL, take_label, r);
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT * FROM parts");
+	add_ids(&q, r);
+	query_add(&q, " AND start_ns >= %llu AND start_ns <= %llu%s FORMAT JSONEachRow",
+		(unsigned long long)r->runs.items[r->runs.count - 1].start_ns,
+		(unsigned long long)r->runs.items[0].start_ns, whole ? "" : " AND kind = 'step'");
+	return clickhouse_ask(store, &q, NULL, take_part, r);
+}
+
+static int read_runs(struct history_store *store, const struct history_filter *filter,
+	struct reading *r, bool whole)
+{
+	struct query q = {0};
+	int rc = clickhouse_make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT * FROM runs");
+	add_filter(&q, filter);
+	query_add(&q, " FORMAT JSONEachRow");
+	rc = clickhouse_ask(store, &q, NULL, take_run, r);
+	return rc < 0 ? rc : read_lists(store, r, whole);
+}
+
+int clickhouse_list(struct history_store *store, const struct history_filter *filter,
+	history_run_fn each, void *context)
+{
+	struct reading r = {0};
+	int rc = read_runs(store, filter, &r, false);
+
+	for (size_t i = 0; i < r.runs.count && rc == 0; i++)
+		rc = each(context, &r.runs.items[i]);
+	reading_fini(&r);
+	return rc;
+}
+
+int clickhouse_load(struct history_store *store, const char *id, struct history_run *run)
+{
+	struct reading r = {0};
+	int rc = read_runs(store, &(struct history_filter){.id = id, .limit = 1}, &r, true);
+
+	if (rc == 0 && !r.runs.count)
+		rc = history_fail(store, -ENOENT, "%s: has no run %s", store->where, id);
+	if (rc == 0) {
+		*run = r.runs.items[0];
+		r.runs.count = 0;
+	}
+	reading_fini(&r);
+	return rc;
+}
+
+/* ---- many runs ---- */
+
+struct points {
+	ARRAY(json_t *) rows; /* newest first */
+};
+
+static int take_point(void *context, const json_t *row)
+{
+	struct points *p = context;
+
+	return array_push(&p->rows, json_incref((json_t *)row));
+}
+
+/* Of the table parts. */
+static void add_parts_filter(struct query *q, const struct history_filter *f)
+{
+	add_label(q, f->label);
+	add_equal(q, "host", f->host);
+	add_equal(q, "engine", f->engine);
+	add_equal(q, "run_kind", f->kind);
+}
+
+int clickhouse_points(struct history_store *store, const struct history_filter *filter,
+	const struct history_part *part, history_point_fn each, void *context)
+{
+	struct points p = {0};
+	struct query q = {0};
+	uint64_t limit = filter->limit ? filter->limit : POINTS_MAX;
+	int rc = clickhouse_make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT id, host, engine, start_ns, typical_ns / typical_tokens AS ns FROM "
+		      "parts WHERE typical_tokens > 0");
+	add_equal(&q, "phase", part->phase);
+	add_equal(&q, "kind", part->kind);
+	add_equal(&q, "name", part->name);
+	add_parts_filter(&q, filter);
+	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %llu FORMAT JSONEachRow",
+		(unsigned long long)limit);
+	rc = clickhouse_ask(store, &q, NULL, take_point, &p);
+	for (size_t i = p.rows.count; i-- > 0 && rc == 0;) {
+		const json_t *row = p.rows.items[i];
+		const struct history_point point = {text_of(row, "id"), text_of(row, "host"),
+			text_of(row, "engine"), "", number_of(row, "start_ns"),
+			json_number_value(json_object_get(row, "ns"))};
+		rc = each(context, &point);
+	}
+	for (size_t i = 0; i < p.rows.count; i++)
+		json_decref(p.rows.items[i]);
+	array_fini(&p.rows);
+	return rc;
+}
+
+struct groups {
+	const char *phase;
+	history_group_fn each;
+	void *context;
+};
+
+static int take_group(void *context, const json_t *row)
+{
+	const struct groups *g = context;
+	struct history_run one = {0};
+	struct history_part *part =
+		history_run_part(&one, g->phase, text_of(row, "kind"), text_of(row, "name"));
+	const struct history_group group = {text_of(row, "who"), part, number_of(row, "runs")};
+	int rc = part ? fill_part(part, row) : -ENOMEM;
+
+	if (rc == 0)
+		rc = g->each(g->context, &group);
+	history_run_fini(&one);
+	return rc;
+}
+
+/* Sums by day know hosts and engines, and no labels or kinds of runs. */
+static bool is_for_days(const struct history_filter *f)
+{
+	return !f->label && !f->kind && !f->limit;
+}
+
+int clickhouse_groups(struct history_store *store, const struct history_filter *filter,
+	int by_engine, const char *phase, history_group_fn each, void *context)
+{
+	struct groups g = {phase, each, context};
+	struct query q = {0};
+	bool days = is_for_days(filter);
+	int rc = clickhouse_make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q,
+		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
+		"AS "
+		"tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
+		"sum(typical_ns) AS typical_ns, ",
+		by_engine ? "engine" : "host", days ? "runs" : "1");
+	query_add(&q, days ? "sumMap(histogramMap.bucket, histogramMap.count) AS map FROM days"
+			   : "sumMap(buckets, bucket_counts) AS map FROM parts");
+	query_add(&q, " WHERE 1");
+	add_equal(&q, "phase", phase);
+	if (days)
+		add_equal(&q, "host", filter->host);
+	else
+		add_parts_filter(&q, filter);
+	query_add(&q, " GROUP BY who, kind, name ORDER BY who, kind, name");
+	struct query outer = {0};
+	query_add(&outer,
+		"SELECT who, kind, name, runs, count, tokens, total_ns, typical_tokens, "
+		"typical_ns, "
+		"map.1 AS buckets, map.2 AS bucket_counts FROM (%s) FORMAT JSONEachRow",
+		q.text ? q.text : "");
+	outer.failed |= q.failed;
+	query_fini(&q);
+	return clickhouse_ask(store, &outer, NULL, take_group, &g);
+}
