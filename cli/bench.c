@@ -73,7 +73,7 @@ static const struct cli_option option_table[] = {
 		"also run A against itself; what that differs by is no difference, here and in "
 		"'brick diff'",
 		option_flag, AT(floor)},
-	{"threshold", "PERCENT", "what is less does not matter (default: 1, or the floor)",
+	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",
 		set_percent, AT(threshold)},
 	{"baseline", "NAME", "A is what the history has with that label", option_text,
 		AT(baseline)},

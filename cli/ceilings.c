@@ -140,11 +140,10 @@ const struct cli_command command_ceilings = {
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS]",
 	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
-		 "type, bandwidth "
-		 "of each cache and of memory, latencies; on one thread and on more. Takes all "
-		 "CPUs for twelve seconds, longer on a busy machine: each figure is measured once "
-		 "at least, and what others contradict is measured again. The result is kept, and "
-		 "shown the next time.",
-	.notes = "Other work on the machine lowers what can be reached: let it rest meanwhile.",
+		 "type, bandwidth of each cache and of memory, latencies; on one thread and on "
+		 "more. Uses all CPUs for twelve seconds, longer on a busy machine: each "
+		 "figure is measured at least once, and again when others contradict it. The "
+		 "result is kept, and shown the next time.",
+	.notes = "Other programs lower the results: stop them first.",
 	.options = option_table,
 };

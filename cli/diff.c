@@ -53,7 +53,8 @@ static const struct cli_option option_table[] = {
 	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into", set_by,
 		.at = offsetof(struct arguments, by)},
 	{"threshold", "PERCENT",
-		"what is less does not matter (default: 1); where a side has too few recordings: "
+		"smaller differences do not matter (default: 1); where a side has too few "
+		"recordings: "
 		"by what processes differ, without which nothing is called slower or faster",
 		set_threshold, .at = offsetof(struct arguments, threshold)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
@@ -234,11 +235,10 @@ const struct cli_command command_diff = {
 	.run = run_diff,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
-	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster than "
-		 "A, which brick did it, and could that be "
-		 "noise? "
-		 "Each recording is one value of each measure; four a side, recorded in turns, are "
-		 "the least that can be told apart, ten are better. With fewer, stretches of steps "
-		 "within the recordings stand for them. Exit code 1 when B is slower.",
+	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster "
+		 "than A, which brick did it, and could that be noise? Each recording is one "
+		 "value of each measure. A verdict needs at least four recordings on each "
+		 "side, made in turns; ten are better. With fewer, parts of each recording "
+		 "stand for them. Exit code 1 when B is slower.",
 	.options = option_table,
 };

@@ -86,8 +86,8 @@ const struct cli_command command_path = {
 	.run = run_path,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say what decided how long the steps took, how much later everything else could "
-		 "have been, "
-		 "and how fast the program would be if a brick took 10 % less time, or none.",
+	.about = "Say what decided how long the steps took, how much longer everything else "
+		 "could have taken without changing that, and how fast the program would be if "
+		 "a brick took 10 % less time, or none.",
 	.options = option_table,
 };

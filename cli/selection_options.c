@@ -81,7 +81,7 @@ void selection_set_time(const struct option_use *use, const char *text)
 			return;
 		}
 	die_usage(use->command->name,
-		"--%s %s: must be a number of seconds, or one with a unit, as 250ms",
+		"--%s %s: must be a number of seconds, or one with a unit, such as 250ms",
 		use->option->name, text);
 }
 

@@ -24,8 +24,8 @@
 		option_text, .at = (where) + offsetof(struct selection, thread)}, \
 	{"brick", "NAME", "only this brick", \
 		option_text, .at = (where) + offsetof(struct selection, brick)}, \
-	{"since", "TIME", "only steps that began then or later: seconds from the begin of the " \
-		"recording, or with a unit, as 250ms", \
+	{"since", "TIME", "only steps that began then or later: seconds from the start of the " \
+		"recording, or with a unit: 250ms", \
 		selection_set_time, .at = (where) + offsetof(struct selection, since_ns)}, \
 	{"until", "TIME", "only steps that began before then", \
 		selection_set_time, .at = (where) + offsetof(struct selection, until_ns)}

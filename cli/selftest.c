@@ -207,12 +207,10 @@ const struct cli_command command_selftest = {
 	.run = run_selftest,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [PROTOCOL...]",
-	.about = "Show on this machine that the numbers are measured: clocks, what a brick costs, "
-		 "that nothing "
-		 "is lost silently, that sums add up; and slow one brick of a running engine by a "
-		 "known amount, "
-		 "to see exactly that brick, and no other, move by that amount. PROTOCOL is a "
-		 "number as F109, "
-		 "or moves; default: all. Exit code 1 when one fails.",
+	.about = "Show on this machine that the numbers are measured: clocks, what a brick "
+		 "costs, that nothing is lost silently, that sums add up; and slow one brick "
+		 "of a running engine by a known amount, to see exactly that brick, and no "
+		 "other, change by that amount. PROTOCOL is a number such as F109, or 'moves'; "
+		 "default: all. Exit code 1 when one fails.",
 	.options = option_table,
 };

@@ -242,9 +242,8 @@ const struct cli_command command_serve = {
 	.run = run_serve,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] FILE|PID",
-	.about = "Show a recording in a browser, also while it is being written; and give its "
-		 "numbers to "
-		 "Prometheus, at /metrics. PID is a process that is being recorded or embeds "
-		 "libbrick.",
+	.about = "Show a recording in a browser, also while it is being written, and give its "
+		 "numbers to Prometheus at /metrics. PID is a process that is being recorded "
+		 "or embeds libbrick.",
 	.options = option_table,
 };

@@ -121,10 +121,9 @@ const struct cli_command command_tiles = {
 	.run = run_tiles,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say what the tiles took that a program cuts its work into, by level and brick, "
-		 "and where in "
-		 "the grid the time went. Tiles are recorded by programs that report them to "
-		 "libbrick, with "
-		 "'brick record --tiles' or brick_tiles_set().",
+	.about = "Say how long the tiles took (the pieces into which a program cuts its work), "
+		 "by level and brick, and where in the grid the time went. Tiles are recorded "
+		 "by programs that report them to libbrick, with 'brick record --tiles' or "
+		 "brick_tiles_set().",
 	.options = option_table,
 };

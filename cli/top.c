@@ -62,7 +62,7 @@ static void add_record_option(const struct option_use *use, const char *text)
 #define OF(member) offsetof(struct top_options, member)
 
 static const struct cli_option option_table[] = {
-	{"interval", "S", "a new picture every S seconds (default: 1)", set_interval,
+	{"interval", "S", "refresh every S seconds (default: 1)", set_interval,
 		.at = OF(interval_s), .letter = 'i'},
 	{"view", "NAME",
 		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
@@ -73,23 +73,23 @@ static const struct cli_option option_table[] = {
 		"decode as soon as there is any)",
 		option_phase_or_all, .at = OF(phase)},
 	SELECTION_OPTIONS(OF(selection)),
-	{"headless", NULL, "no terminal view: print a screen for each picture", option_flag,
+	{"headless", NULL, "no terminal view: print one screen at each refresh", option_flag,
 		.at = OF(headless)},
-	{"json", NULL, "with --headless: a line of JSON for each (schema brick/top/1)", option_flag,
+	{"json", NULL, "with --headless: one line of JSON each (schema brick/top/1)", option_flag,
 		.at = OF(json)},
 	{"duration", "S", "headless: end after S seconds (default: with the process)", set_duration,
 		.at = OF(duration_s)},
 	{"dump", "WxH", "print one screen of that size as plain text, and end", set_dump, .at = 0},
-	{"expand", NULL, "with all nodes of the tree open", option_flag, .at = OF(expand)},
+	{"expand", NULL, "open all nodes of the tree", option_flag, .at = OF(expand)},
 	{"budget", "FILE",
-		"check the last picture against the limits; exit code 1 if one is exceeded",
+		"check the last refresh against the limits; exit code 1 if one is exceeded",
 		option_text, .at = OF(budget)},
 	{"output", "FILE", "keep the recording of CMD", option_text, .at = OF(output),
 		.letter = 'o'},
-	{"mode", "M", "of CMD, as of 'brick record'", add_record_option, .at = 0},
-	{"attach", "HOW", "of CMD, as of 'brick record'", add_record_option, .at = 0},
-	{"rules", "FILE", "of CMD, as of 'brick record'", add_record_option, .at = 0},
-	{"ring", "N", "of CMD, as of 'brick record'", add_record_option, .at = 0},
+	{"mode", "M", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	{"attach", "HOW", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	{"rules", "FILE", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	{"ring", "N", "for CMD, as for 'brick record'", add_record_option, .at = 0},
 	OPTION_HELP,
 };
 
@@ -200,9 +200,9 @@ const struct cli_command command_top = {
 	.summary = "look at a program while it runs",
 	.run = run_top,
 	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
-	.about = "Look at a process while it runs (recorded by 'brick record', or with libbrick "
-		 "inside), at a "
-		 "recording, or run CMD, record it and look at it; its output is the view 0 then.",
+	.about = "Look at a process while it runs (recorded by 'brick record', or with "
+		 "libbrick inside), or at a recording; or run CMD, record it and look at it: "
+		 "view 0 then has its output.",
 	.notes = "Press ? for the keys.",
 	.options = option_table,
 };

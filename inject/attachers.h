@@ -13,7 +13,8 @@ enum attacher_entry {
 	ATTACHER_LAYER, /* Vulkan's loader: a manifest in lib/brick, made known by XDG_DATA_DIRS */
 };
 
-/* A note of the recording that the head of a report shows, and what it is called there. */
+/* A note of the recording that the head of a report shows, and what it is called there; NULL: it is
+ * for developers, and stays in the recording. */
 struct attacher_note {
 	const char *key, *label;
 };

@@ -20,7 +20,7 @@ struct live_look {
 	int ttft_known;
 	int first_seen;	    /* ttft_ns is as well known as it ever will be */
 	uint64_t first_due; /* records that a lane must hold to look for it again */
-	struct run *base;   /* statistics count from here on; NULL: from the begin */
+	struct run *base;   /* statistics count from here on; NULL: from the start */
 	int reset;	    /* the next look becomes the base */
 };
 

@@ -103,7 +103,7 @@ static void print_coverage(const struct printer *p)
 	if (d->steps_compared + d->skipped_a < d->steps_a ||
 		d->steps_compared + d->skipped_b < d->steps_b || d->skipped_a || d->skipped_b)
 		say(p, "Steps",
-			"A has %u and B %u with digests; left out at the begin: %u of A, %u of B; "
+			"A has %u and B %u with digests; left out at the start: %u of A, %u of B; "
 			"%u stand%s at the same place and differ in kind or tokens",
 			d->steps_a, d->steps_b, d->skipped_a, d->skipped_b, d->unlike,
 			d->unlike == 1 ? "s" : "");

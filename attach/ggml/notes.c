@@ -20,8 +20,8 @@ static void note_layout(const struct engine *e)
 	const struct tensor_layout *l = &e->layout;
 
 	if (!e->layout_known) {
-		note_once("ggml.layout",
-			"unknown (%s not found): names and counts by accessors only",
+		note_once("ggml.warning",
+			"layout of tensors unknown (%s not found): names and counts by accessors only",
 			e->layout_refused ? e->layout_refused : "constructors");
 		return;
 	}

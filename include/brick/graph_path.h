@@ -44,7 +44,7 @@ BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_
 /* When a node runs if everything runs as early as it can, and how much later it could begin. */
 struct brick_graph_times {
 	size_t size;		   /* sizeof(struct brick_graph_times) */
-	uint64_t begin_ns, end_ns; /* from the begin of the graph; end: with all that it holds */
+	uint64_t begin_ns, end_ns; /* from the start of the graph; end: with all that it holds */
 	uint64_t own_ns;
 	uint64_t slack_ns; /* what it could be longer or later without making the graph longer */
 };

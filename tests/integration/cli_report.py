@@ -39,6 +39,13 @@ def check(value, shape, where):
             fail(f"{where}.{key} is {value[key]!r}")
 
 
+def internals(path):
+    """What only developers want to know is in the recording, but not in the text."""
+    text = plain(brick("report", path)[0].decode())
+    expect_true("the heading has the backend", re.search(r"^Backend +CPU$", text, re.M))
+    expect_true("the text has no layout of structs", "type 0, ne 16" not in text)
+
+
 def contract(path):
     report = brick_json("report", "--json", path)
     check(report, REPORT, "report")
@@ -243,6 +250,7 @@ def ascii_locale(path):
 
 def main():
     path = recording()
+    internals(path)
     report = contract(path)
     shares_add_up(path)
     one_phase(path, report)

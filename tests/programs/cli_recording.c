@@ -122,6 +122,7 @@ int main(int argc, char **argv)
 	if (brick_session_start(&options) < 0)
 		return 1;
 	brick_note("backend", "%s", "CPU");
+	brick_note("ggml.layout", "%s", "type 0, ne 16");
 	if (argc > 2)
 		brick_note("odd", "%s", argv[2]);
 	if (pthread_create(&thread, NULL, work_alongside, &worker))
