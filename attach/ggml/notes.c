@@ -21,7 +21,8 @@ static void note_layout(const struct engine *e)
 
 	if (!e->layout_known) {
 		note_once("ggml.warning",
-			"layout of tensors unknown (%s not found): names and counts by accessors only",
+			"layout of tensors unknown (%s not found): names and counts by accessors "
+			"only",
 			e->layout_refused ? e->layout_refused : "constructors");
 		return;
 	}
