@@ -859,6 +859,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/sized.c
   tests/unit/stats.c
   tests/unit/sweep.c
+  tests/unit/thread_keys.c
   tests/unit/tile.c
   tests/unit/timer.c
   tests/unit/trace_command.c

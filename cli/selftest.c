@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "cli/command.h"
 #include "view/die.h"
@@ -43,14 +44,6 @@ void selftest_judge(struct selftest_result *r, double measured, double limit, co
 		"%s: %.3g %s (at most %.4g)", what, measured, unit, limit);
 }
 
-uint64_t selftest_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -70,9 +63,9 @@ double selftest_cost_ns(void (*function)(unsigned count), unsigned count, unsign
 	double best = INFINITY;
 
 	for (unsigned i = 0; i < rounds; i++) {
-		uint64_t begin = selftest_now_ns();
+		uint64_t begin = monotonic_ns();
 		function(count);
-		best = fmin(best, (double)(selftest_now_ns() - begin) / count);
+		best = fmin(best, (double)(monotonic_ns() - begin) / count);
 	}
 	return best;
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "cli/selftest.h"
 #include "lib/sys/ticks.h"
@@ -130,10 +131,10 @@ static void clock_rate(struct selftest_result *r)
 	double least = INFINITY; /* the others were interrupted */
 
 	for (int i = 0; i < 5; i++) {
-		uint64_t ns = selftest_now_ns(), ticks = brick_ticks();
-		while (selftest_now_ns() - ns < 20000000)
+		uint64_t ns = monotonic_ns(), ticks = brick_ticks();
+		while (monotonic_ns() - ns < 20000000)
 			;
-		uint64_t ns_after = selftest_now_ns(), ticks_after = brick_ticks();
+		uint64_t ns_after = monotonic_ns(), ticks_after = brick_ticks();
 		double own = (double)brick_clock_duration_ns(clock, ticks_after - ticks);
 		double off = fabs(own / (double)(ns_after - ns) - 1);
 		least = fmin(least, off);

@@ -3,6 +3,7 @@
  * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth
  * of one CPU's time; answers are made here and given out by the server's thread.
  */
+#include "base/clock_ns.h"
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -40,13 +41,6 @@ struct server {
 	uint64_t reads, failures;
 	char *metrics; /* of the last reading that went well */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void check(const struct http_options *http)
 {
@@ -143,7 +137,7 @@ static int refresh(struct server *server)
 {
 	struct http_content none = {0};
 	struct serve_reading reading;
-	uint64_t begin_ns = now_ns(), pace_ns = PACE * server->took_ns;
+	uint64_t begin_ns = monotonic_ns(), pace_ns = PACE * server->took_ns;
 	if (pace_ns < MIN_PACE_NS)
 		pace_ns = MIN_PACE_NS;
 	if (server->read_ns && begin_ns - server->read_ns < pace_ns)
@@ -164,7 +158,7 @@ static int refresh(struct server *server)
 		publish(server, &reading);
 		run_destroy(reading.run);
 	}
-	server->read_ns = now_ns();
+	server->read_ns = monotonic_ns();
 	server->took_ns = server->read_ns - begin_ns;
 	return rc;
 }

@@ -9,12 +9,13 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/sized.h"
+#include "base/thread_exit.h"
 #include "brick/session.h"
 #include "lib/counters.h"
 #include "lib/session_map.h"
 #include "lib/thread.h"
 
-static pthread_key_t exit_key;
+static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static uint32_t noted; /* session whose notes say why nothing is counted */
 
@@ -35,12 +36,12 @@ static void forget(void)
 {
 	brick_counters_close(here.counters);
 	memset(&here, 0, sizeof here);
-	pthread_setspecific(exit_key, NULL);
+	thread_exit_set(&exit_of_thread, NULL);
 }
 
 static void make_exit_key(void)
 {
-	pthread_key_create(&exit_key, thread_exits);
+	thread_exit_create(&exit_of_thread, thread_exits);
 	pthread_atfork(NULL, NULL, forget);
 }
 
@@ -68,7 +69,7 @@ static __attribute__((noinline, cold)) void open_here(void)
 	int opened = brick_counters_open(&here.counters, BRICK_COUNTERS_HARDWARE);
 	if (opened > 0) {
 		here.opened = (uint32_t)opened;
-		pthread_setspecific(exit_key, here.counters);
+		thread_exit_set(&exit_of_thread, here.counters);
 	} else {
 		here.counters = NULL;
 	}

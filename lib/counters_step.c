@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/thread_exit.h"
 #include "brick/attach.h"
 #include "brick/probe.h"
 #include "brick/session.h"
@@ -35,7 +36,7 @@ static uint32_t noted;			    /* session whose notes hold the reasons ... */
 static uint32_t noted_kinds;		    /* ... of these */
 static int bricks[BRICK_COUNTER_KINDS + 1]; /* that name counters; 0: not registered yet */
 
-static pthread_key_t exit_key;
+static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
 /* The step that is open on this thread. */
@@ -105,7 +106,7 @@ static void thread_exits(void *argument)
 
 static void make_exit_key(void)
 {
-	pthread_key_create(&exit_key, thread_exits);
+	thread_exit_create(&exit_of_thread, thread_exits);
 }
 
 /* Why those that are missing are missing. */
@@ -145,7 +146,7 @@ void brick__counters_thread(void)
 	}
 	brick__counters_unlock();
 	if (here.set)
-		pthread_setspecific(exit_key, here.set);
+		thread_exit_set(&exit_of_thread, here.set);
 	errno = saved;
 }
 
@@ -282,5 +283,5 @@ void brick__counters_abandon(void)
 		memset(reasons, 0, sizeof reasons);
 	impossible = 0;
 	pthread_once(&exit_key_once, make_exit_key);
-	pthread_setspecific(exit_key, NULL);
+	thread_exit_set(&exit_of_thread, NULL);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include "base/thread_exit.h"
 #include "brick/probe.h"
 #include "lib/consumer.h"
 #include "lib/counters.h"
@@ -17,7 +18,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-static pthread_key_t exit_key;
+static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
@@ -50,7 +51,7 @@ static void thread_exits(void *self)
 
 static void make_exit_key(void)
 {
-	pthread_key_create(&exit_key, thread_exits);
+	thread_exit_create(&exit_of_thread, thread_exits); /* without one, lanes stay taken */
 }
 
 /* Under the session lock: a lane that no thread uses any more. */
@@ -168,7 +169,7 @@ struct brick_lane *brick__thread_attach(void)
 		note_refusal(self);
 	brick__session_unlock();
 	if (lane)
-		pthread_setspecific(exit_key, self);
+		thread_exit_set(&exit_of_thread, self);
 	if (lane && brick__counters_on)
 		brick__counters_thread();
 	errno = saved;

@@ -4,6 +4,7 @@
  * back, so that it cannot be another connection's by then. Called by http.c.
  */
 #include "serve/connections.h"
+#include "base/clock_ns.h"
 
 #include <sys/socket.h>
 #include <time.h>
@@ -12,13 +13,6 @@ enum { CROWDED = CONNECTIONS_MAX * 3 / 4 };
 /* By whether a request is there, and whether it is crowded. */
 static const uint64_t patience_ns[2][2] = {
 	{10 * 1000000000ull, 1 * 1000000000ull}, {60 * 1000000000ull, 5 * 1000000000ull}};
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void connections_init(struct connections *c)
 {
@@ -59,7 +53,8 @@ struct connection_slot *connections_add(struct connections *c, int descriptor)
 	if (slot) {
 		if (c->count >= CROWDED)
 			end_oldest_silent(c);
-		*slot = (struct connection_slot){.descriptor = descriptor, .since_ns = now_ns()};
+		*slot = (struct connection_slot){
+			.descriptor = descriptor, .since_ns = monotonic_ns()};
 		c->count++;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -84,7 +79,7 @@ void connections_asked(struct connections *c, struct connection_slot *slot)
 void connections_renew(struct connections *c, struct connection_slot *slot)
 {
 	pthread_mutex_lock(&c->lock);
-	slot->since_ns = now_ns();
+	slot->since_ns = monotonic_ns();
 	slot->asked = 0;
 	pthread_mutex_unlock(&c->lock);
 }
@@ -92,7 +87,7 @@ void connections_renew(struct connections *c, struct connection_slot *slot)
 void connections_sweep(struct connections *c)
 {
 	pthread_mutex_lock(&c->lock);
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 	int is_crowded = c->count > CROWDED;
 	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
 		const struct connection_slot *slot = &c->slots[i];

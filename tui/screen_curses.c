@@ -3,6 +3,7 @@
  * The terminal through ncursesw. All keys come in raw, Ctrl-C and Ctrl-Z too, so that they reach
  * nobody but us; a signal that ends us first puts the terminal back in order.
  */
+#include "base/clock_ns.h"
 #include "tui/screen.h"
 
 #include <ncurses.h>
@@ -121,13 +122,6 @@ static void suspend(void)
 	refresh();
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Follow one key; 1: quit. */
 static int follow(struct top *top, const struct screen_calls *calls, int raw_key)
 {
@@ -160,10 +154,10 @@ static int loop(struct top *top, const struct screen_calls *calls)
 {
 	uint64_t due_ms = 0;
 	while (!ended_by) {
-		uint64_t now = now_ms();
+		uint64_t now = monotonic_ns() / 1000000;
 		if (now >= due_ms) {
 			due_ms = now + calls->look(calls->context);
-			now = now_ms();
+			now = monotonic_ns() / 1000000;
 		}
 		show(top);
 		timeout(due_ms > now ? (int)(due_ms - now) : 0);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/thread_exit.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/note_engine.h"
@@ -26,7 +27,7 @@ struct thread_memory {
 
 static struct thread_memory *free_memory;
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t exit_key;
+static struct thread_exit exit_of_thread;
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
 /* For a thread without memory: room for one event before it must be flushed. */
@@ -92,7 +93,7 @@ void node_memory_unlock(void)
  */
 __attribute__((constructor)) static void watch_threads(void)
 {
-	pthread_key_create(&exit_key, thread_exits);
+	thread_exit_create(&exit_of_thread, thread_exits);
 }
 
 /* Stand-ins for what cannot be found anywhere, although it has just been called. */
@@ -171,7 +172,7 @@ void node_thread_init(struct node_thread *t)
 	take_memory(t);
 	node_sites_of(t, NULL, 0);
 	rule_set_ready();
-	pthread_setspecific(exit_key, t);
+	thread_exit_set(&exit_of_thread, t);
 	if (brick_enabled())
 		brick_thread_ready();
 	errno = saved;
