@@ -60,7 +60,10 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct schedule_activ
 /* The same, without the times in it that the thread was off its CPU: these stand by themselves. */
 static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
 {
-	if (part.kind == SCHEDULE_WORK || (part.kind == SCHEDULE_REST && part.sample != RUN_NONE))
+	bool can_be_off = part.kind == SCHEDULE_WORK ||
+			  (part.kind == SCHEDULE_REST && part.sample != RUN_NONE);
+
+	if (can_be_off && c->m->run->lanes[c->lane].off_cpu_count)
 		cut_off_cpu(c, end_ns, part);
 	return cut_piece(c, end_ns, part);
 }

@@ -27,8 +27,8 @@ struct lane_walk {
 	const struct step_index *index;
 	const struct calls *calls;
 	const struct run_lane *lane;
-	uint32_t number; /* the lane's */
-	bool drives;
+	uint32_t number;	       /* the lane's */
+	bool drives, has_steps;	       /* has_steps: of its process */
 	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
 	uint32_t process, process_end; /* the step to begin next in index->by_process */
 	unsigned depth;
@@ -95,7 +95,7 @@ static void place(struct lane_walk *w, struct walk_frame *frame, const struct wa
 	/* What holds steps is in no account, but what stands between those steps is. */
 	frame->scope = parent->holds_step ? WALK_OUTSIDE : parent->scope;
 	frame->step = parent->holds_step ? RUN_NONE : parent->step;
-	if (frame->scope != WALK_OUTSIDE)
+	if (frame->scope != WALK_OUTSIDE || !w->has_steps)
 		return;
 	if (!w->drives) {
 		place_beside(w, frame);
@@ -265,6 +265,7 @@ static void feed(const struct run *run, const struct step_index *index, uint32_t
 	w.own_end = index->lane_first[lane + 1];
 	w.process = index->process_first[w.lane->process];
 	w.process_end = index->process_first[w.lane->process + 1];
+	w.has_steps = w.process != w.process_end;
 	w.depth = 0;
 	w.frames[0] =
 		(struct walk_frame){.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
