@@ -162,8 +162,7 @@ static int load_destroy(struct load *l, struct run **out)
 	}
 	free(l->counters);
 	free(l->flow_bases);
-	load_memo_fini(l);
-	load_sequences_fini(l);
+	load_packets_fini(l);
 	load_values_fini(l);
 	prefetch_destroy(l->prefetch);
 	return build_fini(&l->build, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Debug annotations with plain names, as the run's own events carry them. */
-#include "trace/load_state.h"
+#include "trace/load_annotation.h"
 
 static int read(struct pb_reader message, struct load_annotation *a)
 {
@@ -46,4 +46,9 @@ uint64_t load_find_uint(
 	struct load_annotation a;
 
 	return load_find(message, field, name, &a) && !a.text.at ? a.value : fallback;
+}
+
+uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback)
+{
+	return load_find_uint(event, EVENT_ANNOTATIONS, name, fallback);
 }

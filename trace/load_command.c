@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What track events say of samples beyond their sites: commands of queues, the calls that launched
- * them and the waits for them, tiles; and the source of programs.
+ * them and the waits for them, tiles.
  */
-#include <stdlib.h>
-#include <string.h>
-#include "trace/load_state.h"
+#include "trace/load_annotation.h"
+#include "trace/load_event.h"
 
 static void add_dependencies(struct build_lane *lane, uint32_t sample, struct pb_reader list)
 {
@@ -86,29 +85,4 @@ void load_args(struct load *l, struct load_sequence *s, uint32_t sample, const s
 		add_dependencies(lane, sample, e->after);
 	if (LOAD_HAS(e, ROW) && LOAD_HAS(e, COLUMN) && LOAD_HAS(e, LEVEL))
 		read_tile(lane, sample, e);
-}
-
-static char *source_text(struct load *l, struct pb_reader event)
-{
-	struct load_annotation a;
-
-	if (!load_find(event, EVENT_ANNOTATIONS, "source", &a) || !a.text.at)
-		return NULL;
-	size_t bytes = pb_size(a.text) < LOAD_MAX_SOURCE ? pb_size(a.text) : LOAD_MAX_SOURCE;
-	char *copy = strndup((const char *)a.text.at, bytes);
-	if (!copy)
-		build_no_memory(&l->build);
-	return copy;
-}
-
-int load_code_event(struct load *l, struct pb_reader event)
-{
-	struct run_code code = {
-		.hash = load_uint(event, "hash", 0), .source = source_text(l, event)};
-
-	if (!code.source)
-		return 0;
-	load_text_of(l, event, "name", &code.name);
-	load_text_of(l, event, "path", &code.path);
-	return build_code(&l->build, &code);
 }

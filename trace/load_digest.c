@@ -4,7 +4,7 @@
  * is refused, so that nobody compares a sketch of zeros. Times stay in ticks until build_finish().
  */
 #include <stdlib.h>
-#include "trace/load_state.h"
+#include "trace/load_own.h"
 
 static double find_double(struct pb_reader event, const char *name, int *good)
 {

@@ -4,7 +4,7 @@
  * making.
  */
 #include <stdlib.h>
-#include "trace/load_state.h"
+#include "trace/load_event.h"
 
 /* What says how much work was done: it makes up the site of a sample without an interned one. */
 #define WORK_MASK                                                               \

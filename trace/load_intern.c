@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a packet adds to its sequence's interning tables. */
 #include <stdlib.h>
+#include "trace/format.h"
 #include "trace/load_state.h"
+#include "trace/load_value.h"
 
 struct entry {
 	uint64_t iid;

@@ -2,8 +2,9 @@
 /* The JSON object that stands for a kernel or a kind of transfer (writer_text.c). */
 #include <stdlib.h>
 #include <string.h>
+#include "trace/format.h"
 #include "trace/load_json.h"
-#include "trace/load_state.h"
+#include "trace/load_value.h"
 
 static void take_triple(uint32_t *triple, const struct load_json_value *value)
 {

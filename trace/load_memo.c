@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/hash_index.h"
-#include "trace/load_state.h"
+#include "trace/load_memo.h"
 
 enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16 };
 

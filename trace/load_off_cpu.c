@@ -3,6 +3,7 @@
  * The sequences that say when a lane's threads were off their CPUs (writer_off_cpu.c): slices
  * beside each other, each with nothing but its name.
  */
+#include "trace/format.h"
 #include "trace/load_state.h"
 
 /* The type of an event and the name that it has, 0: none. 0: malformed. */

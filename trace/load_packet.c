@@ -5,7 +5,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "trace/load_state.h"
+#include "trace/load_event.h"
+#include "trace/load_memo.h"
+#include "trace/load_own.h"
+
+enum { MAX_SEQUENCES = 1 << 16 };
 
 /* The parts of a packet that Brick uses; a part that is not there is empty. */
 struct packet {
@@ -55,7 +59,7 @@ struct load_sequence *load_sequence(struct load *l, uint32_t id)
 	if (l->last_sequence && l->last_sequence->id == id)
 		return l->last_sequence;
 	struct load_sequence *s = hashmap_pointer(hashmap_get(&l->sequences, id));
-	if (!s && l->sequences.count < LOAD_MAX_SEQUENCES) {
+	if (!s && l->sequences.count < MAX_SEQUENCES) {
 		s = calloc(1, sizeof *s);
 		if (!s || hashmap_set_pointer(&l->sequences, id, s)) {
 			free(s);
@@ -73,8 +77,9 @@ static void forget_names(struct load_sequence *s)
 	hashmap_fini(&s->values);
 }
 
-void load_sequences_fini(struct load *l)
+void load_packets_fini(struct load *l)
 {
+	load_memo_fini(l);
 	for (struct hashmap_slot *i = NULL; (i = hashmap_next(&l->sequences, i));) {
 		struct load_sequence *s = hashmap_pointer(i->value);
 		forget_names(s);

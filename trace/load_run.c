@@ -7,12 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "brick/error.h"
-#include "trace/load_state.h"
+#include "trace/load_own.h"
 
-uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback)
-{
-	return load_find_uint(event, EVENT_ANNOTATIONS, name, fallback);
-}
+enum { MAX_SOURCE = 16 << 20 };
 
 /* A text of the event replaces *to; absent: it stays. */
 void load_text_of(struct load *l, struct pb_reader event, const char *name, char **to)
@@ -252,6 +249,31 @@ static int on_process_end(struct load *l, struct pb_reader event)
 	return 1;
 }
 
+static char *source_text(struct load *l, struct pb_reader event)
+{
+	struct load_annotation a;
+
+	if (!load_find(event, EVENT_ANNOTATIONS, "source", &a) || !a.text.at)
+		return NULL;
+	size_t bytes = pb_size(a.text) < MAX_SOURCE ? pb_size(a.text) : MAX_SOURCE;
+	char *copy = strndup((const char *)a.text.at, bytes);
+	if (!copy)
+		build_no_memory(&l->build);
+	return copy;
+}
+
+static int on_code(struct load *l, struct pb_reader event)
+{
+	struct run_code code = {
+		.hash = load_uint(event, "hash", 0), .source = source_text(l, event)};
+
+	if (!code.source)
+		return 0;
+	load_text_of(l, event, "name", &code.name);
+	load_text_of(l, event, "path", &code.path);
+	return build_code(&l->build, &code);
+}
+
 static int on_end(struct load *l, struct pb_reader event)
 {
 	l->build.run->complete = 1;
@@ -282,7 +304,7 @@ int load_own_event(struct load *l, struct pb_reader event)
 		{FORMAT_STATISTICS, load_statistics},
 		{FORMAT_HISTOGRAM, load_histogram},
 		{FORMAT_NOTES, on_notes},
-		{FORMAT_CODE, load_code_event},
+		{FORMAT_CODE, on_code},
 		{FORMAT_ACCOUNT, on_account},
 		{FORMAT_DIGEST, load_digest},
 		{FORMAT_PROCESS_END, on_process_end},

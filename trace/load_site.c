@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "trace/load_json.h"
-#include "trace/load_state.h"
+#include "trace/load_value.h"
 
 static void set_count(struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
 {

@@ -4,7 +4,7 @@
  * ones replace earlier ones, brick by brick. Ticks stay ticks until build_finish.c.
  */
 #include <stdlib.h>
-#include "trace/load_state.h"
+#include "trace/load_own.h"
 
 static uint32_t named_brick(struct load *l, struct pb_reader message, uint32_t field)
 {
