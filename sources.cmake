@@ -702,6 +702,7 @@ set(BRICK_CLI_SOURCES
   cli/doctor_ggml.c
   cli/doctor_machine.c
   cli/doctor_preload.c
+  cli/doctor_program.c
   cli/doctor_surroundings.c
   cli/elf_symbols.c
   cli/explain.c
@@ -720,6 +721,8 @@ set(BRICK_CLI_SOURCES
   cli/open_once.c
   cli/options.c
   cli/path.c
+  cli/program_files.c
+  cli/program_ggml.c
   cli/record.c
   cli/record_history.c
   cli/record_options.c
@@ -833,6 +836,9 @@ set(BRICK_UNIT_TESTS
   tests/unit/live_snapshot.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c
+  tests/unit/patch_aarch64.c
+  tests/unit/patch_live.c
+  tests/unit/patch_plan.c
   tests/unit/path_run.c
   tests/unit/path_teams.c
   tests/unit/probe.c
@@ -942,6 +948,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/ggml_programs.py
   tests/integration/ggml_same.py
   tests/integration/ggml_shapes.py
+  tests/integration/ggml_static.py
   tests/integration/ggml_vulkan.py
   tests/integration/gpu_parts.py
   tests/integration/graph_cli.py
@@ -957,6 +964,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
   tests/integration/opencl_pocl.py
+  tests/integration/patch_all.py
   tests/integration/record_busy.py
   tests/integration/record_full.py
   tests/integration/record_hostile.py

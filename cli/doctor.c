@@ -137,6 +137,8 @@ static void print_text(const struct doctor *doctor)
 	}
 	for (size_t i = 0; i < doctor->engine_count; i++)
 		print_engine(&terminal, &doctor->engines[i]);
+	if (doctor->is_of_program)
+		return;
 	printf("\n%s\n", doctor->cannot_record
 				 ? "Nothing can be recorded on this machine; see above."
 				 : "Programs can be recorded on this machine.");
@@ -221,20 +223,42 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
+static void look_at_machine(struct doctor *doctor, const struct options *options)
+{
+	doctor_clock(doctor);
+	doctor_machine(doctor);
+	doctor_attach(doctor);
+	doctor_devices(doctor);
+	doctor_surroundings(doctor);
+	doctor_ggml(doctor, options->engines);
+}
+
+/* -- CMD..., or PID. */
+static void look_at_program(struct doctor *doctor, int argc, char **argv)
+{
+	char *end;
+	long pid = strtol(argv[optind], &end, 10);
+
+	if (optind > 1 && !strcmp(argv[optind - 1], "--"))
+		doctor_command(doctor, argv[optind]);
+	else if (!*end && pid > 0 && optind + 1 == argc)
+		doctor_process(doctor, pid);
+	else
+		die_usage("doctor",
+			"%s: neither a process's number nor a command behind '--'; did you mean "
+			"'--engine %s'?",
+			argv[optind], argv[optind]);
+}
+
 static int run_doctor(int argc, char **argv)
 {
 	struct options options = {.engines = xcalloc((size_t)argc + 1, sizeof(char *))};
 	options_parse(&command_doctor, &options, argc, argv);
+	struct doctor doctor = {.is_of_program = optind < argc};
 	if (optind < argc)
-		die_usage("doctor", "%s: takes no operand; did you mean '--engine %s'?",
-			argv[optind], argv[optind]);
-	struct doctor doctor = {0};
-	doctor_clock(&doctor);
-	doctor_machine(&doctor);
-	doctor_attach(&doctor);
-	doctor_devices(&doctor);
-	doctor_surroundings(&doctor);
-	doctor_ggml(&doctor, options.engines);
+		look_at_program(&doctor, argc, argv);
+	else
+		look_at_machine(&doctor, &options);
 	if (options.json)
 		print_json(&doctor);
 	else
@@ -250,8 +274,10 @@ const struct cli_command command_doctor = {
 	.summary = "say what will work on this machine, and what will not",
 	.run = run_doctor,
 	.flags = CLI_ANSWERS,
-	.usage = "[OPTIONS]",
-	.about = "Say what will work on this machine, what will not, why, and what to do about it.",
+	.usage = "[OPTIONS] [PID | -- CMD...]",
+	.about = "Say what will work on this machine, what will not, why, and what to do about it; "
+		 "or, of "
+		 "a program, which ways to attach will work for it, without running it.",
 	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
 		 "directories, "
 		 "./node_modules and ./build/demo/engine. Exit code 4: nothing can be recorded "

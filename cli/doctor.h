@@ -43,6 +43,7 @@ struct doctor {
 	size_t check_count;
 	struct doctor_engine *engines;
 	size_t engine_count;
+	int is_of_program; /* only one program was looked at */
 	int cannot_record; /* nothing can be recorded here at all */
 };
 
@@ -61,6 +62,10 @@ void doctor_devices(struct doctor *doctor);
 
 /* paths: directories and files that the user named, NULL-terminated. */
 void doctor_ggml(struct doctor *doctor, const char *const *paths);
+
+/* One program, by the command that starts it, or by its process. */
+void doctor_command(struct doctor *doctor, const char *command);
+void doctor_process(struct doctor *doctor, long pid);
 
 /* First line of a small text file without its newline; 0 when it cannot be read. */
 int doctor_read_line(const char *path, char *out, size_t size);

@@ -17,6 +17,7 @@
 #include "brick/error.h"
 #include "cli/doctor.h"
 #include "cli/elf_symbols.h"
+#include "cli/program_ggml.h"
 #include "rules/ggml_symbols.h"
 #include "view/memory.h"
 
@@ -38,6 +39,18 @@ static bool is_ggml(const char *name)
 	return fnmatch("libggml*.so*", name, 0) == 0;
 }
 
+/* What would be patched, as its calls do not go through the dynamic linker. */
+static void add_patched(struct doctor_engine *engine, const char *path)
+{
+	struct program_ggml ggml;
+	if (program_ggml(&ggml, path) || ggml.way != PROGRAM_GGML_PATCHED)
+		return;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		engine->hooks[i].defined |= ggml.reached[i];
+		engine->hooks[i].reached |= ggml.reached[i];
+	}
+}
+
 /* Count one object in; 0 when it has no symbols that could be looked at. */
 static int look_at(struct doctor_engine *engine, const char *path)
 {
@@ -55,6 +68,7 @@ static int look_at(struct doctor_engine *engine, const char *path)
 				 (defines && symbol->library == GGML_IN_PROGRAM);
 	}
 	elf_symbols_close(symbols);
+	add_patched(engine, path);
 	return 0;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `brick record` says when it is done (record.h). stderr: stdout is the program's alone. */
+#include "cli/program_ggml.h"
+#include "inject/program.h"
 #include "cli/record.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,6 +79,16 @@ static int empties_environment(char *const *command)
 	return 0;
 }
 
+/* Is ggml inside of the program, stripped of its symbols? */
+static int hides_ggml(const char *command)
+{
+	char program[PATH_MAX];
+	struct program_ggml ggml;
+
+	return inject_resolve(command, program, sizeof program) && !program_ggml(&ggml, program) &&
+	       ggml.way == PROGRAM_GGML_STRIPPED;
+}
+
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
@@ -89,6 +102,10 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 			a->options.command[0]);
 	else if (*why)
 		warn("nothing was attached: %s", why);
+	else if (a->options.inject && hides_ggml(a->options.command[0]))
+		warn("nothing was attached: ggml is in %s, but no table of symbols says where; "
+		     "build it without -s and strip, or with -DBUILD_SHARED_LIBS=ON",
+			a->options.command[0]);
 	else if (a->options.inject)
 		warn("nothing was attached: %s uses no %s through shared libraries",
 			a->options.command[0], inject_kinds(kinds));

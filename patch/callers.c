@@ -197,25 +197,53 @@ static int step(struct follow *f, uint64_t address)
 	return 1;
 }
 
-/* Who ends with a jump to the function: his own callers must have lost all registers anyhow. */
-static int jumper_calls_out(const struct image *image, uint64_t address)
-{
-	const struct image_function *jumper = image_function_at(image, address);
-	uint64_t writes = 0;
+static int begin_behind(
+	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth);
 
-	return jumper && calls_out(image, jumper, &writes, 0);
+/* Behind all calls of a function that is no plan's. */
+static int begin_callers(struct follow *f, uint64_t function, uint64_t registers, int depth)
+{
+	struct plan_lead lead;
+	uint64_t target;
+
+	for (size_t p = 0; p < f->image->parts.count; p++) {
+		const struct image_part *part = &f->image->parts.items[p];
+		for (uint64_t i = 0; part->is_code && i + 8 <= part->bytes; i++) {
+			lead.address = part->address + i;
+			if (insn_looks_like_branch(
+				    part->data + i, lead.address, &target, &lead.is_call) &&
+				target == function && !begin_behind(f, &lead, registers, depth))
+				return 0;
+		}
+	}
+	return 1;
 }
 
-/* Begin behind each call of the function; 0: somebody leads there whose callers are not known. */
+/*
+ * Who ends with a jump to the function has callers of his own. If he calls out they must have lost
+ * all registers anyhow; else they are followed, too. 0: nobody knows who they are.
+ */
+static int begin_behind(
+	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth)
+{
+	const struct image_function *jumper = image_function_at(f->image, lead->address);
+	uint64_t writes = 0;
+
+	if (lead->is_call) {
+		reach(f, lead->address + insn_jump_bytes, registers);
+		return 1;
+	}
+	if (!jumper || depth == MAX_DEPTH)
+		return 0;
+	return calls_out(f->image, jumper, &writes, 0) ||
+	       begin_callers(f, jumper->address, registers, depth + 1);
+}
+
 static int begin(struct follow *f, const struct plan *plan, uint64_t registers)
 {
-	for (size_t i = 0; i < plan->leads.count; i++) {
-		const struct plan_lead *lead = &plan->leads.items[i];
-		if (lead->is_call)
-			reach(f, lead->address + insn_jump_bytes, registers);
-		else if (!jumper_calls_out(f->image, lead->address))
+	for (size_t i = 0; i < plan->leads.count; i++)
+		if (!begin_behind(f, &plan->leads.items[i], registers, 0))
 			return 0;
-	}
 	return 1;
 }
 

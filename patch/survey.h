@@ -38,8 +38,8 @@ struct survey {
 };
 
 /*
- * As image_open(), or -ENOMEM; on success survey_close() it. Names are borrowed. is_forced: nothing
- * is left to the dynamic linker.
+ * As image_open(), or -ENOMEM; -ENOSYS: Brick was built without libelf or Zydis; on success
+ * survey_close() it. Names are borrowed. is_forced: nothing is left to the dynamic linker.
  */
 int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
 	size_t count, int is_forced);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for surveys where Brick is built without libelf or Zydis. */
-#include "brick/error.h"
+#include <errno.h>
+
 #include "patch/survey.h"
 
 int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
 	size_t count, int is_forced)
 {
 	(void)survey, (void)path, (void)names, (void)count, (void)is_forced;
-	return BRICK_EUNSUPPORTED;
+	return -ENOSYS;
 }
 
 void survey_close(struct survey *survey)

@@ -75,6 +75,7 @@ if tests/measures.py >/dev/null 2>&1 || [ $? != 77 ]; then
 fi
 check "build with gcc" build default
 check "engine and models" demo/models.sh
+check "ggml as archives, for static programs" demo/engine-static.sh
 suite "tests" build
 check "build with clang, ASan and UBSan" build asan
 suite "unit tests and hostile requests under ASan and UBSan" build-asan -L "unit|hostile"

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ways to attach will work for one program, before it is run: whether anything can be
+ * preloaded, how ggml in its files would be reached, which libraries of devices it is linked with.
+ * Called by `brick doctor -- CMD` and `brick doctor PID`.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor.h"
+#include "cli/program_files.h"
+#include "cli/program_ggml.h"
+#include "inject/inject.h"
+#include "view/memory.h"
+
+#define GROUP "Program"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
+{
+	static const char *const advice[] = {
+		[INJECT_STATIC] = "link it with the C library as a shared one (without -static); "
+				  "ggml may stay inside",
+		[INJECT_FOREIGN] = "use a Brick that is built for it",
+		[INJECT_PRIVILEGED] = "run a copy of it without these bits, as the user that it "
+				      "would become",
+	};
+
+	if (obstacle == INJECT_FINE)
+		doctor_add(doctor, GROUP, "preload", DOCTOR_OK, NULL,
+			"Brick's libraries can be preloaded");
+	else
+		doctor_add(doctor, GROUP, "preload", DOCTOR_NO,
+			(size_t)obstacle < sizeof advice / sizeof *advice ? advice[obstacle] : NULL,
+			"%s; it runs as ever, and nothing is attached",
+			inject_obstacle_text(obstacle));
+}
+
+static void add_way(struct doctor *doctor, const char *path, const struct program_ggml *ggml)
+{
+	switch (ggml->way) {
+	case PROGRAM_GGML_NONE:
+		break;
+	case PROGRAM_GGML_LINKED:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_OK, NULL,
+			"%s: %zu functions, called through the dynamic linker", path,
+			ggml->functions);
+		break;
+	case PROGRAM_GGML_PATCHED:
+		doctor_add(doctor, GROUP, "ggml", *ggml->refused ? DOCTOR_LIMITED : DOCTOR_OK,
+			"what these functions would tell is missing; all others are hooked",
+			"%s: %zu functions, called within it: they get jumps to Brick's hooks "
+			"when it is loaded%s%s",
+			path, ggml->functions, *ggml->refused ? ", but not " : "", ggml->refused);
+		break;
+	case PROGRAM_GGML_STRIPPED:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO,
+			"build it without -s, strip and CMAKE_INSTALL_STRIP, so that it keeps its "
+			".symtab, or with -DBUILD_SHARED_LIBS=ON",
+			"%s: ggml is in it, but no table of symbols says where", path);
+		break;
+	case PROGRAM_GGML_UNKNOWN:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_LIMITED,
+			"build Brick where libelf and Zydis are (Debian: libelf-dev libzydis-dev)",
+			"%s: this Brick cannot look into programs", path);
+		break;
+	}
+}
+
+/* Is all of this kind that must be hooked? */
+static bool can(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use, enum ggml_need need)
+{
+	bool any = false, all = true;
+
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (ggml_symbols[i].use == use && ggml_symbols[i].need == need) {
+			any |= reached[i];
+			all &= reached[i] != 0;
+		}
+	return need == GGML_MUST ? all : any;
+}
+
+static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any)
+{
+	bool nodes = can(reached, GGML_FOR_NODES, GGML_MUST);
+	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY);
+
+	if (!any)
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
+			"for a program that opens ggml's libraries while it runs (node's addons, "
+			"backends), look at these: --engine DIR, or at the running process: PID",
+			"no ggml in the program or in what it is linked with");
+	else if (nodes)
+		doctor_add(doctor, GROUP, "nodes", steps ? DOCTOR_OK : DOCTOR_LIMITED,
+			"a step is a graph then, and its tokens are not known",
+			"each node is timed on each thread, without splitting the graph%s",
+			steps ? "" : "; no llama.cpp: steps are not seen");
+	else if (can(reached, GGML_FOR_CALLBACK, GGML_MUST))
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_LIMITED, NULL,
+			"each node is timed by the scheduler's evaluation callback, which splits "
+			"the graph: times are inflated");
+	else
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_NO, NULL,
+			"the functions that are called for each node cannot be hooked");
+}
+
+static void add_devices(struct doctor *doctor, const char *path)
+{
+	static const struct {
+		const char *library, *finding;
+	} devices[] = {
+		{"libOpenCL.so", "OpenCL: its queues are recorded"},
+		{"libvulkan.so", "Vulkan: its command buffers are recorded"},
+		{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
+		{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
+	};
+
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (!strncmp(base_name(path), devices[i].library, strlen(devices[i].library)))
+			doctor_add(doctor, GROUP, "devices", DOCTOR_OK, NULL, "%s",
+				devices[i].finding);
+}
+
+static void look_at_files(struct doctor *doctor, const struct program_files *files)
+{
+	char reached[GGML_SYMBOL_COUNT] = {0};
+	bool any = false;
+
+	for (size_t i = 0; i < files->paths.count; i++) {
+		struct program_ggml ggml;
+		const char *path = files->paths.items[i];
+		add_devices(doctor, path);
+		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
+			continue;
+		any |= ggml.way != PROGRAM_GGML_NONE;
+		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
+			reached[s] |= ggml.reached[s];
+		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
+			add_way(doctor, path, &ggml);
+	}
+	if (files->obstacle == INJECT_FINE)
+		add_outcome(doctor, reached, any);
+}
+
+void doctor_command(struct doctor *doctor, const char *command)
+{
+	struct program_files files;
+
+	if (program_files_of_command(&files, command)) {
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL,
+			"%s: no such command, or it may not be run", command);
+		return;
+	}
+	doctor_add(doctor, GROUP, "program", DOCTOR_OK, NULL, "%s%s, linked with %zu libraries",
+		files.paths.items[0], files.interpreter ? ", which runs the script" : "",
+		files.paths.count - 1);
+	add_obstacle(doctor, files.obstacle);
+	look_at_files(doctor, &files);
+	program_files_fini(&files);
+}
+
+void doctor_process(struct doctor *doctor, long pid)
+{
+	struct program_files files;
+	int error = program_files_of_process(&files, pid);
+
+	if (error) {
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL, "process %ld: %s", pid,
+			strerror(-error));
+		return;
+	}
+	doctor_add(doctor, GROUP, "program", DOCTOR_LIMITED,
+		"start it anew under brick record: nothing gets into a process that runs",
+		"%s, process %ld, with %zu libraries", files.paths.items[0], pid,
+		files.paths.count - 1);
+	add_obstacle(doctor, files.obstacle);
+	look_at_files(doctor, &files);
+	program_files_fini(&files);
+}

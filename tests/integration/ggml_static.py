@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ggml inside of programs, where the dynamic linker has no part in its calls: in a static program, in an addon
+that exports none of it, in libraries that bind within themselves, and both of the first at once. Each node is
+seen on each thread, the results are the same. Where it cannot be done, it is said why and what helps."""
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import libggml as g
+
+GRAPHS = 3
+LAYERS = 3
+PROGRAM = os.path.join(g.SOURCE, "tests", "programs", "ggml_static.c")
+BRICK = os.path.join(g.BUILD, "bin", "brick")
+OPENS = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int run_graphs(int threads, int graphs);
+int main(int argc, char **argv)
+{
+	void *addon = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+	int (*run)(int, int) = addon ? (int (*)(int, int))dlsym(addon, "run_graphs") : NULL;
+	if (!run)
+		return fprintf(stderr, "%s\\n", dlerror()), 3;
+#ifdef OWN
+	if (run_graphs(atoi(argv[1]), atoi(argv[2])))
+		return 4;
+#endif
+	return run(atoi(argv[1]), atoi(argv[2]));
+}
+"""
+
+
+class Builder:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        top = g.demo("engine-static", "ggml", ".complete")
+        top = os.path.dirname(top)
+        self.archives = [os.path.join(top, "ggml", "src", f"lib{name}.a") for name in ("ggml", "ggml-cpu", "ggml-base")]
+        self.program_object = os.path.join(top, "ggml-cpu-program.o")
+        self.include = "-I" + os.path.join(os.path.dirname(top), "source", "ggml", "include")
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def compile(self, name, *options, source=PROGRAM, text=None):
+        source = ["-x", "c", "-"] if text else [source]
+        subprocess.run(["cc", "-c", "-O2", "-fPIC", "-D_GNU_SOURCE", self.include, *source, "-o", self.path(name), *options],
+                       input=text and text.encode(), check=True)
+        return self.path(name)
+
+    def link(self, name, *inputs):
+        subprocess.run(["c++", *inputs, "-o", self.path(name), "-lpthread", "-lm", "-ldl"], check=True)
+        return self.path(name)
+
+    def library(self, name, archive, *needs):
+        return self.link(name, "-shared", "-Wl,-Bsymbolic-functions", "-Wl,--whole-archive", archive,
+                         "-Wl,--no-whole-archive", *needs, "-Wl,-rpath," + self.scratch)
+
+
+def check(command, threads, copies=1):
+    """All nodes of all graphs are there, and the program has not noticed."""
+    command = [command[0], str(threads), str(GRAPHS), *command[1:]]
+    plain = g.run(command)
+    assert plain.returncode == 0, plain.stderr
+    with g.Recorded(command) as recorded:
+        g.assert_same(plain, recorded.result, f"{command} on {threads}")
+        session = recorded.session()
+    g.assert_clean(session)
+    assert session.note("attach") == ["node hooks"], session.notes
+    counts = collections.Counter(n.brick for lane in session.lanes for n in g.nodes_of(session, lane))
+    each = LAYERS * GRAPHS * threads * copies
+    for brick in ("UpProjection", "Activation", "ResidualAdd"):
+        assert counts[brick] == each, (brick, each, counts)
+    patched = session.note("patched")
+    assert len(patched) == copies and all(", not " not in p for p in patched), patched
+    steps = g.steps_of(session)
+    assert len(steps) == GRAPHS * copies, len(steps)
+    return patched
+
+
+def record(command, scratch):
+    run = g.run([BRICK, "record", "-o", os.path.join(scratch, "run.pftrace"), "--", *command])
+    return run.returncode, run.stdout, run.stderr
+
+
+def doctor(*command):
+    return g.run([BRICK, "doctor", *command]).stdout
+
+
+def refused(build, program):
+    """Stripped, and with the C library inside: they run as ever, and are told about."""
+    stripped = shutil.copy(program, build.path("stripped"))
+    subprocess.run(["strip", stripped], check=True)
+    expected = g.run([program, "1", "1"]).stdout
+    code, out, err = record([stripped, "1", "1"], build.scratch)
+    assert (code, out) == (0, expected) and "no table of symbols" in err, (code, out, err)
+    text = " ".join(doctor("--", stripped).split())
+    assert "no table of symbols" in text and "-DBUILD_SHARED_LIBS=ON" in text, text
+    try:
+        whole = build.link("whole", "-static", build.path("main.o"), *build.archives)
+    except subprocess.CalledProcessError:
+        print("no static C library here")
+        return
+    code, out, err = record([whole, "1", "1"], build.scratch)
+    assert (code, out) == (0, expected) and "linked statically" in err, (code, out, err)
+    text = " ".join(doctor("--", whole).split())
+    assert "without -static" in text, text
+
+
+def told(program, libraries):
+    """`doctor` says beforehand what the recordings have shown."""
+    for command in (program, libraries):
+        text = " ".join(doctor("--", command).split())
+        assert "each node is timed on each thread" in text and "get jumps to Brick's hooks" in text, text
+    with subprocess.Popen(["sleep", "60"]) as process:
+        text = " ".join(doctor(str(process.pid)).split())
+        process.kill()
+    assert "nothing gets into a process that runs" in text and "no ggml in the program" in text, text
+
+
+def main():
+    if not os.path.exists(os.path.join(g.BUILD, "lib", "libbrick-patch.so")):
+        g.skip("Brick was built without patches")
+    if not shutil.which("c++"):
+        g.skip("no C++ compiler")
+    with tempfile.TemporaryDirectory() as scratch:
+        build = Builder(scratch)
+        ours = build.compile("main.o")
+        addon_object = build.compile("addon.o", "-DADDON")
+        program = build.link("program", ours, build.program_object, *build.archives)
+        addon = build.link("addon.node", "-shared", addon_object, *build.archives, "-Wl,--exclude-libs,ALL")
+        host = build.link("host", build.compile("host.o", text=OPENS))
+        both = build.link("both", build.compile("both.o", "-DOWN", text=OPENS), addon_object, build.program_object,
+                          *build.archives)
+        base = build.library("libggml-base.so", build.archives[2])
+        cpu = build.library("libggml-cpu.so", build.archives[1], base)
+        library = build.library("libggml.so", build.archives[0], cpu, base)
+        libraries = build.link("libraries", ours, library, cpu, base, "-Wl,-rpath," + scratch)
+        for threads in (1, 2):
+            check([program], threads)
+            check([host, addon], threads)
+            check([both, addon], threads, 2)
+        shared = g.run([libraries, "1", str(GRAPHS)])
+        assert shared.stdout == g.run([program, "1", str(GRAPHS)]).stdout, shared
+        with g.Recorded([libraries, "1", str(GRAPHS)]) as recorded:
+            g.assert_same(shared, recorded.result, "libraries that bind within themselves")
+            session = recorded.session()
+        assert session.note("attach") == ["node hooks"], session.notes
+        counts = collections.Counter(n.brick for lane in session.lanes for n in g.nodes_of(session, lane))
+        assert counts["UpProjection"] == LAYERS * GRAPHS, counts
+        refused(build, program)
+        told(program, libraries)
+
+
+sys.exit(main())

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program with ggml inside, by its own headers (demo/engine-static.sh): graphs of three layers
+ * through a scheduler on the CPU. Also an addon that is opened by a program without ggml: main() is
+ * run_graphs() then. Run as: PROGRAM THREADS GRAPHS; prints a sum of the results.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "ggml-backend.h"
+#include "ggml-cpu.h"
+#include "ggml.h"
+
+enum { WIDTH = 256, LAYERS = 3 };
+
+static float noise(unsigned *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return (float)(*seed >> 8) / (float)(1 << 24) - 0.5f;
+}
+
+static struct ggml_tensor *weight(struct ggml_context *ctx, const char *format, int layer)
+{
+	struct ggml_tensor *t = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, WIDTH);
+	unsigned seed = 7u + (unsigned)layer;
+	float *data = t->data;
+
+	for (int i = 0; i < WIDTH * WIDTH; i++)
+		data[i] = noise(&seed) / 8;
+	ggml_format_name(t, format, layer);
+	return t;
+}
+
+static struct ggml_tensor *layer(
+	struct ggml_context *ctx, struct ggml_tensor *x, struct ggml_tensor *up, int i)
+{
+	struct ggml_tensor *norm = ggml_rms_norm(ctx, x, 1e-5f);
+	struct ggml_tensor *y = ggml_mul_mat(ctx, up, norm);
+
+	ggml_format_name(y, "ffn_up-%d", i);
+	y = ggml_silu(ctx, y);
+	ggml_format_name(y, "ffn_silu-%d", i);
+	y = ggml_add(ctx, x, y);
+	ggml_format_name(y, "l_out-%d", i);
+	return y;
+}
+
+__attribute__((visibility("default"))) int run_graphs(int threads, int graphs);
+int run_graphs(int threads, int graphs)
+{
+	struct ggml_init_params weights_params = {LAYERS * WIDTH * WIDTH * 5, NULL, false};
+	struct ggml_init_params graph_params = {
+		ggml_tensor_overhead() * 64 + ggml_graph_overhead(), NULL, true};
+	struct ggml_context *held = ggml_init(weights_params);
+	struct ggml_tensor *w[LAYERS];
+	ggml_backend_t cpu = ggml_backend_cpu_init();
+	ggml_backend_sched_t sched = ggml_backend_sched_new(&cpu, NULL, 1, 64, false, true);
+	float in[WIDTH], out[WIDTH];
+	double sum = 0;
+
+	for (int i = 0; i < LAYERS; i++)
+		w[i] = weight(held, "blk.%d.ffn_up.weight", i);
+	ggml_backend_cpu_set_n_threads(cpu, threads);
+	for (int i = 0; i < WIDTH; i++)
+		in[i] = (float)(i % 17) / 17;
+	for (int g = 0; g < graphs; g++) {
+		struct ggml_context *ctx = ggml_init(graph_params);
+		struct ggml_cgraph *graph = ggml_new_graph(ctx);
+		struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, 1), *y = x;
+		ggml_set_input(x);
+		for (int i = 0; i < LAYERS; i++)
+			y = layer(ctx, y, w[i], i);
+		ggml_set_output(y);
+		ggml_build_forward_expand(graph, y);
+		ggml_backend_sched_reset(sched);
+		if (!ggml_backend_sched_alloc_graph(sched, graph))
+			return 1;
+		ggml_backend_tensor_set(x, in, 0, sizeof in);
+		if (ggml_backend_sched_graph_compute(sched, graph) != GGML_STATUS_SUCCESS)
+			return 1;
+		ggml_backend_tensor_get(y, out, 0, sizeof out);
+		for (int i = 0; i < WIDTH; i++)
+			sum += (double)out[i];
+		ggml_free(ctx);
+	}
+	ggml_backend_sched_free(sched);
+	ggml_backend_free(cpu);
+	ggml_free(held);
+	printf("%.9g\n", sum);
+	fflush(stdout);
+	return 0;
+}
+
+#ifndef ADDON
+int main(int argc, char **argv)
+{
+	return argc == 3 ? run_graphs(atoi(argv[1]), atoi(argv[2])) : 2;
+}
+#endif
