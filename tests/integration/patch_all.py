@@ -38,8 +38,7 @@ def disassemble(*arguments):
 
 def walk(code, at, end):
     """The instructions from one address to another."""
-    addresses = sorted(a for a in code if at <= a < end)
-    return [code[a] for a in addresses]
+    return [code[a] for a in range(at, end) if a in code]
 
 
 def check_object(path, scratch):
@@ -48,9 +47,8 @@ def check_object(path, scratch):
     refused = sum(line.startswith("R ") for line in listed)
     assert len(patched) > refused, (path, len(patched), refused)
     original = disassemble("-d", path)
-    base = int(patched[0][4], 16)
+    base = min(int(p[4], 16) for p in patched)
     top = max(int(p[4], 16) + len(p[5]) // 2 for p in patched)
-    base, blob = min(int(p[4], 16) for p in patched), None
     blob = bytearray(b"\x90" * (top - base))
     for _, _, _, _, to, code in patched:
         blob[int(to, 16) - base:int(to, 16) - base + len(code) // 2] = bytes.fromhex(code)
