@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What recording a static llama.cpp costs, and whether its nodes take as long there as in shared libraries: runs
+that take turns, CPU time on one thread, so that neighbours on the machine count less.
+
+  demo/engine-static.sh llama     once, a quarter of an hour on one CPU
+  bench/static.py [ROUNDS]        20 by default
+"""
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(TOP, "build")
+BRICK = os.path.join(BUILD, "bin", "brick")
+STATIC = os.path.join(BUILD, "demo", "engine-static")
+MODEL = os.path.join(BUILD, "demo", "model-f16.gguf")
+TOKENS, GRAPHS = "100", "1500"
+
+
+def archives(of, *names):
+    return [os.path.join(STATIC, of, "ggml", "src", f"lib{n}.a") for n in names or ("ggml", "ggml-cpu", "ggml-base")]
+
+
+def include(*parts):
+    return "-I" + os.path.join(STATIC, "source", *parts, "include")
+
+
+def build(scratch):
+    """llama.cpp in a program; ggml in a program; and the same objects of ggml as libraries."""
+    def link(name, *inputs):
+        name = os.path.join(scratch, name)
+        subprocess.run(["c++", "-O2", *inputs, "-o", name, "-lpthread", "-lm", "-ldl"], check=True)
+        return name
+
+    programs = os.path.join(TOP, "tests", "programs")
+    llama = link("llama", os.path.join(programs, "llama_static.cc"), include(), include("ggml"),
+                 os.path.join(STATIC, "llama", "src", "libllama.a"), *archives("llama"))
+    ours = os.path.join(scratch, "main.o")
+    subprocess.run(["cc", "-c", "-O2", include("ggml"), os.path.join(programs, "ggml_static.c"), "-o", ours], check=True)
+    inside = link("inside", ours, *archives("ggml"))
+    libraries = []
+    for archive in reversed(archives("ggml")):
+        name = os.path.basename(archive).replace(".a", ".so")
+        libraries.insert(0, link(name, "-shared", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
+                                 *libraries, "-Wl,-rpath," + scratch))
+    return llama, inside, link("beside", ours, *libraries, "-Wl,-rpath," + scratch)
+
+
+def record(scratch, *command):
+    out = os.path.join(scratch, "run.pftrace")
+    run = subprocess.run([BRICK, "record", "-q", "-o", out, "--", *command], capture_output=True, text=True, check=True)
+    report = subprocess.run([BRICK, "report", out, "--json"], capture_output=True, text=True, check=True)
+    return run, json.loads(report.stdout)
+
+
+def interval(values):
+    """Median, and 95 % of the medians of what might as well have been drawn."""
+    drawn = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(2000))
+    return statistics.median(values), drawn[50], drawn[1949]
+
+
+def tell(what, ratios):
+    median, low, high = interval([(r - 1) * 100 for r in ratios])
+    print(f"{what}: {median:+.2f} % ({low:+.2f} to {high:+.2f})")
+
+
+def cost(llama, scratch, rounds):
+    ratios, report = [], None
+    for i in range(rounds):
+        command = [llama, MODEL, TOKENS, "1"]
+        first = subprocess.run(command, capture_output=True, text=True, check=True) if i % 2 else None
+        run, report = record(scratch, *command)
+        plain = first or subprocess.run(command, capture_output=True, text=True, check=True)
+        assert plain.stdout == run.stdout, "other tokens"
+        ratios.append(float(run.stderr.split()[-1]) / float(plain.stderr))
+    tell("CPU time of a token, recorded over plain", ratios)
+    print(f"coverage {report['coverage']['share']:.4f}; stated cost {report['distortion']['share']:.4f}")
+
+
+def nodes(inside, beside, scratch, rounds):
+    """The fastest execution of each brick in each run: what the machine's neighbours did not touch."""
+    ratios = {}
+    for i in range(rounds):
+        runs = [record(scratch, program, "1", GRAPHS)[1] for program in (inside, beside)[::1 if i % 2 else -1]]
+        a, b = ({r["name"]: r for r in run["bricks"]} for run in runs[::1 if i % 2 else -1])
+        for name in ("UpProjection", "Activation", "ResidualAdd", "RmsNorm", "RMS_NORM"):
+            if name in a and name in b:
+                ratios.setdefault(name, []).append(a[name]["p50_ns"] / b[name]["p50_ns"])
+    for name, values in ratios.items():
+        tell(f"median {name}, in a program over in a library", values)
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    with tempfile.TemporaryDirectory() as scratch:
+        llama, inside, beside = build(scratch)
+        cost(llama, scratch, rounds)
+        nodes(inside, beside, scratch, rounds)
+
+
+main()
