@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What recording a static llama.cpp costs, and whether its nodes take as long there as in shared libraries: runs
-that take turns, CPU time on one thread, so that neighbours on the machine count less.
+that take turns, CPU time on one thread, so that neighbours on the machine count less. Effects are Hodges-Lehmann shifts of log ratios,
+with 95 % intervals.
 
   demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
 """
 import json
+import math
 import os
-import random
-import statistics
 import subprocess
 import sys
 import tempfile
+
+from lib.paired import percent, shift
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
@@ -58,32 +60,30 @@ def record(scratch, *command):
     return run, json.loads(report.stdout)
 
 
-def interval(values):
-    """Median, and 95 % of the medians of what might as well have been drawn."""
-    drawn = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(2000))
-    return statistics.median(values), drawn[50], drawn[1949]
-
-
 def tell(what, ratios):
-    median, low, high = interval([(r - 1) * 100 for r in ratios])
-    print(f"{what}: {median:+.2f} % ({low:+.2f} to {high:+.2f})")
+    print(f"{what}: " + ", ".join(percent(x) for x in shift([math.log(r) for r in ratios])))
 
 
 def cost(llama, scratch, rounds):
-    ratios, report = [], None
+    ratios, report, tokens = [], None, None
     for i in range(rounds):
         command = [llama, MODEL, TOKENS, "1"]
-        first = subprocess.run(command, capture_output=True, text=True, check=True) if i % 2 else None
-        run, report = record(scratch, *command)
-        plain = first or subprocess.run(command, capture_output=True, text=True, check=True)
-        assert plain.stdout == run.stdout, "other tokens"
-        ratios.append(float(run.stderr.split()[-1]) / float(plain.stderr))
+        turns = {}
+        for is_recorded in (0, 1, 1, 0) if i % 2 else (1, 0, 0, 1):
+            if is_recorded:
+                run, report = record(scratch, *command)
+            else:
+                run = subprocess.run(command, capture_output=True, text=True, check=True)
+            turns.setdefault(is_recorded, []).append(float(run.stderr.split()[-1]))
+            assert tokens in (None, run.stdout), "other tokens"
+            tokens = run.stdout
+        ratios.append(sum(turns[1]) / sum(turns[0]))
     tell("CPU time of a token, recorded over plain", ratios)
     print(f"coverage {report['coverage']['share']:.4f}; stated cost {report['distortion']['share']:.4f}")
 
 
 def nodes(inside, beside, scratch, rounds):
-    """The fastest execution of each brick in each run: what the machine's neighbours did not touch."""
+    """Each brick's median in a run over its median in the run beside it."""
     ratios = {}
     for i in range(rounds):
         runs = [record(scratch, program, "1", GRAPHS)[1] for program in (inside, beside)[::1 if i % 2 else -1]]
