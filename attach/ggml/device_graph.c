@@ -3,7 +3,9 @@
  * Which of the callers of ggml_is_empty() walks the graph (device_graph.h). Others
  * ask about the sources of an operation, or search the graph from its end. The first that asks for
  * a graph's first node is taken for the walker, until another has gone on from there through
- * several nodes without its asking. Backends that walk twice (a dry run first) begin anew.
+ * several nodes without its asking, or begins when it is through. Backends that walk twice (a dry
+ * run first, a look at the whole graph) do so in the same order each time: who came before the
+ * walker is not believed again.
  */
 #include "attach/ggml/device_graph.h"
 
@@ -80,12 +82,13 @@ static void enter(struct device_graph *d, uint32_t index)
 	brick_launch_owner_set(owner);
 }
 
-/* From the one that was asked about last on, or the first; count: it is not there. */
-static uint32_t find(const struct device_graph *d, const void *node)
+/* From the one that the caller asked about last on, or the first; count: it is not there. */
+static uint32_t find(const struct device_graph *d, const void *node, uintptr_t caller)
 {
 	const struct known_graph *g = d->graph;
+	uint32_t at = caller != d->walker && caller == d->candidate ? d->candidate_at : d->at;
 
-	for (uint32_t i = d->at < g->count ? d->at + 1 : 0; i < g->count; i++)
+	for (uint32_t i = at < g->count ? at + 1 : 0; i < g->count; i++)
 		if (g->nodes[i].node == node)
 			return i;
 	return g->count && g->nodes[0].node == node ? 0 : g->count;
@@ -105,17 +108,31 @@ static int overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
 	return ++d->agreed == AGREEMENTS;
 }
 
+static int set_walker(struct device_graph *d, uintptr_t caller)
+{
+	d->former = d->walker;
+	d->walker = caller;
+	d->candidate = 0;
+	d->trusted = 0;
+	return 1;
+}
+
+/* Who begins when the walker has been through all of them goes the round that launches. */
+static int begins_anew(const struct device_graph *d, uint32_t index)
+{
+	return !index && (!d->walker || d->at + 1 == d->graph->count);
+}
+
 static int is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
 {
 	if (caller == d->walker) {
 		d->candidate = 0;
+		d->trusted++;
 		return 1;
 	}
-	if (!(d->walker || index) || overtakes(d, caller, index)) {
-		d->walker = caller;
-		return 1;
-	}
-	return 0;
+	if (caller == d->former && d->trusted >= AGREEMENTS)
+		return 0;
+	return begins_anew(d, index) || overtakes(d, caller, index) ? set_walker(d, caller) : 0;
 }
 
 static void ask(struct device_graph *d, const void *node, uintptr_t caller)
@@ -123,7 +140,7 @@ static void ask(struct device_graph *d, const void *node, uintptr_t caller)
 	if (d->walker && caller != d->walker && caller != d->candidate &&
 		node != d->graph->nodes[0].node)
 		return;
-	uint32_t index = find(d, node);
+	uint32_t index = find(d, node, caller);
 	if (index == d->graph->count || !is_walker(d, caller, index))
 		return;
 	leave(d, index);

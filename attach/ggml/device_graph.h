@@ -20,7 +20,8 @@ struct device_graph {
 
 	/* Where the backend that was seen last asks about nodes in order, and who else might. */
 	const void *backend;
-	uintptr_t walker, candidate;
+	uintptr_t walker, former, candidate;
+	uint32_t trusted; /* nodes that the walker has asked about since it is it */
 	uint32_t candidate_at, agreed;
 };
 

@@ -34,7 +34,7 @@
 enum { FINE = 0, INVALID_VALUE = 1, NO_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600 };
 enum { INVALID_HANDLE = 400, ILLEGAL_STATE = 401, OUT_OF_RESOURCES = 701, UNKNOWN = 999 };
 enum { IN_CAPTURE = 900, CAPTURE_INVALIDATED = 901, CAPTURE_IMPLICIT = 906 };
-enum { CAPTURE_WRONG_THREAD = 908 };
+enum { CAPTURE_WRONG_THREAD = 908, GRAPH_UPDATE_FAILED = 910 };
 
 struct context {
 	uint32_t id;
@@ -57,9 +57,9 @@ struct event {
 enum { SCALE = 1, ADD = 2 }; /* kernels that the double knows */
 
 struct function {
-	char name[64];
+	char name[512];
 	struct module *module;
-	int executes; /* which of the kernels that the double knows */
+	int executes; /* which of the kernels that the double knows; 0: none */
 };
 
 struct module {

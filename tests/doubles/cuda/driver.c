@@ -254,7 +254,9 @@ DOUBLE_API int cuCtxDestroy_v2(struct context *context)
 
 DOUBLE_API int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-	void *memory = calloc(1, bytes);
+	void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+	if (memory)
+		memset(memory, 0, bytes);
 	*address = (uint64_t)(uintptr_t)memory;
 	return memory ? FINE : 2;
 }
