@@ -940,6 +940,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/filters.py
   tests/integration/flame.py
   tests/integration/explain.py
+  tests/integration/ggml_cuda.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
   tests/integration/ggml_masks.py

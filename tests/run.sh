@@ -76,6 +76,7 @@ fi
 check "build with gcc" build default
 check "engine and models" demo/models.sh
 check "ggml as archives, for static programs" demo/engine-static.sh
+check "engine for CUDA" demo/engine-device.sh cuda
 suite "tests" build
 check "build with clang, ASan and UBSan" build asan
 suite "unit tests and hostile requests under ASan and UBSan" build-asan -L "unit|hostile"

@@ -26,6 +26,7 @@ enum call_kind {
 	CALL_CONTEXT_GOES,
 	CALL_PRIMARY_GOES, /* a device's own context, perhaps */
 	CALL_INSTANTIATE,  /* makes an executable graph */
+	CALL_UPDATE,	   /* has one do what another graph does */
 	CALL_NODE_SWITCH,  /* switches a node of one on or off */
 };
 

@@ -183,6 +183,8 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 		return;
 	if (t->depth == 1)
 		brick_launch_end(&t->launch);
+	if (shape->kind == CALL_GRAPH)
+		graph_calls_count(GRAPH_LAUNCHED, has_failed(call));
 	if (t->launch.number)
 		launched(shape, call);
 	t->depth--;
@@ -216,6 +218,8 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 
 	if (!stream || (has_failed(call) && shape->kind != CALL_CAPTURE_END))
 		return;
+	if (shape->kind == CALL_CAPTURE_END)
+		graph_calls_count(GRAPH_CAPTURED, has_failed(call));
 	if (shape->kind == CALL_EVENT)
 		events_recorded(call->context, record->event, stream,
 			stream_tail_get(call->context, stream));
@@ -307,7 +311,9 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 	else if (shape->kind == CALL_CONTEXT_GOES)
 		context_gone(call);
 	else if (shape->kind == CALL_INSTANTIATE)
-		graph_calls_instantiated();
+		graph_calls_instantiated(has_failed(call));
+	else if (shape->kind == CALL_UPDATE)
+		graph_calls_count(GRAPH_UPDATED, has_failed(call));
 	else if (shape->kind == CALL_NODE_SWITCH)
 		node_switched(call);
 }

@@ -6,6 +6,7 @@
  */
 #include "attach/cuda/graph_calls.h"
 
+#include <stdio.h>
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/nodes.h"
 
@@ -89,7 +90,37 @@ int graph_calls_resource(
 	return 0;
 }
 
-void graph_calls_instantiated(void)
+static struct {
+	uint64_t done, refused; /* atomic */
+} counts[GRAPH_CALLS];
+
+void graph_calls_count(enum graph_call call, int has_failed)
+{
+	__atomic_fetch_add(
+		has_failed ? &counts[call].refused : &counts[call].done, 1, __ATOMIC_RELAXED);
+}
+
+void graph_calls_instantiated(int has_failed)
 {
 	making.is_begun = 0;
+	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
+}
+
+int graph_calls_describe(char *text, size_t bytes)
+{
+	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};
+	size_t at = 0;
+	uint64_t all = 0;
+
+	for (int i = 0; i < GRAPH_CALLS && at < bytes; i++) {
+		uint64_t done = __atomic_load_n(&counts[i].done, __ATOMIC_RELAXED);
+		uint64_t refused = __atomic_load_n(&counts[i].refused, __ATOMIC_RELAXED);
+		all += done + refused;
+		at += (size_t)snprintf(text + at, bytes - at, "%s%llu %s", i ? ", " : "",
+			(unsigned long long)done, names[i]);
+		if (refused && at < bytes)
+			at += (size_t)snprintf(text + at, bytes - at, " (%llu refused)",
+				(unsigned long long)refused);
+	}
+	return all != 0;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include "attach/cuda/abi.h"
 #include "brick/queue.h"
@@ -20,4 +21,11 @@ int graph_calls_resource(
 	uint32_t id, const struct cupti_graph *graph, const struct brick_launch *launch);
 
 /* The call that makes an executable graph is over, whether it has made one or not. */
-void graph_calls_instantiated(void);
+void graph_calls_instantiated(int has_failed);
+
+/* What a program did with graphs as wholes. Any thread. */
+enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
+void graph_calls_count(enum graph_call call, int has_failed);
+
+/* "2 captured, ..., 1 update refused"; 0: there was no graph. */
+int graph_calls_describe(char *text, size_t bytes);

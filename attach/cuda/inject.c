@@ -130,6 +130,8 @@ static void finish(void)
 	calls_stop();
 	records_describe(text, sizeof text);
 	brick_note("cuda.records", "%s", text);
+	if (graph_calls_describe(text, sizeof text))
+		brick_note("cuda.graphs", "%s", text);
 	brick_note("cuda.clock", "%s; residual %u ns",
 		host_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
 				    : "placed by readings of its clock",

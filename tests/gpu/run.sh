@@ -58,6 +58,10 @@ part() { # NAME COMMAND...
 }
 
 : >"$out/results.txt"
+for engine in "$build"/demo/engine-cuda/*/; do # of demo/engine-device.sh cuda
+	[ -e "$engine/libggml-cuda.so" ] && : "${GPU_LLAMA:=$build/bin/brick-llama --libs $engine --model $build/demo/model-f16.gguf --prompt-tokens 64 --predict 32}"
+done
+[ -z "${GPU_LLAMA:-}" ] || export GPU_LLAMA
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 cupti=${BRICK_CUPTI:-$(find_library libcupti.so "$toolkit/extras/CUPTI/lib64" "$toolkit/lib64" "$toolkit"/targets/*/lib)}
 cudart=${GPU_CUDART:-$(find_library libcudart.so "$toolkit/lib64" "$toolkit"/targets/*/lib)}

@@ -23,16 +23,16 @@ def environment(scenario, **more):
 class Result:
     """One program run alone and recorded; what it did, and what the recording says that it did."""
 
-    def __init__(self, scratch, scenario, *arguments, **more):
+    def __init__(self, scratch, scenario, *arguments, program=PROGRAM, **more):
         path, log = scratch.file("run.pftrace"), scratch.file("truth")
         self.path = path
         self.label = " ".join((scenario, *arguments))
         for name in (path, log):
             if os.path.exists(name):
                 os.unlink(name)
-        alone = subprocess.run([PROGRAM, *arguments], env=environment(scenario),
+        alone = subprocess.run([program, *arguments], env=environment(scenario),
                                capture_output=True, text=True, timeout=120)
-        recorded = subprocess.run([BRICK, "record", "-o", path, "--", PROGRAM, *arguments],
+        recorded = subprocess.run([BRICK, "record", "-o", path, "--", program, *arguments],
                                   env=environment(scenario, FAKE_CUDA_LOG=log, **more),
                                   capture_output=True, text=True, timeout=120)
         assert recorded.stdout == alone.stdout, (self.label, alone.stdout, recorded.stdout)

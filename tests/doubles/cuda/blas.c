@@ -49,11 +49,11 @@ DOUBLE_API const char *cublasGetStatusString(int status)
 }
 
 /* What is multiplied does not matter: further arguments are left where they are. */
-#define PRODUCT(name)                                                                       \
-	DOUBLE_API int name(struct blas *blas, ...)                                         \
-	{                                                                                   \
-		const struct dim3 grid = {16, 1, 1}, block = {256, 1, 1};                   \
-		return runtime_launch(&blas->product, grid, block, 0, blas->stream);        \
+#define PRODUCT(name)                                                                \
+	DOUBLE_API int name(struct blas *blas, ...)                                  \
+	{                                                                            \
+		const struct dim3 grid = {16, 1, 1}, block = {256, 1, 1};            \
+		return runtime_launch(&blas->product, grid, block, 0, blas->stream); \
 	}
 
 PRODUCT(cublasSgemm_v2)

@@ -233,19 +233,21 @@ DOUBLE_API int cuGraphExecUpdate_v2(struct graph *exec, struct graph *graph, voi
 		struct node *from, *to;
 	} *out = result;
 	struct node *to = exec->first;
+	struct entry e = {.id = 644, .name = "cuGraphExecUpdate_v2"};
 
+	double_enter(&e);
 	memset(out, 0, sizeof *out);
 	out->result = exec->count != graph->count;
 	for (struct node *n = graph->first, *t = to; n && t; n = n->next, t = t->next)
 		out->result |= n->op.kind != t->op.kind;
 	if (out->result)
-		return GRAPH_UPDATE_FAILED;
+		return double_leave(&e, GRAPH_UPDATE_FAILED);
 	for (struct node *n = graph->first; n; n = n->next, to = to->next) {
 		to->op = n->op;
 		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
 			to->op.arguments[i] = &to->op.values[i];
 	}
-	return FINE;
+	return double_leave(&e, FINE);
 }
 
 DOUBLE_API int cuGraphExecEventRecordNodeSetEvent(

@@ -253,8 +253,7 @@ DOUBLE_API int cudaMemsetAsync(void *to, int value, size_t bytes, struct stream 
 {
 	runtime_ready();
 	memset((char *)to + bytes / 4 * 4, value, bytes % 4);
-	return cuMemsetD32Async(
-		(uintptr_t)to, 0x01010101u * (uint8_t)value, bytes / 4, stream);
+	return cuMemsetD32Async((uintptr_t)to, 0x01010101u * (uint8_t)value, bytes / 4, stream);
 }
 
 DOUBLE_API int cudaMemset(void *to, int value, size_t bytes)

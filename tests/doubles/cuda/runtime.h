@@ -54,5 +54,5 @@ int cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned
 void runtime_ready(void);
 
 /* Launch what does nothing. name: of the kernel, static. */
-DOUBLE_API int runtime_launch(struct function *function, struct dim3 grid, struct dim3 block, size_t shared,
-	struct stream *stream);
+DOUBLE_API int runtime_launch(struct function *function, struct dim3 grid, struct dim3 block,
+	size_t shared, struct stream *stream);

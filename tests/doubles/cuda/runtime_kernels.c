@@ -81,8 +81,8 @@ static void load_module(void)
 	cuModuleLoadData(&the_module, "");
 }
 
-DOUBLE_API int runtime_launch(struct function *function, struct dim3 grid, struct dim3 block, size_t shared,
-	struct stream *stream)
+DOUBLE_API int runtime_launch(struct function *function, struct dim3 grid, struct dim3 block,
+	size_t shared, struct stream *stream)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static uint64_t nothing;

@@ -19,10 +19,10 @@ DOUBLE_API int cuGetErrorString(int error, const char **text)
 	return FINE;
 }
 
-#define REFUSED(name)                  \
-	DOUBLE_API int name(void)      \
-	{                              \
-		return INVALID_VALUE;  \
+#define REFUSED(name)                 \
+	DOUBLE_API int name(void)     \
+	{                             \
+		return INVALID_VALUE; \
 	}
 
 REFUSED(cuMemAddressFree)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""llama.cpp's own CUDA backend, unmodified, on a null GPU: the driver's, the runtime's and cuBLAS's
+doubles. What it launches is real, what it computes is not.
+
+Each launch and each node of a graph belongs to the brick and layer of the node of ggml that it was
+launched or captured for, over captures, updates and replays; times are the records' own; tokens are
+those of a run without Brick. Needs demo/engine-device.sh cuda.
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+import libcuda
+import libggml as g
+from librecord import BRICK, Scratch
+
+# What a kernel may be of, by the begin of its name. Others may be of any brick but none.
+PRODUCTS = {"QkvProjection", "OutputProjection", "GateProjection", "UpProjection", "DownProjection",
+            "LmHead", "AttentionScore", "AttentionOutput"}
+KERNELS = {
+    r"rms_norm": {"RmsNorm"},
+    r"flash_attn": {"FlashAttention"},
+    r"rope": {"RopeEmbedding"},
+    r"k_set_rows": {"KvCacheWrite"},
+    r"soft_max": {"AttentionSoftmax"},
+    r"mul_mat|cublas|mmq": PRODUCTS,
+    r"k_get_rows": {"Embedding", "RowGather"},
+}
+IN_LAYERS = {"QkvProjection", "RopeEmbedding", "KvCacheWrite", "OutputProjection", "GateProjection",
+             "DownProjection"}
+
+
+def engine():
+    found = glob.glob(os.path.join(g.BUILD, "demo", "engine-cuda", "*", "libggml-cuda.so"))
+    if not found:
+        g.skip("no CUDA backend: run demo/engine-device.sh cuda")
+    return os.path.dirname(sorted(found)[-1])
+
+
+def kernels(run):
+    """Of each command that computes: kernel, brick, layer, whether a graph launched it."""
+    fields, names = run["sample_fields"], [b["name"] for b in run["bricks"]]
+    for values in run["commands"]:
+        command = dict(zip(run["command_fields"], values))
+        kernel = run["kernels"][command["kernel"]]
+        sample = dict(zip(fields, run["lanes"][command["lane"]]["samples"][command["sample"]]))
+        site = run["sites"][sample["site"]]
+        if kernel["kind"] == "compute":
+            yield kernel["name"], names[site["brick"]], site["layer"], command["launch_sample"]
+
+
+def check_kernel(label, name, brick):
+    for pattern, bricks in KERNELS.items():
+        if re.search(pattern, name.split("(")[0]):
+            assert brick in bricks, (label, name, brick)
+            return
+    assert brick not in ("", "Launch", "RecordCommands") and "copy" not in brick, \
+        (label, name, brick)
+
+
+def check_owners(label, run, first_layer, last_layer):
+    found = list(kernels(run))
+    by_layer = {}
+    for name, brick, layer, _ in found:
+        check_kernel(label, name, brick)
+        by_layer.setdefault(layer, []).append((name.split("<")[0], brick))
+    layers = {layer for _, brick, layer, _ in found if brick in IN_LAYERS}
+    assert layers == set(range(first_layer, last_layer)), (label, layers)
+    # a layer's kernels come in equal numbers in each, but for the last, which drops tokens
+    sizes = {brick: {sum(b == brick for _, b in by_layer[layer])
+                     for layer in range(first_layer, last_layer - 1)} for brick in IN_LAYERS}
+    assert all(len(counts) <= 1 for counts in sizes.values()), (label, sizes)
+    return found
+
+
+def graphs(notes):
+    text = notes.get("cuda.graphs", "")
+    return {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", text)}
+
+
+def record(scratch, label, *options, first_layer=0, last_layer=7, **more):
+    arguments = ["--libs", engine(), "--model", g.demo("model-f16.gguf"), *options]
+    result = libcuda.Result(scratch, "", *arguments, program=g.LLAMA, **more)
+    result.same_times()
+    run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", result.path]))
+    found = check_owners(label, run, first_layer, last_layer)
+    replayed = sum(c["node"] != 0 for c in result.truth)
+    assert ", 0 graph nodes unknown" in result.notes["cuda.records"], (label, result.notes)
+    assert "; 0 commands without their call" in result.notes["cuda.records"], (label, result.notes)
+    report = json.loads(subprocess.check_output([BRICK, "report", "--json", "--phase", "decode",
+                                                 result.path]))
+    device = sum(row["device_ns"] or 0 for row in report["bricks"])
+    assert device > 0, (label, report["bricks"])
+    return result, found, replayed, graphs(result.notes)
+
+
+def main():
+    g.libraries()
+    base = ("--prompt-tokens", "16", "--predict", "12")
+    with Scratch() as scratch:
+        _, found, replayed, counts = record(scratch, "graphs", *base)
+        assert counts["captured"] and counts["launched"] >= 6 and replayed, (counts, replayed)
+        assert any("flash_attn" in name for name, *_ in found), "no flash attention"
+
+        _, found, replayed, _ = record(scratch, "no flash attention", *base, "--flash", "off")
+        assert not any("flash_attn" in name for name, *_ in found) and replayed, replayed
+        assert any(brick == "AttentionScore" for _, brick, *_ in found), "no scores"
+
+        _, _, replayed, counts = record(scratch, "no graphs", *base,
+                                        GGML_CUDA_DISABLE_GRAPHS="1")
+        assert not replayed and not counts, (replayed, counts)
+
+        # the last layers are the device's
+        record(scratch, "some layers", *base, "--gpu-layers", "4", first_layer=4)
+
+        # a context after the other, and prompts of several batches
+        record(scratch, "two contexts", "--prompt-tokens", "64", "--predict", "6", "--ubatch", "16",
+               "--repeat", "2")
+
+
+main()
