@@ -196,10 +196,12 @@ static void count_hooked(
 	hooked->inflated[phase] += frame->sample->source == BRICK_SOURCE_CALLBACK;
 	if (t->index->kinds[frame->brick] != BRICK_KIND_OVERHEAD)
 		return;
+	/* being preempted meanwhile is no cost of it */
+	uint64_t own_ns = on_cpu_ns(frame);
 	hooked->own_count[phase]++;
-	hooked->own_ns[phase] += frame->length_ns;
-	if (!hooked->own_min_ns || frame->length_ns < hooked->own_min_ns)
-		hooked->own_min_ns = frame->length_ns;
+	hooked->own_ns[phase] += own_ns;
+	if (!hooked->own_min_ns || own_ns < hooked->own_min_ns)
+		hooked->own_min_ns = own_ns;
 }
 
 /* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */
