@@ -4,5 +4,8 @@
 
 #include "brick/abi/session.h"
 
-/* Median and quartiles of what a begin/end pair costs, into the header. */
+/*
+ * What a begin/end pair costs, into the header: the median and the lower quartile with warm caches,
+ * and the upper quartile behind data that went through them. Under the session lock.
+ */
 void brick__pair_cost_measure(struct brick_session_header *header);
