@@ -1007,5 +1007,6 @@ set(BRICK_BENCH_SOURCES
   bench/modes.c
   bench/probe.c
   bench/read.c
+  bench/switches.c
   bench/trace_size.c
 )

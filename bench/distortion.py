@@ -2,16 +2,18 @@
 """What recording costs the real engine, and whether the report's own estimate holds.
 
 build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
-they evaluate the same batches in turns. The cost of a step is the median by which the recorded copy is
-slower in the quieter half of the rounds, less the same median of a run without the recorder. Medians of alternating steps resolve
-microseconds, and other load on the machine falls on both copies. Beside it stands what the
-recording says of itself (`report --json`: distortion), per step.
+they evaluate the same batches in turns. The cost of a step is the lower decile of the recorded copy's times less
+that of the other's, less the same difference in a run without the recorder: other load on the machine only ever
+adds, and falls on both. Its error is that of resampling the rounds. Beside it stands what the recording says of
+itself (`report --json`: distortion), per step.
 
   bench/distortion.py [--rounds N] [--threads 1,2,4] [--models tiny,demo] [--attach METHOD]
 """
 import argparse
 import json
 import os
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ LIBS = f"{BUILD}/demo/engine/libs"
 TINY = ["--type", "f32", "--layers", "24", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--ff", "176",
         "--vocab", "512"]
 MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1), "demo": (f"{BUILD}/demo/model-f16.gguf", 4)}
+RESAMPLED = 100
 CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
          "prompt of 16": "c 16 1 1 1"}
 
@@ -44,6 +47,14 @@ def stated(recording):
             for k in ("low", "share", "high")], lost
 
 
+def floor(step, pick=None):
+    """By how much the first copy's lower decile is above the second's, ns; of the rounds, or as many picked of them."""
+    rounds = step["each_ns"]
+    chosen = pick.choices(rounds, k=len(rounds)) if pick else rounds
+    first, second = (sorted(column)[len(chosen) // 10] for column in zip(*chosen))
+    return first - second
+
+
 def measure(options, model, threads, batches):
     """Cost of a step, of each step of the round, its error, a step without the recorder: us."""
     path, slower = MODELS[model]
@@ -53,10 +64,11 @@ def measure(options, model, threads, batches):
         recording = os.path.join(directory, "run.pftrace")
         recorded = pair(path, threads, rounds, batches, recording, options.attach)["steps"]
         estimate, lost = stated(recording)
-    costs = [(r["more_ns"] - n["more_ns"]) / 1e3 for r, n in zip(recorded, null)]
-    # Standard error of a median from the quartiles, of each step, both runs; then of their mean.
-    error = sum((1.25 / 1.35 * (s["more_p75_ns"] - s["more_p25_ns"]) / 1e3) ** 2 / s["rounds"]
-                for run in (recorded, null) for s in run) ** 0.5 / len(costs)
+    pick = random.Random(1)
+    costs = [(floor(r) - floor(n)) / 1e3 for r, n in zip(recorded, null)]
+    again = [sum(floor(r, pick) - floor(n, pick) for r, n in zip(recorded, null)) / len(costs) / 1e3
+             for _ in range(RESAMPLED)]
+    error = statistics.stdev(again)
     plain = sum(s["second_ns"] for s in recorded) / len(recorded) / 1e3
     return sum(costs) / len(costs), costs, error, plain, estimate, lost
 

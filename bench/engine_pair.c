@@ -130,6 +130,11 @@ static void print_step(struct round *rounds, int count, int tokens, bool last)
 
 	if (!more || !second)
 		die("out of memory");
+	printf("{\"each_ns\": [");
+	for (int i = 0; i < count; i++)
+		printf("%s[%.0f, %.0f]", i ? ", " : "", rounds[i].more + rounds[i].second,
+			rounds[i].second);
+	printf("], ");
 	qsort(rounds, (size_t)count, sizeof(*rounds), compare_sums);
 	for (int i = 0; i < quiet; i++) {
 		more[i] = rounds[i].more;
@@ -137,7 +142,7 @@ static void print_step(struct round *rounds, int count, int tokens, bool last)
 	}
 	qsort(more, (size_t)quiet, sizeof(*more), compare);
 	qsort(second, (size_t)quiet, sizeof(*second), compare);
-	printf("{\"tokens\": %d, \"rounds\": %d, \"more_ns\": %.0f, \"more_p25_ns\": %.0f, "
+	printf("\"tokens\": %d, \"rounds\": %d, \"more_ns\": %.0f, \"more_p25_ns\": %.0f, "
 	       "\"more_p75_ns\": %.0f, \"second_ns\": %.0f}%s",
 		tokens, quiet, at_share(more, quiet, 0.5), at_share(more, quiet, 0.25),
 		at_share(more, quiet, 0.75), at_share(second, quiet, 0.5), last ? "" : ", ");
