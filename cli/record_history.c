@@ -12,8 +12,9 @@
 #include "view/die.h"
 #include "view/history_entry.h"
 
-/* Reading this takes about a second; nobody waits longer for what was not asked for. */
-enum { BYTES_MAX = 24 << 20 };
+/* Some three million samples: nobody waits longer, or gives more memory, for what was not asked
+ * for. */
+enum { BYTES_MAX = 8 << 20 };
 
 static int is_worth_it(const struct record_arguments *a, const struct recorder_result *r)
 {

@@ -198,22 +198,42 @@ def check_full():
     expect("all but the one that did not fit", text.count(b"\n"), answer["a"]["plain"] - 1)
 
 
+def either_way(*args):
+    """Whatever it says: the exit code is that of the verdict."""
+    done = subprocess.run([BRICK, *args], env=environment(**PLACE), capture_output=True, timeout=120, check=False)
+    answer = json.loads(done.stdout)
+    expect("exit code", done.returncode, 1 if answer["verdict"] == "slower" else 0)
+    return answer
+
+
 def check_recorded():
     """Plain and recorded; on any machine never faster, and the parts are there."""
     engine, own = os.path.join(BUILD, "bin", "program-compare_recording"), os.path.join(TMP, "own")
     out, _ = brick("bench", "--json", "-q", "--runs", "4", "--", engine, own, **PLACE)
     answer = json.loads(out)
     expect("kinds", (answer["a"]["plain"], answer["a"]["recorded"]), (4, 4))
-    done = subprocess.run([BRICK, "bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own,
-                           "---", engine, own, "300"], env=environment(**PLACE), capture_output=True, timeout=120,
-                          check=False)
-    answer = json.loads(done.stdout)
+    answer = either_way("bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own, "---", engine,
+                        own, "300")
     expect_true(f"never faster nor same: {answer['verdict']}", answer["verdict"] in ("slower", "not enough data"))
-    expect("exit code", done.returncode, 1 if answer["verdict"] == "slower" else 0)
     expect("bricks are compared", answer["recorded"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
     sides = brick("diff", "--json", f"@{answer['batch']}/a", f"@{answer['batch']}/b", "--threshold", "5",
                   code=1 if answer["recorded"]["verdict"] == "slower" else 0, **PLACE)[0]
     expect("the same from the history", json.loads(sides)["verdict"], answer["recorded"]["verdict"])
+
+
+def check_floor():
+    """What A differs by from itself is kept, and `diff` uses it, too."""
+    engine, own = os.path.join(BUILD, "bin", "program-compare_recording"), os.path.join(TMP, "own")
+    answer = either_way("bench", "--json", "--recorded", "-q", "--runs", "4", "--floor", "--", engine, own, "---",
+                        engine, own)
+    kept = history("--kind", "floor")
+    expect("kept", [run["value"] for run in kept], [answer["floor"]])
+    expect_true("it is a part", 0 < answer["floor"] < 5)
+    a, b = (f"@{answer['batch']}/{side}" for side in "ab")
+    said = either_way("diff", "--json", a, b)
+    expect("diff knows it", said["floor"], answer["floor"])
+    expect("and nothing below matters", said["threshold"], max(0.01, answer["floor"]))
+    expect_true("floors are no runs", all(run["kind"] != "floor" for run in history()))
 
 
 def main():
@@ -225,6 +245,7 @@ def main():
     check_interrupted()
     check_full()
     check_recorded()
+    check_floor()
 
 
 main()
