@@ -576,6 +576,7 @@ set(BRICK_VIEW_SOURCES
   view/paragraph.c
   view/path_json.c
   view/path_text.c
+  view/progress.c
   view/provenance.c
   view/report.c
   view/report_apart.c
@@ -646,6 +647,7 @@ set(BRICK_SERVE_SOURCES
   serve/find.c
   serve/metrics.c
   serve/metrics_plain.c
+  serve/metrics_server.c
   serve/metrics_text.c
   serve/source.c
 )
@@ -966,6 +968,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/opencl_double.py
   tests/integration/opencl_pocl.py
   tests/integration/patch_all.py
+  tests/integration/progress.py
   tests/integration/record_busy.py
   tests/integration/record_full.py
   tests/integration/record_hostile.py

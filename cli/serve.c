@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,9 +25,12 @@
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 
-/* Between two readings: so many times what one took, and at least this. */
+/* Between two readings: so many times what one took, and at least this; less while somebody looks.
+ */
 #define PACE 10
-#define MIN_PACE_NS 2000000000ull
+#define PACE_WATCHED 2
+#define MIN_PACE_NS 1000000000ull
+#define WATCHED_NS 10000000000ull
 
 struct options {
 	struct http_options http;
@@ -39,7 +43,8 @@ struct server {
 	struct http *http;
 	uint64_t read_ns, took_ns; /* when last, and how long that took */
 	uint64_t reads, failures;
-	char *metrics; /* of the last reading that went well */
+	uint64_t asked, asked_ns; /* requests, and when there was one more */
+	char *metrics;		  /* of the last reading that went well */
 };
 
 static void check(const struct http_options *http)
@@ -132,12 +137,23 @@ static int read_source(struct server *server, struct serve_reading *reading)
 	return narrowed;
 }
 
+/* A page asks every two seconds; Prometheus more seldom than we count as looking. */
+static bool is_watched(struct server *server, uint64_t ns)
+{
+	uint64_t asked = http_asked(server->http);
+	if (asked != server->asked)
+		server->asked_ns = ns;
+	server->asked = asked;
+	return server->asked_ns && ns - server->asked_ns < WATCHED_NS;
+}
+
 /* What serve_source_read() says. */
 static int refresh(struct server *server)
 {
 	struct http_content none = {0};
 	struct serve_reading reading;
-	uint64_t begin_ns = monotonic_ns(), pace_ns = PACE * server->took_ns;
+	uint64_t begin_ns = monotonic_ns();
+	uint64_t pace_ns = (is_watched(server, begin_ns) ? PACE_WATCHED : PACE) * server->took_ns;
 	if (pace_ns < MIN_PACE_NS)
 		pace_ns = MIN_PACE_NS;
 	if (server->read_ns && begin_ns - server->read_ns < pace_ns)

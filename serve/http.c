@@ -37,6 +37,7 @@ struct http {
 	struct connections connections;
 	bool local; /* bound to an address of this machine only: names are checked */
 	char *token;
+	uint64_t asked; /* requests */
 };
 
 static const struct document documents[DOCUMENTS] = {
@@ -172,6 +173,7 @@ static bool has_two_hosts(struct MHD_Connection *connection)
 
 static void note_asked(struct http *http, struct MHD_Connection *connection)
 {
+	__atomic_add_fetch(&http->asked, 1, __ATOMIC_RELAXED);
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	if (info && info->socket_context)
@@ -358,6 +360,11 @@ int http_publish(struct http *http, struct http_content *content)
 			MHD_destroy_response(before);
 	}
 	return rc;
+}
+
+uint64_t http_asked(const struct http *http)
+{
+	return __atomic_load_n(&http->asked, __ATOMIC_RELAXED);
 }
 
 void http_sweep(struct http *http)

@@ -44,6 +44,9 @@ uint16_t http_port(const struct http *http);
 /* Give this out from now on. Answers on their way end with what they began with. -ENOMEM. */
 int http_publish(struct http *http, struct http_content *content);
 
+/* How many requests there were. */
+uint64_t http_asked(const struct http *http);
+
 /* To be called about once a second: ends the connections that have taken too long. */
 void http_sweep(struct http *http);
 

@@ -265,6 +265,30 @@ static double seconds_a_token(const struct summary *summary, const struct summar
 	return tokens ? metrics_seconds(row->wall_ns) / (double)tokens : -1;
 }
 
+static double executions(const struct summary *summary, const struct summary_row *row)
+{
+	(void)summary;
+	return (double)row->count;
+}
+
+static double self_seconds(const struct summary *summary, const struct summary_row *row)
+{
+	(void)summary;
+	return metrics_seconds(row->self_ns);
+}
+
+/* They only grow where all samples are there. */
+static void put_phase_counters(struct metrics *m)
+{
+	metrics_family(m->out, "brick_phase_executions", "counter", NULL,
+		"Executions of each brick in steps of one phase, on all threads.");
+	put_by_phase(m, "brick_phase_executions_total", executions);
+	metrics_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
+		"Time in each brick in steps of one phase, without the bricks inside of it, on all "
+		"threads.");
+	put_by_phase(m, "brick_phase_self_seconds_total", self_seconds);
+}
+
 static void put_phases(struct metrics *m)
 {
 	metrics_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
@@ -328,25 +352,6 @@ static void put_losses(struct metrics *m)
 			(unsigned long long)kinds[i].count);
 }
 
-char *serve_metrics_end(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes)
-{
-	char *text = NULL;
-	FILE *out = open_memstream(&text, bytes);
-	if (!out)
-		die(CLI_SYSTEM, "out of memory");
-	fputs(metrics, out);
-	metrics_family(out, "brick_serve_reads", "counter", NULL,
-		"How often this server has read the recording.");
-	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
-	metrics_family(out, "brick_serve_read_failures", "counter", NULL,
-		"How often reading the recording failed, so that older numbers were kept.");
-	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
-	fputs("# EOF\n", out);
-	if (fclose(out) != 0)
-		die(CLI_SYSTEM, "out of memory");
-	return text;
-}
-
 char *serve_metrics(const struct page *page, bool live)
 {
 	struct metrics m = {.run = page->run, .page = page, .live = live};
@@ -366,6 +371,8 @@ char *serve_metrics(const struct page *page, bool live)
 		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
 	put_phases(&m);
+	if (!live)
+		put_phase_counters(&m);
 	put_trust(&m);
 	put_losses(&m);
 	if (fclose(m.out) != 0)

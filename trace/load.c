@@ -192,6 +192,13 @@ struct file {
 	int ended;
 };
 
+static uint64_t read_bytes; /* of all files */
+
+uint64_t run_load_read_bytes(void)
+{
+	return __atomic_load_n(&read_bytes, __ATOMIC_RELAXED);
+}
+
 /* Have at least `wanted` bytes, or all there are. */
 static int file_fill(struct load *l, struct file *f, size_t wanted)
 {
@@ -211,6 +218,7 @@ static int file_fill(struct load *l, struct file *f, size_t wanted)
 			return load_fail(l, -errno, "%s", strerror(errno));
 		f->size += (size_t)n;
 		f->ended = !n;
+		__atomic_add_fetch(&read_bytes, (uint64_t)n, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

@@ -21,8 +21,10 @@ void field_grid_init(struct grid *grid, const struct report_columns *columns, co
 		const struct report_field *field = columns->fields[i];
 		grid_column_add(grid, i ? field->title : first,
 			field->type == REPORT_TEXT ? GRID_TEXT : GRID_NUMBER, columns->ranks[i]);
-		if (has_bar(field))
-			grid_column_add(grid, "", GRID_BAR, RANK_OF_BAR);
+		if (!has_bar(field))
+			continue;
+		grid->order = (int)grid->column_count - 1;
+		grid_column_add(grid, "", GRID_BAR, RANK_OF_BAR);
 	}
 }
 

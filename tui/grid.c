@@ -120,12 +120,20 @@ static bool is_empty(const struct grid *grid, size_t column)
 	return true;
 }
 
-/* Widths of columns; 0: not shown. */
-static void measure(const struct grid *grid, int *widths, int available)
+/* The column that rows are sorted by; 0: none. */
+static int sorted_by(const struct grid *grid, const struct grid_place *place)
+{
+	return place->sort < 0 ? -1 - place->sort : place->sort ? place->sort : grid->order;
+}
+
+/* Widths of columns, with a place for the marker of the order; 0: not shown. */
+static void measure(
+	const struct grid *grid, const struct grid_place *place, int *widths, int available)
 {
 	int total = 0;
 	for (size_t c = 0; c < grid->column_count; c++) {
 		size_t width = text_width(grid->columns[c].title);
+		width += c && sorted_by(grid, place) == (int)c;
 		for (size_t i = 0; i < grid->row_count; i++)
 			if (cell_width(grid, i, c) > width)
 				width = cell_width(grid, i, c);
@@ -156,19 +164,32 @@ static void measure(const struct grid *grid, int *widths, int available)
 		}
 }
 
+/* Down: from the largest on; up: from the smallest, or the first letter. */
+static const char *marker(bool is_text, bool turned, bool utf8)
+{
+	bool up = is_text != turned;
+	return !utf8 ? (up ? "^" : "v") : up ? "\xe2\x96\xb2" : "\xe2\x96\xbc";
+}
+
 static void draw_titles(const struct grid *grid, const struct grid_place *place, const int *widths,
 	struct canvas *canvas, int y)
 {
-	int x = 0, sorted = place->sort < 0 ? -1 - place->sort : place->sort;
+	int x = 0, sorted = sorted_by(grid, place);
 	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "%*s", canvas->width, "");
 	for (size_t c = 0; c < grid->column_count; c++) {
-		enum style style = place->sort && sorted == (int)c ? STYLE_SELECTED : STYLE_BAR;
+		const struct grid_column *column = &grid->columns[c];
+		bool here = sorted && sorted == (int)c;
+		enum style style = here && place->sort ? STYLE_SELECTED : STYLE_BAR;
+		char title[64];
 		if (!widths[c])
 			continue;
-		if (grid->columns[c].kind == GRID_NUMBER)
-			canvas_right(canvas, x, y, widths[c], style, grid->columns[c].title);
+		snprintf(title, sizeof(title), "%s%s", column->title,
+			here ? marker(column->kind == GRID_TEXT, place->sort < 0, canvas->utf8)
+			     : "");
+		if (column->kind == GRID_NUMBER)
+			canvas_right(canvas, x, y, widths[c], style, title);
 		else
-			canvas_print(canvas, x, y, widths[c], style, "%s", grid->columns[c].title);
+			canvas_print(canvas, x, y, widths[c], style, "%s", title);
 		x += widths[c] + GAP;
 	}
 }
@@ -213,7 +234,7 @@ void grid_draw(
 	const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y, int height)
 {
 	int widths[GRID_COLUMNS] = {0}, rows = (int)grid->row_count, visible = height - 1;
-	measure(grid, widths, canvas->width);
+	measure(grid, place, widths, canvas->width);
 	draw_titles(grid, place, widths, canvas, y);
 	grid_scroll(place, rows, visible);
 	/* the rows that follow the last that can be selected come into view with it */
@@ -226,11 +247,14 @@ void grid_draw(
 	}
 }
 
-void grid_sort_next(const struct grid *grid, struct grid_place *place)
+void grid_sort_next(const struct grid *grid, struct grid_place *place, int width)
 {
+	int widths[GRID_COLUMNS] = {0};
+	measure(grid, place, widths, width);
 	do {
 		place->sort = (place->sort < 0 ? -1 - place->sort : place->sort) + 1;
 		if (place->sort >= (int)grid->column_count)
 			place->sort = 0;
-	} while (place->sort && !grid->columns[place->sort].title[0]);
+	} while (place->sort && (!grid->columns[place->sort].title[0] || !widths[place->sort] ||
+					place->sort == grid->order));
 }

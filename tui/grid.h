@@ -32,6 +32,7 @@ struct grid_row {
 struct grid {
 	struct grid_column columns[GRID_COLUMNS];
 	size_t column_count;
+	int order; /* the column, largest first, that rows come by; 0: none */
 	struct grid_row *rows;
 	size_t row_count, row_capacity;
 };
@@ -63,8 +64,8 @@ int grid_selectable(const struct grid *grid);
 void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y,
 	int height);
 
-/* The next column to sort by. */
-void grid_sort_next(const struct grid *grid, struct grid_place *place);
+/* The next column to sort by, of those that are there at that width. */
+void grid_sort_next(const struct grid *grid, struct grid_place *place, int width);
 
 /* Keep a place inside of `rows` rows of which `height` are visible. */
 void grid_scroll(struct grid_place *place, int rows, int height);

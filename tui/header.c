@@ -4,7 +4,9 @@
  * it is, and how far its numbers may be trusted. Called by top_draw().
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/unknown.h"
 #include "view/memory.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -103,13 +105,16 @@ static char *lanes_text(const struct run *run)
 
 static void draw_engine(const struct top *top, struct canvas *canvas)
 {
-	static const char *const phases[] = {"", "   [prefill]", "   [decode]"};
+	static const char *const phases[] = {"", "[prefill]", "[decode]"};
+	const char *phase = phases[top->phase - SUMMARY_ALL_PHASES];
+	int width = (int)strlen(phase);
 	const struct picture *p = top->picture;
 	char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
 	char took[UNITS_BYTES];
 	uint64_t ns = p->run->end_ns > p->run->start_ns ? p->run->end_ns - p->run->start_ns : 0;
-	canvas_print(canvas, 0, 1, canvas->width, STYLE_NORMAL, "%s; %s; %s; %s%s", name, lanes,
-		step, units_time(took, ns), phases[top->phase - SUMMARY_ALL_PHASES]);
+	canvas_print(canvas, 0, 1, canvas->width - width - (width > 0), STYLE_NORMAL,
+		"%s; %s; %s; %s", name, lanes, step, units_time(took, ns));
+	canvas_right(canvas, canvas->width - width, 1, width, STYLE_NORMAL, phase);
 	free(lanes);
 	free(step);
 	free(name);
@@ -123,26 +128,49 @@ static double over_run(const struct picture *p, int phase)
 	return picture_tokens_per_s(&p->exact[phase]);
 }
 
+/* What there is place for, whole; the first stands in any case. Frees the text. */
+static int draw_part(struct canvas *canvas, int x, char *text)
+{
+	int width = (int)text_width(text) + (x ? 2 : 0);
+	if (!x || x + width <= canvas->width)
+		x += canvas_print(canvas, x, 2, canvas->width - x, x ? STYLE_NORMAL : STYLE_HEADING,
+			"%s%s", x ? "; " : "", text);
+	free(text);
+	return x;
+}
+
+static char *rate_text(const struct top *top)
+{
+	const struct picture *p = top->picture;
+	char over[UNITS_BYTES], now[UNITS_BYTES];
+	units_number(over, over_run(p, STEP_DECODE));
+	if (!p->live)
+		return xasprintf("%s tokens/s over the run", over);
+	units_number(now, history_tokens_per_s(&top->history, STEP_DECODE));
+	return xasprintf("%s tokens/s now, %s over the run", now, over);
+}
+
+/* The p99 is known once there are 100. */
+static char *steps_text(const struct step_phase_times *decode)
+{
+	char p50[UNITS_BYTES], p99[UNITS_BYTES];
+	units_time(p50, decode->p50_ns);
+	units_time(p99, decode->p99_ns);
+	if (decode->p99_ns == ANALYSIS_UNKNOWN)
+		return xasprintf("step p50 %s", p50);
+	return xasprintf("step p50 %s p99 %s", p50, p99);
+}
+
 static void draw_speed(const struct top *top, struct canvas *canvas)
 {
 	const struct picture *p = top->picture;
 	const struct step_times *steps = &p->report.summary->steps;
-	char decode[UNITS_BYTES], prefill[UNITS_BYTES], first[UNITS_BYTES], now[UNITS_BYTES];
-	char p50[UNITS_BYTES], p99[UNITS_BYTES];
-	int x = 0, width = canvas->width;
-	if (p->live) {
-		double rate = history_tokens_per_s(&top->history, STEP_DECODE);
-		x += canvas_print(canvas, x, 2, width, STYLE_HEADING, "%s tokens/s now, ",
-			units_number(now, rate));
-	}
-	x += canvas_print(canvas, x, 2, width - x, STYLE_HEADING,
-		p->live ? "%s over the run" : "%s tokens/s over the run",
-		units_number(decode, over_run(p, STEP_DECODE)));
-	canvas_print(canvas, x, 2, width - x, STYLE_NORMAL,
-		"; prefill %s; first token %s; step p50 %s p99 %s",
-		units_number(prefill, over_run(p, STEP_PREFILL)), units_time(first, steps->ttft_ns),
-		units_time(p50, steps->phases[STEP_DECODE].p50_ns),
-		units_time(p99, steps->phases[STEP_DECODE].p99_ns));
+	char prefill[UNITS_BYTES], first[UNITS_BYTES];
+	int x = draw_part(canvas, 0, rate_text(top));
+	x = draw_part(canvas, x, steps_text(&steps->phases[STEP_DECODE]));
+	x = draw_part(canvas, x, xasprintf("first token %s", units_time(first, steps->ttft_ns)));
+	draw_part(canvas, x,
+		xasprintf("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));
 }
 
 static char *losses_text(const struct losses *losses)

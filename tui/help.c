@@ -4,7 +4,7 @@
 
 static const char *const lines[] = {
 	"1-9 0, Tab, left, right, h l  other view        p  all phases, decode, prefill",
-	"up down PgUp PgDn g G, j k    move              Enter  more of the selected row",
+	"up down PgUp PgDn g G, j k    move              Enter  more of the row",
 	"/  search   n N  next, previous                 s  sort by the next column",
 	"Space  hold the picture                         S  the other way round",
 	"+ -  faster, slower                             r  count from now on (live)",

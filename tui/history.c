@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/launches.h"
 #include "analysis/walk.h"
 #include "view/die.h"
 #include "view/exit_code.h"
@@ -45,6 +46,29 @@ static uint64_t exact_self_ns(const struct run *run, uint32_t brick)
 	return ns;
 }
 
+static void push(struct history_brick *brick, double value)
+{
+	memmove(brick->values, brick->values + 1, sizeof(brick->values) - sizeof(double));
+	brick->values[HISTORY_SLOTS - 1] = value;
+}
+
+/* Of one phase. */
+static void add_shares(struct history *h, const struct picture *p)
+{
+	const struct summary *summary = p->report.summary;
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (!find(h, summary->rows[i].name))
+			add_brick(h, summary->rows[i].name);
+	for (size_t b = 0; b < h->brick_count; b++) {
+		double value = -1;
+		for (size_t i = 0; i < summary->row_count && summary->wall_ns; i++)
+			if (!strcmp(summary->rows[i].name, h->bricks[b].name))
+				value = (double)summary->rows[i].wall_ns * 1e9 /
+					(double)summary->wall_ns;
+		push(&h->bricks[b], value);
+	}
+}
+
 static void add_values(struct history *h, const struct picture *p, uint64_t elapsed_ns)
 {
 	const struct run *run = p->run;
@@ -56,11 +80,9 @@ static void add_values(struct history *h, const struct picture *p, uint64_t elap
 		bool is_new = !brick;
 		if (is_new)
 			brick = add_brick(h, run->bricks[b].name);
-		memmove(brick->values, brick->values + 1, sizeof(brick->values) - sizeof(double));
-		brick->values[HISTORY_SLOTS - 1] =
-			!elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
-				? -1
-				: (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns;
+		push(brick, !elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
+				    ? -1
+				    : (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns);
 		brick->self_ns = now_ns;
 	}
 }
@@ -82,17 +104,28 @@ void history_add(struct history *h, const struct picture *p)
 	/* A value per second: a minute is 60 of them, whatever the rate of pictures is. */
 	uint64_t elapsed_ns = h->slot_ns ? p->taken_ns - h->slot_ns : 0;
 	if (!h->slot_ns || elapsed_ns >= 950000000u) {
-		add_values(h, p, elapsed_ns);
+		if (p->phase == SUMMARY_ALL_PHASES)
+			add_values(h, p, elapsed_ns);
+		else
+			add_shares(h, p);
 		h->slot_ns = p->taken_ns;
 	}
 	add_reading(h, p);
 }
 
-void history_clear(struct history *h)
+void history_clear_bricks(struct history *h)
 {
 	for (size_t i = 0; i < h->brick_count; i++)
 		free(h->bricks[i].name);
 	free(h->bricks);
+	h->bricks = NULL;
+	h->brick_count = 0;
+	h->slot_ns = 0;
+}
+
+void history_clear(struct history *h)
+{
+	history_clear_bricks(h);
 	memset(h, 0, sizeof(*h));
 }
 
@@ -137,6 +170,9 @@ double history_samples_per_s(const struct history *h)
 struct binning {
 	struct history *history;
 	const struct run *run;
+	const struct step_index *index;
+	int phase;
+	uint32_t lane;
 	uint64_t begin_ns, slot_ns;
 	struct history_brick **bricks; /* [brick_count + 1] */
 	struct history_brick *waits;   /* NULL: the run knows none */
@@ -145,9 +181,18 @@ struct binning {
 /* Of queues, too. */
 static int on_lane(void *context, uint32_t lane)
 {
-	(void)context;
-	(void)lane;
+	((struct binning *)context)->lane = lane;
 	return 1;
+}
+
+static bool is_of_phase(const struct binning *b, const struct walk_frame *frame)
+{
+	uint32_t step = frame->step;
+	if (b->phase == SUMMARY_ALL_PHASES)
+		return true;
+	if (b->run->lanes[b->lane].kind == BRICK_LANE_QUEUE)
+		step = launches_step(b->run, b->index, b->lane, frame->index);
+	return step != RUN_NONE && (int)b->run->steps[step].phase == b->phase;
 }
 
 /* Self time goes to where the middle of the execution lies. */
@@ -156,7 +201,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	struct binning *b = context;
 	uint64_t middle_ns = frame->begin_ns + (frame->end_ns - frame->begin_ns) / 2;
 	(void)depth;
-	if (middle_ns < b->begin_ns)
+	if (middle_ns < b->begin_ns || !is_of_phase(b, frame) ||
+		b->run->sites[frame->sample->site].left_out)
 		return;
 	uint64_t slot = (middle_ns - b->begin_ns) / b->slot_ns;
 	struct history_brick *brick = b->bricks[frame->brick];
@@ -183,7 +229,13 @@ void history_of_run(struct history *h, const struct picture *p)
 	}
 	if (end_ns <= begin_ns)
 		return;
-	struct binning b = {h, run, begin_ns, 1000000000, NULL, NULL};
+	struct binning b = {.history = h,
+		.run = run,
+		.index = &p->index,
+		.phase = p->phase,
+		.begin_ns = begin_ns,
+		.slot_ns = 1000000000};
+	h->is_short = end_ns - begin_ns < HISTORY_SLOTS * b.slot_ns;
 	if (end_ns - begin_ns > HISTORY_SLOTS * b.slot_ns)
 		b.begin_ns = end_ns - HISTORY_SLOTS * b.slot_ns;
 	else

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What bricks took in the last minute: one value per moment and brick, the difference of two
- * readings of the exact statistics; and how fast tokens came. Bricks are known by name, so that a
- * picture may number them anew. One thread.
+ * readings of the exact statistics, or, of one phase, which these do not know, the brick's part of
+ * the wall time of the samples that are there; and how fast tokens came. Bricks are known by name,
+ * so that a picture may number them anew. One thread.
  */
 #pragma once
 
@@ -29,6 +30,7 @@ struct history {
 	struct history_reading readings[HISTORY_SLOTS]; /* the last one is the newest */
 	size_t reading_count;
 	uint64_t slot_ns; /* begin of the newest value */
+	bool is_short;	  /* values are of all of a recording, which has no minute */
 };
 
 void history_add(struct history *history, const struct picture *picture);
@@ -36,6 +38,8 @@ void history_add(struct history *history, const struct picture *picture);
 void history_of_run(struct history *history, const struct picture *picture);
 
 void history_clear(struct history *history);
+/* Forget what bricks took: values are of one phase. */
+void history_clear_bricks(struct history *history);
 
 /* NULL: not known. */
 const struct history_brick *history_find(const struct history *history, const char *name);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/unknown.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -16,6 +17,16 @@ static void no_memory(int rc)
 {
 	if (rc < 0)
 		die(CLI_SYSTEM, "top: not enough memory");
+}
+
+/*
+ * Of one phase a live process's statistics know nothing, and the samples are those of the last
+ * moments: how often and how long in all since the start is not known.
+ */
+static void forget_counts(struct summary_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		rows[i].count = rows[i].total_ns = rows[i].self_ns = ANALYSIS_UNKNOWN;
 }
 
 static void sum_up(struct picture *p, struct report *report, enum summary_by by)
@@ -30,6 +41,10 @@ static void sum_up(struct picture *p, struct report *report, enum summary_by by)
 	/* The samples of a live run are a part of what the threads counted. */
 	report->summary->mismatched = 0;
 	report->summary->steps.ttft_ns = p->ttft_ns;
+	if (p->phase == SUMMARY_ALL_PHASES || by == SUMMARY_BY_THREAD || by == SUMMARY_BY_LAYER)
+		return;
+	forget_counts(report->summary->rows, report->summary->row_count);
+	forget_counts(report->summary->categories, report->summary->category_count);
 }
 
 /* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */

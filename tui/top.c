@@ -55,6 +55,19 @@ void top_picture_set(struct top *top, struct picture *picture)
 		history_of_run(&top->history, picture);
 }
 
+void top_phase_set(struct top *top, int phase)
+{
+	top->follows_phase = false;
+	top->phase = phase;
+	if (!top->picture)
+		return;
+	picture_phase_set(top->picture, phase);
+	if (top->picture->live)
+		history_clear_bricks(&top->history);
+	else
+		history_of_run(&top->history, top->picture);
+}
+
 int top_view_find(const char *name)
 {
 	int found = -1;
@@ -82,22 +95,47 @@ static bool is_shown(const struct top *top, int view)
 	return top_views[view] != &view_output || top->about.log;
 }
 
+/* From that with most room to that with least. */
+enum tabs_form { TABS_WIDE, TABS_CLOSE, TABS_NUMBERS };
+
+/* Columns of a tab: its number, what is around the title, and the title if there is one. */
+static int tab_width(const struct top *top, int view, enum tabs_form form)
+{
+	int title = (int)strlen(top_views[view]->title);
+	if (view == top->view)
+		return 1 + 2 + title;
+	return form == TABS_WIDE ? 1 + 2 + title : form == TABS_CLOSE ? 1 + 1 + title : 1 + 1;
+}
+
+/* Titles are whole or not there. */
+static enum tabs_form tabs_form(const struct top *top, int width)
+{
+	for (enum tabs_form form = TABS_WIDE; form < TABS_NUMBERS; form++) {
+		int total = 0;
+		for (int i = 0; i < TOP_VIEWS; i++)
+			total += is_shown(top, i) ? tab_width(top, i, form) : 0;
+		if (total <= width)
+			return form;
+	}
+	return TABS_NUMBERS;
+}
+
 static void draw_tabs(const struct top *top, struct canvas *canvas, int y)
 {
-	int total = 0, most = 32;
-	for (int i = 0; i < TOP_VIEWS; i++)
-		total += is_shown(top, i) ? (int)strlen(top_views[i]->title) + 3 : 0;
-	if (total > canvas->width)
-		most = total > canvas->width + 20 ? 4 : 5;
+	enum tabs_form form = tabs_form(top, canvas->width);
 	for (int i = 0, x = 0; i < TOP_VIEWS; i++) {
+		bool here = i == top->view;
+		const char *title = here || form != TABS_NUMBERS ? top_views[i]->title : "";
 		if (!is_shown(top, i))
 			continue;
-		bool here = i == top->view;
 		x += canvas_print(
 			canvas, x, y, canvas->width - x, STYLE_HEADING, "%d", (i + 1) % 10);
 		x += canvas_print(canvas, x, y, canvas->width - x,
-			here ? STYLE_SELECTED : STYLE_NORMAL, here ? "[%.*s]" : " %.*s ",
-			here ? 32 : most, top_views[i]->title);
+			here ? STYLE_SELECTED : STYLE_NORMAL,
+			here		    ? "[%s]"
+			: form == TABS_WIDE ? " %s "
+					    : "%s ",
+			title);
 	}
 }
 
@@ -119,15 +157,15 @@ static void draw_foot(const struct top *top, struct canvas *canvas, int y)
 		canvas_print(canvas, 0, y, canvas->width, STYLE_NOTICE, "%s", top->message);
 		return;
 	}
-	static const char *const keys[][2] = {{"?", "help"}, {"Tab", "view"}, {"/", "search"},
+	static const char *const keys[][2] = {{"?", "help"}, {"Tab", "view"}, {"/", "find"},
 		{"s", "sort"}, {"p", "phase"}, {"Space", "hold"}, {"+-", "rate"}, {"r", "reset"},
 		{"q", "quit"}};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (x + (int)(strlen(keys[i][0]) + strlen(keys[i][1])) + 1 > canvas->width)
 			break;
 		x += canvas_text(canvas, x, y, canvas->width - x, STYLE_HEADING, keys[i][0]);
-		x += canvas_print(
-			canvas, x, y, canvas->width - x, STYLE_FAINT, " %s  ", keys[i][1]);
+		x += 2 +
+		     canvas_print(canvas, x, y, canvas->width - x, STYLE_FAINT, " %s", keys[i][1]);
 	}
 }
 

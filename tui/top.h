@@ -105,6 +105,9 @@ int top_phase_of(struct top *top, const struct run *run);
 /* Show a newer picture; the old one is destroyed. */
 void top_picture_set(struct top *top, struct picture *picture);
 
+/* Look at another phase. */
+void top_phase_set(struct top *top, int phase);
+
 /* A view by its name, or by a beginning that only one has; -1: there is none. */
 int top_view_find(const char *name);
 

@@ -71,12 +71,9 @@ static void next_view(struct top *top, int by)
 static void next_phase(struct top *top)
 {
 	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
-	top->follows_phase = false;
-	top->phase = top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
-		     : top->phase == STEP_DECODE      ? STEP_PREFILL
-						      : SUMMARY_ALL_PHASES;
-	if (top->picture)
-		picture_phase_set(top->picture, top->phase);
+	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
+			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
+							    : SUMMARY_ALL_PHASES);
 	say(top, names[top->phase - SUMMARY_ALL_PHASES]);
 }
 
@@ -90,7 +87,7 @@ static void sort_next(struct top *top)
 		return;
 	}
 	view->make(&grid, top);
-	grid_sort_next(&grid, place);
+	grid_sort_next(&grid, place, top->width);
 	if (place->sort)
 		snprintf(top->message, sizeof(top->message),
 			"Sorted by %s (S: the other way round)", grid.columns[place->sort].title);

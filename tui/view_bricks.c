@@ -8,6 +8,11 @@
 #include "tui/spark.h"
 #include "tui/top.h"
 
+static const char *history_title(const struct top *top)
+{
+	return top->history.is_short ? "OVER TIME" : "LAST MINUTE";
+}
+
 static void add_row(struct grid *grid, const struct report_columns *columns, const struct top *top,
 	const struct summary_row *from)
 {
@@ -37,7 +42,7 @@ static void fill(struct grid *grid, struct top *top, struct grid_place *place)
 	struct report_columns columns;
 	report_columns_default(&columns, REPORT_IN_TOP, SUMMARY_BY_BRICK);
 	field_grid_init(grid, &columns, "BRICK");
-	grid_column_add(grid, "LAST MINUTE", GRID_TEXT, 2);
+	grid_column_add(grid, history_title(top), GRID_TEXT, 2);
 	for (size_t i = 0; i < summary->row_count; i++)
 		add_row(grid, &columns, top, &summary->rows[i]);
 	add_rests(grid, &columns, top);
@@ -55,7 +60,9 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	make(&grid, top);
 	grid_draw(&grid, top_place(top), canvas, y, height);
 	if (!grid.row_count)
-		top_draw_nothing(canvas, y + 1, "No brick has ended yet.");
+		top_draw_nothing(canvas, y + 1,
+			top->phase == SUMMARY_ALL_PHASES ? "No brick has ended yet."
+							 : "No step of this phase has ended yet.");
 	grid_fini(&grid);
 }
 
@@ -104,7 +111,7 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 		free(text);
 	}
 	spark_of(spark, history_find(&top->history, row->name), 20, top->utf8);
-	line(s, "LAST MINUTE", spark);
+	line(s, history_title(top), spark);
 }
 
 static void detail(struct top *top, struct canvas *canvas, int y, int height)

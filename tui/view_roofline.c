@@ -201,6 +201,6 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 
 const struct view_class view_roofline = {
 	.name = "roofline",
-	.title = "Roofline",
+	.title = "Roof",
 	.draw = draw,
 };

@@ -162,8 +162,31 @@ static char *branches(const struct lines *lines, size_t number, bool utf8)
 	return text;
 }
 
-static void draw_line(
-	struct top *top, const struct lines *lines, size_t number, struct canvas *canvas, int y)
+enum { NUMBERS = 9 + 8 + 9 };
+
+static int bar_width(const struct canvas *canvas)
+{
+	return canvas->width >= 100 ? 20 : canvas->width >= 76 ? 8 : 0;
+}
+
+/* Of names: what the longest needs, where there is that much. */
+static int name_width(const struct lines *lines, const struct canvas *canvas, bool utf8)
+{
+	enum { LEAST = 40 };
+	int bar = bar_width(canvas), available = canvas->width - NUMBERS - (bar ? bar + 1 : 0);
+	int longest = LEAST;
+	for (size_t i = 0; i < lines->count; i++) {
+		char *lead = branches(lines, i, utf8), *name = name_of(lines, &lines->list[i]);
+		int needed = (int)(text_width(lead) + text_width(name)) + 3;
+		longest = needed > longest ? needed : longest;
+		free(name);
+		free(lead);
+	}
+	return longest < available ? longest : available;
+}
+
+static void draw_line(struct top *top, const struct lines *lines, size_t number,
+	struct canvas *canvas, int y, int width)
 {
 	const struct line *line = &lines->list[number];
 	const struct call_node *node =
@@ -173,8 +196,7 @@ static void draw_line(
 	double share = whole_ns && !on_device ? (double)line->time_ns / (double)whole_ns : -1;
 	char time[UNITS_BYTES], percent[UNITS_BYTES], count[UNITS_BYTES], text[64] = "";
 	char *lead = branches(lines, number, top->utf8), *name = name_of(lines, line);
-	int bar = canvas->width >= 100 ? 20 : canvas->width >= 76 ? 8 : 0;
-	int numbers = 9 + 8 + 9 + (bar ? bar + 1 : 0), x = 0, width = canvas->width - numbers;
+	int bar = bar_width(canvas), x = 0;
 	x += canvas_text(canvas, x, y, width, STYLE_FAINT, lead);
 	x += canvas_text(canvas, x, y, width - x, STYLE_HEADING,
 		!line->holds ? ""
@@ -190,7 +212,7 @@ static void draw_line(
 			units_count(count, node->count));
 	canvas_print(canvas, width + 17, y, 8, STYLE_FAINT, "%s", text);
 	if (bar)
-		canvas_share(canvas, canvas->width - bar, y, bar, STYLE_SHARE, share);
+		canvas_share(canvas, width + NUMBERS + 1, y, bar, STYLE_SHARE, share);
 	free(name);
 	free(lead);
 }
@@ -226,9 +248,10 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	}
 	draw_heading(top, lines.tree, canvas, y);
 	grid_scroll(place, (int)lines.count, height - 1);
+	int width = name_width(&lines, canvas, top->utf8);
 	for (int i = 0; i < height - 1 && place->scroll + i < (int)lines.count; i++) {
 		int number = place->scroll + i;
-		draw_line(top, &lines, (size_t)number, canvas, y + 1 + i);
+		draw_line(top, &lines, (size_t)number, canvas, y + 1 + i, width);
 		if (number == place->selected)
 			canvas_paint(canvas, 0, y + 1 + i, canvas->width, STYLE_SELECTED);
 	}

@@ -4,22 +4,41 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/losses.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
+#include "view/progress.h"
 #include "trace/load.h"
 
 /* What `brick record` writes when it is not told where to. */
 #define DEFAULT_NAME "run.pftrace"
 
+static uint64_t read_before;
+
+static uint64_t read_of_this(void)
+{
+	return run_load_read_bytes() - read_before;
+}
+
+static struct progress *start_progress(const char *path)
+{
+	struct stat st;
+	uint64_t size = !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	read_before = run_load_read_bytes();
+	return progress_start(path, read_of_this, size);
+}
+
 struct run *input_load(const char *path)
 {
 	struct load_error error = {0};
 	struct run *run = NULL;
+	struct progress *progress = start_progress(path);
 	int rc = run_load(&run, path, &error);
+	progress_end(progress);
 	if (rc == -ENOENT)
 		die(CLI_INPUT, "%s: no such file; 'brick record' writes one", path);
 	if (rc == -ENOMEM)

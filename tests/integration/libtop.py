@@ -57,7 +57,7 @@ def keep_ceilings():
 
 def rows(text, first):
     """Lines of the table whose title begins with `first`, without the key line at the end."""
-    lines = text.splitlines()
+    lines = re.sub(r"(\S+)[▼▲]", r" \1", text).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(first + " "))
     return lines[at], [line for line in lines[at + 1:-1] if line.strip()]
 

@@ -108,8 +108,16 @@ def same_numbers(values, path):
         for row in part["bricks"]:
             label = (("brick", row["name"]), ("category", row["category"]), ("phase", phase))
             near("share", values[("brick_phase_share_ratio", label)], row["share"])
+            near("executions", values[("brick_phase_executions_total", label)], row["count"])
+            near("self", values[("brick_phase_self_seconds_total", label)], row["self_ns"] / 1e9)
             near("a token", values[("brick_token_seconds", label)],
                  row["wall_ns"] / 1e9 / report["steps"][phase]["tokens"])
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds",
+                 "max_fds", "start_time_seconds"):
+        expect_true(f"process_{name}", values[(f"process_{name}", ())] > 0)
+    bricks, phases = len(report["bricks"]), 2
+    most = 334 * phases + 32 * bricks + 4 * bricks * phases + 40
+    expect_true(f"{len(values)} series, at most {most} by docs/SERVE.md", len(values) <= most)
     for kind in ("dropped", "open", "unmatched", "clamped", "unsupported", "bad_records"):
         near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
 

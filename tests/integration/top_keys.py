@@ -7,7 +7,7 @@ import time
 from libcli import BRICK, brick, expect, expect_true, fail
 from libtop import Tmux, VIEWS, dump, golden_recording
 
-TITLES = ["Bricks", "Categories", "Layers", "Threads", "Queues", "Tree", "Path", "Roofline",
+TITLES = ["Bricks", "Categories", "Layers", "Threads", "Queues", "Tree", "Path", "Roof",
           "Losses"]
 MARKS = ["BRICK .*SHARE", "CATEGORY .*TOTAL", "LAYER +TIME", "THREAD +WORKED", "KERNEL ",
          "The last whole (decode )?step", "Critical path of the decode", "GFLOP/s", "Losses +nothing"]
@@ -129,6 +129,30 @@ def sorting(path):
         t.wait("an order of its own")
 
 
+def narrow(path):
+    """At 80x24: whole tabs, all keys, help that fits; sorting begins with a column that is there."""
+    with Tmux(BRICK, "top", path) as t:
+        screen = t.wait("DownProjection", "SHARE▼").splitlines()
+        expect("tabs", re.sub(r"[\d\[\]]", " ", screen[4]).split(), TITLES)
+        expect_true(f"all keys: {screen[-1]}", screen[-1].endswith("q quit"))
+        t.keys("s")
+        said = re.search(r"Sorted by (\S+)", t.wait("Sorted by"))[1]
+        expect_true(f"{said} is there, with a mark", f"{said}▼" in t.screen().splitlines()[5])
+        t.keys("S")
+        t.wait(f"{said}▲")
+        t.keys("?")
+        screen = t.wait("Any key goes back")
+        expect_true("nothing is cut", "…" not in screen)
+        t.keys("q", "p")
+        t.wait("prefill]", "OVER TIME")
+        t.keys("q")
+    with Tmux(BRICK, "top", path, size=(200, 50)) as t:
+        t.keys("6")
+        line = next(s for s in t.wait("GraphCompute +[0-9]").splitlines() if "GraphCompute" in s)
+        expect_true(f"times beside names: {line}", line.index("µs") < 80)
+        t.keys("q")
+
+
 def tree(path):
     with Tmux(BRICK, "top", "--view", "tree", path, size=(100, 60)) as t:
         screen = t.wait("- GraphCompute", r"\+ Layer 0")
@@ -223,6 +247,7 @@ def main():
     every_view(path)
     moving(path)
     sorting(path)
+    narrow(path)
     tree(path)
     others(path)
     terminals(path)

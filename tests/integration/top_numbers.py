@@ -116,7 +116,7 @@ def check_bricks(path, phase):
     expect_true(f"speed: {header[2]}",
                 header[2].startswith(f"{number(steps['decode']['tokens_per_s'])} tokens/s"))
     expect_true(f"prefill: {header[2]}",
-                f"prefill {number(steps['prefill']['tokens_per_s'])};" in header[2])
+                f"; prefill {number(steps['prefill']['tokens_per_s'])}" in header[2])
     expect_true(f"first token: {header[2]}",
                 f"first token {duration(steps['ttft_ns'])};" in header[2])
     expect_true(f"steps: {header[1]}", f"{steps['prefill']['count']} prefill + "

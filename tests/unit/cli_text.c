@@ -16,6 +16,7 @@
 #include "view/csv.c"
 #include "view/die.c"
 #include "view/memory.c"
+#include "view/progress.c"
 #include "view/suggest.c"
 #include "view/text.c"
 #include "view/text_escape.c"
@@ -170,6 +171,18 @@ static void slips(void **state)
 	assert_null(suggest("", names, 5));
 }
 
+static void remaining_time(void **state)
+{
+	char text[64];
+	(void)state;
+	progress_text(text, sizeof(text), "x", 25, 100, 5000000000u);
+	assert_string_equal(text, "x: 25%, 15 s left");
+	progress_text(text, sizeof(text), "x", 5000, 0, 5000000000u);
+	assert_string_equal(text, "x: 5.00kB so far");
+	progress_text(text, sizeof(text), "x", 200, 100, 5000000000u); /* it grew meanwhile */
+	assert_string_equal(text, "x: 200B so far");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +192,7 @@ int main(void)
 		cmocka_unit_test(widths),
 		cmocka_unit_test(units),
 		cmocka_unit_test(slips),
+		cmocka_unit_test(remaining_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Says on a terminal how far something is that takes longer than two seconds, and how much longer
+ * it will take. Nothing is said where stderr is no terminal, and nothing stays there. One at a
+ * time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct progress;
+
+/* done: what is done by now, called by another thread; total: of that, 0: not known. NULL: there is
+ * nobody to tell. */
+struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total);
+
+/* NULL is legal. */
+void progress_end(struct progress *progress);
+
+/* "run.pftrace: 43%, 5 s left"; with total 0 "run.pftrace: 120MB so far". */
+void progress_text(char *text, size_t bytes, const char *what, uint64_t done, uint64_t total,
+	uint64_t elapsed_ns);
