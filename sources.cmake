@@ -779,6 +779,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
   tests/unit/analysis_queues.c
+  tests/unit/analysis_selection.c
   tests/unit/analysis_statistics.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c

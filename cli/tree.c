@@ -69,6 +69,17 @@ static size_t *count_launched(const struct run *run)
 	return counts;
 }
 
+/* Of a part of the recording: nothing that it did was asked for. */
+static bool is_left_out(const struct run *run, const struct run_lane *lane)
+{
+	for (size_t i = 0; i < lane->sample_count && run->selected; i++) {
+		run_lane_passed(lane, i);
+		if (!run->sites[lane->samples[i].site].left_out)
+			return false;
+	}
+	return run->selected != NULL;
+}
+
 static bool is_shown_elsewhere(const struct run_lane *lane, size_t launched)
 {
 	return lane->kind == BRICK_LANE_QUEUE && launched == lane->sample_count;
@@ -86,7 +97,8 @@ static size_t make_trees(const struct tree_view *view, uint32_t step, struct cal
 	size_t *launched = count_launched(view->run);
 	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
 		const struct run_lane *l = &view->run->lanes[lane];
-		if (!l->sample_count || is_shown_elsewhere(l, launched[lane]))
+		if (!l->sample_count || is_shown_elsewhere(l, launched[lane]) ||
+			is_left_out(view->run, l))
 			continue;
 		int rc = call_tree_of_lane(&tree, view->run, view->index, lane);
 		trees[count++] = checked(tree, rc);
@@ -107,7 +119,9 @@ static int run_tree(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	struct tree_view view = {run, &index, &times, (unsigned)options.depth, options.nodes};
 	struct call_tree **trees = xcalloc(run->lane_count + 1, sizeof(struct call_tree *));
-	size_t count = make_trees(&view, choose_step(&view, options.step), trees);
+	bool of_thread = options.selection.thread && !options.step;
+	uint32_t step = of_thread ? RUN_NONE : choose_step(&view, options.step);
+	size_t count = make_trees(&view, step, trees);
 	struct terminal terminal;
 	terminal_init(&terminal, stdout);
 	if (options.json)

@@ -18,6 +18,24 @@ add_custom_target(brick-manual ALL DEPENDS ${report_page})
 file(GLOB pages ${CMAKE_SOURCE_DIR}/man/*.1)
 list(REMOVE_ITEM pages ${CMAKE_SOURCE_DIR}/man/brick-report.1)
 install(FILES ${pages} ${report_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# Completion is made of the tables of options that the program has.
+set(completions)
+foreach(shell bash zsh fish)
+  set(script ${CMAKE_BINARY_DIR}/completion/${shell})
+  add_custom_command(OUTPUT ${script}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion
+    COMMAND ${CMAKE_COMMAND} -E env BRICK_CONFIG= BRICK_OPTIONS= $<TARGET_FILE:brick-cli> completion
+      ${shell} > ${script}
+    DEPENDS brick-cli VERBATIM)
+  list(APPEND completions ${script})
+endforeach()
+add_custom_target(brick-completion ALL DEPENDS ${completions})
+install(FILES ${CMAKE_BINARY_DIR}/completion/bash RENAME brick
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_BINARY_DIR}/completion/zsh RENAME _brick
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${CMAKE_BINARY_DIR}/completion/fish RENAME brick.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules)
 install(DIRECTORY share/clickhouse DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)

@@ -9,6 +9,9 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cmake --install build --prefix "$out/usr" >/dev/null
 "$out/usr/bin/brick" --version
+for script in bash-completion/completions/brick zsh/site-functions/_brick fish/vendor_completions.d/brick.fish; do
+	grep -q report "$out/usr/share/$script"
+done
 if command -v doxygen >/dev/null; then # the API's reference
 	test -f "$out/usr/share/man/man3/brick_step_begin.3"
 	test -f "$out/usr/share/doc/brick/html/index.html"

@@ -105,8 +105,9 @@ static char *lanes_text(const struct run *run)
 
 static void draw_engine(const struct top *top, struct canvas *canvas)
 {
-	static const char *const phases[] = {"", "[prefill]", "[decode]"};
-	const char *phase = phases[top->phase - SUMMARY_ALL_PHASES];
+	char phase[24] = "";
+	if (top->phase != SUMMARY_ALL_PHASES)
+		snprintf(phase, sizeof(phase), "[%s]", step_phase_name(top->phase));
 	int width = (int)strlen(phase);
 	const struct picture *p = top->picture;
 	char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);

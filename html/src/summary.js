@@ -95,6 +95,7 @@ function provenance(report) {
 	const notes = (run.notes ?? []).map(n => `${n.key}: ${n.value}`);
 	const lines = [
 		["Command", h("code", null, commandLine(run) || "-")],
+		...(report.selected ? [["Only", report.selected]] : []),
 		["Recorded", [run.start, run.host ? `on ${run.host}` : null, run.exit_code === null ? null : `exit code ${run.exit_code}`].filter(Boolean).join(", ") || "-"],
 		["Machine", [run.cpu, run.cpus ? format.plural(run.cpus, "CPU") : null].filter(Boolean).join(", ") || "-"],
 		["Backends", (run.backends ?? []).join(", ") || "-"],
