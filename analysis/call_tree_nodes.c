@@ -8,17 +8,16 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/array.h"
 
 uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node node)
 {
-	if (tree->count == tree->capacity) {
-		size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
-		struct call_node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
-		if (!nodes)
-			return RUN_NONE;
-		tree->nodes = nodes;
-		tree->capacity = capacity;
-	}
+	struct call_node *nodes =
+		array_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof(*nodes));
+
+	if (!nodes)
+		return RUN_NONE;
+	tree->nodes = nodes;
 	uint32_t number = (uint32_t)tree->count++;
 	node.parent = parent;
 	node.first = node.last = node.next = node.hint = RUN_NONE;

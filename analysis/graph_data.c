@@ -11,6 +11,7 @@
 
 #include "analysis/graph_state.h"
 #include "brick/abi/dataflow.h"
+#include "base/array.h"
 
 /* Operation and label of a site, in the recording's own text. */
 struct key {
@@ -24,7 +25,7 @@ struct flow {
 
 struct flows {
 	struct flow *list; /* by consumer */
-	size_t count;
+	size_t count, capacity;
 };
 
 static int compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
@@ -81,14 +82,11 @@ static int parse(struct flows *flows, const char *text)
 		if (!end)
 			end = at + strlen(at);
 		if (parse_line(&flow, at, end)) {
-			if ((flows->count & (flows->count - 1)) == 0) {
-				size_t capacity = flows->count ? 2 * flows->count : 1;
-				struct flow *more =
-					realloc(flows->list, capacity * sizeof *flows->list);
-				if (!more)
-					return -1;
-				flows->list = more;
-			}
+			struct flow *grown = array_grow(
+				flows->list, &flows->capacity, flows->count + 1, sizeof flow);
+			if (!grown)
+				return -1;
+			flows->list = grown;
 			flows->list[flows->count++] = flow;
 		}
 		at = end + (*end == '\n');

@@ -12,6 +12,7 @@
 #include "analysis/launches.h"
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "base/array.h"
 
 struct span {
 	uint64_t begin_ns, end_ns;
@@ -25,16 +26,13 @@ struct spans {
 
 static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (s->count == s->capacity) {
-		size_t capacity = s->capacity ? 2 * s->capacity : 256;
-		struct span *list = reallocarray(s->list, capacity, sizeof(*list));
-		if (!list) {
-			s->failed = true;
-			return;
-		}
-		s->list = list;
-		s->capacity = capacity;
+	struct span *list = array_grow(s->list, &s->capacity, s->count + 1, sizeof(*list));
+
+	if (!list) {
+		s->failed = true;
+		return;
 	}
+	s->list = list;
 	s->list[s->count++] = (struct span){begin_ns, end_ns};
 }
 

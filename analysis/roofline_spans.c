@@ -12,6 +12,7 @@
 
 #include "analysis/launches.h"
 #include "analysis/work_owner.h"
+#include "base/array.h"
 
 static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -21,14 +22,11 @@ static int append(struct roofline_spans *s, uint64_t begin_ns, uint64_t end_ns)
 		last->end_ns = end_ns > last->end_ns ? end_ns : last->end_ns;
 		return 0;
 	}
-	if (s->count == s->capacity) {
-		size_t more = s->capacity ? 2 * s->capacity : 64;
-		struct roofline_span *spans = reallocarray(s->spans, more, sizeof(*spans));
-		if (!spans)
-			return -ENOMEM;
-		s->spans = spans;
-		s->capacity = more;
-	}
+	struct roofline_span *spans =
+		array_grow(s->spans, &s->capacity, s->count + 1, sizeof(*spans));
+	if (!spans)
+		return -ENOMEM;
+	s->spans = spans;
 	s->spans[s->count++] = (struct roofline_span){begin_ns, end_ns};
 	return 0;
 }

@@ -8,19 +8,18 @@
 #include <string.h>
 
 #include "analysis/schedule.h"
+#include "base/array.h"
 
 static void add(struct schedule_source *source, const struct schedule_after_item *item)
 {
-	if (source->count == source->capacity) {
-		size_t larger = source->capacity ? 2 * source->capacity : 64;
-		void *moved = reallocarray(source->items, larger, sizeof(*source->items));
-		if (!moved) {
-			source->failed = 1;
-			return;
-		}
-		source->items = moved;
-		source->capacity = larger;
+	void *moved = array_grow(
+		source->items, &source->capacity, source->count + 1, sizeof(*source->items));
+
+	if (!moved) {
+		source->failed = 1;
+		return;
 	}
+	source->items = moved;
 	source->items[source->count++] = *item;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "analysis/summary_accumulator.h"
+#include "base/array.h"
 
 enum overlap_kind { OF_CATEGORY, OF_BRICK, OF_GROUP };
 
@@ -78,16 +79,14 @@ static void subtract_all(struct summary_accumulator *t, enum overlap_kind kind)
 
 void summary_overlap_add(struct summary_accumulator *t, const struct summary_span *span)
 {
-	if (t->span_count == t->span_capacity) {
-		size_t larger = t->span_capacity ? 2 * t->span_capacity : 64;
-		struct summary_span *moved = reallocarray(t->spans, larger, sizeof(*moved));
-		if (!moved) {
-			t->failed = true;
-			return;
-		}
-		t->spans = moved;
-		t->span_capacity = larger;
+	struct summary_span *moved =
+		array_grow(t->spans, &t->span_capacity, t->span_count + 1, sizeof(*moved));
+
+	if (!moved) {
+		t->failed = true;
+		return;
 	}
+	t->spans = moved;
 	t->spans[t->span_count++] = *span;
 }
 

@@ -29,10 +29,10 @@ struct sides {
 	struct diff_origin *origins;
 	struct compare_series *series;
 	struct compare_names names;
-	size_t count, capacity; /* of both */
-	size_t in_a, in_b;	/* operands; then what they stand for */
-	bool from_history;	/* any of them */
-	double floor;		/* of this machine; 0: not known */
+	size_t count, origin_capacity, series_capacity;
+	size_t in_a, in_b; /* operands; then what they stand for */
+	bool from_history; /* any of them */
+	double floor;	   /* of this machine; 0: not known */
 	uint64_t floor_ns;
 };
 
@@ -94,12 +94,12 @@ static void find_sides(struct sides *sides, int argc, size_t behind)
 /* A place for one more. */
 static size_t add_place(struct sides *sides)
 {
-	if (sides->count == sides->capacity) {
-		sides->capacity = 2 * sides->capacity + 16;
-		sides->origins =
-			xrealloc(sides->origins, sides->capacity * sizeof(*sides->origins));
-		sides->series = xrealloc(sides->series, sides->capacity * sizeof(*sides->series));
-	}
+	size_t wanted = sides->count + 1;
+
+	sides->origins =
+		xgrow(sides->origins, &sides->origin_capacity, wanted, sizeof(*sides->origins));
+	sides->series =
+		xgrow(sides->series, &sides->series_capacity, wanted, sizeof(*sides->series));
 	return sides->count++;
 }
 

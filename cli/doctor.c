@@ -31,8 +31,8 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	va_end(arguments);
 	if (n < 0)
 		die(CLI_SYSTEM, "out of memory");
-	doctor->checks =
-		xrealloc(doctor->checks, (doctor->check_count + 1) * sizeof(*doctor->checks));
+	doctor->checks = xgrow(doctor->checks, &doctor->check_capacity, doctor->check_count + 1,
+		sizeof(*doctor->checks));
 	check = &doctor->checks[doctor->check_count++];
 	*check = (struct doctor_check){group, name, status, finding, advice};
 }

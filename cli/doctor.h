@@ -40,9 +40,9 @@ struct doctor_engine {
 
 struct doctor {
 	struct doctor_check *checks;
-	size_t check_count;
+	size_t check_count, check_capacity;
 	struct doctor_engine *engines;
-	size_t engine_count;
+	size_t engine_count, engine_capacity;
 	int is_of_program; /* only one program was looked at */
 	int cannot_record; /* nothing can be recorded here at all */
 };

@@ -119,8 +119,8 @@ static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 {
 	if (doctor->engine_count == ENGINES_MAX)
 		return NULL;
-	doctor->engines =
-		xrealloc(doctor->engines, (doctor->engine_count + 1) * sizeof(*doctor->engines));
+	doctor->engines = xgrow(doctor->engines, &doctor->engine_capacity, doctor->engine_count + 1,
+		sizeof(*doctor->engines));
 	struct doctor_engine *engine = &doctor->engines[doctor->engine_count++];
 	memset(engine, 0, sizeof(*engine));
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)

@@ -110,7 +110,7 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	json_decref(data);
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
 	content.page_bytes = head_bytes + content.data_bytes + tail_bytes;
-	content.page = xrealloc(NULL, content.page_bytes);
+	content.page = xcalloc(1, content.page_bytes);
 	memcpy(content.page, head, head_bytes);
 	memcpy(content.page + head_bytes, content.data, content.data_bytes);
 	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);

@@ -101,10 +101,7 @@ struct text {
 
 static void append(struct text *text, const char *s, size_t n)
 {
-	if (text->capacity - text->used < n + 1) {
-		text->capacity = 2 * text->capacity + n + 1;
-		text->data = xrealloc(text->data, text->capacity);
-	}
+	text->data = xgrow(text->data, &text->capacity, text->used + n + 1, 1);
 	memcpy(text->data + text->used, s, n);
 	text->used += n;
 }

@@ -34,10 +34,8 @@ void grid_fini(struct grid *grid)
 
 struct grid_row *grid_add(struct grid *grid)
 {
-	if (grid->row_count == grid->row_capacity) {
-		grid->row_capacity = grid->row_capacity ? 2 * grid->row_capacity : 64;
-		grid->rows = xrealloc(grid->rows, grid->row_capacity * sizeof(*grid->rows));
-	}
+	grid->rows =
+		xgrow(grid->rows, &grid->row_capacity, grid->row_count + 1, sizeof(*grid->rows));
 	struct grid_row *row = &grid->rows[grid->row_count];
 	memset(row, 0, sizeof(*row));
 	row->number = grid->row_count++;

@@ -28,7 +28,7 @@ const struct history_brick *history_find(const struct history *h, const char *na
 
 static struct history_brick *add_brick(struct history *h, const char *name)
 {
-	h->bricks = xrealloc(h->bricks, (h->brick_count + 1) * sizeof(*h->bricks));
+	h->bricks = xgrow(h->bricks, &h->brick_capacity, h->brick_count + 1, sizeof(*h->bricks));
 	struct history_brick *brick = &h->bricks[h->brick_count++];
 	brick->name = xstrdup(name);
 	brick->self_ns = 0;

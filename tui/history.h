@@ -26,7 +26,7 @@ struct history_reading {
 
 struct history {
 	struct history_brick *bricks;
-	size_t brick_count;
+	size_t brick_count, brick_capacity;
 	struct history_reading readings[HISTORY_SLOTS]; /* the last one is the newest */
 	size_t reading_count;
 	uint64_t slot_ns; /* begin of the newest value */

@@ -11,12 +11,12 @@
 
 struct lines {
 	char **list;
-	size_t count;
+	size_t count, capacity;
 };
 
 static void add(struct lines *lines, char *text)
 {
-	lines->list = xrealloc(lines->list, (lines->count + 1) * sizeof(*lines->list));
+	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
 	lines->list[lines->count++] = text;
 }
 
@@ -88,7 +88,7 @@ static void add_notes(struct lines *lines, const struct run *run)
 /* Break what is wider than the screen. */
 static void fold(struct lines *lines, int width)
 {
-	struct lines folded = {NULL, 0};
+	struct lines folded = {0};
 	size_t columns = width > 24 ? (size_t)width : 24;
 	for (size_t i = 0; i < lines->count; i++) {
 		char *text = lines->list[i];
@@ -114,7 +114,7 @@ static void fold(struct lines *lines, int width)
 
 static struct lines make(struct top *top)
 {
-	struct lines lines = {NULL, 0};
+	struct lines lines = {0};
 	add_coverage(&lines, top->picture);
 	add_distortion(&lines, top->picture);
 	add_losses(&lines, top->picture);

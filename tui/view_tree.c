@@ -68,10 +68,7 @@ static void flip(struct top_tree *tree, uint64_t hash)
 
 static struct line *add_line(struct lines *lines)
 {
-	if (lines->count == lines->capacity) {
-		lines->capacity = lines->capacity ? 2 * lines->capacity : 256;
-		lines->list = xrealloc(lines->list, lines->capacity * sizeof(*lines->list));
-	}
+	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
 	struct line *line = &lines->list[lines->count++];
 	memset(line, 0, sizeof(*line));
 	return line;

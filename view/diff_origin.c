@@ -36,11 +36,8 @@ static bool is_listed(const char *const *list, const char *key)
 /* value: taken. */
 static void add_fact(struct diff_origin *origin, const char *key, char *value)
 {
-	if (origin->fact_count == origin->fact_capacity) {
-		origin->fact_capacity = 2 * origin->fact_capacity + 16;
-		origin->facts =
-			xrealloc(origin->facts, origin->fact_capacity * sizeof(*origin->facts));
-	}
+	origin->facts = xgrow(origin->facts, &origin->fact_capacity, origin->fact_count + 1,
+		sizeof(*origin->facts));
 	origin->facts[origin->fact_count++] = (struct diff_fact){xstrdup(key), value};
 }
 
@@ -157,10 +154,7 @@ static void add(struct diff_origins *o, const struct diff_difference *difference
 {
 	size_t at = o->count;
 
-	if (o->count == o->capacity) {
-		o->capacity = 2 * o->capacity + 16;
-		o->differences = xrealloc(o->differences, o->capacity * sizeof(*o->differences));
-	}
+	o->differences = xgrow(o->differences, &o->capacity, o->count + 1, sizeof(*o->differences));
 	while (difference->unfair && at > 0 && !o->differences[at - 1].unfair)
 		at--;
 	memmove(o->differences + at + 1, o->differences + at,

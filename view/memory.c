@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 
@@ -22,9 +23,9 @@ void *xcalloc(size_t n, size_t size)
 	return check(calloc(n ? n : 1, size ? size : 1));
 }
 
-void *xrealloc(void *p, size_t size)
+void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes)
 {
-	return check(realloc(p, size ? size : 1));
+	return check(array_grow(items, capacity, wanted, bytes));
 }
 
 char *xstrdup(const char *s)

@@ -7,6 +7,7 @@
 
 /* None of these returns NULL; the caller frees. */
 void *xcalloc(size_t n, size_t size);
-void *xrealloc(void *p, size_t size);
+/* array_grow() of base/array.h. */
+void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes);
 char *xstrdup(const char *s);
 char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);

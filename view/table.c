@@ -42,10 +42,8 @@ struct table *table_create(const struct table_column *columns, size_t count)
 
 void table_add(struct table *table, const char *const *cells, enum terminal_style style)
 {
-	if (table->row_count == table->row_capacity) {
-		table->row_capacity = table->row_capacity ? 2 * table->row_capacity : 32;
-		table->rows = xrealloc(table->rows, table->row_capacity * sizeof(*table->rows));
-	}
+	table->rows = xgrow(
+		table->rows, &table->row_capacity, table->row_count + 1, sizeof(*table->rows));
 	struct row *row = &table->rows[table->row_count++];
 	row->style = style;
 	row->cells = xcalloc(table->column_count, sizeof(*row->cells));

@@ -31,10 +31,7 @@ struct lines {
 
 static void add_line(struct lines *lines, struct line line)
 {
-	if (lines->count == lines->capacity) {
-		lines->capacity = lines->capacity ? 2 * lines->capacity : 128;
-		lines->list = xrealloc(lines->list, lines->capacity * sizeof(*lines->list));
-	}
+	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
 	lines->list[lines->count++] = line;
 }
 
