@@ -265,7 +265,7 @@ void run_release(const struct run *run); /* of all lanes */
 
 static inline void run_lane_passed(const struct run_lane *lane, size_t i)
 {
-	if (__builtin_expect(!(i % 4096), 0) && lane->spilled)
+	if (__builtin_expect(!(i % 16384), 0) && lane->spilled)
 		run_lane_release(lane);
 }
 
