@@ -544,6 +544,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_pairs.c
   analysis/summary_rows.c
   analysis/summary_sample.c
+  analysis/summary_step.c
   analysis/tiles.c
   analysis/wait_causes.c
   analysis/walk.c

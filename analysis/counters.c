@@ -21,8 +21,7 @@ static uint32_t kind_of(const struct run *run, const struct run_point *point)
 	return kind;
 }
 
-/* The last step of the lane that had ended by then; NULL if another one has begun since. */
-static const struct run_step *step_of(
+const struct run_step *counters_step_of(
 	const struct run *run, const struct step_index *index, const struct run_point *point)
 {
 	uint32_t first = index->lane_first[point->lane], end = index->lane_first[point->lane + 1];
@@ -41,7 +40,7 @@ void counters_measure(struct counters *c, const struct run *run, const struct st
 		uint32_t kind = kind_of(run, point);
 		const struct run_step *step = NULL;
 		if (kind < COUNTERS_KINDS && point->lane < run->lane_count && point->value >= 0)
-			step = step_of(run, index, point);
+			step = counters_step_of(run, index, point);
 		if (!step)
 			continue;
 		struct counters_sum *sum = &c->phases[step->phase][kind];

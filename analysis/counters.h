@@ -24,6 +24,10 @@ struct counters {
 	uint64_t span_ns[STEP_PHASES]; /* of the steps whose task-clock is known */
 };
 
+/* The last step of a point's lane that had ended by then; NULL if another one has begun since. */
+const struct run_step *counters_step_of(
+	const struct run *run, const struct step_index *index, const struct run_point *point);
+
 /* "cycles", ..., "counter-reading". */
 const char *counters_kind_name(uint32_t kind);
 

@@ -318,6 +318,8 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
 			fill_on_device(row, t, g);
 	}
+	if (t->by == SUMMARY_BY_STEP && !knows_off(t))
+		summary_rows_step_cpu(rows, t);
 	return 0;
 }
 

@@ -44,6 +44,8 @@ struct summary_rows {
 int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accumulator *sums);
 int summary_rows_of_categories(struct summary_rows *rows, const struct summary_accumulator *sums);
 int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accumulator *sums);
+/* By step, where switches are not known: what the step's own thread read of its CPU clock. */
+void summary_rows_step_cpu(struct summary_rows *rows, const struct summary_accumulator *sums);
 int summary_rows_copy(struct summary_rows *rows, const struct summary_rows *from);
 void summary_rows_sort(struct summary_rows *rows);
 void summary_rows_fini(struct summary_rows *rows);

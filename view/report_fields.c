@@ -290,9 +290,9 @@ const struct report_field report_fields[] = {
 	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
 		QUEUE(submit.p95_ns)},
 	{"cpu_ns", "CPU",
-		"SELF less the time in it that its threads were off their CPUs. What interrupts "
-		"and "
-		"the host of a virtual machine took is in it.",
+		"SELF less the time in it that its threads were off their CPUs. With what "
+		"interrupts and the host of a virtual machine took. Of a step, where switches are "
+		"refused: by the CPU clock of its own thread.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
 		.flags = REPORT_ON_HOST},
 	{"off_ns", "OFF",
