@@ -29,14 +29,16 @@ def examine(path, truth):
     count = sum(t["count"] for t in truth.values())
     low, high = (sum(t[end] for t in truth.values()) for end in ("low_ns", "high_ns"))
     o.check(steps["count"] == count, f"{steps['count']} steps, {count} bricks")
-    cpu = (1 - presence["steps_off"]) * steps["total_ns"]
-    o.check(0.99 * low <= cpu <= 1.01 * high + STEP_NS * count,
-            f"steps ran for {cpu} ns, truly {low}..{high}: {presence}")
     each = json.loads(o.report(path, "--by", "step", "--json"))["each_step"]
     rows = [row for row in each if row["step_ns"] is not None]
     o.check(len(rows) == count, f"{len(rows)} rows, {count} steps")
-    o.check(abs(sum(row["cpu_ns"] for row in rows) - cpu) < 1e-6 * cpu, "rows and steps differ")
     o.check(all(row["cpu_ns"] + row["off_ns"] == row["step_ns"] for row in rows), "CPU and OFF")
+    cpu = (1 - presence["steps_off"]) * sum(row["step_ns"] for row in rows)
+    # the clock is read outside of the step, which may so have a little more CPU than time
+    found = sum(row["cpu_ns"] for row in rows)
+    o.check(abs(found - cpu) < 0.01 * cpu + STEP_NS * count, f"CPU {found} of rows, {cpu} of steps")
+    o.check(0.99 * low <= cpu <= 1.01 * high + STEP_NS * count,
+            f"steps ran for {cpu} ns, truly {low}..{high}: {presence}")
     text = " ".join(o.report(path).split())
     for part in ("perf_event_open: Permission denied", "by schedstat, per interval",
                  "by getrusage, per step", "not known per brick"):
