@@ -85,6 +85,7 @@ enum format_event_name {
 	FORMAT_N_LAUNCHED,			 /* at the begin of its slice: what that launched */
 	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS,	 /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
+	FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END, /* for views of GPUs: queues, by their sequence */
 };
 #define FORMAT_DROPPED "Dropped"
 #define FORMAT_THREAD "Thread"

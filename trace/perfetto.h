@@ -21,6 +21,7 @@ enum perfetto_packet {
 	PACKET_SEQUENCE_FLAGS = 13,
 	PACKET_SYSTEM_INFO = 45,
 	PACKET_COMPRESSED = 50,
+	PACKET_RENDER_STAGE = 53,
 	PACKET_TIMESTAMP_CLOCK_ID = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
@@ -50,6 +51,7 @@ enum perfetto_interned {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_EVENT_NAMES = 2,
 	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_GPU_NAMES = 24, /* of queues and of stages */
 	INTERNED_STRING_VALUES = 29,
 };
 enum perfetto_interned_entry { ENTRY_IID = 1, ENTRY_TEXT = 2 };
@@ -101,6 +103,14 @@ enum perfetto_event {
 	EVENT_TERMINATING_FLOWS = 48, /* fixed64 */
 };
 enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+
+enum perfetto_render_stage {
+	STAGE_EVENT_ID = 1,
+	STAGE_DURATION = 2,
+	STAGE_SUBMISSION_ID = 10,
+	STAGE_QUEUE_IID = 13,
+	STAGE_NAME_IID = 14,
+};
 
 enum perfetto_annotation {
 	ANNOTATION_NAME_IID = 1,

@@ -174,6 +174,35 @@ static void packet_close(struct trace_writer *w, struct opened opened, uint64_t 
 	writer_packet_out(w);
 }
 
+/*
+ * The same once more for views of GPUs, which know render stages alone. One stands at its begin and
+ * has its length: so a command that holds others, whose length is not known there, has none.
+ */
+static void write_stage(struct trace_writer *w, const struct writer_lane *lane,
+	const struct brick_record *r, const struct record_args *args)
+{
+	struct pb_buffer *b = &w->scratch;
+	uint32_t kernel = record_kernel(&lane->process->tables, args);
+
+	if (!kernel || !args->launch.kind || r->kind != BRICK_RECORD_SAMPLE)
+		return;
+	uint64_t end_ns = writer_ns(w, lane->process, r->begin + r->ticks);
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t stage = pb_open(b, PACKET_RENDER_STAGE);
+	pb_varint(b, STAGE_EVENT_ID, args->launch.elements);
+	pb_varint(b, STAGE_DURATION, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
+	pb_varint(b, STAGE_SUBMISSION_ID, args->launch.elements);
+	pb_varint(b, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + lane->sequence);
+	pb_varint(b, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
+	pb_close(b, stage);
+	pb_varint(b, PACKET_TIMESTAMP, 0);
+	pb_close(b, packet);
+	writer_packet_out(w);
+}
+
 void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns)
 {
@@ -207,6 +236,7 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 		put_dependencies(w, lane, args);
 	}
 	packet_close(w, opened, step);
+	write_stage(w, lane, r, args);
 }
 
 static struct opened instant_open(

@@ -140,6 +140,7 @@ int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint3
 	struct names names = names_open(w, lane);
 	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
 	writer_intern(&w->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	writer_intern(&w->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
 	size = writer_kernel_json(text, sizeof text, entry);
 	writer_intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel, text, size);
 	return names_close(w, names);

@@ -79,19 +79,35 @@ static void describe_thread(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_close(b, thread);
 }
 
+static size_t queue_name(char *name, size_t room, const struct writer_lane *lane)
+{
+	size_t size = 0;
+
+	if (lane->backend[0]) {
+		size = tables_text(name, room, lane->backend, sizeof lane->backend);
+		size += tables_text(name + size, room - size, ": ", 2);
+	}
+	return size + tables_text(name + size, room - size, lane->name, sizeof lane->name);
+}
+
 /* Two queues may have one name, and stay two. */
 static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
 	char name[3 * (sizeof lane->name + sizeof lane->backend)];
-	size_t size = 0;
 
-	if (lane->backend[0]) {
-		size = tables_text(name, sizeof name, lane->backend, sizeof lane->backend);
-		size += tables_text(name + size, sizeof name - size, ": ", 2);
-	}
-	size += tables_text(name + size, sizeof name - size, lane->name, sizeof lane->name);
-	pb_string(b, TRACK_NAME, name, size);
+	pb_string(b, TRACK_NAME, name, queue_name(name, sizeof name, lane));
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
+}
+
+/* The queue as views of GPUs know it: the stages of what runs on it refer to that. */
+static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
+{
+	char name[3 * (sizeof lane->name + sizeof lane->backend)];
+	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
+
+	writer_intern(b, INTERNED_GPU_NAMES, FORMAT_QUEUE_IID + lane->sequence, name,
+		queue_name(name, sizeof name, lane));
+	pb_close(b, interned);
 }
 
 /* The lane's track, and that what follows is on it. */
@@ -111,6 +127,8 @@ static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
 	else
 		describe_queue(b, lane);
 	pb_close(b, track);
+	if (lane->kind == BRICK_LANE_QUEUE)
+		intern_queue(b, lane);
 	pb_close(b, packet);
 }
 

@@ -64,6 +64,10 @@ def in_perfetto(path, commands):
         expect_true("a launch before the start", s.arguments["launch_to_start_ns"] > -CLOCKS_NS)
     expect("gemv", next(s for s in slices if s.name == "gemv").arguments["kernel"]["grid"],
            [32, 1, 1])
+    stages = sorted(found.stages)
+    expect("render stages", len(stages), len(slices))
+    for stage, s in zip(stages, sorted(slices, key=lambda s: (s.begin, s.end - s.begin, s.name))):
+        expect("render stage", stage[:4], (s.begin, s.end - s.begin, s.name, tracks[s.track]))
     flows = list(found.flows.values())
     expect("a flow for each command", len(flows), len(commands))
     for events in flows:

@@ -31,6 +31,7 @@ class Sequence:
         self.track = 0
         self.now = None
         self.names, self.categories, self.annotations, self.values = {}, {}, {}, {}
+        self.gpu_names = {}
 
 
 class Slice:
@@ -57,6 +58,7 @@ class Checker:
         self.stacks = {}
         self.slices = []
         self.instants, self.counters = [], []
+        self.stages = []      # (begin, length, name, queue, sequence's track, command's number)
         self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
         self.seen = set()     # what a recording must have: numbers of packets' fields
         self.run_ns = None    # of the run's last event
@@ -90,7 +92,8 @@ class Checker:
     def interned(self, s, data):
         for number, _, entry in fields(data):
             tables = {1: (s.categories, "category"), 2: (s.names, "event name"),
-                      3: (s.annotations, "annotation name"), 29: (s.values, "string value")}
+                      3: (s.annotations, "annotation name"), 29: (s.values, "string value"),
+                      24: (s.gpu_names, "name of a queue or stage")}
             self.intern(tables[number][0], entry, tables[number][1])
 
     def snapshot(self, s, data):
@@ -301,6 +304,8 @@ class Checker:
             self.descriptor(found[60])
         if 11 in found:
             self.timed(s, sid, found)
+        elif 53 in found:
+            self.stage(s, found)
         elif 8 in found and 2 not in found:
             self.bad("a timestamp without an event")
         if 2 in found and not all(every(p, 3) for p in every(found[2], 1)):
@@ -326,6 +331,18 @@ class Checker:
             self.bad("sequence %d runs back", sid)
         s.now = ns
         self.event(s, found[11], ns)
+
+    def stage(self, s, found):
+        """A command once more, for views of GPUs: behind the begin of its slice, at the same time."""
+        stack, stage = self.stacks.get(s.track), found[53]
+        if found.get(8) != 0 or not stack or stack[-1].begin != s.now:
+            self.bad("a render stage stands behind no begin")
+        name = self.look_up(s.gpu_names, one(stage, 14), "stage")
+        if stack and name != stack[-1].name:
+            self.bad("stage %r of slice %r", name, stack[-1].name)
+        self.stages.append((s.now, one(stage, 2), name,
+                            self.look_up(s.gpu_names, one(stage, 13), "queue"), s.track,
+                            one(stage, 1)))
 
     def finish(self, allow_open):
         self.check_flows()
