@@ -364,6 +364,7 @@ set(BRICK_TRACE_SOURCES
   trace/build_slice.c
   trace/chrome.c
   trace/chrome_flow.c
+  trace/chrome_owner.c
   trace/csv.c
   trace/load.c
   trace/load_annotation.c

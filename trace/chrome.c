@@ -12,9 +12,6 @@
 #include "trace/chrome_state.h"
 #include "trace/text.h"
 
-/* Above all thread ids of Linux: for lanes whose own id is taken. */
-enum { FIRST_FREE_TID = 1 << 23 };
-
 static void site_args(FILE *out, const struct run_site *site)
 {
 	fprintf(out, "\"layer\":%d", site->layer);
@@ -65,32 +62,17 @@ static int pid_of(const struct run *run, uint32_t lane)
 	return (int)run->processes[run->lanes[lane].process].pid;
 }
 
-/* Viewers tell tracks apart by pid and tid; queues and lanes of a reused pid may clash. */
-static int tid_taken(const struct chrome *c, uint32_t lane)
-{
-	for (uint32_t i = 0; i < lane; i++)
-		if (pid_of(c->run, i) == pid_of(c->run, lane) &&
-			c->tids[i] == c->run->lanes[lane].tid)
-			return 1;
-	return 0;
-}
-
 static int prepare(struct chrome *c)
 {
 	const struct run *run = c->run;
 	int error = 0;
 
 	c->sites = calloc(run->site_count + 1, sizeof *c->sites);
-	c->tids = calloc(run->lane_count + 1, sizeof *c->tids);
-	if (!c->sites || !c->tids)
+	if (!c->sites)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->site_count && !error; i++)
 		error = make_site(run, i, &c->sites[i]);
-	for (uint32_t i = 0; i < run->lane_count; i++)
-		c->tids[i] = run->lanes[i].kind == BRICK_LANE_QUEUE || tid_taken(c, i)
-				     ? FIRST_FREE_TID + (uint64_t)i
-				     : run->lanes[i].tid;
-	return error;
+	return error ? error : chrome_owners(c);
 }
 
 static void discard(struct chrome *c)
@@ -100,7 +82,8 @@ static void discard(struct chrome *c)
 		free(c->sites[i].args);
 	}
 	free(c->sites);
-	free(c->tids);
+	free(c->owners);
+	free(c->lanes);
 }
 
 static void write_us(FILE *out, uint64_t ns)
@@ -128,12 +111,12 @@ void chrome_next(struct chrome *c)
 	c->separator = ",\n";
 }
 
-void chrome_place(const struct chrome *c, uint32_t lane)
+void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns)
 {
 	fputs(",\"pid\":", c->out);
 	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
 	fputs(",\"tid\":", c->out);
-	text_unsigned(c->out, c->tids[lane]);
+	text_unsigned(c->out, chrome_owner(c, lane, ns));
 }
 
 static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
@@ -157,7 +140,9 @@ static void write_names(struct chrome *c)
 			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		write_name(c, "thread_name", pid_of(run, i), c->tids[i], run->lanes[i].name);
+		for (size_t k = c->lanes[i]; k < c->lanes[i + 1]; k++)
+			write_name(c, "thread_name", pid_of(run, i), c->owners[k].tid,
+				run->lanes[i].name);
 }
 
 /* The start of a command's event: its name is that of what was launched. */
@@ -228,7 +213,7 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	chrome_time(c, s->begin_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->end_ns - s->begin_ns);
-	chrome_place(c, lane);
+	chrome_place(c, lane, s->begin_ns);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
 	if (command)
@@ -253,7 +238,7 @@ static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample 
 	chrome_time(c, s->end_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->wait_ns);
-	chrome_place(c, lane);
+	chrome_place(c, lane, s->begin_ns);
 	fputc('}', c->out);
 }
 
@@ -269,7 +254,7 @@ static void write_point(struct chrome *c, const struct run_point *p)
 			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
 	fputs(",\"ts\":", c->out);
 	chrome_time(c, p->ns);
-	chrome_place(c, p->lane);
+	chrome_place(c, p->lane, p->ns);
 	if (*kind == 'i')
 		fputs(",\"s\":\"t\"", c->out);
 	if (p->kind == RUN_POINT_INSTANT)

@@ -15,7 +15,7 @@ static void write_flow(
 		"{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":", kind,
 		*kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
 	chrome_time(c, ns);
-	chrome_place(c, lane);
+	chrome_place(c, lane, ns);
 	fputc('}', c->out);
 }
 
@@ -24,7 +24,7 @@ static void write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
 	chrome_next(c);
 	fputs("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":", c->out);
 	chrome_time(c, ns);
-	chrome_place(c, lane);
+	chrome_place(c, lane, ns);
 	fputc('}', c->out);
 }
 

@@ -10,21 +10,31 @@ struct site_text {
 	char *args; /* without braces; may be empty */
 };
 
+/* A thread, or a queue: it has the lane from then on. */
+struct chrome_owner {
+	uint64_t ns, tid;
+};
+
 struct chrome {
 	const struct run *run;
 	FILE *out;
 	struct site_text *sites;
-	uint64_t *tids;	       /* by lane */
-	size_t command;	       /* the next one, in the order of samples */
-	const char *separator; /* before the next event */
+	struct chrome_owner *owners; /* lane by lane */
+	size_t *lanes;		     /* where the owners of each begin; and their end */
+	size_t command;		     /* the next one, in the order of samples */
+	const char *separator;	     /* before the next event */
 };
 
 /* The separator before the next event. */
 void chrome_next(struct chrome *c);
 /* Its time: us since the run's start. */
 void chrome_time(const struct chrome *c, uint64_t ns);
-/* Its pid and tid. */
-void chrome_place(const struct chrome *c, uint32_t lane);
+/* Its pid and tid: that of the lane's owner at that time. */
+void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns);
+
+/* chrome_owner.c */
+int chrome_owners(struct chrome *c);
+uint64_t chrome_owner(const struct chrome *c, uint32_t lane, uint64_t ns);
 
 /* chrome_flow.c: all arrows of the run */
 void chrome_flows(struct chrome *c);

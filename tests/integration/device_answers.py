@@ -67,7 +67,7 @@ def in_perfetto(path, commands):
     stages = sorted(found.stages)
     expect("render stages", len(stages), len(slices))
     for stage, s in zip(stages, sorted(slices, key=lambda s: (s.begin, s.end - s.begin, s.name))):
-        expect("render stage", stage[:4], (s.begin, s.end - s.begin, s.name, tracks[s.track]))
+        expect("render stage", stage, (s.begin, s.end - s.begin, s.name, tracks[s.track]))
     flows = list(found.flows.values())
     expect("a flow for each command", len(flows), len(commands))
     for events in flows:

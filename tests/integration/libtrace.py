@@ -30,8 +30,8 @@ class Sequence:
         self.clock = None
         self.track = 0
         self.now = None
-        self.names, self.categories, self.annotations, self.values = {}, {}, {}, {}
-        self.gpu_names = {}
+        self.names, self.categories, self.annotations, self.values, self.gpu_names = \
+            {}, {}, {}, {}, {}
 
 
 class Slice:
@@ -58,7 +58,7 @@ class Checker:
         self.stacks = {}
         self.slices = []
         self.instants, self.counters = [], []
-        self.stages = []      # (begin, length, name, queue, sequence's track, command's number)
+        self.stages = []      # (begin, length, name, queue)
         self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
         self.seen = set()     # what a recording must have: numbers of packets' fields
         self.run_ns = None    # of the run's last event
@@ -333,16 +333,14 @@ class Checker:
         self.event(s, found[11], ns)
 
     def stage(self, s, found):
-        """A command once more, for views of GPUs: behind the begin of its slice, at the same time."""
-        stack, stage = self.stacks.get(s.track), found[53]
+        stack, stage = self.stacks.get(s.track), found[53]  # the command once more, for views of GPUs
         if found.get(8) != 0 or not stack or stack[-1].begin != s.now:
             self.bad("a render stage stands behind no begin")
         name = self.look_up(s.gpu_names, one(stage, 14), "stage")
+        queue = self.look_up(s.gpu_names, one(stage, 13), "queue")
         if stack and name != stack[-1].name:
             self.bad("stage %r of slice %r", name, stack[-1].name)
-        self.stages.append((s.now, one(stage, 2), name,
-                            self.look_up(s.gpu_names, one(stage, 13), "queue"), s.track,
-                            one(stage, 1)))
+        self.stages.append((s.now, one(stage, 2), name, queue))
 
     def finish(self, allow_open):
         self.check_flows()

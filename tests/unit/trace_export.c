@@ -88,6 +88,31 @@ static const char *string(json_t *object, const char *key)
 	return value;
 }
 
+/* A lane that another thread goes on with is that one's track from then on. */
+static void owners(void **state)
+{
+	struct scene s;
+
+	open_scene(&s, 0);
+	const struct brick_record records[] = {
+		fake_sample(100, 50, BRICK_SAMPLING, -1),
+		fake_at(BRICK_RECORD_THREAD, 200, 0, 777),
+		fake_sample(300, 50, BRICK_SAMPLING, -1),
+		fake_at(BRICK_RECORD_THREAD, 400, 0, 778),
+		fake_sample(500, 50, BRICK_SAMPLING, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	json_t *root = export_chrome(s.run);
+	static const double tids[] = {4242, 777, 778};
+	for (int i = 0; i < 3; i++) {
+		assert_true(number(event(root, "X", "Sampling", i), "tid") == tids[i]);
+		assert_true(number(event(root, "M", "thread_name", i), "tid") == tids[i]);
+	}
+	json_decref(root);
+	close_scene(&s);
+}
+
 static void chrome(void **state)
 {
 	struct scene s;
@@ -191,6 +216,7 @@ static void nowhere_to_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(owners),
 		cmocka_unit_test(chrome),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(nothing_recorded),
