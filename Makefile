@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The two commands of the README, and what they consist of. CMake builds; see CMakePresets.json.
 
-.PHONY: all demo test bench fuzz attack install deps build models clean
+.PHONY: all demo test bench fuzz attack install deps build models packages clean
 
 all: build
 
@@ -11,7 +11,10 @@ demo: models
 test: deps
 	@tests/run.sh
 
-bench: models
+bench: deps
+	@cmake --preset default -Wno-dev --log-level=WARNING
+	@cmake --build --preset default
+	@demo/models.sh
 	@bench/run.sh
 
 fuzz: deps
@@ -24,9 +27,16 @@ attack: deps
 deps:
 	@demo/deps.sh
 
-build: deps
-	@cmake --preset default -Wno-dev --log-level=WARNING
-	@cmake --build --preset default
+# Programs and libraries, without tests and benches and what only those need.
+build:
+	@demo/deps.sh build
+	@cmake --preset programs -Wno-dev --log-level=WARNING
+	@cmake --build --preset programs
+
+# Debian packages and a relocatable tar.gz, in build-package/packages.
+packages:
+	@demo/deps.sh packages
+	@packaging/build.sh
 
 # The real engine and random-weights models that the demo, the tests and the benches run.
 models: build
@@ -36,4 +46,4 @@ install: build
 	@cmake --install build
 
 clean:
-	rm -rf build build-clang build-asan build-tsan build-fuzz
+	rm -rf build build-clang build-asan build-tsan build-fuzz build-package

@@ -13,9 +13,9 @@ function(brick_attacher name)
     target_link_options(brick-${name} PRIVATE -Wl,-z,nodelete)
   endif()
   set_property(TARGET brick-${name} APPEND PROPERTY LINK_DEPENDS ${map})
-  set_target_properties(brick-${name} PROPERTIES BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN"
-    BUILD_WITH_INSTALL_RPATH ON)
-  install(TARGETS brick-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(brick-${name} PROPERTIES BUILD_RPATH "\$ORIGIN"
+    INSTALL_RPATH "\$ORIGIN/..")
+  install(TARGETS brick-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/brick)
 endfunction()
 
 file(GLOB attachers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/attach/*/attacher.cmake)

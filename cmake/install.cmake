@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed, and how others find it: pkg-config (brick, brick-graph) and
-# find_package(brick [COMPONENTS graph]).
+# What is installed, by component (tools: what no other is named for), and how others find it:
+# pkg-config (brick, brick-graph, and each with -static) and find_package(brick [COMPONENTS graph]).
 include(CMakePackageConfigHelpers)
+include(cmake/static.cmake)
 
 install(TARGETS brick-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT library NAMELINK_COMPONENT dev)
+install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 # The manual of `brick report` lists the columns that the program has.
 add_executable(brick-manual-columns man/columns.c)
 target_link_libraries(brick-manual-columns PRIVATE brick-view)
@@ -38,19 +40,20 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/fish RENAME brick.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules)
 install(DIRECTORY share/clickhouse DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
-install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
+install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick
+  COMPONENT dev)
 configure_package_config_file(cmake/brickConfig.cmake.in ${CMAKE_BINARY_DIR}/brickConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/brickConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/brickConfig.cmake ${CMAKE_BINARY_DIR}/brickConfigVersion.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick)
-# The prefix is known at install time only (`cmake --install --prefix`).
-install(CODE "set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
-  set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
-  set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-  foreach(name brick brick-graph)
-    configure_file(\"${CMAKE_SOURCE_DIR}/cmake/\${name}.pc.in\" \"${CMAKE_BINARY_DIR}/\${name}.pc\" @ONLY)
-    file(INSTALL \"${CMAKE_BINARY_DIR}/\${name}.pc\"
-      DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")
-  endforeach()")
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick COMPONENT dev)
+# What pkg-config reads says where it is from its own place: it may be moved.
+file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" pkgconfig_to_prefix ${pkgconfig_to_prefix})
+foreach(name brick brick-graph brick-static brick-graph-static)
+  configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+endforeach()

@@ -17,8 +17,8 @@ add_custom_command(OUTPUT ${BRICK_API_OUTPUT}/warnings
     ${CMAKE_BINARY_DIR}/generated/Doxyfile
   COMMENT "API reference" VERBATIM)
 add_custom_target(brick-reference ALL DEPENDS ${BRICK_API_OUTPUT}/warnings)
-install(DIRECTORY ${BRICK_API_OUTPUT}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
-install(DIRECTORY ${BRICK_API_OUTPUT}/html DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${BRICK_API_OUTPUT}/man3/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT dev)
+install(DIRECTORY ${BRICK_API_OUTPUT}/html DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 if(BRICK_TESTS AND BUILD_TESTING)
   add_test(NAME unit/reference COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/reference.py)
   set_tests_properties(unit/reference PROPERTIES LABELS unit TIMEOUT 60

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian packages that building, testing and the demo need and that are missing.
-# Re-runnable: does nothing when all are there. On systems without apt it says what it wants.
+# Installs the Debian packages that are needed and missing: deps.sh [build|packages|all]. `build` is
+# what programs and libraries are built with, `packages` what packing them needs beside that, `all`
+# what tests, benches and the demo need, too. Re-runnable: does nothing when all are there. On
+# systems without apt it says what it wants.
 
 set -eu
 
@@ -12,59 +14,81 @@ need()
 {
 	packages="$packages $1"
 }
-command -v cc >/dev/null && command -v c++ >/dev/null || need build-essential
-command -v cmake >/dev/null || need cmake
-command -v ninja >/dev/null || need ninja-build
-command -v pkg-config >/dev/null || need pkg-config
-command -v python3 >/dev/null || need python3
-command -v clang >/dev/null || need clang
-command -v clang-format >/dev/null || need clang-format
-command -v protoc >/dev/null || need protobuf-compiler
-command -v jq >/dev/null || need jq
-command -v valgrind >/dev/null || need valgrind
-command -v mandoc >/dev/null || need mandoc
-command -v npm >/dev/null || need "nodejs npm"
-command -v likwid-bench >/dev/null || need likwid
-command -v chromium >/dev/null || need "chromium fonts-dejavu-core"
-command -v tmux >/dev/null || need tmux
-command -v dot >/dev/null || need graphviz
-command -v ctags >/dev/null || need universal-ctags
-command -v doxygen >/dev/null || need doxygen
-for module in ncursesw:libncurses-dev jansson:libjansson-dev cmocka:libcmocka-dev zlib:zlib1g-dev \
-	libdeflate:libdeflate-dev lttng-ust:liblttng-ust-dev libmicrohttpd:libmicrohttpd-dev \
-	sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
-	libelf:libelf-dev; do
-	if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
-		need "${module#*:}"
+program() # NAME PACKAGE
+{
+	command -v "$1" >/dev/null || need "$2"
+}
+modules() # MODULE:PACKAGE...
+{
+	for module in "$@"; do
+		if ! command -v pkg-config >/dev/null || ! pkg-config --exists "${module%%:*}"; then
+			need "${module#*:}"
+		fi
+	done
+}
+
+for_building()
+{
+	command -v cc >/dev/null && command -v c++ >/dev/null || need build-essential
+	program cmake cmake
+	program ninja ninja-build
+	program pkg-config pkg-config
+	program npm "nodejs npm"
+	modules ncursesw:libncurses-dev jansson:libjansson-dev libdeflate:libdeflate-dev \
+		libmicrohttpd:libmicrohttpd-dev sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
+		libelf:libelf-dev vulkan:libvulkan-dev
+	[ -f /usr/include/Zydis/Zydis.h ] || need libzydis-dev
+	[ -f /usr/include/CL/cl.h ] || need opencl-headers
+}
+
+for_packing()
+{
+	program python3 python3
+	program doxygen doxygen
+	program lintian lintian
+}
+
+for_testing()
+{
+	program clang clang
+	program clang-format clang-format
+	program protoc protobuf-compiler
+	program jq jq
+	program valgrind valgrind
+	program mandoc mandoc
+	program likwid-bench likwid
+	program chromium "chromium fonts-dejavu-core"
+	program tmux tmux
+	program dot graphviz
+	program ctags universal-ctags
+	modules cmocka:libcmocka-dev zlib:zlib1g-dev lttng-ust:liblttng-ust-dev
+	# Vulkan: a driver on the CPU, programs to try it on.
+	program glslangValidator glslang-tools
+	program vulkaninfo "vulkan-tools mesa-vulkan-drivers"
+	[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] ||
+		need vulkan-validationlayers
+	program xvfb-run "xvfb xauth"
+	# OpenCL: a loader, and a device that is the CPU; and programs to be recorded
+	ls /usr/lib/*/libOpenCL.so.1 >/dev/null 2>&1 || need ocl-icd-libopencl1
+	ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || need pocl-opencl-icd
+	program clinfo clinfo
+	program clpeak clpeak
+	if command -v clang >/dev/null; then
+		runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
+		[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
+		[ -f "$runtime" ] || need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+	else
+		need libclang-rt-14-dev
 	fi
-done
-[ -f /usr/include/Zydis/Zydis.h ] || need libzydis-dev
-# Vulkan: headers, a driver on the CPU, programs to try it on.
-command -v glslangValidator >/dev/null || need glslang-tools
-command -v vulkaninfo >/dev/null || need "vulkan-tools mesa-vulkan-drivers"
-[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] ||
-	need vulkan-validationlayers
-command -v xvfb-run >/dev/null || need "xvfb xauth"
-if ! command -v pkg-config >/dev/null || ! pkg-config --exists vulkan; then
-	need libvulkan-dev
-fi
-# OpenCL: its headers, a loader, and a device that is the CPU; and programs to be recorded
-[ -f /usr/include/CL/cl.h ] || need opencl-headers
-ls /usr/lib/*/libOpenCL.so.1 >/dev/null 2>&1 || need ocl-icd-libopencl1
-ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || need pocl-opencl-icd
-command -v clinfo >/dev/null || need clinfo
-command -v clpeak >/dev/null || need clpeak
-if command -v clang >/dev/null; then
-	runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
-	[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
-	[ -f "$runtime" ] || need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-else
-	need libclang-rt-14-dev
-fi
-# A server for a test of the history, which starts and stops it; the test is skipped without.
-optional=
-[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
-	optional=clickhouse-server
+	# A server for a test of the history, which starts and stops it; the test is skipped without.
+	[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
+		optional=clickhouse-server
+}
+
+what=${1:-all} optional=
+for_building
+[ "$what" = build ] || for_packing
+[ "$what" != all ] || for_testing
 [ -n "$packages$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Libraries lie in ../lib beside the bin directory of this program, or in a multiarch directory
- * below that. Each attacher enters by itself: that one is missing keeps none of the others out.
+ * below that: in brick/ there where they are installed. Each attacher enters by itself: that one is
+ * missing keeps none of the others out.
  */
 #include "inject/inject.h"
 
@@ -14,7 +15,8 @@
 
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
 {
-	static const char *const places[] = {"../lib", "../lib/" SYS_LIBRARY_TRIPLET, "../lib64"};
+	static const char *const places[] = {
+		"../lib", "../lib/brick", "../lib/" SYS_LIBRARY_TRIPLET "/brick", "../lib64/brick"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
 	char *slash;

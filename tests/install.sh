@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is installed can be found and used: pkg-config and find_package build examples/embed.c, and
-# examples/graph.c with libbrick-graph alone.
+# What is installed can be found and used, also after it was moved: pkg-config and find_package build
+# examples/embed.c, and examples/graph.c with libbrick-graph alone, with shared and static libraries.
 set -e
 cd "$(dirname "$0")/.."
 source=$PWD
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cmake --install build --prefix "$out/usr" >/dev/null
+cmake --install build --prefix "$out/first" >/dev/null
+mv "$out/first" "$out/usr"
 "$out/usr/bin/brick" --version
 for script in bash-completion/completions/brick zsh/site-functions/_brick fish/vendor_completions.d/brick.fish; do
 	grep -q report "$out/usr/share/$script"
@@ -22,6 +23,24 @@ cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph.c $(pkg-con
 libs=$(pkg-config --variable=libdir brick)
 cd "$out"
 LD_LIBRARY_PATH=$libs ./embed one.pftrace
+cc $(pkg-config --cflags brick-static) -o "$out/embed-static" "$source/examples/embed.c" \
+	$(pkg-config --libs brick-static)
+cc -static $(pkg-config --cflags brick) -o "$out/embed-alone" "$source/examples/embed.c" \
+	$(pkg-config --static --libs brick) 2>/dev/null
+for program in embed-static embed-alone; do
+	"./$program" $program.pftrace
+	"$out/usr/bin/brick" report $program.pftrace --json | jq -e '.bricks | length > 0'
+	if ldd $program 2>/dev/null | grep -q libbrick; then
+		echo "$program is linked with a shared library" >&2
+		exit 1
+	fi
+done
+for name in brick brick-graph; do
+	if nm -g --defined-only "$libs/lib$name.a" | awk 'NF == 3 && $3 !~ /^brick_/ { print; found = 1 } END { exit !found }'; then
+		echo "lib$name.a has global names that are not its own" >&2
+		exit 1
+	fi
+done
 expected="critical path: 2 nodes, 1000 ns; with half of AttentionScore: 650 ns"
 [ "$(LD_LIBRARY_PATH=$libs ./graph)" = "$expected" ]
 if ldd "$out/graph" | grep -q "libbrick\.so"; then
@@ -34,15 +53,18 @@ mkdir project
 cat >project/CMakeLists.txt <<EOF
 cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(brick 0.1 REQUIRED COMPONENTS graph)
+find_package(brick 0.2 REQUIRED COMPONENTS graph)
 add_executable(user $source/examples/embed.c)
 target_link_libraries(user PRIVATE brick::brick)
+add_executable(static $source/examples/embed.c)
+target_link_libraries(static PRIVATE brick::brick-static)
 add_executable(graph $source/examples/graph.c)
 target_link_libraries(graph PRIVATE brick::brick-graph)
 EOF
 cmake -S project -B built -DCMAKE_PREFIX_PATH="$out/usr" >/dev/null
 cmake --build built >/dev/null
 LD_LIBRARY_PATH=$libs built/user two.pftrace
+built/static two-static.pftrace
 [ "$(LD_LIBRARY_PATH=$libs built/graph)" = "$expected" ]
 # the installed recorder finds what it injects
 LD_LIBRARY_PATH=$libs "$out/usr/bin/brick" record -o three.pftrace -- built/user three-own.pftrace

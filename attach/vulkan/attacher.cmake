@@ -11,4 +11,4 @@ set(vulkan_manifest brick/vulkan/implicit_layer.d/VkLayer_brick_profile.json)
 configure_file(attach/vulkan/VkLayer_brick_profile.json
   ${CMAKE_BINARY_DIR}/lib/${vulkan_manifest} COPYONLY)
 install(FILES ${CMAKE_BINARY_DIR}/lib/${vulkan_manifest}
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/brick/vulkan/implicit_layer.d)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/brick/brick/vulkan/implicit_layer.d)

@@ -60,14 +60,14 @@ static inline void brick_end(brick_span span)
 		brick__end(span);
 }
 
-/* ... and say how many elements it produced. */
+/* End it, and say how many elements it produced. */
 static inline void brick_end_elements(brick_span span, uint64_t elements)
 {
 	if (BRICK_UNLIKELY(span))
 		brick__end_elements(span, elements);
 }
 
-/* ... and the bytes it moved and the floating-point operations it did. */
+/* End it, and say the elements, the bytes it moved and the floating-point operations it did. */
 static inline void brick_end_work(
 	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops)
 {
@@ -75,7 +75,7 @@ static inline void brick_end_work(
 		brick__end_work(span, elements, bytes, flops);
 }
 
-/* ... with the bytes that it read and those that it wrote apart, as a (de)compressor would. */
+/* The same with the bytes that it read and those that it wrote apart, as a (de)compressor would. */
 static inline void brick_end_traffic(
 	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops)
 {
@@ -83,7 +83,7 @@ static inline void brick_end_traffic(
 		brick__end_traffic(span, elements, bytes_in, bytes_out, flops);
 }
 
-/* ... and that it was an execution of a registered site (its layer and work are the site's). */
+/* End an execution of a registered site: its layer and work are the site's. */
 static inline void brick_end_site(brick_span span, uint32_t site)
 {
 	if (BRICK_UNLIKELY(span))
@@ -100,7 +100,7 @@ static inline brick_span brick_lap(brick_span span, uint32_t next)
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap(span, next) : 0;
 }
 
-/* ... and say of the one that ends what brick_end_work() says. */
+/* The same, and say of the brick that ends what brick_end_work() says. */
 static inline brick_span brick_lap_work(
 	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops, uint32_t next)
 {
@@ -109,7 +109,7 @@ static inline brick_span brick_lap_work(
 		       : 0;
 }
 
-/* ... and what brick_end_site() says. */
+/* The same, and say of the brick that ends what brick_end_site() says. */
 static inline brick_span brick_lap_site(brick_span span, uint32_t site, uint32_t next)
 {
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap_site(span, site, next) : 0;

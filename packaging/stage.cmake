@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Run by CPack before it packs: what a Debian package has beside what is installed, which is its
+# changelog, its copyright and compressed manual pages; the archive has the licence.
+function(gzip path)
+  execute_process(COMMAND gzip -9n -f ${path} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+function(stage_package component package)
+  set(usr ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
+  set(doc ${usr}/share/doc/${package})
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/../packaging/copyright
+    ${CMAKE_CURRENT_LIST_DIR}/../packaging/changelog DESTINATION ${doc}
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  file(RENAME ${doc}/changelog ${doc}/changelog.Debian)
+  gzip(${doc}/changelog.Debian)
+  file(GLOB_RECURSE pages ${usr}/share/man/*.[0-9])
+  foreach(page ${pages})
+    gzip(${page})
+  endforeach()
+endfunction()
+
+# What the libraries themselves need.
+function(library_depends out)
+  file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/control "Source: brick\n\nPackage: libbrick0\nArchitecture: any\n")
+  file(GLOB libraries ${CPACK_TEMPORARY_DIRECTORY}/library/usr/lib/*/*.so.*.*)
+  execute_process(COMMAND dpkg-shlibdeps -O --ignore-missing-info ${libraries}
+    WORKING_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY} OUTPUT_VARIABLE found ERROR_QUIET
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/debian)
+  string(REGEX REPLACE "^shlibs:Depends=" "" found "${found}")
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+if(CPACK_GENERATOR STREQUAL "DEB")
+  library_depends(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS)
+  foreach(component ${CPACK_COMPONENTS_ALL})
+    string(TOUPPER ${component} upper)
+    stage_package(${component} ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+  endforeach()
+else()
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/../LICENSE DESTINATION ${CPACK_TEMPORARY_DIRECTORY})
+endif()
