@@ -94,6 +94,8 @@ __attribute__((constructor)) static void look_first(void)
 		patched_look(all_wishes(), load_library);
 }
 
+static uint32_t opening; /* calls of dlopen() that have not returned */
+
 /* The library, patched if need be; NULL: it is up to the dynamic linker. */
 __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path, int flags)
 {
@@ -101,10 +103,13 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) ||
 		!is_recorded())
 		return NULL;
-	patched_look(NULL, load_library);
+	/* within another dlopen() a library is there whose constructors run: it is new, too */
+	if (!__atomic_fetch_add(&opening, 1, __ATOMIC_RELAXED))
+		patched_look(NULL, load_library);
 	void *handle = load_library(path, flags);
 	if (handle)
 		patched_look(all_wishes(), load_library);
+	__atomic_fetch_sub(&opening, 1, __ATOMIC_RELAXED);
 	return handle;
 }
 

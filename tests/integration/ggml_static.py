@@ -134,6 +134,9 @@ def main():
         addon_object = build.compile("addon.o", "-DADDON")
         program = build.link("program", ours, build.program_object, *build.archives)
         addon = build.link("addon.node", "-shared", addon_object, *build.archives, "-Wl,--exclude-libs,ALL")
+        another = build.link("another.so", "-shared", build.compile("another.o", text="int another;"))
+        opener = build.link("opener.node", "-shared", build.compile("opener.o", "-DADDON", f'-DOPENS="{another}"'),
+                            *build.archives, "-Wl,--exclude-libs,ALL")
         host = build.link("host", build.compile("host.o", text=OPENS))
         both = build.link("both", build.compile("both.o", "-DOWN", text=OPENS), addon_object, build.program_object,
                           *build.archives)
@@ -145,6 +148,7 @@ def main():
             check([program], threads)
             check([host, addon], threads)
             check([both, addon], threads, 2)
+        check([host, opener], 1)
         shared = g.run([libraries, "1", str(GRAPHS)])
         assert shared.stdout == g.run([program, "1", str(GRAPHS)]).stdout, shared
         with g.Recorded([libraries, "1", str(GRAPHS)]) as recorded:

@@ -4,6 +4,7 @@
  * through a scheduler on the CPU. Also an addon that is opened by a program without ggml: main() is
  * run_graphs() then. Run as: PROGRAM THREADS GRAPHS; prints a sum of the results.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "ggml-backend.h"
@@ -89,6 +90,15 @@ int run_graphs(int threads, int graphs)
 	fflush(stdout);
 	return 0;
 }
+
+#ifdef OPENS
+/* Opens another library while it is opened itself. */
+__attribute__((constructor)) static void open_another(void)
+{
+	if (!dlopen(OPENS, RTLD_NOW))
+		abort();
+}
+#endif
 
 #ifndef ADDON
 int main(int argc, char **argv)
