@@ -17,7 +17,7 @@ import tempfile
 from lib.paired import percent, shift
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(TOP, "build")
+BUILD = os.path.abspath(os.environ.get("BRICK_BUILD", os.path.join(TOP, "build")))
 BRICK = os.path.join(BUILD, "bin", "brick")
 STATIC = os.path.join(BUILD, "demo", "engine-static")
 MODEL = os.path.join(BUILD, "demo", "model-f16.gguf")
