@@ -89,16 +89,16 @@ static char *config_path(void)
 
 static char *read_file(const char *path)
 {
+	static char text[MAX_BYTES + 1]; /* words point into it */
 	FILE *file = fopen(path, "re");
 	if (!file && errno == ENOENT)
 		return NULL;
-	char *text = xcalloc(MAX_BYTES + 1, 1);
 	size_t bytes = file ? fread(text, 1, MAX_BYTES, file) : 0;
 	if (!file || ferror(file))
 		die(CLI_INPUT, "%s: %s", path, strerror(errno));
+	fclose(file);
 	if (bytes == MAX_BYTES)
 		die(CLI_INPUT, "%s: has more than %d bytes", path, MAX_BYTES - 1);
-	fclose(file);
 	return text;
 }
 
