@@ -104,12 +104,15 @@ static char *read_file(const char *path)
 
 const struct defaults_line *defaults_of(const char *command, int *count)
 {
-	char *path = config_path(), *text = path ? read_file(path) : NULL;
+	static char *text, *own; /* words point into them */
+	char *path = config_path();
 	const char *options = getenv("BRICK_OPTIONS");
+	text = path ? read_file(path) : NULL;
+	own = options ? xstrdup(options) : NULL;
 	if (text)
 		read_lines(text, "\n", command, path);
-	if (options)
-		read_lines(xstrdup(options), "\n;", command, "BRICK_OPTIONS");
+	if (own)
+		read_lines(own, "\n;", command, "BRICK_OPTIONS");
 	free(path);
 	*count = (int)lines.count;
 	return lines.items;
