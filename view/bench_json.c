@@ -17,10 +17,9 @@ static json_t *known(double value)
 
 static json_t *side_json(const struct bench_view *v, int side)
 {
-	json_t *json = json_object();
-
 	if (!v->commands[side])
 		return json_null();
+	json_t *json = json_object();
 	json_put(json, "command", json_text(v->commands[side]));
 	json_put(json, "plain", json_number(v->plain[side]));
 	json_put(json, "recorded", json_number(v->recorded[side]));
@@ -46,12 +45,10 @@ static json_t *machine_json(const struct bench_machine *m)
 static json_t *plain_json(const struct bench_view *v)
 {
 	const struct compare_row *row = v->plain_row;
-	json_t *json = json_object();
 
-	if (!row) {
-		json_decref(json);
+	if (!row)
 		return json_null();
-	}
+	json_t *json = json_object();
 	json_put(json, "measure", json_text(v->measure));
 	json_put(json, "verdict", json_text(compare_verdict_name(row->verdict)));
 	json_put(json, "a", real(v->is_rate ? 1 / row->a : row->a));
