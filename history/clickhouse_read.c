@@ -177,6 +177,17 @@ static void add_ids(struct query *q, const struct reading *r)
 	query_add(q, ")");
 }
 
+/* Days choose the pieces of a table that are looked into, times the places in them. */
+static void add_times(struct query *q, uint64_t first_ns, uint64_t last_ns)
+{
+	query_add(q, " AND start_ns >= %llu AND start_ns <= %llu", (unsigned long long)first_ns,
+		(unsigned long long)last_ns);
+	query_add(q,
+		" AND day >= toDate(toDateTime(%llu)) - 1 AND day <= toDate(toDateTime(%llu)) + 1",
+		(unsigned long long)(first_ns / 1000000000u),
+		(unsigned long long)(last_ns / 1000000000u));
+}
+
 /* Labels and parts of the runs that were read. */
 static int read_lists(struct history_store *store, struct reading *r, bool whole)
 {
@@ -192,9 +203,8 @@ static int read_lists(struct history_store *store, struct reading *r, bool whole
 		return rc;
 	query_add(&q, "SELECT * FROM parts");
 	add_ids(&q, r);
-	query_add(&q, " AND start_ns >= %llu AND start_ns <= %llu%s FORMAT JSONEachRow",
-		(unsigned long long)r->runs.items[r->runs.count - 1].start_ns,
-		(unsigned long long)r->runs.items[0].start_ns, whole ? "" : " AND kind = 'step'");
+	add_times(&q, r->runs.items[r->runs.count - 1].start_ns, r->runs.items[0].start_ns);
+	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
 	return clickhouse_ask(store, &q, NULL, take_part, r);
 }
 
@@ -206,9 +216,10 @@ static int read_runs(struct history_store *store, const struct history_filter *f
 
 	if (rc < 0)
 		return rc;
-	query_add(&q, "SELECT * FROM runs");
+	/* Only of these few are the other columns read. */
+	query_add(&q, "SELECT * FROM runs WHERE (start_ns, id) IN (SELECT start_ns, id FROM runs");
 	add_filter(&q, filter);
-	query_add(&q, " FORMAT JSONEachRow");
+	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");
 	rc = clickhouse_ask(store, &q, NULL, take_run, r);
 	return rc < 0 ? rc : read_lists(store, r, whole);
 }
@@ -321,38 +332,44 @@ static bool is_for_days(const struct history_filter *f)
 	return !f->label && !f->kind && !f->limit;
 }
 
+/* Sums of steps, with their histogram, or of all else, without: reading it is what takes long. */
+static void add_sums(struct query *q, const struct history_filter *f, int by_engine,
+	const char *phase, bool steps)
+{
+	bool days = is_for_days(f);
+
+	query_add(q,
+		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
+		"AS "
+		"tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
+		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind %s 'step'",
+		by_engine ? "engine" : "host", days ? "runs" : "1",
+		!steps ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
+		: days ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
+		       : "sumMap(buckets, bucket_counts) AS map",
+		days ? "days" : "parts", steps ? "=" : "!=");
+	add_equal(q, "phase", phase);
+	if (days)
+		add_equal(q, "host", f->host);
+	else
+		add_parts_filter(q, f);
+	query_add(q, " GROUP BY who, kind, name");
+}
+
 int clickhouse_groups(struct history_store *store, const struct history_filter *filter,
 	int by_engine, const char *phase, history_group_fn each, void *context)
 {
 	struct groups g = {phase, each, context};
 	struct query q = {0};
-	bool days = is_for_days(filter);
 	int rc = clickhouse_make_tables(store);
 
 	if (rc < 0)
 		return rc;
-	query_add(&q,
-		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
-		"AS "
-		"tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
-		"sum(typical_ns) AS typical_ns, ",
-		by_engine ? "engine" : "host", days ? "runs" : "1");
-	query_add(&q, days ? "sumMap(histogramMap.bucket, histogramMap.count) AS map FROM days"
-			   : "sumMap(buckets, bucket_counts) AS map FROM parts");
-	query_add(&q, " WHERE 1");
-	add_equal(&q, "phase", phase);
-	if (days)
-		add_equal(&q, "host", filter->host);
-	else
-		add_parts_filter(&q, filter);
-	query_add(&q, " GROUP BY who, kind, name ORDER BY who, kind, name");
-	struct query outer = {0};
-	query_add(&outer,
-		"SELECT who, kind, name, runs, count, tokens, total_ns, typical_tokens, "
-		"typical_ns, "
-		"map.1 AS buckets, map.2 AS bucket_counts FROM (%s) FORMAT JSONEachRow",
-		q.text ? q.text : "");
-	outer.failed |= q.failed;
-	query_fini(&q);
-	return clickhouse_ask(store, &outer, NULL, take_group, &g);
+	query_add(&q, "SELECT who, kind, name, runs, count, tokens, total_ns, typical_tokens, "
+		      "typical_ns, map.1 AS buckets, map.2 AS bucket_counts FROM (");
+	add_sums(&q, filter, by_engine, phase, true);
+	query_add(&q, " UNION ALL ");
+	add_sums(&q, filter, by_engine, phase, false);
+	query_add(&q, ") ORDER BY who, kind, name FORMAT JSONEachRow");
+	return clickhouse_ask(store, &q, NULL, take_group, &g);
 }

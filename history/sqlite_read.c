@@ -260,20 +260,21 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 	return history_histogram_parse(&p->histogram, text(s, 10));
 }
 
+/* The rest of a part; reading all histograms is what takes long. */
+#define SUMS                                                    \
+	"tokens, total_ns, typical_tokens, typical_ns, united," \
+	" CASE t.kind WHEN 'step' THEN histogram ELSE '' END FROM "
+
 int sqlite_groups(struct history_store *store, const struct history_filter *filter, int by_engine,
 	const char *phase, history_group_fn each, void *context)
 {
 	struct gathering g = {.each = each, .context = context};
 	sqlite3_stmt *s;
 	int rc = prepare(store, &s,
-		by_engine ? "SELECT r.engine, phase, t.kind, name, count, tokens, total_ns, "
-			    "typical_tokens, typical_ns, united, histogram"
-			    " FROM " RUNS_OF_FILTER
+		by_engine ? "SELECT r.engine, phase, t.kind, name, count, " SUMS RUNS_OF_FILTER
 			    " r JOIN parts ON run = r.number JOIN series t ON series = t.number"
 			    " WHERE t.phase = ?9 ORDER BY r.engine, t.number"
-			  : "SELECT r.host, phase, t.kind, name, count, tokens, total_ns, "
-			    "typical_tokens, typical_ns, united, histogram"
-			    " FROM " RUNS_OF_FILTER
+			  : "SELECT r.host, phase, t.kind, name, count, " SUMS RUNS_OF_FILTER
 			    " r JOIN parts ON run = r.number JOIN series t ON series = t.number"
 			    " WHERE t.phase = ?9 ORDER BY r.host, t.number",
 		filter);

@@ -25,7 +25,7 @@ struct history_point {
 /* What all runs of a group have together. */
 struct history_group {
 	const char *group;	   /* host, or engine */
-	struct history_part *part; /* sums; its histogram, too */
+	struct history_part *part; /* sums; of a step the histogram, too */
 	uint64_t runs;
 };
 
@@ -67,7 +67,7 @@ int history_store_load(struct history_store *store, const char *id, struct histo
 int history_store_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context);
 
-/* All parts of a phase by host, or by engine. */
+/* All parts of a phase by host, or by engine; with histograms of steps only. */
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
 	int by_engine, const char *phase, history_group_fn each, void *context);
 
