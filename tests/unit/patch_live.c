@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <link.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "patch/patch.h"
 
@@ -174,6 +177,14 @@ static void wait_for(const uint64_t *counter)
 		sched_yield();
 }
 
+/* Does this kernel let a process wait until all of its CPUs have seen new code? */
+static int can_synchronize(void)
+{
+	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+}
+
 static void test_rounds(void **state)
 {
 	const char *refused[FUNCTIONS];
@@ -181,6 +192,8 @@ static void test_rounds(void **state)
 	int bad = 0;
 
 	(void)state;
+	if (!can_synchronize())
+		skip(); /* nothing is written then, which is right */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, call, &bad), 0);
 	wait_for(&calls);
