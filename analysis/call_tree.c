@@ -137,6 +137,27 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	call_tree_add_known(&node->flops, command->flops, command->flops != 0);
 }
 
+/* Engines submit what many nodes recorded at once: each command stands below its node's brick. */
+static uint32_t home_of(struct builder *b, unsigned depth, const struct run_command *command)
+{
+	const struct run *run = b->tree->run;
+	const struct call_node *nodes = b->tree->nodes;
+	uint32_t above = b->at[depth];
+	uint32_t site = run->lanes[command->lane].samples[command->sample].site;
+	uint32_t brick = run->sites[site].brick; /* perhaps the kernel's own: nobody's */
+	for (unsigned d = depth; d; d--)
+		if (nodes[b->at[d]].brick == brick)
+			return above;
+	if (command->kernel == RUN_NONE ||
+		!strcmp(run->bricks[brick].name, run->kernels[command->kernel].name))
+		return above;
+	while (depth && nodes[b->at[depth]].kind == CALL_BRICK &&
+		!strcmp(run->bricks[nodes[b->at[depth]].brick].name, "RecordCommands"))
+		above = b->at[--depth];
+	above = layer_node(b, above, run->sites[site].layer);
+	return b->failed ? above : brick_node(b, above, brick);
+}
+
 /* What a call launched belongs to the brick around the call; what a brick launched, to itself. */
 static void add_launched(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
@@ -145,8 +166,12 @@ static void add_launched(struct builder *b, const struct walk_frame *frame, unsi
 	bool is_call = !strcmp(category, brick_category_name(BRICK_CATEGORY_ENGINE));
 	uint32_t count;
 	const uint32_t *list = launches_of(b->launches, b->lane, frame->index, &count);
-	for (uint32_t i = 0; i < count; i++)
-		add_command(b, b->at[is_call ? depth - 1 : depth], &run->commands[list[i]]);
+	for (uint32_t i = 0; i < count && !b->failed; i++) {
+		const struct run_command *command = &run->commands[list[i]];
+		uint32_t home = home_of(b, is_call ? depth - 1 : depth, command);
+		if (!b->failed)
+			add_command(b, home, command);
+	}
 	if (run->lanes[b->lane].kind != BRICK_LANE_QUEUE)
 		return;
 	const struct run_command *own = launches_command(run, b->lane, frame->index);

@@ -134,6 +134,18 @@ def check_shown(path):
     expect_true(f"device time by layer: {busy}", all(busy[f"layer {i}"] for i in range(LAYERS)))
     tree = brick("tree", path)[0].decode()
     expect_true(f"tree: {tree}", "RecordCommands" in tree and "RMS_NORM+MUL (SPIR-V" in tree)
+    homes = set()
+
+    def visit(node, layer, name):
+        for below in node["children"]:
+            if below["kind"] == "kernel":
+                homes.add((name, layer))
+            visit(below, below["name"] if below["kind"] == "layer" else layer,
+                  below["name"] if below["kind"] == "brick" else name)
+    visit(brick_json("tree", "--json", path)["trees"][0]["tree"], None, None)
+    expect_true(f"commands stand below their nodes: {homes}",
+                {(name, layer) for name, layer in homes if name == "UpProjection"} ==
+                {("UpProjection", layer) for layer in {l for _, l in homes} - {None}})
 
 
 def whole(version, libs, gguf):
