@@ -11,6 +11,12 @@
 /* Bits of the counters that are recorded. */
 extern uint32_t brick__counters_on __attribute__((visibility("hidden")));
 
+/* What is counted now; a session that starts changes it while threads record. */
+static inline uint32_t brick__counters_now(void)
+{
+	return __atomic_load_n(&brick__counters_on, __ATOMIC_RELAXED);
+}
+
 /* A session begins: BRICK_COUNTERS may ask for counters. */
 void brick__counters_start(void);
 

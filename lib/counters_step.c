@@ -52,7 +52,7 @@ static __thread struct {
 
 static uint32_t kinds_wanted(void)
 {
-	return __atomic_load_n(&brick__counters_on, __ATOMIC_RELAXED) & BRICK_COUNTERS_ALL;
+	return brick__counters_now() & BRICK_COUNTERS_ALL;
 }
 
 void brick__counters_lock(void)
@@ -217,7 +217,7 @@ void brick__counters_step_begin(void)
 		here.kinds = read_all(here.begin);
 	}
 	here.reading_ticks = brick__now() - begin;
-	here.step_cpu = (brick__counters_on & BRICK__STEP_CPU) != 0;
+	here.step_cpu = (brick__counters_now() & BRICK__STEP_CPU) != 0;
 	if (here.step_cpu)
 		brick__step_cpu_begin();
 }
@@ -255,7 +255,7 @@ int brick_counters_set(uint32_t wanted)
 {
 	if (wanted & ~(uint32_t)BRICK_COUNTERS_ALL)
 		return -EINVAL;
-	uint32_t kept = __atomic_load_n(&brick__counters_on, __ATOMIC_RELAXED) & BRICK__STEP_CPU;
+	uint32_t kept = brick__counters_now() & BRICK__STEP_CPU;
 	__atomic_store_n(&brick__counters_on, wanted | kept, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -170,7 +170,7 @@ struct brick_lane *brick__thread_attach(void)
 	brick__session_unlock();
 	if (lane)
 		thread_exit_set(&exit_of_thread, self);
-	if (lane && brick__counters_on)
+	if (lane && brick__counters_now())
 		brick__counters_thread();
 	errno = saved;
 	return lane;

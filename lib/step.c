@@ -21,7 +21,7 @@ void brick_layer_set(int layer)
 static brick_span step_begin(
 	uint32_t brick, enum brick_phase phase, uint64_t tokens, uint64_t count)
 {
-	int counted = brick_enabled() && brick__counters_on;
+	int counted = brick_enabled() && brick__counters_now();
 
 	if (counted)
 		brick__counters_step_begin();
