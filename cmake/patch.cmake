@@ -33,7 +33,7 @@ if(BRICK_PATCH AND NOT patch_missing)
   target_link_options(brick-patch PRIVATE -Wl,--version-script=${patch_map} -Wl,-z,nodelete
     ${no_undefined})
   set_property(TARGET brick-patch APPEND PROPERTY LINK_DEPENDS ${patch_map})
-  install(TARGETS brick-patch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS brick-patch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/brick)
 else()
   string(REPLACE ";" ", " patch_missing "${patch_missing}")
   message(STATUS "Static programs and hidden symbols: not attached to; needed: BRICK_PATCH, ${patch_missing}")
