@@ -38,7 +38,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/zsh RENAME _brick
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${CMAKE_BINARY_DIR}/completion/fish RENAME brick.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules)
+install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules FILES_MATCHING PATTERN "*.rules")
 install(DIRECTORY share/clickhouse DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick
   COMPONENT dev)

@@ -87,6 +87,7 @@ check "fuzzers" run_fuzzers
 check "formatting" tests/format.sh
 check "headers compile alone, as C11 and C++17" tests/headers.sh
 check "install, pkg-config and find_package" tests/install.sh
+check "packages" tests/packages.sh
 
 echo
 if [ $skipped -gt 0 ]; then
