@@ -15,8 +15,8 @@
 
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
 {
-	static const char *const places[] = {
-		"../lib", "../lib/brick", "../lib/" SYS_LIBRARY_TRIPLET "/brick", "../lib64/brick"};
+	static const char multiarch[] = "../lib/" SYS_LIBRARY_TRIPLET "/brick";
+	static const char *const places[] = {"../lib", "../lib/brick", multiarch, "../lib64/brick"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
 	char *slash;
