@@ -126,29 +126,77 @@ static const struct summary_row *waited_for(const struct summary *summary)
 	return most;
 }
 
+/* How long threads of the phase were preempted between two moments, added up. */
+static uint64_t team_preempted_ns(const struct explain_facts *f, const struct path_section *path,
+	uint64_t begin, uint64_t end)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < path->lane_count; i++)
+		ns += run_off_cpu_between(&f->run->lanes[path->lanes[i].lane], begin, end)
+			      .preempted_ns;
+	return ns < end - begin ? ns : end - begin;
+}
+
+/* Of what a sample waited: behind it, and somewhere inside of it. */
+static uint64_t of_sample_ns(
+	const struct explain_facts *f, const struct path_section *path, const struct run_sample *s)
+{
+	int is_wait = f->run->bricks[f->run->sites[s->site].brick].well_known == BRICK_BARRIER_WAIT;
+	uint64_t begin = is_wait ? s->begin_ns : s->end_ns, end = s->end_ns + s->wait_ns;
+	uint64_t ns = begin < end ? team_preempted_ns(f, path, begin, end) : 0;
+	uint64_t inner_ns = s->inner_ns ? team_preempted_ns(f, path, s->begin_ns, s->end_ns) : 0;
+
+	return ns + (inner_ns < s->inner_ns ? inner_ns : s->inner_ns);
+}
+
+/* Of a thread's waits in the phase: while it, or another of the team, was preempted. */
+static uint64_t waited_for_preempted_ns(
+	const struct explain_facts *f, enum step_phase p, uint32_t number)
+{
+	const struct run_lane *lane = &f->run->lanes[number];
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		uint32_t step = step_index_at(&f->index, f->run, number, s->begin_ns);
+		run_lane_passed(lane, i);
+		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+			ns += of_sample_ns(f, f->phases[p].path, s);
+	}
+	return ns;
+}
+
 /*
  * With work spread evenly all threads would wait as long as now, on average, and no longer: what
- * each waits on average could be gone. What was preempted is another finding's.
+ * each waits on average could be gone. While one of them is preempted all wait for that, which is
+ * another finding's.
  */
 int rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	const struct summary_row *row = explain_row(phase, "BarrierWait");
 	const struct summary_row *most = waited_for(phase->summary);
-	uint64_t off_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
 	size_t threads = threads_of(f, phase);
 	char all[UNITS_BYTES], behind[UNITS_BYTES];
+	uint64_t off_ns = 0;
 
-	if (!row || threads < 2 || row->self_ns / threads <= off_ns)
+	if (!row || threads < 2 || row->self_ns / threads < phase->wall_ns / 20)
 		return 0;
-	out->cost_ns = row->self_ns / threads - off_ns;
+	for (size_t i = 0; i < phase->path->lane_count; i++)
+		off_ns += waited_for_preempted_ns(f, p, phase->path->lanes[i].lane);
+	out->cost_ns = row->self_ns > off_ns ? (row->self_ns - off_ns) / threads : 0;
 	if (out->cost_ns < phase->wall_ns / 20)
 		return 0;
 	out->certainty = FINDING_LIKELY;
 	explain_say(out->what, "threads wait for one another at barriers, most behind %.47s",
 		most->name);
-	explain_say(out->evidence, "%zu threads waited %s in all, %s of it behind %.47s", threads,
-		units_time(all, row->self_ns), units_time(behind, most->wait_ns), most->name);
+	explain_say(out->evidence,
+		"%zu threads waited %s in all, %s of it behind %.47s; the cost leaves out when one "
+		"of "
+		"them was preempted",
+		threads, units_time(all, row->self_ns), units_time(behind, most->wait_ns),
+		most->name);
 	explain_say(out->advice,
 		"try fewer threads, threads on cores of one kind, and no two on one core (-t N, "
 		"--cpu-mask)");
