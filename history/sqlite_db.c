@@ -190,10 +190,21 @@ static int write_ahead(struct history_store *store, sqlite3 *db)
 	return rc == SQLITE_OK ? 0 : sqlite_db_fail(store, db, "PRAGMA journal_mode");
 }
 
+/* What it is, at one moment: another may be making it just now. Its version, or why not. */
+static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
+{
+	int rc = sqlite_db_execute(store, db, "BEGIN");
+	sqlite3_int64 version = rc < 0 ? rc : pragma(store, db, "PRAGMA user_version");
+
+	rc = version < 0 ? (int)version : check_origin(store, db, version);
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	return rc < 0 ? rc : version;
+}
+
 static int prepare_file(struct history_store *store, sqlite3 *db)
 {
-	sqlite3_int64 version = pragma(store, db, "PRAGMA user_version");
-	int rc = version < 0 ? (int)version : check_origin(store, db, version);
+	sqlite3_int64 version = version_of(store, db);
+	int rc = version < 0 ? (int)version : 0;
 
 	if (rc == 0 && version < sqlite_db_version()) {
 		rc = write_ahead(store, db);
