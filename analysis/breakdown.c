@@ -120,10 +120,9 @@ static void find_waits(struct breakdown *b)
 {
 	const struct run *run = b->run;
 	b->wait_brick = (uint32_t)run->brick_count;
-	b->wait_category = (uint32_t)run->category_count;
-	for (uint32_t c = 0; c < run->category_count; c++)
-		if (!strcmp(run->categories[c].name, brick_category_name(BRICK_CATEGORY_WAIT)))
-			b->wait_category = c;
+	b->wait_category = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
+	if (b->wait_category == RUN_NONE)
+		b->wait_category = (uint32_t)run->category_count;
 	for (uint32_t i = 0; i < run->brick_count; i++) {
 		if (run->bricks[i].well_known != BRICK_BARRIER_WAIT)
 			continue;

@@ -129,11 +129,8 @@ static bool in_category(const struct run *run, uint32_t brick, uint32_t category
 {
 	if (brick < run->brick_count)
 		return run->bricks[brick].category == category;
-	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
-	for (uint32_t c = 0; c < run->category_count; c++)
-		if (!strcmp(run->categories[c].name, wait))
-			return c == category;
-	return category == run->category_count;
+	uint32_t wait = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
+	return category == (wait == RUN_NONE ? run->category_count : wait);
 }
 
 /* Steps hold all else, and the time of tiles is that of the bricks around them. */

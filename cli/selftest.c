@@ -44,20 +44,6 @@ void selftest_judge(struct selftest_result *r, double measured, double limit, co
 		"%s: %.3g %s (at most %.4g)", what, measured, unit, limit);
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-double selftest_median(double *values, size_t count)
-{
-	if (!count)
-		return NAN;
-	qsort(values, count, sizeof *values, compare);
-	return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 double selftest_cost_ns(void (*function)(unsigned count), unsigned count, unsigned rounds)
 {
 	double best = INFINITY;

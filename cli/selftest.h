@@ -39,8 +39,5 @@ void selftest_say(struct selftest_result *r, enum selftest_state state, const ch
 void selftest_judge(struct selftest_result *r, double measured, double limit, const char *unit,
 	const char *what);
 
-/* Sorts. */
-double selftest_median(double *values, size_t count);
-
 /* The fastest of `rounds` rounds of function(count), in ns per call. */
 double selftest_cost_ns(void (*function)(unsigned count), unsigned count, unsigned rounds);

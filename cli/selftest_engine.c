@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/statistics.h"
 #include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "view/memory.h"
@@ -147,7 +148,7 @@ static double moved_us(const struct durations *durations, int slowed, int part)
 		plain[i] = durations->us[step][part];
 		slow[i] = durations->us[step + 1][part];
 	}
-	return selftest_median(slow, REPEATS) - selftest_median(plain, REPEATS);
+	return statistics_median(slow, REPEATS) - statistics_median(plain, REPEATS);
 }
 
 /* What a move may be off by. */

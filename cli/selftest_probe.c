@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "analysis/statistics.h"
 #include "brick/brick.h"
 #include "cli/selftest.h"
 
@@ -94,7 +95,7 @@ static void lookup_is_constant(struct selftest_result *r)
 	brick_session_stop();
 	char what[64];
 	snprintf(what, sizeof what, "brick %d takes, in units of what brick 0 does", last);
-	selftest_judge(r, selftest_median(ratios, ROUNDS), 1.5, "times", what);
+	selftest_judge(r, statistics_median(ratios, ROUNDS), 1.5, "times", what);
 }
 
 /* A session whose records stay in its rings. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "analysis/breakdown.h"
-#include "analysis/counters.h"
 #include "analysis/path.h"
 #include "analysis/presence.h"
 #include "analysis/roofline.h"
@@ -26,7 +25,6 @@ struct explain_facts {
 	struct roofline *roofline;
 	struct path *path; /* NULL: there is none */
 	struct presence presence;
-	struct counters counters;
 	struct explain_phase phases[STEP_PHASES];
 	uint64_t *scratch; /* [step_count] */
 };

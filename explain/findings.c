@@ -37,7 +37,6 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 	findings->list = calloc(rules * STEP_PHASES + 1, sizeof *findings->list);
 	if (!findings->list)
 		return -ENOMEM;
-	/* A warm-up is not what anybody waits for. */
 	for (int phase = 0; phase < STEP_WARM_UP; phase++)
 		for (size_t i = 0; i < rules && facts->phases[phase].summary; i++) {
 			struct finding *f = &findings->list[findings->count];

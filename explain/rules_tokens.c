@@ -80,14 +80,6 @@ int rule_sampling(const struct explain_facts *f, enum step_phase p, struct findi
 	return 1;
 }
 
-static uint32_t category_of(const struct run *run, const char *name)
-{
-	for (uint32_t i = 0; i < run->category_count; i++)
-		if (!strcmp(run->categories[i].name, name))
-			return i;
-	return RUN_NONE;
-}
-
 /* Median of one category's time over part `k` of the steps. */
 static uint64_t part_median_ns(
 	const struct explain_facts *f, const struct explain_phase *phase, uint32_t category, int k)
@@ -113,7 +105,8 @@ static int grows(const uint64_t medians[GROWTH_PARTS])
 int rule_context_growth(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
-	uint32_t attention = category_of(f->run, brick_category_name(BRICK_CATEGORY_ATTENTION));
+	uint32_t attention =
+		run_category_find(f->run, brick_category_name(BRICK_CATEGORY_ATTENTION));
 	uint64_t medians[GROWTH_PARTS];
 	char from[UNITS_BYTES], to[UNITS_BYTES];
 

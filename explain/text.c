@@ -18,7 +18,7 @@ static void print_phases(
 
 	for (int p = STEP_PHASES; p-- > 0;) {
 		const struct explain_phase *phase = &facts->phases[p];
-		if (!phase->summary || p == STEP_WARM_UP)
+		if (!phase->summary)
 			continue;
 		uint64_t tokens = phase->tokens;
 		say(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token",

@@ -4,23 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "history/json_fields.h"
 
 /* Newest of a trend, where nobody says how many: more is for sums by hour. */
 enum { POINTS_MAX = 20000 };
-
-static const char *text_of(const json_t *row, const char *key)
-{
-	const char *text = json_string_value(json_object_get(row, key));
-
-	return text ? text : "";
-}
-
-static uint64_t number_of(const json_t *row, const char *key)
-{
-	json_int_t value = json_integer_value(json_object_get(row, key));
-
-	return value > 0 ? (uint64_t)value : 0;
-}
 
 static void add_equal(struct query *q, const char *column, const char *value)
 {
@@ -103,12 +90,12 @@ static int take_run(void *context, const json_t *row)
 	} texts[] = {{"kind", &run.kind}, {"host", &run.host}, {"cpu", &run.cpu},
 		{"engine", &run.engine}, {"version", &run.version}, {"command", &run.command},
 		{"path", &run.path}, {"batch", &run.batch}};
-	strncpy(run.id, text_of(row, "id"), HISTORY_ID_BYTES - 1);
+	strncpy(run.id, json_text_of(row, "id"), HISTORY_ID_BYTES - 1);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
-		rc = history_text_set(texts[i].to, text_of(row, texts[i].key));
-	run.start_ns = number_of(row, "start_ns");
-	run.wall_ns = number_of(row, "wall_ns");
-	run.ttft_ns = number_of(row, "ttft_ns");
+		rc = history_text_set(texts[i].to, json_text_of(row, texts[i].key));
+	run.start_ns = json_number_of(row, "start_ns");
+	run.wall_ns = json_number_of(row, "wall_ns");
+	run.ttft_ns = json_number_of(row, "ttft_ns");
 	run.exit_code = json_integer_value(json_object_get(row, "exit_code"));
 	run.value = json_number_value(json_object_get(row, "value"));
 	if (rc == 0)
@@ -122,7 +109,7 @@ static int take_run(void *context, const json_t *row)
 
 static struct history_run *find_run(struct reading *r, const json_t *row)
 {
-	const char *id = text_of(row, "id");
+	const char *id = json_text_of(row, "id");
 
 	for (size_t i = 0; i < r->runs.count; i++)
 		if (!strcmp(r->runs.items[i].id, id))
@@ -134,7 +121,7 @@ static int take_label(void *context, const json_t *row)
 {
 	struct history_run *run = find_run(context, row);
 
-	return run ? history_run_label(run, text_of(row, "label")) : 0;
+	return run ? history_run_label(run, json_text_of(row, "label")) : 0;
 }
 
 static int fill_part(struct history_part *part, const json_t *row)
@@ -143,11 +130,11 @@ static int fill_part(struct history_part *part, const json_t *row)
 	const json_t *counts = json_object_get(row, "bucket_counts");
 	int rc = 0;
 
-	part->count = number_of(row, "count");
-	part->tokens = number_of(row, "tokens");
-	part->total_ns = number_of(row, "total_ns");
-	part->typical_tokens = number_of(row, "typical_tokens");
-	part->typical_ns = number_of(row, "typical_ns");
+	part->count = json_number_of(row, "count");
+	part->tokens = json_number_of(row, "tokens");
+	part->total_ns = json_number_of(row, "total_ns");
+	part->typical_tokens = json_number_of(row, "typical_tokens");
+	part->typical_ns = json_number_of(row, "typical_ns");
 	part->united = json_number_value(json_object_get(row, "united"));
 	for (size_t i = 0; i < json_array_size(buckets) && rc == 0; i++) {
 		json_int_t index = json_integer_value(json_array_get(buckets, i));
@@ -162,9 +149,10 @@ static int fill_part(struct history_part *part, const json_t *row)
 static int take_part(void *context, const json_t *row)
 {
 	struct history_run *run = find_run(context, row);
-	struct history_part *part = run ? history_run_part(run, text_of(row, "phase"),
-						  text_of(row, "kind"), text_of(row, "name"))
-					: NULL;
+	struct history_part *part =
+		run ? history_run_part(run, json_text_of(row, "phase"), json_text_of(row, "kind"),
+			      json_text_of(row, "name"))
+		    : NULL;
 
 	return part ? fill_part(part, row) : run ? -ENOMEM : 0;
 }
@@ -294,8 +282,9 @@ int clickhouse_points(struct history_store *store, const struct history_filter *
 	rc = clickhouse_ask(store, &q, NULL, take_point, &p);
 	for (size_t i = p.rows.count; i-- > 0 && rc == 0;) {
 		const json_t *row = p.rows.items[i];
-		const struct history_point point = {text_of(row, "id"), text_of(row, "host"),
-			text_of(row, "engine"), "", number_of(row, "start_ns"),
+		const struct history_point point = {json_text_of(row, "id"),
+			json_text_of(row, "host"), json_text_of(row, "engine"), "",
+			json_number_of(row, "start_ns"),
 			json_number_value(json_object_get(row, "ns"))};
 		rc = each(context, &point);
 	}
@@ -315,9 +304,10 @@ static int take_group(void *context, const json_t *row)
 {
 	const struct groups *g = context;
 	struct history_run one = {0};
-	struct history_part *part =
-		history_run_part(&one, g->phase, text_of(row, "kind"), text_of(row, "name"));
-	const struct history_group group = {text_of(row, "who"), part, number_of(row, "runs")};
+	struct history_part *part = history_run_part(
+		&one, g->phase, json_text_of(row, "kind"), json_text_of(row, "name"));
+	const struct history_group group = {
+		json_text_of(row, "who"), part, json_number_of(row, "runs")};
 	int rc = part ? fill_part(part, row) : -ENOMEM;
 
 	if (rc == 0)

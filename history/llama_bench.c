@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/number.h"
+#include "history/json_fields.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
@@ -29,13 +30,6 @@ static int fail(struct reading *r, int rc, const char *path, const char *why)
 {
 	snprintf(r->error, r->error_bytes, "%s: %s", path, why);
 	return rc;
-}
-
-static const char *text_of(const json_t *test, const char *key)
-{
-	const char *text = json_string_value(json_object_get(test, key));
-
-	return text ? text : "";
 }
 
 static double number_of(const json_t *test, const char *key)
@@ -76,7 +70,7 @@ static double typical_ns(const json_t *test)
 static uint64_t start_of(const json_t *test)
 {
 	struct tm tm = {0};
-	const char *end = strptime(text_of(test, "test_time"), "%Y-%m-%dT%H:%M:%S", &tm);
+	const char *end = strptime(json_text_of(test, "test_time"), "%Y-%m-%dT%H:%M:%S", &tm);
 	time_t seconds = end ? timegm(&tm) : -1;
 
 	return seconds > 0 ? (uint64_t)seconds * 1000000000u : 0;
@@ -124,17 +118,17 @@ static int name_run(struct history_run *run, const json_t *test)
 	char engine[256], command[512];
 	int rc = history_text_set(&run->kind, "imported");
 
-	snprintf(engine, sizeof(engine), "llama.cpp %s (%.0f)", text_of(test, "build_commit"),
+	snprintf(engine, sizeof(engine), "llama.cpp %s (%.0f)", json_text_of(test, "build_commit"),
 		number_of(test, "build_number"));
 	snprintf(command, sizeof(command), "llama-bench -m %s -p %.0f -n %.0f -t %.0f",
-		text_of(test, "model_filename"), number_of(test, "n_prompt"),
+		json_text_of(test, "model_filename"), number_of(test, "n_prompt"),
 		number_of(test, "n_gen"), number_of(test, "n_threads"));
 	if (rc == 0)
 		rc = history_text_set(&run->engine, engine);
 	if (rc == 0)
 		rc = history_text_set(&run->command, command);
 	if (rc == 0)
-		rc = history_text_set(&run->cpu, text_of(test, "cpu_info"));
+		rc = history_text_set(&run->cpu, json_text_of(test, "cpu_info"));
 	return rc;
 }
 

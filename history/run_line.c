@@ -4,6 +4,7 @@
  * is 0 or "". Lines come from files: nothing in them is trusted.
  */
 #include "history/run.h"
+#include "history/json_fields.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -60,34 +61,20 @@ char *history_run_line(const struct history_run *run)
 	return line;
 }
 
-static const char *text_of(const json_t *json, const char *key)
-{
-	const char *text = json_string_value(json_object_get(json, key));
-
-	return text ? text : "";
-}
-
-static uint64_t number_of(const json_t *json, const char *key)
-{
-	json_int_t value = json_integer_value(json_object_get(json, key));
-
-	return value > 0 ? (uint64_t)value : 0;
-}
-
 static int parse_part(struct history_run *run, const json_t *json)
 {
-	struct history_part *part = history_run_part(
-		run, text_of(json, "phase"), text_of(json, "kind"), text_of(json, "name"));
+	struct history_part *part = history_run_part(run, json_text_of(json, "phase"),
+		json_text_of(json, "kind"), json_text_of(json, "name"));
 
 	if (!part)
 		return -ENOMEM;
-	part->count = number_of(json, "count");
-	part->tokens = number_of(json, "tokens");
-	part->total_ns = number_of(json, "total_ns");
-	part->typical_tokens = number_of(json, "typical_tokens");
-	part->typical_ns = number_of(json, "typical_ns");
+	part->count = json_number_of(json, "count");
+	part->tokens = json_number_of(json, "tokens");
+	part->total_ns = json_number_of(json, "total_ns");
+	part->typical_tokens = json_number_of(json, "typical_tokens");
+	part->typical_ns = json_number_of(json, "typical_ns");
 	part->united = json_number_value(json_object_get(json, "united"));
-	return history_histogram_parse(&part->histogram, text_of(json, "histogram"));
+	return history_histogram_parse(&part->histogram, json_text_of(json, "histogram"));
 }
 
 static int parse_texts(struct history_run *run, const json_t *json)
@@ -101,7 +88,7 @@ static int parse_texts(struct history_run *run, const json_t *json)
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
-		rc = history_text_set(texts[i].to, text_of(json, texts[i].key));
+		rc = history_text_set(texts[i].to, json_text_of(json, texts[i].key));
 	return rc;
 }
 
@@ -141,16 +128,16 @@ int history_run_parse(struct history_run *run, const char *line, size_t bytes)
 {
 	json_t *json = json_loadb(line, bytes, 0, NULL);
 
-	if (!json || !is_id(text_of(json, "id"))) {
+	if (!json || !is_id(json_text_of(json, "id"))) {
 		json_decref(json);
 		return -EINVAL;
 	}
 	int rc = history_run_init(run);
 	if (rc == 0) {
-		memcpy(run->id, text_of(json, "id"), HISTORY_ID_BYTES);
-		run->start_ns = number_of(json, "start_ns");
-		run->wall_ns = number_of(json, "wall_ns");
-		run->ttft_ns = number_of(json, "ttft_ns");
+		memcpy(run->id, json_text_of(json, "id"), HISTORY_ID_BYTES);
+		run->start_ns = json_number_of(json, "start_ns");
+		run->wall_ns = json_number_of(json, "wall_ns");
+		run->ttft_ns = json_number_of(json, "ttft_ns");
 		run->exit_code = json_integer_value(json_object_get(json, "exit_code"));
 		run->value = json_number_value(json_object_get(json, "value"));
 		rc = parse_texts(run, json);

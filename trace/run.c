@@ -14,6 +14,14 @@ uint32_t run_brick_find(const struct run *run, const char *name)
 	return RUN_NONE;
 }
 
+uint32_t run_category_find(const struct run *run, const char *name)
+{
+	for (size_t i = 0; i < run->category_count; i++)
+		if (!strcmp(run->categories[i].name, name))
+			return (uint32_t)i;
+	return RUN_NONE;
+}
+
 size_t run_queue_count(const struct run *run)
 {
 	size_t count = 0;

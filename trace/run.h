@@ -253,8 +253,9 @@ struct run {
 	uint64_t bad_records; /* that broke the rules of their ring: not in the file */
 };
 
-/* Find the run's brick by name; RUN_NONE if it has none. */
+/* Find the run's brick, or its category, by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
+uint32_t run_category_find(const struct run *run, const char *name);
 
 /*
  * Samples that lie in a file take memory from when they are read until they are released. Whoever

@@ -14,7 +14,7 @@ struct dim3 {
 	unsigned x, y, z;
 };
 
-enum { DEVICE_MEMORY = 0, MULTIPROCESSORS = 132, CAPABILITY_MAJOR = 9, OPTIN_BYTES = 232448 };
+enum { MULTIPROCESSORS = 132, CAPABILITY_MAJOR = 9, OPTIN_BYTES = 232448 };
 enum { MEMORY_MB = 8192 };
 
 /* The driver's entry points that the runtime calls. */
@@ -53,6 +53,6 @@ int cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned
 /* The primary context is current on this thread. */
 void runtime_ready(void);
 
-/* Launch what does nothing. name: of the kernel, static. */
+/* Launch what does nothing. */
 DOUBLE_API int runtime_launch(struct function *function, struct dim3 grid, struct dim3 block,
 	size_t shared, struct stream *stream);
