@@ -1000,6 +1000,7 @@ set(BRICK_INTEGRATION_TESTS
 
 # Attacks on the recorder and on what runs inside of programs; one test per file.
 set(BRICK_ATTACK_TESTS
+  tests/attack/failing_machine.py
   tests/attack/guest.py
   tests/attack/recorder.py
   tests/attack/storm.py

@@ -9,7 +9,6 @@
 enum {
 	MIN_MS = 2,
 	MIN_FLUSH_MS = 100, /* each makes a thread wait for the disk */
-	MAX_FLUSH_MS = 1000,
 };
 
 /* Milliseconds until a ring is half full at the rate it had since the last look. */
@@ -53,9 +52,10 @@ struct drain_outlook drain_look(
 	return outlook;
 }
 
-uint64_t drain_flush_ns(uint32_t interval_ms)
+uint32_t drain_flush_in_ms(uint32_t interval_ms, uint64_t flushed_ns, uint64_t now_ns)
 {
-	if (interval_ms < MIN_FLUSH_MS)
-		interval_ms = MIN_FLUSH_MS;
-	return (interval_ms < MAX_FLUSH_MS ? interval_ms : MAX_FLUSH_MS) * 1000000ull;
+	uint64_t ms = interval_ms < MIN_FLUSH_MS ? MIN_FLUSH_MS : interval_ms;
+	uint64_t due_ns = flushed_ns + ms * 1000000;
+
+	return due_ns > now_ns ? (uint32_t)((due_ns - now_ns + 999999) / 1000000) : 0;
 }

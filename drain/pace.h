@@ -22,6 +22,8 @@ struct drain_outlook {
 struct drain_outlook drain_look(
 	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t max_ms);
 
-/* How often the file is completed and put onto the disk: what a failing machine takes along is not
- * older than the interval, nor than a second. */
-uint64_t drain_flush_ns(uint32_t interval_ms);
+/*
+ * Until all that waits in rings must be consumed and the file put onto the disk again; 0: now. So
+ * what a failing machine takes along is not older than the interval and the time for writing it.
+ */
+uint32_t drain_flush_in_ms(uint32_t interval_ms, uint64_t flushed_ns, uint64_t now_ns);

@@ -156,13 +156,16 @@ static uint32_t turn(struct consumer *t)
 		answer(t, wanted);
 		return t->interval_ms;
 	}
-	struct drain_outlook outlook = drain_look(t->drain, &t->pace, now_ns, t->interval_ms);
+	uint32_t flush_ms = drain_flush_in_ms(t->interval_ms, t->flushed_ns, now_ns);
+	struct drain_outlook outlook =
+		drain_look(t->drain, &t->pace, now_ns, flush_ms ? flush_ms : t->interval_ms);
 	if (t->switches && outlook.next_ms > SWITCHES_MS)
 		outlook.next_ms = SWITCHES_MS;
 	if (own_switches_refused(t->switches))
 		drain_watch_threads(t->drain, SWITCHES_MS);
 	int now = wanted != t->answered;
-	if (drain_is_due(t, &outlook, now_ns) || (now && clock_is_sound(t))) {
+	int flush_now = !flush_ms && outlook.waiting;
+	if (drain_is_due(t, &outlook, now_ns) || ((now || flush_now) && clock_is_sound(t))) {
 		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
 		answer(t, wanted);
@@ -175,7 +178,7 @@ static uint32_t turn(struct consumer *t)
 			error = drain_emit_digests(t->drain, trace_writer_sink(t->writer));
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
-	if (!error && t->clock.fitted && now_ns - t->flushed_ns >= drain_flush_ns(t->interval_ms))
+	if (!error && !flush_ms && t->drained_ns > t->flushed_ns)
 		error = flush(t, now_ns);
 	if (error)
 		fail(t, error);

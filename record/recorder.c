@@ -210,13 +210,15 @@ static struct sink_account account(struct recorder *r, int ended)
 /* One round; returns how long to sleep. */
 static uint32_t turn(struct recorder *r, uint64_t now_ns)
 {
-	uint32_t next_ms = watch_turn(r->watch, now_ns);
+	uint32_t flush_ms = drain_flush_in_ms(r->options->interval_ms, r->flushed_ns, now_ns);
+	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
 	int behind = encoder_assist(r->encoder);
 
-	if (now_ns - r->flushed_ns >= drain_flush_ns(r->options->interval_ms) &&
-		watch_has_consumed(r->watch)) {
+	if (flush_ms) {
+		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
+	} else if (watch_has_consumed(r->watch)) {
 		struct sink_account a = account(r, 0);
-		encoder_flush(r->encoder, &a); /* without memory: in the next second */
+		encoder_flush(r->encoder, &a); /* without memory: after the next interval */
 		r->flushed_ns = now_ns;
 	}
 	if (behind)

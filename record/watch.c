@@ -244,7 +244,7 @@ static void add_session(void *context, const char *name, pid_t pid)
 }
 
 /* One look at one session; returns milliseconds until the next. */
-static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
+static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int all)
 {
 	enum drain_end end;
 	uint64_t end_ticks;
@@ -262,7 +262,7 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns)
 	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, max_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;
 	int due = outlook.waiting &&
-		  now_ns - s->consumed_ns >= (uint64_t)w->options.interval_ms * 1000000u;
+		  (all || now_ns - s->consumed_ns >= (uint64_t)w->options.interval_ms * 1000000u);
 	if (!w->options.clock->fitted && outlook.fullest_percent < PRESSED_PERCENT &&
 		drain_clock_baseline_ns(w->options.clock) < DRAIN_CLOCK_BASELINE_NS)
 		return outlook.next_ms;
@@ -288,7 +288,7 @@ static void find_sessions(struct watch *w)
 		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;
 }
 
-uint32_t watch_turn(struct watch *w, uint64_t now_ns)
+uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
 {
 	sweep(w);
 	find_sessions(w);
@@ -296,11 +296,11 @@ uint32_t watch_turn(struct watch *w, uint64_t now_ns)
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		if (s->ending)
 			continue;
-		uint32_t ms = visit(w, s, now_ns);
+		uint32_t ms = visit(w, s, now_ns, all);
 		if (ms < next_ms)
 			next_ms = ms;
 	}
-	if (switches_are_due(w, now_ns))
+	if (all || switches_are_due(w, now_ns))
 		read_switches(w, now_ns);
 	return next_ms;
 }

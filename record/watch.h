@@ -36,8 +36,11 @@ void watch_session_done(void *watch, struct drain *drain);
  */
 void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r, int refused);
 
-/* Look at everything once; returns the milliseconds until it must be done again. */
-uint32_t watch_turn(struct watch *w, uint64_t now_ns);
+/*
+ * Look at everything once; returns the milliseconds until it must be done again. all: take whatever
+ * waits, however little it is.
+ */
+uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all);
 
 /* Sessions that have not ended. */
 uint32_t watch_live(const struct watch *w);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to the recorder harms neither the program nor what was recorded, and leaves nothing
 behind: SIGKILL and signals that end it, its file replaced or truncated, somebody else's file in its
-place, a full disk, a failing machine, a killed `top`."""
+place, a full disk, a killed `top`."""
 import json
 import os
 import signal
@@ -112,56 +112,6 @@ def interference(scratch):
                 same(file.read(), "mine", "the other file")
 
 
-def mount(image, disk):
-    return not os.geteuid() and not subprocess.run(["mount", "-o", "loop", image, disk],
-                                                   capture_output=True).returncode
-
-
-def failing_machine(scratch):
-    """What is surely on the disk while the program goes on is all but the last --interval: as much of
-    the file as was synced, and a copy of the disk from below its file system where one can be had."""
-    image, disk, log = (scratch.file(name) for name in ("image", "disk", "log"))
-    os.mkdir(disk)
-    with open(image, "wb") as file:
-        file.truncate(32 << 20)
-    formatted = shutil.which("mkfs.ext4") and not subprocess.run(["mkfs.ext4", "-q", image]).returncode
-    mounted = formatted and mount(image, disk)
-    if not mounted:
-        print("no image can be mounted here: only what was synced is looked at")
-    out = os.path.join(disk, "run.pftrace")
-    copy, left = scratch.file("copy"), scratch.file("left")
-
-    def synced():
-        with open(log) as file, open(out + ".part", "rb") as part, open(left, "wb") as copied:
-            copied.write(part.read(int(file.read().split()[-1])))
-        return samples(left)
-
-    def on_disk():
-        shutil.copyfile(image, copy)
-        os.path.isdir(left + "disk") or os.mkdir(left + "disk")
-        check(mount(copy, left + "disk"), "the copy of a live image cannot be mounted")
-        try:
-            return samples(os.path.join(left + "disk", "run.pftrace.part"))
-        finally:
-            subprocess.run(["umount", left + "disk"], check=False)
-
-    double = os.path.join(BUILD, "lib", "doubles", "sync.so")
-    run = started(out, "say=ready", "paced=1,500,3000", "say=recorded", "sleep=100000",
-                  options=["--interval", "500"],
-                  env=dict(os.environ, LD_PRELOAD=double, SYNC_LOG=log))
-    try:
-        same(run.stdout.readline(), b"recorded\n", "second line")
-        until(lambda: os.path.exists(log) and os.path.getsize(log), "nothing is synced")
-        until(lambda: synced() == 500, "samples that were synced")
-        if mounted:
-            until(lambda: on_disk() == 500, "samples on the disk")
-        run.send_signal(signal.SIGTERM)
-        run.wait()
-    finally:
-        if mounted:
-            subprocess.run(["umount", disk], check=False)
-
-
 def children(pid):
     found, new = set(), {pid}
     while new:
@@ -195,7 +145,7 @@ def killed_top(scratch):
 
 
 for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, foreign_part, interference,
-             failing_machine, killed_top):
+             killed_top):
     with Scratch() as scratch:
         test(scratch)
         print(test.__name__)

@@ -60,7 +60,7 @@ hostile()
 		-timeout=60 -artifact_prefix="$place/" "$corpus"
 }
 
-for test in guest recorder; do
+for test in guest recorder failing_machine; do
 	piece $test python3 tests/attack/$test.py
 done
 for i in $(seq $storms); do

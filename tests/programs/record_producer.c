@@ -19,6 +19,7 @@
  *   say=TEXT, warn=TEXT   a line to stdout, to stderr
  *   copy             stdin to stdout
  *   truncate         cut this process's own session file to nothing
+ *   embed=MS,FILE    record into a file of its own, with that interval, until the end
  *   signal=N         raise a signal; exit=N: leave with that code, without another word
  */
 #include <dirent.h>
@@ -187,6 +188,25 @@ static void cut_session(void)
 			fail("truncate");
 }
 
+static void stop(void)
+{
+	if (brick_session_stop())
+		fail("brick_session_stop");
+}
+
+static void embed(long ms, const char *value)
+{
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+	const char *comma = value ? strchr(value, ',') : NULL;
+
+	o.output = comma ? comma + 1 : NULL;
+	o.interval_ms = (uint32_t)ms;
+	o.ring_records = 1024; /* for those that fill up before */
+	if (!comma || brick_session_start(&o))
+		fail("brick_session_start");
+	atexit(stop);
+}
+
 static void act(char **argv, const char *action, char **rest)
 {
 	char word[256], *value;
@@ -230,6 +250,8 @@ static void act(char **argv, const char *action, char **rest)
 		copy();
 	else if (!strcmp(word, "truncate"))
 		cut_session();
+	else if (!strcmp(word, "embed"))
+		embed(a, value);
 	else if (!strcmp(word, "signal"))
 		raise((int)a);
 	else if (!strcmp(word, "exit"))

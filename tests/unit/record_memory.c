@@ -208,7 +208,7 @@ static void watch_sessions(struct fixture *f, struct session_dir *dir, struct ou
 	if (!outcome->error) {
 		f->writer = NULL;
 		watch_encoder_set(watch, encoder);
-		watch_turn(watch, 1);
+		watch_turn(watch, 1, 0);
 		watch_end_all(watch);
 		encoder_finish(encoder, &f->writer);
 		keep(outcome, encoder_error(encoder));
