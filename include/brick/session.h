@@ -38,7 +38,8 @@ struct brick_session_options {
 	uint32_t mode;	   /* enum brick_mode */
 	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB) */
 	uint32_t interval_ms;  /* of the writer thread at most, less where rings fill up sooner; 0:
-				  1000 */
+				  1000. Also between syncs of the file (100 at least): what a
+				  machine that fails takes along is not older, but for one sync */
 	uint32_t off_cpu;      /* enum brick_off_cpu; of a session with an output */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into a recorder, or a program that embeds one: what a machine that fails is sure to have
- * on its disk, and when who writes it slept of its own will. Appends to $SYNC_LOG, in nanoseconds of
- * CLOCK_MONOTONIC:
+ * Preloaded into a recorder, or a program that embeds one: what a machine that fails is sure to
+ * have on its disk, and when who writes it slept of its own will. Appends to $SYNC_LOG, in
+ * nanoseconds of CLOCK_MONOTONIC:
  *
  *   sync BEGIN END SIZE     a successful fdatasync(2), and the size of the file before it
  *   sleep BEGIN WISHED END  poll(2) of a recorder's main thread, or a wait of the embedded writer:
