@@ -941,6 +941,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/diverge.py
   tests/integration/device_backends.py
   tests/integration/device_modes.py
+  tests/integration/downloads.py
   tests/integration/embed.py
   tests/integration/filters.py
   tests/integration/flame.py

@@ -96,15 +96,14 @@ install_debian()
 	run_logged "apt-get install $*" apt-get install -y --no-install-recommends "$@"
 }
 
-# install_npm WHAT DIR: what demo/npm/WHAT locks, which npm checks against the lock's hashes. The
-# lock names no optional packages (those of other systems), so that npm ci would not take it.
+# install_npm WHAT DIR: what demo/npm/WHAT locks and nothing else, checked against the lock's hashes.
 install_npm()
 {
 	mkdir -p "$2"
 	cp "$root/demo/npm/$1/package.json" "$root/demo/npm/$1/package-lock.json" "$2" ||
 		fail "$2: cannot write"
-	run_logged "npm install ($1)" npm install --prefix "$2" --omit=optional --ignore-scripts \
-		--no-audit --no-fund
+	run_logged "npm ci ($1)" npm ci --prefix "$2" --omit=optional --ignore-scripts --no-audit \
+		--no-fund
 }
 
 node_is_new_enough()
