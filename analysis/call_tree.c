@@ -41,10 +41,7 @@ static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 
 static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
 {
-	if (tree->step == RUN_NONE)
-		return 1;
-	return frame->step == tree->step &&
-	       (frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER);
+	return !tree->steps || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
 static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
@@ -58,7 +55,7 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 {
 	struct call_tree *tree = b->tree;
 	b->at[depth] = b->at[depth - 1];
-	if (!is_part(tree, frame) || (tree->step != RUN_NONE && frame->is_step) ||
+	if (!is_part(tree, frame) || (tree->steps && frame->is_step) ||
 		tree->run->sites[frame->sample->site].left_out)
 		return;
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
@@ -198,7 +195,7 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 	uint64_t waits = (frame->inner_ns != 0) + (frame->wait_ns != 0);
 	if (!is_part(tree, frame) || b->failed)
 		return;
-	if (tree->step != RUN_NONE && frame->is_step) {
+	if (tree->steps && frame->is_step) {
 		uint64_t gap_ns = b->index->tails[frame->step].gap_ns;
 		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
 		tree->nodes[0].time_ns += gap_ns;
@@ -219,73 +216,42 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 	add_wait(b, tree->nodes[node].parent, waits_ns, waits);
 }
 
-static uint32_t count_threads(const struct run *run, const struct run_step *step)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < run->lane_count; i++) {
-		const struct run_lane *lane = &run->lanes[i];
-		if (i == step->lane || lane->process != run->lanes[step->lane].process ||
-			lane->kind != BRICK_LANE_THREAD)
-			continue;
-		size_t first = run_sample_from(lane, step->begin_ns);
-		bool begins =
-			first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
-		bool goes_on = first && lane->samples[first - 1].end_ns > step->begin_ns;
-		n += begins || goes_on;
-	}
-	return n;
-}
-
-/* Commands of the step whose launch nobody saw stand below their brick. */
-static void add_unlaunched(struct builder *b)
-{
-	struct call_tree *tree = b->tree;
-	const struct run *run = tree->run;
-	const struct run_step *step = &run->steps[tree->step];
-	for (size_t i = 0; i < run->command_count && !b->failed; i++) {
-		const struct run_command *command = &run->commands[i];
-		const struct run_sample *sample =
-			&run->lanes[command->lane].samples[command->sample];
-		const struct run_site *site = &run->sites[sample->site];
-		uint64_t ns = command->launch_ns ? command->launch_ns : sample->begin_ns;
-		if (site->left_out || command->launch_lane != RUN_NONE || ns < step->begin_ns ||
-			ns >= step->end_ns ||
-			run->lanes[command->lane].process != run->lanes[step->lane].process)
-			continue;
-		add_command(b, brick_node(b, layer_node(b, 0, site->layer), site->brick), command);
-	}
-}
-
 /* Trees that one walk builds. */
 struct growing {
 	const struct run *run;
 	const struct step_index *index;
 	struct builder *builders;
 	size_t count;
-	uint32_t *of_step; /* [step_count]: its builder's number + 1; NULL: one tree of a lane */
+	const uint32_t *steps; /* of all trees; NULL: one tree of a lane */
+	size_t step_count;
+	uint32_t *of_step; /* [run->step_count]: its builder's number + 1; NULL as above */
 	struct launches launches;
 };
+
+/* Its own lane, and the threads that may work for it. */
+static int works_for(const struct run *run, uint32_t lane, uint32_t own)
+{
+	return lane == own || (run->lanes[lane].kind == BRICK_LANE_THREAD &&
+				      run->lanes[lane].process == run->lanes[own].process);
+}
 
 static int on_lane(void *context, uint32_t lane)
 {
 	struct growing *g = context;
-	int wanted = 0;
-	for (size_t i = 0; i < g->count; i++) {
-		struct builder *b = &g->builders[i];
-		uint32_t own = b->tree->lane;
-		b->lane = lane;
-		wanted |= lane == own ||
-			  (b->tree->step != RUN_NONE &&
-				  g->run->lanes[lane].kind == BRICK_LANE_THREAD &&
-				  g->run->lanes[lane].process == g->run->lanes[own].process);
-	}
-	return wanted;
+	for (size_t i = 0; i < g->count; i++)
+		g->builders[i].lane = lane;
+	if (!g->steps)
+		return lane == g->builders[0].tree->lane;
+	for (size_t i = 0; i < g->step_count; i++)
+		if (works_for(g->run, lane, g->run->steps[g->steps[i]].lane))
+			return 1;
+	return 0;
 }
 
 /* A frame that turns out to hold steps ends in none: only its begin was in one. */
 static struct builder *builder_of(const struct growing *g, const struct walk_frame *frame)
 {
-	if (!g->of_step)
+	if (!g->steps)
 		return &g->builders[0];
 	if (frame->step == RUN_NONE || !g->of_step[frame->step])
 		return NULL;
@@ -309,6 +275,26 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		end_frame(b, frame, depth);
 }
 
+/* Commands of steps whose launch nobody saw stand below their brick. */
+static void add_unlaunched(const struct growing *g)
+{
+	const struct run *run = g->run;
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *command = &run->commands[i];
+		uint32_t number = run->lanes[command->lane].samples[command->sample].site;
+		const struct run_site *site = &run->sites[number];
+		if (site->left_out || command->launch_lane != RUN_NONE)
+			continue;
+		uint32_t step = step_index_of_command(g->index, run, command);
+		if (step == RUN_NONE || !g->of_step[step])
+			continue;
+		struct builder *b = &g->builders[g->of_step[step] - 1];
+		uint32_t home = brick_node(b, layer_node(b, 0, site->layer), site->brick);
+		if (!b->failed)
+			add_command(b, home, command);
+	}
+}
+
 static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
 
 static int plant(struct growing *g, uint32_t lane, uint32_t step)
@@ -321,10 +307,27 @@ static int plant(struct growing *g, uint32_t lane, uint32_t step)
 	tree->run = g->run;
 	tree->lane = lane;
 	tree->step = step;
-	if (g->of_step)
-		g->of_step[step] = (uint32_t)g->count + 1;
 	g->count++;
 	return call_tree_add(tree, RUN_NONE, call_node_of(CALL_ROOT, -1)) == RUN_NONE ? -ENOMEM : 0;
+}
+
+/* Each step gets a tree, or all of them the first one's. */
+static int plant_steps(struct growing *g, bool together)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->step_count && rc == 0; i++) {
+		uint32_t step = g->steps[i];
+		if (!g->count || !together)
+			rc = plant(g, g->run->steps[step].lane, step);
+		if (rc < 0)
+			break;
+		struct call_tree *tree = g->builders[g->count - 1].tree;
+		uint32_t threads = step_index_threads_beside(g->run, &g->run->steps[step]);
+		tree->threads = threads > tree->threads ? threads : tree->threads;
+		tree->steps++;
+		g->of_step[step] = (uint32_t)g->count;
+	}
+	return rc;
 }
 
 static int grow(struct growing *g)
@@ -333,62 +336,58 @@ static int grow(struct growing *g)
 	walk_init(&walk, g->run, g->index);
 	walk_join(&walk, &ops, g);
 	int rc = walk_run(&walk);
+	if (rc == 0 && g->steps)
+		add_unlaunched(g);
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
-		struct builder *b = &g->builders[i];
-		if (b->tree->step != RUN_NONE)
-			add_unlaunched(b);
-		rc = b->failed ? -ENOMEM : 0;
+		rc = g->builders[i].failed ? -ENOMEM : 0;
 		if (rc == 0)
-			call_tree_sum_up(b->tree);
+			call_tree_sum_up(g->builders[i].tree);
 	}
 	return rc;
 }
 
-static int build(struct call_tree **trees, const struct run *run, const struct step_index *index,
-	uint32_t lane, const uint32_t *steps, size_t count)
+static int build(struct growing *g, struct call_tree **trees, uint32_t lane, bool together)
 {
-	struct growing g = {.run = run, .index = index};
-	int rc = launches_init(&g.launches, run);
-	g.builders = calloc(count + 1, sizeof(*g.builders));
-	g.of_step = steps ? calloc(run->step_count + 1, sizeof(*g.of_step)) : NULL;
-	if (!g.builders || (steps && !g.of_step))
+	int rc = launches_init(&g->launches, g->run);
+	g->builders = calloc(g->step_count + 1, sizeof(*g->builders));
+	g->of_step = calloc(g->run->step_count + 1, sizeof(*g->of_step));
+	if (!g->builders || !g->of_step)
 		rc = -ENOMEM;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = steps ? plant(&g, run->steps[steps[i]].lane, steps[i])
-			   : plant(&g, lane, RUN_NONE);
 	if (rc == 0)
-		rc = grow(&g);
-	for (size_t i = 0; i < g.count; i++) {
+		rc = g->steps ? plant_steps(g, together) : plant(g, lane, RUN_NONE);
+	if (rc == 0)
+		rc = grow(g);
+	for (size_t i = 0; i < g->count; i++) {
 		if (rc == 0)
-			trees[i] = g.builders[i].tree;
+			trees[i] = g->builders[i].tree;
 		else
-			call_tree_destroy(g.builders[i].tree);
+			call_tree_destroy(g->builders[i].tree);
 	}
-	launches_fini(&g.launches);
-	free(g.builders);
-	free(g.of_step);
+	launches_fini(&g->launches);
+	free(g->builders);
+	free(g->of_step);
 	return rc;
 }
 
 int call_trees_of_steps(struct call_tree **trees, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count)
 {
-	int rc = build(trees, run, index, RUN_NONE, steps, count);
-	for (size_t i = 0; i < count && rc == 0; i++)
-		trees[i]->threads = count_threads(run, &run->steps[steps[i]]);
-	return rc;
+	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
+	return build(&g, trees, RUN_NONE, false);
 }
 
-int call_tree_of_step(struct call_tree **out, const struct run *run, const struct step_index *index,
-	uint32_t step)
+int call_tree_of_steps(struct call_tree **out, const struct run *run,
+	const struct step_index *index, const uint32_t *steps, size_t count)
 {
-	return call_trees_of_steps(out, run, index, &step, 1);
+	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
+	return build(&g, out, RUN_NONE, true);
 }
 
 int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane)
 {
-	return build(out, run, index, lane, NULL, 1);
+	struct growing g = {.run = run, .index = index};
+	return build(&g, out, lane, false);
 }
 
 void call_tree_destroy(struct call_tree *tree)

@@ -44,8 +44,9 @@ struct call_tree {
 	struct call_node *nodes; /* [0] is the root */
 	size_t count, capacity;
 	uint32_t lane;
-	uint32_t step;	  /* RUN_NONE: of all the lane did */
-	uint32_t threads; /* others of its process that recorded during the step */
+	uint32_t step;	  /* the first one that it is of; RUN_NONE: of all the lane did */
+	uint32_t steps;	  /* how many it is of, with the sums over them; 0: as above */
+	uint32_t threads; /* others of its process that recorded during the step, at most */
 };
 
 /* A node of no more than a kind, to be given what it is of. */

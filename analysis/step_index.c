@@ -158,6 +158,23 @@ uint32_t step_index_of_command(
 	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
 }
 
+uint32_t step_index_threads_beside(const struct run *run, const struct run_step *step)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (i == step->lane || lane->process != run->lanes[step->lane].process ||
+			lane->kind != BRICK_LANE_THREAD)
+			continue;
+		size_t first = run_sample_from(lane, step->begin_ns);
+		bool begins =
+			first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
+		bool goes_on = first && lane->samples[first - 1].end_ns > step->begin_ns;
+		n += begins || goes_on;
+	}
+	return n;
+}
+
 uint32_t step_index_ended(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns)
 {

@@ -71,6 +71,9 @@ uint32_t step_index_ended(
 uint32_t step_index_of_command(
 	const struct step_index *index, const struct run *run, const struct run_command *command);
 
+/* Threads of its process, beside its own, that recorded during a step. */
+uint32_t step_index_threads_beside(const struct run *run, const struct run_step *step);
+
 /* In how much of that time any step of the process ran. */
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns);

@@ -85,14 +85,32 @@ static bool is_shown_elsewhere(const struct run_lane *lane, size_t launched)
 	return lane->kind == BRICK_LANE_QUEUE && launched == lane->sample_count;
 }
 
-static size_t make_trees(const struct tree_view *view, uint32_t step, struct call_tree **trees)
+/* A tree of each phase, decode first: the sums over its steps. */
+static size_t trees_of_phases(const struct tree_view *view, struct call_tree **trees)
+{
+	static const enum step_phase order[STEP_PHASES] = {
+		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
+	uint32_t *steps = xcalloc(view->run->step_count + 1, sizeof(*steps));
+	size_t trees_made = 0;
+	for (size_t p = 0; p < STEP_PHASES; p++) {
+		struct call_tree *tree = NULL;
+		size_t count = 0;
+		for (uint32_t i = 0; i < view->run->step_count; i++)
+			if (view->index->finished[i] &&
+				step_phase_of(&view->run->steps[i]) == order[p])
+				steps[count++] = i;
+		if (!count)
+			continue;
+		int rc = call_tree_of_steps(&tree, view->run, view->index, steps, count);
+		trees[trees_made++] = checked(tree, rc);
+	}
+	free(steps);
+	return trees_made;
+}
+
+static size_t trees_of_lanes(const struct tree_view *view, struct call_tree **trees)
 {
 	struct call_tree *tree = NULL;
-	if (step != RUN_NONE) {
-		int rc = call_tree_of_step(&tree, view->run, view->index, step);
-		trees[0] = checked(tree, rc);
-		return 1;
-	}
 	size_t count = 0;
 	size_t *launched = count_launched(view->run);
 	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
@@ -107,6 +125,25 @@ static size_t make_trees(const struct tree_view *view, uint32_t step, struct cal
 	return count;
 }
 
+static size_t make_trees(
+	const struct tree_view *view, const struct options *options, struct call_tree **trees)
+{
+	const struct selection *selection = &options->selection;
+	bool in_part = selection->step_ranges || selection->speed != SELECT_ANY_SPEED ||
+		       selection->since_ns || selection->until_ns != UINT64_MAX;
+	if (selection->thread && !options->step)
+		return trees_of_lanes(view, trees);
+	if (in_part && !options->step && view->index->count)
+		return trees_of_phases(view, trees);
+	uint32_t step = choose_step(view, options->step);
+	if (step == RUN_NONE)
+		return trees_of_lanes(view, trees);
+	struct call_tree *tree = NULL;
+	int rc = call_tree_of_step(&tree, view->run, view->index, step);
+	trees[0] = checked(tree, rc);
+	return 1;
+}
+
 static int run_tree(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
@@ -118,15 +155,16 @@ static int run_tree(int argc, char **argv)
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	struct tree_view view = {run, &index, &times, (unsigned)options.depth, options.nodes};
-	struct call_tree **trees = xcalloc(run->lane_count + 1, sizeof(struct call_tree *));
-	bool of_thread = options.selection.thread && !options.step;
-	uint32_t step = of_thread ? RUN_NONE : choose_step(&view, options.step);
-	size_t count = make_trees(&view, step, trees);
+	struct call_tree **trees =
+		xcalloc(run->lane_count + STEP_PHASES, sizeof(struct call_tree *));
+	size_t count = make_trees(&view, &options, trees);
 	struct terminal terminal;
 	terminal_init(&terminal, stdout);
 	if (options.json)
 		tree_json(&view, (const struct call_tree *const *)trees, count, stdout);
 	for (size_t i = 0; i < count; i++) {
+		if (!options.json && i)
+			putchar('\n');
 		if (!options.json)
 			tree_text(&view, trees[i], stdout, &terminal);
 		call_tree_destroy(trees[i]);
@@ -142,12 +180,11 @@ static int run_tree(int argc, char **argv)
 
 const struct cli_command command_tree = {
 	.name = "tree",
-	.summary = "show what one step was made of",
+	.summary = "show what a step was made of",
 	.run = run_tree,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Show what one step was made of, layer by layer and brick by brick, in the order "
-		 "in which it "
-		 "ran.",
+	.about = "Show what a step was made of, layer by layer and brick by brick, in the order in "
+		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase.",
 	.options = option_table,
 };

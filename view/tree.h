@@ -15,10 +15,17 @@ struct tree_view {
 	int operations; /* each operation below its brick */
 };
 
+/* What is known of all steps of the phase that a tree is of: it is of all of them, or of one. */
+static inline const struct step_phase_times *tree_phase(
+	const struct tree_view *view, const struct call_tree *tree)
+{
+	return &view->times->phases[view->run->steps[tree->step].phase];
+}
+
 void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,
 	const struct terminal *terminal);
 
-/* Print an object {"step" or "thread", "tree"} as part of an answer. */
+/* Print an object {"step" or "steps", "tree"} as part of an answer. */
 void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
 	FILE *out);
 

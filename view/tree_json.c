@@ -90,6 +90,22 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	return object;
 }
 
+/* The tree has the sums over them. */
+static json_t *steps_json(const struct tree_view *view, const struct call_tree *tree)
+{
+	const struct step_phase_times *phase = tree_phase(view, tree);
+	json_t *object = json_object();
+	json_put(object, "count", json_number(tree->steps));
+	json_put(object, "of", json_number(step_choice_count(view->run, view->index)));
+	json_put(object, "phase",
+		json_text(step_phase_name((int)view->run->steps[tree->step].phase)));
+	json_put(object, "tokens", json_number(phase->tokens));
+	json_put(object, "after_ns", json_number(phase->after_ns));
+	json_put(object, "total_ns", json_number(phase->total_ns));
+	json_put(object, "unattributed_ns", json_number(phase->unattributed_ns));
+	return object;
+}
+
 void tree_json(
 	const struct tree_view *view, const struct call_tree *const *trees, size_t count, FILE *out)
 {
@@ -99,7 +115,8 @@ void tree_json(
 		const struct call_tree *tree = trees[i];
 		json_t *object = json_object();
 		json_put(object, "step",
-			tree->step == RUN_NONE ? json_null() : step_json(view, tree->step));
+			tree->steps == 1 ? step_json(view, tree->step) : json_null());
+		json_put(object, "steps", tree->steps > 1 ? steps_json(view, tree) : json_null());
 		json_put(object, "tid", json_number(view->run->lanes[tree->lane].tid));
 		json_put(object, "other_threads", json_number(tree->threads));
 		json_put(object, "tree", node_json(view, tree, &tree->nodes[0], 0));

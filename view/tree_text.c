@@ -16,7 +16,8 @@
 
 struct line {
 	char *branches, *name;
-	uint64_t time_ns, off_ns, count, open, elements;
+	uint64_t time_ns, off_ns, open, elements;
+	double count; /* of several steps: in each, on average */
 	bool on_device;
 	enum terminal_style style;
 };
@@ -28,6 +29,20 @@ struct lines {
 	struct line *list;
 	size_t count, capacity;
 };
+
+/* Of several steps a tree has the sums: shown is the mean. */
+static uint64_t mean(const struct call_tree *tree, uint64_t sum)
+{
+	return tree->steps > 1 && sum != ANALYSIS_UNKNOWN ? (sum + tree->steps / 2) / tree->steps
+							  : sum;
+}
+
+static double mean_count(const struct lines *lines, const struct call_node *node)
+{
+	if (node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT)
+		return 1;
+	return (double)node->count / (lines->tree->steps > 1 ? lines->tree->steps : 1);
+}
 
 static void add_line(struct lines *lines, struct line line)
 {
@@ -77,11 +92,11 @@ static void add_child(
 	struct line line = {
 		.branches = xasprintf("%s%s", prefix, glyph(lines, last, true)),
 		.name = safe_name(lines, node),
-		.time_ns = node->time_ns,
-		.off_ns = node->off_ns,
-		.count = node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT ? 1 : node->count,
+		.time_ns = mean(lines->tree, node->time_ns),
+		.off_ns = mean(lines->tree, node->off_ns),
+		.count = mean_count(lines, node),
 		.open = node->open,
-		.elements = node->elements,
+		.elements = mean(lines->tree, node->elements),
 		.on_device = node->kind == CALL_KERNEL,
 		.style = node->kind == CALL_LAYER     ? STYLE_STRONG
 			 : call_node_is_between(node) ? STYLE_DIM
@@ -133,7 +148,7 @@ static void add_children(
 		struct line line = {
 			.branches = xasprintf("%s%s", prefix, glyph(lines, true, true)),
 			.name = xstrdup(step ? "unattributed" : "itself"),
-			.time_ns = node->self_ns,
+			.time_ns = mean(lines->tree, node->self_ns),
 			.count = 1,
 			.elements = ANALYSIS_UNKNOWN,
 			.style = STYLE_DIM,
@@ -160,9 +175,11 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
+	bool whole = line->count == (double)(uint64_t)line->count;
 	if (line->count != 1 && (line->count || !line->open))
 		fprintf(out, "  %s%s", terminal->utf8 ? "\xc3\x97" : "x",
-			units_count(times, line->count));
+			whole ? units_count(times, (uint64_t)line->count)
+			      : units_number(times, line->count));
 	if (line->open)
 		fprintf(out, "  (%s never ended)", units_count(times, line->open));
 	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
@@ -174,32 +191,48 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 }
 
 /* ", 28ms of it off the CPU" */
-static char *off_text(const struct call_tree *tree)
+static char *part_text(uint64_t ns, const char *what)
 {
 	char time[UNITS_BYTES];
-	uint64_t off_ns = tree->nodes[0].off_ns;
-	return off_ns ? xasprintf(", %s of it off the CPU", units_time(time, off_ns)) : xstrdup("");
+	return ns ? xasprintf(", %s of it %s", units_time(time, ns), what) : xstrdup("");
+}
+
+/* "step 33 of 64, 1 token" */
+static char *one_step_text(const struct tree_view *view, const struct call_tree *tree)
+{
+	const struct run_step *step = &view->run->steps[tree->step];
+	return xasprintf("step %u of %u, %llu token%s",
+		step_choice_number(view->run, view->index, tree->step),
+		step_choice_count(view->run, view->index), (unsigned long long)step->tokens,
+		step->tokens == 1 ? "" : "s");
+}
+
+/* "mean of 11 steps (of 64), 1 token" */
+static char *steps_text(const struct tree_view *view, const struct call_tree *tree)
+{
+	uint64_t tokens = tree_phase(view, tree)->tokens;
+	bool whole = tokens % tree->steps == 0;
+	return xasprintf("mean of %u steps (of %u), %.*f token%s", tree->steps,
+		step_choice_count(view->run, view->index), whole ? 0 : 1,
+		(double)tokens / tree->steps, tokens == tree->steps ? "" : "s");
 }
 
 static char *heading(const struct tree_view *view, const struct call_tree *tree)
 {
-	char time[UNITS_BYTES], after[UNITS_BYTES];
+	char time[UNITS_BYTES];
 	char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name), *text;
-	char *off = off_text(tree);
-	units_time(time, tree->nodes[0].time_ns);
-	if (tree->step == RUN_NONE) {
+	char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
+	units_time(time, mean(tree, tree->nodes[0].time_ns));
+	if (!tree->steps) {
 		text = xasprintf("%s: %s in bricks%s", safe, time, off);
 	} else {
-		const struct run_step *step = &view->run->steps[tree->step];
-		const struct step_time *times = &view->times->steps[tree->step];
-		char *sampling = times->after_ns ? xasprintf(", %s of it after the evaluation",
-							   units_time(after, times->after_ns))
-						 : xstrdup("");
-		text = xasprintf("%s: step %u of %u, %llu token%s, %s%s%s", safe,
-			step_choice_number(view->run, view->index, tree->step),
-			step_choice_count(view->run, view->index), (unsigned long long)step->tokens,
-			step->tokens == 1 ? "" : "s", time, sampling, off);
-		free(sampling);
+		uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
+						    : view->times->steps[tree->step].after_ns;
+		char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
+		char *after = part_text(after_ns, "after the evaluation");
+		text = xasprintf("%s: %s, %s%s%s", safe, which, time, after, off);
+		free(which);
+		free(after);
 	}
 	free(off);
 	free(safe);
@@ -232,16 +265,17 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	fputc('\n', out);
 	free(title);
 	size_t width = name_width(&lines, terminal);
+	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
 	for (size_t i = 0; i < lines.count; i++) {
-		print_line(&lines.list[i], width, tree->nodes[0].time_ns, out, terminal);
+		print_line(&lines.list[i], width, whole_ns, out, terminal);
 		free(lines.list[i].branches);
 		free(lines.list[i].name);
 	}
 	free(lines.list);
 	if (tree->threads) {
-		char *note =
-			xasprintf("On the thread that ran the step; %u other%s worked alongside.",
-				tree->threads, tree->threads == 1 ? "" : "s");
+		char *note = xasprintf(
+			"On the thread that ran the step%s; %u other%s worked alongside.",
+			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
 		terminal_print(terminal, out, STYLE_DIM, note);
 		fputc('\n', out);
 		free(note);

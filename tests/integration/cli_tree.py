@@ -12,6 +12,30 @@ def check_sums(node):
         check_sums(child)
 
 
+def several(path, decode):
+    """Of several steps: a tree of each phase with the sums; as text the mean."""
+    both = brick_json("tree", "--json", "--steps", "1,5-9", path)["trees"]
+    steps = both[0]["steps"]
+    expect("by phase", [tree["step"] and tree["step"]["phase"] for tree in both], [None, "prefill"])
+    expect("steps", (steps["phase"], steps["count"], steps["of"], steps["tokens"]),
+           ("decode", 5, 31, 5))
+    expect("sum over them", (steps["total_ns"], both[0]["tree"]["time_ns"]),
+           (sum(decode[3:8]),) * 2)
+    for tree in both:
+        check_sums(tree["tree"])
+    layer = both[0]["tree"]["children"][0]["children"][0]
+    one = brick_json("tree", "--json", path)["trees"][0]["tree"]["children"][0]["children"][0]
+    expect("five times", [child["count"] for child in layer["children"]],
+           [5 * child["count"] for child in one["children"]])
+    expect("elements, too", layer["children"][0]["elements"], 5 * one["children"][0]["elements"])
+    text = brick("tree", "--steps", "1,5-9", path)[0].decode()
+    expect_true(text, "Decode: mean of 5 steps (of 31), 1 token, " in text and
+                "\n\nPrefill: step 1 of 31, 16 tokens, " in text)
+    expect_true("means", "(512 elem)" in text and "2560 elem" not in text)
+    expect_true("one of them", "Decode: step " in
+                brick("tree", "--steps", "5-9", "--step", "decode", path)[0].decode())
+
+
 def main():
     path = recording()
     answer = brick_json("tree", "--json", path)
@@ -38,6 +62,8 @@ def main():
     expect("the slowest step", (slow["phase"], slow["total_ns"]), ("decode", max(decode)))
     prefill = brick_json("tree", "--json", "--step", "prefill", path)["trees"][0]["step"]
     expect("prefill", (prefill["phase"], prefill["number"], prefill["tokens"]), ("prefill", 1, 16))
+
+    several(path, decode)
 
     nodes = brick_json("tree", "--json", "--nodes", path)["trees"][0]["tree"]
     brick_node = nodes["children"][0]["children"][1]["children"][1]

@@ -220,6 +220,33 @@ def tree(number, samples):
     expect(f"tree of step {number}", nodes, wanted)
 
 
+def trees(first, last, samples):
+    """Of several steps: by phase, what their thread ran in them."""
+    chosen = brick_json("tree", "--json", "--steps", f"{first}-{last}", PATH)["trees"]
+    for each in chosen:
+        about = each["steps"] or each["step"]
+        numbers = {s.step for s in samples if s.brick.lower() == about["phase"] and
+                   first <= s.step <= last}
+        inside = [s for s in samples if s.step in numbers and s.thread == "engine"]
+        expect("steps", about.get("count", 1), len(numbers))
+        expect("total", each["tree"]["time_ns"], about["total_ns"])
+        counts = {}
+
+        def walk(node):
+            if node["kind"] == "brick":
+                counts[node["name"]] = counts.get(node["name"], 0) + node["count"]
+            for inner in node["children"]:
+                walk(inner)
+        walk(each["tree"])
+        wanted = {}
+        for s in inside:
+            if s.brick not in STEPS:
+                wanted[s.brick] = wanted.get(s.brick, 0) + 1
+        expect(f"trees of {first}-{last}", counts, wanted)
+    expect("phases", len(chosen), len({s.brick for s in samples if s.brick in STEPS and
+                                       first <= s.step <= last}))
+
+
 def wrong(count):
     for options, said in (
             (["--steps", "0"], b"must be slowest"), (["--steps", "3-2"], b"must be slowest"),
@@ -253,4 +280,5 @@ for round in range(3):
         chosen = forms(f, wanted, steps)
         others(f, chosen, wanted)
     tree(chance.randint(1, len(steps)), samples)
+    trees(*sorted(chance.sample(range(1, len(steps) + 1), 2)), samples)
     wrong(len(steps))

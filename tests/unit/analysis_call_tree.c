@@ -101,6 +101,17 @@ static void one_step(void **state)
 	check_step(tree);
 	call_tree_destroy(tree);
 
+	const uint32_t both[] = {step - 1, step};
+	assert_int_equal(call_tree_of_steps(&tree, &run, &index, both, 2), 0);
+	check_sums(tree);
+	assert_int_equal(tree->steps, 2);
+	assert_int_equal(tree->threads, 1);
+	assert_int_equal(tree->nodes[0].count, 2);
+	assert_int_equal(tree->nodes[0].time_ns, 50 + 1030);
+	assert_int_equal(tree->nodes[0].self_ns, 50 + 200);
+	assert_int_equal(child(tree, &tree->nodes[0], CALL_BRICK, 0)->count, 1);
+	call_tree_destroy(tree);
+
 	assert_int_equal(call_tree_of_lane(&tree, &run, &index, lane), 0);
 	check_sums(tree);
 	assert_int_equal(tree->nodes[0].time_ns, 50 + 1000 + 30);
