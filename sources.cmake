@@ -695,6 +695,7 @@ set(BRICK_CLI_SOURCES
   cli/ceilings.c
   cli/commands.c
   cli/completion.c
+  cli/completion_values.c
   cli/defaults.c
   cli/diff.c
   cli/diverge.c
@@ -743,6 +744,7 @@ set(BRICK_CLI_SOURCES
   cli/tiles.c
   cli/top.c
   cli/tree.c
+  cli/words.c
 )
 
 # Programs that embed the library.

@@ -43,13 +43,6 @@ static void set_time(const struct option_use *use, const char *text)
 	free(number);
 }
 
-static void set_by(const struct option_use *use, const char *text)
-{
-	static const char *const names[] = {"brick", "layer"};
-
-	*(int *)use->to = option_choice(use, text, names, 2) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
-}
-
 #define AT(member) .at = offsetof(struct bench_arguments, member)
 
 static const struct cli_option option_table[] = {
@@ -75,11 +68,11 @@ static const struct cli_option option_table[] = {
 		option_flag, AT(floor)},
 	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",
 		set_percent, AT(threshold)},
-	{"baseline", "NAME", "A is what the history has with that label", option_text,
-		AT(baseline)},
+	{"baseline", "NAME", "A is what the history has with that label", option_text, AT(baseline),
+		.words = words_labels},
 	{"label", "NAME", "call these runs so in the history (of B where there are two)",
 		option_text, AT(label)},
-	{"by", "WHAT", "brick (default) or layer", set_by, AT(by)},
+	{"by", "WHAT", "brick (default) or layer", option_rows, AT(by), .words = words_rows},
 	{"bisect", NULL, "exit code 125 also when there is not enough data", option_flag,
 		AT(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, AT(seed), .low = 0,

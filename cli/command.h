@@ -38,9 +38,12 @@ enum cli_command_flags {
 	CLI_ANSWERS = 1,
 	/* Runs a program: options end at the first operand, which is its name. */
 	CLI_RUNS = 2,
+	/* Its operands are recordings. */
+	CLI_READS = 4,
 };
 
-struct cli_option; /* options.h */
+struct cli_option;   /* options.h */
+struct option_words; /* words.h */
 
 struct cli_command {
 	const char *name, *summary;
@@ -50,7 +53,8 @@ struct cli_command {
 	/* For --help: what follows the name, a line for each way to call it; what the command does;
 	 * what is said below the options, or NULL. */
 	const char *usage, *about, *notes;
-	const struct cli_option *options; /* ends with an entry without a name */
+	const struct cli_option *options;	      /* ends with an entry without a name */
+	void (*operands)(struct option_words *words); /* what they can be; NULL: anything */
 };
 
 #define CLI_DECLARE(name) extern const struct cli_command command_##name;

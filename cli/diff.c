@@ -42,16 +42,9 @@ static void set_threshold(const struct option_use *use, const char *text)
 		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
 }
 
-static void set_by(const struct option_use *use, const char *text)
-{
-	static const char *const names[] = {"brick", "layer"};
-
-	*(int *)use->to = option_choice(use, text, names, 2) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
-}
-
 static const struct cli_option option_table[] = {
-	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into", set_by,
-		.at = offsetof(struct arguments, by)},
+	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into",
+		option_rows, .at = offsetof(struct arguments, by), .words = words_rows},
 	{"threshold", "PERCENT",
 		"smaller differences do not matter (default: 1); where a side has too few "
 		"recordings: "
@@ -233,7 +226,7 @@ const struct cli_command command_diff = {
 	.name = "diff",
 	.summary = "say which runs are faster, by which brick, and whether that is noise",
 	.run = run_diff,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
 	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster "
 		 "than A, which brick did it, and could that be noise? Each recording is one "
@@ -241,4 +234,5 @@ const struct cli_command command_diff = {
 		 "side, made in turns; ten are better. With fewer, parts of each recording "
 		 "stand for them. Exit code 1 when B is slower.",
 	.options = option_table,
+	.operands = words_references,
 };

@@ -136,7 +136,7 @@ const struct cli_command command_diverge = {
 	.name = "diverge",
 	.summary = "find where the numbers of two runs part ways",
 	.run = run_diverge,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B",
 	.about = "Say where the numbers of two runs part ways: the first result that differs by "
 		 "more than "

@@ -49,7 +49,7 @@ const struct cli_command command_explain = {
 	.name = "explain",
 	.summary = "say what costs time, with the evidence, and what to try",
 	.run = run_explain,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say what a performance engineer would say of a recording: causes of lost time, "
 		 "what costs "

@@ -51,12 +51,15 @@ struct options {
 	const char *output;
 };
 
+static void words_format(struct option_words *words)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		words_add(words, formats[i].name);
+}
+
 static void set_format(const struct option_use *use, const char *text)
 {
-	const char *names[FORMATS];
-	for (size_t i = 0; i < FORMATS; i++)
-		names[i] = formats[i].name;
-	*(const struct format **)use->to = &formats[option_choice(use, text, names, FORMATS)];
+	*(const struct format **)use->to = &formats[option_choice(use, text)];
 }
 
 static const struct cli_option option_table[] = {
@@ -64,7 +67,7 @@ static const struct cli_option option_table[] = {
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
 		"pprof: what ran in what, for 'pprof -http'",
-		set_format, .at = offsetof(struct options, format)},
+		set_format, .at = offsetof(struct options, format), .words = words_format},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"output", "OUT", "write to this file (default: standard output)", option_text,
@@ -92,7 +95,7 @@ const struct cli_command command_export = {
 	.name = "export",
 	.summary = "convert a recording for other tools",
 	.run = run_export,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "--format FORMAT [OPTIONS] [FILE]",
 	.about = "Convert a recording.",
 	.notes = "The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it "

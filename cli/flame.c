@@ -32,19 +32,22 @@ struct options {
 	bool layers;
 };
 
+static void words_form(struct option_words *words)
+{
+	for (size_t i = 0; i < FORMS; i++)
+		words_add(words, forms[i].name);
+}
+
 static void set_form(const struct option_use *use, const char *text)
 {
-	const char *names[FORMS];
-	for (size_t i = 0; i < FORMS; i++)
-		names[i] = forms[i].name;
-	*(const struct form **)use->to = &forms[option_choice(use, text, names, FORMS)];
+	*(const struct form **)use->to = &forms[option_choice(use, text)];
 }
 
 static const struct cli_option option_table[] = {
 	{"format", "FORMAT",
 		"svg (default): a picture; folded: lines for flamegraph.pl; speedscope: for "
 		"https://speedscope.app; pprof: for 'pprof -http'",
-		set_form, .at = offsetof(struct options, form)},
+		set_form, .at = offsetof(struct options, form), .words = words_form},
 	{"layers", NULL, "with layers between phases and bricks", option_flag,
 		.at = offsetof(struct options, layers)},
 	{"output", "OUT", "write to this file (default: standard output)", option_text,
@@ -77,7 +80,7 @@ const struct cli_command command_flame = {
 	.name = "flame",
 	.summary = "draw a flame graph, or write its stacks for other tools",
 	.run = run_flame,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Draw all that ran by what it ran in: thread, phase, bricks; as wide as it took "
 		 "long. Time is added up, so that a recording may be of any length.",

@@ -29,9 +29,14 @@ struct options {
 	const char *step, *output;
 };
 
+static void words_format(struct option_words *words)
+{
+	words_add_all(words, formats, FORMATS);
+}
+
 static void set_format(const struct option_use *use, const char *text)
 {
-	*(int *)use->to = option_choice(use, text, formats, FORMATS);
+	*(int *)use->to = option_choice(use, text);
 }
 
 static const struct cli_option option_table[] = {
@@ -39,12 +44,11 @@ static const struct cli_option option_table[] = {
 		"dot for Graphviz (default), json: nodes and edges (schema brick/graph/1), csr: "
 		"compressed sparse rows as JSON arrays (schema brick/graph-csr/1), or folded: "
 		"stacks with their own times in ns, for flame graphs",
-		set_format, .at = offsetof(struct options, format)},
+		set_format, .at = offsetof(struct options, format), .words = words_format},
 	{"step", "WHICH",
 		"of one step only: decode or prefill, the one that took the median time; slowest; "
-		"or "
-		"a number, counted from 1 in the order in which they began",
-		option_text, .at = offsetof(struct options, step)},
+		"or a number, counted from 1 in the order in which they began",
+		option_text, .at = offsetof(struct options, step), .words = words_step},
 	{"output", "OUT", "write to this file (default: standard output)", option_text,
 		.at = offsetof(struct options, output), .letter = 'o'},
 	OPTION_HELP,
@@ -108,7 +112,7 @@ const struct cli_command command_graph = {
 	.name = "graph",
 	.summary = "write the execution graph",
 	.run = run_graph,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Write what ran inside of what, and what had to wait for what.",
 	.notes = "A picture of one step: brick graph --step decode FILE | dot -Tsvg >step.svg",

@@ -13,11 +13,27 @@
 #include "view/history_entry.h"
 #include "view/input.h"
 
-static void set_by(const struct option_use *use, const char *text)
+static void words_by(struct option_words *words)
 {
 	static const char *const names[] = {"host", "engine"};
+	words_add_all(words, names, 2);
+}
 
-	*(bool *)use->to = option_choice(use, text, names, 2) == 1;
+static void words_kind(struct option_words *words)
+{
+	static const char *const names[] = {"recorded", "plain", "imported", "floor"};
+	words_add_all(words, names, 4);
+}
+
+static void set_by(const struct option_use *use, const char *text)
+{
+	*(bool *)use->to = option_choice(use, text) == 1;
+}
+
+static void set_kind(const struct option_use *use, const char *text)
+{
+	option_choice(use, text);
+	*(const char **)use->to = text;
 }
 
 #define AT(member) .at = offsetof(struct history_arguments, member)
@@ -27,20 +43,23 @@ static const struct cli_option option_table[] = {
 		"a file of SQLite, or clickhouse+http://HOST:8123/DATABASE (default: BRICK_DB, "
 		"else a file in the user's data directory)",
 		option_text, AT(db)},
-	{"label", "NAME", "only runs with that label", option_text, AT(label)},
+	{"label", "NAME", "only runs with that label", option_text, AT(label),
+		.words = words_labels},
 	{"host", "NAME", "only runs on that machine", option_text, AT(host)},
-	{"kind", "KIND", "only recorded, plain, imported or floor", option_text, AT(kind)},
+	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, AT(kind),
+		.words = words_kind},
 	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, AT(limit),
 		.low = 1, .high = UINT32_MAX},
 	{"all", NULL, "list: all of them", option_flag, AT(all)},
 	{"remove", NULL, "label: take it away", option_flag, AT(remove)},
 	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_phase,
-		AT(phase)},
+		AT(phase), .words = words_phases},
 	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
 		AT(brick)},
 	{"layer", "N", "plot: that layer", option_text, AT(layer)},
 	{"kernel", "NAME", "plot: that kernel of a device", option_text, AT(kernel)},
-	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, AT(by_engine)},
+	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, AT(by_engine),
+		.words = words_by},
 	{"svg", "OUT", "plot: a picture", option_text, AT(svg)},
 	{"html", "OUT", "plot: a page", option_text, AT(html)},
 	{"json", NULL, "as JSON", option_flag, AT(json)},
@@ -149,6 +168,13 @@ static int run_history(int argc, char **argv)
 	return question->answer(&arguments);
 }
 
+static void words_operands(struct option_words *words)
+{
+	for (size_t i = 0; i < QUESTIONS; i++)
+		words_add(words, questions[i].name);
+	words_references(words);
+}
+
 const struct cli_command command_history = {
 	.name = "history",
 	.summary = "keep summaries of runs: list, label, trends, machines",
@@ -161,4 +187,5 @@ const struct cli_command command_history = {
 		 "for baselines, for trends, over machines. A run is named @last, @3 (the third "
 		 "newest), @NAME (all with that label) or @1a2b (its id).",
 	.options = option_table,
+	.operands = words_operands,
 };

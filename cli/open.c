@@ -115,5 +115,6 @@ const struct cli_command command_open = {
 		 "stays "
 		 "in a temporary directory, or in Perfetto. The browser is $BROWSER, else what "
 		 "xdg-open takes.",
+	.flags = CLI_READS,
 	.options = option_table,
 };

@@ -64,12 +64,17 @@ static char *enumerate(const char *const *names, size_t count)
 	return all;
 }
 
-int option_choice(
-	const struct option_use *use, const char *text, const char *const *names, size_t count)
+int option_choice(const struct option_use *use, const char *text)
 {
+	struct option_words words = {0};
+	use->option->words(&words);
+	const char *const *names = (const char *const *)words.list.items;
+	size_t count = words.list.count;
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(text, names[i]))
+		if (!strcmp(text, names[i])) {
+			words_fini(&words);
 			return (int)i;
+		}
 	const char *near = suggest(text, names, count);
 	if (near)
 		die_usage(use->command->name, "--%s %s: unknown; did you mean '%s'?",
@@ -80,19 +85,18 @@ int option_choice(
 
 void option_phase(const struct option_use *use, const char *text)
 {
-	const char *names[STEP_PHASES];
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		names[phase] = step_phase_name(phase);
-	*(int *)use->to = option_choice(use, text, names, STEP_PHASES);
+	*(int *)use->to = option_choice(use, text);
 }
 
 void option_phase_or_all(const struct option_use *use, const char *text)
 {
-	const char *names[STEP_PHASES + 1] = {[STEP_PHASES] = "all"};
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		names[phase] = step_phase_name(phase);
-	int choice = option_choice(use, text, names, STEP_PHASES + 1);
+	int choice = option_choice(use, text);
 	*(int *)use->to = choice == STEP_PHASES ? SUMMARY_ALL_PHASES : choice;
+}
+
+void option_rows(const struct option_use *use, const char *text)
+{
+	*(int *)use->to = option_choice(use, text) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
 }
 
 /* ---- help ---- */

@@ -7,7 +7,9 @@
 
 #include <getopt.h> /* optind, for operands */
 #include <stddef.h>
+#include <string.h>
 #include "cli/command.h"
+#include "cli/words.h"
 
 /* An option that was given. */
 struct option_use {
@@ -26,7 +28,25 @@ struct cli_option {
 	size_t at;		 /* offset in the command's options of what is set */
 	unsigned long low, high; /* of a number */
 	char letter;		 /* 0: it has no short form */
+	/* what the value can be, for option_choice() and for shells; NULL: anything */
+	option_words_fn words;
 };
+
+/* "--columns a,b": some of its words, with commas between. */
+static inline int option_value_is_list(const struct cli_option *option)
+{
+	return option->value && strstr(option->value, "LIST") != NULL;
+}
+
+/* Files and directories are named so in all tables. */
+static inline int option_value_is_file(const struct cli_option *option)
+{
+	static const char *const names[] = {"FILE", "OUT", "DIR", "PATH"};
+	for (size_t i = 0; option->value && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(option->value, names[i]))
+			return 1;
+	return 0;
+}
 
 static inline int option_value_is_optional(const struct cli_option *option)
 {
@@ -39,19 +59,17 @@ static inline int option_value_is_optional(const struct cli_option *option)
 /* clang-format on */
 
 /* Setters: of a bool, a const char *, an unsigned long within its bounds, an int for a phase: an
- * enum step_phase or SUMMARY_ALL_PHASES. */
+ * enum step_phase or SUMMARY_ALL_PHASES, or for rows: an enum summary_by. */
 void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
 void option_phase(const struct option_use *use, const char *text);
 void option_phase_or_all(const struct option_use *use, const char *text);
+void option_rows(const struct option_use *use, const char *text);
 
-/*
- * Which of some names it is: their index. Else wrong usage, with the one that may be meant, or all
- * of them.
- */
-int option_choice(
-	const struct option_use *use, const char *text, const char *const *names, size_t count);
+/* Which of the option's words it is: its index. Else wrong usage, with the one that may be meant,
+ * or all of them. */
+int option_choice(const struct option_use *use, const char *text);
 
 /* A number within bounds; else wrong usage: it "must be <what>". */
 double option_double(

@@ -26,7 +26,7 @@ static const struct cli_option option_table[] = {
 	{"step", "WHICH",
 		"of one step only, with the longest parts of its path: decode or prefill, the one "
 		"that took the median time; slowest; or a number, counted from 1",
-		option_text, .at = offsetof(struct options, step)},
+		option_text, .at = offsetof(struct options, step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show the N best opportunities only", option_number,
@@ -84,7 +84,7 @@ const struct cli_command command_path = {
 	.name = "path",
 	.summary = "say what decided the time, and what a faster brick would buy",
 	.run = run_path,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say what decided how long the steps took, how much longer everything else "
 		 "could have taken without changing that, and how fast the program would be if "

@@ -23,16 +23,22 @@ static void add_variable(struct record_arguments *a, const char *name, const cha
 		die(CLI_SYSTEM, "record: %s", strerror(ENOMEM));
 }
 
+static const char *const mode_names[] = {
+	[BRICK_MODE_DEFERRED] = "deferred",
+	[BRICK_MODE_PER_LAYER] = "per-layer",
+	[BRICK_MODE_IMMEDIATE] = "immediate",
+	[BRICK_MODE_NONE] = "none",
+};
+
+void words_record_mode(struct option_words *words)
+{
+	words_add_all(words, mode_names, sizeof(mode_names) / sizeof(mode_names[0]));
+}
+
 static void set_mode(const struct option_use *use, const char *text)
 {
-	static const char *const names[] = {
-		[BRICK_MODE_DEFERRED] = "deferred",
-		[BRICK_MODE_PER_LAYER] = "per-layer",
-		[BRICK_MODE_IMMEDIATE] = "immediate",
-		[BRICK_MODE_NONE] = "none",
-	};
 	struct record_arguments *a = use->to;
-	int mode = option_choice(use, text, names, sizeof names / sizeof *names);
+	int mode = option_choice(use, text);
 	char value[12];
 
 	snprintf(value, sizeof value, "%d", mode);
@@ -79,34 +85,55 @@ static void set_interval(const struct option_use *use, const char *text)
 	a->options.interval_ms = (uint32_t)ms;
 }
 
-/* auto, the methods of all attachers, none. */
+/* auto, none, the methods of all attachers. */
+void words_attach(struct option_words *words)
+{
+	words_add(words, "auto");
+	words_add(words, "none");
+	for (const struct attacher *const *at = attachers; *at; at++)
+		for (const char *const *own = (*at)->methods; own && *own; own++)
+			words_add(words, *own);
+}
+
 static void set_attach(const struct option_use *use, const char *text)
 {
-	enum { MAX_METHODS = 32 };
 	struct record_arguments *a = use->to;
-	const char *names[MAX_METHODS] = {"auto", "none"};
-	size_t count = 2;
+	int choice = option_choice(use, text);
 
-	for (const struct attacher *const *at = attachers; *at; at++)
-		for (const char *const *own = (*at)->methods; own && *own && count < MAX_METHODS;
-			own++)
-			names[count++] = *own;
-	int choice = option_choice(use, text, names, count);
 	if (choice == 1)
 		a->options.inject = 0;
 	else if (choice)
-		add_variable(a, "BRICK_ATTACH", names[choice]);
+		add_variable(a, "BRICK_ATTACH", text);
+}
+
+static const char *const tile_levels[] = {"macro", "midi", "micro"};
+
+static void words_tiles(struct option_words *words)
+{
+	words_add_all(words, tile_levels, 3);
+}
+
+static void words_digest(struct option_words *words)
+{
+	words_add(words, "all");
+}
+
+static void words_counters(struct option_words *words)
+{
+	static const char *const sets[] = {"all", "software", "hardware"};
+	words_add_all(words, sets, 3);
+	for (uint32_t kind = 0; brick_counters_name(kind); kind++)
+		words_add(words, brick_counters_name(kind));
 }
 
 static void set_tiles(const struct option_use *use, const char *text)
 {
-	static const char *const names[] = {"macro", "midi", "micro"};
 	struct record_arguments *a = use->to;
 	const char *levels = text ? text : "macro,midi";
 
 	for (const char *at = levels; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
 		size_t n = strcspn(at, ","), i = 0;
-		while (i < 3 && (strlen(names[i]) != n || strncmp(at, names[i], n)))
+		while (i < 3 && (strlen(tile_levels[i]) != n || strncmp(at, tile_levels[i], n)))
 			i++;
 		if (i == 3)
 			die_usage("record",
@@ -137,11 +164,15 @@ static void set_counters(const struct option_use *use, const char *text)
 	add_variable(use->to, "BRICK_COUNTERS", text ? text : "all");
 }
 
-static void set_off_cpu(const struct option_use *use, const char *text)
+static void words_off_cpu(struct option_words *words)
 {
 	static const char *const names[] = {"off", "on"};
+	words_add_all(words, names, 2);
+}
 
-	*(int *)use->to = option_choice(use, text, names, 2);
+static void set_off_cpu(const struct option_use *use, const char *text)
+{
+	*(int *)use->to = option_choice(use, text);
 }
 
 static void set_1(const struct option_use *use, const char *text)
@@ -165,18 +196,19 @@ const struct cli_option record_option_table[] = {
 	{"mode", "MODE",
 		"when to synchronise with devices: deferred (default), per-layer, immediate; none "
 		"records nothing",
-		set_mode, .at = 0},
+		set_mode, .at = 0, .words = words_record_mode},
 	{"attach", "WHAT", "auto (default); none: only programs with libbrick inside; or a method",
-		set_attach, .at = 0},
+		set_attach, .at = 0, .words = words_attach},
 	{"rules", "FILE", "map operations to bricks by these rules", set_rules, .at = 0},
 	{"graph", NULL, "also record the execution graph", set_1, .at = OF(graph)},
-	{"tiles", "[=WHICH]", "also record tiles: macro,midi (default), micro", set_tiles, .at = 0},
+	{"tiles", "[=LIST]", "also record tiles: macro,midi (default), micro", set_tiles, .at = 0,
+		.words = words_tiles},
 	{"digest", "[=all]", "also record digests of results: of bricks, or of all nodes",
-		set_digest, .at = 0},
+		set_digest, .at = 0, .words = words_digest},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
-		.at = 0},
+		.at = 0, .words = words_counters},
 	{"off-cpu", "WHEN", "when threads do not run: on (default) or off", set_off_cpu,
-		.at = OF(options.off_cpu)},
+		.at = OF(options.off_cpu), .words = words_off_cpu},
 	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
 		set_ring, .low = 1, .high = MAX_RING_RECORDS},
 	{"interval", "MS", "drain at least this often (default: 1000)", set_interval, .low = 1,

@@ -30,12 +30,24 @@ struct options {
 	const char *budget;
 };
 
+static void words_by(struct option_words *words)
+{
+	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
+		words_add(words, summary_by_name(i));
+}
+
+static void words_fields(struct option_words *words)
+{
+	for (size_t i = 0; i < report_field_count; i++) {
+		char *name = report_field_written(&report_fields[i]);
+		words_add(words, name);
+		free(name);
+	}
+}
+
 static void set_by(const struct option_use *use, const char *text)
 {
-	const char *names[SUMMARY_BY_COUNT];
-	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
-		names[i] = summary_by_name(i);
-	*(enum summary_by *)use->to = option_choice(use, text, names, SUMMARY_BY_COUNT);
+	*(enum summary_by *)use->to = option_choice(use, text);
 }
 
 static void set_sort(const struct option_use *use, const char *text)
@@ -58,23 +70,24 @@ static const struct cli_option option_table[] = {
 	{"by", "WHAT",
 		"rows by brick (default), category, layer, phase, step or thread; or, of "
 		"devices, by kernel or queue",
-		set_by, .at = offsetof(struct options, by)},
+		set_by, .at = offsetof(struct options, by), .words = words_by},
 	{"phase", "WHAT",
 		"only what ran in steps of this phase, prefill or decode; or all together "
 		"(default: a table for each phase)",
-		option_phase_or_all, .at = offsetof(struct options, phase)},
+		option_phase_or_all, .at = offsetof(struct options, phase),
+		.words = words_phases_or_all},
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"sort", "COL", "order by any column (default: share), largest first", set_sort,
-		.at = offsetof(struct options, sort)},
+		.at = offsetof(struct options, sort), .words = words_fields},
 	{"columns", "LIST",
 		"show these columns, for example self,/token,GB/s; man brick-report lists them all",
-		set_columns, .at = offsetof(struct options, columns)},
+		set_columns, .at = offsetof(struct options, columns), .words = words_fields},
 	{"top", "N", "show the first N rows only", option_number,
 		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
 	{"json", NULL, "all of it as JSON (schema brick/report/1)", option_flag,
 		.at = offsetof(struct options, json)},
 	{"csv", NULL, "the rows as CSV", option_flag, .at = offsetof(struct options, csv)},
-	{"budget", "F", "also check the limits in this file; exit code 1 when one is exceeded",
+	{"budget", "FILE", "also check the limits in this file; exit code 1 when one is exceeded",
 		option_text, .at = offsetof(struct options, budget)},
 	{"html", "OUT", "all of it, with charts, as a page for a browser: one file", option_text,
 		.at = offsetof(struct options, html)},
@@ -175,7 +188,7 @@ const struct cli_command command_report = {
 	.name = "report",
 	.summary = "say where the time of a recording went",
 	.run = run_report,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about =
 		"Say where the time of a recording went: steps, bricks, categories, and what is in "

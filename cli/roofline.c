@@ -94,7 +94,7 @@ const struct cli_command command_roofline = {
 	.name = "roofline",
 	.summary = "place bricks under what this machine can do",
 	.run = run_roofline,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
 		 "made on: what "

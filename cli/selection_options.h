@@ -13,17 +13,21 @@
 /* clang-format off */
 #define SELECTION_PHASE(where) \
 	{"phase", "WHAT", "only steps of this phase: prefill, decode, mixed or warm-up", \
-		option_phase, .at = (where) + offsetof(struct selection, phase)}
+		option_phase, .at = (where) + offsetof(struct selection, phase), \
+		.words = words_phases}
 #define SELECTION_OPTIONS(where) \
 	{"steps", "WHICH", "only these steps, numbered from 1: N, N-N, or some with commas between; " \
 		"slowest; or slow, the slowest 5 % of each phase", \
-		selection_set_steps, .at = (where)}, \
+		selection_set_steps, .at = (where), .words = words_steps}, \
 	{"layer", "N", "only what ran in this layer; -1 is outside of layers", \
-		selection_set_layer, .at = (where) + offsetof(struct selection, layer)}, \
+		selection_set_layer, .at = (where) + offsetof(struct selection, layer), \
+		.words = words_layers}, \
 	{"thread", "WHICH", "only what this thread or queue did: a name, or a number", \
-		option_text, .at = (where) + offsetof(struct selection, thread)}, \
+		option_text, .at = (where) + offsetof(struct selection, thread), \
+		.words = words_threads}, \
 	{"brick", "NAME", "only this brick", \
-		option_text, .at = (where) + offsetof(struct selection, brick)}, \
+		option_text, .at = (where) + offsetof(struct selection, brick), \
+		.words = words_bricks}, \
 	{"since", "TIME", "only steps that began then or later: seconds from the start of the " \
 		"recording, or with a unit: 250ms", \
 		selection_set_time, .at = (where) + offsetof(struct selection, since_ns)}, \

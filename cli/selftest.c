@@ -180,6 +180,13 @@ static int run_selftest(int argc, char **argv)
 	return report.counts[SELFTEST_FAILED] ? CLI_GATE : CLI_DONE;
 }
 
+static void words_protocols(struct option_words *words)
+{
+	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+		for (size_t k = 0; k < *groups[g].count; k++)
+			words_add(words, groups[g].tests[k].id);
+}
+
 const struct cli_command command_selftest = {
 	.name = "selftest",
 	.summary = "show on this machine that the numbers are measured",
@@ -192,4 +199,5 @@ const struct cli_command command_selftest = {
 		 "other, change by that amount. PROTOCOL is a number such as F109, or 'moves'; "
 		 "default: all. Exit code 1 when one fails.",
 	.options = option_table,
+	.operands = words_protocols,
 };

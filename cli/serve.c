@@ -250,7 +250,7 @@ const struct cli_command command_serve = {
 	.name = "serve",
 	.summary = "show a recording in a browser, live; metrics for Prometheus",
 	.run = run_serve,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] FILE|PID",
 	.about = "Show a recording in a browser, also while it is being written, and give its "
 		 "numbers to Prometheus at /metrics. PID is a process that is being recorded "

@@ -24,12 +24,15 @@ struct options {
 	bool json, map;
 };
 
+static void words_level(struct option_words *words)
+{
+	for (uint32_t i = 0; i < BRICK_TILE_LEVELS; i++)
+		words_add(words, tiles_level_name(i));
+}
+
 static void set_level(const struct option_use *use, const char *text)
 {
-	const char *names[BRICK_TILE_LEVELS];
-	for (uint32_t i = 0; i < BRICK_TILE_LEVELS; i++)
-		names[i] = tiles_level_name(i);
-	*(int *)use->to = option_choice(use, text, names, BRICK_TILE_LEVELS);
+	*(int *)use->to = option_choice(use, text);
 }
 
 static void set_peak(const struct option_use *use, const char *text)
@@ -39,7 +42,7 @@ static void set_peak(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"level", "NAME", "of one level only: macro, midi or micro", set_level,
-		.at = offsetof(struct options, level)},
+		.at = offsetof(struct options, level), .words = words_level},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"peak", "N",
@@ -119,7 +122,7 @@ const struct cli_command command_tiles = {
 	.name = "tiles",
 	.summary = "say what the tiles of the work took, and where in the grid",
 	.run = run_tiles,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say how long the tiles took (the pieces into which a program cuts its work), "
 		 "by level and brick, and where in the grid the time went. Tiles are recorded "

@@ -38,13 +38,16 @@ static void set_dump(const struct option_use *use, const char *text)
 		die_usage("top", "--dump %s: must be columns x lines from 20x8 to 1000x1000", text);
 }
 
+static void words_view(struct option_words *words)
+{
+	for (int i = 0; i < TOP_VIEWS; i++)
+		words_add(words, top_views[i]->name);
+}
+
 static void set_view(const struct option_use *use, const char *text)
 {
-	const char *names[TOP_VIEWS];
 	int view = top_view_find(text);
-	for (int i = 0; i < TOP_VIEWS; i++)
-		names[i] = top_views[i]->name;
-	*(int *)use->to = view >= 0 ? view : option_choice(use, text, names, TOP_VIEWS);
+	*(int *)use->to = view >= 0 ? view : option_choice(use, text);
 }
 
 static void add_record_option(const struct option_use *use, const char *text)
@@ -67,11 +70,11 @@ static const struct cli_option option_table[] = {
 	{"view", "NAME",
 		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
 		"roofline, losses or output",
-		set_view, .at = OF(view)},
+		set_view, .at = OF(view), .words = words_view},
 	{"phase", "WHAT",
 		"what ran in steps of this phase, prefill or decode, or all together (default: "
 		"decode as soon as there is any)",
-		option_phase_or_all, .at = OF(phase)},
+		option_phase_or_all, .at = OF(phase), .words = words_phases_or_all},
 	SELECTION_OPTIONS(OF(selection)),
 	{"headless", NULL, "no terminal view: print one screen at each refresh", option_flag,
 		.at = OF(headless)},
@@ -86,8 +89,10 @@ static const struct cli_option option_table[] = {
 		option_text, .at = OF(budget)},
 	{"output", "FILE", "keep the recording of CMD", option_text, .at = OF(output),
 		.letter = 'o'},
-	{"mode", "M", "for CMD, as for 'brick record'", add_record_option, .at = 0},
-	{"attach", "HOW", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	{"mode", "MODE", "for CMD, as for 'brick record'", add_record_option, .at = 0,
+		.words = words_record_mode},
+	{"attach", "WHAT", "for CMD, as for 'brick record'", add_record_option, .at = 0,
+		.words = words_attach},
 	{"rules", "FILE", "for CMD, as for 'brick record'", add_record_option, .at = 0},
 	{"ring", "N", "for CMD, as for 'brick record'", add_record_option, .at = 0},
 	OPTION_HELP,
@@ -199,6 +204,7 @@ const struct cli_command command_top = {
 	.name = "top",
 	.summary = "look at a program while it runs",
 	.run = run_top,
+	.flags = CLI_READS,
 	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
 	.about = "Look at a process while it runs (recorded by 'brick record', or with "
 		 "libbrick inside), or at a recording; or run CMD, record it and look at it: "

@@ -26,7 +26,7 @@ static const struct cli_option option_table[] = {
 	{"step", "WHICH",
 		"decode (default) or prefill: the one that took the median time; slowest; or "
 		"a number, counted from 1 in the order in which they began",
-		option_text, .at = offsetof(struct options, step)},
+		option_text, .at = offsetof(struct options, step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"nodes", NULL, "show each operation below its brick, with the tensor it made", option_flag,
@@ -182,7 +182,7 @@ const struct cli_command command_tree = {
 	.name = "tree",
 	.summary = "show what a step was made of",
 	.run = run_tree,
-	.flags = CLI_ANSWERS,
+	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Show what a step was made of, layer by layer and brick by brick, in the order in "
 		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase.",

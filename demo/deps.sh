@@ -61,6 +61,8 @@ for_testing()
 	program tmux tmux
 	program dot graphviz
 	program ctags universal-ctags
+	program fish fish
+	program zsh zsh
 	modules cmocka:libcmocka-dev zlib:zlib1g-dev lttng-ust:liblttng-ust-dev
 	# Vulkan: a driver on the CPU, programs to try it on.
 	program glslangValidator glslang-tools

@@ -140,11 +140,10 @@ int report_columns_parse(struct report_columns *columns, const char *text, char 
 	return rc;
 }
 
-/* As a user writes it: small letters, but for units. */
-static char *written(const char *title)
+char *report_field_written(const struct report_field *field)
 {
-	char *text = xstrdup(title);
-	for (char *c = text; *c && !strstr(title, "/s"); c++)
+	char *text = xstrdup(field->title);
+	for (char *c = text; *c && !strstr(field->title, "/s"); c++)
 		*c = (char)tolower((unsigned char)*c);
 	return text;
 }
@@ -153,7 +152,7 @@ char *report_field_names(void)
 {
 	char *names = xstrdup("");
 	for (size_t i = 0; i < report_field_count; i++) {
-		char *name = written(report_fields[i].title);
+		char *name = report_field_written(&report_fields[i]);
 		char *longer = xasprintf("%s%s%s", names, i ? ", " : "", name);
 		free(name);
 		free(names);

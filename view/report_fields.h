@@ -61,6 +61,9 @@ extern const size_t report_field_count;
 /* By its title in any case ("self") or its key ("self_ns"); NULL: there is none. */
 const struct report_field *report_field_find(const char *name);
 
+/* Its title as a user writes it: small letters, but for units. The caller frees. */
+char *report_field_written(const struct report_field *field);
+
 /* "name, count, self, ..., GFLOP/s": what users may write. The caller frees. */
 char *report_field_names(void);
 

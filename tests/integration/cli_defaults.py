@@ -10,6 +10,7 @@ import subprocess
 
 from libcli import BRICK, TMP, brick, environment, expect, expect_true, recording
 
+PATH = f"{os.path.dirname(BRICK)}:{os.environ['PATH']}"
 RECORDER = os.path.join(os.environ["BRICK_BUILD"], "bin", "program-record_producer")
 
 
@@ -87,13 +88,84 @@ def offered(words, at):
     with open(script, "wb") as file:
         file.write(brick("completion", "bash")[0])
     program = f'. "{script}"; COMP_WORDS=({words}); COMP_CWORD={at}; _brick; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True,
+                          cwd=TMP, env=environment(PATH=PATH))
     expect("no complaint", done.stderr, "")
     return done.stdout.split()
 
 
+def words(*line):
+    return brick("completion", "--values", "--", *line)[0].decode().splitlines()
+
+
+def values_are_accepted(command):
+    """What is offered is what the command takes: its complaint says the same words."""
+    compared = 0
+    for option in re.findall(r"--([a-z-]+)", brick(command, "--help")[0].decode()):
+        given = words(command, f"--{option}", "")
+        if not given:
+            continue
+        done = subprocess.run([BRICK, command, f"--{option}=zzzz", "zzzz"], capture_output=True,
+                              text=True, env=environment(), cwd=TMP, timeout=60)
+        said = re.search(r"--\S+ zzzz: must be (?:one of )?(.*)", done.stderr)
+        if said and "number" not in said[1]:
+            compared += 1
+            expect(f"values of {command} --{option}", sorted(given),
+                   sorted(set(re.split(", | or ", said[1]))))
+    return compared
+
+
+def in_fish(line):
+    """Without the descriptions."""
+    done = subprocess.run(["fish", "-N", "-c", f"source {TMP}/brick.fish; complete -C '{line}'"],
+                          capture_output=True, text=True, check=True, cwd=TMP,
+                          env=environment(PATH=PATH))
+    return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+
+
+def in_zsh(line, wanted):
+    """It lists that at a press of Tab, on a terminal of its own; else this waits until it is killed."""
+    talk = f"""
+        zmodload zsh/zpty
+        zpty z zsh -f -i
+        zpty -w z 'PS1= PROMPT_EOL_MARK=; fpath=({TMP} $fpath); autoload -U compinit; \
+            compinit -u -d {TMP}/dump; bindkey "^I" list-choices; cd {TMP}; echo REA""DY'
+        zpty -r z out '*READY*'
+        zpty -w -n z '{line}'$'\\t'
+        zpty -r z out '*{wanted}*'"""
+    subprocess.run(["zsh", "-f", "-c", talk], check=True, timeout=60,
+                   env=environment(PATH=PATH, TERM="dumb"))
+
+
+def values():
+    """Of a recording in the directory, or of one that is named."""
+    expect("in the directory", recording(), os.path.join(TMP, "run.pftrace"))
+    brick("record", "-q", "-o", os.path.join(TMP, "other.pftrace"), "--", RECORDER, "samples=1")
+    cases = (("report --brick Rm", ["RmsNorm"]), ("report --phase de", ["decode"]),
+             ("report --steps s", ["slowest", "slow"]), ("tree --layer ''", ["-1", "0", "1", "2"]),
+             ("report --columns self,gf", ["self,GFLOP/s"]), ("flame --format sp", ["speedscope"]),
+             ("record --attach no", ["none", "nodes"]), ("top --view los", ["losses"]),
+             ("report --top 1", []), ("report other.pftrace --brick Qkv", []),
+             ("report ru", ["run.pftrace"]), ("selftest led", ["ledger"]))
+    for line, wanted in cases:
+        expect(f"bash: {line}", offered(f"brick {line}", len(line.split())), wanted)
+        if shutil.which("fish") and "''" not in line:
+            expect(f"fish: {line}", sorted(in_fish(f"brick {line}")), sorted(wanted))
+    expect("bash: --phase=", offered("brick report --phase = de", 4), ["decode"])
+    expect("bash: --tiles=", offered("brick record --tiles = mi", 4), ["midi", "micro"])
+    expect("bash: --tiles", "midi" in offered("brick record --tiles ''", 3), False)
+    expect("bash: a letter", offered("brick flame -o run.pf", 3), ["run.pftrace"])
+    if shutil.which("zsh"):
+        for line, wanted in (("brick report --brick R", "RmsNorm"), ("brick tree ", "run.pftrace")):
+            in_zsh(line, wanted)
+
+
 def completion():
+    for shell, name in (("zsh", "_brick"), ("fish", "brick.fish")):
+        with open(os.path.join(TMP, name), "wb") as file:
+            file.write(brick("completion", shell)[0])
     commands = re.findall(r"^  ([a-z]+)  +\S", brick("--help")[0].decode().split("Options:")[0], re.M)
+    compared = 0
     expect("commands", sorted(offered("brick ''", 1)), sorted(commands))
     expect("those that begin so", sorted(offered("brick di", 1)), ["diff", "diverge"])
     for command in commands:
@@ -104,7 +176,10 @@ def completion():
             text = brick("completion", shell)[0].decode()
             for name in helped:
                 expect_true(f"{shell}: --{name}", f"--{name}" in text or f"-l {name}" in text)
+        compared += values_are_accepted(command)
+    expect_true(f"options whose values were compared: {compared}", compared > 20)
     expect("a program", "bash" in offered("brick record -- ba", 3), True)
+    values()
     for shell in ("zsh", "fish"):
         if shutil.which(shell):
             subprocess.run([shell, "-n", "/dev/stdin"], input=brick("completion", shell)[0], check=True)
