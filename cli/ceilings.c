@@ -28,8 +28,8 @@ struct options {
 static const struct cli_option option_table[] = {
 	{"force", NULL, "measure again, whatever is kept", option_flag,
 		.at = offsetof(struct options, force)},
-	{"quick", NULL, "in 3 seconds instead of 12, with fewer repetitions and sizes", option_flag,
-		.at = offsetof(struct options, quick)},
+	{"quick", NULL, "take 3 seconds instead of 12, with fewer repetitions and sizes",
+		option_flag, .at = offsetof(struct options, quick)},
 	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
 		.at = offsetof(struct options, threads), .low = 1, .high = CPU_MAX},
 	{"json", NULL, "as JSON (schema brick/ceilings/1)", option_flag,
@@ -141,9 +141,9 @@ const struct cli_command command_ceilings = {
 	.usage = "[OPTIONS]",
 	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
 		 "type, bandwidth of each cache and of memory, latencies; on one thread and on "
-		 "more. Uses all CPUs for twelve seconds, longer on a busy machine: each "
-		 "figure is measured at least once, and again when others contradict it. The "
-		 "result is kept, and shown the next time.",
+		 "more. Uses all CPUs for twelve seconds; longer on a busy machine, and says so: "
+		 "it measures each figure at least once, and again when others contradict it. "
+		 "It keeps the result, and shows it the next time.",
 	.notes = "Other programs lower the results: stop them first.",
 	.options = option_table,
 };

@@ -84,6 +84,12 @@ struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int sm
 /* How far the middle of the repetitions was from the best, as a share of the best; 0 and more. */
 double ceilings_spread(const struct ceilings_figure *figure);
 
+/* How long a sweep is meant to take; on a busy machine its first pass alone can take longer. */
+static inline uint64_t ceilings_budget_ns(int quick)
+{
+	return (quick ? 3u : 12u) * UINT64_C(1000000000);
+}
+
 /*
  * Whether the machine was busy with other things: more than a quarter of the figures have a spread
  * of more than 15 %, or one repetition only.

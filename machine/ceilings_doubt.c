@@ -11,6 +11,7 @@
 /* Shares of what another figure asks for that are still believed: repetitions differ. */
 static const double like = 0.9;		/* of the same resource */
 static const double more_threads = 0.7; /* which also get into each other's way */
+static const double f64_of_f32 = 0.25;	/* half of it on any CPU, or as much */
 
 static double greater(double a, double b)
 {
@@ -26,6 +27,7 @@ static double least_of_threads(double rate, uint32_t threads, uint32_t others)
 double ceilings_least_compute(const struct ceilings *c, const struct ceilings_compute *row)
 {
 	int is_f32 = !strcmp(row->type, "f32"), is_i8 = !strcmp(row->type, "i8");
+	int is_f64 = !strcmp(row->type, "f64");
 	double least = 0;
 
 	for (size_t i = 0; i < c->compute_count; i++) {
@@ -40,6 +42,8 @@ double ceilings_least_compute(const struct ceilings *c, const struct ceilings_co
 			((is_i8 && !strcmp(other->type, "f32")) ||
 				(is_f32 && !strcmp(other->type, "f64"))))
 			least = greater(least, like * rate);
+		if (other->threads == row->threads && is_f64 && !strcmp(other->type, "f32"))
+			least = greater(least, f64_of_f32 * rate);
 	}
 	return least;
 }

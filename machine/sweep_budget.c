@@ -8,8 +8,6 @@
 #include "base/clock_ns.h"
 
 enum {
-	BUDGET_MS = 12000,
-	QUICK_BUDGET_MS = 3000,
 	REST_MS = 300, /* of it, for latencies and what is measured again */
 	MIN_SLOT_US = 500,
 	MAX_SLOT_US = 20000,
@@ -23,7 +21,7 @@ uint64_t sweep_now_ns(const struct sweep *s)
 /* A slot's share of the time is also that of finding its rounds and of warming its caches. */
 static void plan_time(struct sweep *s)
 {
-	uint64_t budget_ns = (s->options->quick ? QUICK_BUDGET_MS : BUDGET_MS) * 1000000ull;
+	uint64_t budget_ns = ceilings_budget_ns(s->options->quick);
 	uint64_t runs = s->slots.count * (s->repetitions + 1), now_ns = sweep_now_ns(s);
 
 	s->end_ns = s->begin_ns + budget_ns - REST_MS * 1000000ull;

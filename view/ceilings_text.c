@@ -43,7 +43,7 @@ static void add_threads(struct printer *p, uint32_t threads)
 static void print_heading(const struct printer *p)
 {
 	const struct ceilings *c = p->ceilings;
-	char date[40] = "at an unknown time", took[UNITS_BYTES];
+	char date[40] = "at an unknown time", took[UNITS_BYTES], meant[UNITS_BYTES];
 	time_t seconds = (time_t)(c->unix_ns / 1000000000u);
 	struct tm tm;
 
@@ -52,9 +52,14 @@ static void print_heading(const struct printer *p)
 	say(p, "Machine", "%s, %u CPU%s%s%s%s%s", c->cpu[0] ? c->cpu : "unknown CPU", c->cpus,
 		c->cpus == 1 ? "" : "s", c->microcode[0] ? ", microcode " : "", c->microcode,
 		c->host[0] ? ", " : "", c->host);
-	say(p, "Measured", "%s, in %s%s", date, units_time(took, c->took_ns),
-		c->quick ? ", quickly: 'brick ceilings' without --quick measures with more care"
-			 : "");
+	uint64_t meant_ns = ceilings_budget_ns(c->quick);
+	char *late = c->took_ns > meant_ns + meant_ns / 2
+			     ? xasprintf(" instead of %s, as other programs used the CPUs",
+				       units_time(meant, meant_ns))
+			     : xstrdup("");
+	say(p, "Measured", "%s, in %s%s%s", date, units_time(took, c->took_ns), late,
+		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");
+	free(late);
 }
 
 /* "123 +-4%": the best, and how far the middle of the repetitions was from it. */
