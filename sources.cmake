@@ -788,6 +788,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
+  tests/unit/analysis_together.c
   tests/unit/attach.c
   tests/unit/backend_cuda.c
   tests/unit/backend_cuda_graphs.c

@@ -91,9 +91,6 @@ static int finish(void *context)
 	int rc = take_rows(s, s->accumulator);
 	s->queues = s->accumulator->queues;
 	s->accumulator->queues = (struct queue_times){0};
-	summary_accumulator_fini(s->accumulator);
-	free(s->accumulator);
-	s->accumulator = NULL;
 	return rc;
 }
 
@@ -124,6 +121,11 @@ int summary_create_in(struct summary **out, struct walk *walk, enum summary_by b
 	walk_join(walk, &ops, s);
 	*out = s;
 	return 0;
+}
+
+void summary_take(struct summary *to, const struct summary *part)
+{
+	summary_accumulator_take(to->accumulator, part->accumulator);
 }
 
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only)

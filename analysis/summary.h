@@ -61,7 +61,7 @@ struct summary {
 	uint64_t device_covered_ns;		 /* of that, of commands that carry a brick */
 	uint64_t device_wait_ns;		 /* of the wall time: threads waited for devices */
 	struct wait_causes wait_causes;		 /* ... and for what */
-	struct summary_accumulator *accumulator; /* while it is fed; then NULL */
+	struct summary_accumulator *accumulator; /* what it is made of */
 };
 
 /*
@@ -72,6 +72,12 @@ struct summary {
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only);
 /* The same, whole when the walk has run: for those who want several. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
+/*
+ * Before the walk runs: let part count for to, which is of all phases of the same walk, so that
+ * what would be the same sums is summed once. A part of all phases joined before, one of a phase
+ * after; both live until the walk has run. No number of either changes by it.
+ */
+void summary_take(struct summary *to, const struct summary *part);
 void summary_destroy(struct summary *summary);
 
 /* Part of the devices' time that is of bricks; negative when there is none. */

@@ -6,6 +6,7 @@
  */
 #include "analysis/summary_accumulator.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,21 @@ static void merge_lane(struct summary_accumulator *t)
 	}
 }
 
+/* What others counted of the lane. */
+static void take_lane(struct summary_accumulator *t)
+{
+	if (t->whole) {
+		t->lane_pairs = t->whole->lane_pairs;
+		t->lane_hooked = t->whole->lane_hooked;
+		t->lane_end_ns = t->whole->lane_end_ns;
+		memcpy(t->lane_counts_all, t->whole->lane_counts_all,
+			(t->run->brick_count + 1) * sizeof(*t->lane_counts_all));
+	}
+	for (size_t i = 0; i < t->part_count; i++)
+		for (size_t b = 0; b <= t->run->brick_count; b++)
+			sums_add(&t->lane_bricks[b], &t->parts[i]->lane_bricks[b]);
+}
+
 static void clear_lane(struct summary_accumulator *t)
 {
 	memset(t->lane_bricks, 0, (t->run->brick_count + 1) * sizeof(*t->lane_bricks));
@@ -171,6 +187,7 @@ static int on_thread_end(void *context, uint32_t number)
 	const struct run_lane *lane = &t->run->lanes[number];
 	if (t->has_reported)
 		summary_reported(t);
+	take_lane(t);
 	merge_lane(t);
 	summary_pairs_merge(t, lane);
 	compare_lane(t, lane);
@@ -198,9 +215,31 @@ static int on_queue_end(void *context, uint32_t lane)
 	return t->failed ? -ENOMEM : 0;
 }
 
+static void take_histograms(struct summary_accumulator *t, const struct summary_accumulator *part)
+{
+	for (size_t b = 0; b <= t->run->brick_count; b++)
+		if (part->bricks[b].histogram)
+			sums_histograms(t, &t->bricks[b], part->bricks[b].histogram);
+}
+
+/* What the parts counted that is of no lane. */
+static void take_run(struct summary_accumulator *t, const struct summary_accumulator *part)
+{
+	for (size_t c = 0; c < t->run->category_count; c++)
+		t->category_total_ns[c] += part->category_total_ns[c];
+	t->attributed_ns += part->attributed_ns;
+	t->unattributed_ns += part->unattributed_ns;
+	t->left_out_ns += part->left_out_ns;
+	t->unknown_operations += part->unknown_operations;
+	if (summary_needs_histograms(t))
+		take_histograms(t, part);
+}
+
 static int finish(void *context)
 {
 	struct summary_accumulator *t = context;
+	for (size_t i = 0; i < t->part_count; i++)
+		take_run(t, t->parts[i]);
 	summary_overlap_subtract(t);
 	if (t->wait_causes.all)
 		wait_causes_finish(&t->wait_causes);
@@ -211,7 +250,7 @@ static int finish(void *context)
 	else
 		t->unattributed_ns =
 			t->wall_ns > t->attributed_ns ? t->wall_ns - t->attributed_ns : 0;
-	return 0;
+	return t->failed ? -ENOMEM : 0;
 }
 
 static const struct walk_ops thread_ops = {.begin_lane = on_thread,
@@ -306,6 +345,19 @@ int summary_accumulator_init(
 	if (t->queues.count)
 		walk_join(walk, &queue_ops, t);
 	return 0;
+}
+
+void summary_accumulator_take(struct summary_accumulator *to, struct summary_accumulator *part)
+{
+	assert(to->only == SUMMARY_ALL_PHASES && to->part_count < STEP_PHASES);
+	to->parts[to->part_count++] = part;
+	if (part->only == SUMMARY_ALL_PHASES) {
+		to->counted_by_parts = UINT32_MAX;
+		to->whole = part;
+	} else {
+		to->counted_by_parts |= 1u << part->only;
+		part->whole = to;
+	}
 }
 
 void summary_accumulator_fini(struct summary_accumulator *t)

@@ -68,9 +68,17 @@ struct summary_accumulator {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
-	int only;	   /* enum step_phase, or SUMMARY_ALL_PHASES */
-	bool was_reset;	   /* the program set its statistics back to zero */
-	bool has_reported; /* executions that the program timed itself */
+	int only; /* enum step_phase, or SUMMARY_ALL_PHASES */
+	/*
+	 * Others of the same walk that count bricks for this one, too, which then counts only
+	 * groups: of the phases in this mask of 1 << phase, the last bit: of no phase.
+	 */
+	struct summary_accumulator *parts[STEP_PHASES];
+	size_t part_count;
+	uint32_t counted_by_parts;
+	struct summary_accumulator *whole; /* counts for this one what is counted of all phases */
+	bool was_reset;			   /* the program set its statistics back to zero */
+	bool has_reported;		   /* executions that the program timed itself */
 
 	struct summary_sums *bricks; /* [brick_count + 1] */
 	uint32_t wait_brick; /* BarrierWait's, or brick_count when the run does not know it */
@@ -120,6 +128,12 @@ int summary_accumulator_init(
 	struct summary_accumulator *accumulator, struct walk *walk, enum summary_by by, int only);
 void summary_accumulator_fini(struct summary_accumulator *accumulator);
 
+/*
+ * Let part, of one phase or of all, count for to, which is of all phases: what would be the same
+ * sums is summed once. Of one walk: a part of all phases joined it before, one of a phase after.
+ */
+void summary_accumulator_take(struct summary_accumulator *to, struct summary_accumulator *part);
+
 /* summary_sample.c: what one sample of a thread adds. */
 void summary_sample_begin(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_sample_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
@@ -136,6 +150,10 @@ void sums_duration(struct summary_sums *sums, uint64_t ns);
 /* A duration into its histogram, which is made when it is first needed. */
 void sums_histogram(
 	struct summary_accumulator *accumulator, struct summary_sums *sums, uint64_t ns);
+
+void sums_histograms(struct summary_accumulator *accumulator, struct summary_sums *sums,
+	const uint64_t *histogram);
+bool summary_needs_histograms(const struct summary_accumulator *accumulator);
 
 /* summary_device.c: the same for the lanes of queues. -ENOMEM. */
 int summary_devices_init(struct summary_accumulator *accumulator);

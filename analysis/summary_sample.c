@@ -40,8 +40,18 @@ void sums_histogram(struct summary_accumulator *t, struct summary_sums *sums, ui
 		t->failed = true;
 }
 
+void sums_histograms(
+	struct summary_accumulator *t, struct summary_sums *sums, const uint64_t *histogram)
+{
+	if (!sums->histogram)
+		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+	for (size_t i = 0; sums->histogram && i < BRICK_HISTOGRAM_BUCKETS; i++)
+		sums->histogram[i] += histogram[i];
+	t->failed |= !sums->histogram;
+}
+
 /* Also where the run has its own: it may know of less (analysis/durations.h). */
-static bool needs_histograms(const struct summary_accumulator *t)
+bool summary_needs_histograms(const struct summary_accumulator *t)
 {
 	return t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY;
 }
@@ -74,7 +84,7 @@ static void count_wait(
 	sums->self_ns += ns;
 	sums->sources |= 1u << (source & 31);
 	sums->wall_ns += wall_ns;
-	if (needs_histograms(t))
+	if (summary_needs_histograms(t))
 		sums_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
@@ -204,6 +214,11 @@ static void count_hooked(
 		hooked->own_min_ns = own_ns;
 }
 
+static bool part_counts(const struct summary_accumulator *t, const struct walk_frame *frame)
+{
+	return t->counted_by_parts >> phase_of(t, frame) & 1;
+}
+
 /* What is counted whatever was asked for: steps, the cost of recording, what is in the file. */
 static void count_always(
 	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
@@ -267,13 +282,15 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 /* Of what was not asked for only the wall time counts, in no row; and waits, if those were. */
 static void leave_out(struct summary_accumulator *t, const struct walk_frame *frame, bool in_wall)
 {
-	if (in_wall)
+	bool counts = !part_counts(t, frame);
+	if (in_wall && counts)
 		count_wall(t, frame, &t->left_out_ns);
 	if (!(t->run->sites[frame->sample->site].left_out & RUN_LEFT_OUT_WAITS)) {
-		count_waits(t, frame, in_wall);
+		if (counts)
+			count_waits(t, frame, in_wall);
 		if (t->groups && t->by <= SUMMARY_BY_THREAD)
 			count_group_waits(group_of(t, frame), frame, in_wall);
-	} else if (in_wall) {
+	} else if (in_wall && counts) {
 		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 	}
 }
@@ -295,28 +312,31 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	bool outermost = --sums->active == 0;
 	bool category_outermost = --t->category_active[category] == 0;
 
-	count_always(t, frame, depth, in_wall);
+	if (!t->whole)
+		count_always(t, frame, depth, in_wall);
 	if (!is_asked_for(t, frame))
 		return;
 	if (site->left_out) {
 		leave_out(t, frame, in_wall);
 		return;
 	}
-	if (outermost && has_ended(frame))
-		sums->total_ns += frame->length_ns;
-	if (category_outermost && has_ended(frame))
-		t->category_total_ns[category] += frame->length_ns;
-	count_self(t, frame, sums, in_wall);
 	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
 		count_device_wait(t, frame);
 	if (t->groups && t->by <= SUMMARY_BY_THREAD)
 		count_in_group(t, frame, depth, in_wall);
+	if (part_counts(t, frame))
+		return;
+	count_self(t, frame, sums, in_wall);
 	if (!has_ended(frame))
 		return;
+	if (outermost)
+		sums->total_ns += frame->length_ns;
+	if (category_outermost)
+		t->category_total_ns[category] += frame->length_ns;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	sums_duration(sums, frame->length_ns);
 	sums_work(sums, site, on_cpu_ns(frame) + frame->wait_ns);
-	if (needs_histograms(t))
+	if (summary_needs_histograms(t))
 		sums_histogram(t, &t->bricks[frame->brick], on_cpu_ns(frame));
 }
 
@@ -337,14 +357,14 @@ static void count_reported(struct summary_accumulator *t, uint32_t brick, uint64
 {
 	struct summary_sums *sums = &t->lane_bricks[brick];
 	t->lane_counts_all[brick]++;
-	if (t->only != SUMMARY_ALL_PHASES)
+	if (t->only != SUMMARY_ALL_PHASES || t->counted_by_parts >> SUMMARY_PHASE_OUTSIDE & 1)
 		return;
 	sums_duration(sums, ns);
 	sums->total_ns += ns;
 	sums->self_ns += ns;
 	sums->sources |= 1u << BRICK_SOURCE_REPORTED;
 	t->category_total_ns[t->run->bricks[brick].category] += ns;
-	if (needs_histograms(t))
+	if (summary_needs_histograms(t))
 		sums_histogram(t, &t->bricks[brick], ns);
 }
 

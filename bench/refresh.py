@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `brick serve` takes to read a recording and make its page, as it does whenever the recording
-has changed: CPU time until it can be asked. With several commands, they take turns: medians, the
-least, and the ratio of each median to the first.
+has changed: CPU and wall time until it can be asked. With several commands, they take turns:
+medians, the least, and the ratio of each median to the first.
 
     bench/refresh.py [--samples N] [--threads N] [--rounds N] [BRICK...]   BRICK: commands to compare
 """
@@ -10,20 +10,24 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 
 
-def cpu_seconds(command, path):
+def seconds(command, path):
+    """(CPU, wall)"""
+    start = time.monotonic()
     server = subprocess.Popen([command, "serve", "--port", "0", path], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL)
     with server.stdout:
         if not any(b"ends it" in line for line in server.stdout):
             raise SystemExit(f"{command} serve does not serve")
+        wall = time.monotonic() - start
         server.terminate()
     _, status, usage = os.wait4(server.pid, 0)
     server.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_utime + usage.ru_stime
+    return usage.ru_utime + usage.ru_stime, wall
 
 
 def main():
@@ -41,11 +45,13 @@ def main():
         for i in range(args.rounds):
             turn = list(enumerate(args.commands))
             for k, command in turn if i % 2 else turn[::-1]:
-                times[k].append(cpu_seconds(command, path))
-    medians = [statistics.median(of) for of in times]
-    for command, of, median in zip(args.commands, times, medians):
-        print(f"{command}: {median:.3f} s of CPU (least {min(of):.3f}), {median / medians[0]:.2f} "
-              "of the first")
+                times[k].append(seconds(command, path))
+    for kind, name in enumerate(("CPU", "wall")):
+        of = [[turn[kind] for turn in each] for each in times]
+        medians = [statistics.median(each) for each in of]
+        for command, each, median in zip(args.commands, of, medians):
+            print(f"{command}: {median:.3f} s {name} (least {min(each):.3f}), "
+                  f"{median / medians[0]:.2f} of the first")
 
 
 main()

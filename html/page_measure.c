@@ -29,11 +29,15 @@ static void join_reports(struct page *page, struct walk *walk)
 {
 	report_join(&page->report, walk, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (phase != STEP_WARM_UP && ended(page, phase))
+		if (phase != STEP_WARM_UP && ended(page, phase)) {
 			report_join(&page->phases[phase], walk, SUMMARY_BY_BRICK, phase);
+			summary_take(page->report.summary, page->phases[phase].summary);
+		}
 	for (int i = 0; i < PAGE_TABLES; i++)
-		if (i == PAGE_THREADS || page->run->command_count)
+		if (i == PAGE_THREADS || page->run->command_count) {
 			report_join(&page->tables[i], walk, table_by[i], SUMMARY_ALL_PHASES);
+			summary_take(page->tables[i].summary, page->report.summary);
+		}
 }
 
 static void complete_reports(struct page *page)

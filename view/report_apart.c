@@ -48,8 +48,10 @@ void report_apart_measure(
 	report_join(
 		&apart->all, &walk, by, phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : phase);
 	for (int p = 0; divided && p < STEP_PHASES; p++)
-		if (has_phase(run, &index, p))
+		if (has_phase(run, &index, p)) {
 			report_join(&apart->phases[p], &walk, by, p);
+			summary_take(apart->all.summary, apart->phases[p].summary);
+		}
 	apart->ceilings = ceilings_kept(run->host, run->cpu, NULL);
 	if (apart->ceilings)
 		no_memory(run, roofline_create_in(&apart->roofline, &walk, apart->ceilings));
