@@ -21,9 +21,9 @@ struct vulkan_instance *vulkan_instance_of(const void *handle)
 	return map_get(&instances, key_of(handle));
 }
 
-void vulkan_instance_add(struct vulkan_instance *instance)
+int vulkan_instance_add(struct vulkan_instance *instance)
 {
-	map_set(&instances, key_of(instance->handle), instance);
+	return map_set(&instances, key_of(instance->handle), instance);
 }
 
 struct vulkan_instance *vulkan_instance_take(VkInstance handle)
@@ -31,9 +31,9 @@ struct vulkan_instance *vulkan_instance_take(VkInstance handle)
 	return map_take(&instances, key_of(handle));
 }
 
-void vulkan_device_add(struct vulkan_device *device)
+int vulkan_device_add(struct vulkan_device *device)
 {
-	map_set(&devices, key_of(device->handle), device);
+	return map_set(&devices, key_of(device->handle), device);
 }
 
 void vulkan_device_take(const struct vulkan_device *device)

@@ -155,10 +155,10 @@ struct vulkan_device {
 struct vulkan_device *vulkan_device_of(const void *handle);
 struct vulkan_instance *vulkan_instance_of(const void *handle);
 
-/* They take the instance or device over, and give it back. */
-void vulkan_instance_add(struct vulkan_instance *instance);
+/* They take the instance or device over, or -ENOMEM; and give it back. */
+int vulkan_instance_add(struct vulkan_instance *instance);
 struct vulkan_instance *vulkan_instance_take(VkInstance handle);
-void vulkan_device_add(struct vulkan_device *device);
+int vulkan_device_add(struct vulkan_device *device);
 void vulkan_device_take(const struct vulkan_device *device);
 void vulkan_devices_each(void (*visit)(void *device));
 

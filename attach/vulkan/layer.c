@@ -61,13 +61,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
 	if (result != VK_SUCCESS)
 		return result;
 	struct vulkan_instance *in = calloc(1, sizeof *in);
-	if (!in)
-		return result;
-	in->handle = *instance;
-	in->next = next;
-	load_instance(in);
-	vulkan_instance_add(in);
-	return result;
+	if (in) {
+		in->handle = *instance;
+		in->next = next;
+		load_instance(in);
+		if (vulkan_instance_add(in) == 0)
+			return result;
+		free(in);
+	}
+	/* An instance that the layer does not know could be used for nothing. */
+	PFN_vkDestroyInstance destroy = (PFN_vkDestroyInstance)next(*instance, "vkDestroyInstance");
+	if (destroy)
+		destroy(*instance, allocator);
+	*instance = VK_NULL_HANDLE;
+	return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static VKAPI_ATTR void VKAPI_CALL destroy_instance(
@@ -200,6 +207,18 @@ static void exit_device(void *device)
 		queues_device_exit(d);
 }
 
+/* There is no memory for what the layer would have to know of it. */
+static VkResult refuse_device(
+	VkDevice *device, PFN_vkGetDeviceProcAddr next, const VkAllocationCallbacks *allocator)
+{
+	PFN_vkDestroyDevice destroy = (PFN_vkDestroyDevice)next(*device, "vkDestroyDevice");
+
+	if (destroy)
+		destroy(*device, allocator);
+	*device = VK_NULL_HANDLE;
+	return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 /* The program ends with devices that it did not destroy: before their drivers end, too. */
 static void at_exit(void)
 {
@@ -244,10 +263,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
 	if (result != VK_SUCCESS)
 		return result;
 	struct vulkan_device *d = adopt_device(*device, physical, in, next, info);
-	if (!d)
-		return result;
+	if (!d || vulkan_device_add(d) < 0) {
+		free(d);
+		return refuse_device(device, next, allocator);
+	}
 	d->has_calibration = calibrated && d->call.GetCalibratedTimestampsEXT;
-	vulkan_device_add(d);
 	pthread_once(&exit_once, watch_exit); /* handlers run in reverse: after the driver's own */
 	queues_device_begin(d);
 	return result;
