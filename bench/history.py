@@ -59,7 +59,7 @@ def fill_sqlite(path, folder):
         number = run + 10
         db.execute("INSERT INTO runs (number, id, kind, host, cpu, engine, version, command, path, start_ns, wall_ns, "
                    "ttft_ns, exit_code, value) VALUES (?, ?, 'recorded', ?, 'cpu', ?, '0.1.0', './engine -m m.gguf', "
-                   "'/tmp/run.pftrace', ?, 1000000000, 9, 0, 0)",
+                   "'/srv/run.pftrace', ?, 1000000000, 9, 0, 0)",
                    (number, f"{run:016x}", f"host{run % HOSTS}", f"ggml {run // 1000}", 1700000000000000000 + run * 10**12))
         if run % 100 == 0:
             db.execute("INSERT INTO labels VALUES (?, 'main')", (number,))

@@ -138,7 +138,7 @@ static void *run_job(void *argument)
 	return NULL;
 }
 
-static char recording[64];
+static char room[] = "/dev/shm/brick-bench-XXXXXX", recording[64];
 
 /* A session of the variant's kind, with a ring that holds all that one loop records. */
 static void prepare(enum variant v)
@@ -146,7 +146,7 @@ static void prepare(enum variant v)
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 
 	if (v >= EVENT) {
-		options.directory = "/dev/shm";
+		options.directory = room;
 		options.ring_records = 1 << 16;
 	}
 	if (v == RECORDED) {
@@ -168,7 +168,7 @@ static void finish(enum variant v)
 	if (!brick_losses_get(&losses) && losses.dropped)
 		printf("  (%llu dropped)\n", (unsigned long long)losses.dropped);
 	brick_session_stop();
-	snprintf(path, sizeof path, "/dev/shm/%d.session", (int)getpid());
+	snprintf(path, sizeof path, "%s/%d.session", room, (int)getpid());
 	remove(path);
 }
 
@@ -243,11 +243,14 @@ static void print_table(void)
 int main(void)
 {
 	brick_clock_get();
-	snprintf(recording, sizeof recording, "/dev/shm/brick-bench-%d.pftrace", (int)getpid());
+	if (!mkdtemp(room))
+		return 4;
+	snprintf(recording, sizeof recording, "%s/bench.pftrace", room);
 	for (active_threads = 1; active_threads <= THREADS; active_threads++) {
 		run_all();
 		print_table();
 	}
 	remove(recording);
+	remove(room);
 	return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Do layers.py and measures.py see what they are for? In a copy of the tree as it is they find nothing more than
-in the tree; then an arrow up, a circle of files, a question for the OS, a long file and a long function are
+in the tree; then an arrow up, a circle of files, a question for the OS, a long file, a name in /tmp and a long function are
 planted, one at a time, and each must be found where it stands."""
 
 import os
@@ -51,6 +51,8 @@ def main():
         ("a question for the OS", [("drain/drain.c", "#ifdef __linux__\n#endif\n")],
          "asks for the OS or the CPU outside of lib/sys/"),
         ("a long file", [("base/planted.c", "int planted;\n" * 401)], "base/planted.c: 401 lines, 400 at most"),
+        ("a name in /tmp", [("tests/planted.sh", "echo >/" + "tmp/planted-$$\n")],
+         "tests/planted.sh:1: anybody can foretell the name /tm" + "p/planted-$$"),
         ("a long function of Python", [("tests/planted.py", "def planted():\n" + "    pass\n" * 60)],
          "tests/planted.py:1: planted has 61 lines, 60 at most"),
     ]

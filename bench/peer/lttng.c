@@ -58,7 +58,12 @@ int main(void)
 
 	const struct timespec settle = {.tv_nsec = 20000000};
 
-	options.output = "/dev/shm/brick-peer.pftrace";
+	char room[] = "/dev/shm/brick-peer-XXXXXX", recording[64];
+
+	if (!mkdtemp(room))
+		return 4;
+	snprintf(recording, sizeof recording, "%s/peer.pftrace", room);
+	options.output = recording;
 	options.ring_records = 1 << 20;
 	options.interval_ms = 5;
 	if (brick_session_start(&options) < 0)
@@ -85,5 +90,6 @@ int main(void)
 		floor, brick, brick / floor, (unsigned long long)losses.dropped,
 		lttng_ust_tracepoint_enabled(brick_peer, begin) ? "recording" : "off (no session)",
 		lttng, lttng / floor);
-	return 0;
+	remove(recording);
+	return remove(room);
 }

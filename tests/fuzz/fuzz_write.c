@@ -60,13 +60,15 @@ static struct run *build(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char path[64];
+	char room[] = "/dev/shm/brick-fuzz-XXXXXX", path[64];
 	struct trace_writer *w;
 
-	snprintf(path, sizeof path, "/dev/shm/brick-fuzz-write-%d", (int)getpid());
+	if (!mkdtemp(room))
+		return 0;
+	snprintf(path, sizeof path, "%s/written", room);
 	struct trace_writer_options options = {.path = path, .compress = 1};
 	if (trace_writer_create(&w, &options))
-		return 0;
+		return rmdir(room);
 	feed_bytes(trace_writer_sink(w), data, size);
 	if (trace_writer_finish(w))
 		abort();
@@ -79,5 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run_destroy(loaded);
 	run_destroy(built);
 	unlink(path);
+	rmdir(room);
 	return 0;
 }

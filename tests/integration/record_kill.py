@@ -83,8 +83,8 @@ def both(scratch):
 def stale(scratch):
     """A living recorder's directory stays; so does what only looks like one."""
     out, run, pid = started(scratch, "stale.pftrace", "say=ready", "sleep=1500", "samples=5")
-    imitation = f"/dev/shm/brick-1-{os.getpid()}-notes"
-    os.makedirs(imitation, mode=0o755, exist_ok=True)
+    imitation = tempfile.mkdtemp(prefix="brick-1-", suffix="-notes", dir="/dev/shm")
+    os.chmod(imitation, 0o755)
     try:
         record(scratch.file("next.pftrace"), "true")
         check(os.path.isdir(imitation), "a directory that others may read was removed")

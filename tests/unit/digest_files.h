@@ -21,13 +21,15 @@
 #include "tests/unit/peek.h"
 #include "trace/load.h"
 
-static char file_a[64], file_b[64];
+static char file_room[] = "/tmp/brick-digest-XXXXXX", file_a[64], file_b[64];
 
 static inline int make_names(void **state)
 {
 	(void)state;
-	snprintf(file_a, sizeof file_a, "/tmp/brick-digest-a-%d.pftrace", (int)getpid());
-	snprintf(file_b, sizeof file_b, "/tmp/brick-digest-b-%d.pftrace", (int)getpid());
+	if (!mkdtemp(file_room))
+		return -1;
+	snprintf(file_a, sizeof file_a, "%s/a.pftrace", file_room);
+	snprintf(file_b, sizeof file_b, "%s/b.pftrace", file_room);
 	return 0;
 }
 
@@ -36,7 +38,7 @@ static inline int remove_files(void **state)
 	(void)state;
 	unlink(file_a);
 	unlink(file_b);
-	return 0;
+	return rmdir(file_room);
 }
 
 static inline struct run *load(const char *path)
