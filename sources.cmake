@@ -870,6 +870,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/serve_access.c
   tests/unit/session.c
   tests/unit/session_storm.c
+  tests/unit/shared_file.c
   tests/unit/sized.c
   tests/unit/stats.c
   tests/unit/sweep.c

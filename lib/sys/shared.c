@@ -40,9 +40,10 @@ static int begin_use(struct brick__shared *file)
 	return -ESTALE;
 }
 
+/* What was opened for the use only is closed, unless the program has done that meanwhile. */
 static void end_use(const struct brick__shared *file, int fd)
 {
-	if (fd >= 0 && fd != file->fd)
+	if (fd >= 0 && fd != file->fd && is_file(file, fd))
 		close(fd);
 }
 
@@ -151,6 +152,12 @@ void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t by
 	if (!*error) {
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 		*error = at == MAP_FAILED ? -errno : 0;
+	}
+	/* who lost the number meanwhile does not get it back: it is ours still, so what was mapped
+	 * is */
+	if (!*error && !is_file(file, fd)) {
+		munmap(at, bytes);
+		*error = -ESTALE;
 	}
 	end_use(file, fd);
 	errno = saved;
