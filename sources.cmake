@@ -906,6 +906,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/compare_recording.c
   tests/programs/cuda_embed.c
   tests/programs/cuda_events.c
+  tests/programs/cuda_limits.c
   tests/programs/cuda_probe.c
   tests/programs/cuda_work.c
   tests/programs/explain_first.c

@@ -72,10 +72,18 @@ static int empties_environment(char *const *command)
 
 	if (strcmp(slash ? slash + 1 : command[0], "env"))
 		return 0;
-	for (command++; *command && **command == '-'; command++)
-		if (!strcmp(*command, "-") || !strcmp(*command, "--ignore-environment") ||
-			((*command)[1] != '-' && strchr(*command, 'i')))
+	for (command++; *command && **command == '-'; command++) {
+		const char *letters = *command + 1;
+		size_t flags = strcspn(letters, "uCS"); /* those take a value */
+		if (!*letters || !strcmp(letters, "-ignore-environment"))
 			return 1;
+		if (*letters != '-' && memchr(letters, 'i', flags))
+			return 1;
+		int is_short = *letters != '-' && letters[flags] && !letters[flags + 1];
+		if ((is_short || !strcmp(letters, "-unset") || !strcmp(letters, "-chdir")) &&
+			command[1])
+			command++;
+	}
 	return 0;
 }
 

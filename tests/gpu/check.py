@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 
 BUILD = os.environ["BRICK_BUILD"]
 BRICK = os.path.join(BUILD, "bin", "brick")
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
+LIMITS = os.path.join(BUILD, "bin", "program-cuda_limits")
 ROUNDING_NS = 32  # of the device's time stamps
 failures = []
 
@@ -21,10 +23,10 @@ def expect(what, found, wanted):
         print(f"      found  {found}\n      wanted {wanted}")
 
 
-def record(out, *arguments):
+def record(out, *arguments, program=PROGRAM, options=()):
     path = os.path.join(out, "-".join(arguments) + ".pftrace")
-    alone = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    run = subprocess.run([BRICK, "record", "-o", path, "--", PROGRAM, *arguments],
+    alone = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    run = subprocess.run([BRICK, "record", "-o", path, *options, "--", program, *arguments],
                          capture_output=True, text=True, check=False)
     label = " ".join(arguments)
     expect(f"{label}: output", run.stdout, alone.stdout)
@@ -151,8 +153,45 @@ def killed(out):
     expect("killed: kernels", count > 1000, True)
 
 
+def crowd(out):
+    count = int(os.environ.get("CROWD", "200"))
+    label, trace, report = record(out, "crowd", str(count), program=LIMITS, options=["--ring", "16384"])
+    found = Counter(of_bricks(common(label, trace, report)))
+    wanted = Counter((name, i % 8) for i in range(count) for name in ("RmsNorm", "QkvProjection"))
+    expect(f"{label}: kernels by brick and layer", found, Counter({k: 100 * n for k, n in wanted.items()}))
+
+
+def wide(out):
+    count = int(os.environ.get("WIDE", "100"))
+    label, trace, report = record(out, "wide", str(count), program=LIMITS)
+    expect(f"{label}: kernels", of_bricks(common(label, trace, report)),
+           count * [(name, i) for i in range(250) for name in ("RmsNorm", "QkvProjection")])
+
+
+def child(out):
+    label, trace, report = record(out, "child", "50", program=LIMITS)
+    expect(f"{label}: kernels", of_bricks(common(label, trace, report)), 50 * 2 * [
+        ("RmsNorm", 0), ("QkvProjection", 0), ("RmsNorm", 1), ("QkvProjection", 1)])
+
+
+def leave(out):
+    """What had been delivered before _exit() is there."""
+    label, trace, report = record(out, "leave", "50", program=LIMITS)
+    found = len(of_bricks(commands(trace)))
+    print(f"      {found - 100} of the last 2 kernels before _exit() as well")
+    expect(f"{label}: kernels until 2 s before _exit()", min(found, 100), 100)
+
+
+def fork(out):
+    """The parent's kernels are told once, and by the parent; the child leaves as it would."""
+    label, trace, report = record(out, "fork", "50", program=LIMITS)
+    expect(f"{label}: kernels", of_bricks(common(label, trace, report)),
+           100 * [("RmsNorm", 0), ("QkvProjection", 0)])
+
+
 def main():
-    parts = {part.__name__: part for part in (plain, graph, streams, events, threads, many, early, killed)}
+    parts = {part.__name__: part for part in (plain, graph, streams, events, threads, crowd, wide, child, many,
+                                              early, leave, fork, killed)}
     for name in sys.argv[2:] or parts:
         parts[name](sys.argv[1])
     return 1 if failures else 0

@@ -23,7 +23,7 @@ build=${1:-build} out=${2:-build/gpu} limit=${GPU_PART_S:-60}
 mkdir -p "$out"
 if [ $dry = 1 ]; then
 	export LD_LIBRARY_PATH=$build/lib/doubles
-	export BRICK_CUPTI=$build/lib/doubles/libcupti.so GPU_ROUNDS=${GPU_ROUNDS:-1} LAUNCHES=2000 REPLAYS=200
+	export BRICK_CUPTI=$build/lib/doubles/libcupti.so GPU_ROUNDS=${GPU_ROUNDS:-1} LAUNCHES=2000 REPLAYS=200 CROWD=16 WIDE=4
 elif ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L >"$out/gpu.txt" 2>&1; then
 	echo "gpu: no NVIDIA GPU here" >&2
 	exit 77
@@ -69,7 +69,7 @@ cudart=${GPU_CUDART:-$(find_library libcudart.so "$toolkit/lib64" "$toolkit"/tar
 [ -n "$cupti" ] && export BRICK_CUPTI=$cupti
 part probe "$build/bin/program-cuda_probe" "${cupti:-libcupti.so}" ${cudart:+"$cudart"}
 part doctor "$build/bin/brick" doctor
-for what in plain graph events streams threads early many killed; do
+for what in plain graph events streams threads crowd wide child early many leave fork killed; do
 	part "$what" python3 tests/gpu/check.py "$out" "$what"
 done
 [ $dry = 1 ] || part events_backend "$build/bin/program-cuda_events"

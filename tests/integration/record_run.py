@@ -186,8 +186,12 @@ def nothing(scratch):
     run = record(out, "true")
     check(b"nothing was attached: " in run.stderr, run.stderr)
     check(not Trace(out).cut and Trace(out).last("brick.end"), "the empty recording is damaged")
-    run = record(out, "env", "-i", PRODUCER, "samples=5")
-    check(b"env empties the environment" in run.stderr, run.stderr)
+    for options in (["-i"], ["-"], ["--ignore-environment"], ["-u", "HOME", "-i"], ["--unset", "HOME", "-iuTMP"]):
+        run = record(out, "env", *options, "true")
+        check(b"env empties the environment" in run.stderr, options, run.stderr)
+    for options in (["-u", "-i"], ["-uTi"], ["--chdir", "/", "i=i"]):
+        run = record(out, "env", *options, "true")
+        check(b"env empties" not in run.stderr, options, run.stderr)
     for option in (["--mode", "none"], ["--attach", "none"]):
         run = record(out, "true", options=option)
         check(b"nothing was recorded: " in run.stderr, option, run.stderr)

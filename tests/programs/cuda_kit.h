@@ -46,6 +46,8 @@ static struct {
 	int (*capture)(void *, int), (*end_capture)(void *, void **);
 	int (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *);
 	int (*graph_destroy)(void *), (*exec_destroy)(void *);
+	int (*graph)(void **, unsigned);
+	int (*child)(void **, void *, const void *, size_t, void *);
 	int (*event)(void **, unsigned), (*record)(void *, void *), (*event_sync)(void *);
 	int (*elapsed)(float *, void *, void *), (*event_destroy)(void *);
 	int (*wait_event)(void *, void *, unsigned);
@@ -78,6 +80,8 @@ static const struct {
 	{"cuStreamEndCapture", &cu.end_capture},
 	{"cuGraphInstantiateWithFlags", &cu.instantiate},
 	{"cuGraphLaunch", &cu.replay},
+	{"cuGraphCreate", &cu.graph},
+	{"cuGraphAddChildGraphNode", &cu.child},
 	{"cuGraphDestroy", &cu.graph_destroy},
 	{"cuGraphExecDestroy", &cu.exec_destroy},
 	{"cuEventCreate", &cu.event},

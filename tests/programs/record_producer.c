@@ -23,6 +23,7 @@
  *   signal=N         raise a signal; exit=N: leave with that code, without another word
  */
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -202,7 +203,8 @@ static void embed(long ms, const char *value)
 	o.output = comma ? comma + 1 : NULL;
 	o.interval_ms = (uint32_t)ms;
 	o.ring_records = 1024; /* for those that fill up before */
-	if (!comma || brick_session_start(&o))
+	errno = comma ? -brick_session_start(&o) : EINVAL;
+	if (errno)
 		fail("brick_session_start");
 	atexit(stop);
 }

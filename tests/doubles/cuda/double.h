@@ -70,7 +70,7 @@ struct module {
 	struct function functions[16];
 };
 
-enum op_kind { OP_KERNEL, OP_COPY, OP_FILL, OP_EVENT };
+enum op_kind { OP_KERNEL, OP_COPY, OP_FILL, OP_EVENT, OP_CHILD };
 
 struct op {
 	enum op_kind kind;
@@ -84,6 +84,7 @@ struct op {
 	uint8_t copy;
 	uint32_t fill;
 	struct event *event;
+	struct graph *child; /* the node's own copy */
 };
 
 struct node {

@@ -18,7 +18,8 @@ static void tell(uint32_t id, struct graph *graph, struct graph *original, struc
 	static const uint32_t types[] = {[OP_KERNEL] = CUDA_NODE_KERNEL,
 		[OP_COPY] = CUDA_NODE_MEMCPY,
 		[OP_FILL] = CUDA_NODE_MEMSET,
-		[OP_EVENT] = 7};
+		[OP_EVENT] = 7,
+		[OP_CHILD] = CUDA_NODE_GRAPH};
 	struct cupti_graph what = {
 		graph, original, node, from, node ? types[node->op.kind] : 0, NULL, exec};
 
@@ -65,6 +66,8 @@ static int destroy(struct graph *graph)
 	for (struct node *n = graph->first, *next; n; n = next) {
 		next = n->next;
 		tell(CUPTI_GRAPH_NODE_DESTROYING, graph, NULL, n, NULL, NULL);
+		if (n->op.child)
+			destroy(n->op.child);
 		free(n);
 	}
 	free(graph);
@@ -198,28 +201,62 @@ DOUBLE_API int cuThreadExchangeStreamCaptureMode(int *mode)
 	return FINE;
 }
 
+/* Every node gets a copy, those of child graphs in a copy of these. */
+static void clone_nodes(struct graph *from, struct graph *to)
+{
+	long announce = double_options()->announce;
+
+	for (struct node *n = from->first; n; n = n->next) {
+		struct node *clone = append(to, &n->op);
+		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
+			clone->op.arguments[i] = &clone->op.values[i];
+		if (announce == 1)
+			tell(CUPTI_GRAPH_NODE_CREATED, to, NULL, clone, NULL, NULL);
+		tell(CUPTI_GRAPH_NODE_CLONED, to, from, clone, n, NULL);
+		if (announce == 2)
+			tell(CUPTI_GRAPH_NODE_CREATED, to, NULL, clone, NULL, NULL);
+		if (!n->op.child)
+			continue;
+		clone->op.child = new_graph(to->is_exec);
+		clone_nodes(n->op.child, clone->op.child);
+	}
+}
+
+DOUBLE_API int cuGraphCreate(struct graph **out, unsigned flags)
+{
+	if (flags)
+		return INVALID_VALUE;
+	*out = new_graph(0);
+	return FINE;
+}
+
+/* Nodes run in the order in which they were added, which is all that dependencies can ask for. */
+DOUBLE_API int cuGraphAddChildGraphNode(struct node **out, struct graph *graph,
+	const struct node *const *dependencies, size_t count, struct graph *child)
+{
+	struct op op = {.kind = OP_CHILD};
+
+	if (!graph || !child || graph->is_exec || child->is_exec || (count && !dependencies))
+		return INVALID_VALUE;
+	op.child = new_graph(0);
+	clone_nodes(child, op.child);
+	*out = append(graph, &op);
+	tell(CUPTI_GRAPH_NODE_CREATED, graph, NULL, *out, NULL, NULL);
+	return FINE;
+}
+
 DOUBLE_API int cuGraphInstantiateWithFlags(
 	struct graph **out, struct graph *graph, unsigned long long flags)
 {
 	static int failed;
 	struct entry e = {.id = 643, .name = "cuGraphInstantiateWithFlags"};
-	long announce = double_options()->announce;
 
 	double_enter(&e);
 	tell(CUPTI_GRAPH_EXEC_STARTING, graph, NULL, NULL, NULL, NULL);
 	if (double_options()->noexec && !failed++)
 		return double_leave(&e, OUT_OF_RESOURCES);
 	struct graph *exec = new_graph(1);
-	for (struct node *n = graph->first; n; n = n->next) {
-		struct node *clone = append(exec, &n->op);
-		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
-			clone->op.arguments[i] = &clone->op.values[i];
-		if (announce == 1)
-			tell(CUPTI_GRAPH_NODE_CREATED, exec, NULL, clone, NULL, NULL);
-		tell(CUPTI_GRAPH_NODE_CLONED, exec, graph, clone, n, NULL);
-		if (announce == 2)
-			tell(CUPTI_GRAPH_NODE_CREATED, exec, NULL, clone, NULL, NULL);
-	}
+	clone_nodes(graph, exec);
 	tell(CUPTI_GRAPH_EXEC_CREATED, graph, NULL, NULL, NULL, exec);
 	*out = exec;
 	return double_leave(&e, FINE);
@@ -239,7 +276,7 @@ DOUBLE_API int cuGraphExecUpdate_v2(struct graph *exec, struct graph *graph, voi
 	memset(out, 0, sizeof *out);
 	out->result = exec->count != graph->count;
 	for (struct node *n = graph->first, *t = to; n && t; n = n->next, t = t->next)
-		out->result |= n->op.kind != t->op.kind;
+		out->result |= n->op.kind != t->op.kind || n->op.child;
 	if (out->result)
 		return double_leave(&e, GRAPH_UPDATE_FAILED);
 	for (struct node *n = graph->first; n; n = n->next, to = to->next) {
@@ -274,6 +311,15 @@ DOUBLE_API int cuGraphExecDestroy(struct graph *exec)
 	return destroy(exec);
 }
 
+static void run_nodes(const struct graph *exec, struct stream *stream, uint32_t correlation)
+{
+	for (struct node *n = exec->first; n; n = n->next)
+		if (n->op.child)
+			run_nodes(n->op.child, stream, correlation);
+		else
+			double_run(stream, &n->op, correlation, n->id);
+}
+
 DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
 {
 	const struct cuda_graph_launch parameters = {exec, handle};
@@ -285,7 +331,6 @@ DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
 	double_enter(&e);
 	if (double_fails())
 		return double_leave(&e, OUT_OF_RESOURCES);
-	for (struct node *n = exec->first; n; n = n->next)
-		double_run(stream, &n->op, e.correlation, n->id);
+	run_nodes(exec, stream, e.correlation);
 	return double_leave(&e, FINE);
 }
