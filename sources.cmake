@@ -866,6 +866,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/registry.c
   tests/unit/roofline.c
   tests/unit/rules.c
+  tests/unit/rules_tensors.c
   tests/unit/sample.c
   tests/unit/serve_access.c
   tests/unit/session.c

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The weights that llama.cpp's architectures have, by name, each with the operation that reads it.
+
+  llama_tensors.py SOURCE     prints the list, made of SOURCE/src/llama-arch.cpp
+  llama_tensors.py --check    the list in tests/data is that of the engine's own source, which comes with
+                              node-llama-cpp (a git bundle); exit 77 where demo/engine.sh has not run
+
+A line: a name, as printf() takes it, and an operation. Only names are taken: tests/unit/rules_tensors.c asks
+Brick's rules for each of them. To make it anew: llama_tensors.py SOURCE > tests/data/llama_tensors.txt
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIST = os.path.join(HERE, "data", "llama_tensors.txt")
+BUNDLE = os.path.join(os.environ.get("BRICK_BUILD", os.path.join(HERE, "..", "build")),
+                      "demo/engine/node_modules/node-llama-cpp/llama/gitRelease.bundle")
+
+
+def table(text, name):
+    return re.search(name + r" = \{\n(.*?)^\};", text, re.S | re.M).group(1)
+
+
+def lines_of(text):
+    names = re.findall(r'^\s*\{ *(LLM_TENSOR_\w+), *"([^"]+)"', table(text, "LLM_TENSOR_NAMES"), re.M)
+    operations = dict(re.findall(r"^\s*\{ *(LLM_TENSOR_\w+), *\{ *LLM_TENSOR_LAYER_\w+, *GGML_OP_(\w+)",
+                                 table(text, "LLM_TENSOR_INFOS"), re.M))
+    return sorted({f"{name} {operations[key]}" for key, name in names if key in operations})
+
+
+def source_in_bundle():
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["git", "clone", "-q", "--no-checkout", BUNDLE, place], check=True,
+                       stderr=subprocess.DEVNULL)
+        return subprocess.run(["git", "-C", place, "show", "HEAD:src/llama-arch.cpp"], check=True,
+                              capture_output=True, text=True).stdout
+
+
+def check():
+    if not os.path.exists(BUNDLE):
+        print("demo/engine.sh has not run here")
+        return 77
+    with open(LIST) as file:
+        ours = set(file.read().splitlines())
+    theirs = set(lines_of(source_in_bundle()))
+    for line in sorted(theirs - ours):
+        print("not in the list:", line)
+    for line in sorted(ours - theirs):
+        print("not in the engine:", line)
+    assert len(theirs) > 300 and ours == theirs
+    return 0
+
+
+if sys.argv[1:] == ["--check"]:
+    sys.exit(check())
+with open(os.path.join(sys.argv[1], "src/llama-arch.cpp")) as file:
+    print("\n".join(lines_of(file.read())))
