@@ -231,6 +231,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/digests.c
   attach/ggml/engine.c
   attach/ggml/fork.c
+  attach/ggml/given_names.c
   attach/ggml/hooks_graph.c
   attach/ggml/hooks_load.c
   attach/ggml/hooks_node.c
@@ -259,6 +260,8 @@ set(BRICK_GGML_SOURCES
   attach/ggml/rule_set.c
   attach/ggml/site_table.c
   attach/ggml/steps.c
+  attach/ggml/whisper_graph.c
+  attach/ggml/whisper_steps.c
   attach/ggml/work.c
 )
 

@@ -66,6 +66,13 @@ X(WAIT, SYNCHRONIZE, "llama_synchronize", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(PHASE, SAMPLER_ACCEPT, "llama_sampler_accept", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, GET_LOGITS, "llama_get_logits", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, GET_LOGITS_ITH, "llama_get_logits_ith", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
+X(PHASE, CONTEXT_GET_LOGITS_ITH, "_ZN13llama_context14get_logits_ithEi", LLAMA, PHASES, MAY, \
+	SAMPLING, NULL) \
+/* llama.cpp's programs, and addons that are made of their parts. */ \
+X(PHASE, COMMON_SAMPLE, "_Z21common_sampler_sampleP14common_samplerP13llama_contextib", PROGRAM, \
+	PHASES, MAY, SAMPLING, NULL) \
+X(PHASE, COMMON_ACCEPT, "_Z21common_sampler_acceptP14common_samplerib", PROGRAM, PHASES, MAY, \
+	SAMPLING, NULL) \
 /* llama.cpp's own C++ functions; versions that lack one simply never call its hook. */ \
 X(PHASE, CONTEXT_RESERVE, "_ZN13llama_context13sched_reserveEv", LLAMA, PHASES, MAY, \
 	GRAPH_ALLOC, NULL) \

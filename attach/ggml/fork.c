@@ -5,6 +5,7 @@
 #include <string.h>
 #include "attach/ggml/device_graph.h"
 #include "attach/ggml/device_nodes.h"
+#include "attach/ggml/given_names.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/patched.h"
@@ -15,6 +16,7 @@ static void lock_all(void)
 {
 	known_graphs_lock();
 	site_table_lock();
+	given_names_lock();
 	resolve_lock();
 	node_memory_lock();
 	device_nodes_lock();
@@ -27,6 +29,7 @@ static void unlock_all(void)
 	device_nodes_unlock();
 	node_memory_unlock();
 	resolve_unlock();
+	given_names_unlock();
 	site_table_unlock();
 	known_graphs_unlock();
 }

@@ -14,6 +14,7 @@
 #include "attach/ggml/notes.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/steps.h"
+#include "attach/ggml/whisper_steps.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -28,6 +29,8 @@ word_pair hook_SCHED_ALLOC_GRAPH(word a, word b, word c, word d, word e, word f)
 	if (!function)
 		return 0;
 	graph_generation_next();
+	whisper_alloc_begin((const void *)a, (const void *)b, __builtin_return_address(0),
+		(uintptr_t)function, __builtin_frame_address(0));
 	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
@@ -85,6 +88,7 @@ word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
 	callback_scheduler_made((void *)(word)result);
+	whisper_scheduler_made((const void *)(word)result);
 	method_scheduler_made(note_backends((const void *const *)a, (int)c, (uintptr_t)function));
 	return result;
 }
@@ -108,7 +112,7 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 		return (word_pair)(word)-1;
 	uint64_t begun = node_thread.begun;
 	step_begin_graph(&step, frame);
-	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
+	phase_begin_brick(&scope, whisper_graph_brick((const void *)b), frame);
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
 		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);
@@ -119,6 +123,7 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 		callback_compute_end((void *)a);
 	phase_end(&scope);
 	phase_end(&step);
+	whisper_computed((const void *)b);
 	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));
 	return result;
 }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "attach/ggml/given_names.h"
 #include "base/hash.h"
 #include "brick/registry.h"
 
@@ -21,8 +22,9 @@ static void read_tensor(struct tensor_text *text, const struct engine *e, const 
 {
 	if (e->op_desc)
 		copy_text(text->operation, sizeof text->operation, e->op_desc(tensor));
-	if (e->get_name)
-		copy_text(text->name, sizeof text->name, e->get_name(tensor));
+	const char *name = e->get_name ? e->get_name(tensor) : NULL;
+	if (name && !given_name_get(tensor, name, text->name, sizeof text->name))
+		copy_text(text->name, sizeof text->name, name);
 	if (!e->layout_known)
 		return;
 	text->type = tensor_int32(tensor, e->layout.type);

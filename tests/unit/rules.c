@@ -282,7 +282,8 @@ static void gpt2_bert_and_whisper(void **state)
 	expect("Pooling/Other/-1", "MUL_MAT", "result_embd_pooled", "inp_mean", N);
 
 	expect("QkvProjection//4", "MUL_MAT", "", "encoder.blocks.4.attn.query.weight", N);
-	expect("QkvProjection//4", "MUL_MAT", "", "decoder.blocks.4.cross_attn.key.weight", N);
+	expect("CrossKvProjection/Attention/4", "MUL_MAT", "",
+		"decoder.blocks.4.cross_attn.key.weight", N);
 	expect("OutputProjection//4", "MUL_MAT", "", "encoder.blocks.4.attn.out.weight", N);
 	expect("LayerNorm//4", "MUL", "", "", "NORM", "encoder.blocks.4.attn_ln.weight", N);
 	expect("UpProjection//4", "MUL_MAT", "", "decoder.blocks.4.mlp.0.weight", N);

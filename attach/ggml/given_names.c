@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of names (given_names.h), by address. Engines build their graphs at the same addresses
+ * again, so that it stops growing. Whoever looks a node up asks; nobody does between nodes.
+ */
+#include "attach/ggml/given_names.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/array.h"
+#include "base/fnv.h"
+#include "base/hash.h"
+#include "base/hash_index.h"
+
+enum { MAX_GIVEN = 1 << 16 };
+
+struct given {
+	const void *tensor;
+	uint64_t own; /* hash of the engine's own name */
+	char name[GIVEN_NAME_BYTES];
+};
+
+static ARRAY(struct given) names;
+static struct hash_index by_address;
+static uint32_t used; /* there are any */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void given_names_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void given_names_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static struct given *find(const void *tensor)
+{
+	struct hash_probe probe = hash_probe(hash_pointer(tensor));
+
+	for (uint32_t i; (i = hash_index_next(&by_address, &probe)) != HASH_INDEX_NONE;)
+		if (names.items[i].tensor == tensor)
+			return &names.items[i];
+	return NULL;
+}
+
+/* Under the lock: a new one, or NULL. */
+static struct given *add(const void *tensor)
+{
+	const struct given given = {.tensor = tensor};
+
+	if (names.count >= MAX_GIVEN || hash_index_reserve(&by_address) ||
+		array_push(&names, given))
+		return NULL;
+	hash_index_add(&by_address, hash_pointer(tensor), (uint32_t)names.count - 1);
+	return &names.items[names.count - 1];
+}
+
+void given_name_set(const void *tensor, const char *own, const char *given)
+{
+	given_names_lock();
+	struct given *g = find(tensor);
+	if (!g)
+		g = add(tensor);
+	if (g) {
+		g->own = fnv1a_text(own);
+		snprintf(g->name, sizeof g->name, "%s", given);
+		__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
+	}
+	given_names_unlock();
+}
+
+int given_name_get(const void *tensor, const char *own, char *given, size_t bytes)
+{
+	if (!__atomic_load_n(&used, __ATOMIC_ACQUIRE))
+		return 0;
+	given_names_lock();
+	const struct given *g = find(tensor);
+	int found = g && g->own == fnv1a_text(own);
+	if (found)
+		snprintf(given, bytes, "%s", g->name);
+	given_names_unlock();
+	return found;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names for tensors that their engine has left without one of its own ("leaf_12", "node_7"), kept
+ * beside the engine's memory and never written to it. Rules see them as if the engine had given
+ * them. A tensor that has got another name from its engine meanwhile is another tensor. Any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+enum { GIVEN_NAME_BYTES = 64 };
+
+/* own: what the engine calls it now. Without memory the tensor stays as it is. */
+void given_name_set(const void *tensor, const char *own, const char *given);
+
+/* Copies the name that was given to it and returns 1, or 0: none was. */
+int given_name_get(const void *tensor, const char *own, char *given, size_t bytes);
+
+/* Held over fork. */
+void given_names_lock(void);
+void given_names_unlock(void);
