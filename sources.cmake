@@ -955,6 +955,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/filters.py
   tests/integration/flame.py
   tests/integration/explain.py
+  tests/integration/ggml_addons.py
   tests/integration/ggml_cuda.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py
@@ -974,6 +975,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/history_clickhouse.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
+  tests/integration/llama_tensors.py
   tests/integration/off_cpu.py
   tests/integration/off_cpu_path.py
   tests/integration/off_cpu_refused.py

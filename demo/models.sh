@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 mkdir -p build/demo
 demo/engine.sh build/demo/engine >/dev/null
 demo/engine-device.sh vulkan || echo "models.sh: going on without the Vulkan backend" >&2
+demo/engine-addons.sh || echo "models.sh: going on without the addons" >&2
 for type in f16 q8_0 f32; do
 	model=build/demo/model-$type.gguf
 	if [ ! -f "$model" ] || [ build/bin/brick-model -nt "$model" ]; then

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps from graphs (whisper_steps.h). What a decoder's graph is given is a prompt or one token for
- * each of up to eight candidates; the graph does not say which. More than eight is a prompt, and so
- * is more than one right after the encoder, or more than there were candidates in the step before
- * (they only get fewer). Called by hooks_graph.c.
+ * each of up to eight candidates; the graph does not say which. What follows the encoder is a
+ * prompt, and so are more than eight, or more than there were candidates in the step before (they
+ * only get fewer). Called by hooks_graph.c.
  */
 #include "attach/ggml/whisper_steps.h"
 
@@ -85,9 +85,7 @@ static int is_whisper(const void *caller)
 
 static int is_prompt(int32_t tokens)
 {
-	if (tokens > MAX_CANDIDATES)
-		return 1;
-	return tokens > 1 && tokens > turn.candidates;
+	return !turn.candidates || tokens > MAX_CANDIDATES || tokens > turn.candidates;
 }
 
 static void begin_step(const struct phase_tokens *tokens, const void *code, const void *frame)

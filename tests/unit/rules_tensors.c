@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Brick's own rules know what reads each weight of each architecture of llama.cpp, in its layer:
- * the list (tests/data/llama_tensors.txt, made by tests/llama_tensors.py) is walked. Nodes have no
- * names of their own here, as many have none in the engine; biases and LoRA's matrices are their
- * weights'.
+ * the list (tests/data/llama_tensors.txt, made by tests/integration/llama_tensors.py) is walked.
+ * Nodes have no names of their own here, as many have none in the engine; biases and LoRA's
+ * matrices are their weights'.
  */
 #include "rules/rules.h"
 

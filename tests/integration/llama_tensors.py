@@ -3,11 +3,11 @@
 """The weights that llama.cpp's architectures have, by name, each with the operation that reads it.
 
   llama_tensors.py SOURCE     prints the list, made of SOURCE/src/llama-arch.cpp
-  llama_tensors.py --check    the list in tests/data is that of the engine's own source, which comes with
-                              node-llama-cpp (a git bundle); exit 77 where demo/engine.sh has not run
+  llama_tensors.py            a test: the list in tests/data is that of the engine's own source, which comes
+                              with node-llama-cpp (a git bundle)
 
 A line: a name, as printf() takes it, and an operation. Only names are taken: tests/unit/rules_tensors.c asks
-Brick's rules for each of them. To make it anew: llama_tensors.py SOURCE > tests/data/llama_tensors.txt
+Brick's rules for each of them. To make it anew: llama_tensors.py SOURCE >tests/data/llama_tensors.txt
 """
 import os
 import re
@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIST = os.path.join(HERE, "data", "llama_tensors.txt")
-BUNDLE = os.path.join(os.environ.get("BRICK_BUILD", os.path.join(HERE, "..", "build")),
+LIST = os.path.join(HERE, "..", "data", "llama_tensors.txt")
+BUNDLE = os.path.join(os.environ.get("BRICK_BUILD", os.path.join(HERE, "..", "..", "build")),
                       "demo/engine/node_modules/node-llama-cpp/llama/gitRelease.bundle")
 
 
@@ -51,11 +51,11 @@ def check():
         print("not in the list:", line)
     for line in sorted(ours - theirs):
         print("not in the engine:", line)
-    assert len(theirs) > 300 and ours == theirs
+    assert len(theirs) > 250 and ours == theirs
     return 0
 
 
-if sys.argv[1:] == ["--check"]:
+if len(sys.argv) == 1:
     sys.exit(check())
 with open(os.path.join(sys.argv[1], "src/llama-arch.cpp")) as file:
     print("\n".join(lines_of(file.read())))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines inside of addons for Node.js, one stripped object each. whisper.cpp: its four graphs are told
+apart and its weights named though no tensor has a name, a sound and each decoder's graph are a step.
+llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it."""
+import collections
+import os
+
+import libggml as g
+import libsession
+
+ADDONS = os.path.dirname(g.demo("engine-addons", "whisper.node"))
+NODE = g.demo("engine", "node")
+LAYERS = range(4)
+
+# Executions of nodes in a block, by what they are labelled: a product and its bias, but keys have none.
+ATTENTION = {"query": 2, "key": 1, "value": 2, "out": 2}
+ENCODER = {"attn_ln": 3, "mlp_ln": 3, "mlp.0": 3, "mlp.2": 2, "residual": 2, "attn.out": 2}
+DECODER = {**ENCODER, "cross_attn_ln": 3, "residual": 3, "cross_attn.query": 2, "cross_attn.out": 2}
+
+
+def addon(name):
+    return os.path.join(ADDONS, name + ".node")
+
+
+def record(command):
+    plain = g.run(command)
+    assert plain.returncode == 0, plain.stderr
+    with g.Recorded(command) as recorded:
+        assert recorded.result.stdout == plain.stdout, (plain.stdout, recorded.result.stdout)
+        session = recorded.session()
+    g.assert_clean(session)
+    assert session.note("attach") == ["node hooks"], session.notes
+    unknown = [s for s in session.sites.values() if s.flags & libsession.SITE_UNKNOWN]
+    assert not unknown, unknown
+    return session
+
+
+def labels_of(session, node):
+    """Nodes below a graph, by the part of their names behind the block's number, for each block."""
+    found = collections.defaultdict(collections.Counter)
+    for n in node.walk():
+        parts = session.sites[n.site].label.split(".", 3) if n.site else []
+        if len(parts) == 4 and parts[1] == "blocks":
+            assert int(parts[2]) == n.layer, (parts, n.layer)
+            found[parts[0], n.layer][parts[3]] += 1
+    return found
+
+
+def check_blocks(session, graph, side, expected):
+    found = labels_of(session, graph)
+    assert sorted(found) == [(side, layer) for layer in LAYERS], sorted(found)
+    for counts in found.values():
+        for label, count in expected.items():
+            assert counts[label] == count, (side, label, counts)
+
+
+def graphs_of(step):
+    return [n for n in step.children if n.brick.endswith("Graph")]
+
+
+def check_encoder(session, step):
+    assert (step.brick, step.tokens) == ("Prefill", 1500), (step.brick, step.tokens)
+    conv, encoder, cross = graphs_of(step)
+    assert [conv.brick, encoder.brick, cross.brick] == ["ConvGraph", "EncoderGraph", "CrossGraph"]
+    check_blocks(session, encoder, "encoder", ENCODER)
+    check_blocks(session, cross, "decoder", {"cross_attn.key": 2, "cross_attn.value": 2,
+                                             "cross_attn.key.cache": 1})
+    bricks = collections.Counter(n.brick for n in cross.walk() if n.site)
+    assert set(bricks) == {"CrossKvProjection", "KvCacheWrite"}, bricks
+    bricks = collections.Counter(n.brick for n in conv.walk() if n.site)
+    assert set(bricks) == {"Convolution"}, bricks
+
+
+def check_decoder(session, step):
+    (graph,) = graphs_of(step)
+    assert graph.brick == "DecoderGraph"
+    check_blocks(session, graph, "decoder", DECODER)
+    bricks = collections.Counter(n.brick for n in graph.walk() if n.site)
+    assert bricks["CrossAttention"] and not bricks["CrossKvProjection"], bricks
+    assert bricks["LmHead"] == 1 and bricks["Embedding"] == 3, bricks
+    assert bricks["KvCacheWrite"] == 2 * len(LAYERS), bricks
+
+
+def whisper(*options):
+    """Positions of the sound, then tokens of each decoder's step."""
+    session = record([NODE, os.path.join(g.SOURCE, "tests/programs/addon_whisper.cjs"), addon("whisper"),
+                      os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav"), *options])
+    assert session.note("steps") == ["graphs of whisper.cpp"], session.notes
+    check_keys_have_no_bias(session)
+    encoder, *decoder = g.steps_of(session)
+    check_encoder(session, encoder)
+    for step in decoder:
+        check_decoder(session, step)
+    return [(step.brick, step.tokens) for step in decoder]
+
+
+def check_keys_have_no_bias(session):
+    """The order of the weights in the model is believed; that keys have no bias must agree with it."""
+    with_bias = {s.label for s in session.sites.values() if s.operation == "ADD"}
+    for side, attention in ("encoder", "attn"), ("decoder", "attn"), ("decoder", "cross_attn"):
+        for layer in LAYERS:
+            name = f"{side}.blocks.{layer}.{attention}."
+            assert name + "key" not in with_bias and name + "value" in with_bias, sorted(with_bias)
+
+
+def sampling():
+    session = record([NODE, os.path.join(g.SOURCE, "tests/programs/addon_llama.cjs"), addon("llama"),
+                      g.demo("model-f16.gguf")])
+    steps = [s for s in g.steps_of(session) if s.brick == "Decode"]
+    calls = sum(stats["Sampling"][0] for stats in session.stats.values() if "Sampling" in stats)
+    assert len(steps) >= 10 and calls >= len(steps), (len(steps), calls)
+
+
+g.libraries()
+prompt, *tokens = whisper("plain")
+assert prompt == ("Prefill", 1) and set(tokens) == {("Decode", 1)}, (prompt, tokens)
+prompt, *tokens = whisper("flash", "3")
+assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
+sampling()

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs whisper.cpp inside an addon, as a program in JavaScript would: ADDON MODEL SOUND [FLASH] [CANDIDATES].
+// Prints what it heard.
+"use strict";
+
+const [addon, model, sound, flash, candidates] = process.argv.slice(2);
+const { WhisperContext } = require(addon);
+const context = new WhisperContext({ filePath: model, useGpu: false, useFlashAttn: flash === "flash" });
+const chosen = candidates ? { temperature: 0.8, bestOf: Number(candidates) } : {};
+const options = { maxThreads: 1, temperatureInc: 0, ...chosen };
+
+context.transcribeFile(sound, options).promise.then(async (heard) => {
+	console.log(JSON.stringify(heard.segments));
+	await context.release();
+});
