@@ -961,6 +961,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/ggml_kill.py
   tests/integration/ggml_masks.py
   tests/integration/ggml_methods.py
+  tests/integration/ggml_models.py
   tests/integration/ggml_nodes.py
   tests/integration/ggml_programs.py
   tests/integration/ggml_same.py
