@@ -446,7 +446,6 @@ set(BRICK_MACHINE_SOURCES
   machine/ceilings_read.c
   machine/ceilings_write.c
   machine/cpu.c
-  machine/device_queue.c
   machine/kernels.c
   machine/sweep.c
   machine/sweep_budget.c
@@ -527,6 +526,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/presence.c
   analysis/queue_times.c
   analysis/roofline.c
+  analysis/roofline_device.c
   analysis/roofline_spans.c
   analysis/schedule.c
   analysis/schedule_after.c

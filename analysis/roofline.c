@@ -76,11 +76,12 @@ static const struct ceilings_bandwidth *choose_bandwidth(
 static double floor_of(
 	const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
 {
-	const struct ceilings_latency *barrier =
-		row->threads > 1 ? ceilings_latency_of(c, "threads", "barrier", row->roof_threads)
-				 : NULL;
+	const struct ceilings_latency *least =
+		row->on_device	   ? ceilings_latency_of(c, "kernel", "kernel", 1)
+		: row->threads > 1 ? ceilings_latency_of(c, "threads", "barrier", row->roof_threads)
+				   : NULL;
 
-	return barrier ? barrier->ns.best : pair_cost_ns;
+	return least ? least->ns.best : row->on_device ? 0 : pair_cost_ns;
 }
 
 static double at_least_zero(double value)
@@ -88,16 +89,17 @@ static double at_least_zero(double value)
 	return value < 0 ? 0 : value;
 }
 
-void roofline_place(struct roofline_row *row, const struct ceilings *c, double pair_cost_ns)
+void roofline_place(struct roofline_row *row, double pair_cost_ns)
 {
+	const struct ceilings *c = row->can;
 	double flops = at_least_zero(row->flops_per_ns), bytes = at_least_zero(row->bytes_per_ns);
 
 	row->roof_flops_per_ns = row->roof_bytes_per_ns = row->distance = row->floor_ns = -1;
-	if (!c || row->on_device || row->flags & ROOFLINE_AT_MOST || !row->wall_ns ||
-		row->flops_per_ns < 0 || row->bytes_per_ns < 0)
+	if (!c || row->flags & ROOFLINE_AT_MOST || !row->wall_ns || row->flops_per_ns < 0 ||
+		row->bytes_per_ns < 0)
 		return;
-	row->roof_threads = ceilings_threads_for(c, row->threads);
-	if (row->roof_threads != row->threads)
+	row->roof_threads = ceilings_threads_for(c, row->on_device ? 1 : row->threads);
+	if (!row->on_device && row->roof_threads != row->threads)
 		row->flags |= ROOFLINE_OTHER_THREADS;
 	row->peak = choose_peak(c, row->roof_threads, flops);
 	row->bandwidth = choose_bandwidth(c, row->roof_threads, bytes);
@@ -225,7 +227,8 @@ static int add_rows(void *context)
 		fill_row(row, &a->accounts[i], r->run, brick, phase, i % 2);
 		if (phases_ns[phase])
 			row->share = (double)row->wall_ns / (double)phases_ns[phase];
-		roofline_place(row, r->ceilings, pair_cost_ns);
+		row->can = !row->on_device ? r->ceilings : r->device ? &r->device->can : NULL;
+		roofline_place(row, pair_cost_ns);
 		r->row_count++;
 	}
 	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
@@ -245,6 +248,7 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 	}
 	r->run = walk->run;
 	r->ceilings = ceilings;
+	r->device = roofline_device(r->run, ceilings);
 	walk_join(walk, &ops, r);
 	*out = r;
 	return 0;

@@ -39,7 +39,7 @@ struct roofline_row {
 	const char *name, *category; /* the run's */
 	uint32_t brick;
 	enum roofline_phase phase;
-	int on_device;	  /* on queues of a device, of which there are no ceilings */
+	int on_device;	  /* on queues of a device */
 	uint64_t count;	  /* executions that say what they did */
 	uint64_t silent;  /* that do not, and are left out of all else */
 	uint64_t wall_ns; /* with at least one thread in it */
@@ -52,7 +52,8 @@ struct roofline_row {
 	double flops_per_ns, bytes_per_ns;
 	double intensity; /* FLOPs per byte */
 
-	uint32_t roof_threads; /* for which the ceilings were measured; 0: none */
+	const struct ceilings *can; /* the machine's, or its device's; NULL: not known */
+	uint32_t roof_threads;	    /* for which the ceilings were measured; 0: none */
 	const struct ceilings_compute *peak;
 	const struct ceilings_bandwidth *bandwidth;
 	double floor_ns;	  /* of one execution: latency */
@@ -66,7 +67,8 @@ struct roofline_row {
 struct roofline {
 	const struct run *run;
 	const struct ceilings *ceilings;
-	struct roofline_row *rows; /* by phase, then by wall time, longest first */
+	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
+	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
 	struct roofline_accounts accounts; /* while it is fed */
 };
@@ -78,9 +80,16 @@ int roofline_create(struct roofline **out, const struct run *run, const struct s
 int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
 void roofline_destroy(struct roofline *roofline);
 
+/*
+ * The one device whose queues the run has, as its notes name it; NULL: it was not measured, or
+ * there are several, and nobody knows which did what.
+ */
+const struct ceilings_device *roofline_device(
+	const struct run *run, const struct ceilings *ceilings);
+
 /* "prefill", "decode", NULL for outside of steps; "memory", ..., NULL for unknown. */
 const char *roofline_phase_name(enum roofline_phase phase);
 const char *roofline_bound_name(enum roofline_bound bound);
 
-/* Place a row whose counts and times are filled in under the ceilings. */
-void roofline_place(struct roofline_row *row, const struct ceilings *ceilings, double pair_cost_ns);
+/* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
+void roofline_place(struct roofline_row *row, double pair_cost_ns);

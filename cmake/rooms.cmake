@@ -19,6 +19,15 @@ brick_room(inject ${BRICK_INJECT_SOURCES} NEEDS brick-static)
 brick_room(record ${BRICK_RECORD_SOURCES} NEEDS brick-static brick-inject)
 brick_room(live ${BRICK_LIVE_SOURCES} NEEDS brick-record brick-trace)
 brick_room(machine ${BRICK_MACHINE_SOURCES} NEEDS brick-static PkgConfig::JANSSON m)
+if(VULKAN_HEADERS AND GLSLANG)
+  set(shader ${CMAKE_BINARY_DIR}/generated/device_vulkan_words.h)
+  add_custom_command(OUTPUT ${shader}
+    COMMAND ${GLSLANG} --quiet -V --vn device_vulkan_words -o ${shader}
+      ${CMAKE_SOURCE_DIR}/machine/device_vulkan.comp
+    DEPENDS ${CMAKE_SOURCE_DIR}/machine/device_vulkan.comp VERBATIM)
+  target_sources(brick-machine PRIVATE ${shader})
+  target_include_directories(brick-machine PRIVATE ${CMAKE_BINARY_DIR}/generated)
+endif()
 brick_room(runner ${BRICK_RUNNER_SOURCES} NEEDS brick-base m)
 brick_room(history ${BRICK_HISTORY_SOURCES} ${clickhouse_source} ${clickhouse_http}
   NEEDS brick-base PkgConfig::SQLITE3 PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)

@@ -110,14 +110,34 @@ const struct ceilings_latency *ceilings_latency_of(
 	return NULL;
 }
 
-void ceilings_destroy(struct ceilings *c)
+const struct ceilings_device *ceilings_device_of(
+	const struct ceilings *c, const char *backend, const char *name)
 {
-	if (!c)
-		return;
+	const struct ceilings_device *found = NULL;
+
+	for (size_t i = 0; i < c->device_count; i++)
+		if (!strcmp(c->devices[i].name, name) &&
+			(!found || !strcmp(c->devices[i].backend, backend)))
+			found = &c->devices[i];
+	return found;
+}
+
+static void destroy_tables(struct ceilings *c)
+{
 	free(c->levels);
 	free(c->compute);
 	free(c->bandwidth);
 	free(c->latency);
 	free(c->missing);
+}
+
+void ceilings_destroy(struct ceilings *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->device_count; i++)
+		destroy_tables(&c->devices[i].can);
+	free(c->devices);
+	destroy_tables(c);
 	free(c);
 }

@@ -76,6 +76,18 @@ struct ceilings {
 	size_t latency_count;
 	struct ceilings_missing *missing;
 	size_t missing_count;
+	struct ceilings_device *devices;
+	size_t device_count;
+};
+
+/*
+ * What a device can do: of `can` the levels ("cache", "memory"), compute, bandwidth and latency
+ * ("kernel": one that does nothing) are there, as of one thread. Arithmetic is that of kernels in
+ * f32; units for matrices are not asked.
+ */
+struct ceilings_device {
+	char backend[CEILINGS_NAME], name[128];
+	struct ceilings can;
 };
 
 /* Best, median and worst of values, which it sorts. smallest_is_best: of latencies. */
@@ -88,6 +100,12 @@ double ceilings_spread(const struct ceilings_figure *figure);
 static inline uint64_t ceilings_budget_ns(int quick)
 {
 	return (quick ? 3u : 12u) * UINT64_C(1000000000);
+}
+
+/* And for each device beside that. */
+static inline uint64_t ceilings_device_budget_ns(int quick)
+{
+	return (quick ? 800u : 1800u) * UINT64_C(1000000);
 }
 
 /*
@@ -125,6 +143,10 @@ const struct ceilings_bandwidth *ceilings_fastest(
 	const struct ceilings *ceilings, const char *level, uint32_t threads);
 const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
+
+/* The device of that name, of that backend if there are several; NULL: it was not measured. */
+const struct ceilings_device *ceilings_device_of(
+	const struct ceilings *ceilings, const char *backend, const char *name);
 
 /* NULL is legal. */
 void ceilings_destroy(struct ceilings *ceilings);

@@ -212,6 +212,28 @@ static void read_latency(struct reader *r, const json_t *root, struct ceilings *
 	}
 }
 
+/* Files from before there were any have none. */
+static void read_devices(struct reader *r, const json_t *root, struct ceilings *c)
+{
+	const json_t *array = json_object_get(root, "devices");
+	const json_t *object;
+
+	if (!array)
+		return;
+	array = open_table(r, root, "devices");
+	c->devices = make_rows(r, array, sizeof *c->devices);
+	while ((object = next_row(r, array, c->device_count))) {
+		struct ceilings_device *device = &c->devices[c->device_count++];
+		read_text(r, object, "backend", device->backend, sizeof device->backend);
+		read_text(r, object, "name", device->name, sizeof device->name);
+		read_levels(r, object, &device->can);
+		read_compute(r, object, &device->can);
+		read_bandwidth(r, object, &device->can);
+		read_latency(r, object, &device->can);
+		r->table = "devices";
+	}
+}
+
 static void read_missing(struct reader *r, const json_t *root, struct ceilings *c)
 {
 	const json_t *array = open_table(r, root, "missing");
@@ -257,6 +279,7 @@ static void read_root(struct reader *r, const json_t *root, struct ceilings *c)
 	read_bandwidth(r, root, c);
 	read_latency(r, root, c);
 	read_missing(r, root, c);
+	read_devices(r, root, c);
 }
 
 int ceilings_parse(

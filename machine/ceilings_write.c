@@ -126,6 +126,24 @@ static json_t *missing(struct builder *b, const struct ceilings *c)
 	return array;
 }
 
+static json_t *devices(struct builder *b, const struct ceilings *c)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < c->device_count; i++) {
+		const struct ceilings_device *device = &c->devices[i];
+		json_t *object = json_object();
+		put(b, object, "backend", text(device->backend));
+		put(b, object, "name", text(device->name));
+		put(b, object, "levels", levels(b, &device->can));
+		put(b, object, "compute_gops", compute(b, &device->can));
+		put(b, object, "bandwidth_gb_per_s", bandwidth(b, &device->can));
+		put(b, object, "latency_ns", latency(b, &device->can));
+		add(b, array, object);
+	}
+	return array;
+}
+
 static json_t *date(uint64_t unix_ns)
 {
 	char out[40];
@@ -158,6 +176,7 @@ char *ceilings_text(const struct ceilings *c)
 	put(&b, root, "bandwidth_gb_per_s", bandwidth(&b, c));
 	put(&b, root, "latency_ns", latency(&b, c));
 	put(&b, root, "missing", missing(&b, c));
+	put(&b, root, "devices", devices(&b, c));
 	if (!b.failed)
 		out = json_dumps(root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
 	json_decref(root);

@@ -1,13 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command queue of our own, where a backend has none that goes without saying. */
+/*
+ * A queue of our own on a device, and two kernels for it: one reads a part of a buffer again and
+ * again, one multiplies and adds in registers. Backends time what is put into it. One thread at a
+ * time.
+ */
 #pragma once
 
-struct device_queue {
-	void *library, *context, *device, *queue;
+#include <stddef.h>
+#include <stdint.h>
+
+enum device_job {
+	DEVICE_READ,
+	DEVICE_FMA,	/* as the one operation that the language has for it */
+	DEVICE_MUL_ADD, /* as two, which compilers may make one */
+	DEVICE_JOBS,
 };
 
-/* A queue with profiling on the first OpenCL device; 1, or 0 and nothing is open. */
-int device_queue_opencl(struct device_queue *queue);
+enum {
+	DEVICE_GROUPS = 1024,	    /* of each run */
+	DEVICE_FLOPS = 64,	    /* of a work item in a round: 8 chains, 4 wide, 2 each */
+	DEVICE_MIN_SHARE = 1 << 11, /* elements that a group reads in a round, at least */
+	DEVICE_ELEMENT = 16,	    /* bytes */
+};
 
-/* All zero is legal. */
-void device_queue_close(struct device_queue *queue);
+/* One run: DEVICE_GROUPS groups of so many items. */
+struct device_run {
+	enum device_job job;
+	uint32_t group;	 /* items of a group: 1, 64 or 256 */
+	uint32_t rounds; /* of the kernel's loop; 0: it does nothing */
+	uint32_t share;	 /* elements that a group reads in a round */
+	uint32_t set;	 /* elements of the buffer that all of them read: a power of 2 */
+};
+
+/* What the backend of that name is to be opened with, and what works in it. */
+struct device_queue {
+	void *native[4];
+	void *queue;
+	char name[128];
+	uint64_t bytes; /* of the buffer: a power of 2 */
+	void *own;
+};
+
+/* Functions return 0 or a negative code. */
+struct device_kind {
+	const char *backend;
+	/* The index-th device of the machine; -ENODEV: there are no more. On failure it is closed.
+	 */
+	int (*open)(struct device_queue *queue, unsigned index);
+	/* Before each pair of timestamps. */
+	int (*prepare)(struct device_queue *queue);
+	/* Between them. */
+	int (*run)(struct device_queue *queue, const struct device_run *run);
+	/* All zero is legal. */
+	void (*close)(struct device_queue *queue);
+};
+
+extern const struct device_kind device_opencl, device_vulkan;
+
+/* The most that is used of a device's memory: the greatest power of 2, 512 MiB at most. */
+static inline uint64_t device_bytes(uint64_t available)
+{
+	uint64_t bytes = 512u << 20;
+
+	while (bytes > available)
+		bytes /= 2;
+	return bytes;
+}

@@ -50,7 +50,7 @@ static void move(void *context, unsigned member)
 	slot->stream->run(arrays, slot->bytes, job->rounds);
 }
 
-static uint64_t run_slot(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds)
+static uint64_t run_on_team(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds)
 {
 	struct job job = {s, slot, rounds};
 
@@ -60,12 +60,12 @@ static uint64_t run_slot(struct sweep *s, const struct sweep_slot *slot, uint64_
 /* Rounds that take about one slot's time. */
 static void calibrate(struct sweep *s, struct sweep_slot *slot)
 {
-	uint64_t rounds = slot->compute ? 1024 : 1;
-	uint64_t ns = run_slot(s, slot, rounds);
+	uint64_t rounds = slot->compute && !slot->device.set ? 1024 : 1;
+	uint64_t ns = s->run(s, slot, rounds);
 
-	while (ns < s->slot_ns / 4 && rounds < UINT64_MAX / 4) {
+	while (ns && ns < s->slot_ns / 4 && rounds < UINT32_MAX / 2) {
 		rounds *= 2;
-		ns = run_slot(s, slot, rounds);
+		ns = s->run(s, slot, rounds);
 	}
 	/* That was one already, and a long one. */
 	if (slot->stream && rounds == 1 && ns >= s->slot_ns)
@@ -81,9 +81,9 @@ static void measure(struct sweep *s, struct sweep_slot *slot)
 		if (slot->count)
 			return;
 	} else if (slot->stream && slot->rounds > 1) {
-		run_slot(s, slot, 1); /* into the caches */
+		s->run(s, slot, 1); /* into the caches */
 	}
-	uint64_t ns = run_slot(s, slot, slot->rounds);
+	uint64_t ns = s->run(s, slot, slot->rounds);
 	if (ns)
 		slot->values[slot->count++] = slot->work * (double)slot->rounds / (double)ns;
 }
@@ -131,7 +131,7 @@ static void warm_up(struct sweep *s)
 
 	all.threads = s->most_threads;
 	while (slot->compute && monotonic_ns() < end_ns)
-		run_slot(s, &all, 100000);
+		s->run(s, &all, 100000);
 }
 
 static void keep_compute(struct ceilings *c, struct sweep_slot *slot)
@@ -154,7 +154,7 @@ static void keep_stream(struct ceilings *c, struct sweep_slot *slot)
 	snprintf(row->kernel, sizeof row->kernel, "%s", machine_stream_name(slot->stream->kind));
 	snprintf(row->isa, sizeof row->isa, "%s", slot->stream->isa);
 	row->threads = slot->threads;
-	row->bytes = (uint64_t)slot->work;
+	row->bytes = slot->device.set ? slot->bytes : (uint64_t)slot->work;
 	row->rate = ceilings_figure_of(slot->values, slot->count, 0);
 }
 
@@ -175,6 +175,15 @@ static int keep_all(struct sweep *s)
 			keep_stream(c, &s->slots.items[i]);
 	}
 	return 0;
+}
+
+int sweep_figures(struct sweep *s)
+{
+	sweep_measure_all(s, measure);
+	int rc = keep_all(s);
+	if (!rc)
+		sweep_measure_again(s, measure);
+	return rc;
 }
 
 /* A level without any figure has a reason. */
@@ -219,23 +228,21 @@ static int sweep_all(struct sweep *s)
 	if (rc)
 		return rc;
 	warm_up(s);
-	sweep_measure_all(s, measure);
-	rc = keep_all(s);
-	if (!rc)
-		sweep_measure_again(s, measure);
+	rc = sweep_figures(s);
 	if (!rc)
 		rc = note_missing_levels(s);
 	if (!rc)
 		rc = sweep_latency_threads(s);
 	if (!rc)
-		rc = sweep_latency_devices(s);
+		rc = sweep_devices(s);
 	return rc;
 }
 
 int sweep_run(struct ceilings **out, const struct sweep_options *options)
 {
-	struct sweep s = {.options = options};
+	struct sweep s = {.options = options, .run = run_on_team};
 	s.begin_ns = sweep_now_ns(&s);
+	s.budget_ns = ceilings_budget_ns(options->quick);
 	s.repetitions = options->quick ? SWEEP_QUICK_REPETITIONS : SWEEP_REPETITIONS;
 	s.ceilings = calloc(1, sizeof *s.ceilings);
 	if (!s.ceilings)

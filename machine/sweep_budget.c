@@ -21,10 +21,9 @@ uint64_t sweep_now_ns(const struct sweep *s)
 /* A slot's share of the time is also that of finding its rounds and of warming its caches. */
 static void plan_time(struct sweep *s)
 {
-	uint64_t budget_ns = ceilings_budget_ns(s->options->quick);
 	uint64_t runs = s->slots.count * (s->repetitions + 1), now_ns = sweep_now_ns(s);
 
-	s->end_ns = s->begin_ns + budget_ns - REST_MS * 1000000ull;
+	s->end_ns = s->begin_ns + s->budget_ns - REST_MS * 1000000ull;
 	uint64_t left_us = now_ns < s->end_ns ? (s->end_ns - now_ns) / 1000 : 0;
 	uint64_t slot_us = left_us / (runs ? runs : 1);
 	slot_us = slot_us < MIN_SLOT_US ? MIN_SLOT_US : slot_us;

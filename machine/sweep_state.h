@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "machine/ceilings.h"
 #include "machine/cpu.h"
+#include "machine/device_queue.h"
 #include "machine/kernels.h"
 #include "machine/sweep.h"
 #include "machine/team.h"
@@ -22,6 +23,7 @@ enum {
 struct sweep_slot {
 	const struct machine_compute *compute; /* or */
 	const struct machine_stream *stream;
+	struct device_run device; /* on a device, where its set is not 0 */
 	unsigned threads;
 	size_t level;	 /* of a stream: in ceilings->levels */
 	size_t bytes;	 /* of each of a thread's arrays */
@@ -50,6 +52,10 @@ struct sweep {
 	ARRAY(struct sweep_slot) slots;
 	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
 	uint32_t repetitions;
+	/* How long so many rounds took; 0: it failed. Takes `context`. */
+	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
+	void *context;
+	uint64_t budget_ns; /* all of what it may take */
 	uint64_t slot_ns;
 	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
 };
@@ -59,6 +65,8 @@ void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct 
 /* Once more for what others contradict, as long as there is time. Needs the ceilings' rows. */
 void sweep_measure_again(
 	struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
+/* Measure the slots and make rows of them. -ENOMEM. */
+int sweep_figures(struct sweep *s);
 uint64_t sweep_now_ns(const struct sweep *s);
 
 /* Fill in levels, thread counts and slots. -ENOMEM. */
@@ -69,7 +77,8 @@ size_t sweep_arena_bytes(const struct sweep *s, unsigned member);
 
 /* Append to ceilings->latency and ->missing. -ENOMEM. */
 int sweep_latency_threads(struct sweep *s);
-int sweep_latency_devices(struct sweep *s);
+/* Latencies of all devices; of those that kernels can be made for all other ceilings, too. */
+int sweep_devices(struct sweep *s);
 int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
 	double *values, uint32_t count);
 int sweep_add_missing(struct sweep *s, const char *what, const char *reason);

@@ -129,12 +129,12 @@ static void draw_roof(const struct plot *plot, struct canvas *canvas, int y, int
 /* For the threads of the first brick that has a roof: the caches', and above them memory's. */
 static void draw_roofs(const struct plot *plot, struct canvas *canvas, int y, int height)
 {
-	const struct ceilings *c = plot->roofline->ceilings;
 	const struct roofline_row *first = NULL;
 	for (int i = 0; i < plot->count && !first; i++)
 		if (plot->points[i]->peak && plot->points[i]->roof_threads)
 			first = plot->points[i];
-	for (size_t i = 0; c && first && i < c->level_count; i++) {
+	const struct ceilings *c = first ? first->can : NULL;
+	for (size_t i = 0; c && i < c->level_count; i++) {
 		const struct ceilings_bandwidth *b =
 			ceilings_fastest(c, c->levels[i].name, first->roof_threads);
 		if (b)

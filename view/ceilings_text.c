@@ -52,7 +52,8 @@ static void print_heading(const struct printer *p)
 	say(p, "Machine", "%s, %u CPU%s%s%s%s%s", c->cpu[0] ? c->cpu : "unknown CPU", c->cpus,
 		c->cpus == 1 ? "" : "s", c->microcode[0] ? ", microcode " : "", c->microcode,
 		c->host[0] ? ", " : "", c->host);
-	uint64_t meant_ns = ceilings_budget_ns(c->quick);
+	uint64_t meant_ns = ceilings_budget_ns(c->quick) +
+			    c->device_count * ceilings_device_budget_ns(c->quick);
 	char *late = c->took_ns > meant_ns + meant_ns / 2
 			     ? xasprintf(" instead of %s, as other programs used the CPUs",
 				       units_time(meant, meant_ns))
@@ -230,6 +231,41 @@ static void print_latency(const struct printer *p)
 		table_destroy(table);
 }
 
+static void add_device(struct table *table, const struct ceilings_device *d)
+{
+	const struct ceilings_compute *f32 = ceilings_peak(&d->can, "f32", 1);
+	const struct ceilings_bandwidth *cache = ceilings_fastest(&d->can, "cache", 1);
+	const struct ceilings_bandwidth *memory = ceilings_fastest(&d->can, "memory", 1);
+	const struct ceilings_latency *kernel = ceilings_latency_of(&d->can, "kernel", "kernel", 1);
+	char cells[4][CELL], *name = text_safe(d->name), *backend = text_safe(d->backend);
+
+	figure(cells[0], f32 ? &f32->rate : NULL, 0);
+	figure(cells[1], cache ? &cache->rate : NULL, 0);
+	figure(cells[2], memory ? &memory->rate : NULL, 0);
+	strcpy(cells[3], "-");
+	if (kernel)
+		units_time(cells[3], (uint64_t)(kernel->ns.best + 0.5));
+	const char *shown[] = {name, backend, cells[0], cells[1], cells[2], cells[3]};
+	table_add(table, shown, STYLE_PLAIN);
+	free(name);
+	free(backend);
+}
+
+static void print_devices(const struct printer *p)
+{
+	static const struct table_column columns[] = {{"DEVICE", 1, 0}, {"BY", 1, 0},
+		{"GFLOP/s F32", 0, 0}, {"GB/s CACHE", 0, 2}, {"GB/s MEMORY", 0, 0},
+		{"EMPTY KERNEL", 0, 1}};
+	const struct ceilings *c = p->ceilings;
+
+	if (!c->device_count)
+		return;
+	struct table *table = table_create(columns, 6);
+	for (size_t i = 0; i < c->device_count; i++)
+		add_device(table, &c->devices[i]);
+	close_table(p, table);
+}
+
 static void print_end(const struct printer *p, const char *where)
 {
 	const struct ceilings *c = p->ceilings;
@@ -237,6 +273,11 @@ static void print_end(const struct printer *p, const char *where)
 	fputc('\n', p->out);
 	for (size_t i = 0; i < c->missing_count; i++)
 		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
+	if (c->device_count)
+		say(p, "Devices",
+			"their kernels are timed by their own clocks: multiplying and adding in "
+			"f32, without units for matrices; reading a set that its caches hold, and "
+			"one that they do not.");
 	if (ceilings_doubtful(c))
 		say(p, "Doubt",
 			"figures with a ? contradict others, which are higher, also after they "
@@ -271,5 +312,6 @@ void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *ou
 	print_compute(&p);
 	print_bandwidth(&p);
 	print_latency(&p);
+	print_devices(&p);
 	print_end(&p, where);
 }

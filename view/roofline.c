@@ -8,25 +8,27 @@
 
 #include "view/memory.h"
 
-uint32_t roofline_main_threads(const struct roofline_view *view)
+const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads)
 {
 	const struct roofline *r = view->roofline;
+	const struct ceilings *can = r->ceilings;
 	uint64_t most_ns = 0;
-	uint32_t threads = 0;
 
+	*threads = 0;
 	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *like = &r->rows[i];
 		uint64_t ns = 0;
-		uint32_t candidate = r->rows[i].roof_threads;
 		for (size_t k = 0; k < r->row_count; k++)
-			if (r->rows[k].roof_threads == candidate &&
-				roofline_shows(view, &r->rows[k]))
+			if (r->rows[k].roof_threads == like->roof_threads &&
+				r->rows[k].can == like->can && roofline_shows(view, &r->rows[k]))
 				ns += r->rows[k].wall_ns;
-		if (candidate && ns > most_ns) {
+		if (like->roof_threads && ns > most_ns) {
 			most_ns = ns;
-			threads = candidate;
+			*threads = like->roof_threads;
+			can = like->can;
 		}
 	}
-	return threads;
+	return can;
 }
 
 char *roofline_roof_text(const struct roofline_row *row)

@@ -20,8 +20,11 @@ static inline int roofline_shows(const struct roofline_view *view, const struct 
 	return view->phase == ROOFLINE_ALL_PHASES || (int)row->phase == view->phase;
 }
 
-/* The number of threads under whose ceilings most of the time was spent; 0: there are none. */
-uint32_t roofline_main_threads(const struct roofline_view *view);
+/*
+ * Under whose ceilings, and for how many threads, most of the time was spent; *threads is 0 where
+ * no brick is under any.
+ */
+const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
 
 /* What a row has for a roof, "L3" or "AVX2 f32"; the caller frees. NULL: nothing. */
 char *roofline_roof_text(const struct roofline_row *row);

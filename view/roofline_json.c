@@ -21,8 +21,9 @@ static json_t *number(double value, int known)
 	return json ? json : json_rate(-1);
 }
 
-static json_t *bandwidths(const struct roofline_row *row, const struct ceilings *c)
+static json_t *bandwidths(const struct roofline_row *row)
 {
+	const struct ceilings *c = row->can;
 	json_t *array = json_array();
 
 	for (size_t i = 0; c && i < c->level_count && row->roof_threads; i++) {
@@ -40,7 +41,7 @@ static json_t *bandwidths(const struct roofline_row *row, const struct ceilings 
 	return array;
 }
 
-static json_t *roof(const struct roofline_row *row, const struct ceilings *c)
+static json_t *roof(const struct roofline_row *row)
 {
 	json_t *object = json_object();
 	char *by = roofline_roof_text(row);
@@ -58,7 +59,7 @@ static json_t *roof(const struct roofline_row *row, const struct ceilings *c)
 	json_put(object, "bandwidth_bytes_per_s",
 		rate(row->bandwidth ? row->bandwidth->rate.best : -1));
 	json_put(object, "latency_ns", json_rate(row->floor_ns));
-	json_put(object, "levels", bandwidths(row, c));
+	json_put(object, "levels", bandwidths(row));
 	free(by);
 	return object;
 }
@@ -83,7 +84,7 @@ static json_t *flags(const struct roofline_row *row)
 	return array;
 }
 
-static json_t *row_json(const struct roofline_row *row, const struct ceilings *c)
+static json_t *row_json(const struct roofline_row *row)
 {
 	json_t *object = json_object();
 	int placed = row->roof_flops_per_ns >= 0 || row->roof_bytes_per_ns >= 0;
@@ -108,7 +109,7 @@ static json_t *row_json(const struct roofline_row *row, const struct ceilings *c
 	json_put(object, "intensity", json_rate(row->intensity));
 	json_put(object, "bound", json_text(roofline_bound_name(row->bound)));
 	json_put(object, "distance", number(row->distance, placed));
-	json_put(object, "roof", roof(row, c));
+	json_put(object, "roof", roof(row));
 	json_put(object, "flags", flags(row));
 	return object;
 }
@@ -128,11 +129,12 @@ json_t *roofline_to_json(const struct roofline_view *view)
 		json_put(from, "measured_unix_ns", json_number(c->unix_ns));
 		json_put(from, "quick", json_boolean(c->quick));
 		json_put(from, "doubt", json_text(view->doubt));
+		json_put(from, "device", json_text(r->device ? r->device->name : NULL));
 	}
 	json_put(root, "ceilings", from ? from : json_null());
 	for (size_t i = 0; i < r->row_count; i++)
 		if (roofline_shows(view, &r->rows[i]))
-			json_add(rows, row_json(&r->rows[i], c));
+			json_add(rows, row_json(&r->rows[i]));
 	json_put(root, "bricks", rows);
 	return root;
 }

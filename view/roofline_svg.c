@@ -220,7 +220,7 @@ void roofline_svg(const struct roofline_view *view, FILE *out)
 
 	p->view = view;
 	p->out = out;
-	p->threads = roofline_main_threads(view);
+	p->roofs = roofline_main(view, &p->threads);
 	svg_scale(p);
 	svg_open(p);
 	print_description(p);

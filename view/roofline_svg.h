@@ -9,6 +9,7 @@
 struct picture {
 	const struct roofline_view *view;
 	FILE *out;
+	const struct ceilings *roofs;	     /* the machine's or a device's */
 	uint32_t threads;		     /* whose ceilings are drawn; 0: none */
 	double low_x, high_x, low_y, high_y; /* in FLOP/byte and GFLOP/s */
 	double paragraph_y;		     /* where the next line below the axes goes */

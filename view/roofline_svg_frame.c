@@ -81,13 +81,12 @@ void svg_scale(struct picture *p)
 			reach(&low_x, &high_x, r->rows[i].intensity);
 			reach(&low_y, &high_y, r->rows[i].flops_per_ns);
 		}
-	const struct ceilings_compute *top = ceilings_peak(r->ceilings, NULL, p->threads);
-	const struct ceilings_compute *f32 = ceilings_peak(r->ceilings, "f32", p->threads);
+	const struct ceilings_compute *top = ceilings_peak(p->roofs, NULL, p->threads);
+	const struct ceilings_compute *f32 = ceilings_peak(p->roofs, "f32", p->threads);
 	const struct ceilings_bandwidth *memory =
-		r->ceilings->level_count
-			? ceilings_fastest(r->ceilings,
-				  r->ceilings->levels[r->ceilings->level_count - 1].name,
-				  p->threads)
+		p->roofs->level_count
+			? ceilings_fastest(p->roofs,
+				  p->roofs->levels[p->roofs->level_count - 1].name, p->threads)
 			: NULL;
 	if (top)
 		reach(&low_y, &high_y, top->rate.best);
@@ -123,7 +122,10 @@ static void print_heading(const struct picture *p)
 	svg_text(p->out, cut);
 	fprintf(p->out, "</text>\n<text class=\"soft\" x=\"%d\" y=\"56\">", LEFT);
 	svg_text(p->out, r->ceilings->cpu[0] ? r->ceilings->cpu : "unknown CPU");
-	if (p->threads)
+	if (r->device && p->roofs == &r->device->can) {
+		fputs("; ceilings of ", p->out);
+		svg_text(p->out, r->device->name);
+	} else if (p->threads)
 		fprintf(p->out, "; ceilings of %u thread%s", p->threads,
 			p->threads == 1 ? "" : "s");
 	print_date(p);
@@ -242,7 +244,8 @@ static int has_device(const struct picture *p)
 	const struct roofline *r = p->view->roofline;
 
 	for (size_t i = 0; i < r->row_count; i++)
-		if (r->rows[i].on_device && roofline_shows(p->view, &r->rows[i]))
+		if (r->rows[i].on_device && r->rows[i].can != p->roofs &&
+			roofline_shows(p->view, &r->rows[i]))
 			return 1;
 	return 0;
 }

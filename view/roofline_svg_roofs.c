@@ -65,7 +65,7 @@ static void label_level(
 
 static size_t collect_levels(const struct picture *p, struct level_line *lines, size_t most)
 {
-	const struct ceilings *c = p->view->roofline->ceilings;
+	const struct ceilings *c = p->roofs;
 	size_t count = 0;
 
 	for (size_t i = 0; i < c->level_count && count < most; i++) {
@@ -112,8 +112,7 @@ struct compute_line {
 /* Where arithmetic may begin to be the roof: under the fastest level. */
 static double compute_begin(const struct picture *p, double rate)
 {
-	const struct ceilings_bandwidth *fastest =
-		ceilings_fastest(p->view->roofline->ceilings, NULL, p->threads);
+	const struct ceilings_bandwidth *fastest = ceilings_fastest(p->roofs, NULL, p->threads);
 	double x = fastest ? rate / fastest->rate.best : p->low_x;
 
 	return x > p->low_x ? x : p->low_x;
@@ -163,7 +162,7 @@ static const struct ceilings_compute *find_compute(
 
 void svg_roofs(struct picture *p)
 {
-	const struct ceilings *c = p->view->roofline->ceilings;
+	const struct ceilings *c = p->roofs;
 	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", p->threads);
 	struct compute_line lines[8];
 	size_t count = 0;

@@ -49,16 +49,17 @@ static int is_used(const struct printer *p, uint32_t threads)
 	const struct roofline *r = p->view->roofline;
 
 	for (size_t i = 0; i < r->row_count; i++)
-		if (r->rows[i].roof_threads == threads && roofline_shows(p->view, &r->rows[i]))
+		if (!r->rows[i].on_device && r->rows[i].roof_threads == threads &&
+			roofline_shows(p->view, &r->rows[i]))
 			return 1;
 	return 0;
 }
 
-static void print_ceilings_of(const struct printer *p, uint32_t threads)
+static void print_ceilings_of(
+	const struct printer *p, const struct ceilings *c, uint32_t threads, const char *label)
 {
-	const struct ceilings *c = p->view->roofline->ceilings;
 	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", threads);
-	char number[UNITS_BYTES], label[32];
+	char number[UNITS_BYTES];
 	char *text = f32 ? xasprintf("%s GFLOP/s in f32 (%s)", units_number(number, f32->rate.best),
 				   f32->isa)
 			 : xstrdup("arithmetic not measured");
@@ -73,7 +74,6 @@ static void print_ceilings_of(const struct printer *p, uint32_t threads)
 		free(text);
 		text = longer;
 	}
-	snprintf(label, sizeof(label), "%u thr.", threads);
 	say(p, label, "%s", text);
 	free(text);
 }
@@ -82,6 +82,7 @@ static void print_ceilings(const struct printer *p)
 {
 	const struct ceilings *c = p->view->roofline->ceilings;
 	uint32_t last = 0;
+	char label[32];
 
 	/* Ascending, each once. */
 	for (;;) {
@@ -93,10 +94,24 @@ static void print_ceilings(const struct printer *p)
 		}
 		if (!next)
 			return;
+		snprintf(label, sizeof(label), "%u thr.", next);
 		if (is_used(p, next))
-			print_ceilings_of(p, next);
+			print_ceilings_of(p, c, next, label);
 		last = next;
 	}
+}
+
+static void print_device(const struct printer *p)
+{
+	const struct ceilings_device *device = p->view->roofline->device;
+
+	if (!device)
+		return;
+	say(p, "Device",
+		"%s, by %s; its ceilings are those of kernels in f32, without its units for "
+		"matrices",
+		device->name, device->backend);
+	print_ceilings_of(p, &device->can, 1, "");
 }
 
 enum column {
@@ -165,7 +180,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 	char *roof_by = text_safe(roof ? roof : "-");
 	shown[COLUMN_NAME] = name;
 	shown[COLUMN_ROOF_BY] = roof_by;
-	shown[COLUMN_BOUND] = row->on_device ? "(device)" : bound ? bound : "-";
+	shown[COLUMN_BOUND] = bound ? bound : row->on_device ? "(device)" : "-";
 	units_time(cells[COLUMN_TIME], row->wall_ns);
 	units_percent(cells[COLUMN_SHARE], row->share);
 	units_number(cells[COLUMN_THREADS], row->at_once);
@@ -277,6 +292,7 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	terminal_init(&terminal, out);
 	print_origin(&p);
 	print_ceilings(&p);
+	print_device(&p);
 	print_phase(&p, ROOFLINE_PREFILL);
 	print_phase(&p, ROOFLINE_DECODE);
 	print_phase(&p, ROOFLINE_MIXED);
@@ -286,8 +302,10 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);
 	fputc('\n', out);
 	print_oddities(&p);
-	if (has_device_rows(&p))
-		say(&p, "Devices", "have no ceilings here: what they achieved is shown as it is");
+	if (has_device_rows(&p) && !view->roofline->device)
+		say(&p, "Devices",
+			"have no ceilings here: what they achieved is shown as it is ('brick "
+			"ceilings' measures those that OpenCL and Vulkan find)");
 	fputs(terminal_style_begin(&terminal, STYLE_DIM), out);
 	if (rows)
 		say(&p, "Note",

@@ -30,9 +30,10 @@ static void contradictions(void **state)
 		.bandwidth_count = 4};
 	const struct {
 		double *figure, value;
-	} spoiled[] = {{&compute[2].rate.best, 1.18}, {&compute[0].rate.best, 20}, {&compute[1].rate.best, 30},
-		{&compute[3].rate.best, 0.07}, {&bandwidth[0].rate.best, 35},
-		{&bandwidth[3].rate.best, 20}, {&bandwidth[2].rate.best, 20}};
+	} spoiled[] = {{&compute[2].rate.best, 1.18}, {&compute[0].rate.best, 20},
+		{&compute[1].rate.best, 30}, {&compute[3].rate.best, 0.07},
+		{&bandwidth[0].rate.best, 35}, {&bandwidth[3].rate.best, 20},
+		{&bandwidth[2].rate.best, 20}};
 
 	(void)state;
 	assert_int_equal(ceilings_doubtful(&c), 0);
@@ -73,7 +74,9 @@ static void a_sweep_keeps_its_time(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct sweep s = {.options = i ? &slow : &quick, .repetitions = 7};
+		struct sweep s = {.options = i ? &slow : &quick,
+			.repetitions = 7,
+			.budget_ns = ceilings_budget_ns(!i)};
 		memset(slots, 0, sizeof slots);
 		s.slots.items = slots;
 		s.slots.count = 100;
@@ -84,7 +87,7 @@ static void a_sweep_keeps_its_time(void **state)
 		assert_true(fake_ns - s.begin_ns <= (i ? 12000000000u : 3000000000u));
 	}
 	/* A machine that is too slow for that still gives every figure once. */
-	struct sweep s = {.options = &quick, .repetitions = 7};
+	struct sweep s = {.options = &quick, .repetitions = 7, .budget_ns = 3000000000};
 	memset(slots, 0, sizeof slots);
 	s.slots.items = slots;
 	s.slots.count = 100;
