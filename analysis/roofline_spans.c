@@ -77,11 +77,34 @@ static struct roofline_account *account_of(
 	return &a->accounts[(frame->brick * ROOFLINE_PHASES + phase) * 2 + on_device];
 }
 
+/*
+ * What a device is given for one node may be several commands, of which the first tells of all the
+ * work: those right behind it in its queue, of the same brick and layer, are parts of it.
+ */
+static enum work_owner owner_of(const struct roofline_accounts *a, const struct walk_frame *frame)
+{
+	const struct run_site *site = &a->run->sites[frame->sample->site];
+	enum work_owner owner = a->owners[frame->sample->site];
+
+	return owner == WORK_UNKNOWN && a->on_queue && a->told_brick == frame->brick &&
+			       a->told_layer == site->layer
+		       ? WORK_PART
+		       : owner;
+}
+
+/* A command of a queue has begun: whose work goes on? */
+static void tell_work(struct roofline_accounts *a, const struct walk_frame *frame)
+{
+	enum work_owner owner = owner_of(a, frame);
+
+	a->told_brick = owner == WORK_UNKNOWN ? RUN_NONE : frame->brick;
+	a->told_layer = a->run->sites[frame->sample->site].layer;
+}
+
 static int is_counted(const struct roofline_accounts *a, const struct walk_frame *frame)
 {
 	return a->index->kinds[frame->brick] == BRICK_KIND_WORK &&
-	       a->owners[frame->sample->site] != WORK_UNKNOWN &&
-	       !a->run->sites[frame->sample->site].left_out &&
+	       owner_of(a, frame) != WORK_UNKNOWN && !a->run->sites[frame->sample->site].left_out &&
 	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
@@ -92,7 +115,7 @@ static void count_piece(struct roofline_accounts *a, struct roofline_account *ac
 	if (end_ns <= begin_ns)
 		return;
 	account->busy_ns += end_ns - begin_ns;
-	if (a->owners[frame->sample->site] == WORK_OWN)
+	if (owner_of(a, frame) == WORK_OWN)
 		account->told_ns += end_ns - begin_ns;
 	if (append(&account->lane, begin_ns, end_ns))
 		a->failed = 1;
@@ -123,6 +146,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	if (depth > 1)
 		close_piece(a, frame - 1, depth - 1, frame->begin_ns);
 	a->piece_begin_ns[depth] = frame->begin_ns;
+	if (a->on_queue)
+		tell_work(a, frame);
 }
 
 static void count_work(struct roofline_account *account, const struct run_site *site)
@@ -139,7 +164,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct roofline_accounts *a = context;
 	struct roofline_account *account = account_of(a, frame);
-	enum work_owner owner = a->owners[frame->sample->site];
+	enum work_owner owner = owner_of(a, frame);
 
 	close_piece(a, frame, depth, frame->end_ns);
 	if (depth > 1)
@@ -158,6 +183,8 @@ static int on_lane(void *context, uint32_t lane)
 {
 	struct roofline_accounts *a = context;
 	a->lane = lane;
+	a->on_queue = a->run->lanes[lane].kind == BRICK_LANE_QUEUE;
+	a->told_brick = RUN_NONE;
 	return 1;
 }
 

@@ -47,6 +47,10 @@ struct roofline_accounts {
 	uint8_t *owners;			/* [site_count]: enum work_owner */
 	uint64_t piece_begin_ns[UINT8_MAX + 3]; /* of what is open, by depth */
 	uint32_t lane;
+	int on_queue;
+	/* Of a queue: the work that commands without counts go on with, if it is theirs. */
+	uint32_t told_brick;
+	int32_t told_layer;
 	int failed;
 };
 

@@ -15,6 +15,7 @@ __thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));
 static __thread const struct brick_launch_owner *thread_owner
 	__attribute__((tls_model("initial-exec")));
 
+static __thread int owner_is_new __attribute__((tls_model("initial-exec")));
 static uint64_t last_number;
 static uint32_t launch_brick; /* id; 0: not registered yet (0 itself is RmsNorm) */
 
@@ -65,6 +66,7 @@ const struct brick_launch_owner *brick_launch_owner_set(const struct brick_launc
 	const struct brick_launch_owner *was = thread_owner;
 
 	thread_owner = owner;
+	owner_is_new = 1;
 	return was;
 }
 
@@ -73,6 +75,15 @@ const struct brick_launch_owner *brick_launch_owner(void)
 	return thread_owner && !brick_thread_ready() && !find_work(brick__thread.lane)
 		       ? thread_owner
 		       : NULL;
+}
+
+const struct brick_launch_owner *brick_launch_work(void)
+{
+	const struct brick_launch_owner *owner = owner_is_new ? brick_launch_owner() : NULL;
+
+	if (owner)
+		owner_is_new = 0;
+	return owner;
 }
 
 void brick_launch_parent(struct brick_launch *launch)

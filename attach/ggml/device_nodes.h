@@ -18,7 +18,10 @@ struct device_node {
 /* Fill graph->launched, if it is not; 0: it is there. */
 int device_nodes_ready(struct known_graph *graph);
 
-/* The backend took nodes [index, after) in one. */
+/*
+ * The backend took nodes [index, after) in one. Their work is that of all of them, less what one of
+ * them hands to another: that does not go through memory.
+ */
 void device_nodes_taken(struct known_graph *graph, uint32_t index, uint32_t after);
 
 /* Whose work it is what is launched while this phase is innermost, for ever; NULL: no memory. */

@@ -62,6 +62,13 @@ static struct count size_of(const struct work_tensor *t)
 	return times(row_bytes(t), rows_of(t).value);
 }
 
+uint64_t work_tensor_bytes(const struct work_tensor *t)
+{
+	struct count size = size_of(t);
+
+	return size.overflow ? 0 : size.value;
+}
+
 static struct count size_of_all(const struct work_node *node)
 {
 	struct count sum = size_of(&node->out);

@@ -61,6 +61,9 @@ struct work_counts {
 
 void work_count(const struct work_node *node, struct work_counts *counts);
 
+/* Without gaps; 0: not known. */
+uint64_t work_tensor_bytes(const struct work_tensor *tensor);
+
 /* How much of an operation a mask lets through; all of it in 64 bits. */
 struct work_masked {
 	uint32_t source;	/* of the node: the mask, columns x rows or more, planes */

@@ -147,6 +147,7 @@ struct vulkan_commands *step_begin(
 		.brick = parent.brick,
 		.layer = parent.layer,
 		.bytes = bytes,
+		.work = kernel->kind == BRICK_KERNEL_COMPUTE ? brick_launch_work() : NULL,
 	};
 	name_step(step, kernel, fallback);
 	chunk->used += 2;

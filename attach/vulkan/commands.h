@@ -34,6 +34,7 @@ struct vulkan_step {
 	uint32_t brick; /* BRICK_NONE: none was open when it was recorded */
 	int32_t layer;
 	uint64_t bytes;
+	const struct brick_launch_owner *work; /* it tells of all of its owner's; NULL: another */
 	struct step_code code;
 };
 

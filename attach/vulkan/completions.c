@@ -105,6 +105,10 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 		.after = batch->after,
 		.over_ns = t->over_ns};
 
+	if (step->work) {
+		command.bytes = __atomic_load_n(&step->work->bytes, __ATOMIC_RELAXED);
+		command.flops = __atomic_load_n(&step->work->flops, __ATOMIC_RELAXED);
+	}
 	command.launch.number = t->pending->number;
 	if (step->brick != BRICK_NONE) {
 		command.launch.brick = step->brick;

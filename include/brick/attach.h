@@ -61,6 +61,7 @@ struct brick_launch_owner {
 	uint32_t brick;
 	int32_t layer;
 	const char *operation; /* what commands without a name of their own are called after */
+	uint64_t bytes, flops; /* of all commands of one turn together; both 0: not known */
 };
 
 /*
@@ -69,6 +70,12 @@ struct brick_launch_owner {
  */
 BRICK_API const struct brick_launch_owner *brick_launch_owner_set(
 	const struct brick_launch_owner *owner);
+
+/*
+ * The owner, where this is the first launch since it was set: the command that tells of the work of
+ * the whole turn. NULL where another did, or there is none.
+ */
+BRICK_API const struct brick_launch_owner *brick_launch_work(void);
 
 /* Whose work a launch on this thread would be: NULL where a brick that computes is open. */
 BRICK_API const struct brick_launch_owner *brick_launch_owner(void);

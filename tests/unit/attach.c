@@ -242,7 +242,8 @@ static void assert_parent(uint32_t brick, int32_t layer)
 
 static void a_launch_belongs_to_the_brick_that_is_open_else_to_the_owner(void **state)
 {
-	static const struct brick_launch_owner owner = {BRICK_QKV_PROJECTION, 3, "MUL_MAT"};
+	static const struct brick_launch_owner owner = {
+		.brick = BRICK_QKV_PROJECTION, .layer = 3, .operation = "MUL_MAT"};
 	struct peek p = {0};
 
 	peek_start(&p, RING);
