@@ -310,6 +310,7 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/cupti.c
   attach/cuda/events.c
   attach/cuda/graph_calls.c
+  attach/cuda/graph_places.c
   attach/cuda/excluded.c
   attach/cuda/host_clock.c
   attach/cuda/inject.c
@@ -331,6 +332,7 @@ set(BRICK_CUDA_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/cuda/excluded.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/launches.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/modules.c
+  ${CMAKE_SOURCE_DIR}/attach/cuda/graph_places.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/nodes.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/stream_tail.c
 )

@@ -190,13 +190,17 @@ static double greatest_pair_cost_ns(const struct run *run)
 	return most;
 }
 
-static void time_of_phases(
-	uint64_t phases_ns[ROOFLINE_PHASES], const struct run *run, const struct step_index *index)
+/* [1]: with what a device did for a step after that had returned. */
+static void time_of_phases(uint64_t phases_ns[ROOFLINE_PHASES][2], const struct run *run,
+	const struct step_index *index)
 {
-	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i])
-			phases_ns[run->steps[i].phase] +=
-				run->steps[i].end_ns - run->steps[i].begin_ns;
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (!index->finished[i])
+			continue;
+		phases_ns[step->phase][0] += step->end_ns - step->begin_ns;
+		phases_ns[step->phase][1] += index->tails[i].end_ns - step->begin_ns;
+	}
 }
 
 /* The accounts take the samples. */
@@ -211,7 +215,7 @@ static int add_rows(void *context)
 {
 	struct roofline *r = context;
 	const struct roofline_accounts *a = &r->accounts;
-	uint64_t phases_ns[ROOFLINE_PHASES] = {0};
+	uint64_t phases_ns[ROOFLINE_PHASES][2] = {{0}};
 	double pair_cost_ns = greatest_pair_cost_ns(r->run);
 
 	r->rows = calloc(a->count + 1, sizeof(*r->rows));
@@ -225,8 +229,8 @@ static int add_rows(void *context)
 		if (!a->accounts[i].count)
 			continue;
 		fill_row(row, &a->accounts[i], r->run, brick, phase, i % 2);
-		if (phases_ns[phase])
-			row->share = (double)row->wall_ns / (double)phases_ns[phase];
+		if (phases_ns[phase][i % 2])
+			row->share = (double)row->wall_ns / (double)phases_ns[phase][i % 2];
 		row->can = !row->on_device ? r->ceilings : r->device ? &r->device->can : NULL;
 		roofline_place(row, pair_cost_ns);
 		r->row_count++;

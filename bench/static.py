@@ -4,9 +4,15 @@
 that take turns, CPU time on one thread, so that neighbours on the machine count less. Effects are Hodges-Lehmann shifts of log ratios,
 with 95 % intervals.
 
+Processes that take turns are as far apart as the machine is busy. So the cost is measured once more with two
+copies of llama.cpp in one process (engine-pair): one library that is bound within itself, of the objects of
+shared/, whose functions get jumps, and the same in a namespace that Brick does not reach.
+
   demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
 """
+import argparse
+import glob
 import json
 import math
 import os
@@ -14,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+import distortion
 from lib.paired import percent, shift
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -82,6 +89,24 @@ def cost(llama, scratch, rounds):
     print(f"coverage {report['coverage']['share']:.4f}; stated cost {report['distortion']['share']:.4f}")
 
 
+def copies(scratch, rounds):
+    """Of two copies in one process: the second's lower decile over the first's, recorded and not."""
+    folder = os.path.join(scratch, "pair")
+    os.mkdir(folder)
+    objects = [o for part in ("src", "ggml/src")
+               for o in glob.glob(os.path.join(STATIC, "shared", part, "CMakeFiles", "*.dir", "**", "*.o"), recursive=True)]
+    subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *objects, "-o", os.path.join(folder, "libllama.so"),
+                    "-lpthread", "-lm", "-ldl"], check=True)
+    distortion.LIBS, distortion.BUILD, distortion.MODELS["static"] = folder, BUILD, (MODEL, 1)
+    options = argparse.Namespace(rounds=rounds, attach="auto")
+    cost, _, error, plain, (low, mid, high), lost = distortion.measure(options, "static", 1, "c 1 1 1 1")
+    print(f"two copies in one process: a token of {plain:.0f} us costs {cost:.1f} +- {2 * error:.1f} us more recorded: "
+          f"{100 * cost / plain:.2f} +- {200 * error / plain:.2f} %; stated {mid:.1f} us ({low:.1f} .. {high:.1f})")
+    null = distortion.pair(MODEL, 1, rounds, "c 1 1 1 1")["steps"]
+    apart = sum(distortion.floor(step) for step in null) / len(null) / 1e3
+    print(f"  not recorded they differ by {apart:.1f} us ({100 * apart / plain:.2f} %); lost: {lost}")
+
+
 def nodes(inside, beside, scratch, rounds):
     """Each brick's median in a run over its median in the run beside it."""
     ratios = {}
@@ -98,6 +123,7 @@ def nodes(inside, beside, scratch, rounds):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with tempfile.TemporaryDirectory() as scratch:
+        copies(scratch, 20 * rounds)
         llama, inside, beside = build(scratch)
         cost(llama, scratch, rounds)
         nodes(inside, beside, scratch, rounds)

@@ -185,6 +185,16 @@ struct cuda_graph_launch {
 	cuda_handle exec, stream;
 };
 
+struct cuda_update_info { /* CUgraphExecUpdateResultInfo, from CUDA 12 on */
+	int result;
+	cuda_handle from, to;
+};
+
+struct cuda_graph_update { /* cuGraphExecUpdate_v2; without _v2 the third is another */
+	cuda_handle exec, graph;
+	const struct cuda_update_info *info;
+};
+
 struct cuda_node_switch { /* cuGraphNodeSetEnabled */
 	cuda_handle exec, node;
 	uint32_t is_enabled;

@@ -133,6 +133,13 @@ FIELD(cupti_graph_trace, device, CUpti_ActivityGraphTrace2, deviceId);
 FIELD(cupti_graph_trace, graph, CUpti_ActivityGraphTrace2, graphId);
 FIELD(cupti_graph_trace, context, CUpti_ActivityGraphTrace2, contextId);
 FIELD(cupti_graph_trace, stream, CUpti_ActivityGraphTrace2, streamId);
+FIELD(cuda_graph_update, exec, cuGraphExecUpdate_v2_params, hGraphExec);
+FIELD(cuda_graph_update, graph, cuGraphExecUpdate_v2_params, hGraph);
+FIELD(cuda_graph_update, info, cuGraphExecUpdate_v2_params, resultInfo);
+FIELD(cuda_update_info, result, CUgraphExecUpdateResultInfo, result);
+_Static_assert(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED == 2 &&
+		       CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED == 8,
+	"reasons of refused updates");
 FIELD(cuda_node_switch, exec, cuGraphNodeSetEnabled_params, hGraphExec);
 CHECK_KERNEL(CUpti_ActivityKernel10);
 CHECK_MEMCPY(CUpti_ActivityMemcpy6);

@@ -41,6 +41,8 @@ static const struct call_name names[] = {
 	{"cuDevicePrimaryCtxRelease", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
 	{"cuDevicePrimaryCtxReset", CALL_PRIMARY_GOES, STREAM_UNKNOWN, 0},
 	{"cuGraphInstantiate", CALL_INSTANTIATE, STREAM_UNKNOWN, 0},
+	{"cuGraphExecUpdate_v2", CALL_UPDATE, STREAM_UNKNOWN,
+		offsetof(struct cuda_graph_update, info)},
 	{"cuGraphExecUpdate", CALL_UPDATE, STREAM_UNKNOWN, 0},
 	{"cuGraphNodeSetEnabled", CALL_NODE_SWITCH, STREAM_UNKNOWN, 0},
 };

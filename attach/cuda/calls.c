@@ -313,7 +313,7 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 	else if (shape->kind == CALL_INSTANTIATE)
 		graph_calls_instantiated(has_failed(call));
 	else if (shape->kind == CALL_UPDATE)
-		graph_calls_count(GRAPH_UPDATED, has_failed(call));
+		graph_calls_updated(call->parameters, shape->offset != 0, has_failed(call));
 	else if (shape->kind == CALL_NODE_SWITCH)
 		node_switched(call);
 }

@@ -8,13 +8,15 @@
 
 #include <stdio.h>
 #include "attach/cuda/cupti.h"
+#include "attach/cuda/graph_places.h"
 #include "attach/cuda/nodes.h"
 
 /* The executable graph that the thread is making. */
 static __thread struct {
 	uint32_t is_begun;
-	uint32_t records; /* that a launch brings */
-	uint32_t varies;  /* the graph itself decides how many those are */
+	cuda_handle copies; /* stands for it until it has a handle */
+	uint32_t records;   /* that a launch brings */
+	uint32_t varies;    /* the graph itself decides how many those are */
 } making;
 
 static int are_whole;
@@ -29,6 +31,14 @@ static int id_of(cuda_handle node, uint64_t *id)
 	return cupti.graph_node_id && cupti.graph_node_id(node, id) == CUPTI_FINE;
 }
 
+/* Odd, unlike handles of CUDA's, and never used again. */
+static cuda_handle next_copies(void)
+{
+	static uintptr_t last = 1;
+
+	return (cuda_handle)__atomic_add_fetch(&last, 2, __ATOMIC_RELAXED);
+}
+
 static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch)
 {
 	struct brick_launch parent;
@@ -40,8 +50,10 @@ static int node_made(const struct cupti_graph *graph, const struct brick_launch 
 		parent = *launch;
 	else
 		brick_launch_parent(&parent);
-	if (id_of(graph->node, &id))
+	if (id_of(graph->node, &id)) {
 		nodes_created(id, parent.brick, parent.layer);
+		graph_places_created(graph->graph, id);
+	}
 	return 1;
 }
 
@@ -54,8 +66,11 @@ static void node_cloned(const struct cupti_graph *graph)
 		making.varies |= graph->node_type == CUDA_NODE_GRAPH ||
 				 graph->node_type == CUDA_NODE_CONDITIONAL;
 	}
-	if (id_of(graph->node, &id) && id_of(graph->original_node, &original))
+	if (id_of(graph->node, &id) && id_of(graph->original_node, &original)) {
 		nodes_cloned(id, original);
+		if (making.is_begun)
+			graph_places_cloned(making.copies, id, original);
+	}
 }
 
 int graph_calls_resource(
@@ -70,19 +85,23 @@ int graph_calls_resource(
 		node_cloned(graph);
 		break;
 	case CUPTI_GRAPH_NODE_DESTROYING:
+		graph_places_forget(graph->graph);
 		if (id_of(graph->node, &node))
 			nodes_destroyed(node);
 		break;
 	case CUPTI_GRAPH_EXEC_STARTING:
 		making.is_begun = 1;
+		making.copies = next_copies();
 		making.records = making.varies = 0;
 		break;
 	case CUPTI_GRAPH_EXEC_CREATED:
 		nodes_exec(graph->exec, are_whole ? 1 : making.varies ? 0 : making.records);
+		graph_places_exec(graph->exec, making.copies);
 		making.is_begun = 0;
 		break;
 	case CUPTI_GRAPH_EXEC_DESTROYING:
 		nodes_exec_gone(graph->exec);
+		graph_places_forget(graph->exec);
 		break;
 	default:
 		break;
@@ -100,6 +119,31 @@ void graph_calls_count(enum graph_call call, int has_failed)
 		has_failed ? &counts[call].refused : &counts[call].done, 1, __ATOMIC_RELAXED);
 }
 
+static int last_refusal; /* of an update: enum CUgraphExecUpdateResult, atomic */
+
+void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed)
+{
+	graph_calls_count(GRAPH_UPDATED, has_failed);
+	if (update && !has_failed)
+		graph_places_updated(update->exec, update->graph);
+	else if (update && has_info && update->info)
+		__atomic_store_n(&last_refusal, update->info->result, __ATOMIC_RELAXED);
+}
+
+/* By the values of CUgraphExecUpdateResult, from 2 on. */
+static const char *refusal_text(void)
+{
+	static const char *const texts[] = {"its topology had changed",
+		"the type of a node had changed", "the function of a node had changed",
+		"the parameters of a node had changed in a way that cannot be updated",
+		"something of a node cannot be updated",
+		"the function of a node had changed in a way that cannot be updated",
+		"the attributes of a node had changed in a way that cannot be updated"};
+	unsigned value = (unsigned)__atomic_load_n(&last_refusal, __ATOMIC_RELAXED);
+
+	return value - 2 < sizeof texts / sizeof *texts ? texts[value - 2] : NULL;
+}
+
 void graph_calls_instantiated(int has_failed)
 {
 	making.is_begun = 0;
@@ -109,6 +153,7 @@ void graph_calls_instantiated(int has_failed)
 int graph_calls_describe(char *text, size_t bytes)
 {
 	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};
+	const char *why = refusal_text();
 	size_t at = 0;
 	uint64_t all = 0;
 
@@ -119,8 +164,9 @@ int graph_calls_describe(char *text, size_t bytes)
 		at += (size_t)snprintf(text + at, bytes - at, "%s%llu %s", i ? ", " : "",
 			(unsigned long long)done, names[i]);
 		if (refused && at < bytes)
-			at += (size_t)snprintf(text + at, bytes - at, " (%llu refused)",
-				(unsigned long long)refused);
+			at += (size_t)snprintf(text + at, bytes - at, " (%llu refused%s%s)",
+				(unsigned long long)refused, i == GRAPH_UPDATED && why ? ": " : "",
+				i == GRAPH_UPDATED && why ? why : "");
 	}
 	return all != 0;
 }

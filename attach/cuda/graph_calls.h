@@ -23,9 +23,15 @@ int graph_calls_resource(
 /* The call that makes an executable graph is over, whether it has made one or not. */
 void graph_calls_instantiated(int has_failed);
 
+/*
+ * An update is over. has_info: the parameters tell why, if it was refused: then the program has to
+ * instantiate anew, or to launch without a graph.
+ */
+void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed);
+
 /* What a program did with graphs as wholes. Any thread. */
 enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
 void graph_calls_count(enum graph_call call, int has_failed);
 
-/* "2 captured, ..., 1 update refused"; 0: there was no graph. */
+/* "2 captured, 3 updated (1 refused: its topology had changed), ..."; 0: there was no graph. */
 int graph_calls_describe(char *text, size_t bytes);

@@ -5,7 +5,8 @@
  * a graph's first node is taken for the walker, until another has gone on from there through
  * several nodes without its asking, or begins when it is through. Backends that walk twice (a dry
  * run first, a look at the whole graph) do so in the same order each time: who came before the
- * walker is not believed again.
+ * walker is not believed again. CUDA's gives nodes streams of their own and puts the graph into
+ * another order for that, before it walks: so the order is looked at when a walk begins.
  */
 #include "attach/ggml/device_graph.h"
 
@@ -40,6 +41,7 @@ void device_graph_begin(
 	d->at = known->count;
 	d->asked = 0;
 	d->graph = known;
+	d->shown = graph;
 	node_thread.on_device = 1;
 	d->outside = device_phase_owner(brick);
 	d->before = brick_launch_owner_set(d->outside);
@@ -68,6 +70,19 @@ void device_graph_end(void)
 	d->graph = NULL;
 	node_thread.on_device = 0;
 	node_thread.begun += d->asked;
+}
+
+/* Without memory it stays as it was known. */
+static void look_again(struct device_graph *d)
+{
+	struct known_graph *now = known_graph_again(d->graph, d->shown);
+
+	if (!now || now == d->graph)
+		return;
+	struct known_graph *unused = device_nodes_ready(now) ? now : d->graph;
+	if (unused != now)
+		d->graph = now;
+	known_graph_release(unused);
 }
 
 static void enter(struct device_graph *d, uint32_t index)
@@ -144,6 +159,8 @@ static void ask(struct device_graph *d, const void *node, uintptr_t caller)
 	if (index == d->graph->count || !is_walker(d, caller, index))
 		return;
 	leave(d, index);
+	if (!index)
+		look_again(d);
 	enter(d, index);
 }
 

@@ -13,6 +13,7 @@
 
 struct device_graph {
 	struct known_graph *graph; /* NULL: this thread computes none on a device */
+	const void *shown;	   /* where the engine has it */
 	uint32_t at;		   /* the node that was asked about last, or its count */
 	uint32_t asked;		   /* nodes */
 	brick_span span;

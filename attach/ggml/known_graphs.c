@@ -254,6 +254,33 @@ struct known_graph *known_graph_hold(const struct engine *e, const void *graph, 
 	return look_up(&s, generation);
 }
 
+/* A pair that is fused stands before its two. */
+static int is_in_order(const struct known_graph *g, const struct shown *s)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const void *node = shown_node(s, i);
+		if (node && g->nodes[k].node != node)
+			return 0;
+		k += node != NULL;
+		k += node && k < g->count && g->nodes[k].node == node;
+	}
+	return 1;
+}
+
+struct known_graph *known_graph_again(struct known_graph *g, const void *graph)
+{
+	const struct engine *e = g->engine;
+	int count = e->graph_node_count((void *)(uintptr_t)graph);
+	struct shown s = {e, graph,
+		e->graph_nodes ? e->graph_nodes((void *)(uintptr_t)graph) : NULL, (uint32_t)count};
+
+	if (count <= 0 || (uint32_t)count > g->count || is_in_order(g, &s))
+		return g;
+	return look_up(&s, g->generation);
+}
+
 void known_graph_release(struct known_graph *g)
 {
 	if (!g)

@@ -53,6 +53,11 @@ static inline __attribute__((always_inline)) uint64_t node_shape(
  * graphs, or there is no memory.
  */
 struct known_graph *known_graph_hold(const struct engine *engine, const void *graph, int *looked);
+/*
+ * The same, or, where the engine has put the nodes of the graph into another order since, another
+ * one, held as well. NULL: no memory.
+ */
+struct known_graph *known_graph_again(struct known_graph *known, const void *graph);
 void known_graph_release(struct known_graph *graph);
 
 /* Which of the graphs that are held has this node, and where; NULL: none. */

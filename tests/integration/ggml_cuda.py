@@ -113,6 +113,14 @@ def main():
                                         GGML_CUDA_DISABLE_GRAPHS="1")
         assert not replayed and not counts, (replayed, counts)
 
+        # products of one input in streams of their own, at once: forked and joined by events
+        result, _, replayed, counts = record(scratch, "streams", *base, GGML_CUDA_GRAPH_OPT="1")
+        streams = {c["stream"] for c in result.truth if not c["node"]}
+        assert len(streams) >= 4 and replayed and counts["launched"], (streams, replayed, counts)
+        forks = [stream for _, stream, after in result.afters for other in after
+                 if result.afters[other][1] != stream]
+        assert len(set(forks)) >= 4, ("streams that begin behind another's command", set(forks))
+
         # the last layers are the device's
         record(scratch, "some layers", *base, "--gpu-layers", "4", first_layer=4)
 

@@ -187,13 +187,35 @@ def by_callback(libs, gguf):
                     row["flops"] and row["device_ns"] <= row["total_ns"])
 
 
-def without_device(libs, gguf):
+def check_work(device, host):
+    """A product is as much work on the device as on the CPU: told once, in one command of several."""
+    ceilings = os.path.join(TMP, "ceilings.json")
+    with open(ceilings, "wb") as file:
+        file.write(brick("ceilings", "--quick", "--json", XDG_CACHE_HOME=TMP, VK_ICD_FILENAMES=ICD,
+                         OCL_ICD_VENDORS="/nowhere")[0])
+    on = {}
+    for path in (device, host):
+        rows = brick_json("roofline", "--phase", "decode", "--ceilings", ceilings, "--json", path)
+        on[path] = {row["name"]: row for row in rows["bricks"] if row["device"] == (path == device)}
+    for name in ("QkvProjection", "OutputProjection", "GateProjection", "UpProjection",
+                 "DownProjection", "LmHead"):
+        a, b = on[device][name], on[host][name]
+        expect(name, [a[key] for key in ("count", "flops", "bytes")],
+               [b[key] for key in ("count", "flops", "bytes")])
+        expect_true(f"{name} under the device's roof: {a}", a["roof"]["bandwidth_level"] in
+                    ("cache", "memory") and a["roof"]["peak_isa"] == "kernel")
+    expect("FLOPs of a norm and its weight", on[device]["RmsNorm"]["flops"],
+           on[host]["RmsNorm"]["flops"])
+
+
+def without_device(libs, gguf, device_path):
     path = os.path.join(TMP, "cpu.pftrace")
     run(libs, gguf, record=path, device="")
     rows, device = rows_of(path)
     expect("commands", [row for row in device if row["brick"] != row["kernel"]], [])
     expect("marker", [row for row in rows if row["brick"] in ("RecordCommands", "SplitCopy")], [])
     expect_true("nodes", any(row["brick"] == "UpProjection" for row in rows))
+    check_work(device_path, path)
 
 
 found = engines()
@@ -203,4 +225,4 @@ for version in sorted(found):
 newest = found[max(found)]
 split(newest, gguf)
 by_callback(newest, gguf)
-without_device(newest, gguf)
+without_device(newest, gguf, os.path.join(TMP, max(found) + ".pftrace"))

@@ -30,7 +30,7 @@ class Result:
         for name in (path, log):
             if os.path.exists(name):
                 os.unlink(name)
-        alone = subprocess.run([program, *arguments], env=environment(scenario),
+        alone = subprocess.run([program, *arguments], env=environment(scenario, **more),
                                capture_output=True, text=True, timeout=120)
         recorded = subprocess.run([BRICK, "record", "-o", path, "--", program, *arguments],
                                   env=environment(scenario, FAKE_CUDA_LOG=log, **more),

@@ -3,8 +3,9 @@
 `brick ceilings` and `brick roofline`: ceilings are measured, kept and shown again, measured anew when
 what is kept is damaged or stale; bricks are placed under ceilings that the test made up, so that
 every number can be checked; text fits its terminal; the picture is well-formed whatever names hold;
-what is missing or wrong is told.
+what is missing or wrong is told. Devices that are here (PoCL, lavapipe) have ceilings of their own.
 """
+import glob
 import json
 import os
 import xml.etree.ElementTree as ElementTree
@@ -13,6 +14,7 @@ from libcli import TMP, brick, brick_json, expect, expect_true, on_terminal, pla
 
 ODD = b'q"u;o\'t<e>&\n\x1b[31mred\x07\t\\{|}\xc2\x9b\xff\xc3\xa9\x7f]]>'
 CACHE = os.path.join(TMP, "cache")
+NO_DEVICES = {"OCL_ICD_VENDORS": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"}
 
 
 def figure(best):
@@ -48,13 +50,14 @@ def near(what, got, want):
 
 def kept_ceilings():
     """Through the cache: measured once, then shown, then measured again for good reasons."""
-    env = {"XDG_CACHE_HOME": CACHE, "HOME": TMP}
+    env = {"XDG_CACHE_HOME": CACHE, "HOME": TMP, **NO_DEVICES}
     args = ("ceilings", "--quick", "--threads", "1", "--json")
     out, err = brick(*args, **env)
     first = json.loads(out)
     expect("no complaint", err, b"")
     expect("the schema", first["schema"], "brick/ceilings/1")
     expect_true("arithmetic was measured", first["compute_gops"])
+    expect("devices", first["devices"], [])
     expect_true("memory was measured", any(r["level"] == "memory" and r["best"] > 0
                                            for r in first["bandwidth_gb_per_s"]))
     for row in first["compute_gops"] + first["bandwidth_gb_per_s"]:
@@ -77,6 +80,26 @@ def kept_ceilings():
     expect_true("staleness is named", b"number of CPUs has changed" in brick(*args, **env)[1])
     brick("ceilings", "--threads", "0", code=2)
     brick("ceilings", "operand", code=2)
+
+
+def devices():
+    """All that can be found here is measured, by kernels; what is kept of it is what was measured."""
+    env = {"XDG_CACHE_HOME": os.path.join(TMP, "devices"), "HOME": TMP}
+    want = {name for name, pattern in (("opencl", "/etc/OpenCL/vendors/*.icd"),
+                                       ("vulkan", "/usr/share/vulkan/icd.d/lvp_icd.*.json"))
+            if glob.glob(pattern)}
+    measured = json.loads(brick("ceilings", "--quick", "--threads", "1", "--json", **env)[0])
+    found = measured["devices"]
+    expect_true(f"devices of {want} in {found}, {measured['missing']}",
+                want <= {device["backend"] for device in found})
+    for device in found:
+        rows = device["compute_gops"] + device["bandwidth_gb_per_s"] + device["latency_ns"]
+        expect_true(f"{device['name']}: figures", all(row["best"] > 0 for row in rows))
+        expect("levels", [row["name"] for row in device["levels"]], ["cache", "memory"])
+        expect("read", {row["level"] for row in device["bandwidth_gb_per_s"]}, {"cache", "memory"})
+        expect("computed", {row["type"] for row in device["compute_gops"]}, {"f32"})
+    text = brick("ceilings", "--quick", COLUMNS="200", **env)[0].decode()
+    expect_true("told", all(device["name"] in text for device in found))
 
 
 def check_rows(rows):
@@ -202,6 +225,7 @@ def main():
     odd_names(good)
     complaints(path, good)
     kept_ceilings()
+    devices()
 
 
 main()

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "attach/cuda/cubin.h"
 #include "attach/cuda/modules.h"
+#include "attach/cuda/graph_places.h"
 #include "attach/cuda/nodes.h"
 
 /* An ELF file whose first section is the table of names, and a section per kernel. */
@@ -147,6 +148,49 @@ static void nodes_come_and_go(void **state)
 	assert_int_equal(nodes_exec_records(&brick), 0);
 }
 
+static void assert_brick(uint64_t node, uint32_t want)
+{
+	uint32_t brick;
+	int32_t layer;
+
+	assert_true(nodes_find(node, &brick, &layer));
+	assert_int_equal(brick, want);
+}
+
+static void make_graph(cuda_handle graph, uint64_t first, uint32_t count, uint32_t brick)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		nodes_created(first + i, brick + i, 0);
+		graph_places_created(graph, first + i);
+	}
+}
+
+/* Copies come in any order; after an update they are what stands at their original's place. */
+static void updates_pair_other_nodes(void **state)
+{
+	char first, second, shorter, exec, copies;
+	uint64_t base = 1ull << 50;
+
+	(void)state;
+	make_graph(&first, base, 3, 10);
+	for (uint64_t i = 3; i-- > 0;) {
+		nodes_cloned(base + 100 + i, base + i);
+		graph_places_cloned(&copies, base + 100 + i, base + i);
+	}
+	graph_places_exec(&exec, &copies);
+	make_graph(&second, base + 200, 3, 20);
+	make_graph(&shorter, base + 300, 2, 30);
+	graph_places_updated(&exec, &shorter); /* cannot be */
+	for (uint32_t i = 0; i < 3; i++)
+		assert_brick(base + 100 + i, 10 + i);
+	graph_places_updated(&exec, &second);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_brick(base + 100 + i, 20 + i);
+	graph_places_forget(&first);
+	graph_places_updated(&exec, &first); /* its order is not known any more */
+	assert_brick(base + 100, 20);
+}
+
 /* A server that makes graphs for every batch: the table does not grow for ever. */
 static void nodes_are_forgotten(void **state)
 {
@@ -170,6 +214,7 @@ int main(void)
 		cmocka_unit_test(sources),
 		cmocka_unit_test(nodes_come_and_go),
 		cmocka_unit_test(nodes_are_forgotten),
+		cmocka_unit_test(updates_pair_other_nodes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,13 +270,16 @@ DOUBLE_API int cuGraphExecUpdate_v2(struct graph *exec, struct graph *graph, voi
 		struct node *from, *to;
 	} *out = result;
 	struct node *to = exec->first;
-	struct entry e = {.id = 644, .name = "cuGraphExecUpdate_v2"};
+	const struct cuda_graph_update parameters = {exec, graph, result};
+	struct entry e = {.id = 644, .name = "cuGraphExecUpdate_v2", .parameters = &parameters};
 
 	double_enter(&e);
 	memset(out, 0, sizeof *out);
-	out->result = exec->count != graph->count;
-	for (struct node *n = graph->first, *t = to; n && t; n = n->next, t = t->next)
-		out->result |= n->op.kind != t->op.kind || n->op.child;
+	enum { TOPOLOGY_CHANGED = 2, NODE_TYPE_CHANGED = 3 };
+	out->result = exec->count != graph->count ? TOPOLOGY_CHANGED : 0;
+	for (struct node *n = graph->first, *t = to; n && t && !out->result;
+		n = n->next, t = t->next)
+		out->result = n->op.kind != t->op.kind || n->op.child ? NODE_TYPE_CHANGED : 0;
 	if (out->result)
 		return double_leave(&e, GRAPH_UPDATE_FAILED);
 	for (struct node *n = graph->first; n; n = n->next, to = to->next) {
