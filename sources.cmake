@@ -5,6 +5,7 @@
 # Building blocks; libc only.
 set(BRICK_BASE_SOURCES
   base/array.c
+  base/base64.c
   base/escape.c
   base/hash_index.c
   base/hashmap.c
@@ -638,11 +639,17 @@ set(BRICK_EXPLAIN_SOURCES
 )
 
 set(BRICK_HTML_SOURCES
+  html/lane_bins.c
+  html/pack.c
   html/page.c
+  html/page_choice.c
+  html/page_each.c
   html/page_layers.c
   html/page_machine.c
   html/page_measure.c
+  html/page_names.c
   html/page_steps.c
+  html/page_timeline.c
   html/page_trees.c
 )
 
@@ -652,6 +659,7 @@ set(BRICK_SERVE_SOURCES
   serve/access.c
   serve/connections.c
   serve/find.c
+  serve/held.c
   serve/metrics.c
   serve/metrics_plain.c
   serve/metrics_server.c
@@ -659,7 +667,10 @@ set(BRICK_SERVE_SOURCES
   serve/source.c
 )
 
-set(BRICK_HTTP_SOURCES serve/http.c)
+set(BRICK_HTTP_SOURCES
+  serve/http.c
+  serve/http_answer.c
+)
 set(BRICK_HTTP_NONE_SOURCES serve/http_none.c)
 
 # The live view; its screen needs ncursesw (screen_none.c says so where there is none).

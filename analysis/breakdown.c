@@ -51,14 +51,24 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
 }
 
+/* brick: brick_count is for all that are left out of the run. */
+static void add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
+{
+	if (b->part_of && b->part_of[step])
+		breakdown_part(b, step)[brick] += ns;
+}
+
 /* Time of a brick (or of waiting) that is part of the wall time. */
 static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
 	uint32_t brick, uint32_t category, uint64_t ns)
 {
-	if (!b->run->sites[frame->sample->site].left_out || brick == b->wait_brick)
+	bool shown = !b->run->sites[frame->sample->site].left_out || brick == b->wait_brick;
+	if (shown)
 		b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
-	if (frame->step != RUN_NONE)
-		b->steps[(size_t)frame->step * b->category_count + category] += ns;
+	if (frame->step == RUN_NONE)
+		return;
+	b->steps[(size_t)frame->step * b->category_count + category] += ns;
+	add_part(b, frame->step, shown ? brick : b->brick_count, ns);
 }
 
 static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
@@ -81,6 +91,10 @@ static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bo
 	if (b->index->kinds[frame->brick] != BRICK_KIND_STEP)
 		parts[b->run->bricks[frame->brick].category] += frame->counted.self_ns;
 	parts[b->wait_category] += frame->counted.inner_ns + frame->counted.wait_ns;
+	uint64_t own_ns =
+		b->index->kinds[frame->brick] == BRICK_KIND_STEP ? 0 : frame->counted.self_ns;
+	add_part(b, frame->step, b->brick_count,
+		own_ns + frame->counted.inner_ns + frame->counted.wait_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -187,6 +201,17 @@ int breakdown_create(struct breakdown **out, const struct run *run, const struct
 	return rc;
 }
 
+int breakdown_parts(struct breakdown *b, const uint32_t *steps, size_t count)
+{
+	b->parts = calloc(count * (b->brick_count + 1) + 1, sizeof(*b->parts));
+	b->part_of = calloc(b->run->step_count + 1, sizeof(*b->part_of));
+	if (!b->parts || !b->part_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		b->part_of[steps[i]] = (uint32_t)i + 1;
+	return 0;
+}
+
 void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t *out)
 {
 	const struct run *run = b->run;
@@ -220,5 +245,7 @@ void breakdown_destroy(struct breakdown *b)
 	free(b->steps);
 	free(b->layers);
 	free(b->counts);
+	free(b->parts);
+	free(b->part_of);
 	free(b);
 }

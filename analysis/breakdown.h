@@ -37,6 +37,10 @@ struct breakdown {
 	uint64_t *counts;     /* the same: executions, on all threads */
 	/* [BREAKDOWN_PHASES][brick_count], each NULL or uint64_t[BREAKDOWN_BUCKETS] */
 	uint64_t **histograms;
+	/* of the steps that breakdown_parts() was asked for: [count][brick_count + 1], ns of wall
+	 * time; the last column is of bricks that are left out of the run */
+	uint64_t *parts;
+	uint32_t *part_of; /* [step_count]: row + 1, 0: none; NULL: nothing was asked for */
 	const struct step_index *index; /* while it is fed */
 	int failed;
 };
@@ -46,6 +50,15 @@ int breakdown_create(struct breakdown **out, const struct run *run, const struct
 /* The same, whole when the walk has run. */
 int breakdown_create_in(struct breakdown **out, struct walk *walk);
 void breakdown_destroy(struct breakdown *breakdown);
+
+/* Before the walk runs: also count these steps by brick. -ENOMEM. */
+int breakdown_parts(struct breakdown *breakdown, const uint32_t *steps, size_t count);
+
+/* [brick_count + 1] of a step that was asked for. */
+static inline uint64_t *breakdown_part(const struct breakdown *b, uint32_t step)
+{
+	return b->parts + (size_t)(b->part_of[step] - 1) * (b->brick_count + 1);
+}
 
 /* ns by category of a step; where layer row and brick of a phase lie in layers and counts. */
 static inline const uint64_t *breakdown_step(const struct breakdown *b, uint32_t step)

@@ -77,7 +77,7 @@ struct walk_ops {
 	int (*finish)(void *context); /* after all lanes, in the order of joining */
 };
 
-enum { WALK_JOINED_MAX = 48 };
+enum { WALK_JOINED_MAX = 96 };
 
 /* One pass over a run, and all that it feeds. */
 struct walk {

@@ -21,6 +21,7 @@
 #include "html/page.h"
 #include "view/text.h"
 #include "serve/access.h"
+#include "serve/held.h"
 #include "serve/http.h"
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
@@ -41,6 +42,7 @@ struct server {
 	const struct selection *selection;
 	struct serve_source *source;
 	struct http *http;
+	struct held held;
 	uint64_t read_ns, took_ns; /* when last, and how long that took */
 	uint64_t reads, failures;
 	uint64_t asked, asked_ns; /* requests, and when there was one more */
@@ -103,9 +105,9 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	struct http_content content = {0};
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes;
-	struct page page;
-	page_measure(&page, reading->run);
-	json_t *data = page_json(&page, reading->live ? PAGE_LIVE : PAGE_SERVED);
+	struct page *page = xcalloc(1, sizeof(*page));
+	page_measure(page, reading->run);
+	json_t *data = page_json(page, reading->live ? PAGE_LIVE : PAGE_SERVED);
 	content.data = page_text(data, &content.data_bytes);
 	json_decref(data);
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
@@ -115,8 +117,9 @@ static void publish(struct server *server, const struct serve_reading *reading)
 	memcpy(content.page + head_bytes, content.data, content.data_bytes);
 	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
 	free(server->metrics);
-	server->metrics = serve_metrics(&page, reading->live);
-	page_fini(&page);
+	server->metrics = serve_metrics(page, reading->live);
+	run_release(reading->run);
+	held_take(&server->held, page, reading->run);
 	hand_out(server, &content);
 }
 
@@ -172,7 +175,6 @@ static int refresh(struct server *server)
 	} else {
 		server->reads++;
 		publish(server, &reading);
-		run_destroy(reading.run);
 	}
 	server->read_ns = monotonic_ns();
 	server->took_ns = server->read_ns - begin_ns;
@@ -232,6 +234,9 @@ static int run_serve(int argc, char **argv)
 	const char *operand = input_operand(argc, argv);
 	check(&options.http);
 	server.source = serve_source_open(operand);
+	held_init(&server.held);
+	options.http.ask = held_ask;
+	options.http.ask_context = &server.held;
 	block_ends(&ends);
 	server.http = start(&options.http);
 	refresh(&server);
@@ -241,6 +246,7 @@ static int run_serve(int argc, char **argv)
 		refresh(&server);
 	}
 	http_stop(server.http);
+	held_fini(&server.held);
 	serve_source_close(server.source);
 	free(server.metrics);
 	return CLI_DONE;

@@ -17,6 +17,11 @@
 
 enum { ROWS_MAX = 120 };
 
+static const char *const phase_keys[STEP_PHASES] = {[STEP_PREFILL] = "prefill",
+	[STEP_DECODE] = "decode",
+	[STEP_MIXED] = "mixed",
+	[STEP_WARM_UP] = "warm_up"};
+
 int page_available(void)
 {
 	return page_template_bytes != 0;
@@ -40,25 +45,40 @@ static json_t *phase_json(const struct page *page, enum step_phase phase)
 	return page->phases[phase].summary ? report_to_json(&page->phases[phase]) : json_null();
 }
 
+/* The rows of a table that the page shows, and how many more there are. */
+static size_t put_rows(json_t *to, struct report report)
+{
+	const char *plural = summary_by_plural(report.summary->by);
+	size_t all = report.shown;
+	report.shown = all < ROWS_MAX ? all : ROWS_MAX;
+	json_t *whole = report_to_json(&report);
+	json_put(to, plural, json_incref(json_object_get(whole, plural)));
+	json_decref(whole);
+	return all - report.shown;
+}
+
 /* Rows by what the page shows as plain tables, and how many more there are; of devices only where
- * there were any. */
+ * there were any; then those of each phase. */
 static void put_tables(json_t *root, const struct page *page)
 {
-	json_t *left_out = json_object();
+	json_t *left_out = json_object(), *phases = json_object();
 	for (int i = 0; i < PAGE_TABLES; i++) {
-		struct report report = page->tables[i];
-		if (!report.summary)
+		if (!page->tables[i].summary)
 			continue;
-		const char *plural = summary_by_plural(report.summary->by);
-		size_t all = report.shown;
-		report.shown = all < ROWS_MAX ? all : ROWS_MAX;
-		json_t *whole = report_to_json(&report);
-		json_put(root, plural, json_incref(json_object_get(whole, plural)));
-		if (all > ROWS_MAX)
-			json_put(left_out, plural, json_number(all - ROWS_MAX));
-		json_decref(whole);
+		size_t more = put_rows(root, page->tables[i]);
+		if (more)
+			json_put(left_out, summary_by_plural(page->tables[i].summary->by),
+				json_number(more));
+	}
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		json_t *tables = json_object();
+		for (int i = 0; i < PAGE_TABLES; i++)
+			if (page->phase_tables[phase][i].summary)
+				put_rows(tables, page->phase_tables[phase][i]);
+		json_put(phases, phase_keys[phase], tables);
 	}
 	json_put(root, "left_out", left_out);
+	json_put(root, "phase_tables", phases);
 }
 
 json_t *page_json(const struct page *page, enum page_use use)
@@ -78,7 +98,9 @@ json_t *page_json(const struct page *page, enum page_use use)
 	json_put(root, "steps", page_steps(page));
 	json_put(root, "layers", page_layers(page));
 	json_put(root, "lengths", page_durations(page));
-	json_put(root, "trees", page_trees(page));
+	json_put(root, "each", page_each(page));
+	json_put(root, "trees", page_trees(page, use == PAGE_FILE));
+	json_put(root, "timeline", page_timeline(page, use == PAGE_FILE));
 	json_put(root, "path", page_path(page));
 	json_put(root, "roofline", page_roofline(page));
 	json_put(root, "tiles", page_tiles(page));

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "analysis/breakdown.h"
 #include "analysis/roofline.h"
 #include "analysis/schedule.h"
 #include "analysis/step_index.h"
+#include "html/lane_bins.h"
 #include "trace/run.h"
 #include "view/report.h"
 
@@ -28,6 +30,11 @@ struct page {
 	struct report report;		   /* by brick, of all phases */
 	struct report phases[STEP_PHASES]; /* by brick; its summary is NULL where no step ended */
 	struct report tables[PAGE_TABLES]; /* of devices: NULL where there were none */
+	/* the same of each phase */
+	struct report phase_tables[STEP_PHASES][PAGE_TABLES];
+	uint32_t *each; /* the steps whose bricks are in the page, by number in the run */
+	size_t each_count;
+	struct lane_bins bins;
 	struct schedule_source source;
 	struct ceilings *ceilings; /* NULL: not measured */
 	char *ceilings_path;
@@ -67,17 +74,23 @@ void page_template(const char **head, size_t *head_bytes, const char **tail, siz
 /* Write the document. Takes the reference. */
 void page_write(json_t *data, FILE *out);
 
-/* Its parts; each a new reference. */
-json_t *page_steps(const struct page *page);	 /* steps over time, by category */
-json_t *page_layers(const struct page *page);	 /* layers x bricks */
-json_t *page_durations(const struct page *page); /* histograms of executions, by brick */
-json_t *page_trees(const struct page *page);	 /* what a few of the steps were made of */
-json_t *page_path(const struct page *page);	 /* critical path; null: not known */
-json_t *page_roofline(const struct page *page);	 /* with ceilings, where they were measured */
-json_t *page_tiles(const struct page *page);	 /* null: there are none */
+/* Its parts; each a new reference. `whole`: with all that the page can hold of single steps. */
+json_t *page_steps(const struct page *page);		    /* steps over time, by category */
+json_t *page_layers(const struct page *page);		    /* layers x bricks */
+json_t *page_durations(const struct page *page);	    /* histograms of executions, by brick */
+json_t *page_each(const struct page *page);		    /* single steps by brick */
+json_t *page_trees(const struct page *page, bool whole);    /* what single steps were made of */
+json_t *page_timeline(const struct page *page, bool whole); /* what ran when, by lane */
+json_t *page_path(const struct page *page);		    /* critical path; null: not known */
+json_t *page_roofline(const struct page *page); /* with ceilings, where they were measured */
+json_t *page_tiles(const struct page *page);	/* null: there are none */
 
 /* How many of the rows of the report, largest first, the pictures show. */
 size_t page_bricks(const struct page *page);
+
+/* Answers of a server, for what is not in its page; each a new reference. */
+json_t *page_step_json(const struct page *page, uint64_t number); /* NULL: no such step */
+json_t *page_range_json(const struct page *page, uint64_t since_ns, uint64_t until_ns);
 
 /* The steps worth a tree of their own, and why. */
 struct page_choice {
@@ -86,3 +99,24 @@ struct page_choice {
 };
 enum { PAGE_CHOICES = 16 };
 size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES]);
+
+/* Steps whose bricks are in the page: all, or, of too many, some all over the run and those that
+ * take longest. For page_measure(), before anything is measured. */
+void page_choose_each(struct page *page);
+
+/* Steps of which each sample is in a page without a server: the caller frees. */
+uint32_t *page_choose_kept(const struct page *page, size_t *count);
+
+/* Numbers of the steps of a run, for people; the caller frees. [step_count] */
+uint32_t *page_numbers(const struct page *page);
+
+/* Where what belongs to a step ends: where the next one of its lane begins, or earlier. */
+uint64_t page_step_end_ns(const struct page *page, uint32_t step);
+
+/* Names, each once, and where in the list each stands. */
+struct page_names {
+	json_t *list, *numbers;
+};
+struct page_names page_names_begin(void);
+json_int_t page_names_add(struct page_names *names, const char *name);
+json_t *page_names_end(struct page_names *names); /* the list, a new reference */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What single steps were made of, for the page: the first and the median one of each phase, and the
- * slowest. A tree is a table in columns, a parent before what it holds; names are kept once for all
- * trees. Called by page.c.
+ * What single steps were made of, for the page. A tree is a table in columns, a parent before what
+ * it holds; names are kept once for all trees. A few have their operations; of many others only
+ * times are kept, and what their nodes are once for all steps that were made of the same. Called by
+ * page.c.
  */
 #include <stdlib.h>
 
@@ -12,113 +13,23 @@
 #include "view/die.h"
 #include "view/json.h"
 #include "view/memory.h"
+#include "html/pack.h"
 #include "html/page.h"
 #include "view/path.h"
-#include "view/step_choice.h"
 #include "view/tree.h"
 
-enum { NODES_MAX = 40000, HOPS_MAX = 4000, SLOWEST = 4 };
-
-static void choose(
-	struct page_choice choices[PAGE_CHOICES], size_t *count, uint32_t step, const char *why)
-{
-	if (step == RUN_NONE || *count == PAGE_CHOICES)
-		return;
-	for (size_t i = 0; i < *count; i++)
-		if (choices[i].step == step)
-			return;
-	choices[(*count)++] = (struct page_choice){step, why};
-}
-
-static int is_of(const struct page *page, uint32_t step, enum step_phase phase)
-{
-	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
-}
-
-/* The slowest one that takes less than `below_ns`. */
-static uint32_t slowest(const struct page *page, enum step_phase phase, uint64_t below_ns)
-{
-	uint32_t found = RUN_NONE;
-	uint64_t found_ns = 0;
-	for (uint32_t i = 0; i < page->run->step_count; i++) {
-		uint64_t ns = step_time_total_ns(&page->times->steps[i]);
-		if (!is_of(page, i, phase) || ns >= below_ns ||
-			(found != RUN_NONE && ns <= found_ns))
-			continue;
-		found = i;
-		found_ns = ns;
-	}
-	return found;
-}
-
-static uint32_t first_of(const struct page *page, enum step_phase phase, int last)
-{
-	uint32_t found = RUN_NONE;
-	for (uint32_t i = 0; i < page->run->step_count; i++)
-		if (is_of(page, i, phase) && (found == RUN_NONE || last))
-			found = i;
-	return found;
-}
-
-size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES])
-{
-	static const char *const words[STEP_PHASES][5] = {
-		[STEP_PREFILL] = {"median prefill", "first prefill", "slowest prefill",
-			"slow prefill", "last prefill"},
-		[STEP_DECODE] = {"median decode", "first decode", "slowest decode", "slow decode",
-			"last decode"},
-		[STEP_MIXED] = {"median mixed", "first mixed", "slowest mixed", "slow mixed",
-			"last mixed"},
-	};
-	static const enum step_phase order[] = {STEP_DECODE, STEP_MIXED, STEP_PREFILL};
-	size_t count = 0;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		enum step_phase phase = order[i];
-		const char *const *word = words[phase];
-		uint64_t below_ns = UINT64_MAX;
-		choose(choices, &count,
-			step_times_median(page->times, page->run, &page->index, phase), word[0]);
-		choose(choices, &count, first_of(page, phase, 0), word[1]);
-		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST : 1); k++) {
-			uint32_t step = slowest(page, phase, below_ns);
-			choose(choices, &count, step, word[k ? 3 : 2]);
-			if (step != RUN_NONE)
-				below_ns = step_time_total_ns(&page->times->steps[step]);
-		}
-		choose(choices, &count, first_of(page, phase, 1), word[4]);
-	}
-	return count;
-}
-
-/* Names of all trees, and where in the list each stands. */
-struct names {
-	json_t *list, *numbers;
-};
-
-static json_t *name_json(struct names *names, const char *name)
-{
-	json_t *text = json_text(name);
-	const char *valid = json_string_value(text);
-	json_t *number = json_object_get(names->numbers, valid);
-	if (!number) {
-		number = json_number(json_array_size(names->list));
-		json_put(names->numbers, valid, number);
-		json_add(names->list, json_incref(text));
-	}
-	json_decref(text);
-	return json_incref(number);
-}
+enum { NODES_MAX = 40000, HOPS_MAX = 4000 };
 
 struct columns {
 	json_t *parent, *name, *kind, *layer, *count, *time, *self, *bytes, *flops;
 };
 
-static void add_node(struct columns *to, struct names *names, const struct call_tree *tree,
+static void add_node(struct columns *to, struct page_names *names, const struct call_tree *tree,
 	const struct call_node *node, json_int_t parent)
 {
 	char *name = tree_name(tree, node);
 	json_add(to->parent, json_integer(parent));
-	json_add(to->name, name_json(names, name));
+	json_add(to->name, json_integer(page_names_add(names, name)));
 	json_add(to->kind, json_number(node->kind));
 	json_add(to->layer, json_integer(node->layer < 0 ? -1 : node->layer));
 	json_add(to->count, json_number(node->count));
@@ -138,7 +49,7 @@ static size_t count_nodes(const struct call_tree *tree, int operations)
 }
 
 /* Numbers in the columns are those of the nodes that are shown. */
-static json_t *nodes_json(const struct call_tree *tree, struct names *names, int operations)
+static json_t *nodes_json(const struct call_tree *tree, struct page_names *names, int operations)
 {
 	struct columns to = {json_array(), json_array(), json_array(), json_array(), json_array(),
 		json_array(), json_array(), json_array(), json_array()};
@@ -167,31 +78,90 @@ static json_t *nodes_json(const struct call_tree *tree, struct names *names, int
 	return object;
 }
 
-static json_t *tree_of(const struct page *page, const struct page_choice *choice,
-	const struct call_tree *tree, struct names *names, size_t *left)
+static json_t *head_of(
+	const struct page *page, uint32_t number, const struct call_tree *tree, uint32_t shown)
 {
-	const struct run_step *step = &page->run->steps[choice->step];
-	const struct step_time *time = &page->times->steps[choice->step];
-	int operations = count_nodes(tree, 1) <= *left;
-	size_t nodes = count_nodes(tree, operations);
-	if (nodes > *left)
-		return NULL;
-	*left -= nodes;
+	const struct run_step *step = &page->run->steps[number];
+	const struct step_time *time = &page->times->steps[number];
 	json_t *object = json_object();
-	json_put(object, "why", json_text(choice->why));
-	json_put(object, "number",
-		json_number(step_choice_number(page->run, &page->index, choice->step)));
+	json_put(object, "number", json_number(shown));
 	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "total_ns", json_number(step_time_total_ns(time)));
 	json_put(object, "unattributed_ns", json_number(time->unattributed_ns));
 	json_put(object, "other_threads", json_number(tree->threads));
-	json_put(object, "operations", json_boolean(operations));
-	json_put(object, "nodes", nodes_json(tree, names, operations));
 	return object;
 }
 
-json_t *page_trees(const struct page *page)
+/* 0: there are more than are left. */
+static int add_nodes(json_t *object, const struct call_tree *tree, struct page_names *names,
+	const char *why, size_t *left)
+{
+	int operations = count_nodes(tree, 1) <= *left;
+	size_t nodes = count_nodes(tree, operations);
+	if (nodes > *left)
+		return 0;
+	*left -= nodes;
+	json_put(object, "why", json_text(why));
+	json_put(object, "operations", json_boolean(operations));
+	json_put(object, "nodes", nodes_json(tree, names, operations));
+	return 1;
+}
+
+/* The nodes of a tree without operations: what they are, which trees share, and their times. */
+static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct page_names *names,
+	struct page_names *shapes)
+{
+	struct pack shape = {0}, times = {0}, selves = {0};
+	size_t *number = xcalloc(tree->count + 1, sizeof(*number)), next = 0;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct call_node *node = &tree->nodes[i];
+		if (node->kind == CALL_OPERATION || (i && !number[node->parent]))
+			continue; /* with all that is below it */
+		char *name = tree_name(tree, node);
+		number[i] = ++next;
+		pack_add(&shape, i ? number[node->parent] : 0);
+		pack_add(&shape, (uint64_t)page_names_add(names, name));
+		pack_add(&shape, node->kind);
+		pack_add(&shape, node->layer < 0 ? 0 : (uint64_t)node->layer + 1);
+		pack_add(&shape, node->count);
+		pack_add(&times, node->time_ns);
+		pack_add(&selves, node->self_ns);
+		free(name);
+	}
+	free(number);
+	json_t *text = pack_end(&shape);
+	json_put(object, "shape", json_integer(page_names_add(shapes, json_string_value(text))));
+	json_decref(text);
+	json_put(object, "time_ns", pack_end(&times));
+	json_put(object, "self_ns", pack_end(&selves));
+	return object;
+}
+
+static uint32_t *steps_of(const struct page *page, bool whole, struct page_choice *choices,
+	size_t *chosen, size_t *count)
+{
+	uint32_t *kept = whole ? page_choose_kept(page, count) : NULL;
+	*count = whole ? *count : 0;
+	*chosen = page_choose(page, choices);
+	uint32_t *steps = xcalloc(*chosen + *count + 1, sizeof(*steps));
+	for (size_t i = 0; i < *chosen; i++)
+		steps[i] = choices[i].step;
+	size_t all = *chosen;
+	for (size_t i = 0; i < *count; i++) {
+		size_t k = 0;
+		while (k < *chosen && choices[k].step != kept[i])
+			k++;
+		if (k == *chosen)
+			steps[all++] = kept[i];
+	}
+	*count = all;
+	free(kept);
+	return steps;
+}
+
+static json_t *kinds_json(void)
 {
 	static const char *const kinds[] = {
 		[CALL_ROOT] = "root",
@@ -200,30 +170,76 @@ json_t *page_trees(const struct page *page)
 		[CALL_OPERATION] = "operation",
 		[CALL_WAIT] = "wait",
 		[CALL_KERNEL] = "kernel",
+		[CALL_LANE] = "lane",
+		[CALL_PHASE] = "phase",
 		[CALL_LEFT_OUT] = "left out",
 	};
-	struct page_choice choices[PAGE_CHOICES];
-	struct names names = {json_array(), json_object()};
-	struct call_tree *trees[PAGE_CHOICES];
-	uint32_t chosen[PAGE_CHOICES];
-	size_t count = page_choose(page, choices), left = NODES_MAX;
-	json_t *object = json_object(), *steps = json_array(), *words = json_array();
+	json_t *words = json_array();
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		json_add(words, json_text(kinds[i]));
-	for (size_t i = 0; i < count; i++)
-		chosen[i] = choices[i].step;
-	if (call_trees_of_steps(trees, page->run, &page->index, chosen, count) < 0)
+	return words;
+}
+
+static struct call_tree **make_trees(const struct page *page, const uint32_t *steps, size_t count)
+{
+	struct call_tree **trees = xcalloc(count + 1, sizeof(*trees));
+	if (call_trees_of_steps(trees, page->run, &page->index, steps, count) < 0)
 		die(CLI_SYSTEM, "not enough memory for the trees of the page");
+	return trees;
+}
+
+json_t *page_trees(const struct page *page, bool whole)
+{
+	struct page_choice choices[PAGE_CHOICES];
+	struct page_names names = page_names_begin(), shapes = page_names_begin();
+	size_t chosen, count, left = NODES_MAX;
+	uint32_t *steps = steps_of(page, whole, choices, &chosen, &count);
+	struct call_tree **trees = make_trees(page, steps, count);
+	uint32_t *numbers = page_numbers(page);
+	json_t *object = json_object(), *list = json_array(), *others = json_array();
 	for (size_t i = 0; i < count; i++) {
-		json_t *tree = tree_of(page, &choices[i], trees[i], &names, &left);
-		if (tree)
-			json_add(steps, tree);
+		bool operations = i < chosen;
+		json_t *head = head_of(page, steps[i], trees[i], numbers[steps[i]]);
+		if (!operations || !add_nodes(head, trees[i], &names, choices[i].why, &left))
+			json_add(others, other_nodes(head, trees[i], &names, &shapes));
+		else
+			json_add(list, head);
 		call_tree_destroy(trees[i]);
 	}
-	json_put(object, "kinds", words);
-	json_put(object, "names", names.list);
-	json_put(object, "steps", steps);
-	json_decref(names.numbers);
+	json_put(object, "kinds", kinds_json());
+	json_put(object, "names", page_names_end(&names));
+	json_put(object, "steps", list);
+	json_put(object, "shapes", page_names_end(&shapes));
+	json_put(object, "others", others);
+	free(numbers);
+	free(trees);
+	free(steps);
+	return object;
+}
+
+json_t *page_step_json(const struct page *page, uint64_t number)
+{
+	struct page_names names = page_names_begin();
+	uint32_t *numbers = page_numbers(page), step = 0;
+	size_t left = NODES_MAX;
+	while (step < page->run->step_count &&
+		(numbers[step] != number || !page->index.finished[step]))
+		step++;
+	free(numbers);
+	if (step == page->run->step_count) {
+		json_decref(page_names_end(&names));
+		return NULL;
+	}
+	struct call_tree **trees = make_trees(page, &step, 1);
+	json_t *object = json_object(), *head = head_of(page, step, trees[0], (uint32_t)number);
+	int shown = add_nodes(head, trees[0], &names, "chosen", &left);
+	call_tree_destroy(trees[0]);
+	free(trees);
+	json_put(object, "kinds", kinds_json());
+	json_put(object, "names", page_names_end(&names));
+	json_put(object, "step", shown ? head : json_null());
+	if (!shown)
+		json_decref(head);
 	return object;
 }
 

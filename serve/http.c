@@ -19,6 +19,7 @@
 
 #include "serve/access.h"
 #include "serve/connections.h"
+#include "serve/http_answer.h"
 
 enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 4 };
 
@@ -38,6 +39,8 @@ struct http {
 	bool local; /* bound to an address of this machine only: names are checked */
 	char *token;
 	uint64_t asked; /* requests */
+	http_ask_fn ask;
+	void *ask_context;
 };
 
 static const struct document documents[DOCUMENTS] = {
@@ -52,37 +55,6 @@ static const struct document documents[DOCUMENTS] = {
 const char *http_missing(void)
 {
 	return NULL;
-}
-
-static void add_headers(struct MHD_Response *response)
-{
-	static const char *const headers[][2] = {
-		{"Cache-Control", "no-store"},
-		{"X-Content-Type-Options", "nosniff"},
-		{"X-Frame-Options", "DENY"},
-		{"Referrer-Policy", "no-referrer"},
-		{"Cross-Origin-Resource-Policy", "same-origin"},
-	};
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-		MHD_add_response_header(response, headers[i][0], headers[i][1]);
-}
-
-/* An answer that is no document. name, value: one more header, or NULL. */
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text,
-	const char *name, const char *value)
-{
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
-	if (!response)
-		return MHD_NO;
-	add_headers(response);
-	MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
-	MHD_add_response_header(response, "Connection", "close");
-	if (name)
-		MHD_add_response_header(response, name, value);
-	enum MHD_Result result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
-	return result;
 }
 
 static const char *header_of(struct MHD_Connection *connection, const char *name)
@@ -107,7 +79,7 @@ static enum MHD_Result not_modified(struct MHD_Connection *connection, const cha
 		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return MHD_NO;
-	add_headers(response);
+	http_add_headers(response);
 	MHD_add_response_header(response, "ETag", tag);
 	enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, response);
 	MHD_destroy_response(response);
@@ -122,7 +94,7 @@ static enum MHD_Result send_document(
 	pthread_mutex_lock(&http->lock);
 	const struct document *document = &http->documents[which];
 	if (!document->response)
-		result = refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
+		result = http_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
 			"Retry-After", "1");
 	else if (known && !strcmp(known, document->tag))
 		result = not_modified(connection, document->tag);
@@ -142,15 +114,17 @@ static bool is_accepted(const struct document *document, struct MHD_Connection *
 static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
 {
 	if (http->local && !access_is_local(header_of(connection, "Host")))
-		return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+		return http_refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
 			"This server answers to localhost only.\n", NULL, NULL);
 	if (!has_token(http, connection))
-		return refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
+		return http_refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
 			"WWW-Authenticate", "Bearer realm=\"brick\"");
 	for (unsigned i = 0; i < DOCUMENTS; i++)
 		if (!strcmp(url, documents[i].path) && is_accepted(&documents[i], connection))
 			return send_document(http, connection, i);
-	return refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
+	if (http->ask && (!strcmp(url, HTTP_STEP) || !strcmp(url, HTTP_TIMELINE)))
+		return http_send_made(connection, url, http->ask, http->ask_context);
+	return http_refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
 		NULL, NULL);
 }
 
@@ -194,15 +168,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	*state = &seen;
 	note_asked(http, connection);
 	if (has_two_hosts(connection))
-		return refuse(
+		return http_refuse(
 			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
+		return http_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
 			"Allow", "GET, HEAD");
 	const char *length = header_of(connection, "Content-Length");
 	if (header_of(connection, "Transfer-Encoding") || (length && strcmp(length, "0")))
-		return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "Requests have no body.\n",
-			NULL, NULL);
+		return http_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+			"Requests have no body.\n", NULL, NULL);
 	return MHD_YES;
 }
 
@@ -294,6 +268,8 @@ int http_start(struct http **out, const struct http_options *options)
 		free(http);
 		return -ENOMEM;
 	}
+	http->ask = options->ask;
+	http->ask_context = options->ask_context;
 	http->local = access_is_loopback(options->address);
 	http->serial = (uint64_t)time(NULL) << 20; /* tags of an earlier server are none of ours */
 	memcpy(http->documents, documents, sizeof(documents));
@@ -324,7 +300,7 @@ static struct MHD_Response *make_response(
 		free(text);
 		return NULL;
 	}
-	add_headers(response);
+	http_add_headers(response);
 	MHD_add_response_header(response, "Content-Type", document->type);
 	MHD_add_response_header(response, "ETag", tag);
 	MHD_add_response_header(response, "Vary", "Accept");

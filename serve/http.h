@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server that gives out three documents from memory, and nothing else: no file is ever
- * opened for a request. It runs in a thread of its own; slow, many and malformed clients cost it a
- * bounded number of connections for a bounded time. Main thread, except where said.
+ * A small HTTP server that gives out three documents from memory, and answers to two questions, and
+ * nothing else: no file is ever opened for a request. It runs in a thread of its own; slow, many
+ * and malformed clients cost it a bounded number of connections for a bounded time. Main thread,
+ * except where said.
  */
 #pragma once
 
@@ -24,10 +25,26 @@ struct http_content {
 	size_t metrics_plain_bytes;
 };
 
+/* A request for something that is made when it is asked for. */
+struct http_question {
+	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
+	uint64_t step, since_ns, until_ns; /* what was not said: 0, 0 and UINT64_MAX */
+};
+#define HTTP_STEP "/step.json"
+#define HTTP_TIMELINE "/timeline.json"
+
+/*
+ * The answer as JSON, allocated with malloc(). NULL: there is no such thing. Called in the server's
+ * thread, one at a time.
+ */
+typedef char *(*http_ask_fn)(void *context, const struct http_question *question, size_t *bytes);
+
 struct http_options {
 	const char *address; /* numeric, IPv4 or IPv6 */
 	uint16_t port;	     /* 0: any that is free */
 	const char *token;   /* NULL: whoever reaches the address may read */
+	http_ask_fn ask;     /* NULL: nothing is made */
+	void *ask_context;
 };
 
 struct http;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/base64.h"
 #include "trace/writer_state.h"
 
 static void event_double(struct trace_writer *w, const char *name, double value)
@@ -25,22 +26,6 @@ static void event_list(struct trace_writer *w, const char *name, const uint64_t 
 	event_end_nested(w, list);
 }
 
-static char *base64(char *to, const uint8_t *from, size_t bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < bytes; i += 3) {
-		size_t n = bytes - i < 3 ? bytes - i : 3;
-		uint32_t word = (uint32_t)from[i] << 16;
-		word |= n > 1 ? (uint32_t)from[i + 1] << 8 : 0;
-		word |= n > 2 ? from[i + 2] : 0;
-		for (size_t k = 0; k < 4; k++)
-			*to++ = k <= n ? digits[word >> (18 - 6 * k) & 63] : '=';
-	}
-	return to;
-}
-
 static void event_sketch(struct trace_writer *w, const double *sketch)
 {
 	uint8_t bytes[BRICK_DIGEST_BUCKETS * 8];
@@ -52,7 +37,7 @@ static void event_sketch(struct trace_writer *w, const double *sketch)
 		for (size_t k = 0; k < 8; k++)
 			bytes[i * 8 + k] = (uint8_t)(bits >> (8 * k));
 	}
-	event_text(w, "sketch", text, (size_t)(base64(text, bytes, sizeof bytes) - text));
+	event_text(w, "sketch", text, (size_t)(base64_write(text, bytes, sizeof bytes) - text));
 }
 
 static void event_names(struct trace_writer *w, const struct writer_process *process,

@@ -72,7 +72,7 @@ export function bricks(page) {
 
 // Rows by thread, queue, kernel, ...
 export function places(page, key, title, about) {
-	const rows = page.data[key];
+	const rows = (page.state.phase === "all" ? page.data : page.data.phase_tables[page.state.phase] ?? {})[key];
 	if (!Array.isArray(rows) || !rows.length) return null;
 	const place = h("div");
 	page.state.sorts[key] ??= { key: "self_ns", direction: -1 };

@@ -24,6 +24,9 @@ export function time(ns) {
 	return scaled(ns / 1000, ["µs", "ms", "s"]);
 }
 
+// A difference of times.
+export const signed = ns => (known(ns) ? `${ns > 0 ? "+" : ns < 0 ? "−" : ""}${time(Math.round(Math.abs(ns)))}` : UNKNOWN);
+
 export function count(n) {
 	if (!known(n)) return UNKNOWN;
 	return n < 100000 ? String(n) : scaled(n / 1000, ["k", "M", "G", "T", "P"]);

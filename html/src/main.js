@@ -5,7 +5,10 @@
 import { bricks, places } from "./bricks.js";
 import { fill, h } from "./dom.js";
 import { choice } from "./figure.js";
-import { icicle } from "./icicle.js";
+import { compare } from "./compare.js";
+import { context } from "./context.js";
+import { comparison } from "./comparison.js";
+import { inside, notable } from "./inside.js";
 import { layers } from "./layers.js";
 import { durations } from "./durations.js";
 import { follow } from "./live.js";
@@ -15,16 +18,19 @@ import { steps } from "./steps.js";
 import { PHASES } from "./phases.js";
 import { commandLine, summary } from "./summary.js";
 import { themeButton } from "./theme.js";
+import { Steps } from "./single.js";
+import { Slices } from "./slices.js";
 import { tiles } from "./tiles.js";
+import { timeline } from "./timeline.js";
 import { hideTip } from "./tip.js";
-
 
 class Page {
 	constructor(data) {
-		this.data = data;
+		this.take(data);
 		this.state = {
 			phase: PHASES.map(([key]) => key).find(key => data.phases[key]) ?? "all", brick: null, step: null, filter: "", heat: "all",
-			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {},
+			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {}, zoom: { step: null, id: 0 }, compareZoom: { id: 0 },
+			range: { from: 0, to: this.slices.wall },
 		};
 		this.listeners = new Map();
 		this.pending = [];
@@ -34,12 +40,23 @@ class Page {
 		this.checkChoices();
 	}
 
+	take(data) {
+		this.data = data;
+		this.steps = new Steps(data);
+		this.slices = new Slices(data);
+	}
+
+	// Of bricks by name.
+	categories() {
+		return new Map(this.data.report.bricks.map(row => [row.name, row.category]));
+	}
+
 	// What was chosen must exist.
 	checkChoices() {
-		const { report, phases, trees } = this.data;
+		const { report, phases } = this.data, { steps, state } = this;
 		if (this.state.phase !== "all" && !phases[this.state.phase]) this.state.phase = "all";
 		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = this.report().bricks[0]?.name ?? null;
-		if (!trees.steps.some(step => step.number === this.state.step)) this.state.step = trees.steps[0]?.number ?? null;
+		if (!steps.has(state.step) || (state.phase !== "all" && steps.phaseOf(state.step) !== state.phase)) state.step = notable(this)[0]?.number ?? steps.of_phase(state.phase)[0] ?? null;
 	}
 
 	report() {
@@ -60,34 +77,41 @@ class Page {
 		else draw();
 	}
 
-	hasTree(number) {
-		return this.data.trees.steps.some(step => step.number === number);
-	}
-
 	pickBrick(name) {
 		this.state.brick = name;
 		this.emit("brick");
 		this.announce(`${name} is shown below`);
 	}
 
-	pickStep(number) {
-		if (!this.hasTree(number)) {
-			this.announce(`Step ${number} has no picture of its own; brick tree --step ${number} shows it`);
+	// follow: also bring it into view.
+	pickStep(number, follow = true) {
+		const { state, steps } = this, phase = steps.phaseOf(number);
+		if (!steps.has(number)) {
+			this.announce(`Step ${number} is not in this page; brick tree --step ${number} shows it`);
+			this.emit("step");
 			return;
 		}
-		this.state.step = number;
-		this.emit("step");
-		document.getElementById("step").scrollIntoView({ block: "nearest" });
+		if (state.phase !== "all" && phase !== state.phase) {
+			state.step = number;
+			this.pickPhase(phase);
+		} else {
+			state.step = number;
+			this.emit("step");
+		}
+		if (follow) document.getElementById("step").scrollIntoView({ block: "nearest" });
 		this.announce(`Step ${number} is shown below`);
 	}
 
 	pickPhase(phase) {
 		this.state.phase = phase;
+		this.checkChoices();
 		this.draw();
 	}
 
 	update(data) {
-		this.data = data;
+		const { state } = this, whole = state.range.from === 0 && state.range.to === this.slices.wall;
+		this.take(data);
+		if (whole || state.range.to > this.slices.wall) state.range = { from: 0, to: this.slices.wall };
 		this.checkChoices();
 		this.draw();
 	}
@@ -99,8 +123,8 @@ class Page {
 				[...PHASES.filter(([key]) => key in this.data.phases && (this.data.phases[key] || !["mixed", "warm_up"].includes(key)))
 					.map(([key, label]) => [key, label, !this.data.phases[key]]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
-			h("span", { class: "hint" }, "for bricks, layers, durations, roofline and path")),
-			bricks(this), durations(this), steps(this), icicle(this), layers(this), roofline(this), path(this), tiles(this),
+			h("span", { class: "hint" }, "for all below")),
+			bricks(this), durations(this), steps(this), timeline(this), inside(this), compare(this), context(this), layers(this), roofline(this), path(this), tiles(this),
 			places(this, "kernels", "Kernels", "What was launched on devices."),
 			places(this, "queues", "Queues", "Device queues and what ran on them."),
 			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),
@@ -161,17 +185,20 @@ function liveControls(page) {
 
 function start() {
 	const data = JSON.parse(document.getElementById("data").textContent);
+	if (data.schema.startsWith("brick/diff-page/")) return comparison(data);
 	const page = new Page(data);
 	page.nav = h("nav", { "aria-label": "Sections" });
 	const line = commandLine(data.report.run);
 	document.title = `Brick: ${line || data.report.run.file || "a process"}`;
 	fill(document.getElementById("page"),
 		h("header", null, h("h1", null, "Brick"), h("p", { class: "command", title: line }, h("code", null, line || data.report.run.file || "a process")),
-			h("div", { class: "controls" }, liveControls(page), themeButton())),
+			h("div", { class: "controls" }, liveControls(page), themeButton(() => page.emit("theme")))),
 		page.nav, page.main, page.status,
 		h("footer", null, `Made by brick ${data.version}${data.report.run.file ? ` from ${data.report.run.file}` : ""}. All times are measured; nothing is derived from shares.`));
 	page.draw();
-	document.documentElement.dataset.ready = "true";
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.emit("theme"));
+	return page;
 }
 
 start();
+document.documentElement.dataset.ready = "true";

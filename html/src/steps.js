@@ -154,9 +154,7 @@ function slowList(page, name, phase, factor) {
 	return h("div", { class: "slow-list" },
 		h("p", { class: "note" }, `${format.plural(phase.slow_count, "step")} took more than ${factor} times the median${name === "prefill" ? " per token" : ""}:`),
 		h("ol", { "aria-label": `Slow ${name} steps` }, phase.slow.slice(0, 8).map(step => h("li", null,
-			page.hasTree(step.number)
-				? h("button", { type: "button", class: "link", "data-key": `slow-${step.number}`, onclick: () => page.pickStep(step.number) }, `step ${step.number}`)
-				: `step ${step.number}`,
+			h("button", { type: "button", class: "link", "data-key": `slow-${step.number}`, onclick: () => page.pickStep(step.number) }, `step ${step.number}`),
 			` ${format.time(step.total_ns)}, ${step.factor.toFixed(1)} times`))),
 		phase.slow.length > 8 || more > 0 ? note(`and ${phase.slow_count - Math.min(8, phase.slow.length)} more`) : null);
 }
@@ -171,7 +169,7 @@ function numbers(name, phase) {
 
 export function steps(page) {
 	const { steps: data } = page.data;
-	const shown = ["prefill", "decode", "mixed", "warm_up"].filter(name => data[name]?.first.length);
+	const shown = ["prefill", "decode", "mixed", "warm_up"].filter(name => data[name]?.first.length && ["all", name].includes(page.state.phase));
 	if (!shown.length) return section("steps", "Steps", note("No step that ended was recorded."));
 	const names = new Set(shown.flatMap(name => stacked(data[name]).map(c => c.name)));
 	return section("steps", "Steps over time",

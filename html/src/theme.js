@@ -23,13 +23,15 @@ function apply(theme, button) {
 	button.dataset.theme = theme;
 }
 
-export function themeButton() {
+// changed: is called when the reader has chosen.
+export function themeButton(changed) {
 	const button = h("button", { type: "button", id: "theme", class: "plain" });
 	let theme = remembered();
 	apply(theme, button);
 	button.addEventListener("click", () => {
 		theme = NEXT[theme];
 		apply(theme, button);
+		changed();
 		try {
 			localStorage.setItem(KEY, theme);
 		} catch { /* a page from a file may have no storage */ }

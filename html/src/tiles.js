@@ -41,6 +41,6 @@ export function tiles(page) {
 	page.state.sorts.tiles ??= { key: "total_ns", direction: -1 };
 	table(place, columns, rows, page.state.sorts.tiles, { caption: "Tiles", key: title, announce: page.announce });
 	fill(maps, rows.filter(row => row.map.rows * row.map.columns > 1 && row.map.cells.flat().some(([count]) => count)).slice(0, 6).map(map));
-	return section("tiles", "Tiles", note("Blocks of work within a brick: macro (last-level cache, global memory), midi (L2, shared memory), micro (registers). Maps show the mean time of the tiles at each place of the grid; the stronger the colour, the longer."), place, maps,
+	return section("tiles", "Tiles", note("Of all steps. Blocks of work within a brick: macro (last-level cache, global memory), midi (L2, shared memory), micro (registers). Maps show the mean time of the tiles at each place of the grid; the stronger the colour, the longer."), place, maps,
 		page.data.tiles.without_place ? note(`${format.plural(page.data.tiles.without_place, "tile")} whose place was lost.`) : null);
 }

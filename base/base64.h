@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes as text (RFC 4648, with padding). Any thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How many characters so many bytes make. */
+static inline size_t base64_length(size_t bytes)
+{
+	return (bytes + 2) / 3 * 4;
+}
+
+/* Writes base64_length(bytes) characters and no NUL; returns where they end. */
+char *base64_write(char *to, const uint8_t *from, size_t bytes);
