@@ -643,6 +643,7 @@ set(BRICK_HTML_SOURCES
   html/pack.c
   html/page.c
   html/page_choice.c
+  html/page_diff.c
   html/page_each.c
   html/page_layers.c
   html/page_machine.c
@@ -989,6 +990,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/history_clickhouse.py
   tests/integration/html_numbers.py
   tests/integration/html_page.py
+  tests/integration/html_single.py
   tests/integration/llama_tensors.py
   tests/integration/off_cpu.py
   tests/integration/off_cpu_path.py

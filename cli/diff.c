@@ -13,16 +13,18 @@
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
+#include "html/page_diff.h"
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
+#include "view/output.h"
 
 struct arguments {
 	double threshold;
 	int by;
 	unsigned long top;
 	bool all, any, json;
-	const char *db;
+	const char *db, *html;
 };
 
 struct sides {
@@ -30,9 +32,10 @@ struct sides {
 	struct compare_series *series;
 	struct compare_names names;
 	size_t count, origin_capacity, series_capacity;
-	size_t in_a, in_b; /* operands; then what they stand for */
-	bool from_history; /* any of them */
-	double floor;	   /* of this machine; 0: not known */
+	size_t in_a, in_b;	/* operands; then what they stand for */
+	bool from_history;	/* any of them */
+	struct page_diff *page; /* NULL: none is asked for */
+	double floor;		/* of this machine; 0: not known */
 	uint64_t floor_ns;
 };
 
@@ -57,6 +60,8 @@ static const struct cli_option option_table[] = {
 	{"all", NULL, "show all rows", option_flag, .at = offsetof(struct arguments, all)},
 	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag,
 		.at = offsetof(struct arguments, json)},
+	{"html", "FILE", "also write a page that shows it in a browser; - instead of what is printed", option_text,
+		.at = offsetof(struct arguments, html)},
 	{"db", "WHERE", "the history that @NAME is in (default: BRICK_DB)", option_text,
 		.at = offsetof(struct arguments, db)},
 	OPTION_HELP,
@@ -96,7 +101,8 @@ static size_t add_place(struct sides *sides)
 	return sides->count++;
 }
 
-static void read_recording(struct sides *sides, const char *path, const struct arguments *arguments)
+static void read_recording(
+	struct sides *sides, int side, const char *path, const struct arguments *arguments)
 {
 	struct run *run = input_load_telling(path);
 	size_t at = add_place(sides);
@@ -107,6 +113,8 @@ static void read_recording(struct sides *sides, const char *path, const struct a
 	if (compare_series_init(
 		    &sides->series[at], &sides->names, run, (enum summary_by)arguments->by) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
+	if (sides->page)
+		page_diff_add(sides->page, side, run);
 	run_destroy(run);
 }
 
@@ -129,14 +137,16 @@ static void read_history(struct sides *sides, const char *name, const struct arg
 	history_store_close(store);
 }
 
-static size_t read_side(
-	struct sides *sides, char **paths, size_t count, const struct arguments *arguments)
+static size_t read_side(struct sides *sides, int side, char **paths, size_t count,
+	const struct arguments *arguments)
 {
 	size_t before = sides->count;
 
 	for (size_t i = 0; i < count; i++)
-		(is_history_reference(paths[i]) ? read_history : read_recording)(
-			sides, paths[i], arguments);
+		if (is_history_reference(paths[i]))
+			read_history(sides, paths[i], arguments);
+		else
+			read_recording(sides, side, paths[i], arguments);
 	return sides->count - before;
 }
 
@@ -144,8 +154,8 @@ static void read_sides(struct sides *sides, char **paths, const struct arguments
 {
 	size_t operands_of_a = sides->in_a;
 
-	sides->in_a = read_side(sides, paths, sides->in_a, arguments);
-	sides->in_b = read_side(sides, paths + operands_of_a, sides->in_b, arguments);
+	sides->in_a = read_side(sides, 0, paths, sides->in_a, arguments);
+	sides->in_b = read_side(sides, 1, paths + operands_of_a, sides->in_b, arguments);
 	for (size_t i = 0; i < sides->count && sides->from_history; i++)
 		if (compare_series_reduce(&sides->series[i]) < 0)
 			die(CLI_SYSTEM, "not enough memory");
@@ -195,13 +205,20 @@ static int answer(struct sides *sides, const struct arguments *arguments)
 	diff_origins_init(&origins, sides->origins, sides->in_a, sides->in_b);
 	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
 		arguments->top, arguments->all, sides->floor};
-	(arguments->json ? diff_json : diff_text)(&view, stdout);
+	if (sides->page) {
+		struct output *output = output_open(arguments->html, sides->origins[0].path);
+		page_diff_write(sides->page, &view, sides->series, output_stream(output));
+		output_commit(output, 0);
+	}
+	if (!sides->page || strcmp(arguments->html, "-"))
+		(arguments->json ? diff_json : diff_text)(&view, stdout);
 	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
 	for (size_t i = 0; i < sides->count; i++)
 		compare_series_fini(&sides->series[i]);
 	free(sides->series);
+	page_diff_destroy(sides->page);
 	compare_names_fini(&sides->names);
 	return rc;
 }
@@ -218,6 +235,10 @@ static int run_diff(int argc, char **argv)
 	if (!arguments.top)
 		arguments.top = 15;
 	find_sides(&sides, argc, behind);
+	if (arguments.html && !page_available())
+		die(CLI_SYSTEM, "--html: %s", page_missing());
+	if (arguments.html)
+		sides.page = page_diff_create();
 	read_sides(&sides, argv + optind, &arguments);
 	return answer(&sides, &arguments);
 }

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 #include "html/page.h"
-#include "serve/http.h"
+#include "serve/question.h"
 
 struct held {
 	pthread_mutex_t lock;

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "serve/question.h"
 
 /*
  * What is given out; each is allocated with malloc(), and taken over by http_publish(). NULL: what
@@ -24,20 +25,6 @@ struct http_content {
 	char *metrics_plain; /* the same for who does not ask for that: text format 0.0.4 */
 	size_t metrics_plain_bytes;
 };
-
-/* A request for something that is made when it is asked for. */
-struct http_question {
-	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
-	uint64_t step, since_ns, until_ns; /* what was not said: 0, 0 and UINT64_MAX */
-};
-#define HTTP_STEP "/step.json"
-#define HTTP_TIMELINE "/timeline.json"
-
-/*
- * The answer as JSON, allocated with malloc(). NULL: there is no such thing. Called in the server's
- * thread, one at a time.
- */
-typedef char *(*http_ask_fn)(void *context, const struct http_question *question, size_t *bytes);
 
 struct http_options {
 	const char *address; /* numeric, IPv4 or IPv6 */

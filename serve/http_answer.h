@@ -3,7 +3,7 @@
 #pragma once
 
 #include <microhttpd.h>
-#include "serve/http.h"
+#include "serve/question.h"
 
 void http_add_headers(struct MHD_Response *response);
 

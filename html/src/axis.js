@@ -3,6 +3,7 @@
 import { axisBottom, axisLeft } from "d3-axis";
 import { select } from "d3-selection";
 import { s } from "./dom.js";
+import { widthOf } from "./fit.js";
 
 function draw(axis, x, y) {
 	const group = s("g", { class: "axis", transform: `translate(${x},${y})`, "aria-hidden": "true" });
@@ -11,8 +12,17 @@ function draw(axis, x, y) {
 	return group;
 }
 
-export const bottom = (scale, x, y, ticks, format) => {
+// Labels that would lie on the one before them go. kept: the values to label, where not all are.
+export const bottom = (scale, x, y, ticks, format, kept = null) => {
 	const group = draw(axisBottom(scale).ticks(ticks).tickFormat(format).tickSizeOuter(0), x, y);
+	let end = -Infinity;
+	for (const tick of group.querySelectorAll(".tick")) {
+		const text = tick.querySelector("text"), at = scale(tick.__data__), half = widthOf(text.textContent) / 2;
+		if (kept && !kept.has(tick.__data__)) tick.remove();
+		else if (!text.textContent) continue;
+		else if (at - half < end) text.remove();
+		else end = at + half + 6;
+	}
 	group.classList.add("bottom");
 	return group;
 };

@@ -2,7 +2,7 @@
 // The table of bricks: the rows of `brick report`, of all steps or of one phase.
 import { colour } from "./categories.js";
 import { h } from "./dom.js";
-import { note, section } from "./figure.js";
+import { choice, note, section } from "./figure.js";
 import * as format from "./format.js";
 import { table } from "./table.js";
 
@@ -30,6 +30,9 @@ const named = (row, name) => [h("span", {
 	class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) },
 }), row.pick ? h("button", { type: "button", class: "link", "data-key": `brick-${name}`, onclick: row.pick }, name) : name];
 
+// Shown only with "All columns": with them a table is wider than a screen.
+const MORE = new Set("cpu_ns total_ns wait_ns min_ns elements bytes flops backend source".split(" "));
+
 const empty = shown => shown === null || shown === undefined || shown === 0 || shown === format.UNKNOWN;
 
 // The columns of a table of such rows: those that the report has, without those that are empty.
@@ -37,7 +40,8 @@ export function columns(page, rows, plural, first, name) {
 	const fields = new Map(page.data.tables.fields.map(field => [field.key, field]));
 	const all = page.data.tables.columns[plural].map(key => column(fields.get(key)));
 	return all.map(c => (c.key === "name" ? { ...c, title: first.toUpperCase(), show: name } : c))
-		.filter(c => ["name", "share"].includes(c.key) || rows.some(row => !empty(c.get(row))));
+		.filter(c => ["name", "share"].includes(c.key) || rows.some(row => !empty(c.get(row))))
+		.filter(c => page.state.columns === "all" || !MORE.has(c.key));
 }
 
 export function bricks(page) {
@@ -67,7 +71,8 @@ export function bricks(page) {
 	page.on("brick", draw);
 	return section("bricks", "Bricks",
 		note("Each nanosecond of the wall time is in one row, or unattributed. Choose a brick to see how long its executions took."),
-		h("p", { class: "tools" }, h("label", { for: "filter" }, "Filter by name or category"), filter, counter), place);
+		h("p", { class: "tools" }, h("label", { for: "filter" }, "Filter by name or category"), filter, counter,
+			choice("columns", "Columns", [["main", "Main columns"], ["all", "All columns"]], page.state.columns, value => { page.state.columns = value; page.draw(); })), place);
 }
 
 // Rows by thread, queue, kernel, ...

@@ -11,7 +11,7 @@ import { behind, plainTable } from "./table.js";
 import { hideTip, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
 
-const MARGIN = { top: 14, right: 16, bottom: 40, left: 60 }, HEIGHT = 240, PARTS = 8, LEAST = 8;
+const MARGIN = { top: 14, right: 16, bottom: 40, left: 60 }, HEIGHT = 240, PARTS = 8, LEAST = 8, CUT = 3;
 const USUAL = ["FlashAttention", "AttentionScore", "AttentionOutput", "Softmax"];
 
 // How many tokens were evaluated before each step, counted anew with each prompt.
@@ -44,8 +44,8 @@ function medians(points) {
 
 function picture(page, points, name, category, width) {
 	const x = scaleLinear([0, max(points, p => p.x) || 1], [MARGIN.left, width - MARGIN.right]);
-	const y = scaleLinear([0, max(points, p => p.ns)], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4);
-	const line = medians(points);
+	const line = medians(points), top = Math.min(max(points, p => p.ns), CUT * max(line, p => p.ns));
+	const y = scaleLinear([0, top], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(4).clamp(true);
 	const near = event => {
 		const box = event.currentTarget.getBoundingClientRect(), scale = width / box.width;
 		const px = (event.clientX - box.left) * scale, py = (event.clientY - box.top) * scale;
@@ -83,8 +83,8 @@ export function context(page) {
 		hint.textContent = "";
 		fill(table);
 		if (points.length < 2) return fill(place, note("It did not run in these steps."));
-		const line = medians(points);
-		hint.textContent = `${name}: median ${format.time(line[0].ns)} at ${line[0].x} tokens, ${format.time(line.at(-1).ns)} at ${line.at(-1).x}`;
+		const line = medians(points), above = points.filter(p => p.ns > CUT * max(line, q => q.ns)).length;
+		hint.textContent = `${name}: median ${format.time(line[0].ns)} at ${line[0].x} tokens, ${format.time(line.at(-1).ns)} at ${line.at(-1).x}${above ? `; ${format.plural(above, "step")} took more than ${CUT} times the largest median and ${above === 1 ? "lies" : "lie"} at the upper edge` : ""}`;
 		drawIn(place, width => fill(place, picture(page, points, name, rows.get(name), width)));
 		return fill(table, behind("context", "Numbers", () => plainTable(`${name} by context`, ["Tokens before", "Steps", "Median"], line.map(p => [`${p.from} to ${p.to}`, String(p.count), format.time(p.ns)]))));
 	};

@@ -3,7 +3,7 @@
 // zoomed into; a tree for keyboard and screen reader. Who shows one says what its nodes are like.
 import { fill, h, s } from "./dom.js";
 import { note } from "./figure.js";
-import * as format from "./format.js";
+import { fit } from "./fit.js";
 import { behind, plainTable } from "./table.js";
 import { hideTip, tipAt, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
@@ -17,8 +17,7 @@ function box(view, node, width) {
 	const wide = x1 - x0;
 	if (wide < NARROW) return null;
 	const inside = node.depth >= zoom.depth;
-	const text = wide > 34 ? node.data.name : "";
-	const clip = Math.floor((wide - 8) / 6.6);
+	const text = wide > 34 ? fit(node.data.name, wide - 9) : "";
 	const { colour, on } = like.paint(node);
 	return s("g", {
 		role: "treeitem", tabindex: node === focus ? "0" : "-1", "aria-level": node.depth + 1,
@@ -28,8 +27,7 @@ function box(view, node, width) {
 	}, s("rect", {
 		width: Math.max(0.5, wide - (wide > 3 ? 1 : 0)).toFixed(1), height: ROW - 1, rx: wide > 6 ? 2 : 0,
 		style: { fill: colour }, class: node.data.kind,
-	}), text && clip > 2 ? s("text", { x: 4, y: ROW - 9, class: on ? "on" : null, "data-colour": on },
-		text.length > clip ? `${text.slice(0, clip - 1)}…` : text) : null);
+	}), text ? s("text", { x: 4, y: ROW - 9, class: on ? "on" : null, "data-colour": on }, text) : null);
 }
 
 // Nodes wide enough to be seen, without descending below those that are not.
@@ -86,7 +84,7 @@ function numbers({ zoom, like }) {
 export function icicle(page, root, like) {
 	const zoomed = root.find(node => node.data.id === like.zoom.id) ?? root;
 	const view = { root, zoom: zoomed, focus: zoomed, shown: [], like };
-	const place = h("div", { class: "chart" }), path = h("nav", { "aria-label": "Zoomed to" }), table = h("div");
+	const place = h("div", { class: "chart" }), path = h("nav", { class: "zoomed", "aria-label": `${like.label}, zoomed to` }), table = h("div");
 	const node_of = target => {
 		const id = target.closest?.("[data-node]")?.dataset.node;
 		return id === undefined ? null : view.shown.find(node => node.data.id === Number(id));

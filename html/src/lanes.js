@@ -3,7 +3,7 @@
 // each thread and queue. Slices where each sample is known and a screen has room for them, else
 // columns. What was drawn where is kept, for the pointer.
 import { colour } from "./categories.js";
-import * as format from "./format.js";
+import { FONT, fit } from "./fit.js";
 
 export const AXIS = 22, STEP_ROW = 18, LABEL = 16, ROW = 17, GAP = 6;
 const WINDOW_LEAST = 24; // px: of a range of samples, to be drawn as such
@@ -39,9 +39,9 @@ export function layout(slices) {
 	return { lanes, height: y };
 }
 
-// Round values, at most one for each 90 px, that no label meets the next.
+// Round values, at most one for each 70 px.
 export function ticks(from, to, width) {
-	const least = (to - from) / Math.max(1, Math.floor(width / 90));
+	const least = (to - from) / Math.max(1, Math.floor(width / 70));
 	const ten = 10 ** Math.floor(Math.log10(Math.max(1, least)));
 	const step = [1, 2, 5, 10].map(n => n * ten).find(n => n >= least);
 	const all = [];
@@ -74,11 +74,9 @@ class Picture {
 		if (hit) this.hits.push({ x0: left, x1: Math.max(right, left + 2), y0: y, y1: y + high, ...hit });
 	}
 
-	text(text, x, y, wide, fill) {
-		const most = Math.floor(wide / 6.6);
-		if (most < 3) return;
+	text(text, x, y, room, fill) {
 		this.context.fillStyle = fill;
-		this.context.fillText(text.length > most ? `${text.slice(0, most - 1)}…` : text, x, y);
+		this.context.fillText(fit(text, room), x, y);
 	}
 
 	// A box with its name, as far as there is room.
@@ -93,12 +91,16 @@ function drawAxis(picture, soft, line) {
 	const { view, context } = picture;
 	const { all, step } = ticks(view.from, view.to, view.width);
 	context.textAlign = "left";
+	let end = -Infinity;
 	for (const at of all) {
 		context.fillStyle = line;
 		context.fillRect(picture.x(at), 0, 1, view.height);
 		const text = moment(at, step), x = picture.x(at) + 4;
 		context.fillStyle = soft;
-		if (x + context.measureText(text).width <= view.width) context.fillText(text, x, 14);
+		const wide = context.measureText(text).width;
+		if (x < end || x + wide > view.width) continue; // it would meet the one before, or be cut
+		context.fillText(text, x, 14);
+		end = x + wide + 6;
 	}
 }
 
@@ -170,7 +172,7 @@ export function draw(canvas, view, slices, steps, categories) {
 	canvas.height = Math.round(view.height * ratio);
 	canvas.style.height = `${view.height}px`;
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
-	context.font = '11.5px system-ui, "DejaVu Sans", sans-serif';
+	context.font = FONT;
 	const { of, end } = colours(canvas.parentElement);
 	const of_brick = name => of(name === null ? "var(--none)" : name === "waiting" ? "var(--wait)" : colour(categories.get(name) ?? "Other"));
 	const picture = new Picture(context, view);

@@ -28,7 +28,7 @@ class Page {
 	constructor(data) {
 		this.take(data);
 		this.state = {
-			phase: PHASES.map(([key]) => key).find(key => data.phases[key]) ?? "all", brick: null, step: null, filter: "", heat: "all",
+			phase: PHASES.map(([key]) => key).find(key => data.phases[key]) ?? "all", brick: null, step: null, filter: "", heat: "all", columns: "main",
 			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {}, zoom: { step: null, id: 0 }, compareZoom: { id: 0 },
 			range: { from: 0, to: this.slices.wall },
 		};

@@ -93,15 +93,17 @@ function picture(points, ceilings, width) {
 	const [left_edge, right_edge] = x.domain();
 	const [floor] = y.domain();
 	// Names stand along the slopes, where these leave the picture on the left or below.
+	const slopes = [];
 	const memory = [...ceilings.memory].sort((a, b) => a.value - b.value).map((c, i) => {
 		const from = Math.max(left_edge, floor / c.value);
 		const to = Math.min(right_edge, (peak || y.domain()[1]) / c.value);
 		if (to <= from) return null;
 		const at = { x: x(from), y: y(from * c.value) };
-		const angle = Math.atan2(y(to * c.value) - at.y, x(to) - at.x);
+		const angle = Math.atan2(y(to * c.value) - at.y, x(to) - at.x), name = `${c.name} ${gbytes(c.value)}`, begin = 10 + 125 * (i % 2);
+		for (let along = begin; along < begin + name.length * LETTER; along += LETTER)
+			slopes.push(boxOf(at.x + Math.cos(angle) * along, at.y + Math.sin(angle) * along - 7, LETTER));
 		return s("g", { class: "ceiling" }, s("line", { x1: at.x, y1: at.y, x2: x(to), y2: y(to * c.value) }),
-			s("text", { transform: `translate(${at.x.toFixed(1)},${at.y.toFixed(1)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})`, x: 10 + 125 * (i % 2), y: -4 },
-				`${c.name} ${gbytes(c.value)}`));
+			s("text", { transform: `translate(${at.x.toFixed(1)},${at.y.toFixed(1)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})`, x: begin, y: -4 }, name));
 	});
 	const compute = ceilings.compute.map(c => {
 		const fastest = Math.max(0, ...ceilings.memory.map(m => m.value));
@@ -119,10 +121,10 @@ function picture(points, ceilings, width) {
 		const long = `${c.name} ${gflops(c.value)}`.length * LETTER;
 		return boxOf(width - MARGIN.right - 4 - long, y(c.value) - 8, long);
 	});
-	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), roofs, width);
+	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), [...roofs, ...slopes], width);
 	return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width: "100%", role: "group", "aria-label": "Roofline: GFLOP/s over FLOPs for each byte" },
 		thin(left(y, MARGIN.left, 0, 6, v => format.number(v / 1e9), width - MARGIN.left - MARGIN.right), y, 8),
-		thin(bottom(x, 0, HEIGHT - MARGIN.bottom, 8, v => (v < 1 ? String(v) : format.count(v))), x, 10),
+		bottom(x, 0, HEIGHT - MARGIN.bottom, 8, v => (v < 1 ? String(v) : format.count(v)), new Set(tens(x, 10))),
 		s("text", { class: "title", x: width - MARGIN.right, y: HEIGHT - 8, "text-anchor": "end" }, "FLOPs for each byte"),
 		s("text", { class: "title", x: 4, y: 12 }, "GFLOP/s"),
 		memory, compute,

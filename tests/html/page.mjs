@@ -5,46 +5,11 @@
 //   node page.mjs MODULES CHROMIUM FOLDER     FOLDER: run.html, run.json, ..., see html_page.py
 //
 // Ends with 1 and a sentence when something is not as it should be.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-
-const [modules, executablePath, folder] = process.argv.slice(2);
-const { chromium } = createRequire(join(modules, "x.js"))("playwright-core");
-const json = name => JSON.parse(readFileSync(join(folder, name), "utf8"));
-const url = name => pathToFileURL(join(folder, name)).href;
-
-function check(what, good, got = "") {
-	if (!good) throw new Error(`${what}${got === "" ? "" : `: got ${JSON.stringify(got)}`}`);
-}
-const same = (what, got, want) => check(`${what} (want ${JSON.stringify(want)})`, JSON.stringify(got) === JSON.stringify(want), got);
-
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-
-// A page that complains about anything, or asks for anything from elsewhere, fails the test.
-async function open(name, options = {}) {
-	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-	const page = await context.newPage();
-	const complaints = [];
-	page.on("console", message => complaints.push(`console ${message.type()}: ${message.text()}`));
-	page.on("pageerror", error => complaints.push(`error: ${error.message}`));
-	page.on("dialog", dialog => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-	page.on("request", request => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
-	await page.goto(url(name));
-	await page.waitForSelector("html[data-ready]", { timeout: 60000 });
-	page.finish = async () => {
-		same(`${name} is silent`, complaints, []);
-		await context.close();
-	};
-	return page;
-}
+import { check, json, open, run, same, valueOf } from "./browser.mjs";
 
 const columnOf = (page, section, key) => page.$$eval(`#${section} tbody tr[data-row]`, (rows, k) =>
 	rows.filter(row => row.dataset.row !== "unattributed")
 		.map(row => row.querySelector(`[data-column="${k}"]`).dataset.value ?? null), key);
-
-const valueOf = value => (value === null || value === undefined ? null : String(value));
 
 async function tableEquals(page, report, what) {
 	const names = await columnOf(page, "bricks", "name");
@@ -174,6 +139,7 @@ async function stepsChart(page, report) {
 	await page.mouse.move(2, 2);
 	check("and leaves", await page.locator(".tip").isHidden());
 	same("prefill and decode apart", await page.locator("#steps [role=slider]").count(), 2);
+	same("a chart for each phase", await page.locator("#steps h3").allInnerTexts(), ["Prefill", "Decode"]);
 	const page_data = JSON.parse(await page.locator("#data").textContent());
 	const { slow, slow_count: slow_count } = page_data.steps.decode;
 	same("slow ones are picked out", await slider.locator("path.slow").count(), slow.length);
@@ -209,16 +175,16 @@ async function icicle(page) {
 	await page.keyboard.press("Enter");
 	check("Enter zooms", await width() > before, [before, await width()]);
 	same("focus stays on it", await node(), levels[2]);
-	check("where one is", (await page.locator('nav[aria-label="Zoomed to"]').innerText()).includes("›"));
+	check("where one is", (await page.locator('#step nav.zoomed').innerText()).includes("›"));
 	await page.keyboard.press("Backspace");
 	await page.keyboard.press("Backspace");
 	await page.keyboard.press("Backspace");
-	check("Backspace zooms out", !(await page.locator('nav[aria-label="Zoomed to"]').innerText()).includes("›"));
+	check("Backspace zooms out", !(await page.locator('#step nav.zoomed').innerText()).includes("›"));
 	await page.selectOption("#step-choice", choices.at(-1));
 	check("another step", (await page.locator("#step .hint").innerText()).includes("token"));
 	await tree.locator("[role=treeitem]").nth(2).click();
-	check("a click zooms", (await page.locator('nav[aria-label="Zoomed to"]').innerText()).includes("›"));
-	await page.locator('nav[aria-label="Zoomed to"] button').first().click();
+	check("a click zooms", (await page.locator('#step nav.zoomed').innerText()).includes("›"));
+	await page.locator('#step nav.zoomed button').first().click();
 	await page.locator("#step details.numbers summary").click();
 	await page.locator("#step details.numbers tbody tr").nth(10).waitFor({ timeout: 10000 });
 }
@@ -348,8 +314,11 @@ async function narrow() {
 async function device() {
 	const page = await open("device.html");
 	const { kernels } = json("kernels.json");
-	for (const key of ["name", "count", "self_ns", "p50_ns"])
-		same(`kernels: ${key}`, (await columnOf(page, "kernels", key)).sort(), kernels.map(row => valueOf(row[key])).sort());
+	for (const [phase, rows] of [["decode", json("kernels-decode.json").kernels], ["all", kernels]]) {
+		await page.locator(`label[for=phase-${phase}]`).click();
+		for (const key of ["name", "count", "self_ns", "p50_ns"])
+			same(`kernels: ${key}`, (await columnOf(page, "kernels", key)).sort(), rows.map(row => valueOf(row[key])).sort());
+	}
 	check("queues", await page.locator("#queues tbody tr").count() > 0);
 	const step = await page.locator("#step [role=treeitem]").evaluateAll(all => all.map(each => each.getAttribute("aria-label")));
 	check("kernels in a step", kernels.some(row => step.some(label => label.startsWith(row.name) && label.includes("on the device"))), step);
@@ -379,10 +348,12 @@ async function long() {
 	await page.finish();
 }
 
-try {
+await run(async () => {
 	const report = json("run.json");
 	const page = await open("run.html");
-	for (const part of [structure, summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle,
+	await structure(page);
+	await page.locator("label[for=columns-all]").click();
+	for (const part of [summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle,
 		heatMap, lengthsChart, rooflineChart, criticalPath, themes, onPaper])
 		await part(page, report);
 	await page.finish();
@@ -390,9 +361,4 @@ try {
 	await device();
 	await hostile();
 	await long();
-} catch (error) {
-	console.error(error.stack);
-	process.exitCode = 1;
-} finally {
-	await browser.close();
-}
+});

@@ -41,6 +41,7 @@ def main():
         subprocess.run([DEVICE, device, "20"], check=True, timeout=60, stdout=file)
     make(device, "device.html")
     keep("kernels.json", "report", "--json", "--by", "kernel", device)
+    keep("kernels-decode.json", "report", "--json", "--by", "kernel", "--phase", "decode", device)
     hostile = recording("hostile.pftrace", HOSTILE)
     make(hostile, "hostile.html")
     keep("hostile.json", "report", "--json", hostile)
