@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the pictures of a page that docs/img keeps:
+// Takes the pictures of a page, of a run or of a comparison, that docs/img keeps:
 //
 //   node pictures.mjs ROOM CHROMIUM PAGE FOLDER     ROOM: the folder with node_modules
 import { createRequire } from "node:module";
@@ -14,8 +14,8 @@ if (!folder) {
 const { chromium } = createRequire(resolve(room, "package.json"))("playwright-core");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
-async function open(colorScheme) {
-	const page = await browser.newPage({ viewport: { width: 1240, height: 1000 }, colorScheme });
+async function open(colorScheme, width = 1240) {
+	const page = await browser.newPage({ viewport: { width, height: 1000 }, colorScheme });
 	await page.goto(pathToFileURL(resolve(file)).href);
 	await page.waitForSelector("html[data-ready]");
 	await page.evaluate(() => {
@@ -25,14 +25,35 @@ async function open(colorScheme) {
 	return page;
 }
 
-const picture = (page, name, section) => (section ? page.locator(section) : page).screenshot({ path: join(folder, `html-${name}.png`) });
+const shot = (place, name) => place.screenshot({ path: join(folder, `${name}.png`) });
 
-const light = await open("light");
-await picture(light, "light");
-await picture(light, "roofline", "#roofline");
-await picture(light, "step", "#step");
-const dark = await open("dark");
-await picture(dark, "layers", "#layers");
-await dark.evaluate(() => scrollTo(0, document.querySelector("#steps").getBoundingClientRect().top + scrollY - 60));
-await picture(dark, "dark");
+async function ofRun() {
+	const light = await open("light"), dark = await open("dark");
+	await shot(light, "html-light");
+	await shot(light.locator("#roofline"), "html-roofline");
+	await shot(light.locator("#step"), "html-step");
+	await shot(dark.locator("#layers"), "html-layers");
+	await dark.evaluate(() => scrollTo(0, document.querySelector("#steps").getBoundingClientRect().top + scrollY - 60));
+	await shot(dark, "html-dark");
+	for (const [page, scheme] of [[light, "light"], [dark, "dark"]]) {
+		await page.evaluate(() => { document.querySelector(".phases").style.position = "static"; });
+		await page.locator('[data-key="timeline-step"]').click();
+		await page.waitForTimeout(300);
+		await shot(page.locator("#timeline"), `html-timeline-${scheme}`);
+		await shot(page.locator("#compare"), `html-compare-${scheme}`);
+		const narrow = await open(scheme, 390);
+		await narrow.evaluate(() => scrollTo(0, document.querySelector("#steps").getBoundingClientRect().top + scrollY - 60));
+		await narrow.waitForTimeout(300);
+		await shot(narrow, `html-390-${scheme}`);
+	}
+}
+
+async function ofComparison() {
+	for (const scheme of ["light", "dark"]) {
+		const page = await open(scheme);
+		await shot(page.locator("#page"), `diff-html-${scheme}`);
+	}
+}
+
+await (await (await open("light")).locator("#verdict").count() ? ofComparison() : ofRun());
 await browser.close();
