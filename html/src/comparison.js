@@ -25,10 +25,10 @@ function effect(value) {
 const bound = value => (value === null ? "?" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${(100 * Math.abs(value)).toFixed(1)}`);
 const interval = row => (row.low === null && row.high === null ? "" : `${bound(row.low)}..${bound(row.high)}%`);
 
-// One scale for all rows of a phase, so that intervals can be compared; it holds most of them.
+// One scale for all rows of a phase, so that intervals can be compared; the widest leave it.
 function scaleOf(rows, threshold) {
 	const bounds = rows.flatMap(row => [row.effect, row.low, row.high]).filter(value => value !== null && value !== undefined).map(Math.abs).sort((x, y) => x - y);
-	return Math.max(3 * threshold, bounds[Math.floor(0.95 * (bounds.length - 1))] ?? 0) * 1.1;
+	return Math.max(3 * threshold, bounds[Math.floor(0.7 * (bounds.length - 1))] ?? 0) * 1.1;
 }
 
 const WIDE = 220, HIGH = 18;

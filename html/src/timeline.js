@@ -227,7 +227,7 @@ export function timeline(page) {
 	return section("timeline", "Time line",
 		note("What ran when: steps, and below them each thread and queue. ", page.data.served ? "" :
 			kept >= of && of ? "Each sample of the steps is in this page. " : `Each sample of ${kept} of ${of} steps is in this page; of the rest there are columns, and brick serve shows all of it. `,
-		page.state.phase === "all" ? "" : `What is in no ${phaseLabel(page.state.phase).toLowerCase()} step is pale.`),
+		page.state.phase === "all" || page.steps.number.length < of ? "" : `What is in no ${phaseLabel(page.state.phase).toLowerCase()} step is pale.`),
 		h("p", { class: "tools" }, button("out", "−", "Zoom out", () => line.zoom(2)), button("in", "+", "Zoom in", () => line.zoom(0.5)),
 			button("left", "←", "Earlier", () => line.pan(-0.5)), button("right", "→", "Later", () => line.pan(0.5)),
 			button("whole", "All", "The whole run", () => line.set(0, page.slices.wall)),
