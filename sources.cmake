@@ -323,6 +323,7 @@ set(BRICK_CUDA_SOURCES
   attach/cuda/reorder.c
   attach/cuda/stream_tail.c
   attach/cuda/streams.c
+  attach/demangle.c
 )
 
 # Its parts that need no CUPTI: what unit tests are built with.
@@ -336,6 +337,14 @@ set(BRICK_CUDA_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/cuda/graph_places.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/nodes.c
   ${CMAKE_SOURCE_DIR}/attach/cuda/stream_tail.c
+)
+
+# What is injected into programs that use HIP; needs nothing of it.
+set(BRICK_HIP_SOURCES
+  attach/demangle.c
+  attach/hip/commands.c
+  attach/hip/inject.c
+  attach/notes_once.c
 )
 
 # The layer for programs that use Vulkan; needs its headers.
@@ -986,6 +995,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/graph_cli.py
   tests/integration/graph_dot.py
   tests/integration/graph_path.py
+  tests/integration/hip.py
   tests/integration/history_cli.py
   tests/integration/history_clickhouse.py
   tests/integration/html_numbers.py

@@ -58,4 +58,14 @@ static const struct attacher cuda = {
 		      "to it; launches can be timed from inside of a program without",
 };
 
-const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, NULL};
+static const struct attacher hip = {
+	.name = "hip",
+	.title = "HIP",
+	.library = "libbrick-hip.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "ROCP_TOOL_LIBRARIES",
+	.driver = "libhsa-runtime64.so.1",
+	.if_refused = "install rocprofiler-sdk (it comes with ROCm)",
+};
+
+const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, &hip, NULL};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/modules.h"
+#include "attach/demangle.h"
 #include "base/hash.h"
 #include "brick/abi/session.h"
 #include "brick/queue.h"
@@ -31,28 +32,6 @@ struct entry {
 
 static struct entry cache[PLACES];
 static uint32_t newest_index; /* how full the table is: indices count up */
-
-/* The caller frees it; NULL: stays as it is. */
-static char *demangle(const char *name)
-{
-	static char *(*function)(const char *, char *, size_t *, int *);
-	static int looked;
-	int status = -1;
-
-	if (!looked) {
-		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-		void *found = dlsym(runtime ? runtime : RTLD_DEFAULT, "__cxa_demangle");
-		memcpy(&function, &found, sizeof found);
-		looked = 1;
-	}
-	char *text =
-		function && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status) : NULL;
-	if (text && status) {
-		free(text);
-		text = NULL;
-	}
-	return text;
-}
 
 static struct entry entry_of(const struct cupti_kernel *record)
 {

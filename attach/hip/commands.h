@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands from their launch until the device has done them. They are done in any order, and
+ * recorded in the order of their queue's launches. Any thread.
+ */
+#pragma once
+
+#include "attach/hip/abi.h"
+
+/* A command is being launched on this thread; what is given for `user` when it is done. NULL:
+ * nothing is recorded. */
+void *commands_dispatch(const struct hip_dispatch_data *data);
+void *commands_copy(const struct hip_copy_data *data, int32_t direction);
+
+/* The launching call is over. */
+void commands_launched(void *user);
+
+void commands_dispatched(void *user, const struct hip_dispatch_data *data);
+void commands_copied(void *user, const struct hip_copy_data *data);
+
+/* What a kernel is called. */
+void commands_kernel(const struct hip_symbol_data *symbol);
+
+/* Read the device's clock with this; before the first command. */
+void commands_clock(int (*read)(uint64_t *ns));
+
+/* The number of the newest command that was launched; 0: there is none. */
+uint64_t commands_newest(void);
+
+/* At the end: what is still outstanding never came. */
+void commands_end(void);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work for the double of rocprofiler-sdk (tests/doubles/hip): three steps of two layers, each with
+ * kernels in two queues and a copy, under bricks of its own; a wait ends each step.
+ */
+#include <stdio.h>
+#include "brick/brick.h"
+#include "tests/doubles/hip/double.h"
+
+enum { STEPS = 3, LAYERS = 2 };
+
+static void layer(int number)
+{
+	brick_span span = brick_begin_layer(BRICK_QKV_PROJECTION, number);
+	double_hip_dispatch("_Z7productPf.kd", 1, 8, 50000);
+	double_hip_dispatch("scale.kd", 2, 4, 20000);
+	brick_end(span);
+	span = brick_begin_layer(BRICK_RMS_NORM, number);
+	double_hip_dispatch("norm.kd", 1, 1, 10000);
+	brick_end(span);
+}
+
+int main(void)
+{
+	double_hip_start();
+	for (int step = 0; step < STEPS; step++) {
+		double_hip_copy(1, 7, 4096, 30000);
+		for (int i = 0; i < LAYERS; i++)
+			layer(i);
+		double_hip_synchronise();
+	}
+	puts("done");
+	return 0;
+}
