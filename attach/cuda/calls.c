@@ -35,6 +35,7 @@ struct call_thread {
 	uint64_t wait_begin;
 	uint64_t source; /* of the module that is being loaded */
 	struct brick_launch launch;
+	const struct brick_launch_owner *work; /* that the call's kernel tells of */
 	uint64_t last;	/* number of the last command that the call launches */
 	uint32_t outer; /* id of the outermost call that launches */
 };
@@ -123,11 +124,11 @@ static struct launch_records records_of(
 	const struct cuda_graph_launch *graph = call->parameters;
 
 	if (shape->kind == CALL_KERNEL)
-		return (struct launch_records){1, 1, 0};
+		return (struct launch_records){1, 1, 0, NULL};
 	if (shape->kind == CALL_COPY)
-		return (struct launch_records){1, 0, 0};
+		return (struct launch_records){1, 0, 0, NULL};
 	uint32_t count = nodes_exec_records(graph->exec);
-	return (struct launch_records){count, 0, count > 1 ? brick_launch_number() : 0};
+	return (struct launch_records){count, 0, count > 1 ? brick_launch_number() : 0, NULL};
 }
 
 static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
@@ -139,6 +140,7 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 	if (t->depth++ == 0) {
 		t->is_captured = 0;
 		t->launch = (struct brick_launch){.number = 0};
+		t->work = NULL;
 		if (!is_excluded)
 			brick_launch_begin(&t->launch);
 	}
@@ -146,6 +148,9 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 		launches_disown(call->correlation);
 	} else if (t->launch.number) {
 		struct launch_records records = records_of(shape, call);
+		if (shape->kind == CALL_KERNEL && !t->work)
+			t->work = brick_launch_work();
+		records.work = shape->kind == CALL_KERNEL ? t->work : NULL;
 		t->last = records.last ? records.last : t->launch.number;
 		launches_begin(call->correlation, &t->launch, &records);
 		if (t->depth == 1)
@@ -352,8 +357,9 @@ static void about_resource(uint32_t id, const struct cupti_resource_call *resour
 	else if (id == CUPTI_MODULE_UNLOADING)
 		modules_unloading(module->id);
 	else
-		call_thread.is_captured |= graph_calls_resource(
-			id, resource->what, call_thread.depth ? &call_thread.launch : NULL);
+		call_thread.is_captured |= graph_calls_resource(id, resource->what,
+			call_thread.depth ? &call_thread.launch : NULL,
+			call_thread.depth ? call_thread.work : NULL);
 }
 
 void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)

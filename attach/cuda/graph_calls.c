@@ -39,7 +39,8 @@ static cuda_handle next_copies(void)
 	return (cuda_handle)__atomic_add_fetch(&last, 2, __ATOMIC_RELAXED);
 }
 
-static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch)
+static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch,
+	const struct brick_launch_owner *work)
 {
 	struct brick_launch parent;
 	uint64_t id;
@@ -51,7 +52,7 @@ static int node_made(const struct cupti_graph *graph, const struct brick_launch 
 	else
 		brick_launch_parent(&parent);
 	if (id_of(graph->node, &id)) {
-		nodes_created(id, parent.brick, parent.layer);
+		nodes_created(id, parent.brick, parent.layer, work);
 		graph_places_created(graph->graph, id);
 	}
 	return 1;
@@ -73,14 +74,14 @@ static void node_cloned(const struct cupti_graph *graph)
 	}
 }
 
-int graph_calls_resource(
-	uint32_t id, const struct cupti_graph *graph, const struct brick_launch *launch)
+int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
+	const struct brick_launch *launch, const struct brick_launch_owner *work)
 {
 	uint64_t node;
 
 	switch (id) {
 	case CUPTI_GRAPH_NODE_CREATED:
-		return node_made(graph, launch);
+		return node_made(graph, launch, work);
 	case CUPTI_GRAPH_NODE_CLONED:
 		node_cloned(graph);
 		break;

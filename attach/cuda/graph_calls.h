@@ -8,17 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/cuda/abi.h"
+#include "brick/attach.h"
 #include "brick/queue.h"
 
 /* A launch of a graph brings one record, not one per node. Before the first graph. */
 void graph_calls_are_whole(void);
 
 /*
- * launch: of the call that it happens in, NULL: it happens in none that launches. 1: a node was
+ * launch: of the call that it happens in, NULL: it happens in none that launches; and whose work
+ * its kernel tells of. 1: a node was
  * made, so that the call has been captured instead.
  */
-int graph_calls_resource(
-	uint32_t id, const struct cupti_graph *graph, const struct brick_launch *launch);
+int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
+	const struct brick_launch *launch, const struct brick_launch_owner *work);
 
 /* The call that makes an executable graph is over, whether it has made one or not. */
 void graph_calls_instantiated(int has_failed);

@@ -20,7 +20,8 @@ struct entry {
 	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
 	uint32_t former;	     /* id of a call that is over when this one's records come */
 	uint64_t last;		     /* see launch_records */
-	uint64_t end;		     /* of the call, atomic; 0: not yet */
+	const struct brick_launch_owner *work;
+	uint64_t end; /* of the call, atomic; 0: not yet */
 	struct brick_launch launch;
 };
 
@@ -81,6 +82,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	e->records = records->count;
 	e->certain = records->certain;
 	e->last = records->last;
+	e->work = records->work;
 	e->seen = e->taken = 0;
 	e->twin = e->former = 0;
 	__atomic_store_n(&e->end, 0, __ATOMIC_RELAXED);
@@ -206,13 +208,15 @@ void launches_seen(uint32_t correlation)
 		set_state(e, SEEN);
 }
 
-int launches_take(uint32_t correlation, struct brick_launch *launch)
+int launches_take(
+	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work)
 {
 	struct entry *e = find(correlation);
 
 	if (!e)
 		return 0;
 	*launch = e->launch;
+	*work = e->taken ? NULL : e->work;
 	launch->end = end_of(e);
 	if (!find(correlation))
 		return 0; /* a younger call has taken its place meanwhile */

@@ -8,13 +8,15 @@
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
+#include "brick/attach.h"
 #include "brick/queue.h"
 
 /* What a call launches: how many records come of it (0: not known), and whether they must. */
 struct launch_records {
 	uint32_t count;
-	uint32_t certain; /* one that does not come was lost */
-	uint64_t last;	  /* number for the last of several; 0: it gets any */
+	uint32_t certain;		       /* one that does not come was lost */
+	uint64_t last;			       /* number for the last of several; 0: it gets any */
+	const struct brick_launch_owner *work; /* that its first tells of; NULL: of none */
 };
 
 /* A call has begun. */
@@ -51,10 +53,11 @@ int launches_are_ignored(uint32_t correlation);
 void launches_seen(uint32_t correlation);
 
 /*
- * Consumer: the launch for one more command; further commands of the same call get numbers of their
- * own. 0 when the call is not known.
+ * Consumer: the launch for one more command, and whose work it tells of; further commands of the
+ * same call get numbers of their own, and tell of none. 0 when the call is not known.
  */
-int launches_take(uint32_t correlation, struct brick_launch *launch);
+int launches_take(
+	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work);
 
 /*
  * Consumer: nothing that is still to come was launched before this tick; UINT64_MAX when nothing

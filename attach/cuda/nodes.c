@@ -6,11 +6,13 @@
 #include "attach/cuda/nodes.h"
 
 #include <pthread.h>
+#include "base/array.h"
+#include "base/hash.h"
 #include "base/hashmap.h"
 #include "brick/abi/session.h"
 #include "brick/registry.h"
 
-enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19, NO_BRICK = 0xffff };
+enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
 enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,14 +22,31 @@ static size_t sweep_at = FIRST_SWEEP;
 static uint32_t round_number = 1, full_round; /* in which there were too many */
 static uint64_t lost;
 
-_Static_assert((int)BRICK_MAX_BRICKS <= (int)NO_BRICK, "a brick fits 16 bits");
+/* What nodes were made for, each once: there are as many as there are nodes in an engine's graphs.
+ */
+struct parent {
+	uint32_t brick;
+	int32_t layer;
+	const struct brick_launch_owner *work;
+};
+static ARRAY(struct parent) parents;
+static struct hashmap parent_index; /* hash of it -> its place */
 
-/* In the upper half the round in which it was destroyed; 0: it is there. */
-static uint64_t value_of(uint32_t brick, int32_t layer)
+/* A node's value; in the upper half the round in which it was destroyed, 0: it is there. */
+static uint64_t value_of(uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
-	uint32_t fitting = (uint32_t)(layer < INT16_MIN || layer > INT16_MAX ? -1 : layer);
+	const struct parent parent = {brick, layer, work};
+	uint64_t key =
+		hash_add(hash_add(hash_u64((uintptr_t)work), brick), (uint64_t)(int64_t)layer);
+	uint64_t place = hashmap_get(&parent_index, key);
 
-	return (fitting & 0xffff) << 16 | (brick < NO_BRICK ? brick : NO_BRICK);
+	if (place != HASHMAP_NONE)
+		return place;
+	if (array_push(&parents, parent))
+		return HASHMAP_NONE;
+	if (hashmap_set(&parent_index, key, parents.count - 1))
+		parents.count--;
+	return hashmap_get(&parent_index, key);
 }
 
 static int is_kept(uint64_t value)
@@ -54,6 +73,10 @@ static void put(uint64_t id, uint64_t value)
 {
 	if (!id)
 		return;
+	if (value == HASHMAP_NONE) {
+		lost++;
+		return;
+	}
 	if (nodes.count >= sweep_at && full_round != round_number) {
 		sweep();
 		sweep_at = 2 * nodes.count < FIRST_SWEEP ? FIRST_SWEEP : 2 * nodes.count;
@@ -64,10 +87,11 @@ static void put(uint64_t id, uint64_t value)
 		lost++;
 }
 
-void nodes_created(uint64_t node, uint32_t brick, int32_t layer)
+void nodes_created(
+	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
 	pthread_mutex_lock(&lock);
-	put(node, value_of(brick, layer));
+	put(node, value_of(brick, layer, work));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -89,16 +113,18 @@ void nodes_destroyed(uint64_t id)
 	pthread_mutex_unlock(&lock);
 }
 
-int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer)
+int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work)
 {
 	pthread_mutex_lock(&lock);
 	uint64_t value = hashmap_get(&nodes, id);
+	if (value != HASHMAP_NONE) {
+		const struct parent *parent = &parents.items[(uint32_t)value];
+		*brick = parent->brick;
+		*layer = parent->layer;
+		*work = parent->work;
+	}
 	pthread_mutex_unlock(&lock);
-	if (value == HASHMAP_NONE)
-		return 0;
-	*brick = (uint16_t)value == NO_BRICK ? BRICK_NONE : (uint16_t)value;
-	*layer = (int16_t)(value >> 16);
-	return 1;
+	return value != HASHMAP_NONE;
 }
 
 void nodes_next_round(void)

@@ -7,9 +7,12 @@
 
 #include <stdint.h>
 #include "attach/cuda/abi.h"
+#include "brick/attach.h"
 
-/* A node was made while this brick and layer were open (BRICK_NONE: none). */
-void nodes_created(uint64_t node, uint32_t brick, int32_t layer);
+/* A node was made while this brick and layer were open (BRICK_NONE: none); whose work it tells of.
+ */
+void nodes_created(
+	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work);
 
 /* A copy of it, as graphs are copied when they are instantiated. */
 void nodes_cloned(uint64_t node, uint64_t original);
@@ -19,7 +22,8 @@ void nodes_destroyed(uint64_t node);
 void nodes_next_round(void);
 
 /* Brick and layer of a node; 0 when it is not known. */
-int nodes_find(uint64_t node, uint32_t *brick, int32_t *layer);
+int nodes_find(
+	uint64_t node, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work);
 
 /* Nodes for which there was no room. */
 uint64_t nodes_lost(void);

@@ -54,9 +54,11 @@ static void sink(uint32_t i)
 }
 
 /* The launch of a command, its brick and layer from the graph node if it was made by one. */
-static void find_launch(const struct held_command *held, struct brick_launch *launch)
+static void find_launch(const struct held_command *held, struct brick_launch *launch,
+	const struct brick_launch_owner **work)
 {
-	if (!held->correlation || !launches_take(held->correlation, launch)) {
+	*work = NULL;
+	if (!held->correlation || !launches_take(held->correlation, launch, work)) {
 		*launch = (struct brick_launch){
 			.number = brick_launch_number(),
 			.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
@@ -69,8 +71,9 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 		return;
 	launch->brick = BRICK_NONE;
 	launch->layer = -1;
+	*work = NULL;
 	reorder_counts.without_node +=
-		!nodes_find(held->graph_node, &launch->brick, &launch->layer);
+		!nodes_find(held->graph_node, &launch->brick, &launch->layer, work);
 }
 
 static uint64_t or_unknown(uint64_t device_ns)
@@ -108,7 +111,12 @@ static void record(const struct held_command *held)
 		.after = after,
 	};
 
-	find_launch(held, &command.launch);
+	const struct brick_launch_owner *work;
+	find_launch(held, &command.launch, &work);
+	if (work) {
+		command.bytes = __atomic_load_n(&work->bytes, __ATOMIC_RELAXED);
+		command.flops = __atomic_load_n(&work->flops, __ATOMIC_RELAXED);
+	}
 	begin_behind_launch(&command);
 	if (brick_queue_record(held->queue, &command))
 		reorder_counts.refused++;

@@ -76,6 +76,22 @@ def check_owners(label, run, first_layer, last_layer):
     return found
 
 
+def check_work(label, run):
+    """A product's FLOPs are told once for each time that it is computed, launched or replayed: as many
+    in each layer, and more by the tokens in a prompt."""
+    names, per_layer = [b["name"] for b in run["bricks"]], {}
+    for lane in run["lanes"]:
+        for values in lane["samples"] if lane["kind"] == "queue" else ():
+            site = run["sites"][dict(zip(run["sample_fields"], values))["site"]]
+            if names[site["brick"]] in ("QkvProjection", "GateProjection") and site.get("flops"):
+                key = names[site["brick"]], site["layer"]
+                per_layer[key] = per_layer.get(key, 0) + site["flops"]
+    for name in ("QkvProjection", "GateProjection"):
+        layers = [flops for (brick, layer), flops in sorted(per_layer.items()) if brick == name]
+        assert len(layers) == 7 and len(set(layers[:-1])) == 1, (label, name, layers)
+    return per_layer
+
+
 def graphs(notes):
     text = notes.get("cuda.graphs", "")
     return {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", text)}
@@ -87,6 +103,7 @@ def record(scratch, label, *options, first_layer=0, last_layer=7, **more):
     result.same_times()
     run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", result.path]))
     found = check_owners(label, run, first_layer, last_layer)
+    result.run = run
     replayed = sum(c["node"] != 0 for c in result.truth)
     assert ", 0 graph nodes unknown" in result.notes["cuda.records"], (label, result.notes)
     assert "; 0 commands without their call" in result.notes["cuda.records"], (label, result.notes)
@@ -101,7 +118,8 @@ def main():
     g.libraries()
     base = ("--prompt-tokens", "16", "--predict", "12")
     with Scratch() as scratch:
-        _, found, replayed, counts = record(scratch, "graphs", *base)
+        result, found, replayed, counts = record(scratch, "graphs", *base)
+        work = check_work("graphs", result.run)
         assert counts["captured"] and counts["launched"] >= 6 and replayed, (counts, replayed)
         assert any("flash_attn" in name for name, *_ in found), "no flash attention"
 
@@ -109,8 +127,9 @@ def main():
         assert not any("flash_attn" in name for name, *_ in found) and replayed, replayed
         assert any(brick == "AttentionScore" for _, brick, *_ in found), "no scores"
 
-        _, _, replayed, counts = record(scratch, "no graphs", *base,
-                                        GGML_CUDA_DISABLE_GRAPHS="1")
+        direct, _, replayed, counts = record(scratch, "no graphs", *base,
+                                             GGML_CUDA_DISABLE_GRAPHS="1")
+        assert check_work("no graphs", direct.run) == work, "work with graphs and without"
         assert not replayed and not counts, (replayed, counts)
 
         # products of one input in streams of their own, at once: forked and joined by events

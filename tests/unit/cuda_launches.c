@@ -12,6 +12,8 @@
 #include "attach/cuda/nodes.h"
 #include "attach/cuda/stream_tail.h"
 
+static const struct brick_launch_owner *work; /* of the last one that was taken */
+
 static struct brick_launch launch_at(uint64_t begin)
 {
 	return (struct brick_launch){.number = begin, .begin = begin};
@@ -20,7 +22,7 @@ static struct brick_launch launch_at(uint64_t begin)
 static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
 {
 	struct brick_launch launch = launch_at(at);
-	struct launch_records records = {count, certain, 0};
+	struct launch_records records = {count, certain, 0, NULL};
 	launches_begin(correlation, &launch, &records);
 }
 
@@ -51,25 +53,25 @@ static void records_still_to_come(void **state)
 	launches_seen(12);
 	assert_true(launches_pending_since(0) == UINT64_MAX);
 
-	assert_true(launches_take(12, &launch));
+	assert_true(launches_take(12, &launch, &work));
 	assert_int_equal(launch.number, 120);
 	assert_int_equal(launch.end, 125);
-	assert_true(launches_take(12, &launch));
+	assert_true(launches_take(12, &launch, &work));
 	assert_true(launch.number != 120); /* the second kernel of that graph */
-	assert_false(launches_take(13, &launch));
-	assert_false(launches_take(11, &launch));
+	assert_false(launches_take(13, &launch, &work));
+	assert_false(launches_take(11, &launch, &work));
 }
 
 /* The last of several commands of a call has the number that was kept for it. */
 static void last_of_several(void **state)
 {
 	struct brick_launch launch = launch_at(50);
-	struct launch_records records = {3, 0, 777};
+	struct launch_records records = {3, 0, 777, NULL};
 
 	launches_begin(15, &launch, &records);
 	end(15, 55);
 	for (int i = 0; i < 3; i++) {
-		assert_true(launches_take(15, &launch));
+		assert_true(launches_take(15, &launch, &work));
 		assert_int_equal(launch.number == 777, i == 2);
 	}
 	for (int i = 0; i < 3; i++)
@@ -110,8 +112,8 @@ static void more_than_there_is_room_for(void **state)
 		end(1000 + i, 10000 + i);
 	}
 	assert_true(launches_pending_since(0) >= 10000 + 400000 - 262144);
-	assert_false(launches_take(1000, &launch));
-	assert_true(launches_take(1000 + 399999, &launch));
+	assert_false(launches_take(1000, &launch, &work));
+	assert_true(launches_take(1000 + 399999, &launch, &work));
 	begin(UINT32_MAX, 500000, 1,
 		1); /* far away: ids that jump do not make it search for ever */
 	launches_pending_since(UINT64_MAX);

@@ -125,22 +125,23 @@ static void nodes_come_and_go(void **state)
 {
 	uint32_t brick;
 	int32_t layer;
+	const struct brick_launch_owner *work;
 
-	assert_false(nodes_find(5, &brick, &layer));
+	assert_false(nodes_find(5, &brick, &layer, &work));
 	for (uint64_t i = 1; i <= 200000; i++)
-		nodes_created(i << 32, (uint16_t)(i % 100), (int16_t)(i % 30));
+		nodes_created(i << 32, (uint16_t)(i % 100), (int16_t)(i % 30), NULL);
 	for (uint64_t i = 1; i <= 200000; i++) {
-		assert_true(nodes_find(i << 32, &brick, &layer));
+		assert_true(nodes_find(i << 32, &brick, &layer, &work));
 		assert_int_equal(brick, i % 100);
 		assert_int_equal(layer, i % 30);
 	}
 	nodes_cloned(7, 1ull << 32);
 	nodes_cloned(8, 999); /* of one that is not known */
-	assert_true(nodes_find(7, &brick, &layer));
+	assert_true(nodes_find(7, &brick, &layer, &work));
 	assert_int_equal(brick, 1);
-	assert_false(nodes_find(8, &brick, &layer));
+	assert_false(nodes_find(8, &brick, &layer, &work));
 	nodes_destroyed(7);
-	assert_true(nodes_find(7, &brick, &layer)); /* records of it may still come */
+	assert_true(nodes_find(7, &brick, &layer, &work)); /* records of it may still come */
 	assert_int_equal(nodes_lost(), 0);
 	nodes_exec(&brick, 5);
 	assert_int_equal(nodes_exec_records(&brick), 5);
@@ -152,15 +153,16 @@ static void assert_brick(uint64_t node, uint32_t want)
 {
 	uint32_t brick;
 	int32_t layer;
+	const struct brick_launch_owner *work;
 
-	assert_true(nodes_find(node, &brick, &layer));
+	assert_true(nodes_find(node, &brick, &layer, &work));
 	assert_int_equal(brick, want);
 }
 
 static void make_graph(cuda_handle graph, uint64_t first, uint32_t count, uint32_t brick)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		nodes_created(first + i, brick + i, 0);
+		nodes_created(first + i, brick + i, 0, NULL);
 		graph_places_created(graph, first + i);
 	}
 }
@@ -198,7 +200,7 @@ static void nodes_are_forgotten(void **state)
 
 	for (int batch = 0; batch < 4000; batch++) {
 		for (int i = 0; i < 1000; i++)
-			nodes_created(++id << 20, 3, 3);
+			nodes_created(++id << 20, 3, 3, NULL);
 		for (int i = 0; i < 1000; i++)
 			nodes_destroyed((id - (uint64_t)i) << 20);
 		nodes_next_round();
