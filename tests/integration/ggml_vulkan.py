@@ -148,6 +148,17 @@ def check_shown(path):
                 {("UpProjection", layer) for layer in {l for _, l in homes} - {None}})
 
 
+def check_path(path):
+    """The critical path leads through waits into what the device did for them."""
+    section, = [s for s in brick_json("path", "--phase", "decode", "--json", path)["sections"]
+                if s["phase"] == "decode"]
+    queue = sum(t["on_path_ns"] for t in section["threads"] if "queue" in t["name"])
+    rows = {row["name"]: row["on_path_ns"] for row in section["bricks"]}
+    expect_true(f"{queue} of {section['path_ns']} ns on the queue", queue > 0.3 * section["path_ns"])
+    expect_true(f"bricks of the device, not the wait: {rows}",
+                rows["UpProjection"] > 0 and rows.get("Synchronize", 0) < queue)
+
+
 def whole(version, libs, gguf):
     path = os.path.join(TMP, version + ".pftrace")
     plain = run(libs, gguf)
@@ -158,6 +169,7 @@ def whole(version, libs, gguf):
     check_sums(path, device)
     check_host(rows)
     check_shown(path)
+    check_path(path)
     print(f"{version}: {len(device)} commands")
 
 
