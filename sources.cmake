@@ -481,6 +481,8 @@ set(BRICK_HISTORY_SOURCES
   history/clickhouse_ask.c
   history/clickhouse_push.c
   history/clickhouse_read.c
+  history/clickhouse_schema.c
+  history/clickhouse_sums.c
   history/histogram.c
   history/llama_bench.c
   history/run.c

@@ -2,11 +2,13 @@
 /* `brick history`: options, and the questions that change something. */
 #include "cli/history.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/step_times.h"
+#include "base/clock_ns.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "view/die.h"
@@ -52,6 +54,8 @@ static const struct cli_option option_table[] = {
 		.low = 1, .high = UINT32_MAX},
 	{"all", NULL, "list: all of them", option_flag, AT(all)},
 	{"remove", NULL, "label: take it away", option_flag, AT(remove)},
+	{"older-than", "DAYS", "rm: all runs that began longer ago than that", option_number,
+		AT(older_than), .low = 1, .high = 100000},
 	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_phase,
 		AT(phase), .words = words_phases},
 	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
@@ -94,9 +98,24 @@ static int label(const struct history_arguments *a)
 	return change(a, a->operands[1]);
 }
 
+static int expire(const struct history_arguments *a)
+{
+	const uint64_t day_ns = 24ull * 3600 * 1000000000, now = real_ns();
+	struct history_store *store = history_runs_open(a->db, false);
+	uint64_t age_ns = a->older_than * day_ns, count = 0;
+
+	history_runs_check(
+		store, history_store_expire(store, age_ns < now ? now - age_ns : 0, &count));
+	printf("%" PRIu64 " run%s\n", count, count == 1 ? "" : "s");
+	history_store_close(store);
+	return CLI_DONE;
+}
+
 static int remove_runs(const struct history_arguments *a)
 {
-	return change(a, NULL);
+	if (!a->operand_count == !a->older_than)
+		die_usage("history", "rm takes a run, @3, or --older-than DAYS");
+	return a->older_than ? expire(a) : change(a, NULL);
 }
 
 static int add(const struct history_arguments *a)
@@ -136,7 +155,7 @@ static const struct question {
 	{"list", history_list, 0, 0, "nothing"},
 	{"show", history_show, 1, 1, "a run: @last, @3, @NAME"},
 	{"label", label, 2, 2, "a run and its label: @last main"},
-	{"rm", remove_runs, 1, 1, "a run: @3"},
+	{"rm", remove_runs, 0, 1, "a run: @3"},
 	{"add", add, 1, SIZE_MAX, "recordings"},
 	{"plot", history_plot, 0, 0, "nothing; --brick NAME chooses"},
 	{"hosts", history_hosts, 0, 0, "nothing"},
@@ -180,7 +199,7 @@ const struct cli_command command_history = {
 	.summary = "keep summaries of runs: list, label, trends, machines",
 	.run = run_history,
 	.flags = CLI_ANSWERS,
-	.usage = "list | show @RUN | label @RUN NAME | rm @RUN\n"
+	.usage = "list | show @RUN | label @RUN NAME | rm @RUN | rm --older-than DAYS\n"
 		 "add FILE... | import FILE... | push\n"
 		 "plot [--brick NAME] [--svg OUT] | hosts [--by engine]",
 	.about = "What every recorded run took, by phase, brick and layer, is kept in a database: "

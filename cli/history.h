@@ -7,7 +7,7 @@
 struct history_arguments {
 	const char *db, *label, *host, *kind, *svg, *html;
 	const char *brick, *layer, *kernel; /* of plot */
-	unsigned long limit;
+	unsigned long limit, older_than; /* days; 0: no such thing was said */
 	int phase; /* enum step_phase */
 	bool all, json, remove, by_engine;
 	char **operands; /* behind the name of the question */

@@ -14,7 +14,7 @@ struct import {
 	int rc;
 };
 
-static int take(void *context, const struct history_run *run)
+static int take(void *context, struct history_run *run)
 {
 	struct import *import = context;
 

@@ -98,7 +98,7 @@ static void add_row(struct listing *l, const struct history_run *run)
 	free(command);
 }
 
-static int take(void *context, const struct history_run *run)
+static int take(void *context, struct history_run *run)
 {
 	struct listing *l = context;
 

@@ -3,6 +3,7 @@
 #include "cli/history_runs.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,32 +48,23 @@ void history_runs_check(const struct history_store *store, int rc)
 		die(bad_file ? CLI_INPUT : CLI_SYSTEM, "history: %s", history_store_error(store));
 }
 
-struct ids {
-	ARRAY(char *) list;
-	char *batch; /* of the first */
-};
-
-static int note_id(void *context, const struct history_run *run)
+/* Newest first. */
+static int take(void *context, struct history_run *run)
 {
-	struct ids *ids = context;
+	struct history_runs *runs = context;
 
-	if (!ids->batch)
-		ids->batch = xstrdup(run->batch);
-	return array_push(&ids->list, xstrdup(run->id));
+	if (array_push(&runs->list, *run))
+		return -ENOMEM;
+	*run = (struct history_run){0};
+	return 0;
 }
 
-static void find(struct ids *ids, struct history_store *store, const struct history_filter *filter)
+static bool find(
+	struct history_runs *runs, struct history_store *store, struct history_filter filter)
 {
-	history_runs_check(store, history_store_list(store, filter, note_id, ids));
-}
-
-static void ids_fini(struct ids *ids)
-{
-	for (size_t i = 0; i < ids->list.count; i++)
-		free(ids->list.items[i]);
-	array_fini(&ids->list);
-	free(ids->batch);
-	ids->batch = NULL;
+	filter.whole = 1;
+	history_runs_check(store, history_store_list(store, &filter, take, runs));
+	return runs->list.count > 0;
 }
 
 /* "last", "last~N", or a place from the newest on, from 1. */
@@ -91,57 +83,58 @@ static bool is_place(const char *name, uint64_t *skip)
 	return true;
 }
 
-static void find_place(struct ids *ids, struct history_store *store, const char *name)
+static bool find_place(struct history_runs *runs, struct history_store *store, const char *name)
 {
 	struct history_filter filter = {.limit = 1};
 
-	if (!is_place(name, &filter.skip))
-		return;
-	find(ids, store, &filter);
-	if (strcmp(name, "last") || !ids->batch || !*ids->batch)
-		return;
+	if (!is_place(name, &filter.skip) || !find(runs, store, filter))
+		return false;
+	const char *batch = runs->list.items[0].batch;
+	if (strcmp(name, "last") || !*batch)
+		return true;
 	/* one run of a bench says little: those of its side are meant */
-	char *batch = xstrdup(ids->batch);
-	ids_fini(ids);
-	find(ids, store, &(struct history_filter){.batch = batch});
-	free(batch);
+	struct history_runs side = {0};
+	find(&side, store, (struct history_filter){.batch = batch});
+	history_runs_fini(runs);
+	*runs = side;
+	return runs->list.count > 0;
 }
 
-static void find_id(struct ids *ids, struct history_store *store, const char *name)
+static bool find_id(struct history_runs *runs, struct history_store *store, const char *name)
 {
 	size_t n = strlen(name);
 
 	if (n < DIGITS_OF_AN_ID || strspn(name, "0123456789abcdef") != n)
-		return;
-	find(ids, store, &(struct history_filter){.id = name, .limit = 2});
-	if (ids->list.count > 1)
+		return false;
+	find(runs, store, (struct history_filter){.id = name, .limit = 2});
+	if (runs->list.count > 1)
 		die(CLI_INPUT, "@%s: more than one run's id begins so", name);
+	return runs->list.count > 0;
+}
+
+/* All of them; newest first. */
+static bool find_any(struct history_runs *runs, struct history_store *store, const char *name)
+{
+	return find(runs, store, (struct history_filter){.label = name}) ||
+	       find_place(runs, store, name) ||
+	       find(runs, store, (struct history_filter){.batch = name}) ||
+	       find_id(runs, store, name);
 }
 
 void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name)
 {
-	struct ids ids = {0};
+	struct history_runs found = {0};
 
 	name += *name == '@';
-	find(&ids, store, &(struct history_filter){.label = name});
-	if (!ids.list.count)
-		find_place(&ids, store, name);
-	if (!ids.list.count)
-		find(&ids, store, &(struct history_filter){.batch = name});
-	if (!ids.list.count)
-		find_id(&ids, store, name);
-	if (!ids.list.count)
+	if (!find_any(&found, store, name))
 		die(CLI_INPUT,
 			"@%s: the history has no such run: no label, no batch, no id; "
 			"'brick history list' shows them",
 			name);
-	for (size_t i = ids.list.count; i-- > 0;) {
-		struct history_run run;
-		history_runs_check(store, history_store_load(store, ids.list.items[i], &run));
-		if (array_push(&runs->list, run))
+	for (size_t i = found.list.count; i-- > 0;)
+		if (array_push(&runs->list, found.list.items[i]))
 			die(CLI_SYSTEM, "not enough memory");
-	}
-	ids_fini(&ids);
+	array_fini(&found.list);
 }
 
 static bool has_steps(const struct history_run *run)
@@ -195,7 +188,7 @@ struct floor_found {
 	uint64_t measured_ns;
 };
 
-static int note_floor(void *context, const struct history_run *run)
+static int note_floor(void *context, struct history_run *run)
 {
 	struct floor_found *found = context;
 

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock_ns.h"
+#include "history/json_fields.h"
 
 #define PREFIX "clickhouse+"
 
@@ -98,19 +100,116 @@ static int label(struct history_store *store, const char *id, const char *text, 
 	return rc < 0 ? rc : clickhouse_ask(store, &q, NULL, NULL, NULL);
 }
 
-/* Sums by hour and by day keep it. */
+static int note_count(void *context, const json_t *row)
+{
+	*(uint64_t *)context = (uint64_t)json_integer_value(json_object_get(row, "number"));
+	return 0;
+}
+
+/* The server deletes rows some time after it was told so. */
+static int delete_rows(struct history_store *store, const char *table, const char *which)
+{
+	enum { PAUSE_NS = 20000000, TRIES = 3000 };
+	const struct clickhouse *c = store->state;
+	const struct timespec pause = {0, PAUSE_NS};
+	struct query q = {0};
+	uint64_t left = 1;
+
+	query_add(&q, "ALTER TABLE %s DELETE WHERE %s", table, which);
+	int rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
+	for (int i = 0; i < TRIES && left && rc == 0; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		query_add(&q,
+			"SELECT toInt32(count()) AS number FROM system.mutations WHERE database = "
+			"'%s' AND table = '%s' AND is_done = 0 FORMAT JSONEachRow",
+			c->database, table);
+		rc = clickhouse_ask(store, &q, NULL, note_count, &left);
+	}
+	return rc == 0 && left ? history_fail(store, -EAGAIN, "%s: is still deleting from %s",
+					 store->where, table)
+			       : rc;
+}
+
+/* Runs, their parts, and what the sums have of them. hosts, months: where they may be. If it ends in
+ * between, the runs are still listed, and the next try levels what this one took out of the sums. */
+static int remove_rows(
+	struct history_store *store, const char *which, const char *hosts, const char *months)
+{
+	int rc = clickhouse_make_tables(store);
+
+	if (rc == 0)
+		rc = clickhouse_sums_subtract(store, which);
+	if (rc == 0)
+		rc = delete_rows(store, "parts", which);
+	if (rc == 0)
+		rc = clickhouse_sums_level(store, hosts, months);
+	return rc < 0 ? rc : delete_rows(store, "runs", which);
+}
+
 static int remove_run(struct history_store *store, const char *id)
 {
-	static const char *const tables[] = {"parts", "runs"};
-	int rc = 0;
+	struct query which = {0}, hosts = {0}, months = {0};
 
-	for (size_t i = 0; i < 2 && rc == 0; i++) {
-		struct query q = {0};
-		query_add(&q, "ALTER TABLE %s DELETE WHERE id = ", tables[i]);
-		query_quote(&q, id);
-		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
-	}
+	query_add(&which, "id = ");
+	query_quote(&which, id);
+	query_add(&hosts, "host IN (SELECT host FROM runs WHERE %s)", which.text);
+	query_add(&months, "SELECT toYYYYMM(day) FROM runs WHERE %s", which.text);
+	int rc = which.failed || hosts.failed || months.failed
+			 ? history_fail(store, -ENOMEM, "not enough memory")
+			 : remove_rows(store, which.text, hosts.text, months.text);
+	query_fini(&which);
+	query_fini(&hosts);
+	query_fini(&months);
 	return rc;
+}
+
+static int drop_piece(void *context, const json_t *row)
+{
+	struct query q = {0};
+
+	query_add(&q, "ALTER TABLE %s DROP PARTITION %lld", json_text_of(row, "table"),
+		(long long)json_integer_value(json_object_get(row, "number")));
+	return clickhouse_ask(context, &q, NULL, NULL, NULL);
+}
+
+/* Months go as a whole, and at once. */
+static int drop_months(struct history_store *store, int before)
+{
+	struct query q = {0};
+
+	query_add(&q,
+		"SELECT DISTINCT table, toUInt32(partition) AS number FROM system.parts WHERE "
+		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', 'runs') AND "
+		"active AND toUInt32(partition) < %d ORDER BY table FORMAT JSONEachRow",
+		((const struct clickhouse *)store->state)->database, before);
+	return clickhouse_ask(store, &q, NULL, drop_piece, store);
+}
+
+static int count_runs(struct history_store *store, const char *which, uint64_t *count)
+{
+	struct query q = {0};
+
+	query_add(&q, "SELECT toInt64(count()) AS number FROM runs WHERE %s FORMAT JSONEachRow",
+		which);
+	return clickhouse_ask(store, &q, NULL, note_count, count);
+}
+
+static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+{
+	char which[48], month[16];
+	uint64_t left = 0;
+	int rc = clickhouse_make_tables(store);
+
+	snprintf(which, sizeof(which), "start_ns < %llu", (unsigned long long)before_ns);
+	snprintf(month, sizeof(month), "%d", clickhouse_month(before_ns));
+	if (rc == 0)
+		rc = count_runs(store, which, count);
+	if (rc == 0)
+		rc = drop_months(store, clickhouse_month(before_ns));
+	if (rc == 0)
+		rc = count_runs(store, which, &left);
+	return rc == 0 && left ? remove_rows(store, which, "1", month) : rc;
 }
 
 const struct history_engine history_clickhouse = {
@@ -120,9 +219,9 @@ const struct history_engine history_clickhouse = {
 	.add = add,
 	.flush = clickhouse_push,
 	.list = clickhouse_list,
-	.load = clickhouse_load,
 	.points = clickhouse_points,
 	.groups = clickhouse_groups,
 	.label = label,
 	.remove = remove_run,
+	.expire = expire,
 };

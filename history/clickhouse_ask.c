@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history/clickhouse_tables.h"
-
 enum { CONNECT_MS = 2000, TOTAL_MS = 60000, ERROR_BYTES = 300 };
 
 void query_add(struct query *q, const char *format, ...)
@@ -126,46 +124,5 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 	http_reply_fini(&reply);
 	free(url);
 	query_fini(q);
-	return rc;
-}
-
-static int note_tables(void *context, const json_t *row)
-{
-	*(json_int_t *)context = json_integer_value(json_object_get(row, "tables"));
-	return 0;
-}
-
-/* tables.sql, one statement after the other: the interface takes one at a time. */
-static int create_tables(struct history_store *store)
-{
-	int rc = 0;
-
-	for (const char *at = clickhouse_tables; rc == 0 && strchr(at, ';');
-		at += strcspn(at, ";") + 1) {
-		struct query q = {0};
-		query_add(&q, "%.*s", (int)strcspn(at, ";"), at);
-		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
-	}
-	return rc;
-}
-
-int clickhouse_make_tables(struct history_store *store)
-{
-	enum { TABLES = 7 }; /* two of them views */
-	struct clickhouse *c = store->state;
-	struct query q = {0};
-	json_int_t tables = 0;
-
-	if (c->has_tables)
-		return 0;
-	query_add(&q,
-		"SELECT toInt32(count()) AS tables FROM system.tables WHERE database = '%s' AND "
-		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'parts_to_hours', "
-		"'parts_to_days') FORMAT JSONEachRow",
-		c->database);
-	int rc = clickhouse_ask(store, &q, NULL, note_tables, &tables);
-	if (rc == 0 && tables < TABLES)
-		rc = create_tables(store);
-	c->has_tables = rc == 0;
 	return rc;
 }

@@ -273,6 +273,31 @@ static int send_heads(struct push *p)
 	return send_rows(p, &q, "runs", rows);
 }
 
+/* Sums of hosts of which a former try may have sent something: the server died, perhaps. */
+static int level_sums(struct push *p)
+{
+	struct query which = {0}, months = {0};
+	const char *before = "";
+
+	query_add(&which, "host IN (");
+	for (size_t i = 0; i < p->batch.runs.count; i++) {
+		const struct history_run *run = &p->batch.runs.items[i];
+		if (!spool_was_sent(&p->batch, run->id))
+			continue;
+		query_add(&which, "%s", before);
+		query_quote(&which, run->host);
+		query_add(&months, "%s%d", before, clickhouse_month(run->start_ns));
+		before = ", ";
+	}
+	query_add(&which, ")");
+	int rc = which.failed || months.failed ? -ENOMEM
+		 : months.text ? clickhouse_sums_level(p->store, which.text, months.text)
+			       : 0;
+	query_fini(&which);
+	query_fini(&months);
+	return rc;
+}
+
 static int send_batch(struct push *p, struct spool *spool)
 {
 	p->is_there = calloc(p->batch.runs.count + 1, sizeof(*p->is_there));
@@ -286,6 +311,8 @@ static int send_batch(struct push *p, struct spool *spool)
 		rc = spool_sending(spool, &p->batch);
 	if (rc == 0)
 		rc = send_parts(p);
+	if (rc == 0 && p->batch.sent.count)
+		rc = level_sums(p);
 	if (rc == 0)
 		rc = send_labels(p);
 	if (rc == 0)

@@ -26,6 +26,14 @@ static void add_label(struct query *q, const char *label)
 	query_add(q, ")");
 }
 
+static void add_kind(struct query *q, const char *column, const char *kind)
+{
+	if (kind)
+		add_equal(q, column, kind);
+	else
+		query_add(q, " AND %s != 'floor'", column);
+}
+
 /* Of the table runs. */
 static void add_filter(struct query *q, const struct history_filter *f)
 {
@@ -38,10 +46,7 @@ static void add_filter(struct query *q, const struct history_filter *f)
 	add_equal(q, "batch", f->batch);
 	add_equal(q, "host", f->host);
 	add_equal(q, "engine", f->engine);
-	if (f->kind)
-		add_equal(q, "kind", f->kind);
-	else
-		query_add(q, " AND kind != 'floor'");
+	add_kind(q, "kind", f->kind);
 	query_add(q, " ORDER BY start_ns DESC, id DESC");
 	if (f->limit || f->skip)
 		query_add(q, " LIMIT %llu, %llu", (unsigned long long)f->skip,
@@ -52,6 +57,7 @@ static void add_filter(struct query *q, const struct history_filter *f)
 
 struct reading {
 	ARRAY(struct history_run) runs;
+	size_t from, to; /* whose lists are read */
 };
 
 static void reading_fini(struct reading *r)
@@ -157,11 +163,12 @@ static int take_part(void *context, const json_t *row)
 	return part ? fill_part(part, row) : run ? -ENOMEM : 0;
 }
 
-static void add_ids(struct query *q, const struct reading *r)
+/* Runs [from, to) of the reading, which are in the order of their start. */
+static void add_runs(struct query *q, const struct reading *r)
 {
 	query_add(q, " WHERE id IN (");
-	for (size_t i = 0; i < r->runs.count; i++)
-		query_add(q, "%s'%s'", i ? ", " : "", r->runs.items[i].id);
+	for (size_t i = r->from; i < r->to; i++)
+		query_add(q, "%s'%s'", i > r->from ? ", " : "", r->runs.items[i].id);
 	query_add(q, ")");
 }
 
@@ -176,29 +183,28 @@ static void add_times(struct query *q, uint64_t first_ns, uint64_t last_ns)
 		(unsigned long long)(last_ns / 1000000000u));
 }
 
-/* Labels and parts of the runs that were read. */
-static int read_lists(struct history_store *store, struct reading *r, bool whole)
+/* Labels and parts of some of the runs that were read. */
+static int read_some_lists(struct history_store *store, struct reading *r, bool whole)
 {
 	struct query q = {0};
 
-	if (!r->runs.count)
-		return 0;
 	query_add(&q, "SELECT id, label FROM labels FINAL");
-	add_ids(&q, r);
+	add_runs(&q, r);
 	query_add(&q, " AND present = 1 ORDER BY label FORMAT JSONEachRow");
 	int rc = clickhouse_ask(store, &q, NULL, take_label, r);
 	if (rc < 0)
 		return rc;
 	query_add(&q, "SELECT * FROM parts");
-	add_ids(&q, r);
-	add_times(&q, r->runs.items[r->runs.count - 1].start_ns, r->runs.items[0].start_ns);
+	add_runs(&q, r);
+	add_times(&q, r->runs.items[r->to - 1].start_ns, r->runs.items[r->from].start_ns);
 	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
 	return clickhouse_ask(store, &q, NULL, take_part, r);
 }
 
-static int read_runs(struct history_store *store, const struct history_filter *filter,
-	struct reading *r, bool whole)
+static int read_runs(
+	struct history_store *store, const struct history_filter *filter, struct reading *r)
 {
+	enum { TOGETHER = 1000 }; /* a query is bounded */
 	struct query q = {0};
 	int rc = clickhouse_make_tables(store);
 
@@ -209,32 +215,21 @@ static int read_runs(struct history_store *store, const struct history_filter *f
 	add_filter(&q, filter);
 	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");
 	rc = clickhouse_ask(store, &q, NULL, take_run, r);
-	return rc < 0 ? rc : read_lists(store, r, whole);
+	for (; rc == 0 && r->to < r->runs.count; r->from = r->to) {
+		r->to = r->runs.count - r->from < TOGETHER ? r->runs.count : r->from + TOGETHER;
+		rc = read_some_lists(store, r, filter->whole);
+	}
+	return rc;
 }
 
 int clickhouse_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
 	struct reading r = {0};
-	int rc = read_runs(store, filter, &r, false);
+	int rc = read_runs(store, filter, &r);
 
 	for (size_t i = 0; i < r.runs.count && rc == 0; i++)
 		rc = each(context, &r.runs.items[i]);
-	reading_fini(&r);
-	return rc;
-}
-
-int clickhouse_load(struct history_store *store, const char *id, struct history_run *run)
-{
-	struct reading r = {0};
-	int rc = read_runs(store, &(struct history_filter){.id = id, .limit = 1}, &r, true);
-
-	if (rc == 0 && !r.runs.count)
-		rc = history_fail(store, -ENOENT, "%s: has no run %s", store->where, id);
-	if (rc == 0) {
-		*run = r.runs.items[0];
-		r.runs.count = 0;
-	}
 	reading_fini(&r);
 	return rc;
 }
@@ -252,13 +247,18 @@ static int take_point(void *context, const json_t *row)
 	return array_push(&p->rows, json_incref((json_t *)row));
 }
 
-/* Of the table parts. */
+/* Of the table parts; `limit` is of runs. */
 static void add_parts_filter(struct query *q, const struct history_filter *f)
 {
-	add_label(q, f->label);
+	if (f->limit || f->skip || f->label || f->id || f->batch) {
+		query_add(q, " AND (start_ns, id) IN (SELECT start_ns, id FROM runs");
+		add_filter(q, f);
+		query_add(q, ")");
+		return;
+	}
 	add_equal(q, "host", f->host);
 	add_equal(q, "engine", f->engine);
-	add_equal(q, "run_kind", f->kind);
+	add_kind(q, "run_kind", f->kind);
 }
 
 int clickhouse_points(struct history_store *store, const struct history_filter *filter,
@@ -266,7 +266,6 @@ int clickhouse_points(struct history_store *store, const struct history_filter *
 {
 	struct points p = {0};
 	struct query q = {0};
-	uint64_t limit = filter->limit ? filter->limit : POINTS_MAX;
 	int rc = clickhouse_make_tables(store);
 
 	if (rc < 0)
@@ -277,8 +276,8 @@ int clickhouse_points(struct history_store *store, const struct history_filter *
 	add_equal(&q, "kind", part->kind);
 	add_equal(&q, "name", part->name);
 	add_parts_filter(&q, filter);
-	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %llu FORMAT JSONEachRow",
-		(unsigned long long)limit);
+	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %d FORMAT JSONEachRow",
+		filter->limit ? INT32_MAX : POINTS_MAX);
 	rc = clickhouse_ask(store, &q, NULL, take_point, &p);
 	for (size_t i = p.rows.count; i-- > 0 && rc == 0;) {
 		const json_t *row = p.rows.items[i];
@@ -316,34 +315,31 @@ static int take_group(void *context, const json_t *row)
 	return rc;
 }
 
-/* Sums by day know hosts and engines, and no labels or kinds of runs. */
-static bool is_for_days(const struct history_filter *f)
+/* Sums by month know hosts, engines and kinds of runs, and no runs. */
+static bool is_for_months(const struct history_filter *f)
 {
-	return !f->label && !f->kind && !f->limit;
+	return !f->label && !f->limit && !f->skip && !f->id && !f->batch;
 }
 
-/* Sums of steps, with their histogram, or of all else, without: reading it is what takes long. */
+/* Sums of steps, with their histogram, or of bricks, without: reading it is what takes long. */
 static void add_sums(struct query *q, const struct history_filter *f, int by_engine,
 	const char *phase, bool steps)
 {
-	bool days = is_for_days(f);
+	bool months = is_for_months(f);
 
 	query_add(q,
 		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
 		"AS "
 		"tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
-		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind %s 'step'",
-		by_engine ? "engine" : "host", days ? "runs" : "1",
-		!steps ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
-		: days ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
-		       : "sumMap(buckets, bucket_counts) AS map",
-		days ? "days" : "parts", steps ? "=" : "!=");
+		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind = '%s'",
+		by_engine ? "engine" : "host", months ? "runs" : "1",
+		!steps	 ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
+		: months ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
+			 : "sumMap(buckets, bucket_counts) AS map",
+		months ? "months" : "parts", steps ? "step" : "brick");
 	add_equal(q, "phase", phase);
-	if (days)
-		add_equal(q, "host", f->host);
-	else
-		add_parts_filter(q, f);
-	query_add(q, " GROUP BY who, kind, name");
+	add_parts_filter(q, f);
+	query_add(q, " GROUP BY who, kind, name HAVING runs > 0");
 }
 
 int clickhouse_groups(struct history_store *store, const struct history_filter *filter,

@@ -38,15 +38,24 @@ typedef int (*clickhouse_row_fn)(void *context, const json_t *row);
 int clickhouse_ask(struct history_store *store, struct query *query, const char *query_id,
 	clickhouse_row_fn each, void *context);
 
-/* Make tables that are missing. */
+/* The month of a run as partitions are named: 202611. */
+int clickhouse_month(uint64_t start_ns);
+
+/* Make tables that are missing, bring others up to date. -EPROTO: they are a newer Brick's. */
 int clickhouse_make_tables(struct history_store *store);
+
+/*
+ * Take parts out of the sums, before they are deleted; or add to the sums what these parts have
+ * more than they. which: a condition, of hosts only in the latter; months: "202611, 202612".
+ */
+int clickhouse_sums_subtract(struct history_store *store, const char *which);
+int clickhouse_sums_level(struct history_store *store, const char *which, const char *months);
 
 /* Send what waits. -EAGAIN: it is kept for later. */
 int clickhouse_push(struct history_store *store);
 
 int clickhouse_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context);
-int clickhouse_load(struct history_store *store, const char *id, struct history_run *run);
 int clickhouse_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context);
 int clickhouse_groups(struct history_store *store, const struct history_filter *filter,

@@ -140,14 +140,26 @@ static int remove_run(struct history_store *store, const char *id)
 	return change(store, "DELETE FROM runs WHERE id = ?", id, NULL);
 }
 
+static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+{
+	sqlite3 *db = store->state;
+	sqlite3_stmt *s;
+	int rc = sqlite_db_prepare(
+		store, db, &s, "DELETE FROM runs WHERE start_ns < ?", "i", INTEGER(before_ns));
+
+	rc = rc < 0 ? rc : sqlite_db_finish(store, db, s);
+	*count = rc < 0 ? 0 : (uint64_t)sqlite3_changes(db);
+	return rc;
+}
+
 const struct history_engine history_sqlite = {
 	.open = open_store,
 	.close = close_store,
 	.add = add,
 	.list = sqlite_list,
-	.load = sqlite_load,
 	.points = sqlite_points,
 	.groups = sqlite_groups,
 	.label = label,
 	.remove = remove_run,
+	.expire = expire,
 };

@@ -156,7 +156,7 @@ int sqlite_list(struct history_store *store, const struct history_filter *filter
 	if (rc < 0)
 		return rc;
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
-		rc = read_run(store, s, &run, 0);
+		rc = read_run(store, s, &run, filter->whole);
 		if (rc < 0)
 			break;
 		rc = each(context, &run);
@@ -164,22 +164,6 @@ int sqlite_list(struct history_store *store, const struct history_filter *filter
 		if (rc < 0)
 			break;
 	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-int sqlite_load(struct history_store *store, const char *id, struct history_run *run)
-{
-	sqlite3_stmt *s;
-	int rc = sqlite_db_prepare(store, store->state, &s, HEAD "runs WHERE id = ?", "s", id);
-
-	if (rc < 0)
-		return rc;
-	rc = sqlite_db_step(store, store->state, s);
-	if (rc > 0)
-		rc = read_run(store, s, run, 1);
-	else if (rc == 0)
-		rc = history_fail(store, -ENOENT, "%s: has no run %s", store->where, id);
 	sqlite3_finalize(s);
 	return rc;
 }
@@ -247,7 +231,7 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 		rc = hand_over(g);
 		if (rc == 0)
 			rc = history_text_set(&g->group, text(s, 0));
-		g->runs = 1;
+		g->runs = number(s, 11);
 		return rc < 0 ? rc : read_part(s, 1, &g->run);
 	}
 	struct history_part *p = g->run.parts.items;
@@ -256,28 +240,30 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 	p->total_ns += number(s, 6);
 	p->typical_tokens += number(s, 7);
 	p->typical_ns += number(s, 8);
-	g->runs++;
+	g->runs += number(s, 11);
 	return history_histogram_parse(&p->histogram, text(s, 10));
 }
 
-/* The rest of a part; reading all histograms is what takes long. */
-#define SUMS                                                    \
-	"tokens, total_ns, typical_tokens, typical_ns, united," \
-	" CASE t.kind WHEN 'step' THEN histogram ELSE '' END FROM "
+/* Runs of a series, which lie side by side. */
+#define OF_SERIES(kind_of)                                                         \
+	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN "     \
+	RUNS_OF_FILTER " r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" \
+	kind_of "'"
+
+/* Histograms of steps, and the sums of all else: SQLite cannot add up the former. */
+#define GROUPS(who)                                                                             \
+	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"  \
+	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES("step")                    \
+	" UNION ALL SELECT " who " AS who, phase, t.kind, name, sum(count), sum(tokens),"       \
+	" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), t.number AS n"  \
+	OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
 
 int sqlite_groups(struct history_store *store, const struct history_filter *filter, int by_engine,
 	const char *phase, history_group_fn each, void *context)
 {
 	struct gathering g = {.each = each, .context = context};
 	sqlite3_stmt *s;
-	int rc = prepare(store, &s,
-		by_engine ? "SELECT r.engine, phase, t.kind, name, count, " SUMS RUNS_OF_FILTER
-			    " r JOIN parts ON run = r.number JOIN series t ON series = t.number"
-			    " WHERE t.phase = ?9 ORDER BY r.engine, t.number"
-			  : "SELECT r.host, phase, t.kind, name, count, " SUMS RUNS_OF_FILTER
-			    " r JOIN parts ON run = r.number JOIN series t ON series = t.number"
-			    " WHERE t.phase = ?9 ORDER BY r.host, t.number",
-		filter);
+	int rc = prepare(store, &s, by_engine ? GROUPS("r.engine") : GROUPS("r.host"), filter);
 
 	if (rc < 0)
 		return rc;

@@ -6,7 +6,6 @@
 
 int sqlite_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context);
-int sqlite_load(struct history_store *store, const char *id, struct history_run *run);
 int sqlite_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context);
 int sqlite_groups(struct history_store *store, const struct history_filter *filter, int by_engine,

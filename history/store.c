@@ -68,11 +68,6 @@ int history_store_list(struct history_store *store, const struct history_filter 
 	return store->engine->list(store, filter, each, context);
 }
 
-int history_store_load(struct history_store *store, const char *id, struct history_run *run)
-{
-	return store->engine->load(store, id, run);
-}
-
 int history_store_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context)
 {
@@ -93,6 +88,12 @@ int history_store_label(struct history_store *store, const char *id, const char 
 int history_store_remove(struct history_store *store, const char *id)
 {
 	return store->engine->remove(store, id);
+}
+
+int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+{
+	*count = 0;
+	return store->engine->expire(store, before_ns, count);
 }
 
 char *history_default(void)

@@ -13,6 +13,7 @@ struct history_filter {
 	const char *id;					  /* the digits that it begins with */
 	const char *label, *batch, *host, *kind, *engine; /* NULL: any */
 	uint64_t skip, limit;				  /* of the newest; limit 0: no limit */
+	int whole; /* list: with facts and all parts; else with steps only */
 };
 
 /* One part of one run: what trends are made of. */
@@ -29,8 +30,9 @@ struct history_group {
 	uint64_t runs;
 };
 
-/* A negative number ends the question, which then returns it. */
-typedef int (*history_run_fn)(void *context, const struct history_run *run);
+/* A negative number ends the question, which then returns it. A run may be taken: what is left in
+ * it is freed. */
+typedef int (*history_run_fn)(void *context, struct history_run *run);
 typedef int (*history_point_fn)(void *context, const struct history_point *point);
 typedef int (*history_group_fn)(void *context, const struct history_group *group);
 
@@ -56,23 +58,23 @@ int history_store_add(struct history_store *store, const struct history_run *run
 /* Wait until all is stored that was added; -EAGAIN: it is kept and will be sent some other time. */
 int history_store_flush(struct history_store *store);
 
-/* Newest first, without facts and with no parts but steps. */
+/* Newest first. */
 int history_store_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context);
-
-/* The whole of one; init'ed by this. -ENOENT. */
-int history_store_load(struct history_store *store, const char *id, struct history_run *run);
 
 /* A part over runs, oldest first. */
 int history_store_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context);
 
-/* All parts of a phase by host, or by engine; with histograms of steps only. */
+/* Steps and bricks of a phase by host, or by engine; with histograms of steps only. */
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
 	int by_engine, const char *phase, history_group_fn each, void *context);
 
 int history_store_label(struct history_store *store, const char *id, const char *label, int remove);
 int history_store_remove(struct history_store *store, const char *id);
+
+/* Remove all that began before that; *count: how many were there. */
+int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count);
 
 /*
  * Where the history is, if nobody says otherwise: BRICK_DB, else a file in the user's data

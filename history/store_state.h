@@ -14,13 +14,13 @@ struct history_engine {
 	int (*flush)(struct history_store *store); /* NULL: add() has done it */
 	int (*list)(struct history_store *store, const struct history_filter *filter,
 		history_run_fn each, void *context);
-	int (*load)(struct history_store *store, const char *id, struct history_run *run);
 	int (*points)(struct history_store *store, const struct history_filter *filter,
 		const struct history_part *part, history_point_fn each, void *context);
 	int (*groups)(struct history_store *store, const struct history_filter *filter,
 		int by_engine, const char *phase, history_group_fn each, void *context);
 	int (*label)(struct history_store *store, const char *id, const char *label, int remove);
 	int (*remove)(struct history_store *store, const char *id);
+	int (*expire)(struct history_store *store, uint64_t before_ns, uint64_t *count);
 };
 
 struct history_store {

@@ -24,7 +24,13 @@ CREATE TABLE IF NOT EXISTS labels
     id String, label String, present UInt8, at UInt64
 ) ENGINE = ReplacingMergeTree(at) ORDER BY (label, id);
 
--- Sums by hour and by day; columns that end in Map are added up by key.
+-- Which tables these are; the program writes it when they are complete (history/clickhouse_schema.c).
+CREATE TABLE IF NOT EXISTS brick_schema
+(
+    version UInt32
+) ENGINE = MergeTree PARTITION BY version ORDER BY version;
+
+-- Sums by hour, day and month; columns that end in Map are added up by key.
 CREATE TABLE IF NOT EXISTS hours
 (
     day Date, hour DateTime, host String, engine String, phase String, kind String, name String, runs UInt64,
@@ -39,6 +45,14 @@ CREATE TABLE IF NOT EXISTS days
     histogramMap Nested(bucket UInt16, count UInt64)
 ) ENGINE = SummingMergeTree PARTITION BY toYYYYMM(day) ORDER BY (phase, kind, name, host, engine, day);
 
+-- What `history hosts` reads: few rows for many runs.
+CREATE TABLE IF NOT EXISTS months
+(
+    month Date, run_kind String, host String, engine String, phase String, kind String, name String, runs UInt64,
+    count UInt64, tokens UInt64, total_ns UInt64, typical_tokens UInt64, typical_ns UInt64,
+    histogramMap Nested(bucket UInt16, count UInt64)
+) ENGINE = SummingMergeTree PARTITION BY toYYYYMM(month) ORDER BY (phase, kind, name, host, engine, run_kind, month);
+
 CREATE MATERIALIZED VIEW IF NOT EXISTS parts_to_hours TO hours AS
 SELECT day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, host, engine, phase, kind, name,
     toUInt64(1) AS runs, count, tokens, total_ns, typical_tokens, typical_ns,
@@ -47,6 +61,12 @@ FROM parts;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS parts_to_days TO days AS
 SELECT day, host, engine, phase, kind, name,
+    toUInt64(1) AS runs, count, tokens, total_ns, typical_tokens, typical_ns,
+    buckets AS `histogramMap.bucket`, bucket_counts AS `histogramMap.count`
+FROM parts;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS parts_to_months TO months AS
+SELECT toStartOfMonth(day) AS month, run_kind, host, engine, phase, kind, name,
     toUInt64(1) AS runs, count, tokens, total_ns, typical_tokens, typical_ns,
     buckets AS `histogramMap.bucket`, bucket_counts AS `histogramMap.count`
 FROM parts;
