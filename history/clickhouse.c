@@ -131,8 +131,9 @@ static int delete_rows(struct history_store *store, const char *table, const cha
 			       : rc;
 }
 
-/* Runs, their parts, and what the sums have of them. hosts, months: where they may be. If it ends in
- * between, the runs are still listed, and the next try levels what this one took out of the sums. */
+/* Runs, their parts, and what the sums have of them. hosts, months: where they may be. If it ends
+ * in between, the runs are still listed, and the next try levels what this one took out of the
+ * sums. */
 static int remove_rows(
 	struct history_store *store, const char *which, const char *hosts, const char *months)
 {
@@ -143,7 +144,9 @@ static int remove_rows(
 	if (rc == 0)
 		rc = delete_rows(store, "parts", which);
 	if (rc == 0)
-		rc = clickhouse_sums_level(store, hosts, months);
+		rc = delete_rows(store, "parts_by_run", which);
+	if (rc == 0)
+		rc = clickhouse_sums_level(store, 1, hosts, months);
 	return rc < 0 ? rc : delete_rows(store, "runs", which);
 }
 
@@ -180,36 +183,27 @@ static int drop_months(struct history_store *store, int before)
 
 	query_add(&q,
 		"SELECT DISTINCT table, toUInt32(partition) AS number FROM system.parts WHERE "
-		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', 'runs') AND "
+		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', "
+		"'parts_by_run', 'runs') AND "
 		"active AND toUInt32(partition) < %d ORDER BY table FORMAT JSONEachRow",
 		((const struct clickhouse *)store->state)->database, before);
 	return clickhouse_ask(store, &q, NULL, drop_piece, store);
 }
 
-static int count_runs(struct history_store *store, const char *which, uint64_t *count)
-{
-	struct query q = {0};
-
-	query_add(&q, "SELECT toInt64(count()) AS number FROM runs WHERE %s FORMAT JSONEachRow",
-		which);
-	return clickhouse_ask(store, &q, NULL, note_count, count);
-}
-
 static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
-	char which[48], month[16];
-	uint64_t left = 0;
-	int rc = clickhouse_make_tables(store);
+	struct query q = {0};
+	int before = clickhouse_month(before_ns), rc = clickhouse_make_tables(store);
 
-	snprintf(which, sizeof(which), "start_ns < %llu", (unsigned long long)before_ns);
-	snprintf(month, sizeof(month), "%d", clickhouse_month(before_ns));
-	if (rc == 0)
-		rc = count_runs(store, which, count);
-	if (rc == 0)
-		rc = drop_months(store, clickhouse_month(before_ns));
-	if (rc == 0)
-		rc = count_runs(store, which, &left);
-	return rc == 0 && left ? remove_rows(store, which, "1", month) : rc;
+	query_add(&q,
+		"SELECT toInt64(count()) AS number FROM runs WHERE toYYYYMM(day) < %d FORMAT "
+		"JSONEachRow",
+		before);
+	if (rc < 0)
+		query_fini(&q);
+	else
+		rc = clickhouse_ask(store, &q, NULL, note_count, count);
+	return rc < 0 ? rc : drop_months(store, before);
 }
 
 const struct history_engine history_clickhouse = {

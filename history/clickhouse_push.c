@@ -291,7 +291,7 @@ static int level_sums(struct push *p)
 	}
 	query_add(&which, ")");
 	int rc = which.failed || months.failed ? -ENOMEM
-		 : months.text ? clickhouse_sums_level(p->store, which.text, months.text)
+		 : months.text ? clickhouse_sums_level(p->store, 1, which.text, months.text)
 			       : 0;
 	query_fini(&which);
 	query_fini(&months);

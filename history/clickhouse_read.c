@@ -194,8 +194,13 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 	int rc = clickhouse_ask(store, &q, NULL, take_label, r);
 	if (rc < 0)
 		return rc;
-	query_add(&q, "SELECT * FROM parts");
+	query_add(&q, "SELECT * FROM parts_by_run");
 	add_runs(&q, r);
+	query_add(&q, " AND start_ns IN (");
+	for (size_t i = r->from; i < r->to; i++)
+		query_add(&q, "%s%llu", i > r->from ? ", " : "",
+			(unsigned long long)r->runs.items[i].start_ns);
+	query_add(&q, ")");
 	add_times(&q, r->runs.items[r->to - 1].start_ns, r->runs.items[r->from].start_ns);
 	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
 	return clickhouse_ask(store, &q, NULL, take_part, r);
@@ -336,7 +341,7 @@ static void add_sums(struct query *q, const struct history_filter *f, int by_eng
 		!steps	 ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
 		: months ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
 			 : "sumMap(buckets, bucket_counts) AS map",
-		months ? "months" : "parts", steps ? "step" : "brick");
+		months ? "months" : "parts_by_run", steps ? "step" : "brick");
 	add_equal(q, "phase", phase);
 	add_parts_filter(q, f);
 	query_add(q, " GROUP BY who, kind, name HAVING runs > 0");

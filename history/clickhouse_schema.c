@@ -11,7 +11,7 @@
 
 #include "history/clickhouse_tables.h"
 
-enum { VERSION = 2 /* 1: without months */, TABLES = 10 /* three of them views */ };
+enum { VERSION = 2 /* 1: without months and parts_by_run */, TABLES = 12 /* four of them views */ };
 
 static int note_number(void *context, const json_t *row)
 {
@@ -41,11 +41,11 @@ static int note_month(void *context, const json_t *row)
 {
 	struct months *months = context;
 
-	return array_push(
-		&months->list, json_integer_value(json_object_get(row, "number")));
+	return array_push(&months->list, json_integer_value(json_object_get(row, "number")));
 }
 
-/* Sums of what was there before they were; of one month at a time, so that it needs little memory. */
+/* Sums of what was there before they were; of one month at a time, so that it needs little memory.
+ */
 static int fill_sums(struct history_store *store)
 {
 	struct months months = {0};
@@ -59,7 +59,7 @@ static int fill_sums(struct history_store *store)
 	int rc = clickhouse_ask(store, &q, NULL, note_month, &months);
 	for (size_t i = 0; i < months.list.count && rc == 0; i++) {
 		snprintf(month, sizeof(month), "%lld", (long long)months.list.items[i]);
-		rc = clickhouse_sums_level(store, "1", month);
+		rc = clickhouse_sums_level(store, VERSION, "1", month);
 	}
 	array_fini(&months.list);
 	return rc;
@@ -81,7 +81,8 @@ static int check_version(struct history_store *store)
 	struct query q = {0};
 	json_int_t version = 0;
 
-	query_add(&q, "SELECT toInt32(max(version)) AS number FROM brick_schema FORMAT JSONEachRow");
+	query_add(
+		&q, "SELECT toInt32(max(version)) AS number FROM brick_schema FORMAT JSONEachRow");
 	int rc = clickhouse_ask(store, &q, NULL, note_number, &version);
 	if (rc < 0 || version == VERSION)
 		return rc;
@@ -103,7 +104,8 @@ int clickhouse_make_tables(struct history_store *store)
 		return 0;
 	query_add(&q,
 		"SELECT toInt32(count()) AS number FROM system.tables WHERE database = '%s' AND "
-		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'months', 'parts_to_hours', "
+		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'months', 'parts_by_run', "
+		"'parts_to_runs', 'parts_to_hours', "
 		"'parts_to_days', 'parts_to_months', 'brick_schema') FORMAT JSONEachRow",
 		c->database);
 	int rc = clickhouse_ask(store, &q, NULL, note_number, &tables);

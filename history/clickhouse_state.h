@@ -46,10 +46,12 @@ int clickhouse_make_tables(struct history_store *store);
 
 /*
  * Take parts out of the sums, before they are deleted; or add to the sums what these parts have
- * more than they. which: a condition, of hosts only in the latter; months: "202611, 202612".
+ * more than they. which: a condition, of hosts only in the latter; since:
+ * only tables of that version and later; months: "202611, 202612".
  */
 int clickhouse_sums_subtract(struct history_store *store, const char *which);
-int clickhouse_sums_level(struct history_store *store, const char *which, const char *months);
+int clickhouse_sums_level(
+	struct history_store *store, int since, const char *which, const char *months);
 
 /* Send what waits. -EAGAIN: it is kept for later. */
 int clickhouse_push(struct history_store *store);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums by hour, day and month. The server adds to them what comes into `parts`; where it died
- * between the two they lack it, and what is deleted from `parts` stays in them. Both are mended by
+ * What the server makes of the rows that come into `parts`: the same by run, and sums by hour, day
+ * and month. Where it died between the two these lack them, and what is deleted from
+ * `parts` stays in the sums. These are mended by
  * adding differences, which may be negative: numbers wrap. A sum is never made smaller than its
  * parts, as parts are forgotten first where a server forgets by itself (ttl.sql).
  */
 #include "history/clickhouse_state.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define NUMBERS "count, tokens, total_ns, typical_tokens, typical_ns"
@@ -15,15 +17,17 @@
 static const struct sums {
 	const char *table, *keys, *make; /* make: the keys, of parts */
 	const char *day;		 /* by which it is partitioned */
+	int since;			 /* version of the tables */
 } tables[] = {
 	{"hours", "day, hour, host, engine, phase, kind, name",
 		"day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, host, "
 		"engine, phase, kind, name",
-		"day"},
+		"day", 1},
 	{"days", "day, host, engine, phase, kind, name", "day, host, engine, phase, kind, name",
-		"day"},
+		"day", 1},
 	{"months", "month, run_kind, host, engine, phase, kind, name",
-		"toStartOfMonth(day) AS month, run_kind, host, engine, phase, kind, name", "month"},
+		"toStartOfMonth(day) AS month, run_kind, host, engine, phase, kind, name", "month",
+		2},
 };
 
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
@@ -69,8 +73,8 @@ int clickhouse_sums_subtract(struct history_store *store, const char *which)
 	return rc;
 }
 
-static int level(struct history_store *store, const struct sums *t, const char *which,
-	const char *months)
+static int level(
+	struct history_store *store, const struct sums *t, const char *which, const char *months)
 {
 	struct query q = {0};
 	char query_id[64];
@@ -91,11 +95,29 @@ static int level(struct history_store *store, const struct sums *t, const char *
 	return clickhouse_ask(store, &q, query_id, NULL, NULL);
 }
 
-int clickhouse_sums_level(struct history_store *store, const char *which, const char *months)
+#define COLUMNS                                                                               \
+	"id, day, start_ns, run_kind, host, engine, phase, kind, name, " NUMBERS ", united, " \
+	"buckets, bucket_counts"
+
+static int copy_missing(struct history_store *store, const char *which, const char *months)
 {
-	int rc = 0;
+	struct query q = {0};
+
+	query_add(&q,
+		"INSERT INTO parts_by_run (" COLUMNS ") SELECT " COLUMNS " FROM parts WHERE %s "
+		"AND toYYYYMM(day) IN (%s) AND (id, phase, kind, name) NOT IN (SELECT id, phase, "
+		"kind, name FROM parts_by_run WHERE %s AND toYYYYMM(day) IN (%s))",
+		which, months, which, months);
+	return clickhouse_ask(store, &q, "brick-level-parts", NULL, NULL);
+}
+
+int clickhouse_sums_level(
+	struct history_store *store, int since, const char *which, const char *months)
+{
+	int rc = copy_missing(store, which, months);
 
 	for (size_t i = 0; i < TABLES && rc == 0; i++)
-		rc = level(store, &tables[i], which, months);
+		if (tables[i].since >= since)
+			rc = level(store, &tables[i], which, months);
 	return rc;
 }

@@ -245,18 +245,18 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 }
 
 /* Runs of a series, which lie side by side. */
-#define OF_SERIES(kind_of)                                                         \
-	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN "     \
-	RUNS_OF_FILTER " r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" \
-	kind_of "'"
+#define OF_SERIES(kind_of)                                                                    \
+	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
+	" r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" kind_of "'"
 
 /* Histograms of steps, and the sums of all else: SQLite cannot add up the former. */
-#define GROUPS(who)                                                                             \
-	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"  \
-	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES("step")                    \
-	" UNION ALL SELECT " who " AS who, phase, t.kind, name, sum(count), sum(tokens),"       \
-	" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), t.number AS n"  \
-	OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
+#define GROUPS(who)                                                                               \
+	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"    \
+	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES(                             \
+		"step") " UNION ALL SELECT " who                                                  \
+			" AS who, phase, t.kind, name, sum(count), sum(tokens),"                  \
+			" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), " \
+			"t.number AS n" OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
 
 int sqlite_groups(struct history_store *store, const struct history_filter *filter, int by_engine,
 	const char *phase, history_group_fn each, void *context)

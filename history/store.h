@@ -73,7 +73,8 @@ int history_store_groups(struct history_store *store, const struct history_filte
 int history_store_label(struct history_store *store, const char *id, const char *label, int remove);
 int history_store_remove(struct history_store *store, const char *id);
 
-/* Remove all that began before that; *count: how many were there. */
+/* Remove all that began before that, a server whole months of it only; *count: so many were there.
+ */
 int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count);
 
 /*

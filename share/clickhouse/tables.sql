@@ -18,6 +18,19 @@ CREATE TABLE IF NOT EXISTS parts
     united Float64, buckets Array(UInt16), bucket_counts Array(UInt64)
 ) ENGINE = MergeTree PARTITION BY toYYYYMM(day) ORDER BY (phase, kind, name, start_ns, id);
 
+-- The same by run first: some runs, whole.
+CREATE TABLE IF NOT EXISTS parts_by_run
+(
+    id String, day Date, start_ns UInt64, run_kind String, host String, engine String, phase String, kind String,
+    name String, count UInt64, tokens UInt64, total_ns UInt64, typical_tokens UInt64, typical_ns UInt64,
+    united Float64, buckets Array(UInt16), bucket_counts Array(UInt64)
+) ENGINE = MergeTree PARTITION BY toYYYYMM(day) ORDER BY (start_ns, id, phase, kind, name);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS parts_to_runs TO parts_by_run AS
+SELECT id, day, start_ns, run_kind, host, engine, phase, kind, name, count, tokens, total_ns, typical_tokens,
+    typical_ns, united, buckets, bucket_counts
+FROM parts;
+
 -- The newest row of a label decides.
 CREATE TABLE IF NOT EXISTS labels
 (

@@ -134,8 +134,7 @@ static int take(void *context, struct history_run *run)
 
 static int load(struct history_store *store, const char *id, struct history_run *out)
 {
-	return history_store_list(
-		store, &(struct history_filter){.id = id, .whole = 1}, take, out);
+	return history_store_list(store, &(struct history_filter){.id = id, .whole = 1}, take, out);
 }
 
 static void comes_out_as_it_went_in(void **state)
