@@ -13,7 +13,7 @@
 	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
 	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' ELSE kind = ?5 END AND (?6 IS NULL OR " \
 	"engine = ?6)"                                                                          \
-	" ORDER BY start_ns DESC, number DESC LIMIT ?7 OFFSET ?8)"
+	" ORDER BY start_ns DESC, id DESC LIMIT ?7 OFFSET ?8)"
 
 #define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"
 
@@ -177,7 +177,7 @@ int sqlite_points(struct history_store *store, const struct history_filter *filt
 		" typical_ns * 1.0 / typical_tokens FROM " RUNS_OF_FILTER
 		" r CROSS JOIN parts ON run = r.number AND series ="
 		" (SELECT number FROM series WHERE phase = ?9 AND kind = ?10 AND name = ?11)"
-		" WHERE typical_tokens > 0 ORDER BY r.start_ns, r.number",
+		" WHERE typical_tokens > 0 ORDER BY r.start_ns, r.id",
 		filter);
 
 	if (rc < 0)

@@ -2,11 +2,15 @@
 """
 A history in Debian's ClickHouse server, started and stopped here, on loopback: all questions are answered as SQLite
 answers them; what waits for a server that is not there is sent later; a server that is killed in the middle of pushes
-and started again has every run once. Skipped where there is no server.
+and started again has every run once, and in its sums; tables of a former version are brought up to date; old runs are
+removed. Skipped where there is no server. With BRICK_CHDB=FOLDER/node_modules (npm install chdb) it is a ClickHouse of
+today instead of Debian's, which also forgets by itself (share/clickhouse/ttl.sql).
 """
 import atexit
 import json
 import os
+import random
+import re
 import shutil
 import signal
 import socket
@@ -19,7 +23,9 @@ from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true
 
 SERVER = shutil.which("clickhouse-server") or shutil.which("clickhouse-server", path="/usr/sbin:/usr/bin")
 PROGRAM = os.path.join(BUILD, "bin", "program-compare_recording")
+CHDB = os.environ.get("BRICK_CHDB")
 FOLDER = os.path.join(TMP, "server")
+STATEMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "share", "clickhouse")
 SIDE = 4
 
 CONFIG = """<?xml version="1.0"?><yandex>
@@ -61,8 +67,11 @@ class Server:
     process = None
 
     def start(self):
-        self.process = subprocess.Popen([SERVER, f"--config-file={FOLDER}/config.xml"], cwd=FOLDER,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [SERVER, f"--config-file={FOLDER}/config.xml"]
+        if CHDB:
+            command = ["node", os.path.join(STATEMENTS, "../../tests/programs/chdb_server.js"), str(PORTS[0]), FOLDER + "/data"]
+        self.process = subprocess.Popen(command, cwd=TMP if CHDB else FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        env={**os.environ, "NODE_PATH": CHDB or ""})
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             try:
@@ -91,7 +100,7 @@ def prepare(server):
         file.write("secret\n")
     atexit.register(server.kill)
     server.start()
-    sql("CREATE DATABASE brick")
+    sql("CREATE DATABASE IF NOT EXISTS brick")
 
 
 def ask(*args, code=0, **changes):
@@ -112,18 +121,15 @@ def check_questions():
             for _ in range(2):
                 ask("history", "add", "--label", side, path, BRICK_DB=os.path.join(TMP, "twin.db"))
             ask("history", "add", "--label", side, path)
-    for args in (("history", "list"), ("history", "list", "--label", "slow"), ("history", "list", "--host", "nobody"),
-                 ("history", "show", "@last"), ("history", "show", "@3"), ("history", "plot", "--brick", "DownProjection"),
-                 ("history", "plot", "--phase", "prefill"), ("history", "hosts"),
-                 ("history", "hosts", "--label", "slow", "--phase", "prefill")):
-        real, twin = answers(*args)
-        for answer in (real, twin):
-            for run in answer.get("runs", []):
-                run.pop("labels", None) if args[1] == "plot" else run["labels"].sort()
-            for part in answer.get("parts", []):
-                part["ns_per_token"] = part["ns_per_token"] and round(part["ns_per_token"], 3)
-            answer.get("parts", []).sort(key=str)
-        expect(" ".join(args), real, twin)
+    imported = write_tests("more", 5)
+    for place in ({}, {"BRICK_DB": os.path.join(TMP, "twin.db")}):
+        ask("history", "import", "--label", "more", imported, **place)
+    for args in ((), ("--label", "slow"), ("--host", "nobody")):
+        check_same("list", *args)
+    for args in (("show", "@last"), ("show", "@3"), ("plot", "--brick", "DownProjection"), ("plot", "--phase", "prefill"),
+                 ("hosts",), ("hosts", "--label", "slow", "--phase", "prefill")):
+        check_same(*args)
+    check_random_questions()
     done = subprocess.run([BRICK, "diff", "--json", "@main", "@slow"], env=environment(**PLACE), capture_output=True,
                           check=False, timeout=120)
     real, twin = answers("diff", "@main", "@slow", code=done.returncode)
@@ -134,10 +140,98 @@ def check_questions():
     expect("not any more", len(answers("history", "list", "--label", "new")[0]["runs"]), 0)
 
 
-def check_sums():
-    parts = sql("SELECT sum(count), sum(typical_ns), count() FROM brick.parts")
-    for table in ("hours", "days"):
-        expect(table, sql(f"SELECT sum(count), sum(typical_ns), sum(runs) FROM brick.{table}"), parts)
+def check_same(*args):
+    """Both engines answer alike."""
+    done = subprocess.run([BRICK, "history", "--json", *args], env=environment(**PLACE), capture_output=True, check=False, timeout=120)
+    if done.returncode:
+        expect(f"{args}: {done.stderr}", done.returncode, 3)
+        ask("history", *args, code=3, BRICK_DB=os.path.join(TMP, "twin.db"))
+        return False
+    real, twin = answers("history", *args)
+    for answer in (real, twin):
+        for run in answer.get("runs", []):
+            run.pop("labels", None) if args[0] == "plot" else run["labels"].sort()
+        for part in answer.get("parts", []):
+            part["ns_per_token"] = part["ns_per_token"] and round(part["ns_per_token"], 3)
+        answer.get("parts", []).sort(key=str)
+    expect(" ".join(args), real, twin)
+    return True
+
+
+def check_random_questions(count=30):
+    """Any filter with any other."""
+    draw, host, answered = random.Random(15), answers("history", "list")[0]["runs"][0]["host"], 0
+    options = (("--label", "main"), ("--label", "slow"), ("--label", "more"), ("--host", host), ("--kind", "recorded"),
+               ("--kind", "imported"), ("--limit", "3"), ("--limit", "7"))
+    for _ in range(count):
+        question = draw.choice((("list",), ("hosts",), ("hosts", "--by", "engine"), ("hosts", "--phase", "prefill"), ("plot",),
+                                ("plot", "--brick", "DownProjection"), ("plot", "--layer", "0"), ("plot", "--phase", "prefill")))
+        chosen = dict(draw.sample(options, draw.randint(0, 2)))
+        answered += check_same(*question, *[word for option in chosen.items() for word in option])
+    expect_true("most are answered", answered > count / 2)
+
+
+def check_sums(what="sums"):
+    numbers = "SELECT sum(count), sum(typical_ns), sum(arraySum({1})), {0} FROM brick."
+    parts = sql(numbers.format("count()", "bucket_counts") + "parts")
+    expect(f"{what}: by run", sql(numbers.format("count()", "bucket_counts") + "parts_by_run"), parts)
+    for table in ("hours", "days", "months"):
+        expect(f"{what}: {table}", sql(numbers.format("sum(runs)", "histogramMap.count") + table), parts)
+
+
+def check_migration():
+    """Tables as they were before there were months and a version."""
+    before = ask("history", "hosts", "--json")[0]
+    for name in ("parts_to_months", "months", "parts_to_runs", "parts_by_run", "brick_schema"):
+        sql(f"DROP TABLE brick.{name}")
+    expect("brought up to date", ask("history", "hosts", "--json")[0], before)
+    check_sums("brought up to date")
+    sql("INSERT INTO brick.brick_schema VALUES (99)")
+    expect_true("a newer one is refused", b"newer Brick" in ask("history", "list", code=3)[1])
+    sql("ALTER TABLE brick.brick_schema DROP PARTITION 99")
+    expect("and was left as it is", ask("history", "hosts", "--json")[0], before)
+
+
+def check_removal():
+    """A run that is removed leaves all tables."""
+    for place in ({}, {"BRICK_DB": os.path.join(TMP, "twin.db")}):
+        expect("removed", ask("history", "rm", "@2", **place)[0], b"1 run\n")
+    for question in ("list", "hosts", "plot"):
+        check_same(question)
+    check_sums("one removed")
+
+
+def check_age():
+    """What is old goes by months."""
+    old = int(sql("SELECT count() FROM brick.runs WHERE toYear(day) = 2025"))
+    expect_true("there are old ones", old > 5)
+    expect("so many", ask("history", "rm", "--older-than", "60")[0], b"%d runs\n" % old)
+    expect("gone", sql("SELECT count() FROM brick.runs WHERE toYear(day) = 2025"), "0\n")
+    check_sums("old ones removed")
+    expect("as many", ask("history", "rm", "--older-than", "60", BRICK_DB=os.path.join(TMP, "twin.db"))[0], b"5 runs\n")
+    ask("history", "rm", code=2)
+    ask("history", "rm", "--older-than", "3", "@3", code=2)
+
+
+def check_ttl():
+    """A server that can forgets by itself; one that cannot says so, and has lost nothing."""
+    ask("history", "import", write_tests("forget", 3))
+    before, refused = sql("SELECT count() FROM brick.runs"), 0
+    with open(os.path.join(STATEMENTS, "ttl.sql"), encoding="utf-8") as file:
+        for statement in re.sub("--.*", "", file.read()).split(";")[:-1]:
+            try:
+                sql(statement.replace("ALTER TABLE ", "ALTER TABLE brick."))
+            except urllib.error.HTTPError:
+                refused += 1
+    if not CHDB:
+        expect("18.16 knows none", (refused, sql("SELECT count() FROM brick.runs")), (4, before))
+        return
+    expect("refused", refused, 0)
+    for table in ("runs", "parts", "parts_by_run", "hours"):
+        sql(f"OPTIMIZE TABLE brick.{table} FINAL")
+    expect("the old are forgotten", int(sql("SELECT count() FROM brick.runs")), int(before) - 3)
+    expect("of the parts, too", sql("SELECT count() FROM brick.parts WHERE toYear(day) = 2025"), "0\n")
+    expect_true("not by the sums", sql("SELECT count() FROM brick.months WHERE toYear(month) = 2025") != "0\n")
 
 
 def write_tests(name, count):
@@ -192,6 +286,7 @@ def check_killed(server):
         expect("nothing lost, nothing twice", counts(f"commit{round_}"), f"{count}\t{count}\n" * 2)
         ask("history", "import", path)
         expect("the same again", counts(f"commit{round_}"), f"{count}\t{count}\n" * 2)
+        check_sums("killed")
 
 
 def check_half_sent():
@@ -205,31 +300,39 @@ def check_half_sent():
     deadline = time.monotonic() + 60
     while counts("half") != "20\t20\n30\t30\n" and time.monotonic() < deadline:
         time.sleep(0.1)
+    for table in ("hours", "days", "months", "parts_by_run"):  # nor what is made of them
+        sql(f"ALTER TABLE brick.{table} DROP PARTITION 202504")
     base = os.path.join(PLACE["XDG_DATA_HOME"], "brick", "spool")
     with open(os.path.join(base, os.listdir(base)[0], "sending"), "w", encoding="utf-8") as file:
         file.write("".join(i + "\n" for i in ids))
     ask("history", "import", path)
     expect("nothing lost, nothing twice", counts("half"), "40\t40\n" * 2)
+    check_sums("half sent")
 
 
 def check_refusals():
-    ask("history", "list", code=4, BRICK_DB_PASSWORD_FILE=None)
+    if not CHDB:  # which knows no users
+        ask("history", "list", code=4, BRICK_DB_PASSWORD_FILE=None)
     ask("history", "list", code=4, BRICK_DB=PLACE["BRICK_DB"].replace("http://", "http://user:word@"))
     ask("history", "list", code=4, BRICK_DB=f"clickhouse+{URL}/no-name")
     ask("history", "list", code=4, BRICK_DB=f"clickhouse+{URL}/nowhere")
 
 
 def main():
-    if not SERVER:
+    if not SERVER and not CHDB:
         print("no clickhouse-server; apt-get install clickhouse-server")
         sys.exit(77)
     server = Server()
     prepare(server)
     check_questions()
     check_sums()
+    check_removal()
     check_away(server)
     check_killed(server)
     check_half_sent()
+    check_migration()
+    check_age()
+    check_ttl()
     check_refusals()
 
 
