@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long questions to a history take. SQLite: 10 000 runs of 30 bricks in two phases, on four hosts. With
 `--clickhouse URL` (a server of nobody else's, "http://127.0.0.1:8123") also a database brick_bench: 1000 hosts of 1000 runs, 30
-bricks each, one phase, made by the server. Each question is asked five times by `brick history`; fastest, median and slowest.
-`bench/history.py [--clickhouse URL]`
+bricks each, one phase, made by the server (a quarter of an hour; kept for the next time). Each question is asked five times by
+`brick`, each time beside the shortest that the server can be asked (SELECT 1) or, for SQLite, `brick --version`: where that takes
+long, the machine is busy with something else. Wall time: fastest, median and slowest; CPU time of the command, and of the
+server where --server-pid says which it is.
+`bench/history.py [--clickhouse URL [--server-pid PID]]`
 """
 import json
 import os
 import random
+import resource
 import sqlite3
 import statistics
 import subprocess
@@ -22,20 +26,58 @@ COLUMNS = ("day, start_ns, run_kind, host, engine, phase, kind, name, count, tok
            "typical_ns, united, buckets, bucket_counts")
 
 
-def ask(place, *args):
-    times = []
+def argument(name):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
+
+
+def server_s():
+    """CPU time of the server."""
+    pid = argument("--server-pid")
+    if not pid:
+        return 0
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def shortest(place):
+    begin = time.perf_counter()
+    if place.startswith("clickhouse"):
+        post(argument("--clickhouse"), "SELECT 1")
+    else:
+        subprocess.run([BRICK, "--version"], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def ask(place, *args, codes=(0,)):
+    times, idle = [], []
+    usage, server = resource.getrusage(resource.RUSAGE_CHILDREN), server_s()
     for _ in range(REPEAT):
         begin = time.perf_counter()
-        subprocess.run([BRICK, "history", *args], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "BRICK_DB": place})
+        done = subprocess.run([BRICK, *args], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              env={**os.environ, "BRICK_DB": place})
         times.append(time.perf_counter() - begin)
-    print(f"{' '.join(args):45} {min(times):6.3f} {statistics.median(times):6.3f} {max(times):6.3f} s", flush=True)
+        if done.returncode not in codes:
+            sys.exit(f"{args}: {done.stderr.decode()}")
+        if place.startswith("clickhouse"):
+            idle.append(shortest(place))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = (after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime + server_s() - server) / REPEAT
+    idle = idle or [shortest(place) for _ in range(REPEAT)]
+    print(f"| `{' '.join(args)}` | {min(times):.3f} | {statistics.median(times):.3f} | {max(times):.3f} | {cpu:.3f} "
+          f"| {statistics.median(idle):.3f} |", flush=True)
 
 
 def ask_all(place):
+    print(f"load average {os.getloadavg()[0]:.0f}, {os.cpu_count()} CPUs\n| | fastest | median | slowest | CPU | shortest question |")
     for args in (("list",), ("list", "--limit", "1000"), ("list", "--label", "main"), ("show", "@3"),
-                 ("plot",), ("plot", "--brick", "Brick7"), ("plot", "--brick", "Brick7", "--host", "host2"), ("hosts",), ("hosts", "--by", "engine")):
-        ask(place, *args)
+                 ("plot",), ("plot", "--brick", "Brick7"), ("plot", "--brick", "Brick7", "--host", "host2"), ("hosts",),
+                 ("hosts", "--by", "engine"), ("hosts", "--host", "host2"), ("hosts", "--label", "main"), ("hosts", "--limit", "1000")):
+        ask(place, "history", *args)
+    ask(place, "diff", "@1", "@2", codes=(0, 1))
+    ask(place, "diff", "@last", "@main", codes=(0, 1))
+    ask(place, "report", "@3", codes=(3,))  # finds the run, whose recording is not there
+    ask(place, "history", "label", "@2", "other")
 
 
 def histogram(draw):
@@ -86,7 +128,8 @@ def fill_clickhouse(url):
         post(at, "INSERT INTO parts (id, " + COLUMNS + ") SELECT lower(hex(number + 4294967296 * 4097)) AS id, " + day
              + f", {start} AS start_ns, 'recorded', {who}, 'decode', if(b = 0, 'step', 'brick') AS kind, "
              "if(b = 0, '', concat('Brick', toString(b))) AS name, 100, 100, 100000000 + number % 1000, 50, "
-             "50000000 + (number * 7919 + b * 31) % 1000000 + (number % 1000 = 77 AND b = 7) * 30000000 AS typical_ns, 1, "
+             "if(b = 0, 30, 1) * (50000000 + (number * 7919 + b * 31) % 1000000) "
+             "+ (number % 1000 = 77 AND (b = 0 OR b = 7)) * 30000000 AS typical_ns, 1, "
              "[160, 161, 162, 163, 164, 170, 180, 190], [10, 20, 30, 20, 10, 5, 4, 1] "
              f"FROM {numbers} ARRAY JOIN range({BRICKS + 1}) AS b")
         post(at, "INSERT INTO runs SELECT lower(hex(number + 4294967296 * 4097)) AS id, " + day
@@ -94,25 +137,33 @@ def fill_clickhouse(url):
              "concat('ggml ', toString(intDiv(number, 200000))), '0.1.0', './engine', '', '', 1000000000, 9, 0, 0, [], [] "
              f"FROM {numbers}")
         print(f"{(part + 1) * 100000} runs", file=sys.stderr, flush=True)
-    post(at, "INSERT INTO labels SELECT id, 'main', 1, 1 FROM runs WHERE start_ns % 60000000000000 = 0")
+    post(at, "INSERT INTO labels SELECT id, 'main', 1, 1 FROM runs WHERE intDiv(start_ns - 1700000000000000000, "
+             "60000000000) % 10007 = 5")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="brick-history-") as folder:
         path = os.path.join(folder, "history.db")
         fill_sqlite(path, folder)
-        print(f"SQLite, {RUNS} runs, {os.path.getsize(path) >> 20} MB: fastest, median, slowest of {REPEAT}")
+        print(f"SQLite {sqlite3.sqlite_version}, {RUNS} runs, {os.path.getsize(path) >> 20} MB, {REPEAT} times each")
         ask_all(path)
     if "--clickhouse" not in sys.argv:
         return
-    url = sys.argv[sys.argv.index("--clickhouse") + 1]
-    post(url, "DROP DATABASE IF EXISTS brick_bench")
-    post(url, "CREATE DATABASE brick_bench")
-    ask("clickhouse+" + url + "/brick_bench", "list")  # makes the tables
-    fill_clickhouse(url)
-    rows = post(url + "/?database=brick_bench", "SELECT count() FROM parts").strip()
-    print(f"ClickHouse, a million runs, {rows} rows: fastest, median, slowest of {REPEAT}")
-    ask_all("clickhouse+" + url + "/brick_bench")
+    url = argument("--clickhouse")
+    place, at = "clickhouse+" + url + "/brick_bench", url + "/?database=brick_bench"
+    post(url, "CREATE DATABASE IF NOT EXISTS brick_bench")
+    subprocess.run([BRICK, "history", "list"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "BRICK_DB": place})  # makes the tables
+    if post(at, "SELECT count() FROM labels").strip() == "0":
+        post(url, "DROP DATABASE brick_bench")
+        post(url, "CREATE DATABASE brick_bench")
+        subprocess.run([BRICK, "history", "list"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "BRICK_DB": place})
+        fill_clickhouse(url)
+    print(f"ClickHouse {post(url, 'SELECT version()').strip()}, {post(at, 'SELECT count() FROM runs').strip()} runs, "
+          f"{post(at, 'SELECT count() FROM parts').strip()} parts, {REPEAT} times each")
+    ask_all(place)
+    hosts = json.loads(subprocess.run([BRICK, "history", "hosts", "--json"], check=True, stdout=subprocess.PIPE,
+                                      env={**os.environ, "BRICK_DB": place}).stdout)["hosts"]
+    print(f"slowest of {len(hosts)} hosts: {hosts[0]['name']} by {100 * hosts[0]['effect']:.1f} %, in {hosts[0]['brick']}")
 
 
 main()
