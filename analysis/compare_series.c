@@ -30,6 +30,7 @@ struct reader {
 	uint32_t *groups;  /* of bricks or layers: their columns */
 	uint32_t *kernels; /* [kernel_count]: their columns */
 	uint32_t unattributed, waits;
+	uint32_t left_out; /* of a narrowed run: bricks that were not asked for */
 };
 
 void compare_names_fini(struct compare_names *names)
@@ -112,6 +113,17 @@ static int name_layers(struct reader *r)
 	return r->groups[0] == RUN_NONE ? -ENOMEM : 0;
 }
 
+static int name_left_out(struct reader *r)
+{
+	bool any = false;
+
+	for (size_t s = 0; s < r->run->site_count && !any; s++)
+		any = r->run->sites[s].left_out;
+	if (any)
+		r->left_out = compare_names_column(r->names, "left out", COMPARE_PART);
+	return r->left_out == RUN_NONE && any ? -ENOMEM : 0;
+}
+
 static int name_columns(struct reader *r)
 {
 	size_t groups = r->by == SUMMARY_BY_LAYER ? LAYERS : r->run->brick_count + 1;
@@ -124,6 +136,8 @@ static int name_columns(struct reader *r)
 	for (size_t i = 0; i < groups; i++)
 		r->groups[i] = RUN_NONE;
 	int rc = r->by == SUMMARY_BY_LAYER ? name_layers(r) : name_bricks(r);
+	if (rc == 0)
+		rc = name_left_out(r);
 	for (size_t k = 0; k < r->run->kernel_count && rc == 0; k++) {
 		r->kernels[k] =
 			compare_names_column(r->names, r->run->kernels[k].name, COMPARE_KERNEL);
@@ -200,9 +214,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint64_t *columns = columns_of(r, frame->step);
 	uint32_t group = r->by == SUMMARY_BY_LAYER ? r->groups[layer_of(r, frame->sample->site)]
 						   : r->groups[frame->brick];
+	uint32_t waits = r->by == SUMMARY_BY_LAYER ? group : r->waits;
+	uint32_t left_out = r->run->sites[frame->sample->site].left_out;
 	if (!is_step)
-		columns[group] += counted->self_ns;
-	columns[r->by == SUMMARY_BY_LAYER ? group : r->waits] +=
+		columns[left_out & RUN_LEFT_OUT_TIME ? r->left_out : group] += counted->self_ns;
+	columns[left_out & RUN_LEFT_OUT_WAITS ? r->left_out : waits] +=
 		counted->inner_ns + counted->wait_ns;
 }
 
@@ -214,7 +230,8 @@ static void add_commands(const struct reader *r)
 		const struct run_command *c = &run->commands[i];
 		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
 		uint32_t step = launches_step(run, r->index, c->lane, c->sample);
-		if (step != RUN_NONE && r->cells[step] != RUN_NONE && c->kernel != RUN_NONE)
+		if (step != RUN_NONE && r->cells[step] != RUN_NONE && c->kernel != RUN_NONE &&
+			!run->sites[sample->site].left_out)
 			columns_of(r, step)[r->kernels[c->kernel]] +=
 				sample->end_ns - sample->begin_ns;
 	}
@@ -263,7 +280,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	const struct run *run, enum summary_by by)
 {
 	struct step_index index;
-	struct reader r = {series, names, run, &index, by, NULL, NULL, NULL, 0, 0};
+	struct reader r = {series, names, run, &index, by, NULL, NULL, NULL, 0, 0, RUN_NONE};
 
 	memset(series, 0, sizeof(*series));
 	int rc = step_index_init(&index, run);

@@ -168,10 +168,15 @@ static void drop_statistics(struct run *run)
 	}
 }
 
+bool selection_is_any(const struct selection *s)
+{
+	return selection_has_steps(s) || has_places(s) || s->thread;
+}
+
 int selection_apply(const struct selection *s, struct run *run, char **missing)
 {
 	*missing = NULL;
-	if (!selection_has_steps(s) && !has_places(s) && !s->thread)
+	if (!selection_is_any(s))
 		return 0;
 	int rc = describe(s, run);
 	if (rc == 0)

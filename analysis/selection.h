@@ -35,6 +35,9 @@ struct selection {
 		.phase = -1, .layer = SELECTION_ALL_LAYERS, .until_ns = UINT64_MAX \
 	}
 
+/* Whether it asks for less than all. */
+bool selection_is_any(const struct selection *selection);
+
 /* Whether it asks for some steps, or some time, only. */
 bool selection_has_steps(const struct selection *selection);
 

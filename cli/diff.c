@@ -14,12 +14,14 @@
 #include "cli/history_runs.h"
 #include "cli/options.h"
 #include "html/page_diff.h"
+#include "cli/selection_options.h"
 #include "view/die.h"
 #include "view/input.h"
 #include "view/memory.h"
 #include "view/output.h"
 
 struct arguments {
+	struct selection selection;
 	double threshold;
 	int by;
 	unsigned long top;
@@ -55,6 +57,8 @@ static const struct cli_option option_table[] = {
 		set_threshold, .at = offsetof(struct arguments, threshold)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
 		.at = offsetof(struct arguments, any)},
+	SELECTION_PHASE(offsetof(struct arguments, selection)),
+	SELECTION_OPTIONS(offsetof(struct arguments, selection)),
 	{"top", "N", "show N rows of each phase (default: 15)", option_number,
 		.at = offsetof(struct arguments, top), .low = 1, .high = UINT32_MAX},
 	{"all", NULL, "show all rows", option_flag, .at = offsetof(struct arguments, all)},
@@ -108,6 +112,8 @@ static void read_recording(
 	struct run *run = input_load_telling(path);
 	size_t at = add_place(sides);
 
+	selection_narrow(&arguments->selection, run);
+
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", path);
 	diff_origin_init(&sides->origins[at], run);
@@ -121,6 +127,9 @@ static void read_recording(
 
 static void read_history(struct sides *sides, const char *name, const struct arguments *arguments)
 {
+	if (selection_is_any(&arguments->selection))
+		die_usage("diff", "%s: the history has whole runs: no part of one can be chosen",
+			name);
 	struct history_store *store = history_runs_open(arguments->db, false);
 	struct history_runs runs = {0};
 
@@ -226,7 +235,8 @@ static int answer(struct sides *sides, const struct arguments *arguments)
 
 static int run_diff(int argc, char **argv)
 {
-	struct arguments arguments = {.threshold = -1, .by = SUMMARY_BY_BRICK};
+	struct arguments arguments = {
+		.selection = SELECTION_INIT, .threshold = -1, .by = SUMMARY_BY_BRICK};
 	struct sides sides = {0};
 	size_t behind = behind_dashes(argc, argv);
 

@@ -4,17 +4,21 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/selection_options.h"
 #include "explain/show.h"
 #include "view/ceilings.h"
 #include "view/die.h"
 #include "view/input.h"
 
 struct options {
+	struct selection selection;
 	unsigned long top;
 	bool json;
 };
 
 static const struct cli_option option_table[] = {
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show the N findings that cost most only", option_number,
 		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
 	{"json", NULL, "as JSON of at most 8 kB (schema brick/explain/1)", option_flag,
@@ -24,13 +28,14 @@ static const struct cli_option option_table[] = {
 
 static int run_explain(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.selection = SELECTION_INIT};
 	struct explain_facts facts;
 	struct findings findings;
 	char *where = NULL;
 
 	options_parse(&command_explain, &options, argc, argv);
 	struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to explain", run->path);
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);

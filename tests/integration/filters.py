@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Whatever part of a random recording is asked for: counts are those of the samples, by a reading of
-their own here; and report (text, JSON, CSV, page), top, export, tree, path, roofline and metrics say
+their own here; and report (text, JSON, CSV, page), top, export, tree, path, roofline, diff, explain and metrics say
 the same numbers.
 """
 import csv
 import io
+import json
 import os
 import random
 import re
@@ -202,6 +203,30 @@ def others(f, chosen, wanted):
     expect(f"{what}: roofline", {n: c for n, c in counts.items() if n in with_work}, with_work)
 
 
+def decide(f, chosen, wanted):
+    """A comparison with itself, and findings: of what was asked for only, and the parts make up the whole."""
+    what = " ".join(chosen)
+    diff = brick_json("diff", "--json", "--threshold", "3", *chosen, PATH, PATH)
+    layers = brick_json("diff", "--json", "--threshold", "3", "--by", "layer", *chosen, PATH, PATH)
+    for phase, answer in diff["phases"].items():
+        expect(f"{what}: of which phase", f.kind == "phase" and phase != f.phase[1], False)
+        rows = {r["name"]: r["a_ns"] for r in answer["bricks"]}
+        expect_true(f"{what}: {set(rows)} asked for", set(rows) <= set(wanted) | {"left out", "unattributed", "BarrierWait"})
+        for parts in (rows.values(), [r["a_ns"] for r in layers["phases"][phase]["layers"]]):
+            expect_true(f"{what}: {phase} adds up", abs(sum(parts) - answer["time"]["a_ns"]) < 1 + 1e-6 * answer["time"]["a_ns"])
+        expect(f"{what}: itself", {r["verdict"] for r in answer["bricks"]} & {"slower", "faster"}, set())
+    text = brick("explain", "--json", *chosen, PATH)[0]
+    expect_true(f"{what}: {len(text)} bytes", len(text) <= 8192)
+    for finding in json.loads(text)["findings"]:
+        expect(f"{what}: finding", f.kind == "phase" and finding["phase"] not in (f.phase[1], None), False)
+
+
+def of_all(count):
+    """All steps are what nothing chosen is."""
+    for args in (("explain", "--json"), ("diff", "--json", PATH)):
+        expect(f"{args} of all steps", brick_json(*args, "--steps", f"1-{count}", PATH), brick_json(*args, PATH))
+
+
 def tree(number, samples):
     nodes = {}
 
@@ -279,6 +304,8 @@ for round in range(3):
             continue
         chosen = forms(f, wanted, steps)
         others(f, chosen, wanted)
+        decide(f, chosen, wanted)
     tree(chance.randint(1, len(steps)), samples)
     trees(*sorted(chance.sample(range(1, len(steps) + 1), 2)), samples)
+    of_all(len(steps))
     wrong(len(steps))
