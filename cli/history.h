@@ -7,8 +7,8 @@
 struct history_arguments {
 	const char *db, *label, *host, *kind, *svg, *html;
 	const char *brick, *layer, *kernel; /* of plot */
-	unsigned long limit, older_than; /* days; 0: no such thing was said */
-	int phase; /* enum step_phase */
+	unsigned long limit, older_than;    /* in days */
+	int phase;			    /* enum step_phase */
 	bool all, json, remove, by_engine;
 	char **operands; /* behind the name of the question */
 	size_t operand_count;

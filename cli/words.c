@@ -97,7 +97,7 @@ void words_bricks(struct option_words *words)
 
 /* ---- of the history ---- */
 
-static int add_labels(void *context, const struct history_run *run)
+static int add_labels(void *context, struct history_run *run)
 {
 	for (size_t i = 0; i < run->labels.count; i++)
 		words_add(context, run->labels.items[i]);
