@@ -164,8 +164,10 @@ static void read_sides(struct sides *sides, char **paths, const struct arguments
 {
 	size_t operands_of_a = sides->in_a;
 
+	input_batch_begin(paths, operands_of_a + sides->in_b);
 	sides->in_a = read_side(sides, 0, paths, sides->in_a, arguments);
 	sides->in_b = read_side(sides, 1, paths + operands_of_a, sides->in_b, arguments);
+	input_batch_end();
 	for (size_t i = 0; i < sides->count && sides->from_history; i++)
 		if (compare_series_reduce(&sides->series[i]) < 0)
 			die(CLI_SYSTEM, "not enough memory");

@@ -116,8 +116,10 @@ static int run_diverge(int argc, char **argv)
 	}
 	if (argc - optind != 2)
 		die_usage("diverge", "diverge: two recordings, please");
+	input_batch_begin(argv + optind, 2);
 	struct run *a = input_load_telling(argv[optind]);
 	struct run *b = input_load_telling(argv[optind + 1]);
+	input_batch_end();
 	struct diverge *diverge = compare(a, b, &arguments.options);
 	const struct diverge_view view = {
 		a, b, diverge, &arguments.options, arguments.top, arguments.all};

@@ -6,6 +6,7 @@
 #include "cli/export.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "view/die.h"
@@ -13,6 +14,7 @@
 #include "view/input.h"
 #include "cli/selection_options.h"
 #include "view/output.h"
+#include "view/progress.h"
 #include "trace/chrome.h"
 #include "trace/csv.h"
 
@@ -75,6 +77,24 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
+static uint64_t passed_before;
+
+static uint64_t written(void)
+{
+	return run_samples_passed() - passed_before;
+}
+
+/* Each form goes through all samples once. Nothing is said in the middle of what a terminal shows.
+ */
+static struct progress *start_progress(const struct run *run, const struct options *options)
+{
+	uint64_t total = 0;
+	for (size_t i = 0; i < run->lane_count; i++)
+		total += run->lanes[i].sample_count;
+	passed_before = run_samples_passed();
+	return options->output || !isatty(1) ? progress_start("export", written, total) : NULL;
+}
+
 static int run_export(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
@@ -86,7 +106,10 @@ static int run_export(int argc, char **argv)
 	if (selection_drop(run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to choose a part of it", run->path);
 	struct output *output = output_open(options.output, run->path);
-	output_commit(output, options.format->write(run, output_stream(output)));
+	struct progress *progress = start_progress(run, &options);
+	int rc = options.format->write(run, output_stream(output));
+	progress_end(progress);
+	output_commit(output, rc);
 	run_destroy(run);
 	return CLI_DONE;
 }

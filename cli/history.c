@@ -14,6 +14,7 @@
 #include "view/die.h"
 #include "view/history_entry.h"
 #include "view/input.h"
+#include "view/progress.h"
 
 static void words_by(struct option_words *words)
 {
@@ -133,7 +134,10 @@ static int add(const struct history_arguments *a)
 		history_run_fini(&entry);
 		run_destroy(run);
 	}
-	if (history_store_flush(store) < 0) {
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_flush(store);
+	progress_end(progress);
+	if (rc < 0) {
 		warn("history: %s", history_store_error(store));
 		code = CLI_SYSTEM;
 	}

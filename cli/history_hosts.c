@@ -15,6 +15,7 @@
 #include "view/exit_code.h"
 #include "view/json.h"
 #include "view/memory.h"
+#include "view/progress.h"
 #include "view/table.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -190,8 +191,11 @@ int history_hosts(const struct history_arguments *a)
 	const struct history_filter filter = history_filter_of(a);
 	struct hosts h = {0};
 
-	history_runs_check(store, history_store_groups(store, &filter, a->by_engine,
-					  step_phase_name(a->phase), take, &h));
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_groups(
+		store, &filter, a->by_engine, step_phase_name(a->phase), take, &h);
+	progress_end(progress);
+	history_runs_check(store, rc);
 	if (!h.groups.count)
 		die(CLI_INPUT, "history: no run has %s steps", step_phase_name(a->phase));
 	compute(&h);

@@ -7,6 +7,7 @@
 #include "history/llama_bench.h"
 #include "view/die.h"
 #include "view/exit_code.h"
+#include "view/progress.h"
 
 struct import {
 	struct history_store *store;
@@ -36,7 +37,10 @@ int history_import(const struct history_arguments *a)
 			die(CLI_INPUT, "%s", error);
 		printf("%s: %ld test%s\n", a->operands[i], count, count == 1 ? "" : "s");
 	}
-	history_runs_check(import.store, history_store_flush(import.store));
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_flush(import.store);
+	progress_end(progress);
+	history_runs_check(import.store, rc);
 	history_store_close(import.store);
 	return CLI_DONE;
 }

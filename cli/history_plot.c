@@ -9,6 +9,7 @@
 #include "view/exit_code.h"
 #include "view/memory.h"
 #include "view/output.h"
+#include "view/progress.h"
 #include "view/trend.h"
 
 static int take(void *context, const struct history_point *point)
@@ -67,7 +68,10 @@ int history_plot(const struct history_arguments *a)
 	char *what = xasprintf("%s, %s", *part.name ? part.name : "all of it", part.phase);
 	struct trend trend = {.what = what};
 
-	history_runs_check(store, history_store_points(store, &filter, &part, take, &trend));
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_points(store, &filter, &part, take, &trend);
+	progress_end(progress);
+	history_runs_check(store, rc);
 	if (!trend.ns.count)
 		die(CLI_INPUT, "history: no run has %s", what);
 	show(a, &trend);

@@ -2,6 +2,7 @@
 /* A run's memory, and looking things up in it. Filled by load*.c, used by analysis/ and cli/. */
 #include "trace/run.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,6 +147,20 @@ void run_lane_release(const struct run_lane *lane)
 {
 	if (lane->spilled)
 		madvise(lane->samples, lane->spilled * sizeof *lane->samples, MADV_DONTNEED);
+}
+
+static atomic_uint_fast64_t passed;
+
+void run_lane_passed_batch(const struct run_lane *lane)
+{
+	atomic_fetch_add_explicit(&passed, RUN_PASSED_BATCH, memory_order_relaxed);
+	if (lane->spilled)
+		run_lane_release(lane);
+}
+
+uint64_t run_samples_passed(void)
+{
+	return atomic_load_explicit(&passed, memory_order_relaxed);
 }
 
 void run_release(const struct run *run)

@@ -264,11 +264,19 @@ uint32_t run_category_find(const struct run *run, const char *name);
 void run_lane_release(const struct run_lane *lane);
 void run_release(const struct run *run); /* of all lanes */
 
+enum { RUN_PASSED_BATCH = 16384 };
+
+/* Said of so many samples at once. */
+void run_lane_passed_batch(const struct run_lane *lane);
+
 static inline void run_lane_passed(const struct run_lane *lane, size_t i)
 {
-	if (__builtin_expect(!(i % 16384), 0) && lane->spilled)
-		run_lane_release(lane);
+	if (__builtin_expect(!(i % RUN_PASSED_BATCH), 0))
+		run_lane_passed_batch(lane);
 }
+
+/* How many samples were passed so far, of all runs, to within a batch of each lane. Any thread. */
+uint64_t run_samples_passed(void);
 
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "view/exit_code.h"
+#include "view/progress.h"
 #include "view/text_escape.h"
 
 static const char *where;
@@ -22,7 +23,7 @@ static void say(const char *format, va_list arguments)
 	int n = where ? snprintf(raw, sizeof(raw), "%.1000s: ", where) : 0;
 	vsnprintf(raw + n, sizeof(raw) - (size_t)n, format, arguments);
 	text_escape(safe, sizeof(safe), raw);
-	fprintf(stderr, "brick: %s\n", safe);
+	fprintf(stderr, "%sbrick: %s\n", progress_clearing(), safe);
 }
 
 void warn(const char *format, ...)

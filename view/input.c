@@ -3,6 +3,8 @@
 #include "view/input.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,18 +20,45 @@
 #define DEFAULT_NAME "run.pftrace"
 
 static uint64_t read_before;
+static bool in_batch;
+static struct progress *batch; /* NULL: nobody to tell */
 
 static uint64_t read_of_this(void)
 {
 	return run_load_read_bytes() - read_before;
 }
 
-static struct progress *start_progress(const char *path)
+static uint64_t size_of(const char *path)
 {
 	struct stat st;
-	uint64_t size = !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	return !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+static struct progress *start_progress(const char *path)
+{
+	if (in_batch)
+		return NULL;
 	read_before = run_load_read_bytes();
-	return progress_start(path, read_of_this, size);
+	return progress_start(path, read_of_this, size_of(path));
+}
+
+void input_batch_begin(char *const *paths, size_t count)
+{
+	char what[32];
+	uint64_t total = 0;
+	for (size_t i = 0; i < count; i++)
+		total += size_of(paths[i]);
+	snprintf(what, sizeof(what), "%zu recordings", count);
+	read_before = run_load_read_bytes();
+	batch = progress_start(what, read_of_this, total);
+	in_batch = true;
+}
+
+void input_batch_end(void)
+{
+	progress_end(batch);
+	batch = NULL;
+	in_batch = false;
 }
 
 struct run *input_load(const char *path)

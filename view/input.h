@@ -11,6 +11,13 @@
  */
 struct run *input_load(const char *path);
 
+/*
+ * Several will be loaded, one after the other: how far that is is said of all of them together,
+ * from the first call to the second. What is no file of its own is not counted.
+ */
+void input_batch_begin(char *const *paths, size_t count);
+void input_batch_end(void);
+
 /* The same; for answers that have no place for losses: they are said on stderr. */
 struct run *input_load_telling(const char *path);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that looks now and then. Called by input.c. */
+/* A thread that looks now and then. Called by input.c and commands. */
 #include "view/progress.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,19 @@ struct progress {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t over;
-	bool is_over, is_shown;
+	bool is_over;
 };
+
+static atomic_bool is_shown;
 
 void progress_text(char *text, size_t bytes, const char *what, uint64_t done, uint64_t total,
 	uint64_t elapsed_ns)
 {
 	char size[UNITS_BYTES];
+	if (!total && !done) {
+		snprintf(text, bytes, "%s: waiting for %.0f s", what, (double)elapsed_ns / 1e9);
+		return;
+	}
 	if (!total || !done || done > total) {
 		snprintf(text, bytes, "%s: %s so far", what, units_bytes(size, done));
 		return;
@@ -41,10 +48,10 @@ void progress_text(char *text, size_t bytes, const char *what, uint64_t done, ui
 static void show(struct progress *p)
 {
 	char text[256];
-	progress_text(
-		text, sizeof(text), p->what, p->done(), p->total, monotonic_ns() - p->begin_ns);
+	uint64_t done = p->done ? p->done() : 0;
+	progress_text(text, sizeof(text), p->what, done, p->total, monotonic_ns() - p->begin_ns);
 	fprintf(stderr, "\r%s\033[K", text);
-	p->is_shown = true;
+	is_shown = true;
 }
 
 static void *watch(void *context)
@@ -65,6 +72,11 @@ static void *watch(void *context)
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
+}
+
+const char *progress_clearing(void)
+{
+	return is_shown ? "\r\033[K" : "";
 }
 
 struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total)
@@ -99,8 +111,8 @@ void progress_end(struct progress *p)
 	pthread_mutex_unlock(&p->lock);
 	if (has_thread)
 		pthread_join(p->thread, NULL);
-	if (p->is_shown)
-		fputs("\r\033[K", stderr);
+	fputs(progress_clearing(), stderr);
+	is_shown = false;
 	pthread_cond_destroy(&p->over);
 	pthread_mutex_destroy(&p->lock);
 	free(p->what);

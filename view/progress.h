@@ -11,13 +11,17 @@
 
 struct progress;
 
-/* done: what is done by now, called by another thread; total: of that, 0: not known. NULL: there is
- * nobody to tell. */
+/* done: what is done by now, called by another thread, NULL: nobody knows; total: of that, 0: not
+ * known. NULL: there is nobody to tell. */
 struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total);
 
 /* NULL is legal. */
 void progress_end(struct progress *progress);
 
-/* "run.pftrace: 43%, 5 s left"; with total 0 "run.pftrace: 120MB so far". */
+/* What takes a line back that is shown now: for who writes another line to stderr. */
+const char *progress_clearing(void);
+
+/* "run.pftrace: 43%, 5 s left"; with total 0 "run.pftrace: 120MB so far"; with neither "history:
+ * waiting for 5 s". */
 void progress_text(char *text, size_t bytes, const char *what, uint64_t done, uint64_t total,
 	uint64_t elapsed_ns);

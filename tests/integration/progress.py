@@ -8,12 +8,15 @@ import select
 import subprocess
 import time
 
-from libcli import BRICK, environment, expect, expect_true, fail, recording
+from libcli import BRICK, BUILD, TMP, environment, expect, expect_true, fail, recording
 
 
-def slowly(path, errors):
-    """`brick report` of a pipe whose second half comes late; (its stdin, the process)."""
-    process = subprocess.Popen([BRICK, "report", "-"], stdin=subprocess.PIPE, stderr=errors,
+BIG = os.path.join(TMP, "big.pftrace")
+
+
+def slowly(path, errors, command=("report", "-")):
+    """A command on a pipe whose second half comes late; (its stdin, the process)."""
+    process = subprocess.Popen([BRICK, *command], stdin=subprocess.PIPE, stderr=errors,
                                stdout=subprocess.DEVNULL, env=environment())
     with open(path, "rb") as file:
         data = file.read()
@@ -22,17 +25,17 @@ def slowly(path, errors):
     return process, data[len(data) // 2:]
 
 
-def on_terminal(path):
-    parent, child = pty.openpty()
-    process, rest = slowly(path, child)
-    os.close(child)
+def said(parent, wanted):
+    """All that is said until that is."""
     text, until = b"", time.monotonic() + 60
-    while b"so far" not in text:
+    while wanted not in text:
         if not select.select([parent], [], [], max(0, until - time.monotonic()))[0]:
             fail(f"nothing is said: {text!r}")
         text += os.read(parent, 4096)
-    process.stdin.write(rest)
-    process.stdin.close()
+    return text
+
+
+def rest_of(parent, text):
     while True:
         try:
             part = os.read(parent, 4096)
@@ -41,9 +44,33 @@ def on_terminal(path):
         if not part:
             break
         text += part
-    expect("exit code", process.wait(60), 0)
-    expect_true(f"how much: {text!r}", re.search(rb"/dev/stdin: [0-9.]+k?B so far", text))
     expect_true("taken back", text.endswith(b"\r\x1b[K"))
+
+
+def on_terminal(path, command, what):
+    parent, child = pty.openpty()
+    process, rest = slowly(path, child, command)
+    os.close(child)
+    text = said(parent, b"so far")
+    process.stdin.write(rest)
+    process.stdin.close()
+    rest_of(parent, text)
+    expect("exit code", process.wait(60), 0)
+    expect_true(f"how much: {text!r}", re.search(what + rb": [0-9.]+[kM]?B so far", text))
+
+
+def writing():
+    """An export whose reader is slow."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([BRICK, "export", "--format", "csv", BIG], stdout=subprocess.PIPE,
+                               stderr=child, env=environment())
+    os.close(child)
+    text = said(parent, b"left")
+    expect_true(f"how much: {text!r}", re.search(rb"export: [0-9]+%, [0-9]+ s left", text))
+    lines = process.stdout.read().count(b"\n")
+    rest_of(parent, text)
+    expect("exit code", process.wait(60), 0)
+    expect_true(f"all of it: {lines}", lines > 100000)
 
 
 def elsewhere(path):
@@ -56,5 +83,9 @@ def elsewhere(path):
 
 
 PATH = recording()
-on_terminal(PATH)
+subprocess.run([os.path.join(BUILD, "bin", "program-demo_recording"), BIG, "100000", "2"], check=True,
+               timeout=60)
+on_terminal(PATH, ("report", "-"), rb"/dev/stdin")
+on_terminal(BIG, ("diff", BIG, "/dev/stdin"), rb"2 recordings")
+writing()
 elsewhere(PATH)

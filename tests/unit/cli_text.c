@@ -179,6 +179,8 @@ static void remaining_time(void **state)
 	assert_string_equal(text, "x: 25%, 15 s left");
 	progress_text(text, sizeof(text), "x", 5000, 0, 5000000000u);
 	assert_string_equal(text, "x: 5.00kB so far");
+	progress_text(text, sizeof(text), "x", 0, 0, 5000000000u);
+	assert_string_equal(text, "x: waiting for 5 s");
 	progress_text(text, sizeof(text), "x", 200, 100, 5000000000u); /* it grew meanwhile */
 	assert_string_equal(text, "x: 200B so far");
 }
