@@ -137,11 +137,44 @@ def of_text(text):
 
 
 def metrics(*options):
+    """Executions by brick; and those of each phase, with their time."""
     server = Server(*options, PATH)
     body = server.get("/metrics")[2].decode()
     server.stop()
     found = re.findall(r'brick_execution_seconds_count\{brick="(\w+)"[^}]*\} (\d+)', body)
-    return {name: int(count) for name, count in found if int(count)}
+    phases = {}
+    for what in ("executions", "self_seconds"):
+        for phase, name, value in re.findall(
+                rf'brick_phase_{what}_total\{{phase="(\w+)",brick="(\w+)"[^}}]*\}} (\S+)', body):
+            phases.setdefault(phase, {}).setdefault(name, []).append(float(value))
+    return {name: int(count) for name, count in found if int(count)}, phases
+
+
+def served(f, chosen, wanted):
+    """The page and the metrics: as a whole, and each phase as the report of that phase."""
+    what = " ".join(chosen) or "everything"
+    out = os.path.join(TMP, "page.html")
+    brick("report", *f.options, PATH, "--html", out)
+    page = page_of(out)[0]
+    counts, phases = metrics(*chosen)
+    expect(f"{what}: metrics", counts, {n: c for n, (c, _) in wanted.items()})
+    for phase in ("prefill", "decode"):
+        if f.kind == "phase" and f.phase[1] != phase:
+            expect(f"{what}: metrics of the other phase", phase in phases, False)
+            continue
+        if not page["phases"][phase]:
+            brick("report", "--phase", phase, *f.options, PATH, code=3)
+            expect(f"{what}: metrics of no step", phase in phases, False)
+            continue
+        report = brick_json("report", "--json", "--phase", phase, *f.options, PATH)
+        expect(f"{what}: page, {phase}", page["phases"][phase]["bricks"], report["bricks"])
+        got = {n: tuple(v) for n, v in phases.get(phase, {}).items() if v[0]}
+        rows = {r["name"]: (r["count"], r["self_ns"] / 1e9) for r in report["bricks"] if r["count"]}
+        expect(f"{what}: metrics, {phase}: bricks", sorted(got), sorted(rows))
+        for name, (count, seconds) in rows.items():
+            expect_true(f"{what}: metrics, {phase}: {name}: {got[name]}", got[name][0] == count and
+                        abs(got[name][1] - seconds) < 1e-9)
+    return page
 
 
 def accounts(report, what):
@@ -169,11 +202,9 @@ def forms(f, wanted, steps):
     expect(f"{what}: text", of_text(text.split("CATEGORY ")[0]), wanted)
     top = brick_json("top", "--headless", "--json", *phase, *f.options, PATH)
     expect(f"{what}: top", top["bricks"], report["bricks"])
-    out = os.path.join(TMP, "page.html")
+    page = served(f, chosen, wanted)
     if f.kind != "phase":
-        brick("report", *f.options, PATH, "--html", out)
-        expect(f"{what}: page", page_of(out)[0]["report"]["bricks"], report["bricks"])
-        expect(f"{what}: metrics", metrics(*f.options), {n: c for n, (c, _) in wanted.items()})
+        expect(f"{what}: page", page["report"]["bricks"], report["bricks"])
     layers = brick_json("report", "--json", "--by", "layer", *phase, *f.options, PATH)["layers"]
     expect(f"{what}: layers", sum(r["count"] for r in layers),
            sum(c for n, (c, _) in wanted.items() if n != "BarrierWait"))
