@@ -310,7 +310,7 @@ static void words_shells(struct option_words *words)
 
 const struct cli_command command_completion = {
 	.name = "completion",
-	.summary = "print a script that lets a shell complete all this",
+	.summary = "print a script that lets a shell complete commands and values",
 	.run = run_completion,
 	.flags = CLI_ANSWERS,
 	.usage = "bash|zsh|fish",
