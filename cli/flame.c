@@ -82,7 +82,7 @@ const struct cli_command command_flame = {
 	.run = run_flame,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Draw all that ran by what it ran in: thread, phase, bricks; as wide as it took "
-		 "long. Time is added up, so that a recording may be of any length.",
+	.about = "Draw a flame graph: what ran in what, by thread, phase and brick. A frame is as "
+		 "wide as its time. Times are added up, so a recording can have any length.",
 	.options = option_table,
 };
