@@ -152,12 +152,13 @@ static char *rate_text(const struct top *top)
 }
 
 /* The p99 is known once there are 100. */
-static char *steps_text(const struct step_phase_times *decode)
+static char *steps_text(const struct picture *p)
 {
 	char p50[UNITS_BYTES], p99[UNITS_BYTES];
-	units_time(p50, decode->p50_ns);
-	units_time(p99, decode->p99_ns);
-	if (decode->p99_ns == ANALYSIS_UNKNOWN)
+	uint64_t p99_ns = picture_step_percentile(p, STEP_DECODE, 99);
+	units_time(p50, picture_step_percentile(p, STEP_DECODE, 50));
+	units_time(p99, p99_ns);
+	if (p99_ns == ANALYSIS_UNKNOWN)
 		return xasprintf("step p50 %s", p50);
 	return xasprintf("step p50 %s p99 %s", p50, p99);
 }
@@ -168,7 +169,7 @@ static void draw_speed(const struct top *top, struct canvas *canvas)
 	const struct step_times *steps = &p->report.summary->steps;
 	char prefill[UNITS_BYTES], first[UNITS_BYTES];
 	int x = draw_part(canvas, 0, rate_text(top));
-	x = draw_part(canvas, x, steps_text(&steps->phases[STEP_DECODE]));
+	x = draw_part(canvas, x, steps_text(p));
 	x = draw_part(canvas, x, xasprintf("first token %s", units_time(first, steps->ttft_ns)));
 	draw_part(canvas, x,
 		xasprintf("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));

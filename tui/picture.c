@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
@@ -138,6 +139,20 @@ double picture_tokens_per_s(const struct picture_steps *s)
 	if (!s->tokens || !s->total_ns)
 		return -1;
 	return (double)s->tokens * s->at_once * 1e9 / ((double)s->total_ns * (1 + s->after));
+}
+
+uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned percent)
+{
+	const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
+	const struct run *run = p->run;
+	for (uint32_t b = 0; p->live && run->histograms && b < run->brick_count; b++) {
+		if (step_phase_of_brick(run->bricks[b].well_known) != phase || !run->histograms[b])
+			continue;
+		uint64_t ns = percentile_histogram(run->histograms[b], percent);
+		return ns == ANALYSIS_UNKNOWN ? ns
+					      : ns + (uint64_t)((double)ns * p->exact[phase].after);
+	}
+	return percent == 50 ? times->p50_ns : times->p99_ns;
 }
 
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)

@@ -47,6 +47,9 @@ struct picture {
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns);
 void picture_destroy(struct picture *picture);
 
+/* The p50 or p99 of all steps of a phase, live by the statistics of threads; ANALYSIS_UNKNOWN. */
+uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
+
 /* Look at another phase: all is computed anew. */
 void picture_phase_set(struct picture *picture, int phase);
 

@@ -92,7 +92,7 @@ def screen(command, columns, rows, keys=(), wait=None):
     """What a terminal of that size shows when the command has ended, or shows `wait`."""
     tmux("-f", "/dev/null", "new-session", "-d", "-s", "s", "-x", str(columns), "-y", str(rows),
          f"export LC_ALL=C.UTF-8 TERM=tmux-256color; clear; {command}; echo; echo END; sleep 600")
-    until = time.monotonic() + 600
+    until = time.monotonic() + 90
     while time.monotonic() < until:
         time.sleep(0.5)
         if (wait or "\nEND") in tmux("capture-pane", "-p", "-t", "s"):
@@ -130,8 +130,8 @@ def main():
     a, b = (" ".join(side) for side in sides)
     # name: command, columns, lines, keys, what to wait for
     pictures = {
-        "top-80x24": (f"{BRICK} top -- {live}", 80, 24, (), "Decode"),
-        "top-200x50": (f"{BRICK} top --view tree -- {live}", 200, 50, ("e",), "Decode"),
+        "top-80x24": (f"{BRICK} top -- {live}", 80, 24, (), "BRICK "),
+        "top-200x50": (f"{BRICK} top --view tree -- {live}", 200, 50, ("e",), "Layer 0"),
         "report": (f"{BRICK} report {run}", 100, 60),
         "path": (f"{BRICK} path {run}", 80, 50),
         "roofline": (f"{BRICK} ceilings --quick >/dev/null; {BRICK} roofline {run}", 100, 60),

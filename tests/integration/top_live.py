@@ -123,6 +123,22 @@ def on_screen():
         expect("its code", t.exit_code(), 0)
 
 
+def steps_of_an_engine():
+    """The p99 of steps is of all of them: the last moments do not hold a hundred."""
+    demo = os.path.join(BUILD, "demo")
+    model = os.path.join(demo, "model-q8_0.gguf")
+    if not os.path.exists(model):
+        return
+    with Tmux(BRICK, "top", "-i", "0.2", "--", os.path.join(BUILD, "bin", "brick-llama"), "--libs",
+              os.path.join(demo, "engine", "libs"), "--model", model, "--prompt-tokens", "8",
+              "--repeat", "10000") as t:
+        t.wait(r"\blive\n", r"step p50 \S+ p99 \S+;", seconds=60)
+        t.keys("q")
+        t.wait("End it")
+        t.keys("y")
+        expect("its code", t.exit_code(), 143)
+
+
 class Recorded:
     """A program under `brick record`."""
 
@@ -248,6 +264,7 @@ command_headless()
 rates_with_sampling()
 exit_codes()
 on_screen()
+steps_of_an_engine()
 recorded_process()
 forks()
 device()
