@@ -3,18 +3,25 @@
 #include "view/die.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "view/exit_code.h"
-#include "view/progress.h"
 #include "view/text_escape.h"
 
 static const char *where;
+static atomic_bool line_is_shown;
 
 void die_where_set(const char *text)
 {
 	where = text;
+}
+
+void die_line_set(bool is_shown)
+{
+	line_is_shown = is_shown;
 }
 
 static void say(const char *format, va_list arguments)
@@ -23,7 +30,7 @@ static void say(const char *format, va_list arguments)
 	int n = where ? snprintf(raw, sizeof(raw), "%.1000s: ", where) : 0;
 	vsnprintf(raw + n, sizeof(raw) - (size_t)n, format, arguments);
 	text_escape(safe, sizeof(safe), raw);
-	fprintf(stderr, "%sbrick: %s\n", progress_clearing(), safe);
+	fprintf(stderr, "%sbrick: %s\n", line_is_shown ? "\r\033[K" : "", safe);
 }
 
 void warn(const char *format, ...)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "brick/export.h"
 
 /* Print and end the program with an exit code of command.h. */
@@ -17,6 +18,9 @@ void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 
 /* Print only. */
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
+
+/* Whether a line stands on stderr without an end, which messages take back first. Any thread. */
+void die_line_set(bool is_shown);
 
 /* What messages begin with from now on: where what is wrong stands. NULL: with nothing. */
 void die_where_set(const char *where);

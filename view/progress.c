@@ -3,7 +3,6 @@
 #include "view/progress.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
+#include "view/die.h"
 #include "view/text.h"
 #include "view/units.h"
 
@@ -23,10 +23,8 @@ struct progress {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t over;
-	bool is_over;
+	bool is_over, is_shown;
 };
-
-static atomic_bool is_shown;
 
 void progress_text(char *text, size_t bytes, const char *what, uint64_t done, uint64_t total,
 	uint64_t elapsed_ns)
@@ -51,7 +49,8 @@ static void show(struct progress *p)
 	uint64_t done = p->done ? p->done() : 0;
 	progress_text(text, sizeof(text), p->what, done, p->total, monotonic_ns() - p->begin_ns);
 	fprintf(stderr, "\r%s\033[K", text);
-	is_shown = true;
+	p->is_shown = true;
+	die_line_set(true);
 }
 
 static void *watch(void *context)
@@ -72,11 +71,6 @@ static void *watch(void *context)
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
-}
-
-const char *progress_clearing(void)
-{
-	return is_shown ? "\r\033[K" : "";
 }
 
 struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total)
@@ -111,8 +105,9 @@ void progress_end(struct progress *p)
 	pthread_mutex_unlock(&p->lock);
 	if (has_thread)
 		pthread_join(p->thread, NULL);
-	fputs(progress_clearing(), stderr);
-	is_shown = false;
+	if (p->is_shown)
+		fputs("\r\033[K", stderr);
+	die_line_set(false);
 	pthread_cond_destroy(&p->over);
 	pthread_mutex_destroy(&p->lock);
 	free(p->what);
