@@ -77,6 +77,45 @@ static void bash_options(const char *name, const struct cli_command *command,
 	putchar('\'');
 }
 
+/* What follows the word before. */
+static const char bash_rest[] =
+	"\tesac\n"
+	"\tif [ \"$word\" = = ]; then\n"
+	"\t\tword= equals==\n"
+	"\telif [ \"$before\" = = ]; then\n"
+	"\t\tbefore=${COMP_WORDS[COMP_CWORD-2]} equals==\n"
+	"\tfi\n"
+	"\tcase $words: in *\" $before \"* | *\" $before$equals \"*)\n"
+	"\t\t_brick_lines \"${COMP_WORDS[0]}\" completion --values -- \"$command\" "
+	"\"$before\" "
+	"\"${COMP_WORDS[@]:2:COMP_CWORD-2}\" \"$word\"\n"
+	"\t\treturn ;;\n"
+	"\tesac\n"
+	"\tcase $files: in *\" $before \"*)\n"
+	"\t\t_brick_lines compgen -f -- \"$word\"\n"
+	"\t\treturn ;;\n"
+	"\tesac\n"
+	"\tcase $others: in *\" $before \"*) return ;; esac\n"
+	"\tcase $word in -*)\n"
+	"\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+	"\t\treturn ;;\n"
+	"\tesac\n"
+	"\t[ \"$before\" = @ ] && word=@$word\n"
+	"\tcase $before:$operands in\n"
+	"\t$runs:*) _brick_lines compgen -c -- \"$word\" ;;\n"
+	"\t*:program) _brick_lines compgen -f -- \"$word\" ;;\n"
+	"\t*)\n"
+	"\t\t_brick_lines \"${COMP_WORDS[0]}\" completion --values -- \"$command\" '' "
+	"\"${COMP_WORDS[@]:2:COMP_CWORD-2}\" \"$word\"\n"
+	"\t\t[ \"$before\" = @ ] && COMPREPLY=(\"${COMPREPLY[@]#@}\")\n"
+	"\t\tif [ \"$operands\" = recordings ]; then\n"
+	"\t\t\t_brick_lines compgen -f -X '!*.pftrace*' -- \"$word\"\n"
+	"\t\t\t_brick_lines compgen -d -- \"$word\"\n"
+	"\t\tfi ;;\n"
+	"\tesac\n"
+	"}\n"
+	"complete -o filenames -F _brick brick";
+
 static void print_bash(void)
 {
 	puts("# Completion for bash; made by `brick completion bash`.\n"
@@ -107,42 +146,7 @@ static void print_bash(void)
 		printf(" operands=%s%s ;;\n", operands_of(commands[i]),
 			runs_a_program(commands[i]) ? " runs=--" : "");
 	}
-	puts("\tesac\n"
-	     "\tif [ \"$word\" = = ]; then\n"
-	     "\t\tword= equals==\n"
-	     "\telif [ \"$before\" = = ]; then\n"
-	     "\t\tbefore=${COMP_WORDS[COMP_CWORD-2]} equals==\n"
-	     "\tfi\n"
-	     "\tcase $words: in *\" $before \"* | *\" $before$equals \"*)\n"
-	     "\t\t_brick_lines \"${COMP_WORDS[0]}\" completion --values -- \"$command\" "
-	     "\"$before\" "
-	     "\"${COMP_WORDS[@]:2:COMP_CWORD-2}\" \"$word\"\n"
-	     "\t\treturn ;;\n"
-	     "\tesac\n"
-	     "\tcase $files: in *\" $before \"*)\n"
-	     "\t\t_brick_lines compgen -f -- \"$word\"\n"
-	     "\t\treturn ;;\n"
-	     "\tesac\n"
-	     "\tcase $others: in *\" $before \"*) return ;; esac\n"
-	     "\tcase $word in -*)\n"
-	     "\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-	     "\t\treturn ;;\n"
-	     "\tesac\n"
-	     "\t[ \"$before\" = @ ] && word=@$word\n"
-	     "\tcase $before:$operands in\n"
-	     "\t$runs:*) _brick_lines compgen -c -- \"$word\" ;;\n"
-	     "\t*:program) _brick_lines compgen -f -- \"$word\" ;;\n"
-	     "\t*)\n"
-	     "\t\t_brick_lines \"${COMP_WORDS[0]}\" completion --values -- \"$command\" '' "
-	     "\"${COMP_WORDS[@]:2:COMP_CWORD-2}\" \"$word\"\n"
-	     "\t\t[ \"$before\" = @ ] && COMPREPLY=(\"${COMPREPLY[@]#@}\")\n"
-	     "\t\tif [ \"$operands\" = recordings ]; then\n"
-	     "\t\t\t_brick_lines compgen -f -X '!*.pftrace*' -- \"$word\"\n"
-	     "\t\t\t_brick_lines compgen -d -- \"$word\"\n"
-	     "\t\tfi ;;\n"
-	     "\tesac\n"
-	     "}\n"
-	     "complete -o filenames -F _brick brick");
+	puts(bash_rest);
 }
 
 /* ---- zsh ---- */
