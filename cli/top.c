@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/unknown.h"
 #include "cli/command.h"
+#include "cli/history_runs.h"
 #include "view/die.h"
+#include "view/input.h"
 #include "view/report_apart.h"
 #include "cli/selection_options.h"
 #include "view/text.h"
@@ -76,6 +79,10 @@ static const struct cli_option option_table[] = {
 		"decode as soon as there is any)",
 		option_phase_or_all, .at = OF(phase), .words = words_phases_or_all},
 	SELECTION_OPTIONS(OF(selection)),
+	{"baseline", "FILE",
+		"hold each brick against this recording, or run of the history (@last, @NAME): "
+		"columns BASE and CHANGE, of the time of a token",
+		option_text, .at = OF(baseline)},
 	{"headless", NULL, "no terminal view: print one screen at each refresh", option_flag,
 		.at = OF(headless)},
 	{"json", NULL, "with --headless: one line of JSON each (schema brick/top/1)", option_flag,
@@ -133,6 +140,19 @@ struct session {
 	struct top top;
 };
 
+/* A whole recording to hold pictures against; its name is safe to show. */
+static void take_baseline(struct top *top, const char *operand)
+{
+	char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	struct run *run = input_load_telling(kept ? kept : operand);
+
+	if (!run->step_count)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", run->path);
+	top_baseline_set(
+		top, picture_create(run, top->phase, false, ANALYSIS_UNKNOWN), text_safe(operand));
+	free(kept);
+}
+
 static unsigned look(void *context)
 {
 	struct session *s = context;
@@ -182,6 +202,8 @@ static int run_top(int argc, char **argv)
 	session.top.phase =
 		options.phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : options.phase;
 	session.top.interval_s = options.interval_s;
+	if (options.baseline)
+		take_baseline(&session.top, options.baseline);
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;
 	if (headless) {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "tui/canvas.h"
 
-enum { GRID_COLUMNS = 16 };
+enum { GRID_COLUMNS = 20 };
 
 enum grid_kind { GRID_NUMBER, GRID_TEXT, GRID_BAR };
 

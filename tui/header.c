@@ -20,8 +20,9 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 	int used = (int)text_width(state);
 	enum style style = top->about.fault ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
 	int x = canvas_text(canvas, 0, 0, canvas->width, STYLE_HEADING, "brick top  ");
-	canvas_print(canvas, x, 0, canvas->width - x - used - 2, STYLE_NORMAL, "%s",
-		top->about.what ? top->about.what : "");
+	canvas_print(canvas, x, 0, canvas->width - x - used - 2, STYLE_NORMAL, "%s%s%s",
+		top->about.what ? top->about.what : "", top->baseline ? " against " : "",
+		top->baseline ? top->baseline_name : "");
 	if (used < canvas->width - x)
 		canvas_right(canvas, canvas->width - used, 0, used, style, state);
 	free(state);

@@ -30,7 +30,9 @@ void top_init(struct top *top, bool utf8)
 void top_fini(struct top *top)
 {
 	picture_destroy(top->picture);
+	picture_destroy(top->baseline);
 	history_clear(&top->history);
+	history_clear(&top->before);
 	top->picture = NULL;
 }
 
@@ -45,10 +47,20 @@ int top_phase_of(struct top *top, const struct run *run)
 	return top->phase;
 }
 
+void top_baseline_set(struct top *top, struct picture *baseline, const char *name)
+{
+	top->baseline = baseline;
+	top->baseline_name = name;
+	picture_phase_set(baseline, top->phase);
+	history_of_run(&top->before, baseline);
+}
+
 void top_picture_set(struct top *top, struct picture *picture)
 {
 	picture_destroy(top->picture);
 	top->picture = picture;
+	if (picture && top->baseline && top->baseline->phase != picture->phase)
+		top_baseline_set(top, top->baseline, top->baseline_name);
 	if (picture && picture->live)
 		history_add(&top->history, picture);
 	else if (picture)
@@ -62,6 +74,8 @@ void top_phase_set(struct top *top, int phase)
 	if (!top->picture)
 		return;
 	picture_phase_set(top->picture, phase);
+	if (top->baseline)
+		top_baseline_set(top, top->baseline, top->baseline_name);
 	if (top->picture->live)
 		history_clear_bricks(&top->history);
 	else

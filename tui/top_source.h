@@ -19,7 +19,8 @@ struct top_options {
 	bool headless, json, expand;
 	int dump_width, dump_height; /* 0: no dump */
 	const char *budget;
-	const char *output;			    /* -o; NULL: the recording is not kept */
+	const char *baseline; /* a recording, or @NAME of the history; NULL: none */
+	const char *output;   /* -o; NULL: the recording is not kept */
 	const char *record[TOP_RECORD_OPTIONS + 1]; /* options for `brick record` */
 	int record_count;
 	char **command; /* NULL: operand is a file or a process */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The view of bricks, and of one of them in detail. The rows are those of the report. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/unknown.h"
 #include "view/text.h"
+#include "view/units.h"
 #include "tui/field_grid.h"
 #include "tui/spark.h"
 #include "tui/top.h"
@@ -13,11 +17,58 @@ static const char *history_title(const struct top *top)
 	return top->history.is_short ? "OVER TIME" : "LAST MINUTE";
 }
 
+/* What a brick took of a token; ANALYSIS_UNKNOWN: nothing, or it has no tokens. */
+static uint64_t token_ns(const struct report *report, const struct summary_row *row)
+{
+	uint64_t ns = row ? report_value(report_field_find("token_ns"), report, row).number : 0;
+	return ns ? ns : ANALYSIS_UNKNOWN;
+}
+
+static const struct summary_row *row_named(const struct summary *summary, const char *name)
+{
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (!strcmp(summary->rows[i].name, name))
+			return &summary->rows[i];
+	return NULL;
+}
+
+/* "+3.1%"; of what was longer before by how much. "new" where it did not run. */
+static double change_text(char out[UNITS_BYTES], uint64_t before, uint64_t now)
+{
+	*out = '\0';
+	if (now == ANALYSIS_UNKNOWN)
+		return -INFINITY;
+	if (before == ANALYSIS_UNKNOWN) {
+		snprintf(out, UNITS_BYTES, "new");
+		return INFINITY;
+	}
+	double change = (double)now / (double)before - 1;
+	snprintf(out, UNITS_BYTES, "%+.1f%%", 100 * change);
+	return change;
+}
+
+/* Against the same brick of the baseline. */
+static void add_change(struct grid *grid, struct grid_row *row, const struct top *top,
+	const struct summary_row *from)
+{
+	const struct report *report = &top->picture->report, *base = &top->baseline->report;
+	uint64_t before = token_ns(base, row_named(base->summary, from->name));
+	char text[UNITS_BYTES];
+	size_t at = grid->column_count - 3;
+
+	grid_cell(row, at, units_time(text, before),
+		before == ANALYSIS_UNKNOWN ? -1 : (double)before);
+	double change = change_text(text, before, token_ns(report, from));
+	grid_cell(row, at + 1, text, change);
+}
+
 static void add_row(struct grid *grid, const struct report_columns *columns, const struct top *top,
 	const struct summary_row *from)
 {
 	struct grid_row *row = field_grid_add(grid, columns, &top->picture->report, from, 0);
 	char minute[SPARK_BYTES];
+	if (top->baseline)
+		add_change(grid, row, top, from);
 	spark_of(minute, history_find(&top->history, from->name), top->width >= 120 ? 30 : 12,
 		top->utf8);
 	grid_cell(row, grid->column_count - 1, minute, 0);
@@ -42,6 +93,10 @@ static void fill(struct grid *grid, struct top *top, struct grid_place *place)
 	struct report_columns columns;
 	report_columns_default(&columns, REPORT_IN_TOP, SUMMARY_BY_BRICK);
 	field_grid_init(grid, &columns, "BRICK");
+	if (top->baseline) {
+		grid_column_add(grid, "BASE", GRID_NUMBER, 0);
+		grid_column_add(grid, "CHANGE", GRID_NUMBER, 0);
+	}
 	grid_column_add(grid, history_title(top), GRID_TEXT, 2);
 	for (size_t i = 0; i < summary->row_count; i++)
 		add_row(grid, &columns, top, &summary->rows[i]);
@@ -109,6 +164,16 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 		char *text = report_value_text(columns.fields[i], &top->picture->report, row);
 		line(s, columns.fields[i]->title, text);
 		free(text);
+	}
+	if (top->baseline) {
+		const struct report *base = &top->baseline->report;
+		uint64_t before = token_ns(base, row_named(base->summary, row->name));
+		char text[UNITS_BYTES];
+		line(s, "BASE", units_time(text, before));
+		change_text(text, before, token_ns(&top->picture->report, row));
+		line(s, "CHANGE", text);
+		spark_of(spark, history_find(&top->before, row->name), 20, top->utf8);
+		line(s, "BASE OVER TIME", spark);
 	}
 	spark_of(spark, history_find(&top->history, row->name), 20, top->utf8);
 	line(s, history_title(top), spark);

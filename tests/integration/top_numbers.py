@@ -123,6 +123,20 @@ def check_bricks(path, phase):
                 f"{steps['decode']['count']} decode" in header[1])
 
 
+def check_baseline(path, before, phase):
+    """What a brick took of a token in both, and by how much that differs."""
+    report, base = (brick_json("report", "--json", "--phase", phase, p) for p in (path, before))
+    text = dump("--baseline", before, "--phase", phase, path, size=SIZE)
+    found = table(text, "BRICK", ["/TOKEN", "BASE", "CHANGE"])
+    tokens, old_tokens = (r["steps"][phase]["tokens"] for r in (report, base))
+    old = {b["name"]: b["wall_ns"] // old_tokens for b in base["bricks"]}
+    for b in report["bricks"]:
+        now, then = b["wall_ns"] // tokens, old.get(b["name"]) or None
+        change = "" if not now else f"{100 * (now / then - 1):+.1f}%" if then else "new"
+        same(b["name"], name_in(found, b["name"]), {"BASE": duration(then), "CHANGE": change})
+    expect_true("it says against what", f"against {before}" in text.splitlines()[0])
+
+
 def check_categories(path):
     report = brick_json("report", "--json", "--by", "category", path)
     found = table(dump("--phase", "all", "--view", "categories", path, size=SIZE), "CATEGORY",
@@ -252,6 +266,7 @@ def main():
     for path in golden_recording(), recording_of_engine():
         for phase in None, "decode", "prefill":
             check_bricks(path, phase)
+        check_baseline(path, golden_recording(), "decode")
         check_categories(path)
         check_layers(path)
         check_threads(path)
