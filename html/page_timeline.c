@@ -248,7 +248,7 @@ json_t *page_range_json(const struct page *page, uint64_t since_ns, uint64_t unt
 	uint64_t start_ns = page->run->start_ns;
 	uint64_t wall_ns = page->run->end_ns > start_ns ? page->run->end_ns - start_ns : 1;
 
-	until_ns = until_ns < wall_ns ? until_ns : wall_ns;
+	until_ns = !until_ns ? 1 : until_ns < wall_ns ? until_ns : wall_ns;
 	since_ns = since_ns < until_ns ? since_ns : until_ns - 1;
 	bool few = samples_between(page, start_ns + since_ns, start_ns + until_ns) <= SLICES_MAX;
 	if (few)

@@ -46,6 +46,15 @@ try {
 
 	renameSync(`${recording}.part`, recording);
 	await page.waitForFunction(() => document.querySelector(".live").textContent === "Ended", null, { timeout: 60000 });
+	// Any step, and any range, from the server.
+	await page.fill("#step-number", "9");
+	await page.keyboard.press("Tab");
+	await page.waitForFunction(() => [...document.querySelectorAll("#step [role=treeitem]")].some(each => /^Layer \d+,/.test(each.getAttribute("aria-label"))), null, { timeout: 60000 });
+	check("without what is left out", !(await page.locator("#step .hint").innerText()).includes("left out"));
+	await page.locator('[data-key="timeline-step"]').click();
+	await page.waitForFunction(() => Number(document.querySelector("#timeline canvas").dataset.slices) > 10, null, { timeout: 60000 });
+	check("each sample of the range", (await page.locator("#timeline [role=status]").innerText()).endsWith("each sample"), await page.locator("#timeline [role=status]").innerText());
+
 	check("silent", complaints.length === 0, complaints);
 	process.kill(Number(pid), "SIGTERM");
 	await page.waitForFunction(() => document.querySelector(".live").textContent.startsWith("Not connected"), null, { timeout: 60000 });

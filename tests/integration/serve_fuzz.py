@@ -19,6 +19,8 @@ SEEDS = [
     b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n",
     b"GET /data.json?token=abc&token=def HTTP/1.1\r\nHost: 127.0.0.1:80\r\nIf-None-Match: \"1\"\r\n"
     b"Authorization: Bearer abcdef\r\nCookie: a=b; c=\"d\r\n\r\n",
+    b"GET /step.json?step=3 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /timeline.json?since=1000&until=500000 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"HEAD / HTTP/1.0\r\nHost: [::1]:99\r\nConnection: keep-alive\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
     b"PUT /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n0123456789",
@@ -81,7 +83,7 @@ def main():
         throw(plain, dice, data)
         out = throw(guarded, dice, data)
         expect_true(f"SEED={seed}: request {i} got numbers without a token: {data[:300]!r}",
-                    b"brick_tokens" not in out and b"brick/page" not in out)
+                    not any(word in out for word in (b"brick_tokens", b"brick/page", b'"windows"', b'"kinds"')))
         if i % 100 == 0:
             expect(f"SEED={seed}: answers after request {i}", plain.get("/metrics")[2], before)
     expect("answers at the end", plain.get("/metrics")[2], before)

@@ -51,6 +51,37 @@ def documents(server, path):
     expect("another", server.get("/data.json", If_None_Match='"1"')[0], 200)
 
 
+def questions(server, path):
+    """A step as `brick tree` has it, and what ran when."""
+    page = data_of(server)
+    expect("no samples in a served page", (page["trees"]["others"], page["timeline"]["windows"]), ([], []))
+    for number in (1, 7):
+        status, headers, body = server.get(f"/step.json?step={number}")
+        expect("step", (status, headers["content-type"]), (200, "application/json"))
+        answer = json.loads(body)
+        nodes, tree = answer["step"]["nodes"], []
+
+        def walk(node):
+            tree.append((node["name"], node["count"], node["time_ns"], node["self_ns"]))
+            for inner in node["children"]:
+                walk(inner)
+        walk(brick_json("tree", "--json", "--nodes", "--step", str(number), path)["trees"][0]["tree"])
+        expect(f"step {number}", sorted(zip((answer["names"][n] for n in nodes["name"]), nodes["count"],
+                                            nodes["time_ns"], nodes["self_ns"])), sorted(tree))
+    for bad in ("", "?step=0", "?step=99999", "?step=-1", "?step=x", "?step=", "?step=" + "9" * 40):
+        expect(f"step {bad}", server.get("/step.json" + bad)[0], 404)
+    whole = json.loads(server.get("/timeline.json")[2])
+    expect_true("all of it", sum(lane["count"] for lane in whole["windows"][0]["lanes"]) > 100)
+    wall = page["timeline"]["wall_ns"]
+    for since, until in ((0, 0), (wall, wall), (wall, 0), (2**64 - 1, 2**64 - 1), ("x", "-1"),
+                         (wall // 3, wall // 2), (0, 10**30)):
+        status, _, body = server.get(f"/timeline.json?since={since}&until={until}")
+        expect(f"{since} to {until}", status, 200)
+        window = json.loads(body)["windows"][0]
+        expect_true(f"{since} to {until} lies in the run: {window['begin_ns']} to {window['end_ns']}",
+                    0 <= window["begin_ns"] < window["end_ns"] <= wall)
+
+
 def nothing_else(server):
     for path in ("/index.html", "//", "/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/metrics/",
                  "/..%2f..%2fetc%2fpasswd", "/data.json/..", "/" + "a" * 5000, "/\\..\\", "/%00",
@@ -88,7 +119,7 @@ def tokens(path):
                               ({"Authorization": f"Bearer {TOKEN[:-1]}"}, False),
                               ({"Authorization": f"Basic {TOKEN}"}, False),
                               ({"Authorization": "Bearer "}, False)):
-            for place in ("/", "/metrics", "/data.json"):
+            for place in ("/", "/metrics", "/data.json", "/step.json?step=1", "/timeline.json"):
                 expect(f"{place} with {headers}", server.get(place, **headers)[0],
                        200 if good else 401)
         expect("asked for", server.get("/")[1]["www-authenticate"], 'Bearer realm="brick"')
@@ -286,6 +317,7 @@ def main():
     need_server(path)
     server = Server(path)
     documents(server, path)
+    questions(server, path)
     nothing_else(server)
     names(server)
     bad_clients(server)
