@@ -37,6 +37,7 @@ for_building()
 	modules ncursesw:libncurses-dev jansson:libjansson-dev libdeflate:libdeflate-dev \
 		libmicrohttpd:libmicrohttpd-dev sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
 		libelf:libelf-dev vulkan:libvulkan-dev
+	program glslangValidator glslang-tools # shaders of brick ceilings
 	[ -f /usr/include/Zydis/Zydis.h ] || need libzydis-dev
 	[ -f /usr/include/CL/cl.h ] || need opencl-headers
 }
@@ -65,7 +66,6 @@ for_testing()
 	program zsh zsh
 	modules cmocka:libcmocka-dev zlib:zlib1g-dev lttng-ust:liblttng-ust-dev
 	# Vulkan: a driver on the CPU, programs to try it on.
-	program glslangValidator glslang-tools
 	program vulkaninfo "vulkan-tools mesa-vulkan-drivers"
 	[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] ||
 		need vulkan-validationlayers

@@ -68,6 +68,7 @@ struct vulkan {
 	VkInstance instance;
 	VkPhysicalDevice physical;
 	VkDevice device;
+	uint32_t most_group;
 	VkBuffer buffer;
 	VkDeviceMemory memory;
 	VkShaderModule shader;
@@ -138,6 +139,7 @@ static int create_device(struct device_queue *q, struct vulkan *v, unsigned inde
 	v->GetPhysicalDeviceProperties(v->physical, &properties);
 	snprintf(q->name, sizeof q->name, "%.127s", properties.deviceName);
 	q->bytes = device_bytes(properties.limits.maxStorageBufferRange);
+	v->most_group = properties.limits.maxComputeWorkGroupInvocations;
 	if (find_family(v))
 		return -ENOTSUP;
 	queue.queueFamilyIndex = v->queue.family;
@@ -182,7 +184,7 @@ static int create_buffer(struct device_queue *q, struct vulkan *v)
 		.memoryTypeIndex = memory_type(v, &needed)};
 	if (allocate.memoryTypeIndex == NO_TYPE ||
 		v->AllocateMemory(v->device, &allocate, NULL, &v->memory) != VK_SUCCESS)
-		return -ENOMEM;
+		return -ENOBUFS; /* of the device, not ours */
 	return check(v->BindBufferMemory(v->device, v->buffer, v->memory, 0));
 }
 
@@ -322,6 +324,8 @@ static int run(struct device_queue *q, const struct device_run *r)
 	const uint32_t arguments[] = {r->rounds, r->share, r->set - 1};
 	int which = 0;
 
+	if (r->group > v->most_group)
+		return -ENOTSUP;
 	while (which < GROUPS - 1 && groups[which] != r->group)
 		which++;
 	VkPipeline *pipeline = &v->pipelines[r->job][which];
