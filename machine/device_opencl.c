@@ -191,7 +191,7 @@ static int run(struct device_queue *q, const struct device_run *r)
 	const struct opencl *cl = q->own;
 	cl_kernel kernel = cl->kernels[r->job];
 	const cl_uint arguments[] = {r->rounds, r->share, r->set - 1};
-	size_t group = r->group, items = group * DEVICE_GROUPS;
+	size_t group = r->group, items = group * r->groups;
 
 	for (cl_uint i = 0; i < 3; i++)
 		if (cl->clSetKernelArg(kernel, i + 1, sizeof *arguments, &arguments[i]))

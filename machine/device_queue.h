@@ -17,15 +17,16 @@ enum device_job {
 };
 
 enum {
-	DEVICE_GROUPS = 1024,	    /* of each run */
+	DEVICE_GROUPS = 1024,	    /* of runs that are to keep a device busy */
 	DEVICE_FLOPS = 64,	    /* of a work item in a round: 8 chains, 4 wide, 2 each */
 	DEVICE_MIN_SHARE = 1 << 11, /* elements that a group reads in a round, at least */
 	DEVICE_ELEMENT = 16,	    /* bytes */
 };
 
-/* One run: DEVICE_GROUPS groups of so many items. */
+/* One run. */
 struct device_run {
 	enum device_job job;
+	uint32_t groups;
 	uint32_t group;	 /* items of a group: 1, 64 or 256 */
 	uint32_t rounds; /* of the kernel's loop; 0: it does nothing */
 	uint32_t share;	 /* elements that a group reads in a round */

@@ -337,7 +337,7 @@ static int run(struct device_queue *q, const struct device_run *r)
 		&v->set, 0, NULL);
 	v->CmdPushConstants(v->queue.commands, v->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
 		sizeof arguments, arguments);
-	v->CmdDispatch(v->queue.commands, DEVICE_GROUPS, 1, 1);
+	v->CmdDispatch(v->queue.commands, r->groups, 1, 1);
 	return 0;
 }
 

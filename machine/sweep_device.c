@@ -124,7 +124,7 @@ static const struct machine_stream reading = {.isa = "kernel", .kind = STREAM_RE
 static int add_compute(struct sweep *s, enum device_job job, uint32_t group)
 {
 	struct sweep_slot slot = {.compute = &arithmetic,
-		.device = {job, group, 0, DEVICE_MIN_SHARE, 1},
+		.device = {job, DEVICE_GROUPS, group, 0, DEVICE_MIN_SHARE, 1},
 		.threads = 1,
 		.work = (double)DEVICE_GROUPS * group * DEVICE_FLOPS};
 
@@ -135,7 +135,7 @@ static int add_read(struct sweep *s, size_t level, uint64_t bytes, uint32_t grou
 {
 	uint64_t set = bytes / DEVICE_ELEMENT, share = set / DEVICE_GROUPS;
 	struct sweep_slot slot = {.stream = &reading,
-		.device = {DEVICE_READ, group, 0, 0, (uint32_t)set},
+		.device = {DEVICE_READ, DEVICE_GROUPS, group, 0, 0, (uint32_t)set},
 		.threads = 1,
 		.level = level,
 		.bytes = bytes};
@@ -169,10 +169,10 @@ static int plan(struct sweep *s, uint64_t most_bytes)
 	return rc ? -ENOMEM : 0;
 }
 
-/* What a kernel takes that does nothing. */
+/* What a kernel of one group takes that does nothing. */
 static int add_floor(struct sweep *s)
 {
-	struct sweep_slot slot = {.device = {DEVICE_FMA, 64, 0, DEVICE_MIN_SHARE, 1}};
+	struct sweep_slot slot = {.device = {DEVICE_FMA, 1, 64, 0, DEVICE_MIN_SHARE, 1}};
 	double values[SWEEP_REPETITIONS];
 	uint32_t count = 0;
 
