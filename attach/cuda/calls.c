@@ -190,6 +190,8 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 		brick_launch_end(&t->launch);
 	if (shape->kind == CALL_GRAPH)
 		graph_calls_count(GRAPH_LAUNCHED, has_failed(call));
+	else if (shape->kind == CALL_KERNEL && !t->is_captured && !has_failed(call))
+		graph_calls_without();
 	if (t->launch.number)
 		launched(shape, call);
 	t->depth--;

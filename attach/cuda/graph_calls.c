@@ -151,6 +151,13 @@ void graph_calls_instantiated(int has_failed)
 	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
 }
 
+static uint64_t launched_without; /* atomic */
+
+void graph_calls_without(void)
+{
+	__atomic_fetch_add(&launched_without, 1, __ATOMIC_RELAXED);
+}
+
 int graph_calls_describe(char *text, size_t bytes)
 {
 	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};
@@ -169,5 +176,8 @@ int graph_calls_describe(char *text, size_t bytes)
 				(unsigned long long)refused, i == GRAPH_UPDATED && why ? ": " : "",
 				i == GRAPH_UPDATED && why ? why : "");
 	}
+	if (at < bytes)
+		snprintf(text + at, bytes - at, "; %llu kernels launched without",
+			(unsigned long long)__atomic_load_n(&launched_without, __ATOMIC_RELAXED));
 	return all != 0;
 }

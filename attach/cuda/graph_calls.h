@@ -35,5 +35,11 @@ void graph_calls_updated(const struct cuda_graph_update *update, int has_info, i
 enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
 void graph_calls_count(enum graph_call call, int has_failed);
 
-/* "2 captured, 3 updated (1 refused: its topology had changed), ..."; 0: there was no graph. */
+/* A kernel was launched, and not by a graph. */
+void graph_calls_without(void);
+
+/*
+ * "2 captured, 3 updated (1 refused: its topology had changed), ...; 7 kernels launched without";
+ * 0: there was no graph.
+ */
 int graph_calls_describe(char *text, size_t bytes);

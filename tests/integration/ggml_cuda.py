@@ -121,6 +121,7 @@ def main():
         result, found, replayed, counts = record(scratch, "graphs", *base)
         work = check_work("graphs", result.run)
         assert counts["captured"] and counts["launched"] >= 6 and replayed, (counts, replayed)
+        assert counts["kernels"] == len(found) - replayed, (counts, len(found), replayed)
         assert any("flash_attn" in name for name, *_ in found), "no flash attention"
 
         _, found, replayed, _ = record(scratch, "no flash attention", *base, "--flash", "off")
