@@ -541,7 +541,6 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/queue_times.c
   analysis/roofline.c
   analysis/roofline_device.c
-  analysis/roofline_spans.c
   analysis/schedule.c
   analysis/schedule_after.c
   analysis/schedule_command.c
@@ -563,10 +562,13 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_rows.c
   analysis/summary_sample.c
   analysis/summary_step.c
+  analysis/summary_work.c
   analysis/tiles.c
   analysis/wait_causes.c
   analysis/walk.c
+  analysis/work_accounts.c
   analysis/work_owner.c
+  analysis/work_spans.c
 )
 
 # What all commands show with: forms of answers, tables, units, text, JSON, CSV, SVG.
@@ -811,6 +813,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
   tests/unit/analysis_queues.c
+  tests/unit/analysis_rates.c
   tests/unit/analysis_selection.c
   tests/unit/analysis_statistics.c
   tests/unit/analysis_steps.c

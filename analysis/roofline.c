@@ -129,12 +129,7 @@ void roofline_place(struct roofline_row *row, double pair_cost_ns)
 		row->bound = ROOFLINE_LATENCY;
 }
 
-static double rate(uint64_t amount, uint64_t ns)
-{
-	return amount == ANALYSIS_UNKNOWN || !ns ? -1 : (double)amount / (double)ns;
-}
-
-static void fill_row(struct roofline_row *row, const struct roofline_account *account,
+static void fill_row(struct roofline_row *row, const struct work_account *account,
 	const struct run *run, uint32_t brick, enum roofline_phase phase, int on_device)
 {
 	*row = (struct roofline_row){
@@ -157,8 +152,8 @@ static void fill_row(struct roofline_row *row, const struct roofline_account *ac
 	double threads = row->at_once + 1 - threads_slack;
 	row->threads = threads < CEILINGS_THREADS ? (uint32_t)threads : CEILINGS_THREADS;
 	row->threads += !row->threads;
-	row->flops_per_ns = rate(row->flops, row->wall_ns);
-	row->bytes_per_ns = rate(row->bytes, row->wall_ns);
+	row->flops_per_ns = work_flops_per_ns(account);
+	row->bytes_per_ns = work_bytes_per_ns(account);
 	if (row->flops != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN && row->bytes)
 		row->intensity = (double)row->flops / (double)row->bytes;
 	if (row->silent)
@@ -211,32 +206,37 @@ static int no_lane(void *context, uint32_t lane)
 	return 0;
 }
 
+static void add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase, int on_device,
+	uint64_t phase_ns)
+{
+	const struct work_account *account = work_of_brick(r->work, brick, (int)phase, on_device);
+	struct roofline_row *row = &r->rows[r->row_count];
+
+	if (!account->count)
+		return;
+	fill_row(row, account, r->run, brick, phase, on_device);
+	if (phase_ns)
+		row->share = (double)row->wall_ns / (double)phase_ns;
+	row->can = !on_device ? r->ceilings : r->device ? &r->device->can : NULL;
+	roofline_place(row, greatest_pair_cost_ns(r->run));
+	r->row_count++;
+}
+
 static int add_rows(void *context)
 {
 	struct roofline *r = context;
-	const struct roofline_accounts *a = &r->accounts;
 	uint64_t phases_ns[ROOFLINE_PHASES][2] = {{0}};
-	double pair_cost_ns = greatest_pair_cost_ns(r->run);
 
-	r->rows = calloc(a->count + 1, sizeof(*r->rows));
+	r->rows = calloc(r->run->brick_count * ROOFLINE_PHASES * 2 + 1, sizeof(*r->rows));
 	if (!r->rows)
 		return -ENOMEM;
-	time_of_phases(phases_ns, r->run, a->index);
-	for (size_t i = 0; i < a->count; i++) {
-		uint32_t brick = (uint32_t)(i / (ROOFLINE_PHASES * 2));
-		enum roofline_phase phase = i / 2 % ROOFLINE_PHASES;
-		struct roofline_row *row = &r->rows[r->row_count];
-		if (!a->accounts[i].count)
-			continue;
-		fill_row(row, &a->accounts[i], r->run, brick, phase, i % 2);
-		if (phases_ns[phase][i % 2])
-			row->share = (double)row->wall_ns / (double)phases_ns[phase][i % 2];
-		row->can = !row->on_device ? r->ceilings : r->device ? &r->device->can : NULL;
-		roofline_place(row, pair_cost_ns);
-		r->row_count++;
-	}
+	time_of_phases(phases_ns, r->run, r->index);
+	for (uint32_t b = 0; b < r->run->brick_count; b++)
+		for (int i = 0; i < ROOFLINE_PHASES * 2; i++)
+			add_row(r, b, (enum roofline_phase)(i / 2), i % 2, phases_ns[i / 2][i % 2]);
 	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
-	roofline_accounts_fini(&r->accounts);
+	work_accounts_put(r->work);
+	r->work = NULL;
 	return 0;
 }
 
@@ -246,10 +246,13 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 {
 	struct roofline *r = calloc(1, sizeof(*r));
 
-	if (!r || roofline_accounts_init(&r->accounts, walk) < 0) {
+	if (r)
+		r->work = work_accounts_get(walk, false);
+	if (!r || !r->work) {
 		free(r);
 		return -ENOMEM;
 	}
+	r->index = walk->index;
 	r->run = walk->run;
 	r->ceilings = ceilings;
 	r->device = roofline_device(r->run, ceilings);
@@ -280,7 +283,7 @@ void roofline_destroy(struct roofline *r)
 {
 	if (!r)
 		return;
-	roofline_accounts_fini(&r->accounts);
+	work_accounts_put(r->work);
 	free(r->rows);
 	free(r);
 }

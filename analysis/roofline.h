@@ -15,9 +15,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/roofline_spans.h"
+#include "analysis/work_accounts.h"
 #include "machine/ceilings.h"
 #include "trace/run.h"
+
+enum roofline_phase {
+	ROOFLINE_PREFILL = STEP_PREFILL,
+	ROOFLINE_DECODE = STEP_DECODE,
+	ROOFLINE_MIXED = STEP_MIXED,
+	ROOFLINE_WARM_UP = STEP_WARM_UP,
+	ROOFLINE_OUTSIDE = STEP_PHASES,
+	ROOFLINE_PHASES,
+};
 
 enum roofline_bound {
 	ROOFLINE_UNKNOWN, /* no ceiling that speaks for it was measured */
@@ -70,7 +79,8 @@ struct roofline {
 	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
-	struct roofline_accounts accounts; /* while it is fed */
+	struct work_accounts *work;	/* while it is fed */
+	const struct step_index *index; /* as work */
 };
 
 /* ceilings may be NULL: then there are no roofs. Both must outlive it. -ENOMEM. */

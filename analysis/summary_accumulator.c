@@ -58,10 +58,6 @@ static void add_sampled(struct summary_sums *to, const struct summary_sums *from
 	to->off.preempted_ns += from->off.preempted_ns;
 	to->sources |= from->sources;
 	to->flags |= from->flags;
-	to->rated_bytes += from->rated_bytes;
-	to->bytes_time_ns += from->bytes_time_ns;
-	to->rated_flops += from->rated_flops;
-	to->flops_time_ns += from->flops_time_ns;
 }
 
 void sums_add(struct summary_sums *to, const struct summary_sums *from)
@@ -344,6 +340,11 @@ int summary_accumulator_init(
 	walk_join(walk, &thread_ops, t);
 	if (t->queues.count)
 		walk_join(walk, &queue_ops, t);
+	if (summary_work_init(t, walk) < 0) {
+		walk->count = joined;
+		summary_accumulator_fini(t);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -378,5 +379,6 @@ void summary_accumulator_fini(struct summary_accumulator *t)
 	summary_devices_fini(t);
 	queue_times_fini(&t->queues);
 	step_times_fini(&t->steps);
+	summary_work_fini(t);
 	memset(t, 0, sizeof(*t));
 }

@@ -13,6 +13,7 @@
 #include "analysis/step_times.h"
 #include "analysis/wait_causes.h"
 #include "analysis/walk.h"
+#include "analysis/work_accounts.h"
 #include "trace/run.h"
 
 enum summary_by {
@@ -49,9 +50,7 @@ struct summary_sums {
 	uint64_t wall_ns;	  /* of the wall time of the run */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
-	uint64_t bytes_out; /* of those bytes, where the program told them apart */
-	/* of the samples that say what they moved and did: for rates */
-	uint64_t rated_bytes, bytes_time_ns, rated_flops, flops_time_ns;
+	uint64_t bytes_out;  /* of those bytes, where the program told them apart */
 	uint64_t *histogram; /* NULL: not kept */
 	uint32_t active;
 	uint32_t sources; /* 1 << enum brick_source */
@@ -102,6 +101,9 @@ struct summary_accumulator {
 	uint64_t *kernel_uses;	     /* [kernel_count] */
 	uint32_t *group_kernels;     /* [kernel_group_count]: the one that ran most often */
 	uint64_t *category_total_ns; /* [category_count], by samples */
+	/* for rates: of bricks and categories, and of groups */
+	struct work_accounts *work, group_work;
+	bool *teams; /* [brick_count], by thread: one thread tells of what all of a team did */
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns, left_out_ns;
 	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
@@ -144,8 +146,8 @@ void summary_reported(struct summary_accumulator *accumulator);
 /* All but histograms. */
 void sums_add(struct summary_sums *to, const struct summary_sums *from);
 
-/* What a sample says of work, in that time. */
-void sums_work(struct summary_sums *sums, const struct run_site *site, uint64_t time_ns);
+/* What a sample says of work. */
+void sums_work(struct summary_sums *sums, const struct run_site *site);
 void sums_duration(struct summary_sums *sums, uint64_t ns);
 /* A duration into its histogram, which is made when it is first needed. */
 void sums_histogram(
@@ -182,6 +184,19 @@ char *summary_group_label(const struct summary_accumulator *accumulator, uint32_
 
 /* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
 enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER = INT16_MAX };
+
+/* summary_work.c: joins the walk. -ENOMEM. */
+int summary_work_init(struct summary_accumulator *t, struct walk *walk);
+void summary_work_fini(struct summary_accumulator *t);
+enum summary_row_kind { SUMMARY_ROW_BRICK, SUMMARY_ROW_CATEGORY, SUMMARY_ROW_GROUP };
+/* The account of a row, on threads or on devices. */
+const struct work_account *summary_work(const struct summary_accumulator *t,
+	enum summary_row_kind kind, uint32_t id, int on_device);
+
+/* summary_sample.c, summary_device.c: number of the group that a frame counts in; RUN_NONE: none */
+uint32_t summary_group(const struct summary_accumulator *t, const struct walk_frame *frame);
+uint32_t summary_device_group(
+	const struct summary_accumulator *t, uint32_t lane, const struct walk_frame *frame);
 
 /* summary_pairs.c */
 bool summary_pairs_init(struct summary_accumulator *t); /* false: out of memory */

@@ -131,49 +131,55 @@ static void add_sample(
 {
 	sums->sources |= 1u << (frame->sample->source & 31);
 	sums->self_ns += frame->self_ns;
-	sums_work(sums, &t->run->sites[frame->sample->site], frame->length_ns);
+	sums_work(sums, &t->run->sites[frame->sample->site]);
 	sums_duration(sums, frame->length_ns);
 }
 
-/* Counts a use of a kernel, and remembers which of its group was used most. */
-static uint32_t group_of_kernel(struct summary_accumulator *t, uint32_t kernel)
+uint32_t summary_device_group(
+	const struct summary_accumulator *t, uint32_t lane, const struct walk_frame *frame)
 {
-	uint32_t group = t->kernel_groups[kernel];
+	const struct run_command *command;
 
+	switch (t->by) {
+	case SUMMARY_BY_KERNEL:
+		command = launches_command(t->run, lane, frame->index);
+		return command ? t->kernel_groups[command->kernel]
+			       : t->kernel_group_count + frame->brick;
+	case SUMMARY_BY_QUEUE:
+		return t->queues.of_lane[lane];
+	case SUMMARY_BY_LAYER:
+		return layer_of(t, frame);
+	case SUMMARY_BY_PHASE:
+		return phase_of(t, frame);
+	case SUMMARY_BY_STEP:
+		return step_of(t, frame);
+	default:
+		return RUN_NONE;
+	}
+}
+
+/* Remembers which kernel of its group was used most. */
+static void use_kernel(struct summary_accumulator *t, uint32_t group, uint32_t kernel)
+{
 	if (++t->kernel_uses[kernel] > t->kernel_uses[t->group_kernels[group]])
 		t->group_kernels[group] = kernel;
-	return group;
 }
 
 /* A row of its own for a kernel or queue; beside that of the host for a layer or phase. */
 static void add_to_group(struct summary_accumulator *t, const struct walk_frame *frame,
-	const struct run_command *command, uint32_t phase)
+	const struct run_command *command)
 {
-	struct summary_sums *sums;
+	bool own_row = t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE;
+	uint32_t group = summary_device_group(t, t->lane, frame);
 
-	switch (t->by) {
-	case SUMMARY_BY_KERNEL:
-		sums = &t->groups[command ? group_of_kernel(t, command->kernel)
-					  : t->kernel_group_count + frame->brick];
-		break;
-	case SUMMARY_BY_QUEUE:
-		sums = &t->groups[t->queues.of_lane[t->lane]];
-		break;
-	case SUMMARY_BY_LAYER:
-		sums = &t->device_groups[layer_of(t, frame)];
-		break;
-	case SUMMARY_BY_PHASE:
-		sums = &t->device_groups[phase];
-		break;
-	case SUMMARY_BY_STEP:
-		sums = &t->device_groups[step_of(t, frame)];
-		break;
-	default:
+	if (group == RUN_NONE)
 		return;
-	}
+	struct summary_sums *sums = own_row ? &t->groups[group] : &t->device_groups[group];
+	if (t->by == SUMMARY_BY_KERNEL && command)
+		use_kernel(t, group, command->kernel);
 	add_sample(t, sums, frame);
 	sums->total_ns += frame->self_ns;
-	if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
+	if (own_row)
 		sums_histogram(t, sums, frame->length_ns);
 }
 
@@ -185,12 +191,8 @@ static void remember(struct summary_accumulator *t, const struct walk_frame *fra
 
 	if (t->queues.queues[queue].lanes < 2)
 		return;
-	if (depth == 1 && t->by == SUMMARY_BY_LAYER)
-		group = layer_of(t, frame);
-	else if (depth == 1 && t->by == SUMMARY_BY_PHASE)
-		group = phase_of(t, frame);
-	else if (depth == 1 && t->by == SUMMARY_BY_STEP)
-		group = step_of(t, frame);
+	if (depth == 1 && t->by != SUMMARY_BY_KERNEL && t->by != SUMMARY_BY_QUEUE)
+		group = summary_device_group(t, t->lane, frame);
 	summary_overlap_add(t, &(struct summary_span){frame->begin_ns, frame->end_ns, queue,
 				       outermost ? frame->brick : RUN_NONE, group});
 }
@@ -227,7 +229,7 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 		sums->total_ns += frame->length_ns;
 	remember(t, frame, outermost, depth);
 	if (t->groups)
-		add_to_group(t, frame, command, phase);
+		add_to_group(t, frame, command);
 }
 
 /* What the device's statistics know better: also what was dropped. */

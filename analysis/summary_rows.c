@@ -19,11 +19,6 @@ static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t v
 	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
 }
 
-static double rate(uint64_t work, uint64_t ns)
-{
-	return ns && work ? (double)work / (double)ns : -1;
-}
-
 static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
 {
 	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
@@ -63,8 +58,6 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
 	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
 	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
-	row->bytes_per_ns = rate(sums->rated_bytes, sums->bytes_time_ns);
-	row->flops_per_ns = rate(sums->rated_flops, sums->flops_time_ns);
 	row->p50_ns = row->p95_ns = row->p99_ns = ANALYSIS_UNKNOWN;
 }
 
@@ -156,8 +149,16 @@ static void fill_device(
 	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
 	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
 	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
-	row->bytes_per_ns = rate(sums->rated_bytes, sums->bytes_time_ns);
-	row->flops_per_ns = rate(sums->rated_flops, sums->flops_time_ns);
+}
+
+/* Negative where nothing was done, or it is not known what. */
+static void fill_rates(struct summary_row *row, const struct summary_accumulator *t,
+	enum summary_row_kind kind, uint32_t id)
+{
+	const struct work_account *work = summary_work(t, kind, id, row->on_device);
+
+	row->bytes_per_ns = work && work->bytes ? work_bytes_per_ns(work) : -1;
+	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
 }
 
 static const char *backend_of(const struct run *run, uint32_t lane)
@@ -187,10 +188,11 @@ int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accum
 		fill_row(row, t, sums);
 		const uint64_t *kept = run_histogram(t, b);
 		fill_percentiles(row, kept ? kept : sums->histogram, kept ? &run->clock : NULL);
-		if (!t->device)
-			continue;
-		fill_device(row, &t->device[b], sums);
-		row->backend = backend_of(run, t->device_lanes[b]);
+		if (t->device) {
+			fill_device(row, &t->device[b], sums);
+			row->backend = backend_of(run, t->device_lanes[b]);
+		}
+		fill_rates(row, t, SUMMARY_ROW_BRICK, b);
 	}
 	return 0;
 }
@@ -271,6 +273,7 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 		fill_row(row, t, &sum);
 		fill_percentiles(row, histogram, NULL);
 		fill_device(row, &device, &sum);
+		fill_rates(row, t, SUMMARY_ROW_CATEGORY, c);
 	}
 	free(histogram);
 	return 0;
@@ -314,6 +317,7 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
 			fill_on_device(row, t, g);
+		fill_rates(row, t, SUMMARY_ROW_GROUP, g);
 	}
 	if (t->by == SUMMARY_BY_STEP && !knows_off(t))
 		summary_rows_step_cpu(rows, t);

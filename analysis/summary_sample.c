@@ -56,20 +56,12 @@ bool summary_needs_histograms(const struct summary_accumulator *t)
 	return t->by == SUMMARY_BY_BRICK || t->by == SUMMARY_BY_CATEGORY;
 }
 
-void sums_work(struct summary_sums *sums, const struct run_site *site, uint64_t time_ns)
+void sums_work(struct summary_sums *sums, const struct run_site *site)
 {
 	sums->flags |= site->flags;
 	sums->elements += site->elements;
 	sums->bytes += site->bytes;
 	sums->flops += site->flops;
-	if (site->flags & BRICK_SITE_HAS_BYTES) {
-		sums->rated_bytes += site->bytes;
-		sums->bytes_time_ns += time_ns;
-	}
-	if (site->flags & BRICK_SITE_HAS_FLOPS) {
-		sums->rated_flops += site->flops;
-		sums->flops_time_ns += time_ns;
-	}
 }
 
 /* One wait that belongs to a sample: a row of its own. */
@@ -102,18 +94,17 @@ static uint32_t layer_group(const struct summary_accumulator *t, const struct wa
 }
 
 /* Where else a sample counts: its layer, phase, step or thread. */
-static struct summary_sums *group_of(
-	const struct summary_accumulator *t, const struct walk_frame *frame)
+uint32_t summary_group(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	switch (t->by) {
 	case SUMMARY_BY_LAYER:
-		return &t->groups[layer_group(t, frame)];
+		return layer_group(t, frame);
 	case SUMMARY_BY_PHASE:
-		return &t->groups[phase_of(t, frame)];
+		return phase_of(t, frame);
 	case SUMMARY_BY_STEP:
-		return &t->groups[summary_step_group(t, frame->step)];
+		return summary_step_group(t, frame->step);
 	default:
-		return &t->groups[t->lane];
+		return t->lane;
 	}
 }
 
@@ -165,7 +156,7 @@ static void count_group_waits(
 static void count_in_group(
 	struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth, bool in_wall)
 {
-	struct summary_sums *group = group_of(t, frame);
+	struct summary_sums *group = &t->groups[summary_group(t, frame)];
 	const struct run_site *site = &t->run->sites[frame->sample->site];
 	enum brick_kind kind = t->index->kinds[frame->brick];
 	if (has_ended(frame) && enters_group(t, frame, depth))
@@ -184,7 +175,7 @@ static void count_in_group(
 	add_off(group, frame);
 	if (!has_ended(frame))
 		return;
-	sums_work(group, site, on_cpu_ns(frame) + frame->wait_ns);
+	sums_work(group, site);
 	sums_duration(group, frame->length_ns);
 	if (t->group_count <= HISTOGRAMS_MAX)
 		sums_histogram(t, group, on_cpu_ns(frame));
@@ -289,7 +280,7 @@ static void leave_out(struct summary_accumulator *t, const struct walk_frame *fr
 		if (counts)
 			count_waits(t, frame, in_wall);
 		if (t->groups && t->by <= SUMMARY_BY_THREAD)
-			count_group_waits(group_of(t, frame), frame, in_wall);
+			count_group_waits(&t->groups[summary_group(t, frame)], frame, in_wall);
 	} else if (in_wall && counts) {
 		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 	}
@@ -335,7 +326,7 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 		t->category_total_ns[category] += frame->length_ns;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	sums_duration(sums, frame->length_ns);
-	sums_work(sums, site, on_cpu_ns(frame) + frame->wait_ns);
+	sums_work(sums, site);
 	if (summary_needs_histograms(t))
 		sums_histogram(t, &t->bricks[frame->brick], on_cpu_ns(frame));
 }

@@ -310,6 +310,7 @@ void walk_init(struct walk *walk, const struct run *run, const struct step_index
 	walk->run = run;
 	walk->index = index;
 	walk->count = 0;
+	walk->work = NULL;
 }
 
 void walk_join(struct walk *walk, const struct walk_ops *ops, void *context)

@@ -79,6 +79,8 @@ struct walk_ops {
 
 enum { WALK_JOINED_MAX = 96 };
 
+struct work_accounts;
+
 /* One pass over a run, and all that it feeds. */
 struct walk {
 	const struct run *run;
@@ -88,6 +90,7 @@ struct walk {
 		void *context;
 	} joined[WALK_JOINED_MAX];
 	size_t count;
+	struct work_accounts *work; /* what several of them look at: analysis/work_accounts.h */
 };
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);

@@ -2,7 +2,7 @@
 /*
  * Which sites say what an execution did. Attached engines tell the whole of a node's work on one of
  * its threads; the others have sites with the same operation and name and no counts at all: parts.
- * Called by roofline_spans.c.
+ * Called by work_accounts.c.
  */
 #include "analysis/work_owner.h"
 

@@ -234,12 +234,16 @@ const struct report_field report_fields[] = {
 	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
 		REPORT_RATIO, .get = get_compression},
 	{"bytes_per_s", "GB/s",
-		"Bytes over the time of the executions that say them, with the waiting after them.",
+		"Bytes over the time in which at least one thread of the process was in it and on "
+		"its "
+		"CPU, or at least one queue: the team's rate, however many threads tell of it, as "
+		"in brick-roofline. Without what is nested in it, and without waiting. Of a "
+		"thread, where each tells of its own part.",
 		REPORT_RATE, ROW(bytes_per_ns)},
-	{"flops_per_s", "GFLOP/s",
-		"FLOPs over the time of the executions that say them, with the waiting after them.",
-		REPORT_RATE, ROW(flops_per_ns)},
-	{"elements_per_s", "ELEM/s", "Elements over TOTAL.", REPORT_COUNT,
+	{"flops_per_s", "GFLOP/s", "FLOPs over the same time as GB/s.", REPORT_RATE,
+		ROW(flops_per_ns)},
+	{"elements_per_s", "ELEM/s",
+		"Elements over TOTAL, which adds up threads: the mean of one thread.", REPORT_COUNT,
 		.get = get_elements_rate},
 	{"roof", "OF ROOF",
 		"What it reached of what the machine's ceilings allow for its work "

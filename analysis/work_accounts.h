@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was done in which time, for many keys (a brick, a phase of it, a layer, ...): per key the
+ * time with at least one lane of a process in it and on its CPU, the time of all lanes together,
+ * and the work. The one meaning of GB/s and GFLOP/s: a team's work over the team's time, whether
+ * one thread tells of all of it or each of its own part. Inside of analysis/ only.
+ */
+#pragma once
+
+#include "analysis/step_times.h"
+#include "analysis/walk.h"
+#include "analysis/work_spans.h"
+
+struct work_account {
+	uint64_t wall_ns;  /* whole when the walk has run */
+	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
+	uint64_t busy_ns;
+	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
+	uint64_t count, silent;
+	uint64_t flops, bytes;
+	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
+	uint64_t at_most;		       /* that say the most that it can be */
+	struct work_spans all;		       /* of the process being walked */
+	struct work_spans lane;		       /* of the lane being walked */
+};
+
+enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
+
+/* Which account an execution counts in; SIZE_MAX: in none. */
+typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
+
+struct work_accounts {
+	const struct run *run;
+	const struct step_index *index;
+	struct work_account *accounts;
+	size_t count;
+	uint8_t *owners;			/* [site_count]: enum work_owner */
+	uint64_t piece_begin_ns[UINT8_MAX + 3]; /* of what is open, by depth, while not alone */
+	uint32_t lane;
+	bool alone;   /* no other lane of the process can be in anything at the same time */
+	bool by_lane; /* no key is of more than one lane */
+	/* of a queue: the work that commands without counts go on with, if it is theirs */
+	uint32_t told_brick;
+	int32_t told_layer;
+	bool failed;
+	work_key_fn key;
+	void *context;
+	unsigned users; /* of those that are shared */
+	bool sums;	/* also those that are made of others: of categories, and of all phases */
+};
+
+/*
+ * Those of bricks and categories are the same for all that a walk feeds: made by the first who
+ * asks, gone with the last who gives back. sums: not only of bricks in one phase. NULL: no memory.
+ */
+struct work_accounts *work_accounts_get(struct walk *walk, bool sums);
+void work_accounts_put(struct work_accounts *accounts);
+
+/* phase: STEP_PHASES is outside of steps; WORK_ALL_PHASES. */
+const struct work_account *work_of_brick(
+	const struct work_accounts *accounts, uint32_t brick, int phase, int on_device);
+const struct work_account *work_of_category(
+	const struct work_accounts *accounts, uint32_t category, int phase, int on_device);
+
+/* Of other keys, as many as count. -ENOMEM; *accounts is then empty. */
+int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t count,
+	work_key_fn key, void *context);
+void work_accounts_fini(struct work_accounts *accounts);
+
+/* Of what an account knows, per ns; negative: not known of all that say what they did. */
+double work_bytes_per_ns(const struct work_account *account);
+double work_flops_per_ns(const struct work_account *account);
+
+/* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
+unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
+	const struct walk_frame *frame);
