@@ -263,6 +263,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/steps.c
   attach/ggml/whisper_graph.c
   attach/ggml/whisper_steps.c
+  attach/ggml/warm_up.c
   attach/ggml/work.c
 )
 

@@ -4,12 +4,10 @@
 
 #include <string.h>
 
-enum { MAX_SEQUENCES = 512 };
-
 /* Tokens of one sequence in the batch. */
 struct sequence {
 	uint32_t tokens, outputs;
-	uint32_t begins; /* its first token is among them */
+	int32_t first, last; /* positions; -1: not known */
 };
 
 static int wants_output(const struct batch_head *batch, int32_t i)
@@ -19,19 +17,43 @@ static int wants_output(const struct batch_head *batch, int32_t i)
 
 static void add_token(struct sequence *s, const struct batch_head *batch, int32_t i)
 {
-	s->tokens++;
+	int32_t position = batch->positions ? batch->positions[i] : -1;
+
+	if (!s->tokens++)
+		s->first = s->last = position;
 	s->outputs += (uint32_t)wants_output(batch, i);
-	s->begins |= batch->positions && batch->positions[i] == 0;
+	s->first = position < s->first ? position : s->first;
+	s->last = position > s->last ? position : s->last;
 }
 
 /* Where the batch names no outputs, those of several sequences with a token each are meant. */
-static void add_sequence(
-	struct batch_tokens *sum, const struct sequence *s, const struct batch_head *batch)
+static int is_output(const struct sequence *s, const struct batch_head *batch)
 {
-	int is_output = s->tokens == 1 ? s->outputs || !batch->outputs
-				       : s->outputs == s->tokens && !s->begins;
+	if (s->tokens == 1)
+		return s->outputs || !batch->outputs;
+	return s->outputs == s->tokens && s->first != 0;
+}
 
-	*(is_output ? &sum->output : &sum->prompt) += s->tokens;
+/* Whether it belongs to the prompt that the sequence is known to have. */
+static int continues_prompt(const struct sequence *s, const struct batch_past *past, int32_t id)
+{
+	return s->first == 0 || past->of[id].unfinished || s->first < past->of[id].prompt_end;
+}
+
+static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
+	const struct batch_head *batch, struct batch_past *past, int32_t id)
+{
+	int output = is_output(s, batch);
+
+	if (past && s->first >= 0) {
+		if (!s->first)
+			past->of[id].prompt_end = past->of[id].unfinished = 0;
+		output = output && !continues_prompt(s, past, id);
+		if (!output && s->last >= past->of[id].prompt_end)
+			past->of[id].prompt_end = s->last < INT32_MAX ? s->last + 1 : s->last;
+		past->of[id].unfinished = !output && batch->outputs && !s->outputs;
+	}
+	*(output ? &sum->output : &sum->prompt) += s->tokens;
 }
 
 /* The sequence of a token; -1: there are several, or none that we count. */
@@ -42,15 +64,15 @@ static int32_t sequence_of(const struct batch_head *batch, int32_t i)
 	if (batch->sequence_counts[i] != 1 || !batch->sequences[i])
 		return -1;
 	int32_t id = batch->sequences[i][0];
-	return id >= 0 && id < MAX_SEQUENCES ? id : -1;
+	return id >= 0 && id < BATCH_SEQUENCES ? id : -1;
 }
 
-struct batch_tokens batch_count(const struct batch_head *batch)
+struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
 {
 	struct batch_tokens sum = {0, 0};
-	struct sequence sequences[MAX_SEQUENCES];
+	struct sequence sequences[BATCH_SEQUENCES];
 
-	if (batch->n_tokens <= 1)
+	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && (!past || !batch->positions)))
 		return (struct batch_tokens){0, batch->n_tokens == 1};
 	memset(sequences, 0, sizeof sequences);
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
@@ -60,8 +82,8 @@ struct batch_tokens batch_count(const struct batch_head *batch)
 		else
 			add_token(&sequences[id], batch, i);
 	}
-	for (int32_t id = 0; id < MAX_SEQUENCES; id++)
+	for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
 		if (sequences[id].tokens)
-			add_sequence(&sum, &sequences[id], batch);
+			add_sequence(&sum, &sequences[id], batch, past, id);
 	return sum;
 }

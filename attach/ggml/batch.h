@@ -22,10 +22,23 @@ struct batch_tokens {
 	uint32_t prompt, output;
 };
 
+enum { BATCH_SEQUENCES = 512 };
+
+/* What a context has evaluated of its sequences; all 0: nothing. */
+struct batch_past {
+	struct {
+		int32_t prompt_end; /* position behind the last token of its prompt */
+		int32_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
+				     */
+	} of[BATCH_SEQUENCES];
+};
+
 /*
  * By sequence: its only token in the batch is an output, unless its logits are not wanted (the end
  * of a prompt without them); several tokens are outputs when the logits of all are wanted and the
- * sequence did not begin with them (drafts that are checked), else a prompt. So a prompt of one
- * token counts as output. A token of several sequences is a prompt's.
+ * sequence did not begin with them (drafts that are checked), else a prompt. With a past, which
+ * is brought up to date, also what continues a prompt, or lies within it, is a prompt's: its last
+ * token alone, and that of one that was kept from before. A token of several sequences is a
+ * prompt's.
  */
-struct batch_tokens batch_count(const struct batch_head *batch);
+struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);

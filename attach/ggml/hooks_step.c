@@ -3,19 +3,63 @@
  * Steps: llama_decode() and llama_encode(), and the member functions behind them, which are reached
  * also when a program looked the C function up by itself. Whichever is called first opens the step.
  */
+#include <pthread.h>
+#include <string.h>
 #include "attach/ggml/batch.h"
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/steps.h"
+#include "attach/ggml/warm_up.h"
+#include "base/lock.h"
+#include "brick/brick.h"
+
+/*
+ * Of the contexts that were used last. One at a time: where another thread is here, or a context
+ * came back after many others, what a lone token is is told by the batch alone.
+ */
+static struct {
+	pthread_mutex_t lock;
+	uint32_t next;
+	struct {
+		const void *context;
+		struct batch_past past;
+	} of[8];
+} contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct batch_past *past_of(const void *context)
+{
+	enum { CONTEXTS = sizeof contexts.of / sizeof *contexts.of };
+	uint32_t i = 0;
+
+	while (i < CONTEXTS && contexts.of[i].context != context)
+		i++;
+	if (i == CONTEXTS) {
+		i = contexts.next++ % CONTEXTS;
+		memset(&contexts.of[i], 0, sizeof contexts.of[i]);
+		contexts.of[i].context = context;
+	}
+	return &contexts.of[i].past;
+}
+
+static struct batch_tokens count(const struct batch_head *batch, const void *context)
+{
+	if (!brick_enabled() || lock_try(&contexts.lock))
+		return batch_count(batch, NULL);
+	struct batch_tokens tokens = batch_count(batch, past_of(context));
+	lock_give(&contexts.lock);
+	return tokens;
+}
 
 /* An encoder takes prompts in, whatever of it is wanted. */
 static struct phase_tokens tokens_of(
-	const struct batch_head *batch, const void *context, int may_decode)
+	const struct batch_head *batch, const void *context, const void *code, int may_decode)
 {
-	struct batch_tokens tokens = batch_count(batch);
+	struct batch_tokens tokens = count(batch, context);
+	int warm_up =
+		step_is_warm_up(context) || (brick_enabled() && warm_up_is(batch, context, code));
 
 	if (!may_decode)
 		tokens = (struct batch_tokens){tokens.prompt + tokens.output, 0};
-	return (struct phase_tokens){tokens.prompt, tokens.output, step_is_warm_up(context), batch};
+	return (struct phase_tokens){tokens.prompt, tokens.output, warm_up, batch};
 }
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
@@ -27,7 +71,8 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 
 	if (!function)
 		return (word_pair)(word)-1;
-	const struct phase_tokens tokens = tokens_of(head, (const void *)context, may_decode);
+	const struct phase_tokens tokens =
+		tokens_of(head, (const void *)context, (const void *)function, may_decode);
 	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
 	phase_end(&scope);
@@ -64,7 +109,8 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 
 	if (!function)
 		return -1;
-	const struct phase_tokens tokens = tokens_of(&batch->head, context, may_decode);
+	const struct phase_tokens tokens =
+		tokens_of(&batch->head, context, (const void *)function, may_decode);
 	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	int32_t status = function(context, *batch);
 	phase_end(&scope);

@@ -36,7 +36,7 @@ static void add(struct builder *b, int32_t sequence, int32_t position, int outpu
 
 static void expect(const struct batch_head *batch, uint32_t prompt, uint32_t output)
 {
-	struct batch_tokens tokens = batch_count(batch);
+	struct batch_tokens tokens = batch_count(batch, NULL);
 
 	assert_int_equal(tokens.prompt, prompt);
 	assert_int_equal(tokens.output, output);
@@ -117,6 +117,40 @@ static void odd_batches(void **state)
 	expect(&b.head, 4, 0);
 }
 
+static void take(struct batch_past *past, int32_t position, int n, int output, uint32_t prompt)
+{
+	struct builder b = {0};
+
+	for (int i = 0; i < n; i++)
+		add(&b, 5, position + i, output && i == n - 1);
+	struct batch_tokens tokens = batch_count(&b.head, past);
+	assert_int_equal(tokens.prompt, prompt);
+	assert_int_equal(tokens.output, (uint32_t)n - prompt);
+}
+
+/* A prompt in pieces, of which the last is one token; the next with most of it kept; drafts. */
+static void what_was_before(void **state)
+{
+	struct batch_past past = {0};
+	struct builder drafts = {0};
+
+	(void)state;
+	take(&past, 0, 1, 1, 1); /* a prompt of one token */
+	take(&past, 1, 1, 1, 0);
+	take(&past, 0, 64, 0, 64);
+	take(&past, 64, 1, 1, 1);
+	take(&past, 65, 1, 1, 0);
+	take(&past, 66, 1, 1, 0);
+	take(&past, 64, 1, 1, 1); /* the same prompt again: only its last token */
+	take(&past, 65, 1, 1, 0);
+	for (int i = 0; i < 5; i++)
+		add(&drafts, 5, 66 + i, 1);
+	assert_int_equal(batch_count(&drafts.head, &past).output, 5);
+	take(&past, 67, 1, 1, 0); /* four of the five were wrong */
+	take(&past, 68, 3, 1, 3); /* the user goes on */
+	take(&past, 71, 1, 1, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +160,7 @@ int main(void)
 		cmocka_unit_test(mixed),
 		cmocka_unit_test(drafts),
 		cmocka_unit_test(odd_batches),
+		cmocka_unit_test(what_was_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

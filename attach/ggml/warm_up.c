@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the engine itself for its special tokens and for what its context holds, and only when a
+ * batch of one or two plain tokens comes: what is asked takes some ns. Called by hooks_step.c.
+ */
+#include "attach/ggml/warm_up.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/resolve.h"
+
+enum { NO_TOKEN = -1 };
+
+/* What one copy of llama.cpp has; never freed. */
+struct vocabulary {
+	const struct vocabulary *next;
+	const void *code;
+	const void *(*get_model)(const void *context);
+	const void *(*get_vocab)(const void *model);
+	int32_t (*bos)(const void *vocab);
+	int32_t (*eos)(const void *vocab);
+	void *(*get_memory)(const void *context);
+	int32_t (*last_position)(void *memory, int32_t sequence);
+};
+
+static const struct vocabulary *vocabularies;
+
+#define LOOK_UP(field, name)                                       \
+	do {                                                       \
+		void *function = resolve_from(&object, (name), 0); \
+		memcpy(&(field), &function, sizeof function);      \
+	} while (0)
+
+static const struct vocabulary *look_up(const void *code)
+{
+	struct vocabulary *v = calloc(1, sizeof *v);
+	struct loaded_object object;
+
+	if (!v)
+		return NULL;
+	v->code = code;
+	if (object_at(patched_home((uintptr_t)code), &object)) {
+		LOOK_UP(v->get_model, "llama_get_model");
+		LOOK_UP(v->get_vocab, "llama_model_get_vocab");
+		LOOK_UP(v->bos, "llama_vocab_bos");
+		LOOK_UP(v->eos, "llama_vocab_eos");
+		LOOK_UP(v->get_memory, "llama_get_memory");
+		LOOK_UP(v->last_position, "llama_memory_seq_pos_max");
+	}
+	v->next = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
+	while (!__atomic_compare_exchange_n(
+		&vocabularies, &v->next, v, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+		;
+	return v;
+}
+
+static const struct vocabulary *vocabulary_of(const void *code)
+{
+	const struct vocabulary *v = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
+
+	while (v && v->code != code)
+		v = v->next;
+	return v ? v : look_up(code);
+}
+
+static int holds_nothing(const struct vocabulary *v, const void *context)
+{
+	void *memory = v->get_memory(context);
+
+	return memory && v->last_position(memory, 0) < 0;
+}
+
+int warm_up_is(const struct batch_head *batch, const void *context, const void *code)
+{
+	int32_t wanted[2], count = 0;
+
+	if (batch->n_tokens < 1 || batch->n_tokens > 2 || !batch->tokens || batch->embeddings ||
+		batch->positions || batch->sequences || batch->outputs || !context)
+		return 0;
+	const struct vocabulary *v = vocabulary_of(code);
+	if (!v || !v->get_model || !v->get_vocab || !v->bos || !v->eos || !v->get_memory ||
+		!v->last_position)
+		return 0;
+	const void *vocab = v->get_vocab(v->get_model(context));
+	int32_t bos = v->bos(vocab), eos = v->eos(vocab);
+	if (bos != NO_TOKEN)
+		wanted[count++] = bos;
+	if (eos != NO_TOKEN)
+		wanted[count++] = eos;
+	if (!count)
+		wanted[count++] = 0;
+	/* One that begins with BOS alone may be meant. */
+	return batch->n_tokens == count && (eos != NO_TOKEN || bos == NO_TOKEN) &&
+	       !memcmp(batch->tokens, wanted, (size_t)count * sizeof *wanted) &&
+	       holds_nothing(v, context);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Warm-ups that no call announces: since llama_set_warmup() is deprecated, llama.cpp's programs
+ * evaluate [BOS, EOS] (what of it the vocabulary has, else token 0) in a context that holds
+ * nothing, and clear it. Any thread.
+ */
+#pragma once
+
+#include "attach/ggml/batch.h"
+
+/* Is this batch such a one? code: the function of llama.cpp that evaluates it. */
+int warm_up_is(const struct batch_head *batch, const void *context, const void *code);
