@@ -811,6 +811,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_cost.c
   tests/unit/analysis_device.c
   tests/unit/analysis_memory.c
+  tests/unit/analysis_off_cpu.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
   tests/unit/analysis_queues.c

@@ -100,17 +100,26 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 		add_execution(&tree->nodes[node], frame, site);
 }
 
-static void add_wait(struct builder *b, uint32_t beside, uint64_t ns, uint64_t count)
+static uint64_t waits_off_ns(const struct walk_frame *frame)
+{
+	return frame->inner_off.preempted_ns + frame->inner_off.blocked_ns +
+	       frame->wait_off.preempted_ns + frame->wait_off.blocked_ns;
+}
+
+static void add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame)
 {
 	struct call_tree *tree = b->tree;
+	uint64_t ns = frame->counted.inner_ns + frame->counted.wait_ns, off_ns;
 	if (!ns)
 		return;
+	off_ns = waits_off_ns(frame);
 	uint32_t wait = child(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
-	tree->nodes[wait].count += count;
+	tree->nodes[wait].count += (frame->inner_ns != 0) + (frame->wait_ns != 0);
 	tree->nodes[wait].time_ns += ns;
 	tree->nodes[wait].self_ns += ns;
+	tree->nodes[wait].off_ns += off_ns < ns ? off_ns : ns;
 }
 
 /* A command of a device below the node that launched it. */
@@ -192,7 +201,6 @@ static void add_left_out(struct builder *b, const struct walk_frame *frame, uint
 static void end_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
 	struct call_tree *tree = b->tree;
-	uint64_t waits = (frame->inner_ns != 0) + (frame->wait_ns != 0);
 	if (!is_part(tree, frame) || b->failed)
 		return;
 	if (tree->steps && frame->is_step) {
@@ -200,7 +208,7 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
 		tree->nodes[0].time_ns += gap_ns;
 		tree->nodes[0].self_ns += gap_ns;
-		add_wait(b, 0, frame->counted.inner_ns + frame->counted.wait_ns, waits);
+		add_waits(b, 0, frame);
 		return;
 	}
 	uint32_t node = b->at[depth];
@@ -212,8 +220,7 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 	add_operation(b, node, frame);
 	if (tree->run->command_count)
 		add_launched(b, frame, depth);
-	uint64_t waits_ns = frame->counted.inner_ns + frame->counted.wait_ns;
-	add_wait(b, tree->nodes[node].parent, waits_ns, waits);
+	add_waits(b, tree->nodes[node].parent, frame);
 }
 
 /* Trees that one walk builds. */

@@ -64,9 +64,15 @@ void sums_work(struct summary_sums *sums, const struct run_site *site)
 	sums->flops += site->flops;
 }
 
+static void add_off(struct summary_sums *sums, struct run_off_times off)
+{
+	sums->off.blocked_ns += off.blocked_ns;
+	sums->off.preempted_ns += off.preempted_ns;
+}
+
 /* One wait that belongs to a sample: a row of its own. */
-static void count_wait(
-	struct summary_accumulator *t, uint64_t ns, unsigned source, uint64_t wall_ns)
+static void count_wait(struct summary_accumulator *t, uint64_t ns, struct run_off_times off,
+	unsigned source, uint64_t wall_ns)
 {
 	struct summary_sums *sums = &t->lane_bricks[t->wait_brick];
 	if (!ns)
@@ -76,8 +82,10 @@ static void count_wait(
 	sums->self_ns += ns;
 	sums->sources |= 1u << (source & 31);
 	sums->wall_ns += wall_ns;
+	add_off(sums, off);
 	if (summary_needs_histograms(t))
-		sums_histogram(t, &t->bricks[t->wait_brick], ns);
+		sums_histogram(
+			t, &t->bricks[t->wait_brick], ns - off.blocked_ns - off.preempted_ns);
 }
 
 static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_frame *frame)
@@ -133,12 +141,6 @@ static bool counts_to_wall(const struct summary_accumulator *t, const struct wal
 	return !t->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
-static void add_off(struct summary_sums *sums, const struct walk_frame *frame)
-{
-	sums->off.blocked_ns += frame->off.blocked_ns;
-	sums->off.preempted_ns += frame->off.preempted_ns;
-}
-
 /* Percentiles are of the time on the CPU, as far as that is known. */
 static uint64_t on_cpu_ns(const struct walk_frame *frame)
 {
@@ -172,7 +174,7 @@ static void count_in_group(
 		return;
 	}
 	group->self_ns += frame->self_ns;
-	add_off(group, frame);
+	add_off(group, frame->off);
 	if (!has_ended(frame))
 		return;
 	sums_work(group, site);
@@ -253,8 +255,10 @@ static void count_wall(
 static void count_waits(struct summary_accumulator *t, const struct walk_frame *frame, bool in_wall)
 {
 	unsigned source = frame->sample->source;
-	count_wait(t, frame->inner_ns, source, in_wall ? frame->counted.inner_ns : 0);
-	count_wait(t, frame->wait_ns, source, in_wall ? frame->counted.wait_ns : 0);
+	count_wait(t, frame->inner_ns, frame->inner_off, source,
+		in_wall ? frame->counted.inner_ns : 0);
+	count_wait(
+		t, frame->wait_ns, frame->wait_off, source, in_wall ? frame->counted.wait_ns : 0);
 }
 
 /* Time of its own: part of the wall time, of a row or unattributed. */
@@ -262,7 +266,7 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 	struct summary_sums *sums, bool in_wall)
 {
 	sums->self_ns += frame->self_ns;
-	add_off(sums, frame);
+	add_off(sums, frame->off);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums->sources |= 1u << (frame->sample->source & 31);
 	if (in_wall)

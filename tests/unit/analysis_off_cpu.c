@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose time off a CPU is: the brick's as far as it worked for long enough, else of the waits in it
+ * and behind it, which are rows with times of their own on and off the CPU.
+ */
+#include "tests/unit/summary_kit.h"
+
+static const struct summary_row *row(const struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->row_count; i++)
+		if (!strcmp(s->rows[i].name, name))
+			return &s->rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+/*
+ * Work [100, 1100], 600 of it waiting, and 200 behind it; then Work [2000, 2400]. Off its CPU the
+ * thread is 500 within the first one, longer than that worked; 100 behind it; 150 of the second.
+ */
+static void waits_have_time_off_the_cpu(void **state)
+{
+	struct run_off_cpu off[] = {{.begin_ns = 300, .end_ns = 800, .preempted = 1},
+		{.begin_ns = 1150, .end_ns = 1250, .before = {.preempted_ns = 500}},
+		{.begin_ns = 2100, .end_ns = 2250, .preempted = 1, .before = {100, 500}}};
+	struct summary *s;
+	struct run run;
+
+	(void)state;
+	uint32_t lane = start(&run);
+	uint32_t work = builder_site(&run, builder_brick(&run, "Work", "Other"), -1, NULL, NULL);
+	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	builder_known(&run, BRICK_BARRIER_WAIT);
+	builder_sample(&run, lane, step, 0, 3000, 0);
+	builder_step(&run, lane, 1);
+	struct run_sample *first = builder_sample(&run, lane, work, 100, 1100, 1);
+	first->inner_ns = 600;
+	first->wait_ns = 200;
+	builder_sample(&run, lane, work, 2000, 2400, 1);
+	run.off_cpu.source = OFF_CPU_SWITCHES;
+	run.lanes[lane].off_cpu = off;
+	run.lanes[lane].off_cpu_count = 3;
+	run.lanes[lane].end_ns = run.end_ns = 3000;
+
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	const struct summary_row *worked = row(s, "Work"), *waited = row(s, "BarrierWait");
+	assert_int_equal(worked->self_ns, 800);
+	assert_int_equal(worked->preempted_ns, 150);
+	assert_int_equal(worked->blocked_ns, 0);
+	assert_int_equal(worked->cpu_ns, 650);
+	assert_int_equal(waited->self_ns, 800);
+	assert_int_equal(waited->preempted_ns, 500);
+	assert_int_equal(waited->blocked_ns, 100);
+	assert_int_equal(waited->cpu_ns, 200);
+	assert_true(waited->p50_ns >= 95 && waited->p50_ns <= 105);
+	summary_destroy(s);
+	run.lanes[lane].off_cpu = NULL;
+	run.lanes[lane].off_cpu_count = 0;
+	run_fini(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_have_time_off_the_cpu),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
