@@ -15,8 +15,6 @@
 #include "brick/error.h"
 #include "lib/registry.h"
 
-enum { SITES_PER_CHUNK = 1024 };
-
 static struct brick_session_brick bricks[BRICK_MAX_BRICKS] = {
 #define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
@@ -43,11 +41,12 @@ static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
 	{"Tile", {0}},
 };
 
-static struct brick_session_site *site_chunks[BRICK_MAX_SITES / SITES_PER_CHUNK];
+static struct brick_session_site *site_chunks[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
+struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
 
 static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
 static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
-static uint32_t site_total = 1; /* index 0 means "no site" */
+uint32_t brick__site_total = 1; /* index 0 means "no site" */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void brick__registry_lock(void)
@@ -141,14 +140,14 @@ static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
 
 static int publish_sites(struct brick__session *s, uint32_t from)
 {
-	int error = reserve_sites(s, from, site_total);
+	int error = reserve_sites(s, from, brick__site_total);
 
 	if (error)
 		return error;
 	struct brick_session_site *to = brick__at(s, s->header->site_offset);
-	for (uint32_t i = from; i < site_total; i++)
-		to[i] = site_chunks[i / SITES_PER_CHUNK][i % SITES_PER_CHUNK];
-	publish_count(&s->header->site_count, site_total);
+	for (uint32_t i = from; i < brick__site_total; i++)
+		to[i] = site_chunks[i / BRICK__SITES_PER_CHUNK][i % BRICK__SITES_PER_CHUNK];
+	publish_count(&s->header->site_count, brick__site_total);
 	return 0;
 }
 
@@ -158,7 +157,7 @@ void brick__registry_publish(struct brick__session *s)
 	publish_categories(s, 0);
 	publish_bricks(s, 0);
 	publish_count(&s->header->site_count, 1);
-	if (site_total > 1)
+	if (brick__site_total > 1)
 		publish_sites(s, 1);
 	lock_give(&lock);
 }
@@ -218,25 +217,25 @@ static void copy_text(char *to, size_t bytes, const char *from)
 	memset(to + n, 0, bytes - n);
 }
 
-/* Under the lock: the place of the next site, or NULL. */
-static struct brick_session_site *next_site(void)
+/* Under the lock: is there a place for the next site? */
+static int has_next_site(void)
 {
-	struct brick_session_site **chunk = &site_chunks[site_total / SITES_PER_CHUNK];
+	uint32_t chunk = brick__site_total / BRICK__SITES_PER_CHUNK;
+	struct brick_session_site **sites = &site_chunks[chunk];
+	struct brick__site_brief **briefs = &brick__site_briefs[chunk];
 
-	if (!*chunk)
-		*chunk = calloc(SITES_PER_CHUNK, sizeof **chunk);
-	return *chunk ? &(*chunk)[site_total % SITES_PER_CHUNK] : NULL;
+	if (!*sites)
+		*sites = calloc(BRICK__SITES_PER_CHUNK, sizeof **sites);
+	if (!*briefs)
+		*briefs = calloc(BRICK__SITES_PER_CHUNK, sizeof **briefs);
+	return *sites && *briefs;
 }
 
-static int add_site(const struct brick_site *site)
+static void fill_site(uint32_t index, const struct brick_site *site)
 {
-	struct brick_session_site *entry;
+	uint32_t chunk = index / BRICK__SITES_PER_CHUNK, place = index % BRICK__SITES_PER_CHUNK;
+	struct brick_session_site *entry = &site_chunks[chunk][place];
 
-	if (site_total >= BRICK_MAX_SITES)
-		return BRICK_EFULL;
-	entry = next_site();
-	if (!entry)
-		return -ENOMEM;
 	entry->brick = (uint16_t)site->brick;
 	entry->layer = (int16_t)site->layer;
 	entry->flags = site->flags;
@@ -245,15 +244,26 @@ static int add_site(const struct brick_site *site)
 	entry->flops = site->flops;
 	copy_text(entry->operation, sizeof entry->operation, site->operation);
 	copy_text(entry->label, sizeof entry->label, site->label);
-	publish_count(&site_total, site_total + 1);
+	brick__site_briefs[chunk][place] = (struct brick__site_brief){site->elements, site->bytes,
+		site->flops, (uint16_t)site->brick, (int16_t)site->layer, 0};
+}
+
+static int add_site(const struct brick_site *site)
+{
+	if (brick__site_total >= BRICK_MAX_SITES)
+		return BRICK_EFULL;
+	if (!has_next_site())
+		return -ENOMEM;
+	fill_site(brick__site_total, site);
+	publish_count(&brick__site_total, brick__site_total + 1);
 	if (brick__session.header) {
-		int error = publish_sites(&brick__session, site_total - 1);
+		int error = publish_sites(&brick__session, brick__site_total - 1);
 		if (error) {
-			publish_count(&site_total, site_total - 1);
+			publish_count(&brick__site_total, brick__site_total - 1);
 			return error;
 		}
 	}
-	return (int)site_total - 1;
+	return (int)brick__site_total - 1;
 }
 
 static int check_site(const struct brick_site *site)
@@ -290,9 +300,9 @@ int brick_site_register(const struct brick_site *given)
 
 const struct brick_session_site *brick__site(uint32_t index)
 {
-	if (index == 0 || index >= count_of(&site_total))
+	if (index == 0 || index >= count_of(&brick__site_total))
 		return NULL;
-	return &site_chunks[index / SITES_PER_CHUNK][index % SITES_PER_CHUNK];
+	return &site_chunks[index / BRICK__SITES_PER_CHUNK][index % BRICK__SITES_PER_CHUNK];
 }
 
 int brick_lookup(const char *name)

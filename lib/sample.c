@@ -85,7 +85,7 @@ void brick_record_sample(const struct brick_sample *given)
 {
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 	struct brick_sample sample = *given;
-	const struct brick_session_site *site = brick__site(sample.site);
+	const struct brick__site_brief *site = brick__site_brief(sample.site);
 
 	if (!self)
 		return;
@@ -184,7 +184,7 @@ void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes,
 {
 	const struct brick_record work = {
 		.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
-	const struct brick_session_site *site = brick__site(sample->site);
+	const struct brick__site_brief *site = brick__site_brief(sample->site);
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
 	brick__sample_with(sample, bytes | flops ? &work : NULL);

@@ -9,10 +9,19 @@
 #include "lib/registry.h"
 #include "lib/thread.h"
 
-enum { BATCH = 128 };
+enum { AHEAD = 16 }; /* timings between asking for what one touches, and touching it */
 
-static void record_one(const struct brick_timing *t)
+/* What is still to be recorded. */
+struct rest {
+	const struct brick_timing *timings;
+	uint32_t count, first; /* how many, and which of all the first one is */
+	const struct brick_timing_work *works;
+	uint32_t work_count;
+};
+
+static void record_one(struct rest *r)
 {
+	const struct brick_timing *t = r->timings;
 	const struct brick_sample sample = {
 		.begin = t->begin,
 		.end = t->begin + t->ticks,
@@ -22,17 +31,36 @@ static void record_one(const struct brick_timing *t)
 		.source = BRICK_SOURCE_TSC,
 	};
 
-	brick_record_sample(&sample);
+	if (r->work_count && r->works->timing == r->first) {
+		brick_record_sample_work(&sample, r->works->bytes, r->works->flops);
+		r->works++;
+		r->work_count--;
+	} else {
+		brick_record_sample(&sample);
+	}
+	r->timings++;
+	r->first++;
+	r->count--;
 }
 
 /* Has the thread a lane with room for so many records, and are its open bricks in the ring? */
-static int is_ordinary(const struct brick__thread *self, uint32_t count)
+static int is_ordinary(const struct brick__thread *self, uint64_t count)
 {
 	const struct brick_lane *lane = self->lane;
 
 	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
 	       lane->head + count <= lane->limit &&
 	       (!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
+}
+
+/* A bit for each open brick; others may have the same one. */
+static uint64_t open_bits(const struct brick_lane *lane)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < lane->depth; i++)
+		bits |= UINT64_C(1) << lane->frames[i].brick % 64;
+	return bits;
 }
 
 static int is_open(const struct brick_lane *lane, uint32_t brick)
@@ -52,8 +80,8 @@ static inline void count_length(struct brick_stat *stat, uint64_t ticks, uint64_
 	stat->max = ticks > stat->max ? ticks : stat->max;
 }
 
-static inline void count_timing(struct brick_lane *lane, const struct brick_session_site *site,
-	const struct brick_timing *t)
+static inline void count_timing(
+	struct brick_lane *lane, const struct brick__site_brief *site, const struct brick_timing *t)
 {
 	struct brick_stat *stat = &lane->stats[site->brick];
 
@@ -68,7 +96,7 @@ static inline void count_timing(struct brick_lane *lane, const struct brick_sess
 		count_length(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
 }
 
-static inline void store_timing(struct brick_record *record, const struct brick_session_site *site,
+static inline void store_timing(struct brick_record *record, const struct brick__site_brief *site,
 	const struct brick_timing *t)
 {
 	uint64_t kind = BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
@@ -83,47 +111,70 @@ static inline void store_timing(struct brick_record *record, const struct brick_
 	record->inner = t->inner;
 }
 
-/* At most BATCH of them. Returns how many there were before one that is out of the ordinary. */
-static uint32_t record_batch(
-	struct brick__thread *self, const struct brick_timing *timings, uint32_t count)
+/* The one before did other work than its site says. Returns how many records that takes. */
+static uint32_t store_work(struct brick__thread *self, uint64_t head,
+	const struct brick__site_brief *site, const struct brick_timing_work *work)
 {
-	const struct brick_session_site *sites[BATCH];
-	struct brick_lane *lane = self->lane;
-	uint64_t head = lane->head, child = 0;
-	uint32_t i;
+	struct brick_stat *stat = &self->lane->stats[site->brick];
 
-	for (i = 0; i < count; i++) {
-		sites[i] = brick__site(timings[i].site);
-		if (sites[i])
-			__builtin_prefetch(sites[i]);
-		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
-	}
-	for (i = 0; i < count; i++) {
-		const struct brick_timing *t = &timings[i];
-		if (!sites[i] || t->inner > t->ticks || is_open(lane, sites[i]->brick))
+	if (!(work->bytes | work->flops))
+		return 0;
+	stat->bytes += work->bytes - site->bytes;
+	stat->flops += work->flops - site->flops;
+	self->ring[head & self->mask] = (struct brick_record){
+		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+	return 1;
+}
+
+static inline void expect(const struct brick__thread *self, uint64_t head, uint32_t site)
+{
+	__builtin_prefetch(brick__site_brief(site));
+	__builtin_prefetch(&self->ring[head & self->mask], 1);
+}
+
+/* Those before the first one that is out of the ordinary. */
+static void record_many(struct brick__thread *self, struct rest *r)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t head = lane->head, child = 0, open = open_bits(lane);
+
+	for (uint32_t i = 0; i < r->count && i < AHEAD; i++)
+		expect(self, head + i, r->timings[i].site);
+	for (; r->count; r->timings++, r->first++, r->count--) {
+		const struct brick_timing *t = r->timings;
+		const struct brick__site_brief *site = brick__site_brief(t->site);
+		if (!site || t->inner > t->ticks ||
+			((open >> site->brick % 64 & 1) && is_open(lane, site->brick)))
 			break;
-		count_timing(lane, sites[i], t);
-		store_timing(&self->ring[(head + i) & self->mask], sites[i], t);
+		if (r->count > AHEAD)
+			expect(self, head + AHEAD, t[AHEAD].site);
+		count_timing(lane, site, t);
+		store_timing(&self->ring[head++ & self->mask], site, t);
+		if (r->work_count && r->works->timing == r->first) {
+			head += store_work(self, head, site, r->works++);
+			r->work_count--;
+		}
 		child += (uint64_t)t->ticks + t->wait;
 	}
 	if (lane->depth)
 		lane->frames[lane->depth - 1].child += child;
-	__atomic_store_n(&lane->head, head + i, __ATOMIC_RELEASE);
-	return i;
+	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
+}
+
+void brick_record_timings_work(const struct brick_timing *timings, uint32_t count,
+	const struct brick_timing_work *works, uint32_t work_count)
+{
+	struct rest rest = {timings, count, 0, works, work_count};
+
+	while (rest.count) {
+		if (is_ordinary(&brick__thread, (uint64_t)rest.count + rest.work_count))
+			record_many(&brick__thread, &rest);
+		if (rest.count)
+			record_one(&rest);
+	}
 }
 
 void brick_record_timings(const struct brick_timing *timings, uint32_t count)
 {
-	struct brick__thread *self = &brick__thread;
-
-	for (uint32_t done = 0; done < count;) {
-		uint32_t batch = count - done < BATCH ? count - done : BATCH;
-		uint32_t recorded = 0;
-
-		if (is_ordinary(self, batch))
-			recorded = record_batch(self, timings + done, batch);
-		done += recorded;
-		if (recorded < batch)
-			record_one(&timings[done++]);
-	}
+	brick_record_timings_work(timings, count, NULL, 0);
 }

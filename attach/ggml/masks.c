@@ -12,8 +12,9 @@
 #include "attach/ggml/node_text.h"
 
 enum {
-	MAX_MASKS = 8, /* different ones in a graph; nodes with further ones are not counted */
-	TYPE_F32 = 0,  /* of ggml; frozen since its file format has them */
+	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
+	MAX_WORKS = 64, /* nodes with masks that are recorded at a time */
+	TYPE_F32 = 0,	/* of ggml; frozen since its file format has them */
 	TYPE_F16 = 1,
 };
 
@@ -183,33 +184,23 @@ static int take(uint32_t site, struct work_counts *counts)
 	return 1;
 }
 
-static void record(const struct brick_timing *t, const struct work_counts *counts)
-{
-	const struct brick_sample sample = {
-		.begin = t->begin,
-		.end = t->begin + t->ticks,
-		.wait = t->wait,
-		.inner = t->inner,
-		.site = t->site,
-		.source = BRICK_SOURCE_TSC,
-	};
-
-	brick_record_sample_work(&sample, counts->bytes, counts->flops);
-}
-
 void masks_record_timings(const struct brick_timing *timings, uint32_t count)
 {
+	struct brick_timing_work works[MAX_WORKS];
 	struct work_counts counts;
-	uint32_t done = 0;
+	uint32_t n = 0, done = 0;
 
 	for (uint32_t i = 0; own.masks && i < count; i++) {
 		if (!take(timings[i].site, &counts))
 			continue;
-		brick_record_timings(timings + done, i - done);
-		record(&timings[i], &counts);
+		works[n++] = (struct brick_timing_work){i - done, 0, counts.bytes, counts.flops};
+		if (n < MAX_WORKS)
+			continue;
+		brick_record_timings_work(timings + done, i + 1 - done, works, n);
 		done = i + 1;
+		n = 0;
 	}
-	brick_record_timings(timings + done, count - done);
+	brick_record_timings_work(timings + done, count - done, works, n);
 }
 
 void masks_record_sample(const struct brick_sample *sample)

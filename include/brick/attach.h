@@ -52,6 +52,17 @@ struct brick_timing {
  */
 BRICK_API void brick_record_timings(const struct brick_timing *timings, uint32_t count);
 
+/* Of timings[timing]: what brick_record_sample_work() takes. */
+struct brick_timing_work {
+	uint32_t timing;
+	uint32_t reserved; /* 0 */
+	uint64_t bytes, flops;
+};
+
+/* The same, some of which did other work than their sites say; `works` are in their order. */
+BRICK_API void brick_record_timings_work(const struct brick_timing *timings, uint32_t count,
+	const struct brick_timing_work *works, uint32_t work_count);
+
 /*
  * Whose work a device is given, where no brick can be open around it: the host's own time there is
  * not the brick's. It must stay where it is as long as the process lives, as commands are recorded
