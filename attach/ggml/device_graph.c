@@ -11,6 +11,7 @@
 #include "attach/ggml/device_graph.h"
 
 #include "attach/ggml/device_nodes.h"
+#include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_thread.h"
 #include "attach/ggml/phases.h"
@@ -43,6 +44,7 @@ void device_graph_begin(
 	d->graph = known;
 	d->shown = graph;
 	node_thread.on_device = 1;
+	node_emptiness_wanted();
 	d->outside = device_phase_owner(brick);
 	d->before = brick_launch_owner_set(d->outside);
 }

@@ -150,21 +150,18 @@ const struct engine *engine_at(uintptr_t address)
 	return e;
 }
 
-enum operation_class engine_operation(const struct engine *e, const void *node)
+enum operation_class engine_operation_new(const struct engine *e, const void *node)
 {
 	uint32_t op = (uint32_t)tensor_int32(node, e->layout.op);
-	if (op >= OPERATION_CLASSES)
-		return OPERATION_WORK;
-	uint8_t class = __atomic_load_n(&e->operation_class[op], __ATOMIC_RELAXED);
 
-	if (class != OPERATION_UNKNOWN || !e->op_desc)
-		return class;
+	if (!e->op_desc)
+		return OPERATION_UNKNOWN;
 	const char *name = e->op_desc(node);
-	class = work_is_empty(name)	    ? OPERATION_EMPTY
-		: !strcmp(name, "RMS_NORM") ? OPERATION_RMS_NORM
-		: !strcmp(name, "MUL")	    ? OPERATION_MUL
-					    : OPERATION_WORK;
-	__atomic_store_n(&e->operation_class[op], class, __ATOMIC_RELAXED);
+	enum operation_class class = work_is_empty(name)	 ? OPERATION_EMPTY
+				     : !strcmp(name, "RMS_NORM") ? OPERATION_RMS_NORM
+				     : !strcmp(name, "MUL")	 ? OPERATION_MUL
+								 : OPERATION_WORK;
+	__atomic_store_n(&e->operation_class[op], (uint8_t) class, __ATOMIC_RELAXED);
 	return class;
 }
 

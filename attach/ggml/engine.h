@@ -82,8 +82,19 @@ static inline struct shape_offsets engine_shape_offsets(const struct engine *e)
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */
 const struct engine *engine_at(uintptr_t address);
 
+/* The same for an operation that is met for the first time. */
+enum operation_class engine_operation_new(const struct engine *engine, const void *node);
+
 /* Class of a node's operation; needs a known layout. */
-enum operation_class engine_operation(const struct engine *engine, const void *node);
+static inline enum operation_class engine_operation(const struct engine *e, const void *node)
+{
+	uint32_t op = (uint32_t)tensor_int32(node, e->layout.op);
+	if (op >= OPERATION_CLASSES)
+		return OPERATION_WORK;
+	uint8_t class = __atomic_load_n(&e->operation_class[op], __ATOMIC_RELAXED);
+	return BRICK_LIKELY(class != OPERATION_UNKNOWN) ? (enum operation_class) class
+							: engine_operation_new(e, node);
+}
 
 /* The MUL that the engine will compute together with this RMS_NORM, if `next` is it; else NULL. */
 const void *engine_fused(const struct engine *engine, const void *norm, const void *next);

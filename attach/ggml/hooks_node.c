@@ -63,9 +63,9 @@ static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
 	expect_next(t, known);
 	t->open = 1;
 	t->started++;
-	t->call_ticks -= entered;
+	t->call_ticks += t->begin - t->entered; /* of the call before */
+	t->entered = entered;
 	t->begin = brick__counter();
-	t->call_ticks += t->begin;
 	return 1;
 }
 
@@ -79,6 +79,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		digests_node_begin(t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
+	node_call_over(t);
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;
@@ -111,7 +112,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		t->cost = (uint32_t)(brick__now() - entered);
 		t->marked = 1;
 	}
-	t->begin = brick__now();
+	t->entered = t->begin = brick__now();
 }
 
 static HOT APART _Bool extra_forward(
@@ -167,29 +168,32 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 		node_flush();
 }
 
-static APART void strange_barrier(uintptr_t caller, void *pool)
-{
-	struct node_thread *t = &node_thread;
-
-	node_thread_prepare(t, caller);
-	t->barrier(pool);
-}
-
-static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
+static HOT APART void other_barrier(uintptr_t caller, void *pool)
 {
 	struct node_thread *t = &node_thread;
 
 	if (BRICK_UNLIKELY(digests_mode))
 		digests_barrier(pool);
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller))) {
-		strange_barrier(caller, pool);
-		return;
-	}
-	if (t->open && t->mode == NODE_MODE_TEAM) {
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
+		node_thread_prepare(t, caller);
+	else if (t->open && t->mode == NODE_MODE_TEAM) {
 		wait_in(caller, pool);
 		return;
 	}
-	expect_node(t, (uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
+	t->barrier(pool);
+}
+
+/* Alone there is nobody to wait for: no more than to lead on costs as little as it can. */
+static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
+{
+	const struct node_thread *t = &node_thread;
+
+	if (BRICK_UNLIKELY(t->mode != NODE_MODE_ALONE || !node_thread_knows(t, caller))) {
+		other_barrier(caller, pool);
+		return;
+	}
+	if (BRICK_UNLIKELY(t->begin - t->entered > t->slow_call))
+		expect_node(t, (uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
 	t->barrier(pool);
 }
 
@@ -217,19 +221,24 @@ HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, vo
 
 static APART _Bool is_empty(uintptr_t caller, const void *tensor)
 {
-	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
+	const struct node_thread *t = &node_thread;
 
-	if (node_thread.on_device)
+	if (node_thread_knows(t, caller) && !t->on_device)
+		return t->is_empty(tensor);
+	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
+	if (t->on_device)
 		device_graph_ask(tensor, caller);
 	return function ? function(tensor) : 0;
 }
 
 static ALWAYS_INLINE _Bool ask_empty(const void *tensor, uintptr_t caller)
 {
-	const struct node_thread *t = &node_thread;
+	const struct attach_shared *s = &attach_shared;
 
-	if (BRICK_LIKELY(node_thread_knows(t, caller) && !t->on_device))
-		return t->is_empty(tensor);
+	if (BRICK_LIKELY(
+		    caller - s->empty_low < __atomic_load_n(&s->empty_bytes, __ATOMIC_ACQUIRE) &&
+		    shared_get(&s->empty_generation) == shared_get(&s->resolve_generation)))
+		return s->is_empty(tensor);
 	return is_empty(caller, tensor);
 }
 

@@ -42,9 +42,11 @@ static inline __attribute__((always_inline)) uint64_t node_shape(
 	const int64_t *ne = tensor_field(node, at->ne);
 	uint32_t kind =
 		(uint32_t)tensor_int32(node, at->op) << 8 ^ (uint32_t)tensor_int32(node, at->type);
-	return (uint64_t)ne[0] ^ known_rotate((uint64_t)ne[1], 20) ^
-	       known_rotate((uint64_t)ne[2], 37) ^ known_rotate((uint64_t)ne[3], 51) ^
-	       ((uint64_t)kind << 45 | (uint64_t)fused << 63);
+	uint64_t shape = (uint64_t)ne[3];
+	shape = known_rotate(shape, 14) ^ (uint64_t)ne[2];
+	shape = known_rotate(shape, 17) ^ (uint64_t)ne[1];
+	shape = known_rotate(shape, 20) ^ (uint64_t)ne[0];
+	return shape ^ ((uint64_t)kind << 45 | (uint64_t)fused << 63);
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { EVENTS = 1024 };
+enum { EVENTS = 1024, SLOW_NS = 40 };
 
 /* What a thread allocates, kept when it ends for the next one. */
 struct thread_memory {
@@ -143,6 +143,31 @@ static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 		t->fused_forward = no_fused_forward;
 }
 
+void node_emptiness_wanted(void)
+{
+	__atomic_store_n(&attach_shared.empty_bytes, 1, __ATOMIC_RELEASE);
+}
+
+/* Of the first engine only; what is stored once never changes. */
+static void share_emptiness(const struct engine *e)
+{
+	struct attach_shared *s = &attach_shared;
+	_Bool (*none)(const void *tensor) = NULL;
+	uintptr_t nowhere = 0;
+
+	if (!e || !e->is_empty)
+		return;
+	if (__atomic_compare_exchange_n(
+		    &s->is_empty, &none, e->is_empty, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&s->empty_low, e->object.low, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&s->is_empty, __ATOMIC_ACQUIRE) != e->is_empty ||
+		__atomic_load_n(&s->empty_low, __ATOMIC_ACQUIRE) != e->object.low)
+		return;
+	__atomic_store_n(&s->empty_generation, e->generation, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(
+		&s->empty_bytes, &nowhere, e->object.bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
 {
 	t->engine = e;
@@ -151,6 +176,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	t->barrier = e ? e->barrier : NULL;
 	t->is_empty = e ? e->is_empty : NULL;
 	lead_anywhere(t, caller);
+	share_emptiness(e);
 	t->low = e ? e->object.low : 0;
 	t->bytes = e ? e->object.bytes : 0;
 	t->shape_at = e ? engine_shape_offsets(e) : (struct shape_offsets){0, 0, 0, 0};
@@ -168,6 +194,7 @@ void node_thread_init(struct node_thread *t)
 	pthread_once(&clock_once, init_clock);
 	node_cost_init(&t->hook_cost, (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now());
 	t->hook_left = node_cost_draw(&t->hook_cost);
+	t->slow_call = brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000;
 	t->ready = 1;
 	take_memory(t);
 	node_sites_of(t, NULL, 0);

@@ -18,6 +18,9 @@ static inline void node_thread_ready(struct node_thread *t)
 /* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
 void node_thread_prepare(struct node_thread *t, uintptr_t caller);
 
+/* From now on every call of ggml_is_empty() is looked at. */
+void node_emptiness_wanted(void);
+
 /* Held over a fork. */
 void node_memory_lock(void);
 void node_memory_unlock(void);

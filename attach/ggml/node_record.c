@@ -50,6 +50,7 @@ void node_flush_events(struct node_thread *t)
 		record_marked(t, count);
 		return;
 	}
+	node_call_over(t);
 	uint64_t begin = t->call_ticks ? brick__now() : 0;
 	masks_record_timings(t->events, count);
 	if (begin)

@@ -5,4 +5,5 @@
 #include "attach/ggml/method.h"
 
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
-struct attach_shared attach_shared = {1, 1, 1, METHOD_NODES};
+struct attach_shared attach_shared = {
+	.resolve_generation = 1, .graph_generation = 1, .graph_serial = 1, .method = METHOD_NODES};

@@ -57,7 +57,10 @@ struct node_thread {
 	struct shape_offsets shape_at;
 	uint32_t graph_serial;
 	uint32_t started, fused; /* nodes of its graph */
-	uint64_t call_ticks;	 /* that calls of the short path took since the last flush */
+	uint64_t call_ticks; /* that calls of the short path took since the last flush, but the last
+			      */
+	uint64_t entered;    /* begin - entered: what the last one took; 0 if it was another */
+	uint64_t slow_call;  /* ticks: whatever takes longer found the caches cold */
 	is_empty_fn is_empty;
 
 	/* What follows is not touched for every node. */
@@ -70,6 +73,13 @@ struct node_thread {
 	int16_t layer;
 	const struct engine *engine;
 } __attribute__((aligned(64)));
+
+/* What the last call of the short path took is known for good. */
+static inline void node_call_over(struct node_thread *t)
+{
+	t->call_ticks += t->begin - t->entered;
+	t->entered = t->begin;
+}
 
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
