@@ -2,14 +2,15 @@
 //
 // Two copies of llama.cpp in one process, the second in a namespace that preloaded libraries do not
 // reach: under `brick record` the first is recorded and the second is not. Both evaluate the same
-// batches in turns, and what is printed is by how much the first was slower, step by step, so that
-// what else the machine does falls on both. Run without the recorder the same figure shows what
-// the two differ by of themselves. bench/distortion.py runs both and subtracts. One thread here.
+// batches in turns, so that what else the machine does falls on both. Run without the recorder the
+// same figures show what the two differ by of themselves. bench/distortion.py runs both and
+// subtracts. One thread here.
 //
-//   usage: engine-pair LIBS MODEL THREADS ROUNDS BATCH...
+//   usage: engine-pair LIBS MODEL THREADS ROUNDS[,SECONDS] BATCH...
 //
-// A round evaluates each BATCH (a number of tokens) once; "c" empties the KV cache. Prints one JSON
-// object: per step of a round the medians.
+// A round evaluates each BATCH (a number of tokens) once; "c" empties the KV cache. Behind so many
+// seconds no more rounds begin, when there were three. Prints one JSON object: per step of a round
+// how long each copy took each time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 #include "demo/llama_abi.h"
 
-enum { COPIES = 2, STEPS_MAX = 64, CONTEXT = 256, TOKENS_MAX = 64, WARM_UP = 4 };
+enum { COPIES = 2, STEPS_MAX = 64, CONTEXT = 256, TOKENS_MAX = 64, WARM_UP = 4, ROUNDS_MIN = 3 };
 
 struct copy {
 	struct llama_abi abi;
@@ -98,56 +99,12 @@ static double evaluate(struct copy *c, int tokens)
 	return now_ns() - begin;
 }
 
-static int compare(const void *a, const void *b)
+static void print_step(double (*rounds)[COPIES], int count, int tokens, bool last)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double at_share(double *sorted, int count, double share)
-{
-	return sorted[(int)(share * (count - 1))];
-}
-
-struct round {
-	double more, sum, second;
-};
-
-static int compare_sums(const void *a, const void *b)
-{
-	const struct round *x = a, *y = b;
-
-	return (x->sum > y->sum) - (x->sum < y->sum);
-}
-
-// The quieter half of the rounds counts, by what both copies took together, which favours neither.
-static void print_step(struct round *rounds, int count, int tokens, bool last)
-{
-	int quiet = (count + 1) / 2;
-	double *more = calloc((size_t)quiet, sizeof(*more));
-	double *second = calloc((size_t)quiet, sizeof(*second));
-
-	if (!more || !second)
-		die("out of memory");
-	printf("{\"each_ns\": [");
+	printf("{\"tokens\": %d, \"each_ns\": [", tokens);
 	for (int i = 0; i < count; i++)
-		printf("%s[%.0f, %.0f]", i ? ", " : "", rounds[i].more + rounds[i].second,
-			rounds[i].second);
-	printf("], ");
-	qsort(rounds, (size_t)count, sizeof(*rounds), compare_sums);
-	for (int i = 0; i < quiet; i++) {
-		more[i] = rounds[i].more;
-		second[i] = rounds[i].second;
-	}
-	qsort(more, (size_t)quiet, sizeof(*more), compare);
-	qsort(second, (size_t)quiet, sizeof(*second), compare);
-	printf("\"tokens\": %d, \"rounds\": %d, \"more_ns\": %.0f, \"more_p25_ns\": %.0f, "
-	       "\"more_p75_ns\": %.0f, \"second_ns\": %.0f}%s",
-		tokens, quiet, at_share(more, quiet, 0.5), at_share(more, quiet, 0.25),
-		at_share(more, quiet, 0.75), at_share(second, quiet, 0.5), last ? "" : ", ");
-	free(more);
-	free(second);
+		printf("%s[%.0f, %.0f]", i ? ", " : "", rounds[i][0], rounds[i][1]);
+	printf("]}%s", last ? "" : ", ");
 }
 
 static void evaluate_both(struct copy *copies, int tokens, int turn, double *ns)
@@ -162,15 +119,43 @@ static void evaluate_both(struct copy *copies, int tokens, int turn, double *ns)
 	}
 }
 
+static double seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+// Threads that are more than the CPUs wait for each other by spinning until they are preempted:
+// whoever asks for many rounds says how long they may take.
+static int measure(struct copy *copies, char **batches, int steps, const char *rounds_text,
+	double (**times)[COPIES])
+{
+	char *end;
+	int rounds = (int)strtol(rounds_text, &end, 10), round = -WARM_UP;
+	double seconds = *end == ',' ? atof(end + 1) : 1e9, ns[COPIES] = {0, 0};
+	struct timespec start;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (; round < rounds && (round < ROUNDS_MIN || seconds_since(&start) < seconds); round++)
+		for (int s = 0; s < steps; s++) {
+			evaluate_both(copies, atoi(batches[s]), round + s, ns);
+			if (round >= 0)
+				memcpy(times[s][round], ns, sizeof(ns));
+		}
+	return round;
+}
+
 int main(int argc, char **argv)
 {
 	static struct copy copies[COPIES];
-	struct round *times[STEPS_MAX];
+	double(*times[STEPS_MAX])[COPIES];
 	int rounds = argc > 4 ? atoi(argv[4]) : 0, steps = argc - 5;
-	double ns[COPIES] = {0, 0};
 
 	if (steps < 1 || steps > STEPS_MAX || rounds < 1) {
-		puts("usage: engine-pair LIBS MODEL THREADS ROUNDS BATCH... (bench/distortion.py)");
+		puts("usage: engine-pair LIBS MODEL THREADS ROUNDS[,SECONDS] BATCH... "
+		     "(bench/distortion.py)");
 		return 2;
 	}
 	if (atoi(argv[3]) == 1)
@@ -180,13 +165,7 @@ int main(int argc, char **argv)
 	for (int s = 0; s < steps; s++)
 		if (!(times[s] = calloc((size_t)rounds, sizeof(*times[s]))))
 			die("out of memory");
-	for (int round = -WARM_UP; round < rounds; round++)
-		for (int s = 0; s < steps; s++) {
-			evaluate_both(copies, atoi(argv[5 + s]), round + s, ns);
-			if (round >= 0)
-				times[s][round] =
-					(struct round){ns[0] - ns[1], ns[0] + ns[1], ns[1]};
-		}
+	rounds = measure(copies, argv + 5, steps, argv[4], times);
 	printf("{\"steps\": [");
 	for (int s = 0; s < steps; s++)
 		if (atoi(argv[5 + s]))

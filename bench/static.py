@@ -97,14 +97,10 @@ def copies(scratch, rounds):
                for o in glob.glob(os.path.join(STATIC, "shared", part, "CMakeFiles", "*.dir", "**", "*.o"), recursive=True)]
     subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *objects, "-o", os.path.join(folder, "libllama.so"),
                     "-lpthread", "-lm", "-ldl"], check=True)
-    distortion.LIBS, distortion.BUILD, distortion.MODELS["static"] = folder, BUILD, (MODEL, 1)
-    options = argparse.Namespace(rounds=rounds, attach="auto")
-    cost, _, error, plain, (low, mid, high), lost = distortion.measure(options, "static", 1, "c 1 1 1 1")
-    print(f"two copies in one process: a token of {plain:.0f} us costs {cost:.1f} +- {2 * error:.1f} us more recorded: "
-          f"{100 * cost / plain:.2f} +- {200 * error / plain:.2f} %; stated {mid:.1f} us ({low:.1f} .. {high:.1f})")
-    null = distortion.pair(MODEL, 1, rounds, "c 1 1 1 1")["steps"]
-    apart = sum(distortion.floor(step) for step in null) / len(null) / 1e3
-    print(f"  not recorded they differ by {apart:.1f} us ({100 * apart / plain:.2f} %); lost: {lost}")
+    distortion.LIBS, distortion.BUILD, distortion.MODELS["static"] = folder, BUILD, (MODEL, 1, None)
+    options = argparse.Namespace(rounds=rounds, repeats=3, seconds=60, attach="auto")
+    print(distortion.HEAD)
+    distortion.row(options, "static", 1, "1 token")
 
 
 def nodes(inside, beside, scratch, rounds):
