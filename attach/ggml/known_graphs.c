@@ -17,6 +17,8 @@
 
 enum { MAX_KNOWN_NODES = 1 << 18, MAX_NODES = 1 << 20, NAMED_EVERY = 16 };
 
+static const uint64_t EACH_BYTE = 0x0101010101010101u;
+
 static struct known_graph *graphs;
 static uint64_t nodes_known; /* of all graphs */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,8 +58,8 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 	for (int i = 0; i < TENSOR_NAME_BYTES; i += 8) {
 		memcpy(&word, name + i, sizeof word);
 		hash = mix(hash, word);
-		if (memchr(&word, '\0', sizeof word))
-			break;
+		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
+			break; /* one of them is 0 */
 	}
 	return hash;
 }

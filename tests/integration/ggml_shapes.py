@@ -7,7 +7,7 @@ import os
 import libggml as g
 
 PAIR = os.path.join(g.BUILD, "bin", "engine-pair")
-ROUNDS, WARM_UP = 3, 4
+ROUNDS, WARM_UP = 1, 4
 BATCHES = [2, 3, 4, 5, 16, 1]
 WIDTH, LAYERS = 1408, 7  # of the demo's model
 
