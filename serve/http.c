@@ -133,7 +133,9 @@ static enum MHD_Result count_value(
 {
 	(void)kind;
 	(void)value;
-	*(unsigned *)count += !strcasecmp(name, "Host");
+	/* a blank before the colon is not allowed; others may take it for Host all the same */
+	size_t length = strcspn(name, " \t");
+	*(unsigned *)count += length == 4 && !strncasecmp(name, "Host", length);
 	return MHD_YES;
 }
 

@@ -294,7 +294,8 @@ def crowd(server):
 
 
 def two_hosts(server):
-    for hosts in (b"Host: localhost\r\nHost: localhost", b"Host: localhost\r\nhost: example.org"):
+    for hosts in (b"Host: localhost\r\nHost: localhost", b"Host: localhost\r\nhost: example.org",
+                  b"Host: localhost\r\nHost : example.org", b"hOST\t: example.org\r\nHost: localhost"):
         answer = server.raw(b"GET / HTTP/1.1\r\n" + hosts + b"\r\nConnection: close\r\n\r\n")
         expect_true(f"two Host headers: {answer[:40]}", b" 400 " in answer.split(b"\r\n")[0])
 

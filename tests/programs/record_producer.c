@@ -191,7 +191,8 @@ static void cut_session(void)
 
 static void stop(void)
 {
-	if (brick_session_stop())
+	errno = -brick_session_stop();
+	if (errno)
 		fail("brick_session_stop");
 }
 
