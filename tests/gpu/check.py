@@ -187,6 +187,8 @@ def fork(out):
     label, trace, report = record(out, "fork", "50", program=LIMITS)
     expect(f"{label}: kernels", of_bricks(common(label, trace, report)),
            100 * [("RmsNorm", 0), ("QkvProjection", 0)])
+    expect(f"{label}: bricks of the child", sum(row["count"] for row in report["bricks"]
+                                                if row["name"] == "Sampling"), 1)
 
 
 def main():

@@ -114,15 +114,20 @@ static void run_leave(int count)
 	_exit(failures ? 1 : 3);
 }
 
+/* The child has bricks, too, and records of kernels that are under way. */
 static void run_fork(int count)
 {
+	address x = buffer(1), y = buffer(2);
 	int status = -1;
 
-	run_layers(count);
+	for (int i = 0; i < count; i++)
+		layer(x, y, NULL, 0);
 	fflush(stdout);
 	pid_t child = fork();
-	if (child == 0)
+	if (child == 0) {
+		brick_end(brick_begin(BRICK_SAMPLING));
 		exit(5); /* with what the library does at exit */
+	}
 	check(waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 5, "child");
 	run_layers(count);
 }
