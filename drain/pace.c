@@ -52,10 +52,19 @@ struct drain_outlook drain_look(
 	return outlook;
 }
 
+static uint64_t interval_ns(uint32_t interval_ms)
+{
+	return (interval_ms < MIN_FLUSH_MS ? MIN_FLUSH_MS : interval_ms) * UINT64_C(1000000);
+}
+
+uint64_t drain_write_ns(uint32_t interval_ms)
+{
+	return interval_ns(interval_ms) / 4;
+}
+
 uint32_t drain_flush_in_ms(uint32_t interval_ms, uint64_t flushed_ns, uint64_t now_ns)
 {
-	uint64_t ms = interval_ms < MIN_FLUSH_MS ? MIN_FLUSH_MS : interval_ms;
-	uint64_t due_ns = flushed_ns + ms * 1000000;
+	uint64_t due_ns = flushed_ns + interval_ns(interval_ms) - drain_write_ns(interval_ms);
 
 	return due_ns > now_ns ? (uint32_t)((due_ns - now_ns + 999999) / 1000000) : 0;
 }

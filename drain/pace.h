@@ -23,7 +23,10 @@ struct drain_outlook drain_look(
 	struct drain *d, struct drain_pace *p, uint64_t now_ns, uint32_t max_ms);
 
 /*
- * Until all that waits in rings must be consumed and the file put onto the disk again; 0: now. So
- * what a failing machine takes along is not older than the interval and the time for writing it.
+ * What a failing machine takes along is not older than the interval (100 ms at least) and a sync:
+ * so much of it is for encoding and writing what the sync shall find,
  */
+uint64_t drain_write_ns(uint32_t interval_ms);
+
+/* and so many ms are left until all that waits in rings must be consumed for that; 0: now. */
 uint32_t drain_flush_in_ms(uint32_t interval_ms, uint64_t flushed_ns, uint64_t now_ns);

@@ -13,19 +13,21 @@
 #include <signal.h>
 #include <stdlib.h>
 #include "base/clock_ns.h"
+#include "drain/pace.h"
 #include "record/backlog.h"
 #include "record/encoder_queue.h"
 #include "trace/writer.h"
 
-#define LATE_NS 2000000000ull	  /* a backlog older than this is no longer the idle thread's */
+#define LATE_NS 2000000000ull
 #define LARGE_BYTES (64ull << 20) /* or larger than this, or a quarter of what it may be */
 #define ASSIST_NS 20000000ull	  /* at a stretch */
-enum { PIECE_RECORDS = 2048 };
+enum { PIECE_RECORDS = 2048, YIELD_MS = 5 };
 
 struct encoder {
 	struct queue queue;
 	encoder_done_fn done;
 	void *context;
+	uint64_t late_ns;   /* a backlog older than this is no longer the idle thread's */
 	uint64_t max_bytes; /* rather than using more, rings are left to fill up */
 	pthread_t thread;
 	pthread_mutex_t work;
@@ -165,6 +167,7 @@ int encoder_create(
 		return -ENOMEM;
 	e->writer = writer;
 	e->done = done;
+	e->late_ns = LATE_NS;
 	e->max_bytes = backlog_capacity_bytes("");
 	e->context = context;
 	int error = queue_init(&e->queue);
@@ -307,21 +310,40 @@ int encoder_assist(struct encoder *e)
 	int more = 1;
 
 	collect(e);
-	if (!raised(&e->takeover) && !is_behind(e, LATE_NS, large_bytes(e)))
+	if (!raised(&e->takeover) && !is_behind(e, e->late_ns, large_bytes(e)))
 		return 0;
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	if (pthread_mutex_trylock(&e->work))
 		return 2;
-	while (more && is_behind(e, LATE_NS / 2, large_bytes(e) / 2) &&
+	while (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2) &&
 		monotonic_ns() - start_ns < ASSIST_NS)
 		more = step(e);
 	pthread_mutex_unlock(&e->work);
 	collect(e);
-	if (more && is_behind(e, LATE_NS / 2, large_bytes(e) / 2))
+	if (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2))
 		return 1;
 	__atomic_store_n(&e->takeover, 0, __ATOMIC_SEQ_CST);
 	wake(e);
 	return 0;
+}
+
+void encoder_interval_set(struct encoder *e, uint32_t interval_ms)
+{
+	uint64_t write_ns = drain_write_ns(interval_ms);
+
+	e->late_ns = write_ns < LATE_NS ? write_ns : LATE_NS;
+}
+
+uint32_t encoder_turn(struct encoder *e)
+{
+	int behind = encoder_assist(e);
+
+	if (behind) /* the idle thread lets go of its work soon */
+		return behind == 1 ? 0 : YIELD_MS;
+	uint64_t age_ns = queue_backlog_age_ns(&e->queue, monotonic_ns());
+	if (!age_ns)
+		return UINT32_MAX;
+	return age_ns < e->late_ns ? (uint32_t)((e->late_ns - age_ns) / 1000000) + 1 : 0;
 }
 
 int encoder_error(const struct encoder *e)

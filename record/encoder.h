@@ -50,6 +50,12 @@ int encoder_flush(struct encoder *e, const struct sink_account *account);
  */
 int encoder_assist(struct encoder *e);
 
+/* What is handed in must be written within its part of this interval; 2 s at most. */
+void encoder_interval_set(struct encoder *e, uint32_t interval_ms);
+
+/* encoder_assist(); returns the milliseconds until it is due again. */
+uint32_t encoder_turn(struct encoder *e);
+
 /* The writer's first error, 0 while there is none. After one, everything handed in is dropped. */
 int encoder_error(const struct encoder *e);
 

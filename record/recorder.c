@@ -25,10 +25,6 @@
 #include "trace/writer.h"
 
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
-enum {
-	YIELD_MS = 5, /* until the encoder's thread lets go of its work */
-};
-
 struct recorder {
 	const struct recorder_options *options;
 	struct recorder_result *result;
@@ -212,7 +208,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 {
 	uint32_t flush_ms = drain_flush_in_ms(r->options->interval_ms, r->flushed_ns, now_ns);
 	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
-	int behind = encoder_assist(r->encoder);
+	uint32_t encode_ms = encoder_turn(r->encoder);
 
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
@@ -221,9 +217,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 		encoder_flush(r->encoder, &a); /* without memory: after the next interval */
 		r->flushed_ns = now_ns;
 	}
-	if (behind)
-		next_ms = behind == 1 ? 0 : next_ms < YIELD_MS ? next_ms : YIELD_MS;
-	return next_ms;
+	return encode_ms < next_ms ? encode_ms : next_ms;
 }
 
 static void record_until_over(struct recorder *r)
@@ -337,6 +331,8 @@ static void record(struct recorder *r)
 		wait_only(r);
 		return;
 	}
+	encoder_interval_set(r->encoder, r->options->interval_ms);
+	trace_writer_sync_prepare(r->writer);
 	watch_encoder_set(r->watch, r->encoder);
 	messages_prepare_last(r->options);
 	watch_off_cpu_set(r->watch, r->outside.off_cpu, r->outside.error != 0);

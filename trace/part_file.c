@@ -239,12 +239,17 @@ int part_file_write(struct part_file *f, const void *data, size_t bytes)
 	return error;
 }
 
+void part_file_sync_prepare(struct part_file *f)
+{
+	if (!f->sync)
+		f->sync = part_sync_create();
+}
+
 void part_file_sync(struct part_file *f)
 {
 	if (f->synced == f->size || check(f))
 		return;
-	if (!f->sync)
-		f->sync = part_sync_create();
+	part_file_sync_prepare(f);
 	if (f->sync)
 		part_sync_request(f->sync, f->fd);
 	else

@@ -25,6 +25,9 @@ int part_file_open(struct part_file **out, const char *path);
  */
 int part_file_write(struct part_file *f, const void *data, size_t bytes);
 
+/* The thread for that is scheduled as the caller is; else as who is the first to sync. */
+void part_file_sync_prepare(struct part_file *f);
+
 /* Have what was written put onto the disk. Does not wait for it; a write says what went wrong. */
 void part_file_sync(struct part_file *f);
 

@@ -268,6 +268,12 @@ int writer_sink_flush(struct sink *sink)
 	return error;
 }
 
+void trace_writer_sync_prepare(struct trace_writer *w)
+{
+	if (w->file)
+		part_file_sync_prepare(w->file);
+}
+
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
 {
 	*bytes = w->bytes;

@@ -42,6 +42,9 @@ void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t
 /* Complete the file, give it its final name, free w. On error PATH.part is left, as below. */
 int trace_writer_finish(struct trace_writer *w);
 
+/* Who flushes may be scheduled as he likes: what waits for the disk is scheduled as the caller. */
+void trace_writer_sync_prepare(struct trace_writer *w);
+
 /* Give up: leave what was written until now as PATH.part, or remove it. Free w; NULL is legal. */
 void trace_writer_leave(struct trace_writer *w);
 void trace_writer_abandon(struct trace_writer *w);

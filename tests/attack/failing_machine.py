@@ -18,7 +18,8 @@ DOUBLE = os.path.join(BUILD, "lib", "doubles", "sync.so")
 INTERVAL_MS = 300
 MS = 1000000
 # Bursts fill rings between the times that the interval alone would have them emptied.
-WORK = ["paced=1,70,4000", "threads=1,700", "paced=1,25,4000", "threads=1,900"] * 5
+WORK = (["samples=5", "sleep=20"] * 17 + ["samples=700"]) * 7
+LOOKED_AT = 8  # syncs of each recording: a look is a process of its own
 
 
 def until(condition, *what):
@@ -45,15 +46,17 @@ class Log:
         with open(path) as file:
             lines = [line.split() for line in file]
         self.syncs = [[int(v) for v in line[1:]] for line in lines if line[0] == "sync"]
+        self.writes = [[int(v) for v in line[1:]] for line in lines if line[0] == "write"]
         self.sleeps = [[int(v) for v in line[1:]] for line in lines if line[0] == "sleep"]
 
     def round(self, moment):
         """When the writer had last gone on by then."""
         return max([end for _, _, end in self.sleeps if end <= moment], default=0)
 
-    def wished(self, begin, end):
-        """For how long it slept in between because it wanted to."""
-        return sum(max(0, min(wished, to, end) - max(at, begin)) for at, wished, to in self.sleeps)
+    def wished(self, begin, end, least_ms=0):
+        """For how long it slept in between because it wanted to, for so long at least."""
+        return sum(max(0, min(wished, to, end) - max(at, begin)) for at, wished, to in self.sleeps
+                   if wished - at > least_ms * MS)
 
 
 def flushes(path):
@@ -64,24 +67,30 @@ def flushes(path):
 def bound(scratch, what, log, out):
     """Of a recording that has ended, and was never synced but as the log says."""
     log, whole, left = Log(log), samples(out), scratch.file("left")
-    oldest, before = 0, 0
+    oldest, before = 0, None
     ends = flushes(out)
     with open(out, "rb") as file:
         data = file.read()
     seen, idle_ns, late = 0, 0, 0  # flushes in what was synced; since when the disk had no work
-    for begin, end, size in log.syncs:
+    step = -(-len(log.syncs) // LOOKED_AT)
+    for number, (begin, end, size) in enumerate(log.syncs):
+        # the worst that can happen: it fails just before this sync is through
+        oldest = max([oldest] + [end - ended for sample, ended in whole.items()
+                                 if before and sample not in before and ended < end])
         with open(left, "wb") as file:
             file.write(data[:size])
         flushed = flushes(left)
         check(flushed, what, "a file without an account is synced")
-        kept = samples(left)
-        moment = log.round(flushed[-1])
-        lost = [sample for sample, ended in whole.items() if ended < moment - MS and sample not in kept]
-        same(lost, [], f"{what}: not synced, and older than the round that flushed")
-        # the worst that can happen: it fails just before this sync is through
-        oldest = max([oldest] + [end - ended for sample, ended in whole.items()
-                                 if seen and sample not in before and ended < end])
-        before = kept
+        # what was asked for at the end of a round is written soon, by whom it may
+        written = next(end for end, reach in log.writes if reach >= size)
+        slept = log.wished(flushed[-1], written, 6)  # less is to let another thread have the CPU
+        check(slept <= (INTERVAL_MS / 4 + 5) * MS, what, "slept", slept, "ns before a flush was written")
+        before = None
+        if number % step == 0:
+            before = kept = samples(left)
+            moment = log.round(flushed[-1])
+            lost = [sample for sample, ended in whole.items() if ended < moment - MS and sample not in kept]
+            same(lost, [], f"{what}: not synced, and older than the round that flushed")
         # one that neither disk nor CPU kept from it, and that leaves two flushes to one sync
         late += len(flushed) > seen + 1 and idle_ns < ends[seen]
         seen, idle_ns = len(flushed), end
@@ -91,7 +100,7 @@ def bound(scratch, what, log, out):
     for last, flush in zip([first] + ends, ends):
         waiting = min([ended for ended in whole.values() if ended > log.round(last)], default=flush)
         slept = log.wished(max(waiting, last), flush)
-        check(slept <= (INTERVAL_MS + 2) * MS, what, "waited", slept, "ns of its own will with samples")
+        check(slept <= (INTERVAL_MS * 3 / 4 + 5) * MS, what, "waited", slept, "ns of its own will with samples")
     check(len(ends) > 4, what, "flushes:", ends)
     print(f"{what}: {len(log.syncs)} syncs, at the worst moment {oldest / MS:.0f} ms are lost "
           f"of an interval of {INTERVAL_MS} ms")

@@ -4,6 +4,7 @@
  * have on its disk, and when who writes it slept of its own will. Appends to $SYNC_LOG, in
  * nanoseconds of CLOCK_MONOTONIC:
  *
+ *   write END SIZE          pwrite(2), and the size of the file behind it
  *   sync BEGIN END SIZE     a successful fdatasync(2), and the size of the file before it
  *   sleep BEGIN WISHED END  poll(2) of a recorder's main thread, or a wait of the embedded writer:
  *                           until when it wanted to sleep, and when it went on
@@ -54,6 +55,18 @@ static int thread_is(const char *name)
 	char own[16] = "";
 
 	return !prctl(PR_GET_NAME, own, 0, 0, 0) && !strcmp(own, name);
+}
+
+REPLACES ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
+{
+	static ssize_t (*next)(int, const void *, size_t, off_t);
+	void *function = dlsym(RTLD_NEXT, "pwrite");
+
+	memcpy(&next, &function, sizeof next);
+	ssize_t result = next(fd, data, bytes, offset);
+	if (result > 0)
+		note("write %lld %lld\n", now(), (long long)offset + result);
+	return result;
 }
 
 REPLACES int fdatasync(int fd)
