@@ -5,7 +5,8 @@
  * nanoseconds of CLOCK_MONOTONIC:
  *
  *   write END SIZE          pwrite(2), and the size of the file behind it
- *   sync BEGIN END SIZE     a successful fdatasync(2), and the size of the file before it
+ *   sync BEGIN END SIZE POLICY  a successful fdatasync(2), the size of the file before it, and how
+ *                           the thread is scheduled
  *   sleep BEGIN WISHED END  poll(2) of a recorder's main thread, or a wait of the embedded writer:
  *                           until when it wanted to sleep, and when it went on
  */
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +82,8 @@ REPLACES int fdatasync(int fd)
 	long long begin = now();
 	int result = next(fd);
 	if (known && !result)
-		note("sync %lld %lld %lld\n", begin, now(), (long long)st.st_size);
+		note("sync %lld %lld %lld %d\n", begin, now(), (long long)st.st_size,
+			sched_getscheduler(0));
 	return result;
 }
 
