@@ -54,7 +54,7 @@ def surroundings(scratch):
     script = ("grep -E '^(SigBlk|SigIgn|SigCgt|Groups|Uid)' /proc/self/status; ulimit -a; pwd; umask;"
               "ls /proc/self/fd | wc -l; ps -o pgid= -o sid= -o ni= -o cls= -p $$;"
               "cat /proc/self/timerslack_ns;"
-              "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^CUDA_INJECTION64_PATH= "
+              "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^CUDA_INJECTION64_PATH= -e ^ROCP_TOOL_LIBRARIES= "
               "-e ^XDG_DATA_DIRS= -e ^_= | sort")
     command = ["sh", "-c", script]
     alone = subprocess.run(command, stdout=subprocess.PIPE, cwd=scratch.path, check=True)
