@@ -148,11 +148,11 @@ static void mark_some(const struct page *page, uint8_t *marked, size_t wanted, s
 	longest = longest < wanted / 4 ? longest : wanted / 4;
 	for (size_t i = 0; i < count && i < longest; i++)
 		marked[steps[i].step] = SOME;
-	size_t rest = wanted - longest;
+	size_t rest = wanted - longest, others = count - (longest < count ? longest : count);
 	for (size_t i = 0; i < page->run->step_count; i++) {
-		if (!page->index.finished[i])
+		if (!page->index.finished[i] || marked[i])
 			continue;
-		if (seen * rest / count != (seen + 1) * rest / count)
+		if (seen * rest / others != (seen + 1) * rest / others)
 			marked[i] = SOME;
 		seen++;
 	}

@@ -51,7 +51,7 @@ async function ofRun() {
 async function ofComparison() {
 	for (const scheme of ["light", "dark"]) {
 		const page = await open(scheme);
-		await shot(page.locator("#page"), `diff-html-${scheme}`);
+		await shot(page, `diff-html-${scheme}`);
 	}
 }
 

@@ -33,6 +33,7 @@ void top_fini(struct top *top)
 	picture_destroy(top->baseline);
 	history_clear(&top->history);
 	history_clear(&top->before);
+	free(top->baseline_name);
 	top->picture = NULL;
 }
 
@@ -47,7 +48,7 @@ int top_phase_of(struct top *top, const struct run *run)
 	return top->phase;
 }
 
-void top_baseline_set(struct top *top, struct picture *baseline, const char *name)
+void top_baseline_set(struct top *top, struct picture *baseline, char *name)
 {
 	top->baseline = baseline;
 	top->baseline_name = name;

@@ -75,9 +75,9 @@ struct top_about {
 
 struct top {
 	struct picture *picture; /* NULL: nothing yet */
-	/* What it is held against, a whole recording, and its name, the caller's; NULL: nothing */
+	/* What it is held against, a whole recording, and its name; NULL: nothing */
 	struct picture *baseline;
-	const char *baseline_name;
+	char *baseline_name;
 	struct history history, before; /* before: of the baseline */
 	struct top_about about;
 	int view; /* index into top_views */
@@ -108,8 +108,8 @@ int top_phase_of(struct top *top, const struct run *run);
 /* Show a newer picture; the old one is destroyed. */
 void top_picture_set(struct top *top, struct picture *picture);
 
-/* Hold pictures against this one, which it takes, of a whole recording. */
-void top_baseline_set(struct top *top, struct picture *baseline, const char *name);
+/* Hold pictures against this one, of a whole recording; takes it and its name, a safe text. */
+void top_baseline_set(struct top *top, struct picture *baseline, char *name);
 
 /* Look at another phase. */
 void top_phase_set(struct top *top, int phase);

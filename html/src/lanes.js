@@ -6,6 +6,7 @@ import { colour } from "./categories.js";
 import { FONT, fit } from "./fit.js";
 
 export const AXIS = 22, STEP_ROW = 18, LABEL = 16, ROW = 17, GAP = 6;
+const CANVAS_MAX = 16000; // px: browsers have no larger canvases
 const WINDOW_LEAST = 24; // px: of a range of samples, to be drawn as such
 
 // Canvases take no var(): what a colour is now, light or dark.
@@ -167,7 +168,7 @@ export const laneName = lane => `${lane.name || (lane.queue ? "queue" : "thread"
 
 // view: { from, to, width, height, chosen, phase }. Returns the boxes that were drawn.
 export function draw(canvas, view, slices, steps, categories) {
-	const context = canvas.getContext("2d"), ratio = devicePixelRatio || 1;
+	const context = canvas.getContext("2d"), ratio = Math.min(devicePixelRatio || 1, CANVAS_MAX / view.height);
 	canvas.width = Math.round(view.width * ratio);
 	canvas.height = Math.round(view.height * ratio);
 	canvas.style.height = `${view.height}px`;
@@ -187,10 +188,10 @@ export function draw(canvas, view, slices, steps, categories) {
 			const own = window.lanes.find(each => each.lane === lane) ?? { lane, slices: [] };
 			drawSlices(picture, { ...own, begin: window.begin, end: window.end }, place, of("var(--card)"), of_brick, of("var(--wait)"));
 		}
-		context.fillStyle = of("var(--soft)");
-		context.fillText(laneName(slices.lanes[lane]), 2, place.y + 12);
 	});
 	veil(picture, steps, view.phase, of("var(--veil)"));
+	context.fillStyle = of("var(--soft)");
+	lanes.forEach((place, lane) => context.fillText(laneName(slices.lanes[lane]), 2, place.y + 12));
 	end();
 	return { hits: picture.hits, windows };
 }

@@ -69,7 +69,7 @@ def parts_add_up(path, page, numbers):
 def trees_are_those(path, page, few):
     """Packed trees are those of `brick tree`, without operations."""
     trees = page["trees"]
-    expect_true("steps with packed trees", len(trees["others"]) > few)
+    expect_true("steps with packed trees", len(trees["others"]) >= few)
     for other in trees["others"][::max(1, len(trees["others"]) // few)]:
         shape = unpack(trees["shapes"][other["shape"]])
         times, selves = unpack(other["time_ns"]), unpack(other["self_ns"])
@@ -171,6 +171,7 @@ def main():
     listed = parts_add_up(path, page, unpack(page["each"]["number"])[:6])
     expect("each step", len(listed), page["each"]["of"])
     expect_true("slices", slices_are_samples(path, page) > 20)
+    expect("of each step", len(page["timeline"]["windows"]), len(listed))
     columns_are_time(page)
     many = os.path.join(TMP, "many.pftrace")
     subprocess.run([DEMO, many, "300000", "32", "2"], check=True, timeout=60)
