@@ -41,9 +41,14 @@ class Page {
 	}
 
 	take(data) {
+		const { steps, slices } = this;
 		this.data = data;
 		this.steps = new Steps(data);
 		this.slices = new Slices(data);
+		// What a recording held once stays; a session shows its last moments only.
+		if (!steps || !data.served || !data.report.run.file) return;
+		this.steps.adopt(steps);
+		this.slices.adopt(slices);
 	}
 
 	// Of bricks by name.

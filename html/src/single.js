@@ -24,6 +24,11 @@ export class Steps {
 		this.others = new Map(data.trees.others.map(step => [step.number, step]));
 	}
 
+	// Of an earlier reading of the same recording: what the server has said.
+	adopt(older) {
+		for (const [number, tree] of older.trees) if (!this.trees.has(number)) this.trees.set(number, tree);
+	}
+
 	has(number) {
 		return this.at.has(number) || this.trees.has(number) || this.others.has(number);
 	}

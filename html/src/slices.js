@@ -58,6 +58,13 @@ export class Slices {
 		this.answered = null;
 	}
 
+	// Of an earlier reading of the same recording: a range that lies in the past, if lanes are as they were.
+	adopt(older) {
+		if (!older.answered || older.answered.to >= older.wall || JSON.stringify(older.lanes) !== JSON.stringify(this.lanes)) return;
+		({ windows: this.windows, rows: this.rows, answered: this.answered } = older);
+		this.columns = older.columns === older.whole ? this.whole : older.columns;
+	}
+
 	know(window) {
 		this.windows.push(window);
 		for (const { lane, rows } of window.lanes) this.rows[lane] = Math.max(this.rows[lane], Math.min(rows, 12));
