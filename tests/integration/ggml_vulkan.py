@@ -53,7 +53,7 @@ def run(libs, gguf, *options, record=None, device="0", attach="auto"):
     done = subprocess.run(
         [*(before if record else []), g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens",
          "8", "--predict", str(PREDICT), "--flash", flash_of(libs), *options],
-        capture_output=True, text=True, timeout=280,
+        capture_output=True, text=True, timeout=840,
         env=environment(GGML_VK_VISIBLE_DEVICES=device, VK_ICD_FILENAMES=ICD,
                         MESA_SHADER_CACHE_DIR=cache))
     expect("exit: " + done.stderr, done.returncode, 0)
