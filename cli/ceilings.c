@@ -93,6 +93,8 @@ static bool will_do(const struct ceilings *kept, const struct options *options)
 {
 	if (kept->quick && !options->sweep.quick)
 		return false;
+	if (!kept->devices) /* from before any were looked for */
+		return false;
 	return !options->sweep.threads || options->sweep.threads == kept->most_threads;
 }
 

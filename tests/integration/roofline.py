@@ -78,6 +78,9 @@ def kept_ceilings():
     stale = {**first, "cpus": first["cpus"] + 1}
     write(kept[0], stale)
     expect_true("staleness is named", b"number of CPUs has changed" in brick(*args, **env)[1])
+    write(kept[0], {key: value for key, value in first.items() if key != "devices"})
+    expect_true("one from before devices is not enough",
+                json.loads(brick(*args, **env)[0])["measured_unix_ns"] > first["measured_unix_ns"])
     brick("ceilings", "--threads", "0", code=2)
     brick("ceilings", "operand", code=2)
 
