@@ -218,6 +218,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 			view->commands[bench->runs.items[i].side] =
 				bench->runs.items[i].entry.command;
 	view->batch = bench->batch;
+	view->is_kept = bench->all_kept;
 	view->reason = stop_reason_name(reason);
 	view->fault = bench->fault;
 	view->measure = a->value || a->rate ? "what it printed" : "wall time";

@@ -2,6 +2,7 @@
 /* What the forms of `brick bench` share. Main thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <jansson.h>
 #include "view/diff.h"
 
@@ -23,6 +24,7 @@ struct bench_machine {
 struct bench_view {
 	const char *commands[2];	    /* B: NULL where there is only A */
 	const char *batch, *reason, *fault; /* fault: NULL: none */
+	bool is_kept;			    /* the history has it */
 	const char *measure;		    /* of plain runs: "wall time", "what it printed" */
 	bool is_rate;			    /* more is better */
 	size_t plain[2], recorded[2];

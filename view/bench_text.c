@@ -194,7 +194,7 @@ void bench_text(const struct bench_view *view, FILE *out)
 		print_typical(&p);
 	if (view->commands[0] && view->commands[1])
 		print_verdict(&p);
-	if (view->batch && view->commands[1])
+	if (view->is_kept && view->commands[1])
 		say(&p, "Kept as", "@%s/a and @%s/b", view->batch, view->batch);
 }
 

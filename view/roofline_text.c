@@ -293,8 +293,8 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	print_origin(&p);
 	print_ceilings(&p);
 	print_device(&p);
-	print_phase(&p, ROOFLINE_PREFILL);
 	print_phase(&p, ROOFLINE_DECODE);
+	print_phase(&p, ROOFLINE_PREFILL);
 	print_phase(&p, ROOFLINE_MIXED);
 	print_phase(&p, ROOFLINE_WARM_UP);
 	print_phase(&p, ROOFLINE_OUTSIDE);

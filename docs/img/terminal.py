@@ -13,13 +13,13 @@ import sys
 import tempfile
 import time
 
-BUILD = os.path.abspath("build")
+BUILD = "build"  # commands are shown as they are typed
 BRICK = os.path.join(BUILD, "bin", "brick")
 OUT = "docs/img"
 COLOURS = ["#1d1f21", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#c8ccd4"]
 BRIGHT = ["#7f848e", "#ff7b86", "#b5e890", "#ffd98b", "#82c7ff", "#e09cf5", "#7fdbe6", "#ffffff"]
 STYLE = """body { margin: 0; background: #1d1f21 } pre { margin: 8px; color: #c8ccd4;
-    font: 14px/17px 'DejaVu Sans Mono', monospace }"""
+    font: %dpx/%dpx 'DejaVu Sans Mono', monospace }"""
 
 
 def engine(model, *options):
@@ -73,7 +73,7 @@ class Pen:
                 ("opacity:.6;" if self.dim else "") + ("text-decoration:underline;" if self.underline else ""))
 
 
-def as_html(text):
+def as_html(text, size):
     pen, parts = Pen(), []
     for part in re.split(r"(\x1b\[[0-9;]*m)", text.rstrip("\n")):
         codes = re.fullmatch(r"\x1b\[([0-9;]*)m", part)
@@ -81,7 +81,7 @@ def as_html(text):
             pen.obey([int(code or 0) for code in codes[1].split(";")])
         elif part:
             parts.append(f'<span style="{pen.style()}">{html.escape(part)}</span>')
-    return f"<meta charset=utf-8><style>{STYLE}</style><pre>{''.join(parts)}</pre>"
+    return f"<meta charset=utf-8><style>{STYLE % (size, size + 3)}</style><pre>{''.join(parts)}</pre>"
 
 
 def tmux(*arguments):
@@ -102,15 +102,16 @@ def screen(command, columns, rows, keys=(), wait=None):
         time.sleep(2)
     text = tmux("capture-pane", "-e", "-p", "-t", "s")
     tmux("kill-server")
-    return re.sub(r"\n+END\n*$", "\n", text.rstrip("\n") + "\n")
+    return re.sub(r"\n\s*(?:\x1b\[[0-9;]*m)*END\b.*", "\n", text, flags=re.S)
 
 
 def draw(name, text, columns, directory):
+    size = 12 if columns < 150 else 11  # of the letters
     page, picture = os.path.join(directory, "page.html"), os.path.join(OUT, f"terminal-{name}.png")
     with open(page, "w") as file:
-        file.write(as_html(text))
-    width, height = int(columns * 8.43) + 18, text.rstrip("\n").count("\n") * 17 + 33
-    subprocess.run([shutil.which("chromium") or "chromium-browser", "--headless", "--no-sandbox", "--hide-scrollbars",
+        file.write(as_html(text, size))
+    width, height = int(columns * size * 0.603) + 18, text.rstrip("\n").count("\n") * (size + 3) + size + 19
+    subprocess.run([shutil.which("chromium") or "chromium-browser", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-lcd-text",
                     f"--window-size={width},{height}", f"--screenshot={os.path.abspath(picture)}", page],
                    check=True, capture_output=True, timeout=120)
     print(f"{picture}: {os.path.getsize(picture)} bytes")
@@ -118,6 +119,7 @@ def draw(name, text, columns, directory):
 
 def main():
     directory = tempfile.mkdtemp(prefix="brick-img-")
+    os.chdir(os.path.join(os.path.dirname(__file__), "..", ".."))
     run, live = os.path.join(directory, "run.pftrace"), " ".join(engine("f16", "--threads", "1", "--repeat", "200"))
     record = lambda path, model: subprocess.run([BRICK, "record", "-q", "-o", path, "--", *engine(model, "--threads", "1")],
                                                 check=True, stdout=subprocess.DEVNULL)
@@ -131,13 +133,13 @@ def main():
     # name: command, columns, lines, keys, what to wait for
     pictures = {
         "top-80x24": (f"{BRICK} top -- {live}", 80, 24, (), "BRICK "),
-        "top-200x50": (f"{BRICK} top --view tree -- {live}", 200, 50, ("e",), "Layer 0"),
-        "report": (f"{BRICK} report {run}", 100, 60),
+        "top-200x50": (f"{BRICK} top -- {live}", 200, 50, (), "BRICK "),
+        "report": (f"{BRICK} report --top 3 --phase decode {run}", 100, 60),
         "path": (f"{BRICK} path {run}", 80, 50),
-        "roofline": (f"{BRICK} ceilings --quick >/dev/null; {BRICK} roofline {run}", 100, 60),
+        "roofline": (f"{BRICK} ceilings --quick >/dev/null; {BRICK} roofline --phase decode {run}", 100, 60),
         "explain": (f"{BRICK} explain {run}", 80, 50),
-        "diff": (f"{BRICK} diff --top 5 {a} -- {b}", 100, 60),
-        "bench": (f"{BRICK} bench -q --no-history --runs 4 -- {pair}", 100, 60),
+        "diff": (f"{BRICK} diff --top 3 {a} -- {b}", 100, 60),
+        "bench": (f"{BRICK} bench -q --no-history --runs 4 2>/dev/null -- {pair}", 100, 36),
     }
     for name, (command, columns, *rest) in pictures.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:
