@@ -97,6 +97,8 @@ def screen(command, columns, rows, keys=(), wait=None):
         time.sleep(0.5)
         if (wait or "\nEND") in tmux("capture-pane", "-p", "-t", "s"):
             break
+    if wait:
+        time.sleep(20)  # the last minute fills
     for key in keys:
         tmux("send-keys", "-t", "s", key)
         time.sleep(2)
@@ -139,7 +141,7 @@ def main():
         "roofline": (f"{BRICK} ceilings --quick >/dev/null; {BRICK} roofline --phase decode {run}", 100, 60),
         "explain": (f"{BRICK} explain {run}", 80, 50),
         "diff": (f"{BRICK} diff --top 3 {a} -- {b}", 100, 60),
-        "bench": (f"{BRICK} bench -q --no-history --runs 4 2>/dev/null -- {pair}", 100, 36),
+        "bench": (f"{BRICK} bench -q --no-history --plain --runs 8 2>/dev/null -- {pair}", 100, 50),
     }
     for name, (command, columns, *rest) in pictures.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:

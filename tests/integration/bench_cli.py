@@ -198,6 +198,16 @@ def check_full():
     expect("all but the one that did not fit", text.count(b"\n"), answer["a"]["plain"] - 1)
 
 
+def check_kept():
+    """The answer names the runs in the history if they are there."""
+    a, b = program("kept-a", 100), program("kept-b", 100)
+    for options, kept in (((), True), (("--no-history",), False)):
+        out = subprocess.run([BRICK, "bench", "-q", *PRINTED, *options, "--runs", "2", "--", a, "---", b],
+                             env=environment(**PLACE), capture_output=True, timeout=120, check=False).stdout
+        expect_true(f"{options}: {out}", b"Verdict" in out)
+        expect(f"kept with {options}", b"Kept as" in out, kept)
+
+
 def either_way(*args):
     """Whatever it says: the exit code is that of the verdict."""
     done = subprocess.run([BRICK, *args], env=environment(**PLACE), capture_output=True, timeout=120, check=False)
@@ -244,6 +254,7 @@ def main():
     check_killed()
     check_interrupted()
     check_full()
+    check_kept()
     check_recorded()
     check_floor()
 
