@@ -89,10 +89,11 @@ static bool can(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use, enum g
 	return need == GGML_MUST ? all : any;
 }
 
-static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any)
+static void add_outcome(
+	struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any, bool has_whisper)
 {
 	bool nodes = can(reached, GGML_FOR_NODES, GGML_MUST);
-	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY);
+	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY) || has_whisper;
 
 	if (!any)
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
@@ -103,7 +104,9 @@ static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_CO
 		doctor_add(doctor, GROUP, "nodes", steps ? DOCTOR_OK : DOCTOR_LIMITED,
 			"a step is a graph then, and its tokens are not known",
 			"each node is timed on each thread, without splitting the graph%s",
-			steps ? "" : "; no llama.cpp: steps are not seen");
+			has_whisper ? "; steps are told from whisper's graphs"
+			: steps	    ? ""
+				    : "; no llama.cpp: steps are not seen");
 	else if (can(reached, GGML_FOR_CALLBACK, GGML_MUST))
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_LIMITED, NULL,
 			"each node is timed by the scheduler's evaluation callback, which splits "
@@ -133,7 +136,7 @@ static void add_devices(struct doctor *doctor, const char *path)
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
 {
 	char reached[GGML_SYMBOL_COUNT] = {0};
-	bool any = false;
+	bool any = false, has_whisper = false;
 
 	for (size_t i = 0; i < files->paths.count; i++) {
 		struct program_ggml ggml;
@@ -142,13 +145,14 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
 			continue;
 		any |= ggml.way != PROGRAM_GGML_NONE;
+		has_whisper |= ggml.has_whisper != 0;
 		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
 			reached[s] |= ggml.reached[s];
 		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
 			add_way(doctor, path, &ggml);
 	}
 	if (files->obstacle == INJECT_FINE)
-		add_outcome(doctor, reached, any);
+		add_outcome(doctor, reached, any, has_whisper);
 }
 
 void doctor_command(struct doctor *doctor, const char *command)

@@ -20,17 +20,27 @@ static int has_sign(const struct survey *s)
 	return 0;
 }
 
-/* The text of its assertions is in every build of ggml. */
-static int has_text(const struct image *image)
+static int has_bytes(const struct image *image, const char *text, size_t bytes)
 {
-	static const char text[] = "GGML_ASSERT(";
-
 	for (size_t i = 0; i < image->parts.count; i++)
 		if (!image->parts.items[i].is_code &&
 			memmem(image->parts.items[i].data, image->parts.items[i].bytes, text,
-				sizeof text - 1))
+				bytes))
 			return 1;
 	return 0;
+}
+
+/*
+ * The text of its assertions is in every build of ggml, and in what uses it: that has from the
+ * dynamic linker what they call.
+ */
+static int has_text(const struct image *image)
+{
+	static const char text[] = "GGML_ASSERT(", called[] = "\0ggml_abort";
+
+	if (!has_bytes(image, text, sizeof text - 1))
+		return 0;
+	return image_find(image, called + 1, NULL) || !has_bytes(image, called, sizeof called);
 }
 
 static void describe(struct program_ggml *found, const struct survey *s)
@@ -65,6 +75,7 @@ int program_ggml(struct program_ggml *found, const char *path)
 	}
 	if (error)
 		return error;
+	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
 	if (has_sign(&survey))
 		describe(found, &survey);
 	else if (has_text(&survey.image))

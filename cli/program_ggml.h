@@ -20,6 +20,7 @@ struct program_ggml {
 	enum program_ggml_way way;
 	size_t functions;		 /* that are defined */
 	char reached[GGML_SYMBOL_COUNT]; /* which of them can be hooked */
+	int has_whisper;		 /* whisper.cpp is in it */
 	char refused[512];		 /* names and why, of those that cannot; "" */
 };
 

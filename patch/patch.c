@@ -53,7 +53,7 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 {
 	for (size_t i = 0; i < image->functions.count; i++) {
 		const struct image_function *f = &image->functions.items[i];
-		if (strncmp(f->name, "ggml_", 5))
+		if (strncmp(f->name, "ggml_", 5) && strncmp(f->name, "whisper_", 8))
 			continue;
 		struct known_function *kept = array_add(&o->functions);
 		if (!kept)

@@ -8,6 +8,8 @@
 #include "attach/ggml/whisper_steps.h"
 
 #include <pthread.h>
+#include "attach/ggml/node_ready.h"
+#include "attach/ggml/node_record.h"
 #include "attach/ggml/steps.h"
 #include "attach/ggml/whisper_graph.h"
 #include "brick/brick.h"
@@ -107,6 +109,19 @@ static void begin_decoder(int32_t tokens, const void *code, const void *frame)
 	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
 }
 
+/* What that takes is Brick's own time. */
+static enum whisper_part read_graph(const struct engine *e, const void *graph, int32_t *tokens)
+{
+	node_thread_ready(&node_thread);
+	node_flush();
+	uint64_t begin = brick__now();
+	enum whisper_part part = whisper_graph_read(e, graph, tokens);
+
+	if (part)
+		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
+	return part;
+}
+
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
 	uintptr_t engine_code, const void *frame)
 {
@@ -115,7 +130,7 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 	turn.graph = NULL;
 	if (!brick_enabled() || !is_whisper(caller))
 		return;
-	turn.part = whisper_graph_read(engine_at(engine_code), graph, &tokens);
+	turn.part = read_graph(engine_at(engine_code), graph, &tokens);
 	if (!turn.part || was_fresh(scheduler))
 		return;
 	turn.graph = graph;

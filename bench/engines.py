@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that we did not write, each run plainly and under `brick record`: which version, whether it prints
+the same with and without, how much of its steps' wall time lies in bricks, what recording cost it by the
+report's own estimate, which operations no rule knew.
+
+  engines.py [--markdown] [NAME...]     all of them, or those whose names contain one of the words
+
+What they are run from: build/demo/engine (demo/models.sh), build/demo/engine-addons (demo/engine-addons.sh),
+build/demo/engine-vulkan
+(demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0), build/demo/engine-programs (demo/engine-programs.sh: llama.cpp's and
+whisper.cpp's own programs, half an hour on two CPUs). What is not there is said, not left out. With --markdown the rows are the table
+of docs/ENGINES.md. Costs are estimates of each run and need no quiet machine; times are not shown.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DEMO = os.path.join(os.environ.get("BRICK_BUILD", os.path.join(SOURCE, "build")), "demo")
+BRICK = os.path.join(DEMO, "..", "bin", "brick")
+PROGRAMS = os.path.join(DEMO, "engine-programs")
+SHARED = os.path.join(PROGRAMS, "llama", "bin")
+WHISPER = os.path.join(PROGRAMS, "whisper", "bin")
+ADDONS = os.path.join(DEMO, "engine-addons")
+NODE = os.path.join(DEMO, "engine", "node")
+MODEL = os.path.join(DEMO, "model-f16.gguf")
+SMALL = os.path.join(DEMO, "model-q8_0.gguf")
+PROMPT = "The people who build an engine want to know where the time of every token went."
+# llama.cpp's programs print from a thread of their own, and may end before it has printed all: some
+# runs are cut short, with Brick or without. Such a pair is run again.
+ATTEMPTS = 5
+GREEDY = ["--temp", "0"]
+VERSIONS = ("3.14.0", "3.17.1", "3.20.0")
+
+# Lines that hold times, addresses or names of temporary files; they differ from run to run.
+TIMES = re.compile(r"\d+[.,:]\d+ ?(ms|s|us|minutes|seconds|t/s|tokens)|tokens per second|0x[0-9a-f]+|minutes|^\d+\.\d+\.\d+|ETA")
+
+
+class Program:
+    """output: "text", or "times" where what it prints is little else. talk: asks a server, by its port."""
+
+    def __init__(self, name, command, output="text", env=None, talk=None, needs=None):
+        self.name, self.command, self.output = name, command, output
+        self.env, self.talk, self.needs = env or {}, talk, needs
+
+
+def made(place, kind):
+    path = os.path.join(place, kind + ".gguf")
+    subprocess.run([sys.executable, os.path.join(SOURCE, "demo", "gguf_make.py"), MODEL, kind, path], check=True)
+    return path
+
+
+def completion(what, model, *options, libraries=None):
+    command = [f"{SHARED}/llama-completion", "-m", model, "-p", PROMPT, "-n", "24", *GREEDY, "-no-cnv",
+               "--no-perf", "-t", "1"]
+    env = {"LD_LIBRARY_PATH": libraries} if libraries else {}
+    return Program("llama-completion" + what, [*command, *options], env=env, needs=libraries)
+
+
+def llama(name, *options, note="", **more):
+    return Program(name + note, [f"{SHARED}/{name}", "-m", MODEL, "-t", "1", *options], **more)
+
+
+def ask_server(port):
+    """Two requests at a time, then one; the answers."""
+    body = {"prompt": PROMPT, "n_predict": 16, "temperature": 0, "seed": 1, "cache_prompt": False}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/completion", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    answers = []
+    for _ in range(3):
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            answers.append(json.load(answer)["content"])
+    return "\n".join(answers)
+
+
+def wait_for(port, process):
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            if process.poll() is not None:
+                raise RuntimeError("the server ended") from None
+        time.sleep(0.2)
+    raise RuntimeError("the server is not ready")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def llama_programs(place):
+    text = os.path.join(place, "text.txt")
+    with open(text, "w") as file:
+        file.write(" ".join(str(i) for i in range(300)))
+    yield Program("llama-simple", [f"{SHARED}/llama-simple", "-m", MODEL, "-n", "24", PROMPT])
+    for what, options in {
+            "": [], ", 2 threads": ["-t", "2"], ", flash attention off": ["-fa", "off"],
+            ", flash attention on, KV cache q8_0": ["-fa", "on", "-ctk", "q8_0", "-ctv", "q8_0"],
+            ", LoRA": ["--lora", made(place, "lora")]}.items():
+        yield completion(what, MODEL, *options)
+    for kind, what in {"moe": "experts", "mamba": "state space", "deepseek2": "latent attention, experts",
+                       "qwen35": "delta net"}.items():
+        yield completion(f", {what} ({kind})", made(place, kind))
+    for what, libraries in {"BLAS backend": "blas", "without OpenMP": "noomp"}.items():
+        yield completion(f", {what}", MODEL, "-t", "2", libraries=f"{PROGRAMS}/{libraries}/bin")
+    yield llama("llama-cli", "-p", PROMPT, "-n", "16", *GREEDY, "-st", "--no-perf", "--no-display-prompt", "--simple-io")
+    yield llama("llama-server", "-c", "512", "--no-webui", "--port", "{port}", talk=ask_server, note=", 3 requests")
+    yield llama("llama-bench", "-p", "32", "-n", "16", "-r", "2", output="times")
+    yield llama("llama-batched-bench", "-c", "512", "-npp", "16", "-ntg", "8", "-npl", "1,2,4", output="times")
+    yield llama("llama-embedding", "-p", PROMPT, "--pooling", "mean")
+    yield llama("llama-perplexity", "-f", text, "-c", "64", "-b", "64")
+    yield llama("llama-lookup", "-p", PROMPT, "-n", "16", *GREEDY)
+    draft = ["-md", SMALL, "-p", PROMPT, "-n", "16", *GREEDY]
+    yield llama("llama-speculative", *draft)
+    yield llama("llama-speculative-simple", "--spec-type", "draft-simple", *draft)
+    yield llama("llama-batched", "-p", PROMPT, "-np", "3", "-n", "40", "-kvu", note=", 3 sequences")
+    yield llama("llama-parallel", "-np", "2", "-ns", "4", "-n", "8", *GREEDY, output="times", note=", 4 clients")
+    yield llama("test-thread-safety", "-p", PROMPT, "-n", "16", "-np", "2", "-ngl", "0", output="times",
+                note=", several models and contexts")
+    yield Program("test-llama-archs, all architectures", [f"{SHARED}/test-llama-archs", "-s", "1"], output="times")
+
+
+def other_programs():
+    model, sound = os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav")
+    whisper = ["-m", model, "-f", sound, "-t", "1"]
+    yield Program("whisper-cli, greedy", [f"{WHISPER}/whisper-cli", *whisper, "-bs", "1", "-bo", "1", "-nf"])
+    yield Program("whisper-cli, 5 beams, flash attention off, fall-backs", [f"{WHISPER}/whisper-cli", *whisper, "-nfa"])
+    yield Program("whisper-cli, static", [f"{PROGRAMS}/whisper-static/bin/whisper-cli", *whisper])
+    yield Program("whisper-bench", [f"{WHISPER}/whisper-bench", "-m", model, "-t", "1"], output="times")
+    yield Program("whisper.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_whisper.cjs",
+                                                    f"{ADDONS}/whisper.node", model, sound, "flash"])
+    yield Program("llama.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_llama.cjs",
+                                                  f"{ADDONS}/llama.node", MODEL])
+    engine, length = os.path.join(DEMO, "engine"), ["--model", MODEL, "--prompt-tokens", "40", "--predict", "24"]
+    yield Program("node-llama-cpp 3.22.1", [NODE, f"{SOURCE}/demo/generate.mjs", "--engine", engine, *length])
+    for version in VERSIONS:
+        libraries = os.path.join(DEMO, "engine-vulkan", version)
+        yield Program(f"libraries of node-llama-cpp {version}",
+                      [os.path.join(DEMO, "..", "bin", "brick-llama"), "--libs", libraries, "--gpu-layers", "0", *length])
+
+
+def start(program, prefix, place):
+    port = free_port()
+    command = [part.replace("{port}", str(port)) for part in program.command]
+    env = {**os.environ, **program.env, "BRICK_DB": "none"}
+    process = subprocess.Popen(prefix + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, errors="replace", env=env, cwd=place, start_new_session=True)
+    return process, port
+
+
+def run(program, prefix, place):
+    """What it said, and its exit status; a server is asked and then told to end."""
+    process, port = start(program, prefix, place)
+    said = ""
+    try:
+        if program.talk:
+            wait_for(port, process)
+            said = program.talk(port)
+            process.send_signal(signal.SIGINT)  # a recorder passes it on
+        out, error = process.communicate(timeout=400)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, said if program.talk else out, error
+
+
+def show_difference(a, b):
+    for x, y in zip(without_times(a), without_times(b)):
+        if x != y:
+            print(f"  without: {x[-300:]}\n  with:    {y[-300:]}", file=sys.stderr)
+
+
+def without_times(text):
+    return [line for line in text.splitlines() if not TIMES.search(line)]
+
+
+def compare(program, plain, recorded):
+    if plain[0] % 256 != recorded[0] and (plain[0] >= 0 or 128 - plain[0] != recorded[0]):
+        return f"ends with {recorded[0]}, without with {plain[0]}"
+    if program.output == "times":
+        same = without_times(plain[1]) == without_times(recorded[1])
+        return "only times" if not same else "same but for times"
+    if plain[1] == recorded[1]:
+        return "identical"
+    if plain[1].startswith(recorded[1]) or recorded[1].startswith(plain[1]):
+        return "CUT SHORT"
+    return "same but for times" if without_times(plain[1]) == without_times(recorded[1]) else "DIFFERENT"
+
+
+def version_of(path):
+    text = subprocess.run([BRICK, "report", path], capture_output=True, text=True).stdout
+    found = re.search(r"^ggml +(\S+)", text, re.M)
+    return found.group(1) if found else "-"
+
+
+def percent(share, digits=1):
+    return "-" if share is None else f"{share * 100:.{digits}f} %"
+
+
+def coverage(answer, phase):
+    step = answer["steps"].get(phase) or {}
+    return percent(step.get("coverage")) if step.get("count") else "-"
+
+
+def unknown(answer):
+    """By name: bricks that no rule knew are called as their operations."""
+    names = [b["name"] for b in answer["bricks"] if re.fullmatch(r"[A-Z][A-Z0-9_]+", b["name"])]
+    return ", ".join(names) or "none"
+
+
+def row_of(program, place):
+    needed = [p for p in program.command + [program.needs or "/"] if p.startswith("/")]
+    missing = next((p for p in needed if not os.path.exists(p)), None)
+    if missing:
+        return [program.name, "-", "not there: " + os.path.relpath(missing, DEMO)]
+    path = os.path.join(place, "run.pftrace")
+    for _ in range(ATTEMPTS):
+        plain = run(program, [], place)
+        recorded = run(program, [BRICK, "record", "-q", "-o", path, "--"], place)
+        same = compare(program, plain, recorded)
+        if same != "CUT SHORT":
+            break
+    if same == "DIFFERENT":
+        show_difference(plain[1], recorded[1])
+        if compare(program, plain, run(program, [], place)) == "DIFFERENT":
+            same = "differs from run to run, without Brick too"
+    answer = json.loads(subprocess.run([BRICK, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
+    distortion = answer["distortion"]
+    steps = answer["steps"]
+    if plain[0]:
+        print(plain[2][-300:], file=sys.stderr)
+    return [program.name, version_of(path), same,
+            f"{steps['prefill']['count']} + {steps['decode']['count']}", coverage(answer, "prefill"),
+            coverage(answer, "decode"), percent(distortion.get("share"), 2), unknown(answer)]
+
+
+TITLES = ["program", "ggml", "output", "steps: prompt + tokens", "covered: prompt", "tokens", "cost", "unknown operations"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--markdown", action="store_true")
+    arguments = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="brick-engines-") as place:
+        print("| " + " | ".join(TITLES) + " |\n|" + "---|" * len(TITLES) if arguments.markdown else "\t".join(TITLES))
+        for program in [*llama_programs(place), *other_programs()]:
+            if arguments.names and not any(name in program.name for name in arguments.names):
+                continue
+            try:
+                row = row_of(program, place)
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                row = [program.name, "-", f"failed: {error}"]
+            row += [""] * (len(TITLES) - len(row))
+            wrong += row[2] in ("DIFFERENT", "CUT SHORT") or row[2].startswith(("ends", "failed"))
+            print("| " + " | ".join(row) + " |" if arguments.markdown else "\t".join(row), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
