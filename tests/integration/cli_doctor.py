@@ -22,7 +22,7 @@ def compile_library(path, source, *flags):
     if not compiler:
         print("no C compiler")
         sys.exit(77)
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", path, *flags],
+    subprocess.run([compiler, *([] if "-no-pie" in flags else ["-shared"]), "-fPIC", "-O1", "-x", "c", "-", "-o", path, *flags],
                    input=source.encode(), check=True)
 
 
@@ -76,6 +76,25 @@ def engines():
     expect_true("nowhere", any("No such file" in c["finding"] for c in answer["checks"]))
 
 
+def users():
+    """A library that uses ggml has the text of its assertions, too, but not ggml; whisper.cpp is known."""
+    place = os.path.join(TMP, "users")
+    os.makedirs(place)
+    here = ["-L" + place, "-Wl,-rpath," + place]
+    compile_library(os.path.join(place, "libggml-base.so"), HOOKS + "void ggml_abort(const char *s) {}")
+    user = """void ggml_abort(const char *);
+        const char *text = "GGML_ASSERT(%s) failed";
+        void whisper_init_state(void) { ggml_abort(text); }"""
+    compile_library(os.path.join(place, "libwhisper.so"), user, *here, "-lggml-base")
+    program = os.path.join(place, "program")
+    compile_library(program, "void whisper_init_state(void); int main(void) { whisper_init_state(); }",
+                    "-no-pie", "-nostartfiles", "-Wl,-e,main", *here, "-lwhisper", "-lggml-base")
+    text = " ".join(brick("doctor", "--", program)[0].decode().split())
+    if "this Brick cannot look into programs" in text:
+        return
+    expect_true(f"a user: {text}", "no table of symbols" not in text and "told from whisper's graphs" in text)
+
+
 def main():
     answer = brick_json("doctor", "--json")
     expect("schema", answer["schema"], "brick/doctor/1")
@@ -95,6 +114,7 @@ def main():
     for line in plain(on_terminal("doctor", columns=80)).splitlines():
         expect_true(f"80 columns: {line}", len(line) <= 80 or "/" in line)
     engines()
+    users()
 
 
 main()
