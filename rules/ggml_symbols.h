@@ -50,6 +50,7 @@ X(WORDS, CONTEXT_ENCODE, "_ZN13llama_context6encodeERK11llama_batch", LLAMA, STE
 X(WORDS, SCHED_NEW, "ggml_backend_sched_new", LLAMA, CALLBACK, MAY, NONE, NULL) \
 X(WORDS, SCHED_COMPUTE, "ggml_backend_sched_graph_compute_async", LLAMA, CALLBACK, MUST, NONE, \
 	NULL) \
+X(WORDS, SCHED_COMPUTE_WAIT, "ggml_backend_sched_graph_compute", LLAMA, PHASES, MAY, NONE, NULL) \
 X(TYPED, SCHED_SET_CALLBACK, "ggml_backend_sched_set_eval_callback", LLAMA, CALLBACK, MUST, NONE, \
 	NULL) \
 X(WORDS, BACKEND_COMPUTE, "ggml_backend_graph_compute_async", BASE, GRAPHS, MAY, NONE, NULL) \

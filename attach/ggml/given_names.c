@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include "base/array.h"
-#include "base/fnv.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
 
@@ -17,7 +17,7 @@ enum { MAX_GIVEN = 1 << 16 };
 
 struct given {
 	const void *tensor;
-	uint64_t own; /* hash of the engine's own name */
+	char own[16]; /* what the engine calls it, so far as it fits */
 	char name[GIVEN_NAME_BYTES];
 };
 
@@ -66,22 +66,22 @@ void given_name_set(const void *tensor, const char *own, const char *given)
 	if (!g)
 		g = add(tensor);
 	if (g) {
-		g->own = fnv1a_text(own);
+		memset(g->own, 0, sizeof g->own);
+		memcpy(g->own, own, strnlen(own, sizeof g->own));
 		snprintf(g->name, sizeof g->name, "%s", given);
 		__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
 	}
 	given_names_unlock();
 }
 
-int given_name_get(const void *tensor, const char *own, char *given, size_t bytes)
+int given_names_any(void)
 {
-	if (!__atomic_load_n(&used, __ATOMIC_ACQUIRE))
-		return 0;
-	given_names_lock();
+	return __atomic_load_n(&used, __ATOMIC_ACQUIRE) != 0;
+}
+
+const char *given_name_of(const void *tensor, const char *own)
+{
 	const struct given *g = find(tensor);
-	int found = g && g->own == fnv1a_text(own);
-	if (found)
-		snprintf(given, bytes, "%s", g->name);
-	given_names_unlock();
-	return found;
+
+	return g && !strncmp(g->own, own, sizeof g->own) ? g->name : NULL;
 }

@@ -13,9 +13,12 @@ enum { GIVEN_NAME_BYTES = 64 };
 /* own: what the engine calls it now. Without memory the tensor stays as it is. */
 void given_name_set(const void *tensor, const char *own, const char *given);
 
-/* Copies the name that was given to it and returns 1, or 0: none was. */
-int given_name_get(const void *tensor, const char *own, char *given, size_t bytes);
+/* Have any been given? */
+int given_names_any(void);
 
-/* Held over fork. */
+/* Under the lock: the name that was given to it, until the lock is let go; NULL: none was. */
+const char *given_name_of(const void *tensor, const char *own);
+
+/* Also held over fork. */
 void given_names_lock(void);
 void given_names_unlock(void);

@@ -128,6 +128,24 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	return result;
 }
 
+/* Of whisper.cpp only, where the function above may be inlined into it. */
+word_pair hook_SCHED_COMPUTE_WAIT(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, __builtin_return_address(0));
+	uint16_t brick = whisper_graph_brick((const void *)b);
+	struct phase_scope scope;
+
+	if (!function)
+		return (word_pair)(word)-1;
+	if (brick == phase_brick(PHASE_GRAPH_COMPUTE))
+		return function(a, b, c, d, e, f);
+	phase_begin_brick(&scope, brick, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	whisper_computed((const void *)b);
+	return result;
+}
+
 /*
  * What a backend does with its part of a graph: the CPU's is GraphCompute, whose nodes are seen;
  * any other has a brick with its own name.

@@ -18,21 +18,24 @@ static void copy_text(char *to, size_t bytes, const char *from)
 	memcpy(to, from ? from : "", n);
 }
 
-static void read_tensor(struct tensor_text *text, const struct engine *e, const void *tensor)
+/* has_given: and their lock is held. */
+static void read_tensor(
+	struct tensor_text *text, const struct engine *e, const void *tensor, int has_given)
 {
 	if (e->op_desc)
 		copy_text(text->operation, sizeof text->operation, e->op_desc(tensor));
 	const char *name = e->get_name ? e->get_name(tensor) : NULL;
-	if (name && !given_name_get(tensor, name, text->name, sizeof text->name))
-		copy_text(text->name, sizeof text->name, name);
+	const char *given = name && has_given ? given_name_of(tensor, name) : NULL;
+	if (name)
+		copy_text(text->name, sizeof text->name, given ? given : name);
 	if (!e->layout_known)
 		return;
 	text->type = tensor_int32(tensor, e->layout.type);
 	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof text->ne);
 }
 
-static void read_sources(
-	struct node_text *text, const struct engine *e, const void *tensor, const void *except)
+static void read_sources(struct node_text *text, const struct engine *e, const void *tensor,
+	const void *except, int has_given)
 {
 	for (uint32_t i = 0; i < e->layout.source_count; i++) {
 		const void *source = tensor_source(&e->layout, tensor, i);
@@ -41,7 +44,7 @@ static void read_sources(
 			return;
 		/* An absent source keeps its place: formulas count on the order. */
 		if (source && source != except)
-			read_tensor(&text->source[text->source_count], e, source);
+			read_tensor(&text->source[text->source_count], e, source, has_given);
 		if (source != except)
 			text->source_count++;
 	}
@@ -53,12 +56,10 @@ static void trim_sources(struct node_text *text)
 		text->source_count--;
 }
 
-void node_text_read(
-	struct node_text *text, const struct engine *e, const void *node, const void *mul)
+static void read_all(struct node_text *text, const struct engine *e, const void *node,
+	const void *mul, int has_given)
 {
-	memset(text, 0, sizeof *text);
-	text->has_shapes = e->layout_known;
-	read_tensor(&text->self, e, mul ? mul : node);
+	read_tensor(&text->self, e, mul ? mul : node, has_given);
 	if (mul)
 		snprintf(text->self.operation, sizeof text->self.operation, "RMS_NORM+MUL");
 	if (!e->layout_known) {
@@ -66,12 +67,26 @@ void node_text_read(
 			text->elements = (uint64_t)e->element_count(mul ? mul : node);
 		return;
 	}
-	read_sources(text, e, node, NULL);
+	read_sources(text, e, node, NULL, has_given);
 	trim_sources(text);
 	if (mul) {
-		read_sources(text, e, mul, node);
+		read_sources(text, e, mul, node, has_given);
 		trim_sources(text);
 	}
+}
+
+void node_text_read(
+	struct node_text *text, const struct engine *e, const void *node, const void *mul)
+{
+	int has_given = given_names_any();
+
+	memset(text, 0, sizeof *text);
+	text->has_shapes = e->layout_known;
+	if (has_given)
+		given_names_lock();
+	read_all(text, e, node, mul, has_given);
+	if (has_given)
+		given_names_unlock();
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)

@@ -75,14 +75,15 @@ static void give(const struct reader *r, const void *tensor, const char *name, c
 /* The part of a tensor's given name behind the prefix; 0: it has none of this segment. */
 static int role_of(const struct reader *r, const void *tensor, char *role)
 {
-	char text[GIVEN_NAME_BYTES];
 	size_t n = strlen(r->prefix);
 
-	if (!tensor || !given_name_get(tensor, r->e->get_name(tensor), text, sizeof text) ||
-		strncmp(text, r->prefix, n))
-		return 0;
-	snprintf(role, ROLE_BYTES, "%.*s", ROLE_BYTES - 1, text + n);
-	return 1;
+	given_names_lock();
+	const char *given = tensor ? given_name_of(tensor, r->e->get_name(tensor)) : NULL;
+	int found = given && !strncmp(given, r->prefix, n);
+	if (found)
+		snprintf(role, ROLE_BYTES, "%.*s", ROLE_BYTES - 1, given + n);
+	given_names_unlock();
+	return found;
 }
 
 /* Products with weights in a range of nodes, ordered by where the weights are listed. */
@@ -201,15 +202,6 @@ static void name_segment(
 	name_range(r, begin, end);
 }
 
-static const struct segment_kind *kind_of(int segment, int in_block)
-{
-	int part = segment % in_block;
-
-	if (part == in_block - 1)
-		return &feed_forward;
-	return part ? &cross_attention : &self_attention;
-}
-
 /* The last norm, and the vocabulary's product behind it. */
 static void name_end(struct reader *r, int begin)
 {
@@ -268,8 +260,12 @@ static void name_blocks(struct reader *r, const char *side, int in_block)
 		return; /* another model than we know */
 	name_begin(r, begin);
 	for (int s = 0; s < norms - 1; s++) {
-		int end = next_norm(r, begin + 1);
-		name_segment(r, begin, end, kind_of(s, in_block), s / in_block);
+		int end = next_norm(r, begin + 1), part = s % in_block;
+		name_segment(r, begin, end,
+			part == in_block - 1 ? &feed_forward
+			: part		     ? &cross_attention
+					     : &self_attention,
+			s / in_block);
 		begin = end;
 	}
 	name_end(r, begin);
@@ -339,22 +335,14 @@ static int32_t tokens_of(const struct reader *r, enum whisper_part part)
 
 static void name_all(struct reader *r, enum whisper_part part)
 {
-	switch (part) {
-	case WHISPER_CONV:
+	if (part == WHISPER_CONV)
 		name_conv(r);
-		break;
-	case WHISPER_ENCODER:
-		name_blocks(r, "encoder", 2);
-		break;
-	case WHISPER_CROSS:
+	else if (part == WHISPER_CROSS)
 		name_cross(r);
-		break;
-	case WHISPER_DECODER:
+	else if (part == WHISPER_ENCODER)
+		name_blocks(r, "encoder", 2);
+	else if (part == WHISPER_DECODER)
 		name_blocks(r, "decoder", 3);
-		break;
-	default:
-		break;
-	}
 }
 
 static uint64_t hash_node(const struct reader *r, const void *node, uint64_t hash)
@@ -379,21 +367,34 @@ static int is_named(const struct reader *r, enum whisper_part part)
 	return __atomic_exchange_n(&last[part], hash, __ATOMIC_RELAXED) == hash;
 }
 
-enum whisper_part whisper_graph_read(const struct engine *e, const void *graph, int32_t *tokens)
+/* 0: this engine does not show its graphs. */
+static int open_graph(struct reader *r, const struct engine *e, const void *graph)
 {
-	struct reader r = {.e = e};
-
-	*tokens = 0;
+	*r = (struct reader){.e = e};
 	if (!e || !e->layout_known || !e->graph_nodes || !e->graph_node_count || !e->op_desc ||
 		!e->get_name)
-		return WHISPER_NONE;
-	r.count = e->graph_node_count((void *)(uintptr_t)graph);
-	r.nodes = e->graph_nodes((void *)(uintptr_t)graph);
-	if (r.count <= 0 || !r.nodes)
+		return 0;
+	r->count = e->graph_node_count((void *)(uintptr_t)graph);
+	r->nodes = e->graph_nodes((void *)(uintptr_t)graph);
+	return r->count > 0 && r->nodes;
+}
+
+enum whisper_part whisper_graph_part(const struct engine *e, const void *graph, int32_t *tokens)
+{
+	struct reader r;
+
+	*tokens = 0;
+	if (!open_graph(&r, e, graph))
 		return WHISPER_NONE;
 	enum whisper_part part = part_of(&r);
 	*tokens = tokens_of(&r, part);
-	if (part && !is_named(&r, part))
-		name_all(&r, part);
 	return part;
+}
+
+void whisper_graph_name(const struct engine *e, const void *graph, enum whisper_part part)
+{
+	struct reader r;
+
+	if (open_graph(&r, e, graph) && !is_named(&r, part))
+		name_all(&r, part);
 }

@@ -20,5 +20,8 @@ enum whisper_part {
 };
 
 /* *tokens: positions of the sound, or tokens that a decoder is given; 0 for the other two. */
-enum whisper_part whisper_graph_read(
+enum whisper_part whisper_graph_part(
 	const struct engine *engine, const void *graph, int32_t *tokens);
+
+/* Give its tensors names, unless they have them. */
+void whisper_graph_name(const struct engine *engine, const void *graph, enum whisper_part part);

@@ -8,7 +8,6 @@
 #include "attach/ggml/whisper_steps.h"
 
 #include <pthread.h>
-#include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/steps.h"
 #include "attach/ggml/whisper_graph.h"
@@ -109,17 +108,14 @@ static void begin_decoder(int32_t tokens, const void *code, const void *frame)
 	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
 }
 
-/* What that takes is Brick's own time. */
-static enum whisper_part read_graph(const struct engine *e, const void *graph, int32_t *tokens)
+/* What that takes is Brick's own time; within the step, as all that follows one is counted to it.
+ */
+static void name_graph(const struct engine *e, const void *graph)
 {
-	node_thread_ready(&node_thread);
-	node_flush();
 	uint64_t begin = brick__now();
-	enum whisper_part part = whisper_graph_read(e, graph, tokens);
 
-	if (part)
-		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
-	return part;
+	whisper_graph_name(e, graph, turn.part);
+	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
@@ -130,7 +126,8 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 	turn.graph = NULL;
 	if (!brick_enabled() || !is_whisper(caller))
 		return;
-	turn.part = read_graph(engine_at(engine_code), graph, &tokens);
+	const struct engine *e = engine_at(engine_code);
+	turn.part = whisper_graph_part(e, graph, &tokens);
 	if (!turn.part || was_fresh(scheduler))
 		return;
 	turn.graph = graph;
@@ -140,6 +137,7 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 		begin_step(&(struct phase_tokens){(uint32_t)tokens, 0, 0, NULL}, caller, frame);
 		turn.candidates = 0;
 	}
+	name_graph(e, graph);
 }
 
 static uint16_t bricks[WHISPER_PARTS];
