@@ -74,6 +74,16 @@ function waitedFor({ waits }) {
 	return named.length ? `, for ${named.join(", ")}` : "";
 }
 
+/* Who had the CPUs, and whether the steps' threads did. */
+function machine({ presence }) {
+	if (presence.cpus_busy === null) return null;
+	const neighbour = presence.neighbour ? `, ${presence.neighbour} alone ${format.percent(presence.neighbour_share)}` : "";
+	return figure("CPUs", `${format.percent(presence.cpus_busy)} busy`,
+		`other processes took ${format.percent(presence.others)}${neighbour}; the host of the machine ${format.percent(presence.steal)}`,
+		presence.preempted === null ? "when threads were off their CPUs is not known per brick"
+			: `threads were preempted for ${format.percent(presence.preempted)} of the steps, blocked for ${format.percent(presence.blocked)}`);
+}
+
 function trust(report) {
 	const { coverage, distortion, run } = report;
 	const interval = d => `${format.fine(d.low)} to ${format.fine(d.high)}`;
@@ -86,6 +96,7 @@ function trust(report) {
 			report.device.wait_ns ? `threads waited ${format.time(report.device.wait_ns)}${waitedFor(report.device)}` : null) : null,
 		figure("Distortion", format.fine(distortion.share),
 			distortion.share === null ? "not measured in this run" : `${interval(distortion)}: what recording cost this run`),
+		machine(report),
 		figure("Losses", clean(report) ? "none" : "some", ...losses(report)),
 		figure("Clock", run.clock.source, run.clock.residual_ns === null ? null : `right within ${format.time(Math.max(1, run.clock.residual_ns))}`));
 }

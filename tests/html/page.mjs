@@ -57,6 +57,8 @@ async function summaryEquals(page, report) {
 	check("coverage", (await figure("Coverage")).includes(`${(100 * report.coverage.share).toFixed(1)}%`));
 	check("distortion", (await figure("Distortion")).includes(`${(100 * report.distortion.share).toFixed(2)}%`));
 	check("losses", (await figure("Losses")).includes("Nothing was lost"));
+	if (report.presence.cpus_busy !== null)
+		check("CPUs", (await figure("CPUs")).includes(`${(100 * report.presence.cpus_busy).toFixed(1)}% busy`));
 	check("clock", (await figure("Clock")).includes(report.run.clock.source));
 	check("file", text.includes(report.run.file));
 	check("start", text.includes(report.run.start));
