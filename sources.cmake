@@ -985,6 +985,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/filters.py
   tests/integration/flame.py
   tests/integration/explain.py
+  tests/integration/explain_vulkan.py
   tests/integration/ggml_addons.py
   tests/integration/ggml_cuda.py
   tests/integration/ggml_dataflow.py

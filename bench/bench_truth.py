@@ -5,19 +5,25 @@ An engine of spinning bricks against itself, and against one of whose bricks tak
 bench` runs them: plain and recorded, in random order. Of these runs (RUNS of each side and kind) ten a side are drawn at
 random (fixed seed), TRIALS times, and judged by `brick bench --resume`. Beside it, on the same runs, what Mann and Whitney's
 test says of each measure by itself at 5 % (benchstat's method). hyperfine runs ten of each, one side after the other, as it
-does, SESSIONS times; it is counted as telling a difference where its ratio is further from 1 than its +-.
-`bench/bench_truth.py [RUNS [TRIALS [SESSIONS]]]`
+does, SESSIONS times; it is counted as telling a difference where its ratio is further from 1 than its +-. Beside how often the
+slower brick was found stands the power that the answers state: how likely each would find the effect of all runs, by its own
+interval and `detectable`. With --real the real engine (llama.cpp, q8_0, 32 tokens of prompt, 32 generated) against itself.
+`bench/bench_truth.py [--real] [RUNS [TRIALS [SESSIONS]]]`
 """
 import json
+import math
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
-RUNS, TRIALS, SESSIONS = [int(a) for a in sys.argv[1:]] + [40, 200, 30][len(sys.argv) - 1:]
+REAL = "--real" in sys.argv
+NUMBERS = [int(a) for a in sys.argv[1:] if a != "--real"]
+RUNS, TRIALS, SESSIONS = NUMBERS + [40, 200, 30][len(NUMBERS):]
 BRICK = os.path.abspath(f"{BUILD}/bin/brick")
 ENGINE = os.path.abspath(f"{BUILD}/bin/program-compare_recording")
 SIDE, BOUND = 10, 23  # of U, two-sided 5 %, 10 and 10
@@ -27,6 +33,9 @@ PLANTED = "DownProjection"
 
 def engine(folder, percent):
     """One layer of three has it: 3 times as much there."""
+    if REAL:
+        return [f"{os.path.abspath(BUILD)}/bin/brick-llama", "--libs", f"{os.path.abspath(BUILD)}/demo/engine/libs", "--model",
+                f"{os.path.abspath(BUILD)}/demo/model-q8_0.gguf", "--prompt-tokens", "32", "--predict", "32"]
     return [ENGINE, f"{folder}/own", str(3 * percent)]
 
 
@@ -93,22 +102,33 @@ def by_itself(lines):
         for key in a[0]:
             if all(key in v for v in a + b):
                 told[key] = differs([v[key] for v in a], [v[key] for v in b])
-    return any(told.values()), told[f"decode {PLANTED}"], told["wall"]
+    return any(told.values()), told.get(f"decode {PLANTED}", False), told["wall"]
+
+
+def stated_power(row, truth):
+    """What an answer says of itself: how likely it would find this effect; `detectable` is the one of 80 %."""
+    if row["low"] is None or row["high"] is None or row["detectable"] is None or row["low"] <= -1:
+        return 0
+    deviation = (math.log1p(row["high"]) - math.log1p(row["low"])) / 2 / 1.96
+    return statistics.NormalDist().cdf((math.log1p(truth) - math.log1p(row["detectable"])) / deviation + 0.8416) if deviation else 1
 
 
 def trials(folder, percent, count):
     lines, draw = measure(folder, percent), random.Random(percent)
-    truth = rows(judge(folder, percent, lines, lambda some: some))[f"decode {PLANTED}"]["effect"]
-    seen = {"family": 0, "whole": 0, "found": 0, "covered": 0, "others": 0, "any": 0, "planted": 0, "wall": 0}
+    truth = rows(judge(folder, percent, lines, lambda some: some)).get(f"decode {PLANTED}", {"effect": 0})["effect"]
+    seen = {"family": 0, "whole": 0, "found": 0, "covered": 0, "others": 0, "any": 0, "planted": 0, "wall": 0, "power": 0,
+            "sees": []}
     for _ in range(count):
         drawn = {key: draw.sample(some, SIDE) for key, some in lines.items()}
         answer = judge(folder, percent, drawn, lambda some: some)
         told = {name for name, row in rows(answer).items() if row["verdict"] in DIFFERENT}
-        row = rows(answer)[f"decode {PLANTED}"]
+        row = rows(answer).get(f"decode {PLANTED}", {"verdict": "", "low": 0, "high": 0, "detectable": None})
         seen["family"] += bool(told)
         seen["whole"] += answer["verdict"] in DIFFERENT
         seen["found"] += row["verdict"] == "slower"
         seen["covered"] += row["low"] <= truth <= row["high"]
+        seen["power"] += stated_power(row, truth)
+        seen["sees"].append(row["detectable"] or math.inf)
         seen["others"] += any("QkvProjection" in name or "UpProjection" in name for name in told)
         for key, value in zip(("any", "planted", "wall"), by_itself(drawn)):
             seen[key] += value
@@ -132,12 +152,14 @@ def hyperfine(folder, percent):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="brick-truth-") as folder:
-        for percent in (0, 2, 5, 10):
+        for percent in (0,) if REAL else (0, 2, 5, 10):
             count = TRIALS if not percent else TRIALS // 2
             seen, truth = trials(folder, percent, count)
             print(f"{percent} % (all runs: {100 * truth:.3f}), of {count} draws:", flush=True)
             print(f"  brick bench: any measure called different {seen['family']}, the whole {seen['whole']}, {PLANTED} "
-                  f"slower {seen['found']}, its interval holds it {seen['covered']}, another brick {seen['others']}")
+                  f"slower {seen['found']}, by the power that it states {seen['power']:.0f} (80 % from "
+                  f"{100 * statistics.median(seen['sees']):.2f} % on), its interval holds it {seen['covered']}, another brick "
+                  f"{seen['others']}")
             print(f"  each by itself (Mann-Whitney, 5 %): any {seen['any']}, {PLANTED} {seen['planted']}, wall time "
                   f"{seen['wall']}", flush=True)
             if shutil.which("hyperfine"):

@@ -2,6 +2,7 @@
 /* Devices: what did not run on them, what went to and fro, and when they had nothing to do. */
 #include <stdio.h>
 #include <string.h>
+#include "analysis/schedule.h"
 #include "analysis/unknown.h"
 #include "explain/rules.h"
 #include "view/units.h"
@@ -20,25 +21,34 @@ static int computes_on_cpu(const struct summary_row *row)
 	       strcmp(row->name, brick_name(BRICK_SAMPLING));
 }
 
-int rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
+/* Time of the bricks that do; which of them takes most, and executions of all. */
+static uint64_t on_cpu_ns(
+	const struct explain_phase *phase, const struct summary_row **most, uint64_t *count)
 {
-	const struct explain_phase *phase = &f->phases[p];
-	const struct summary_row *most = NULL;
-	uint64_t count = 0;
-	char ns[UNITS_BYTES], busy[UNITS_BYTES];
+	uint64_t ns = 0;
 
-	if (!phase->queue)
-		return 0;
+	*most = NULL;
+	*count = 0;
 	for (size_t i = 0; i < phase->summary->row_count; i++) {
 		const struct summary_row *row = &phase->summary->rows[i];
 		if (!computes_on_cpu(row))
 			continue;
-		out->cost_ns += row->wall_ns;
-		count += row->count;
-		if (!most || row->wall_ns > most->wall_ns)
-			most = row;
+		ns += row->wall_ns;
+		*count += row->count;
+		if (!*most || row->wall_ns > (*most)->wall_ns)
+			*most = row;
 	}
-	if (!most || !out->cost_ns)
+	return ns;
+}
+
+int rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *most;
+	uint64_t count;
+	char ns[UNITS_BYTES], busy[UNITS_BYTES];
+
+	if (!phase->queue || !(out->cost_ns = on_cpu_ns(phase, &most, &count)))
 		return 0;
 	explain_say(out->what, "operations ran on the CPU beside a device, most of all %.47s",
 		most->name);
@@ -101,21 +111,36 @@ int rule_copies(const struct explain_facts *f, enum step_phase p, struct finding
 	return 1;
 }
 
+/* Time of the host that is another finding's: the device is idle then for that reason. */
+static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	const struct summary_row *most;
+	uint64_t count;
+
+	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) +
+	       on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
+	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
+	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+}
+
 /* The device had nothing to do while a step ran: the host did not launch fast enough. */
 int rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	const struct queue_time *q = phase->queue;
 	char idle[UNITS_BYTES], mean[UNITS_BYTES], host[UNITS_BYTES];
-	uint64_t record_ns;
 
-	if (!q || !q->commands || !phase->steps || q->idle_ns < q->wall_ns / 4)
+	if (!q || !q->commands || !phase->steps)
 		return 0;
-	record_ns = explain_on_cpu_ns(phase, "RecordCommands");
-	out->cost_ns = q->idle_ns;
+	uint64_t other_ns = otherwise_busy_ns(f, phase);
+	uint64_t idle_ns = q->idle_ns > other_ns ? q->idle_ns - other_ns : 0;
+	if (idle_ns < q->wall_ns / 4)
+		return 0;
+	uint64_t record_ns = explain_on_cpu_ns(phase, "RecordCommands");
+	out->cost_ns = idle_ns;
 	out->certainty = FINDING_LIKELY;
 	explain_say(out->what, "the device waits for the host: idle for %s of the %s steps",
-		units_percent(idle, explain_share(q->idle_ns, q->wall_ns)), step_phase_name(p));
+		units_percent(idle, explain_share(idle_ns, q->wall_ns)), step_phase_name(p));
 	explain_say(out->evidence,
 		"%llu commands a step, of %s each; the host spent %s in recording and launching",
 		(unsigned long long)(q->commands / phase->steps),

@@ -5,7 +5,9 @@ report take its runs; what a history cannot keep is a warning.
 """
 import json
 import os
+import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 
@@ -74,6 +76,29 @@ def check_locked():
     expect_true(f"a warning: {err}", "locked" in err)
     other.execute("ROLLBACK")
     other.close()
+
+
+def check_full():
+    """A disk that is full in the middle: what was kept stays, the rest is said, and can be kept later."""
+    before, path = runs(), os.path.join(TMP, "many.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(200):
+            file.write(json.dumps({"build_commit": "full", "n_prompt": 0, "n_gen": 128, "test_time": "2025-04-24T11:57:09Z",
+                                   "avg_ns": 1000000000 + i}) + "\n")
+
+    def no_more():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+    done = subprocess.run([BRICK, "history", "import", path], env=environment(BRICK_DB=DB), capture_output=True, check=False,
+                          timeout=120, preexec_fn=no_more)
+    expect_true(f"it is said: {done}", done.returncode == 4 and DB.encode() in done.stderr)
+    kept = len(runs()) - len(before)
+    expect_true(f"{kept} of 200 are kept", 0 < kept < 200)
+    expect("nothing lost", runs("--kind", "recorded"), before)
+    ask("history", "import", path)
+    expect("kept later, and once", len(runs()), len(before) + 200)
+    expect("old ones", ask("history", "rm", "--older-than", "30")[0], b"200 runs\n")
+    expect("gone again", runs(), before)
 
 
 def same_rows(one, other):
@@ -198,6 +223,7 @@ def main():
     check_record()
     check_failures_are_warnings()
     check_locked()
+    check_full()
     check_diff()
     check_names()
     check_plot()

@@ -119,6 +119,10 @@ static void devices(void **state)
 	never(&(struct wrong){.device = 990, .copy = 5}, "copies-between-backends");
 	first(&(struct wrong){.device = 400}, "launch-bound", 0);
 	never(&(struct wrong){.device = 990}, "launch-bound");
+	/* the host had other things to do, which are findings of their own */
+	never(&(struct wrong){.device = 400, .on_cpu = 1}, "launch-bound");
+	never(&(struct wrong){.device = 400, .preempted = 450, .others = 40}, "launch-bound");
+	never(&(struct wrong){.device = 900, .copy = 600}, "launch-bound");
 }
 
 static void tokens(void **state)

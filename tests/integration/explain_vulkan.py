@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`brick explain` of llama.cpp's Vulkan backend on lavapipe: layers that were left on the CPU, and decoding that waits for
+each launch, are what is found where they were planted, and on a clean run they are not. What other programs on this machine
+cost is a finding of its own and not looked at; they make a device wait that consists of threads, too, so where they take a fifth
+of all CPUs the order is not looked at.
+"""
+import glob
+import json
+import os
+import subprocess
+
+import libggml as g
+from libcli import TMP, brick, brick_json, expect, expect_true
+
+ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
+# of other programs; of the ceilings that are kept on this machine, or not
+OTHERS = {"preempted-by-others", "oversubscribed", "blocked", "slow-first-step", "slow-steps", "in-no-brick", "far-below-roof",
+          "at-memory-bandwidth"}
+
+
+def engine():
+    found = [path for root in (g.BUILD, os.path.join(g.SOURCE, "build"))
+             for path in glob.glob(os.path.join(root, "demo", "engine-vulkan", "*", "libggml-vulkan.so"))]
+    if not found:
+        g.skip("no Vulkan backend: run demo/engine-device.sh vulkan")
+    if not os.path.exists(ICD):
+        g.skip("no lavapipe: " + ICD)
+    return os.path.dirname(sorted(found)[-1])
+
+
+def model(name, layers, embd, ff):
+    path = os.path.join(TMP, name + ".gguf")
+    subprocess.run([os.path.join(g.BUILD, "bin", "brick-model"), "--layers", str(layers), "--embd", str(embd), "--heads", "4",
+                    "--kv-heads", "2", "--ff", str(ff), "--vocab", "512", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def findings(libs, name, gguf, *options, **settings):
+    """Rules that found something in decoding, what costs most first; whether other programs took much."""
+    path = os.path.join(TMP, name + ".pftrace")
+    brick("record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens", "8",
+          "--predict", "10", "--flash", "on", *options, GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD,
+          MESA_SHADER_CACHE_DIR=os.path.join(g.BUILD, "demo", "shader-cache"), **settings)
+    text = brick("explain", "--json", "--phase", "decode", path)[0]
+    expect_true(f"{name}: {len(text)} bytes", len(text) <= 8192)
+    found = [f for f in json.loads(text)["findings"] if f["rule"] not in OTHERS]
+    for finding in found:
+        expect_true(f"{name}: {finding}", finding["evidence"] and finding["cost_ns"] > 0)
+    return [f["rule"] for f in found], (brick_json("report", "--json", path)["presence"]["others"] or 0) > 0.2
+
+
+def check(what, answer, wanted):
+    rules, crowded = answer
+    print(what, rules, "beside other programs" if crowded else "")
+    if crowded:  # these may add launch-bound, and no more
+        expect_true(f"{what}: {rules}", set(wanted) <= set(rules) <= set(wanted) | {"launch-bound"})
+    else:
+        expect(what, rules[:max(1, len(wanted))], wanted)
+
+
+def main():
+    libs = engine()
+    heavy, tiny = model("heavy", 6, 768, 3072), model("tiny", 12, 32, 64)
+    check("clean", findings(libs, "clean", heavy), [])
+    check("layers on the CPU", findings(libs, "left", heavy, "--gpu-layers", "1"), ["ran-on-cpu"])
+    check("each launch alone", findings(libs, "alone", tiny, GGML_VK_MAX_NODES_PER_SUBMIT="1", GGML_VK_SERIALIZE_SUBMISSIONS="1",
+                                        GGML_VK_DISABLE_FUSION="1"), ["launch-bound"])
+
+
+main()
