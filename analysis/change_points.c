@@ -110,20 +110,16 @@ static int split(struct search *s, size_t first, size_t end)
 	return rc < 0 ? rc : split(s, first + at, end);
 }
 
-static double median_between(const struct search *s, size_t first, size_t end)
-{
-	memcpy(s->scratch, s->values + first, (end - first) * sizeof(*s->scratch));
-	return statistics_median(s->scratch, end - first);
-}
-
 static void set_levels(struct search *s, size_t n)
 {
 	for (size_t i = 0; i < s->found.count; i++) {
 		struct change_point *point = &s->found.items[i];
 		size_t first = i ? point[-1].at : 0;
 		size_t end = i + 1 < s->found.count ? point[1].at : n;
-		point->before = median_between(s, first, point->at);
-		point->after = median_between(s, point->at, end);
+		point->before =
+			statistics_median_of(s->values + first, point->at - first, s->scratch);
+		point->after =
+			statistics_median_of(s->values + point->at, end - point->at, s->scratch);
 	}
 }
 

@@ -43,12 +43,6 @@ const struct compare_row *compare_find(
 	return NULL;
 }
 
-static double median_of(const double *values, size_t n, double *scratch)
-{
-	memcpy(scratch, values, n * sizeof(*values));
-	return statistics_median(scratch, n);
-}
-
 /* values: of A's blocks, then of B's. */
 static int add_row(struct maker *m, const struct compare_row *like, const double *values,
 	size_t in_a, size_t in_b)
@@ -60,8 +54,8 @@ static int add_row(struct maker *m, const struct compare_row *like, const double
 	if (!scratch)
 		return -ENOMEM;
 	*row = *like;
-	row->a = median_of(values, in_a, scratch);
-	row->b = median_of(values + in_a, in_b, scratch);
+	row->a = statistics_median_of(values, in_a, scratch);
+	row->b = statistics_median_of(values + in_a, in_b, scratch);
 	row->effect = row->p = row->points = NAN;
 	row->low = -INFINITY;
 	row->high = row->detectable = INFINITY;

@@ -80,12 +80,38 @@ static void set_effect(struct compare_row *row, const struct statistics_shift *s
 	row->high = expm1(shift->shift + widen * (shift->high - shift->shift));
 }
 
-/* The least effect whose interval would be beyond the threshold, and whose test would find it. */
-static void set_detectable(struct compare_row *row, double critical_t, double threshold)
+static double squares(const double *values, size_t n)
 {
-	double half = (log1p(row->high) - log1p(row->low)) / 2, deviation = half / z_interval;
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += values[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		sum += (values[i] - mean) * (values[i] - mean);
+	return sum;
+}
+
+/* Of Student's t, by which is tested: one odd run makes it much larger than the interval shows.
+ * in_b is 0 where the values are of pairs. */
+static double standard_error(const double *values, size_t in_a, size_t in_b)
+{
+	double a = (double)in_a, b = (double)in_b;
+
+	if (!in_b)
+		return in_a > 1 ? sqrt(squares(values, in_a) / (a - 1) / a) : INFINITY;
+	double sum = squares(values, in_a) + squares(values + in_a, in_b);
+	return a + b > 2 ? sqrt(sum / (a + b - 2) * (1 / a + 1 / b)) : INFINITY;
+}
+
+/* The least effect whose interval would be beyond the threshold, and whose test would find it. */
+static void set_detectable(
+	struct compare_row *row, double critical_t, double threshold, double error)
+{
+	double below = log1p(row->effect) - log1p(row->low);
+	double above = log1p(row->high) - log1p(row->effect);
+	double half = above > below ? above : below, deviation = half / z_interval;
 	double seen = threshold + (z_interval + z_power) * deviation;
-	double tested = (critical_t + z_power) * deviation;
+	double tested = (critical_t + z_power) * (error > deviation ? error : deviation);
 
 	row->detectable = isfinite(half) ? expm1(seen > tested ? seen : tested) : INFINITY;
 }
@@ -133,7 +159,9 @@ static int test(struct compare_family *f, struct compare_row *rows, double thres
 	for (size_t r = 0; r < f->rows.count && rc == 0 && can_tell(f); r++) {
 		struct compare_row *row = &rows[f->rows.items[r]];
 		row->p = p[r] * tests < 1 ? p[r] * tests : 1;
-		set_detectable(row, critical_t, threshold);
+		set_detectable(row, critical_t, threshold,
+			widen[r] * standard_error(f->values.items + family.blocks * r, f->in_a,
+					   paired ? 0 : f->in_b));
 	}
 	free(p);
 	free(widen);
@@ -269,7 +297,7 @@ int compare_effects_values(struct compare_row *row, const double *a, size_t in_a
 		rc = permutation_test(&one, alpha_of_test, &row->p, &critical_t);
 	if (rc == 0) {
 		set_effect(row, &shift, 1);
-		set_detectable(row, critical_t, threshold);
+		set_detectable(row, critical_t, threshold, standard_error(logs, in_a, in_b));
 		row->verdict = judge_values(row, threshold, alpha_of_test);
 	}
 	free(logs);

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { EXACT_VALUES = 100, EXACT_PAIRS = 60 };
 
@@ -28,6 +29,12 @@ double statistics_median(double *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), compare_doubles);
 	return middle(values, n);
+}
+
+double statistics_median_of(const double *values, size_t n, double *scratch)
+{
+	memcpy(scratch, values, n * sizeof(*values));
+	return statistics_median(scratch, n);
 }
 
 double statistics_autocorrelation(const double *values, size_t n)

@@ -30,8 +30,9 @@ int statistics_shift_paired(
 int statistics_rank_sum_bound(size_t a_count, size_t b_count, double tail);
 int statistics_signed_rank_bound(size_t n, double tail);
 
-/* Of n values, which are put in order. */
+/* Of n values, which are put in order; or a copy of them is, in scratch. */
 double statistics_median(double *values, size_t n);
+double statistics_median_of(const double *values, size_t n, double *scratch);
 
 /* Of consecutive values with those before them, 0 when that is not known; -1 to 1. */
 double statistics_autocorrelation(const double *values, size_t n);
