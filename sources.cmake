@@ -150,6 +150,7 @@ set(BRICK_DRAIN_SOURCES
   drain/histogram.c
   drain/machine.c
   drain/map.c
+  drain/neighbours.c
   drain/notes.c
   drain/off_cpu.c
   drain/off_cpu_intervals.c
@@ -420,7 +421,6 @@ set(BRICK_RECORD_SOURCES
   record/keeper.c
   record/lighten.c
   record/messages.c
-  record/neighbours.c
   record/outside.c
   record/process.c
   record/recorder.c
@@ -980,6 +980,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/diverge.py
   tests/integration/device_backends.py
   tests/integration/device_modes.py
+  tests/integration/device_placing.py
   tests/integration/downloads.py
   tests/integration/embed.py
   tests/integration/filters.py
@@ -987,6 +988,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/explain.py
   tests/integration/explain_vulkan.py
   tests/integration/ggml_addons.py
+  tests/integration/ggml_batches.py
   tests/integration/ggml_cuda.py
   tests/integration/ggml_dataflow.py
   tests/integration/ggml_kill.py

@@ -10,10 +10,11 @@
 /* Shares, 0 to 1; negative: not known. */
 struct presence {
 	/* of what all CPUs could have done while it was recorded */
-	double busy;	  /* with anything */
-	double others;	  /* with other processes than the program, its children and the recorder */
-	double steal;	  /* taken by the host of this virtual machine */
-	double neighbour; /* with the one other process that used most */
+	double busy;   /* with anything */
+	double others; /* with other processes than the program, its children and the recorder */
+	double interrupts; /* of `busy`: devices were served, on the CPU of whoever was running */
+	double steal;	   /* taken by the host of this virtual machine */
+	double neighbour;  /* with the one other process that used most */
 	/* of the time of all steps on the threads that run them */
 	double preempted, blocked;
 	double off; /* both; also by the CPU time of each step, where switches are not known */

@@ -10,11 +10,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/lock.h"
 #include "drain/drain.h"
 #include "drain/clock.h"
 #include "base/clock_ns.h"
 #include "drain/machine.h"
+#include "drain/neighbours.h"
 #include "drain/pace.h"
 #include "embed/own_switches.h"
 #include "lib/sys/descriptors.h"
@@ -43,6 +45,8 @@ struct consumer {
 	struct drain_pace pace;
 	struct drain_clock clock;
 	struct own_switches *switches; /* NULL: nobody wants them */
+	struct neighbours *neighbours; /* NULL: not known */
+	uint64_t begun_cpu_ns;	       /* what the program had used before */
 	struct trace_writer *writer;   /* NULL after an error */
 	struct brick_record *chunk;
 	uint32_t interval_ms;
@@ -58,13 +62,14 @@ static void fail(struct consumer *t, int error)
 	t->writer = NULL;
 }
 
-static int account(struct consumer *t)
+/* ended: also what the machine did, which takes milliseconds to say. */
+static int account(struct consumer *t, int ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
 	struct sink_account a = {
 		.end_ns = monotonic_ns(),
 		.consumer_cpu_ns = own_ns,
-		.program_cpu_ns = process_cpu_ns() - own_ns,
+		.program_cpu_ns = process_cpu_ns() - own_ns - t->begun_cpu_ns,
 		.cpus = drain_cpus_online(),
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
@@ -72,6 +77,8 @@ static int account(struct consumer *t)
 	own_switches_account(t->switches, &a.off_cpu);
 	drain_threads_account(t->drain, &a.off_cpu);
 	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
+	if (ended && t->neighbours && neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine))
+		a.machine = (struct machine_use){0};
 	return sink_account(trace_writer_sink(t->writer), &a);
 }
 
@@ -140,7 +147,7 @@ static void answer(struct consumer *t, uint64_t value)
 
 static int flush(struct consumer *t, uint64_t now_ns)
 {
-	int error = account(t);
+	int error = account(t, 0);
 
 	t->flushed_ns = now_ns;
 	return error ? error : sink_flush(trace_writer_sink(t->writer));
@@ -201,7 +208,7 @@ static void finish(struct consumer *t)
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
-		error = account(t);
+		error = account(t, 1);
 	if (error) {
 		fail(t, error);
 		return;
@@ -268,6 +275,8 @@ static void *run(void *argument)
 	say_opened(t, error);
 	if (error)
 		return NULL;
+	if (neighbours_create(&t->neighbours))
+		t->neighbours = NULL;
 	while (!stopped(t, ms))
 		ms = turn(t);
 	finish(t);
@@ -312,6 +321,7 @@ static void init(struct consumer *t, int fd, const struct brick_session_options 
 	t->interval_ms = options->interval_ms;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = monotonic_ns();
+	t->begun_cpu_ns = process_cpu_ns();
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&t->lock, NULL);
@@ -327,6 +337,7 @@ static void destroy(struct consumer *t)
 	pthread_mutex_destroy(&t->lock);
 	drain_close(t->drain);
 	own_switches_destroy(t->switches);
+	neighbours_destroy(t->neighbours);
 	free(t->chunk);
 	free(t);
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "record/neighbours.h"
+#include "drain/neighbours.h"
 #include "drain/off_cpu_intervals.h"
 #include "trace/sink.h"
 

@@ -11,6 +11,7 @@ struct machine_use {
 	uint64_t idle_ns;      /* did nothing, or waited for disks */
 	uint64_t neighbour_ns; /* of `busy_ns`: the one other process that used most; 0: none */
 	char neighbour[64];    /* its name and number, "cc1 (1234)" */
+	uint64_t interrupt_ns; /* of `busy_ns`: the kernel served devices, whoever was running */
 };
 
 /* How it is known when threads were off their CPUs. */

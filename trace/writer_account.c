@@ -26,6 +26,7 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 	event_uint(w, "busy_ns", use->busy_ns);
 	event_uint(w, "steal_ns", use->steal_ns);
 	event_uint(w, "idle_ns", use->idle_ns);
+	event_uint(w, "interrupt_ns", use->interrupt_ns);
 	if (!use->neighbour_ns)
 		return;
 	event_uint(w, "neighbour_ns", use->neighbour_ns);

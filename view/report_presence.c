@@ -27,13 +27,19 @@ static void print_machine(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label, FILE *out)
 {
 	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
+	char share[UNITS_BYTES], interrupts[96] = "";
 	if (p->busy < 0)
 		return;
 	char *neighbour = neighbour_text(run, p);
+	/* they are in the time on the CPU of whom they interrupted */
+	if (p->interrupts >= 0.005)
+		snprintf(interrupts, sizeof interrupts,
+			"interrupts took %s, of whoever was running; ",
+			units_percent(share, p->interrupts));
 	paragraph(out, terminal, label, "CPUs",
-		"%s busy; other processes took %s%s; the host of the machine took %s",
+		"%s busy; other processes took %s%s; %sthe host of the machine took %s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
-		units_percent(steal, p->steal));
+		interrupts, units_percent(steal, p->steal));
 	free(neighbour);
 }
 
@@ -109,6 +115,7 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 	const char *fallback = p->queued >= 0 ? "schedstat" : p->off >= 0 ? "getrusage" : NULL;
 	json_put(object, "cpus_busy", share(p->busy));
 	json_put(object, "others", share(p->others));
+	json_put(object, "interrupts", share(p->interrupts));
 	json_put(object, "steal", share(p->steal));
 	json_put(object, "neighbour",
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());

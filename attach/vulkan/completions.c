@@ -22,6 +22,8 @@ struct timed {
 	uint64_t over_ns;   /* the end of the wait for it */
 };
 
+enum { MAX_TRUSTED_NS = 10000 }; /* of a clock's residual: its best guess is taken */
+
 static int by_begin(const void *a, const void *b)
 {
 	const struct timed *x = a, *y = b;
@@ -29,11 +31,20 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
+/*
+ * By the clock, on the host. A clock that is known badly is taken to be as late as it can be: every
+ * command is then where it may really have been or before, and none pushes the next one, which the
+ * device did behind it, beyond the end of the wait for that.
+ */
 static void place(
 	struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t, uint64_t now_ns)
 {
 	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns);
 	t->host_end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns);
+	if (d->correlation.residual_ns > MAX_TRUSTED_NS) {
+		t->host_ns -= d->correlation.residual_ns;
+		t->host_end_ns -= d->correlation.residual_ns;
+	}
 	t->over_ns = queue_over_ns(queue, t->pending->number);
 	if (t->over_ns > now_ns)
 		t->over_ns = now_ns;

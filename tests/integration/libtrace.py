@@ -35,11 +35,12 @@ class Sequence:
 
 
 class Slice:
-    __slots__ = ("track", "name", "category", "begin", "end", "depth", "arguments")
+    __slots__ = ("track", "name", "category", "begin", "end", "depth", "arguments", "holds")
 
     def __init__(self, track, name, category, begin, depth, arguments):
         self.track, self.name, self.category = track, name, category
         self.begin, self.end, self.depth, self.arguments = begin, None, depth, arguments
+        self.holds = False    # another slice
 
 
 class Event:
@@ -64,6 +65,7 @@ class Checker:
         self.run_ns = None    # of the run's last event
         self.events = 0
         self.step_begins = set()
+        self.boot_offsets = set()  # BOOTTIME less MONOTONIC, as snapshots have it
 
     def bad(self, text, *args):
         if len(self.problems) < 50:
@@ -102,6 +104,8 @@ class Checker:
             clocks[one(clock, 1)] = clock
         if 6 not in clocks or 3 not in clocks:
             self.bad("a snapshot without BOOTTIME and MONOTONIC")
+        else:
+            self.boot_offsets.add(one(clocks[6], 2) - one(clocks[3], 2))
         if LANE_CLOCK not in clocks:
             return
         clock = clocks[LANE_CLOCK]
@@ -225,6 +229,8 @@ class Checker:
     def slice_begins(self, e, ns, stack):
         if not e.name or not e.category:
             self.bad("a slice without name or category")
+        if stack:
+            stack[-1].holds = True
         stack.append(Slice(e.track, e.name, e.category, ns, len(stack), e.arguments))
         self.slices.append(stack[-1])
         if e.name in ("Prefill", "Decode"):
@@ -270,6 +276,10 @@ class Checker:
                 self.bad("flow %d ends %d times", flow, len(ending))
             if ending and any(ns > ending[0] for ns, ends, _, _ in events if not ends):
                 self.bad("flow %d goes on after its end", flow)
+            sources = sorted(((ns, where) for ns, ends, where, _ in events if not ends and where),
+                             key=lambda source: source[0])
+            if len(sources) > 1 and "kernel" in sources[0][1].arguments:
+                self.bad("flow %d: a command begins before its launch", flow)
             begins = [begin for _, _, _, begin in sorted(events, key=lambda event: event[0])]
             if begins != sorted(begins):
                 self.bad("flow %d leads back", flow)
@@ -350,6 +360,10 @@ class Checker:
         for uuid in self.used_tracks | self.parents:
             if uuid not in self.tracks:
                 self.bad("track %d is used and never described", uuid)
+        staged = {(begin, name) for begin, _, name, _ in self.stages}
+        for s in self.slices:
+            if "kernel" in s.arguments and s.end and not s.holds and (s.begin, s.name) not in staged:
+                self.bad("command %r has no render stage", s.name)
         for track, stack in self.stacks.items():
             if stack and not allow_open:
                 self.bad("%d slices of track %d never end", len(stack), track)

@@ -92,8 +92,11 @@ def main():
             return found
 
         def embedded():
-            truth, _ = disturbed([PROGRAM, str(cpu), path], cpu)
-            return complaints_of_bricks(json.loads(report(path, "--json")), truth)
+            truth, took = disturbed([PROGRAM, str(cpu), path], cpu)
+            rep = json.loads(report(path, "--json"))
+            found = complaints_of_bricks(rep, truth)
+            found.update(complaints_of_machine(rep, took, report(path)))
+            return found
 
         agree("recorded", recorded)
         agree("a program that records itself", embedded)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Description: what Perfetto makes of a recording, without Perfetto: the trace that unit/trace_structure
-leaves behind is sound, and each defect of former versions, planted into it, is found.
+leaves behind is sound, and each defect of former versions, planted into it or its Chrome export, is found.
+(That waits of an embedding program are there once: integration/opencl_pocl, totals of unfinished
+recordings: unit/analysis_summary.)
 """
+import json
 import os
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import libtrace
 from libwire import fields, message, one, packets as packets_of
@@ -101,6 +105,79 @@ def no_arguments(packet):
     return edited(packet, lambda number, value: edited(value, event) if number == 11 else value)
 
 
+def misread_boottime(packet):
+    """As far off as one reading of two clocks was, if somebody came in between."""
+    def clock(number, value):
+        return value + 190 if number == 2 else value
+
+    def snapshot(number, value):
+        return edited(value, clock) if number == 1 and one(value, 1) == 6 else value
+    return edited(packet, lambda number, value: edited(value, snapshot) if number == 6 else value)
+
+
+class EarlyDevice:
+    """A device's clock that is placed so badly that a command begins before its launch."""
+    def __init__(self):
+        self.queue = None
+
+    def __call__(self, packet):
+        if one(one(packet, 60, b""), 15) and self.queue is None:
+            self.queue = one(packet, 10)
+        event = one(packet, 11, b"")
+        if one(packet, 10) == self.queue and one(event, 9) == 1 and one(event, 47):
+            self.queue = 0
+            return edited(packet, lambda number, value: value - 100 if number == 8 else value)
+        return packet
+
+
+def boottime_problems(checker):
+    """Outside of what thousands of readings between two of the other clock leave possible."""
+    read, mono, boot = time.clock_gettime_ns, time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME
+    least, most = -1 << 62, 1 << 62
+    for _ in range(20000):
+        before, between, after = read(mono), read(boot), read(mono)
+        least, most = max(least, between - after), min(most, between - before)
+    return ["BOOTTIME is read %d ns off MONOTONIC, which are %d to %d apart" % (offset, least, most)
+            for offset in checker.boot_offsets if not least <= offset <= most]
+
+
+def chrome_problems(trace, checker):
+    """Dependencies of commands are arrows there, too; all arrows lead forward; it says when it was."""
+    problems, ends = [], {}
+    if not str(trace.get("otherData", {}).get("start_unix_ns", "")).isdigit():
+        problems.append("Chrome: without an absolute time")
+    for e in trace["traceEvents"]:
+        if e.get("ph") in "sf":
+            ends.setdefault((e["name"], e["id"]), {})[e["ph"]] = e["ts"]
+    after = sum(len(s.arguments.get("after") or []) for s in checker.slices if "kernel" in s.arguments)
+    if sum(name == "after" for name, _ in ends) != after:
+        problems.append("Chrome: not %d dependencies of commands" % after)
+    problems += ["Chrome: arrow %r leads back" % (key,) for key, at in ends.items()
+                 if len(at) != 2 or at["s"] > at["f"]]
+    return problems
+
+
+def without_dependencies(trace):
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("name") != "after"]
+
+
+def without_time(trace):
+    del trace["otherData"]["start_unix_ns"]
+
+
+def waits_lead_back(trace):
+    for e in trace["traceEvents"]:
+        if e.get("ph") == "f" and e["name"] == "wait":
+            e["ts"] -= 0.1
+
+
+CHROME_DEFECTS = (
+    ("Chrome: no dependencies", without_dependencies, "dependencies of commands"),
+    ("Chrome: no absolute time", without_time, "absolute time"),
+    ("Chrome: arrows of waits", waits_lead_back, "leads back"),
+)
+
+
 def taking_out(*path):
     return lambda packet: edited(packet, without(path))
 
@@ -117,7 +194,30 @@ DEFECTS = (
     ("no command line", taking_out(2, 1, 3), "without its command"),
     ("no start", taking_out(60, 3, 7), "without its start"),
     ("sites as JSON only", no_arguments, "has no arguments of its site"),
+    ("a command before its launch", EarlyDevice(), "before its launch"),
+    ("views of GPUs empty", lambda packet: b"" if one(packet, 53) is not None else packet, "no render stage"),
+    ("BOOTTIME read once", misread_boottime, "off MONOTONIC"),
 )
+
+
+def check_all(path):
+    checker = libtrace.load(path)
+    return checker, checker.problems + boottime_problems(checker)
+
+
+def check_chrome(path, checker):
+    exported = subprocess.run([os.path.join(BUILD, "bin", "brick"), "export", "--format", "chrome", path],
+                              check=True, capture_output=True).stdout
+    failed = 0
+    for what, plant, sentence in (("as it is", None, None), *CHROME_DEFECTS):
+        trace = json.loads(exported)
+        if plant:
+            plant(trace)
+        problems = chrome_problems(trace, checker)
+        if not any(sentence in problem for problem in problems) if plant else problems:
+            print("%s: %r" % (what, problems))
+            failed += 1
+    return failed
 
 
 def main():
@@ -127,19 +227,21 @@ def main():
                        env=dict(os.environ, BRICK_KEEP_TRACES=work),
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         path, planted = os.path.join(work, "0.pftrace"), os.path.join(work, "planted.pftrace")
-        for problem in libtrace.check(path):
+        checker, problems = check_all(path)
+        for problem in problems:
             print("as it is: " + problem)
             failed += 1
+        failed += check_chrome(path, checker)
         with open(path, "rb") as f:
             packets = [packet for packet, _ in packets_of(f.read())]
         for what, plant, sentence in DEFECTS:
             with open(planted, "wb") as f:
-                f.write(b"".join(message(1, plant(packet)) for packet in packets))
-            problems = libtrace.check(planted)
+                f.write(b"".join(message(1, made) for packet in packets if (made := plant(packet))))
+            problems = check_all(planted)[1]
             if not any(sentence in problem for problem in problems):
                 print("%s: not found, but %r" % (what, problems))
                 failed += 1
-    print("%d packets, %d planted defects, %d failures" % (len(packets), len(DEFECTS), failed))
+    print("%d packets, %d planted defects, %d failures" % (len(packets), len(DEFECTS) + len(CHROME_DEFECTS), failed))
     return 1 if failed else 0
 
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
-#include "record/neighbours.h"
+#include "drain/neighbours.h"
 
 #define SPIN_NS 400000000ull
 

@@ -153,6 +153,7 @@ static void check_off_cpu(const struct run *run)
 	assert_int_equal(run->off_cpu.lost, 3);
 	assert_int_equal(run->machine.steal_ns, 6);
 	assert_string_equal(run->machine.neighbour, "cc1 (12)");
+	assert_int_equal(run->machine.interrupt_ns, 4);
 	assert_int_equal(lane->off_cpu_count, 3);
 	assert_int_equal(lane->off_cpu[2].begin_ns, fake_ns(60));
 	assert_int_equal(all.blocked_ns, fake_ns(60) - fake_ns(40));
@@ -171,8 +172,11 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		.exit_code = 3,
 		.consumer_cpu_ns = 12,
 		.off_cpu = {.source = OFF_CPU_SWITCHES, .lost = 3},
-		.machine = {
-			.busy_ns = 8, .steal_ns = 6, .neighbour_ns = 5, .neighbour = "cc1 (12)"}};
+		.machine = {.busy_ns = 8,
+			.steal_ns = 6,
+			.interrupt_ns = 4,
+			.neighbour_ns = 5,
+			.neighbour = "cc1 (12)"}};
 	struct brick_session_digest digest = {.ticks = fake_ticks(180),
 		.step = 1,
 		.brick = BRICK_RMS_NORM,

@@ -5,7 +5,7 @@
  * In /proc/PID/stat the name stands in parentheses that it may contain itself, so fields are
  * counted from the last one.
  */
-#include "record/neighbours.h"
+#include "drain/neighbours.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/hashmap.h"
 
-enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, STEAL = 7 };
+enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
 
 struct neighbours {
 	uint64_t cpu[CPU_FIELDS];
@@ -167,6 +167,7 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 	for (int i = 0; i < CPU_FIELDS; i++)
 		all += now[i] -= n->cpu[i] < now[i] ? n->cpu[i] : now[i];
 	out->steal_ns = ticks_ns(n, now[STEAL]);
+	out->interrupt_ns = ticks_ns(n, now[IRQ] + now[SOFTIRQ]);
 	out->idle_ns = ticks_ns(n, now[IDLE] + now[IOWAIT]);
 	out->busy_ns = ticks_ns(n, all - now[STEAL] - now[IDLE] - now[IOWAIT]);
 	error = for_all(note_parent, &search);

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server and a speculative program ask the engine for, and what the steps of the recording say: the
+same tokens of prompts and of outputs, alone and mixed, and the same sum as llama_perf_context()'s. What they
+warm up with is shown as that, and in no rate."""
+import json
+import glob
+import os
+import subprocess
+import tempfile
+
+import libggml as g
+
+BRICK = os.path.join(g.BUILD, "bin", "brick")
+PHASES = "prefill", "decode", "mixed"
+
+
+def build(directory, libs):
+    source = os.path.dirname(g.demo("engine-static", "source", "include", "llama.h"))
+    program = os.path.join(directory, "llama_batches")
+    libraries = [found[0] for name in ("libllama.*", "libllama.v*", "libggml.v*", "libggml.s*", "libggml-base*")
+                 if (found := glob.glob(os.path.join(libs, name + ".so")))]
+    made = subprocess.run(
+        ["cc", "-O1", "-I", source, "-I", os.path.join(source, "..", "ggml", "include"),
+         os.path.join(g.SOURCE, "tests", "programs", "llama_batches.c"), "-o", program, *libraries,
+         "-Wl,-rpath," + libs, "-lm"], capture_output=True, text=True, check=False)
+    if made.returncode:
+        g.skip("llama_batches.c cannot be built for this engine: " + made.stderr[:500])
+    return program
+
+
+def output(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert not done.returncode, (command, done.stderr)
+    return done.stdout
+
+
+def check(program, libs, model, what, path):
+    counted = json.loads(output(program, libs, model, what))
+    recorded = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model, what))
+    assert recorded == counted, (recorded, counted)
+    steps = json.loads(output(BRICK, "report", "--json", path))["steps"]
+    for phase in PHASES:
+        seen = [steps[phase][key] for key in ("count", "prompt_tokens", "output_tokens")]
+        assert seen == counted[phase], (what, phase, seen, counted)
+    assert sum(steps[phase]["tokens"] for phase in PHASES) == counted["engine"], (what, steps, counted)
+    warm_up = steps["warm_up"]
+    assert warm_up["count"] == counted["warm_up"], (what, warm_up, counted)
+    assert warm_up["tokens_per_s"] is None and warm_up["wall_tokens_per_s"] is None, warm_up
+    if what == "server":
+        assert all(counted[phase][0] for phase in PHASES), ("one of each kind", counted)
+    print(what, {phase: counted[phase] for phase in PHASES}, "warm-ups", warm_up["count"])
+
+
+def main():
+    libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
+    with tempfile.TemporaryDirectory() as directory:
+        program = build(directory, libs)
+        for what in "server", "draft":
+            check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
+
+
+main()

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// llama.cpp driven by its public interface as its server and its speculative programs drive it, and
+// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft; prints as
+// JSON the tokens of prompts and of outputs that were evaluated, by what the batches held, and
+// llama_perf_context()'s sum.
+//
+// server: requests come while others are decoded; each batch has a token of every sequence that
+// decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
+// asked for a second time with all but its last token kept, one has a single token. draft: tokens
+// are drafted by a context of its own, and all of a draft is checked in one batch.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml-backend.h"
+#include "llama.h"
+
+enum {
+	SLOTS = 3,
+	BATCH = 32,
+	CONTEXT = 1024,
+	REQUESTS = 7,
+	DRAFTED = 4,
+	DRAFT_PROMPT = 21,
+	DRAFT_TOKENS = 40
+};
+
+struct counts {
+	long prompt_steps, output_steps, mixed_steps;
+	long prompt, output; // tokens, in batches of only them and in mixed ones
+	long mixed_prompt, mixed_output;
+};
+
+struct request {
+	int slot, from; // in which, and from which turn on: it waits until that is free
+	int prompt, predict;
+	int kept; // of the prompt, in the slot from the one before, which began alike
+};
+
+static const struct request requests[REQUESTS] = {
+	{0, 0, 20, 30, 0},
+	{1, 4, BATCH + 1, 12, 0},
+	{2, 8, 70, 20, 0},
+	{1, 10, 1, 9, 0},
+	{2, 12, 40, 5, 0},
+	{0, 14, 16, 8, 0},
+	{0, 16, 16, 8, 15},
+};
+
+struct slot {
+	int request; // -1: free
+	int done;    // of the prompt
+	int made;
+	int32_t last;
+	int at; // in the batch; -1: no logits
+};
+
+static struct counts counts;
+static struct llama_model *model;
+static int vocabulary;
+
+static void be_silent(enum ggml_log_level level, const char *text, void *context)
+{
+	(void)level, (void)text, (void)context;
+}
+
+static void *must(void *what, const char *name)
+{
+	if (!what) {
+		fprintf(stderr, "llama_batches: %s\n", name);
+		exit(1);
+	}
+	return what;
+}
+
+static struct llama_context *open_context(void)
+{
+	struct llama_context_params params = llama_context_default_params();
+
+	params.n_ctx = CONTEXT * SLOTS;
+	params.n_batch = params.n_ubatch = BATCH;
+	params.n_seq_max = SLOTS;
+	params.n_threads = params.n_threads_batch = 1;
+	params.no_perf = false;
+	return must(llama_init_from_model(model, params), "no context");
+}
+
+// As common_init_from_params() does.
+static void warm_up(struct llama_context *context)
+{
+	const struct llama_vocab *vocab = llama_model_get_vocab(model);
+	int32_t tokens[2], n = 0;
+
+	if (llama_vocab_bos(vocab) != LLAMA_TOKEN_NULL)
+		tokens[n++] = llama_vocab_bos(vocab);
+	if (llama_vocab_eos(vocab) != LLAMA_TOKEN_NULL)
+		tokens[n++] = llama_vocab_eos(vocab);
+	if (!n)
+		tokens[n++] = 0;
+	llama_decode(context, llama_batch_get_one(tokens, n));
+	llama_memory_clear(llama_get_memory(context), true);
+	llama_synchronize(context);
+	llama_perf_context_reset(context);
+}
+
+static void add(struct llama_batch *batch, int32_t token, int position, int sequence, int logits)
+{
+	int i = batch->n_tokens++;
+
+	batch->token[i] = token;
+	batch->pos[i] = position;
+	batch->n_seq_id[i] = 1;
+	batch->seq_id[i][0] = sequence;
+	batch->logits[i] = (int8_t)logits;
+}
+
+static int32_t prompt_token(int request, int i)
+{
+	return 3 + (request * 131 + i * 17) % (vocabulary - 3);
+}
+
+static int32_t likeliest(struct llama_context *context, int at)
+{
+	const float *logits = llama_get_logits_ith(context, at);
+	int32_t best = 0;
+
+	for (int32_t t = 1; t < vocabulary; t++)
+		if (logits[t] > logits[best])
+			best = t;
+	return best;
+}
+
+static void count(long prompt, long output)
+{
+	counts.prompt_steps += prompt && !output;
+	counts.output_steps += output && !prompt;
+	counts.mixed_steps += prompt && output;
+	counts.mixed_prompt += output ? prompt : 0;
+	counts.mixed_output += prompt ? output : 0;
+	counts.prompt += output ? 0 : prompt;
+	counts.output += prompt ? 0 : output;
+}
+
+static void evaluate(struct llama_context *context, struct llama_batch batch)
+{
+	if (llama_decode(context, batch))
+		must(NULL, "llama_decode() failed");
+}
+
+// --- server ---
+
+static void take_request(struct llama_context *context, struct slot *slot, int sequence, int number)
+{
+	slot->request = number;
+	slot->made = 0;
+	slot->done = requests[number].kept;
+	llama_memory_seq_rm(llama_get_memory(context), sequence, slot->done, -1);
+}
+
+static long add_prompt(struct llama_batch *batch, struct slot *slot, int sequence)
+{
+	const struct request *r = &requests[slot->request];
+	long added = 0;
+
+	for (; slot->done < r->prompt && batch->n_tokens < BATCH; added++) {
+		int last = ++slot->done == r->prompt;
+		if (last)
+			slot->at = batch->n_tokens;
+		/* what is asked for twice is the same */
+		add(batch,
+			prompt_token(r->kept ? slot->request - 1 : slot->request, slot->done - 1),
+			slot->done - 1, sequence, last);
+	}
+	return added;
+}
+
+// One turn; whether there was anything to do.
+static int turn(struct llama_context *context, struct llama_batch *batch, struct slot *slots)
+{
+	long prompt = 0, output = 0;
+
+	batch->n_tokens = 0;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &slots[i];
+		s->at = -1;
+		if (s->request < 0 || s->done < requests[s->request].prompt)
+			continue;
+		s->at = batch->n_tokens;
+		add(batch, s->last, requests[s->request].prompt + s->made - 1, i, 1);
+		output++;
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].request >= 0)
+			prompt += add_prompt(batch, &slots[i], i);
+	if (!batch->n_tokens)
+		return 0;
+	evaluate(context, *batch);
+	count(prompt, output);
+	for (int i = 0; i < SLOTS; i++) {
+		if (slots[i].at < 0)
+			continue;
+		slots[i].last = likeliest(context, slots[i].at);
+		if (++slots[i].made >= requests[slots[i].request].predict)
+			slots[i].request = -1;
+	}
+	return 1;
+}
+
+static void serve(struct llama_context *context)
+{
+	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
+	struct slot slots[SLOTS] = {{.request = -1}, {.request = -1}, {.request = -1}};
+	int taken[REQUESTS] = {0}, left = REQUESTS;
+
+	for (int i = 0; turn(context, &batch, slots) || left; i++)
+		for (int k = 0; k < REQUESTS; k++) {
+			const struct request *r = &requests[k];
+			if (taken[k] || i < r->from || slots[r->slot].request >= 0)
+				continue;
+			taken[k] = 1;
+			left--;
+			take_request(context, &slots[r->slot], r->slot, k);
+		}
+	llama_batch_free(batch);
+}
+
+// --- draft ---
+
+// The draft model goes on from what both have: DRAFTED tokens, of which it has evaluated all but
+// the last.
+static void draft(struct llama_context *context, struct llama_batch *batch, int32_t last,
+	int position, int32_t *tokens)
+{
+	llama_memory_seq_rm(llama_get_memory(context), 0, position, -1);
+	for (int i = 0; i < DRAFTED; i++) {
+		batch->n_tokens = 0;
+		add(batch, i ? tokens[i - 1] : last, position + i, 0, 1);
+		evaluate(context, *batch);
+		count(0, 1);
+		tokens[i] = likeliest(context, 0);
+	}
+	/* so that some are wrong */
+	if (position % 3 == 0)
+		tokens[DRAFTED - 2] = (tokens[DRAFTED - 2] + 1) % vocabulary;
+}
+
+static int check(struct llama_context *context, struct llama_batch *batch, int32_t *last,
+	int position, const int32_t *tokens)
+{
+	int right = 0;
+
+	batch->n_tokens = 0;
+	add(batch, *last, position, 0, 1);
+	for (int i = 0; i < DRAFTED; i++)
+		add(batch, tokens[i], position + 1 + i, 0, 1);
+	evaluate(context, *batch);
+	count(0, 1 + DRAFTED);
+	while ((*last = likeliest(context, right)) == (right < DRAFTED ? tokens[right] : -1))
+		right++;
+	llama_memory_seq_rm(llama_get_memory(context), 0, position + 1 + right, -1);
+	return 1 + right;
+}
+
+static void read_prompt(struct llama_context *context, struct llama_batch *batch)
+{
+	batch->n_tokens = 0;
+	for (int i = 0; i < DRAFT_PROMPT; i++)
+		add(batch, prompt_token(0, i), i, 0, i == DRAFT_PROMPT - 1);
+	evaluate(context, *batch);
+	count(DRAFT_PROMPT, 0);
+}
+
+static void speculate(struct llama_context *context, struct llama_context *drafting)
+{
+	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
+	int32_t tokens[DRAFTED];
+	int position = DRAFT_PROMPT;
+
+	read_prompt(drafting, &batch);
+	read_prompt(context, &batch);
+	int32_t last = likeliest(context, DRAFT_PROMPT - 1);
+	while (position < DRAFT_PROMPT + DRAFT_TOKENS) {
+		draft(drafting, &batch, last, position, tokens);
+		position += check(context, &batch, &last, position, tokens);
+	}
+	llama_batch_free(batch);
+}
+
+// Batches of one token are counted apart by the engine, which says 1 where it was none.
+static long of_engine(struct llama_context *context)
+{
+	llama_synchronize(context);
+	struct llama_perf_context_data data = llama_perf_context(context);
+
+	return data.n_p_eval + (data.n_eval > 1 ? data.n_eval : 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct llama_context *contexts[2] = {NULL, NULL};
+	long engine = 0;
+
+	if (argc != 4)
+		return 2;
+	llama_log_set(be_silent, NULL);
+	ggml_backend_load_all_from_path(argv[1]);
+	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
+	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
+	for (int i = 0; i < 1 + !strcmp(argv[3], "draft"); i++) {
+		contexts[i] = open_context();
+		warm_up(contexts[i]);
+	}
+	if (contexts[1])
+		speculate(contexts[0], contexts[1]);
+	else
+		serve(contexts[0]);
+	for (int i = 0; i < 2 && contexts[i]; i++) {
+		engine += of_engine(contexts[i]);
+		llama_free(contexts[i]);
+	}
+	printf("{\"warm_up\": %d, \"prefill\": [%ld, %ld, 0], \"decode\": [%ld, 0, %ld], "
+	       "\"mixed\": [%ld, %ld, %ld], "
+	       "\"engine\": %ld}\n",
+		contexts[1] ? 2 : 1, counts.prompt_steps, counts.prompt, counts.output_steps,
+		counts.output, counts.mixed_steps, counts.mixed_prompt, counts.mixed_output,
+		engine);
+	llama_model_free(model);
+	return 0;
+}
