@@ -71,10 +71,30 @@ static int holds_nothing(const struct vocabulary *v, const void *context)
 	return memory && v->last_position(memory, 0) < 0;
 }
 
+/* What BOS and EOS there are, but for BOS alone, which may be meant; token 0 without either. */
+static int is_empty_run(
+	const struct vocabulary *v, const struct batch_head *batch, const void *context)
+{
+	const void *vocab = v->get_vocab(v->get_model(context));
+	int32_t bos = v->bos(vocab), eos = v->eos(vocab), wanted[2], count = 0;
+
+	if (bos != NO_TOKEN)
+		wanted[count++] = bos;
+	if (eos != NO_TOKEN)
+		wanted[count++] = eos;
+	if (!count)
+		wanted[count++] = 0;
+	return batch->n_tokens == count && (eos != NO_TOKEN || bos == NO_TOKEN) &&
+	       !memcmp(batch->tokens, wanted, (size_t)count * sizeof *wanted);
+}
+
+static int is_trial(const struct batch_head *batch)
+{
+	return batch->n_tokens == 2 && !batch->tokens[0] && !batch->tokens[1];
+}
+
 int warm_up_is(const struct batch_head *batch, const void *context, const void *code)
 {
-	int32_t wanted[2], count = 0;
-
 	if (batch->n_tokens < 1 || batch->n_tokens > 2 || !batch->tokens || batch->embeddings ||
 		batch->positions || batch->sequences || batch->outputs || !context)
 		return 0;
@@ -82,16 +102,5 @@ int warm_up_is(const struct batch_head *batch, const void *context, const void *
 	if (!v || !v->get_model || !v->get_vocab || !v->bos || !v->eos || !v->get_memory ||
 		!v->last_position)
 		return 0;
-	const void *vocab = v->get_vocab(v->get_model(context));
-	int32_t bos = v->bos(vocab), eos = v->eos(vocab);
-	if (bos != NO_TOKEN)
-		wanted[count++] = bos;
-	if (eos != NO_TOKEN)
-		wanted[count++] = eos;
-	if (!count)
-		wanted[count++] = 0;
-	/* One that begins with BOS alone may be meant. */
-	return batch->n_tokens == count && (eos != NO_TOKEN || bos == NO_TOKEN) &&
-	       !memcmp(batch->tokens, wanted, (size_t)count * sizeof *wanted) &&
-	       holds_nothing(v, context);
+	return (is_trial(batch) || is_empty_run(v, batch, context)) && holds_nothing(v, context);
 }

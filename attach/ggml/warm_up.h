@@ -2,7 +2,8 @@
 /*
  * Warm-ups that no call announces: since llama_set_warmup() is deprecated, llama.cpp's programs
  * evaluate [BOS, EOS] (what of it the vocabulary has, else token 0) in a context that holds
- * nothing, and clear it. Any thread.
+ * nothing, and clear it; its server also [0, 0], to see whether tokens can be taken out again. Any
+ * thread.
  */
 #pragma once
 

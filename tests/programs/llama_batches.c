@@ -104,6 +104,18 @@ static void warm_up(struct llama_context *context)
 	llama_perf_context_reset(context);
 }
 
+// As common_context_can_seq_rm() does.
+static void try_removing(struct llama_context *context)
+{
+	int32_t tokens[2] = {0, 0};
+
+	llama_decode(context, llama_batch_get_one(tokens, 2));
+	llama_memory_seq_rm(llama_get_memory(context), 0, 1, -1);
+	llama_memory_clear(llama_get_memory(context), true);
+	llama_synchronize(context);
+	llama_perf_context_reset(context);
+}
+
 static void add(struct llama_batch *batch, int32_t token, int position, int sequence, int logits)
 {
 	int i = batch->n_tokens++;
@@ -310,6 +322,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 1 + !strcmp(argv[3], "draft"); i++) {
 		contexts[i] = open_context();
 		warm_up(contexts[i]);
+		try_removing(contexts[i]);
 	}
 	if (contexts[1])
 		speculate(contexts[0], contexts[1]);
@@ -322,7 +335,7 @@ int main(int argc, char **argv)
 	printf("{\"warm_up\": %d, \"prefill\": [%ld, %ld, 0], \"decode\": [%ld, 0, %ld], "
 	       "\"mixed\": [%ld, %ld, %ld], "
 	       "\"engine\": %ld}\n",
-		contexts[1] ? 2 : 1, counts.prompt_steps, counts.prompt, counts.output_steps,
+		contexts[1] ? 4 : 2, counts.prompt_steps, counts.prompt, counts.output_steps,
 		counts.output, counts.mixed_steps, counts.mixed_prompt, counts.mixed_output,
 		engine);
 	llama_model_free(model);
