@@ -9,7 +9,10 @@
 #include "lib/registry.h"
 #include "lib/thread.h"
 
-enum { AHEAD = 16 }; /* timings between asking for what one touches, and touching it */
+enum {
+	BATCH = 128,
+	AHEAD = 16, /* timings between asking for what one touches, and touching it */
+};
 
 /* What is still to be recorded. */
 struct rest {
@@ -132,15 +135,15 @@ static inline void expect(const struct brick__thread *self, uint64_t head, uint3
 	__builtin_prefetch(&self->ring[head & self->mask], 1);
 }
 
-/* Those before the first one that is out of the ordinary. */
-static void record_many(struct brick__thread *self, struct rest *r)
+/* So many of them, or those before the first one that is out of the ordinary. */
+static void record_batch(struct brick__thread *self, struct rest *r, uint32_t count)
 {
 	struct brick_lane *lane = self->lane;
 	uint64_t head = lane->head, child = 0, open = open_bits(lane);
 
 	for (uint32_t i = 0; i < r->count && i < AHEAD; i++)
 		expect(self, head + i, r->timings[i].site);
-	for (; r->count; r->timings++, r->first++, r->count--) {
+	for (; count; count--, r->timings++, r->first++, r->count--) {
 		const struct brick_timing *t = r->timings;
 		const struct brick__site_brief *site = brick__site_brief(t->site);
 		if (!site || t->inner > t->ticks ||
@@ -167,9 +170,12 @@ void brick_record_timings_work(const struct brick_timing *timings, uint32_t coun
 	struct rest rest = {timings, count, 0, works, work_count};
 
 	while (rest.count) {
-		if (is_ordinary(&brick__thread, (uint64_t)rest.count + rest.work_count))
-			record_many(&brick__thread, &rest);
-		if (rest.count)
+		uint32_t batch = rest.count < BATCH ? rest.count : BATCH, before = rest.count;
+		uint32_t with_work = work_count < batch ? work_count : batch;
+
+		if (is_ordinary(&brick__thread, (uint64_t)batch + with_work))
+			record_batch(&brick__thread, &rest, batch);
+		if (rest.count + batch != before)
 			record_one(&rest);
 	}
 }

@@ -13,6 +13,8 @@
 enum { MOST = 3000, UNKNOWN_SITE = 60000, RING = 1024 };
 
 static struct brick_timing timings[MOST];
+static struct brick_timing_work works[MOST];
+static uint32_t work_count;
 static uint32_t sites[3];
 
 static void register_sites(void)
@@ -43,17 +45,35 @@ static void fill(uint32_t count)
 	}
 }
 
+/* Every seventh did other work than its site says; of some of these it is not known how much. */
+static void fill_works(uint32_t count)
+{
+	work_count = 0;
+	for (uint32_t i = 0; i < count; i += 7)
+		works[work_count++] = (struct brick_timing_work){i, 0, i % 3 * 10, i % 3};
+}
+
 static void record_singly(const struct brick_timing *t, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0, work = 0; i < count; i++) {
 		const struct brick_sample sample = {.begin = t[i].begin,
 			.end = t[i].begin + t[i].ticks,
 			.wait = t[i].wait,
 			.inner = t[i].inner,
 			.site = t[i].site,
 			.source = BRICK_SOURCE_TSC};
-		brick_record_sample(&sample);
+		if (work < work_count && works[work].timing == i) {
+			brick_record_sample_work(&sample, works[work].bytes, works[work].flops);
+			work++;
+		} else {
+			brick_record_sample(&sample);
+		}
 	}
+}
+
+static void record_with_works(const struct brick_timing *t, uint32_t count)
+{
+	brick_record_timings_work(t, count, works, work_count);
 }
 
 typedef void (*record_fn)(const struct brick_timing *timings, uint32_t count);
@@ -115,7 +135,8 @@ static struct outcome *run(record_fn record, uint32_t outer, uint32_t count)
 static void assert_same(uint32_t outer, uint32_t count)
 {
 	struct outcome *a = run(record_singly, outer, count);
-	struct outcome *b = run(brick_record_timings, outer, count);
+	struct outcome *b =
+		run(work_count ? record_with_works : brick_record_timings, outer, count);
 
 	assert_int_equal(a->head, b->head);
 	assert_memory_equal(&a->ledger, &b->ledger, sizeof a->ledger);
@@ -205,6 +226,21 @@ static void a_full_ring_drops_and_counts(void **state)
 	assert_same(BRICK_GRAPH_COMPUTE, MOST);
 }
 
+static void some_with_work_of_their_own(void **state)
+{
+	fill(300);
+	fill_works(300);
+	assert_same(BRICK_GRAPH_COMPUTE, 300);
+	timings[14].site = 0;
+	timings[21].inner = timings[21].ticks + 1;
+	assert_same(BRICK_GRAPH_COMPUTE, 300);
+	assert_same(BRICK_QKV_PROJECTION, 300);
+	fill(MOST);
+	fill_works(MOST);
+	assert_same(BRICK_GRAPH_COMPUTE, MOST);
+	work_count = 0;
+}
+
 static void off_and_not_ready(void **state)
 {
 	fill(10);
@@ -273,6 +309,7 @@ int main(void)
 		cmocka_unit_test(work_of_its_own),
 		cmocka_unit_test(odd_ones_among_them),
 		cmocka_unit_test(a_full_ring_drops_and_counts),
+		cmocka_unit_test(some_with_work_of_their_own),
 		cmocka_unit_test(lanes_are_made_ready_and_costs_kept),
 	};
 
