@@ -3,10 +3,11 @@
  * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
  * up and down per hook call, because timing a call in place counts part of the timing and not the
- * way into the call; the hooks of the step's other threads, whose delays hold up all at the next
- * barrier unless they fall together (high); and, on a machine that the program kept busy, the
- * recorder's CPU time spread over the CPUs (estimate) or holding up all of them (high). Called by
- * the report.
+ * way into the call; as much again as a call takes longer than a pair, since what is only led on
+ * (barriers) is not timed, and finds the caches as cold (high); the hooks of the step's other
+ * threads, whose delays hold up all at the next barrier unless they fall together (high); and, on a
+ * machine that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or
+ * holding up all of them (high). Called by the report.
  */
 #include "analysis/distortion.h"
 
@@ -123,7 +124,8 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		costs->timed_ns += (double)lane->hook_ns;
 		costs->ns += calls * mean_ns;
 		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
-		costs->high_ns += calls * (mean_ns + spread_ns);
+		double cold_ns = mean_ns > 2 * spread_ns ? mean_ns - 2 * spread_ns : 0;
+		costs->high_ns += calls * (mean_ns + spread_ns + cold_ns);
 	}
 }
 
