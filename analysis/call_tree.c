@@ -396,11 +396,3 @@ int call_tree_of_lane(struct call_tree **out, const struct run *run, const struc
 	struct growing g = {.run = run, .index = index};
 	return build(&g, out, lane, false);
 }
-
-void call_tree_destroy(struct call_tree *tree)
-{
-	if (!tree)
-		return;
-	free(tree->nodes);
-	free(tree);
-}

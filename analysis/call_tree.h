@@ -32,5 +32,3 @@ int call_tree_of_steps(struct call_tree **out, const struct run *run,
 /* Of a whole lane. -ENOMEM. */
 int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane);
-
-void call_tree_destroy(struct call_tree *tree);

@@ -107,3 +107,11 @@ void call_tree_sum_up(struct call_tree *tree)
 			below_ns += tree->nodes[i].time_ns;
 	root->time_ns = below_ns + root->self_ns;
 }
+
+void call_tree_destroy(struct call_tree *tree)
+{
+	if (!tree)
+		return;
+	free(tree->nodes);
+	free(tree);
+}

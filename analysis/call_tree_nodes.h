@@ -63,3 +63,5 @@ void call_tree_sum_up(struct call_tree *tree);
 
 /* Add what is known to what was not known yet. */
 void call_tree_add_known(uint64_t *sum, uint64_t value, int known);
+
+void call_tree_destroy(struct call_tree *tree);
