@@ -898,6 +898,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/record_queue.c
   tests/unit/registry.c
   tests/unit/roofline.c
+  tests/unit/roofline_device.c
   tests/unit/rules.c
   tests/unit/rules_tensors.c
   tests/unit/sample.c

@@ -239,8 +239,8 @@ static int create_layout(struct vulkan *v)
 		.pushConstantRangeCount = 1,
 		.pPushConstantRanges = &range};
 
-	return check(v->CreateShaderModule(v->device, &shader, NULL, &v->shader)) ||
-			       check(v->CreatePipelineLayout(v->device, &layout, NULL, &v->layout))
+	return v->CreateShaderModule(v->device, &shader, NULL, &v->shader) ||
+			       v->CreatePipelineLayout(v->device, &layout, NULL, &v->layout)
 		       ? -EIO
 		       : 0;
 }
@@ -298,8 +298,8 @@ static int submit(struct brick_vulkan_queue *queue)
 		.commandBufferCount = 1,
 		.pCommandBuffers = &commands};
 
-	return check(v->EndCommandBuffer(commands)) ||
-			       check(v->QueueSubmit(queue->queue, 1, &info, VK_NULL_HANDLE))
+	return v->EndCommandBuffer(commands) ||
+			       v->QueueSubmit(queue->queue, 1, &info, VK_NULL_HANDLE)
 		       ? -EIO
 		       : 0;
 }
@@ -380,14 +380,8 @@ static int open_device(struct device_queue *q, unsigned index)
 	}
 	if (!rc)
 		rc = create_buffer(q, v);
-	if (!rc)
-		rc = create_set(v);
-	if (!rc)
-		rc = create_layout(v);
-	if (!rc)
-		rc = create_commands(v);
-	if (!rc)
-		rc = fill(q, v);
+	if (!rc && (create_set(v) || create_layout(v) || create_commands(v) || fill(q, v)))
+		rc = -EIO;
 	if (rc) {
 		close_device(q);
 		return rc;

@@ -8,91 +8,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/roofline.h"
 #include "analysis/unknown.h"
-#include "tests/unit/run_builder.h"
-
-enum { WORK = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS };
-
-#define FIGURE(best)                            \
-	{                                       \
-		best, best * 0.9, best * 0.5, 7 \
-	} /* spread 10 % */
-
-static struct ceilings_level levels[] = {{"L1", 32768, 1}, {"memory", 0, 4}};
-static struct ceilings_compute compute[] = {
-	{"wide", "f32", 1, FIGURE(100.0)},
-	{"narrow", "f32", 1, FIGURE(50.0)},
-	{"wide", "i8", 1, FIGURE(400.0)},
-	{"wide", "f32", 2, FIGURE(200.0)},
-	{"wide", "f32", 4, FIGURE(400.0)},
-};
-static struct ceilings_bandwidth bandwidth[] = {
-	{"L1", "read", "wide", 1, 8192, FIGURE(300.0)},
-	{"memory", "copy", "wide", 1, 1 << 28, FIGURE(30.0)},
-	{"memory", "read", "wide", 1, 1 << 28, FIGURE(40.0)},
-	{"L1", "read", "wide", 2, 8192, FIGURE(600.0)},
-	{"memory", "read", "wide", 2, 1 << 28, FIGURE(50.0)},
-	{"memory", "read", "wide", 4, 1 << 28, FIGURE(60.0)},
-};
-static struct ceilings_latency latency[] = {{"threads", "barrier", 2, {70, 80, 90, 7}}};
-static const struct ceilings machine = {
-	.levels = levels,
-	.level_count = 2,
-	.compute = compute,
-	.compute_count = 5,
-	.bandwidth = bandwidth,
-	.bandwidth_count = 6,
-	.latency = latency,
-	.latency_count = 1,
-};
-
-/* Exact to what a double of such sizes can do. */
-static void assert_near(double got, double want)
-{
-	double scale = want < 0 ? -want : want;
-	if (got < want - 1e-9 * (1 + scale) || got > want + 1e-9 * (1 + scale))
-		fail_msg("%.12g, expected %.12g", got, want);
-}
-
-static uint32_t start(struct run *run)
-{
-	memset(run, 0, sizeof(*run));
-	run->complete = 1;
-	run->clock = (struct brick_clock){.mult = 1};
-	return builder_lane(run, builder_process(run, 1), 1);
-}
-
-static uint32_t work_site(
-	struct run *run, const char *name, const char *operation, uint64_t flops, uint64_t bytes)
-{
-	uint32_t site = builder_site(run, builder_brick(run, name, "X"), 0, operation, "t");
-	run->sites[site].flags = WORK;
-	run->sites[site].elements = 1;
-	run->sites[site].flops = flops;
-	run->sites[site].bytes = bytes;
-	return site;
-}
-
-static struct step_index step_index;
-
-static struct roofline *make(struct run *run, const struct ceilings *ceilings)
-{
-	struct roofline *r;
-	assert_int_equal(step_index_init(&step_index, run), 0);
-	assert_int_equal(roofline_create(&r, run, &step_index, ceilings), 0);
-	return r;
-}
-
-static void finish(struct roofline *r, struct run *run)
-{
-	roofline_destroy(r);
-	step_index_fini(&step_index);
-	run_fini(run);
-}
+#include "tests/unit/roofline_kit.h"
 
 static void one_thread_by_hand(void **state)
 {
@@ -353,67 +273,6 @@ static void phases_threads_devices(void **state)
 	finish(r, &run);
 }
 
-static void add_note(struct run *run, const char *key, const char *value)
-{
-	run->notes = realloc(run->notes, (run->note_count + 1) * sizeof(*run->notes));
-	run->notes[run->note_count++] = (struct run_note){0, strdup(key), strdup(value)};
-}
-
-/*
- * The first command of a node tells of its work: 4000 bytes by 40 + 60 ns; another brick's between
- * two of them ends it. Under the ceilings of the device that the notes name.
- */
-static void devices_have_roofs_of_their_own(void **state)
-{
-	struct ceilings_compute f32 = {"kernel", "f32", 1, FIGURE(1000.0)};
-	struct ceilings_bandwidth reads[] = {{"L1", "read", "kernel", 1, 1, FIGURE(500.0)},
-		{"memory", "read", "kernel", 1, 1, FIGURE(80.0)}};
-	struct ceilings_latency empty = {"kernel", "kernel", 1, {10, 10, 10, 3}};
-	struct ceilings_device devices[] = {{"vulkan", "GPU",
-						    {.levels = levels,
-							    .level_count = 2,
-							    .compute = &f32,
-							    .compute_count = 1,
-							    .bandwidth = reads,
-							    .bandwidth_count = 2,
-							    .latency = &empty,
-							    .latency_count = 1}},
-		{"opencl", "GPU", {.quick = 1}}};
-	static const struct {
-		const char *key, *value;
-		int is_found;
-	} notes[] = {{"backend", "vulkan GPU", 1}, {"vulkan.device", "GPU", 1},
-		{"backend", "vulkan other", 0}, {"backend", "opencl GPU", 0}};
-	struct ceilings all = machine;
-
-	all.devices = devices;
-	all.device_count = 2;
-	for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
-		struct run run;
-		uint32_t lane = start(&run), site = work_site(&run, "B", NULL, 4000, 4000);
-		uint32_t bare = builder_site(&run, run.sites[site].brick, 0, NULL, NULL);
-		uint32_t other = builder_site(&run, builder_brick(&run, "C", "X"), 0, NULL, NULL);
-		run.lanes[lane].kind = BRICK_LANE_QUEUE;
-		run.lanes[lane].backend = strdup("vulkan");
-		builder_sample(&run, lane, site, 0, 40, 0);
-		builder_sample(&run, lane, bare, 40, 100, 0);
-		builder_sample(&run, lane, other, 100, 200, 0);
-		builder_sample(&run, lane, bare, 200, 300, 0);
-		add_note(&run, notes[i].key, notes[i].value);
-		add_note(&run, "backend", "CPU");
-		struct roofline *r = make(&run, &all);
-		assert_int_equal(r->row_count, 1);
-		assert_int_equal(r->rows[0].count, 1);
-		assert_int_equal(r->rows[0].silent, 1);
-		assert_near(r->rows[0].bytes_per_ns, 40);
-		assert_int_equal(r->device == &devices[0], notes[i].is_found);
-		assert_near(r->rows[0].distance, notes[i].is_found ? 0.5 : -1);
-		assert_int_equal(r->rows[0].bound == ROOFLINE_MEMORY, notes[i].is_found);
-		finish(r, &run);
-	}
-	(void)state;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,7 +285,6 @@ int main(void)
 		cmocka_unit_test(latency_bound),
 		cmocka_unit_test(missing_is_missing),
 		cmocka_unit_test(phases_threads_devices),
-		cmocka_unit_test(devices_have_roofs_of_their_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
