@@ -10,7 +10,7 @@ import os
 import subprocess
 
 import libggml as g
-from libcli import TMP, brick, brick_json, expect, expect_true
+from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true
 
 ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
 # of other programs; of the ceilings that are kept on this machine, or not
@@ -38,9 +38,12 @@ def model(name, layers, embd, ff):
 def findings(libs, name, gguf, *options, **settings):
     """Rules that found something in decoding, what costs most first; whether other programs took much."""
     path = os.path.join(TMP, name + ".pftrace")
-    brick("record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens", "8",
-          "--predict", "10", "--flash", "on", *options, GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD,
-          MESA_SHADER_CACHE_DIR=os.path.join(g.BUILD, "demo", "shader-cache"), **settings)
+    cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time, once
+    done = subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", libs, "--model", gguf,
+                           "--prompt-tokens", "8", "--predict", "10", "--flash", "on", *options],
+                          env=environment(GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD, MESA_SHADER_CACHE_DIR=cache,
+                                          **settings), capture_output=True, check=False, timeout=280)
+    expect(f"{name}: {done.stderr}", done.returncode, 0)
     text = brick("explain", "--json", "--phase", "decode", path)[0]
     expect_true(f"{name}: {len(text)} bytes", len(text) <= 8192)
     found = [f for f in json.loads(text)["findings"] if f["rule"] not in OTHERS]
