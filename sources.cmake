@@ -567,6 +567,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/tiles.c
   analysis/wait_causes.c
   analysis/walk.c
+  analysis/walk_off_cpu.c
   analysis/work_accounts.c
   analysis/work_owner.c
   analysis/work_spans.c

@@ -73,9 +73,9 @@ int summary_create(struct summary **out, const struct run *run, enum summary_by 
 /* The same, whole when the walk has run: for those who want several. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 /*
- * Before the walk runs: let part count for to, which is of all phases of the same walk, so that
- * what would be the same sums is summed once. A part of all phases joined before, one of a phase
- * after; both live until the walk has run. No number of either changes by it.
+ * Before the walk runs: let part count for to, so that what would be the same sums is summed once.
+ * Of the same walk: a part of the same phase, or of all as to is, joined before; one of a phase,
+ * where to is of all, after. Both live until the walk has run. No number of either changes by it.
  */
 void summary_take(struct summary *to, const struct summary *part);
 void summary_destroy(struct summary *summary);

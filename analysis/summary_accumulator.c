@@ -350,9 +350,10 @@ int summary_accumulator_init(
 
 void summary_accumulator_take(struct summary_accumulator *to, struct summary_accumulator *part)
 {
-	assert(to->only == SUMMARY_ALL_PHASES && to->part_count < STEP_PHASES);
+	assert(to->only == SUMMARY_ALL_PHASES || to->only == part->only);
+	assert(to->part_count < STEP_PHASES);
 	to->parts[to->part_count++] = part;
-	if (part->only == SUMMARY_ALL_PHASES) {
+	if (part->only == to->only) {
 		to->counted_by_parts = UINT32_MAX;
 		to->whole = part;
 	} else {

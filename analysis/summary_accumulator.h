@@ -131,8 +131,8 @@ int summary_accumulator_init(
 void summary_accumulator_fini(struct summary_accumulator *accumulator);
 
 /*
- * Let part, of one phase or of all, count for to, which is of all phases: what would be the same
- * sums is summed once. Of one walk: a part of all phases joined it before, one of a phase after.
+ * Let part count for to: what would be the same sums is summed once. Of one walk: a part of the
+ * same phase, or of all as to is, joined it before; one of a phase, where to is of all, after.
  */
 void summary_accumulator_take(struct summary_accumulator *to, struct summary_accumulator *part);
 

@@ -109,3 +109,6 @@ int walk_run(const struct walk *walk);
  */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
+
+/* walk_off_cpu.c: off, inner_off, wait_off and all_off of a frame that ends. The walk's own. */
+void walk_find_off(const struct run_lane *lane, struct walk_frame *frame);

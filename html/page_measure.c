@@ -33,9 +33,11 @@ static void join_tables(struct page *page, struct walk *walk, enum page_table ta
 	report_join(&page->tables[table], walk, table_by[table], SUMMARY_ALL_PHASES);
 	summary_take(page->tables[table].summary, page->report.summary);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (page->phases[phase].summary)
-			report_join(
-				&page->phase_tables[phase][table], walk, table_by[table], phase);
+		if (page->phases[phase].summary) {
+			struct report *report = &page->phase_tables[phase][table];
+			report_join(report, walk, table_by[table], phase);
+			summary_take(report->summary, page->phases[phase].summary);
+		}
 }
 
 static void join_reports(struct page *page, struct walk *walk)

@@ -76,7 +76,7 @@ static void together_is_as_alone(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < 200; round++) {
-		struct summary *all, *phases[STEP_PHASES] = {NULL}, *threads;
+		struct summary *all, *phases[STEP_PHASES] = {NULL}, *threads, *beside = NULL;
 		struct step_index index;
 		struct walk walk;
 		struct run run;
@@ -96,9 +96,18 @@ static void together_is_as_alone(void **state)
 			summary_create_in(&threads, &walk, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES),
 			0);
 		summary_take(threads, all);
+		if (phases[STEP_DECODE]) {
+			assert_int_equal(
+				summary_create_in(&beside, &walk, SUMMARY_BY_THREAD, STEP_DECODE),
+				0);
+			summary_take(beside, phases[STEP_DECODE]);
+		}
 		assert_int_equal(walk_run(&walk), 0);
 		same(all, &run);
 		same(threads, &run);
+		if (beside)
+			same(beside, &run);
+		summary_destroy(beside);
 		for (int p = 0; p < STEP_PHASES; p++) {
 			if (phases[p])
 				same(phases[p], &run);
