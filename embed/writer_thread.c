@@ -118,15 +118,15 @@ static int clock_is_sound(struct consumer *t)
 }
 
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
-static int drain_is_due(struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns)
+static int drain_is_due(
+	struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns, int wanted)
 {
+	uint64_t interval_ns = (uint64_t)t->interval_ms * 1000000u;
+
 	if (outlook->fullest_percent >= FULL_PERCENT)
 		return 1;
-	if (own_switches_fill(t->switches) >= FULL_PERCENT)
-		return clock_is_sound(t);
-	if (!outlook->waiting || now_ns - t->drained_ns < (uint64_t)t->interval_ms * 1000000u)
-		return 0;
-	return clock_is_sound(t);
+	wanted |= outlook->waiting && now_ns - t->drained_ns >= interval_ns;
+	return (wanted || own_switches_fill(t->switches) >= FULL_PERCENT) && clock_is_sound(t);
 }
 
 static uint64_t asked(struct consumer *t)
@@ -171,8 +171,7 @@ static uint32_t turn(struct consumer *t)
 	if (own_switches_refused(t->switches))
 		drain_watch_threads(t->drain, SWITCHES_MS);
 	int now = wanted != t->answered;
-	int flush_now = !flush_ms && outlook.waiting;
-	if (drain_is_due(t, &outlook, now_ns) || ((now || flush_now) && clock_is_sound(t))) {
+	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && outlook.waiting))) {
 		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
 		answer(t, wanted);
@@ -181,8 +180,7 @@ static uint32_t turn(struct consumer *t)
 	}
 	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
 		error = fit_clock(t);
-		if (!error)
-			error = drain_emit_digests(t->drain, trace_writer_sink(t->writer));
+		error = error ? error : drain_emit_digests(t->drain, trace_writer_sink(t->writer));
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	if (!error && !flush_ms && t->drained_ns > t->flushed_ns)
@@ -195,7 +193,6 @@ static uint32_t turn(struct consumer *t)
 static void finish(struct consumer *t)
 {
 	uint64_t end_ticks;
-	int error;
 
 	if (!t->writer)
 		return;
@@ -204,7 +201,7 @@ static void finish(struct consumer *t)
 				     : DRAIN_END_OUTLIVED;
 	if (!end_ticks)
 		end_ticks = brick_ticks();
-	error = drain_all(t, UINT64_MAX);
+	int error = drain_all(t, UINT64_MAX);
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
