@@ -206,11 +206,10 @@ static void finish(struct consumer *t)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
 		error = account(t, 1);
-	if (error) {
+	if (!error)
+		t->error = trace_writer_finish(t->writer);
+	else
 		fail(t, error);
-		return;
-	}
-	t->error = trace_writer_finish(t->writer);
 	t->writer = NULL;
 }
 
