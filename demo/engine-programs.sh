@@ -20,7 +20,15 @@ if [ ! -f "$top/llama.cpp/CMakeLists.txt" ]; then
 	git clone -q "$engine/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$top/llama.cpp" 2>"$top/clone.log"
 fi
 if [ ! -f "$top/whisper.cpp/CMakeLists.txt" ]; then
-	(cd "$top" && npm pack --silent nodejs-whisper@0.3.1 >/dev/null && tar xzf nodejs-whisper-0.3.1.tgz)
+	package=nodejs-whisper-0.3.1.tgz
+	hash=71ea2295456b691b91e459cdc97a46413d9ab80478f0e7370100449a45e75694
+	hash=${hash}a7f6237ac95473401142a954c659b93a59d8bde4d86fc1737316fb91edeacb5b
+	(cd "$top" && npm pack --silent nodejs-whisper@0.3.1 >/dev/null)
+	echo "$hash  $top/$package" | sha512sum --check --quiet || {
+		echo "engine-programs.sh: $top/$package is not what its hash says" >&2
+		exit 1
+	}
+	tar xzf "$top/$package" -C "$top"
 	mv "$top/package/cpp/whisper.cpp" "$top/whisper.cpp"
 fi
 
