@@ -17,7 +17,8 @@ mkdir -p "$top"
 [ -f "$engine/.complete" ] || demo/engine.sh "$engine" >/dev/null
 if [ ! -f "$top/llama.cpp/CMakeLists.txt" ]; then
 	rm -rf "$top/llama.cpp"
-	git clone -q "$engine/node_modules/node-llama-cpp/llama/gitRelease.bundle" "$top/llama.cpp" 2>"$top/clone.log"
+	bundle=$engine/node_modules/node-llama-cpp/llama/gitRelease.bundle
+	git clone -q "$bundle" "$top/llama.cpp" 2>"$top/clone.log"
 fi
 if [ ! -f "$top/whisper.cpp/CMakeLists.txt" ]; then
 	package=nodejs-whisper-0.3.1.tgz
