@@ -397,18 +397,3 @@ void work_accounts_put(struct work_accounts *a)
 	work_accounts_fini(a);
 	free(a);
 }
-
-static double rate(uint64_t amount, uint64_t without, const struct work_account *account)
-{
-	return without || !account->wall_ns ? -1 : (double)amount / (double)account->wall_ns;
-}
-
-double work_bytes_per_ns(const struct work_account *account)
-{
-	return rate(account->bytes, account->without_bytes, account);
-}
-
-double work_flops_per_ns(const struct work_account *account)
-{
-	return rate(account->flops, account->without_flops, account);
-}

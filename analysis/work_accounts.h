@@ -68,8 +68,20 @@ int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t
 void work_accounts_fini(struct work_accounts *accounts);
 
 /* Of what an account knows, per ns; negative: not known of all that say what they did. */
-double work_bytes_per_ns(const struct work_account *account);
-double work_flops_per_ns(const struct work_account *account);
+static inline double work_rate(uint64_t amount, uint64_t without, uint64_t wall_ns)
+{
+	return without || !wall_ns ? -1 : (double)amount / (double)wall_ns;
+}
+
+static inline double work_bytes_per_ns(const struct work_account *account)
+{
+	return work_rate(account->bytes, account->without_bytes, account->wall_ns);
+}
+
+static inline double work_flops_per_ns(const struct work_account *account)
+{
+	return work_rate(account->flops, account->without_flops, account->wall_ns);
+}
 
 /* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,

@@ -62,7 +62,7 @@ static void fail(struct consumer *t, int error)
 	t->writer = NULL;
 }
 
-/* ended: also what the machine did, which takes milliseconds to say. */
+/* ended: also what the machine did. */
 static int account(struct consumer *t, int ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
@@ -239,10 +239,7 @@ static int create_writer(struct consumer *t)
 	return trace_writer_create(&t->writer, &options);
 }
 
-/*
- * What is open from here on is in a table of this thread's own, where the system has such a thing;
- * elsewhere it is looked at before each use.
- */
+/* From here on in a table of this thread's own, if there is such a thing. */
 static int open_all(struct consumer *t)
 {
 	const char *why;
@@ -271,8 +268,7 @@ static void *run(void *argument)
 	say_opened(t, error);
 	if (error)
 		return NULL;
-	if (neighbours_create(&t->neighbours))
-		t->neighbours = NULL;
+	neighbours_create(&t->neighbours);
 	while (!stopped(t, ms))
 		ms = turn(t);
 	finish(t);

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 
+import libprotoc
 import libtrace
 from libwire import one
 from libcli import BUILD, TMP, brick, brick_json, expect, expect_true
@@ -45,7 +46,7 @@ def length(commands):
 def in_perfetto(path, commands):
     found = libtrace.load(path, allow_open=False)
     expect("problems", found.problems, [])
-    expect_true("protoc", not libtrace.protoc_problems(path, os.environ["BRICK_SOURCE"]))
+    expect_true("protoc", not libprotoc.protoc_problems(path, os.environ["BRICK_SOURCE"]))
     tracks = {one(d, 1): one(d, 2, b"").decode() for d in found.tracks.values()}
     for track in ("null: compute", "null: copies"):
         expect_true(f"a track {track}", track in tracks.values())

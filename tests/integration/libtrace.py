@@ -6,14 +6,10 @@ lead forward, tracks that stay apart. check(path) returns a list of sentences, e
 well; load(path) the slices found.
 """
 import json
-import os
-import re
-import shutil
 import struct
-import subprocess
 import zlib
 
-from libwire import every, fields, message, one, packets
+from libwire import every, fields, one, packets
 
 MOST_COMPRESSED = 512 * 1024
 LANE_CLOCK = 64
@@ -386,29 +382,3 @@ def load(path, allow_open=True):
 
 def check(path, allow_open=True):
     return load(path, allow_open).problems
-
-
-def plain(path):
-    """The same packets, none of them compressed."""
-    with open(path, "rb") as f:
-        data = f.read()
-    return b"".join(message(1, packet) for packet, _ in packets(data))
-
-
-def protoc_problems(path, source):
-    """What protoc says of it with the field numbers of Perfetto; None when there is no protoc."""
-    if not shutil.which("protoc"):
-        return None
-    proto = os.path.join(source, "tests", "data", "perfetto_subset.proto")
-    for data in (open(path, "rb").read(), plain(path)):
-        result = subprocess.run(
-            ["protoc", "--decode=subset.Trace", "-I", os.path.dirname(proto), proto],
-            input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        if result.returncode:
-            return ["protoc: " + result.stderr.decode(errors="replace").strip()]
-        unknown = re.search(rb"^\s*\d+[:\s{]", result.stdout, re.MULTILINE)
-        if unknown:
-            return ["protoc finds an unknown field: %r" % unknown.group(0)]
-        if not result.stdout.startswith(b"packet {"):
-            return ["protoc finds no packets"]
-    return []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import libprotoc
 import libtrace
 
 BUILD, SOURCE = os.environ["BRICK_BUILD"], os.environ["BRICK_SOURCE"]
@@ -28,7 +29,7 @@ def main():
                 found = libtrace.load(path)
                 problems = found.problems
                 if os.path.getsize(path) < PROTOC_LIMIT:
-                    more = libtrace.protoc_problems(path, SOURCE)
+                    more = libprotoc.protoc_problems(path, SOURCE)
                     by_protoc += more is not None
                     problems = problems + (more or [])
                 for problem in problems:
