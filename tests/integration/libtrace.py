@@ -36,7 +36,7 @@ class Slice:
     def __init__(self, track, name, category, begin, depth, arguments):
         self.track, self.name, self.category = track, name, category
         self.begin, self.end, self.depth, self.arguments = begin, None, depth, arguments
-        self.holds = False    # another slice
+        self.holds = "kernel" not in arguments  # another slice, or no command from its begin on
 
 
 class Event:
@@ -358,7 +358,7 @@ class Checker:
                 self.bad("track %d is used and never described", uuid)
         staged = {(begin, name) for begin, _, name, _ in self.stages}
         for s in self.slices:
-            if "kernel" in s.arguments and s.end and not s.holds and (s.begin, s.name) not in staged:
+            if s.end and not s.holds and (s.begin, s.name) not in staged:
                 self.bad("command %r has no render stage", s.name)
         for track, stack in self.stacks.items():
             if stack and not allow_open:
