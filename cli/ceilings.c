@@ -28,7 +28,9 @@ struct options {
 static const struct cli_option option_table[] = {
 	{"force", NULL, "measure again, whatever is kept", option_flag,
 		.at = offsetof(struct options, force)},
-	{"quick", NULL, "take 3 seconds instead of 12, with fewer repetitions and sizes",
+	{"quick", NULL,
+		"take 3 seconds instead of 12, 1 more for each device, with fewer repetitions and "
+		"sizes",
 		option_flag, .at = offsetof(struct options, quick)},
 	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
 		.at = offsetof(struct options, threads), .low = 1, .high = CPU_MAX},
