@@ -137,6 +137,7 @@ def fill_clickhouse(url):
              "concat('ggml ', toString(intDiv(number, 200000))), '0.1.0', './engine', '', '', 1000000000, 9, 0, 0, [], [] "
              f"FROM {numbers}")
         print(f"{(part + 1) * 100000} runs", file=sys.stderr, flush=True)
+    post(at, "OPTIMIZE TABLE months FINAL")  # as the server does by itself with the small parts of pushes
     post(at, "INSERT INTO labels SELECT id, 'main', 1, 1 FROM runs WHERE intDiv(start_ns - 1700000000000000000, "
              "60000000000) % 10007 = 5")
 
