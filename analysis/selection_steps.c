@@ -67,32 +67,18 @@ static void choose_by_kind(struct choice *c)
 	}
 }
 
-struct timed {
-	uint64_t ns;
-	uint32_t step;
-};
-
-/* The slowest first; of equals the earlier. */
-static int compare_timed(const void *a, const void *b)
-{
-	const struct timed *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
-
 /* Of one phase, those that took longest. Returns how many there were to choose from. */
 static size_t choose_slowest(
-	struct choice *c, const struct step_times *times, struct timed *list, unsigned phase)
+	struct choice *c, const struct step_times *times, struct step_length *list, unsigned phase)
 {
 	size_t count = 0;
 	for (uint32_t i = 0; i < c->run->step_count; i++) {
 		if (!c->steps[i] || c->run->steps[i].phase != phase)
 			continue;
-		list[count++] = (struct timed){step_time_total_ns(&times->steps[i]), i};
+		list[count++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
 		c->steps[i] = 0;
 	}
-	qsort(list, count, sizeof(*list), compare_timed);
+	qsort(list, count, sizeof(*list), step_length_compare);
 	size_t most =
 		c->selection->speed == SELECT_SLOWEST ? 1 : (count + SLOW_PART - 1) / SLOW_PART;
 	for (size_t i = 0; i < count && i < most; i++)
@@ -105,7 +91,7 @@ static int choose_by_speed(struct choice *c)
 {
 	static const enum step_phase order[] = {
 		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
-	struct timed *list = calloc(c->run->step_count + 1, sizeof(*list));
+	struct step_length *list = calloc(c->run->step_count + 1, sizeof(*list));
 	struct step_times times;
 	bool found = false;
 	if (!list || step_times_measure(&times, c->run, c->index) < 0) {

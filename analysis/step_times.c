@@ -263,14 +263,26 @@ int step_times_measure(
 	return rc;
 }
 
-struct ranked_step {
-	uint64_t ns;
-	uint32_t step;
-};
-
-static int compare_ranked(const void *a, const void *b)
+bool step_phase_ended(const struct run *run, const struct step_index *index, enum step_phase phase)
 {
-	const struct ranked_step *x = a, *y = b;
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i] && step_phase_of(&run->steps[i]) == phase)
+			return true;
+	return false;
+}
+
+int step_length_compare(const void *a, const void *b)
+{
+	const struct step_length *x = a, *y = b;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* The shortest first, of equals the earlier. */
+static int compare_shortest(const void *a, const void *b)
+{
+	const struct step_length *x = a, *y = b;
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
 	return (x->step > y->step) - (x->step < y->step);
@@ -279,14 +291,14 @@ static int compare_ranked(const void *a, const void *b)
 uint32_t step_times_median(const struct step_times *times, const struct run *run,
 	const struct step_index *index, enum step_phase phase)
 {
-	struct ranked_step *ranked = calloc(run->step_count + 1, sizeof(*ranked));
+	struct step_length *ranked = calloc(run->step_count + 1, sizeof(*ranked));
 	if (!ranked)
 		return RUN_NONE;
 	size_t n = 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
 		if (index->finished[i] && run->steps[i].phase == phase)
-			ranked[n++] = (struct ranked_step){step_time_total_ns(&times->steps[i]), i};
-	qsort(ranked, n, sizeof(*ranked), compare_ranked);
+			ranked[n++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
+	qsort(ranked, n, sizeof(*ranked), compare_shortest);
 	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;
 	free(ranked);
 	return median;

@@ -81,6 +81,17 @@ int step_times_measure(
  */
 int step_times_first_token(const struct run *run, uint64_t *ttft_ns);
 
+/* Whether any step of the phase has ended. */
+bool step_phase_ended(const struct run *run, const struct step_index *index, enum step_phase phase);
+
+/* A step and how long it took, to be sorted by that: the longest first, of equals the earlier. */
+struct step_length {
+	uint64_t ns;
+	uint32_t step;
+};
+
+int step_length_compare(const void *a, const void *b);
+
 static inline uint64_t step_time_total_ns(const struct step_time *time)
 {
 	return time->span_ns + time->after_ns;

@@ -30,24 +30,29 @@ void sums_duration(struct summary_sums *sums, uint64_t ns)
 		sums->max_ns = ns;
 }
 
-void sums_histogram(struct summary_accumulator *t, struct summary_sums *sums, uint64_t ns)
+/* Made when it is first needed; NULL: no memory. */
+static uint64_t *histogram_of(struct summary_accumulator *t, struct summary_sums *sums)
 {
 	if (!sums->histogram)
 		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
-	if (sums->histogram)
-		sums->histogram[brick_histogram_index(ns)]++;
-	else
+	if (!sums->histogram)
 		t->failed = true;
+	return sums->histogram;
+}
+
+void sums_histogram(struct summary_accumulator *t, struct summary_sums *sums, uint64_t ns)
+{
+	uint64_t *to = histogram_of(t, sums);
+	if (to)
+		to[brick_histogram_index(ns)]++;
 }
 
 void sums_histograms(
 	struct summary_accumulator *t, struct summary_sums *sums, const uint64_t *histogram)
 {
-	if (!sums->histogram)
-		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
-	for (size_t i = 0; sums->histogram && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sums->histogram[i] += histogram[i];
-	t->failed |= !sums->histogram;
+	uint64_t *to = histogram_of(t, sums);
+	for (size_t i = 0; to && i < BRICK_HISTOGRAM_BUCKETS; i++)
+		to[i] += histogram[i];
 }
 
 /* Also where the run has its own: it may know of less (analysis/durations.h). */

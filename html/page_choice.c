@@ -110,32 +110,18 @@ uint64_t page_step_end_ns(const struct page *page, uint32_t step)
 	return end_ns;
 }
 
-/* A step and how long it took, to be sorted by that. */
-struct long_step {
-	uint64_t ns;
-	uint32_t step;
-};
-
-static int compare_longest(const void *a, const void *b)
-{
-	const struct long_step *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
-
 /* The finished ones, the longest first; the caller frees. */
-static struct long_step *by_length(const struct page *page, size_t *count)
+static struct step_length *by_length(const struct page *page, size_t *count)
 {
 	const struct run *run = page->run;
-	struct long_step *steps = xcalloc(run->step_count + 1, sizeof(*steps));
+	struct step_length *steps = xcalloc(run->step_count + 1, sizeof(*steps));
 
 	*count = 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
 		if (page->index.finished[i])
-			steps[(*count)++] = (struct long_step){
+			steps[(*count)++] = (struct step_length){
 				run->steps[i].end_ns - run->steps[i].begin_ns, i};
-	qsort(steps, *count, sizeof(*steps), compare_longest);
+	qsort(steps, *count, sizeof(*steps), step_length_compare);
 	return steps;
 }
 
@@ -143,7 +129,7 @@ static struct long_step *by_length(const struct page *page, size_t *count)
 static void mark_some(const struct page *page, uint8_t *marked, size_t wanted, size_t longest)
 {
 	size_t count, seen = 0;
-	struct long_step *steps = by_length(page, &count);
+	struct step_length *steps = by_length(page, &count);
 
 	longest = longest < wanted / 4 ? longest : wanted / 4;
 	for (size_t i = 0; i < count && i < longest; i++)

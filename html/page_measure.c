@@ -20,14 +20,6 @@ static const enum summary_by table_by[PAGE_TABLES] = {
 	[PAGE_QUEUES] = SUMMARY_BY_QUEUE,
 };
 
-static int ended(const struct page *page, enum step_phase phase)
-{
-	for (size_t i = 0; i < page->run->step_count; i++)
-		if (page->index.finished[i] && step_phase_of(&page->run->steps[i]) == phase)
-			return 1;
-	return 0;
-}
-
 static void join_tables(struct page *page, struct walk *walk, enum page_table table)
 {
 	report_join(&page->tables[table], walk, table_by[table], SUMMARY_ALL_PHASES);
@@ -44,7 +36,7 @@ static void join_reports(struct page *page, struct walk *walk)
 {
 	report_join(&page->report, walk, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (phase != STEP_WARM_UP && ended(page, phase)) {
+		if (phase != STEP_WARM_UP && step_phase_ended(page->run, &page->index, phase)) {
 			report_join(&page->phases[phase], walk, SUMMARY_BY_BRICK, phase);
 			summary_take(page->report.summary, page->phases[phase].summary);
 		}

@@ -45,7 +45,9 @@ struct device_queue {
 /* Functions return 0 or a negative code. */
 struct device_kind {
 	const char *backend;
-	/* The index-th device of the machine; -ENODEV: there are no more. On failure it is closed.
+	/*
+	 * The index-th device of the machine; -ENODEV: there are no more. On failure it is closed.
+	 * NULL: this build has no kernels for such devices.
 	 */
 	int (*open)(struct device_queue *queue, unsigned index);
 	/* Before each pair of timestamps. */

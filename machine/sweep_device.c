@@ -233,8 +233,10 @@ static int open_backend(struct probe *p)
 /* Its backend's latency is that of its first device. -ENODEV: there is no such device. */
 static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 {
-	int rc = p->kind ? p->kind->open(&p->own, index) : 0;
+	int rc = 0;
 
+	if (p->kind)
+		rc = p->kind->open ? p->kind->open(&p->own, index) : -ENOTSUP;
 	if (rc)
 		return rc;
 	rc = open_backend(p);

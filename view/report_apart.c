@@ -18,21 +18,13 @@ static void no_memory(const struct run *run, int rc)
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
 }
 
-static bool has_phase(const struct run *run, const struct step_index *index, enum step_phase phase)
-{
-	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && step_phase_of(&run->steps[i]) == phase)
-			return true;
-	return false;
-}
-
 /* Rows by phase are apart already; one phase is, too. */
 static bool wants_apart(
 	const struct run *run, const struct step_index *index, enum summary_by by, int phase)
 {
 	int phases = 0;
 	for (int p = 0; p < STEP_WARM_UP; p++)
-		phases += has_phase(run, index, p);
+		phases += step_phase_ended(run, index, p);
 	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && by != SUMMARY_BY_STEP &&
 	       phases > 1;
 }
@@ -48,7 +40,7 @@ void report_apart_measure(
 	report_join(
 		&apart->all, &walk, by, phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : phase);
 	for (int p = 0; divided && p < STEP_PHASES; p++)
-		if (has_phase(run, &index, p)) {
+		if (step_phase_ended(run, &index, p)) {
 			report_join(&apart->phases[p], &walk, by, p);
 			summary_take(apart->all.summary, apart->phases[p].summary);
 		}
