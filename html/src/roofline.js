@@ -92,7 +92,12 @@ function picture(points, ceilings, width) {
 		s("text", { x: x(x1) - 4, y: y(y1) - 4, "text-anchor": "end" }, name));
 	const [left_edge, right_edge] = x.domain();
 	const [floor] = y.domain();
-	// Names stand along the slopes, where these leave the picture on the left or below.
+	const roofs = ceilings.compute.map(c => {
+		const long = `${c.name} ${gflops(c.value)}`.length * LETTER;
+		return boxOf(width - MARGIN.right - 4 - long, y(c.value) - 8, long);
+	});
+	// Names stand along the slopes, where these leave the picture on the left or below; one that would
+	// stand on the name of a roof is left out, too.
 	const slopes = [];
 	const memory = [...ceilings.memory].sort((a, b) => a.value - b.value).map((c, i) => {
 		const from = Math.max(left_edge, floor / c.value);
@@ -100,10 +105,12 @@ function picture(points, ceilings, width) {
 		if (to <= from) return null;
 		const at = { x: x(from), y: y(from * c.value) };
 		const angle = Math.atan2(y(to * c.value) - at.y, x(to) - at.x), name = `${c.name} ${gbytes(c.value)}`, begin = 10 + 125 * (i % 2);
-		for (let along = begin; along < begin + name.length * LETTER; along += LETTER)
-			slopes.push(boxOf(at.x + Math.cos(angle) * along, at.y + Math.sin(angle) * along - 7, LETTER));
+		const letters = [...name].map((_, k) => begin + k * LETTER)
+			.map(along => boxOf(at.x + Math.cos(angle) * along, at.y + Math.sin(angle) * along - 7, LETTER));
+		const free = letters.every(letter => roofs.every(roof => apart(roof, letter)));
+		if (free) slopes.push(...letters);
 		return s("g", { class: "ceiling" }, s("line", { x1: at.x, y1: at.y, x2: x(to), y2: y(to * c.value) }),
-			s("text", { transform: `translate(${at.x.toFixed(1)},${at.y.toFixed(1)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})`, x: begin, y: -4 }, name));
+			free ? s("text", { transform: `translate(${at.x.toFixed(1)},${at.y.toFixed(1)}) rotate(${(angle * 180 / Math.PI).toFixed(2)})`, x: begin, y: -4 }, name) : null);
 	});
 	const compute = ceilings.compute.map(c => {
 		const fastest = Math.max(0, ...ceilings.memory.map(m => m.value));
@@ -117,10 +124,6 @@ function picture(points, ceilings, width) {
 		onfocus: event => tipAt(event.target, words(p)), onblur: hideTip,
 	});
 	const named = points.filter(p => (p.share ?? 0) > 0.02);
-	const roofs = ceilings.compute.map(c => {
-		const long = `${c.name} ${gflops(c.value)}`.length * LETTER;
-		return boxOf(width - MARGIN.right - 4 - long, y(c.value) - 8, long);
-	});
 	const labels = place_labels(named.map(p => ({ name: p.name, x: x(p.x), y: y(p.y), r: 4 + 14 * Math.sqrt(p.share) })), [...roofs, ...slopes], width);
 	return s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width: "100%", role: "group", "aria-label": "Roofline: GFLOP/s over FLOPs for each byte" },
 		thin(left(y, MARGIN.left, 0, 6, v => format.number(v / 1e9), width - MARGIN.left - MARGIN.right), y, 8),
