@@ -1041,6 +1041,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/selftest.py
   tests/integration/report_memory.py
   tests/integration/roofline.py
+  tests/integration/trace_arrows.py
   tests/integration/trace_perfetto.py
   tests/integration/trace_structure.py
   tests/integration/truth.py

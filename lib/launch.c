@@ -111,15 +111,26 @@ void brick_launch_begin(struct brick_launch *launch)
 		launch->span ? self->lane->frames[(launch->span & 0xff) - 1].begin : brick__now();
 }
 
+/* How many there are behind the first stands where the end will: nobody looks there before. */
+void brick_launch_many(struct brick_launch *launch, uint32_t count)
+{
+	if (!launch->number || count < 2)
+		return;
+	launch->number = __atomic_add_fetch(&last_number, count, __ATOMIC_RELAXED) - count + 1;
+	launch->end = count - 1;
+}
+
 void brick_launch_end(struct brick_launch *launch)
 {
 	if (!launch->number)
 		return;
+	uint32_t further = (uint32_t)launch->end;
 	launch->end = brick__now();
 	if (!launch->span)
 		return;
 	const struct brick_record flow = {
 		.begin = launch->begin,
+		.ticks = further,
 		.kind = BRICK_RECORD_FLOW,
 		.layer = -1,
 		.elements = launch->number,

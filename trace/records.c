@@ -32,6 +32,7 @@ static int add_arg(struct record_args *args, const struct brick_record *r)
 	case BRICK_RECORD_FLOW:
 		if (args->flow_count == RECORD_LINKS)
 			return 0;
+		args->further[args->flow_count] = r->ticks;
 		args->flows[args->flow_count++] = r->elements;
 		break;
 	default:

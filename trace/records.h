@@ -15,6 +15,7 @@ struct record_args {
 	uint32_t records; /* how many there were */
 	uint32_t flow_count, dependency_count;
 	uint64_t flows[RECORD_LINKS], dependencies[RECORD_LINKS];
+	uint32_t further[RECORD_LINKS]; /* flows: so many numbers follow */
 };
 
 /* Why a frame ends without its CLOSE. */

@@ -41,6 +41,15 @@ static void put_flow(
 	pb_bytes(&w->scratch, bytes, sizeof bytes);
 }
 
+/* What a call launched: an arrow to each, of a graph that is larger than any to the first. */
+static void put_launched(
+	struct trace_writer *w, const struct writer_lane *lane, const struct record_args *args)
+{
+	for (uint32_t i = 0; i < args->flow_count; i++)
+		for (uint32_t j = 0; j <= args->further[i] && j < WRITER_MAX_FLOWS; j++)
+			put_flow(w, lane, EVENT_FLOWS, args->flows[i] + j);
+}
+
 /*
  * A flow leads through slices in the order of their times: of several who waited for one command
  * only the first to be written may end it, or there would be an arrow between those.
@@ -228,8 +237,7 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 		annotate(b, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT, record_output_tokens(r));
 	if (r->source != BRICK_SOURCE_TSC)
 		annotate(b, FORMAT_A_SOURCE, ANNOTATION_STRING_IID, FORMAT_SOURCE_IID + r->source);
-	for (uint32_t i = 0; i < args->flow_count; i++)
-		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	put_launched(w, lane, args);
 	put_command(w, lane, r, args);
 	if (args->launch.kind) {
 		put_arrows(w, lane, args);
@@ -271,8 +279,7 @@ static void write_launched(
 	if (!args->flow_count || writer_intern_event(w, lane, FORMAT_N_LAUNCHED))
 		return;
 	struct opened opened = instant_open(w, lane, FORMAT_N_LAUNCHED);
-	for (uint32_t i = 0; i < args->flow_count; i++)
-		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	put_launched(w, lane, args);
 	pb_close(&w->scratch, opened.event);
 	pb_varint(&w->scratch, PACKET_TIMESTAMP, lane->begin_ns);
 	pb_varint(&w->scratch, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
@@ -321,8 +328,7 @@ void args_late(struct trace_writer *w, struct writer_lane *lane, const struct re
 		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
 	if (work->kind && work->elements)
 		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, work->elements);
-	for (uint32_t i = 0; i < args->flow_count; i++)
-		put_flow(w, lane, EVENT_FLOWS, args->flows[i]);
+	put_launched(w, lane, args);
 	put_command(w, lane, NULL, args);
 	if (args->tile.kind)
 		put_tile(w, &args->tile);

@@ -45,8 +45,8 @@ struct template_table {
 /* Kinds of tracks, for their uuids. */
 enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW, UUID_OFF_CPU, UUID_TRACE };
 
-/* Numbers of commands that have an arrow to who waited for them. */
-enum { WRITER_ARROWS = 1 << 15 };
+/* Numbers of commands that have an arrow to who waited for them; arrows from one launch. */
+enum { WRITER_ARROWS = 1 << 15, WRITER_MAX_FLOWS = 1 << 14 };
 
 struct writer_process {
 	uint32_t pid;

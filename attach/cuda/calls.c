@@ -36,8 +36,8 @@ struct call_thread {
 	uint64_t source; /* of the module that is being loaded */
 	struct brick_launch launch;
 	const struct brick_launch_owner *work; /* that the call's kernel tells of */
-	uint64_t last;	/* number of the last command that the call launches */
-	uint32_t outer; /* id of the outermost call that launches */
+	uint32_t numbers; /* of commands that the call launches, from launch.number on */
+	uint32_t outer;	  /* id of the outermost call that launches */
 };
 
 static __thread struct call_thread call_thread;
@@ -124,11 +124,11 @@ static struct launch_records records_of(
 	const struct cuda_graph_launch *graph = call->parameters;
 
 	if (shape->kind == CALL_KERNEL)
-		return (struct launch_records){1, 1, 0, NULL};
+		return (struct launch_records){1, 1, 1, NULL};
 	if (shape->kind == CALL_COPY)
-		return (struct launch_records){1, 0, 0, NULL};
+		return (struct launch_records){1, 0, 1, NULL};
 	uint32_t count = nodes_exec_records(graph->exec);
-	return (struct launch_records){count, 0, count > 1 ? brick_launch_number() : 0, NULL};
+	return (struct launch_records){count, 0, count ? count : 1, NULL};
 }
 
 static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
@@ -151,7 +151,9 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 		if (shape->kind == CALL_KERNEL && !t->work)
 			t->work = brick_launch_work();
 		records.work = shape->kind == CALL_KERNEL ? t->work : NULL;
-		t->last = records.last ? records.last : t->launch.number;
+		if (t->depth == 1)
+			brick_launch_many(&t->launch, t->numbers = records.numbers);
+		records.numbers = t->numbers;
 		launches_begin(call->correlation, &t->launch, &records);
 		if (t->depth == 1)
 			t->outer = call->correlation;
@@ -177,7 +179,7 @@ static void launched(const struct call_shape *shape, const struct cupti_call *ca
 	}
 	launches_end(call->correlation, &t->launch);
 	if (stream)
-		stream_tail_set(call->context, stream, t->last);
+		stream_tail_set(call->context, stream, t->launch.number + t->numbers - 1);
 }
 
 static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)

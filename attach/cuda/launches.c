@@ -19,7 +19,7 @@ struct entry {
 	uint32_t certain;	     /* see launch_records */
 	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
 	uint32_t former;	     /* id of a call that is over when this one's records come */
-	uint64_t last;		     /* see launch_records */
+	uint32_t numbers;	     /* see launch_records */
 	const struct brick_launch_owner *work;
 	uint64_t end; /* of the call, atomic; 0: not yet */
 	struct brick_launch launch;
@@ -81,7 +81,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
 	e->records = records->count;
 	e->certain = records->certain;
-	e->last = records->last;
+	e->numbers = records->numbers;
 	e->work = records->work;
 	e->seen = e->taken = 0;
 	e->twin = e->former = 0;
@@ -222,9 +222,10 @@ int launches_take(
 		return 0; /* a younger call has taken its place meanwhile */
 	if (!launch->end)
 		launch->end = launch->begin;
-	if (e->taken++)
+	uint32_t before = e->taken++;
+	if (before)
 		launch->number =
-			e->last && e->taken == e->records ? e->last : brick_launch_number();
+			before < e->numbers ? launch->number + before : brick_launch_number();
 	return 1;
 }
 

@@ -15,7 +15,7 @@
 struct launch_records {
 	uint32_t count;
 	uint32_t certain;		       /* one that does not come was lost */
-	uint64_t last;			       /* number for the last of several; 0: it gets any */
+	uint32_t numbers;		       /* that the launch has, in a row */
 	const struct brick_launch_owner *work; /* that its first tells of; NULL: of none */
 };
 
@@ -54,7 +54,7 @@ void launches_seen(uint32_t correlation);
 
 /*
  * Consumer: the launch for one more command, and whose work it tells of; further commands of the
- * same call get numbers of their own, and tell of none. 0 when the call is not known.
+ * same call get the numbers behind, then any, and tell of none. 0 when the call is not known.
  */
 int launches_take(
 	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work);

@@ -37,6 +37,7 @@ void submission_destroy(struct vulkan_submission *s)
 void submission_launch(struct vulkan_submission *s)
 {
 	brick_launch_begin(&s->launch);
+	brick_launch_many(&s->launch, s->pending.count);
 	s->launch_ns = monotonic_ns();
 }
 

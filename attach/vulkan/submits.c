@@ -79,8 +79,7 @@ static void gather(
 static void number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	for (uint32_t i = 0; i < s->pending.count; i++)
-		s->pending.items[i].number =
-			i || !s->launch.number ? brick_launch_number() : s->launch.number;
+		s->pending.items[i].number = s->launch.number + i;
 	if (s->pending.count)
 		queue->number = s->pending.items[s->pending.count - 1].number;
 }

@@ -230,8 +230,8 @@ static void set_launches(struct brick_cuda_graph *g, const struct brick_launch *
 	for (uint32_t i = 0; i < g->item_count; i++) {
 		struct slot *slot = &g->slots[g->tickets[i] - 1];
 		slot->launch = *launch;
-		if (i && launch->number)
-			slot->launch.number = brick_launch_number();
+		if (launch->number)
+			slot->launch.number += i;
 		slot->launch.brick = g->items[i].brick;
 		slot->launch.layer = g->items[i].layer;
 	}
@@ -249,6 +249,7 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 	if (error)
 		return error;
 	brick_launch_begin(&launch);
+	brick_launch_many(&launch, g->item_count);
 	brick__backend_enter();
 	error = cuda_graph_launch(g->graph, exec, stream, g->tickets);
 	brick__backend_leave();

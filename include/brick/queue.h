@@ -103,9 +103,13 @@ BRICK_API void brick_launch_end(struct brick_launch *launch);
 BRICK_API void brick_launch_parent(struct brick_launch *launch);
 
 /*
- * One more number, for where one call launches many commands (a graph): each gets a copy of the
- * launch with a number of its own, the call stays linked to the first.
+ * Between the two, where one call launches many commands (a graph, a submission): launch->number is
+ * now the first of as many numbers in a row, and the call is linked to all of them. Each command
+ * gets a copy of the launch with its own. Nothing where number is 0.
  */
+BRICK_API void brick_launch_many(struct brick_launch *launch, uint32_t count);
+
+/* One more number, for a command that the call did not know of; nothing is linked to it. */
 BRICK_API uint64_t brick_launch_number(void);
 
 /* A command that the device has done. Times in ns of CLOCK_MONOTONIC; 0: not known. */

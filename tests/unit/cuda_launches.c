@@ -22,7 +22,7 @@ static struct brick_launch launch_at(uint64_t begin)
 static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
 {
 	struct brick_launch launch = launch_at(at);
-	struct launch_records records = {count, certain, 0, NULL};
+	struct launch_records records = {count, certain, count, NULL};
 	launches_begin(correlation, &launch, &records);
 }
 
@@ -62,19 +62,20 @@ static void records_still_to_come(void **state)
 	assert_false(launches_take(11, &launch, &work));
 }
 
-/* The last of several commands of a call has the number that was kept for it. */
-static void last_of_several(void **state)
+/* Several commands of a call have the numbers that it took, in a row; what it did not know of, any. */
+static void numbers_of_several(void **state)
 {
 	struct brick_launch launch = launch_at(50);
-	struct launch_records records = {3, 0, 777, NULL};
+	struct launch_records records = {4, 0, 3, NULL};
+	uint64_t first = launch.number;
 
 	launches_begin(15, &launch, &records);
 	end(15, 55);
-	for (int i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		assert_true(launches_take(15, &launch, &work));
-		assert_int_equal(launch.number == 777, i == 2);
+		assert_int_equal(launch.number == first + i, i < 3);
 	}
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		launches_seen(15);
 	assert_false(launches_are_disowned(15));
 	launches_disown(16);
@@ -204,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_still_to_come),
-		cmocka_unit_test(last_of_several),
+		cmocka_unit_test(numbers_of_several),
 		cmocka_unit_test(records_that_never_come),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(calls_in_calls),

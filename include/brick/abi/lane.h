@@ -89,7 +89,8 @@ enum brick_record_kind {
 	BRICK_RECORD_TIMES = 12,  /* begin = queued, elements = submitted; 0: not known */
 	BRICK_RECORD_AFTER = 13,  /* elements = number of a command that had to end first: of a
 				     command (wait list, event), or of a thread's synchronisation */
-	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements` */
+	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements`, and the
+				     `ticks` ones whose numbers follow */
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 };
 
