@@ -62,7 +62,8 @@ static void records_still_to_come(void **state)
 	assert_false(launches_take(11, &launch, &work));
 }
 
-/* Several commands of a call have the numbers that it took, in a row; what it did not know of, any. */
+/* Several commands of a call have the numbers that it took, in a row; what it did not know of, any.
+ */
 static void numbers_of_several(void **state)
 {
 	struct brick_launch launch = launch_at(50);
