@@ -14,11 +14,11 @@
 #include "view/trend.h"
 #include "view/units.h"
 
-enum { COLUMNS = 9, DEFAULT_LIMIT = 20, COMMAND_WIDTH = 60, LABEL = 12 };
+enum { COLUMNS = 10, DEFAULT_LIMIT = 20, LABEL = 12 };
 
 static const struct table_column columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0}, {"START", 1, 1},
-	{"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 0}, {"ENGINE", 1, 3},
-	{"COMMAND", 1, 2}};
+	{"KIND", 1, 3}, {"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 1},
+	{"ENGINE", 1, 4}, {"COMMAND", TABLE_REST, 2}};
 
 struct listing {
 	struct table *table; /* NULL: as JSON */
@@ -82,20 +82,18 @@ static void add_row(struct listing *l, const struct history_run *run)
 	char prefill[UNITS_BYTES], decode[UNITS_BYTES], wall[UNITS_BYTES], place[24], id[9];
 	char *labels = labels_of(run), *date = trend_date(run->start_ns);
 	char *engine = text_safe(run->engine), *safe = text_safe(run->command);
-	char *command = text_cut(safe, COMMAND_WIDTH);
 
 	snprintf(place, sizeof(place), "%zu", l->place);
 	snprintf(id, sizeof(id), "%.8s", run->id);
-	const char *const cells[COLUMNS] = {place, id, date,
+	const char *const cells[COLUMNS] = {place, id, date, run->kind,
 		units_number(prefill, rate_of(run, "prefill")),
 		units_number(decode, rate_of(run, "decode")),
-		run->wall_ns ? units_time(wall, run->wall_ns) : "-", labels, engine, command};
+		run->wall_ns ? units_time(wall, run->wall_ns) : "-", labels, engine, safe};
 	table_add(l->table, cells, STYLE_PLAIN);
 	free(labels);
 	free(date);
 	free(engine);
 	free(safe);
-	free(command);
 }
 
 static int take(void *context, struct history_run *run)
@@ -209,7 +207,7 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 
 static void show_text(const struct history_run *run)
 {
-	char *labels = labels_of(run), *date = trend_date(run->start_ns);
+	char *labels = labels_of(run), *date = trend_date(run->start_ns), wall[UNITS_BYTES];
 	struct terminal terminal;
 
 	terminal_init(&terminal, stdout);
@@ -218,6 +216,9 @@ static void show_text(const struct history_run *run)
 	if (*labels)
 		paragraph(stdout, &terminal, LABEL, "Labels", "%s", labels);
 	paragraph(stdout, &terminal, LABEL, "Command", "%s", run->command);
+	if (run->wall_ns)
+		paragraph(stdout, &terminal, LABEL, "Wall time", "%s",
+			units_time(wall, run->wall_ns));
 	if (*run->path)
 		paragraph(stdout, &terminal, LABEL, "Recording", "%s", run->path);
 	if (*run->batch)

@@ -203,6 +203,6 @@ void record_summary(const struct record_arguments *a, const struct recorder_resu
 	print_missing_captures(a, r);
 	print_losses(r);
 	print_off_cpu(r);
-	warn("%s: %s; to see it: brick report %s", a->options.output, units_bytes(bytes, r->bytes),
+	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
 		a->options.output);
 }

@@ -194,7 +194,7 @@ static void ledger(struct selftest_result *r)
 static void handle_size(struct selftest_result *r)
 {
 	selftest_judge(
-		r, sizeof(brick_span), 32, "bytes", "an open brick is, on the caller's side,");
+		r, sizeof(brick_span), 32, "bytes", "an open brick takes of its caller's memory");
 }
 
 const struct selftest selftest_probe[] = {

@@ -105,8 +105,8 @@ static int run_tiles(int argc, char **argv)
 	if (!tiles->group_count)
 		die(CLI_INPUT, "%s: %s", run->path,
 			run->tile_count ? "has no such tiles"
-					: "has no tiles: record a program that tells of them, "
-					  "with --tiles");
+					: "has no tiles; 'brick record --tiles' records those of "
+					  "programs that mark them");
 	if (options.json)
 		json_print(tiles_to_json(&view), stdout);
 	else if (options.svg)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's own work around bricks, and bricks under the ceilings of the machine. */
+#include <stdbool.h>
 #include <stdio.h>
 #include "explain/rules.h"
 #include "view/units.h"
@@ -56,7 +57,8 @@ static double to_be_saved(const struct roofline_row *row)
 int rule_below_roof(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct roofline_row *row = most_of(f, p, to_be_saved);
-	char part[UNITS_BYTES], gbs[UNITS_BYTES], roof[UNITS_BYTES];
+	bool computes = row && row->bound == ROOFLINE_COMPUTE;
+	char part[UNITS_BYTES], rate[UNITS_BYTES], roof[UNITS_BYTES];
 
 	if (!row)
 		return 0;
@@ -65,9 +67,12 @@ int rule_below_roof(const struct explain_facts *f, enum step_phase p, struct fin
 	explain_say(out->what, "%.47s reaches %s of its roof (%s)", row->name,
 		units_percent(part, 1 - row->distance), roofline_bound_name(row->bound));
 	explain_say(out->evidence,
-		"%s GB/s where the measured ceilings allow %s for its intensity of %.2f FLOP/byte; "
-		"the cost is what it takes longer than at the roof",
-		units_number(gbs, row->bytes_per_ns), units_number(roof, row->roof_bytes_per_ns),
+		"%s %s where the measured ceilings allow %s at its %.2f FLOP/byte; the cost is "
+		"what "
+		"it takes longer than at the roof",
+		units_number(rate, computes ? row->flops_per_ns : row->bytes_per_ns),
+		computes ? "GFLOP/s" : "GB/s",
+		units_number(roof, computes ? row->roof_flops_per_ns : row->roof_bytes_per_ns),
 		row->intensity);
 	explain_say(out->advice,
 		"a kernel for this type and shape: another quantisation, an engine built for this "

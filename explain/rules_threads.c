@@ -50,18 +50,17 @@ static int preempted(const struct explain_facts *f, enum step_phase p, struct fi
 
 int rule_preempted_by_others(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	char others[UNITS_BYTES], most[UNITS_BYTES];
+	char others[UNITS_BYTES], most[UNITS_BYTES], alone[96] = "";
 	const struct machine_use *use = &f->run->machine;
 
 	if (!preempted(f, p, out) || !others_did_it(f))
 		return 0;
+	if (use->neighbour[0])
+		snprintf(alone, sizeof(alone), ", %.48s alone %s", use->neighbour,
+			units_percent(most, f->presence.neighbour));
 	explain_say(out->evidence,
-		"the kernel's context switches; other programs used %s of all CPUs, most of it "
-		"%.48s "
-		"(%s)",
-		units_percent(others, f->presence.others),
-		use->neighbour[0] ? use->neighbour : "none by itself",
-		units_percent(most, f->presence.neighbour));
+		"the kernel's context switches; other programs used %s of all CPUs%s",
+		units_percent(others, f->presence.others), alone);
 	explain_say(out->advice,
 		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
 	return 1;

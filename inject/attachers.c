@@ -7,6 +7,7 @@
 static const struct attacher_note ggml_notes[] = {
 	{"ggml.version", "ggml"},
 	{"ggml.library", "Library"},
+	{"llama.library", "llama"},
 	{"ggml.layout", NULL},
 	{0},
 };

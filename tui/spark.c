@@ -36,6 +36,4 @@ void spark_of(char out[SPARK_BYTES], const struct history_brick *brick, int widt
 		int level = most > 0 ? (int)(value[i] / most * 7.999) : 0;
 		strcat(out, value[i] <= 0 ? " " : utf8 ? blocks[level] : letters[level]);
 	}
-	for (size_t n = strlen(out); n && out[n - 1] == ' '; n--)
-		out[n - 1] = '\0';
 }

@@ -97,7 +97,7 @@ static void fill(struct grid *grid, struct top *top, struct grid_place *place)
 		grid_column_add(grid, "BASE", GRID_NUMBER, 0);
 		grid_column_add(grid, "CHANGE", GRID_NUMBER, 0);
 	}
-	grid_column_add(grid, history_title(top), GRID_TEXT, 2);
+	grid_column_add(grid, history_title(top), GRID_NUMBER, 2);
 	for (size_t i = 0; i < summary->row_count; i++)
 		add_row(grid, &columns, top, &summary->rows[i]);
 	add_rests(grid, &columns, top);

@@ -5,6 +5,7 @@
 
 #include "analysis/unknown.h"
 #include "view/memory.h"
+#include "view/report_notes.h"
 #include "view/text.h"
 #include "view/units.h"
 #include "tui/top.h"
@@ -77,11 +78,15 @@ static void add_losses(struct lines *lines, const struct picture *p)
 
 static void add_notes(struct lines *lines, const struct run *run)
 {
+	const char *head = "Notes";
 	for (size_t i = 0; i < run->note_count; i++) {
-		char *text = xasprintf(
-			"%-12s%s: %s", i ? "" : "Notes", run->notes[i].key, run->notes[i].value);
+		const char *label = report_note_label(run, i);
+		if (!label)
+			continue;
+		char *text = xasprintf("%-12s%s: %s", head, label, run->notes[i].value);
 		add(lines, text_safe(text));
 		free(text);
+		head = "";
 	}
 }
 

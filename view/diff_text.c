@@ -61,6 +61,26 @@ static void print_side(const struct printer *p, bool is_b)
 	free(command);
 }
 
+/*
+ * What of `text` is not in `other`, too: without the words that both begin and end with. The caller
+ * frees.
+ */
+static char *own_words(const char *text, const char *other)
+{
+	size_t length = strlen(text), with = strlen(other), begin = 0, same = 0, end = 0;
+
+	while (same < length && same < with && text[same] == other[same])
+		if (text[same++] == ' ')
+			begin = same;
+	while (end < length - begin && end < with - begin &&
+		text[length - 1 - end] == other[with - 1 - end])
+		end++;
+	while (end && text[length - end] != ' ')
+		end--;
+	return xasprintf("%s%.*s%s", begin ? "... " : "", (int)(length - begin - end), text + begin,
+		end ? " ..." : "");
+}
+
 static void print_differences(const struct printer *p, bool unfair)
 {
 	const struct diff_origins *o = p->view->origins;
@@ -71,12 +91,16 @@ static void print_differences(const struct printer *p, bool unfair)
 		const struct diff_difference *d = &o->differences[i];
 		if (d->unfair != unfair)
 			continue;
-		char *a = text_cut(d->a, 200), *b = text_cut(d->b ? d->b : "", 200);
+		char *of_a = d->key ? own_words(d->a, d->b) : xstrdup(d->a);
+		char *of_b = d->key ? own_words(d->b, d->a) : xstrdup("");
+		char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
 			say(p, label, "%s: A has %s, B has %s", d->key, a, b);
 		else
 			say(p, label, "%s", a);
 		label = "";
+		free(of_a);
+		free(of_b);
 		free(a);
 		free(b);
 	}

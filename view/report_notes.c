@@ -19,20 +19,21 @@ static const struct attacher_note common_notes[] = {
 	{0},
 };
 
-static bool has_key(const struct attacher_note *notes, const char *key)
+static const struct attacher_note *find(const struct attacher_note *notes, const char *key)
 {
 	for (; notes && notes->key; notes++)
 		if (!strcmp(key, notes->key))
-			return true;
-	return false;
+			return notes;
+	return NULL;
 }
 
-static bool is_heading(const char *key)
+/* NULL: it does not belong into the heading. */
+static const struct attacher_note *heading(const char *key)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)
-		if (has_key((*a)->notes, key))
-			return true;
-	return has_key(common_notes, key);
+		if (find((*a)->notes, key))
+			return find((*a)->notes, key);
+	return find(common_notes, key);
 }
 
 static void print_heading_notes(const struct report *report, const struct terminal *terminal,
@@ -63,11 +64,22 @@ static bool is_redundant(const struct run *run, size_t note)
 	const struct run_note *here = &run->notes[note];
 	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
 		return true;
+	if (!strcmp(here->key, "rules") && !strcmp(here->value, "default"))
+		return true;
 	for (size_t i = 0; i < note; i++)
 		if (!strcmp(run->notes[i].key, here->key) &&
 			!strcmp(run->notes[i].value, here->value))
 			return true;
 	return false;
+}
+
+const char *report_note_label(const struct run *run, size_t note)
+{
+	const struct attacher_note *there = heading(run->notes[note].key);
+
+	if (is_redundant(run, note))
+		return NULL;
+	return there ? there->label : run->notes[note].key;
 }
 
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out)
@@ -76,7 +88,7 @@ void report_notes(const struct report *report, const struct terminal *terminal, 
 	const char *label = "Notes";
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
 	for (size_t i = 0; i < run->note_count; i++) {
-		if (is_heading(run->notes[i].key) || is_redundant(run, i))
+		if (heading(run->notes[i].key) || !report_note_label(run, i))
 			continue;
 		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
 		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", key, value);

@@ -12,5 +12,9 @@ enum { REPORT_LABEL = 13 }; /* columns of a label */
 /* What was attached to and how, each with its label. */
 void report_headings(const struct report *report, const struct terminal *terminal, FILE *out);
 
+/* What a note is called before people; NULL: it is not for them (how an engine's memory is laid
+ * out), or said already. */
+const char *report_note_label(const struct run *run, size_t note);
+
 /* All other notes, each once. */
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out);

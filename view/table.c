@@ -9,7 +9,7 @@
 #include "view/memory.h"
 #include "view/text.h"
 
-enum { GAP = 2, MIN_NAME = 8 };
+enum { GAP = 2, MIN_NAME = 8, MIN_REST = 20 };
 
 struct row {
 	char **cells;
@@ -89,6 +89,15 @@ static bool drop_one(const struct table *table, struct layout *layout)
 	return true;
 }
 
+static size_t column_of_the_rest(const struct table *table)
+{
+	size_t i = 0;
+
+	while (i < table->column_count && table->columns[i].is_text != TABLE_REST)
+		i++;
+	return i;
+}
+
 static void layout_init(struct layout *layout, const struct table *table, size_t width)
 {
 	layout->widths = xcalloc(table->column_count, sizeof(*layout->widths));
@@ -111,10 +120,18 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 		size_t spare = layout->widths[0] - floor;
 		layout->widths[0] -= over < spare ? over : spare;
 	}
+	size_t rest = column_of_the_rest(table),
+	       whole = rest < table->column_count ? layout->widths[rest] : 0;
+	if (width && whole > MIN_REST && total_width(table, layout) > width)
+		layout->widths[rest] = MIN_REST;
 	while (width && total_width(table, layout) > width)
 		if (!drop_one(table, layout))
 			break;
 	size_t total = total_width(table, layout);
+	if (width > total && whole > MIN_REST && layout->widths[rest] < whole) {
+		size_t wide = MIN_REST + width - total;
+		layout->widths[rest] = wide < whole ? wide : whole;
+	}
 	if (width && total > width) {
 		size_t over = total - width, name = layout->widths[0];
 		layout->widths[0] = name > over + MIN_NAME ? name - over : MIN_NAME;

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include "view/terminal.h"
 
+enum { TABLE_REST = 2 };
+
 struct table_column {
 	const char *title;
-	int is_text;   /* aligned to the left */
+	int is_text;   /* aligned to the left; TABLE_REST: of what room the others leave, too */
 	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
 };
 

@@ -158,15 +158,46 @@ static void add_children(
 	free(list);
 }
 
+/* What stands behind time and share. */
+static void print_tail(const struct line *line, bool utf8, FILE *out)
+{
+	char text[UNITS_BYTES];
+
+	if (line->count && line->count != 1)
+		fprintf(out, "  %s%s", utf8 ? "\xc3\x97" : "x",
+			line->count == (double)(uint64_t)line->count
+				? units_count(text, (uint64_t)line->count)
+				: units_number(text, line->count));
+	if (line->open)
+		fprintf(out, "  (%s never ended)", units_count(text, line->open));
+	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
+		fprintf(out, "  (%s elem)", units_count(text, line->elements));
+	if (line->off_ns)
+		fprintf(out, "  (%s off)", units_time(text, line->off_ns));
+}
+
+static size_t tail_width(const struct line *line, bool utf8)
+{
+	char text[6 * UNITS_BYTES] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	if (!out)
+		return 0;
+	print_tail(line, utf8, out);
+	fclose(out);
+	return text_width(text);
+}
+
 static void print_line(const struct line *line, size_t width, uint64_t whole_ns, FILE *out,
 	const struct terminal *terminal)
 {
-	char time[UNITS_BYTES], share[UNITS_BYTES], elements[UNITS_BYTES], times[UNITS_BYTES];
+	char time[UNITS_BYTES], share[UNITS_BYTES];
 	size_t branches = text_width(line->branches);
 	char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
 	size_t used = branches + text_width(name);
-	units_time(time, line->time_ns);
-	bool has_share = whole_ns && !line->on_device;
+	bool ran = line->count || line->open || line->time_ns; /* on a thread */
+	units_time(time, ran ? line->time_ns : ANALYSIS_UNKNOWN);
+	bool has_share = whole_ns && ran && !line->on_device;
 	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
 	if (line->on_device)
 		strcpy(share, "device");
@@ -175,17 +206,7 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
-	bool whole = line->count == (double)(uint64_t)line->count;
-	if (line->count != 1 && (line->count || !line->open))
-		fprintf(out, "  %s%s", terminal->utf8 ? "\xc3\x97" : "x",
-			whole ? units_count(times, (uint64_t)line->count)
-			      : units_number(times, line->count));
-	if (line->open)
-		fprintf(out, "  (%s never ended)", units_count(times, line->open));
-	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
-		fprintf(out, "  (%s elem)", units_count(elements, line->elements));
-	if (line->off_ns)
-		fprintf(out, "  (%s off)", units_time(time, line->off_ns));
+	print_tail(line, terminal->utf8, out);
 	fputc('\n', out);
 	free(name);
 }
@@ -242,14 +263,14 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 
 static size_t name_width(const struct lines *lines, const struct terminal *terminal)
 {
-	size_t width = 12;
+	size_t width = 12, others = 0;
 	for (size_t i = 0; i < lines->count; i++) {
-		size_t line = text_width(lines->list[i].branches) + text_width(lines->list[i].name);
-		if (line > width)
-			width = line;
+		const struct line *line = &lines->list[i];
+		size_t name = text_width(line->branches) + text_width(line->name);
+		size_t rest = 8 + 7 + tail_width(line, terminal->utf8); /* with time and share */
+		width = name > width ? name : width;
+		others = rest > others ? rest : others;
 	}
-	size_t others = 8 + 7 + 24; /* time, share, count and elements */
-	others += lines->tree->nodes[0].off_ns ? 14 : 0;
 	if (terminal->width && width + others > terminal->width)
 		width = terminal->width > others + 16 ? terminal->width - others : 16;
 	return width;

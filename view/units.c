@@ -72,7 +72,10 @@ char *units_number(char out[UNITS_BYTES], double value)
 {
 	if (!(value >= 0))
 		return unknown(out);
-	snprintf(out, UNITS_BYTES, "%.*f", decimals(value), value);
+	if (value > 0 && value < 0.0005)
+		return strcpy(out, "<0.001");
+	snprintf(
+		out, UNITS_BYTES, "%.*f", value > 0 && value < 0.0995 ? 3 : decimals(value), value);
 	return out;
 }
 

@@ -19,7 +19,8 @@ char *units_count(char out[UNITS_BYTES], uint64_t count);
 /* "1.23GB", powers of 1000. */
 char *units_bytes(char out[UNITS_BYTES], uint64_t bytes);
 
-/* Three significant digits, no unit; negative is unknown. */
+/* Three significant digits, no unit; below 1 down to three decimals, "<0.001" below these; negative
+ * is unknown. */
 char *units_number(char out[UNITS_BYTES], double value);
 
 /* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would look like nothing; negative is unknown.

@@ -37,7 +37,11 @@ export function bytes(n) {
 	return n < 1000 ? `${n}B` : scaled(n / 1000, ["kB", "MB", "GB", "TB", "PB"]);
 }
 
-export const number = value => (known(value) && value >= 0 ? value.toFixed(decimals(value)) : UNKNOWN);
+export function number(value) {
+	if (!known(value) || value < 0) return UNKNOWN;
+	if (value > 0 && value < 0.0005) return "<0.001";
+	return value.toFixed(value > 0 && value < 0.0995 ? 3 : decimals(value));
+}
 
 export function percent(share) {
 	if (!known(share)) return UNKNOWN;

@@ -71,7 +71,7 @@ def old():
     said = []
     for samples in (1, 2, 3):
         err = brick("record", "-o", path, "--", RECORDER, f"samples={samples}")[1].decode()
-        said.append(re.search(r"kept.pftrace: (\S+);", err)[1])
+        said.append(re.search(r"(\S+) recorded;", err)[1])
         size = os.path.getsize(path)
         expect("its real size", said[-1], f"{size}B" if size < 1000 else f"{size / 1000:.2f}kB")
     counts = [brick("export", "--format", "csv", p)[0].count(b"\n") for p in (path, path + ".old")]

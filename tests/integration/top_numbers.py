@@ -38,7 +38,11 @@ def count(n):
 
 
 def number(x):
-    return "-" if x is None else f"{x:.{decimals(x)}f}"
+    if x is None:
+        return "-"
+    if 0 < x < 0.0005:
+        return "<0.001"
+    return f"{x:.{3 if 0 < x < 0.0995 else decimals(x)}f}"
 
 
 def percent(share):
