@@ -929,6 +929,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_spill.c
   tests/unit/trace_strays.c
   tests/unit/trace_structure.c
+  tests/unit/vulkan_memory.c
 )
 
 # Programs that integration tests run.
