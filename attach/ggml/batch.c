@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { MAX_CHECKED = 17 }; /* a token and as many drafts as llama.cpp has by default, once */
+
 /* Tokens of one sequence in the batch. */
 struct sequence {
 	uint32_t tokens, outputs;
@@ -34,26 +36,39 @@ static int is_output(const struct sequence *s, const struct batch_head *batch)
 	return s->outputs == s->tokens && s->first != 0;
 }
 
-/* Whether it belongs to the prompt that the sequence is known to have. */
-static int continues_prompt(const struct sequence *s, const struct batch_past *past, int32_t id)
+/*
+ * How many of its outputs belong to the prompt that the sequence is known to have: of drafts that
+ * are checked together with its last token that token alone.
+ */
+static uint32_t of_prompt(const struct sequence *s, const struct batch_past *past, int32_t id)
 {
-	return s->first == 0 || past->of[id].unfinished || s->first < past->of[id].prompt_end;
+	int32_t end = past->of[id].prompt_end;
+
+	if (s->first != 0 && !past->of[id].unfinished && s->first >= end)
+		return 0;
+	if (s->first == 0 || s->tokens == 1 || s->tokens > MAX_CHECKED)
+		return s->tokens;
+	uint32_t known = s->first < end ? (uint32_t)(end - s->first) : 1;
+	return known < s->tokens ? known : s->tokens;
 }
 
 static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 	const struct batch_head *batch, struct batch_past *past, int32_t id)
 {
-	int output = is_output(s, batch);
+	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
 
 	if (past && s->first >= 0) {
 		if (!s->first)
 			past->of[id].prompt_end = past->of[id].unfinished = 0;
-		output = output && !continues_prompt(s, past, id);
-		if (!output && s->last >= past->of[id].prompt_end)
-			past->of[id].prompt_end = s->last < INT32_MAX ? s->last + 1 : s->last;
-		past->of[id].unfinished = !output && batch->outputs && !s->outputs;
+		if (!prompt)
+			prompt = of_prompt(s, past, id);
+		int64_t end = (int64_t)s->last + 1 - (s->tokens - prompt);
+		if (prompt && end > past->of[id].prompt_end)
+			past->of[id].prompt_end = end < INT32_MAX ? (int32_t)end : INT32_MAX;
+		past->of[id].unfinished = prompt && batch->outputs && !s->outputs;
 	}
-	*(output ? &sum->output : &sum->prompt) += s->tokens;
+	sum->prompt += prompt;
+	sum->output += s->tokens - prompt;
 }
 
 /* The sequence of a token; -1: there are several, or none that we count. */
@@ -65,6 +80,24 @@ static int32_t sequence_of(const struct batch_head *batch, int32_t i)
 		return -1;
 	int32_t id = batch->sequences[i][0];
 	return id >= 0 && id < BATCH_SEQUENCES ? id : -1;
+}
+
+void batch_as_meant(struct batch_head *batch, struct batch_last *last)
+{
+	const struct batch_head *before = &last->head;
+
+	if (!batch->tokens || !batch->positions || batch->n_tokens <= 0 ||
+		batch->n_tokens > BATCH_SEQUENCES)
+		return;
+	if (batch->outputs) {
+		last->head = *batch;
+		last->first = batch->positions[0];
+		memcpy(last->outputs, batch->outputs, (size_t)batch->n_tokens);
+	} else if (batch->tokens == before->tokens && batch->positions == before->positions &&
+		   batch->sequences == before->sequences && batch->n_tokens == before->n_tokens &&
+		   batch->positions[0] == last->first) {
+		batch->outputs = last->outputs;
+	}
 }
 
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)

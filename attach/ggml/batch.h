@@ -33,12 +33,25 @@ struct batch_past {
 	} of[BATCH_SEQUENCES];
 };
 
+/* The batch before, whichever context it was for. All 0: none. */
+struct batch_last {
+	struct batch_head head; /* what its pointers point to may be gone */
+	int32_t first;		/* position */
+	int8_t outputs[BATCH_SEQUENCES];
+};
+
+/*
+ * A draft model that follows another one gets its very batch, but for what is wanted of it: that
+ * is made of what it was made of there, and so `batch` gets the outputs of the one before.
+ */
+void batch_as_meant(struct batch_head *batch, struct batch_last *last);
+
 /*
  * By sequence: its only token in the batch is an output, unless its logits are not wanted (the end
  * of a prompt without them); several tokens are outputs when the logits of all are wanted and the
  * sequence did not begin with them (drafts that are checked), else a prompt. With a past, which
  * is brought up to date, also what continues a prompt, or lies within it, is a prompt's: its last
- * token alone, and that of one that was kept from before. A token of several sequences is a
- * prompt's.
+ * token alone, or before a few drafts, and that of one that was kept from before. A token of
+ * several sequences is a prompt's.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);

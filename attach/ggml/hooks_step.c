@@ -23,6 +23,7 @@ static struct {
 		const void *context;
 		struct batch_past past;
 	} of[8];
+	struct batch_last last;
 } contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct batch_past *past_of(const void *context)
@@ -44,7 +45,9 @@ static struct batch_tokens count(const struct batch_head *batch, const void *con
 {
 	if (!brick_enabled() || lock_try(&contexts.lock))
 		return batch_count(batch, NULL);
-	struct batch_tokens tokens = batch_count(batch, past_of(context));
+	struct batch_head meant = *batch;
+	batch_as_meant(&meant, &contexts.last);
+	struct batch_tokens tokens = batch_count(&meant, past_of(context));
 	lock_give(&contexts.lock);
 	return tokens;
 }

@@ -55,7 +55,7 @@ def main():
     libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
     with tempfile.TemporaryDirectory() as directory:
         program = build(directory, libs)
-        for what in "server", "draft":
+        for what in "server", "draft", "along":
             check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
 
 

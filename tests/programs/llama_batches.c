@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llama.cpp driven by its public interface as its server and its speculative programs drive it, and
-// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft; prints as
+// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along; prints as
 // JSON the tokens of prompts and of outputs that were evaluated, by what the batches held, and
 // llama_perf_context()'s sum.
 //
 // server: requests come while others are decoded; each batch has a token of every sequence that
 // decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
 // asked for a second time with all but its last token kept, one has a single token. draft: tokens
-// are drafted by a context of its own, and all of a draft is checked in one batch.
+// are drafted by a context of its own, and all of a draft is checked in one batch. along: the same, but
+// the prompt's last token is checked with the first draft, and the drafting context gets those batches, too.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +250,7 @@ static void draft(struct llama_context *context, struct llama_batch *batch, int3
 		batch->n_tokens = 0;
 		add(batch, i ? tokens[i - 1] : last, position + i, 0, 1);
 		evaluate(context, *batch);
-		count(0, 1);
+		count(position + i < DRAFT_PROMPT, position + i >= DRAFT_PROMPT);
 		tokens[i] = likeliest(context, 0);
 	}
 	/* so that some are wrong */
@@ -267,20 +268,51 @@ static int check(struct llama_context *context, struct llama_batch *batch, int32
 	for (int i = 0; i < DRAFTED; i++)
 		add(batch, tokens[i], position + 1 + i, 0, 1);
 	evaluate(context, *batch);
-	count(0, 1 + DRAFTED);
+	count(position < DRAFT_PROMPT, 1 + DRAFTED - (position < DRAFT_PROMPT));
 	while ((*last = likeliest(context, right)) == (right < DRAFTED ? tokens[right] : -1))
 		right++;
 	llama_memory_seq_rm(llama_get_memory(context), 0, position + 1 + right, -1);
 	return 1 + right;
 }
 
-static void read_prompt(struct llama_context *context, struct llama_batch *batch)
+static void read_prompt(struct llama_context *context, struct llama_batch *batch, int n)
 {
 	batch->n_tokens = 0;
-	for (int i = 0; i < DRAFT_PROMPT; i++)
+	for (int i = 0; i < n; i++)
 		add(batch, prompt_token(0, i), i, 0, i == DRAFT_PROMPT - 1);
 	evaluate(context, *batch);
-	count(DRAFT_PROMPT, 0);
+	count(n, 0);
+}
+
+// The very batch of the other one, but for what is wanted of it, as common_speculative_process()
+// has it.
+static void go_along(struct llama_context *drafting, struct llama_batch batch, int position)
+{
+	int prompt = DRAFT_PROMPT - position;
+
+	prompt = prompt < 0 ? 0 : prompt < batch.n_tokens ? prompt : batch.n_tokens;
+	llama_memory_seq_rm(llama_get_memory(drafting), 0, position, -1);
+	batch.logits = NULL;
+	evaluate(drafting, batch);
+	count(prompt, batch.n_tokens - prompt);
+}
+
+// The last token of the prompt is evaluated with the first drafts, the draft model goes along.
+static void speculate_along(struct llama_context *context, struct llama_context *drafting)
+{
+	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
+	int position = DRAFT_PROMPT - 1;
+	int32_t tokens[DRAFTED], last = prompt_token(0, position);
+
+	read_prompt(context, &batch, position);
+	go_along(drafting, batch, 0);
+	while (position < DRAFT_PROMPT + DRAFT_TOKENS) {
+		draft(drafting, &batch, last, position, tokens);
+		int right = check(context, &batch, &last, position, tokens);
+		go_along(drafting, batch, position);
+		position += right;
+	}
+	llama_batch_free(batch);
 }
 
 static void speculate(struct llama_context *context, struct llama_context *drafting)
@@ -289,8 +321,8 @@ static void speculate(struct llama_context *context, struct llama_context *draft
 	int32_t tokens[DRAFTED];
 	int position = DRAFT_PROMPT;
 
-	read_prompt(drafting, &batch);
-	read_prompt(context, &batch);
+	read_prompt(drafting, &batch, DRAFT_PROMPT);
+	read_prompt(context, &batch, DRAFT_PROMPT);
 	int32_t last = likeliest(context, DRAFT_PROMPT - 1);
 	while (position < DRAFT_PROMPT + DRAFT_TOKENS) {
 		draft(drafting, &batch, last, position, tokens);
@@ -319,13 +351,15 @@ int main(int argc, char **argv)
 	ggml_backend_load_all_from_path(argv[1]);
 	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
 	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
-	for (int i = 0; i < 1 + !strcmp(argv[3], "draft"); i++) {
+	for (int i = 0; i < 1 + !!strcmp(argv[3], "server"); i++) {
 		contexts[i] = open_context();
 		warm_up(contexts[i]);
 		try_removing(contexts[i]);
 	}
-	if (contexts[1])
+	if (!strcmp(argv[3], "draft"))
 		speculate(contexts[0], contexts[1]);
+	else if (!strcmp(argv[3], "along"))
+		speculate_along(contexts[0], contexts[1]);
 	else
 		serve(contexts[0]);
 	for (int i = 0; i < 2 && contexts[i]; i++) {

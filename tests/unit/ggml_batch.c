@@ -151,6 +151,40 @@ static void what_was_before(void **state)
 	take(&past, 71, 1, 1, 0);
 }
 
+/*
+ * A program that keeps the prompt's last token for the batch that checks the first drafts, and
+ * whose draft model follows with the same batches.
+ */
+static void a_model_that_follows(void **state)
+{
+	struct batch_past target = {0}, draft = {0};
+	struct batch_last last = {0};
+	struct builder b = {0};
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		add(&b, 0, i, 0);
+	for (int round = 0; round < 3; round++) {
+		for (int follows = 0; follows < 2; follows++) {
+			struct batch_head head = b.head;
+			head.tokens = b.ids;
+			head.outputs = follows ? NULL : b.outputs;
+			batch_as_meant(&head, &last);
+			struct batch_tokens tokens = batch_count(&head, follows ? &draft : &target);
+			assert_int_equal(tokens.prompt, round == 0 ? 8 : round == 1);
+			assert_int_equal(tokens.output, round == 0 ? 0 : 4 - (round == 1));
+		}
+		b = (struct builder){0};
+		for (int i = 0; i < 4; i++)
+			add(&b, 0, 8 + 4 * round + i, 1);
+	}
+	struct batch_head other = b.head; /* as many, elsewhere */
+	other.tokens = b.ids;
+	other.outputs = NULL;
+	batch_as_meant(&other, &last);
+	assert_null(other.outputs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +195,7 @@ int main(void)
 		cmocka_unit_test(drafts),
 		cmocka_unit_test(odd_batches),
 		cmocka_unit_test(what_was_before),
+		cmocka_unit_test(a_model_that_follows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
