@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llama.cpp driven by its public interface as its server and its speculative programs drive it, and
-// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along; prints as
-// JSON the tokens of prompts and of outputs that were evaluated, by what the batches held, and
+// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along; prints
+// as JSON the tokens of prompts and of outputs that were evaluated, by what the batches held, and
 // llama_perf_context()'s sum.
 //
 // server: requests come while others are decoded; each batch has a token of every sequence that
 // decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
 // asked for a second time with all but its last token kept, one has a single token. draft: tokens
-// are drafted by a context of its own, and all of a draft is checked in one batch. along: the same, but
-// the prompt's last token is checked with the first draft, and the drafting context gets those batches, too.
+// are drafted by a context of its own, and all of a draft is checked in one batch. along: the same,
+// but the prompt's last token is checked with the first draft, and the drafting context gets those
+// batches, too.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
