@@ -195,8 +195,7 @@ static void load_baseline(struct bench *bench)
 			bench->arguments.value || bench->arguments.rate ? entry->value
 									: (double)entry->wall_ns,
 			*entry};
-		if (array_push(&bench->runs, run))
-			die(CLI_SYSTEM, "not enough memory");
+		xpush(&bench->runs, run);
 	}
 	array_fini(&runs.list);
 	history_store_close(store);

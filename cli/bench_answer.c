@@ -33,12 +33,6 @@ struct recorded {
 	size_t count;
 };
 
-static void no_memory(int rc)
-{
-	if (rc < 0)
-		die(CLI_SYSTEM, "not enough memory to compare");
-}
-
 static size_t add_side(
 	struct bench *bench, enum bench_side side, struct recorded *r, struct diff_origin *origins)
 {
@@ -48,7 +42,7 @@ static size_t add_side(
 		const struct bench_run *run = &bench->runs.items[i];
 		if (run->side != side || !run->is_recorded || isnan(bench_measure_of(run)))
 			continue;
-		no_memory(history_parts_series(&r->series[r->count], &r->names, &run->entry,
+		xcheck(history_parts_series(&r->series[r->count], &r->names, &run->entry,
 			(enum summary_by)bench->arguments.by));
 		diff_origin_of_history(&origins[r->count++], &run->entry);
 	}
@@ -66,7 +60,7 @@ static void compare_recorded(struct bench *bench, enum bench_side a, enum bench_
 	size_t in_a = add_side(bench, a, r, origins), in_b = add_side(bench, b, r, origins);
 	diff_origins_init(&r->origins, origins, in_a, in_b);
 	if (in_a && in_b)
-		no_memory(compare_create(&r->compare, r->series, in_a, in_b, &r->names, threshold));
+		xcheck(compare_create(&r->compare, r->series, in_a, in_b, &r->names, threshold));
 }
 
 static void recorded_fini(struct recorded *r)
@@ -99,7 +93,7 @@ static void one_side(struct compare_row *row, double *values, size_t n)
 	*row = (struct compare_row){.phase = -1, .effect = NAN, .p = NAN};
 	for (size_t i = 0; i < n; i++)
 		values[i] = log(values[i]);
-	no_memory(statistics_shift_paired(&shift, values, n, 0.05));
+	xcheck(statistics_shift_paired(&shift, values, n, 0.05));
 	row->a = exp(shift.shift);
 	row->b = NAN;
 	row->low = exp(shift.low);
@@ -115,7 +109,7 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
 
 	if (in_a && in_b)
-		no_memory(compare_effects_values(
+		xcheck(compare_effects_values(
 			row, values, in_a, other, in_b, threshold, plain_alpha));
 	else if (in_a)
 		one_side(row, values, in_a);

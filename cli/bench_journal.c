@@ -49,8 +49,7 @@ static void take_line(struct bench *bench, const char *line, size_t bytes)
 								    : (double)run.entry.wall_ns;
 	free(bench->batch);
 	bench->batch = xasprintf("%.*s", (int)n - 2, run.entry.batch);
-	if (array_push(&bench->runs, run))
-		die(CLI_SYSTEM, "not enough memory");
+	xpush(&bench->runs, run);
 }
 
 /* All whole lines; what a killed writer left of one is cut off. */

@@ -22,10 +22,7 @@ static char *line_of(char *const *argv)
 
 	for (; *argv; argv++) {
 		bool is_plain = **argv && !strpbrk(*argv, " \t\n'\"\\$*?;&|<>()");
-		char *longer =
-			xasprintf(is_plain ? "%s%s%s" : "%s%s'%s'", line, *line ? " " : "", *argv);
-		free(line);
-		line = longer;
+		xappend(&line, " ", is_plain ? "%s" : "'%s'", *argv);
 	}
 	return line;
 }

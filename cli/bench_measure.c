@@ -63,8 +63,7 @@ static double width_of_kind(const struct bench *bench, bool is_recorded)
 			      : 0;
 
 	free(a);
-	if (rc < 0)
-		die(CLI_SYSTEM, "not enough memory");
+	xcheck(rc);
 	return (shift.high - shift.low) / 2;
 }
 
@@ -166,10 +165,9 @@ static bool make_run(struct bench *bench)
 	char *batch = xasprintf("%s/%c", bench->batch, "abc"[work->side]);
 	history_entry_text(&run.entry.batch, batch);
 	free(batch);
-	if ((is_labelled(bench, work->side) &&
-		    history_run_label(&run.entry, bench->arguments.label) < 0) ||
-		array_push(&bench->runs, run))
-		die(CLI_SYSTEM, "not enough memory");
+	if (is_labelled(bench, work->side))
+		xcheck(history_run_label(&run.entry, bench->arguments.label));
+	xpush(&bench->runs, run);
 	return bench_journal_add(bench, &bench->runs.items[bench->runs.count - 1]);
 }
 

@@ -20,12 +20,6 @@ enum { MAX_BYTES = 1 << 16 };
 
 static ARRAY(struct defaults_line) lines;
 
-static void no_memory(int rc)
-{
-	if (rc < 0)
-		die(CLI_SYSTEM, "not enough memory");
-}
-
 /* The next word of a line, taken out of its quotes in place; *at goes behind it. NULL: no more. */
 static char *next_word(char **at, const char *where)
 {
@@ -54,10 +48,9 @@ static void read_line(char *text, const char *command, const char *where)
 	if (!word || strcmp(word, command) != 0)
 		return;
 	for (; word; word = next_word(&text, where))
-		no_memory(array_push(&words, word));
-	no_memory(array_push(&words, NULL));
-	no_memory(array_push(
-		&lines, (struct defaults_line){xstrdup(where), (int)words.count - 1, words.items}));
+		xpush(&words, word);
+	xpush(&words, NULL);
+	xpush(&lines, (struct defaults_line){xstrdup(where), (int)words.count - 1, words.items});
 }
 
 /* text: words will point into it. */

@@ -22,10 +22,7 @@ static char *names_of(uint32_t kinds, bool countable)
 		if (!(kinds & 1u << kind) ||
 			!brick_counters_available(kind, reason, sizeof(reason)) != countable)
 			continue;
-		char *longer = names ? xasprintf("%s, %s", names, brick_counters_name(kind))
-				     : xstrdup(brick_counters_name(kind));
-		free(names);
-		names = longer;
+		xappend(&names, ", ", "%s", brick_counters_name(kind));
 	}
 	return names;
 }

@@ -131,13 +131,6 @@ static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 	return engine;
 }
 
-static void add_file_name(struct doctor_engine *engine, const char *name)
-{
-	char *longer = xasprintf("%s%s%s", engine->files, *engine->files ? " " : "", name);
-	free(engine->files);
-	engine->files = longer;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -181,7 +174,7 @@ static void look_at_directory(
 			continue;
 		char *file = xasprintf("%s/%s", real, names[i]);
 		if (look_at(engine, file) == 0)
-			add_file_name(engine, names[i]);
+			xappend(&engine->files, " ", "%s", names[i]);
 		free(file);
 	}
 	if (engine)

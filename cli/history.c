@@ -128,8 +128,8 @@ static int add(const struct history_arguments *a)
 		struct run *run = input_load_telling(a->operands[i]);
 		struct history_run entry;
 		history_entry_init(&entry, run, a->operands[i]);
-		if (a->label && history_run_label(&entry, a->label) < 0)
-			die(CLI_SYSTEM, "not enough memory");
+		if (a->label)
+			xcheck(history_run_label(&entry, a->label));
 		history_runs_check(store, history_store_add(store, &entry));
 		history_run_fini(&entry);
 		run_destroy(run);

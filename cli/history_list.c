@@ -41,11 +41,8 @@ static char *labels_of(const struct history_run *run)
 {
 	char *text = xstrdup("");
 
-	for (size_t i = 0; i < run->labels.count; i++) {
-		char *longer = xasprintf("%s%s%s", text, i ? "," : "", run->labels.items[i]);
-		free(text);
-		text = longer;
-	}
+	for (size_t i = 0; i < run->labels.count; i++)
+		xappend(&text, ",", "%s", run->labels.items[i]);
 	char *safe = text_safe(text);
 	free(text);
 	return safe;

@@ -132,8 +132,7 @@ void history_runs_find(struct history_runs *runs, struct history_store *store, c
 			"'brick history list' shows them",
 			name);
 	for (size_t i = found.list.count; i-- > 0;)
-		if (array_push(&runs->list, found.list.items[i]))
-			die(CLI_SYSTEM, "not enough memory");
+		xpush(&runs->list, found.list.items[i]);
 	array_fini(&found.list);
 }
 

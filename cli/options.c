@@ -55,12 +55,8 @@ double option_double(
 static char *enumerate(const char *const *names, size_t count)
 {
 	char *all = xstrdup("");
-	for (size_t i = 0; i < count; i++) {
-		const char *between = !*all ? "" : i + 1 == count ? " or " : ", ";
-		char *longer = xasprintf("%s%s%s", all, between, names[i]);
-		free(all);
-		all = longer;
-	}
+	for (size_t i = 0; i < count; i++)
+		xappend(&all, i + 1 == count ? " or " : ", ", "%s", names[i]);
 	return all;
 }
 

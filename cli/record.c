@@ -13,25 +13,17 @@
 /* What is attached to, and how else it may be, as the table of attachers has it. */
 static char *notes(void)
 {
-	char *text = xstrdup("");
+	char *all = NULL;
 	for (const struct attacher *const *a = attachers; *a; a++) {
-		const char *between = "Methods of --attach for ";
+		char *methods = NULL;
 		if (!(*a)->methods)
 			continue;
-		for (const char *const *method = (*a)->methods; *method; method++) {
-			char *longer = method == (*a)->methods
-					       ? xasprintf("%s%s%s: %s", text, between, (*a)->title,
-							 *method)
-					       : xasprintf("%s, %s", text, *method);
-			free(text);
-			text = longer;
-		}
-		char *ended = xasprintf("%s. ", text);
-		free(text);
-		text = ended;
+		for (const char *const *method = (*a)->methods; *method; method++)
+			xappend(&methods, ", ", "%s", *method);
+		xappend(&all, "", "Methods of --attach for %s: %s. ", (*a)->title, methods);
+		free(methods);
 	}
-	char *all = xasprintf("%sThen: brick report FILE", text);
-	free(text);
+	xappend(&all, "", "Then: brick report FILE");
 	return all;
 }
 

@@ -17,9 +17,7 @@ void words_add(struct option_words *words, const char *word)
 	for (size_t i = 0; i < words->list.count; i++)
 		if (!strcmp(words->list.items[i], word))
 			return;
-	words->list.items = xgrow(words->list.items, &words->list.capacity, words->list.count + 1,
-		sizeof(*words->list.items));
-	words->list.items[words->list.count++] = xstrdup(word);
+	xpush(&words->list, xstrdup(word));
 }
 
 void words_add_all(struct option_words *words, const char *const *names, size_t count)

@@ -183,10 +183,7 @@ static char *losses_text(const struct losses *losses)
 	const char *what;
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
 		char number[UNITS_BYTES];
-		char *longer = xasprintf(
-			"%s%s%s %s", text, *text ? ", " : "", units_count(number, count), what);
-		free(text);
-		text = longer;
+		xappend(&text, ", ", "%s %s", units_count(number, count), what);
 	}
 	return text;
 }

@@ -86,11 +86,8 @@ static void step_back(void)
 static char *joined(char *const *command)
 {
 	char *text = xstrdup("");
-	for (; *command; command++) {
-		char *longer = xasprintf("%s%s%s", text, *text ? " " : "", *command);
-		free(text);
-		text = longer;
-	}
+	for (; *command; command++)
+		xappend(&text, " ", "%s", *command);
 	char *safe = text_safe(text);
 	free(text);
 	return safe;

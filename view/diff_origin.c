@@ -140,10 +140,7 @@ static char *values_of(const struct diff_origin *list, size_t count, const char 
 				is_new = strcmp(seen.items[k], fact->value) != 0;
 			if (!is_new || array_push(&seen, fact->value))
 				continue;
-			char *longer = text ? xasprintf("%s; %s", text, fact->value)
-					    : xstrdup(fact->value);
-			free(text);
-			text = longer;
+			xappend(&text, "; ", "%s", fact->value);
 		}
 	*n = seen.count;
 	array_fini(&seen);

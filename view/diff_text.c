@@ -138,9 +138,7 @@ static void add_part(char **text, const char *name, double points)
 	char safe[NAME];
 
 	text_escape(safe, sizeof(safe), name);
-	char *longer = xasprintf("%s%s%s %+.1f", *text, **text ? ", " : "", safe, 100 * points);
-	free(*text);
-	*text = longer;
+	xappend(text, ", ", "%s %+.1f", safe, 100 * points);
 }
 
 /* "FlashAttention +2.7, GateProjection +0.3, others +0.1"; adds up. The caller frees. */

@@ -16,17 +16,11 @@
 #include "view/memory.h"
 #include "view/text.h"
 
-static void check(int rc)
-{
-	if (rc < 0)
-		die(CLI_SYSTEM, "not enough memory");
-}
-
 void history_entry_text(char **text, const char *value)
 {
 	char *valid = text_valid(value ? value : "");
 
-	check(history_text_set(text, valid));
+	xcheck(history_text_set(text, valid));
 	free(valid);
 }
 
@@ -55,7 +49,7 @@ static void add_facts(struct history_run *entry, const struct run *run)
 	for (size_t i = 0; i < origin.fact_count; i++) {
 		char *key = text_valid(origin.facts[i].key);
 		char *value = text_valid(origin.facts[i].value);
-		check(history_run_fact(entry, key, value));
+		xcheck(history_run_fact(entry, key, value));
 		free(key);
 		free(value);
 	}
@@ -69,7 +63,7 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	uint64_t salt = run->start_ns + (run->process_count ? run->processes[0].pid : 0);
 	char *whole = path ? realpath(path, NULL) : NULL;
 
-	check(history_run_init(entry));
+	xcheck(history_run_init(entry));
 	history_entry_text(&entry->kind, "recorded");
 	history_entry_text(&entry->host, run->host);
 	history_entry_text(&entry->cpu, run->cpu);
@@ -81,7 +75,7 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	entry->start_ns = run->start_unix_ns;
 	entry->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	entry->exit_code = run->exit_code;
-	check(history_parts_of_run(entry, run));
+	xcheck(history_parts_of_run(entry, run));
 	history_run_identify(entry, salt);
 }
 
@@ -89,7 +83,7 @@ void history_entry_here(struct history_run *entry, const char *kind, const char 
 {
 	char host[256] = "";
 
-	check(history_run_init(entry));
+	xcheck(history_run_init(entry));
 	gethostname(host, sizeof(host) - 1);
 	history_entry_text(&entry->kind, kind);
 	history_entry_text(&entry->host, host);

@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 
+void xcheck(int rc)
+{
+	if (rc < 0)
+		die(CLI_SYSTEM, "not enough memory");
+}
+
 static void *check(void *p)
 {
-	if (!p)
-		die(CLI_SYSTEM, "out of memory");
+	xcheck(p ? 0 : -1);
 	return p;
 }
 
@@ -41,4 +45,17 @@ char *xasprintf(const char *format, ...)
 	int n = vasprintf(&text, format, arguments);
 	va_end(arguments);
 	return check(n < 0 ? NULL : text);
+}
+
+void xappend(char **text, const char *between, const char *format, ...)
+{
+	char *part = NULL, *before = *text ? *text : xstrdup("");
+	va_list arguments;
+	va_start(arguments, format);
+	int n = vasprintf(&part, format, arguments);
+	va_end(arguments);
+	check(n < 0 ? NULL : part);
+	*text = xasprintf("%s%s%s", before, *before ? between : "", part);
+	free(before);
+	free(part);
 }

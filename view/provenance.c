@@ -45,10 +45,8 @@ char *provenance_command(const struct run *run)
 	char *line = xstrdup("");
 	for (size_t i = 0; argv[i]; i++) {
 		char *word = quote(argv[i]);
-		char *longer = xasprintf("%s%s%s", line, i ? " " : "", word);
+		xappend(&line, " ", "%s", word);
 		free(word);
-		free(line);
-		line = longer;
 	}
 	return line;
 }

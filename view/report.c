@@ -30,9 +30,7 @@ char *report_sources(const struct report *report, uint32_t sources)
 		const char *name = i == BRICK_SOURCE_TSC
 					   ? brick_clock_source_name(report->run->clock.source)
 					   : names[i];
-		char *longer = text ? xasprintf("%s+%s", text, name) : xstrdup(name);
-		free(text);
-		text = longer;
+		xappend(&text, "+", "%s", name);
 	}
 	return text;
 }

@@ -25,31 +25,23 @@ static void measure(struct counters *counters, const struct run *run)
 	step_index_fini(&index);
 }
 
-static char *join(char *text, char *more)
-{
-	char *longer = text ? xasprintf("%s, %s", text, more) : xstrdup(more);
-
-	free(text);
-	free(more);
-	return longer;
-}
-
-/* "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
-static char *kind_text(const struct counters *c, enum step_phase phase, uint32_t kind)
+/* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
+static void add_kind(char **text, const struct counters *c, enum step_phase phase, uint32_t kind)
 {
 	const struct counters_sum *sum = &c->phases[phase][kind];
 	double mean = counters_mean(c, phase, kind);
 	char number[UNITS_BYTES], most[UNITS_BYTES];
 
 	if (kind == BRICK_COUNTER_TASK_CLOCK)
-		return xasprintf("%s task-clock (%.2f CPUs busy)",
+		xappend(text, ", ", "%s task-clock (%.2f CPUs busy)",
 			units_time(number, (uint64_t)(mean + 0.5)),
 			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
-	if (mean >= 100000)
-		return xasprintf("%s %s", units_count(number, (uint64_t)(mean + 0.5)),
+	else if (mean >= 100000)
+		xappend(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
 			counters_kind_name(kind));
-	return xasprintf("%s %s (at most %s)", units_number(number, mean), counters_kind_name(kind),
-		units_count(most, (uint64_t)(sum->most + 0.5)));
+	else
+		xappend(text, ", ", "%s %s (at most %s)", units_number(number, mean),
+			counters_kind_name(kind), units_count(most, (uint64_t)(sum->most + 0.5)));
 }
 
 static char *phase_text(const struct counters *c, enum step_phase phase)
@@ -58,16 +50,14 @@ static char *phase_text(const struct counters *c, enum step_phase phase)
 
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
 		if (c->phases[phase][kind].steps)
-			text = join(text, kind_text(c, phase, kind));
+			add_kind(&text, c, phase, kind);
 	if (text && counters_ipc(c, phase) >= 0)
-		text = join(text, xasprintf("%.2f instructions per cycle", counters_ipc(c, phase)));
-	if (!text || counters_mean(c, phase, COUNTERS_READING) < 0)
-		return text;
-	units_time(time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5));
-	char *longer =
-		xasprintf("%s; reading them took %s a step, outside of its time", text, time);
-	free(text);
-	return longer;
+		xappend(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
+	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
+		xappend(&text, "; ", "reading them took %s a step, outside of its time",
+			units_time(
+				time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
+	return text;
 }
 
 /* One line for each brick that was counted. */

@@ -191,12 +191,9 @@ static char *causes_text(const struct report *report)
 			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
 		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
 		char time[UNITS_BYTES], *safe = text_safe(name ? name : "queue");
-		char *longer = xasprintf("%s%s %s%s %s", text, *text ? ", for" : " for",
-			cause->name || !queue ? "" : "queue ", queue ? safe : "what is not known",
-			units_time(time, cause->time_ns));
-		free(text);
+		xappend(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
+			queue ? safe : "what is not known", units_time(time, cause->time_ns));
 		free(safe);
-		text = longer;
 	}
 	return text;
 }
@@ -298,12 +295,8 @@ static void print_losses(const struct printer *p)
 	char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
 	uint64_t count;
 	const char *what;
-	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
-		char *longer = xasprintf(
-			"%s%s%llu %s", text, *text ? "; " : "", (unsigned long long)count, what);
-		free(text);
-		text = longer;
-	}
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+		xappend(&text, "; ", "%llu %s", (unsigned long long)count, what);
 	fputs(terminal_style_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
 	say(p, "Losses", "%s", *text ? text : "nothing was lost");
 	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);

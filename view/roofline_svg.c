@@ -183,14 +183,12 @@ static void draw_rest(struct picture *p)
 		const char *phase = roofline_phase_name(row->phase);
 		if (!roofline_shows(p->view, row) || has_place(row) || row->bytes_per_ns < 0)
 			continue;
-		char *longer = xasprintf("%s%s%s%s %s",
-			text ? text : "Computing nothing, in GB/s: ", text ? ", " : "", row->name,
+		xappend(&text, ", ", "%s%s%s %s",
+			text ? "" : "Computing nothing, in GB/s: ", row->name,
 			row->phase == ROOFLINE_PREFILL ? " (prefill)"
 			: phase			       ? ""
 						       : " (no step)",
 			units_number(bytes, row->bytes_per_ns));
-		free(text);
-		text = longer;
 	}
 	if (text)
 		svg_paragraph(p, text);

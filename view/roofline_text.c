@@ -67,12 +67,9 @@ static void print_ceilings_of(
 	for (size_t i = c->level_count; i-- > 0;) {
 		const struct ceilings_bandwidth *row =
 			ceilings_fastest(c, c->levels[i].name, threads);
-		if (!row)
-			continue;
-		char *longer = xasprintf("%s; %s %s GB/s", text, c->levels[i].name,
-			units_number(number, row->rate.best));
-		free(text);
-		text = longer;
+		if (row)
+			xappend(&text, "; ", "%s %s GB/s", c->levels[i].name,
+				units_number(number, row->rate.best));
 	}
 	say(p, label, "%s", text);
 	free(text);

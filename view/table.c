@@ -191,10 +191,7 @@ char *table_left_out(const struct table *table, const struct terminal *terminal)
 	for (size_t i = 0; i < table->column_count && !layout.all; i++) {
 		if (layout.shown[i] || table->hidden[i])
 			continue;
-		char *longer = names ? xasprintf("%s, %s", names, table->columns[i].title)
-				     : xstrdup(table->columns[i].title);
-		free(names);
-		names = longer;
+		xappend(&names, ", ", "%s", table->columns[i].title);
 	}
 	layout_fini(&layout);
 	return names;
