@@ -150,19 +150,14 @@ static void print_json(const struct hosts *h, bool by_engine)
 
 static void add_row(struct table *table, const struct group *g)
 {
-	char runs[UNITS_BYTES], ns[UNITS_BYTES], p99[UNITS_BYTES], effect[32], points[32];
-	char *name = text_safe(*g->name ? g->name : "(not known)");
-	char *brick = text_safe(g->brick ? g->brick : "-");
-
-	snprintf(effect, sizeof(effect), "%+.1f%%", 100 * g->effect);
-	snprintf(points, sizeof(points), "%+.1f", 100 * g->points);
-	const char *const cells[] = {name, units_count(runs, g->runs),
-		isnan(g->ns) ? "-" : units_time(ns, (uint64_t)g->ns),
-		isfinite(g->effect) ? effect : "-", g->p99_ns ? units_time(p99, g->p99_ns) : "-",
-		brick, g->brick ? points : "-"};
-	table_add(table, cells, STYLE_PLAIN);
-	free(name);
-	free(brick);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, *g->name ? g->name : "(not known)");
+	table_count(table, g->runs);
+	table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
+	table_format(table, isfinite(g->effect) ? "%+.1f%%" : "-", 100 * g->effect);
+	table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
+	table_cell(table, g->brick ? g->brick : "-");
+	table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
 }
 
 static void print_text(const struct hosts *h, bool by_engine)

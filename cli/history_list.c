@@ -76,21 +76,21 @@ static json_t *head_json(const struct history_run *run)
 
 static void add_row(struct listing *l, const struct history_run *run)
 {
-	char prefill[UNITS_BYTES], decode[UNITS_BYTES], wall[UNITS_BYTES], place[24], id[9];
 	char *labels = labels_of(run), *date = trend_date(run->start_ns);
-	char *engine = text_safe(run->engine), *safe = text_safe(run->command);
 
-	snprintf(place, sizeof(place), "%zu", l->place);
-	snprintf(id, sizeof(id), "%.8s", run->id);
-	const char *const cells[COLUMNS] = {place, id, date, run->kind,
-		units_number(prefill, rate_of(run, "prefill")),
-		units_number(decode, rate_of(run, "decode")),
-		run->wall_ns ? units_time(wall, run->wall_ns) : "-", labels, engine, safe};
-	table_add(l->table, cells, STYLE_PLAIN);
+	table_row(l->table, STYLE_PLAIN);
+	table_format(l->table, "%zu", l->place);
+	table_format(l->table, "%.8s", run->id);
+	table_cell(l->table, date);
+	table_cell(l->table, run->kind);
+	table_number(l->table, rate_of(run, "prefill"));
+	table_number(l->table, rate_of(run, "decode"));
+	table_time(l->table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
+	table_cell(l->table, labels);
+	table_cell(l->table, run->engine);
+	table_cell(l->table, run->command);
 	free(labels);
 	free(date);
-	free(engine);
-	free(safe);
 }
 
 static int take(void *context, struct history_run *run)
@@ -186,16 +186,15 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 		const struct history_part *p = &run->parts.items[i];
 		uint64_t p50 = history_histogram_percentile(&p->histogram, 50);
 		uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
-		char token[UNITS_BYTES], total[UNITS_BYTES], count[UNITS_BYTES], a[UNITS_BYTES],
-			b[UNITS_BYTES], *name = text_safe(p->name);
-		const char *const cells[] = {p->phase, p->kind, name,
-			p->typical_tokens ? units_time(token, p->typical_ns / p->typical_tokens)
-					  : "-",
-			units_time(total, p->total_ns),
-			p->count ? units_count(count, p->count) : "-",
-			p50 ? units_time(a, p50) : "-", p99 ? units_time(b, p99) : "-"};
-		table_add(table, cells, STYLE_PLAIN);
-		free(name);
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, p->phase);
+		table_cell(table, p->kind);
+		table_cell(table, p->name);
+		table_time(table, history_part_token_ns(p));
+		table_time(table, p->total_ns);
+		table_count(table, p->count ? p->count : ANALYSIS_UNKNOWN);
+		table_time(table, p50 ? p50 : ANALYSIS_UNKNOWN);
+		table_time(table, p99 ? p99 : ANALYSIS_UNKNOWN);
 	}
 	table_hide_empty(table);
 	table_print(table, stdout, terminal);

@@ -60,6 +60,12 @@ int history_run_label(struct history_run *run, const char *label);
 /* Make the id of what was run, where and when. */
 void history_run_identify(struct history_run *run, uint64_t salt);
 
+/* What a token took of a part; UINT64_MAX: not known. */
+static inline uint64_t history_part_token_ns(const struct history_part *part)
+{
+	return part->typical_tokens ? part->typical_ns / part->typical_tokens : UINT64_MAX;
+}
+
 /* The part of a phase that is its steps; NULL: there is none. */
 const struct history_part *history_run_step(const struct history_run *run, const char *phase);
 

@@ -147,16 +147,13 @@ static void print_typical(const struct printer *p)
 
 	for (size_t i = 0; run && i < run->parts.count; i++) {
 		const struct history_part *part = &run->parts.items[i];
-		char text[UNITS_BYTES], *name = text_safe(part->name);
-		const char *const cells[] = {part->phase, *name ? name : "(all of it)",
-			part->typical_tokens
-				? units_time(text, part->typical_ns / part->typical_tokens)
-				: "-"};
-		if (!strcmp(part->kind, "step") || !strcmp(part->kind, "brick")) {
-			table_add(table, cells, STYLE_PLAIN);
-			rows++;
-		}
-		free(name);
+		if (strcmp(part->kind, "step") && strcmp(part->kind, "brick"))
+			continue;
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, part->phase);
+		table_cell(table, *part->name ? part->name : "(all of it)");
+		table_time(table, history_part_token_ns(part));
+		rows++;
 	}
 	if (rows)
 		table_print(table, p->out, p->terminal);

@@ -63,43 +63,40 @@ static void print_heading(const struct printer *p)
 	free(late);
 }
 
-/* "123 +-4%": the best, and how far the middle of the repetitions was from it. */
-static void figure(char out[CELL], const struct ceilings_figure *f, int doubtful)
+/* A cell "123 +-4%": the best, and how far the middle of the repetitions was from it. */
+static void add_figure(struct table *table, const struct ceilings_figure *f, int doubtful)
 {
 	char best[UNITS_BYTES];
 
-	if (!f) {
-		strcpy(out, "-");
-		return;
-	}
-	units_number(best, f->best);
-	snprintf(out, CELL, "%s%s %4.1f%%", doubtful ? "? " : "", best, 100 * ceilings_spread(f));
+	if (f)
+		table_format(table, "%s%s %4.1f%%", doubtful ? "? " : "",
+			units_number(best, f->best), 100 * ceilings_spread(f));
+	else
+		table_cell(table, "-");
 }
 
 /* Columns: names, then one for each number of threads. */
 struct columns {
 	struct table_column columns[3 + MAX_COLUMNS];
 	char titles[MAX_COLUMNS][CELL];
-	size_t names, count;
 };
 
 static struct table *open_table(
 	const struct printer *p, struct columns *c, const char *a, const char *b, const char *third)
 {
 	const char *names[] = {a, b, third};
+	size_t count = 0;
 
-	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < 3 && names[i]; i++)
-		c->columns[c->names++] = (struct table_column){names[i], 1, 0};
+		c->columns[count++] = (struct table_column){names[i], 1, 0};
 	for (size_t i = 0; i < p->thread_count; i++) {
 		snprintf(c->titles[i], CELL, "%u THREAD%s", p->threads[i],
 			p->threads[i] == 1 ? "" : "S");
 		/* The fewest and the most threads stay when there is no room. */
 		unsigned rank = i == 0 || i + 1 == p->thread_count ? 0 : (unsigned)(i + 1);
-		c->columns[c->names + i] = (struct table_column){c->titles[i], 0, rank};
+		c->columns[count++] = (struct table_column){c->titles[i], 0, rank};
 	}
-	c->count = c->names + p->thread_count;
-	return table_create(c->columns, c->count);
+	return table_create(c->columns, count);
 }
 
 static void close_table(const struct printer *p, struct table *table)
@@ -121,21 +118,17 @@ static const struct ceilings_compute *compute_row(
 	return NULL;
 }
 
-static void add_compute(const struct printer *p, struct table *table, const struct columns *c,
-	const struct ceilings_compute *like)
+static void add_compute(
+	const struct printer *p, struct table *table, const struct ceilings_compute *like)
 {
-	char cells[MAX_COLUMNS][CELL], *names[] = {text_safe(like->isa), text_safe(like->type)};
-	const char *shown[3 + MAX_COLUMNS] = {names[0], names[1]};
-
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, like->isa);
+	table_cell(table, like->type);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
-		figure(cells[i], row ? &row->rate : NULL,
+		add_figure(table, row ? &row->rate : NULL,
 			row && ceilings_compute_doubtful(p->ceilings, row));
-		shown[c->names + i] = cells[i];
 	}
-	table_add(table, shown, STYLE_PLAIN);
-	free(names[0]);
-	free(names[1]);
 }
 
 static void print_compute(const struct printer *p)
@@ -149,7 +142,7 @@ static void print_compute(const struct printer *p)
 		for (size_t k = 0; k < p->thread_count && !first; k++)
 			first = compute_row(c, &c->compute[i], p->threads[k]);
 		if (first == &c->compute[i])
-			add_compute(p, table, &columns, first);
+			add_compute(p, table, first);
 	}
 	close_table(p, table);
 }
@@ -169,27 +162,24 @@ static const struct ceilings_bandwidth *bandwidth_row(
 	return best;
 }
 
-static void add_bandwidth(const struct printer *p, struct table *table, const struct columns *c,
+static void add_bandwidth(const struct printer *p, struct table *table,
 	const struct ceilings_level *level, const char *kernel)
 {
-	char cells[MAX_COLUMNS][CELL], size[UNITS_BYTES], *name = text_safe(level->name);
-	const char *shown[3 + MAX_COLUMNS] = {name, size, kernel};
-
-	if (level->bytes >= 1 << 20)
-		snprintf(size, sizeof(size), "%.4g MiB", (double)level->bytes / (1 << 20));
-	else
-		snprintf(size, sizeof(size), "%.4g KiB", (double)level->bytes / (1 << 10));
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, level->name);
 	if (!level->bytes)
-		size[0] = '\0';
+		table_cell(table, "");
+	else if (level->bytes >= 1 << 20)
+		table_format(table, "%.4g MiB", (double)level->bytes / (1 << 20));
+	else
+		table_format(table, "%.4g KiB", (double)level->bytes / (1 << 10));
+	table_cell(table, kernel);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_bandwidth *row =
 			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
-		figure(cells[i], row ? &row->rate : NULL,
+		add_figure(table, row ? &row->rate : NULL,
 			row && ceilings_bandwidth_doubtful(p->ceilings, row));
-		shown[c->names + i] = cells[i];
 	}
-	table_add(table, shown, STYLE_PLAIN);
-	free(name);
 }
 
 static void print_bandwidth(const struct printer *p)
@@ -200,7 +190,7 @@ static void print_bandwidth(const struct printer *p)
 
 	for (size_t i = 0; i < p->ceilings->level_count; i++)
 		for (size_t k = 0; k < 3; k++)
-			add_bandwidth(p, table, &columns, &p->ceilings->levels[i], kernels[k]);
+			add_bandwidth(p, table, &p->ceilings->levels[i], kernels[k]);
 	close_table(p, table);
 }
 
@@ -213,17 +203,14 @@ static void print_latency(const struct printer *p)
 
 	for (size_t i = 0; i < c->latency_count; i++) {
 		const struct ceilings_latency *row = &c->latency[i];
-		char best[UNITS_BYTES], median[UNITS_BYTES];
-		char *of = row->threads > 1 ? xasprintf("%u %s", row->threads, row->backend)
-					    : xstrdup(row->backend);
-		char *safe = text_safe(of), *what = text_safe(row->what);
-		units_time(best, (uint64_t)(row->ns.best + 0.5));
-		units_time(median, (uint64_t)(row->ns.median + 0.5));
-		const char *cells[] = {what, safe, best, median};
-		table_add(table, cells, STYLE_PLAIN);
-		free(what);
-		free(safe);
-		free(of);
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, row->what);
+		if (row->threads > 1)
+			table_format(table, "%u %s", row->threads, row->backend);
+		else
+			table_cell(table, row->backend);
+		table_time(table, (uint64_t)(row->ns.best + 0.5));
+		table_time(table, (uint64_t)(row->ns.median + 0.5));
 	}
 	if (c->latency_count)
 		close_table(p, table);
@@ -237,18 +224,14 @@ static void add_device(struct table *table, const struct ceilings_device *d)
 	const struct ceilings_bandwidth *cache = ceilings_fastest(&d->can, "cache", 1);
 	const struct ceilings_bandwidth *memory = ceilings_fastest(&d->can, "memory", 1);
 	const struct ceilings_latency *kernel = ceilings_latency_of(&d->can, "kernel", "kernel", 1);
-	char cells[4][CELL], *name = text_safe(d->name), *backend = text_safe(d->backend);
 
-	figure(cells[0], f32 ? &f32->rate : NULL, 0);
-	figure(cells[1], cache ? &cache->rate : NULL, 0);
-	figure(cells[2], memory ? &memory->rate : NULL, 0);
-	strcpy(cells[3], "-");
-	if (kernel)
-		units_time(cells[3], (uint64_t)(kernel->ns.best + 0.5));
-	const char *shown[] = {name, backend, cells[0], cells[1], cells[2], cells[3]};
-	table_add(table, shown, STYLE_PLAIN);
-	free(name);
-	free(backend);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, d->name);
+	table_cell(table, d->backend);
+	add_figure(table, f32 ? &f32->rate : NULL, 0);
+	add_figure(table, cache ? &cache->rate : NULL, 0);
+	add_figure(table, memory ? &memory->rate : NULL, 0);
+	table_time(table, kernel ? (uint64_t)(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
 }
 
 static void print_devices(const struct printer *p)

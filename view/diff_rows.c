@@ -8,60 +8,49 @@
 #include "view/terminal.h"
 #include "view/text.h"
 
-enum { COLUMNS = 7, CELL = 64 };
+enum { COLUMNS = 7 };
 
-static const char *value(char out[UNITS_BYTES], double ns)
+static void add_value(struct table *table, double ns)
 {
 	/* A brick may take less than a ns of a token. */
 	if (ns > 0 && ns < 9.95)
-		snprintf(out, UNITS_BYTES, "%.1fns", ns);
+		table_format(table, "%.1fns", ns);
 	else
-		units_time(out, (uint64_t)(ns + 0.5));
-	return out;
+		table_time(table, (uint64_t)(ns + 0.5));
 }
 
-static const char *percent(char out[UNITS_BYTES], double share)
+static void add_change(struct table *table, double share)
 {
-	if (!isfinite(share))
-		return "-";
-	snprintf(out, UNITS_BYTES, "%+.1f%%", 100 * share);
-	return out;
+	table_format(table, isfinite(share) ? "%+.1f%%" : "-", 100 * share);
 }
 
-static const char *bounds(char out[CELL], const struct compare_row *row)
-{
-	if (!isfinite(row->low) || !isfinite(row->high) || isnan(row->effect))
-		return "-";
-	snprintf(out, CELL, "%+.1f..%+.1f", 100 * row->low, 100 * row->high);
-	return out;
-}
-
-static const char *verdict(char out[CELL], const struct compare *c, const struct compare_row *row)
+static void add_verdict(struct table *table, const struct compare *c, const struct compare_row *row)
 {
 	if (row->verdict == COMPARE_SAME)
-		snprintf(out, CELL, "same within %.3g%%", 100 * c->threshold);
+		table_format(table, "same within %.3g%%", 100 * c->threshold);
 	else if (row->verdict == COMPARE_UNSURE && isfinite(row->detectable) &&
 		 row->detectable < 10)
-		snprintf(out, CELL, "not enough data (sees %.1f%%)", 100 * row->detectable);
+		table_format(table, "not enough data (sees %.1f%%)", 100 * row->detectable);
 	else
-		snprintf(out, CELL, "%s", compare_verdict_name(row->verdict));
-	return out;
+		table_cell(table, compare_verdict_name(row->verdict));
 }
 
 static void add(struct table *table, const struct compare *c, const struct compare_row *row)
 {
-	char a[UNITS_BYTES], b[UNITS_BYTES], effect[UNITS_BYTES], points[UNITS_BYTES];
-	char interval[CELL], said[CELL], *name = text_safe(row->name);
+	bool has_bounds = isfinite(row->low) && isfinite(row->high) && !isnan(row->effect);
 	enum terminal_style style = row->verdict == COMPARE_SLOWER   ? STYLE_BAD
 				    : row->verdict == COMPARE_FASTER ? STYLE_GOOD
 				    : row->verdict == COMPARE_UNSURE ? STYLE_DIM
 								     : STYLE_PLAIN;
-	const char *const cells[COLUMNS] = {name, value(a, row->a), value(b, row->b),
-		percent(effect, row->effect), bounds(interval, row), percent(points, row->points),
-		verdict(said, c, row)};
 
-	table_add(table, cells, style);
-	free(name);
+	table_row(table, style);
+	table_cell(table, row->name);
+	add_value(table, row->a);
+	add_value(table, row->b);
+	add_change(table, row->effect);
+	table_format(table, has_bounds ? "%+.1f..%+.1f" : "-", 100 * row->low, 100 * row->high);
+	add_change(table, row->points);
+	add_verdict(table, c, row);
 }
 
 static bool has_verdict(const struct compare_row *row)

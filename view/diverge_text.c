@@ -215,20 +215,22 @@ static void print_verdict(const struct printer *p)
 static void add_row(const struct printer *p, struct table *table, const struct diverge_place *place)
 {
 	const struct run_digest *d = &p->view->a->digests[place->a];
-	char step[24], layer[16] = "-", error[4][UNITS_BYTES], name[WORD], label[WORD];
+	char error[UNITS_BYTES], word[WORD];
 
-	snprintf(step, sizeof step, "%llu", (unsigned long long)d->step);
-	if (d->layer >= 0)
-		snprintf(layer, sizeof layer, "%d", d->layer);
-	text_escape(name, sizeof name, p->view->a->bricks[d->brick].name);
-	text_escape(label, sizeof label, d->label ? d->label : "-");
-	const char *cells[] = {step, layer, name, label, error_text(error[0], place->error),
-		error_text(error[1], place->inherited), error_text(error[2], place->added),
-		error_text(error[3], sqrt(place->limit)),
-		place->flags & DIVERGE_EXPLAINED ? "formats"
-		: place->flags & DIVERGE_OVER	 ? "diverges"
-						 : "-"};
-	table_add(table, cells, place->flags & DIVERGE_OVER ? STYLE_PLAIN : STYLE_DIM);
+	table_row(table, place->flags & DIVERGE_OVER ? STYLE_PLAIN : STYLE_DIM);
+	table_format(table, "%llu", (unsigned long long)d->step);
+	table_format(table, d->layer >= 0 ? "%d" : "-", d->layer);
+	text_escape(word, sizeof word, p->view->a->bricks[d->brick].name);
+	table_cell(table, word);
+	text_escape(word, sizeof word, d->label ? d->label : "-");
+	table_cell(table, word);
+	table_cell(table, error_text(error, place->error));
+	table_cell(table, error_text(error, place->inherited));
+	table_cell(table, error_text(error, place->added));
+	table_cell(table, error_text(error, sqrt(place->limit)));
+	table_cell(table, place->flags & DIVERGE_EXPLAINED ? "formats"
+			  : place->flags & DIVERGE_OVER	   ? "diverges"
+							   : "-");
 }
 
 static void print_table(const struct printer *p)

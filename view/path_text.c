@@ -59,50 +59,35 @@ static void print_heading(const struct printer *p)
 			plural_s(s->tokens), took, rate);
 }
 
-enum column {
-	COLUMN_NAME,
-	COLUMN_CATEGORY,
-	COLUMN_ON_PATH,
-	COLUMN_SHARE,
-	COLUMN_OWN,
-	COLUMN_COUNT,
-	COLUMN_SLACK,
-	COLUMN_LESS,
-	COLUMN_LESS_GAIN,
-	COLUMN_NOTHING,
-	COLUMN_NOTHING_GAIN,
-	COLUMNS,
-};
+static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
+	{"ON PATH", 0, 1}, {"SHARE", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5}, {"SLACK", 0, 3},
+	{"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2}, {"MOST GAIN", 0, 0}};
 
-static const struct table_column columns[COLUMNS] = {
-	[COLUMN_NAME] = {"BRICK", 1, 0},
-	[COLUMN_CATEGORY] = {"CATEGORY", 1, 6},
-	[COLUMN_ON_PATH] = {"ON PATH", 0, 1},
-	[COLUMN_SHARE] = {"SHARE", 0, 0},
-	[COLUMN_OWN] = {"ALL THREADS", 0, 4},
-	[COLUMN_COUNT] = {"COUNT", 0, 5},
-	[COLUMN_SLACK] = {"SLACK", 0, 3},
-	[COLUMN_LESS] = {"10% LESS", 0, 2},
-	[COLUMN_LESS_GAIN] = {"10% GAIN", 0, 0},
-	[COLUMN_NOTHING] = {"NO TIME", 0, 2},
-	[COLUMN_NOTHING_GAIN] = {"MOST GAIN", 0, 0},
-};
-
-/* What the section would be: its tokens per second, or its time when it has no tokens. */
-static void format_outcome(
-	const struct path_section *s, uint64_t ns, char out[UNITS_BYTES], char gain[UNITS_BYTES])
+/*
+ * Two cells: what the section would be, its tokens per second, or its time when it has no tokens;
+ * and by how much it would be faster.
+ */
+static void add_outcome(
+	struct table *table, const struct path_section *s, const struct path_row *row, uint64_t ns)
 {
 	double rate = path_tokens_per_s(s, ns);
 
+	/* what nobody knows the cause of nobody can make shorter */
+	if (row->rank == PATH_WAIT && !s->counts.barriers) {
+		table_cell(table, "-");
+		table_cell(table, "-");
+		return;
+	}
 	if (rate >= 0)
-		units_number(out, rate);
+		table_number(table, rate);
 	else
-		units_time(out, ns);
-	if (!ns)
-		strcpy(gain, "-");
-	else
-		snprintf(gain, UNITS_BYTES, "+%.1f%%",
-			100 * ((double)s->length_ns / (double)ns - 1));
+		table_time(table, ns);
+	table_format(table, ns ? "+%.1f%%" : "-", 100 * ((double)s->length_ns / (double)ns - 1));
+}
+
+static double share_of(const struct path_section *s, uint64_t ns)
+{
+	return s->length_ns ? (double)ns / (double)s->length_ns : -1;
 }
 
 /* Of one thread all it did is the path, and nothing has slack. */
@@ -121,30 +106,17 @@ static bool has_slack(const struct path_section *s)
 
 static void add_row(struct table *table, const struct path_section *s, const struct path_row *row)
 {
-	char cells[COLUMNS][UNITS_BYTES];
-	const char *shown[COLUMNS];
-
-	for (int i = 0; i < COLUMNS; i++)
-		shown[i] = cells[i];
-	char *name = text_safe(row->name), *category = text_safe(row->category);
-	shown[COLUMN_NAME] = name;
-	shown[COLUMN_CATEGORY] = category;
-	units_time(cells[COLUMN_ON_PATH], row->on_path_ns);
-	units_percent(cells[COLUMN_SHARE],
-		s->length_ns ? (double)row->on_path_ns / (double)s->length_ns : -1);
-	units_time(cells[COLUMN_OWN], row->own_ns);
-	units_count(cells[COLUMN_COUNT], row->count ? row->count : ANALYSIS_UNKNOWN);
-	units_time(cells[COLUMN_SLACK], has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
-	if (is_one_lane(s)) /* the same as on the path */
-		shown[COLUMN_OWN] = "-";
-	format_outcome(s, row->less_ns, cells[COLUMN_LESS], cells[COLUMN_LESS_GAIN]);
-	format_outcome(s, row->nothing_ns, cells[COLUMN_NOTHING], cells[COLUMN_NOTHING_GAIN]);
-	/* what nobody knows the cause of nobody can make shorter */
-	for (int i = COLUMN_LESS; row->rank == PATH_WAIT && !s->counts.barriers && i < COLUMNS; i++)
-		shown[i] = "-";
-	table_add(table, shown, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
-	free(category);
-	free(name);
+	table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
+	table_cell(table, row->name);
+	table_cell(table, row->category);
+	table_time(table, row->on_path_ns);
+	table_percent(table, share_of(s, row->on_path_ns));
+	/* of one lane the same as on the path */
+	table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
+	table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
+	table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
+	add_outcome(table, s, row, row->less_ns);
+	add_outcome(table, s, row, row->nothing_ns);
 }
 
 /* Whether a row says more than that it hardly matters. */
@@ -172,7 +144,7 @@ static size_t add_rows(const struct printer *p, struct table *table)
 static void print_rows(const struct printer *p)
 {
 	const struct path_section *s = p->section;
-	struct table *table = table_create(columns, COLUMNS);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 	size_t hidden = s->row_count - add_rows(p, table);
 
 	table_hide_empty(table);
@@ -204,15 +176,12 @@ static void print_rows(const struct printer *p)
 	free(left);
 }
 
-static char *lane_title(const struct run_lane *lane)
+static void add_lane(struct table *table, const struct run_lane *lane)
 {
 	const char *what = lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread";
-	char *title = xasprintf("%s (%llu)", lane->name && *lane->name ? lane->name : what,
-		(unsigned long long)lane->tid);
-	char *safe = text_safe(title);
 
-	free(title);
-	return safe;
+	table_format(table, "%s (%llu)", lane->name && *lane->name ? lane->name : what,
+		(unsigned long long)lane->tid);
 }
 
 static void print_lanes(const struct printer *p)
@@ -229,16 +198,12 @@ static void print_lanes(const struct printer *p)
 	fputc('\n', p->out);
 	for (size_t i = 0; i < s->lane_count; i++) {
 		const struct path_lane *lane = &s->lanes[i];
-		char work[UNITS_BYTES], path[UNITS_BYTES], share[UNITS_BYTES], waited[UNITS_BYTES];
-		char *title = lane_title(&p->view->run->lanes[lane->lane]);
-		const char *cells[] = {title, units_time(work, lane->work_ns),
-			units_time(path, lane->on_path_ns),
-			units_percent(share,
-				s->length_ns ? (double)lane->on_path_ns / (double)s->length_ns
-					     : -1),
-			units_time(waited, lane->waited_ns)};
-		table_add(table, cells, STYLE_PLAIN);
-		free(title);
+		table_row(table, STYLE_PLAIN);
+		add_lane(table, &p->view->run->lanes[lane->lane]);
+		table_time(table, lane->work_ns);
+		table_time(table, lane->on_path_ns);
+		table_percent(table, share_of(s, lane->on_path_ns));
+		table_time(table, lane->waited_ns);
 	}
 	table_print(table, p->out, p->terminal);
 	table_destroy(table);
@@ -269,19 +234,15 @@ static void add_hop(struct table *table, const struct printer *p, const struct p
 	const struct run_lane *lane = &run->lanes[hop->lane];
 	const struct run_site *site =
 		hop->sample == RUN_NONE ? NULL : &run->sites[lane->samples[hop->sample].site];
-	char at[UNITS_BYTES], time[UNITS_BYTES], share[UNITS_BYTES], layer[UNITS_BYTES] = "";
-	char *name = text_safe(path_owner_name(run, hop->owner)), *thread = lane_title(lane);
-	char *label = text_safe(site ? site->label : NULL);
 
-	if (site && site->layer >= 0)
-		snprintf(layer, sizeof(layer), "%d", site->layer);
-	const char *cells[] = {name, units_time(at, hop->begin_ns), units_time(time, hop->time_ns),
-		units_percent(share, (double)hop->time_ns / (double)p->section->length_ns), layer,
-		thread, label};
-	table_add(table, cells, STYLE_PLAIN);
-	free(label);
-	free(thread);
-	free(name);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, path_owner_name(run, hop->owner));
+	table_time(table, hop->begin_ns);
+	table_time(table, hop->time_ns);
+	table_percent(table, share_of(p->section, hop->time_ns));
+	table_format(table, site && site->layer >= 0 ? "%d" : "", site ? site->layer : 0);
+	add_lane(table, lane);
+	table_cell(table, site ? site->label : NULL);
 }
 
 static void print_hops(const struct printer *p)

@@ -69,19 +69,9 @@ static const char *unit_of(const struct budget_line *line)
 	}
 }
 
-enum column { PHASE, WHAT, LIMIT, ACTUAL, UNIT, USED, SCORE, GRADE, VERDICT, COLUMNS };
-
-static const struct table_column columns[COLUMNS] = {
-	[PHASE] = {"PHASE", 1, 0},
-	[WHAT] = {"BUDGET OF", 1, 0},
-	[LIMIT] = {"LIMIT", 0, 0},
-	[ACTUAL] = {"TOOK", 0, 0},
-	[UNIT] = {"FOR", 1, 2},
-	[USED] = {"USED", 0, 0},
-	[SCORE] = {"SCORE", 0, 2},
-	[GRADE] = {"GRADE", 1, 1},
-	[VERDICT] = {"VERDICT", 1, 0},
-};
+static const struct table_column columns[] = {{"PHASE", 1, 0}, {"BUDGET OF", 1, 0}, {"LIMIT", 0, 0},
+	{"TOOK", 0, 0}, {"FOR", 1, 2}, {"USED", 0, 0}, {"SCORE", 0, 2}, {"GRADE", 1, 1},
+	{"VERDICT", 1, 0}};
 
 static uint64_t ns_of(double us)
 {
@@ -91,32 +81,24 @@ static uint64_t ns_of(double us)
 static void add_row(
 	struct table *table, const struct budget_line *line, const struct budget_verdict *v)
 {
-	char cells[COLUMNS][UNITS_BYTES];
-	const char *shown[COLUMNS];
 	int is_known = v->actual_us >= 0;
 
-	for (int i = 0; i < COLUMNS; i++)
-		shown[i] = cells[i];
-	char *name = text_safe(line->name);
-	char *what = xasprintf("%s%s", line->what == BUDGET_CATEGORY ? "@" : "", name);
-	shown[PHASE] = phase_name(line);
-	shown[WHAT] = what;
-	shown[UNIT] = unit_of(line);
-	units_time(cells[LIMIT], ns_of(line->limit_us));
-	units_time(cells[ACTUAL], ns_of(v->actual_us));
-	units_percent(cells[USED], v->utilisation);
-	snprintf(cells[SCORE], sizeof cells[0], is_known ? "%.0f" : "-", v->score);
-	snprintf(cells[GRADE], sizeof cells[0], "%c", is_known ? v->grade : '-');
-	shown[VERDICT] = v->passed ? "within" : is_known ? "OVER" : "NOT RECORDED";
-	table_add(table, shown, v->passed ? STYLE_GOOD : STYLE_BAD);
-	free(what);
-	free(name);
+	table_row(table, v->passed ? STYLE_GOOD : STYLE_BAD);
+	table_cell(table, phase_name(line));
+	table_format(table, "%s%s", line->what == BUDGET_CATEGORY ? "@" : "", line->name);
+	table_time(table, ns_of(line->limit_us));
+	table_time(table, ns_of(v->actual_us));
+	table_cell(table, unit_of(line));
+	table_percent(table, v->utilisation);
+	table_format(table, is_known ? "%.0f" : "-", v->score);
+	table_format(table, "%c", is_known ? v->grade : '-');
+	table_cell(table, v->passed ? "within" : is_known ? "OVER" : "NOT RECORDED");
 }
 
 void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
-	struct table *table = table_create(columns, COLUMNS);
+	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
 	char *path = text_safe(b->path);
 
 	terminal_init(&terminal, out);

@@ -26,14 +26,15 @@ static void add_row(struct table *table, const struct report *report,
 	const struct report_columns *columns, const struct summary_row *row, unsigned flags,
 	char *extra)
 {
-	char *cells[REPORT_COLUMNS_MAX + 1] = {0};
-	for (size_t i = 0; i < columns->count; i++)
-		if ((columns->fields[i]->flags & flags) == flags)
-			cells[i] = report_value_text(columns->fields[i], report, row);
-	cells[columns->count] = extra;
-	table_add(table, (const char *const *)cells, flags ? STYLE_DIM : STYLE_PLAIN);
-	for (size_t i = 0; i <= columns->count; i++)
-		free(cells[i]);
+	table_row(table, flags ? STYLE_DIM : STYLE_PLAIN);
+	for (size_t i = 0; i < columns->count; i++) {
+		bool is_known = (columns->fields[i]->flags & flags) == flags;
+		char *cell = is_known ? report_value_text(columns->fields[i], report, row) : NULL;
+		table_cell(table, cell);
+		free(cell);
+	}
+	table_cell(table, extra);
+	free(extra);
 }
 
 /* What --top leaves away. */

@@ -111,85 +111,42 @@ static void print_device(const struct printer *p)
 	print_ceilings_of(p, &device->can, 1, "");
 }
 
-enum column {
-	COLUMN_NAME,
-	COLUMN_TIME,
-	COLUMN_SHARE,
-	COLUMN_THREADS,
-	COLUMN_INTENSITY,
-	COLUMN_FLOPS,
-	COLUMN_BYTES,
-	COLUMN_BOUND,
-	COLUMN_ROOF_BY,
-	COLUMN_ROOF,
-	COLUMN_OF_ROOF,
-	COLUMNS,
-};
-
-static const struct table_column columns[COLUMNS] = {
-	[COLUMN_NAME] = {"BRICK", 1, 0},
-	[COLUMN_TIME] = {"TIME", 0, 5},
-	[COLUMN_SHARE] = {"SHARE", 0, 3},
-	[COLUMN_THREADS] = {"THREADS", 0, 4},
-	[COLUMN_INTENSITY] = {"FLOP/B", 0, 0},
-	[COLUMN_FLOPS] = {"GFLOP/s", 0, 0},
-	[COLUMN_BYTES] = {"GB/s", 0, 0},
-	[COLUMN_BOUND] = {"BOUND", 1, 0},
-	[COLUMN_ROOF_BY] = {"ROOF BY", 1, 2},
-	[COLUMN_ROOF] = {"ROOF", 0, 1},
-	[COLUMN_OF_ROOF] = {"OF ROOF", 0, 0},
-};
-
-/* In GFLOP/s, or GB/s for what computes nothing. */
-static void format_roof(char out[UNITS_BYTES], const struct roofline_row *row)
-{
-	units_number(out, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
-}
-
-static void format_of_roof(char out[UNITS_BYTES], const struct roofline_row *row)
-{
-	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
-		strcpy(out, row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH) ? "- !"
-											     : "-");
-	else
-		units_percent(out, 1 - row->distance);
-}
+static const struct table_column columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5}, {"SHARE", 0, 3},
+	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"BOUND", 1, 0},
+	{"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
 
 /* Where not all that the shapes say was done: "<=". */
-static void format_rate(char out[UNITS_BYTES], const struct roofline_row *row, double rate)
+static void add_rate(struct table *table, const struct roofline_row *row, double rate)
 {
 	char number[UNITS_BYTES];
 
-	units_number(number, rate);
-	snprintf(out, UNITS_BYTES, "%s%.16s",
-		row->flags & ROOFLINE_AT_MOST && rate >= 0 ? "<= " : "", number);
+	table_format(table, "%s%.16s", row->flags & ROOFLINE_AT_MOST && rate >= 0 ? "<= " : "",
+		units_number(number, rate));
 }
 
 static void add_row(struct table *table, const struct roofline_row *row)
 {
-	char cells[COLUMNS][UNITS_BYTES];
-	const char *shown[COLUMNS], *bound = roofline_bound_name(row->bound);
-	int above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
+	const char *bound = roofline_bound_name(row->bound);
+	bool above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
+	char *roof = roofline_roof_text(row);
 
-	for (int i = 0; i < COLUMNS; i++)
-		shown[i] = cells[i];
-	char *name = text_safe(row->name), *roof = roofline_roof_text(row);
-	char *roof_by = text_safe(roof ? roof : "-");
-	shown[COLUMN_NAME] = name;
-	shown[COLUMN_ROOF_BY] = roof_by;
-	shown[COLUMN_BOUND] = bound ? bound : row->on_device ? "(device)" : "-";
-	units_time(cells[COLUMN_TIME], row->wall_ns);
-	units_percent(cells[COLUMN_SHARE], row->share);
-	units_number(cells[COLUMN_THREADS], row->at_once);
-	units_number(cells[COLUMN_INTENSITY], row->intensity);
-	format_rate(cells[COLUMN_FLOPS], row, row->flops_per_ns);
-	format_rate(cells[COLUMN_BYTES], row, row->bytes_per_ns);
-	format_roof(cells[COLUMN_ROOF], row);
-	format_of_roof(cells[COLUMN_OF_ROOF], row);
-	table_add(table, shown, above ? STYLE_BAD : STYLE_PLAIN);
-	free(roof_by);
+	table_row(table, above ? STYLE_BAD : STYLE_PLAIN);
+	table_cell(table, row->name);
+	table_time(table, row->wall_ns);
+	table_percent(table, row->share);
+	table_number(table, row->at_once);
+	table_number(table, row->intensity);
+	add_rate(table, row, row->flops_per_ns);
+	add_rate(table, row, row->bytes_per_ns);
+	table_cell(table, bound ? bound : row->on_device ? "(device)" : "-");
+	table_cell(table, roof ? roof : "-");
+	/* in GFLOP/s, or GB/s for what computes nothing */
+	table_number(table, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
+	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+		table_cell(table, above ? "- !" : "-");
+	else
+		table_percent(table, 1 - row->distance);
 	free(roof);
-	free(name);
 }
 
 static void print_phase(const struct printer *p, enum roofline_phase phase)
@@ -197,7 +154,7 @@ static void print_phase(const struct printer *p, enum roofline_phase phase)
 	static const char *const titles[ROOFLINE_PHASES] = {
 		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
 	const struct roofline *r = p->view->roofline;
-	struct table *table = table_create(columns, COLUMNS);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 	size_t rows = 0;
 
 	for (size_t i = 0; i < r->row_count; i++)

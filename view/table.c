@@ -3,16 +3,19 @@
 #include "view/table.h"
 
 #include <stdbool.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "view/memory.h"
 #include "view/text.h"
+#include "view/units.h"
 
 enum { GAP = 2, MIN_NAME = 8, MIN_REST = 20 };
 
 struct row {
-	char **cells;
+	char **cells; /* NULL: empty */
+	size_t used;
 	enum terminal_style style;
 };
 
@@ -20,8 +23,7 @@ struct table {
 	const struct table_column *columns;
 	size_t column_count;
 	bool *hidden;
-	struct row *rows;
-	size_t row_count, row_capacity;
+	ARRAY(struct row) rows;
 };
 
 /* What is really printed. */
@@ -40,23 +42,66 @@ struct table *table_create(const struct table_column *columns, size_t count)
 	return table;
 }
 
-void table_add(struct table *table, const char *const *cells, enum terminal_style style)
+void table_row(struct table *table, enum terminal_style style)
 {
-	table->rows = xgrow(
-		table->rows, &table->row_capacity, table->row_count + 1, sizeof(*table->rows));
-	struct row *row = &table->rows[table->row_count++];
-	row->style = style;
-	row->cells = xcalloc(table->column_count, sizeof(*row->cells));
-	for (size_t i = 0; i < table->column_count; i++)
-		row->cells[i] = xstrdup(cells[i] ? cells[i] : "");
+	xpush(&table->rows, (struct row){.cells = xcalloc(table->column_count, sizeof(char *)),
+				    .style = style});
+}
+
+void table_cell(struct table *table, const char *text)
+{
+	struct row *row = &table->rows.items[table->rows.count - 1];
+	if (row->used < table->column_count)
+		row->cells[row->used++] = text_safe(text);
+}
+
+void table_format(struct table *table, const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+	va_start(arguments, format);
+	xcheck(vasprintf(&text, format, arguments));
+	va_end(arguments);
+	table_cell(table, text);
+	free(text);
+}
+
+void table_time(struct table *table, uint64_t ns)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_time(text, ns));
+}
+
+void table_count(struct table *table, uint64_t count)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_count(text, count));
+}
+
+void table_number(struct table *table, double value)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_number(text, value));
+}
+
+void table_percent(struct table *table, double share)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_percent(text, share));
+}
+
+static const char *cell_of(const struct table *table, size_t row, size_t column)
+{
+	const char *cell = table->rows.items[row].cells[column];
+	return cell ? cell : "";
 }
 
 void table_hide_empty(struct table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		bool empty = true;
-		for (size_t r = 0; r < table->row_count && empty; r++) {
-			const char *cell = table->rows[r].cells[i];
+		for (size_t r = 0; r < table->rows.count && empty; r++) {
+			const char *cell = cell_of(table, r, i);
 			empty = !*cell || !strcmp(cell, "-") || !strcmp(cell, "0");
 		}
 		table->hidden[i] = empty && table->columns[i].rank != 0;
@@ -106,8 +151,8 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 	for (size_t i = 0; i < table->column_count; i++) {
 		layout->shown[i] = !table->hidden[i];
 		layout->widths[i] = text_width(table->columns[i].title);
-		for (size_t r = 0; r < table->row_count; r++) {
-			size_t cell = text_width(table->rows[r].cells[i]);
+		for (size_t r = 0; r < table->rows.count; r++) {
+			size_t cell = text_width(cell_of(table, r, i));
 			if (cell > layout->widths[i])
 				layout->widths[i] = cell;
 		}
@@ -144,15 +189,16 @@ static void layout_fini(struct layout *layout)
 	free(layout->shown);
 }
 
-static void print_row(
-	const struct table *table, const struct layout *layout, FILE *out, char *const *cells)
+/* row: SIZE_MAX is that of the titles. */
+static void print_row(const struct table *table, const struct layout *layout, FILE *out, size_t row)
 {
 	size_t blanks = 0; /* owed, and printed only before more text */
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (!layout->shown[i])
 			continue;
 		char *cell =
-			text_cut(cells ? cells[i] : table->columns[i].title, layout->widths[i]);
+			text_cut(row == SIZE_MAX ? table->columns[i].title : cell_of(table, row, i),
+				layout->widths[i]);
 		size_t width = text_width(cell);
 		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
 		bool left = table->columns[i].is_text;
@@ -172,13 +218,13 @@ void table_print(const struct table *table, FILE *out, const struct terminal *te
 	struct layout layout;
 	layout_init(&layout, table, terminal->width);
 	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
-	print_row(table, &layout, out, NULL);
+	print_row(table, &layout, out, SIZE_MAX);
 	fprintf(out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
-	for (size_t r = 0; r < table->row_count; r++) {
-		const struct row *row = &table->rows[r];
-		fputs(terminal_style_begin(terminal, row->style), out);
-		print_row(table, &layout, out, row->cells);
-		fprintf(out, "%s\n", terminal_style_end(terminal, row->style));
+	for (size_t r = 0; r < table->rows.count; r++) {
+		enum terminal_style style = table->rows.items[r].style;
+		fputs(terminal_style_begin(terminal, style), out);
+		print_row(table, &layout, out, r);
+		fprintf(out, "%s\n", terminal_style_end(terminal, style));
 	}
 	layout_fini(&layout);
 }
@@ -201,12 +247,12 @@ void table_destroy(struct table *table)
 {
 	if (!table)
 		return;
-	for (size_t r = 0; r < table->row_count; r++) {
-		for (size_t i = 0; i < table->column_count; i++)
-			free(table->rows[r].cells[i]);
-		free(table->rows[r].cells);
+	for (size_t r = 0; r < table->rows.count; r++) {
+		for (size_t i = 0; i < table->rows.items[r].used; i++)
+			free(table->rows.items[r].cells[i]);
+		free(table->rows.items[r].cells);
 	}
-	free(table->rows);
+	array_fini(&table->rows);
 	free(table->hidden);
 	free(table);
 }

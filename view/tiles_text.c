@@ -10,65 +10,29 @@
 #include "view/tiles.h"
 #include "view/units.h"
 
-enum column {
-	COLUMN_LEVEL,
-	COLUMN_BRICK,
-	COLUMN_COUNT,
-	COLUMN_TOTAL,
-	COLUMN_AVG,
-	COLUMN_MIN,
-	COLUMN_P50,
-	COLUMN_P99,
-	COLUMN_MAX,
-	COLUMN_RATE,
-	COLUMN_PEAK,
-	COLUMN_INTENSITY,
-	COLUMN_GRID,
-	COLUMNS,
-};
-
-static const struct table_column columns[COLUMNS] = {
-	[COLUMN_LEVEL] = {"LEVEL", 1, 0},
-	[COLUMN_BRICK] = {"IN BRICK", 1, 0},
-	[COLUMN_COUNT] = {"TILES", 0, 0},
-	[COLUMN_TOTAL] = {"TOTAL", 0, 1},
-	[COLUMN_AVG] = {"AVG", 0, 0},
-	[COLUMN_MIN] = {"MIN", 0, 5},
-	[COLUMN_P50] = {"P50", 0, 6},
-	[COLUMN_P99] = {"P99", 0, 4},
-	[COLUMN_MAX] = {"MAX", 0, 3},
-	[COLUMN_RATE] = {"GFLOP/s", 0, 1},
-	[COLUMN_PEAK] = {"OF PEAK", 0, 2},
-	[COLUMN_INTENSITY] = {"FLOP/B", 0, 3},
-	[COLUMN_GRID] = {"GRID", 0, 2},
-};
+static const struct table_column columns[] = {{"LEVEL", 1, 0}, {"IN BRICK", 1, 0}, {"TILES", 0, 0},
+	{"TOTAL", 0, 1}, {"AVG", 0, 0}, {"MIN", 0, 5}, {"P50", 0, 6}, {"P99", 0, 4}, {"MAX", 0, 3},
+	{"GFLOP/s", 0, 1}, {"OF PEAK", 0, 2}, {"FLOP/B", 0, 3}, {"GRID", 0, 2}};
 
 static void add_row(
 	struct table *table, const struct tiles_view *view, const struct tiles_group *group)
 {
-	char cells[COLUMNS][2 * UNITS_BYTES];
-	const char *shown[COLUMNS];
+	bool has_peak = view->peak_gflops > 0 && group->gflops >= 0;
 
-	for (int i = 0; i < COLUMNS; i++)
-		shown[i] = cells[i];
-	char *brick = text_safe(tiles_brick_name(view, group));
-	shown[COLUMN_LEVEL] = tiles_level_name(group->level);
-	shown[COLUMN_BRICK] = brick;
-	units_count(cells[COLUMN_COUNT], group->count);
-	units_time(cells[COLUMN_TOTAL], group->total_ns);
-	units_time(cells[COLUMN_AVG], group->count ? group->total_ns / group->count : UINT64_MAX);
-	units_time(cells[COLUMN_MIN], group->min_ns);
-	units_time(cells[COLUMN_P50], group->p50_ns);
-	units_time(cells[COLUMN_P99], group->p99_ns);
-	units_time(cells[COLUMN_MAX], group->max_ns);
-	units_number(cells[COLUMN_RATE], group->gflops);
-	units_percent(cells[COLUMN_PEAK], view->peak_gflops > 0 && group->gflops >= 0
-						  ? group->gflops / view->peak_gflops
-						  : -1);
-	units_number(cells[COLUMN_INTENSITY], group->intensity);
-	snprintf(cells[COLUMN_GRID], sizeof cells[0], "%ux%u", group->rows, group->columns);
-	table_add(table, shown, STYLE_PLAIN);
-	free(brick);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, tiles_level_name(group->level));
+	table_cell(table, tiles_brick_name(view, group));
+	table_count(table, group->count);
+	table_time(table, group->total_ns);
+	table_time(table, group->count ? group->total_ns / group->count : UINT64_MAX);
+	table_time(table, group->min_ns);
+	table_time(table, group->p50_ns);
+	table_time(table, group->p99_ns);
+	table_time(table, group->max_ns);
+	table_number(table, group->gflops);
+	table_percent(table, has_peak ? group->gflops / view->peak_gflops : -1);
+	table_number(table, group->intensity);
+	table_format(table, "%ux%u", group->rows, group->columns);
 }
 
 /* Five steps from the fastest cell to the slowest; a blank where no tile is. */
@@ -114,7 +78,7 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 void tiles_text(const struct tiles_view *view, FILE *out)
 {
 	struct terminal terminal;
-	struct table *table = table_create(columns, COLUMNS);
+	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
 
 	terminal_init(&terminal, out);
 	for (size_t i = 0; i < view->tiles->group_count; i++)
