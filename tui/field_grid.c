@@ -44,15 +44,14 @@ struct grid_row *field_grid_add(struct grid *grid, const struct report_columns *
 	const struct report *report, const struct summary_row *from, unsigned flags)
 {
 	struct grid_row *row = grid_add(grid);
-	size_t at = 0;
 	for (size_t i = 0; i < columns->count; i++) {
 		const struct report_field *field = columns->fields[i];
 		bool known = (field->flags & flags) == flags;
 		char *text = known ? report_value_text(field, report, from) : NULL;
-		grid_cell(row, at++, text ? text : "", known ? key_of(field, report, from) : -1);
+		grid_cell(row, text, known ? key_of(field, report, from) : -1);
 		free(text);
 		if (has_bar(field))
-			grid_cell(row, at++, "", from->share);
+			grid_bar(row, from->share);
 	}
 	return row;
 }

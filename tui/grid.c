@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/unknown.h"
 #include "view/memory.h"
 #include "view/text.h"
+#include "view/units.h"
 
 enum { GAP = 1, MIN_BAR = 6, MAX_BAR = 24, MIN_FIRST = 12 };
 
@@ -42,13 +44,34 @@ struct grid_row *grid_add(struct grid *grid)
 	return row;
 }
 
-void grid_cell(struct grid_row *row, size_t column, const char *text, double key)
+void grid_cell(struct grid_row *row, const char *text, double key)
 {
-	if (column >= GRID_COLUMNS)
+	if (row->used >= GRID_COLUMNS)
 		return;
-	free(row->cells[column]);
-	row->cells[column] = xstrdup(text);
-	row->keys[column] = key;
+	row->cells[row->used] = text_safe(text);
+	row->keys[row->used++] = key;
+}
+
+void grid_time(struct grid_row *row, uint64_t ns)
+{
+	char text[UNITS_BYTES];
+	grid_cell(row, units_time(text, ns), ns == ANALYSIS_UNKNOWN ? -1 : (double)ns);
+}
+
+void grid_percent(struct grid_row *row, double share)
+{
+	char text[UNITS_BYTES];
+	grid_cell(row, units_percent(text, share), share);
+}
+
+void grid_bar(struct grid_row *row, double share)
+{
+	grid_cell(row, "", share);
+}
+
+static const char *cell_of(const struct grid_row *row, size_t column)
+{
+	return row->cells[column] ? row->cells[column] : "";
 }
 
 struct order {
@@ -64,7 +87,8 @@ static int compare(const void *a, const void *b, void *context)
 	if (x->fixed != y->fixed)
 		return x->fixed - y->fixed;
 	if (order->text)
-		result = strcmp(x->cells[order->column], y->cells[order->column]);
+		result = strcmp(
+			cell_of(x, (size_t)order->column), cell_of(y, (size_t)order->column));
 	else
 		result = (x->keys[order->column] < y->keys[order->column]) -
 			 (x->keys[order->column] > y->keys[order->column]);
@@ -101,18 +125,12 @@ void grid_arrange(struct grid *grid, struct grid_place *place)
 		place->selected = 0;
 }
 
-static size_t cell_width(const struct grid *grid, size_t row, size_t column)
-{
-	const char *text = grid->rows[row].cells[column];
-	return text ? text_width(text) : 0;
-}
-
 static bool is_empty(const struct grid *grid, size_t column)
 {
 	for (size_t i = 0; i < grid->row_count; i++) {
-		const char *text = grid->rows[i].cells[column];
+		const char *text = cell_of(&grid->rows[i], column);
 		if (grid->columns[column].kind == GRID_BAR ||
-			(text && *text && strcmp(text, "-") && strcmp(text, "0")))
+			(*text && strcmp(text, "-") && strcmp(text, "0")))
 			return false;
 	}
 	return true;
@@ -132,9 +150,10 @@ static void measure(
 	for (size_t c = 0; c < grid->column_count; c++) {
 		size_t width = text_width(grid->columns[c].title);
 		width += c && sorted_by(grid, place) == (int)c;
-		for (size_t i = 0; i < grid->row_count; i++)
-			if (cell_width(grid, i, c) > width)
-				width = cell_width(grid, i, c);
+		for (size_t i = 0; i < grid->row_count; i++) {
+			size_t cell = text_width(cell_of(&grid->rows[i], c));
+			width = cell > width ? cell : width;
+		}
 		if (grid->columns[c].kind == GRID_BAR)
 			width = MIN_BAR;
 		widths[c] = c && is_empty(grid, c) ? 0 : (int)width;
@@ -197,7 +216,7 @@ static void draw_row(const struct grid *grid, const struct grid_row *row, const 
 {
 	int x = 0;
 	for (size_t c = 0; c < grid->column_count; c++) {
-		const char *text = row->cells[c] ? row->cells[c] : "";
+		const char *text = cell_of(row, c);
 		if (!widths[c])
 			continue;
 		if (grid->columns[c].kind == GRID_BAR)

@@ -22,8 +22,9 @@ struct grid_column {
 
 /* keys: what a column sorts by, largest first; of a bar also its share. */
 struct grid_row {
-	char *cells[GRID_COLUMNS]; /* safe text */
+	char *cells[GRID_COLUMNS]; /* safe text; NULL: empty */
 	double keys[GRID_COLUMNS];
+	size_t used;
 	enum style style;
 	bool fixed;    /* stays at the end, and cannot be selected */
 	size_t number; /* the caller's */
@@ -49,10 +50,14 @@ void grid_init(struct grid *grid, const struct grid_column *columns, size_t coun
 void grid_column_add(struct grid *grid, const char *title, enum grid_kind kind, unsigned rank);
 void grid_fini(struct grid *grid);
 
-/* A new row whose cells are to be filled with grid_cell(). */
+/* A new row; its cells follow, from the left. */
 struct grid_row *grid_add(struct grid *grid);
-/* text is copied. */
-void grid_cell(struct grid_row *row, size_t column, const char *text, double key);
+/* The text is copied, and made safe. */
+void grid_cell(struct grid_row *row, const char *text, double key);
+/* Sorted by what they show. A bar has no text. */
+void grid_time(struct grid_row *row, uint64_t ns);
+void grid_percent(struct grid_row *row, double share);
+void grid_bar(struct grid_row *row, double share);
 
 /* Put the rows in order, and find the selected one again. */
 void grid_arrange(struct grid *grid, struct grid_place *place);

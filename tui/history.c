@@ -7,8 +7,6 @@
 
 #include "analysis/launches.h"
 #include "analysis/walk.h"
-#include "view/die.h"
-#include "view/exit_code.h"
 #include "view/memory.h"
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
@@ -254,7 +252,6 @@ void history_of_run(struct history *h, const struct picture *p)
 	struct walk walk;
 	walk_init(&walk, run, &p->index);
 	walk_join(&walk, &ops, &b);
-	if (walk_run(&walk) < 0)
-		die(CLI_SYSTEM, "top: not enough memory");
+	xcheck(walk_run(&walk));
 	free(b.bricks);
 }

@@ -4,21 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "base/clock_ns.h"
 #include "brick/error.h"
-#include "view/exit_code.h"
-#include "view/die.h"
 #include "view/memory.h"
 #include "machine/ceilings_file.h"
-
-static void no_memory(int rc)
-{
-	if (rc < 0)
-		die(CLI_SYSTEM, "top: not enough memory");
-}
 
 /*
  * Of one phase a live process's statistics know nothing, and the samples are those of the last
@@ -35,7 +27,7 @@ static void sum_up(struct picture *p, struct report *report, enum summary_by by)
 	if (report->summary)
 		return;
 	report->run = p->run;
-	no_memory(summary_create(&report->summary, p->run, by, p->phase));
+	xcheck(summary_create(&report->summary, p->run, by, p->phase));
 	report->shown = report->summary->row_count;
 	if (!p->live)
 		return;
@@ -72,7 +64,7 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 const struct roofline *picture_roofline(struct picture *p)
 {
 	if (!p->roofline)
-		no_memory(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
+		xcheck(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
 	return p->roofline;
 }
 
@@ -158,15 +150,13 @@ uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned pe
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
 {
 	struct picture *p = xcalloc(1, sizeof(*p));
-	struct timespec now;
 	p->run = run;
 	p->phase = phase;
 	p->live = live;
 	p->ttft_ns = ttft_ns;
 	p->tree_step = RUN_NONE;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	p->taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	no_memory(step_index_init(&p->index, run));
+	p->taken_ns = monotonic_ns();
+	xcheck(step_index_init(&p->index, run));
 	count_exact(p);
 	compute(p);
 	if (run->selected)
@@ -229,7 +219,7 @@ const struct summary *picture_kernels(struct picture *p)
 const struct heatmap *picture_heat(struct picture *p)
 {
 	if (!p->heat)
-		no_memory(heatmap_create(&p->heat, p->run, &p->index, p->phase));
+		xcheck(heatmap_create(&p->heat, p->run, &p->index, p->phase));
 	return p->heat;
 }
 
@@ -262,9 +252,9 @@ const struct call_tree *picture_tree(struct picture *p)
 	p->tree_step = last_step(p);
 	uint32_t lane = p->run->step_count ? RUN_NONE : busiest_lane(p->run);
 	if (p->tree_step != RUN_NONE)
-		no_memory(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
+		xcheck(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
 	else if (lane != RUN_NONE)
-		no_memory(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
+		xcheck(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
 	return p->tree;
 }
 
@@ -274,7 +264,7 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 		p->path_made = true;
 		p->path_error = path_create(&p->path, p->run, &p->index, RUN_NONE);
 		if (p->path_error < 0 && p->path_error != BRICK_ENOTRECORDED)
-			no_memory(p->path_error);
+			xcheck(p->path_error);
 	}
 	*why = p->run->step_count ? "no step has ended yet" : "nothing was recorded yet";
 	if (p->path_error < 0 || !p->path->section_count)

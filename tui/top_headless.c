@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/clock_ns.h"
 #include "view/exit_code.h"
 #include "tui/top_source.h"
 
@@ -16,15 +17,13 @@ static void on_stop(int number)
 
 static double now_s(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return (double)monotonic_ns() * 1e-9;
 }
 
 /* A signal ends it early. */
 static void sleep_s(double s)
 {
-	struct timespec t = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
+	const struct timespec t = timespec_of_ns(s > 0 ? (uint64_t)(s * 1e9) : 0);
 	if (s > 0 && !stop)
 		nanosleep(&t, NULL);
 }

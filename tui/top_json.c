@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/clock_ns.h"
 #include "view/json.h"
 #include "tui/top_source.h"
 
@@ -44,8 +45,6 @@ static json_t *now_json(const struct top *top)
 void top_print_json(const struct top *top, const struct report_budget *budget)
 {
 	json_t *root = json_object();
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (top->picture) {
 		struct report report = top->picture->report;
 		report.budget = budget;
@@ -53,8 +52,7 @@ void top_print_json(const struct top *top, const struct report_budget *budget)
 		root = report_to_json(&report);
 	}
 	json_put(root, "schema", json_text("brick/top/1"));
-	json_put(root, "at_unix_ns",
-		json_number((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec));
+	json_put(root, "at_unix_ns", json_number(real_ns()));
 	json_put(root, "state", json_text(top->about.state));
 	json_put(root, "trouble", json_text(top->about.fault));
 	json_put(root, "over", json_boolean(top->about.over));

@@ -68,8 +68,9 @@ static void next_view(struct top *top, int by)
 	show_view(top, view);
 }
 
-static void next_phase(struct top *top)
+static void next_phase(struct top *top, int unused)
 {
+	(void)unused;
 	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
 	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
 			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
@@ -77,8 +78,9 @@ static void next_phase(struct top *top)
 	say(top, names[top->phase - SUMMARY_ALL_PHASES]);
 }
 
-static void sort_next(struct top *top)
+static void sort_next(struct top *top, int unused)
 {
+	(void)unused;
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
 	struct grid grid;
@@ -179,140 +181,88 @@ static bool move_key(struct top *top, int key)
 	return false;
 }
 
-static enum top_action quit(struct top *top)
+static void ask_quit(struct top *top, int unused)
 {
-	if (!top->about.running)
-		return TOP_QUIT;
+	(void)unused;
 	top->mode = TOP_ASK_QUIT;
-	return TOP_STAY;
 }
 
-static enum top_action reset(struct top *top)
+static void show_help(struct top *top, int unused)
 {
-	(void)top;
-	return TOP_RESET;
-}
-
-static enum top_action show_help(struct top *top)
-{
+	(void)unused;
 	top->mode = TOP_HELP;
-	return TOP_STAY;
 }
 
-static enum top_action show_next(struct top *top)
+static void search(struct top *top, int unused)
 {
-	next_view(top, 1);
-	return TOP_STAY;
-}
-
-static enum top_action show_previous(struct top *top)
-{
-	next_view(top, -1);
-	return TOP_STAY;
-}
-
-static enum top_action search(struct top *top)
-{
+	(void)unused;
 	top->mode = TOP_SEARCH;
 	top->search[0] = '\0';
 	top->search_origin = top_place(top)->selected;
-	return TOP_STAY;
 }
 
-static enum top_action search_next(struct top *top)
-{
-	search_again(top, 1);
-	return TOP_STAY;
-}
-
-static enum top_action search_previous(struct top *top)
-{
-	search_again(top, -1);
-	return TOP_STAY;
-}
-
-static enum top_action sort(struct top *top)
-{
-	sort_next(top);
-	return TOP_STAY;
-}
-
-static enum top_action sort_other_way(struct top *top)
+static void sort_other_way(struct top *top, int unused)
 {
 	struct grid_place *place = top_place(top);
+	(void)unused;
 	if (place->sort)
 		place->sort = -1 - place->sort;
-	return TOP_STAY;
 }
 
-static enum top_action choose_phase(struct top *top)
+static void hold(struct top *top, int unused)
 {
-	next_phase(top);
-	return TOP_STAY;
-}
-
-static enum top_action hold(struct top *top)
-{
+	(void)unused;
 	top->held = !top->held;
 	say(top, top->held ? "Held; Space goes on" : "Goes on");
-	return TOP_STAY;
 }
 
-static enum top_action faster(struct top *top)
+static void enter(struct top *top, int unused)
 {
-	change_rate(top, 1);
-	return TOP_STAY;
-}
-
-static enum top_action slower(struct top *top)
-{
-	change_rate(top, -1);
-	return TOP_STAY;
-}
-
-static enum top_action enter(struct top *top)
-{
+	(void)unused;
 	if (top_views[top->view]->detail && top_rows(top) > 0) {
 		memset(&top->detail_place, 0, sizeof(top->detail_place));
 		top->mode = TOP_DETAIL;
 	}
-	return TOP_STAY;
 }
 
 enum { KEY_F1 = 'h' + 0x100000 };
 
 static const struct {
 	int key;
-	enum top_action (*act)(struct top *top);
+	void (*act)(struct top *top, int by);
+	int by;
 } bindings[] = {
-	{'q', quit},
-	{'r', reset},
-	{'?', show_help},
-	{KEY_F1, show_help},
-	{TOP_KEY_TAB, show_next},
-	{TOP_KEY_RIGHT, show_next},
-	{'l', show_next},
-	{TOP_KEY_BACK_TAB, show_previous},
-	{TOP_KEY_LEFT, show_previous},
-	{'h', show_previous},
-	{'/', search},
-	{'n', search_next},
-	{'N', search_previous},
-	{'s', sort},
-	{'S', sort_other_way},
-	{'p', choose_phase},
-	{' ', hold},
-	{'+', faster},
-	{'=', faster},
-	{'-', slower},
-	{TOP_KEY_ENTER, enter},
+	{'q', ask_quit, 0},
+	{'?', show_help, 0},
+	{KEY_F1, show_help, 0},
+	{TOP_KEY_TAB, next_view, 1},
+	{TOP_KEY_RIGHT, next_view, 1},
+	{'l', next_view, 1},
+	{TOP_KEY_BACK_TAB, next_view, -1},
+	{TOP_KEY_LEFT, next_view, -1},
+	{'h', next_view, -1},
+	{'/', search, 0},
+	{'n', search_again, 1},
+	{'N', search_again, -1},
+	{'s', sort_next, 0},
+	{'S', sort_other_way, 0},
+	{'p', next_phase, 0},
+	{' ', hold, 0},
+	{'+', change_rate, 1},
+	{'=', change_rate, 1},
+	{'-', change_rate, -1},
+	{TOP_KEY_ENTER, enter, 0},
 };
 
 static enum top_action browse_key(struct top *top, int key)
 {
+	if (key == 'r')
+		return TOP_RESET;
+	if (key == 'q' && !top->about.running)
+		return TOP_QUIT;
 	for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++)
 		if (bindings[i].key == key)
-			return bindings[i].act(top);
+			bindings[i].act(top, bindings[i].by);
 	if (key >= '0' && key <= '9')
 		show_view(top, key == '0' ? 9 : key - '1');
 	return TOP_STAY;

@@ -48,18 +48,15 @@ static double change_text(char out[UNITS_BYTES], uint64_t before, uint64_t now)
 }
 
 /* Against the same brick of the baseline. */
-static void add_change(struct grid *grid, struct grid_row *row, const struct top *top,
-	const struct summary_row *from)
+static void add_change(struct grid_row *row, const struct top *top, const struct summary_row *from)
 {
 	const struct report *report = &top->picture->report, *base = &top->baseline->report;
 	uint64_t before = token_ns(base, row_named(base->summary, from->name));
 	char text[UNITS_BYTES];
-	size_t at = grid->column_count - 3;
 
-	grid_cell(row, at, units_time(text, before),
-		before == ANALYSIS_UNKNOWN ? -1 : (double)before);
+	grid_time(row, before);
 	double change = change_text(text, before, token_ns(report, from));
-	grid_cell(row, at + 1, text, change);
+	grid_cell(row, text, change);
 }
 
 static void add_row(struct grid *grid, const struct report_columns *columns, const struct top *top,
@@ -68,10 +65,10 @@ static void add_row(struct grid *grid, const struct report_columns *columns, con
 	struct grid_row *row = field_grid_add(grid, columns, &top->picture->report, from, 0);
 	char minute[SPARK_BYTES];
 	if (top->baseline)
-		add_change(grid, row, top, from);
+		add_change(row, top, from);
 	spark_of(minute, history_find(&top->history, from->name), top->width >= 120 ? 30 : 12,
 		top->utf8);
-	grid_cell(row, grid->column_count - 1, minute, 0);
+	grid_cell(row, minute, 0);
 }
 
 static void add_rests(

@@ -11,14 +11,12 @@
 #include "tui/top.h"
 
 struct lines {
-	char **list;
-	size_t count, capacity;
+	ARRAY(char *) list;
 };
 
 static void add(struct lines *lines, char *text)
 {
-	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
-	lines->list[lines->count++] = text;
+	xpush(&lines->list, text);
 }
 
 static void add_coverage(struct lines *lines, const struct picture *p)
@@ -95,8 +93,8 @@ static void fold(struct lines *lines, int width)
 {
 	struct lines folded = {0};
 	size_t columns = width > 24 ? (size_t)width : 24;
-	for (size_t i = 0; i < lines->count; i++) {
-		char *text = lines->list[i];
+	for (size_t i = 0; i < lines->list.count; i++) {
+		char *text = lines->list.items[i];
 		size_t indent = 0;
 		while (text_width(text) > columns - indent) {
 			size_t cut = columns - indent;
@@ -113,7 +111,7 @@ static void fold(struct lines *lines, int width)
 		add(&folded, xasprintf("%*s%s", (int)indent, "", text));
 		free(text);
 	}
-	free(lines->list);
+	array_fini(&lines->list);
 	*lines = folded;
 }
 
@@ -130,20 +128,20 @@ static struct lines make(struct top *top)
 
 static void destroy(struct lines *lines)
 {
-	for (size_t i = 0; i < lines->count; i++)
-		free(lines->list[i]);
-	free(lines->list);
+	for (size_t i = 0; i < lines->list.count; i++)
+		free(lines->list.items[i]);
+	array_fini(&lines->list);
 }
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
 	struct lines lines = make(top);
 	struct grid_place *place = top_place(top);
-	grid_scroll(place, (int)lines.count, height);
-	for (int i = 0; i < height && place->scroll + i < (int)lines.count; i++) {
+	grid_scroll(place, (int)lines.list.count, height);
+	for (int i = 0; i < height && place->scroll + i < (int)lines.list.count; i++) {
 		int number = place->scroll + i;
-		canvas_print(
-			canvas, 0, y + i, canvas->width, STYLE_NORMAL, "%s", lines.list[number]);
+		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL, "%s",
+			lines.list.items[number]);
 		if (number == place->selected)
 			canvas_paint(canvas, 0, y + i, canvas->width, STYLE_SELECTED);
 	}
@@ -153,7 +151,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 static int rows(struct top *top)
 {
 	struct lines lines = make(top);
-	int count = (int)lines.count;
+	int count = (int)lines.list.count;
 	destroy(&lines);
 	return count;
 }
@@ -161,7 +159,7 @@ static int rows(struct top *top)
 static char *row_text(struct top *top, int row)
 {
 	struct lines lines = make(top);
-	char *text = xstrdup(row < (int)lines.count ? lines.list[row] : "");
+	char *text = xstrdup(row < (int)lines.list.count ? lines.list.items[row] : "");
 	destroy(&lines);
 	return text;
 }
