@@ -7,10 +7,12 @@ set(BRICK_BASE_SOURCES
   base/array.c
   base/base64.c
   base/escape.c
+  base/file.c
   base/hash_index.c
   base/hashmap.c
   base/lock.c
   base/number.c
+  base/user_path.c
 )
 
 # The only code that knows the OS and the CPU.
@@ -831,6 +833,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/base_array.c
   tests/unit/base_clock_ns.c
   tests/unit/base_escape.c
+  tests/unit/base_file.c
   tests/unit/base_hash_index.c
   tests/unit/base_hashmap.c
   tests/unit/base_number.c

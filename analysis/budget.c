@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/file.h"
 #include "analysis/unknown.h"
 #include "base/number.h"
 #include "brick/error.h"
@@ -205,17 +206,12 @@ int budget_parse(struct budget **out, const char *text, size_t bytes, struct bud
 
 int budget_load(struct budget **out, const char *path, struct budget_error *error)
 {
-	FILE *file = fopen(path, "re");
-	char *text = file ? malloc(MAX_FILE_BYTES + 1) : NULL;
-	int rc = file ? text ? 0 : -ENOMEM : -errno;
+	char *text = NULL;
+	size_t bytes;
+	int rc = file_read(&text, &bytes, path, MAX_FILE_BYTES);
 
 	*error = (struct budget_error){0, ""};
-	size_t bytes = rc ? 0 : fread(text, 1, MAX_FILE_BYTES + 1, file);
-	if (!rc && ferror(file))
-		rc = -errno;
-	if (file)
-		fclose(file);
-	if (!rc && bytes > MAX_FILE_BYTES)
+	if (rc == -EFBIG)
 		rc = fault(error, 0, "larger than %d bytes", MAX_FILE_BYTES);
 	else if (!rc)
 		rc = budget_parse(out, text, bytes, error);

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/user_path.h"
 #include "cli/bench.h"
 #include "cli/history_runs.h"
 #include "view/die.h"
@@ -19,18 +19,11 @@
 /* Beside the history's own file, else among temporary files. The caller frees. */
 static char *journal_place(const struct bench *bench)
 {
-	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	char *base = data && *data == '/'   ? xasprintf("%s/brick", data)
-		     : home && *home == '/' ? xasprintf("%s/.local/share/brick", home)
-					    : xstrdup("/tmp");
-	char *path = xasprintf("%s/%s.bench", base, bench->batch);
+	char *path = user_path(USER_DATA, "%s.bench", bench->batch);
 
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	free(base);
+	if (!path)
+		path = xasprintf("/tmp/%s.bench", bench->batch);
+	user_path_make(path);
 	return path;
 }
 

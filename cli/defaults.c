@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/user_path.h"
 #include "base/array.h"
 #include "cli/command.h"
 #include "view/die.h"
@@ -71,27 +73,21 @@ static void read_lines(char *text, const char *ends, const char *command, const 
 /* NULL: there is none, and nowhere to look for it. */
 static char *config_path(void)
 {
-	const char *own = getenv("BRICK_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
+	const char *own = getenv("BRICK_CONFIG");
 	if (own)
 		return *own ? xstrdup(own) : NULL;
-	if (xdg && *xdg == '/')
-		return xasprintf("%s/brick/config", xdg);
-	return home && *home == '/' ? xasprintf("%s/.config/brick/config", home) : NULL;
+	return user_path(USER_CONFIG, "config");
 }
 
 static char *read_file(const char *path)
 {
-	static char text[MAX_BYTES + 1]; /* words point into it */
-	FILE *file = fopen(path, "re");
-	if (!file && errno == ENOENT)
-		return NULL;
-	size_t bytes = file ? fread(text, 1, MAX_BYTES, file) : 0;
-	if (!file || ferror(file))
-		die(CLI_INPUT, "%s: %s", path, strerror(errno));
-	fclose(file);
-	if (bytes == MAX_BYTES)
+	char *text = NULL;
+	size_t bytes;
+	int rc = file_read(&text, &bytes, path, MAX_BYTES - 1);
+	if (rc == -EFBIG)
 		die(CLI_INPUT, "%s: has more than %d bytes", path, MAX_BYTES - 1);
+	if (rc < 0 && rc != -ENOENT)
+		die(CLI_INPUT, "%s: %s", path, strerror(-rc));
 	return text;
 }
 

@@ -37,18 +37,6 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	*check = (struct doctor_check){group, name, status, finding, advice};
 }
 
-int doctor_read_line(const char *path, char *out, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	bool got = file && fgets(out, (int)size, file);
-	if (file)
-		fclose(file);
-	if (!got)
-		return 0;
-	out[strcspn(out, "\n")] = '\0';
-	return 1;
-}
-
 const char *doctor_status_name(enum doctor_status status)
 {
 	static const char *const names[] = {

@@ -67,9 +67,6 @@ void doctor_ggml(struct doctor *doctor, const char *const *paths);
 void doctor_command(struct doctor *doctor, const char *command);
 void doctor_process(struct doctor *doctor, long pid);
 
-/* First line of a small text file without its newline; 0 when it cannot be read. */
-int doctor_read_line(const char *path, char *out, size_t size);
-
 /*
  * Preload a library into a program. 1: it was loaded; else the reason is in why, in the dynamic
  * linker's words where it had any.

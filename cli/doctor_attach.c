@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/doctor.h"
 #include "view/units.h"
 #include "record/session_dir.h"
@@ -64,7 +65,7 @@ static void add_ptrace(struct doctor *doctor)
 	static const char *const meanings[] = {"any process of the same user", "children only",
 		"with CAP_SYS_PTRACE only", "nobody"};
 	char scope[32];
-	if (!doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+	if (!file_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
 		return;
 	int level = atoi(scope);
 	doctor_add(doctor, "Recording", "ptrace", level >= 2 ? DOCTOR_LIMITED : DOCTOR_OK,
@@ -75,7 +76,7 @@ static void add_ptrace(struct doctor *doctor)
 static void add_kptr(struct doctor *doctor)
 {
 	char restrict_[32];
-	if (doctor_read_line("/proc/sys/kernel/kptr_restrict", restrict_, sizeof(restrict_)))
+	if (file_line("/proc/sys/kernel/kptr_restrict", restrict_, sizeof(restrict_)))
 		doctor_add(doctor, "Recording", "kernel names", DOCTOR_OK, NULL,
 			"kptr_restrict %s; Brick looks at user space only", restrict_);
 }

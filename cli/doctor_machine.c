@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "brick/clock.h"
 #include "cli/doctor.h"
 #include "view/units.h"
@@ -74,8 +75,8 @@ void doctor_clock(struct doctor *doctor)
 			constant && nonstop > 0 ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
 			"the CPU says that its TSC %s at a constant rate and %s in sleep",
 			constant ? "runs" : "does not run", nonstop ? "goes on" : "stops");
-	if (doctor_read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		    source, sizeof(source)))
+	if (file_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		    sizeof(source)))
 		doctor_add(doctor, "Clock", "kernel", DOCTOR_OK, NULL,
 			"the kernel itself keeps time by %s", source);
 }
@@ -98,7 +99,7 @@ static double cgroup_limit(void)
 	const char *const places[] = {path, "/sys/fs/cgroup/cpu.max"};
 	for (size_t i = 0; i < 2; i++) {
 		double quota, period;
-		if (doctor_read_line(places[i], line, sizeof(line)) &&
+		if (file_line(places[i], line, sizeof(line)) &&
 			sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0 &&
 			(least < 0 || quota / period < least))
 			least = quota / period;
@@ -128,7 +129,7 @@ static void add_cpus(struct doctor *doctor)
 static void add_governor(struct doctor *doctor)
 {
 	char governor[64];
-	if (!doctor_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+	if (!file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
 		    sizeof(governor)))
 		return;
 	bool steady = !strcmp(governor, "performance");

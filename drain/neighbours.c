@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/hashmap.h"
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
@@ -51,11 +52,7 @@ static int read_process(const char *number, struct process *p)
 	unsigned long long user = 0, kernel = 0;
 
 	snprintf(path, sizeof path, "/proc/%.20s/stat", number);
-	FILE *in = fopen(path, "re");
-	size_t n = in ? fread(text, 1, sizeof text - 1, in) : 0;
-	if (in)
-		fclose(in);
-	text[n] = 0;
+	file_begin(path, text, sizeof text);
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	if (!open || !close || close < open)
 		return -ENOENT;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "history/json_fields.h"
 
@@ -244,38 +245,22 @@ static int read_sql(struct reading *r, const char *path, const char *text)
 	return rc;
 }
 
-static char *read_file(struct reading *r, const char *path)
-{
-	FILE *in = fopen(path, "re");
-	char *text = in ? malloc(FILE_BYTES_MAX + 1) : NULL;
-	size_t n = text ? fread(text, 1, FILE_BYTES_MAX, in) : 0;
-
-	if (!in)
-		fail(r, 0, path, strerror(errno));
-	else if (!text || ferror(in) || n == FILE_BYTES_MAX)
-		fail(r, 0, path, n == FILE_BYTES_MAX ? "is too large" : "cannot be read");
-	if (text && (ferror(in) || n == FILE_BYTES_MAX)) {
-		free(text);
-		text = NULL;
-	}
-	if (text)
-		text[n] = '\0';
-	if (in)
-		fclose(in);
-	return text;
-}
-
 long llama_bench_read(
 	const char *path, history_run_fn each, void *context, char *error, size_t error_bytes)
 {
 	struct reading r = {each, context, 0, error, error_bytes};
-	char *text = read_file(&r, path), *begin = text;
+	char *text;
+	size_t bytes;
+	int rc = file_read(&text, &bytes, path, FILE_BYTES_MAX - 1);
 
-	if (!text)
+	if (rc < 0) {
+		fail(&r, 0, path, rc == -EFBIG ? "is too large" : strerror(-rc));
 		return -EIO;
+	}
+	char *begin = text;
 	while (isspace((unsigned char)*begin))
 		begin++;
-	int rc = *begin == '{' ? read_lines(&r, path, begin) : read_sql(&r, path, begin);
+	rc = *begin == '{' ? read_lines(&r, path, begin) : read_sql(&r, path, begin);
 	free(text);
 	if (rc == 0 && !r.count)
 		rc = fail(&r, -EINVAL, path, "holds no tests of llama-bench");

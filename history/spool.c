@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/user_path.h"
 #include "base/fnv.h"
 
 /* The path of a file of the spool; the caller frees. */
@@ -22,41 +23,15 @@ static char *path_of(const struct spool *s, const char *name, const char *suffix
 	return asprintf(&path, "%s/%s%s", s->directory, name, suffix) < 0 ? NULL : path;
 }
 
-static int make_directories(const char *path)
-{
-	char *copy = strdup(path);
-	int error = copy ? 0 : ENOMEM;
-
-	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
-		slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(copy, 0700);
-		*slash = '/';
-	}
-	if (!error && mkdir(copy, 0700) && errno != EEXIST)
-		error = errno;
-	free(copy);
-	return -error;
-}
-
 int spool_open(struct spool *s, const char *server)
 {
-	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	unsigned long long hash = fnv1a_text(server);
-	int n;
 
-	*s = (struct spool){.lock = -1};
-	if (data && *data == '/')
-		n = asprintf(&s->directory, "%s/brick/spool/%016llx", data, hash);
-	else if (home && *home == '/')
-		n = asprintf(&s->directory, "%s/.local/share/brick/spool/%016llx", home, hash);
-	else
+	*s = (struct spool){.lock = -1, .directory = user_path(USER_DATA, "spool/%016llx", hash)};
+	if (!s->directory)
 		return -ENOENT;
-	if (n < 0) {
-		s->directory = NULL;
-		return -ENOMEM;
-	}
-	return make_directories(s->directory);
+	user_path_make(s->directory);
+	return mkdir(s->directory, 0700) && errno != EEXIST ? -errno : 0;
 }
 
 void spool_close(struct spool *s)

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/user_path.h"
 
 enum { APPLICATION = 0x4272696b /* "Brik" */, PATIENCE_MS = 10000 };
 
@@ -217,26 +218,12 @@ static int prepare_file(struct history_store *store, sqlite3 *db)
 	return rc;
 }
 
-/* The directories of a path; what is wrong with them shows when the file is opened. */
-static void make_directories(const char *path)
-{
-	char *copy = strdup(path);
-
-	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
-		slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(copy, 0700);
-		*slash = '/';
-	}
-	free(copy);
-}
-
 int sqlite_db_open(struct history_store *store, sqlite3 **db, const struct history_open *how)
 {
 	int flags = SQLITE_OPEN_READWRITE | (how->create ? SQLITE_OPEN_CREATE : 0);
 
 	if (how->create)
-		make_directories(store->where);
+		user_path_make(store->where);
 	else if (access(store->where, F_OK))
 		return history_fail(store, -ENOENT, "%s: there is no history yet", store->where);
 	if (sqlite3_open_v2(store->where, db, flags, NULL) != SQLITE_OK)

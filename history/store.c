@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/user_path.h"
 #include "history/store_state.h"
 
 static const struct history_engine *const engines[] = {&history_clickhouse, &history_sqlite};
@@ -98,16 +99,9 @@ int history_store_expire(struct history_store *store, uint64_t before_ns, uint64
 
 char *history_default(void)
 {
-	const char *said = getenv("BRICK_DB"), *data = getenv("XDG_DATA_HOME");
-	const char *home = getenv("HOME");
-	char *path = NULL;
-	int n = -1;
+	const char *said = getenv("BRICK_DB");
 
 	if (said && *said)
 		return strcmp(said, "none") ? strdup(said) : NULL;
-	if (data && *data == '/') /* others are to be ignored, says the XDG specification */
-		n = asprintf(&path, "%s/brick/history.db", data);
-	else if (home && *home == '/')
-		n = asprintf(&path, "%s/.local/share/brick/history.db", home);
-	return n < 0 ? NULL : path;
+	return user_path(USER_DATA, "history.db");
 }

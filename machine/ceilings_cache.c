@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where ceilings of a host are kept, and whether they still hold. Called by the commands. */
+#include "base/user_path.h"
 #include "machine/ceilings_file.h"
 
 #include <stdio.h>
@@ -28,21 +29,11 @@ static void plain(char *out, size_t bytes, const char *name)
 
 char *ceilings_cache_path(const char *host, const char *cpu)
 {
-	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char host_part[80], cpu_part[140], *path = NULL;
-	int n;
+	char host_part[80], cpu_part[140];
 
 	plain(host_part, sizeof host_part, host ? host : "");
 	plain(cpu_part, sizeof cpu_part, cpu ? cpu : "");
-	/* The specification wants what is not absolute ignored. */
-	if (base && base[0] == '/')
-		n = asprintf(&path, "%s/brick/ceilings-%s-%s.json", base, host_part, cpu_part);
-	else if (home && home[0] == '/')
-		n = asprintf(
-			&path, "%s/.cache/brick/ceilings-%s-%s.json", home, host_part, cpu_part);
-	else
-		return NULL;
-	return n < 0 ? NULL : path;
+	return user_path(USER_CACHE, "ceilings-%s-%s.json", host_part, cpu_part);
 }
 
 const char *ceilings_stale(const struct ceilings *c, const struct cpu_info *cpu)

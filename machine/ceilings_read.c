@@ -3,6 +3,7 @@
  * Ceilings from JSON that nobody vouches for: every member is checked for type and range before it
  * is used, and what is wrong is named by its place. Called by the commands.
  */
+#include "base/file.h"
 #include "machine/ceilings_file.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "brick/error.h"
 #include "brick/export.h"
 
@@ -310,40 +310,11 @@ int ceilings_parse(
 	return r.rc;
 }
 
-static int read_file(char **out, size_t *bytes, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	struct stat st;
-
-	if (!file)
-		return -errno;
-	int rc = fstat(fileno(file), &st) < 0 ? -errno
-		 : S_ISDIR(st.st_mode)	      ? -EISDIR
-		 : st.st_size > MAX_BYTES     ? -EFBIG
-					      : 0;
-	char *text = rc ? NULL : malloc(MAX_BYTES);
-	if (!rc && !text)
-		rc = -ENOMEM;
-	if (!rc) {
-		*bytes = fread(text, 1, MAX_BYTES, file);
-		if (ferror(file))
-			rc = errno ? -errno : -EIO;
-		else if (!feof(file) && *bytes == MAX_BYTES)
-			rc = -EFBIG;
-	}
-	fclose(file);
-	if (rc)
-		free(text);
-	else
-		*out = text;
-	return rc;
-}
-
 int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error *error)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	int rc = read_file(&text, &bytes, path);
+	int rc = file_read(&text, &bytes, path, MAX_BYTES);
 
 	if (rc) {
 		*error = (struct ceilings_error){0};

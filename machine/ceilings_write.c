@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ceilings to JSON, and to their file by way of a temporary one. Called by `brick ceilings`. */
+#include "base/user_path.h"
 #include "machine/ceilings_file.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -192,20 +192,6 @@ char *ceilings_text(const struct ceilings *c)
 	return longer;
 }
 
-/* All directories above the last component. Errors show when the file is made. */
-static void make_directories(const char *path)
-{
-	char part[PATH_MAX];
-
-	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		if ((size_t)(slash - path) >= sizeof part)
-			return;
-		memcpy(part, path, (size_t)(slash - path));
-		part[slash - path] = '\0';
-		mkdir(part, 0700);
-	}
-}
-
 static int write_all(int fd, const char *out, size_t bytes)
 {
 	while (bytes) {
@@ -230,7 +216,7 @@ int ceilings_write(const struct ceilings *c, const char *path)
 		free(out);
 		return out ? -ENAMETOOLONG : -ENOMEM;
 	}
-	make_directories(path);
+	user_path_make(path);
 	unlink(part);
 	int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc = fd < 0 ? -errno : write_all(fd, out, strlen(out));

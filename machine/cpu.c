@@ -10,19 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/number.h"
-
-static int read_line(const char *path, char *out, size_t bytes)
-{
-	FILE *file = fopen(path, "re");
-	int got = file && fgets(out, (int)bytes, file) != NULL;
-
-	if (file)
-		fclose(file);
-	if (got)
-		out[strcspn(out, "\n")] = '\0';
-	return got;
-}
 
 /* "key : value" of the first line with that key; out stays as it is when there is none. */
 static void read_field(const char *path, const char *key, char *out, size_t bytes)
@@ -82,7 +71,7 @@ static int read_in(const char *directory, const char *name, char *out, size_t by
 	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof path, "%s/%s", directory, name);
-	return read_line(path, out, bytes);
+	return file_line(path, out, bytes);
 }
 
 static void read_cache(struct cpu_info *info, const char *directory)
@@ -124,7 +113,7 @@ static int leads_core(const char *sys, int cpu)
 
 	snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/topology/thread_siblings_list",
 		sys, cpu);
-	if (!read_line(path, text, sizeof text) || !count_list(text, &first))
+	if (!file_line(path, text, sizeof text) || !count_list(text, &first))
 		return 1;
 	return first == cpu;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/clock_ns.h"
 
 enum { READ_MAX = 16 << 20, GROUPS = 2 };
@@ -72,24 +73,6 @@ int launch_run(char *const *argv, const char *output, struct launch_result *resu
 	return 0;
 }
 
-/* The end of a file, as text; the caller frees. */
-static char *read_end(const char *path)
-{
-	FILE *in = fopen(path, "re");
-	char *text = in ? malloc(READ_MAX + 1) : NULL;
-	size_t n = 0;
-
-	if (text && (!fseek(in, -READ_MAX, SEEK_END) || !fseek(in, 0, SEEK_SET)))
-		n = fread(text, 1, READ_MAX, in);
-	if (in)
-		fclose(in);
-	for (size_t i = 0; i < n; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	if (text)
-		text[n] = '\0';
-	return text;
-}
-
 int launch_value(const char *output, const char *expression, double *value)
 {
 	regmatch_t groups[GROUPS];
@@ -98,7 +81,7 @@ int launch_value(const char *output, const char *expression, double *value)
 
 	if (regcomp(&regex, expression, REG_EXTENDED | REG_NEWLINE))
 		return -EINVAL;
-	char *text = regex.re_nsub ? read_end(output) : NULL;
+	char *text = regex.re_nsub ? file_end(output, READ_MAX) : NULL;
 	for (const char *at = text; at && !regexec(&regex, at, GROUPS, groups, 0);
 		at += groups[0].rm_eo ? groups[0].rm_eo : 1) {
 		char *end;
@@ -118,7 +101,7 @@ int launch_value(const char *output, const char *expression, double *value)
 
 char *launch_tail(const char *output, size_t lines)
 {
-	char *text = read_end(output);
+	char *text = file_end(output, READ_MAX);
 	size_t n = text ? strlen(text) : 0;
 
 	if (!text)

@@ -8,27 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { CPUS_MAX = 1024, ZONES_MAX = 64, DOUBTS = 4 };
 
 /* Parts of the CPUs' time that are more than noise. */
 static const double steal_max = 0.02, others_max = 0.05, load_max = 0.3;
 
-static int read_text(const char *path, char *out, size_t bytes)
-{
-	FILE *in = fopen(path, "re");
-	size_t n = in ? fread(out, 1, bytes - 1, in) : 0;
-
-	out[n] = '\0';
-	if (in)
-		fclose(in);
-	return n > 0;
-}
-
 static double read_number(const char *path)
 {
 	char text[64];
 
-	return read_text(path, text, sizeof(text)) ? atof(text) : -1;
+	return file_begin(path, text, sizeof(text)) ? atof(text) : -1;
 }
 
 static void read_ticks(struct machine_state *s)
@@ -77,7 +68,7 @@ static void read_frequency(struct machine_state *s)
 		known++;
 	}
 	s->frequency_mhz = known ? sum / known : -1;
-	if (read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", s->governor,
+	if (file_begin("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", s->governor,
 		    sizeof(s->governor)))
 		s->governor[strcspn(s->governor, "\n")] = '\0';
 }
@@ -105,7 +96,7 @@ void machine_state_read(struct machine_state *s)
 		.frequency_mhz = -1,
 		.temperature = -1,
 		.cpus = cpus > 0 ? (unsigned)cpus : 1};
-	if (read_text("/proc/loadavg", text, sizeof(text)))
+	if (file_begin("/proc/loadavg", text, sizeof(text)))
 		s->load = atof(text);
 	read_ticks(s);
 	read_swap(s);

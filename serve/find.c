@@ -3,6 +3,7 @@
  * Which recording a process is writing: the file NAME.part that it has open, or that a process has
  * open which started it (the recorder). Called by `brick serve PID`.
  */
+#include "base/file.h"
 #include "serve/serve.h"
 
 #include <dirent.h>
@@ -52,12 +53,8 @@ static unsigned long parent_of(unsigned long pid)
 	char path[64], text[1024];
 	unsigned long parent = 0;
 	snprintf(path, sizeof(path), "/proc/%lu/stat", pid);
-	FILE *file = fopen(path, "re");
-	if (!file)
+	if (!file_begin(path, text, sizeof(text)))
 		return 0;
-	size_t n = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[n] = '\0';
 	/* The name of the program, in parentheses, may hold anything. */
 	const char *rest = strrchr(text, ')');
 	if (!rest || sscanf(rest, ") %*c %lu", &parent) != 1)

@@ -31,7 +31,7 @@ enum top_key {
 enum { TOP_KEY_TAB = 9, TOP_KEY_ENTER = 10, TOP_KEY_ESCAPE = 27 };
 
 /* What the caller has to do after a key. */
-enum top_action { TOP_STAY, TOP_QUIT, TOP_RESET, TOP_REFRESH };
+enum top_action { TOP_STAY, TOP_QUIT, TOP_RESET };
 
 enum top_mode { TOP_BROWSE, TOP_SEARCH, TOP_HELP, TOP_DETAIL, TOP_ASK_QUIT };
 

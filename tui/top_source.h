@@ -35,7 +35,6 @@ struct top_source {
 	char *log, *what;
 	struct stat seen; /* of the file, when it was loaded last */
 	bool final;	  /* the last picture has been made */
-	bool cleared;	  /* of history, since the source was last reset */
 	int exit_code;
 	char state[64];
 	char *fault;

@@ -4,28 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "view/memory.h"
 #include "view/text.h"
 #include "tui/top.h"
 
 enum { MAX_BYTES = 256 << 10 };
 
-/* The last part of the log; NUL bytes become blanks. */
 static char *read_end(const char *path)
 {
-	FILE *file = path ? fopen(path, "re") : NULL;
-	char *text = xcalloc(MAX_BYTES + 1, 1);
-	size_t n = 0;
-	if (!file)
-		return text;
-	if (fseek(file, -(long)MAX_BYTES, SEEK_END) < 0)
-		rewind(file);
-	n = fread(text, 1, MAX_BYTES, file);
-	fclose(file);
-	for (size_t i = 0; i < n; i++)
-		if (!text[i])
-			text[i] = ' ';
-	return text;
+	char *text = path ? file_end(path, MAX_BYTES) : NULL;
+	return text ? text : xstrdup("");
 }
 
 static int count_lines(const char *text)

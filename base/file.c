@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by whoever reads a file as a whole. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+size_t file_begin(const char *path, char *out, size_t bytes)
+{
+	FILE *in = fopen(path, "re");
+	size_t n = in ? fread(out, 1, bytes - 1, in) : 0;
+
+	out[n] = '\0';
+	if (in)
+		fclose(in);
+	return n;
+}
+
+int file_line(const char *path, char *out, size_t bytes)
+{
+	size_t n = file_begin(path, out, bytes);
+
+	out[strcspn(out, "\n")] = '\0';
+	return n > 0;
+}
+
+static int read_stream(FILE *in, char *text, size_t *bytes, size_t most)
+{
+	struct stat st;
+
+	if (!fstat(fileno(in), &st) && S_ISREG(st.st_mode) && st.st_size > (off_t)most)
+		return -EFBIG;
+	errno = 0;
+	*bytes = fread(text, 1, most + 1, in);
+	if (ferror(in))
+		return errno ? -errno : -EIO;
+	if (*bytes > most)
+		return -EFBIG;
+	text[*bytes] = '\0';
+	return 0;
+}
+
+int file_read(char **text, size_t *bytes, const char *path, size_t most)
+{
+	FILE *in = fopen(path, "re");
+
+	if (!in)
+		return -errno;
+	char *room = malloc(most + 1);
+	int rc = room ? read_stream(in, room, bytes, most) : -ENOMEM;
+	fclose(in);
+	if (rc < 0)
+		free(room);
+	else
+		*text = room;
+	return rc;
+}
+
+char *file_end(const char *path, size_t most)
+{
+	FILE *in = fopen(path, "re");
+	char *text = in ? malloc(most + 1) : NULL;
+	size_t n = 0;
+
+	if (text && (!fseek(in, -(long)most, SEEK_END) || !fseek(in, 0, SEEK_SET)))
+		n = fread(text, 1, most, in);
+	if (in)
+		fclose(in);
+	for (size_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	if (text)
+		text[n] = '\0';
+	return text;
+}

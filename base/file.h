@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files as text: what the kernel says in /proc and /sys, and what a user gives. Any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* What a file begins with, bytes - 1 of it at most, and a NUL: how much. 0: it cannot be read. */
+size_t file_begin(const char *path, char *out, size_t bytes);
+
+/* Its first line without the end. 0: it cannot be read, or is empty. */
+int file_line(const char *path, char *out, size_t bytes);
+
+/*
+ * All of a file of at most `most` bytes, and a NUL behind it; the caller frees. -EFBIG: there is
+ * more of it, -errno.
+ */
+int file_read(char **text, size_t *bytes, const char *path, size_t most);
+
+/* What it ends with, at most so much, with blanks for NUL; the caller frees. NULL: it cannot be. */
+char *file_end(const char *path, size_t most);

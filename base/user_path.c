@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by whoever keeps something for a user. */
+#include "base/user_path.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+char *user_path(enum user_place place, const char *format, ...)
+{
+	static const struct {
+		const char *variable, *below_home;
+	} places[] = {
+		[USER_DATA] = {"XDG_DATA_HOME", "/.local/share"},
+		[USER_CACHE] = {"XDG_CACHE_HOME", "/.cache"},
+		[USER_CONFIG] = {"XDG_CONFIG_HOME", "/.config"},
+	};
+	const char *said = getenv(places[place].variable), *home = getenv("HOME");
+	/* what is not absolute is to be ignored, says the specification */
+	int is_said = said && *said == '/';
+	char *name = NULL, *path = NULL;
+	va_list arguments;
+
+	if (!is_said && !(home && *home == '/'))
+		return NULL;
+	va_start(arguments, format);
+	int n = vasprintf(&name, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return NULL;
+	n = asprintf(&path, "%s%s/brick/%s", is_said ? said : home,
+		is_said ? "" : places[place].below_home, name);
+	free(name);
+	return n < 0 ? NULL : path;
+}
+
+void user_path_make(const char *path)
+{
+	char *copy = strdup(path);
+
+	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
+		slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(copy, 0700);
+		*slash = '/';
+	}
+	free(copy);
+}

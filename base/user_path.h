@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a user's own files are, by the XDG Base Directory Specification. Any thread. */
+#pragma once
+
+enum user_place { USER_DATA, USER_CACHE, USER_CONFIG };
+
+/*
+ * The path of a file there: "~/.local/share/brick/<name>"; the caller frees. NULL: there is neither
+ * $XDG_..._HOME nor $HOME, or no memory.
+ */
+char *user_path(enum user_place place, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Make the directories above a file, for this user only. Errors show when the file is made. */
+void user_path_make(const char *path);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files as text at all their bounds, and where a user's own files are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/user_path.h"
+
+static char path[] = "/tmp/brick-file-XXXXXX";
+
+static void put(const char *text, size_t bytes)
+{
+	FILE *out = fopen(path, "we");
+
+	assert_non_null(out);
+	assert_int_equal(fwrite(text, 1, bytes, out), bytes);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void begins_and_ends(void **state)
+{
+	char out[6];
+
+	put("abc\ndefgh", 9);
+	assert_int_equal(file_begin(path, out, sizeof out), 5);
+	assert_string_equal(out, "abc\nd");
+	assert_int_equal(file_line(path, out, sizeof out), 1);
+	assert_string_equal(out, "abc");
+	assert_int_equal(file_begin("/nowhere", out, sizeof out), 0);
+	assert_string_equal(out, "");
+	put("ab\0cd", 5);
+	char *end = file_end(path, 4);
+	assert_string_equal(end, "b cd");
+	free(end);
+	end = file_end(path, 100);
+	assert_string_equal(end, "ab cd");
+	free(end);
+	assert_null(file_end("/nowhere", 4));
+}
+
+static void reads_all_or_says_why(void **state)
+{
+	char *text = NULL;
+	size_t bytes;
+
+	put("12345", 5);
+	assert_int_equal(file_read(&text, &bytes, path, 5), 0);
+	assert_int_equal(bytes, 5);
+	assert_string_equal(text, "12345");
+	free(text);
+	assert_int_equal(file_read(&text, &bytes, path, 4), -EFBIG);
+	assert_int_equal(file_read(&text, &bytes, "/dev/zero", 4), -EFBIG);
+	assert_int_equal(file_read(&text, &bytes, "/nowhere", 4), -ENOENT);
+	assert_int_equal(file_read(&text, &bytes, "/tmp", 1 << 20), -EISDIR);
+}
+
+static void is(enum user_place place, const char *expected)
+{
+	char *found = user_path(place, "%s", "x/y");
+
+	if (expected)
+		assert_string_equal(found, expected);
+	else
+		assert_null(found);
+	free(found);
+}
+
+static void is_where_the_specification_says(void **state)
+{
+	setenv("HOME", "/h", 1);
+	unsetenv("XDG_DATA_HOME");
+	setenv("XDG_CACHE_HOME", "not/absolute", 1);
+	setenv("XDG_CONFIG_HOME", "/c", 1);
+	is(USER_DATA, "/h/.local/share/brick/x/y");
+	is(USER_CACHE, "/h/.cache/brick/x/y");
+	is(USER_CONFIG, "/c/brick/x/y");
+	unsetenv("HOME");
+	is(USER_DATA, NULL);
+	is(USER_CONFIG, "/c/brick/x/y");
+}
+
+static void makes_directories_above(void **state)
+{
+	char below[64];
+	struct stat st;
+
+	unlink(path);
+	snprintf(below, sizeof below, "%s/a/b", path);
+	user_path_make(below);
+	assert_int_not_equal(stat(below, &st), 0);
+	*strrchr(below, '/') = '\0';
+	assert_int_equal(stat(below, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	rmdir(below);
+	rmdir(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(begins_and_ends),
+		cmocka_unit_test(reads_all_or_says_why),
+		cmocka_unit_test(is_where_the_specification_says),
+		cmocka_unit_test(makes_directories_above),
+	};
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
