@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
+#include "analysis/unknown.h"
 #include "analysis/step_times.h"
 #include "cli/history.h"
 #include "cli/options.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/history.h"
+#include "analysis/unknown.h"
 #include "view/exit_code.h"
 #include "view/json.h"
 #include "view/memory.h"

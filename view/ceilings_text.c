@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/unknown.h"
 #include "view/ceilings.h"
 #include "view/paragraph.h"
 #include "view/memory.h"
