@@ -227,6 +227,7 @@ set(BRICK_ATTACH_SOURCES
 # What is injected into programs that use ggml.
 set(BRICK_GGML_SOURCES
   attach/ggml/batch.c
+  attach/ggml/blas_graph.c
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
@@ -994,6 +995,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/explain.py
   tests/integration/explain_vulkan.py
   tests/integration/ggml_addons.py
+  tests/integration/ggml_blas.py
   tests/integration/ggml_batches.py
   tests/integration/ggml_cuda.py
   tests/integration/ggml_dataflow.py

@@ -75,6 +75,8 @@ for_testing()
 	ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || need pocl-opencl-icd
 	program clinfo clinfo
 	program clpeak clpeak
+	# ggml's BLAS backend is built with it
+	echo "#include <cblas.h>" | cc -E - >/dev/null 2>&1 || need libblas-dev
 	if command -v clang >/dev/null; then
 		runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
 		[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a

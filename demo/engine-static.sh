@@ -8,7 +8,9 @@
 #   engine-static.sh llama       build/demo/engine-static/llama as well, and libraries of the same
 #                                objects (shared/); a quarter of an hour on one CPU
 #
-# ccache is used where it is there. Re-runnable: makes what is missing.
+# Where there is a BLAS (libblas-dev or libopenblas-dev), build/demo/engine-blas is the folder with npm's
+# libraries and ggml's BLAS backend for them, made of the same source. ccache is used where it is there.
+# Re-runnable: makes what is missing.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -57,6 +59,14 @@ build ggml ggml -DCMAKE_POSITION_INDEPENDENT_CODE=ON
 	eval "$(ninja -t commands $object | grep -m1 -- "-o $object" |
 		sed "s|-fPIC|-fPIE|; s|-o $object|-o ggml-cpu-program.o|")"
 )
+blas=$(dirname "$top")/engine-blas
+if [ ! -f "$blas/libggml-blas.so" ] && echo '#include <cblas.h>' | c++ -E -x c++ - >/dev/null 2>&1; then
+	mkdir -p "$blas"
+	ln -sf "$engine"/libs/*.so "$blas"
+	c++ -O2 -fPIC -shared -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED \
+		-I"$top/source/ggml/include" -I"$top/source/ggml/src" "$top/source/ggml/src/ggml-blas/ggml-blas.cpp" \
+		-o "$blas/libggml-blas.so" "$blas/libggml-base.so" -lblas -lpthread
+fi
 if [ "$what" = llama ]; then
 	build llama llama
 	build shared llama -DBUILD_SHARED_LIBS=ON

@@ -53,6 +53,7 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
 	LOOK_UP(e->graph_node, "ggml_graph_node");
 	LOOK_UP(e->graph_nodes, "ggml_graph_nodes");
+	LOOK_UP(e->graph_view, "ggml_graph_view");
 	LOOK_UP(e->backend_name, "ggml_backend_name");
 	LOOK_UP(e->version, "ggml_version");
 	LOOK_UP(e->commit, "ggml_commit");

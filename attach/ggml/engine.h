@@ -20,6 +20,11 @@ typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm
 typedef void (*barrier_fn)(void *pool);
 typedef _Bool (*is_empty_fn)(const void *tensor);
 
+/* Some nodes of a graph as a graph, returned by value: longer here than in any engine. */
+struct graph_view {
+	uint64_t words[128];
+};
+
 /* The barrier that every graph has ended at so far; written by the threads that see the ends. */
 struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
@@ -57,6 +62,7 @@ struct engine {
 	int (*graph_node_count)(const void *graph);
 	const void *(*graph_node)(const void *graph, int index);
 	const void *const *(*graph_nodes)(const void *graph); /* NULL: not there */
+	struct graph_view (*graph_view)(const void *graph, int begin, int end);
 	const char *(*backend_name)(const void *backend);
 	const char *(*version)(void);
 	const char *(*commit)(void);

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "attach/ggml/blas_graph.h"
 #include "attach/ggml/callback.h"
 #include "attach/ggml/device_graph.h"
 #include "attach/ggml/hook_words.h"
@@ -187,6 +188,7 @@ word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
 	const void *frame = __builtin_frame_address(0);
+	const struct engine *engine;
 	struct phase_scope step, scope;
 
 	if (!function)
@@ -196,7 +198,9 @@ word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 	phase_begin_brick(&scope, brick, frame);
 	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
 		begin_on_device((const void *)a, (const void *)b, function, brick);
-	word_pair result = function(a, b, c, d, e, f);
+	word_pair result = blas_graph_is((const void *)a, function, &engine)
+				   ? blas_graph_compute(engine, function, a, b)
+				   : function(a, b, c, d, e, f);
 	device_graph_end();
 	phase_end(&scope);
 	phase_end(&step);
