@@ -231,6 +231,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
+  attach/ggml/derived_layers.c
   attach/ggml/device_graph.c
   attach/ggml/device_nodes.c
   attach/ggml/digests.c
@@ -261,6 +262,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/patched_candidate.c
   attach/ggml/phases.c
   attach/ggml/prompt_memory.c
+  attach/ggml/repetition.c
   attach/ggml/resolve.c
   attach/ggml/rule_set.c
   attach/ggml/site_table.c
@@ -283,6 +285,7 @@ set(BRICK_GGML_PURE_SOURCES
   ${CMAKE_SOURCE_DIR}/attach/ggml/work.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/layout.c
   ${CMAKE_SOURCE_DIR}/attach/ggml/prompt_memory.c
+  ${CMAKE_SOURCE_DIR}/attach/ggml/repetition.c
 )
 
 # What is injected into programs that use OpenCL; needs its headers.
@@ -865,6 +868,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_prompts.c
+  tests/unit/ggml_repetition.c
   tests/unit/ggml_work.c
   tests/unit/graph.c
   tests/unit/graph_answers.c
@@ -952,6 +956,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/cuda_work.c
   tests/programs/explain_first.c
   tests/programs/ggml_graph.c
+  tests/programs/ggml_nameless.c
   tests/programs/no_perf.c
   tests/programs/off_cpu.c
   tests/programs/random_recording.c
@@ -1003,6 +1008,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/ggml_masks.py
   tests/integration/ggml_methods.py
   tests/integration/ggml_models.py
+  tests/integration/ggml_nameless.py
   tests/integration/ggml_nodes.py
   tests/integration/ggml_programs.py
   tests/integration/ggml_same.py

@@ -16,6 +16,7 @@ static const struct attacher_note common_notes[] = {
 	{"backend", "Backend"},
 	{"attach", "Attached by"},
 	{"steps", "Steps by"},
+	{"layers", "Layers by"},
 	{0},
 };
 

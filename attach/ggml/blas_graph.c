@@ -49,7 +49,7 @@ static word_pair compute_part(struct blas_graph *g, int begin, int end, const vo
 	uint64_t entered = brick__now();
 	struct site_found found;
 
-	site_table_find(g->e, node, NULL, 0, &found);
+	site_table_find(g->e, node, NULL, 0, -1, &found);
 	struct graph_view view = g->e->graph_view((const void *)g->graph, begin, end);
 	brick_span span = brick_begin_layer(found.brick, found.layer);
 	uint64_t called = brick__now();

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/derived_layers.h"
 #include "attach/ggml/masks.h"
 #include "attach/ggml/shared.h"
 #include "attach/ggml/site_table.h"
@@ -94,17 +95,18 @@ void known_node_fill(const struct engine *engine, struct known_node *k, const vo
 {
 	struct site_found found;
 
-	site_table_find(engine, k->node, mul, part, &found);
+	site_table_find(engine, k->node, mul, part, k->layer, &found);
 	k->brick = found.brick;
 	k->layer = found.layer;
 	__atomic_store_n(&k->site[part], found.site, __ATOMIC_RELAXED);
 }
 
-static struct known_node *append(struct known_graph *g, const void *node, uint64_t shape)
+static struct known_node *append(
+	struct known_graph *g, const void *node, uint64_t shape, int16_t layer)
 {
 	struct known_node *k = &g->nodes[g->count++];
 
-	*k = (struct known_node){.node = node, .shape = shape, .next = g->count};
+	*k = (struct known_node){.node = node, .shape = shape, .next = g->count, .layer = layer};
 	return k;
 }
 
@@ -113,7 +115,7 @@ static struct known_node *append(struct known_graph *g, const void *node, uint64
  * fused stands before its two. What is expected to be executed is linked and looked up: here, in
  * one go and with warm caches, that costs a fraction of what it would between the nodes.
  */
-static void read_nodes(struct known_graph *g, const struct shown *s)
+static void read_nodes(struct known_graph *g, const struct shown *s, const int16_t *layers)
 {
 	const struct shape_offsets at = engine_shape_offsets(s->engine);
 	uint32_t *link = NULL, first = s->count * 2;
@@ -121,17 +123,19 @@ static void read_nodes(struct known_graph *g, const struct shown *s)
 
 	for (uint32_t i = 0, skip = 0; i<s->count; i++, skip -= skip> 0) {
 		const void *node = shown_node(s, i), *mul = NULL;
+		int16_t layer = layers ? layers[i] : -1;
 		if (!node)
 			continue;
 		if (!at.known) {
-			append(g, node, 0);
+			append(g, node, 0, layer);
 			first = 0;
 			continue;
 		}
 		if (!skip && i + 1 < s->count)
 			mul = engine_fused(s->engine, node, shown_node(s, i + 1));
 		if (!skip && engine_operation(s->engine, node) != OPERATION_EMPTY) {
-			struct known_node *k = append(g, node, node_shape(&at, node, mul != NULL));
+			struct known_node *k =
+				append(g, node, node_shape(&at, node, mul != NULL), layer);
 			known_node_fill(s->engine, k, mul, 0);
 			if (parts)
 				known_node_fill(s->engine, k, mul, 1);
@@ -141,7 +145,7 @@ static void read_nodes(struct known_graph *g, const struct shown *s)
 			if (!mul)
 				continue;
 		}
-		append(g, node, node_shape(&at, node, 0));
+		append(g, node, node_shape(&at, node, 0), layer);
 	}
 	if (link)
 		*link = g->count;
@@ -157,7 +161,9 @@ static struct known_graph *create(const struct shown *s)
 	if (!g)
 		return NULL;
 	*g = (struct known_graph){.engine = s->engine, .users = 1};
-	read_nodes(g, s);
+	int16_t *layers = derived_layers(s->engine, s->graph, s->count);
+	read_nodes(g, s, layers);
+	free(layers);
 	g->masks = masks_find(s->engine, g->nodes, g->count);
 	return g;
 }

@@ -11,5 +11,5 @@ struct known_node {
 	uint32_t site[2]; /* the whole of it, and a thread's part; 0: not looked up yet */
 	uint32_t next;	  /* the one that was wanted after this one, the last time */
 	uint16_t brick;
-	int16_t layer;
+	int16_t layer; /* before it is looked up: where it lies if no name says so */
 };

@@ -32,7 +32,7 @@ static uint32_t find(const struct node_thread *t, const void *node, uint64_t sha
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
 {
 	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
-	struct known_node unknown = {.node = node}, *known = &unknown;
+	struct known_node unknown = {.node = node, .layer = -1}, *known = &unknown;
 
 	note_engine(t);
 	if (!t->engine)

@@ -62,6 +62,13 @@ void notes_backend(const char *name)
 	note_once("backend", "%s", name);
 }
 
+void notes_layers(uint32_t blocks, uint32_t nodes, uint32_t of)
+{
+	note_once("layers",
+		"repetition (tensors have no names): %u equal blocks of %u nodes in a graph of %u",
+		blocks, nodes, of);
+}
+
 void notes_library(const char *key, uintptr_t address)
 {
 	struct loaded_object object;

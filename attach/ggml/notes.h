@@ -20,5 +20,8 @@ void notes_backend(const char *name);
 /* The object that code at this address belongs to. */
 void notes_library(const char *key, uintptr_t address);
 
+/* Layers of a graph without names: so many equal blocks, of so many of its nodes each. */
+void notes_layers(uint32_t blocks, uint32_t nodes, uint32_t of);
+
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);

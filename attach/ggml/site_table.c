@@ -12,6 +12,7 @@
 #include "attach/ggml/node_text.h"
 #include "attach/ggml/rule_set.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/hash_index.h"
 #include "brick/brick.h"
 
@@ -100,25 +101,44 @@ static struct rule_outcome outcome_of(const struct node_text *text, uint64_t has
 	return verdict.outcome;
 }
 
-/* Under the lock: the entry of a node, made if need be. *spare is used when there is no room. */
-static struct entry *entry_of(const struct node_text *text, struct entry *spare)
+/* Under the lock: an entry that is there, or NULL. */
+static struct entry *find_entry(uint64_t hash)
 {
-	struct node_hash hash = node_text_hash(text);
-	struct hash_probe probe = hash_probe(hash.all);
+	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
-		if (entries.items[i].hash == hash.all)
+		if (entries.items[i].hash == hash)
 			return &entries.items[i];
+	return NULL;
+}
+
+/*
+ * Under the lock: the entry of a node, made if need be. *spare is used when there is no room.
+ * Nodes without names are told apart by the layers that they were found in.
+ */
+static struct entry *entry_of(const struct node_text *text, int layer, struct entry *spare)
+{
+	struct node_hash hash = node_text_hash(text);
+	struct entry *entry = find_entry(hash.all);
+
+	if (entry && (layer < 0 || entry->outcome.layer >= 0))
+		return entry;
 	*spare = (struct entry){.hash = hash.all, .outcome = outcome_of(text, hash.names)};
+	if (layer >= 0 && spare->outcome.layer < 0) {
+		spare->outcome.layer = (int16_t)layer;
+		spare->hash = hash_add(hash.all, (uint64_t)layer + 1);
+		if ((entry = find_entry(spare->hash)))
+			return entry;
+	}
 	if (entries.count >= MAX_ENTRIES || hash_index_reserve(&entry_index) ||
 		array_push(&entries, *spare))
 		return spare;
-	hash_index_add(&entry_index, hash.all, (uint32_t)entries.count - 1);
+	hash_index_add(&entry_index, spare->hash, (uint32_t)entries.count - 1);
 	return &entries.items[entries.count - 1];
 }
 
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
-	struct site_found *found)
+	int layer, struct site_found *found)
 {
 	int saved = errno;
 	struct node_text text;
@@ -126,7 +146,7 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 
 	node_text_read(&text, engine, node, mul);
 	site_table_lock();
-	struct entry *entry = entry_of(&text, &spare);
+	struct entry *entry = entry_of(&text, layer, &spare);
 	if (!entry->whole)
 		register_whole(entry, &text, engine);
 	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))
@@ -135,4 +155,17 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 		part ? entry->part : entry->whole, entry->outcome.brick, entry->outcome.layer};
 	site_table_unlock();
 	errno = saved;
+}
+
+int site_table_layer(const struct engine *engine, const void *node)
+{
+	int saved = errno;
+	struct node_text text;
+
+	node_text_read(&text, engine, node, NULL);
+	site_table_lock();
+	int layer = outcome_of(&text, node_text_hash(&text).names).layer;
+	site_table_unlock();
+	errno = saved;
+	return layer;
 }

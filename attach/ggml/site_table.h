@@ -20,11 +20,14 @@ struct site_found {
 /*
  * The site of a node; `mul` is the second node of a fused RMS_NORM and MUL, NULL for others. With
  * `part`, its twin: the same place without any work, for threads that do a part of an execution
- * that is counted on another. Names are read from the engine's memory while it executes the node.
- * errno is kept.
+ * that is counted on another. `layer` is the one that it lies in if no name says so, -1: none.
+ * Names are read from the engine's memory while it executes the node. errno is kept.
  */
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
-	struct site_found *found);
+	int layer, struct site_found *found);
+
+/* The layer that names say for a node, -1: none. */
+int site_table_layer(const struct engine *engine, const void *node);
 
 /* Set when graphs run on several threads: twins are then made along with their sites. */
 extern int site_table_wants_parts;

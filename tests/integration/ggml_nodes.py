@@ -91,6 +91,7 @@ def check_coverage(session):
 def check_notes(session, flash):
     assert session.note("attach") == ["node hooks"]
     assert session.note("backend") == ["CPU"]
+    assert not session.note("layers"), "names say what layer a node is in"
     assert session.note("rules") == ["default"]
     assert session.note("ggml.layout")[0].startswith("type 0, ne 16"), session.note("ggml.layout")
     assert len(session.note("ggml.library")) == 1

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which graphs without names have layers, and which have something else that repeats. Graphs are
+ * made node by node: a letter is an operation, upper case with a weight of its own.
+ */
+#include "attach/ggml/repetition.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+enum { MAX = 1 << 13 };
+
+static struct repetition_node nodes[MAX + 1];
+static uint32_t count;
+static uint64_t weights;
+
+static int32_t add(char kind, int32_t first, int32_t second)
+{
+	nodes[count] = (struct repetition_node){
+		(uint64_t)kind, isupper(kind) ? ++weights : 0, {first, second, -1, -1}};
+	return (int32_t)count++;
+}
+
+static void begin(void)
+{
+	count = 0;
+	weights = 0;
+}
+
+static struct repetition find(void)
+{
+	struct repetition r;
+
+	assert_int_equal(repetition_find(nodes, count, &r), 0);
+	return r;
+}
+
+static void assert_layers(uint32_t first, uint32_t period, uint32_t blocks)
+{
+	struct repetition r = find();
+
+	assert_int_equal(r.begin, first);
+	assert_int_equal(r.period, period);
+	assert_int_equal(r.count, blocks);
+}
+
+static void assert_none(void)
+{
+	assert_int_equal(find().count, 0);
+}
+
+/* norm, attention, sum; norm, feed-forward, sum: 10 nodes. */
+static int32_t transformer(int32_t x)
+{
+	int32_t norm = add('n', x, -1), q = add('Q', norm, -1), k = add('Q', norm, -1);
+	int32_t score = add('s', q, k), out = add('O', score, -1);
+	int32_t y = add('+', x, out);
+	int32_t up = add('U', add('n', y, -1), -1);
+
+	return add('+', y, add('D', up, -1));
+}
+
+static int32_t transformers(int32_t x, int blocks)
+{
+	for (int i = 0; i < blocks; i++)
+		x = transformer(x);
+	return x;
+}
+
+static void layers(void **state)
+{
+	(void)state;
+	begin();
+	int32_t x = transformers(add('e', -1, -1), 6);
+	add('H', add('n', x, -1), -1);
+	assert_layers(1, 10, 6);
+}
+
+/* What precedes ends like a block, what follows begins like one. */
+static void surrounded(void **state)
+{
+	(void)state;
+	begin();
+	int32_t token = add('e', -1, -1), place = add('e', -1, -1);
+	int32_t x = transformers(add('+', token, place), 5);
+	x = add('n', x, -1);
+	add('Q', x, -1);
+	assert_layers(3, 10, 5);
+}
+
+/* In each of four layers, three equal heads one behind the other. */
+static void within_layers(void **state)
+{
+	(void)state;
+	begin();
+	int32_t x = add('e', -1, -1);
+	for (int i = 0; i < 4; i++) {
+		int32_t norm = add('n', x, -1), sum = add('C', norm, -1);
+		for (int head = 0; head < 3; head++)
+			sum = add('+', sum, add('Q', norm, -1));
+		x = add('+', x, sum);
+	}
+	assert_layers(1, 9, 4);
+}
+
+/* A cell that is unrolled over time has one weight; two cells in turn have two. */
+static void unrolled(void **state)
+{
+	(void)state;
+	for (uint64_t cells = 1; cells <= 2; cells++) {
+		begin();
+		int32_t x = add('e', -1, -1);
+		for (uint32_t i = 0; i < 12; i++) {
+			x = add('t', add('W', x, -1), -1);
+			nodes[x - 1].weight = 1 + i % cells;
+		}
+		assert_none();
+	}
+}
+
+/* Heads, or experts: none reads what another has made. */
+static void side_by_side(void **state)
+{
+	(void)state;
+	begin();
+	int32_t x = add('e', -1, -1);
+	for (int i = 0; i < 8; i++)
+		add('a', add('W', x, -1), -1);
+	assert_none();
+}
+
+/* Two blocks are no row; three that hold the lesser part of the products are not what the graph is
+ * made of. */
+static void too_few(void **state)
+{
+	(void)state;
+	begin();
+	transformers(add('e', -1, -1), 2);
+	assert_none();
+	begin();
+	int32_t x = transformers(add('e', -1, -1), 3);
+	for (int i = 0; i < 16; i++)
+		x = add((char)('A' + i), x, -1);
+	assert_none();
+}
+
+static void irregular(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	begin();
+	int32_t x = add('e', -1, -1);
+	for (int i = 0; i < 400; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		x = add((char)((seed >> 31 ? 'A' : 'a') + (seed >> 16) % 20), x, -1);
+	}
+	assert_none();
+	begin();
+	assert_none();
+}
+
+static void too_long(void **state)
+{
+	(void)state;
+	begin();
+	transformers(add('e', -1, -1), 819);
+	assert_layers(1, 10, 819);
+	add('x', -1, -1);
+	add('x', -1, -1);
+	assert_none();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layers),
+		cmocka_unit_test(surrounded),
+		cmocka_unit_test(within_layers),
+		cmocka_unit_test(unrolled),
+		cmocka_unit_test(side_by_side),
+		cmocka_unit_test(too_few),
+		cmocka_unit_test(irregular),
+		cmocka_unit_test(too_long),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
