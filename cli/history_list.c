@@ -10,6 +10,7 @@
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
+#include "view/report_notes.h"
 #include "view/table.h"
 #include "view/text.h"
 #include "view/trend.h"
@@ -176,15 +177,30 @@ static void show_json(const struct history_run *run)
 	json_print(root, stdout);
 }
 
+/* Decode before prefill; its steps, what they were made of, layers; else as they are kept. */
+static int by_phase(const void *a, const void *b)
+{
+	const struct history_part *x = *(const struct history_part *const *)a;
+	const struct history_part *y = *(const struct history_part *const *)b;
+	int phase = strcmp(x->phase, y->phase), kind = strcmp(x->kind, y->kind);
+	int step = !strcmp(y->kind, "step") - !strcmp(x->kind, "step");
+
+	return phase ? phase : step ? step : kind ? kind : (x > y) - (x < y);
+}
+
 static void print_parts(const struct history_run *run, const struct terminal *terminal)
 {
 	static const struct table_column titles[] = {{"PHASE", 1, 0}, {"KIND", 1, 1},
 		{"NAME", 1, 0}, {"/TOKEN", 0, 0}, {"SELF", 0, 0}, {"COUNT", 0, 1}, {"P50", 0, 2},
 		{"P99", 0, 2}};
 	struct table *table = table_create(titles, 8);
+	const struct history_part **sorted = xcalloc(run->parts.count, sizeof(*sorted));
 
-	for (size_t i = 0; i < run->parts.count; i++) {
-		const struct history_part *p = &run->parts.items[i];
+	for (size_t i = 0; i < run->parts.count; i++)
+		sorted[i] = &run->parts.items[i];
+	qsort(sorted, run->parts.count, sizeof(*sorted), by_phase);
+	for (size_t n = 0; n < run->parts.count; n++) {
+		const struct history_part *p = sorted[n];
 		uint64_t p50 = history_histogram_percentile(&p->histogram, 50);
 		uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
 		table_row(table, STYLE_PLAIN);
@@ -197,6 +213,7 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 		table_time(table, p50 ? p50 : ANALYSIS_UNKNOWN);
 		table_time(table, p99 ? p99 : ANALYSIS_UNKNOWN);
 	}
+	free(sorted);
 	table_hide_empty(table);
 	table_print(table, stdout, terminal);
 	table_destroy(table);
@@ -220,10 +237,15 @@ static void show_text(const struct history_run *run)
 		paragraph(stdout, &terminal, LABEL, "Recording", "%s", run->path);
 	if (*run->batch)
 		paragraph(stdout, &terminal, LABEL, "Batch", "%s", run->batch);
-	for (size_t i = 0; i < run->facts.count; i++)
-		if (strcmp(run->facts.items[i].key, "command"))
-			paragraph(stdout, &terminal, LABEL, "", "%s: %s", run->facts.items[i].key,
-				run->facts.items[i].value);
+	const char *label = "Facts";
+	for (size_t i = 0; i < run->facts.count; i++) {
+		const char *key = report_note_title(run->facts.items[i].key);
+		if (!key || !strcmp(key, "command"))
+			continue;
+		paragraph(
+			stdout, &terminal, LABEL, label, "%s: %s", key, run->facts.items[i].value);
+		label = "";
+	}
 	if (run->parts.count)
 		print_parts(run, &terminal);
 	free(labels);

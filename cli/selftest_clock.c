@@ -139,7 +139,8 @@ static void clock_rate(struct selftest_result *r)
 		double off = fabs(own / (double)(ns_after - ns) - 1);
 		least = fmin(least, off);
 	}
-	selftest_judge(r, least * 1e6, 1000, "ppm", "its durations differ from the system's by");
+	selftest_judge(
+		r, least * 1e6, 1000, "ppm", "the difference of its durations from the system's");
 }
 
 const struct selftest selftest_clock[] = {

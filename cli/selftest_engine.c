@@ -237,7 +237,7 @@ static void categories_sum(struct selftest_result *r)
 	/* the conversion of each sum from ticks may cut off a ns */
 	double off = steps ? fabs((double)self / (double)steps - 1) : 1;
 	selftest_judge(r, off * 1e6, 10, "ppm",
-		"sums of own times over all categories and the steps' time differ by");
+		"the difference of all categories' own times from the steps' time");
 }
 
 static void nothing_lost(struct selftest_result *r)

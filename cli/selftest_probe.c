@@ -94,7 +94,7 @@ static void lookup_is_constant(struct selftest_result *r)
 	brick_used = BRICK_RMS_NORM;
 	brick_session_stop();
 	char what[64];
-	snprintf(what, sizeof what, "brick %d takes, in units of what brick 0 does", last);
+	snprintf(what, sizeof what, "brick %d takes, of what brick 0 takes", last);
 	selftest_judge(r, statistics_median(ratios, ROUNDS), 1.5, "times", what);
 }
 
@@ -136,7 +136,7 @@ static void no_page_faults(struct selftest_result *r)
 	/* the kernel may take pages away and give them back under load */
 	selftest_judge(r,
 		(double)(after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt),
-		8, "page faults", "200000 pairs, 6.4 MB of records, took");
+		8, "page faults", "200000 pairs, 6.4 MB of records");
 }
 
 static void *work(void *unused)
@@ -193,8 +193,7 @@ static void ledger(struct selftest_result *r)
 
 static void handle_size(struct selftest_result *r)
 {
-	selftest_judge(
-		r, sizeof(brick_span), 32, "bytes", "an open brick takes of its caller's memory");
+	selftest_judge(r, sizeof(brick_span), 32, "bytes", "an open brick in its caller's memory");
 }
 
 const struct selftest selftest_probe[] = {

@@ -24,12 +24,16 @@ static void add_change(struct table *table, double share)
 	table_format(table, isfinite(share) ? "%+.1f%%" : "-", 100 * share);
 }
 
+static bool says_what_it_sees(const struct compare_row *row)
+{
+	return row->verdict == COMPARE_UNSURE && isfinite(row->detectable) && row->detectable < 10;
+}
+
 static void add_verdict(struct table *table, const struct compare *c, const struct compare_row *row)
 {
 	if (row->verdict == COMPARE_SAME)
 		table_format(table, "same within %.3g%%", 100 * c->threshold);
-	else if (row->verdict == COMPARE_UNSURE && isfinite(row->detectable) &&
-		 row->detectable < 10)
+	else if (says_what_it_sees(row))
 		table_format(table, "not enough data (sees %.1f%%)", 100 * row->detectable);
 	else
 		table_cell(table, compare_verdict_name(row->verdict));
@@ -106,4 +110,11 @@ void diff_rows(const struct diff_view *view, FILE *out, const struct terminal *t
 		print_table(view, out, terminal, phase, false);
 		print_table(view, out, terminal, phase, true);
 	}
+	for (size_t i = 0; i < view->compare->row_count; i++)
+		if (view->compare->rows[i].name && says_what_it_sees(&view->compare->rows[i])) {
+			terminal_print(terminal, out, STYLE_DIM,
+				"sees: the smallest effect that four of five such comparisons "
+				"would find\n");
+			return;
+		}
 }

@@ -162,7 +162,7 @@ static char *parts_of(const struct compare *c, int phase)
 	if (fabs(others) >= 0.0005)
 		add_part(&text, "others", others);
 	if (fabs(c->phases[phase].residual) >= 0.0005)
-		add_part(&text, "between estimates", c->phases[phase].residual);
+		add_part(&text, "left over", c->phases[phase].residual);
 	return text;
 }
 

@@ -74,13 +74,18 @@ static bool is_redundant(const struct run *run, size_t note)
 	return false;
 }
 
+const char *report_note_title(const char *key)
+{
+	const struct attacher_note *there = heading(key);
+
+	if (!strncmp(key, "capture.", 8))
+		return NULL;
+	return there ? there->label : key;
+}
+
 const char *report_note_label(const struct run *run, size_t note)
 {
-	const struct attacher_note *there = heading(run->notes[note].key);
-
-	if (is_redundant(run, note))
-		return NULL;
-	return there ? there->label : run->notes[note].key;
+	return is_redundant(run, note) ? NULL : report_note_title(run->notes[note].key);
 }
 
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out)

@@ -12,8 +12,11 @@ enum { REPORT_LABEL = 13 }; /* columns of a label */
 /* What was attached to and how, each with its label. */
 void report_headings(const struct report *report, const struct terminal *terminal, FILE *out);
 
-/* What a note is called before people; NULL: it is not for them (how an engine's memory is laid
- * out), or said already. */
+/* What notes of this key are called before people; NULL: they are not for them (how an engine lays
+ * its memory out). */
+const char *report_note_title(const char *key);
+
+/* The same of one note of a run; NULL also if another says it, or all is as it should be. */
 const char *report_note_label(const struct run *run, size_t note);
 
 /* All other notes, each once. */

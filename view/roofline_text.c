@@ -91,7 +91,7 @@ static void print_ceilings(const struct printer *p)
 		}
 		if (!next)
 			return;
-		snprintf(label, sizeof(label), "%u thr.", next);
+		snprintf(label, sizeof(label), "%u thread%s", next, next == 1 ? "" : "s");
 		if (is_used(p, next))
 			print_ceilings_of(p, c, next, label);
 		last = next;

@@ -58,7 +58,7 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 	bool is_cut = tiles_bin_range(group, &low_ns, &high_ns);
 	units_time(low, (uint64_t)low_ns);
 	units_time(high, (uint64_t)high_ns);
-	fprintf(out, "\n%s%s tiles in %s%s: %u rows, %u columns; %s %s a tile to %s %s%s\n",
+	fprintf(out, "\n%s%s tiles in %s%s: %ux%u; %s %s a tile to %s %s%s\n",
 		terminal_style_begin(terminal, STYLE_STRONG), tiles_level_name(group->level), brick,
 		terminal_style_end(terminal, STYLE_STRONG), group->rows, group->columns,
 		shade(low_ns, low_ns, high_ns, terminal->utf8), low,

@@ -158,38 +158,35 @@ static void add_children(
 	free(list);
 }
 
-/* What stands behind time and share. */
-static void print_tail(const struct line *line, bool utf8, FILE *out)
+/* "×2"; once is not said. */
+static char *times_of(const struct line *line, bool utf8)
 {
 	char text[UNITS_BYTES];
 
-	if (line->count && line->count != 1)
-		fprintf(out, "  %s%s", utf8 ? "\xc3\x97" : "x",
-			line->count == (double)(uint64_t)line->count
-				? units_count(text, (uint64_t)line->count)
-				: units_number(text, line->count));
-	if (line->open)
-		fprintf(out, "  (%s never ended)", units_count(text, line->open));
-	if (line->elements != ANALYSIS_UNKNOWN && line->elements)
-		fprintf(out, "  (%s elem)", units_count(text, line->elements));
-	if (line->off_ns)
-		fprintf(out, "  (%s off)", units_time(text, line->off_ns));
+	if (!line->count || line->count == 1)
+		return xstrdup("");
+	return xasprintf("%s%s", utf8 ? "\xc3\x97" : "x",
+		line->count == (double)(uint64_t)line->count
+			? units_count(text, (uint64_t)line->count)
+			: units_number(text, line->count));
 }
 
-static size_t tail_width(const struct line *line, bool utf8)
+/* What stands behind time, share and how often. */
+static char *rest_of(const struct line *line)
 {
-	char text[6 * UNITS_BYTES] = "";
-	FILE *out = fmemopen(text, sizeof(text), "w");
+	char text[3][UNITS_BYTES] = {"", "", ""};
+	bool made = line->elements != ANALYSIS_UNKNOWN && line->elements;
 
-	if (!out)
-		return 0;
-	print_tail(line, utf8, out);
-	fclose(out);
-	return text_width(text);
+	return xasprintf("%s%s%s%s%s%s%s%s%s", line->open ? "  (" : "",
+		line->open ? units_count(text[0], line->open) : "",
+		line->open ? " never ended)" : "", made ? "  (" : "",
+		made ? units_count(text[1], line->elements) : "", made ? " elem)" : "",
+		line->off_ns ? "  (" : "", line->off_ns ? units_time(text[2], line->off_ns) : "",
+		line->off_ns ? " off)" : "");
 }
 
-static void print_line(const struct line *line, size_t width, uint64_t whole_ns, FILE *out,
-	const struct terminal *terminal)
+static void print_line(const struct line *line, size_t width, size_t times, uint64_t whole_ns,
+	FILE *out, const struct terminal *terminal)
 {
 	char time[UNITS_BYTES], share[UNITS_BYTES];
 	size_t branches = text_width(line->branches);
@@ -206,8 +203,13 @@ static void print_line(const struct line *line, size_t width, uint64_t whole_ns,
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
-	print_tail(line, terminal->utf8, out);
-	fputc('\n', out);
+	char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
+	int left = *rest ? (int)(times - text_width(often)) : 0;
+	if (times && (*often || *rest))
+		fprintf(out, "  %s%*s", often, left, "");
+	fprintf(out, "%s\n", rest);
+	free(often);
+	free(rest);
 	free(name);
 }
 
@@ -261,15 +263,29 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 	return text;
 }
 
-static size_t name_width(const struct lines *lines, const struct terminal *terminal)
+/* Of the column that says how often; 0: there is none. */
+static size_t times_width(const struct lines *lines)
+{
+	size_t width = 0;
+	for (size_t i = 0; i < lines->count; i++) {
+		char *often = times_of(&lines->list[i], lines->utf8);
+		width = text_width(often) > width ? text_width(often) : width;
+		free(often);
+	}
+	return width;
+}
+
+static size_t name_width(const struct lines *lines, size_t times, const struct terminal *terminal)
 {
 	size_t width = 12, others = 0;
 	for (size_t i = 0; i < lines->count; i++) {
 		const struct line *line = &lines->list[i];
 		size_t name = text_width(line->branches) + text_width(line->name);
-		size_t rest = 8 + 7 + tail_width(line, terminal->utf8); /* with time and share */
+		char *text = rest_of(line);
+		size_t rest = 8 + 7 + (times ? 2 + times : 0) + text_width(text);
 		width = name > width ? name : width;
 		others = rest > others ? rest : others;
+		free(text);
 	}
 	if (terminal->width && width + others > terminal->width)
 		width = terminal->width > others + 16 ? terminal->width - others : 16;
@@ -285,10 +301,10 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	terminal_print(terminal, out, STYLE_STRONG, title);
 	fputc('\n', out);
 	free(title);
-	size_t width = name_width(&lines, terminal);
+	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
 	for (size_t i = 0; i < lines.count; i++) {
-		print_line(&lines.list[i], width, whole_ns, out, terminal);
+		print_line(&lines.list[i], width, times, whole_ns, out, terminal);
 		free(lines.list[i].branches);
 		free(lines.list[i].name);
 	}
