@@ -14,11 +14,12 @@ void metrics_bounds_coarse(struct metrics_bounds *bounds)
 		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
 }
 
-/* Steps: each 4.7 % above the last, 15 for a power of two, from 2^13 ns (8 us) to 2^35 ns (34 s).
+/* Steps: each 4.7 % above the last, 15 for a power of two, from 2^13 ns (8 us) to 2^40 ns (18
+ * minutes).
  */
 void metrics_bounds_fine(struct metrics_bounds *bounds)
 {
-	for (bounds->count = 0; bounds->count <= 15 * 22; bounds->count++)
+	for (bounds->count = 0; bounds->count <= 15 * 27; bounds->count++)
 		bounds->ns[bounds->count] = (uint64_t)exp2(13 + bounds->count / 15.0);
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { METRICS_BOUNDS_MAX = 400 };
+enum { METRICS_BOUNDS_MAX = 410 };
 
 /* Upper bounds of a histogram's buckets, ascending. */
 struct metrics_bounds {

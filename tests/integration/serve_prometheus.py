@@ -4,9 +4,12 @@ The metrics of `brick serve`: lint of the OpenMetrics text, numbers as in `brick
 names escaped; and scraped, with the token, by the real Prometheus of Debian, whose package is
 unpacked into the build directory and never installed, so that no service is left running.
 """
+import csv
 import glob
+import io
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -16,7 +19,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from libcli import BUILD, TMP, brick_json, expect, expect_true, fail, recording
+from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, fail, recording
 from libhtml import skip
 from libserve import Server, need_server
 
@@ -75,6 +78,10 @@ def histograms(values, families):
             expect(f"{family} {labels} grows", counts, sorted(counts))
             expect("the last bucket is +Inf", max(buckets)[0], float("inf"))
             expect("and holds all", counts[-1], values[(family + "_count", labels)])
+            edges = sorted(edge for edge, _ in buckets[:-1])
+            if family == "brick_step_seconds":
+                expect_true("from 10 us to a quarter of an hour", edges[0] < 1e-5 and edges[-1] > 900)
+                expect_true("in steps of 5 %", all(b <= 1.05 * a for a, b in zip(edges, edges[1:])))
 
 
 def same_numbers(values, path):
@@ -116,7 +123,7 @@ def same_numbers(values, path):
                  "max_fds", "start_time_seconds"):
         expect_true(f"process_{name}", values[(f"process_{name}", ())] > 0)
     bricks, phases = len(report["bricks"]), 2
-    most = 334 * phases + 32 * bricks + 4 * bricks * phases + 40
+    most = 409 * phases + 32 * bricks + 4 * bricks * phases + 40
     expect_true(f"{len(values)} series, at most {most} by docs/SERVE.md", len(values) <= most)
     for kind in ("dropped", "open", "unmatched", "clamped", "unsupported", "bad_records"):
         near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
@@ -168,16 +175,46 @@ def ask(port, query):
         return []
 
 
-def scrape(program, path):
+def lengths(path):
+    """Of the steps of each phase, ascending: the step, and the sampling behind it up to the next."""
+    rows = list(csv.DictReader(io.StringIO(brick("export", "--format", "csv", path)[0].decode())))
+    spans = sorted((int(row["begin_ns"]), int(row["duration_ns"]), row["brick"], row["thread"])
+                   for row in rows if row["brick"] in ("Prefill", "Decode", "Sampling"))
+    found, now = {"prefill": [], "decode": []}, None
+    for begin, ns, name, thread in spans:
+        if name != "Sampling":
+            now = [begin + ns, thread, found[name.lower()]]
+            now[2].append(ns)
+        elif now and begin >= now[0] and thread == now[1]:
+            now[2][-1] += ns
+    return {phase: sorted(list) for phase, list in found.items() if list}
+
+
+def percentiles(port, servers):
+    """Prometheus's quantiles of the buckets lie within 5 % of the steps' own (nearest rank)."""
+    for path, server in servers.items():
+        for phase, steps in lengths(path).items():
+            for percent in (50, 95, 99):
+                exact = steps[-(-percent * len(steps) // 100) - 1] / 1e9
+                found = ask(port, f"histogram_quantile({percent / 100}, brick_step_seconds_bucket{{"
+                                  f'phase="{phase}",instance="127.0.0.1:{server.port}"}})')
+                what = f"p{percent} of {len(steps)} {phase} steps, {os.path.basename(path)}"
+                expect_true(f"{what}: {found} for {exact}",
+                            found and (abs(found[0][1] / exact - 1) <= 0.05 or
+                                       max(exact, found[0][1]) < 8.2e-6))  # below the first edge
+
+
+def scrape(program, path, others):
     report = brick_json("report", "--json", path)
-    server, port = Server(path, "--token", TOKEN), free_port()
+    servers = {one: Server(one, "--token", TOKEN) for one in (path, *others)}
+    server, port = servers[path], free_port()
     config = os.path.join(TMP, "prometheus.yml")
     with open(config, "w") as file:
         file.write(f"""global: {{scrape_interval: 1s}}
 scrape_configs:
   - job_name: brick
     authorization: {{credentials: {TOKEN}}}
-    static_configs: [{{targets: ["127.0.0.1:{server.port}"]}}]
+    static_configs: [{{targets: {json.dumps([f"127.0.0.1:{s.port}" for s in servers.values()])}}}]
 """)
     log = open(os.path.join(TMP, "prometheus.log"), "w+")
     process = subprocess.Popen([program, f"--config.file={config}", "--log.level=warn",
@@ -185,7 +222,7 @@ scrape_configs:
                                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 120
-        while not ask(port, "brick_tokens_total") and time.monotonic() < deadline:
+        while len(ask(port, "brick_run_complete")) < len(servers) and time.monotonic() < deadline:
             if process.poll() is not None:
                 break
             time.sleep(0.2)
@@ -193,21 +230,20 @@ scrape_configs:
         log.seek(0)
         expect_true(f"Prometheus scraped it: {up} {log.read()[-2000:]}",
                     up and up[0][1] == 1 and ask(port, "brick_tokens_total"))
-        decode = dict((m["phase"], v) for m, v in ask(port, "brick_tokens_total"))["decode"]
+        this = f'{{instance="127.0.0.1:{server.port}"}}'
+        decode = dict((m["phase"], v) for m, v in ask(port, "brick_tokens_total" + this))["decode"]
         expect("tokens", decode, report["steps"]["decode"]["tokens"])
-        bricks = {m["brick"]: v for m, v in ask(port, "brick_execution_seconds_count")}
+        bricks = {m["brick"]: v for m, v in ask(port, "brick_execution_seconds_count" + this)}
         expect("bricks and their counts", bricks,
                {row["name"]: row["count"] for row in report["bricks"]})
-        middle = ask(port, 'histogram_quantile(0.5, brick_step_seconds_bucket{phase="decode"})')
-        p50 = report["steps"]["decode"]["p50_ns"] / 1e9
-        expect_true(f"median of a step: {middle} is near {p50}",
-                    p50 / 1.05 <= middle[0][1] <= p50 * 1.05)
-        expect("labels came through", ask(port, "brick_run_info")[0][0]["backend"], "CPU")
+        percentiles(port, servers)
+        expect("labels came through", ask(port, "brick_run_info" + this)[0][0]["backend"], "CPU")
     finally:
         process.terminate()
         process.wait(timeout=60)
         log.close()
-    server.stop()
+    for one in servers.values():
+        one.stop()
 
 
 def main():
@@ -230,7 +266,12 @@ def main():
         fail("the odd name is not there, or not escaped as it should be")
     program = prometheus()
     linted(program, plain)
-    scrape(program, path)
+    others = {os.path.join(TMP, f"random-{seed}.pftrace"): str(seed)
+              for seed in random.sample(range(1 << 31), 3)}
+    for other, seed in others.items():
+        subprocess.run([os.path.join(BUILD, "bin", "program-random_recording"), other, seed],
+                       check=True, timeout=60)
+    scrape(program, path, others)
 
 
 main()
