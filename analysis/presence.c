@@ -17,6 +17,11 @@ static void of_machine(struct presence *p, const struct run *run)
 	p->steal = (double)use->steal_ns / all;
 	p->neighbour = (double)use->neighbour_ns / all;
 	p->interrupts = (double)use->interrupt_ns / all;
+	if (use->interrupt_cpu_all_ns) {
+		p->interrupted_cpu = use->interrupt_cpu;
+		p->interrupts_there =
+			(double)use->interrupt_cpu_ns / (double)use->interrupt_cpu_all_ns;
+	}
 	/* both were counted in ticks of 10 ms, so that a small rest may be none */
 	p->others = others > (double)use->neighbour_ns ? others / all : p->neighbour;
 }
@@ -81,7 +86,7 @@ static void of_steps(struct presence *p, const struct run *run)
 
 void presence_of_run(struct presence *presence, const struct run *run)
 {
-	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 	of_machine(presence, run);
 	if (run->off_cpu.source != OFF_CPU_UNKNOWN) {
 		of_steps(presence, run);

@@ -13,8 +13,10 @@ struct presence {
 	double busy;   /* with anything */
 	double others; /* with other processes than the program, its children and the recorder */
 	double interrupts; /* of `busy`: devices were served, on the CPU of whoever was running */
-	double steal;	   /* taken by the host of this virtual machine */
-	double neighbour;  /* with the one other process that used most */
+	double interrupted_cpu;	 /* that they took most of: its number */
+	double interrupts_there; /* share of its time */
+	double steal;		 /* taken by the host of this virtual machine */
+	double neighbour;	 /* with the one other process that used most */
 	/* of the time of all steps on the threads that run them */
 	double preempted, blocked;
 	double off; /* both; also by the CPU time of each step, where switches are not known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files are those of proc(5): the first line of /proc/stat has user, nice, system, idle,
+ * The files are those of proc(5): the first lines of /proc/stat have user, nice, system, idle,
  * iowait, irq, softirq and steal, in ticks of sysconf(_SC_CLK_TCK); guest time is in user already.
  * In /proc/PID/stat the name stands in parentheses that it may contain itself, so fields are
  * counted from the last one.
@@ -15,12 +15,25 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/array.h"
 #include "base/hashmap.h"
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
 
+/* A line of /proc/stat. */
+struct cpu {
+	uint32_t number; /* ALL_CPUS: of all of them */
+	uint64_t ticks[CPU_FIELDS];
+};
+
+enum { ALL_CPUS = UINT32_MAX };
+
+struct cpus {
+	ARRAY(struct cpu) list; /* the first is of all */
+};
+
 struct neighbours {
-	uint64_t cpu[CPU_FIELDS];
+	struct cpus cpus;
 	struct hashmap ticks; /* pid -> of CPU time */
 	long per_second;
 };
@@ -31,19 +44,54 @@ struct process {
 	char name[48];
 };
 
-static int read_cpu(uint64_t cpu[CPU_FIELDS])
+static int read_line(const char *line, struct cpu *cpu)
 {
 	unsigned long long v[CPU_FIELDS] = {0};
-	FILE *in = fopen("/proc/stat", "re");
+	int at = 0;
 
-	if (!in)
-		return -ENOENT;
-	int n = fscanf(in, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-		&v[3], &v[4], &v[5], &v[6], &v[7]);
-	fclose(in);
+	*cpu = (struct cpu){.number = ALL_CPUS};
+	if (strncmp(line, "cpu ", 4) && sscanf(line, "cpu%u%n", &cpu->number, &at) != 1)
+		return 0;
+	int n = sscanf(line + (at ? at : 3), "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0],
+		&v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
 	for (int i = 0; i < CPU_FIELDS; i++)
-		cpu[i] = v[i];
-	return n > IDLE ? 0 : -ENOENT;
+		cpu->ticks[i] = v[i];
+	return n > IDLE;
+}
+
+static int read_cpus(struct cpus *cpus)
+{
+	char line[256];
+	struct cpu cpu;
+	FILE *in = fopen("/proc/stat", "re");
+	int error = in ? 0 : -ENOENT;
+
+	while (!error && fgets(line, sizeof line, in) && read_line(line, &cpu))
+		error = array_push(&cpus->list, cpu);
+	if (in)
+		fclose(in);
+	return error ? error : cpus->list.count ? 0 : -ENOENT;
+}
+
+static const struct cpu *cpu_of(const struct cpus *cpus, uint32_t number)
+{
+	for (size_t i = 0; i < cpus->list.count; i++)
+		if (cpus->list.items[i].number == number)
+			return &cpus->list.items[i];
+	return NULL;
+}
+
+/* `now` becomes what came since then; nothing for a CPU that was not there. */
+static void subtract(struct cpus *now, const struct cpus *then)
+{
+	for (size_t i = 0; i < now->list.count; i++) {
+		struct cpu *cpu = &now->list.items[i];
+		const struct cpu *before = cpu_of(then, cpu->number);
+		for (int k = 0; k < CPU_FIELDS; k++)
+			cpu->ticks[k] -= before && before->ticks[k] < cpu->ticks[k]
+						 ? before->ticks[k]
+						 : cpu->ticks[k];
+	}
 }
 
 static int read_process(const char *number, struct process *p)
@@ -96,7 +144,7 @@ int neighbours_create(struct neighbours **out)
 	if (!n)
 		return -ENOMEM;
 	n->per_second = sysconf(_SC_CLK_TCK);
-	int error = read_cpu(n->cpu);
+	int error = read_cpus(&n->cpus);
 	if (!error)
 		error = for_all(note_ticks, n);
 	if (error) {
@@ -152,21 +200,54 @@ static uint64_t ticks_ns(const struct neighbours *n, uint64_t ticks)
 	return ticks * (1000000000ull / (uint64_t)n->per_second);
 }
 
+static uint64_t all_of(const struct cpu *cpu)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < CPU_FIELDS; i++)
+		all += cpu->ticks[i];
+	return all;
+}
+
+static void use_of_all(const struct neighbours *n, const struct cpu *cpu, struct machine_use *out)
+{
+	const uint64_t *ticks = cpu->ticks;
+
+	out->steal_ns = ticks_ns(n, ticks[STEAL]);
+	out->interrupt_ns = ticks_ns(n, ticks[IRQ] + ticks[SOFTIRQ]);
+	out->idle_ns = ticks_ns(n, ticks[IDLE] + ticks[IOWAIT]);
+	out->busy_ns = ticks_ns(n, all_of(cpu) - ticks[STEAL] - ticks[IDLE] - ticks[IOWAIT]);
+}
+
+static void most_interrupted(
+	const struct neighbours *n, const struct cpus *cpus, struct machine_use *out)
+{
+	for (size_t i = 1; i < cpus->list.count; i++) {
+		const struct cpu *cpu = &cpus->list.items[i];
+		uint64_t taken = ticks_ns(n, cpu->ticks[IRQ] + cpu->ticks[SOFTIRQ]);
+		if (taken <= out->interrupt_cpu_ns)
+			continue;
+		out->interrupt_cpu = cpu->number;
+		out->interrupt_cpu_ns = taken;
+		out->interrupt_cpu_all_ns = ticks_ns(n, all_of(cpu));
+	}
+}
+
 int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use *out)
 {
 	struct search search = {.begin = n, .tree = tree};
-	uint64_t now[CPU_FIELDS], all = 0;
-	int error = read_cpu(now);
+	struct cpus now = {0};
+	int error = read_cpus(&now);
 
 	*out = (struct machine_use){0};
+	if (!error) {
+		subtract(&now, &n->cpus);
+		use_of_all(n, now.list.items, out);
+		most_interrupted(n, &now, out);
+	}
+	array_fini(&now.list);
 	if (error)
 		return error;
-	for (int i = 0; i < CPU_FIELDS; i++)
-		all += now[i] -= n->cpu[i] < now[i] ? n->cpu[i] : now[i];
-	out->steal_ns = ticks_ns(n, now[STEAL]);
-	out->interrupt_ns = ticks_ns(n, now[IRQ] + now[SOFTIRQ]);
-	out->idle_ns = ticks_ns(n, now[IDLE] + now[IOWAIT]);
-	out->busy_ns = ticks_ns(n, all - now[STEAL] - now[IDLE] - now[IOWAIT]);
 	error = for_all(note_parent, &search);
 	if (!error)
 		error = for_all(find_most, &search);
@@ -184,5 +265,6 @@ void neighbours_destroy(struct neighbours *n)
 	if (!n)
 		return;
 	hashmap_fini(&n->ticks);
+	array_fini(&n->cpus.list);
 	free(n);
 }

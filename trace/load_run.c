@@ -205,6 +205,9 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 		.steal_ns = load_uint(event, "steal_ns", 0),
 		.idle_ns = load_uint(event, "idle_ns", 0),
 		.interrupt_ns = load_uint(event, "interrupt_ns", 0),
+		.interrupt_cpu = (uint32_t)load_uint(event, "interrupt_cpu", 0),
+		.interrupt_cpu_ns = load_uint(event, "interrupt_cpu_ns", 0),
+		.interrupt_cpu_all_ns = load_uint(event, "interrupt_cpu_all_ns", 0),
 		.neighbour_ns = load_uint(event, "neighbour_ns", 0),
 	};
 	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)

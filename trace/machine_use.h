@@ -12,6 +12,9 @@ struct machine_use {
 	uint64_t neighbour_ns; /* of `busy_ns`: the one other process that used most; 0: none */
 	char neighbour[64];    /* its name and number, "cc1 (1234)" */
 	uint64_t interrupt_ns; /* of `busy_ns`: the kernel served devices, whoever was running */
+	/* The CPU that they took most of, mostly one that a device's interrupts all go to. */
+	uint32_t interrupt_cpu;
+	uint64_t interrupt_cpu_ns, interrupt_cpu_all_ns; /* of `all`; both 0: not known */
 };
 
 /* How it is known when threads were off their CPUs. */

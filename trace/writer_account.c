@@ -27,6 +27,11 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 	event_uint(w, "steal_ns", use->steal_ns);
 	event_uint(w, "idle_ns", use->idle_ns);
 	event_uint(w, "interrupt_ns", use->interrupt_ns);
+	if (use->interrupt_cpu_ns) {
+		event_uint(w, "interrupt_cpu", use->interrupt_cpu);
+		event_uint(w, "interrupt_cpu_ns", use->interrupt_cpu_ns);
+		event_uint(w, "interrupt_cpu_all_ns", use->interrupt_cpu_all_ns);
+	}
 	if (!use->neighbour_ns)
 		return;
 	event_uint(w, "neighbour_ns", use->neighbour_ns);

@@ -23,19 +23,30 @@ static char *neighbour_text(const struct run *run, const struct presence *p)
 	return text;
 }
 
+/* They are in the time on the CPU of whom they interrupted; one CPU may have nearly all of them. */
+static void interrupts_text(char *to, size_t size, const struct presence *p)
+{
+	char share[UNITS_BYTES], there[UNITS_BYTES], of[48] = "";
+
+	*to = 0;
+	if (p->interrupts < 0.005 && p->interrupts_there < 0.005)
+		return;
+	if (p->interrupts_there >= 0.005)
+		snprintf(of, sizeof of, " (%s of CPU %.0f)",
+			units_percent(there, p->interrupts_there), p->interrupted_cpu);
+	snprintf(to, size, "interrupts took %s%s, of whoever was running; ",
+		units_percent(share, p->interrupts), of);
+}
+
 static void print_machine(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label, FILE *out)
 {
 	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
-	char share[UNITS_BYTES], interrupts[96] = "";
+	char interrupts[128];
 	if (p->busy < 0)
 		return;
 	char *neighbour = neighbour_text(run, p);
-	/* they are in the time on the CPU of whom they interrupted */
-	if (p->interrupts >= 0.005)
-		snprintf(interrupts, sizeof interrupts,
-			"interrupts took %s, of whoever was running; ",
-			units_percent(share, p->interrupts));
+	interrupts_text(interrupts, sizeof interrupts, p);
 	paragraph(out, terminal, label, "CPUs",
 		"%s busy; other processes took %s%s; %sthe host of the machine took %s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
@@ -116,6 +127,9 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 	json_put(object, "cpus_busy", share(p->busy));
 	json_put(object, "others", share(p->others));
 	json_put(object, "interrupts", share(p->interrupts));
+	json_put(object, "interrupted_cpu",
+		p->interrupted_cpu < 0 ? json_null() : json_number((uint64_t)p->interrupted_cpu));
+	json_put(object, "interrupts_there", share(p->interrupts_there));
 	json_put(object, "steal", share(p->steal));
 	json_put(object, "neighbour",
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());

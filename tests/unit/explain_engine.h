@@ -183,6 +183,8 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.end_ns = e->run.processes[0].end_ns = e->now;
 	uint64_t all = 2 * e->now, others = all / 100 * w->others;
 	e->run.program_cpu_ns = e->now;
-	e->run.machine = (struct machine_use){
-		e->now + others, 0, all - e->now - others, others, "cc1 (12)", 0};
+	e->run.machine = (struct machine_use){.busy_ns = e->now + others,
+		.idle_ns = all - e->now - others,
+		.neighbour_ns = others,
+		.neighbour = "cc1 (12)"};
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,6 +16,8 @@
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "drain/neighbours.h"
+#include "view/report_presence.h"
+#include "view/terminal.h"
 
 #define SPIN_NS 400000000ull
 
@@ -51,6 +54,8 @@ static void our_own_are_no_neighbours(void **state)
 	assert_null(strstr(use.neighbour, "neighbours"));
 	assert_true(use.busy_ns >= SPIN_NS / 2); /* accounts go by ticks */
 	assert_true(use.neighbour_ns <= use.busy_ns + SPIN_NS / 10);
+	assert_true(use.interrupt_cpu_ns <= use.interrupt_ns);
+	assert_true(use.interrupt_cpu_ns <= use.interrupt_cpu_all_ns);
 	neighbours_destroy(n);
 }
 
@@ -85,11 +90,52 @@ static void a_stranger_is_found(void **state)
 	neighbours_destroy(n);
 }
 
+static char *line_of(const struct run *run)
+{
+	struct terminal terminal = {.width = 0};
+	struct presence presence;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	presence_of_run(&presence, run);
+	report_presence_text(run, &presence, &terminal, 0, out);
+	fclose(out);
+	return text;
+}
+
+/* A device whose interrupts all go to one CPU takes little of the machine, and more of that one. */
+static void interrupts_are_of_one_cpu(void **state)
+{
+	struct run run = {.machine = {.busy_ns = 5000,
+				  .idle_ns = 5000,
+				  .interrupt_ns = 40,
+				  .interrupt_cpu = 1,
+				  .interrupt_cpu_ns = 36,
+				  .interrupt_cpu_all_ns = 1000}};
+
+	char *text = line_of(&run);
+	assert_non_null(strstr(text, "interrupts took 0.4% (3.6% of CPU 1), of whoever was"));
+	free(text);
+	run.machine.interrupt_cpu_ns = 4; /* not worth a word */
+	text = line_of(&run);
+	assert_null(strstr(text, "interrupts"));
+	free(text);
+	run.machine.interrupt_cpu_ns = run.machine.interrupt_cpu_all_ns =
+		0; /* an older recording */
+	run.machine.interrupt_ns = 60;
+	text = line_of(&run);
+	assert_non_null(strstr(text, "interrupts took 0.6%, of whoever was"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(our_own_are_no_neighbours),
 		cmocka_unit_test(a_stranger_is_found),
+		cmocka_unit_test(interrupts_are_of_one_cpu),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,9 @@ static void check_off_cpu(const struct run *run)
 	assert_int_equal(run->machine.steal_ns, 6);
 	assert_string_equal(run->machine.neighbour, "cc1 (12)");
 	assert_int_equal(run->machine.interrupt_ns, 4);
+	assert_int_equal(run->machine.interrupt_cpu, 1);
+	assert_int_equal(run->machine.interrupt_cpu_ns, 3);
+	assert_int_equal(run->machine.interrupt_cpu_all_ns, 7);
 	assert_int_equal(lane->off_cpu_count, 3);
 	assert_int_equal(lane->off_cpu[2].begin_ns, fake_ns(60));
 	assert_int_equal(all.blocked_ns, fake_ns(60) - fake_ns(40));
@@ -175,6 +178,9 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		.machine = {.busy_ns = 8,
 			.steal_ns = 6,
 			.interrupt_ns = 4,
+			.interrupt_cpu = 1,
+			.interrupt_cpu_ns = 3,
+			.interrupt_cpu_all_ns = 7,
 			.neighbour_ns = 5,
 			.neighbour = "cc1 (12)"}};
 	struct brick_session_digest digest = {.ticks = fake_ticks(180),
