@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct costs {
-	double pairs, pair_ns; /* pair_ns: of the last process that had any */
+	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
 	double calls, timed, timed_ns;
 	double own_ns;
 	double ns, pairs_part_ns, low_ns, high_ns;
@@ -62,10 +62,12 @@ static void add_pairs(struct costs *costs, const struct run_process *process, do
 	}
 	costs->pairs += pairs;
 	costs->pair_ns = process->pair_cost_ns;
+	costs->pair_low_ns = low_ns > 0 ? low_ns : process->pair_cost_ns;
+	costs->pair_high_ns = high_ns > 0 ? high_ns : process->pair_cost_ns;
 	costs->ns += pairs * process->pair_cost_ns;
 	costs->pairs_part_ns += pairs * process->pair_cost_ns;
-	costs->low_ns += pairs * (low_ns > 0 ? low_ns : process->pair_cost_ns);
-	costs->high_ns += pairs * (high_ns > 0 ? high_ns : process->pair_cost_ns);
+	costs->low_ns += pairs * costs->pair_low_ns;
+	costs->high_ns += pairs * costs->pair_high_ns;
 }
 
 /* Delays of a thread that works for a step beside the one that runs it: they may count in full. */
@@ -151,15 +153,25 @@ static void append(char *text, size_t size, const char *part)
 	snprintf(text + used, size - used, "%s%s", used ? "; " : "", part);
 }
 
+/* What the interval has no room for is named: nobody can time it at the start for as little. */
+static void say_pairs(struct distortion *d, const struct costs *costs)
+{
+	char part[240];
+	if (costs->pairs <= 0)
+		return;
+	snprintf(part, sizeof(part),
+		"%.0f begin/end pairs at %.1f ns, timed at the start: %.1f in warm caches to %.1f "
+		"behind 2 MB of other data (the interval is of these; a pair behind more than all "
+		"caches hold takes longer)",
+		costs->pairs, costs->pair_ns, costs->pair_low_ns, costs->pair_high_ns);
+	append(d->method, sizeof(d->method), part);
+}
+
 static void say_how(struct distortion *d, const struct costs *costs)
 {
 	char part[160];
 	size_t size = sizeof(d->method);
-	if (costs->pairs > 0) {
-		snprintf(part, sizeof(part), "%.0f begin/end pairs at %.1f ns, timed at the start",
-			costs->pairs, costs->pair_ns);
-		append(d->method, size, part);
-	}
+	say_pairs(d, costs);
 	if (costs->timed > 0) {
 		snprintf(part, sizeof(part), "%.0f hook calls at %.1f ns, by %.0f timed in place",
 			costs->calls, costs->timed_ns / costs->timed, costs->timed);

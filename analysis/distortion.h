@@ -16,7 +16,7 @@ struct distortion {
 	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
-	char method[512]; /* how it was obtained, one sentence */
+	char method[768]; /* how it was obtained, one sentence */
 };
 
 /*

@@ -47,6 +47,7 @@ static void distortion_from_costs(void **state)
 	assert_true(d.high > 0.07799 && d.high < 0.07801);   /* 2 x 30 + 8 x (60 + 30) */
 	assert_true(d.consumer_share < 0 && !d.saturated);
 	assert_non_null(strstr(d.method, "timed in place"));
+	assert_non_null(strstr(d.method, "18.0 in warm caches to 30.0 behind 2 MB"));
 
 	run.end_ns = 10000;
 	run.cpus = 2;
