@@ -989,6 +989,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/counters.py
   tests/integration/decoder.py
   tests/integration/device_answers.py
+  tests/integration/device_async.py
   tests/integration/diverge.py
   tests/integration/device_backends.py
   tests/integration/device_modes.py
