@@ -28,6 +28,20 @@ static void separate(FILE *out, size_t i)
 	fputs(i ? ",\n" : "\n", out);
 }
 
+/* A table whose rows are objects. */
+static void write_rows(const struct run *run, FILE *out, const char *key, size_t count,
+	json_t *(*row_of)(const struct run *run, size_t i))
+{
+	fprintf(out, ",\n\"%s\": [", key);
+	for (size_t i = 0; i < count; i++) {
+		json_t *row = row_of(run, i);
+		separate(out, i);
+		json_dumpf(row, out, JSON_ENSURE_ASCII);
+		json_decref(row);
+	}
+	fputs("]", out);
+}
+
 static void write_run(const struct run *run, FILE *out)
 {
 	char *start = provenance_start(run);
@@ -46,72 +60,35 @@ static void write_run(const struct run *run, FILE *out)
 	free(start);
 }
 
-static void write_bricks(const struct run *run, FILE *out)
+static json_t *brick_of(const struct run *run, size_t i)
 {
-	fputs(",\n\"bricks\": [", out);
-	for (size_t i = 0; i < run->brick_count; i++) {
-		separate(out, i);
-		fputs("{\"name\": ", out);
-		text(out, run->bricks[i].name);
-		fputs(", \"category\": ", out);
-		text(out, run->categories[run->bricks[i].category].name);
-		fputc('}', out);
-	}
-	fputs("]", out);
+	return json_pack("{so so}", "name", json_text(run->bricks[i].name), "category",
+		json_text(run->categories[run->bricks[i].category].name));
 }
 
-static void write_work(const struct run_site *site, FILE *out)
+static json_t *work_of(const struct run_site *site, uint32_t flag, uint64_t value)
 {
-	const struct {
-		const char *key;
-		uint32_t flag;
-		uint64_t value;
-	} work[] = {
-		{"elements", BRICK_SITE_HAS_ELEMENTS, site->elements},
-		{"bytes", BRICK_SITE_HAS_BYTES, site->bytes},
-		{"flops", BRICK_SITE_HAS_FLOPS, site->flops},
-	};
-	for (size_t i = 0; i < 3; i++) {
-		if (site->flags & work[i].flag)
-			fprintf(out, ", \"%s\": %llu", work[i].key, ull(work[i].value));
-		else
-			fprintf(out, ", \"%s\": null", work[i].key);
-	}
+	return site->flags & flag ? json_number(value) : json_null();
 }
 
-static void write_sites(const struct run *run, FILE *out)
+static json_t *site_of(const struct run *run, size_t i)
 {
-	fputs(",\n\"sites\": [", out);
-	for (size_t i = 0; i < run->site_count; i++) {
-		const struct run_site *site = &run->sites[i];
-		separate(out, i);
-		fprintf(out, "{\"brick\": %u, \"layer\": %d, \"operation\": ", site->brick,
-			site->layer);
-		text(out, site->operation);
-		fputs(", \"label\": ", out);
-		text(out, site->label);
-		write_work(site, out);
-		fputc('}', out);
-	}
-	fputs("]", out);
+	const struct run_site *site = &run->sites[i];
+	return json_pack("{si si so so so so so}", "brick", (int)site->brick, "layer",
+		(int)site->layer, "operation", json_text(site->operation), "label",
+		json_text(site->label), "elements",
+		work_of(site, BRICK_SITE_HAS_ELEMENTS, site->elements), "bytes",
+		work_of(site, BRICK_SITE_HAS_BYTES, site->bytes), "flops",
+		work_of(site, BRICK_SITE_HAS_FLOPS, site->flops));
 }
 
-static void write_processes(const struct run *run, FILE *out)
+static json_t *process_of(const struct run *run, size_t i)
 {
-	fputs(",\n\"processes\": [", out);
-	for (size_t i = 0; i < run->process_count; i++) {
-		const struct run_process *process = &run->processes[i];
-		separate(out, i);
-		fprintf(out,
-			"{\"pid\": %u, \"parent\": %u, \"rank\": %d, \"world\": %d, "
-			"\"executable\": ",
-			process->pid, process->parent, process->rank, process->world);
-		text(out, process->executable);
-		fputs(", \"host\": ", out);
-		text(out, process->host);
-		fputc('}', out);
-	}
-	fputs("]", out);
+	const struct run_process *process = &run->processes[i];
+	return json_pack("{so so si si so so}", "pid", json_number(process->pid), "parent",
+		json_number(process->parent), "rank", (int)process->rank, "world",
+		(int)process->world, "executable", json_text(process->executable), "host",
+		json_text(process->host));
 }
 
 static void write_samples(const struct run_lane *lane, FILE *out)
@@ -147,60 +124,49 @@ static void write_lanes(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
-static void write_steps(const struct run *run, FILE *out)
+static json_t *step_of(const struct run *run, size_t i)
 {
-	fputs(",\n\"steps\": [", out);
-	for (size_t i = 0; i < run->step_count; i++) {
-		const struct run_step *step = &run->steps[i];
-		separate(out, i);
-		fprintf(out,
-			"{\"phase\": \"%s\", \"tokens\": %llu, \"lane\": %u, \"sample\": %u, "
-			"\"begin_ns\": %llu, \"end_ns\": %llu}",
-			step_phase_name((int)step->phase), ull(step->tokens), step->lane,
-			step->sample, ull(step->begin_ns), ull(step->end_ns));
-	}
-	fputs("]", out);
+	const struct run_step *step = &run->steps[i];
+	return json_pack("{ss so so so so so}", "phase", step_phase_name((int)step->phase),
+		"tokens", json_number(step->tokens), "lane", json_number(step->lane), "sample",
+		json_number(step->sample), "begin_ns", json_number(step->begin_ns), "end_ns",
+		json_number(step->end_ns));
 }
 
-static void write_notes(const struct run *run, FILE *out)
+static json_t *note_of(const struct run *run, size_t i)
 {
-	fputs(",\n\"notes\": [", out);
-	for (size_t i = 0; i < run->note_count; i++) {
-		separate(out, i);
-		fprintf(out, "{\"process\": %u, \"key\": ", run->notes[i].process);
-		text(out, run->notes[i].key);
-		fputs(", \"value\": ", out);
-		text(out, run->notes[i].value);
-		fputc('}', out);
-	}
-	fputs("]", out);
+	const struct run_note *note = &run->notes[i];
+	return json_pack("{so so so}", "process", json_number(note->process), "key",
+		json_text(note->key), "value", json_text(note->value));
 }
 
-static void write_triple(const char *key, const uint32_t *triple, FILE *out)
+static json_t *triple_of(const uint32_t *triple)
 {
-	if (triple[0])
-		fprintf(out, ", \"%s\": [%u,%u,%u]", key, triple[0], triple[1], triple[2]);
-	else
-		fprintf(out, ", \"%s\": null", key);
+	return triple[0] ? json_pack("[iii]", (int)triple[0], (int)triple[1], (int)triple[2])
+			 : json_null();
 }
 
-static void write_kernels(const struct run *run, FILE *out)
+static json_t *hash_of(uint64_t hash)
 {
-	fputs(",\n\"kernels\": [", out);
-	for (size_t i = 0; i < run->kernel_count; i++) {
-		const struct run_kernel *kernel = &run->kernels[i];
-		separate(out, i);
-		fputs("{\"name\": ", out);
-		text(out, kernel->name);
-		fputs(", \"backend\": ", out);
-		text(out, kernel->backend);
-		fprintf(out, ", \"kind\": \"%s\"", text_kernel_kind(kernel->kind));
-		write_triple("grid", kernel->grid, out);
-		write_triple("block", kernel->block, out);
-		fprintf(out, ", \"shared_bytes\": %llu, \"registers\": %u, \"code\": \"%016llx\"}",
-			ull(kernel->shared_bytes), kernel->registers, ull(kernel->code));
-	}
-	fputs("]", out);
+	return json_sprintf("%016llx", ull(hash));
+}
+
+static json_t *kernel_of(const struct run *run, size_t i)
+{
+	const struct run_kernel *kernel = &run->kernels[i];
+	return json_pack("{so so ss so so so so so}", "name", json_text(kernel->name), "backend",
+		json_text(kernel->backend), "kind", text_kernel_kind(kernel->kind), "grid",
+		triple_of(kernel->grid), "block", triple_of(kernel->block), "shared_bytes",
+		json_number(kernel->shared_bytes), "registers", json_number(kernel->registers),
+		"code", hash_of(kernel->code));
+}
+
+static json_t *code_of(const struct run *run, size_t i)
+{
+	const struct run_code *code = &run->codes[i];
+	return json_pack("{so so so so}", "hash", hash_of(code->hash), "name",
+		json_text(code->name), "path", json_text(code->path), "source",
+		json_text(code->source));
 }
 
 static void write_dependencies(const struct run *run, const struct run_command *command, FILE *out)
@@ -243,35 +209,19 @@ static void write_commands(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
-static void write_codes(const struct run *run, FILE *out)
-{
-	fputs(",\n\"code\": [", out);
-	for (size_t i = 0; i < run->code_count; i++) {
-		separate(out, i);
-		fprintf(out, "{\"hash\": \"%016llx\", \"name\": ", ull(run->codes[i].hash));
-		text(out, run->codes[i].name);
-		fputs(", \"path\": ", out);
-		text(out, run->codes[i].path);
-		fputs(", \"source\": ", out);
-		text(out, run->codes[i].source);
-		fputc('}', out);
-	}
-	fputs("]", out);
-}
-
 int export_json(const struct run *run, FILE *out)
 {
 	fputs("{\"schema\": \"brick/export/1\",\n", out);
 	write_run(run, out);
-	write_processes(run, out);
-	write_bricks(run, out);
-	write_sites(run, out);
-	write_steps(run, out);
-	write_notes(run, out);
+	write_rows(run, out, "processes", run->process_count, process_of);
+	write_rows(run, out, "bricks", run->brick_count, brick_of);
+	write_rows(run, out, "sites", run->site_count, site_of);
+	write_rows(run, out, "steps", run->step_count, step_of);
+	write_rows(run, out, "notes", run->note_count, note_of);
 	write_lanes(run, out);
-	write_kernels(run, out);
+	write_rows(run, out, "kernels", run->kernel_count, kernel_of);
 	write_commands(run, out);
-	write_codes(run, out);
+	write_rows(run, out, "code", run->code_count, code_of);
 	fputs("}\n", out);
 	return 0;
 }

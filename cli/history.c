@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "view/die.h"
+#include "view/memory.h"
 #include "view/history_entry.h"
 #include "view/input.h"
 #include "view/progress.h"
