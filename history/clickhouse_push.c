@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "history/json_fields.h"
+
 struct push {
 	struct history_store *store;
 	struct spool_batch batch;
@@ -58,22 +60,13 @@ static void add_row(struct query *q, json_t *row)
 
 static void add_part(struct query *q, const struct history_run *run, const struct history_part *p)
 {
-	json_t *row = json_object(), *buckets = json_array(), *counts = json_array();
+	json_t *row = history_part_json(p), *buckets = json_array(), *counts = json_array();
 
 	put_text(row, "id", run->id);
 	put_day(row, run->start_ns);
 	put_text(row, "run_kind", run->kind);
 	put_text(row, "host", run->host);
 	put_text(row, "engine", run->engine);
-	put_text(row, "phase", p->phase);
-	put_text(row, "kind", p->kind);
-	put_text(row, "name", p->name);
-	put(row, "count", p->count);
-	put(row, "tokens", p->tokens);
-	put(row, "total_ns", p->total_ns);
-	put(row, "typical_tokens", p->typical_tokens);
-	put(row, "typical_ns", p->typical_ns);
-	json_object_set_new(row, "united", json_real(p->united));
 	for (size_t i = 0; i < p->histogram.buckets.count; i++) {
 		json_array_append_new(buckets, json_integer(p->histogram.buckets.items[i].index));
 		json_array_append_new(
@@ -86,22 +79,9 @@ static void add_part(struct query *q, const struct history_run *run, const struc
 
 static void add_head(struct query *q, const struct history_run *run)
 {
-	json_t *row = json_object(), *keys = json_array(), *values = json_array();
+	json_t *row = history_run_json(run), *keys = json_array(), *values = json_array();
 
-	put_text(row, "id", run->id);
 	put_day(row, run->start_ns);
-	put_text(row, "kind", run->kind);
-	put_text(row, "host", run->host);
-	put_text(row, "cpu", run->cpu);
-	put_text(row, "engine", run->engine);
-	put_text(row, "version", run->version);
-	put_text(row, "command", run->command);
-	put_text(row, "path", run->path);
-	put_text(row, "batch", run->batch);
-	put(row, "wall_ns", run->wall_ns);
-	put(row, "ttft_ns", run->ttft_ns);
-	json_object_set_new(row, "exit_code", json_integer((json_int_t)run->exit_code));
-	json_object_set_new(row, "value", json_real(run->value));
 	for (size_t i = 0; i < run->facts.count; i++) {
 		json_array_append_new(keys, json_string(run->facts.items[i].key));
 		json_array_append_new(values, json_string(run->facts.items[i].value));

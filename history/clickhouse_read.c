@@ -90,20 +90,7 @@ static int take_run(void *context, const json_t *row)
 
 	if (rc < 0)
 		return rc;
-	const struct {
-		const char *key;
-		char **to;
-	} texts[] = {{"kind", &run.kind}, {"host", &run.host}, {"cpu", &run.cpu},
-		{"engine", &run.engine}, {"version", &run.version}, {"command", &run.command},
-		{"path", &run.path}, {"batch", &run.batch}};
-	strncpy(run.id, json_text_of(row, "id"), HISTORY_ID_BYTES - 1);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
-		rc = history_text_set(texts[i].to, json_text_of(row, texts[i].key));
-	run.start_ns = json_number_of(row, "start_ns");
-	run.wall_ns = json_number_of(row, "wall_ns");
-	run.ttft_ns = json_number_of(row, "ttft_ns");
-	run.exit_code = json_integer_value(json_object_get(row, "exit_code"));
-	run.value = json_number_value(json_object_get(row, "value"));
+	rc = history_run_take(&run, row);
 	if (rc == 0)
 		rc = take_facts(&run, row);
 	if (rc == 0 && array_push(&r->runs, run))
@@ -136,12 +123,7 @@ static int fill_part(struct history_part *part, const json_t *row)
 	const json_t *counts = json_object_get(row, "bucket_counts");
 	int rc = 0;
 
-	part->count = json_number_of(row, "count");
-	part->tokens = json_number_of(row, "tokens");
-	part->total_ns = json_number_of(row, "total_ns");
-	part->typical_tokens = json_number_of(row, "typical_tokens");
-	part->typical_ns = json_number_of(row, "typical_ns");
-	part->united = json_number_value(json_object_get(row, "united"));
+	history_part_take(part, row);
 	for (size_t i = 0; i < json_array_size(buckets) && rc == 0; i++) {
 		json_int_t index = json_integer_value(json_array_get(buckets, i));
 		json_int_t count = json_integer_value(json_array_get(counts, i));

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include "history/run.h"
 
 static inline const char *json_text_of(const json_t *json, const char *key)
 {
@@ -18,3 +19,11 @@ static inline uint64_t json_number_of(const json_t *json, const char *key)
 
 	return value > 0 ? (uint64_t)value : 0;
 }
+
+/* A run, or a part, but for its lists and its histogram; NULL: not enough memory. */
+json_t *history_run_json(const struct history_run *run);
+json_t *history_part_json(const struct history_part *part);
+
+/* The same back; -ENOMEM. The part has its texts already. */
+int history_run_take(struct history_run *run, const json_t *json);
+void history_part_take(struct history_part *part, const json_t *json);

@@ -15,15 +15,30 @@ static json_t *integer(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
+json_t *history_run_json(const struct history_run *run)
+{
+	return json_pack("{ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id, "kind",
+		run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine, "version",
+		run->version, "command", run->command, "path", run->path, "batch", run->batch,
+		"start_ns", integer(run->start_ns), "wall_ns", integer(run->wall_ns), "ttft_ns",
+		integer(run->ttft_ns), "exit_code", (json_int_t)run->exit_code, "value",
+		run->value);
+}
+
+json_t *history_part_json(const struct history_part *p)
+{
+	return json_pack("{ss ss ss so so so so so sf}", "phase", p->phase, "kind", p->kind, "name",
+		p->name, "count", integer(p->count), "tokens", integer(p->tokens), "total_ns",
+		integer(p->total_ns), "typical_tokens", integer(p->typical_tokens), "typical_ns",
+		integer(p->typical_ns), "united", p->united);
+}
+
 static json_t *part_json(const struct history_part *p)
 {
 	char *histogram = history_histogram_text(&p->histogram);
-	json_t *json = json_pack("{ss ss ss so so so so so sf ss}", "phase", p->phase, "kind",
-		p->kind, "name", p->name, "count", integer(p->count), "tokens", integer(p->tokens),
-		"total_ns", integer(p->total_ns), "typical_tokens", integer(p->typical_tokens),
-		"typical_ns", integer(p->typical_ns), "united", p->united, "histogram",
-		histogram ? histogram : "");
+	json_t *json = history_part_json(p);
 
+	json_object_set_new(json, "histogram", json_string(histogram ? histogram : ""));
 	free(histogram);
 	return json;
 }
@@ -47,18 +62,23 @@ static json_t *lists_json(const struct history_run *run, json_t *json)
 
 char *history_run_line(const struct history_run *run)
 {
-	json_t *json = json_pack("{ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id,
-		"kind", run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine,
-		"version", run->version, "command", run->command, "path", run->path, "batch",
-		run->batch, "start_ns", integer(run->start_ns), "wall_ns", integer(run->wall_ns),
-		"ttft_ns", integer(run->ttft_ns), "exit_code", (json_int_t)run->exit_code, "value",
-		run->value);
+	json_t *json = history_run_json(run);
 	char *line = NULL;
 
 	if (json)
 		line = json_dumps(lists_json(run, json), JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(json);
 	return line;
+}
+
+void history_part_take(struct history_part *part, const json_t *json)
+{
+	part->count = json_number_of(json, "count");
+	part->tokens = json_number_of(json, "tokens");
+	part->total_ns = json_number_of(json, "total_ns");
+	part->typical_tokens = json_number_of(json, "typical_tokens");
+	part->typical_ns = json_number_of(json, "typical_ns");
+	part->united = json_number_value(json_object_get(json, "united"));
 }
 
 static int parse_part(struct history_run *run, const json_t *json)
@@ -68,16 +88,11 @@ static int parse_part(struct history_run *run, const json_t *json)
 
 	if (!part)
 		return -ENOMEM;
-	part->count = json_number_of(json, "count");
-	part->tokens = json_number_of(json, "tokens");
-	part->total_ns = json_number_of(json, "total_ns");
-	part->typical_tokens = json_number_of(json, "typical_tokens");
-	part->typical_ns = json_number_of(json, "typical_ns");
-	part->united = json_number_value(json_object_get(json, "united"));
+	history_part_take(part, json);
 	return history_histogram_parse(&part->histogram, json_text_of(json, "histogram"));
 }
 
-static int parse_texts(struct history_run *run, const json_t *json)
+int history_run_take(struct history_run *run, const json_t *json)
 {
 	const struct {
 		const char *key;
@@ -87,6 +102,12 @@ static int parse_texts(struct history_run *run, const json_t *json)
 		{"path", &run->path}, {"batch", &run->batch}};
 	int rc = 0;
 
+	strncpy(run->id, json_text_of(json, "id"), HISTORY_ID_BYTES - 1);
+	run->start_ns = json_number_of(json, "start_ns");
+	run->wall_ns = json_number_of(json, "wall_ns");
+	run->ttft_ns = json_number_of(json, "ttft_ns");
+	run->exit_code = json_integer_value(json_object_get(json, "exit_code"));
+	run->value = json_number_value(json_object_get(json, "value"));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
 		rc = history_text_set(texts[i].to, json_text_of(json, texts[i].key));
 	return rc;
@@ -134,13 +155,7 @@ int history_run_parse(struct history_run *run, const char *line, size_t bytes)
 	}
 	int rc = history_run_init(run);
 	if (rc == 0) {
-		memcpy(run->id, json_text_of(json, "id"), HISTORY_ID_BYTES);
-		run->start_ns = json_number_of(json, "start_ns");
-		run->wall_ns = json_number_of(json, "wall_ns");
-		run->ttft_ns = json_number_of(json, "ttft_ns");
-		run->exit_code = json_integer_value(json_object_get(json, "exit_code"));
-		run->value = json_number_value(json_object_get(json, "value"));
-		rc = parse_texts(run, json);
+		rc = history_run_take(run, json);
 		if (rc == 0)
 			rc = parse_lists(run, json);
 		if (rc < 0)
