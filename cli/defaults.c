@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads lines of words: a '#' at the begin of a word begins a comment, quotes hold blanks together;
+ * Reads lines of words: a word that begins with '#' begins a comment, quotes hold blanks together;
  * in BRICK_OPTIONS a ';' ends a line, too. Called by options.c.
  */
 #include "cli/defaults.h"

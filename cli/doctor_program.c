@@ -104,7 +104,7 @@ static void add_outcome(
 		doctor_add(doctor, GROUP, "nodes", steps ? DOCTOR_OK : DOCTOR_LIMITED,
 			"a step is a graph then, and its tokens are not known",
 			"each node is timed on each thread, without splitting the graph%s",
-			has_whisper ? "; steps are told from whisper's graphs"
+			has_whisper ? "; steps are known from whisper's graphs"
 			: steps	    ? ""
 				    : "; no llama.cpp: steps are not seen");
 	else if (can(reached, GGML_FOR_CALLBACK, GGML_MUST))

@@ -108,7 +108,7 @@ static bool find_id(struct history_runs *runs, struct history_store *store, cons
 		return false;
 	find(runs, store, (struct history_filter){.id = name, .limit = 2});
 	if (runs->list.count > 1)
-		die(CLI_INPUT, "@%s: more than one run's id begins so", name);
+		die(CLI_INPUT, "@%s: more than one run's id begins with it", name);
 	return runs->list.count > 0;
 }
 

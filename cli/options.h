@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Options of a command, declared once: the table makes what getopt_long() accepts, --help, and what
- * is suggested for a slip of the pen. All complaints look alike. Main thread.
+ * is suggested for a typing error. All complaints look alike. Main thread.
  */
 #pragma once
 

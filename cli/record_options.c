@@ -47,7 +47,7 @@ static void set_mode(const struct option_use *use, const char *text)
 }
 
 /*
- * Faulty rules are told now, not in the middle of somebody's run. Children may run in another
+ * Faults in rules are reported now, not in the middle of somebody's run. Children may run in another
  * directory: the path must be whole.
  */
 static void set_rules(const struct option_use *use, const char *path)

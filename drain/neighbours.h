@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who else used the machine's CPUs while something was recorded: the machine's accounts
- * (/proc/stat) and those of every process (/proc/PID/stat), at the begin and at the end. One
- * thread.
+ * (/proc/stat) and those of every process (/proc/PID/stat), at the beginning and at the end.
+ * One thread.
  */
 #pragma once
 

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LEAST_PART = 50 }; /* a finding costs at least 1/50 of its phase */
+enum { MIN_PART = 50 }; /* a finding costs at least 1/50 of its phase */
 
 static int matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
-	       finding->cost_ns >= facts->phases[finding->phase].wall_ns / LEAST_PART;
+	       finding->cost_ns >= facts->phases[finding->phase].wall_ns / MIN_PART;
 }
 
 static int by_cost(const void *a, const void *b)

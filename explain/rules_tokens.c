@@ -49,7 +49,7 @@ int rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, struc
 	out->certainty = FINDING_LIKELY;
 	explain_say(out->what, "prompts are evaluated that had been evaluated before");
 	explain_say(out->evidence,
-		"%llu tokens in %llu of %llu steps are the begin of an earlier batch, token by "
+		"%llu tokens in %llu of %llu steps are the beginning of an earlier batch, token by "
 		"token "
 		"at the same positions; the cost is what those steps took",
 		(unsigned long long)sum.tokens, (unsigned long long)sum.steps,

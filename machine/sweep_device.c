@@ -117,7 +117,7 @@ static uint64_t run_on_device(struct sweep *s, const struct sweep_slot *slot, ui
 	return time_pair(p, &run, &ignored[0], &ignored[1]) ? 0 : p->ns;
 }
 
-/* Kernels as the other machine's have them: by these they are told apart. */
+/* Kernels as the other machine's have them: by these one is known from another. */
 static const struct machine_compute arithmetic = {.isa = "kernel", .type = "f32"};
 static const struct machine_stream reading = {.isa = "kernel", .kind = STREAM_READ};
 

@@ -29,7 +29,7 @@ struct history {
 	size_t brick_count, brick_capacity;
 	struct history_reading readings[HISTORY_SLOTS]; /* the last one is the newest */
 	size_t reading_count;
-	uint64_t slot_ns; /* begin of the newest value */
+	uint64_t slot_ns; /* when the newest value begins */
 	bool is_short;	  /* values are of all of a recording, which has no minute */
 };
 

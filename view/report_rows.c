@@ -37,7 +37,7 @@ static void add_row(struct table *table, const struct report *report,
 	free(extra);
 }
 
-/* What --top leaves away. */
+/* What --top leaves out. */
 static void add_others(
 	struct table *table, const struct report *report, const struct report_columns *columns)
 {

@@ -30,7 +30,7 @@ struct table {
 struct layout {
 	size_t *widths;
 	bool *shown;
-	bool all; /* nothing was left out for want of room */
+	bool all; /* there was room for all of it */
 };
 
 struct table *table_create(const struct table_column *columns, size_t count)

@@ -10,7 +10,7 @@ import { behind, plainTable } from "./table.js";
 import { hideTip, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
 
-const LEAST_NS = 50, ROWS_MAX = 400, ASK_MS = 150;
+const MIN_NS = 50, ROWS_MAX = 400, ASK_MS = 150;
 
 function sliceWords(slices, { slice, lane, waits }) {
 	return [
@@ -49,7 +49,7 @@ class TimeLine {
 	get slices() { return this.page.slices; }
 
 	set(from, to) {
-		const wall = this.slices.wall, wide = Math.max(LEAST_NS, Math.min(wall, to - from));
+		const wall = this.slices.wall, wide = Math.max(MIN_NS, Math.min(wall, to - from));
 		this.range.from = Math.max(0, Math.min(wall - wide, from));
 		this.range.to = this.range.from + wide;
 		this.redraw();

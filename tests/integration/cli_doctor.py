@@ -92,7 +92,7 @@ def users():
     text = " ".join(brick("doctor", "--", program)[0].decode().split())
     if "this Brick cannot look into programs" in text:
         return
-    expect_true(f"a user: {text}", "no table of symbols" not in text and "told from whisper's graphs" in text)
+    expect_true(f"a user: {text}", "no table of symbols" not in text and "known from whisper's graphs" in text)
 
 
 def main():
