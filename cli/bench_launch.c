@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One run of `brick bench`, plain or recorded, as an entry of a history. */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,6 @@
 
 #include "cli/bench.h"
 #include "trace/load.h"
-#include "view/die.h"
-#include "view/exit_code.h"
 #include "view/history_entry.h"
 #include "view/memory.h"
 

@@ -2,14 +2,12 @@
 /* The runs of `brick bench`, one after the other, until the rule says stop. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "analysis/statistics.h"
 #include "base/clock_ns.h"
 #include "cli/bench.h"
 #include "view/die.h"
-#include "view/exit_code.h"
 #include "view/history_entry.h"
 #include "view/memory.h"
 

@@ -4,8 +4,6 @@
  * preloaded, how ggml in its files would be reached, which libraries of devices it is linked with.
  * Called by `brick doctor -- CMD` and `brick doctor PID`.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,6 @@
 #include "cli/program_files.h"
 #include "cli/program_ggml.h"
 #include "inject/inject.h"
-#include "view/memory.h"
 
 #define GROUP "Program"
 

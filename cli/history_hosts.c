@@ -11,14 +11,12 @@
 #include "analysis/unknown.h"
 #include "analysis/step_times.h"
 #include "cli/history.h"
-#include "cli/options.h"
 #include "view/die.h"
 #include "view/exit_code.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/progress.h"
 #include "view/table.h"
-#include "view/text.h"
 #include "view/units.h"
 
 /* A part of one group: time a token. */

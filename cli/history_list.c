@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `brick history list` and `show`. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

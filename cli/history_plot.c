@@ -4,7 +4,6 @@
 
 #include "analysis/step_times.h"
 #include "cli/history.h"
-#include "cli/options.h"
 #include "view/die.h"
 #include "view/exit_code.h"
 #include "view/memory.h"

@@ -2,7 +2,6 @@
 /* Called by the commands that take runs of a history. */
 #include "cli/history_runs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,13 +4,11 @@
  * own page, which gets it from here once (open_once.c).
  */
 #include <errno.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/open_once.h"
 #include "cli/selection_options.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What differs from one token to the next, and what tokens were made for nothing. */
 #include <stdio.h>
-#include <string.h>
 #include "analysis/percentile.h"
 #include "brick/abi/step_counters.h"
 #include "explain/rules.h"

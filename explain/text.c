@@ -3,7 +3,6 @@
 #include "analysis/losses.h"
 #include "explain/show.h"
 #include "view/paragraph.h"
-#include "view/text.h"
 #include "view/units.h"
 
 enum { LABEL = 11 };

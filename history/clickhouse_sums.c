@@ -9,7 +9,6 @@
 #include "history/clickhouse_state.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define NUMBERS "count, tokens, total_ns, typical_tokens, typical_ns"

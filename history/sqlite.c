@@ -3,7 +3,6 @@
 #include "history/sqlite_state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define INTEGER(value) ((sqlite3_int64)(value))
 

@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "html/lane_range.h"
 #include "html/page.h"
 #include "view/memory.h"
 

@@ -5,7 +5,6 @@
  * with columns. Called by page.c and `brick serve`.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/launches.h"
 #include "html/lane_range.h"

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 #include "base/lock.h"
 #include "lib/kernel_brick.h"
 #include "lib/lane.h"

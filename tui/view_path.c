@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The view of the critical path: what decided the time, and what a faster brick would buy. */
-#include "analysis/unknown.h"
 #include "view/units.h"
 #include "tui/top.h"
 

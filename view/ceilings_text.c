@@ -12,7 +12,6 @@
 #include "view/paragraph.h"
 #include "view/memory.h"
 #include "view/table.h"
-#include "view/text.h"
 #include "view/units.h"
 
 enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };

@@ -6,7 +6,6 @@
 #include "view/diff.h"
 #include "view/table.h"
 #include "view/terminal.h"
-#include "view/text.h"
 
 enum { COLUMNS = 7 };
 

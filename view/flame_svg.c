@@ -11,7 +11,6 @@
 
 #include "base/escape.h"
 #include "base/fnv.h"
-#include "view/memory.h"
 #include "view/text.h"
 #include "view/tree.h"
 #include "view/units.h"

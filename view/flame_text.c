@@ -6,7 +6,6 @@
 #include "view/flame.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "view/json.h"
 #include "view/memory.h"

@@ -3,16 +3,13 @@
 #include "view/history_entry.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "analysis/history_parts.h"
 #include "base/clock_ns.h"
 #include "brick/version.h"
 #include "inject/attachers.h"
-#include "view/die.h"
 #include "view/diff_origin.h"
-#include "view/exit_code.h"
 #include "view/memory.h"
 #include "view/text.h"
 

@@ -6,7 +6,6 @@
  */
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/unknown.h"
 #include "view/memory.h"

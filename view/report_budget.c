@@ -13,7 +13,6 @@
 #include "view/memory.h"
 #include "view/table.h"
 #include "view/text.h"
-#include "view/units.h"
 
 void report_budget_open(struct report_budget *b, const char *path)
 {

@@ -11,7 +11,6 @@
 #include "view/paragraph.h"
 #include "view/roofline.h"
 #include "view/table.h"
-#include "view/text.h"
 #include "view/units.h"
 
 enum { LABEL = 10 };
