@@ -26,16 +26,14 @@ struct options {
 };
 
 static const struct cli_option option_table[] = {
-	{"force", NULL, "measure again, whatever is kept", option_flag,
-		.at = offsetof(struct options, force)},
+	{"force", NULL, "measure again, whatever is kept", option_flag, AT(force)},
 	{"quick", NULL,
 		"take 3 seconds instead of 12, 1 more for each device, with fewer repetitions and "
 		"sizes",
-		option_flag, .at = offsetof(struct options, quick)},
+		option_flag, AT(quick)},
 	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
-		.at = offsetof(struct options, threads), .low = 1, .high = CPU_MAX},
-	{"json", NULL, "as JSON (schema brick/ceilings/1)", option_flag,
-		.at = offsetof(struct options, json)},
+		AT(threads), .low = 1, .high = CPU_MAX},
+	{"json", NULL, "as JSON (schema brick/ceilings/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -20,7 +20,7 @@ static const struct cli_option option_table[] = {
 	{"values", NULL,
 		"for these scripts: print the words that can follow; operands are a command, the "
 		"option before or '', and the words after the command",
-		option_flag, .at = offsetof(struct options, values)},
+		option_flag, AT(values)},
 	OPTION_HELP,
 };
 

@@ -20,7 +20,7 @@
 #include "view/memory.h"
 #include "view/output.h"
 
-struct arguments {
+struct options {
 	struct selection selection;
 	double threshold;
 	int by;
@@ -49,26 +49,24 @@ static void set_threshold(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into",
-		option_rows, .at = offsetof(struct arguments, by), .words = words_rows},
+		option_rows, AT(by), .words = words_rows},
 	{"threshold", "PERCENT",
 		"smaller differences do not matter (default: 1); where a side has too few "
 		"recordings: "
 		"by what processes differ, without which nothing is called slower or faster",
-		set_threshold, .at = offsetof(struct arguments, threshold)},
+		set_threshold, AT(threshold)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
-		.at = offsetof(struct arguments, any)},
-	SELECTION_PHASE(offsetof(struct arguments, selection)),
-	SELECTION_OPTIONS(offsetof(struct arguments, selection)),
-	{"top", "N", "show N rows of each phase (default: 15)", option_number,
-		.at = offsetof(struct arguments, top), .low = 1, .high = UINT32_MAX},
-	{"all", NULL, "show all rows", option_flag, .at = offsetof(struct arguments, all)},
-	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag,
-		.at = offsetof(struct arguments, json)},
+		AT(any)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	{"top", "N", "show N rows of each phase (default: 15)", option_number, AT(top), .low = 1,
+		.high = UINT32_MAX},
+	{"all", NULL, "show all rows", option_flag, AT(all)},
+	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag, AT(json)},
 	{"html", "FILE",
 		"also write a page that shows it in a browser; - instead of what is printed",
-		option_text, .at = offsetof(struct arguments, html)},
-	{"db", "WHERE", "the history that @NAME is in (default: BRICK_DB)", option_text,
-		.at = offsetof(struct arguments, db)},
+		option_text, AT(html)},
+	{"db", "WHERE", "the history that @NAME is in (default: BRICK_DB)", option_text, AT(db)},
 	OPTION_HELP,
 };
 
@@ -107,7 +105,7 @@ static size_t add_place(struct sides *sides)
 }
 
 static void read_recording(
-	struct sides *sides, int side, const char *path, const struct arguments *arguments)
+	struct sides *sides, int side, const char *path, const struct options *arguments)
 {
 	struct run *run = input_load_telling(path);
 	size_t at = add_place(sides);
@@ -125,7 +123,7 @@ static void read_recording(
 	run_destroy(run);
 }
 
-static void read_history(struct sides *sides, const char *name, const struct arguments *arguments)
+static void read_history(struct sides *sides, const char *name, const struct options *arguments)
 {
 	if (selection_is_any(&arguments->selection))
 		die_usage("diff", "%s: the history has whole runs: no part of one can be chosen",
@@ -147,8 +145,8 @@ static void read_history(struct sides *sides, const char *name, const struct arg
 	history_store_close(store);
 }
 
-static size_t read_side(struct sides *sides, int side, char **paths, size_t count,
-	const struct arguments *arguments)
+static size_t read_side(
+	struct sides *sides, int side, char **paths, size_t count, const struct options *arguments)
 {
 	size_t before = sides->count;
 
@@ -160,7 +158,7 @@ static size_t read_side(struct sides *sides, int side, char **paths, size_t coun
 	return sides->count - before;
 }
 
-static void read_sides(struct sides *sides, char **paths, const struct arguments *arguments)
+static void read_sides(struct sides *sides, char **paths, const struct options *arguments)
 {
 	size_t operands_of_a = sides->in_a;
 
@@ -182,7 +180,7 @@ static const char *fact_of(const struct diff_origin *origin, const char *key)
 }
 
 /* What identical runs differed by on the host that all of these are of: no less is a difference. */
-static double threshold_of(struct sides *sides, const struct arguments *arguments)
+static double threshold_of(struct sides *sides, const struct options *arguments)
 {
 	const char *host = sides->count ? fact_of(&sides->origins[0], "host") : "";
 
@@ -203,7 +201,7 @@ static bool is_worse(const struct compare *compare, bool any)
 	return compare->verdict == COMPARE_SLOWER;
 }
 
-static int answer(struct sides *sides, const struct arguments *arguments)
+static int answer(struct sides *sides, const struct options *arguments)
 {
 	struct diff_origins origins;
 	struct compare *compare;
@@ -237,7 +235,7 @@ static int answer(struct sides *sides, const struct arguments *arguments)
 
 static int run_diff(int argc, char **argv)
 {
-	struct arguments arguments = {
+	struct options arguments = {
 		.selection = SELECTION_INIT, .threshold = -1, .by = SUMMARY_BY_BRICK};
 	struct sides sides = {0};
 	size_t behind = behind_dashes(argc, argv);

@@ -38,7 +38,7 @@ static const char rules[] =
 	"\n"
 	"NaN and infinite values that are not at the same places always diverge.\n";
 
-struct arguments {
+struct options {
 	struct diverge_options options;
 	unsigned long top;
 	bool all, json, rules;
@@ -59,21 +59,18 @@ static const struct cli_option option_table[] = {
 	{"threshold", "X",
 		"the squared relative error (NMSE) that any result may have (default: by type and "
 		"depth, see --rules)",
-		set_threshold, .at = offsetof(struct arguments, options.threshold)},
+		set_threshold, AT(options.threshold)},
 	{"allow-formats", NULL, "what different formats of weights explain is no divergence",
-		set_formats, .at = offsetof(struct arguments, options.allow_formats)},
-	{"top", "N", "show the first N places that diverge (default: 10)", option_number,
-		.at = offsetof(struct arguments, top), .low = 1, .high = UINT32_MAX},
-	{"all", NULL, "show all places that were compared", option_flag,
-		.at = offsetof(struct arguments, all)},
-	{"rules", NULL, "say which limits apply to what, and exit", option_flag,
-		.at = offsetof(struct arguments, rules)},
-	{"json", NULL, "all of it as JSON (schema brick/diverge/1)", option_flag,
-		.at = offsetof(struct arguments, json)},
+		set_formats, AT(options.allow_formats)},
+	{"top", "N", "show the first N places that diverge (default: 10)", option_number, AT(top),
+		.low = 1, .high = UINT32_MAX},
+	{"all", NULL, "show all places that were compared", option_flag, AT(all)},
+	{"rules", NULL, "say which limits apply to what, and exit", option_flag, AT(rules)},
+	{"json", NULL, "all of it as JSON (schema brick/diverge/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 
-static void parse(struct arguments *arguments, int argc, char **argv)
+static void parse(struct options *arguments, int argc, char **argv)
 {
 	options_parse(&command_diverge, arguments, argc, argv);
 	if (arguments->top && arguments->all)
@@ -107,7 +104,7 @@ static struct diverge *compare(
 
 static int run_diverge(int argc, char **argv)
 {
-	struct arguments arguments = {.options = {.threshold = -1}};
+	struct options arguments = {.options = {.threshold = -1}};
 
 	parse(&arguments, argc, argv);
 	if (arguments.rules) {

@@ -205,9 +205,8 @@ static const struct cli_option option_table[] = {
 	{"engine", "PATH",
 		"also look at ggml libraries in this directory, or at this file; may be given more "
 		"than once",
-		add_engine, .at = offsetof(struct options, engines)},
-	{"json", NULL, "as JSON (schema brick/doctor/1)", option_flag,
-		.at = offsetof(struct options, json)},
+		add_engine, AT(engines)},
+	{"json", NULL, "as JSON (schema brick/doctor/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brick/abi/session.h"
 #include "brick/error.h"
 #include "cli/doctor.h"
 

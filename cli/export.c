@@ -69,11 +69,11 @@ static const struct cli_option option_table[] = {
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
 		"pprof: what ran in what, for 'pprof -http'",
-		set_format, .at = offsetof(struct options, format), .words = words_format},
+		set_format, AT(format), .words = words_format},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
-	{"output", "OUT", "write to this file (default: standard output)", option_text,
-		.at = offsetof(struct options, output), .letter = 'o'},
+	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
+		.letter = 'o'},
 	OPTION_HELP,
 };
 

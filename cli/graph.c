@@ -44,13 +44,13 @@ static const struct cli_option option_table[] = {
 		"dot for Graphviz (default), json: nodes and edges (schema brick/graph/1), csr: "
 		"compressed sparse rows as JSON arrays (schema brick/graph-csr/1), or folded: "
 		"stacks with their own times in ns, for flame graphs",
-		set_format, .at = offsetof(struct options, format), .words = words_format},
+		set_format, AT(format), .words = words_format},
 	{"step", "WHICH",
 		"of one step only: decode or prefill, the one that took the median time; slowest; "
 		"or a number, counted from 1 in the order in which they began",
-		option_text, .at = offsetof(struct options, step), .words = words_step},
-	{"output", "OUT", "write to this file (default: standard output)", option_text,
-		.at = offsetof(struct options, output), .letter = 'o'},
+		option_text, AT(step), .words = words_step},
+	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
+		.letter = 'o'},
 	OPTION_HELP,
 };
 

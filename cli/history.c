@@ -40,35 +40,35 @@ static void set_kind(const struct option_use *use, const char *text)
 	*(const char **)use->to = text;
 }
 
-#define AT(member) .at = offsetof(struct history_arguments, member)
+#define OF(member) .at = offsetof(struct history_arguments, member)
 
 static const struct cli_option option_table[] = {
 	{"db", "WHERE",
 		"a file of SQLite, or clickhouse+http://HOST:8123/DATABASE (default: BRICK_DB, "
 		"else a file in the user's data directory)",
-		option_text, AT(db)},
-	{"label", "NAME", "only runs with that label", option_text, AT(label),
+		option_text, OF(db)},
+	{"label", "NAME", "only runs with that label", option_text, OF(label),
 		.words = words_labels},
-	{"host", "NAME", "only runs on that machine", option_text, AT(host)},
-	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, AT(kind),
+	{"host", "NAME", "only runs on that machine", option_text, OF(host)},
+	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, OF(kind),
 		.words = words_kind},
-	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, AT(limit),
+	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, OF(limit),
 		.low = 1, .high = UINT32_MAX},
-	{"all", NULL, "list: all of them", option_flag, AT(all)},
-	{"remove", NULL, "label: take it away", option_flag, AT(remove)},
+	{"all", NULL, "list: all of them", option_flag, OF(all)},
+	{"remove", NULL, "label: take it away", option_flag, OF(remove)},
 	{"older-than", "DAYS", "rm: all runs that began longer ago than that", option_number,
-		AT(older_than), .low = 1, .high = 100000},
+		OF(older_than), .low = 1, .high = 100000},
 	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_phase,
-		AT(phase), .words = words_phases},
+		OF(phase), .words = words_phases},
 	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
-		AT(brick)},
-	{"layer", "N", "plot: that layer", option_text, AT(layer)},
-	{"kernel", "NAME", "plot: that kernel of a device", option_text, AT(kernel)},
-	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, AT(by_engine),
+		OF(brick)},
+	{"layer", "N", "plot: that layer", option_text, OF(layer)},
+	{"kernel", "NAME", "plot: that kernel of a device", option_text, OF(kernel)},
+	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, OF(by_engine),
 		.words = words_by},
-	{"svg", "OUT", "plot: a picture", option_text, AT(svg)},
-	{"html", "OUT", "plot: a page", option_text, AT(html)},
-	{"json", NULL, "as JSON", option_flag, AT(json)},
+	{"svg", "OUT", "plot: a picture", option_text, OF(svg)},
+	{"html", "OUT", "plot: a page", option_text, OF(html)},
+	{"json", NULL, "as JSON", option_flag, OF(json)},
 	OPTION_HELP,
 };
 

@@ -27,7 +27,7 @@ static const struct cli_option option_table[] = {
 	{"perfetto", NULL,
 		"in https://ui.perfetto.dev; the recording goes from this machine to the browser "
 		"on it, and nowhere else",
-		option_flag, .at = offsetof(struct options, perfetto)},
+		option_flag, AT(perfetto)},
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,
 };

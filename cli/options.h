@@ -53,6 +53,9 @@ static inline int option_value_is_optional(const struct cli_option *option)
 	return option->value && option->value[0] == '[';
 }
 
+/* Where an option goes, in a file's own struct options. */
+#define AT(member) .at = offsetof(struct options, member)
+
 /* The end of each table. */
 /* clang-format off */
 #define OPTION_HELP {"help", NULL, "show this and exit", .letter = 'h'}, {.name = NULL}

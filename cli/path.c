@@ -26,15 +26,13 @@ static const struct cli_option option_table[] = {
 	{"step", "WHICH",
 		"of one step only, with the longest parts of its path: decode or prefill, the one "
 		"that took the median time; slowest; or a number, counted from 1",
-		option_text, .at = offsetof(struct options, step), .words = words_step},
+		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
-	{"top", "N", "show the N best opportunities only", option_number,
-		.at = offsetof(struct options, top), .low = 1, .high = UINT32_MAX},
-	{"all", NULL, "show all bricks, also those below 0.5 % of the path", option_flag,
-		.at = offsetof(struct options, all)},
-	{"json", NULL, "all of it as JSON (schema brick/path/1)", option_flag,
-		.at = offsetof(struct options, json)},
+	{"top", "N", "show the N best opportunities only", option_number, AT(top), .low = 1,
+		.high = UINT32_MAX},
+	{"all", NULL, "show all bricks, also those below 0.5 % of the path", option_flag, AT(all)},
+	{"json", NULL, "all of it as JSON (schema brick/path/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -27,10 +27,9 @@ static const struct cli_option option_table[] = {
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
-		option_text, .at = offsetof(struct options, ceilings)},
-	{"svg", "OUT", "draw it into a file", option_text, .at = offsetof(struct options, svg)},
-	{"json", NULL, "all of it as JSON (schema brick/roofline/1)", option_flag,
-		.at = offsetof(struct options, json)},
+		option_text, AT(ceilings)},
+	{"svg", "OUT", "draw it into a file", option_text, AT(svg)},
+	{"json", NULL, "all of it as JSON (schema brick/roofline/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

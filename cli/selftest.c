@@ -143,8 +143,7 @@ struct options {
 };
 
 static const struct cli_option option_table[] = {
-	{"json", NULL, "as JSON (schema brick/selftest/1)", option_flag,
-		.at = offsetof(struct options, json)},
+	{"json", NULL, "as JSON (schema brick/selftest/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -76,15 +76,15 @@ static void set_port(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"port", "N", "listen on this port (default 9477; 0: any that is free)", set_port,
-		.at = offsetof(struct options, http.port), .low = 0, .high = 65535},
+		AT(http.port), .low = 0, .high = 65535},
 	{"bind", "ADDR",
 		"listen on this address (default 127.0.0.1); one that others can reach needs a "
 		"token",
-		option_text, .at = offsetof(struct options, http.address)},
+		option_text, AT(http.address)},
 	{"token", "TOKEN",
 		"answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; from the "
 		"environment variable BRICK_SERVE_TOKEN if not given here",
-		option_text, .at = offsetof(struct options, http.token)},
+		option_text, AT(http.token)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,

@@ -41,20 +41,17 @@ static void set_peak(const struct option_use *use, const char *text)
 }
 
 static const struct cli_option option_table[] = {
-	{"level", "NAME", "of one level only: macro, midi or micro", set_level,
-		.at = offsetof(struct options, level), .words = words_level},
+	{"level", "NAME", "of one level only: macro, midi or micro", set_level, AT(level),
+		.words = words_level},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"peak", "N",
 		"GFLOP/s that one thread can reach at most, instead of what 'brick ceilings' "
 		"measured on the recording's machine (f32)",
-		set_peak, .at = offsetof(struct options, peak_gflops)},
-	{"map", NULL, "show the grids as heat maps, too", option_flag,
-		.at = offsetof(struct options, map)},
-	{"svg", "OUT", "write the heat maps as a picture; - is stdout", option_text,
-		.at = offsetof(struct options, svg)},
-	{"json", NULL, "all of it as JSON (schema brick/tiles/1)", option_flag,
-		.at = offsetof(struct options, json)},
+		set_peak, AT(peak_gflops)},
+	{"map", NULL, "show the grids as heat maps, too", option_flag, AT(map)},
+	{"svg", "OUT", "write the heat maps as a picture; - is stdout", option_text, AT(svg)},
+	{"json", NULL, "all of it as JSON (schema brick/tiles/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -26,15 +26,14 @@ static const struct cli_option option_table[] = {
 	{"step", "WHICH",
 		"decode (default) or prefill: the one that took the median time; slowest; or "
 		"a number, counted from 1 in the order in which they began",
-		option_text, .at = offsetof(struct options, step), .words = words_step},
+		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"nodes", NULL, "show each operation below its brick, with the tensor it made", option_flag,
-		.at = offsetof(struct options, nodes)},
-	{"depth", "N", "show N levels below the step only", option_number,
-		.at = offsetof(struct options, depth), .low = 1, .high = 1000},
-	{"json", NULL, "as JSON (schema brick/tree/1)", option_flag,
-		.at = offsetof(struct options, json)},
+		AT(nodes)},
+	{"depth", "N", "show N levels below the step only", option_number, AT(depth), .low = 1,
+		.high = 1000},
+	{"json", NULL, "as JSON (schema brick/tree/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 
