@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/date.h"
 #include "brick/counters.h"
 #include "cli/doctor.h"
 #include "view/memory.h"
@@ -63,19 +63,16 @@ static void add_ceilings(struct doctor *doctor)
 	static struct cpu_info info;
 	struct ceilings *ceilings = NULL;
 	struct ceilings_error error;
-	char date[40] = "at an unknown time";
-	struct tm tm;
+	char text[DATE_BYTES];
 
 	cpu_info_read(&info);
 	char *path = ceilings_cache_path(info.host, info.model);
 	int rc = path ? ceilings_read(&ceilings, path, &error) : -ENOENT;
 	const char *stale = ceilings ? ceilings_stale(ceilings, &info) : NULL;
-	time_t seconds = ceilings ? (time_t)(ceilings->unix_ns / 1000000000u) : 0;
-	if (ceilings && gmtime_r(&seconds, &tm))
-		strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+	const char *date = ceilings ? date_text(text, ceilings->unix_ns, "%Y-%m-%d") : NULL;
 	if (ceilings && !stale)
-		doctor_add(doctor, "Machine", "ceilings", DOCTOR_OK, NULL, "measured %s%s", date,
-			ceilings->quick ? ", in a hurry" : "");
+		doctor_add(doctor, "Machine", "ceilings", DOCTOR_OK, NULL, "measured %s%s",
+			date ? date : "at an unknown time", ceilings->quick ? ", in a hurry" : "");
 	else
 		doctor_add(doctor, "Machine", "ceilings", DOCTOR_LIMITED,
 			"run 'brick ceilings' once, while the machine does nothing else", "%s",

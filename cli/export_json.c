@@ -140,12 +140,6 @@ static json_t *note_of(const struct run *run, size_t i)
 		json_text(note->key), "value", json_text(note->value));
 }
 
-static json_t *triple_of(const uint32_t *triple)
-{
-	return triple[0] ? json_pack("[iii]", (int)triple[0], (int)triple[1], (int)triple[2])
-			 : json_null();
-}
-
 static json_t *hash_of(uint64_t hash)
 {
 	return json_sprintf("%016llx", ull(hash));
@@ -156,7 +150,7 @@ static json_t *kernel_of(const struct run *run, size_t i)
 	const struct run_kernel *kernel = &run->kernels[i];
 	return json_pack("{so so ss so so so so so}", "name", json_text(kernel->name), "backend",
 		json_text(kernel->backend), "kind", text_kernel_kind(kernel->kind), "grid",
-		triple_of(kernel->grid), "block", triple_of(kernel->block), "shared_bytes",
+		json_sizes(kernel->grid), "block", json_sizes(kernel->block), "shared_bytes",
 		json_number(kernel->shared_bytes), "registers", json_number(kernel->registers),
 		"code", hash_of(kernel->code));
 }

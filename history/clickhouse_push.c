@@ -6,13 +6,13 @@
  * that are missing, which are the last ones, as they go in order. A query of a former try that
  * still runs is waited for.
  */
+#include "base/date.h"
 #include "history/clickhouse_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "history/json_fields.h"
@@ -37,13 +37,9 @@ static void put_text(json_t *row, const char *key, const char *value)
 
 static void put_day(json_t *row, uint64_t start_ns)
 {
-	time_t seconds = (time_t)(start_ns / 1000000000u);
-	char day[16] = "1970-01-01";
-	struct tm tm;
+	char day[DATE_BYTES];
 
-	if (gmtime_r(&seconds, &tm))
-		strftime(day, sizeof(day), "%Y-%m-%d", &tm);
-	put_text(row, "day", day);
+	put_text(row, "day", date_text(day, start_ns, "%Y-%m-%d") ? day : "1970-01-01");
 	put(row, "start_ns", start_ns);
 }
 

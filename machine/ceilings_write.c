@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ceilings to JSON, and to their file by way of a temporary one. Called by `brick ceilings`. */
+#include "base/date.h"
 #include "base/user_path.h"
 #include "machine/ceilings_file.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* json_object_set_new() takes NULL values for errors; one of them makes the whole fail. */
@@ -146,13 +146,9 @@ static json_t *devices(struct builder *b, const struct ceilings *c)
 
 static json_t *date(uint64_t unix_ns)
 {
-	char out[40];
-	time_t seconds = (time_t)(unix_ns / 1000000000u);
-	struct tm tm;
+	char out[DATE_BYTES];
 
-	if (!gmtime_r(&seconds, &tm) || !strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &tm))
-		return json_null();
-	return json_string(out);
+	return date_text(out, unix_ns, "%Y-%m-%dT%H:%M:%SZ") ? json_string(out) : json_null();
 }
 
 char *ceilings_text(const struct ceilings *c)

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/date.h"
 #include "analysis/unknown.h"
 #include "view/ceilings.h"
 #include "view/paragraph.h"
@@ -43,12 +43,9 @@ static void add_threads(struct printer *p, uint32_t threads)
 static void print_heading(const struct printer *p)
 {
 	const struct ceilings *c = p->ceilings;
-	char date[40] = "at an unknown time", took[UNITS_BYTES], meant[UNITS_BYTES];
-	time_t seconds = (time_t)(c->unix_ns / 1000000000u);
-	struct tm tm;
+	char text[DATE_BYTES], took[UNITS_BYTES], meant[UNITS_BYTES];
+	const char *date = date_text(text, c->unix_ns, "%Y-%m-%d %H:%M:%S UTC");
 
-	if (c->unix_ns && gmtime_r(&seconds, &tm))
-		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	say(p, "Machine", "%s, %u CPU%s%s%s%s%s", c->cpu[0] ? c->cpu : "unknown CPU", c->cpus,
 		c->cpus == 1 ? "" : "s", c->microcode[0] ? ", microcode " : "", c->microcode,
 		c->host[0] ? ", " : "", c->host);
@@ -58,7 +55,8 @@ static void print_heading(const struct printer *p)
 			     ? xasprintf(" instead of %s, as other programs used the CPUs",
 				       units_time(meant, meant_ns))
 			     : xstrdup("");
-	say(p, "Measured", "%s, in %s%s%s", date, units_time(took, c->took_ns), late,
+	say(p, "Measured", "%s, in %s%s%s", date ? date : "at an unknown time",
+		units_time(took, c->took_ns), late,
 		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");
 	free(late);
 }

@@ -51,6 +51,16 @@ json_t *json_command(char *const *argv)
 	return array;
 }
 
+json_t *json_sizes(const uint32_t sizes[3])
+{
+	if (!sizes || !sizes[0])
+		return check(json_null());
+	json_t *array = check(json_array());
+	for (int i = 0; i < 3; i++)
+		json_add(array, json_number(sizes[i]));
+	return array;
+}
+
 void json_put(json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value) != 0)

@@ -10,10 +10,11 @@
 #include <stdio.h>
 
 /* Each returns a new reference and ends the program when there is no memory. */
-json_t *json_text(const char *s);	 /* NULL gives null */
-json_t *json_number(uint64_t value);	 /* ANALYSIS_UNKNOWN gives null */
-json_t *json_rate(double value);	 /* negative and not finite give null */
-json_t *json_command(char *const *argv); /* array of strings; NULL gives null */
+json_t *json_text(const char *s);	     /* NULL gives null */
+json_t *json_number(uint64_t value);	     /* ANALYSIS_UNKNOWN gives null */
+json_t *json_rate(double value);	     /* negative and not finite give null */
+json_t *json_command(char *const *argv);     /* array of strings; NULL gives null */
+json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a first one of 0, gives null */
 
 /* Set a key of an object to a value that was just made. */
 void json_put(json_t *object, const char *key, json_t *value);

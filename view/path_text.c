@@ -150,28 +150,24 @@ static void print_rows(const struct printer *p)
 	table_print(table, p->out, p->terminal);
 	char *columns_left = table_left_out(table, p->terminal);
 	table_destroy(table);
-	char *left = xstrdup("");
-	if (hidden) {
-		free(left);
-		const char *why = p->view->top	? ""
-				  : hidden == 1 ? ", below 0.5% of the path (--all)"
-						: ", each below 0.5% of the path (--all)";
-		left = xasprintf("%zu more row%s%s. ", hidden, plural_s(hidden), why);
-	}
-	char *note = xasprintf(
-		"%s10%% LESS, NO TIME: %s if the brick took 10%% less time, or none; GAIN: how "
-		"much faster that is.%s%s%s%s",
-		left, s->tokens ? "tokens/s" : "how long all would take",
-		has_slack(s) ? " SLACK: what an execution could have taken longer without "
-			       "delaying the end, on average."
+	char *left = NULL;
+	if (hidden)
+		xappend(&left, "", "%zu more row%s%s. ", hidden, plural_s(hidden),
+			p->view->top  ? ""
+			: hidden == 1 ? ", below 0.5% of the path (--all)"
+				      : ", each below 0.5% of the path (--all)");
+	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
+	paragraph(p->out, p->terminal, 0, "",
+		"%sGAIN: how much faster all would be if the brick took 10%% less time, or "
+		"none%s.%s%s%s%s",
+		left ? left : "", s->tokens ? "; before it the tokens/s" : "",
+		has_slack(s) ? " SLACK: what an execution could have taken longer without delaying "
+			       "the end, on average."
 			     : "",
 		columns_left ? " No room for " : "", columns_left ? columns_left : "",
 		columns_left ? "." : "");
-	free(columns_left);
-	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
-	text_wrap(p->out, p->terminal->width ? p->terminal->width : 100, 0, "", note);
 	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
-	free(note);
+	free(columns_left);
 	free(left);
 }
 

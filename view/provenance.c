@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/date.h"
 #include "view/memory.h"
 
 static bool is_plain(const char *word)
@@ -53,11 +53,8 @@ char *provenance_command(const struct run *run)
 
 char *provenance_start(const struct run *run)
 {
-	char date[40];
-	time_t seconds = (time_t)(run->start_unix_ns / 1000000000u);
-	struct tm tm;
-	if (!run->start_unix_ns || !gmtime_r(&seconds, &tm) ||
-		!strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
+	char date[DATE_BYTES];
+	if (!date_text(date, run->start_unix_ns, "%Y-%m-%dT%H:%M:%S"))
 		return NULL;
 	return xasprintf(
 		"%s.%09lluZ", date, (unsigned long long)(run->start_unix_ns % 1000000000u));

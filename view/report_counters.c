@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "view/paragraph.h"
 #include "analysis/counters.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -71,22 +72,18 @@ static void print_bricks(
 		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
 		if (!sum.counted)
 			continue;
-		char *name = text_safe(run->bricks[b].name);
 		char *rate = sum.cycles && sum.instructions
 				     ? xasprintf("; %.2f instructions per cycle",
 					       (double)sum.instructions / (double)sum.cycles)
 				     : xstrdup("");
-		char *line = xasprintf("%s: %s cycles, %s instructions, %s cache-misses in %llu "
-				       "executions%s",
-			name, units_count(cycles, sum.cycles),
+		paragraph(out, terminal, label, title,
+			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
+			run->bricks[b].name, units_count(cycles, sum.cycles),
 			units_count(instructions, sum.instructions),
 			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
 			rate);
-		text_wrap(out, terminal->width ? terminal->width : 100, label, title, line);
 		title = "";
-		free(line);
 		free(rate);
-		free(name);
 	}
 }
 
@@ -103,10 +100,8 @@ void report_counters_text(
 		char *text = phase_text(&counters, phase);
 		if (!text)
 			continue;
-		char *line = xasprintf("%s: %s", phases[phase], text);
-		text_wrap(out, terminal->width ? terminal->width : 100, label, title, line);
+		paragraph(out, terminal, label, title, "%s: %s", phases[phase], text);
 		title = "";
-		free(line);
 		free(text);
 	}
 	print_bricks(run, terminal, label, out);

@@ -187,16 +187,6 @@ static json_t *losses_json(const struct losses *losses)
 	return object;
 }
 
-static json_t *sizes_json(const uint32_t *sizes)
-{
-	if (!sizes)
-		return json_null();
-	json_t *array = json_array();
-	for (int i = 0; i < 3; i++)
-		json_add(array, json_number(sizes[i]));
-	return array;
-}
-
 static json_t *value_json(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
@@ -208,7 +198,7 @@ static json_t *value_json(const struct report_field *field, const struct report 
 		free(value.text);
 		return text;
 	case REPORT_SIZES:
-		return sizes_json(value.sizes);
+		return json_sizes(value.sizes);
 	case REPORT_RATE:
 		return json_rate(value.ratio * 1e9);
 	case REPORT_SHARE:

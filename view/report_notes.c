@@ -43,11 +43,9 @@ static void print_heading_notes(const struct report *report, const struct termin
 	for (; notes && notes->key; notes++) {
 		const char **values =
 			notes->label ? provenance_notes(report->run, notes->key) : NULL;
-		for (size_t k = 0; values && values[k]; k++) {
-			char *safe = text_safe(values[k]);
-			paragraph(out, terminal, REPORT_LABEL, k ? "" : notes->label, "%s", safe);
-			free(safe);
-		}
+		for (size_t k = 0; values && values[k]; k++)
+			paragraph(out, terminal, REPORT_LABEL, k ? "" : notes->label, "%s",
+				values[k]);
 		free(values);
 	}
 }
@@ -96,11 +94,9 @@ void report_notes(const struct report *report, const struct terminal *terminal, 
 	for (size_t i = 0; i < run->note_count; i++) {
 		if (heading(run->notes[i].key) || !report_note_label(run, i))
 			continue;
-		char *key = text_safe(run->notes[i].key), *value = text_safe(run->notes[i].value);
-		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", key, value);
+		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", run->notes[i].key,
+			run->notes[i].value);
 		label = "";
-		free(value);
-		free(key);
 	}
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
 }

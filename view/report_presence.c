@@ -17,10 +17,8 @@ static char *neighbour_text(const struct run *run, const struct presence *p)
 	char share[UNITS_BYTES];
 	if (!run->machine.neighbour_ns)
 		return xstrdup("");
-	char *name = text_safe(run->machine.neighbour);
-	char *text = xasprintf(", %s alone %s", name, units_percent(share, p->neighbour));
-	free(name);
-	return text;
+	return xasprintf(
+		", %s alone %s", run->machine.neighbour, units_percent(share, p->neighbour));
 }
 
 /* They are in the time on the CPU of whom they interrupted; one CPU may have nearly all of them. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/paragraph.h"
 #include "view/memory.h"
 #include "view/report_apart.h"
 #include "view/report_fields.h"
@@ -161,14 +162,12 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 			"SHARE is of the time of all commands of all queues, SELF is without "
 			"what was nested");
 	}
-	char *text = xasprintf("%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
+	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
+	paragraph(out, terminal, 0, "", "%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
 		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",
 		left_out ? " No room for " : "", left_out ? left_out : "", left_out ? "." : "");
-	free(wall);
-	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
-	text_wrap(out, terminal->width ? terminal->width : 100, 0, "", text);
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
-	free(text);
+	free(wall);
 }
 
 static void print_tables(const struct report *report, FILE *out, const struct terminal *terminal)
@@ -202,23 +201,19 @@ static void print_apart(const struct report *report, FILE *out, const struct ter
 
 static void print_nothing(const struct report *report, FILE *out, const struct terminal *terminal)
 {
-	size_t width = terminal->width ? terminal->width : 100;
 	char kinds[INJECT_KINDS_BYTES];
 
-	if (is_of_devices(report->summary)) {
-		text_wrap(out, width, 0, "",
+	if (is_of_devices(report->summary))
+		paragraph(out, terminal, 0, "",
 			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
 			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
 			"says which work on this machine.");
-		return;
-	}
-	char *text = xasprintf(
-		"No bricks were recorded. Brick can look into programs that use %s through shared "
-		"libraries, and into those that contain libbrick; 'brick doctor' checks an "
-		"engine's libraries. With --mode none nothing is recorded.",
-		inject_kinds(kinds));
-	text_wrap(out, width, 0, "", text);
-	free(text);
+	else
+		paragraph(out, terminal, 0, "",
+			"No bricks were recorded. Brick can look into programs that use %s through "
+			"shared libraries, and into those that contain libbrick; 'brick doctor' "
+			"checks an engine's libraries. With --mode none nothing is recorded.",
+			inject_kinds(kinds));
 }
 
 void report_rows(const struct report *report, FILE *out, const struct terminal *terminal)

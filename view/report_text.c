@@ -34,7 +34,8 @@ static void print_origin(const struct printer *p)
 	const struct run *run = p->report->run;
 	char took[UNITS_BYTES];
 	char *command = provenance_command(run), *start = provenance_start(run);
-	char *safe = text_safe(command ? command : "(not known)"), *host = text_safe(run->host);
+	char *safe = text_safe(command ? command : "(not known)");
+	const char *host = run->host ? run->host : "";
 	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	/* A long command line says little in its third line. */
 	size_t columns = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
@@ -48,7 +49,6 @@ static void print_origin(const struct printer *p)
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
 	free(code);
 	free(cut);
-	free(host);
 	free(safe);
 	free(start);
 	free(command);
@@ -56,23 +56,21 @@ static void print_origin(const struct printer *p)
 
 static void print_selected(const struct printer *p)
 {
-	char *safe = text_safe(p->report->run->selected);
-	if (*safe)
-		say(p, "Only", "%s", safe);
-	free(safe);
+	const char *selected = p->report->run->selected;
+	if (selected && *selected)
+		say(p, "Only", "%s", selected);
 }
 
 static void print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char residual[UNITS_BYTES];
-	char *cpu = text_safe(run->cpu ? run->cpu : "unknown CPU");
-	char *cpus = run->cpus ? xasprintf(", %u CPU%s", run->cpus, run->cpus == 1 ? "" : "s")
-			       : xstrdup("");
-	say(p, "Machine", "%s%s; clock %s, right within %s", cpu, cpus,
+	char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
+	if (run->cpus)
+		xappend(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
+	say(p, "Machine", "%s; clock %s, right within %s", cpu,
 		brick_clock_source_name(run->clock.source),
 		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
-	free(cpus);
 	free(cpu);
 }
 
@@ -100,29 +98,22 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
 	if (!times->count)
 		return;
-	char *spread = xstrdup("");
-	if (times->count > 1) {
-		free(spread);
-		spread = xasprintf("; a step took p50 %s, p95 %s, p99 %s",
+	char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
+	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
+		plural_s(times->tokens));
+	if (phase == STEP_MIXED)
+		xappend(&text, " ", "(%llu of prompts, %llu of outputs)",
+			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
+	xappend(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
+	if (times->dropped)
+		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
+	xappend(&text, ", ", "%s", units_time(total, times->total_ns));
+	if (times->count > 1)
+		xappend(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
 			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
 			units_time(p99, times->p99_ns));
-	}
-	char *dropped = times->dropped ? xasprintf(" (%llu more were dropped)",
-						 (unsigned long long)times->dropped)
-				       : xstrdup("");
-	char *rates = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
-	char *kinds = phase == STEP_MIXED ? xasprintf(" (%llu of prompts, %llu of outputs)",
-						    ull(times->tokens - times->output_tokens),
-						    ull(times->output_tokens))
-					  : xstrdup("");
-	say(p, labels[phase], "%s: %s token%s%s in %llu step%s%s, %s%s", rates,
-		units_count(tokens, times->tokens), times->tokens == 1 ? "" : "s", kinds,
-		ull(times->count), times->count == 1 ? "" : "s", dropped,
-		units_time(total, times->total_ns), spread);
-	free(kinds);
-	free(rates);
-	free(dropped);
-	free(spread);
+	say(p, labels[phase], "%s", text);
+	free(text);
 }
 
 static void print_steps(const struct printer *p)
@@ -190,10 +181,12 @@ static char *causes_text(const struct report *report)
 		const struct run_lane *queue =
 			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
 		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
-		char time[UNITS_BYTES], *safe = text_safe(name ? name : "queue");
+		char time[UNITS_BYTES];
 		xappend(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
-			queue ? safe : "what is not known", units_time(time, cause->time_ns));
-		free(safe);
+			!queue ? "what is not known"
+			: name ? name
+			       : "queue",
+			units_time(time, cause->time_ns));
 	}
 	return text;
 }
@@ -217,36 +210,32 @@ static void print_devices(const struct printer *p)
 	free(causes);
 }
 
-static char *delay_text(const char *what, const struct queue_delay *delay)
+static void add_delay(char **text, const char *what, const struct queue_delay *delay)
 {
 	char p50[UNITS_BYTES], p95[UNITS_BYTES];
 	if (delay->p50_ns == ANALYSIS_UNKNOWN)
-		return xstrdup("");
-	if (delay->p95_ns == ANALYSIS_UNKNOWN)
-		return xasprintf("; %s p50 %s", what, units_time(p50, delay->p50_ns));
-	return xasprintf("; %s p50 %s, p95 %s", what, units_time(p50, delay->p50_ns),
-		units_time(p95, delay->p95_ns));
+		return;
+	xappend(text, "", "; %s p50 %s", what, units_time(p50, delay->p50_ns));
+	if (delay->p95_ns != ANALYSIS_UNKNOWN)
+		xappend(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
 }
 
 static void print_queue(const struct printer *p, const struct queue_time *queue)
 {
 	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
 	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
-	char *name = text_safe(lane->name && *lane->name ? lane->name : "queue");
-	char *backend = text_safe(lane->backend ? lane->backend : "");
-	char *launch = delay_text("launch to start", &queue->launch);
-	char *submit = delay_text("submission to start", &queue->submit);
-	char *sources = report_sources(p->report, queue->sources);
-	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s%s; times from %s",
+	const char *name = lane->name && *lane->name ? lane->name : "queue";
+	const char *backend = lane->backend ? lane->backend : "";
+	char *sources = report_sources(p->report, queue->sources), *delays = xstrdup("");
+	add_delay(&delays, "launch to start", &queue->launch);
+	add_delay(&delays, "submission to start", &queue->submit);
+	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
 		backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
 		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
 		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
-		queue->commands == 1 ? "" : "s", launch, submit, sources ? sources : "-");
+		plural_s(queue->commands), delays, sources ? sources : "-");
+	free(delays);
 	free(sources);
-	free(submit);
-	free(launch);
-	free(backend);
-	free(name);
 }
 
 static void print_queues(const struct printer *p)

@@ -10,34 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/escape.h"
 #include "view/memory.h"
 #include "view/text.h"
 #include "view/units.h"
 
 static const double text_height = 15, letter_width = 6.9, least_share = 0.0005;
-
-void svg_text(FILE *out, const char *s)
-{
-	char *valid = text_valid(s ? s : "");
-
-	for (const char *c = valid; *c; c++) {
-		if (*c == '&')
-			fputs("&amp;", out);
-		else if (*c == '<')
-			fputs("&lt;", out);
-		else if (*c == '>')
-			fputs("&gt;", out);
-		else if (*c == '"')
-			fputs("&quot;", out);
-		else if (*c == '\'')
-			fputs("&#39;", out);
-		else if ((unsigned char)*c < ' ' || *c == 0x7f)
-			fputs("\xef\xbf\xbd", out); /* XML has no control characters */
-		else
-			fputc(*c, out);
-	}
-	free(valid);
-}
 
 double svg_text_width(const char *s)
 {
@@ -68,14 +46,14 @@ static void print_tooltip(const struct picture *p, const struct roofline_row *ro
 	char flops[UNITS_BYTES], bytes[UNITS_BYTES], intensity[UNITS_BYTES], threads[UNITS_BYTES];
 	char *by = roofline_roof_text(row);
 
-	svg_text(p->out, row->name);
+	escape_xml(p->out, row->name);
 	fprintf(p->out, "%s%s: %s GFLOP/s, %s GB/s, %s FLOP/byte, %s threads at once",
 		phase ? " in " : "", phase ? phase : "", units_number(flops, row->flops_per_ns),
 		units_number(bytes, row->bytes_per_ns), units_number(intensity, row->intensity),
 		units_number(threads, row->at_once));
 	if (by)
 		fprintf(p->out, "; %.1f%% of its roof, which is ", 100 * (1 - row->distance));
-	svg_text(p->out, by);
+	escape_xml(p->out, by);
 	fprintf(p->out, "%s%s%s", bound ? "; bound by " : "", bound ? bound : "",
 		is_above(row) ? "; above what was measured to be possible" : "");
 	free(by);
@@ -136,7 +114,7 @@ static void draw_label(struct picture *p, const struct roofline_row *row)
 		draw_leader(p, x, y, r, &box);
 		fprintf(p->out, "<text class=\"name %s%s\" x=\"%.1f\" y=\"%.1f\">",
 			phase_class(row), is_above(row) ? " above" : "", box.x0 + 2, box.y1 - 4);
-		svg_text(p->out, text);
+		escape_xml(p->out, text);
 		fputs("</text>\n", p->out);
 	}
 	free(text);

@@ -19,8 +19,6 @@ struct picture {
 double svg_x(const struct picture *p, double intensity);
 double svg_y(const struct picture *p, double rate);
 
-/* Text that can do no harm inside of elements and attributes. */
-void svg_text(FILE *out, const char *s);
 double svg_text_width(const char *s);
 
 /* In the order in which they are drawn. */

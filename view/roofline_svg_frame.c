@@ -3,12 +3,13 @@
  * The roofline's frame: scales, style sheet, axes, legend. Called by roofline_svg.c; the roofs are
  * in roofline_svg_roofs.c.
  */
+#include "base/escape.h"
+#include "base/date.h"
 #include "view/roofline_svg.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "view/provenance.h"
 #include "view/text.h"
@@ -99,36 +100,26 @@ void svg_scale(struct picture *p)
 	labels_init(&p->labels, LEFT + 2, TOP + 2, RIGHT - 2, BOTTOM - 2);
 }
 
-static void print_date(const struct picture *p)
-{
-	char date[40];
-	time_t seconds = (time_t)(p->view->roofline->ceilings->unix_ns / 1000000000u);
-	struct tm tm;
-
-	if (p->view->roofline->ceilings->unix_ns && gmtime_r(&seconds, &tm) &&
-		strftime(date, sizeof(date), "%Y-%m-%d", &tm))
-		fprintf(p->out, ", measured %s", date);
-}
-
 static void print_heading(const struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;
 	char *command = provenance_command(r->run);
 	const char *name = command ? command : r->run->path ? r->run->path : "";
 	const char *slash = memrchr(name, '/', strcspn(name, " "));
-	char *cut = text_cut(slash ? slash + 1 : name, 66);
+	char *cut = text_cut(slash ? slash + 1 : name, 66), date[DATE_BYTES];
 
 	fprintf(p->out, "<text class=\"title\" x=\"%d\" y=\"34\">Roofline of ", LEFT);
-	svg_text(p->out, cut);
+	escape_xml(p->out, cut);
 	fprintf(p->out, "</text>\n<text class=\"soft\" x=\"%d\" y=\"56\">", LEFT);
-	svg_text(p->out, r->ceilings->cpu[0] ? r->ceilings->cpu : "unknown CPU");
+	escape_xml(p->out, r->ceilings->cpu[0] ? r->ceilings->cpu : "unknown CPU");
 	if (r->device && p->roofs == &r->device->can) {
 		fputs("; ceilings of ", p->out);
-		svg_text(p->out, r->device->name);
+		escape_xml(p->out, r->device->name);
 	} else if (p->threads)
 		fprintf(p->out, "; ceilings of %u thread%s", p->threads,
 			p->threads == 1 ? "" : "s");
-	print_date(p);
+	if (date_text(date, r->ceilings->unix_ns, "%Y-%m-%d"))
+		fprintf(p->out, ", measured %s", date);
 	fputs("; FLOPs and bytes computed from shapes and types, times measured", p->out);
 	if (p->view->doubt)
 		fprintf(p->out, "; doubtful: %s", p->view->doubt);
@@ -305,7 +296,7 @@ void svg_paragraph(struct picture *p, const char *text)
 		memcpy(line, text, cut);
 		line[cut] = '\0';
 		fprintf(p->out, "<text class=\"soft\" x=\"%d\" y=\"%.1f\">", LEFT, p->paragraph_y);
-		svg_text(p->out, line);
+		escape_xml(p->out, line);
 		fputs("</text>\n", p->out);
 		p->paragraph_y += 17;
 		text += cut + (text[cut] == ' ');

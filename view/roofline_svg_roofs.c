@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "view/roofline_svg.h"
 #include "view/units.h"
 
@@ -58,7 +59,7 @@ static void label_level(
 	fprintf(p->out,
 		"<text class=\"memory halo\" transform=\"translate(%.1f %.1f) rotate(%.2f)\">", x,
 		y, angle * 180 / 3.141592653589793);
-	svg_text(p->out, text);
+	escape_xml(p->out, text);
 	fputs("</text>\n", p->out);
 	take_slanted(p, x, y, angle, width);
 }
@@ -129,7 +130,7 @@ static void draw_compute(struct picture *p, const struct compute_line *line, int
 		svg_x(p, begin), y, right);
 	labels_take_line(&p->labels, svg_x(p, begin), y, right, y);
 	fprintf(p->out, "<text class=\"ceiling\" x=\"%.1f\" y=\"%.1f\">", right + 7, y + 4);
-	svg_text(p->out, line->text);
+	escape_xml(p->out, line->text);
 	fputs("</text>\n", p->out);
 }
 

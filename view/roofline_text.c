@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/date.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
 #include "view/roofline.h"
@@ -27,14 +27,12 @@ struct printer {
 static void print_origin(const struct printer *p)
 {
 	const struct ceilings *c = p->view->roofline->ceilings;
-	char date[40] = "at an unknown time";
-	time_t seconds = (time_t)(c->unix_ns / 1000000000u);
-	struct tm tm;
+	char text[DATE_BYTES];
+	const char *date = date_text(text, c->unix_ns, "%Y-%m-%d %H:%M UTC");
 
-	if (c->unix_ns && gmtime_r(&seconds, &tm))
-		strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm);
 	say(p, "Ceilings", "of %s, measured %s%s, from %s", c->cpu[0] ? c->cpu : "an unknown CPU",
-		date, c->quick ? " in a hurry (--quick)" : "", p->view->where);
+		date ? date : "at an unknown time", c->quick ? " in a hurry (--quick)" : "",
+		p->view->where);
 	if (!p->view->doubt)
 		return;
 	fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);

@@ -12,23 +12,13 @@
 #include "view/tree.h"
 #include "trace/text.h"
 
-static json_t *triple_json(const uint32_t *triple)
-{
-	if (!triple[0])
-		return json_null();
-	json_t *array = json_array();
-	for (int i = 0; i < 3; i++)
-		json_add(array, json_number(triple[i]));
-	return array;
-}
-
 static void put_kernel(json_t *object, const struct run_kernel *kernel)
 {
 	json_put(object, "name", json_text(kernel->name));
 	json_put(object, "backend", json_text(kernel->backend));
 	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
-	json_put(object, "grid", triple_json(kernel->grid));
-	json_put(object, "block", triple_json(kernel->block));
+	json_put(object, "grid", json_sizes(kernel->grid));
+	json_put(object, "block", json_sizes(kernel->block));
 	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
 }
 

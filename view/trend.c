@@ -4,8 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/date.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
@@ -16,14 +16,9 @@ enum { LABEL = 10, WIDTH = 60 };
 
 char *trend_date(uint64_t start_ns)
 {
-	char date[40];
-	time_t seconds = (time_t)(start_ns / 1000000000u);
-	struct tm tm;
+	char date[DATE_BYTES];
 
-	if (!start_ns || !gmtime_r(&seconds, &tm) ||
-		!strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm))
-		return xstrdup("-");
-	return xstrdup(date);
+	return xstrdup(date_text(date, start_ns, "%Y-%m-%d %H:%M") ? date : "-");
 }
 
 static void bounds(const struct trend *t, double *low, double *high)
@@ -65,7 +60,7 @@ static void print_change(const struct trend *t, const struct change_point *chang
 	const struct trend_run *run = &t->runs.items[change->at];
 	double effect = change->after / change->before - 1;
 	char before[UNITS_BYTES], after[UNITS_BYTES], *date = trend_date(run->start_ns);
-	char *engine = text_safe(run->engine);
+	const char *engine = run->engine;
 
 	paragraph(out, terminal, LABEL, change == t->changes ? "Changes" : "",
 		"%s to %s, %.1f%% %s, from run %.8s of %s on (p %.2g)%s%s",
@@ -73,7 +68,6 @@ static void print_change(const struct trend *t, const struct change_point *chang
 		units_time(after, (uint64_t)change->after), 100 * fabs(effect),
 		effect < 0 ? "faster" : "slower", run->id, date, change->p, *engine ? ": " : "",
 		engine);
-	free(engine);
 	free(date);
 }
 
