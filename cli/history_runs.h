@@ -2,8 +2,8 @@
 /*
  * Runs of a history, as commands name them: @last (the newest, with the others of its batch),
  * @last~2 (the one two before), @3 (the third newest), @NAME (all runs with that label, or of that
- * batch), @1a2b (the run whose id begins with it). Ends the program with a sentence when it cannot. Main
- * thread.
+ * batch), @1a2b (the run whose id begins with it). Ends the program with a sentence when it cannot.
+ * Main thread.
  */
 #pragma once
 

@@ -47,8 +47,8 @@ static void set_mode(const struct option_use *use, const char *text)
 }
 
 /*
- * Faults in rules are reported now, not in the middle of somebody's run. Children may run in another
- * directory: the path must be whole.
+ * Faults in rules are reported now, not in the middle of somebody's run. Children may run in
+ * another directory: the path must be whole.
  */
 static void set_rules(const struct option_use *use, const char *path)
 {
