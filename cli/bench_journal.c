@@ -16,13 +16,13 @@
 #include "view/exit_code.h"
 #include "view/memory.h"
 
-/* Beside the history's own file, else among temporary files. The caller frees. */
+/* Beside the history's own file, else where the bench was called. The caller frees. */
 static char *journal_place(const struct bench *bench)
 {
 	char *path = user_path(USER_DATA, "%s.bench", bench->batch);
 
 	if (!path)
-		path = xasprintf("/tmp/%s.bench", bench->batch);
+		path = xasprintf("%s.bench", bench->batch);
 	user_path_make(path);
 	return path;
 }

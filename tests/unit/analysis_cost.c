@@ -29,8 +29,7 @@ static void distortion_from_costs(void **state)
 	run.processes[0].pair_cost_ns = 20;
 	run.processes[0].pair_cost_low_ns = 18;
 	run.processes[0].pair_cost_high_ns = 30;
-	distortion_estimate(&d, s,
-		SUMMARY_ALL_PHASES); /* hooks recorded samples, and nothing says what they cost */
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* nothing says what hooks cost */
 	assert_true(d.share < 0);
 	give_stats(&run, lane);
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* no hooks: the program's own samples */
@@ -53,8 +52,7 @@ static void distortion_from_costs(void **state)
 	run.cpus = 2;
 	run.program_cpu_ns = 10000;
 	run.consumer_cpu_ns = 200;
-	distortion_estimate(
-		&d, s, SUMMARY_ALL_PHASES); /* a CPU was idle: the recorder took nothing away */
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* a CPU was idle: nothing was taken away */
 	assert_false(d.saturated);
 	assert_true(d.share < 0.04401 && d.consumer_share == 0.01);
 	run.program_cpu_ns = 19000;
