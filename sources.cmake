@@ -574,9 +574,10 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/wait_causes.c
   analysis/walk.c
   analysis/walk_off_cpu.c
+  analysis/walk_run.c
   analysis/work_accounts.c
   analysis/work_owner.c
-  analysis/work_spans.c
+  analysis/work_team.c
 )
 
 # What all commands show with: forms of answers, tables, units, text, JSON, CSV, SVG.

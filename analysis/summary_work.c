@@ -65,8 +65,8 @@ int summary_work_init(struct summary_accumulator *t, struct walk *walk)
 
 void summary_work_fini(struct summary_accumulator *t)
 {
-	work_accounts_put(t->work);
 	work_accounts_fini(&t->group_work);
+	work_accounts_put(t->work);
 	free(t->teams);
 }
 

@@ -6,8 +6,6 @@
  */
 #include "analysis/walk.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 enum { FRAMES = UINT8_MAX + 2 }; /* depths 0..255 and the lane itself below them */
@@ -17,22 +15,26 @@ struct calls {
 	struct call {
 		void (*frame)(void *context, const struct walk_frame *frame, unsigned depth);
 		void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+		void (*piece)(void *context, const struct walk_frame *frame, uint64_t begin_ns,
+			uint64_t end_ns);
 		void *context;
-	} begin[WALK_JOINED_MAX], end[WALK_JOINED_MAX], tile[WALK_JOINED_MAX];
-	size_t begin_count, end_count, tile_count;
+	} begin[WALK_JOINED_MAX], end[WALK_JOINED_MAX], tile[WALK_JOINED_MAX],
+		piece[WALK_JOINED_MAX];
+	size_t begin_count, end_count, tile_count, piece_count;
 };
 
-struct lane_walk {
+struct walk_lane {
 	const struct run *run;
 	const struct step_index *index;
-	const struct calls *calls;
 	const struct run_lane *lane;
 	uint32_t number;	       /* the lane's */
 	bool drives, has_steps;	       /* has_steps: of its process */
 	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
 	uint32_t process, process_end; /* the step to begin next in index->by_process */
+	size_t next, end;	       /* samples */
 	unsigned depth;
 	struct walk_frame frames[FRAMES];
+	struct calls calls;
 };
 
 static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
@@ -41,7 +43,7 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 }
 
 /* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
-static uint32_t last_begun(struct lane_walk *w, uint64_t ns)
+static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_process;
@@ -52,7 +54,7 @@ static uint32_t last_begun(struct lane_walk *w, uint64_t ns)
 }
 
 /* The step that a sample outside of steps came after: the lane's own last, else the process's. */
-static uint32_t step_before(struct lane_walk *w, const struct walk_frame *frame)
+static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
 	uint32_t own = w->own;
@@ -65,13 +67,13 @@ static uint32_t step_before(struct lane_walk *w, const struct walk_frame *frame)
 	return place == RUN_NONE ? RUN_NONE : w->index->by_process[place];
 }
 
-static uint64_t beside_steps_ns(const struct lane_walk *w, uint64_t begin_ns, uint64_t end_ns)
+static uint64_t beside_steps_ns(const struct walk_lane *w, uint64_t begin_ns, uint64_t end_ns)
 {
 	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
 }
 
 /* On a thread that runs no steps: during one, or sampling after one. */
-static void place_beside(struct lane_walk *w, struct walk_frame *frame)
+static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 {
 	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 		       w->lane->kind == BRICK_LANE_THREAD;
@@ -90,7 +92,7 @@ static void place_beside(struct lane_walk *w, struct walk_frame *frame)
 		frame->step = w->index->by_process[place];
 }
 
-static void place(struct lane_walk *w, struct walk_frame *frame, const struct walk_frame *parent)
+static void place(struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
 	/* What holds steps is in no account, but what stands between those steps is. */
 	frame->scope = parent->holds_step ? WALK_OUTSIDE : parent->scope;
@@ -106,7 +108,7 @@ static void place(struct lane_walk *w, struct walk_frame *frame, const struct wa
 		frame->scope = WALK_AFTER;
 }
 
-static void mark_holders(struct lane_walk *w)
+static void mark_holders(struct walk_lane *w)
 {
 	for (unsigned i = 1; i < w->depth; i++)
 		w->frames[i].holds_step = true;
@@ -114,7 +116,7 @@ static void mark_holders(struct lane_walk *w)
 
 /* Whether a frame is an outermost step, which decides for all that is nested in it. */
 static void find_step(
-	struct lane_walk *w, struct walk_frame *frame, const struct walk_frame *parent)
+	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_lane;
@@ -131,7 +133,14 @@ static void find_step(
 	frame->step = frame->is_step ? step : RUN_NONE;
 }
 
-static void push(struct lane_walk *w, uint32_t i)
+/* The frame was the innermost since what was nested in it before. */
+static void tell_piece(struct walk_lane *w, const struct walk_frame *frame, uint64_t end_ns)
+{
+	for (size_t k = 0; k < w->calls.piece_count; k++)
+		w->calls.piece[k].piece(w->calls.piece[k].context, frame, frame->cursor_ns, end_ns);
+}
+
+static void push(struct walk_lane *w, uint32_t i)
 {
 	const struct walk_frame *parent = &w->frames[w->depth];
 	const struct run_sample *sample = &w->lane->samples[i];
@@ -148,19 +157,17 @@ static void push(struct lane_walk *w, uint32_t i)
 	place(w, frame, parent);
 
 	find_step(w, frame, parent);
-	for (size_t k = 0; k < w->calls->begin_count; k++)
-		w->calls->begin[k].frame(w->calls->begin[k].context, frame, w->depth);
+	if (w->depth > 1)
+		tell_piece(w, parent, frame->begin_ns);
+	for (size_t k = 0; k < w->calls.begin_count; k++)
+		w->calls.begin[k].frame(w->calls.begin[k].context, frame, w->depth);
 }
 
-/* What counts of a frame that is in an account: of another thread's, what lies beside no step. */
-static void count_times(struct lane_walk *w, struct walk_frame *frame)
+/* Of another thread's time only what lies beside no step counts in the account of one. */
+static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 {
 	struct walk_frame *parent = frame - 1;
 	struct walk_times *counted = &frame->counted;
-	*counted = (struct walk_times){
-		frame->length_ns, frame->self_ns, frame->inner_ns, frame->wait_ns};
-	if (frame->scope != WALK_AFTER || w->drives)
-		return;
 	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
 	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
 	uint64_t own_ns = frame->self_ns + frame->inner_ns;
@@ -179,190 +186,164 @@ static void count_times(struct lane_walk *w, struct walk_frame *frame)
 }
 
 /* limit_ns: when the next sample at this level begins. */
-static void pop(struct lane_walk *w, uint64_t limit_ns)
+static void pop(struct walk_lane *w, uint64_t limit_ns)
 {
 	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
-	frame->length_ns = frame->end_ns - frame->begin_ns;
-	uint64_t own_ns = frame->length_ns - frame->nested_ns;
-	frame->inner_ns = frame->sample->inner_ns < own_ns ? frame->sample->inner_ns : own_ns;
-	frame->self_ns = own_ns - frame->inner_ns;
-	limit_ns = clamp(limit_ns, frame->end_ns, parent->end_ns);
-	uint64_t most_ns = limit_ns - frame->end_ns;
-	frame->wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
+	uint64_t length_ns = frame->end_ns - frame->begin_ns;
+	uint64_t own_ns = length_ns - frame->nested_ns;
+	uint64_t inner_ns = frame->sample->inner_ns < own_ns ? frame->sample->inner_ns : own_ns;
+	uint64_t most_ns = clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
+	uint64_t wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
+
+	frame->length_ns = length_ns;
+	frame->self_ns = own_ns - inner_ns;
+	frame->inner_ns = inner_ns;
+	frame->wait_ns = wait_ns;
+	frame->counted = (struct walk_times){length_ns, own_ns - inner_ns, inner_ns, wait_ns};
 	if (frame->holds_step) {
 		frame->scope = WALK_OUTSIDE;
 		frame->step = RUN_NONE;
 	}
-	count_times(w, frame);
-	walk_find_off(w->lane, frame);
-	parent->nested_ns += frame->length_ns + frame->wait_ns;
-	parent->cursor_ns = frame->end_ns + frame->wait_ns;
-	for (size_t k = 0; k < w->calls->end_count; k++)
-		w->calls->end[k].frame(w->calls->end[k].context, frame, w->depth);
+	tell_piece(w, frame, frame->end_ns);
+	if (w->calls.end_count) {
+		if (frame->scope == WALK_AFTER && !w->drives)
+			leave_out_beside(w, frame);
+		walk_find_off(w->lane, frame);
+	}
+	parent->nested_ns += length_ns + wait_ns;
+	parent->cursor_ns = frame->end_ns + wait_ns;
+	for (size_t k = 0; k < w->calls.end_count; k++)
+		w->calls.end[k].frame(w->calls.end[k].context, frame, w->depth);
 	w->depth--;
 }
 
 /* Whether next stands beside the innermost open sample, rather than beside one that holds it. */
-static bool is_sibling(const struct lane_walk *w, const struct run_sample *next)
+static bool is_sibling(const struct walk_lane *w, const struct run_sample *next)
 {
 	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
 }
 
 /* What was popped late is no holder: a tile has no part in where others end. */
-static void name_tile(struct lane_walk *w, uint32_t i)
+static void name_tile(struct walk_lane *w, uint32_t i)
 {
 	unsigned holder = w->depth;
 	while (holder && w->frames[holder].sample->depth >= w->lane->samples[i].depth)
 		holder--;
-	for (size_t k = 0; k < w->calls->tile_count; k++)
-		w->calls->tile[k].tile(w->calls->tile[k].context, &w->frames[holder], i);
+	for (size_t k = 0; k < w->calls.tile_count; k++)
+		w->calls.tile[k].tile(w->calls.tile[k].context, &w->frames[holder], i);
 }
 
-static void feed(const struct run *run, const struct step_index *index, uint32_t lane, size_t first,
-	size_t end, const struct calls *calls)
+/* The next sample, and the ends of those before it. */
+static inline void feed_one(struct walk_lane *w, size_t i)
 {
-	struct lane_walk w;
-	w.run = run;
-	w.index = index;
-	w.calls = calls;
-	w.lane = &run->lanes[lane];
-	w.number = lane;
-	w.drives = step_index_drives(index, lane);
-	w.own = index->lane_first[lane];
-	w.own_end = index->lane_first[lane + 1];
-	w.process = index->process_first[w.lane->process];
-	w.process_end = index->process_first[w.lane->process + 1];
-	w.has_steps = w.process != w.process_end;
-	w.depth = 0;
-	w.frames[0] =
-		(struct walk_frame){.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
+	const struct run_sample *sample = &w->lane->samples[i];
 
-	const struct run_sample *samples = w.lane->samples;
-	for (size_t i = first; i < end; i++) {
-		run_lane_passed(w.lane, i);
-		if (index->kinds[run->sites[samples[i].site].brick] == BRICK_KIND_TILE) {
-			if (calls->tile_count)
-				name_tile(&w, (uint32_t)i);
-			continue;
-		}
-		while (w.depth && w.frames[w.depth].sample->depth >= samples[i].depth)
-			pop(&w, is_sibling(&w, &samples[i]) ? samples[i].begin_ns : UINT64_MAX);
-		push(&w, (uint32_t)i);
+	run_lane_passed(w->lane, i);
+	if (w->index->kinds[w->run->sites[sample->site].brick] == BRICK_KIND_TILE) {
+		if (w->calls.tile_count)
+			name_tile(w, (uint32_t)i);
+		return;
 	}
-	while (w.depth)
-		pop(&w, UINT64_MAX);
+	while (w->depth && w->frames[w->depth].sample->depth >= sample->depth)
+		pop(w, is_sibling(w, sample) ? sample->begin_ns : UINT64_MAX);
+	push(w, (uint32_t)i);
+}
+
+static void end_all(struct walk_lane *w)
+{
+	while (w->depth)
+		pop(w, UINT64_MAX);
+}
+
+static void feed(struct walk_lane *w)
+{
+	for (size_t i = w->next; i < w->end; i++)
+		feed_one(w, i);
+	end_all(w);
 }
 
 static void add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
 {
 	if (ops->begin)
-		calls->begin[calls->begin_count++] = (struct call){ops->begin, NULL, context};
+		calls->begin[calls->begin_count++] =
+			(struct call){.frame = ops->begin, .context = context};
 	if (ops->end)
-		calls->end[calls->end_count++] = (struct call){ops->end, NULL, context};
+		calls->end[calls->end_count++] =
+			(struct call){.frame = ops->end, .context = context};
 	if (ops->tile)
-		calls->tile[calls->tile_count++] = (struct call){NULL, ops->tile, context};
+		calls->tile[calls->tile_count++] =
+			(struct call){.tile = ops->tile, .context = context};
+	if (ops->piece)
+		calls->piece[calls->piece_count++] =
+			(struct call){.piece = ops->piece, .context = context};
+}
+
+static void init_lane(
+	struct walk_lane *w, const struct run *run, const struct step_index *index, uint32_t lane)
+{
+	w->run = run;
+	w->index = index;
+	w->lane = &run->lanes[lane];
+	w->number = lane;
+	w->drives = step_index_drives(index, lane);
+	w->own = index->lane_first[lane];
+	w->own_end = index->lane_first[lane + 1];
+	w->process = index->process_first[w->lane->process];
+	w->process_end = index->process_first[w->lane->process + 1];
+	w->has_steps = w->process != w->process_end;
+	w->next = 0;
+	w->end = w->lane->sample_count;
+	w->depth = 0;
+	w->frames[0] =
+		(struct walk_frame){.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
+	w->calls.begin_count = w->calls.end_count = w->calls.tile_count = w->calls.piece_count = 0;
+}
+
+struct walk_lane *walk_lane_create(
+	const struct run *run, const struct step_index *index, uint32_t lane)
+{
+	struct walk_lane *w = malloc(sizeof(*w));
+
+	if (w)
+		init_lane(w, run, index, lane);
+	return w;
+}
+
+void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *context)
+{
+	add_calls(&w->calls, ops, context);
+}
+
+bool walk_lane_next(struct walk_lane *w)
+{
+	if (w->next < w->end)
+		feed_one(w, w->next++);
+	else if (w->depth)
+		end_all(w);
+	else
+		return false;
+	return true;
+}
+
+void walk_lane_run(struct walk_lane *w)
+{
+	if (w->calls.begin_count + w->calls.end_count + w->calls.tile_count + w->calls.piece_count)
+		feed(w);
+}
+
+void walk_lane_destroy(struct walk_lane *w)
+{
+	free(w);
 }
 
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context)
 {
-	struct calls calls;
-	calls.begin_count = calls.end_count = calls.tile_count = 0;
-	add_calls(&calls, ops, context);
-	feed(run, index, lane, first, end, &calls);
-}
+	struct walk_lane w;
 
-void walk_init(struct walk *walk, const struct run *run, const struct step_index *index)
-{
-	walk->run = run;
-	walk->index = index;
-	walk->count = 0;
-	walk->work = NULL;
-}
-
-void walk_join(struct walk *walk, const struct walk_ops *ops, void *context)
-{
-	assert(walk->count < WALK_JOINED_MAX);
-	walk->joined[walk->count++] = (struct walk_joined){ops, context};
-}
-
-static int wants(const struct walk *walk, const struct walk_joined *joined, uint32_t lane)
-{
-	if (joined->ops->begin_lane)
-		return joined->ops->begin_lane(joined->context, lane);
-	return walk->run->lanes[lane].kind == BRICK_LANE_THREAD;
-}
-
-static int walk_lane(const struct walk *walk, uint32_t lane)
-{
-	struct calls calls;
-	bool wanted[WALK_JOINED_MAX];
-	int rc = 0;
-
-	calls.begin_count = calls.end_count = calls.tile_count = 0;
-	for (size_t k = 0; k < walk->count && rc >= 0; k++) {
-		rc = wants(walk, &walk->joined[k], lane);
-		wanted[k] = rc > 0;
-		if (wanted[k])
-			add_calls(&calls, walk->joined[k].ops, walk->joined[k].context);
-	}
-	if (rc < 0)
-		return rc;
-	if (calls.begin_count + calls.end_count + calls.tile_count)
-		feed(walk->run, walk->index, lane, 0, walk->run->lanes[lane].sample_count, &calls);
-	for (size_t k = 0; k < walk->count && rc >= 0; k++)
-		if (wanted[k] && walk->joined[k].ops->end_lane)
-			rc = walk->joined[k].ops->end_lane(walk->joined[k].context, lane);
-	return rc < 0 ? rc : 0;
-}
-
-static int end_process(const struct walk *walk, uint32_t process)
-{
-	int rc = 0;
-	for (size_t k = 0; k < walk->count && rc >= 0; k++)
-		if (walk->joined[k].ops->end_process)
-			rc = walk->joined[k].ops->end_process(walk->joined[k].context, process);
-	return rc;
-}
-
-/* Lanes by process, in their own order: [lane_count]; the caller frees. */
-static uint32_t *order_lanes(const struct run *run)
-{
-	uint32_t *order = malloc((run->lane_count + 1) * sizeof(*order));
-	uint32_t *next = calloc(run->process_count + 1, sizeof(*next));
-
-	if (order && next) {
-		for (size_t i = 0; i < run->lane_count; i++)
-			next[run->lanes[i].process + 1]++;
-		for (size_t p = 1; p < run->process_count; p++)
-			next[p] += next[p - 1];
-		for (uint32_t i = 0; i < run->lane_count; i++)
-			order[next[run->lanes[i].process]++] = i;
-	} else {
-		free(order);
-		order = NULL;
-	}
-	free(next);
-	return order;
-}
-
-int walk_run(const struct walk *walk)
-{
-	const struct run *run = walk->run;
-	uint32_t *order = order_lanes(run);
-	int rc = order ? 0 : -ENOMEM;
-	size_t i = 0;
-
-	for (uint32_t process = 0; process < run->process_count && rc >= 0; process++) {
-		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
-			i++)
-			rc = walk_lane(walk, order[i]);
-		if (rc >= 0)
-			rc = end_process(walk, process);
-	}
-	for (size_t k = 0; k < walk->count && rc >= 0; k++)
-		if (walk->joined[k].ops->finish)
-			rc = walk->joined[k].ops->finish(walk->joined[k].context);
-	free(order);
-	return rc < 0 ? rc : 0;
+	init_lane(&w, run, index, lane);
+	add_calls(&w.calls, ops, context);
+	w.next = first;
+	w.end = end;
+	feed(&w);
 }

@@ -73,6 +73,9 @@ struct walk_ops {
 	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
 	/* For each tile. holder: the frame around it, or the lane itself. */
 	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+	/* A frame was the innermost of its lane in that time, which may be none. */
+	void (*piece)(
+		void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns);
 	int (*end_lane)(void *context, uint32_t lane); /* of a lane whose samples it wanted */
 	int (*end_process)(void *context, uint32_t process);
 	int (*finish)(void *context); /* after all lanes, in the order of joining */
@@ -109,6 +112,17 @@ int walk_run(const struct walk *walk);
  */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
+
+/*
+ * All samples of one lane: at once, or one by one, so that lanes can be walked side by side. Frames
+ * have times of their own and off the CPU only if someone who joined wants ends. NULL: no memory.
+ */
+struct walk_lane *walk_lane_create(
+	const struct run *run, const struct step_index *index, uint32_t lane);
+void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *context);
+void walk_lane_run(struct walk_lane *lane);
+bool walk_lane_next(struct walk_lane *lane); /* false: all have ended */
+void walk_lane_destroy(struct walk_lane *lane);
 
 /* walk_off_cpu.c: off, inner_off, wait_off and all_off of a frame that ends. The walk's own. */
 void walk_find_off(const struct run_lane *lane, struct walk_frame *frame);

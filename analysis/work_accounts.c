@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts what is nested, the waits behind it and the time off the CPU out of each execution, and
- * joins what lanes of one process did at the same time. Memory is some bytes for each piece of one
- * process, and nothing where only one lane of it recorded. Fed by a walk, for summaries and
- * rooflines.
+ * Adds up what each execution did in how much time of its own: without what is nested, the waits
+ * behind it and the time off the CPU. Where more than one lane of a process recorded, the time
+ * that they had in common is work_team.c's. Fed by a walk, for summaries and rooflines.
  */
 #include "analysis/work_accounts.h"
 
@@ -14,6 +13,7 @@
 #include "analysis/launches.h"
 #include "analysis/unknown.h"
 #include "analysis/work_owner.h"
+#include "analysis/work_team.h"
 
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
 	const struct walk_frame *frame)
@@ -29,25 +29,24 @@ unsigned work_phase(const struct run *run, const struct step_index *index, uint3
  * What a device is given for one node may be several commands, of which the first tells of all the
  * work: those right behind it in its queue, of the same brick and layer, are parts of it.
  */
-static enum work_owner owner_of(const struct work_accounts *a, const struct walk_frame *frame)
+static enum work_owner owner_of(
+	const struct work_accounts *a, const struct work_told *told, const struct walk_frame *frame)
 {
 	const struct run_site *site = &a->run->sites[frame->sample->site];
 	enum work_owner owner = a->owners[frame->sample->site];
 
-	return owner == WORK_UNKNOWN && a->told_brick == frame->brick &&
-			       a->told_layer == site->layer
+	return owner == WORK_UNKNOWN && told->brick == frame->brick && told->layer == site->layer
 		       ? WORK_PART
 		       : owner;
 }
 
-/* A command of a queue has ended: whose work goes on? */
-static void tell_work(
-	struct work_accounts *a, const struct walk_frame *frame, enum work_owner owner)
+void work_tell(
+	const struct work_accounts *a, struct work_told *told, const struct walk_frame *frame)
 {
-	if (a->run->lanes[a->lane].kind != BRICK_LANE_QUEUE)
-		return;
-	a->told_brick = owner == WORK_UNKNOWN ? RUN_NONE : frame->brick;
-	a->told_layer = a->run->sites[frame->sample->site].layer;
+	bool is_known = owner_of(a, told, frame) != WORK_UNKNOWN;
+
+	told->brick = is_known ? frame->brick : RUN_NONE;
+	told->layer = a->run->sites[frame->sample->site].layer;
 }
 
 static bool is_counted(const struct work_accounts *a, const struct walk_frame *frame)
@@ -57,52 +56,10 @@ static bool is_counted(const struct work_accounts *a, const struct walk_frame *f
 	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
-/* A piece of time in which it ran, less the time off its CPU. */
-static void add_span(
-	struct work_accounts *a, struct work_account *account, uint64_t begin_ns, uint64_t end_ns)
+bool work_is_counted(
+	const struct work_accounts *a, const struct work_told *told, const struct walk_frame *frame)
 {
-	const struct run_lane *lane = &a->run->lanes[a->lane];
-	size_t off = lane->off_cpu_count ? run_off_cpu_from(lane, begin_ns) : 0;
-
-	for (; off < lane->off_cpu_count && lane->off_cpu[off].begin_ns < end_ns; off++) {
-		if (begin_ns < lane->off_cpu[off].begin_ns &&
-			work_spans_add(&account->lane, begin_ns, lane->off_cpu[off].begin_ns))
-			a->failed = true;
-		begin_ns = lane->off_cpu[off].end_ns;
-	}
-	if (begin_ns < end_ns && work_spans_add(&account->lane, begin_ns, end_ns))
-		a->failed = true;
-}
-
-/* The frame was running since its piece began, and is not any more. */
-static void close_piece(
-	struct work_accounts *a, const struct walk_frame *frame, unsigned depth, uint64_t end_ns)
-{
-	uint64_t begin_ns = a->piece_begin_ns[depth];
-
-	if (end_ns <= begin_ns || owner_of(a, frame) == WORK_UNKNOWN || !is_counted(a, frame))
-		return;
-	size_t key = a->key(a->context, a->lane, frame);
-	if (key != SIZE_MAX)
-		add_span(a, &a->accounts[key], begin_ns, end_ns);
-}
-
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct work_accounts *a = context;
-
-	if (depth > 1)
-		close_piece(a, frame - 1, depth - 1, frame->begin_ns);
-	a->piece_begin_ns[depth] = frame->begin_ns;
-}
-
-static void on_end_of_piece(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct work_accounts *a = context;
-
-	close_piece(a, frame, depth, frame->end_ns);
-	if (depth > 1)
-		a->piece_begin_ns[depth - 1] = frame->end_ns + frame->wait_ns;
+	return is_counted(a, frame) && owner_of(a, told, frame) != WORK_UNKNOWN;
 }
 
 static void count_work(struct work_account *account, const struct run_site *site, uint64_t ns)
@@ -119,11 +76,12 @@ static void count_work(struct work_account *account, const struct run_site *site
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct work_accounts *a = context;
-	enum work_owner owner = owner_of(a, frame);
+	enum work_owner owner = owner_of(a, &a->told, frame);
 	uint64_t ns = frame->self_ns - frame->off.preempted_ns - frame->off.blocked_ns;
 
 	(void)depth;
-	tell_work(a, frame, owner);
+	if (a->run->lanes[a->lane].kind == BRICK_LANE_QUEUE)
+		work_tell(a, &a->told, frame);
 	if (!is_counted(a, frame))
 		return;
 	size_t key = a->key(a->context, a->lane, frame);
@@ -142,7 +100,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 }
 
 /* Whether all other lanes of its process that have samples are of another kind. */
-static bool is_alone(const struct run *run, uint32_t lane)
+bool work_is_alone(const struct run *run, uint32_t lane)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (i != lane && run->lanes[i].process == run->lanes[lane].process &&
@@ -156,39 +114,9 @@ static int on_lane(void *context, uint32_t lane)
 	struct work_accounts *a = context;
 
 	a->lane = lane;
-	a->told_brick = RUN_NONE;
-	a->alone = a->by_lane || is_alone(a->run, lane);
+	a->told.brick = RUN_NONE;
+	a->alone = a->by_lane || work_is_alone(a->run, lane);
 	return 1;
-}
-
-/* Alone, what it did at the same time as others needs no look. */
-static int on_lane_of_spans(void *context, uint32_t lane)
-{
-	const struct work_accounts *a = context;
-
-	(void)lane;
-	return !a->alone;
-}
-
-static int on_lane_end(void *context, uint32_t lane)
-{
-	struct work_accounts *a = context;
-
-	(void)lane;
-	for (size_t i = 0; i < a->count; i++) {
-		struct work_account *account = &a->accounts[i];
-		struct work_spans none = account->all;
-		if (!account->lane.end_ns)
-			continue;
-		if (!account->all.end_ns) {
-			account->all = account->lane;
-			account->lane = none;
-		} else if (work_spans_unite(&account->all, &account->lane)) {
-			return -ENOMEM;
-		}
-		work_spans_clear(&account->lane);
-	}
-	return a->failed ? -ENOMEM : 0;
 }
 
 /* Bricks, then categories: each has one for all phases behind those of its phases. */
@@ -200,77 +128,6 @@ static size_t key_of(size_t thing, int phase, int on_device)
 static size_t category_thing(const struct run *run, uint32_t category)
 {
 	return run->brick_count + 1 + category;
-}
-
-/* The time of a brick in all phases. */
-static int sum_brick(struct work_accounts *a, uint32_t brick, int on_device)
-{
-	struct work_spans all = {0};
-	int rc = 0;
-
-	for (int phase = 0; phase < WORK_PHASES && !rc; phase++) {
-		const struct work_spans *spans = &a->accounts[key_of(brick, phase, on_device)].all;
-		if (spans->end_ns)
-			rc = work_spans_unite(&all, spans);
-	}
-	a->accounts[key_of(brick, WORK_ALL_PHASES, on_device)].wall_ns +=
-		work_spans_length_ns(&all);
-	free(all.spans);
-	return rc;
-}
-
-/* The time of a category in one phase, and that in all. */
-static int sum_category(struct work_accounts *a, uint32_t category, int phase, int on_device,
-	struct work_spans *all)
-{
-	size_t thing = category_thing(a->run, category);
-	struct work_spans of_phase = {0};
-	int rc = 0;
-
-	for (uint32_t b = 0; b < a->run->brick_count && !rc; b++) {
-		const struct work_spans *spans = &a->accounts[key_of(b, phase, on_device)].all;
-		if (a->run->bricks[b].category == category && spans->end_ns)
-			rc = work_spans_unite(&of_phase, spans);
-	}
-	a->accounts[key_of(thing, phase, on_device)].wall_ns += work_spans_length_ns(&of_phase);
-	if (!rc && of_phase.end_ns)
-		rc = work_spans_unite(all, &of_phase);
-	free(of_phase.spans);
-	return rc;
-}
-
-static int sum_spans(struct work_accounts *a, int on_device)
-{
-	int rc = 0;
-
-	for (uint32_t b = 0; b < a->run->brick_count && !rc; b++)
-		rc = sum_brick(a, b, on_device);
-	for (uint32_t c = 0; c < a->run->category_count && !rc; c++) {
-		size_t key = key_of(category_thing(a->run, c), WORK_ALL_PHASES, on_device);
-		struct work_spans all = {0};
-		for (int phase = 0; phase < WORK_PHASES && !rc; phase++)
-			rc = sum_category(a, c, phase, on_device, &all);
-		a->accounts[key].wall_ns += work_spans_length_ns(&all);
-		free(all.spans);
-	}
-	return rc;
-}
-
-static int on_process_end(void *context, uint32_t process)
-{
-	struct work_accounts *a = context;
-	int rc = a->sums ? sum_spans(a, 0) : 0;
-
-	(void)process;
-	if (a->sums && !rc)
-		rc = sum_spans(a, 1);
-	for (size_t i = 0; i < a->count; i++) {
-		if (!a->accounts[i].all.end_ns)
-			continue;
-		a->accounts[i].wall_ns += work_spans_length_ns(&a->accounts[i].all);
-		work_spans_clear(&a->accounts[i].all);
-	}
-	return rc;
 }
 
 /* All but the time, of which some may have been at the same time. */
@@ -312,43 +169,51 @@ static int finish(void *context)
 	return 0;
 }
 
-static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end, .finish = finish};
-static const struct walk_ops span_ops = {.begin_lane = on_lane_of_spans,
-	.begin = on_begin,
-	.end = on_end_of_piece,
-	.end_lane = on_lane_end,
-	.end_process = on_process_end};
-
-int work_accounts_init(
-	struct work_accounts *a, struct walk *walk, size_t count, work_key_fn key, void *context)
+/* Once for all accounts of the walk. */
+static int on_process_end(void *context, uint32_t process)
 {
-	const struct run *run = walk->run;
+	return work_team_unite(context, process);
+}
 
+static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end, .finish = finish};
+static const struct walk_ops shared_ops = {
+	.begin_lane = on_lane, .end = on_end, .end_process = on_process_end, .finish = finish};
+
+static int init(struct work_accounts *a, const struct walk *walk, size_t count, work_key_fn key,
+	void *context)
+{
 	memset(a, 0, sizeof(*a));
-	a->run = run;
+	a->run = walk->run;
 	a->index = walk->index;
 	a->count = count;
 	a->key = key;
 	a->context = context;
 	a->accounts = calloc(a->count + 1, sizeof(*a->accounts));
-	a->owners = calloc(run->site_count + 1, 1);
-	if (!a->accounts || !a->owners || work_owners(a->owners, run) < 0) {
-		work_accounts_fini(a);
+	return a->accounts ? 0 : -ENOMEM;
+}
+
+int work_accounts_init(
+	struct work_accounts *a, struct walk *walk, size_t count, work_key_fn key, void *context)
+{
+	if (init(a, walk, count, key, context) < 0)
 		return -ENOMEM;
-	}
+	a->owners = walk->work->owners;
+	a->shared = walk->work;
+	a->beside = walk->work->beside;
+	walk->work->beside = a;
 	walk_join(walk, &ops, a);
-	walk_join(walk, &span_ops, a);
 	return 0;
 }
 
 void work_accounts_fini(struct work_accounts *a)
 {
-	for (size_t i = 0; a->accounts && i < a->count; i++) {
-		free(a->accounts[i].all.spans);
-		free(a->accounts[i].lane.spans);
-	}
+	struct work_accounts **link = a->shared ? &a->shared->beside : NULL;
+
+	while (link && *link && *link != a)
+		link = &(*link)->beside;
+	if (link && *link)
+		*link = a->beside;
 	free(a->accounts);
-	free(a->owners);
 	memset(a, 0, sizeof(*a));
 }
 
@@ -372,28 +237,60 @@ static size_t shared_key(void *context, uint32_t lane, const struct walk_frame *
 	return key_of(frame->brick, (int)work_phase(a->run, a->index, lane, frame), on_device);
 }
 
-struct work_accounts *work_accounts_get(struct walk *walk, bool sums)
+static struct work_accounts *create_shared(struct walk *walk)
 {
 	size_t things = category_thing(walk->run, (uint32_t)walk->run->category_count + 1);
-	struct work_accounts *a = walk->work;
+	struct work_accounts *a = malloc(sizeof(*a));
+	uint8_t *owners = calloc(walk->run->site_count + 1, 1);
 
-	if (!a) {
-		a = malloc(sizeof(*a));
-		if (!a || work_accounts_init(a, walk, key_of(things, 0, 0), shared_key, a) < 0) {
-			free(a);
-			return NULL;
-		}
-		walk->work = a;
+	if (!a || !owners || work_owners(owners, walk->run) < 0 ||
+		init(a, walk, key_of(things, 0, 0), shared_key, a) < 0) {
+		free(owners);
+		free(a);
+		return NULL;
 	}
-	a->sums |= sums;
-	a->users++;
+	a->owners = owners;
+	walk_join(walk, &shared_ops, a);
 	return a;
+}
+
+struct work_accounts *work_accounts_get(struct walk *walk, bool sums)
+{
+	if (!walk->work)
+		walk->work = create_shared(walk);
+	if (!walk->work)
+		return NULL;
+	walk->work->sums |= sums;
+	walk->work->users++;
+	return walk->work;
+}
+
+size_t work_shared_slots(const struct work_accounts *a)
+{
+	return a->sums ? 4 : 1;
+}
+
+struct work_account **work_shared_accounts(const struct work_accounts *a, uint32_t lane,
+	const struct walk_frame *frame, struct work_account **to)
+{
+	size_t category = category_thing(a->run, a->run->bricks[frame->brick].category);
+	int on_device = a->run->lanes[lane].kind == BRICK_LANE_QUEUE;
+	int phase = (int)work_phase(a->run, a->index, lane, frame);
+
+	*to++ = &a->accounts[key_of(frame->brick, phase, on_device)];
+	if (!a->sums)
+		return to;
+	*to++ = &a->accounts[key_of(frame->brick, WORK_ALL_PHASES, on_device)];
+	*to++ = &a->accounts[key_of(category, phase, on_device)];
+	*to++ = &a->accounts[key_of(category, WORK_ALL_PHASES, on_device)];
+	return to;
 }
 
 void work_accounts_put(struct work_accounts *a)
 {
 	if (!a || --a->users)
 		return;
+	free((void *)a->owners);
 	work_accounts_fini(a);
 	free(a);
 }

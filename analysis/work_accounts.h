@@ -9,10 +9,10 @@
 
 #include "analysis/step_times.h"
 #include "analysis/walk.h"
-#include "analysis/work_spans.h"
 
 struct work_account {
 	uint64_t wall_ns;  /* whole when the walk has run */
+	uint64_t until_ns; /* in the process being walked, how far wall_ns is */
 	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
 	uint64_t busy_ns;
 	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
@@ -20,8 +20,6 @@ struct work_account {
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
 	uint64_t at_most;		       /* that say the most that it can be */
-	struct work_spans all;		       /* of the process being walked */
-	struct work_spans lane;		       /* of the lane being walked */
 };
 
 enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
@@ -29,24 +27,28 @@ enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
 /* Which account an execution counts in; SIZE_MAX: in none. */
 typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
 
+/* Of a queue: the work that commands without counts go on with, if it is theirs. */
+struct work_told {
+	uint32_t brick;
+	int32_t layer;
+};
+
 struct work_accounts {
 	const struct run *run;
 	const struct step_index *index;
 	struct work_account *accounts;
 	size_t count;
-	uint8_t *owners;			/* [site_count]: enum work_owner */
-	uint64_t piece_begin_ns[UINT8_MAX + 3]; /* of what is open, by depth, while not alone */
+	const uint8_t *owners; /* [site_count]: enum work_owner */
 	uint32_t lane;
 	bool alone;   /* no other lane of the process can be in anything at the same time */
 	bool by_lane; /* no key is of more than one lane */
-	/* of a queue: the work that commands without counts go on with, if it is theirs */
-	uint32_t told_brick;
-	int32_t told_layer;
-	bool failed;
+	struct work_told told;
 	work_key_fn key;
 	void *context;
-	unsigned users; /* of those that are shared */
-	bool sums;	/* also those that are made of others: of categories, and of all phases */
+	struct work_accounts *shared; /* those of bricks and categories; NULL: it is they */
+	struct work_accounts *beside; /* next of all that share them */
+	unsigned users;		      /* of those that are shared */
+	bool sums; /* also those that are made of others: of categories, and of all phases */
 };
 
 /*
@@ -62,7 +64,7 @@ const struct work_account *work_of_brick(
 const struct work_account *work_of_category(
 	const struct work_accounts *accounts, uint32_t category, int phase, int on_device);
 
-/* Of other keys, as many as count. -ENOMEM; *accounts is then empty. */
+/* Of other keys, as many as count, while the caller has the shared ones. -ENOMEM: empty. */
 int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t count,
 	work_key_fn key, void *context);
 void work_accounts_fini(struct work_accounts *accounts);
@@ -82,6 +84,17 @@ static inline double work_flops_per_ns(const struct work_account *account)
 {
 	return work_rate(account->flops, account->without_flops, account->wall_ns);
 }
+
+/* work_team.c's: which frames count, and the accounts that have those of bricks. */
+bool work_is_counted(const struct work_accounts *accounts, const struct work_told *told,
+	const struct walk_frame *frame);
+/* A command of a queue has ended: whose work goes on? */
+void work_tell(const struct work_accounts *accounts, struct work_told *told,
+	const struct walk_frame *frame);
+bool work_is_alone(const struct run *run, uint32_t lane);
+size_t work_shared_slots(const struct work_accounts *shared);
+struct work_account **work_shared_accounts(const struct work_accounts *shared, uint32_t lane,
+	const struct walk_frame *frame, struct work_account **to);
 
 /* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,

@@ -16,9 +16,10 @@ struct pb_reader {
 
 struct pb_field {
 	uint32_t number;
-	uint32_t wire;
+	/* Not beside the number: to compare both at once waits for both stores to be done. */
 	uint64_t value;	     /* of PB_VARINT, PB_FIXED64, PB_FIXED32 */
 	struct pb_reader in; /* what PB_LENGTH holds */
+	uint32_t wire;
 };
 
 static inline struct pb_reader pb_reader(const void *data, size_t bytes)
