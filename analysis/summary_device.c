@@ -106,18 +106,20 @@ const char *summary_kernel_name(
 	return t->run->kernels[*kernel].name;
 }
 
-static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_frame *frame)
+static uint32_t phase_of(
+	const struct summary_accumulator *t, uint32_t lane, const struct walk_frame *frame)
 {
-	uint32_t step = launches_step(t->run, t->index, t->lane, frame->index);
+	uint32_t step = launches_step(t->run, t->index, lane, frame->index);
 
 	if (step == RUN_NONE)
 		return SUMMARY_PHASE_OUTSIDE;
 	return t->run->steps[step].phase;
 }
 
-static uint32_t step_of(const struct summary_accumulator *t, const struct walk_frame *frame)
+static uint32_t step_of(
+	const struct summary_accumulator *t, uint32_t lane, const struct walk_frame *frame)
 {
-	return summary_step_group(t, launches_step(t->run, t->index, t->lane, frame->index));
+	return summary_step_group(t, launches_step(t->run, t->index, lane, frame->index));
 }
 
 static uint32_t layer_of(const struct summary_accumulator *t, const struct walk_frame *frame)
@@ -150,9 +152,9 @@ uint32_t summary_device_group(
 	case SUMMARY_BY_LAYER:
 		return layer_of(t, frame);
 	case SUMMARY_BY_PHASE:
-		return phase_of(t, frame);
+		return phase_of(t, lane, frame);
 	case SUMMARY_BY_STEP:
-		return step_of(t, frame);
+		return step_of(t, lane, frame);
 	default:
 		return RUN_NONE;
 	}
@@ -215,7 +217,7 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 		return;
 	t->lane_counts_all[frame->brick]++;
 	const struct run_command *command = launches_command(t->run, t->lane, frame->index);
-	uint32_t phase = phase_of(t, frame);
+	uint32_t phase = phase_of(t, t->lane, frame);
 	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
 		return;
 	if (t->run->sites[frame->sample->site].left_out)

@@ -73,18 +73,12 @@ static void count_work(struct work_account *account, const struct run_site *site
 	account->at_most += (site->flags & BRICK_SITE_AT_MOST) != 0;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void count(struct work_accounts *a, uint32_t lane, const struct walk_frame *frame,
+	enum work_owner owner, bool alone)
 {
-	struct work_accounts *a = context;
-	enum work_owner owner = owner_of(a, &a->told, frame);
 	uint64_t ns = frame->self_ns - frame->off.preempted_ns - frame->off.blocked_ns;
+	size_t key = a->key(a->context, lane, frame);
 
-	(void)depth;
-	if (a->run->lanes[a->lane].kind == BRICK_LANE_QUEUE)
-		work_tell(a, &a->told, frame);
-	if (!is_counted(a, frame))
-		return;
-	size_t key = a->key(a->context, a->lane, frame);
 	if (key == SIZE_MAX)
 		return;
 	struct work_account *account = &a->accounts[key];
@@ -93,10 +87,24 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	}
 	account->busy_ns += ns;
-	if (a->alone)
+	if (alone || a->by_lane)
 		account->alone_ns += ns;
 	if (owner == WORK_OWN)
 		count_work(account, &a->run->sites[frame->sample->site], ns);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct work_accounts *shared = context;
+	enum work_owner owner = owner_of(shared, &shared->told, frame);
+
+	(void)depth;
+	if (shared->run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
+		work_tell(shared, &shared->told, frame);
+	if (!is_counted(shared, frame))
+		return;
+	for (struct work_accounts *a = shared; a; a = a->beside)
+		count(a, shared->lane, frame, owner, shared->alone);
 }
 
 /* Whether all other lanes of its process that have samples are of another kind. */
@@ -115,7 +123,7 @@ static int on_lane(void *context, uint32_t lane)
 
 	a->lane = lane;
 	a->told.brick = RUN_NONE;
-	a->alone = a->by_lane || work_is_alone(a->run, lane);
+	a->alone = work_is_alone(a->run, lane);
 	return 1;
 }
 
@@ -157,25 +165,25 @@ static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_
 
 static int finish(void *context)
 {
-	struct work_accounts *a = context;
+	struct work_accounts *shared = context;
 
-	for (uint32_t b = 0; b < a->run->brick_count && a->sums; b++)
+	for (uint32_t b = 0; b < shared->run->brick_count && shared->sums; b++)
 		for (int phase = 0; phase < WORK_PHASES; phase++) {
-			sum_work(a, b, phase, 0);
-			sum_work(a, b, phase, 1);
+			sum_work(shared, b, phase, 0);
+			sum_work(shared, b, phase, 1);
 		}
-	for (size_t i = 0; i < a->count; i++)
-		a->accounts[i].wall_ns += a->accounts[i].alone_ns;
+	for (struct work_accounts *a = shared; a; a = a->beside)
+		for (size_t i = 0; i < a->count; i++)
+			a->accounts[i].wall_ns += a->accounts[i].alone_ns;
 	return 0;
 }
 
-/* Once for all accounts of the walk. */
 static int on_process_end(void *context, uint32_t process)
 {
 	return work_team_unite(context, process);
 }
 
-static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end, .finish = finish};
+/* Of all accounts that share them, too. */
 static const struct walk_ops shared_ops = {
 	.begin_lane = on_lane, .end = on_end, .end_process = on_process_end, .finish = finish};
 
@@ -201,7 +209,6 @@ int work_accounts_init(
 	a->shared = walk->work;
 	a->beside = walk->work->beside;
 	walk->work->beside = a;
-	walk_join(walk, &ops, a);
 	return 0;
 }
 

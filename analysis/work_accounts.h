@@ -39,16 +39,17 @@ struct work_accounts {
 	struct work_account *accounts;
 	size_t count;
 	const uint8_t *owners; /* [site_count]: enum work_owner */
-	uint32_t lane;
-	bool alone;   /* no other lane of the process can be in anything at the same time */
-	bool by_lane; /* no key is of more than one lane */
-	struct work_told told;
+	bool by_lane;	       /* no key is of more than one lane */
 	work_key_fn key;
 	void *context;
 	struct work_accounts *shared; /* those of bricks and categories; NULL: it is they */
 	struct work_accounts *beside; /* next of all that share them */
-	unsigned users;		      /* of those that are shared */
-	bool sums; /* also those that are made of others: of categories, and of all phases */
+	/* the rest is theirs only */
+	uint32_t lane;
+	bool alone; /* no other lane of the process can be in anything at the same time */
+	bool sums;  /* also those that are made of others: of categories, and of all phases */
+	struct work_told told;
+	unsigned users;
 };
 
 /*

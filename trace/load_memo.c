@@ -17,6 +17,7 @@ struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	uint32_t length;
 	uint32_t version; /* of the sequence's names */
+	uint32_t next;	  /* the memo that came after this one when it was looked for */
 	struct load_sequence *sequence;
 	struct build_slice slice;
 };
@@ -24,6 +25,7 @@ struct memo {
 struct load_memo {
 	ARRAY(struct memo) memos;
 	struct hash_index index;
+	uint32_t last; /* the one found before */
 };
 
 static inline uint64_t load64(const uint8_t *at)
@@ -67,6 +69,21 @@ static inline struct memo *find(
 	return NULL;
 }
 
+/* Likely that which came after the last one before. */
+static inline struct memo *find_next(struct load_memo *m, const uint8_t *bytes, uint32_t length)
+{
+	struct memo *last = &m->memos.items[m->last], *memo = &m->memos.items[last->next];
+
+	if (memo->length != length || !equal(memo->bytes, bytes, length)) {
+		memo = find(m, hash_of(bytes, length), bytes, length);
+		if (!memo)
+			return NULL;
+		last->next = (uint32_t)(memo - m->memos.items);
+	}
+	m->last = last->next;
+	return memo;
+}
+
 /*
  * Take the timestamp off a packet's start or end. What is at the end might be something else that
  * looks like one; but then the rest equals no packet that had its timestamp there.
@@ -90,15 +107,15 @@ static inline int split(struct pb_reader *packet, uint64_t *delta)
 
 int load_memo_packet(struct load *l, struct pb_reader packet)
 {
-	const struct load_memo *m = l->memo;
+	struct load_memo *m = l->memo;
 	uint64_t delta;
 
-	if (!m || pb_size(packet) < MIN_BYTES)
+	if (!m || !m->memos.count || pb_size(packet) < MIN_BYTES)
 		return 0;
 	if (!split(&packet, &delta) || pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
 		return 0;
 	uint32_t length = (uint32_t)pb_size(packet);
-	const struct memo *memo = find(m, hash_of(packet.at, length), packet.at, length);
+	const struct memo *memo = find_next(m, packet.at, length);
 	if (!memo || memo->version != memo->sequence->names_version)
 		return 0;
 	if (!load_advance(memo->sequence, delta) ||
