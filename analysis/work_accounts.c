@@ -13,7 +13,6 @@
 #include "analysis/launches.h"
 #include "analysis/unknown.h"
 #include "analysis/work_owner.h"
-#include "analysis/work_team.h"
 
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
 	const struct walk_frame *frame)
@@ -23,43 +22,6 @@ unsigned work_phase(const struct run *run, const struct step_index *index, uint3
 	if (run->lanes[lane].kind == BRICK_LANE_QUEUE)
 		step = launches_step(run, index, lane, frame->index);
 	return step == RUN_NONE ? STEP_PHASES : run->steps[step].phase;
-}
-
-/*
- * What a device is given for one node may be several commands, of which the first tells of all the
- * work: those right behind it in its queue, of the same brick and layer, are parts of it.
- */
-static enum work_owner owner_of(
-	const struct work_accounts *a, const struct work_told *told, const struct walk_frame *frame)
-{
-	const struct run_site *site = &a->run->sites[frame->sample->site];
-	enum work_owner owner = a->owners[frame->sample->site];
-
-	return owner == WORK_UNKNOWN && told->brick == frame->brick && told->layer == site->layer
-		       ? WORK_PART
-		       : owner;
-}
-
-void work_tell(
-	const struct work_accounts *a, struct work_told *told, const struct walk_frame *frame)
-{
-	bool is_known = owner_of(a, told, frame) != WORK_UNKNOWN;
-
-	told->brick = is_known ? frame->brick : RUN_NONE;
-	told->layer = a->run->sites[frame->sample->site].layer;
-}
-
-static bool is_counted(const struct work_accounts *a, const struct walk_frame *frame)
-{
-	return a->index->kinds[frame->brick] == BRICK_KIND_WORK &&
-	       !a->run->sites[frame->sample->site].left_out &&
-	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
-}
-
-bool work_is_counted(
-	const struct work_accounts *a, const struct work_told *told, const struct walk_frame *frame)
-{
-	return is_counted(a, frame) && owner_of(a, told, frame) != WORK_UNKNOWN;
 }
 
 static void count_work(struct work_account *account, const struct run_site *site, uint64_t ns)
@@ -96,25 +58,16 @@ static void count(struct work_accounts *a, uint32_t lane, const struct walk_fram
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct work_accounts *shared = context;
-	enum work_owner owner = owner_of(shared, &shared->told, frame);
+	const struct run *run = shared->run;
+	enum work_owner owner = work_owner_of(shared->owners, run, &shared->told, frame);
 
 	(void)depth;
-	if (shared->run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
-		work_tell(shared, &shared->told, frame);
-	if (!is_counted(shared, frame))
+	if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
+		work_tell(shared->owners, run, &shared->told, frame);
+	if (!work_is_counted(run, shared->index, frame))
 		return;
 	for (struct work_accounts *a = shared; a; a = a->beside)
 		count(a, shared->lane, frame, owner, shared->alone);
-}
-
-/* Whether all other lanes of its process that have samples are of another kind. */
-bool work_is_alone(const struct run *run, uint32_t lane)
-{
-	for (uint32_t i = 0; i < run->lane_count; i++)
-		if (i != lane && run->lanes[i].process == run->lanes[lane].process &&
-			run->lanes[i].kind == run->lanes[lane].kind && run->lanes[i].sample_count)
-			return false;
-	return true;
 }
 
 static int on_lane(void *context, uint32_t lane)
@@ -123,7 +76,7 @@ static int on_lane(void *context, uint32_t lane)
 
 	a->lane = lane;
 	a->told.brick = RUN_NONE;
-	a->alone = work_is_alone(a->run, lane);
+	a->alone = work_team_alone(a->run, lane);
 	return 1;
 }
 
@@ -174,13 +127,46 @@ static int finish(void *context)
 		}
 	for (struct work_accounts *a = shared; a; a = a->beside)
 		for (size_t i = 0; i < a->count; i++)
-			a->accounts[i].wall_ns += a->accounts[i].alone_ns;
+			a->accounts[i].time.wall_ns += a->accounts[i].alone_ns;
 	return 0;
+}
+
+/* Where a piece of that frame counts. */
+static void find_times(
+	void *context, uint32_t lane, const struct walk_frame *frame, struct work_time **to)
+{
+	const struct work_accounts *shared = context;
+	const struct run *run = shared->run;
+	size_t category = category_thing(run, run->bricks[frame->brick].category);
+	int on_device = run->lanes[lane].kind == BRICK_LANE_QUEUE;
+	int phase = (int)work_phase(run, shared->index, lane, frame);
+
+	*to++ = &shared->accounts[key_of(frame->brick, phase, on_device)].time;
+	if (shared->sums) {
+		*to++ = &shared->accounts[key_of(frame->brick, WORK_ALL_PHASES, on_device)].time;
+		*to++ = &shared->accounts[key_of(category, phase, on_device)].time;
+		*to++ = &shared->accounts[key_of(category, WORK_ALL_PHASES, on_device)].time;
+	}
+	for (const struct work_accounts *a = shared->beside; a; a = a->beside)
+		if (!a->by_lane) {
+			size_t key = a->key(a->context, lane, frame);
+			*to++ = key == SIZE_MAX ? NULL : &a->accounts[key].time;
+		}
 }
 
 static int on_process_end(void *context, uint32_t process)
 {
-	return work_team_unite(context, process);
+	struct work_accounts *shared = context;
+	struct work_team team = {shared->run, shared->index, shared->owners, find_times, shared, 1};
+
+	if (shared->sums)
+		team.slots = 4;
+	for (struct work_accounts *a = shared; a; a = a->beside) {
+		team.slots += a != shared && !a->by_lane;
+		for (size_t i = 0; i < a->count; i++)
+			a->accounts[i].time.until_ns = 0;
+	}
+	return work_team_unite(&team, process);
 }
 
 /* Of all accounts that share them, too. */
@@ -270,27 +256,6 @@ struct work_accounts *work_accounts_get(struct walk *walk, bool sums)
 	walk->work->sums |= sums;
 	walk->work->users++;
 	return walk->work;
-}
-
-size_t work_shared_slots(const struct work_accounts *a)
-{
-	return a->sums ? 4 : 1;
-}
-
-struct work_account **work_shared_accounts(const struct work_accounts *a, uint32_t lane,
-	const struct walk_frame *frame, struct work_account **to)
-{
-	size_t category = category_thing(a->run, a->run->bricks[frame->brick].category);
-	int on_device = a->run->lanes[lane].kind == BRICK_LANE_QUEUE;
-	int phase = (int)work_phase(a->run, a->index, lane, frame);
-
-	*to++ = &a->accounts[key_of(frame->brick, phase, on_device)];
-	if (!a->sums)
-		return to;
-	*to++ = &a->accounts[key_of(frame->brick, WORK_ALL_PHASES, on_device)];
-	*to++ = &a->accounts[key_of(category, phase, on_device)];
-	*to++ = &a->accounts[key_of(category, WORK_ALL_PHASES, on_device)];
-	return to;
 }
 
 void work_accounts_put(struct work_accounts *a)

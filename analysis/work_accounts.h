@@ -9,11 +9,12 @@
 
 #include "analysis/step_times.h"
 #include "analysis/walk.h"
+#include "analysis/work_owner.h"
+#include "analysis/work_team.h"
 
 struct work_account {
-	uint64_t wall_ns;  /* whole when the walk has run */
-	uint64_t until_ns; /* in the process being walked, how far wall_ns is */
-	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
+	struct work_time time; /* whole when the walk has run */
+	uint64_t alone_ns;     /* of it, in processes of which one lane recorded */
 	uint64_t busy_ns;
 	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
 	uint64_t count, silent;
@@ -26,12 +27,6 @@ enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
 
 /* Which account an execution counts in; SIZE_MAX: in none. */
 typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
-
-/* Of a queue: the work that commands without counts go on with, if it is theirs. */
-struct work_told {
-	uint32_t brick;
-	int32_t layer;
-};
 
 struct work_accounts {
 	const struct run *run;
@@ -78,24 +73,13 @@ static inline double work_rate(uint64_t amount, uint64_t without, uint64_t wall_
 
 static inline double work_bytes_per_ns(const struct work_account *account)
 {
-	return work_rate(account->bytes, account->without_bytes, account->wall_ns);
+	return work_rate(account->bytes, account->without_bytes, account->time.wall_ns);
 }
 
 static inline double work_flops_per_ns(const struct work_account *account)
 {
-	return work_rate(account->flops, account->without_flops, account->wall_ns);
+	return work_rate(account->flops, account->without_flops, account->time.wall_ns);
 }
-
-/* work_team.c's: which frames count, and the accounts that have those of bricks. */
-bool work_is_counted(const struct work_accounts *accounts, const struct work_told *told,
-	const struct walk_frame *frame);
-/* A command of a queue has ended: whose work goes on? */
-void work_tell(const struct work_accounts *accounts, struct work_told *told,
-	const struct walk_frame *frame);
-bool work_is_alone(const struct run *run, uint32_t lane);
-size_t work_shared_slots(const struct work_accounts *shared);
-struct work_account **work_shared_accounts(const struct work_accounts *shared, uint32_t lane,
-	const struct walk_frame *frame, struct work_account **to);
 
 /* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,

@@ -60,3 +60,12 @@ int work_owners(uint8_t *owners, const struct run *run)
 	free(told);
 	return 0;
 }
+
+void work_tell(const uint8_t *owners, const struct run *run, struct work_told *told,
+	const struct walk_frame *frame)
+{
+	bool is_known = work_owner_of(owners, run, told, frame) != WORK_UNKNOWN;
+
+	told->brick = is_known ? frame->brick : RUN_NONE;
+	told->layer = run->sites[frame->sample->site].layer;
+}

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/work_owner.h"
+
 /* What one sample ends and begins fits behind AHEAD pieces. */
 enum { AHEAD = 64, PIECES = AHEAD + UINT8_MAX + 3 };
 
@@ -26,13 +28,12 @@ struct team_lane {
 	size_t off;		   /* the first of its times off the CPU that may matter yet */
 	uint64_t rest_ns;	   /* of the piece at hand, what is not begun yet */
 	uint64_t begin_ns, end_ns; /* next of what is united */
-	struct work_account *accounts[]; /* [PIECES][team->slots]; NULL: in none */
+	struct work_time *times[]; /* [PIECES][team->slots] */
 };
 
-struct work_team {
-	struct work_accounts *shared;
-	size_t slots;		  /* accounts that one piece may be in */
-	struct team_lane **lanes; /* a heap: that which goes on first is [0] */
+/* Those that go on, a heap: that which is first is [0]. */
+struct lanes {
+	struct team_lane **list;
 	size_t count;
 };
 
@@ -40,18 +41,13 @@ static void on_piece(
 	void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct team_lane *l = context;
-	struct work_accounts *shared = l->team->shared;
+	const struct work_team *t = l->team;
 
-	if (end_ns <= begin_ns || !work_is_counted(shared, &l->told, frame))
+	if (end_ns <= begin_ns || !work_is_counted(t->run, t->index, frame) ||
+		work_owner_of(t->owners, t->run, &l->told, frame) == WORK_UNKNOWN)
 		return;
-	struct work_account **to = &l->accounts[l->count * l->team->slots];
+	t->find(t->context, l->number, frame, &l->times[l->count * t->slots]);
 	l->pieces[l->count++] = (struct piece){begin_ns, end_ns};
-	to = work_shared_accounts(shared, l->number, frame, to);
-	for (const struct work_accounts *a = shared->beside; a; a = a->beside)
-		if (!a->by_lane) {
-			size_t key = a->key(a->context, l->number, frame);
-			*to++ = key == SIZE_MAX ? NULL : &a->accounts[key];
-		}
 }
 
 static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
@@ -59,7 +55,7 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 	struct team_lane *l = context;
 
 	(void)depth;
-	work_tell(l->team->shared, &l->told, frame);
+	work_tell(l->team->owners, l->team->run, &l->told, frame);
 }
 
 /* The next time in the piece at hand in which its thread was on its CPU. */
@@ -97,38 +93,37 @@ static bool next(struct team_lane *l)
 	return true;
 }
 
-static inline void unite(struct work_account *account, uint64_t begin_ns, uint64_t end_ns)
+static inline void unite(struct work_time *time, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (end_ns <= account->until_ns)
+	if (end_ns <= time->until_ns)
 		return;
-	account->wall_ns += end_ns - (begin_ns > account->until_ns ? begin_ns : account->until_ns);
-	account->until_ns = end_ns;
+	time->wall_ns += end_ns - (begin_ns > time->until_ns ? begin_ns : time->until_ns);
+	time->until_ns = end_ns;
 }
 
-static void unite_all(const struct work_team *t, const struct team_lane *l)
+static void unite_all(const struct team_lane *l, size_t slots)
 {
-	struct work_account *const *accounts = &l->accounts[l->at * t->slots];
+	struct work_time *const *times = &l->times[l->at * slots];
 
-	for (size_t i = 0; i < t->slots; i++)
-		if (accounts[i])
-			unite(accounts[i], l->begin_ns, l->end_ns);
+	for (size_t i = 0; i < slots; i++)
+		if (times[i])
+			unite(times[i], l->begin_ns, l->end_ns);
 }
 
 /* Lane i may be later than those below it. */
-static void sift(struct work_team *t, size_t i)
+static void sift(const struct lanes *lanes, size_t i)
 {
-	struct team_lane *moved = t->lanes[i];
+	struct team_lane **list = lanes->list, *moved = list[i];
 
-	for (size_t child = 2 * i + 1; child < t->count; child = 2 * i + 1) {
-		if (child + 1 < t->count &&
-			t->lanes[child + 1]->begin_ns < t->lanes[child]->begin_ns)
+	for (size_t child = 2 * i + 1; child < lanes->count; child = 2 * i + 1) {
+		if (child + 1 < lanes->count && list[child + 1]->begin_ns < list[child]->begin_ns)
 			child++;
-		if (moved->begin_ns <= t->lanes[child]->begin_ns)
+		if (moved->begin_ns <= list[child]->begin_ns)
 			break;
-		t->lanes[i] = t->lanes[child];
+		list[i] = list[child];
 		i = child;
 	}
-	t->lanes[i] = moved;
+	list[i] = moved;
 }
 
 static void drop(struct team_lane *l)
@@ -137,77 +132,72 @@ static void drop(struct team_lane *l)
 	free(l);
 }
 
-static void merge(struct work_team *t)
+static void merge(struct lanes *lanes, size_t slots)
 {
-	for (size_t i = t->count / 2; i-- > 0;)
-		sift(t, i);
-	while (t->count) {
-		struct team_lane *first = t->lanes[0];
-		unite_all(t, first);
+	for (size_t i = lanes->count / 2; i-- > 0;)
+		sift(lanes, i);
+	while (lanes->count) {
+		struct team_lane *first = lanes->list[0];
+		unite_all(first, slots);
 		if (!next(first)) {
 			drop(first);
-			t->lanes[0] = t->lanes[--t->count];
+			lanes->list[0] = lanes->list[--lanes->count];
 		}
-		if (t->count)
-			sift(t, 0);
+		if (lanes->count)
+			sift(lanes, 0);
 	}
 }
 
-static int add_lane(struct work_team *t, uint32_t number)
+static int add_lane(struct lanes *lanes, const struct work_team *team, uint32_t number)
 {
 	static const struct walk_ops thread_ops = {.piece = on_piece};
 	static const struct walk_ops queue_ops = {.piece = on_piece, .end = on_command};
-	struct team_lane *l =
-		malloc(sizeof(*l) + PIECES * t->slots * sizeof(struct work_account *));
+	size_t times = PIECES * team->slots;
+	struct team_lane *l = malloc(sizeof(*l) + times * sizeof(struct work_time *));
 
 	if (!l)
 		return -ENOMEM;
-	l->team = t;
+	l->team = team;
 	l->number = number;
-	l->lane = &t->shared->run->lanes[number];
+	l->lane = &team->run->lanes[number];
 	l->told.brick = RUN_NONE;
 	l->at = l->count = l->off = 0;
 	l->pieces[0].end_ns = l->rest_ns = 0;
-	l->walk = walk_lane_create(t->shared->run, t->shared->index, number);
+	l->walk = walk_lane_create(team->run, team->index, number);
 	if (!l->walk) {
 		free(l);
 		return -ENOMEM;
 	}
 	walk_lane_join(l->walk, l->lane->kind == BRICK_LANE_QUEUE ? &queue_ops : &thread_ops, l);
 	if (next(l))
-		t->lanes[t->count++] = l;
+		lanes->list[lanes->count++] = l;
 	else
 		drop(l);
 	return 0;
 }
 
-static void clear(struct work_accounts *a)
+bool work_team_alone(const struct run *run, uint32_t lane)
 {
-	for (size_t i = 0; i < a->count; i++)
-		a->accounts[i].until_ns = 0;
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (i != lane && run->lanes[i].process == run->lanes[lane].process &&
+			run->lanes[i].kind == run->lanes[lane].kind && run->lanes[i].sample_count)
+			return false;
+	return true;
 }
 
-int work_team_unite(struct work_accounts *shared, uint32_t process)
+int work_team_unite(const struct work_team *team, uint32_t process)
 {
-	const struct run *run = shared->run;
-	struct work_team t = {.shared = shared, .slots = work_shared_slots(shared)};
-	int rc = 0;
+	const struct run *run = team->run;
+	struct lanes lanes = {malloc((run->lane_count + 1) * sizeof(struct team_lane *)), 0};
+	int rc = lanes.list ? 0 : -ENOMEM;
 
-	clear(shared);
-	for (struct work_accounts *a = shared->beside; a; a = a->beside) {
-		t.slots += !a->by_lane;
-		clear(a);
-	}
-	t.lanes = malloc((run->lane_count + 1) * sizeof(struct team_lane *));
-	if (!t.lanes)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < run->lane_count && !rc; i++)
-		if (run->lanes[i].process == process && !work_is_alone(run, i))
-			rc = add_lane(&t, i);
+		if (run->lanes[i].process == process && !work_team_alone(run, i))
+			rc = add_lane(&lanes, team, i);
 	if (!rc)
-		merge(&t);
-	while (t.count)
-		drop(t.lanes[--t.count]);
-	free(t.lanes);
+		merge(&lanes, team->slots);
+	while (lanes.count)
+		drop(lanes.list[--lanes.count]);
+	free(lanes.list);
 	return rc;
 }

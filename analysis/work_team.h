@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time in which at least one lane of a process was in a piece of work: lanes are walked side by
- * side, in the order of time, so that nothing is kept but how far each account is. Inside of
- * analysis/ only; one thread at a time.
+ * side, in the order of time, so that nothing is kept but how far each sum is. Inside of analysis/
+ * only; one thread at a time.
  */
 #pragma once
 
-#include "analysis/work_accounts.h"
+#include "analysis/walk.h"
 
-/* Adds to wall_ns of all accounts of that walk. -ENOMEM: nothing or a part of it. */
-int work_team_unite(struct work_accounts *shared, uint32_t process);
+struct work_time {
+	uint64_t wall_ns;
+	uint64_t until_ns; /* how far that is, in the process being walked */
+};
+
+struct work_team {
+	const struct run *run;
+	const struct step_index *index;
+	const uint8_t *owners; /* of work_owners() */
+	/* Where work in that frame counts: as many as slots, NULL in none. */
+	void (*find)(void *context, uint32_t lane, const struct walk_frame *frame,
+		struct work_time **to);
+	void *context;
+	size_t slots;
+};
+
+/* Adds what no lane was alone in. -ENOMEM: nothing or a part of it. */
+int work_team_unite(const struct work_team *team, uint32_t process);
+
+/* Whether all other lanes of its process that have samples are of another kind. */
+bool work_team_alone(const struct run *run, uint32_t lane);
