@@ -232,6 +232,12 @@ static int finish(void *context)
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
 		times->ttft_ns = first_token_ns(times, p);
 	free(values);
+	for (struct step_times *same = times->same; same; same = same->same) {
+		memcpy(same->steps, times->steps, run->step_count * sizeof(*times->steps));
+		memcpy(same->phases, times->phases, sizeof(times->phases));
+		same->wall_ns = times->wall_ns;
+		same->ttft_ns = times->ttft_ns;
+	}
 	return 0;
 }
 
@@ -246,6 +252,12 @@ int step_times_init(struct step_times *times, struct walk *walk)
 	times->steps = calloc(walk->run->step_count + 1, sizeof(*times->steps));
 	if (!times->steps)
 		return -ENOMEM;
+	if (walk->times) {
+		times->same = walk->times->same;
+		walk->times->same = times;
+		return 0;
+	}
+	walk->times = times;
 	walk_join(walk, &ops, times);
 	return 0;
 }

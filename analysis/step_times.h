@@ -65,6 +65,7 @@ struct step_times {
 	 */
 	uint64_t ttft_ns;
 	/* while it is fed */
+	struct step_times *same; /* of the same walk: copies of these */
 	const struct run *run;
 	const struct step_index *index;
 };

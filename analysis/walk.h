@@ -84,6 +84,7 @@ struct walk_ops {
 enum { WALK_JOINED_MAX = 96 };
 
 struct work_accounts;
+struct step_times;
 
 /* One pass over a run, and all that it feeds. */
 struct walk {
@@ -94,7 +95,9 @@ struct walk {
 		void *context;
 	} joined[WALK_JOINED_MAX];
 	size_t count;
-	struct work_accounts *work; /* what several of them look at: analysis/work_accounts.h */
+	/* what several of them look at */
+	struct work_accounts *work; /* analysis/work_accounts.h */
+	struct step_times *times;   /* analysis/step_times.h */
 };
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);

@@ -12,6 +12,7 @@ void walk_init(struct walk *walk, const struct run *run, const struct step_index
 	walk->index = index;
 	walk->count = 0;
 	walk->work = NULL;
+	walk->times = NULL;
 }
 
 void walk_join(struct walk *walk, const struct walk_ops *ops, void *context)
