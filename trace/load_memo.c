@@ -11,13 +11,12 @@
 #include "base/hash_index.h"
 #include "trace/load_memo.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16 };
+enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, GUESS_BITS = 13 };
 
 struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	uint32_t length;
 	uint32_t version; /* of the sequence's names */
-	uint32_t next;	  /* the memo that came after this one when it was looked for */
 	struct load_sequence *sequence;
 	struct build_slice slice;
 };
@@ -25,7 +24,8 @@ struct memo {
 struct load_memo {
 	ARRAY(struct memo) memos;
 	struct hash_index index;
-	uint32_t last; /* the one found before */
+	uint64_t history;		   /* the last four found, 16 bits each */
+	uint16_t guesses[1 << GUESS_BITS]; /* what came after such a history last */
 };
 
 static inline uint64_t load64(const uint8_t *at)
@@ -69,18 +69,20 @@ static inline struct memo *find(
 	return NULL;
 }
 
-/* Likely that which came after the last one before. */
-static inline struct memo *find_next(struct load_memo *m, const uint8_t *bytes, uint32_t length)
+/* What came after the same ones last is likely to come again: then nothing is looked for. */
+static inline const struct memo *find_next(
+	struct load_memo *m, const uint8_t *bytes, uint32_t length)
 {
-	struct memo *last = &m->memos.items[m->last], *memo = &m->memos.items[last->next];
+	uint16_t *guess = &m->guesses[m->history * HASH_GOLDEN >> (64 - GUESS_BITS)];
+	const struct memo *memo = &m->memos.items[*guess];
 
 	if (memo->length != length || !equal(memo->bytes, bytes, length)) {
 		memo = find(m, hash_of(bytes, length), bytes, length);
 		if (!memo)
 			return NULL;
-		last->next = (uint32_t)(memo - m->memos.items);
+		*guess = (uint16_t)(memo - m->memos.items);
 	}
-	m->last = last->next;
+	m->history = m->history << 16 | *guess;
 	return memo;
 }
 
