@@ -227,7 +227,7 @@ static void look_at_program(struct doctor *doctor, int argc, char **argv)
 	long pid = strtol(argv[optind], &end, 10);
 
 	if (optind > 1 && !strcmp(argv[optind - 1], "--"))
-		doctor_command(doctor, argv[optind]);
+		doctor_command(doctor, argv + optind);
 	else if (!*end && pid > 0 && optind + 1 == argc)
 		doctor_process(doctor, pid);
 	else
@@ -268,6 +268,6 @@ const struct cli_command command_doctor = {
 	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
 		 "directories, "
 		 "./node_modules and ./build/demo/engine. Exit code 4: nothing can be recorded "
-		 "here.",
+		 "here, or nothing of that program.",
 	.options = option_table,
 };

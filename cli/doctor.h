@@ -64,7 +64,7 @@ void doctor_devices(struct doctor *doctor);
 void doctor_ggml(struct doctor *doctor, const char *const *paths);
 
 /* One program, by the command that starts it, or by its process. */
-void doctor_command(struct doctor *doctor, const char *command);
+void doctor_command(struct doctor *doctor, char *const *command);
 void doctor_process(struct doctor *doctor, long pid);
 
 /*

@@ -92,21 +92,24 @@ static struct offer offer_of(const struct doctor_engine *engine, enum ggml_use u
 
 static void judge(struct doctor_engine *engine)
 {
-	bool nodes = offer_of(engine, GGML_FOR_NODES).all;
+	const struct doctor_hook *node = &engine->hooks[GGML_NODE_FORWARD];
+	bool nodes = node->defined && node->reached;
+	bool waits = offer_of(engine, GGML_FOR_NODES).all;
 	bool steps = offer_of(engine, GGML_FOR_STEPS).any;
 	bool callback = offer_of(engine, GGML_FOR_CALLBACK).all;
 	bool any = false;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
 		any |= engine->hooks[i].defined && engine->hooks[i].reached;
-	engine->status = nodes && steps ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
+	engine->status = nodes && steps && waits ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
 	engine->method = xstrdup(
-		nodes && steps ? "each node on each thread, without splitting the graph"
-		: nodes	       ? "each node on each thread; steps are not seen"
-		: callback     ? "each node by the scheduler's evaluation callback, which splits "
-				 "the graph: times are inflated"
-		: any	       ? "steps and phases only: these libraries have no hook for "
-				 "single nodes (llama.cpp from b4435 on does)"
-			       : "nothing: no symbol that could be stood in front of");
+		nodes && steps && !waits ? "each node on each thread; waiting is not kept apart from work"
+		: nodes && steps	 ? "each node on each thread, without splitting the graph"
+		: nodes			 ? "each node on each thread; steps are not seen"
+		: callback ? "each node by the scheduler's evaluation callback, which splits "
+			     "the graph: times are inflated"
+		: any	   ? "steps and phases only: these libraries have no hook for "
+			     "single nodes (llama.cpp from b4435 on does)"
+			   : "nothing: no symbol that could be stood in front of");
 	/* Details that are not listed. */
 	size_t kept = 0;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)

@@ -27,11 +27,13 @@ static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
 	static const char *const advice[] = {
 		[INJECT_STATIC] = "link it with the C library as a shared one (without -static); "
 				  "ggml may stay inside",
-		[INJECT_FOREIGN] = "use a Brick that is built for it",
+		[INJECT_FOREIGN] = "Brick is for 64-bit programs, on x86-64 and on AArch64, "
+				   "each with a Brick that is built for it",
 		[INJECT_PRIVILEGED] = "run a copy of it without these bits, as the user that it "
 				      "would become",
 	};
 
+	doctor->cannot_record |= obstacle != INJECT_FINE;
 	if (obstacle == INJECT_FINE)
 		doctor_add(doctor, GROUP, "preload", DOCTOR_OK, NULL,
 			"Brick's libraries can be preloaded");
@@ -89,18 +91,22 @@ static bool can(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use, enum g
 static void add_outcome(
 	struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any, bool has_whisper)
 {
-	bool nodes = can(reached, GGML_FOR_NODES, GGML_MUST);
+	bool nodes = reached[GGML_NODE_FORWARD], waits = reached[GGML_BARRIER];
 	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY) || has_whisper;
 
 	if (!any)
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
-			"for a program that opens ggml's libraries while it runs (node's addons, "
-			"backends), look at these: --engine DIR, or at the running process: PID",
+			"what it starts is recorded as well: look at that; for a program that "
+			"opens "
+			"ggml's libraries while it runs (Python, node's addons, backends), look at "
+			"these: --engine DIR, or at the running process: PID",
 			"no ggml in the program or in what it is linked with");
 	else if (nodes)
-		doctor_add(doctor, GROUP, "nodes", steps ? DOCTOR_OK : DOCTOR_LIMITED,
-			"a step is a graph then, and its tokens are not known",
-			"each node is timed on each thread, without splitting the graph%s",
+		doctor_add(doctor, GROUP, "nodes", steps && waits ? DOCTOR_OK : DOCTOR_LIMITED,
+			steps ? "what threads wait for each other is their nodes' time"
+			      : "a step is a graph then, and its tokens are not known",
+			"each node is timed on each thread, without splitting the graph%s%s",
+			waits ? "" : "; waiting is not kept apart from work",
 			has_whisper ? "; steps are known from whisper's graphs"
 			: steps	    ? ""
 				    : "; no llama.cpp: steps are not seen");
@@ -122,6 +128,9 @@ static void add_devices(struct doctor *doctor, const char *path)
 		{"libvulkan.so", "Vulkan: its command buffers are recorded"},
 		{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
 		{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
+		{"libggml-vulkan", "ggml on Vulkan: each command belongs to its node"},
+		{"libggml-cuda", "ggml on CUDA: each kernel belongs to its node, where CUPTI is"},
+		{"libggml-opencl", "ggml on OpenCL: each kernel belongs to its node"},
 	};
 
 	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
@@ -152,19 +161,39 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		add_outcome(doctor, reached, any, has_whisper);
 }
 
-void doctor_command(struct doctor *doctor, const char *command)
+static const char *reason(int error)
+{
+	return error == -ENOENT	  ? "there is no such command"
+	       : error == -EISDIR ? "it is a directory"
+				  : "it may not be run: it is not marked as executable";
+}
+
+static void add_named(struct doctor *doctor, const struct program_files *files)
+{
+	for (size_t i = 0; i < files->named.count; i++)
+		doctor_add(doctor, GROUP, "named", DOCTOR_OK, NULL,
+			"%s, by the command or its script: what it would start or open is looked "
+			"at as well",
+			files->named.items[i]);
+}
+
+void doctor_command(struct doctor *doctor, char *const *command)
 {
 	struct program_files files;
+	int error = program_files_of_command(&files, command);
 
-	if (program_files_of_command(&files, command)) {
-		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL,
-			"%s: no such command, or it may not be run", command);
+	if (error) {
+		doctor->cannot_record = 1;
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL, "%s: %s", command[0],
+			reason(error));
 		return;
 	}
 	doctor_add(doctor, GROUP, "program", DOCTOR_OK, NULL, "%s%s, linked with %zu libraries",
 		files.paths.items[0], files.interpreter ? ", which runs the script" : "",
-		files.paths.count - 1);
+		files.own - 1);
 	add_obstacle(doctor, files.obstacle);
+	if (files.obstacle == INJECT_FINE)
+		add_named(doctor, &files);
 	look_at_files(doctor, &files);
 	program_files_fini(&files);
 }

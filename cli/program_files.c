@@ -2,6 +2,7 @@
 /* The files that a program consists of (program_files.h). */
 #include "cli/program_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,16 +19,21 @@
 
 extern char **environ;
 
-enum { MAX_FILES = 1024 };
+enum { MAX_FILES = 1024, MAX_NAMED = 16, MAX_SCRIPT = 1 << 16, MAX_INTERPRETERS = 4 };
 
-static void add(struct program_files *files, const char *path)
+#define SEPARATORS " \t\n\"'`;|&()<>=,:$"
+
+/* 0: it is there already, or there is no room. */
+static int add(struct program_files *files, const char *path)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
 		if (!strcmp(files->paths.items[i], path))
-			return;
+			return 0;
 	char *copy = xstrdup(path);
-	if (files->paths.count == MAX_FILES || array_push(&files->paths, copy))
-		free(copy);
+	if (files->paths.count < MAX_FILES && !array_push(&files->paths, copy))
+		return 1;
+	free(copy);
+	return 0;
 }
 
 /* The interpreter in a script's first line; 0: it is no script. */
@@ -92,21 +99,145 @@ static void add_libraries(struct program_files *files, const char *program)
 		;
 }
 
-int program_files_of_command(struct program_files *files, const char *command)
+static int is_elf(const char *path)
 {
-	char program[PATH_MAX], interpreter[PATH_MAX];
+	char magic[4] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? 0 : read(fd, magic, sizeof magic);
+
+	if (fd >= 0)
+		close(fd);
+	return n == sizeof magic && !memcmp(magic, "\177ELF", sizeof magic);
+}
+
+static void keep_named(struct program_files *files, const char *path)
+{
+	char *copy = xstrdup(path);
+
+	if (array_push(&files->named, copy))
+		free(copy);
+}
+
+/* Of the CPU backend's variants, which are alike here, one is enough. */
+static int is_wanted(const char *name, int *has_variant)
+{
+	if (strncmp(name, "libggml-cpu-", 12))
+		return !strncmp(name, "libggml", 7) || !strncmp(name, "libllama", 8);
+	return !(*has_variant)++;
+}
+
+static void add_directory(struct program_files *files, const char *path)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort), has_variant = 0, any = 0;
+
+	for (int i = 0; i < n; i++) {
+		char *file = xasprintf("%s/%s", path, entries[i]->d_name);
+		if (is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
+			any |= add(files, file);
+		free(file);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	if (any)
+		keep_named(files, path);
+}
+
+static void add_named(struct program_files *files, const char *path)
+{
+	struct stat st;
+
+	if (!strchr(path, '/') || stat(path, &st) || files->named.count == MAX_NAMED)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		add_directory(files, path);
+	} else if (S_ISREG(st.st_mode) && is_elf(path) && add(files, path)) {
+		keep_named(files, path);
+		add_libraries(files, path);
+	}
+}
+
+/* Words of a shell's text, or of an argument. */
+static void add_words(struct program_files *files, char *text)
+{
+	char *saved;
+
+	for (char *word = strtok_r(text, SEPARATORS, &saved); word;
+		word = strtok_r(NULL, SEPARATORS, &saved))
+		add_named(files, word);
+}
+
+static int is_shell(const char *path)
+{
+	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+		if (!strcmp(slash ? slash + 1 : path, shells[i]))
+			return 1;
+	return 0;
+}
+
+static void add_script(struct program_files *files, const char *path)
+{
+	char *text = xcalloc(1, MAX_SCRIPT + 1);
+	FILE *file = fopen(path, "re");
+	size_t n = file ? fread(text, 1, MAX_SCRIPT, file) : 0;
+
+	if (n && !memchr(text, 0, n))
+		add_words(files, text);
+	if (file)
+		fclose(file);
+	free(text);
+}
+
+/* A script's interpreter may be a script. *program becomes what is run in the end. */
+static void add_interpreters(struct program_files *files, char *program)
+{
+	char interpreter[PATH_MAX];
+
+	for (int i = 0; i < MAX_INTERPRETERS; i++) {
+		if (!read_interpreter(program, interpreter, sizeof interpreter))
+			return;
+		free(files->interpreter);
+		free(files->script);
+		files->script = xstrdup(program);
+		files->interpreter = xstrdup(interpreter);
+		snprintf(program, PATH_MAX, "%s", interpreter);
+	}
+}
+
+/* Why there is nothing that could be run. */
+static int why_not(const char *command)
+{
+	struct stat st;
+
+	if (!strchr(command, '/') || stat(command, &st))
+		return -ENOENT;
+	return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+}
+
+int program_files_of_command(struct program_files *files, char *const *command)
+{
+	char program[PATH_MAX];
 
 	memset(files, 0, sizeof *files);
-	if (!inject_resolve(command, program, sizeof program))
-		return -ENOENT;
-	if (read_interpreter(program, interpreter, sizeof interpreter)) {
-		files->interpreter = xstrdup(interpreter);
-		snprintf(program, sizeof program, "%s", interpreter);
-	}
+	if (!inject_resolve(command[0], program, sizeof program))
+		return why_not(command[0]);
+	add_interpreters(files, program);
 	files->obstacle = inject_examine(program);
 	add(files, program);
 	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
 		add_libraries(files, program);
+	files->own = files->paths.count;
+	if (files->script && is_shell(program))
+		add_script(files, files->script);
+	for (char *const *argument = command + 1; *argument; argument++) {
+		char *copy = xstrdup(*argument);
+		add_words(files, copy);
+		free(copy);
+	}
 	return 0;
 }
 
@@ -133,6 +264,7 @@ int program_files_of_process(struct program_files *files, long pid)
 		add(files, access(name, R_OK) ? path : name);
 	}
 	fclose(maps);
+	files->own = files->paths.count;
 	return 0;
 }
 
@@ -140,7 +272,11 @@ void program_files_fini(struct program_files *files)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
 		free(files->paths.items[i]);
+	for (size_t i = 0; i < files->named.count; i++)
+		free(files->named.items[i]);
 	array_fini(&files->paths);
+	array_fini(&files->named);
 	free(files->interpreter);
+	free(files->script);
 	memset(files, 0, sizeof *files);
 }

@@ -170,7 +170,8 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 	case INJECT_FOREIGN:
 		return "the program is not a 64-bit program of this kind of CPU";
 	case INJECT_PRIVILEGED:
-		return "the program changes its user or group, so that nothing can be preloaded";
+		return "the program changes its user or group or gets capabilities, so that "
+		       "nothing can be preloaded";
 	}
 	return "";
 }

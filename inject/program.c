@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include "lib/sys/elf.h"
 
@@ -70,6 +71,9 @@ static enum inject_obstacle examine_open(int fd)
 	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
 					   ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
 						   st.st_gid != getegid())))
+		return INJECT_PRIVILEGED;
+	/* Others than root get the capabilities of the file. */
+	if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		return INJECT_PRIVILEGED;
 	return INJECT_FINE;
 }

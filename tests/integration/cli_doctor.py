@@ -95,6 +95,33 @@ def users():
     expect_true(f"a user: {text}", "no table of symbols" not in text and "known from whisper's graphs" in text)
 
 
+def executable(name, data):
+    path = os.path.join(TMP, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    os.chmod(path, 0o755)
+    return path
+
+
+def commands():
+    """What is no program at all, is for another CPU, or starts what it names: said before anything is run."""
+    script = executable("script", b"#!/bin/sh\ntouch ran\nexec '%s' \"$@\"\n" % os.path.join(TMP, "users", "program").encode())
+    with open("/proc/self/exe", "rb") as file:
+        header = bytearray(file.read(4096))
+    header[4], header[18:20] = 1, (3).to_bytes(2, "little")
+    for command, code, words in (
+            (("no-such-thing",), 4, "there is no such command"),
+            ((TMP,), 4, "it is a directory"),
+            (("/etc/passwd",), 4, "not marked as executable"),
+            ((executable("i386", bytes(header)),), 4, "Brick is for 64-bit programs"),
+            ((script,), 0, "users/program, by the command or its script"),
+            (("sh", "-c", script), 0, "what it starts is recorded as well"),
+            (("sh", "-c", "exec " + os.path.join(TMP, "users", "program")), 0, "users/program, by the command")):
+        said = " ".join(brick("doctor", "--", *command, code=code)[0].decode().split())
+        expect_true(f"{command}: {said}", words in said)
+    expect("nothing was run", os.path.exists("ran"), False)
+
+
 def main():
     answer = brick_json("doctor", "--json")
     expect("schema", answer["schema"], "brick/doctor/1")
@@ -115,6 +142,7 @@ def main():
         expect_true(f"80 columns: {line}", len(line) <= 80 or "/" in line)
     engines()
     users()
+    commands()
 
 
 main()
