@@ -114,8 +114,9 @@ def llama_programs(place):
     for kind, what in {"moe": "experts", "mamba": "state space", "deepseek2": "latent attention, experts",
                        "qwen35": "delta net"}.items():
         yield completion(f", {what} ({kind})", made(place, kind))
-    for what, libraries in {"BLAS backend": "blas", "without OpenMP": "noomp"}.items():
-        yield completion(f", {what}", MODEL, "-t", "2", libraries=f"{PROGRAMS}/{libraries}/bin")
+    yield completion(", without OpenMP", MODEL, "-t", "2", libraries=f"{PROGRAMS}/noomp/bin")
+    for model, what in (MODEL, "f16"), (SMALL, "q8_0"):  # it takes what has 32 rows and more
+        yield completion(f", BLAS backend, {what}", model, "-p", 4 * PROMPT, libraries=f"{PROGRAMS}/blas/bin")
     yield llama("llama-cli", "-p", PROMPT, "-n", "16", *GREEDY, "-st", "--no-perf", "--no-display-prompt", "--simple-io")
     yield llama("llama-server", "-c", "512", "--no-webui", "--port", "{port}", talk=ask_server, note=", 3 requests")
     yield llama("llama-bench", "-p", "32", "-n", "16", "-r", "2", output="times")

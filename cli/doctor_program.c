@@ -198,20 +198,31 @@ void doctor_command(struct doctor *doctor, char *const *command)
 	program_files_fini(&files);
 }
 
+static bool is_attached(const struct program_files *files)
+{
+	for (size_t i = 0; i < files->paths.count; i++)
+		if (!strncmp(base_name(files->paths.items[i]), "libbrick-", 9))
+			return true;
+	return false;
+}
+
 void doctor_process(struct doctor *doctor, long pid)
 {
 	struct program_files files;
 	int error = program_files_of_process(&files, pid);
 
 	if (error) {
-		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL, "process %ld: %s", pid,
-			strerror(-error));
+		doctor->cannot_record = 1;
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO,
+			error == -ENOENT ? NULL : "ask as its user, or as root", "process %ld: %s",
+			pid, error == -ENOENT ? "there is none" : strerror(-error));
 		return;
 	}
-	doctor_add(doctor, GROUP, "program", DOCTOR_LIMITED,
+	bool attached = is_attached(&files);
+	doctor_add(doctor, GROUP, "program", attached ? DOCTOR_OK : DOCTOR_LIMITED,
 		"start it anew under brick record: nothing gets into a process that runs",
-		"%s, process %ld, with %zu libraries", files.paths.items[0], pid,
-		files.paths.count - 1);
+		"%s, process %ld, with %zu libraries%s", files.paths.items[0], pid,
+		files.paths.count - 1, attached ? "; Brick is attached to it" : "");
 	add_obstacle(doctor, files.obstacle);
 	look_at_files(doctor, &files);
 	program_files_fini(&files);

@@ -119,6 +119,7 @@ def commands():
             (("sh", "-c", "exec " + os.path.join(TMP, "users", "program")), 0, "users/program, by the command")):
         said = " ".join(brick("doctor", "--", *command, code=code)[0].decode().split())
         expect_true(f"{command}: {said}", words in said)
+    expect_true("no such process", b"there is none" in brick("doctor", str(2 ** 22 + 1), code=4)[0])
     expect("nothing was run", os.path.exists("ran"), False)
 
 
