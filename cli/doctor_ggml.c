@@ -102,14 +102,15 @@ static void judge(struct doctor_engine *engine)
 		any |= engine->hooks[i].defined && engine->hooks[i].reached;
 	engine->status = nodes && steps && waits ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
 	engine->method = xstrdup(
-		nodes && steps && !waits ? "each node on each thread; waiting is not kept apart from work"
-		: nodes && steps	 ? "each node on each thread, without splitting the graph"
-		: nodes			 ? "each node on each thread; steps are not seen"
-		: callback ? "each node by the scheduler's evaluation callback, which splits "
-			     "the graph: times are inflated"
-		: any	   ? "steps and phases only: these libraries have no hook for "
-			     "single nodes (llama.cpp from b4435 on does)"
-			   : "nothing: no symbol that could be stood in front of");
+		nodes && steps && !waits
+			? "each node on each thread; waiting is not kept apart from work"
+		: nodes && steps ? "each node on each thread, without splitting the graph"
+		: nodes		 ? "each node on each thread; steps are not seen"
+		: callback	 ? "each node by the scheduler's evaluation callback, which splits "
+				   "the graph: times are inflated"
+		: any		 ? "steps and phases only: these libraries have no hook for "
+				   "single nodes (llama.cpp from b4435 on does)"
+				 : "nothing: no symbol that could be stood in front of");
 	/* Details that are not listed. */
 	size_t kept = 0;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
