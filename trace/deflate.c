@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the repetitions of a chunk. A packet is compared with the one that it most likely
- * repeats, up to the timestamp and behind it. Between two packets no boundary is kept: the tail of
- * one stays open until the next is known, because both together are mostly one repetition.
+ * Finding the repetitions of a chunk. A packet is compared with those that the writer says it is
+ * like, some packets later: what was just written is slow to read.
  */
 #include "trace/deflate.h"
 
@@ -10,7 +9,7 @@
 #include <string.h>
 #include "trace/deflate_state.h"
 
-enum { VARINT_BYTES = 10 };
+enum { HASHED = 4 }; /* bytes that search() looks for */
 
 struct deflater *deflate_create(size_t chunk_bytes)
 {
@@ -18,9 +17,8 @@ struct deflater *deflate_create(size_t chunk_bytes)
 
 	if (!d)
 		return NULL;
-	d->chunk_bytes = chunk_bytes;
-	d->step_capacity = (uint32_t)(chunk_bytes / DEFLATE_MIN_MATCH + chunk_bytes / 64 + 16);
-	d->steps = malloc(d->step_capacity * sizeof *d->steps);
+	d->steps = malloc(
+		(chunk_bytes / DEFLATE_MIN_MATCH + chunk_bytes / 64 + 16) * sizeof *d->steps);
 	if (!d->steps) {
 		free(d);
 		return NULL;
@@ -39,8 +37,12 @@ void deflate_destroy(struct deflater *d)
 void deflate_start(struct deflater *d, const uint8_t *data)
 {
 	d->data = data;
-	d->end = d->covered = d->open_length = d->step_count = 0;
+	d->covered = d->step_count = 0;
+	d->queue.end = d->queue.count = 0;
 	memset(d->hash, 0, sizeof d->hash);
+	memset(d->literal_counts, 0, sizeof d->literal_counts);
+	memset(d->length_counts, 0, sizeof d->length_counts);
+	memset(d->distance_counts, 0, sizeof d->distance_counts);
 }
 
 static inline uint64_t load64(const uint8_t *at)
@@ -76,11 +78,39 @@ static inline uint32_t equal_bytes(const uint8_t *a, const uint8_t *b, uint32_t 
 	return n;
 }
 
-/* Literals up to `start`, then `length` bytes as they stand at `source`. */
-static inline void add_match(struct deflater *d, uint32_t start, uint32_t source, uint32_t length)
+/* How many of the eight bytes before `at` are equal to those that are `distance` before them. */
+static inline uint32_t equal_before(const uint8_t *data, uint32_t at, uint32_t distance)
 {
-	uint32_t literals = start - d->covered, distance = start - source - 1;
+	uint32_t n = 0;
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	if (at >= distance + 8) {
+		uint64_t differ = load64(data + at - 8) ^ load64(data + at - 8 - distance);
+		return differ ? (uint32_t)__builtin_clzll(differ) / 8 : 8;
+	}
+#endif
+	while (n < 8 && at - n > distance && data[at - n - 1] == data[at - n - 1 - distance])
+		n++;
+	return n;
+}
+
+/* Literals up to `start`, then `length` bytes as they stand `distance` before. */
+static inline void count_literals(struct deflater *d, const uint8_t *at, uint32_t count)
+{
+	uint32_t i = 0;
+
+	/* a match follows: there are three bytes, and nobody can foresee how many are literals */
+	for (; i < 3; i++)
+		d->literal_counts[at[i]] += i < count;
+	for (; i < count; i++)
+		d->literal_counts[at[i]]++;
+}
+
+static inline void add_match(struct deflater *d, uint32_t start, uint32_t distance, uint32_t length)
+{
+	uint32_t literals = start - d->covered;
+
+	count_literals(d, d->data + d->covered, literals);
 	d->covered = start + length;
 	while (length) {
 		/* never leave a rest that is too short to be a match of its own */
@@ -89,26 +119,12 @@ static inline void add_match(struct deflater *d, uint32_t start, uint32_t source
 					? length - DEFLATE_MIN_MATCH
 					: DEFLATE_MOST_MATCH;
 		d->steps[d->step_count++] =
-			(struct deflate_step){literals, (uint16_t)part, (uint16_t)distance};
+			(struct deflate_step){literals, (uint16_t)part, (uint16_t)(distance - 1)};
+		d->length_counts[part]++;
+		d->distance_counts[deflate_distance(distance - 1).symbol]++;
 		literals = 0;
 		length -= part;
 	}
-}
-
-static inline void close_open(struct deflater *d)
-{
-	if (d->open_length) {
-		add_match(d, d->open_start, d->open_source, d->open_length);
-		d->open_length = 0;
-	}
-}
-
-void deflate_close(struct deflater *d)
-{
-	close_open(d);
-	if (d->covered < d->end)
-		d->steps[d->step_count++] = (struct deflate_step){d->end - d->covered, 0, 0};
-	d->covered = d->end;
 }
 
 static inline uint32_t *hash_slot(struct deflater *d, const uint8_t *at)
@@ -121,14 +137,14 @@ static void search(struct deflater *d, uint32_t start, uint32_t end)
 {
 	uint32_t at = start;
 
-	while (at + DEFLATE_MIN_MATCH <= end) {
+	while (at + HASHED <= end) {
 		uint32_t *slot = hash_slot(d, d->data + at);
 		uint32_t source = *slot;
 		*slot = at + 1;
 		if (source && at - --source <= DEFLATE_WINDOW) {
 			uint32_t length = equal_bytes(d->data + at, d->data + source, end - at);
-			if (length >= DEFLATE_MIN_MATCH + (at - source > 4096)) {
-				add_match(d, at, source, length);
+			if (length >= HASHED + (at - source > 4096)) {
+				add_match(d, at, at - source, length);
 				at += length;
 				continue;
 			}
@@ -137,64 +153,82 @@ static void search(struct deflater *d, uint32_t start, uint32_t end)
 	}
 }
 
-/* Behind the varint at `at`, or where it should have ended: what a hint promises may be wrong. */
-static inline uint32_t skip_varint(const struct deflater *d, uint32_t at)
+/*
+ * A match of `length` bytes at `at`, and of what stands before it as long as it is equal, too: the
+ * end of a timestamp. Returns whether it is worth it.
+ */
+static inline int match(struct deflater *d, uint32_t at, uint32_t distance, uint32_t length)
 {
-	uint32_t most = at + VARINT_BYTES < d->end ? at + VARINT_BYTES : d->end;
+	uint32_t before = equal_before(d->data, at, distance);
 
-	while (at < most && d->data[at++] >= 0x80)
-		;
-	return at;
+	if (before > at - d->covered)
+		before = at - d->covered;
+	if (length + before < DEFLATE_MIN_MATCH + (distance > DEFLATE_NEAR))
+		return 0;
+	add_match(d, at - before, distance, length + before);
+	return 1;
+}
+
+static inline int reaches(uint32_t at, uint32_t distance)
+{
+	return distance - 1 < DEFLATE_WINDOW && distance <= at;
 }
 
 /*
- * The start of a packet: joined with the open tail of the packet before it if what precedes the
- * source is equal, too.
+ * Up to p->end: what two others have at the same place, in turns, because where one differs the
+ * other may not. The last match may be longer.
  */
-static inline void match_head(struct deflater *d, uint32_t start, uint32_t source, uint32_t length)
+static void match_either(struct deflater *d, const struct deflate_packet *p, uint32_t at)
 {
-	uint32_t tail = d->open_length;
+	uint32_t distance = p->like, other = reaches(at, p->other) ? p->other : p->like, failed = 0;
 
-	if (tail && source >= tail &&
-		equal_bytes(d->data + start - tail, d->data + source - tail, tail) == tail) {
-		d->open_length = 0;
-		start -= tail;
-		source -= tail;
-		length += tail;
-	} else {
-		close_open(d);
+	while (at < p->end) {
+		const uint8_t *data = d->data + at;
+		uint32_t length = equal_bytes(data, data - distance, d->queue.end - at),
+			 next = other;
+		if (match(d, at, distance, length)) {
+			at += length;
+			failed = 0;
+		} else if (failed++) {
+			at++;
+			failed = 0;
+		}
+		other = distance;
+		distance = next;
 	}
-	if (length >= DEFLATE_MIN_MATCH)
-		add_match(d, start, source, length);
 }
 
-void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t varint)
+/*
+ * All but the last packet, which the next one shows how to end: a match goes on into what follows,
+ * where there mostly stands the same, too.
+ */
+void deflate_run(struct deflater *d)
 {
-	const uint8_t *data = d->data;
-	uint32_t start = d->end;
+	struct deflate_queue *queue = &d->queue;
 
-	d->end = end;
-	if (source >= start || start - source > DEFLATE_WINDOW) {
-		close_open(d);
-		search(d, start, end);
-		return;
+	for (uint32_t i = 0; i + 1 < queue->count; i++) {
+		const struct deflate_packet *p = &queue->packets[i];
+		uint32_t at = p->rest > d->covered ? p->rest : d->covered;
+		if (at >= p->end)
+			continue;
+		const uint8_t *next = d->data + p->end;
+		if (!reaches(at, p->like))
+			search(d, at, p->end);
+		else if (p->other == DEFLATE_SAME)
+			match(d, at, p->like,
+				p->end - at +
+					equal_bytes(next, next - p->like, queue->end - p->end));
+		else
+			match_either(d, p, at);
 	}
-	uint32_t length = equal_bytes(data + start, data + source, end - start);
-	match_head(d, start, source, length);
-	uint32_t at = skip_varint(d, start + varint);
-	if (at >= end || start + length >= at)
-		return;
-	source = skip_varint(d, source + varint);
-	if (source >= at || at - source > DEFLATE_WINDOW)
-		return;
-	length = equal_bytes(data + at, data + source, end - at);
-	if (length < DEFLATE_MIN_MATCH)
-		return;
-	if (at + length == end) {
-		d->open_start = at;
-		d->open_source = source;
-		d->open_length = length;
-	} else {
-		add_match(d, at, source, length);
-	}
+	queue->packets[0] = queue->packets[queue->count - 1];
+	queue->count = 1;
+}
+
+void deflate_close(struct deflater *d)
+{
+	uint32_t end = d->queue.end;
+
+	deflate_add(d, end, end, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
+	deflate_run(d);
 }

@@ -14,8 +14,22 @@
 
 struct deflater;
 
-/* "No earlier packet is known to be alike." */
+enum { DEFLATE_WINDOW = 32768 }; /* packets further back are of no use */
+
+/* "No earlier packet is known to be alike"; "all of it is equal, as the caller knows". */
 #define DEFLATE_UNKNOWN UINT32_MAX
+#define DEFLATE_SAME (UINT32_MAX - 1)
+
+/* How far back what is alike stands; of more than DEFLATE_WINDOW: there is nothing. */
+struct deflate_packet {
+	uint32_t end, rest, like, other;
+};
+
+/* Packets that have not been looked at yet, for deflate_add(). */
+struct deflate_queue {
+	uint32_t end, count;
+	struct deflate_packet packets[128];
+};
 
 /* For chunks of at most chunk_bytes. NULL: no memory. */
 struct deflater *deflate_create(size_t chunk_bytes);
@@ -24,11 +38,24 @@ void deflate_destroy(struct deflater *d);
 /* The next chunk begins; its bytes will stand at data. */
 void deflate_start(struct deflater *d, const uint8_t *data);
 
+/* The queue is full. */
+void deflate_run(struct deflater *d);
+
 /*
- * The chunk has grown up to `end`. What is new probably resembles the bytes from `source` on, but
- * for a varint that stands at offset `varint` in both. Handed in in order, without a gap.
+ * The chunk has grown up to `end` by one packet. What of it is from `rest` on probably resembles
+ * what is `like` bytes before it, and where it does not, what is `other` bytes before it; other is
+ * DEFLATE_SAME: all of it is equal to that. Handed in in order, without a gap.
  */
-void deflate_packet(struct deflater *d, uint32_t end, uint32_t source, uint32_t varint);
+static inline void deflate_add(
+	struct deflater *d, uint32_t end, uint32_t rest, uint32_t like, uint32_t other)
+{
+	struct deflate_queue *queue = (struct deflate_queue *)d;
+
+	queue->end = end;
+	queue->packets[queue->count++] = (struct deflate_packet){end, rest, like, other};
+	if (queue->count == sizeof queue->packets / sizeof *queue->packets)
+		deflate_run(d);
+}
 
 /* Append the compressed chunk to *out; its `failed` says whether there was memory. */
 void deflate_finish(struct deflater *d, struct pb_buffer *out);

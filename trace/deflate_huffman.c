@@ -13,12 +13,22 @@ struct leaf {
 	uint16_t symbol;
 };
 
-/* By count. In place: qsort() may allocate. */
-static void insert(struct leaf *leaves, unsigned n, struct leaf leaf)
+/* By count, a byte of it at a time: it takes no memory, as qsort() may, and no guess of a branch.
+ */
+static void sort(struct leaf *leaves, unsigned n, uint32_t most)
 {
-	for (; n && leaves[n - 1].count > leaf.count; n--)
-		leaves[n] = leaves[n - 1];
-	leaves[n] = leaf;
+	struct leaf sorted[MAX_SYMBOLS];
+
+	for (unsigned shift = 0; shift < 32 && most >> shift; shift += 8) {
+		unsigned at[257] = {0};
+		for (unsigned i = 0; i < n; i++)
+			at[(leaves[i].count >> shift & 255) + 1]++;
+		for (unsigned i = 1; i < 256; i++)
+			at[i] += at[i - 1];
+		for (unsigned i = 0; i < n; i++)
+			sorted[at[leaves[i].count >> shift & 255]++] = leaves[i];
+		memcpy(leaves, sorted, n * sizeof *leaves);
+	}
 }
 
 /* Depth of each of the n sorted leaves in the tree of Huffman. */
@@ -74,12 +84,16 @@ void huffman_lengths(const uint32_t *counts, unsigned symbols, unsigned most, ui
 {
 	struct leaf leaves[MAX_SYMBOLS];
 	uint8_t depths[MAX_SYMBOLS];
+	uint32_t max = 0;
 	unsigned n = 0;
 
 	memset(lengths, 0, symbols);
-	for (unsigned i = 0; i < symbols; i++)
+	for (unsigned i = 0; i < symbols; i++) {
+		max |= counts[i];
 		if (counts[i])
-			insert(leaves, n++, (struct leaf){counts[i], (uint16_t)i});
+			leaves[n++] = (struct leaf){counts[i], (uint16_t)i};
+	}
+	sort(leaves, n, max);
 	if (n == 1)
 		lengths[leaves[0].symbol] = 1;
 	if (n < 2)

@@ -9,42 +9,12 @@
 
 enum {
 	END_OF_BLOCK = 256,
-	FIRST_LENGTH = 257,
 	CODE_LENGTHS = 19,
 	MAX_BITS = 15,
 	HEADER_BYTES = 2,
 	ADLER_BYTES = 4,
 	CODES_BYTES = 512, /* more than the description of all codes takes */
 };
-
-/* Symbol and extra bits of a match's length and distance. */
-struct extra {
-	uint16_t symbol;
-	uint8_t bits;
-	uint16_t base;
-};
-
-static inline struct extra length_symbol(uint32_t length)
-{
-	uint32_t value = length - 3;
-
-	if (length == DEFLATE_MOST_MATCH)
-		return (struct extra){285, 0, DEFLATE_MOST_MATCH};
-	if (value < 8)
-		return (struct extra){(uint16_t)(FIRST_LENGTH + value), 0, (uint16_t)length};
-	uint32_t bits = 29u - (uint32_t)__builtin_clz(value), step = value >> bits;
-	return (struct extra){(uint16_t)(FIRST_LENGTH + bits * 4 + step), (uint8_t)bits,
-		(uint16_t)((step << bits) + 3)};
-}
-
-/* distance: less 1 */
-static inline struct extra distance_symbol(uint32_t distance)
-{
-	if (distance < 4)
-		return (struct extra){(uint16_t)distance, 0, (uint16_t)distance};
-	uint32_t bits = 30u - (uint32_t)__builtin_clz(distance), step = distance >> bits;
-	return (struct extra){(uint16_t)(bits * 2 + step), (uint8_t)bits, (uint16_t)(step << bits)};
-}
 
 /* Bits go out lowest first. There is always room: the caller has reserved it. */
 struct bits {
@@ -78,20 +48,15 @@ struct codes {
 	uint16_t literal_codes[DEFLATE_LITERALS], distance_codes[DEFLATE_DISTANCES];
 };
 
+/* The last literals are behind the last match. */
 static void count_symbols(const struct deflater *d, struct codes *c)
 {
-	const uint8_t *at = d->data;
-
-	for (uint32_t i = 0; i < d->step_count; i++) {
-		const struct deflate_step *step = &d->steps[i];
-		for (uint32_t k = 0; k < step->literals; k++)
-			c->literal_counts[at[k]]++;
-		at += step->literals + step->length;
-		if (step->length) {
-			c->literal_counts[length_symbol(step->length).symbol]++;
-			c->distance_counts[distance_symbol(step->distance).symbol]++;
-		}
-	}
+	memcpy(c->literal_counts, d->literal_counts, sizeof d->literal_counts);
+	memcpy(c->distance_counts, d->distance_counts, sizeof c->distance_counts);
+	for (uint32_t i = d->covered; i < d->queue.end; i++)
+		c->literal_counts[d->data[i]]++;
+	for (uint32_t i = DEFLATE_MIN_MATCH; i <= DEFLATE_MOST_MATCH; i++)
+		c->literal_counts[deflate_length(i).symbol] += d->length_counts[i];
 	c->literal_counts[END_OF_BLOCK]++;
 }
 
@@ -161,51 +126,97 @@ static void write_codes(struct bits *b, const struct codes *c)
 	}
 }
 
-static inline void put_literal(struct bits *b, const struct codes *c, unsigned symbol)
+/*
+ * What bytes, lengths of matches and near distances are written as: code and extra bits, above how
+ * many they are.
+ */
+struct words {
+	uint32_t literals[256], lengths[DEFLATE_MOST_MATCH + 1], near[DEFLATE_NEAR];
+};
+
+static uint32_t word(uint32_t code, unsigned count, struct deflate_extra e, uint32_t value)
 {
-	put_bits(b, c->literal_codes[symbol], c->literal_lengths[symbol]);
+	return (code | (value - e.base) << count) << 8 | (count + e.bits);
 }
 
-static inline void put_match(struct bits *b, const struct codes *c, const struct deflate_step *step)
+static void make_words(struct words *words, const struct codes *c)
 {
-	struct extra length = length_symbol(step->length);
-	struct extra distance = distance_symbol(step->distance);
+	for (unsigned i = 0; i < 256; i++)
+		words->literals[i] = (uint32_t)c->literal_codes[i] << 8 | c->literal_lengths[i];
+	for (unsigned i = DEFLATE_MIN_MATCH; i <= DEFLATE_MOST_MATCH; i++) {
+		struct deflate_extra e = deflate_length(i);
+		words->lengths[i] =
+			word(c->literal_codes[e.symbol], c->literal_lengths[e.symbol], e, i);
+	}
+	for (unsigned i = 0; i < DEFLATE_NEAR; i++) {
+		struct deflate_extra e = deflate_distance(i);
+		words->near[i] =
+			word(c->distance_codes[e.symbol], c->distance_lengths[e.symbol], e, i);
+	}
+}
 
-	put_literal(b, c, length.symbol);
-	put_bits(b, step->length - length.base, length.bits);
-	put_bits(b, c->distance_codes[distance.symbol], c->distance_lengths[distance.symbol]);
-	put_bits(b, (uint32_t)step->distance - distance.base, distance.bits);
+static inline void put_word(struct bits *b, uint32_t word)
+{
+	put_bits(b, word >> 8, word & 255);
+}
+
+static inline void put_distance(
+	struct bits *b, const struct words *words, const struct codes *c, uint32_t distance)
+{
+	if (distance < DEFLATE_NEAR) {
+		put_word(b, words->near[distance]);
+		return;
+	}
+	struct deflate_extra e = deflate_distance(distance);
+	put_bits(b, c->distance_codes[e.symbol], c->distance_lengths[e.symbol]);
+	put_bits(b, distance - e.base, e.bits);
+}
+
+static void put_literals(
+	struct bits *b, const struct words *words, const uint8_t *at, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		put_word(b, words->literals[at[i]]);
+		flush_bits(b);
+	}
+}
+
+/* Up to three, as there mostly are before a match: no branches, as nobody can foresee how many. */
+static inline void put_few_literals(
+	struct bits *b, const struct words *words, const uint8_t *at, uint32_t count)
+{
+	put_word(b, count > 0 ? words->literals[at[0]] : 0);
+	put_word(b, count > 1 ? words->literals[at[1]] : 0);
+	put_word(b, count > 2 ? words->literals[at[2]] : 0);
 	flush_bits(b);
 }
 
 static void write_steps(const struct deflater *d, struct bits *b, const struct codes *c)
 {
 	const uint8_t *at = d->data;
+	struct words words;
 
+	make_words(&words, c);
 	for (uint32_t i = 0; i < d->step_count; i++) {
 		const struct deflate_step *step = &d->steps[i];
-		uint32_t k = 0;
-		for (; k + 3 <= step->literals; k += 3) {
-			put_literal(b, c, at[k]);
-			put_literal(b, c, at[k + 1]);
-			put_literal(b, c, at[k + 2]);
-			flush_bits(b);
-		}
-		for (; k < step->literals; k++)
-			put_literal(b, c, at[k]);
+		if (step->literals <= 3)
+			put_few_literals(b, &words, at, step->literals);
+		else
+			put_literals(b, &words, at, step->literals);
+		put_word(b, words.lengths[step->length]);
+		put_distance(b, &words, c, step->distance);
 		flush_bits(b);
-		if (step->length)
-			put_match(b, c, step);
 		at += step->literals + step->length;
 	}
-	put_literal(b, c, END_OF_BLOCK);
+	put_literals(b, &words, at, d->queue.end - d->covered);
+	put_bits(b, c->literal_codes[END_OF_BLOCK], c->literal_lengths[END_OF_BLOCK]);
 	flush_bits(b);
 }
 
 void deflate_finish(struct deflater *d, struct pb_buffer *out)
 {
 	struct codes c;
-	size_t capacity = HEADER_BYTES + CODES_BYTES + (size_t)d->end * 2 + ADLER_BYTES + 16;
+	size_t capacity = HEADER_BYTES + CODES_BYTES + (size_t)d->queue.end * 2 + ADLER_BYTES + 16;
 
 	deflate_close(d);
 	memset(&c, 0, sizeof c);
@@ -221,7 +232,7 @@ void deflate_finish(struct deflater *d, struct pb_buffer *out)
 	write_steps(d, &b, &c);
 	b.count = (b.count + 7) & ~7u;
 	flush_bits(&b);
-	uint32_t adler = deflate_adler(d->data, d->end);
+	uint32_t adler = deflate_adler(d->data, d->queue.end);
 	for (int i = 0; i < ADLER_BYTES; i++)
 		*b.at++ = (uint8_t)(adler >> (24 - 8 * i));
 	out->size += (size_t)(b.at - start);

@@ -126,7 +126,7 @@ static int take_instant(struct records_lane *lane, const struct brick_record *r)
 }
 
 /* 1: used; 0: it breaks a rule; negative: the target failed. */
-static int take(
+static inline int take(
 	struct records_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
 	if (r->source >= FORMAT_SOURCE_COUNT ||
@@ -207,7 +207,7 @@ int records_take(struct records_lane *lane, const struct brick_record *records, 
 			result = take_arg(lane, &r);
 			continue;
 		}
-		if ((result = records_release(lane)) < 0)
+		if (lane->held.kind && (result = records_release(lane)) < 0)
 			break;
 		if (takes_args(&r) && (i + 1 == count || record_is_arg(&records[i + 1]))) {
 			hold(lane, &r);

@@ -108,7 +108,7 @@ static int make_buffers(struct trace_writer *w, int compress)
 	w->deflater = compress ? deflate_create(CHUNK_BYTES + CHUNK_MARGIN_BYTES) : NULL;
 	if (!w->chunk || (compress && !w->deflater))
 		return -ENOMEM;
-	w->chunk_number = 1;
+	w->chunk_place = DEFLATE_WINDOW + 1;
 	if (w->deflater)
 		deflate_start(w->deflater, w->chunk);
 	return 0;

@@ -216,21 +216,19 @@ void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct b
 	const struct record_args *args, uint64_t ns)
 {
 	struct pb_buffer *b = &w->scratch;
-	uint32_t category = slice_category(lane->process, r->brick),
-		 kernel = record_kernel(&lane->process->tables, args);
-	uint8_t annotations[48];
+	uint32_t kernel = record_kernel(&lane->process->tables, args);
+	uint8_t annotations[64];
 
 	if (!intern_slice(w, lane, r, args))
 		return;
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
 	struct opened opened = packet_open(w, lane, EVENT_BEGIN);
-	if (category)
-		pb_varint(b, EVENT_CATEGORY_IIDS, category);
-	pb_varint(b, EVENT_NAME_IID, kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u);
+	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u;
 	pb_bytes(b, annotations,
-		r->flags & BRICK_FLAG_SITE ? template_site_annotations(annotations, lane, r->site)
-					   : template_layer(annotations, r->brick, r->layer));
+		r->flags & BRICK_FLAG_SITE
+			? template_site_what(annotations, lane, r->brick, name, r->site)
+			: template_layer_what(annotations, lane, r->brick, name, r->layer));
 	if (record_is_step(r))
 		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
 	if (record_is_step(r) && record_output_tokens(r))

@@ -46,8 +46,9 @@ int writer_chunk_out(struct trace_writer *w)
 	if (w->error || !w->chunk_size)
 		return w->error;
 	int result = w->deflater ? write_compressed(w) : write_all(w, w->chunk, w->chunk_size);
+	/* what was before is out of reach of what comes */
+	w->chunk_place += w->chunk_size + DEFLATE_WINDOW;
 	w->chunk_size = 0;
-	w->chunk_number++;
 	if (w->deflater)
 		deflate_start(w->deflater, w->chunk);
 	return result;
@@ -68,10 +69,12 @@ int writer_packet_out(struct trace_writer *w)
 		return w->error;
 	if (size > CHUNK_BYTES)
 		return write_all(w, b->data, size);
-	memcpy(w->chunk + w->chunk_size, b->data, size);
+	uint32_t at = (uint32_t)w->chunk_size;
+	memcpy(w->chunk + at, b->data, size);
 	w->chunk_size += size;
 	if (w->deflater)
-		deflate_packet(w->deflater, (uint32_t)w->chunk_size, DEFLATE_UNKNOWN, 0);
+		deflate_add(
+			w->deflater, (uint32_t)w->chunk_size, at, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 	return 0;
 }
 

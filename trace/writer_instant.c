@@ -12,8 +12,10 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	uint32_t name, const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
-	unsigned n = slice_head(at, lane->sequence), body = n++;
+	unsigned n = slice_open(at, lane_step(lane, ns)), body;
 
+	n += slice_common(at + n, lane->sequence);
+	body = n++;
 	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
 	if (category)
 		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
@@ -21,8 +23,7 @@ static void instant(struct trace_writer *w, struct writer_lane *lane, uint32_t c
 	for (unsigned i = 0; i < annotation_bytes; i++)
 		at[n++] = annotations[i];
 	at[body] = (uint8_t)(n - body - 1);
-	n += slice_field(at + n, PACKET_TIMESTAMP, lane_step(lane, ns));
-	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
+	packet_laid(w, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 }
 
 static void write_own_instant(struct trace_writer *w, struct writer_lane *lane, uint32_t name,
@@ -93,20 +94,21 @@ static void write_counter(
 	if (writer_counter_track(w, lane, r->brick))
 		return;
 	uint8_t *at = chunk_end(w);
-	unsigned n = slice_head(at, lane->sequence), body = n++;
+	uint64_t behind = ns > lane->last_ns ? ns - lane->last_ns : 0;
+	unsigned n = slice_open(at, of_step ? lane->step_ns : lane_step(lane, ns)), body;
+	n += slice_common(at + n, lane->sequence);
+	body = n++;
 	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
 	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
 	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
 	for (int i = 0; i < 8; i++)
 		at[n++] = (uint8_t)(r->elements >> (8 * i));
 	if (of_step)
-		n += slice_annotation(at + n, FORMAT_A_BEHIND, ANNOTATION_UINT,
-			ns > lane->last_ns ? ns - lane->last_ns : 0);
+		n += slice_annotation(at + n, FORMAT_A_BEHIND, ANNOTATION_UINT, behind);
 	at[body] = (uint8_t)(n - body - 1);
-	n += slice_field(at + n, PACKET_TIMESTAMP, of_step ? lane->step_ns : lane_step(lane, ns));
 	if (of_step)
 		n += slice_field(at + n, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
-	packet_laid(w, n, DEFLATE_UNKNOWN, 0);
+	packet_laid(w, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 }
 
 void instant_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "trace/writer_state.h"
+#include "trace/writer_slice.h"
 
 void writer_intern(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size)
 {
@@ -79,7 +80,8 @@ static void intern_text(struct trace_writer *w, uint64_t iid, const char *from, 
 }
 
 /* Once per site: the caller's template says whether it has been done. */
-int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site)
+int writer_intern_site(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t site, uint32_t iid)
 {
 	const struct brick_session_site *entry = &lane->process->tables.sites[site];
 	char text[1024];
@@ -91,11 +93,11 @@ int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_
 	if (!*operation || strncmp(lane->process->tables.sites[*operation].operation,
 				   entry->operation, sizeof entry->operation))
 		*operation = site;
-	writer_intern(&w->scratch, INTERNED_STRING_VALUES, site, text, size);
+	writer_intern(&w->scratch, INTERNED_STRING_VALUES, iid, text, size);
 	if (lane->operations[entry->brick] == site)
 		intern_text(
 			w, FORMAT_OPERATION_IID + site, entry->operation, sizeof entry->operation);
-	intern_text(w, FORMAT_TENSOR_IID + site, entry->label, sizeof entry->label);
+	intern_text(w, tensor_iid(iid), entry->label, sizeof entry->label);
 	return names_close(w, names);
 }
 

@@ -72,25 +72,19 @@ static int start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
 	return writer_packet_out(w);
 }
 
-/* One end of a slice; `fields` of its event. The packet ends with its timestamp. */
+/* One end of a slice; `fields` of its event. */
 static void edge(struct trace_writer *w, struct writer_lane *lane, const uint8_t *fields,
-	unsigned bytes, uint64_t ns, struct packet_place *last)
+	unsigned bytes, uint64_t ns, packet_place *last)
 {
-	uint32_t source = last_place(w, last);
-
 	if (w->chunk_size > CHUNK_BYTES && writer_chunk_out(w))
 		return;
 	uint8_t *at = chunk_end(w);
-	unsigned n = slice_head(at, sequence_of(lane));
+	unsigned head = slice_open(at, ns - lane->off_cpu_ns);
+	unsigned n = head + slice_common(at + head, sequence_of(lane));
 	at[n++] = (uint8_t)bytes;
 	memcpy(at + n, fields, bytes);
-	n += bytes;
-	at[n++] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	unsigned timestamp = n;
-	n += put_timestamp(at + n, ns - lane->off_cpu_ns);
 	lane->off_cpu_ns = ns;
-	*last = here(w);
-	packet_laid(w, n, source, timestamp);
+	packet_laid_again(w, head, n + bytes - head, last);
 }
 
 static void interval(struct trace_writer *w, struct writer_lane *lane, const struct sink_off_cpu *o)

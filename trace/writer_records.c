@@ -9,44 +9,34 @@
 #include "trace/writer_slice.h"
 #include "trace/writer_state.h"
 
-/* Its like: the same one, else one of the same brick, else any begin of this lane. */
-static inline uint32_t like_begin(const struct trace_writer *w, const struct writer_lane *lane,
-	const struct packet_template *t)
-{
-	const struct packet_place *brick = &lane->last_of_brick[t->brick];
-
-	if (t->last.chunk == w->chunk_number && w->chunk_size - t->last.position <= DEFLATE_REACH)
-		return t->last.position;
-	if (brick->chunk == w->chunk_number && w->chunk_size - brick->position <= DEFLATE_REACH)
-		return brick->position;
-	return last_place(w, &lane->last_begin);
-}
-
+/*
+ * A slice of a site that was long ago differs in its layer from one of the layer before, and in all
+ * else from the slice before it.
+ */
 static inline void begin_from(
 	struct trace_writer *w, struct writer_lane *lane, struct packet_template *t, uint64_t ns)
 {
 	uint8_t *at = chunk_end(w);
-	unsigned n = t->length;
-	uint32_t source = like_begin(w, lane, t);
+	unsigned n = slice_open(at, lane_step(lane, ns));
+	uint32_t like = distance_back(w, n, &t->last), other = DEFLATE_SAME;
 
-	memcpy(at, t->bytes, sizeof t->bytes);
-	n += put_timestamp(at + n, lane_step(lane, ns));
-	t->last = lane->last_of_brick[t->brick] = lane->last_begin = here(w);
-	packet_laid(w, n, source, t->length);
+	memcpy(at + n, t->bytes, sizeof t->bytes);
+	if (like == DEFLATE_UNKNOWN) {
+		like = distance_back(w, n, &lane->last_begin);
+		other = t->sibling ? distance_back(w, n, &lane->site_templates[t->sibling].last)
+				   : DEFLATE_UNKNOWN;
+	}
+	t->last = lane->last_begin = packet_laid(w, n, t->length, like, other);
 }
 
-static inline void end_plain(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+static inline void end_plain(
+	struct trace_writer *w, struct writer_lane *lane, uint64_t ns, packet_place *last)
 {
 	uint8_t *at = chunk_end(w);
-	uint32_t source = last_place(w, &lane->last_end);
-	unsigned n = 3;
+	unsigned n = slice_open(at, lane_step(lane, ns));
 
-	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
-	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	n += put_timestamp(at + n, lane_step(lane, ns));
 	memcpy(at + n, lane->end_tail, sizeof lane->end_tail);
-	lane->last_end = here(w);
-	packet_laid(w, n + lane->end_tail_bytes, source, 3);
+	packet_laid_again(w, n, lane->end_tail_bytes, last);
 	w->pairs++;
 }
 
@@ -54,18 +44,14 @@ static void end_annotated(struct trace_writer *w, struct writer_lane *lane, uint
 	const uint8_t *annotations, unsigned annotation_bytes)
 {
 	uint8_t *at = chunk_end(w);
-	uint32_t source = last_place(w, &lane->last_annotated_end);
-	unsigned n = 3;
+	unsigned head = slice_open(at, lane_step(lane, ns));
+	unsigned n = head + slice_common(at + head, lane->sequence);
 
-	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
-	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	n += put_timestamp(at + n, lane_step(lane, ns));
-	n += slice_common(at + n, lane->sequence);
 	at[n++] = (uint8_t)(2 + annotation_bytes);
 	n += slice_field(at + n, EVENT_TYPE, EVENT_END);
 	memcpy(at + n, annotations, annotation_bytes);
-	lane->last_annotated_end = here(w);
-	packet_laid(w, n + annotation_bytes, source, 3);
+	lane->last_annotated_end = packet_laid(w, head, n + annotation_bytes - head,
+		distance_back(w, head, &lane->last_annotated_end), DEFLATE_UNKNOWN);
 	w->pairs++;
 }
 
@@ -77,8 +63,8 @@ unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
 
 	if (r->flags & BRICK_FLAG_SITE) {
 		if (r->kind == BRICK_RECORD_CLOSE)
-			n += slice_annotation(
-				at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, r->site);
+			n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID,
+				lane->site_templates[r->site].site_iid);
 		if (r->inner)
 			n += slice_annotation(at + n, FORMAT_A_INNER, ANNOTATION_UINT,
 				writer_duration_ns(w, lane->process, r->inner));
@@ -108,7 +94,7 @@ static void end_slice(struct trace_writer *w, struct writer_lane *lane, uint64_t
 	}
 	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
 		(!(r->flags & BRICK_FLAG_SITE) || (!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
-		end_plain(w, lane, ns);
+		end_plain(w, lane, ns, &lane->last_end);
 		return;
 	}
 	end_annotated(
@@ -129,9 +115,9 @@ static void begin_annotated(
 	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE) {
 		if (!template_site(w, lane, r->site))
 			return;
-		n += template_site_annotations(annotations, lane, r->site);
+		n += template_site_what(annotations, lane, r->brick, r->brick + 1u, r->site);
 	} else {
-		n += template_layer(annotations, r->brick, r->layer);
+		n += template_layer_what(annotations, lane, r->brick, r->brick + 1u, r->layer);
 	}
 	if (record_is_step(r))
 		n += slice_annotation(
@@ -143,11 +129,10 @@ static void begin_annotated(
 		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
 			FORMAT_SOURCE_IID + r->source);
 	at = chunk_end(w);
-	unsigned size = template_begin(at, lane, r->brick, annotations, n);
-	uint32_t source = last_place(w, &lane->last_of_brick[r->brick]);
-	lane->last_of_brick[r->brick] = here(w);
-	n = put_timestamp(at + size, lane_step(lane, ns));
-	packet_laid(w, size + n, source, size);
+	unsigned head = slice_open(at, lane_step(lane, ns));
+	n = template_begin(at + head, lane, annotations, n);
+	lane->last_annotated_begin = packet_laid(
+		w, head, n, distance_back(w, head, &lane->last_annotated_begin), DEFLATE_UNKNOWN);
 }
 
 /* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
@@ -182,8 +167,11 @@ static void write_wait(struct trace_writer *w, struct writer_lane *lane, uint64_
 
 	if (!t)
 		return;
-	begin_from(w, lane, t, lane->last_ns);
-	end_plain(w, lane, writer_ns(w, lane->process, end_ticks));
+	uint8_t *at = chunk_end(w);
+	unsigned n = slice_open(at, 0);
+	memcpy(at + n, t->bytes, sizeof t->bytes);
+	packet_laid_again(w, n, t->length, &t->last);
+	end_plain(w, lane, writer_ns(w, lane->process, end_ticks), &lane->last_wait_end);
 }
 
 /* A target's answer; and a full chunk goes to the file. */
@@ -257,7 +245,8 @@ static int on_wait(void *context, const struct brick_record *r)
 	struct trace_writer *w = lane->writer;
 
 	if (begin_slice(w, lane, r, NULL, writer_ns(w, lane->process, r->begin)))
-		end_plain(w, lane, writer_ns(w, lane->process, r->begin + r->elements));
+		end_plain(w, lane, writer_ns(w, lane->process, r->begin + r->elements),
+			&lane->last_wait_end);
 	return written(w);
 }
 

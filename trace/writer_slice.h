@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a lane's packets. A begin packet ends, and an end packet begins, with its
- * timestamp: so what changes from one repetition to the next stands together, between long
- * stretches that a compressor finds again. Lengths fit one byte each: no such packet has 128.
+ * The bytes of a lane's packets. Each begins with its timestamp, so that from one to the next all
+ * that a repetition changes stands at one place. Lengths fit one byte each: no such packet has 128.
  */
 #pragma once
 
@@ -22,14 +21,6 @@ static inline unsigned slice_common(uint8_t *at, uint32_t sequence)
 	n += slice_field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
 	at[n++] = PB_TAG(PACKET_TRACK_EVENT, PB_LENGTH);
 	return n;
-}
-
-/* The same from the packet's tag on; the packet's length, at[1], is filled in later. */
-static inline unsigned slice_head(uint8_t *at, uint32_t sequence)
-{
-	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
-	at[1] = 0;
-	return 2 + slice_common(at + 2, sequence);
 }
 
 /* The brick's category as it is interned; 0: it has none that exists. */
@@ -52,33 +43,52 @@ static inline unsigned slice_annotation(
 	return n;
 }
 
+/* Of a site's tensor: place before layer, so that in a packet layers are beside each other. */
+static inline uint32_t tensor_iid(uint32_t site_iid)
+{
+	uint32_t layer = site_iid % WRITER_LAYERS, place = site_iid / WRITER_LAYERS;
+
+	return FORMAT_TENSOR_IID + place / WRITER_LAYERS * WRITER_LAYERS * WRITER_LAYERS +
+	       layer * WRITER_LAYERS + place % WRITER_LAYERS;
+}
+
 static inline uint8_t *chunk_end(struct trace_writer *w)
 {
 	return w->chunk + w->chunk_size;
 }
 
-/* Where a packet of a kind was laid last, if that was in this chunk. */
-static inline uint32_t last_place(const struct trace_writer *w, const struct packet_place *place)
+/* How far back a place is from where the next packet will be, behind `head` bytes of it. */
+static inline uint32_t distance_back(
+	const struct trace_writer *w, unsigned head, const packet_place *place)
 {
-	return place->chunk == w->chunk_number ? place->position : DEFLATE_UNKNOWN;
+	uint64_t distance = w->chunk_place + w->chunk_size + head - *place;
+
+	return distance <= DEFLATE_WINDOW ? (uint32_t)distance : DEFLATE_UNKNOWN;
 }
 
 /*
- * A packet of n bytes has been laid at the end of the chunk. Its timestamp stands at `timestamp`;
- * `source` is the packet that it most likely repeats.
+ * A packet has been laid at the end of the chunk: `head` bytes up to its timestamp and `rest` bytes
+ * behind it, which are like those `like` bytes before, and where not, like those `other` before.
+ * Returns where they are.
  */
-static inline void packet_laid(
-	struct trace_writer *w, unsigned n, uint32_t source, unsigned timestamp)
+static inline packet_place packet_laid(
+	struct trace_writer *w, unsigned head, unsigned rest, uint32_t like, uint32_t other)
 {
-	chunk_end(w)[1] = (uint8_t)(n - 2);
-	w->chunk_size += n;
+	uint32_t at = (uint32_t)w->chunk_size + head;
+
+	chunk_end(w)[1] = (uint8_t)(head + rest - 2);
+	w->chunk_size = at + rest;
 	if (w->deflater)
-		deflate_packet(w->deflater, (uint32_t)w->chunk_size, source, timestamp);
+		deflate_add(w->deflater, at + rest, at, like, other);
+	return w->chunk_place + at;
 }
 
-static inline struct packet_place here(const struct trace_writer *w)
+/* The same; what is behind the timestamp is equal to what is at *last, which is here from now on.
+ */
+static inline void packet_laid_again(
+	struct trace_writer *w, unsigned head, unsigned rest, packet_place *last)
 {
-	return (struct packet_place){w->chunk_number, (uint32_t)w->chunk_size};
+	*last = packet_laid(w, head, rest, distance_back(w, head, last), DEFLATE_SAME);
 }
 
 /* At least two bytes, so that packets that repeat each other are of equal length. */
@@ -90,6 +100,14 @@ static inline unsigned put_timestamp(uint8_t *at, uint64_t delta)
 		return 2;
 	}
 	return pb_put_varint(at, delta);
+}
+
+/* The start of a packet; its length, at[1], is filled in when it is laid. */
+static inline unsigned slice_open(uint8_t *at, uint64_t delta)
+{
+	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
+	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
+	return 3 + put_timestamp(at + 3, delta);
 }
 
 /* Time of a lane never runs back, whatever the clock's calibrations do. */
@@ -108,15 +126,18 @@ struct packet_template *template_plain(
 	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer);
 struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane);
 
-/* A begin packet that has no template, up to its timestamp's value; returns its length. */
-unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t brick,
-	const uint8_t *annotations, unsigned annotation_bytes);
+/* What is behind a begin packet's timestamp; returns its length. what: one of those below. */
+unsigned template_begin(
+	uint8_t *at, const struct writer_lane *lane, const uint8_t *what, unsigned what_bytes);
 
-/* Annotations that say what a site is; at: 48 bytes. */
-unsigned template_site_annotations(uint8_t *at, const struct writer_lane *lane, uint32_t site);
-
-/* Annotations that any slice of that brick and layer without a site has. */
-unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer);
+/*
+ * Fields of an event that say what it is, in at most 64 bytes: its names (`name`: interned; and the
+ * category of `brick`) and its site, which has its template already; or its layer.
+ */
+unsigned template_site_what(
+	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, uint32_t site);
+unsigned template_layer_what(
+	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, int32_t layer);
 
 /* writer_records.c */
 

@@ -19,21 +19,22 @@ enum {
 	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */
 	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
 	TEMPLATE_BYTES = 64,
-	DEFLATE_REACH = 32768, /* packets further back are of no use to the compressor */
+	WRITER_LAYERS = 128, /* of which ids of sites tell */
+	WRITER_PLACES = BRICK_MAX_SITES / WRITER_LAYERS,
 };
 
-/* Where a packet was laid. */
-struct packet_place {
-	uint32_t chunk, position;
-};
+/* Where what is behind a packet's timestamp was laid, by bytes from the first chunk on. */
+typedef uint64_t packet_place;
 
-/* The start of a slice, ready to copy: a packet but for its timestamp, which comes last. */
+/* The start of a slice, ready to copy: a packet from behind its timestamp on. */
 struct packet_template {
 	uint8_t bytes[TEMPLATE_BYTES];
 	uint16_t length; /* of bytes; 0: not made yet */
 	uint16_t brick;
-	uint16_t operation; /* of a site: the site that its operation is interned for */
-	struct packet_place last;
+	/* of a site: the site that its operation is interned for, its own id, and the site that has
+	 * the same place in the layer before */
+	uint16_t operation, site_iid, sibling;
+	packet_place last;
 };
 
 /* Templates for slices without a site. */
@@ -90,10 +91,10 @@ struct writer_lane {
 	struct packet_template wait_begin;
 	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
 	uint32_t end_tail_bytes;
-	struct packet_place last_begin, last_end, last_annotated_end;
-	struct packet_place last_of_brick[BRICK_MAX_BRICKS]; /* begins */
+	packet_place last_begin, last_end, last_wait_end, last_annotated_begin, last_annotated_end;
+	uint16_t sites_of_layer[WRITER_LAYERS], site_of_place[WRITER_PLACES];
 	uint64_t off_cpu_ns; /* of the last packet of its other track; 0: there is none yet */
-	struct packet_place off_cpu_begin[2], off_cpu_end;
+	packet_place off_cpu_begin[2], off_cpu_end;
 };
 
 struct trace_writer {
@@ -112,7 +113,7 @@ struct trace_writer {
 
 	uint8_t *chunk; /* CHUNK_BYTES + CHUNK_MARGIN_BYTES */
 	size_t chunk_size;
-	uint32_t chunk_number; /* from 1 */
+	uint64_t chunk_place;
 	struct deflater *deflater;
 	struct pb_buffer scratch, packed;
 	size_t event_packet, event_body; /* the instant that is open in the scratch */
@@ -181,7 +182,8 @@ uint32_t writer_step_counter(const struct writer_process *process, uint32_t bric
 void writer_intern(
 	struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size);
 int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);
-int writer_intern_site(struct trace_writer *w, struct writer_lane *lane, uint32_t site);
+int writer_intern_site(
+	struct trace_writer *w, struct writer_lane *lane, uint32_t site, uint32_t iid);
 int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint32_t source);
 int writer_intern_event(struct trace_writer *w, struct writer_lane *lane, uint32_t name);
 int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick);

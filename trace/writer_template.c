@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Templates: the packet that begins a slice of a certain site, or of a brick in a layer, made once
- * per lane and copied from then on. Making one also interns all that it refers to.
+ * Templates: the packet that begins a slice of a certain site, or of a brick in a layer, but for
+ * its timestamp. Made once per lane and copied from then on. Making one also interns all that it
+ * refers to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,36 +12,29 @@
 
 enum { MIN_TABLE = 64 };
 
-/* Everything of a begin packet but the timestamp's value. Returns its length. */
-static unsigned begin_bytes(uint8_t *at, const struct writer_lane *lane, uint32_t brick)
+unsigned template_begin(
+	uint8_t *at, const struct writer_lane *lane, const uint8_t *what, unsigned what_bytes)
+{
+	unsigned n = slice_common(at, lane->sequence);
+
+	at[n++] = (uint8_t)(2 + what_bytes);
+	n += slice_field(at + n, EVENT_TYPE, EVENT_BEGIN);
+	memcpy(at + n, what, what_bytes);
+	return n + what_bytes;
+}
+
+static unsigned names(uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name)
 {
 	uint32_t category = slice_category(lane->process, brick);
-	unsigned n = slice_head(at, lane->sequence), body = n;
+	unsigned n = category ? slice_field(at, EVENT_CATEGORY_IIDS, category) : 0;
 
-	at[n++] = 0; /* length of the track event */
-	n += slice_field(at + n, EVENT_TYPE, EVENT_BEGIN);
-	if (category)
-		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
-	n += slice_field(at + n, EVENT_NAME_IID, brick + 1);
-	at[body] = (uint8_t)(n - body - 1);
-	return n;
+	return n + slice_field(at + n, EVENT_NAME_IID, name);
 }
 
-unsigned template_begin(uint8_t *at, const struct writer_lane *lane, uint32_t brick,
-	const uint8_t *annotations, unsigned annotation_bytes)
+unsigned template_layer_what(
+	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, int32_t layer)
 {
-	unsigned body = slice_head(at, lane->sequence), n = begin_bytes(at, lane, brick);
-
-	for (unsigned i = 0; i < annotation_bytes; i++)
-		at[n++] = annotations[i];
-	at[body] = (uint8_t)(at[body] + annotation_bytes);
-	at[n++] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	return n;
-}
-
-unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer)
-{
-	unsigned n = 0;
+	unsigned n = names(at, lane, brick, name);
 
 	if (layer != -1)
 		n += slice_annotation(
@@ -50,38 +44,58 @@ unsigned template_layer(uint8_t *at, uint32_t brick, int32_t layer)
 	return n;
 }
 
-unsigned template_site_annotations(uint8_t *at, const struct writer_lane *lane, uint32_t site)
+/*
+ * A site's id: its layer in the first seven bits, as a varint has them, and how many of that layer
+ * came before in the others. What a packet says of a layer is then in the packet before it, and
+ * what it says of a place in layers in that of the layer before.
+ */
+static void number_site(struct writer_lane *lane, struct packet_template *t, int layer)
+{
+	uint32_t low = (uint32_t)(layer + 1) % WRITER_LAYERS;
+
+	while (lane->sites_of_layer[low] == WRITER_PLACES - !low) /* 0 is no id */
+		low = (low + 1) % WRITER_LAYERS;
+	uint32_t place = ++lane->sites_of_layer[low] % WRITER_PLACES;
+	t->site_iid = (uint16_t)(place * WRITER_LAYERS + low);
+	t->sibling = lane->site_of_place[place];
+	lane->site_of_place[place] = (uint16_t)(t - lane->site_templates);
+}
+
+unsigned template_site_what(
+	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, uint32_t site)
 {
 	const struct brick_session_site *entry = &lane->process->tables.sites[site];
+	const struct packet_template *t = &lane->site_templates[site];
 	unsigned n = 0;
 
-	if (entry->operation[0])
-		n += slice_annotation(at + n, FORMAT_A_OPERATION, ANNOTATION_STRING_IID,
-			FORMAT_OPERATION_IID + lane->site_templates[site].operation);
 	if (entry->layer != -1)
 		n += slice_annotation(
 			at + n, FORMAT_A_LAYER, ANNOTATION_INT, (uint64_t)(int64_t)entry->layer);
-	n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, site);
+	n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, t->site_iid);
+	n += names(at + n, lane, brick, name);
+	if (entry->operation[0])
+		n += slice_annotation(at + n, FORMAT_A_OPERATION, ANNOTATION_STRING_IID,
+			FORMAT_OPERATION_IID + t->operation);
 	if (entry->label[0])
 		n += slice_annotation(
-			at + n, FORMAT_A_TENSOR, ANNOTATION_STRING_IID, FORMAT_TENSOR_IID + site);
+			at + n, FORMAT_A_TENSOR, ANNOTATION_STRING_IID, tensor_iid(t->site_iid));
 	return n;
 }
 
 static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_template *t,
-	uint32_t brick, const uint8_t *annotations, unsigned annotation_bytes)
+	uint32_t brick, const uint8_t *what, unsigned what_bytes)
 {
 	uint8_t bytes[128];
 
 	if (writer_intern_brick(w, lane, brick))
 		return w->error;
-	unsigned n = template_begin(bytes, lane, brick, annotations, annotation_bytes);
+	unsigned n = template_begin(bytes, lane, what, what_bytes);
 	if (n > sizeof t->bytes)
 		return writer_fail(w, -EOVERFLOW);
 	memcpy(t->bytes, bytes, n);
 	t->length = (uint16_t)n;
 	t->brick = (uint16_t)brick;
-	t->last.chunk = 0;
+	t->last = 0;
 	return 0;
 }
 
@@ -103,18 +117,20 @@ static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t
 struct packet_template *template_site(
 	struct trace_writer *w, struct writer_lane *lane, uint32_t site)
 {
-	uint8_t annotation[48];
+	uint8_t what[64];
+	uint32_t brick = lane->process->tables.sites[site].brick;
 
 	if (site >= lane->site_capacity && grow_sites(w, lane, site))
 		return NULL;
 	struct packet_template *t = &lane->site_templates[site];
 	if (t->length)
 		return t;
-	if (writer_intern_site(w, lane, site))
+	number_site(lane, t, lane->process->tables.sites[site].layer);
+	if (writer_intern_site(w, lane, site, t->site_iid))
 		return NULL;
-	t->operation = lane->operations[lane->process->tables.sites[site].brick];
-	unsigned n = template_site_annotations(annotation, lane, site);
-	return make(w, lane, t, lane->process->tables.sites[site].brick, annotation, n) ? NULL : t;
+	t->operation = lane->operations[brick];
+	unsigned n = template_site_what(what, lane, brick, brick + 1, site);
+	return make(w, lane, t, brick, what, n) ? NULL : t;
 }
 
 /* The template of a key, perhaps not made yet; NULL: failed. */
@@ -136,21 +152,25 @@ static struct packet_template *find(
 struct packet_template *template_plain(
 	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer)
 {
-	uint8_t annotations[32];
+	uint8_t what[32];
 	struct packet_template *t =
 		find(w, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
 
 	if (!t || t->length)
 		return t;
-	unsigned n = template_layer(annotations, brick, layer);
-	return make(w, lane, t, brick, annotations, n) ? NULL : t;
+	unsigned n = template_layer_what(what, lane, brick, brick + 1, layer);
+	return make(w, lane, t, brick, what, n) ? NULL : t;
 }
 
 struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane)
 {
+	const uint32_t brick = BRICK_BARRIER_WAIT;
 	struct packet_template *t = &lane->wait_begin;
+	uint8_t what[16];
 
-	return t->length || !make(w, lane, t, BRICK_BARRIER_WAIT, NULL, 0) ? t : NULL;
+	if (t->length)
+		return t;
+	return make(w, lane, t, brick, what, names(what, lane, brick, brick + 1)) ? NULL : t;
 }
 
 void template_end(struct writer_lane *lane)

@@ -78,6 +78,15 @@ static void check_inflates(const struct pb_buffer *packed, const uint8_t *data, 
 #endif
 }
 
+/* How far back the bytes up to `end` stood before; 0: nowhere near. */
+static uint32_t find_same(const uint8_t *data, uint32_t from, uint32_t end)
+{
+	for (uint32_t back = 1; back <= from && back < 200; back++)
+		if (!memcmp(data + from, data + from - back, end - from))
+			return back;
+	return 0;
+}
+
 /* Packets of any length with any hints, right and wrong ones: what comes out is what went in. */
 static void any_hints(void **state)
 {
@@ -96,11 +105,13 @@ static void any_hints(void **state)
 			uint32_t n = 1 + random_below(random_below(50) ? 60 : 5000);
 			if (n > size - end)
 				n = size - end;
-			uint32_t source = random_below(4) ? random_below(end + 2)
-					  : end > 4200	  ? end - 4096 - (uint32_t)(round % 6)
-							  : DEFLATE_UNKNOWN;
+			uint32_t rest = end + random_below(n + 1);
+			uint32_t like = random_below(4) ? random_below(end + 2)
+							: 4096 + (uint32_t)(round % 6);
+			uint32_t other = random_below(3) ? random_below(40000) : DEFLATE_UNKNOWN;
+			uint32_t same = random_below(2) ? find_same(data, rest, end + n) : 0;
 			end += n;
-			deflate_packet(d, end, source, random_below(n + 1));
+			deflate_add(d, end, rest, same ? same : like, same ? DEFLATE_SAME : other);
 		}
 		packed.size = 0;
 		deflate_finish(d, &packed);
@@ -130,7 +141,8 @@ static void repetitions_vanish(void **state)
 		data[end + 20] = (uint8_t)(0x80 | random_below(128));
 		data[end + 21] = (uint8_t)random_below(128);
 		end += 38;
-		deflate_packet(d, end, packets ? end - 76 : DEFLATE_UNKNOWN, 20);
+		deflate_add(d, end, end - 16, packets ? 38 : DEFLATE_UNKNOWN,
+			packets % 2 ? DEFLATE_SAME : DEFLATE_UNKNOWN);
 	}
 	deflate_finish(d, &packed);
 	check_inflates(&packed, data, end);
