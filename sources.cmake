@@ -687,6 +687,7 @@ set(BRICK_SERVE_SOURCES
   serve/metrics_plain.c
   serve/metrics_server.c
   serve/metrics_text.c
+  serve/pace.c
   serve/source.c
 )
 
@@ -913,6 +914,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/rules_tensors.c
   tests/unit/sample.c
   tests/unit/serve_access.c
+  tests/unit/serve_pace.c
   tests/unit/session.c
   tests/unit/session_storm.c
   tests/unit/shared_file.c

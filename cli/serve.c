@@ -23,15 +23,11 @@
 #include "serve/access.h"
 #include "serve/held.h"
 #include "serve/http.h"
+#include "serve/pace.h"
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 
-/* Between two readings: so many times what one took, and at least this; less while somebody looks.
- */
-#define PACE 10
-#define PACE_WATCHED 2
-#define MIN_PACE_NS 1000000000ull
-#define WATCHED_NS 10000000000ull
+#define LOOK_NS 200000000 /* how often it is asked whether to read again */
 
 struct options {
 	struct http_options http;
@@ -43,10 +39,9 @@ struct server {
 	struct serve_source *source;
 	struct http *http;
 	struct held held;
-	uint64_t read_ns, took_ns; /* when last, and how long that took */
+	struct serve_pace pace;
 	uint64_t reads, failures;
-	uint64_t asked, asked_ns; /* requests, and when there was one more */
-	char *metrics;		  /* of the last reading that went well */
+	char *metrics; /* of the last reading that went well */
 };
 
 static void check(const struct http_options *http)
@@ -140,26 +135,13 @@ static int read_source(struct server *server, struct serve_reading *reading)
 	return narrowed;
 }
 
-/* A page asks every two seconds; Prometheus more seldom than we count as looking. */
-static bool is_watched(struct server *server, uint64_t ns)
-{
-	uint64_t asked = http_asked(server->http);
-	if (asked != server->asked)
-		server->asked_ns = ns;
-	server->asked = asked;
-	return server->asked_ns && ns - server->asked_ns < WATCHED_NS;
-}
-
 /* What serve_source_read() says. */
 static int refresh(struct server *server)
 {
 	struct http_content none = {0};
 	struct serve_reading reading;
-	uint64_t begin_ns = monotonic_ns();
-	uint64_t pace_ns = (is_watched(server, begin_ns) ? PACE_WATCHED : PACE) * server->took_ns;
-	if (pace_ns < MIN_PACE_NS)
-		pace_ns = MIN_PACE_NS;
-	if (server->read_ns && begin_ns - server->read_ns < pace_ns)
+	uint64_t begin_cpu_ns = process_cpu_ns();
+	if (!serve_pace_is_due(&server->pace, monotonic_ns(), http_asked(server->http)))
 		return 0;
 	int rc = read_source(server, &reading);
 	if (!rc)
@@ -176,8 +158,7 @@ static int refresh(struct server *server)
 		server->reads++;
 		publish(server, &reading);
 	}
-	server->read_ns = monotonic_ns();
-	server->took_ns = server->read_ns - begin_ns;
+	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
 	return rc;
 }
 
@@ -225,7 +206,7 @@ static int run_serve(int argc, char **argv)
 		.http = {.address = "127.0.0.1",
 			.port = DEFAULT_PORT,
 			.token = getenv("BRICK_SERVE_TOKEN")}};
-	const struct timespec second = {.tv_sec = 1};
+	const struct timespec look = {.tv_nsec = LOOK_NS};
 	struct server server = {.selection = &options.selection};
 	sigset_t ends;
 	if (options.http.token && !options.http.token[0])
@@ -241,7 +222,7 @@ static int run_serve(int argc, char **argv)
 	server.http = start(&options.http);
 	refresh(&server);
 	say(&server, &options.http);
-	while (sigtimedwait(&ends, NULL, &second) < 0) {
+	while (sigtimedwait(&ends, NULL, &look) < 0) {
 		http_sweep(server.http);
 		refresh(&server);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a process that still runs asks for new numbers now and then, and says how old the
 // ones are that it shows. The token of the page's address goes along in a header.
-const EVERY_MS = 1000, ENDED_EVERY_MS = 5000;
+const EVERY_MS = 500, ENDED_EVERY_MS = 5000;
 
 export function follow(page, status) {
 	const token = new URLSearchParams(location.search).get("token");
