@@ -261,6 +261,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/patched.c
   attach/ggml/patched_candidate.c
   attach/ggml/phases.c
+  attach/ggml/plain_steps.c
   attach/ggml/prompt_memory.c
   attach/ggml/repetition.c
   attach/ggml/resolve.c
@@ -543,6 +544,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/path_solve.c
   analysis/path_what_if.c
   analysis/percentile.c
+  analysis/plain_steps.c
   analysis/permutation.c
   analysis/presence.c
   analysis/queue_times.c

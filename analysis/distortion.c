@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/plain_steps.h"
+
 struct costs {
 	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
 	double calls, timed, timed_ns;
@@ -150,7 +152,7 @@ static void add_consumer(struct distortion *d, const struct run *run)
 static void append(char *text, size_t size, const char *part)
 {
 	size_t used = strlen(text);
-	snprintf(text + used, size - used, "%s%s", used ? "; " : "", part);
+	snprintf(text + used, size - used, "%s%.*s", used ? "; " : "", (int)(size - used), part);
 }
 
 /* What the interval has no room for is named: nobody can time it at the start for as little. */
@@ -167,13 +169,15 @@ static void say_pairs(struct distortion *d, const struct costs *costs)
 	append(d->method, sizeof(d->method), part);
 }
 
-static void say_how(struct distortion *d, const struct costs *costs)
+static void say_costs(struct distortion *d, const struct costs *costs)
 {
 	char part[160];
 	size_t size = sizeof(d->method);
 	say_pairs(d, costs);
 	if (costs->timed > 0) {
-		snprintf(part, sizeof(part), "%.0f hook calls at %.1f ns, by %.0f timed in place",
+		snprintf(part, sizeof(part),
+			"%.0f hook calls at %.1f ns, by %.0f timed in place; what they do to "
+			"caches is not in it (--measure-distortion)",
 			costs->calls, costs->timed_ns / costs->timed, costs->timed);
 		append(d->method, size, part);
 	}
@@ -188,16 +192,21 @@ static void say_how(struct distortion *d, const struct costs *costs)
 		append(d->method, size,
 			"the evaluation callback splits graphs, and what that costs the engine is "
 			"not known");
-	if (d->consumer_share >= 0) {
-		snprintf(part, sizeof(part), "the recorder took %.2f%% of the CPUs' time%s",
-			100 * d->consumer_share,
-			d->saturated ? " from a program that kept them busy"
-				     : ", which the program left idle");
-		append(d->method, size, part);
-	}
 }
 
-void distortion_estimate(struct distortion *d, const struct summary *summary, int phase)
+static void say_recorder(struct distortion *d)
+{
+	char part[160];
+	if (d->consumer_share < 0)
+		return;
+	snprintf(part, sizeof(part), "the recorder took %.2f%% of the CPUs' time%s",
+		100 * d->consumer_share,
+		d->saturated ? " from a program that kept them busy"
+			     : ", which the program left idle");
+	append(d->method, sizeof(d->method), part);
+}
+
+static void estimate(struct distortion *d, const struct summary *summary, int phase)
 {
 	struct costs costs = {.known = true};
 	double wall_ns = wall_of(summary, phase);
@@ -215,6 +224,59 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 		d->pairs_share = costs.pairs_part_ns / wall_ns;
 		d->hooks_share = (costs.ns - costs.pairs_part_ns) / wall_ns;
 	}
+	say_costs(d, &costs);
+}
+
+/* By the steps of one phase that were left whole. */
+static bool measure(struct distortion *d, const struct summary *summary, int phase)
+{
+	struct plain_steps plain;
+	double wall_ns = wall_of(summary, phase);
+	if (wall_ns <= 0 || !plain_steps_compare(&plain, summary->run, (enum step_phase)phase))
+		return false;
+	double apart = plain.plain_ns < wall_ns ? 1 - plain.plain_ns / wall_ns : 0;
+	*d = (struct distortion){.share = apart * plain.share,
+		.low = apart * plain.low,
+		.high = apart * plain.high,
+		.pairs_share = -1,
+		.hooks_share = -1,
+		.is_measured = 1};
+	snprintf(d->method, sizeof(d->method), "%zu %s steps left whole, against their neighbours",
+		plain.count, step_phase_name(phase));
+	return true;
+}
+
+/* What the phases have, each by its own method; false: none is measured, or one is not known. */
+static bool join_phases(struct distortion *d, const struct summary *summary)
+{
+	struct distortion all = {.pairs_share = -1, .hooks_share = -1}, part;
+	double whole_ns = wall_of(summary, SUMMARY_ALL_PHASES);
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		double weight = wall_of(summary, phase) / whole_ns;
+		if (!(weight > 0))
+			continue;
+		if (!measure(&part, summary, phase)) {
+			estimate(&part, summary, phase);
+			snprintf(part.method, sizeof(part.method), "%s by hooks timed in place",
+				step_phase_name(phase));
+		}
+		if (part.share < 0)
+			return false;
+		all.share += weight * part.share;
+		all.low += weight * part.low;
+		all.high += weight * part.high;
+		all.is_measured |= part.is_measured;
+		append(all.method, sizeof(all.method), part.method);
+	}
+	if (all.is_measured)
+		*d = all;
+	return all.is_measured;
+}
+
+void distortion_estimate(struct distortion *d, const struct summary *summary, int phase)
+{
+	if (phase == SUMMARY_ALL_PHASES ? !join_phases(d, summary) : !measure(d, summary, phase))
+		estimate(d, summary, phase);
 	add_consumer(d, summary->run);
-	say_how(d, &costs);
+	say_recorder(d);
 }

@@ -3,7 +3,8 @@
  * What recording cost the run that was recorded, as shares of the wall time of its steps. Computed
  * from what was measured in that very run: the cost of a begin/end pair (timed in each process at
  * start), the cost of the attached hooks (timed in place, a sample of their calls) and the CPU time
- * of the recorder. Pure; any thread.
+ * of the recorder. Where steps were left whole for it, it is a measurement instead
+ * (analysis/plain_steps.h). Pure; any thread.
  */
 #pragma once
 
@@ -15,6 +16,7 @@ struct distortion {
 	double share, low, high;
 	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
+	int is_measured;  /* by steps that were left whole, all of it or of some phases */
 	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
 	char method[768]; /* how it was obtained, one sentence */
 };

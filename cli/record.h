@@ -8,7 +8,7 @@
 struct record_arguments {
 	struct recorder_options options;
 	int quiet;
-	int graph, tiles, digest;
+	int graph, tiles, digest, measures_distortion;
 	int off; /* --mode none */
 	int no_history;
 	const char *db, *label; /* NULL: not said */

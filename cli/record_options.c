@@ -164,6 +164,15 @@ static void set_counters(const struct option_use *use, const char *text)
 	add_variable(use->to, "BRICK_COUNTERS", text ? text : "all");
 }
 
+static void set_plain_steps(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+
+	(void)text;
+	a->measures_distortion = 1;
+	add_variable(a, "BRICK_PLAIN_STEPS", "1");
+}
+
 static void words_off_cpu(struct option_words *words)
 {
 	static const char *const names[] = {"off", "on"};
@@ -209,6 +218,9 @@ const struct cli_option record_option_table[] = {
 		.at = 0, .words = words_counters},
 	{"off-cpu", "WHEN", "when threads do not run: on (default) or off", set_off_cpu,
 		.at = OF(options.off_cpu), .words = words_off_cpu},
+	{"measure-distortion", NULL,
+		"record one step in five as one piece, to hold the others against it",
+		set_plain_steps, .at = 0},
 	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
 		set_ring, .low = 1, .high = MAX_RING_RECORDS},
 	{"interval", "MS", "drain at least this often (default: 1000)", set_interval, .low = 1,
@@ -255,6 +267,9 @@ void record_parse(
 		die_usage("record", "record: which command?");
 	if (!*a->options.output)
 		die_usage("record", "record: --output: the name is empty");
+	if (a->measures_distortion && a->digest)
+		die_usage("record", "record: --measure-distortion leaves nodes out, and --digest "
+				    "wants them all");
 	set_capture(a);
 	a->options.command = argv + optind;
 }

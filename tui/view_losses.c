@@ -55,8 +55,9 @@ static void add_distortion(struct lines *lines, const struct picture *p)
 		add(lines, xasprintf("Distortion  not known%s%s", d->method[0] ? "; " : "",
 				   d->method));
 	else
-		add(lines, xasprintf("Distortion  %.2f%% (%.2f%% to %.2f%%). From %s",
-				   100 * d->share, 100 * d->low, 100 * d->high, d->method));
+		add(lines, xasprintf("Distortion  %.2f%% (%.2f%% to %.2f%%). %s %s", 100 * d->share,
+				   100 * d->low, 100 * d->high,
+				   d->is_measured ? "Measured by" : "From", d->method));
 }
 
 static void add_losses(struct lines *lines, const struct picture *p)

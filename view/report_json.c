@@ -159,6 +159,7 @@ static json_t *distortion_json(const struct report *report)
 	const struct distortion *distortion = &report->distortion;
 	json_t *object = interval_json(distortion);
 	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
+	json_put(object, "source", json_text(distortion->is_measured ? "measured" : "estimated"));
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));
 	json_put(object, "recorder", json_rate(distortion->consumer_share));

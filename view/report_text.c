@@ -268,11 +268,12 @@ static void print_distortion(const struct printer *p)
 	}
 	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
 	char *decode = interval(&phases[STEP_DECODE]);
+	const char *by = d->is_measured ? "Measured by" : "From";
 	if (apart)
-		say(p, "Distortion", "%s; prefill %s, decode %s. From %s", all, prefill, decode,
+		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
 			d->method);
 	else
-		say(p, "Distortion", "%s. From %s", all, d->method);
+		say(p, "Distortion", "%s. %s %s", all, by, d->method);
 	free(all);
 	free(prefill);
 	free(decode);

@@ -81,6 +81,7 @@ void method_note(void)
 		[METHOD_NODES] = "node hooks",
 		[METHOD_CALLBACK] = "eval callback: it splits the graph, times are inflated",
 		[METHOD_GRAPHS] = "graphs only: no node is timed",
+		[METHOD_PLAIN] = "node hooks",
 	};
 	uint32_t method = shared_get(&attach_shared.method);
 	char text[96];

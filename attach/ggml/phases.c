@@ -58,6 +58,7 @@ static void register_bricks(void)
 		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
 		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
 		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
+		{PHASE_PLAIN, -1, BRICK_PLAIN_NAME},
 	};
 
 	for (int i = 0; i < PHASE_COUNT; i++) {

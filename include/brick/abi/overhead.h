@@ -9,4 +9,7 @@
 /* A graph that the engine built anew is recognised, or its nodes are looked up. */
 #define BRICK_LOOKUP_NAME "ProfilerLookup"
 
+/* All of a step that was not taken apart, so that others can be held against it. */
+#define BRICK_PLAIN_NAME "PlainStep"
+
 #endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each plain step is compared with the mean of the nearest steps before and after it on its thread
+ * that were taken apart, so that a context that grows falls out, by the time they were on the CPU;
+ * the shift of all these differences is Hodges and Lehmann's. Called by the distortion.
+ */
+#include "analysis/plain_steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/statistics.h"
+#include "brick/abi/overhead.h"
+
+/* Too many differences take long: their pairs are sorted. */
+enum { MAX_DISTANCE = 16, MAX_DIFFERENCES = 600 };
+
+/* Right behind the step's own sample lies that of the piece. */
+static bool is_plain(const struct run *run, const struct run_step *step, uint32_t brick)
+{
+	if (step->lane >= run->lane_count)
+		return false;
+	const struct run_lane *lane = &run->lanes[step->lane];
+	return step->sample + (size_t)1 < lane->sample_count &&
+	       run->sites[lane->samples[step->sample + 1].site].brick == brick;
+}
+
+static double on_cpu_ns(const struct run *run, const struct run_step *step)
+{
+	struct run_off_times off =
+		run_off_cpu_between(&run->lanes[step->lane], step->begin_ns, step->end_ns);
+	double ns = (double)(step->end_ns - step->begin_ns);
+	return ns - (double)off.blocked_ns - (double)off.preempted_ns;
+}
+
+/* The nearest of the same kind, one way; its time, or 0. */
+static double neighbour_ns(const struct run *run, size_t at, int way, uint32_t brick)
+{
+	const struct run_step *step = &run->steps[at];
+	for (int i = 1; i <= MAX_DISTANCE; i++) {
+		size_t other = at + (size_t)(way * i);
+		if (other >= run->step_count)
+			break;
+		const struct run_step *near = &run->steps[other];
+		if (near->lane == step->lane && near->phase == step->phase &&
+			near->tokens == step->tokens && !near->open && !is_plain(run, near, brick))
+			return on_cpu_ns(run, near);
+	}
+	return 0;
+}
+
+/* The shares by which neighbours are longer; [run->step_count] or NULL. */
+static double *differences(
+	struct plain_steps *plain, const struct run *run, enum step_phase phase, uint32_t brick)
+{
+	double *list = malloc((run->step_count + 1) * sizeof(*list));
+	for (size_t i = 0; list && i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (step->open || step_phase_of(step) != phase || !is_plain(run, step, brick))
+			continue;
+		plain->plain_ns += (double)(step->end_ns - step->begin_ns);
+		double before = neighbour_ns(run, i, -1, brick);
+		double after = neighbour_ns(run, i, 1, brick);
+		if (before > 0 && after > 0)
+			list[plain->count++] = 1 - 2 * on_cpu_ns(run, step) / (before + after);
+	}
+	return list;
+}
+
+/* Evenly spread over the run; how many are left. */
+static size_t thin_out(double *list, size_t n)
+{
+	size_t kept = n < MAX_DIFFERENCES ? n : MAX_DIFFERENCES;
+	for (size_t i = 0; i < kept; i++)
+		list[i] = list[i * n / kept];
+	return kept;
+}
+
+bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase)
+{
+	struct statistics_shift shift = {0, -INFINITY, INFINITY};
+	uint32_t brick = run_brick_find(run, BRICK_PLAIN_NAME);
+	memset(plain, 0, sizeof(*plain));
+	double *list = brick == RUN_NONE ? NULL : differences(plain, run, phase, brick);
+	int error = -1;
+	if (plain->count)
+		error = statistics_shift_paired(&shift, list, thin_out(list, plain->count), 0.05);
+	free(list);
+	plain->share = fmax(shift.shift, 0);
+	plain->low = fmax(shift.low, 0);
+	plain->high = fmax(shift.high, 0);
+	return !error && isfinite(shift.low) && isfinite(shift.high);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording cost by measurement: steps that were recorded as one piece (`brick record
+ * --measure-distortion`) held against their neighbours, which were taken apart. Pure; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "analysis/step_times.h"
+
+struct plain_steps {
+	size_t count;		 /* that have a neighbour on both sides */
+	double share, low, high; /* of a neighbour's time on the CPU; 95 %, none below 0 */
+	double plain_ns;	 /* of the phase's wall time, in which nothing was taken apart */
+};
+
+/* Of one phase. False: there are too few for an interval, or there is no memory. */
+bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase);

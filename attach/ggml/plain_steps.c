@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain steps (plain_steps.h). Nodes are switched off by the method, as threads of the engine's
+ * look at that, too, and only where the choice of a method is over; phases by muting the thread.
+ */
+#include "attach/ggml/plain_steps.h"
+
+#include <stdlib.h>
+#include "attach/ggml/method.h"
+
+enum { LEAST_BETWEEN = 3, DIFFERENT = 5 }; /* 5 in the mean; no two have a common neighbour */
+
+static __thread struct {
+	struct phase_scope scope;
+	const char *frame; /* of the hook of the step that is plain now; NULL: none is */
+} plain __attribute__((tls_model("initial-exec")));
+
+static int is_wanted;
+static uint32_t left = LEAST_BETWEEN, seed = 1;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *wanted = getenv("BRICK_PLAIN_STEPS");
+
+	is_wanted = wanted && *wanted && *wanted != '0';
+}
+
+static void switch_method(enum method from, enum method to)
+{
+	uint32_t method = from;
+
+	__atomic_compare_exchange_n(&attach_shared.method, &method, (uint32_t)to, 0,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static int is_due(void)
+{
+	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
+		return 0;
+	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
+	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
+	__atomic_store_n(&left, LEAST_BETWEEN + (next >> 16) % DIFFERENT, __ATOMIC_RELAXED);
+	return 1;
+}
+
+void plain_step_begin(const struct phase_scope *step, const void *frame)
+{
+	if (BRICK_LIKELY(!is_wanted) || !step->depth || plain.frame || !method_is_chosen() ||
+		!method_cpu_only() || !method_records_nodes() || !is_due())
+		return;
+	plain.frame = frame;
+	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
+	phase_mute(1);
+	switch_method(METHOD_NODES, METHOD_PLAIN);
+	/* What threads know of their last graph does not hold for the next. */
+	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
+}
+
+/* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
+void plain_step_end(const void *frame)
+{
+	if (BRICK_LIKELY(!plain.frame) || plain.frame > (const char *)frame)
+		return;
+	plain.frame = NULL;
+	switch_method(METHOD_PLAIN, METHOD_NODES);
+	phase_mute(0);
+	phase_end(&plain.scope);
+}
