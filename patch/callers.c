@@ -275,8 +275,7 @@ void plan_callers(struct plan *plan, const struct image *image)
 	if (plan->refused || !f || calls_out(image, f, &writes, 0))
 		return;
 	plan->is_quiet = 1;
-	plan->untouched = insn_changeable & ~writes;
-	plan->refused = insn_changeable ? follow_calls(plan, image, plan->untouched)
+	plan->refused = insn_changeable ? follow_calls(plan, image, insn_changeable & ~writes)
 					: "its callers cannot be checked on this kind of CPU";
 	if (!plan->refused && !insn_can_keep(plan->kept))
 		plan->refused = "its callers keep numbers in vector registers over it";

@@ -179,6 +179,16 @@ static int has_sign(const struct survey *s, const struct patch_wish *wishes)
 	return 0;
 }
 
+static int is_wanted(const struct survey *s, const struct patch_wish *wish)
+{
+	const struct image_function *list = s->image.functions.items;
+
+	for (size_t i = 0; wish->is_wanted_with && i < s->image.functions.count; i++)
+		if (wish->is_wanted_with(list[i].name))
+			return 1;
+	return !wish->is_wanted_with;
+}
+
 static void apply_all(struct patch_object *o, const struct survey *s,
 	const struct patch_wish *wishes, int is_live)
 {
@@ -187,6 +197,7 @@ static void apply_all(struct patch_object *o, const struct survey *s,
 		if (s->entries[i].way == SURVEY_REFUSED)
 			o->results[i].refused = s->entries[i].plan.refused;
 		else if (s->entries[i].way != SURVEY_PATCHED || !wishes[i].hook ||
+			 !is_wanted(s, &wishes[i]) ||
 			 !group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_REFUSED))
 			continue;
 		else if (!group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_PATCHED))

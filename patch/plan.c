@@ -101,7 +101,7 @@ static size_t write_thunk(
 {
 	struct insn_thunk jump = {thunk->slot, thunk->tell, plan->is_quiet};
 
-	return thunk->keeping ? insn_thunk_keeping(out, to, thunk->slot, plan->untouched)
+	return thunk->keeping ? insn_thunk_keeping(out, to, thunk->slot, plan->kept)
 			      : insn_thunk(out, to, &jump);
 }
 

@@ -31,9 +31,8 @@ struct plan {
 	uint8_t instructions;  /* these are */
 	uint8_t goes_on;       /* behind them, rather than elsewhere in any case */
 	uint8_t is_quiet; /* it calls nobody outside: callers may know what it does to registers */
-	uint64_t untouched;  /* then: those that it leaves alone, of those that it could change */
-	uint64_t kept;	     /* and of these the ones that somebody relies on */
-	const char *refused; /* why not, a constant; NULL: it can be done */
+	uint64_t kept;	  /* then: registers that it leaves alone, and somebody relies on that */
+	const char *refused;	       /* why not, a constant; NULL: it can be done */
 	ARRAY(struct plan_lead) leads; /* found by plan_surroundings() */
 };
 

@@ -44,6 +44,26 @@ static void *load_library(const char *path, int flags)
 
 static struct patch_wish wishes[GGML_SYMBOL_COUNT];
 
+/*
+ * Of a backend that computes on a device. Without one nobody has to know which tensor's emptiness
+ * is asked for, which is done three times for each node.
+ */
+static int is_of_device(const char *function)
+{
+	static const char *const others[] = {"cpu_reg", "blas_reg", "dev_backend_reg"};
+	static const char prefix[] = "ggml_backend_";
+	size_t length = strlen(function);
+
+	if (strncmp(function, prefix, sizeof prefix - 1) || length < sizeof prefix + 4)
+		return 0;
+	const char *name = function + sizeof prefix - 1;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (!strcmp(name, others[i]))
+			return 0;
+	return !strcmp(function + length - 4, "_reg") || !strcmp(name, "cuda_init") ||
+	       !strcmp(name, "vk_init"); /* before there was a registry */
+}
+
 /* Our own hooks, by our own handle: a program that exports functions of these names comes first. */
 static void make_wishes(void)
 {
@@ -69,6 +89,7 @@ static void make_wishes(void)
 	wishes[GGML_CONTEXT_DECODE].is_sign = 1;
 	wishes[GGML_BARRIER].hook_from = (void *)hook_barrier_from;
 	wishes[GGML_IS_EMPTY].hook_from = (void *)hook_is_empty_from;
+	wishes[GGML_IS_EMPTY].is_wanted_with = is_of_device;
 }
 
 static struct patch_wish *all_wishes(void)

@@ -109,9 +109,9 @@ static int find_program(struct dl_phdr_info *info, size_t bytes, void *argument)
 static struct patch_object *patch(int is_live, const char *refused[FUNCTIONS])
 {
 	const struct patch_wish wishes[FUNCTIONS] = {
-		{"one", (void *)hook_one, NULL, 0, 0, 0, 1},
-		{"several", (void *)hook_several, NULL, 0, 0, 0, 1},
-		{"keeper", (void *)hook_keeper, (void *)hook_keeper, 0, 0, 0, 1},
+		{"one", (void *)hook_one, NULL, 0, 0, 0, 1, NULL},
+		{"several", (void *)hook_several, NULL, 0, 0, 0, 1, NULL},
+		{"keeper", (void *)hook_keeper, (void *)hook_keeper, 0, 0, 0, 1, NULL},
 	};
 	struct patch_place place;
 	struct patch_object *object;
