@@ -228,6 +228,7 @@ set(BRICK_ATTACH_SOURCES
 set(BRICK_GGML_SOURCES
   attach/ggml/batch.c
   attach/ggml/blas_graph.c
+  attach/ggml/bypass.c
   attach/ggml/callback.c
   attach/ggml/clock.c
   attach/ggml/dataflow.c
@@ -235,6 +236,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/device_graph.c
   attach/ggml/device_nodes.c
   attach/ggml/digests.c
+  attach/ggml/dynamic_table.c
   attach/ggml/engine.c
   attach/ggml/fork.c
   attach/ggml/given_names.c

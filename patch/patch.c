@@ -19,7 +19,7 @@ struct patch {
 	uintptr_t site, thunk, inner;
 	uint64_t *slot; /* where the thunk leads */
 	uint8_t original[TEXT_WORD], jump[INSN_MAX_BYTES];
-	int is_made, is_on;
+	int is_made, is_on, group;
 };
 
 struct known_function {
@@ -119,6 +119,7 @@ static const char *make(
 	size_t inner;
 
 	p->plan = *plan;
+	p->group = wish->group;
 	memset(&p->plan.leads, 0, sizeof p->plan.leads);
 	p->site = plan->site + o->bias;
 	p->thunk = o->memory + i * PLAN_ENTRY_BYTES;
@@ -294,25 +295,28 @@ void *brick_patch_function(const struct patch_object *object, const char *name)
 	return (void *)found->address;
 }
 
-static int turn_all(struct patch_object *object, int is_live, int (*turn)(struct patch *, int))
+static int turn_all(
+	struct patch_object *object, int group, int is_live, int (*turn)(struct patch *, int))
 {
 	int error = 0;
 
 	for (size_t i = 0; i < object->count; i++) {
+		if (group != PATCH_ALL_GROUPS && object->patches[i].group != group)
+			continue;
 		int e = turn(&object->patches[i], is_live);
 		error = error ? error : e;
 	}
 	return error;
 }
 
-int brick_patch_off(struct patch_object *object, int is_live)
+int brick_patch_off(struct patch_object *object, int group, int is_live)
 {
-	return turn_all(object, is_live, turn_off);
+	return turn_all(object, group, is_live, turn_off);
 }
 
-int brick_patch_on(struct patch_object *object, int is_live)
+int brick_patch_on(struct patch_object *object, int group, int is_live)
 {
-	return turn_all(object, is_live, turn_on);
+	return turn_all(object, group, is_live, turn_on);
 }
 
 void brick_patch_forget(struct patch_object *object)

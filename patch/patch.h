@@ -62,9 +62,13 @@ BRICK_API const struct patch_result *brick_patch_results(
 /* A function of the object by its name, exported or not; NULL: none, or several. */
 BRICK_API void *brick_patch_function(const struct patch_object *object, const char *name);
 
-/* Take the jumps away, or put them back; -EBUSY and as many as could be, where threads may run. */
-BRICK_API int brick_patch_off(struct patch_object *object, int is_live);
-BRICK_API int brick_patch_on(struct patch_object *object, int is_live);
+/*
+ * Take the jumps of a group of wishes away, or put them back, PATCH_ALL_GROUPS: of all; -EBUSY and
+ * as many as could be, where threads may run.
+ */
+enum { PATCH_ALL_GROUPS = -1 };
+BRICK_API int brick_patch_off(struct patch_object *object, int group, int is_live);
+BRICK_API int brick_patch_on(struct patch_object *object, int group, int is_live);
 
 /* The object was unloaded: forget it, with its trampolines. */
 BRICK_API void brick_patch_forget(struct patch_object *object);

@@ -77,12 +77,13 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 		return (word_pair)(word)-1;
 	const struct phase_tokens tokens =
 		tokens_of(head, (const void *)context, (const void *)function, may_decode);
-	plain_step_end(frame);
+	plain_step_before(frame);
 	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	plain_step_begin(&scope, frame);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
 	plain_step_end(frame);
 	phase_end(&scope);
+	plain_step_after(frame);
 	return result;
 }
 
@@ -118,12 +119,13 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 		return -1;
 	const struct phase_tokens tokens =
 		tokens_of(&batch->head, context, (const void *)function, may_decode);
-	plain_step_end(frame);
+	plain_step_before(frame);
 	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
 	plain_step_begin(&scope, frame);
 	int32_t status = function(context, *batch);
 	plain_step_end(frame);
 	phase_end(&scope);
+	plain_step_after(frame);
 	return status;
 }
 

@@ -25,6 +25,8 @@ static struct patcher {
 	const struct patch_result *(*results)(const struct patch_object *object, size_t *count);
 	void *(*function)(const struct patch_object *object, const char *name);
 	void (*forget)(struct patch_object *object);
+	int (*off)(struct patch_object *object, int group, int is_live);
+	int (*on)(struct patch_object *object, int group, int is_live);
 	int state; /* 0: not asked for; 1: here; -1: not to be had */
 } patcher;
 
@@ -67,6 +69,8 @@ static void load_patcher(patched_load_fn load)
 		SYS_NEEDED(patcher, results, "brick_patch_results"),
 		SYS_NEEDED(patcher, function, "brick_patch_function"),
 		SYS_NEEDED(patcher, forget, "brick_patch_forget"),
+		SYS_NEEDED(patcher, off, "brick_patch_off"),
+		SYS_NEEDED(patcher, on, "brick_patch_on"),
 	};
 	char path[sizeof seen.items->path + 32];
 	Dl_info info;
@@ -277,6 +281,18 @@ int patched_has(enum ggml_symbol_id symbol)
 		if (o->results[symbol].inner)
 			return 1;
 	return 0;
+}
+
+int patched_switch(int on, int alone)
+{
+	int error = 0;
+
+	for (const struct patched_object *o = first_object(); o && !error; o = first_of(o->next))
+		if (o->results[GGML_BARRIER].inner)
+			error = alone ? (on ? patcher.on : patcher.off)(
+						o->patches, (int)GGML_FOR_NODES, 0)
+				      : -EBUSY;
+	return error;
 }
 
 static void note_object(const struct patched_object *o)

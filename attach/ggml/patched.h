@@ -40,6 +40,12 @@ uintptr_t patched_home(uintptr_t inner);
 /* Is there a patched function of that symbol? */
 int patched_has(enum ggml_symbol_id symbol);
 
+/*
+ * Take the jumps of the hot path away, or put them back, where nobody else can be in them: `alone`.
+ * -EBUSY: there are some, and others can.
+ */
+int patched_switch(int on, int alone);
+
 /* Tell the recording what was patched, and what was not and why. */
 void patched_note(void);
 

@@ -8,67 +8,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/ggml/dynamic_table.h"
 #include "attach/ggml/patched.h"
 
 enum { MAX_SECTIONS = 4096 };
-
-/* The tables of PT_DYNAMIC. */
-struct dynamic {
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint32_t *hash; /* DT_GNU_HASH */
-	const ElfW(Rela) * lists[2];
-	size_t bytes[2];
-};
-
-/* The C library has made addresses of what most tables hold; others leave distances. */
-static uintptr_t address_of(const struct dl_phdr_info *info, uintptr_t value)
-{
-	return value < info->dlpi_addr ? value + info->dlpi_addr : value;
-}
-
-static void read_entry(struct dynamic *d, const struct dl_phdr_info *info, const ElfW(Dyn) * entry)
-{
-	uintptr_t at = address_of(info, entry->d_un.d_ptr);
-
-	switch (entry->d_tag) {
-	case DT_SYMTAB:
-		d->symbols = (const ElfW(Sym) *)at;
-		break;
-	case DT_STRTAB:
-		d->strings = (const char *)at;
-		break;
-	case DT_GNU_HASH:
-		d->hash = (const uint32_t *)at;
-		break;
-	case DT_JMPREL:
-		d->lists[0] = (const ElfW(Rela) *)at;
-		break;
-	case DT_PLTRELSZ:
-		d->bytes[0] = entry->d_un.d_val;
-		break;
-	case DT_RELA:
-		d->lists[1] = (const ElfW(Rela) *)at;
-		break;
-	case DT_RELASZ:
-		d->bytes[1] = entry->d_un.d_val;
-		break;
-	}
-}
-
-static int read_dynamic(struct dynamic *d, const struct dl_phdr_info *info)
-{
-	memset(d, 0, sizeof *d);
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Dyn) *entry =
-			(const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		for (; entry->d_tag != DT_NULL; entry++)
-			read_entry(d, info, entry);
-	}
-	return d->symbols && d->strings;
-}
 
 static int is_hooked(const char *name)
 {
@@ -78,14 +21,14 @@ static int is_hooked(const char *name)
 	return 0;
 }
 
-static int is_defined_function(const struct dynamic *d, const ElfW(Sym) * symbol)
+static int is_defined_function(const struct dynamic_table *d, const ElfW(Sym) * symbol)
 {
 	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
 	       is_hooked(d->strings + symbol->st_name);
 }
 
 /* Does the dynamic linker have to find one of the functions that the object itself defines? */
-static int reaches_own(const struct dynamic *d)
+static int reaches_own(const struct dynamic_table *d)
 {
 	for (int list = 0; list < 2; list++)
 		for (size_t i = 0; d->lists[list] && i < d->bytes[list] / sizeof(ElfW(Rela)); i++) {
@@ -97,7 +40,7 @@ static int reaches_own(const struct dynamic *d)
 }
 
 /* GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash. */
-static int exports_one(const struct dynamic *d)
+static int exports_one(const struct dynamic_table *d)
 {
 	if (!d->hash)
 		return 0;
@@ -135,8 +78,8 @@ static int has_symbol_table(int fd)
 
 enum patched_candidate patched_judge(const struct dl_phdr_info *info, const char *path)
 {
-	struct dynamic d;
-	int known = read_dynamic(&d, info);
+	struct dynamic_table d;
+	int known = dynamic_table_read(&d, info);
 
 	if (known && reaches_own(&d))
 		return PATCHED_NO;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain steps (plain_steps.h). Nodes are switched off by the method, as threads of the engine's
- * look at that, too, and only where the choice of a method is over; phases by muting the thread.
+ * Plain steps (plain_steps.h). Calls go past the hooks of the hot path (bypass.h): even one that
+ * does nothing has to come from memory, behind the engine's weights. Hooks that are reached all the
+ * same see it by the method, on all threads; phases are muted on the step's.
  */
 #include "attach/ggml/plain_steps.h"
 
 #include <stdlib.h>
+#include "attach/ggml/bypass.h"
 #include "attach/ggml/method.h"
 
 enum { LEAST_BETWEEN = 3, DIFFERENT = 5 }; /* 5 in the mean; no two have a common neighbour */
@@ -13,6 +15,7 @@ enum { LEAST_BETWEEN = 3, DIFFERENT = 5 }; /* 5 in the mean; no two have a commo
 static __thread struct {
 	struct phase_scope scope;
 	const char *frame; /* of the hook of the step that is plain now; NULL: none is */
+	int is_open;
 } plain __attribute__((tls_model("initial-exec")));
 
 static int is_wanted;
@@ -43,26 +46,50 @@ static int is_due(void)
 	return 1;
 }
 
-void plain_step_begin(const struct phase_scope *step, const void *frame)
+void plain_step_before(const void *frame)
 {
-	if (BRICK_LIKELY(!is_wanted) || !step->depth || plain.frame || !method_is_chosen() ||
-		!method_cpu_only() || !method_records_nodes() || !is_due())
+	if (BRICK_LIKELY(!is_wanted))
+		return;
+	plain_step_end(frame);
+	plain_step_after(frame);
+	if (phase_in_step(frame) || !method_is_chosen() || !method_cpu_only() ||
+		!method_records_nodes() || !is_due() || bypass_begin())
 		return;
 	plain.frame = frame;
-	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
-	phase_mute(1);
 	switch_method(METHOD_NODES, METHOD_PLAIN);
 	/* What threads know of their last graph does not hold for the next. */
 	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
 }
 
+void plain_step_begin(const struct phase_scope *step, const void *frame)
+{
+	if (BRICK_LIKELY(plain.frame != frame) || !step->depth)
+		return;
+	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
+	phase_mute(1);
+	plain.is_open = 1;
+}
+
 /* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
+static int is_over(const void *frame)
+{
+	return BRICK_UNLIKELY(plain.frame != NULL) && plain.frame <= (const char *)frame;
+}
+
 void plain_step_end(const void *frame)
 {
-	if (BRICK_LIKELY(!plain.frame) || plain.frame > (const char *)frame)
+	if (!is_over(frame) || !plain.is_open)
+		return;
+	plain.is_open = 0;
+	phase_mute(0);
+	phase_end(&plain.scope);
+}
+
+void plain_step_after(const void *frame)
+{
+	if (!is_over(frame))
 		return;
 	plain.frame = NULL;
 	switch_method(METHOD_PLAIN, METHOD_NODES);
-	phase_mute(0);
-	phase_end(&plain.scope);
+	bypass_end();
 }

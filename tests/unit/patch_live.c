@@ -149,7 +149,7 @@ static void test_hooks(void **state)
 	assert_int_equal(registers[7], (uintptr_t)&value);
 	assert_in_range(keeper_caller, (uintptr_t)call_keeper, (uintptr_t)call_keeper + 64);
 	assert_int_equal(call_askew(), 1); /* passes by the hook, which might need the stack */
-	assert_int_equal(brick_patch_off(object, 0), 0);
+	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 0), 0);
 	assert_int_equal(one(), 1);
 	assert_int_equal(several(), 2);
 	assert_int_equal(call_keeper(&value, registers), 42);
@@ -202,14 +202,14 @@ static void test_rounds(void **state)
 	assert_non_null(refused[1]); /* a thread may stand between its instructions */
 	wait_for(&hooked);
 	for (int i = 0; i < ROUNDS; i++) {
-		assert_int_equal(brick_patch_off(object, 1), 0);
+		assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 1), 0);
 		if (i % 1000 == 0)
 			wait_for(&calls);
-		assert_int_equal(brick_patch_on(object, 1), 0);
+		assert_int_equal(brick_patch_on(object, PATCH_ALL_GROUPS, 1), 0);
 		if (i % 1000 == 0)
 			wait_for(&hooked);
 	}
-	assert_int_equal(brick_patch_off(object, 1), 0);
+	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 1), 0);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Going past the hooks (bypass.h). The slots are looked for again whenever objects have come or
+ * gone; those that the dynamic linker has made read-only stay writable. Called for plain steps.
+ */
+#include "attach/ggml/bypass.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attach/ggml/dynamic_table.h"
+#include "attach/ggml/resolve.h"
+#include "base/array.h"
+
+/* A word that holds the address that calls of a symbol from one object go to. */
+struct slot {
+	uintptr_t *at, hook, function;
+};
+
+static ARRAY(struct slot) slots;
+static unsigned long long changes_seen;
+static struct loaded_object self; /* where the hooks are */
+static int are_missing;		  /* jumps that could not be put back */
+
+/* What is called for every node: the symbol, or -1. */
+static int hot_symbol(const char *name)
+{
+	static const int hot[] = {
+		GGML_NODE_FORWARD, GGML_BARRIER, GGML_FUSED_FORWARD, GGML_IS_EMPTY};
+
+	for (size_t i = 0; i < sizeof hot / sizeof *hot; i++)
+		if (!strcmp(ggml_symbols[hot[i]].name, name))
+			return hot[i];
+	return -1;
+}
+
+static int let_write(uintptr_t *at)
+{
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+
+	return mprotect((void *)page, size, PROT_READ | PROT_WRITE);
+}
+
+static void consider(const struct loaded_object *object, uintptr_t *at, int symbol)
+{
+	if (*at - self.low >= self.bytes)
+		return; /* not called yet, or not hooked */
+	uintptr_t function = (uintptr_t)resolve_slow((enum ggml_symbol_id)symbol, object->low);
+	if (function && !let_write(at))
+		(void)array_push(&slots, (struct slot){at, *at, function});
+}
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct dynamic_table d;
+	struct loaded_object object;
+
+	(void)bytes;
+	(void)argument;
+	object_describe(&object, info);
+	if (!dynamic_table_read(&d, info) || object.low == self.low)
+		return 0;
+	for (int list = 0; list < 2; list++)
+		for (size_t i = 0; d.lists[list] && i < d.bytes[list] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Rela) *r = &d.lists[list][i];
+			size_t name = ELF64_R_SYM(r->r_info);
+			int symbol = name ? hot_symbol(d.strings + d.symbols[name].st_name) : -1;
+			if (symbol >= 0)
+				consider(&object, (uintptr_t *)(info->dlpi_addr + r->r_offset),
+					symbol);
+		}
+	return 0;
+}
+
+static int count_changes(struct dl_phdr_info *info, size_t bytes, void *changes)
+{
+	(void)bytes;
+	*(unsigned long long *)changes = info->dlpi_adds + info->dlpi_subs;
+	return 1; /* the first entry tells it all */
+}
+
+static void find_slots(void)
+{
+	unsigned long long changes = 0;
+
+	dl_iterate_phdr(count_changes, &changes);
+	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&slots, &self)))
+		return;
+	changes_seen = changes;
+	slots.count = 0;
+	dl_iterate_phdr(look_at, NULL);
+}
+
+/* The only thread: nobody can be in what a jump displaces. */
+static int is_alone(void)
+{
+	struct stat tasks;
+
+	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
+}
+
+/* A thread that was born meanwhile keeps the jumps away, until it is gone. */
+static int put_back(void)
+{
+	int error = patched_switch(1, is_alone());
+
+	are_missing = error != 0;
+	return error;
+}
+
+int bypass_begin(void)
+{
+	int saved = errno;
+
+	int error = are_missing ? put_back() : 0;
+	if (!error) {
+		find_slots();
+		error = patched_switch(0, is_alone());
+	}
+	for (size_t i = 0; !error && i < slots.count; i++)
+		__atomic_store_n(slots.items[i].at, slots.items[i].function, __ATOMIC_RELAXED);
+	errno = saved;
+	return error;
+}
+
+void bypass_end(void)
+{
+	int saved = errno;
+
+	put_back();
+	for (size_t i = 0; i < slots.count; i++)
+		__atomic_store_n(slots.items[i].at, slots.items[i].hook, __ATOMIC_RELAXED);
+	errno = saved;
+}
