@@ -1041,6 +1041,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
   tests/integration/opencl_pocl.py
+  tests/integration/patch_aarch64.py
   tests/integration/patch_all.py
   tests/integration/progress.py
   tests/integration/record_busy.py

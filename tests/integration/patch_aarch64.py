@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patching on AArch64, run: on such a machine, else cross-built and under an emulator of one (Debian:
+gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user). Machines of x86-64 run patch/ in unit/patch_live."""
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ["BRICK_SOURCE"]
+PARTS = ["tests/programs/patch_aarch64.c", *(f"patch/{name}.c" for name in ("insn_aarch64", "plan", "table", "text"))]
+
+
+def tools():
+    if platform.machine() == "aarch64":
+        return ["cc"], []
+    compiler = shutil.which("aarch64-linux-gnu-gcc")
+    emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    return compiler and [compiler, "-static"], emulator and [emulator]
+
+
+def can_link(compiler, scratch):
+    return subprocess.run([*compiler, "-x", "c", "-", "-o", os.path.join(scratch, "nothing")], text=True,
+                          input="#include <stdio.h>\nint main(void) { return 0; }", capture_output=True).returncode == 0
+
+
+def main():
+    compiler, emulator = tools()
+    with tempfile.TemporaryDirectory() as scratch:
+        if not compiler or emulator is None or not can_link(compiler, scratch):
+            print("no compiler for AArch64, or no emulator of it")
+            sys.exit(77)
+        program = os.path.join(scratch, "program")
+        subprocess.run([*compiler, "-std=gnu11", "-O2", "-I" + SOURCE, "-I" + os.path.join(SOURCE, "include"),
+                        *(os.path.join(SOURCE, part) for part in PARTS), "-o", program], check=True)
+        run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0 and "all as it should be" in run.stdout, (run.returncode, run.stdout, run.stderr)
+
+
+main()
