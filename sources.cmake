@@ -827,6 +827,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_off_cpu.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
+  tests/unit/analysis_plain_steps.c
   tests/unit/analysis_queues.c
   tests/unit/analysis_rates.c
   tests/unit/analysis_selection.c
@@ -1035,6 +1036,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/html_page.py
   tests/integration/html_single.py
   tests/integration/llama_tensors.py
+  tests/integration/measure_distortion.py
   tests/integration/off_cpu.py
   tests/integration/off_cpu_path.py
   tests/integration/off_cpu_refused.py

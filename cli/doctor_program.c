@@ -24,27 +24,19 @@ static const char *base_name(const char *path)
 
 static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
 {
-	static const char *const advice[] = {
-		[INJECT_STATIC] = "link it with the C library as a shared one (without -static); "
-				  "ggml may stay inside",
-		[INJECT_FOREIGN] = "Brick is for 64-bit programs, on x86-64 and on AArch64, "
-				   "each with a Brick that is built for it",
-		[INJECT_PRIVILEGED] = "run a copy of it without these bits, as the user that it "
-				      "would become",
-	};
-
 	doctor->cannot_record |= obstacle != INJECT_FINE;
 	if (obstacle == INJECT_FINE)
 		doctor_add(doctor, GROUP, "preload", DOCTOR_OK, NULL,
 			"Brick's libraries can be preloaded");
 	else
-		doctor_add(doctor, GROUP, "preload", DOCTOR_NO,
-			(size_t)obstacle < sizeof advice / sizeof *advice ? advice[obstacle] : NULL,
+		doctor_add(doctor, GROUP, "preload", DOCTOR_NO, inject_obstacle_advice(obstacle),
 			"%s; it runs as ever, and nothing is attached",
 			inject_obstacle_text(obstacle));
 }
 
-static void add_way(struct doctor *doctor, const char *path, const struct program_ggml *ggml)
+/* is_open: something can be preloaded. */
+static void add_way(
+	struct doctor *doctor, const char *path, const struct program_ggml *ggml, bool is_open)
 {
 	switch (ggml->way) {
 	case PROGRAM_GGML_NONE:
@@ -55,17 +47,22 @@ static void add_way(struct doctor *doctor, const char *path, const struct progra
 			ggml->functions);
 		break;
 	case PROGRAM_GGML_PATCHED:
-		doctor_add(doctor, GROUP, "ggml", *ggml->refused ? DOCTOR_LIMITED : DOCTOR_OK,
-			"what these functions would tell is missing; all others are hooked",
-			"%s: %zu functions, called within it: they get jumps to Brick's hooks "
-			"when it is loaded%s%s",
-			path, ggml->functions, *ggml->refused ? ", but not " : "", ggml->refused);
+		doctor_add(doctor, GROUP, "ggml",
+			!is_open	 ? DOCTOR_NO
+			: *ggml->refused ? DOCTOR_LIMITED
+					 : DOCTOR_OK,
+			is_open ? "what these functions would tell is missing; all others are "
+				  "hooked"
+				: NULL,
+			"%s: %zu functions, called within it: they %s jumps to Brick's hooks "
+			"%s%s%s",
+			path, ggml->functions, is_open ? "get" : "would get",
+			is_open ? "when it is loaded" : "if Brick's libraries were in it",
+			*ggml->refused ? ", but not " : "", ggml->refused);
 		break;
 	case PROGRAM_GGML_STRIPPED:
-		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO,
-			"build it without -s, strip and CMAKE_INSTALL_STRIP, so that it keeps its "
-			".symtab, or with -DBUILD_SHARED_LIBS=ON",
-			"%s: ggml is in it, but no table of symbols says where", path);
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO, program_ggml_advice(ggml), "%s: %s",
+			path, program_ggml_missing(ggml));
 		break;
 	case PROGRAM_GGML_UNKNOWN:
 		doctor_add(doctor, GROUP, "ggml", DOCTOR_LIMITED,
@@ -155,7 +152,7 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
 			reached[s] |= ggml.reached[s];
 		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
-			add_way(doctor, path, &ggml);
+			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
 	}
 	if (files->obstacle == INJECT_FINE)
 		add_outcome(doctor, reached, any, has_whisper);

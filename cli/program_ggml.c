@@ -75,6 +75,7 @@ int program_ggml(struct program_ggml *found, const char *path)
 	}
 	if (error)
 		return error;
+	found->has_symbols = survey.image.has_symbols;
 	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
 	if (has_sign(&survey))
 		describe(found, &survey);
@@ -82,4 +83,23 @@ int program_ggml(struct program_ggml *found, const char *path)
 		found->way = PROGRAM_GGML_STRIPPED;
 	survey_close(&survey);
 	return 0;
+}
+
+const char *program_ggml_missing(const struct program_ggml *ggml)
+{
+	return ggml->has_symbols
+		       ? "ggml is in it, but its table of symbols (.symtab) names none of the "
+			 "functions that are hooked"
+		       : "ggml is in it, but no table of symbols says where: it was stripped of "
+			 "its "
+			 ".symtab";
+}
+
+const char *program_ggml_advice(const struct program_ggml *ggml)
+{
+	return ggml->has_symbols
+		       ? "link-time optimisation may have inlined them: build it without "
+			 "(-DGGML_LTO=OFF, no -flto), or with -DBUILD_SHARED_LIBS=ON"
+		       : "build it without -s, strip and CMAKE_INSTALL_STRIP, so that it keeps its "
+			 ".symtab, or with -DBUILD_SHARED_LIBS=ON";
 }

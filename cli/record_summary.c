@@ -87,19 +87,20 @@ static int empties_environment(char *const *command)
 	return 0;
 }
 
-/* Is ggml inside of the program, stripped of its symbols? */
-static int hides_ggml(const char *command)
+/* Is ggml inside of the program, and nothing says where its functions are? */
+static int hides_ggml(const char *command, struct program_ggml *ggml)
 {
 	char program[PATH_MAX];
-	struct program_ggml ggml;
 
-	return inject_resolve(command, program, sizeof program) && !program_ggml(&ggml, program) &&
-	       ggml.way == PROGRAM_GGML_STRIPPED;
+	return inject_resolve(command, program, sizeof program) && !program_ggml(ggml, program) &&
+	       ggml->way == PROGRAM_GGML_STRIPPED;
 }
 
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
+	const char *advice = inject_obstacle_advice(r->obstacle);
+	struct program_ggml ggml;
 	char kinds[INJECT_KINDS_BYTES];
 
 	if (a->off)
@@ -109,11 +110,10 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		     "into the program; put it in front instead: env -i ... brick record -- ...",
 			a->options.command[0]);
 	else if (*why)
-		warn("nothing was attached: %s", why);
-	else if (a->options.inject && hides_ggml(a->options.command[0]))
-		warn("nothing was attached: ggml is in %s, but no table of symbols says where; "
-		     "build it without -s and strip, or with -DBUILD_SHARED_LIBS=ON",
-			a->options.command[0]);
+		warn("nothing was attached: %s%s%s", why, advice ? "; " : "", advice ? advice : "");
+	else if (a->options.inject && hides_ggml(a->options.command[0], &ggml))
+		warn("nothing was attached: %s: %s; %s", a->options.command[0],
+			program_ggml_missing(&ggml), program_ggml_advice(&ggml));
 	else if (a->options.inject)
 		warn("nothing was attached: %s uses no %s through shared libraries",
 			a->options.command[0], inject_kinds(kinds));

@@ -166,7 +166,9 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 	case INJECT_BAD_PATH:
 		return "the path of our libraries holds a space or colon, or is too long";
 	case INJECT_STATIC:
-		return "the program is linked statically, so that nothing can be preloaded";
+		return "the program is linked statically, the C library inside, so that nothing "
+		       "can "
+		       "be preloaded";
 	case INJECT_FOREIGN:
 		return "the program is not a 64-bit program of this kind of CPU";
 	case INJECT_PRIVILEGED:
@@ -174,4 +176,20 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 		       "nothing can be preloaded";
 	}
 	return "";
+}
+
+const char *inject_obstacle_advice(enum inject_obstacle obstacle)
+{
+	switch (obstacle) {
+	case INJECT_STATIC:
+		return "link it with the C library as a shared one (without -static); ggml may "
+		       "stay inside";
+	case INJECT_FOREIGN:
+		return "Brick is for 64-bit programs, on x86-64 and on AArch64, each with a Brick "
+		       "that is built for it";
+	case INJECT_PRIVILEGED:
+		return "run a copy of it without these bits, as the user that it would become";
+	default:
+		return NULL;
+	}
 }

@@ -26,3 +26,5 @@ const char *inject_kinds(char text[INJECT_KINDS_BYTES]);
 
 /* As the end of a sentence that begins with "nothing was attached: ". */
 const char *inject_obstacle_text(enum inject_obstacle obstacle);
+/* What would help; NULL: nothing is known to. */
+const char *inject_obstacle_advice(enum inject_obstacle obstacle);

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`brick record --measure-distortion` with the real engine: a delay planted into what hooks do at the end of each
+graph, 300 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import libggml as g
+
+BRICK = os.path.join(g.BUILD, "bin", "brick")
+LLAMA = os.path.join(g.BUILD, "bin", "brick-llama")
+TOKENS, DELAY_NS = 160, 300000
+DELAY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <time.h>
+
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void brick_record_timings_work(const void *timings, uint32_t count, const void *work, uint32_t works)
+{
+	static void (*real)(const void *, uint32_t, const void *, uint32_t);
+	uint64_t end = now() + DELAY_NS;
+	if (!real)
+		real = (void (*)(const void *, uint32_t, const void *, uint32_t))dlsym(
+			RTLD_NEXT, "brick_record_timings_work");
+	real(timings, count, work, works);
+	while (count > 50 && now() < end)
+		;
+}
+
+void brick_record_timings(const void *timings, uint32_t count)
+{
+	brick_record_timings_work(timings, count, 0, 0);
+}
+"""
+
+
+def record(scratch, *options, **env):
+    out = os.path.join(scratch, "run.pftrace")
+    command = [LLAMA, "--libs", g.demo("engine", "libs"), "--model", g.demo("model-f16.gguf"), "--prompt-tokens", "16",
+               "--predict", str(TOKENS), "--threads", "1"]
+    run = subprocess.run([BRICK, "record", "-q", *options, "-o", out, "--", *command], capture_output=True, text=True,
+                         env={**os.environ, **env}, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    report = subprocess.run([BRICK, "report", out, "--json"], capture_output=True, text=True, check=True)
+    return run.stdout, json.loads(report.stdout)
+
+
+def executions(report, name):
+    return sum(row["count"] for row in report["bricks"] if row["name"] == name)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        tokens, plain = record(scratch)
+        assert plain["distortion"]["source"] == "estimated", plain["distortion"]
+        also, measured = record(scratch, "--measure-distortion")
+        delay = os.path.join(scratch, "delay.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-DDELAY_NS={DELAY_NS}", "-x", "c", "-", "-o", delay],
+                       input=DELAY.encode(), check=True)
+        again, delayed = record(scratch, "--measure-distortion", LD_PRELOAD=delay)
+    assert tokens == also == again, "other tokens"
+    for report in measured, delayed:
+        d = report["distortion"]["decode"]
+        assert report["distortion"]["source"] == "measured" and d["low"] <= d["share"] <= d["high"], report["distortion"]
+        whole, heads = executions(report, "PlainStep"), executions(report, "LmHead")
+        assert TOKENS // 10 < whole < TOKENS // 3, whole
+        assert heads + whole == executions(plain, "LmHead"), (heads, whole, executions(plain, "LmHead"))
+    least, most = measured["distortion"]["decode"]["high"], delayed["distortion"]["decode"]["low"]
+    assert most > 0.02 and delayed["distortion"]["decode"]["share"] > measured["distortion"]["decode"]["share"] + 0.02, \
+        (measured["distortion"], delayed["distortion"])
+    print(f"without a delay at most {100 * least:.1f} %, with it at least {100 * most:.1f} %")
+
+
+if not os.path.exists(LLAMA):
+    g.skip("no brick-llama")
+main()
+sys.exit(0)

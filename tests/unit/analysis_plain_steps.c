@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What recording costs by steps that were left whole: a planted cost is found, beside a context
+ * that grows, noise and preemption; where there is none the interval begins at 0; few steps say
+ * nothing.
+ */
+#include "tests/unit/summary_kit.h"
+
+enum { STEPS = 250, EACH = 5 };
+
+struct planted {
+	uint64_t cost_ns, growth_ns, noise_ns;
+	size_t steps;
+};
+
+static uint64_t noise(uint64_t below)
+{
+	static uint32_t seed = 1;
+	seed = seed * 1664525u + 1013904223u;
+	return below ? (seed >> 8) % below : 0;
+}
+
+/* One step in EACH is left whole; each takes 1 ms, the others cost_ns more. */
+static uint32_t build(struct run *run, const struct planted *p)
+{
+	uint32_t lane = start(run);
+	uint32_t step = builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t whole =
+		builder_site(run, builder_brick(run, BRICK_PLAIN_NAME, "Engine"), -1, NULL, NULL);
+	uint32_t node = builder_site(run, builder_brick(run, "Work", "Other"), 0, "ADD", "x");
+	uint64_t at = 1000;
+	for (size_t i = 0; i < p->steps; i++) {
+		bool is_plain = i % EACH == EACH - 1;
+		uint64_t ns = 1000000 + i * p->growth_ns + noise(p->noise_ns) +
+			      (is_plain ? 0 : p->cost_ns);
+		builder_sample(run, lane, step, at, at + ns, 0);
+		builder_step(run, lane, 1);
+		builder_sample(run, lane, is_plain ? whole : node, at + 10, at + ns - 10, 1);
+		at += ns + 1000;
+	}
+	give_stats(run, lane);
+	run->processes[0].pair_cost_ns = 20;
+	run->lanes[lane].hook_calls = STEPS;
+	run->lanes[lane].hook_timed = 1;
+	run->lanes[lane].hook_ns = 50;
+	return lane;
+}
+
+static struct distortion measure(const struct planted *p)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	build(&run, p);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	summary_destroy(s);
+	run_fini(&run);
+	return d;
+}
+
+/* 20 us of 1.02 ms, in four steps of five. */
+static void test_planted(void **state)
+{
+	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS});
+	(void)state;
+	assert_true(d.is_measured);
+	assert_true(d.low < d.share && d.share < d.high);
+	assert_true(d.low > 0.009 && d.high < 0.022);
+	assert_true(d.low < 0.0158 && d.high > 0.0135);
+	assert_non_null(strstr(d.method, "left whole"));
+}
+
+static void test_none(void **state)
+{
+	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS});
+	(void)state;
+	assert_true(d.is_measured);
+	assert_true(d.low == 0 && d.share < 0.002 && d.high < 0.004);
+}
+
+static void test_few(void **state)
+{
+	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5});
+	(void)state;
+	assert_false(d.is_measured);
+	assert_non_null(strstr(d.method, "timed in place"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_planted),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_few),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
