@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hooks cost a static llama.cpp, to the microsecond: one process under the recorder evaluates the
-// same token again and again, with its jumps to the hooks in place and taken away, in turns. The jumps
-// are whatever differs between its code in memory and in its file; one thread, so that nobody is in
-// them. Only what the recorder does beside it, on other CPUs, is in both. bench/static.py builds and
-// runs it. Run as: PROGRAM MODEL PAIRS; prints us of CPU time: a token without, the difference, and
-// half of its 95 % interval.
+// What hooks cost a static llama.cpp, to the microsecond: one process under the recorder evaluates
+// the same token again and again, with its jumps to the hooks in place and taken away, in turns.
+// The jumps are whatever differs between its code in memory and in its file; one thread, so that
+// nobody is in them. Only what the recorder does beside it, on other CPUs, is in both.
+// bench/static.py builds and runs it. Run as: PROGRAM MODEL PAIRS; prints us of CPU time: a token
+// without, the difference, and half of its 95 % interval.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -43,8 +43,9 @@ static int find_code(dl_phdr_info *info, size_t, void *)
 			if (memory[b] != file[b])
 				places.push_back({memory + b, memory[b], file[b]});
 		uintptr_t page = (uintptr_t)memory & ~(uintptr_t)4095;
-		if (!places.empty() && mprotect((void *)page, (uintptr_t)memory + file.size() - page,
-					       PROT_READ | PROT_WRITE | PROT_EXEC))
+		if (!places.empty() &&
+			mprotect((void *)page, (uintptr_t)memory + file.size() - page,
+				PROT_READ | PROT_WRITE | PROT_EXEC))
 			exit(3);
 	}
 	close(fd);
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
 	auto quantile = [&](double q) { return differences[(size_t)(q * (double)(n - 1))]; };
 	double half = 0.98 / std::sqrt((double)n); // of the median's rank
 	printf("%zu bytes of jumps; %.1f us, %.2f +- %.2f us\n", places.size(), plain[n / 2],
-		quantile(0.5), (quantile(std::min(1.0, 0.5 + half)) - quantile(std::max(0.0, 0.5 - half))) / 2);
+		quantile(0.5),
+		(quantile(std::min(1.0, 0.5 + half)) - quantile(std::max(0.0, 0.5 - half))) / 2);
 	return 0;
 }

@@ -11,7 +11,11 @@
 #include "ggml-cpu.h"
 #include "ggml.h"
 
-enum { WIDTH = 256, LAYERS = 3 };
+#ifndef WIDTH
+#define WIDTH 256
+#define ROWS 1
+#endif
+enum { LAYERS = 3 };
 
 static float noise(unsigned *seed)
 {
@@ -55,18 +59,18 @@ int run_graphs(int threads, int graphs)
 	struct ggml_tensor *w[LAYERS];
 	ggml_backend_t cpu = ggml_backend_cpu_init();
 	ggml_backend_sched_t sched = ggml_backend_sched_new(&cpu, NULL, 1, 64, false, true);
-	float in[WIDTH], out[WIDTH];
+	static float in[WIDTH * ROWS], out[WIDTH * ROWS];
 	double sum = 0;
 
 	for (int i = 0; i < LAYERS; i++)
 		w[i] = weight(held, "blk.%d.ffn_up.weight", i);
 	ggml_backend_cpu_set_n_threads(cpu, threads);
-	for (int i = 0; i < WIDTH; i++)
+	for (int i = 0; i < WIDTH * ROWS; i++)
 		in[i] = (float)(i % 17) / 17;
 	for (int g = 0; g < graphs; g++) {
 		struct ggml_context *ctx = ggml_init(graph_params);
 		struct ggml_cgraph *graph = ggml_new_graph(ctx);
-		struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, 1), *y = x;
+		struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, ROWS), *y = x;
 		ggml_set_input(x);
 		for (int i = 0; i < LAYERS; i++)
 			y = layer(ctx, y, w[i], i);
@@ -79,7 +83,7 @@ int run_graphs(int threads, int graphs)
 		if (ggml_backend_sched_graph_compute(sched, graph) != GGML_STATUS_SUCCESS)
 			return 1;
 		ggml_backend_tensor_get(y, out, 0, sizeof out);
-		for (int i = 0; i < WIDTH; i++)
+		for (int i = 0; i < WIDTH * ROWS; i++)
 			sum += (double)out[i];
 		ggml_free(ctx);
 	}
