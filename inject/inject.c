@@ -167,8 +167,7 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 		return "the path of our libraries holds a space or colon, or is too long";
 	case INJECT_STATIC:
 		return "the program is linked statically, the C library inside, so that nothing "
-		       "can "
-		       "be preloaded";
+		       "can be preloaded";
 	case INJECT_FOREIGN:
 		return "the program is not a 64-bit program of this kind of CPU";
 	case INJECT_PRIVILEGED:
