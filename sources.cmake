@@ -62,6 +62,7 @@ set(BRICK_LIB_SOURCES
   lib/registry.c
   lib/ring.c
   lib/sample.c
+  lib/series.c
   lib/session.c
   lib/session_map.c
   lib/session_stop.c
@@ -252,8 +253,10 @@ set(BRICK_GGML_SOURCES
   attach/ggml/method.c
   attach/ggml/node_cost.c
   attach/ggml/node_graph.c
+  attach/ggml/node_plan.c
   attach/ggml/node_ready.c
   attach/ggml/node_record.c
+  attach/ggml/node_run.c
   attach/ggml/node_sites.c
   attach/ggml/node_text.c
   attach/ggml/node_thread.c

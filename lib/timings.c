@@ -4,10 +4,7 @@
  * has done. What they touch has gone cold by then, so it is all asked for before it is used. Does
  * what brick_record_sample() does, and leaves to it whatever is out of the ordinary.
  */
-#include <string.h>
-#include "brick/attach.h"
-#include "lib/registry.h"
-#include "lib/thread.h"
+#include "lib/timings.h"
 
 enum {
 	BATCH = 128,
@@ -46,87 +43,20 @@ static void record_one(struct rest *r)
 	r->count--;
 }
 
-/* Has the thread a lane with room for so many records, and are its open bricks in the ring? */
-static int is_ordinary(const struct brick__thread *self, uint64_t count)
-{
-	const struct brick_lane *lane = self->lane;
-
-	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
-	       lane->head + count <= lane->limit &&
-	       (!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
-}
-
-/* A bit for each open brick; others may have the same one. */
-static uint64_t open_bits(const struct brick_lane *lane)
-{
-	uint64_t bits = 0;
-
-	for (uint32_t i = 0; i < lane->depth; i++)
-		bits |= UINT64_C(1) << lane->frames[i].brick % 64;
-	return bits;
-}
-
-static int is_open(const struct brick_lane *lane, uint32_t brick)
-{
-	for (uint32_t i = 0; i < lane->depth; i++)
-		if (lane->frames[i].brick == brick)
-			return 1;
-	return 0;
-}
-
-static inline void count_length(struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks)
-{
-	stat->count++;
-	stat->total += ticks;
-	stat->self += self_ticks;
-	stat->min = ticks < stat->min ? ticks : stat->min;
-	stat->max = ticks > stat->max ? ticks : stat->max;
-}
-
 static inline void count_timing(
 	struct brick_lane *lane, const struct brick__site_brief *site, const struct brick_timing *t)
 {
 	struct brick_stat *stat = &lane->stats[site->brick];
 
-	count_length(stat, t->ticks, t->ticks - t->inner);
+	timing_count(stat, t->ticks, t->ticks - t->inner);
 	stat->wait += (uint64_t)t->wait + t->inner;
 	stat->elements += site->elements;
 	stat->bytes += site->bytes;
 	stat->flops += site->flops;
 	if (t->wait)
-		count_length(&lane->stats[BRICK_BARRIER_WAIT], t->wait, t->wait);
+		timing_count(&lane->stats[BRICK_BARRIER_WAIT], t->wait, t->wait);
 	if (t->inner)
-		count_length(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
-}
-
-static inline void store_timing(struct brick_record *record, const struct brick__site_brief *site,
-	const struct brick_timing *t)
-{
-	uint64_t kind = BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
-			(uint64_t)site->brick << 16 | (uint64_t)(uint16_t)site->layer << 32 |
-			(uint64_t)BRICK_FLAG_SITE << 48;
-
-	record->begin = t->begin;
-	record->ticks = t->ticks;
-	record->wait = t->wait;
-	memcpy(&record->kind, &kind, sizeof kind);
-	record->site = t->site;
-	record->inner = t->inner;
-}
-
-/* The one before did other work than its site says. Returns how many records that takes. */
-static uint32_t store_work(struct brick__thread *self, uint64_t head,
-	const struct brick__site_brief *site, const struct brick_timing_work *work)
-{
-	struct brick_stat *stat = &self->lane->stats[site->brick];
-
-	if (!(work->bytes | work->flops))
-		return 0;
-	stat->bytes += work->bytes - site->bytes;
-	stat->flops += work->flops - site->flops;
-	self->ring[head & self->mask] = (struct brick_record){
-		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
-	return 1;
+		timing_count(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
 }
 
 static inline void expect(const struct brick__thread *self, uint64_t head, uint32_t site)
@@ -139,7 +69,7 @@ static inline void expect(const struct brick__thread *self, uint64_t head, uint3
 static void record_batch(struct brick__thread *self, struct rest *r, uint32_t count)
 {
 	struct brick_lane *lane = self->lane;
-	uint64_t head = lane->head, child = 0, open = open_bits(lane);
+	uint64_t head = lane->head, child = 0, open = timing_open_bits(lane);
 
 	for (uint32_t i = 0; i < r->count && i < AHEAD; i++)
 		expect(self, head + i, r->timings[i].site);
@@ -147,14 +77,16 @@ static void record_batch(struct brick__thread *self, struct rest *r, uint32_t co
 		const struct brick_timing *t = r->timings;
 		const struct brick__site_brief *site = brick__site_brief(t->site);
 		if (!site || t->inner > t->ticks ||
-			((open >> site->brick % 64 & 1) && is_open(lane, site->brick)))
+			((open >> site->brick % 64 & 1) && timing_is_open(lane, site->brick)))
 			break;
 		if (r->count > AHEAD)
 			expect(self, head + AHEAD, t[AHEAD].site);
 		count_timing(lane, site, t);
-		store_timing(&self->ring[head++ & self->mask], site, t);
+		timing_store(&self->ring[head++ & self->mask],
+			timing_kind(site->brick, site->layer), t->begin, t->ticks, t->wait, t->site,
+			t->inner);
 		if (r->work_count && r->works->timing == r->first) {
-			head += store_work(self, head, site, r->works++);
+			head += timing_store_work(self, head, site, r->works++);
 			r->work_count--;
 		}
 		child += (uint64_t)t->ticks + t->wait;
@@ -173,7 +105,7 @@ void brick_record_timings_work(const struct brick_timing *timings, uint32_t coun
 		uint32_t batch = rest.count < BATCH ? rest.count : BATCH, before = rest.count;
 		uint32_t with_work = work_count < batch ? work_count : batch;
 
-		if (is_ordinary(&brick__thread, (uint64_t)batch + with_work))
+		if (timing_is_ordinary(&brick__thread, (uint64_t)batch + with_work))
 			record_batch(&brick__thread, &rest, batch);
 		if (rest.count + batch != before)
 			record_one(&rest);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/capture.h"
-#include "attach/ggml/node_record.h"
+#include "attach/ggml/node_run.h"
 #include "base/hash.h"
 #include "brick/brick.h"
 #include "lib/registry.h"

@@ -38,6 +38,7 @@ static void unlock_in_child(void)
 {
 	node_thread.open = 0; /* its time was the parent's */
 	node_thread.event_count = 0;
+	node_thread.run_from = node_thread.run;
 	node_thread.on_device = 0;
 	phase_forget();
 	memset(&device_graph, 0, sizeof device_graph);

@@ -16,13 +16,14 @@
 #include "attach/ggml/node_graph.h"
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_record.h"
+#include "attach/ggml/node_run.h"
 #include "attach/ggml/node_sites.h"
 #include "brick/brick.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define APART __attribute__((noinline))
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
-enum { LINE = 64, ALONE_LINES = 7, TEAM_LINES = 10 };
+enum { LINE = 64, ALONE_LINES = 4, TEAM_LINES = 10 };
 
 /* Nodes come in the same order again and again: the one that the last one points to is tried. */
 static ALWAYS_INLINE uint32_t expected_site(
@@ -38,37 +39,6 @@ static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_
 	__builtin_prefetch(&t->nodes[known->next]);
 }
 
-/*
- * Begin a node of a graph on one thread, all of which is as it was the last time. 0: it is not, and
- * nothing has been done. What this costs is known of every call, as the clock is read twice anyway.
- */
-static ALWAYS_INLINE int begin_alone(struct node_thread *t, uintptr_t caller,
-	const struct compute_params *params, const void *node, int fused)
-{
-	uint64_t entered = brick__counter(), length = entered - t->begin;
-
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller) || t->mode != NODE_MODE_ALONE ||
-			   t->graph_serial != shared_get(&attach_shared.graph_serial) ||
-			   params->nth != 1 || length >> 32 || !t->site ||
-			   t->event_count + 1 >= t->event_capacity))
-		return 0;
-	const struct known_node *known = &t->nodes[t->node_next];
-	uint32_t site = expected_site(known, node, node_shape(&t->shape_at, node, fused), 0);
-	if (BRICK_UNLIKELY(!site))
-		return 0;
-	t->events[t->event_count] =
-		(struct brick_timing){t->begin, (uint32_t)length, 0, 0, t->site, 0};
-	t->event_count += t->open;
-	t->site = site;
-	expect_next(t, known);
-	t->open = 1;
-	t->started++;
-	t->call_ticks += t->begin - t->entered; /* of the call before */
-	t->entered = entered;
-	t->begin = brick__counter();
-	return 1;
-}
-
 /* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
 static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
@@ -79,7 +49,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		digests_node_begin(t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
-	node_call_over(t);
+	if (BRICK_UNLIKELY(t->plan != NULL) && node_run_refused(t, node, mul != NULL))
+		return;
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;
@@ -91,7 +62,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	if (BRICK_UNLIKELY(t->graph_serial != serial ||
 			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
 		node_graph_enter(t, node, params->nth, serial);
-	if (t->mode == NODE_MODE_OFF)
+	if (t->mode == NODE_MODE_OFF || node_run_begin(t, node, mul != NULL, t->run_base))
 		return;
 	int part = params->ith != 0;
 	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
@@ -104,6 +75,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	t->open = 1;
 	t->started++;
 	t->fused += mul != NULL;
+	uint64_t left = t->end + t->wait;
 	t->end = t->wait = t->inner = 0;
 	t->last_barrier = 0;
 	t->cost = 0;
@@ -112,7 +84,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		t->cost = (uint32_t)(brick__now() - entered);
 		t->marked = 1;
 	}
-	t->entered = t->begin = brick__now();
+	t->begin = brick__now();
+	t->is_cold = t->begin - left > t->slow_begin;
 }
 
 static HOT APART _Bool extra_forward(
@@ -134,13 +107,11 @@ static APART void fused_forward(
 }
 
 /* What the next node's beginning will touch. */
-static ALWAYS_INLINE void expect_node(const struct node_thread *t, uintptr_t code, int lines)
+static ALWAYS_INLINE void expect_code(uintptr_t code, int lines)
 {
 	for (int i = 0; i < lines; i++)
 		__builtin_prefetch((const char *)code + i * LINE);
 	__builtin_prefetch((const void *)(uintptr_t)&ggml_is_empty);
-	__builtin_prefetch(&t->nodes[t->node_next]);
-	__builtin_prefetch(&t->events[t->event_count], 1);
 }
 
 /* A barrier with others to wait for. */
@@ -151,7 +122,10 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 	uint64_t end = brick__now();
 
-	expect_node(t, (uintptr_t)&begin, TEAM_LINES);
+	if (BRICK_UNLIKELY(t->is_cold))
+		expect_code((uintptr_t)&begin, TEAM_LINES);
+	__builtin_prefetch(&t->nodes[t->node_next]);
+	__builtin_prefetch(&t->events[t->event_count], 1);
 	t->barrier(pool);
 	uint64_t left = brick__now();
 	t->inner += t->wait;
@@ -188,12 +162,12 @@ static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
 {
 	const struct node_thread *t = &node_thread;
 
-	if (BRICK_UNLIKELY(t->mode != NODE_MODE_ALONE || !node_thread_knows(t, caller))) {
+	if (BRICK_UNLIKELY(caller - t->low >= t->run_bytes)) {
 		other_barrier(caller, pool);
 		return;
 	}
-	if (BRICK_UNLIKELY(t->begin - t->entered > t->slow_call))
-		expect_node(t, (uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
+	if (BRICK_UNLIKELY(node_run_last_call(t) > t->slow_call))
+		expect_code((uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
 	t->barrier(pool);
 }
 
@@ -212,33 +186,32 @@ HOT void hook_barrier_from(
 HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_LIKELY(begin_alone(t, caller, params, node, 0)))
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, node, 0, brick__counter())))
 		return t->extra_forward(params, node);
-	return extra_forward(caller, params, node);
+	return extra_forward((uintptr_t)__builtin_return_address(0), params, node);
 }
 
 static APART _Bool is_empty(uintptr_t caller, const void *tensor)
 {
 	const struct node_thread *t = &node_thread;
 
+	if (shared_is_caller(&attach_shared.empty[1], caller))
+		return attach_shared.is_empty(tensor);
 	if (node_thread_knows(t, caller) && !t->on_device)
 		return t->is_empty(tensor);
 	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
 	if (t->on_device)
 		device_graph_ask(tensor, caller);
+	else
+		node_emptiness_asked(caller, function);
 	return function ? function(tensor) : 0;
 }
 
 static ALWAYS_INLINE _Bool ask_empty(const void *tensor, uintptr_t caller)
 {
-	const struct attach_shared *s = &attach_shared;
-
-	if (BRICK_LIKELY(
-		    caller - s->empty_low < __atomic_load_n(&s->empty_bytes, __ATOMIC_ACQUIRE) &&
-		    shared_get(&s->empty_generation) == shared_get(&s->resolve_generation)))
-		return s->is_empty(tensor);
+	if (BRICK_LIKELY(shared_is_caller(&attach_shared.empty[0], caller)))
+		return attach_shared.is_empty(tensor);
 	return is_empty(caller, tensor);
 }
 
@@ -258,12 +231,10 @@ HOT void ggml_compute_forward_rms_norm_mul_fused(
 	const struct compute_params *params, void *norm, void *mul)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
-	if (BRICK_LIKELY(begin_alone(t, caller, params, norm, 1))) {
-		t->fused++;
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, norm, 1, brick__counter()))) {
 		t->fused_forward(params, norm, mul);
 		return;
 	}
-	fused_forward(caller, params, norm, mul);
+	fused_forward((uintptr_t)__builtin_return_address(0), params, norm, mul);
 }

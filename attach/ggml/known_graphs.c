@@ -12,6 +12,7 @@
 #include <string.h>
 #include "attach/ggml/derived_layers.h"
 #include "attach/ggml/masks.h"
+#include "attach/ggml/node_plan.h"
 #include "attach/ggml/shared.h"
 #include "attach/ggml/site_table.h"
 #include "base/hash.h"
@@ -189,6 +190,7 @@ static void forget_oldest(uint32_t count)
 		*oldest = g->next;
 		nodes_known -= g->count;
 		free(g->masks);
+		node_plans_free(g->plan);
 		free(g->launched);
 		free(g);
 	}

@@ -23,31 +23,10 @@ struct known_graph {
 	uint32_t users; /* that are computing it: it is not forgotten meanwhile */
 	uint64_t signature;
 	struct masks *masks;	      /* NULL: none */
+	struct node_plan *plan;	      /* NULL: not computed by one thread yet */
 	struct device_node *launched; /* [count], once a device has computed it (device_nodes.h) */
 	struct known_node nodes[];
 };
-
-static inline uint64_t known_rotate(uint64_t value, int bits)
-{
-	return value << bits | value >> (64 - bits);
-}
-
-/*
- * Shape, type and operation in one word, and whether it stands for a fused pair. Not a good hash:
- * it only has to tell the few shapes apart that a tensor at one address takes on.
- */
-static inline __attribute__((always_inline)) uint64_t node_shape(
-	const struct shape_offsets *at, const void *node, int fused)
-{
-	const int64_t *ne = tensor_field(node, at->ne);
-	uint32_t kind =
-		(uint32_t)tensor_int32(node, at->op) << 8 ^ (uint32_t)tensor_int32(node, at->type);
-	uint64_t shape = (uint64_t)ne[3];
-	shape = known_rotate(shape, 14) ^ (uint64_t)ne[2];
-	shape = known_rotate(shape, 17) ^ (uint64_t)ne[1];
-	shape = known_rotate(shape, 20) ^ (uint64_t)ne[0];
-	return shape ^ ((uint64_t)kind << 45 | (uint64_t)fused << 63);
-}
 
 /*
  * The graph that is about to be computed, looked up if it is not known, and held until

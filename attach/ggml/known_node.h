@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "attach/ggml/engine.h"
 
 /* A node, alone or as the first of a fused pair. */
 struct known_node {
@@ -13,3 +14,25 @@ struct known_node {
 	uint16_t brick;
 	int16_t layer; /* before it is looked up: where it lies if no name says so */
 };
+
+static inline uint64_t known_rotate(uint64_t value, int bits)
+{
+	return value << bits | value >> (64 - bits);
+}
+
+/*
+ * Shape, type and operation in one word, and whether it stands for a fused pair. Not a good hash:
+ * it only has to tell the few shapes apart that a tensor at one address takes on.
+ */
+static inline __attribute__((always_inline)) uint64_t node_shape(
+	const struct shape_offsets *at, const void *node, int fused)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+	uint32_t kind =
+		(uint32_t)tensor_int32(node, at->op) << 8 ^ (uint32_t)tensor_int32(node, at->type);
+	uint64_t shape = (uint64_t)ne[3];
+	shape = known_rotate(shape, 14) ^ (uint64_t)ne[2];
+	shape = known_rotate(shape, 17) ^ (uint64_t)ne[1];
+	shape = known_rotate(shape, 20) ^ (uint64_t)ne[0];
+	return shape ^ ((uint64_t)kind << 45 | (uint64_t)fused << 63);
+}

@@ -13,7 +13,7 @@
 
 enum {
 	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
-	MAX_WORKS = 64, /* nodes with masks that are recorded at a time */
+	MAX_WORKS = 64, /* timings with masks that are recorded at a time */
 	TYPE_F32 = 0,	/* of ggml; frozen since its file format has them */
 	TYPE_F16 = 1,
 };
@@ -22,6 +22,7 @@ enum {
 struct mask_use {
 	const struct known_node *node;
 	uint32_t mask;
+	int like_former; /* the same work with the same mask as the one before it has */
 	struct work_masked work;
 };
 
@@ -127,6 +128,8 @@ static int read_use(struct mask_use *use, struct masks *m, const struct engine *
 	if (!input || !shape_of(&shape, e, input, &use->work))
 		return 0;
 	use->mask = place_of(m, input, &shape);
+	use->like_former = m->use_count && use[-1].mask == use->mask &&
+			   !memcmp(&use[-1].work, &use->work, sizeof use->work);
 	return use->mask < MAX_MASKS;
 }
 
@@ -169,19 +172,54 @@ void masks_end(void)
 	own.masks = NULL;
 }
 
-/* If the site is that of the next node with a mask: its work, or 0 where it is not known. */
+/* 0 where it is not known. */
+static void work_of(const struct mask_use *use, struct work_counts *counts)
+{
+	*counts = (struct work_counts){0};
+	if (own.of[use->mask].known &&
+		work_seen(&use->work, own.of[use->mask].pairs, own.of[use->mask].columns, counts))
+		counts->bytes = counts->flops = 0;
+}
+
+/* If the site is that of the next node with a mask: its work. */
 static int take(uint32_t site, struct work_counts *counts)
 {
 	const struct masks *m = own.masks;
 
 	if (own.next == m->use_count || m->uses[own.next].node->site[0] != site)
 		return 0;
-	const struct mask_use *use = &m->uses[own.next++];
-	*counts = (struct work_counts){0};
-	if (own.of[use->mask].known &&
-		work_seen(&use->work, own.of[use->mask].pairs, own.of[use->mask].columns, counts))
-		counts->bytes = counts->flops = 0;
+	work_of(&m->uses[own.next++], counts);
 	return 1;
+}
+
+uint32_t masks_count(const struct masks *m)
+{
+	return m ? m->use_count : 0;
+}
+
+const struct known_node *masks_node(const struct masks *m, uint32_t index)
+{
+	return m->uses[index].node;
+}
+
+uint32_t masks_works(
+	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works)
+{
+	const struct masks *m = own.masks;
+	struct work_counts counts = {0};
+	uint32_t n = 0;
+
+	for (; own.next < masks_count(m); own.next++) {
+		uint32_t place = places[own.next];
+		if (place >= first + count && place != MASKS_NOWHERE)
+			break;
+		if (!n || !m->uses[own.next].like_former)
+			work_of(&m->uses[own.next], &counts);
+		if (place >= first && place != MASKS_NOWHERE)
+			works[n++] = (struct brick_timing_work){
+				place - first, 0, counts.bytes, counts.flops};
+	}
+	return n;
 }
 
 void masks_record_timings(const struct brick_timing *timings, uint32_t count)

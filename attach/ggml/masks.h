@@ -28,6 +28,19 @@ struct masks *masks_find(
 void masks_begin(const struct engine *engine, const struct masks *masks);
 void masks_end(void);
 
+/* Nodes with masks, in order. */
+enum { MASKS_MAX_WORKS = 256 };
+#define MASKS_NOWHERE UINT32_MAX
+uint32_t masks_count(const struct masks *masks);
+const struct known_node *masks_node(const struct masks *masks, uint32_t index);
+
+/*
+ * The work of those of them that are at so many places from `first` on, which were executed just
+ * now; `places` of all of them, ascending, or MASKS_NOWHERE. Returns how many there are.
+ */
+uint32_t masks_works(
+	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works);
+
 /* As brick_record_timings() and brick_record_sample(), with the work that the masks let through. */
 void masks_record_timings(const struct brick_timing *timings, uint32_t count);
 void masks_record_sample(const struct brick_sample *sample);

@@ -12,6 +12,7 @@
 #include "attach/ggml/masks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_record.h"
+#include "attach/ggml/node_run.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/note_engine.h"
 #include "attach/ggml/notes.h"
@@ -76,10 +77,12 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
-	else if (threads == 1 && t->shape_at.known && brick__counter_used && !digests_mode)
-		t->mode = NODE_MODE_ALONE;
-	else
+	else if (threads != 1 || !t->shape_at.known || !brick__counter_used || digests_mode)
 		t->mode = NODE_MODE_TEAM;
+	else
+		t->mode = NODE_MODE_ALONE;
+	if (t->mode == NODE_MODE_ALONE)
+		node_run_arm(t);
 }
 
 void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)
@@ -103,6 +106,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 	struct node_thread *t = &node_thread;
 
 	note_engine(t);
+	node_run_leave(t);
 	node_flush();
 	*outer = (struct graph_scope){t->graph_entered, t->graph, t->node_now, t->node_next,
 		t->started, t->fused, t->in_graph};
@@ -122,6 +126,7 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 	struct node_thread *t = &node_thread;
 
 	digests_graph_end(t);
+	node_run_leave(t);
 	if (t->open) {
 		uint64_t now = brick__now(), joined = t->end ? t->end + t->wait : 0;
 		node_flush();

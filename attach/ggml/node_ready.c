@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/thread_exit.h"
 #include "attach/ggml/node_record.h"
+#include "attach/ggml/node_run.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/note_engine.h"
 #include "attach/ggml/rule_set.h"
@@ -66,9 +67,11 @@ static void thread_exits(void *argument)
 {
 	struct node_thread *t = argument;
 
+	node_run_leave(t);
 	node_flush();
 	give_memory();
 	memset(t, 0, sizeof *t);
+	t->run = t->run_from = NODE_RUN_NONE;
 }
 
 /* exit() on this thread; the library's own end comes after. */
@@ -145,31 +148,55 @@ static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 
 void node_emptiness_wanted(void)
 {
-	__atomic_store_n(&attach_shared.empty_bytes, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 2; i++)
+		__atomic_store_n(&attach_shared.empty[i].bytes, 1, __ATOMIC_RELEASE);
 }
 
-/* Of the first engine only; what is stored once never changes. */
+/* What is stored once never changes but for the generation. */
+static void share_caller(
+	struct attach_caller *c, uintptr_t low, uintptr_t bytes, uint32_t generation)
+{
+	uintptr_t none = 0, nowhere = 0;
+
+	if (!__atomic_compare_exchange_n(
+		    &c->low, &none, low, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+		none != low)
+		return;
+	__atomic_store_n(&c->generation, generation, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(
+		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Of the first engine only. */
 static void share_emptiness(const struct engine *e)
 {
 	struct attach_shared *s = &attach_shared;
 	_Bool (*none)(const void *tensor) = NULL;
-	uintptr_t nowhere = 0;
 
 	if (!e || !e->is_empty)
 		return;
 	if (__atomic_compare_exchange_n(
-		    &s->is_empty, &none, e->is_empty, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		__atomic_store_n(&s->empty_low, e->object.low, __ATOMIC_RELEASE);
-	if (__atomic_load_n(&s->is_empty, __ATOMIC_ACQUIRE) != e->is_empty ||
-		__atomic_load_n(&s->empty_low, __ATOMIC_ACQUIRE) != e->object.low)
+		    &s->is_empty, &none, e->is_empty, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		none == e->is_empty)
+		share_caller(&s->empty[0], e->object.low, e->object.bytes, e->generation);
+}
+
+void node_emptiness_asked(uintptr_t caller, is_empty_fn function)
+{
+	static uint32_t tried; /* in which generation */
+	uint32_t now = shared_get(&attach_shared.resolve_generation);
+	struct loaded_object object;
+
+	if (!function || __atomic_load_n(&attach_shared.is_empty, __ATOMIC_ACQUIRE) != function ||
+		__atomic_exchange_n(&tried, now, __ATOMIC_RELAXED) == now)
 		return;
-	__atomic_store_n(&s->empty_generation, e->generation, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(
-		&s->empty_bytes, &nowhere, e->object.bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (resolve_object(caller, &object))
+		share_caller(&attach_shared.empty[1], object.low, object.bytes, now);
 }
 
 static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
 {
+	node_run_leave(t); /* which leads where it led */
 	t->engine = e;
 	t->extra_forward = e ? e->extra_forward : NULL;
 	t->fused_forward = e ? e->fused_forward : NULL;
@@ -194,7 +221,8 @@ void node_thread_init(struct node_thread *t)
 	pthread_once(&clock_once, init_clock);
 	node_cost_init(&t->hook_cost, (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now());
 	t->hook_left = node_cost_draw(&t->hook_cost);
-	t->slow_call = brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000;
+	t->slow_call = (uint32_t)(brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000);
+	t->slow_begin = 3 * t->slow_call;
 	t->ready = 1;
 	take_memory(t);
 	node_sites_of(t, NULL, 0);

@@ -21,6 +21,9 @@ void node_thread_prepare(struct node_thread *t, uintptr_t caller);
 /* From now on every call of ggml_is_empty() is looked at. */
 void node_emptiness_wanted(void);
 
+/* It was called from there and leads to that function. */
+void node_emptiness_asked(uintptr_t caller, is_empty_fn function);
+
 /* Held over a fork. */
 void node_memory_lock(void);
 void node_memory_unlock(void);

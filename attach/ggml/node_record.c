@@ -50,19 +50,7 @@ void node_flush_events(struct node_thread *t)
 		record_marked(t, count);
 		return;
 	}
-	node_call_over(t);
-	uint64_t begin = t->call_ticks ? brick__now() : 0;
 	masks_record_timings(t->events, count);
-	if (begin)
-		node_cost_add(&t->hook_cost, count, t->call_ticks + (brick__now() - begin));
-	t->call_ticks = 0;
-}
-
-void node_flush_slow(struct node_thread *t)
-{
-	if (t->open)
-		node_finish(t, t->end ? t->end : brick__now());
-	node_flush_events(t);
 }
 
 void node_record_span(uint16_t brick, uint64_t begin, uint64_t end)

@@ -32,14 +32,3 @@ static inline void node_finish(struct node_thread *t, uint64_t end)
 	if (BRICK_UNLIKELY(++t->event_count >= t->event_capacity))
 		node_flush_events(t);
 }
-
-/* Nothing of this thread may be pending when something else is recorded on it. */
-void node_flush_slow(struct node_thread *t);
-
-static inline void node_flush(void)
-{
-	struct node_thread *t = &node_thread;
-
-	if (BRICK_UNLIKELY(t->open || t->event_count))
-		node_flush_slow(t);
-}

@@ -7,7 +7,8 @@
  * the last; the barriers before were waits inside of the node. On one thread barriers return at
  * once and are not looked at: a node ends where the next hook is entered.
  *
- * Nodes that are over are kept as events, 32 bytes each, and become samples when the graph is: the
+ * Nodes that are over are kept as events, of 8 bytes in a run (node_run.h) and 32 otherwise, and
+ * become samples when the graph is: the
  * engine streams its weights through the caches, so that whatever a hook touches between two nodes
  * comes from main memory, and a hundred samples in a row are far cheaper than a hundred at a time.
  * All of it is thread-local; nothing here is shared but two counters of graphs.
@@ -18,7 +19,9 @@
 #include "attach/ggml/engine.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_cost.h"
+#include "attach/ggml/node_plan.h"
 #include "brick/attach.h"
+#include "lib/series.h"
 #include "lib/sys/ticks.h"
 
 enum node_mode {
@@ -28,23 +31,34 @@ enum node_mode {
 };
 
 struct node_thread {
-	/* Where hooks lead to, as long as they are called from this range in this generation. */
-	uintptr_t low, bytes;
+	/* A run (node_run.h), all that a node of it touches. */
+	struct brick__series_timing *run; /* where the node that is expected is kept */
+	uint32_t run_epoch;		  /* upper half of the clock */
+	uint32_t fused;			  /* nodes of its graph that stand for two */
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
+	struct shape_offsets shape_at;
+	uintptr_t low, run_bytes; /* where barriers of the run are called from */
 	barrier_fn barrier;
+
+	/* Where hooks lead to, as long as they are called from `low` on in this generation. */
+	uintptr_t bytes;
+	uint32_t slow_begin; /* the same, from a barrier to the node behind it */
+	uint32_t slow_call;  /* ticks: whatever takes longer found the caches cold */
+	uint32_t hook_left;  /* calls until one is timed */
+	is_empty_fn is_empty;
 	uint32_t resolve_generation;
-	uint32_t hook_left; /* calls until one is timed */
-	uint8_t open;	    /* a node is being executed: 0 or 1 */
-	uint8_t mode;	    /* enum node_mode */
-	uint8_t in_graph;   /* which this thread has called for */
+	uint8_t open;	  /* a node that is in no run is being executed: 0 or 1 */
+	uint8_t mode;	  /* enum node_mode */
+	uint8_t in_graph; /* which this thread has called for */
 	uint8_t ready;
+	uint8_t is_cold;	 /* the last node began so late */
 	uint8_t marked;		 /* some events have a mark */
 	uint8_t on_device;	 /* it computes a graph there (device_graph.h) */
 	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known
 				  */
 
-	/* The node being executed. */
+	/* The node being executed, in no run. */
 	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier that was looked at */
 	uintptr_t last_barrier;		  /* where it was called from */
 	uint32_t site, cost;
@@ -54,19 +68,16 @@ struct node_thread {
 	/* The graph that it works for. */
 	struct known_node *nodes;     /* of the graph, or none at all */
 	uint32_t node_now, node_next; /* the last one; the one that is expected */
-	struct shape_offsets shape_at;
 	uint32_t graph_serial;
-	uint32_t started, fused; /* nodes of its graph */
-	uint64_t call_ticks; /* that calls of the short path took since the last flush, but the last
-			      */
-	uint64_t entered;    /* begin - entered: what the last one took; 0 if it was another */
-	uint64_t slow_call;  /* ticks: whatever takes longer found the caches cold */
-	is_empty_fn is_empty;
+	uint32_t started; /* nodes of its graph, but of a run that goes on */
 
 	/* What follows is not touched for every node. */
-	uint64_t graph_entered;	   /* ticks; 0 once the graph's first node has begun */
-	uint64_t begun;		   /* nodes of all former graphs */
-	struct known_graph *graph; /* that `nodes` are of, or NULL */
+	struct node_plan *plan;		       /* of the run; NULL: none goes on */
+	struct brick__series_timing *run_from; /* the first that is not recorded yet */
+	uint64_t run_base;		       /* when what is before that one was over */
+	uint64_t graph_entered;		       /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;			       /* nodes of all former graphs */
+	struct known_graph *graph;	       /* that `nodes` are of, or NULL */
 	struct node_cost hook_cost;
 	uint32_t session; /* whose notes name the engine */
 	uint16_t brick;	  /* of a node without a site */
@@ -74,12 +85,9 @@ struct node_thread {
 	const struct engine *engine;
 } __attribute__((aligned(64)));
 
-/* What the last call of the short path took is known for good. */
-static inline void node_call_over(struct node_thread *t)
-{
-	t->call_ticks += t->begin - t->entered;
-	t->entered = t->begin;
-}
+/* What is expected where no run goes on: no node. */
+extern struct brick__series_timing node_run_none[];
+#define NODE_RUN_NONE (&node_run_none[NODE_PLAN_BEFORE])
 
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 

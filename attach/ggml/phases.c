@@ -9,7 +9,7 @@
 #include "attach/ggml/device_nodes.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_ready.h"
-#include "attach/ggml/node_record.h"
+#include "attach/ggml/node_run.h"
 #include "brick/abi/overhead.h"
 #include "brick/attach.h"
 #include "brick/brick.h"

@@ -13,12 +13,15 @@ struct attach_shared {
 	uint32_t graph_serial;	   /* grows with every graph that is computed (node_graph.h) */
 	uint32_t method;	   /* enum method (method.h) */
 	/*
-	 * ggml_is_empty() as it is called from the first engine that was met, as long as no device
-	 * wants to know of it (node_ready.h): three times a node, on the CPU for nothing.
+	 * ggml_is_empty() as it is called from the first engine that was met and from one other
+	 * object, as long as no device wants to know of it (node_ready.h): three times a node, on
+	 * the CPU for nothing.
 	 */
-	uintptr_t empty_low, empty_bytes; /* who calls; 0 bytes: not met, 1: a device has come */
 	_Bool (*is_empty)(const void *tensor);
-	uint32_t empty_generation; /* the resolve_generation that this is known of */
+	struct attach_caller {
+		uintptr_t low, bytes; /* 0 bytes: not met, 1: a device has come */
+		uint32_t generation;  /* the resolve_generation that this is known of */
+	} empty[2];
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;
@@ -26,4 +29,14 @@ extern struct attach_shared attach_shared;
 static inline uint32_t shared_get(const uint32_t *field)
 {
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+/* Does a call from this address lead to attach_shared.is_empty? */
+static inline __attribute__((always_inline)) int shared_is_caller(
+	const struct attach_caller *c, uintptr_t caller)
+{
+	uintptr_t bytes = __atomic_load_n(&c->bytes, __ATOMIC_ACQUIRE);
+
+	return caller - __atomic_load_n(&c->low, __ATOMIC_RELAXED) < bytes &&
+	       shared_get(&c->generation) == shared_get(&attach_shared.resolve_generation);
 }

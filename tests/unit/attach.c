@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "brick/attach.h"
+#include "lib/series.h"
 #include "tests/unit/peek.h"
 
 enum { MOST = 3000, UNKNOWN_SITE = 60000, RING = 1024 };
@@ -76,6 +77,56 @@ static void record_with_works(const struct brick_timing *t, uint32_t count)
 	brick_record_timings_work(t, count, works, work_count);
 }
 
+/* Those from `first` on, as executions of sites that are known beforehand. */
+static void record_part(const struct brick__series *series, const struct brick_timing *t,
+	uint32_t first, uint32_t count)
+{
+	static struct brick__series_timing lengths[MOST];
+	static struct brick_timing_work part[MOST];
+	struct brick__series_run run = {
+		first, count, t[first].begin, t[first + count - 1].begin, lengths, part, 0};
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		lengths[i] = (struct brick__series_timing){
+			0, (uint32_t)t[first + i].begin, t[first + i].ticks};
+		sum += t[first + i].ticks;
+	}
+	for (uint32_t i = 0; i < work_count; i++)
+		if (works[i].timing >= first && works[i].timing < first + count) {
+			part[run.work_count] = works[i];
+			part[run.work_count++].timing -= first;
+		}
+	assert_int_equal(brick__series_record(series, &run), sum);
+}
+
+static struct brick__series *series_of(const struct brick_timing *t, uint32_t count)
+{
+	static uint32_t of[MOST];
+
+	for (uint32_t i = 0; i < count; i++)
+		of[i] = t[i].site;
+	return brick__series_create(of, count);
+}
+
+static void record_series(const struct brick_timing *t, uint32_t count)
+{
+	struct brick__series *series = series_of(t, count);
+
+	record_part(series, t, 0, count);
+	brick__series_free(series);
+}
+
+static void record_series_in_parts(const struct brick_timing *t, uint32_t count)
+{
+	struct brick__series *series = series_of(t, count);
+
+	record_part(series, t, 0, count / 3);
+	record_part(series, t, count / 3, 1);
+	record_part(series, t, count / 3 + 1, count - count / 3 - 1);
+	brick__series_free(series);
+}
+
 typedef void (*record_fn)(const struct brick_timing *timings, uint32_t count);
 
 /* What a way to record leaves behind. */
@@ -132,11 +183,10 @@ static struct outcome *run(record_fn record, uint32_t outer, uint32_t count)
 	return o;
 }
 
-static void assert_same(uint32_t outer, uint32_t count)
+static void assert_same_by(record_fn record, uint32_t outer, uint32_t count)
 {
 	struct outcome *a = run(record_singly, outer, count);
-	struct outcome *b =
-		run(work_count ? record_with_works : brick_record_timings, outer, count);
+	struct outcome *b = run(record, outer, count);
 
 	assert_int_equal(a->head, b->head);
 	assert_memory_equal(&a->ledger, &b->ledger, sizeof a->ledger);
@@ -146,12 +196,44 @@ static void assert_same(uint32_t outer, uint32_t count)
 	free(b);
 }
 
+static void assert_same(uint32_t outer, uint32_t count)
+{
+	assert_same_by(work_count ? record_with_works : brick_record_timings, outer, count);
+}
+
+static void assert_series_same(uint32_t count, uint64_t apart)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		timings[i].begin = 1000000 + i * apart;
+		timings[i].wait = timings[i].inner = 0;
+	}
+	assert_same_by(record_series, BRICK_GRAPH_COMPUTE, count);
+	assert_same_by(record_series, BRICK_QKV_PROJECTION, count); /* recursion */
+	assert_same_by(record_series_in_parts, BRICK_GRAPH_COMPUTE, count);
+}
+
 static void many_are_as_one_by_one(void **state)
 {
 	fill(500);
 	assert_same(BRICK_GRAPH_COMPUTE, 0);
 	assert_same(BRICK_GRAPH_COMPUTE, 1);
 	assert_same(BRICK_GRAPH_COMPUTE, 500);
+}
+
+static void series_are_as_one_by_one(void **state)
+{
+	work_count = 0;
+	fill(500);
+	assert_series_same(500, 1000);
+	assert_series_same(3, 1000);
+	assert_series_same(400, UINT32_MAX - 100); /* longer than half a time tells */
+	fill(MOST);				   /* more than the ring has room for */
+	fill_works(300);
+	assert_series_same(300, 1000);
+	fill_works(MOST);
+	assert_series_same(MOST, 1000);
+	work_count = 0;
+	assert_null(brick__series_create((const uint32_t[]){sites[0], UNKNOWN_SITE}, 2));
 }
 
 static void their_statistics_are_right(void **state)
@@ -305,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_launch_belongs_to_the_brick_that_is_open_else_to_the_owner),
 		cmocka_unit_test(off_and_not_ready),
 		cmocka_unit_test(many_are_as_one_by_one),
+		cmocka_unit_test(series_are_as_one_by_one),
 		cmocka_unit_test(their_statistics_are_right),
 		cmocka_unit_test(work_of_its_own),
 		cmocka_unit_test(odd_ones_among_them),

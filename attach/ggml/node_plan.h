@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order in which the nodes of a known graph are executed, as one thread alone needs it: a word
+ * to know each by, and their sites as a series. Made when the graph is computed for the first time
+ * that way, made anew when another order has shown itself. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "attach/ggml/known_node.h"
+#include "lib/series.h"
+
+struct masks;
+
+enum { NODE_PLAN_BEFORE = 2 }; /* events before the first node's, for what was before it */
+
+struct node_plan {
+	struct node_plan *former; /* which others may still be at */
+	struct brick__series *series;
+	uint32_t count;
+	uint32_t is_stale; /* another order has been seen */
+	uint32_t is_taken; /* by a thread's run: whose `mark` and events those below are */
+	uint32_t *known;   /* places of its nodes in the graph */
+	uint32_t *masked;  /* places in here of the nodes of masks_node() */
+
+	/* Behind the nodes' comes one that is no node's; `mark`: node_key(). */
+	struct brick__series_timing events[];
+};
+
+/* No node's key. */
+#define NODE_KEY_NONE 0x94d049bb133111ebu
+
+/* Which node it is, in which shape: as good as unique. */
+static inline __attribute__((always_inline)) uint64_t node_key(
+	const struct shape_offsets *at, const void *node, int fused)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+
+	return (uint64_t)(uintptr_t)node * 0x5851f42d + (uint64_t)ne[0] * 0x2c1b3c6d +
+	       (uint64_t)ne[1] * 0x297a2d39 + (uint64_t)ne[2] * 0x6b43a9b5 +
+	       (uint64_t)ne[3] * 0x4cf5ad43 + (uint64_t)tensor_int32(node, at->op) * 0x1b873593 +
+	       (uint64_t)tensor_int32(node, at->type) * 0x3c6ef35f + (fused ? 0x5f356495u : 0);
+}
+
+/* What a plan is made of: a graph. */
+struct node_plan_graph {
+	const struct engine *engine;
+	const struct known_node *nodes; /* [count + 1]: the last one leads to the first */
+	uint32_t count;
+	const struct masks *masks; /* or NULL */
+};
+
+/*
+ * The graph's newest, of those at *newest. To be given back. NULL: no memory, not all of its sites
+ * are known, or another thread has it.
+ */
+struct node_plan *node_plan_take(struct node_plan **newest, const struct node_plan_graph *graph);
+void node_plan_give(struct node_plan *plan);
+
+/* It and all before it. */
+void node_plans_free(struct node_plan *newest);
