@@ -65,7 +65,8 @@ if [ ! -f "$blas/libggml-blas.so" ] && echo '#include <cblas.h>' | c++ -E -x c++
 	ln -sf "$engine"/libs/*.so "$blas"
 	c++ -O2 -fPIC -shared -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED \
 		-I"$top/source/ggml/include" -I"$top/source/ggml/src" "$top/source/ggml/src/ggml-blas/ggml-blas.cpp" \
-		-o "$blas/libggml-blas.so" "$blas/libggml-base.so" -lblas -lpthread
+		-o "$blas/libggml-blas.so" "$blas/libggml-base.so" -lblas -lpthread 2>"$top/blas.log" ||
+		echo "engine-static.sh: going on without the BLAS backend (log: $top/blas.log)" >&2
 fi
 if [ "$what" = llama ]; then
 	build llama llama
