@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/given_names.h"
 #include "attach/ggml/notes.h"
 #include "attach/ggml/repetition.h"
 #include "attach/ggml/site_table.h"
@@ -20,6 +21,7 @@ struct reader {
 	const struct engine *e;
 	struct repetition_node *nodes;
 	uint32_t *place; /* of each in the graph */
+	int *told;	 /* the layer that the names of what each reads say, -1: none */
 	uint32_t count;
 	struct hashmap executed; /* index in nodes, by tensor */
 };
@@ -79,6 +81,14 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 	}
 }
 
+/* Not by the program: numbered by the engine, or called after what it was made of. */
+static int is_nameless(const struct engine *e, const void *node)
+{
+	const char *name = e->get_name(node);
+
+	return !*name || !strncmp(name, "node_", 5) || strstr(name, " (");
+}
+
 static int read_node(struct reader *r, const void *node, uint32_t place)
 {
 	struct repetition_node *n = &r->nodes[r->count];
@@ -90,7 +100,7 @@ static int read_node(struct reader *r, const void *node, uint32_t place)
 	return hashmap_set(&r->executed, (uintptr_t)node, r->count++);
 }
 
-/* 0; or that it has names or is of no use. */
+/* 0; or that its nodes have names, or that there is no memory. */
 static int read_graph(struct reader *r, const void *graph, uint32_t count)
 {
 	int failed = 0;
@@ -99,15 +109,52 @@ static int read_graph(struct reader *r, const void *graph, uint32_t count)
 		const void *node = r->e->graph_node(graph, (int)i);
 		if (!node || engine_operation(r->e, node) == OPERATION_EMPTY)
 			continue;
-		failed = site_table_layer(r->e, node) >= 0 || read_node(r, node, i) < 0;
+		int layer = r->told[r->count] = site_table_layer(r->e, node);
+		failed = (layer >= 0 && !is_nameless(r->e, node)) || read_node(r, node, i) < 0;
 	}
 	return failed;
 }
 
-static void number(int16_t *layers, const struct reader *r, const struct repetition *found)
+/* The layer that names say of a block, -1: none, -2: more than one. */
+static int told_of(const struct reader *r, const struct repetition *found, uint32_t block)
 {
-	for (uint32_t i = 0; i < found->count * found->period; i++)
-		layers[r->place[found->begin + i]] = (int16_t)(i / found->period);
+	const int *told = r->told + found->begin + block * found->period;
+	int layer = -1;
+
+	for (uint32_t i = 0; i < found->period; i++) {
+		if (told[i] >= 0 && layer >= 0 && told[i] != layer)
+			return -2;
+		layer = told[i] >= 0 ? told[i] : layer;
+	}
+	return layer;
+}
+
+/* By the names, or from 0 on; 0: names contradict the blocks. */
+static int number_blocks(int *numbers, const struct reader *r, const struct repetition *found)
+{
+	for (uint32_t i = 0; i < found->count; i++) {
+		numbers[i] = told_of(r, found, i);
+		if (numbers[i] < -1 || (numbers[i] < 0) != (numbers[0] < 0))
+			return 0;
+		for (uint32_t k = 0; k < i && numbers[i] >= 0; k++)
+			if (numbers[k] == numbers[i])
+				return 0;
+	}
+	int has_names = numbers[0] >= 0;
+	for (uint32_t i = 0; !has_names && i < found->count; i++)
+		numbers[i] = (int)i;
+	return 1;
+}
+
+static int number(int16_t *layers, const struct reader *r, const struct repetition *found)
+{
+	int *numbers = calloc(found->count, sizeof *numbers);
+	int ok = numbers && number_blocks(numbers, r, found);
+
+	for (uint32_t i = 0; ok && i < found->count * found->period; i++)
+		layers[r->place[found->begin + i]] = (int16_t)numbers[i / found->period];
+	free(numbers);
+	return ok;
 }
 
 static int16_t *search(struct reader *r, const void *graph, uint32_t count)
@@ -119,7 +166,10 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 		!found.count || !(layers = malloc(count * sizeof *layers)))
 		return NULL;
 	memset(layers, -1, count * sizeof *layers);
-	number(layers, r, &found);
+	if (!number(layers, r, &found)) {
+		free(layers);
+		return NULL;
+	}
 	notes_layers(found.count, found.period, r->count);
 	return layers;
 }
@@ -129,14 +179,16 @@ int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t coun
 	struct reader r = {.e = e};
 	int16_t *layers = NULL;
 
-	if (!e->layout_known || !e->op_desc)
+	if (!e->layout_known || !e->op_desc || !e->get_name || given_names_any())
 		return NULL;
 	r.nodes = calloc(count, sizeof *r.nodes);
 	r.place = calloc(count, sizeof *r.place);
-	if (r.nodes && r.place)
+	r.told = calloc(count, sizeof *r.told);
+	if (r.nodes && r.place && r.told)
 		layers = search(&r, graph, count);
 	hashmap_fini(&r.executed);
 	free(r.nodes);
 	free(r.place);
+	free(r.told);
 	return layers;
 }

@@ -65,7 +65,7 @@ void notes_backend(const char *name)
 void notes_layers(uint32_t blocks, uint32_t nodes, uint32_t of)
 {
 	note_once("layers",
-		"repetition (tensors have no names): %u equal blocks of %u nodes in a graph of %u",
+		"repetition (nodes have no names): %u equal blocks of %u nodes in a graph of %u",
 		blocks, nodes, of);
 }
 

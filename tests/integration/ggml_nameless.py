@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of programs whose tensors have no names: equal blocks in a row of the graph, on each thread, each with
-all that lies in it. Where something else repeats, or nothing, no layer is claimed."""
+all that lies in it, called by the names of their weights where these have some. Where something else repeats, or nothing, no layer is claimed."""
 import collections
 import os
 
@@ -42,20 +42,22 @@ def check_block(nodes, layer):
     assert count == BLOCK, (layer, count)
 
 
-def transformer(threads):
-    session = record("transformer", threads)
+def transformer(mode, first, threads):
+    session = record(mode, threads)
     said = session.note("layers")
     assert len(said) == 2 and "5 equal blocks" in said[0] and "6 equal blocks" in said[1], said
     for lane in session.lanes:
         for graph, layers in zip(graphs_of(session, lane), [LAYERS - 1] + [LAYERS] * (GRAPHS - 1)):
-            for layer in range(layers):
+            for layer in range(first, first + layers):
                 check_block(graph, layer)
-            assert {n.layer for n in graph} == {-1, *range(layers)}
+            named = {first + LAYERS - 1} if first else set()  # of the last block only what has a weight
+            assert {n.layer for n in graph} == {-1, *range(first, first + layers)} | named, {n.layer for n in graph}
 
 
 def main():
     for threads in (1, 2):
-        transformer(threads)
+        transformer("transformer", 0, threads)
+        transformer("weights", 10, threads)
     for mode in ("time", "widths", "two"):
         session = record(mode, 1)
         assert not session.note("layers"), session.notes

@@ -4,8 +4,9 @@
  * THREADS, where LIBS holds libggml-base.so and libggml-cpu-x64.so; prints a sum for each graph.
  * Modes: transformer  six blocks of attention and feed-forward network, with 8 and with 1 tokens
  * (the last block of those with 8 has but one row, as when only the last token's answer is wanted)
- * time  a cell with one weight, twelve times  widths  a network whose layers all differ  two  two
- * blocks of the transformer
+ * time  a cell with one weight, twelve times  widths  a network whose layers all differ;  two  two
+ * blocks of the transformer;  weights  the transformer, whose weights have names as those of a
+ * file, its first block is called 10
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -34,12 +35,13 @@ static one_fn silu, soft_max, transpose, cont, relu;
 static void *(*view_2d)(
 	void *context, void *a, int64_t ne0, int64_t ne1, size_t nb1, size_t offset);
 static void *(*data_of)(const void *tensor);
+static void *(*set_name)(void *tensor, const char *name);
 static void *(*new_graph)(void *context);
 static void (*expand)(void *graph, void *tensor);
 static int (*compute)(void *context, void *graph, int threads);
 
 static void *weights[MAX_WEIGHTS];
-static int threads, used;
+static int threads, used, has_names, layer;
 
 static void find(void *handle, const char *name, void *function)
 {
@@ -84,6 +86,7 @@ static void open_engine(const char *dir)
 	find(base, "ggml_cont", &cont);
 	find(base, "ggml_view_2d", &view_2d);
 	find(base, "ggml_get_data", &data_of);
+	find(base, "ggml_set_name", &set_name);
 	find(base, "ggml_new_graph", &new_graph);
 	find(base, "ggml_build_forward_expand", &expand);
 	find(open_library(dir, "libggml-cpu-x64.so"), "ggml_graph_compute_with_ctx", &compute);
@@ -102,8 +105,13 @@ static void *values(void *context, int width, int height, int seed)
 /* The same ones in each graph, in this order. */
 static void *weight(void *held, int width, int height)
 {
-	if (!weights[used])
+	if (!weights[used]) {
+		char name[32];
 		weights[used] = values(held, width, height, used + 1);
+		snprintf(name, sizeof name, "blk.%d.w%d.weight", layer, used);
+		if (has_names && layer)
+			set_name(weights[used], name);
+	}
 	return weights[used++];
 }
 
@@ -146,8 +154,11 @@ static void *transformer(void *held, void *c, int rows, int blocks)
 	for (int i = 0; i < rows; i++)
 		((int32_t *)data_of(ids))[i] = i * 5 % WORDS;
 	void *x = add(c, get_rows(c, words, ids), values(c, WIDTH, rows, 1));
-	for (int i = 0; i < blocks; i++)
+	for (int i = 0; i < blocks; i++) {
+		layer = 10 + i;
 		x = block(held, c, x, rows, rows > 1 && i == blocks - 1);
+	}
+	layer = 0;
 	return mul_mat(c, weight(held, WIDTH, WORDS), norm(held, c, x));
 }
 
@@ -172,9 +183,10 @@ static void *of_widths(void *held, void *c)
 static void run(void *held, const char *mode, int rows)
 {
 	void *c = init((struct init_params){16 << 20, NULL, 0}), *graph = new_graph(c);
-	int is_transformer = !strcmp(mode, "transformer");
+	int is_transformer = !strcmp(mode, "transformer") || !strcmp(mode, "weights");
 
 	used = 0;
+	has_names = !strcmp(mode, "weights");
 	void *out = is_transformer	    ? transformer(held, c, rows, LAYERS)
 		    : !strcmp(mode, "two")  ? transformer(held, c, rows, 2)
 		    : !strcmp(mode, "time") ? in_time(held, c)
