@@ -140,7 +140,7 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		.on_device = on_device,
 		.count = account->count,
 		.silent = account->silent,
-		.wall_ns = account->time.wall_ns,
+		.wall_ns = account->wall_ns,
 		.busy_ns = account->busy_ns,
 		.flops = account->without_flops ? ANALYSIS_UNKNOWN : account->flops,
 		.bytes = account->without_bytes ? ANALYSIS_UNKNOWN : account->bytes,

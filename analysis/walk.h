@@ -77,7 +77,8 @@ struct walk_ops {
 	void (*piece)(
 		void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns);
 	int (*end_lane)(void *context, uint32_t lane); /* of a lane whose samples it wanted */
-	int (*end_process)(void *context, uint32_t process);
+	void (*begin_process)(void *context, uint32_t process);
+	int (*end_process)(void *context, uint32_t process); /* also after an error */
 	int (*finish)(void *context); /* after all lanes, in the order of joining */
 };
 

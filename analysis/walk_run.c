@@ -56,12 +56,22 @@ static int walk_one(const struct walk *walk, uint32_t lane)
 	return rc < 0 ? rc : 0;
 }
 
+static void begin_process(const struct walk *walk, uint32_t process)
+{
+	for (size_t k = 0; k < walk->count; k++)
+		if (walk->joined[k].ops->begin_process)
+			walk->joined[k].ops->begin_process(walk->joined[k].context, process);
+}
+
 static int end_process(const struct walk *walk, uint32_t process)
 {
 	int rc = 0;
-	for (size_t k = 0; k < walk->count && rc >= 0; k++)
-		if (walk->joined[k].ops->end_process)
-			rc = walk->joined[k].ops->end_process(walk->joined[k].context, process);
+	for (size_t k = 0; k < walk->count; k++)
+		if (walk->joined[k].ops->end_process) {
+			int ended =
+				walk->joined[k].ops->end_process(walk->joined[k].context, process);
+			rc = rc < 0 ? rc : ended;
+		}
 	return rc;
 }
 
@@ -94,11 +104,12 @@ int walk_run(const struct walk *walk)
 	size_t i = 0;
 
 	for (uint32_t process = 0; process < run->process_count && rc >= 0; process++) {
+		begin_process(walk, process);
 		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
 			i++)
 			rc = walk_one(walk, order[i]);
-		if (rc >= 0)
-			rc = end_process(walk, process);
+		int ended = end_process(walk, process);
+		rc = rc < 0 ? rc : ended;
 	}
 	for (size_t k = 0; k < walk->count && rc >= 0; k++)
 		if (walk->joined[k].ops->finish)

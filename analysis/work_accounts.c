@@ -127,7 +127,7 @@ static int finish(void *context)
 		}
 	for (struct work_accounts *a = shared; a; a = a->beside)
 		for (size_t i = 0; i < a->count; i++)
-			a->accounts[i].time.wall_ns += a->accounts[i].alone_ns;
+			a->accounts[i].wall_ns += a->times[i].wall_ns + a->accounts[i].alone_ns;
 	return 0;
 }
 
@@ -141,37 +141,51 @@ static void find_times(
 	int on_device = run->lanes[lane].kind == BRICK_LANE_QUEUE;
 	int phase = (int)work_phase(run, shared->index, lane, frame);
 
-	*to++ = &shared->accounts[key_of(frame->brick, phase, on_device)].time;
+	*to++ = &shared->times[key_of(frame->brick, phase, on_device)];
 	if (shared->sums) {
-		*to++ = &shared->accounts[key_of(frame->brick, WORK_ALL_PHASES, on_device)].time;
-		*to++ = &shared->accounts[key_of(category, phase, on_device)].time;
-		*to++ = &shared->accounts[key_of(category, WORK_ALL_PHASES, on_device)].time;
+		*to++ = &shared->times[key_of(frame->brick, WORK_ALL_PHASES, on_device)];
+		*to++ = &shared->times[key_of(category, phase, on_device)];
+		*to++ = &shared->times[key_of(category, WORK_ALL_PHASES, on_device)];
 	}
 	for (const struct work_accounts *a = shared->beside; a; a = a->beside)
 		if (!a->by_lane) {
 			size_t key = a->key(a->context, lane, frame);
-			*to++ = key == SIZE_MAX ? NULL : &a->accounts[key].time;
+			*to++ = key == SIZE_MAX ? NULL : &a->times[key];
 		}
+}
+
+static void on_process(void *context, uint32_t process)
+{
+	struct work_accounts *shared = context;
+
+	shared->team = (struct work_team){.run = shared->run,
+		.index = shared->index,
+		.owners = shared->owners,
+		.find = find_times,
+		.context = shared,
+		.slots = shared->sums ? 4 : 1};
+	for (struct work_accounts *a = shared; a; a = a->beside) {
+		shared->team.slots += a != shared && !a->by_lane;
+		for (size_t i = 0; i < a->count; i++)
+			a->times[i].until_ns = 0;
+	}
+	work_team_start(&shared->team, process);
 }
 
 static int on_process_end(void *context, uint32_t process)
 {
 	struct work_accounts *shared = context;
-	struct work_team team = {shared->run, shared->index, shared->owners, find_times, shared, 1};
 
-	if (shared->sums)
-		team.slots = 4;
-	for (struct work_accounts *a = shared; a; a = a->beside) {
-		team.slots += a != shared && !a->by_lane;
-		for (size_t i = 0; i < a->count; i++)
-			a->accounts[i].time.until_ns = 0;
-	}
-	return work_team_unite(&team, process);
+	(void)process;
+	return work_team_finish(&shared->team);
 }
 
 /* Of all accounts that share them, too. */
-static const struct walk_ops shared_ops = {
-	.begin_lane = on_lane, .end = on_end, .end_process = on_process_end, .finish = finish};
+static const struct walk_ops shared_ops = {.begin_lane = on_lane,
+	.end = on_end,
+	.begin_process = on_process,
+	.end_process = on_process_end,
+	.finish = finish};
 
 static int init(struct work_accounts *a, const struct walk *walk, size_t count, work_key_fn key,
 	void *context)
@@ -183,7 +197,12 @@ static int init(struct work_accounts *a, const struct walk *walk, size_t count, 
 	a->key = key;
 	a->context = context;
 	a->accounts = calloc(a->count + 1, sizeof(*a->accounts));
-	return a->accounts ? 0 : -ENOMEM;
+	a->times = calloc(a->count + 1, sizeof(*a->times));
+	if (a->accounts && a->times)
+		return 0;
+	free(a->accounts);
+	free(a->times);
+	return -ENOMEM;
 }
 
 int work_accounts_init(
@@ -207,6 +226,7 @@ void work_accounts_fini(struct work_accounts *a)
 	if (link && *link)
 		*link = a->beside;
 	free(a->accounts);
+	free(a->times);
 	memset(a, 0, sizeof(*a));
 }
 

@@ -13,8 +13,8 @@
 #include "analysis/work_team.h"
 
 struct work_account {
-	struct work_time time; /* whole when the walk has run */
-	uint64_t alone_ns;     /* of it, in processes of which one lane recorded */
+	uint64_t wall_ns;  /* whole when the walk has run */
+	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
 	uint64_t busy_ns;
 	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
 	uint64_t count, silent;
@@ -32,6 +32,7 @@ struct work_accounts {
 	const struct run *run;
 	const struct step_index *index;
 	struct work_account *accounts;
+	struct work_time *times; /* [count]: of lanes that were not alone, until the walk has run */
 	size_t count;
 	const uint8_t *owners; /* [site_count]: enum work_owner */
 	bool by_lane;	       /* no key is of more than one lane */
@@ -44,6 +45,7 @@ struct work_accounts {
 	bool alone; /* no other lane of the process can be in anything at the same time */
 	bool sums;  /* also those that are made of others: of categories, and of all phases */
 	struct work_told told;
+	struct work_team team;
 	unsigned users;
 };
 
@@ -73,12 +75,12 @@ static inline double work_rate(uint64_t amount, uint64_t without, uint64_t wall_
 
 static inline double work_bytes_per_ns(const struct work_account *account)
 {
-	return work_rate(account->bytes, account->without_bytes, account->time.wall_ns);
+	return work_rate(account->bytes, account->without_bytes, account->wall_ns);
 }
 
 static inline double work_flops_per_ns(const struct work_account *account)
 {
-	return work_rate(account->flops, account->without_flops, account->time.wall_ns);
+	return work_rate(account->flops, account->without_flops, account->wall_ns);
 }
 
 /* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */

@@ -13,6 +13,8 @@
 /* What one sample ends and begins fits behind AHEAD pieces. */
 enum { AHEAD = 64, PIECES = AHEAD + UINT8_MAX + 3 };
 
+enum { THREAD_FROM_SAMPLES = 50000 };
+
 struct piece {
 	uint64_t begin_ns, end_ns;
 };
@@ -185,14 +187,14 @@ bool work_team_alone(const struct run *run, uint32_t lane)
 	return true;
 }
 
-int work_team_unite(const struct work_team *team, uint32_t process)
+static int unite_process(const struct work_team *team)
 {
 	const struct run *run = team->run;
 	struct lanes lanes = {malloc((run->lane_count + 1) * sizeof(struct team_lane *)), 0};
 	int rc = lanes.list ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->lane_count && !rc; i++)
-		if (run->lanes[i].process == process && !work_team_alone(run, i))
+		if (run->lanes[i].process == team->process && !work_team_alone(run, i))
 			rc = add_lane(&lanes, team, i);
 	if (!rc)
 		merge(&lanes, team->slots);
@@ -200,4 +202,37 @@ int work_team_unite(const struct work_team *team, uint32_t process)
 		drop(lanes.list[--lanes.count]);
 	free(lanes.list);
 	return rc;
+}
+
+static void *run_thread(void *argument)
+{
+	struct work_team *team = argument;
+
+	team->result = unite_process(team);
+	return NULL;
+}
+
+static bool is_worth_a_thread(const struct work_team *team)
+{
+	size_t samples = 0;
+
+	for (uint32_t i = 0; i < team->run->lane_count; i++)
+		if (team->run->lanes[i].process == team->process && !work_team_alone(team->run, i))
+			samples += team->run->lanes[i].sample_count;
+	return samples >= THREAD_FROM_SAMPLES;
+}
+
+void work_team_start(struct work_team *team, uint32_t process)
+{
+	team->process = process;
+	team->threaded =
+		is_worth_a_thread(team) && !pthread_create(&team->thread, NULL, run_thread, team);
+}
+
+int work_team_finish(struct work_team *team)
+{
+	if (!team->threaded)
+		return unite_process(team);
+	pthread_join(team->thread, NULL);
+	return team->result;
 }

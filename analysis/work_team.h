@@ -2,9 +2,11 @@
 /*
  * The time in which at least one lane of a process was in a piece of work: lanes are walked side by
  * side, in the order of time, so that nothing is kept but how far each sum is. Inside of analysis/
- * only; one thread at a time.
+ * only.
  */
 #pragma once
+
+#include <pthread.h>
 
 #include "analysis/walk.h"
 
@@ -22,10 +24,19 @@ struct work_team {
 		struct work_time **to);
 	void *context;
 	size_t slots;
+	/* of work_team.c */
+	uint32_t process;
+	bool threaded;
+	int result;
+	pthread_t thread;
 };
 
-/* Adds what no lane was alone in. -ENOMEM: nothing or a part of it. */
-int work_team_unite(const struct work_team *team, uint32_t process);
+/*
+ * Adds what no lane was alone in: from start to finish in a thread of its own, where there is much
+ * to add. Finish tells: -ENOMEM, nothing or a part of it.
+ */
+void work_team_start(struct work_team *team, uint32_t process);
+int work_team_finish(struct work_team *team);
 
 /* Whether all other lanes of its process that have samples are of another kind. */
 bool work_team_alone(const struct run *run, uint32_t lane);
