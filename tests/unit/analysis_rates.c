@@ -16,7 +16,7 @@
 #include "analysis/unknown.h"
 #include "tests/unit/run_builder.h"
 
-enum { HORIZON = 600, LANES = 8, BRICKS = 3, RUNS = 400, NOBODY = -1 };
+enum { HORIZON = 600, LANES = 8, BRICKS = 3, RUNS = 400, NOBODY = -1, LONG = 30000 };
 
 static uint64_t state = 88172645463325252u;
 
@@ -253,8 +253,57 @@ static void one_meaning(void **state_)
 	}
 }
 
+/* Three lanes, each 3 ns behind the one before, every 10 ns for 5 ns, in layers 0 and 1 by turns.
+ */
+static void make_long(struct run *run)
+{
+	uint32_t sites[2], brick;
+
+	memset(run, 0, sizeof(*run));
+	run->complete = 1;
+	run->clock = (struct brick_clock){.mult = 1};
+	brick = builder_brick(run, "A", "X");
+	for (int layer = 0; layer < 2; layer++) {
+		sites[layer] = builder_site(run, brick, layer, NULL, NULL);
+		run->sites[sites[layer]].flags = BRICK_SITE_HAS_BYTES;
+		run->sites[sites[layer]].bytes = 7;
+	}
+	builder_process(run, 1);
+	for (uint32_t k = 0; k < 3; k++) {
+		uint32_t lane = builder_lane(run, 0, k + 1);
+		for (uint64_t i = 0; i < LONG; i++)
+			builder_sample(
+				run, lane, sites[i % 2], 10 * i + 3 * k, 10 * i + 3 * k + 5, 0);
+		run->lanes[lane].end_ns = 10 * LONG + 1;
+	}
+}
+
+/* So many that they are added up in a thread of their own, some pieces ahead of each other. */
+static void of_many_samples(void **state_)
+{
+	struct run run;
+	struct summary *sum;
+	int layers = 0;
+
+	(void)state_;
+	make_long(&run);
+	assert_int_equal(summary_create(&sum, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_same(row_rate(sum, 0), 7 * 3.0 * LONG / (10.0 * LONG + 1), "A");
+	summary_destroy(sum);
+	assert_int_equal(summary_create(&sum, &run, SUMMARY_BY_LAYER, SUMMARY_ALL_PHASES), 0);
+	for (size_t i = 0; i < sum->row_count; i++)
+		if (sum->rows[i].bytes_per_ns >= 0) {
+			assert_same(sum->rows[i].bytes_per_ns, 7 * 3.0 / 11, sum->rows[i].name);
+			layers++;
+		}
+	assert_int_equal(layers, 2);
+	summary_destroy(sum);
+	run_fini(&run);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_meaning)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_meaning), cmocka_unit_test(of_many_samples)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
