@@ -202,6 +202,7 @@ static int init(struct work_accounts *a, const struct walk *walk, size_t count, 
 		return 0;
 	free(a->accounts);
 	free(a->times);
+	memset(a, 0, sizeof(*a));
 	return -ENOMEM;
 }
 
