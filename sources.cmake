@@ -119,6 +119,7 @@ set(BRICK_WRITER_SOURCES
   trace/deflate_adler.c
   trace/deflate_huffman.c
   trace/deflate_write.c
+  trace/packets.c
   trace/part_file.c
   trace/part_sync.c
   trace/pb_write.c
@@ -129,7 +130,6 @@ set(BRICK_WRITER_SOURCES
   trace/writer_args.c
   trace/writer_digest.c
   trace/writer_event.c
-  trace/writer_file.c
   trace/writer_instant.c
   trace/writer_names.c
   trace/writer_off_cpu.c

@@ -102,6 +102,8 @@ static inline void count_literals(struct deflater *d, const uint8_t *at, uint32_
 	/* a match follows: there are three bytes, and nobody can foresee how many are literals */
 	for (; i < 3; i++)
 		d->literal_counts[at[i]] += i < count;
+	d->literal_counts[at[count > 3 ? 3 : 0]] += count > 3;
+	i = 4;
 	for (; i < count; i++)
 		d->literal_counts[at[i]]++;
 }

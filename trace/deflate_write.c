@@ -181,13 +181,15 @@ static void put_literals(
 	}
 }
 
-/* Up to three, as there mostly are before a match: no branches, as nobody can foresee how many. */
+/* Up to four, as there mostly are before a match: no branches, as nobody can foresee how many. */
 static inline void put_few_literals(
 	struct bits *b, const struct words *words, const uint8_t *at, uint32_t count)
 {
 	put_word(b, count > 0 ? words->literals[at[0]] : 0);
 	put_word(b, count > 1 ? words->literals[at[1]] : 0);
 	put_word(b, count > 2 ? words->literals[at[2]] : 0);
+	flush_bits(b);
+	put_word(b, count > 3 ? words->literals[at[3]] : 0);
 	flush_bits(b);
 }
 
@@ -199,7 +201,7 @@ static void write_steps(const struct deflater *d, struct bits *b, const struct c
 	make_words(&words, c);
 	for (uint32_t i = 0; i < d->step_count; i++) {
 		const struct deflate_step *step = &d->steps[i];
-		if (step->literals <= 3)
+		if (step->literals <= 4)
 			put_few_literals(b, &words, at, step->literals);
 		else
 			put_literals(b, &words, at, step->literals);

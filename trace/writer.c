@@ -43,17 +43,9 @@ uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index
 	return x >> 1 | 1;
 }
 
-static const struct brick_clock *clock_of(
-	const struct trace_writer *w, const struct writer_process *process)
+uint64_t writer_ns(const struct writer_process *process, uint64_t ticks)
 {
-	return w->have_clock && w->clock.source == process->clock.source ? &w->clock
-									 : &process->clock;
-}
-
-uint64_t writer_ns(
-	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks)
-{
-	const struct brick_clock *clock = clock_of(w, process);
+	const struct brick_clock *clock = process->best;
 	uint64_t delta = ticks - clock->base_ticks;
 
 	if ((int64_t)delta < 0)
@@ -61,10 +53,11 @@ uint64_t writer_ns(
 	return clock->base_ns + brick_clock_duration_ns(clock, delta);
 }
 
-uint64_t writer_duration_ns(
-	const struct trace_writer *w, const struct writer_process *process, uint64_t ticks)
+static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
-	return brick_clock_duration_ns(clock_of(w, process), ticks);
+	int better = w->have_clock && w->clock.source == process->clock.source;
+
+	process->best = better ? &w->clock : &process->clock;
 }
 
 static void free_process(struct writer_process *process)
@@ -95,23 +88,8 @@ static void free_writer(struct trace_writer *w)
 		free_lane(w->lanes[i]);
 	free(w->processes);
 	free(w->lanes);
-	deflate_destroy(w->deflater);
-	pb_buffer_fini(&w->scratch);
-	pb_buffer_fini(&w->packed);
-	free(w->chunk);
+	packets_fini(&w->packets);
 	free(w);
-}
-
-static int make_buffers(struct trace_writer *w, int compress)
-{
-	w->chunk = malloc(CHUNK_BYTES + CHUNK_MARGIN_BYTES);
-	w->deflater = compress ? deflate_create(CHUNK_BYTES + CHUNK_MARGIN_BYTES) : NULL;
-	if (!w->chunk || (compress && !w->deflater))
-		return -ENOMEM;
-	w->chunk_place = DEFLATE_WINDOW + 1;
-	if (w->deflater)
-		deflate_start(w->deflater, w->chunk);
-	return 0;
 }
 
 static const struct sink_type writer_type = {
@@ -148,11 +126,9 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
 	w->uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
 	w->start_ns = w->last_ns = options->start_ns;
-	int result = make_buffers(w, options->compress);
-	w->output = options->output;
-	w->output_context = options->output_context;
-	if (!result && !w->output)
-		result = part_file_open(&w->file, options->path);
+	w->packets.output = options->output;
+	w->packets.output_context = options->output_context;
+	int result = packets_init(&w->packets, options->path, options->compress);
 	if (!result)
 		result = writer_run(w, options);
 	if (result) {
@@ -167,13 +143,15 @@ int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
 	writer_release_all(w, NULL);
 	w->clock = *clock;
 	w->have_clock = 1;
+	for (uint32_t i = 0; i < w->process_count; i++)
+		choose_clock(w, w->processes[i]);
 	return writer_clock(w);
 }
 
@@ -181,8 +159,8 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	struct writer_process *process = calloc(1, sizeof *process);
 	struct writer_process **processes = array_grow(
 		w->processes, &w->process_capacity, w->process_count + 1, sizeof *processes);
@@ -192,38 +170,39 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof *process->counter_uuids);
 	if (!process || !process->counter_uuids || !processes) {
 		free_process(process);
-		return writer_fail(w, -ENOMEM);
+		return packets_fail(&w->packets, -ENOMEM);
 	}
 	process->pid = header->pid;
 	process->clock = header->clock;
 	if (!process->clock.mult || process->clock.shift > 63)
 		process->clock = (struct brick_clock){.mult = 1};
+	choose_clock(w, process);
 	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
 	process->flow_base =
 		writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
 	int number = (int)w->process_count++;
 	w->processes[number] = process;
-	return writer_process(w, number, header) ? w->error : number;
+	return writer_process(w, number, header) ? w->packets.error : number;
 }
 
 int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	int error = tables_add(&w->processes[number]->tables, tables);
-	return error ? writer_fail(w, error) : 0;
+	return error ? packets_fail(&w->packets, error) : 0;
 }
 
 int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	struct writer_lane *lane = calloc(1, sizeof *lane);
@@ -233,9 +212,10 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 		w->lanes = lanes;
 	if (!lane || !lanes) {
 		free(lane);
-		return writer_fail(w, -ENOMEM);
+		return packets_fail(&w->packets, -ENOMEM);
 	}
 	lane->writer = w;
+	lane->packets = &w->packets;
 	lane->process = w->processes[number];
 	lane->records = (struct records_lane){.target = &writer_records,
 		.context = lane,
@@ -254,7 +234,48 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 	template_end(lane);
 	w->lanes[lane->number] = lane;
 	w->lane_count++;
-	return writer_lane_event(w, lane) ? w->error : (int)lane->number;
+	return writer_lane_event(w, lane) ? w->packets.error : (int)lane->number;
+}
+
+void writer_release(struct trace_writer *w, struct writer_lane *lane)
+{
+	if (!w->packets.error)
+		records_release(&lane->records);
+}
+
+void writer_release_all(struct trace_writer *w, const struct writer_process *process)
+{
+	for (uint32_t i = 0; i < w->lane_count; i++)
+		if (!process || w->lanes[i]->process == process)
+			writer_release(w, w->lanes[i]);
+}
+
+int writer_sink_records(
+	struct sink *sink, int number, const struct brick_record *records, size_t count)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->packets.error || !count)
+		return w->packets.error;
+	if (number < 0 || (uint32_t)number >= w->lane_count)
+		return -EINVAL;
+	struct writer_lane *lane = w->lanes[number];
+	int error = lane_records(lane, records, count);
+	if (lane->last_ns > w->last_ns)
+		w->last_ns = lane->last_ns;
+	return error;
+}
+
+int writer_sink_off_cpu(
+	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (w->packets.error)
+		return w->packets.error;
+	if (number < 0 || (uint32_t)number >= w->lane_count)
+		return -EINVAL;
+	return lane_off_cpu(w->lanes[number], intervals, count);
 }
 
 int writer_sink_flush(struct sink *sink)
@@ -262,30 +283,41 @@ int writer_sink_flush(struct sink *sink)
 	struct trace_writer *w = writer_of(sink);
 
 	writer_release_all(w, NULL);
-	int error = writer_chunk_out(w);
-	if (!error && w->file)
-		part_file_sync(w->file);
+	int error = packets_send(&w->packets);
+	if (!error && w->packets.file)
+		part_file_sync(w->packets.file);
 	return error;
 }
 
 void trace_writer_sync_prepare(struct trace_writer *w)
 {
-	if (w->file)
-		part_file_sync_prepare(w->file);
+	if (w->packets.file)
+		part_file_sync_prepare(w->packets.file);
+}
+
+void writer_totals(const struct trace_writer *w, uint64_t *pairs, uint64_t *open_frames)
+{
+	*pairs = *open_frames = 0;
+	for (uint32_t i = 0; i < w->lane_count; i++) {
+		*pairs += w->lanes[i]->pairs;
+		*open_frames += w->lanes[i]->open_frames;
+	}
 }
 
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
 {
-	*bytes = w->bytes;
-	*pairs = w->pairs;
+	uint64_t open_frames;
+
+	*bytes = w->packets.bytes;
+	writer_totals(w, pairs, &open_frames);
 }
 
 int trace_writer_finish(struct trace_writer *w)
 {
 	writer_release_all(w, NULL);
 	if (!writer_end(w))
-		writer_chunk_out(w);
-	int result = writer_finish(w);
+		packets_send(&w->packets);
+	int result = packets_finish(&w->packets);
 	free_writer(w);
 	return result;
 }
@@ -294,7 +326,7 @@ void trace_writer_abandon(struct trace_writer *w)
 {
 	if (!w)
 		return;
-	part_file_remove(w->file);
+	part_file_remove(w->packets.file);
 	free_writer(w);
 }
 
@@ -303,7 +335,7 @@ void trace_writer_leave(struct trace_writer *w)
 	if (!w)
 		return;
 	writer_release_all(w, NULL);
-	writer_chunk_out(w);
-	part_file_leave(w->file);
+	packets_send(&w->packets);
+	part_file_leave(w->packets.file);
 	free_writer(w);
 }

@@ -10,11 +10,11 @@
 
 static void event_double(struct trace_writer *w, const char *name, double value)
 {
-	size_t opened = pb_open(&w->scratch, EVENT_ANNOTATIONS);
+	size_t opened = pb_open(&w->packets.scratch, EVENT_ANNOTATIONS);
 
-	pb_string(&w->scratch, ANNOTATION_NAME, name, strlen(name));
-	pb_double(&w->scratch, ANNOTATION_DOUBLE, value);
-	pb_close(&w->scratch, opened);
+	pb_string(&w->packets.scratch, ANNOTATION_NAME, name, strlen(name));
+	pb_double(&w->packets.scratch, ANNOTATION_DOUBLE, value);
+	pb_close(&w->packets.scratch, opened);
 }
 
 static void event_list(struct trace_writer *w, const char *name, const uint64_t *values, size_t n)
@@ -80,8 +80,8 @@ int writer_sink_digest(struct sink *sink, int number, const struct brick_session
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	const struct writer_process *process = w->processes[number];

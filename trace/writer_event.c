@@ -14,7 +14,7 @@ static void annotation_name(struct pb_buffer *b, const char *name)
 
 void event_open(struct trace_writer *w, const char *name, uint64_t ns)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 
 	/* two at one time would nest, and 512 deep Perfetto drops them */
 	w->event_ns = ns > w->event_ns ? ns : w->event_ns + 1;
@@ -32,18 +32,18 @@ void event_open(struct trace_writer *w, const char *name, uint64_t ns)
 
 int event_close(struct trace_writer *w)
 {
-	pb_close(&w->scratch, w->event_body);
-	pb_close(&w->scratch, w->event_packet);
-	return writer_packet_out(w);
+	pb_close(&w->packets.scratch, w->event_body);
+	pb_close(&w->packets.scratch, w->event_packet);
+	return packets_add(&w->packets);
 }
 
 static size_t annotation_open(struct trace_writer *w, const char *name)
 {
 	static const uint32_t fields[] = {EVENT_ANNOTATIONS, ANNOTATION_DICT, ANNOTATION_ARRAY};
 	uint32_t field = w->event_depth ? fields[w->event_nesting[w->event_depth - 1]] : fields[0];
-	size_t opened = pb_open(&w->scratch, field);
+	size_t opened = pb_open(&w->packets.scratch, field);
 
-	annotation_name(&w->scratch, name);
+	annotation_name(&w->packets.scratch, name);
 	return opened;
 }
 
@@ -51,16 +51,16 @@ void event_uint(struct trace_writer *w, const char *name, uint64_t value)
 {
 	size_t opened = annotation_open(w, name);
 
-	pb_varint(&w->scratch, ANNOTATION_UINT, value);
-	pb_close(&w->scratch, opened);
+	pb_varint(&w->packets.scratch, ANNOTATION_UINT, value);
+	pb_close(&w->packets.scratch, opened);
 }
 
 void event_int(struct trace_writer *w, const char *name, int64_t value)
 {
 	size_t opened = annotation_open(w, name);
 
-	pb_varint(&w->scratch, ANNOTATION_INT, (uint64_t)value);
-	pb_close(&w->scratch, opened);
+	pb_varint(&w->packets.scratch, ANNOTATION_INT, (uint64_t)value);
+	pb_close(&w->packets.scratch, opened);
 }
 
 void writer_text(struct pb_buffer *b, uint32_t field, const char *text, size_t bytes)
@@ -76,8 +76,8 @@ void event_text(struct trace_writer *w, const char *name, const char *text, size
 {
 	size_t opened = annotation_open(w, name);
 
-	writer_text(&w->scratch, ANNOTATION_STRING, text, bytes);
-	pb_close(&w->scratch, opened);
+	writer_text(&w->packets.scratch, ANNOTATION_STRING, text, bytes);
+	pb_close(&w->packets.scratch, opened);
 }
 
 size_t event_dict(struct trace_writer *w, const char *name)
@@ -99,5 +99,5 @@ size_t event_array(struct trace_writer *w, const char *name)
 void event_end_nested(struct trace_writer *w, size_t opened)
 {
 	w->event_depth--;
-	pb_close(&w->scratch, opened);
+	pb_close(&w->packets.scratch, opened);
 }

@@ -4,8 +4,8 @@
  * a packet may refer to them. Each is said once per lane, when first used.
  */
 #include <string.h>
-#include "trace/writer_state.h"
 #include "trace/writer_slice.h"
+#include "trace/writer_text.h"
 
 void writer_intern(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size)
 {
@@ -21,9 +21,9 @@ struct names {
 	size_t packet, interned;
 };
 
-static struct names names_open(struct trace_writer *w, const struct writer_lane *lane)
+static struct names names_open(const struct writer_lane *lane)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	struct names names;
 
 	b->size = 0;
@@ -34,14 +34,14 @@ static struct names names_open(struct trace_writer *w, const struct writer_lane 
 	return names;
 }
 
-static int names_close(struct trace_writer *w, struct names names)
+static int names_close(struct writer_lane *lane, struct names names)
 {
-	pb_close(&w->scratch, names.interned);
-	pb_close(&w->scratch, names.packet);
-	return writer_packet_out(w);
+	pb_close(&lane->packets->scratch, names.interned);
+	pb_close(&lane->packets->scratch, names.packet);
+	return packets_add(lane->packets);
 }
 
-static void intern_category(struct trace_writer *w, struct writer_lane *lane, uint32_t category)
+static void intern_category(struct writer_lane *lane, uint32_t category)
 {
 	const struct writer_process *process = lane->process;
 	char text[3 * sizeof process->tables.categories->name];
@@ -51,117 +51,121 @@ static void intern_category(struct trace_writer *w, struct writer_lane *lane, ui
 	lane->interned_categories |= 1ull << category;
 	size_t size = tables_text(text, sizeof text, process->tables.categories[category].name,
 		sizeof process->tables.categories->name);
-	writer_intern(&w->scratch, INTERNED_CATEGORIES, category + 1u, text, size);
+	writer_intern(&lane->packets->scratch, INTERNED_CATEGORIES, category + 1u, text, size);
 }
 
 /* The brick's name, and its category's. */
-int writer_intern_brick(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
+int writer_intern_brick(struct writer_lane *lane, uint32_t brick)
 {
 	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
 	char text[3 * sizeof entry->name];
 
 	if (lane->interned_bricks[brick / 64] >> (brick % 64) & 1)
-		return w->error;
+		return lane->packets->error;
 	lane->interned_bricks[brick / 64] |= 1ull << (brick % 64);
-	struct names names = names_open(w, lane);
+	struct names names = names_open(lane);
 	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	writer_intern(&w->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
-	intern_category(w, lane, entry->category);
-	return names_close(w, names);
+	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
+	intern_category(lane, entry->category);
+	return names_close(lane, names);
 }
 
-static void intern_text(struct trace_writer *w, uint64_t iid, const char *from, size_t bytes)
+static void intern_text(struct writer_lane *lane, uint64_t iid, const char *from, size_t bytes)
 {
 	char text[3 * sizeof((struct brick_session_site *)0)->label];
 	size_t size = tables_text(text, sizeof text, from, bytes);
 
 	if (size)
-		writer_intern(&w->scratch, INTERNED_STRING_VALUES, iid, text, size);
+		writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, iid, text, size);
 }
 
 /* Once per site: the caller's template says whether it has been done. */
-int writer_intern_site(
-	struct trace_writer *w, struct writer_lane *lane, uint32_t site, uint32_t iid)
+int writer_intern_site(struct writer_lane *lane, uint32_t site, uint32_t iid)
 {
 	const struct brick_session_site *entry = &lane->process->tables.sites[site];
 	char text[1024];
 	size_t size = writer_site_json(text, sizeof text, entry);
 	uint32_t *operation = &lane->operations[entry->brick];
-	struct names names = names_open(w, lane);
+	struct names names = names_open(lane);
 
 	/* most sites of a brick are of one operation, and packets that are alike take less */
 	if (!*operation || strncmp(lane->process->tables.sites[*operation].operation,
 				   entry->operation, sizeof entry->operation))
 		*operation = site;
-	writer_intern(&w->scratch, INTERNED_STRING_VALUES, iid, text, size);
+	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, iid, text, size);
 	if (lane->operations[entry->brick] == site)
-		intern_text(
-			w, FORMAT_OPERATION_IID + site, entry->operation, sizeof entry->operation);
-	intern_text(w, tensor_iid(iid), entry->label, sizeof entry->label);
-	return names_close(w, names);
+		intern_text(lane, FORMAT_OPERATION_IID + site, entry->operation,
+			sizeof entry->operation);
+	intern_text(lane, tensor_iid(iid), entry->label, sizeof entry->label);
+	return names_close(lane, names);
 }
 
-int writer_intern_source(struct trace_writer *w, struct writer_lane *lane, uint32_t source)
+int writer_intern_source(struct writer_lane *lane, uint32_t source)
 {
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
 	if (lane->interned_sources >> source & 1)
-		return w->error;
+		return lane->packets->error;
 	lane->interned_sources |= 1u << source;
-	struct names names = names_open(w, lane);
-	writer_intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_SOURCE_IID + source,
+	struct names names = names_open(lane);
+	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_SOURCE_IID + source,
 		sources[source], strlen(sources[source]));
-	return names_close(w, names);
+	return names_close(lane, names);
 }
 
 /* The brick's name as a value, and its category's, for slices that a kernel names. */
-int writer_intern_brick_value(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
+int writer_intern_brick_value(struct writer_lane *lane, uint32_t brick)
 {
 	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
 	char text[3 * sizeof entry->name];
 
 	if (lane->interned_values[brick / 64] >> (brick % 64) & 1)
-		return w->error;
+		return lane->packets->error;
 	lane->interned_values[brick / 64] |= 1ull << (brick % 64);
-	struct names names = names_open(w, lane);
+	struct names names = names_open(lane);
 	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	intern_category(w, lane, entry->category);
-	writer_intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick, text, size);
-	return names_close(w, names);
+	intern_category(lane, entry->category);
+	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick,
+		text, size);
+	return names_close(lane, names);
 }
 
 /* What was launched, and its name as that of slices. */
-int writer_intern_kernel(struct trace_writer *w, struct writer_lane *lane, uint32_t kernel)
+int writer_intern_kernel(struct writer_lane *lane, uint32_t kernel)
 {
 	const struct brick_session_kernel *entry = &lane->process->tables.kernels[kernel];
 	char text[2048];
 
 	if (lane->interned_kernels[kernel / 64] >> (kernel % 64) & 1)
-		return w->error;
+		return lane->packets->error;
 	lane->interned_kernels[kernel / 64] |= 1ull << (kernel % 64);
-	struct names names = names_open(w, lane);
+	struct names names = names_open(lane);
 	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	writer_intern(&w->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text, size);
-	writer_intern(&w->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
+		size);
+	writer_intern(
+		&lane->packets->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
 	size = writer_kernel_json(text, sizeof text, entry);
-	writer_intern(&w->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel, text, size);
-	return names_close(w, names);
+	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel,
+		text, size);
+	return names_close(lane, names);
 }
 
 /* One of Brick's own instants: enum format_event_name. */
-int writer_intern_event(struct trace_writer *w, struct writer_lane *lane, uint32_t name)
+int writer_intern_event(struct writer_lane *lane, uint32_t name)
 {
 	static const char *const texts[] = {FORMAT_DROPPED, FORMAT_THREAD, FORMAT_WORK,
 		FORMAT_BLOCKED, FORMAT_PREEMPTED, FORMAT_WAITED, FORMAT_LAUNCHED};
 	uint32_t index = name - FORMAT_N_DROPPED;
 
 	if (lane->interned_events >> index & 1)
-		return w->error;
+		return lane->packets->error;
 	lane->interned_events |= 1u << index;
-	struct names names = names_open(w, lane);
-	writer_intern(&w->scratch, INTERNED_EVENT_NAMES, name, texts[index], strlen(texts[index]));
+	struct names names = names_open(lane);
+	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, name, texts[index],
+		strlen(texts[index]));
 	if (lane->interned_events == 1u << index)
-		writer_intern(&w->scratch, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID,
+		writer_intern(&lane->packets->scratch, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID,
 			FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
-	return names_close(w, names);
+	return names_close(lane, names);
 }

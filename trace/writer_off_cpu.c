@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 #include "trace/writer_slice.h"
-#include "trace/writer_state.h"
 
 static uint32_t sequence_of(const struct writer_lane *lane)
 {
@@ -23,9 +22,9 @@ static void name_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const 
 	pb_close(b, entry);
 }
 
-static void first_packet(struct trace_writer *w, const struct writer_lane *lane, uint64_t uuid)
+static void first_packet(const struct writer_lane *lane, uint64_t uuid)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
@@ -41,13 +40,13 @@ static void first_packet(struct trace_writer *w, const struct writer_lane *lane,
 	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
 	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED);
 	pb_close(b, interned);
-	writer_clock_snapshot(w, lane->off_cpu_ns, 1);
+	writer_clock_snapshot(lane->writer, lane->off_cpu_ns, 1);
 	pb_close(b, packet);
 }
 
-static void track(struct trace_writer *w, const struct writer_lane *lane, uint64_t uuid)
+static void track(const struct writer_lane *lane, uint64_t uuid)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
@@ -61,33 +60,33 @@ static void track(struct trace_writer *w, const struct writer_lane *lane, uint64
 	pb_close(b, packet);
 }
 
-static int start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+static int start(struct writer_lane *lane, uint64_t ns)
 {
-	uint64_t uuid = writer_uuid(w, UUID_OFF_CPU, lane->number);
+	uint64_t uuid = writer_uuid(lane->writer, UUID_OFF_CPU, lane->number);
 
 	lane->off_cpu_ns = ns;
-	w->scratch.size = 0;
-	first_packet(w, lane, uuid);
-	track(w, lane, uuid);
-	return writer_packet_out(w);
+	lane->packets->scratch.size = 0;
+	first_packet(lane, uuid);
+	track(lane, uuid);
+	return packets_add(lane->packets);
 }
 
 /* One end of a slice; `fields` of its event. */
-static void edge(struct trace_writer *w, struct writer_lane *lane, const uint8_t *fields,
-	unsigned bytes, uint64_t ns, packet_place *last)
+static void edge(struct writer_lane *lane, const uint8_t *fields, unsigned bytes, uint64_t ns,
+	packet_place *last)
 {
-	if (w->chunk_size > CHUNK_BYTES && writer_chunk_out(w))
+	if (lane->packets->chunk_size > CHUNK_BYTES && packets_send(lane->packets))
 		return;
-	uint8_t *at = chunk_end(w);
-	unsigned head = slice_open(at, ns - lane->off_cpu_ns);
+	uint8_t *at = packets_end(lane->packets);
+	unsigned head = slice_open(at, ns - lane->off_cpu_ns, GAP_BYTES);
 	unsigned n = head + slice_common(at + head, sequence_of(lane));
 	at[n++] = (uint8_t)bytes;
 	memcpy(at + n, fields, bytes);
 	lane->off_cpu_ns = ns;
-	packet_laid_again(w, head, n + bytes - head, last);
+	packet_laid_again(lane->packets, head, n + bytes - head, last);
 }
 
-static void interval(struct trace_writer *w, struct writer_lane *lane, const struct sink_off_cpu *o)
+static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 {
 	uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
 	uint8_t fields[24];
@@ -98,24 +97,16 @@ static void interval(struct trace_writer *w, struct writer_lane *lane, const str
 	n += slice_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
 	n += slice_field(
 		fields + n, EVENT_NAME_IID, o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
-	edge(w, lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
+	edge(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
 	n = slice_field(fields, EVENT_TYPE, EVENT_END);
-	edge(w, lane, fields, n, o->end_ns, &lane->off_cpu_end);
+	edge(lane, fields, n, o->end_ns, &lane->off_cpu_end);
 }
 
-int writer_sink_off_cpu(
-	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+int lane_off_cpu(struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count)
 {
-	struct trace_writer *w = writer_of(sink);
-
-	if (w->error)
-		return w->error;
-	if (number < 0 || (uint32_t)number >= w->lane_count)
-		return -EINVAL;
-	struct writer_lane *lane = w->lanes[number];
-	if (count && !lane->off_cpu_ns && start(w, lane, intervals[0].begin_ns))
-		return w->error;
-	for (size_t i = 0; i < count && !w->error; i++)
-		interval(w, lane, &intervals[i]);
-	return w->error;
+	if (count && !lane->off_cpu_ns && start(lane, intervals[0].begin_ns))
+		return lane->packets->error;
+	for (size_t i = 0; i < count && !lane->packets->error; i++)
+		interval(lane, &intervals[i]);
+	return lane->packets->error;
 }

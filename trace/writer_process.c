@@ -40,7 +40,7 @@ static const char *next_argument(const struct brick_session_header *header, size
 static void process_track(struct trace_writer *w, const struct writer_process *process,
 	const struct brick_session_header *header)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 	char name[3 * sizeof header->executable];
 	size_t size = tables_text(name, sizeof name, header->executable, sizeof header->executable);
 	const char *base = memrchr(name, '/', size);
@@ -64,7 +64,7 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 /* Command lines are looked for here, not at the tracks. */
 static void process_tree(struct trace_writer *w, const struct brick_session_header *header)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 	const char *argument;
 
 	b->size = 0;
@@ -127,9 +127,9 @@ static int process_event(
 int writer_process(struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	process_track(w, w->processes[number], header);
-	writer_packet_out(w);
+	packets_add(&w->packets);
 	process_tree(w, header);
-	writer_packet_out(w);
+	packets_add(&w->packets);
 	return process_event(w, number, header);
 }
 
@@ -138,8 +138,8 @@ int writer_sink_process_state(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	return process_event(w, number, header);
@@ -168,18 +168,18 @@ int writer_sink_process_end(struct sink *sink, int number, uint64_t end_ticks, i
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	struct writer_process *process = w->processes[number];
-	uint64_t ns = writer_ns(w, process, end_ticks);
+	uint64_t ns = writer_ns(process, end_ticks);
 	writer_release_all(w, process);
 	if (ns > w->last_ns)
 		w->last_ns = ns;
 	for (uint32_t i = 0; i < w->lane_count && !process->ended; i++)
 		if (w->lanes[i]->process == process)
-			w->open_frames += w->lanes[i]->records.depth;
+			w->lanes[i]->open_frames += w->lanes[i]->records.depth;
 	process->ended = 1;
 	event_open(w, FORMAT_PROCESS_END, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);

@@ -31,7 +31,7 @@ static size_t own_packet(struct pb_buffer *b)
 /* What tells this recording from all others, and the machine that it was made on. */
 static void run_identity(struct trace_writer *w)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 	struct utsname machine;
 	size_t packet = own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
 
@@ -52,9 +52,35 @@ static void run_identity(struct trace_writer *w)
 	pb_close(b, packet);
 }
 
+static void clock_entry(struct pb_buffer *b, uint32_t id, uint64_t ns, int incremental)
+{
+	size_t entry = pb_open(b, SNAPSHOT_CLOCKS);
+
+	pb_varint(b, CLOCK_ID, id);
+	pb_varint(b, CLOCK_TIMESTAMP, ns);
+	if (incremental) {
+		pb_varint(b, CLOCK_IS_INCREMENTAL, 1);
+		pb_varint(b, CLOCK_UNIT_NS, 1);
+	}
+	pb_close(b, entry);
+}
+
+void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+	size_t snapshot = pb_open(b, PACKET_CLOCK_SNAPSHOT);
+
+	if (lane_clock)
+		clock_entry(b, CLOCK_ID_LANE, ns, 1);
+	clock_entry(b, CLOCK_ID_MONOTONIC, ns, 0);
+	clock_entry(b, CLOCK_ID_BOOTTIME, ns + (uint64_t)w->boot_offset_ns, 0);
+	clock_entry(b, CLOCK_ID_REALTIME, ns + (uint64_t)w->unix_offset_ns, 0);
+	pb_close(b, snapshot);
+}
+
 static void run_track(struct trace_writer *w)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
@@ -79,13 +105,13 @@ static void run_track(struct trace_writer *w)
 /* The file's first packets; they go out uncompressed, so that the file says early what it is. */
 int writer_run(struct trace_writer *w, const struct trace_writer_options *options)
 {
-	struct deflater *deflater = w->deflater;
+	struct deflater *deflater = w->packets.deflater;
 
-	w->deflater = NULL;
-	w->scratch.size = 0;
+	w->packets.deflater = NULL;
+	w->packets.scratch.size = 0;
 	run_track(w);
 	run_identity(w);
-	writer_packet_out(w);
+	packets_add(&w->packets);
 	event_open(w, FORMAT_RUN, w->start_ns);
 	event_uint(w, "format", FORMAT_VERSION);
 	event_text(w, "version", BRICK_VERSION, sizeof BRICK_VERSION);
@@ -97,22 +123,22 @@ int writer_run(struct trace_writer *w, const struct trace_writer_options *option
 		event_text(w, "cpu", options->cpu, strlen(options->cpu));
 	event_command(w, options->command);
 	event_close(w);
-	writer_chunk_out(w);
-	w->deflater = deflater;
+	packets_send(&w->packets);
+	w->packets.deflater = deflater;
 	if (deflater)
-		deflate_start(deflater, w->chunk);
-	return w->error;
+		deflate_start(deflater, w->packets.chunk);
+	return w->packets.error;
 }
 
 int writer_clock(struct trace_writer *w)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &w->packets.scratch;
 
 	b->size = 0;
 	size_t packet = own_packet(b);
 	writer_clock_snapshot(w, w->last_ns, 0);
 	pb_close(b, packet);
-	writer_packet_out(w);
+	packets_add(&w->packets);
 	event_open(w, FORMAT_CLOCK, w->last_ns);
 	event_clock(w, &w->clock);
 	return event_close(w);
@@ -122,8 +148,8 @@ int writer_sink_code(struct sink *sink, const struct sink_code *code)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	event_open(w, FORMAT_CODE, w->last_ns);
 	event_uint(w, "hash", code->hash);
 	if (code->name_bytes)
@@ -140,8 +166,8 @@ int writer_sink_notes(struct sink *sink, int number, const char *notes, size_t b
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	event_open(w, FORMAT_NOTES, w->last_ns);
@@ -152,11 +178,14 @@ int writer_sink_notes(struct sink *sink, int number, const char *notes, size_t b
 
 int writer_end(struct trace_writer *w)
 {
-	if (w->error)
-		return w->error;
+	uint64_t pairs, open_frames;
+
+	if (w->packets.error)
+		return w->packets.error;
+	writer_totals(w, &pairs, &open_frames);
 	event_open(w, FORMAT_END, w->last_ns);
-	event_uint(w, "pairs", w->pairs);
-	event_uint(w, "open_frames", w->open_frames);
+	event_uint(w, "pairs", pairs);
+	event_uint(w, "open_frames", open_frames);
 	event_uint(w, "bad_records", w->bad_records);
 	return event_close(w);
 }

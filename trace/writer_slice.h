@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "trace/writer_state.h"
+#include "trace/writer_lane.h"
 
 static inline unsigned slice_field(uint8_t *at, uint32_t field, uint64_t value)
 {
@@ -52,63 +52,26 @@ static inline uint32_t tensor_iid(uint32_t site_iid)
 	       layer * WRITER_LAYERS + place % WRITER_LAYERS;
 }
 
-static inline uint8_t *chunk_end(struct trace_writer *w)
-{
-	return w->chunk + w->chunk_size;
-}
-
-/* How far back a place is from where the next packet will be, behind `head` bytes of it. */
-static inline uint32_t distance_back(
-	const struct trace_writer *w, unsigned head, const packet_place *place)
-{
-	uint64_t distance = w->chunk_place + w->chunk_size + head - *place;
-
-	return distance <= DEFLATE_WINDOW ? (uint32_t)distance : DEFLATE_UNKNOWN;
-}
-
 /*
- * A packet has been laid at the end of the chunk: `head` bytes up to its timestamp and `rest` bytes
- * behind it, which are like those `like` bytes before, and where not, like those `other` before.
- * Returns where they are.
+ * The start of a packet; its length, at[1], is filled in when it is laid. The timestamp takes
+ * `bytes` (2 or 3) at least, so that packets that repeat each other are of equal length.
  */
-static inline packet_place packet_laid(
-	struct trace_writer *w, unsigned head, unsigned rest, uint32_t like, uint32_t other)
-{
-	uint32_t at = (uint32_t)w->chunk_size + head;
-
-	chunk_end(w)[1] = (uint8_t)(head + rest - 2);
-	w->chunk_size = at + rest;
-	if (w->deflater)
-		deflate_add(w->deflater, at + rest, at, like, other);
-	return w->chunk_place + at;
-}
-
-/* The same; what is behind the timestamp is equal to what is at *last, which is here from now on.
- */
-static inline void packet_laid_again(
-	struct trace_writer *w, unsigned head, unsigned rest, packet_place *last)
-{
-	*last = packet_laid(w, head, rest, distance_back(w, head, last), DEFLATE_SAME);
-}
-
-/* At least two bytes, so that packets that repeat each other are of equal length. */
-static inline unsigned put_timestamp(uint8_t *at, uint64_t delta)
-{
-	if (delta < 1u << 14) {
-		at[0] = (uint8_t)(delta | 0x80);
-		at[1] = (uint8_t)(delta >> 7);
-		return 2;
-	}
-	return pb_put_varint(at, delta);
-}
-
-/* The start of a packet; its length, at[1], is filled in when it is laid. */
-static inline unsigned slice_open(uint8_t *at, uint64_t delta)
+static inline unsigned slice_open(uint8_t *at, uint64_t delta, unsigned bytes)
 {
 	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
 	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	return 3 + put_timestamp(at + 3, delta);
+	if (delta >> (7 * bytes))
+		return 3 + pb_put_varint(at + 3, delta);
+	at[3] = (uint8_t)(delta | 0x80);
+	at[4] = (uint8_t)(delta >> 7 | (bytes > 2 ? 0x80 : 0));
+	if (bytes > 2)
+		at[5] = (uint8_t)(delta >> 14);
+	return 3 + bytes;
 }
+
+/* Bytes of a timestamp: the time between slices is mostly below 2^14 ns, their length below 2^21.
+ */
+enum { GAP_BYTES = 2, LENGTH_BYTES = 3 };
 
 /* Time of a lane never runs back, whatever the clock's calibrations do. */
 static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
@@ -120,11 +83,9 @@ static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
 }
 
 /* writer_template.c. NULL: the writer has failed. */
-struct packet_template *template_site(
-	struct trace_writer *w, struct writer_lane *lane, uint32_t site);
-struct packet_template *template_plain(
-	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer);
-struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane);
+struct packet_template *template_site(struct writer_lane *lane, uint32_t site);
+struct packet_template *template_plain(struct writer_lane *lane, uint32_t brick, int32_t layer);
+struct packet_template *template_wait(struct writer_lane *lane);
 
 /* What is behind a begin packet's timestamp; returns its length. what: one of those below. */
 unsigned template_begin(
@@ -142,12 +103,11 @@ unsigned template_layer_what(
 /* writer_records.c */
 
 /* What only the end of an execution tells: work, waiting inside, how it ended. */
-unsigned records_end_annotations(uint8_t *at, const struct trace_writer *w,
-	const struct writer_lane *lane, const struct brick_record *r,
-	const struct brick_record *work);
+unsigned records_end_annotations(uint8_t *at, const struct writer_lane *lane,
+	const struct brick_record *r, const struct brick_record *work);
 
 /* writer_instant.c: a record of records_target.instant */
-void instant_write(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r);
+void instant_write(struct writer_lane *lane, const struct brick_record *r);
 
 /* writer_args.c: slices of which more is known than fits a template */
 
@@ -167,9 +127,9 @@ static inline int args_at_end(const struct brick_record *r, const struct record_
 	return args->dependency_count && !args->launch.kind;
 }
 
-void args_begin(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+void args_begin(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns);
-void args_end(struct trace_writer *w, struct writer_lane *lane, const struct brick_record *r,
+void args_end(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns);
 /* About the slice that was written last. */
-void args_late(struct trace_writer *w, struct writer_lane *lane, const struct record_args *args);
+void args_late(struct writer_lane *lane, const struct record_args *args);

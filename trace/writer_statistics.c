@@ -64,19 +64,19 @@ int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lan
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->lane_count)
 		return -EINVAL;
 	struct writer_lane *lane = w->lanes[number];
 	uint32_t next = 0;
 	writer_release(w, lane);
 	if (lane->started && lane->kind == BRICK_LANE_THREAD && state->tid == lane->track_tid)
-		writer_lane_name(w, lane, state->name);
+		writer_lane_name(lane, state->name);
 	do
 		next = statistics_event(w, lane, state, next);
-	while (!w->error && next < lane->process->tables.brick_count);
-	return w->error;
+	while (!w->packets.error && next < lane->process->tables.brick_count);
+	return w->packets.error;
 }
 
 /* Buckets that are not empty, as text: "index:count" with blanks between. */
@@ -88,7 +88,7 @@ static int histogram_event(
 	size_t size = 0;
 
 	if (!text)
-		return writer_fail(w, -ENOMEM);
+		return packets_fail(&w->packets, -ENOMEM);
 	text[0] = 0;
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		if (buckets[i])
@@ -107,14 +107,14 @@ int writer_sink_histograms(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->error)
-		return w->error;
+	if (w->packets.error)
+		return w->packets.error;
 	if (number < 0 || (uint32_t)number >= w->process_count)
 		return -EINVAL;
 	if (brick_count > w->processes[number]->tables.brick_count)
 		brick_count = w->processes[number]->tables.brick_count;
-	for (uint32_t i = 0; i < brick_count && !w->error; i++)
+	for (uint32_t i = 0; i < brick_count && !w->packets.error; i++)
 		if (histograms[i])
 			histogram_event(w, number, i, histograms[i]);
-	return w->error;
+	return w->packets.error;
 }

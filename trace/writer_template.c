@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "trace/writer_slice.h"
-#include "trace/writer_state.h"
 
 enum { MIN_TABLE = 64 };
 
@@ -82,16 +81,16 @@ unsigned template_site_what(
 	return n;
 }
 
-static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_template *t,
-	uint32_t brick, const uint8_t *what, unsigned what_bytes)
+static int make(struct writer_lane *lane, struct packet_template *t, uint32_t brick,
+	const uint8_t *what, unsigned what_bytes)
 {
 	uint8_t bytes[128];
 
-	if (writer_intern_brick(w, lane, brick))
-		return w->error;
+	if (writer_intern_brick(lane, brick))
+		return lane->packets->error;
 	unsigned n = template_begin(bytes, lane, what, what_bytes);
 	if (n > sizeof t->bytes)
-		return writer_fail(w, -EOVERFLOW);
+		return packets_fail(lane->packets, -EOVERFLOW);
 	memcpy(t->bytes, bytes, n);
 	t->length = (uint16_t)n;
 	t->brick = (uint16_t)brick;
@@ -99,7 +98,7 @@ static int make(struct trace_writer *w, struct writer_lane *lane, struct packet_
 	return 0;
 }
 
-static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t site)
+static int grow_sites(struct writer_lane *lane, uint32_t site)
 {
 	uint32_t capacity = lane->site_capacity ? lane->site_capacity : MIN_TABLE;
 
@@ -107,35 +106,34 @@ static int grow_sites(struct trace_writer *w, struct writer_lane *lane, uint32_t
 		capacity *= 2;
 	struct packet_template *t = realloc(lane->site_templates, capacity * sizeof *t);
 	if (!t)
-		return writer_fail(w, -ENOMEM);
+		return packets_fail(lane->packets, -ENOMEM);
 	memset(t + lane->site_capacity, 0, (capacity - lane->site_capacity) * sizeof *t);
 	lane->site_templates = t;
 	lane->site_capacity = capacity;
 	return 0;
 }
 
-struct packet_template *template_site(
-	struct trace_writer *w, struct writer_lane *lane, uint32_t site)
+struct packet_template *template_site(struct writer_lane *lane, uint32_t site)
 {
 	uint8_t what[64];
 	uint32_t brick = lane->process->tables.sites[site].brick;
 
-	if (site >= lane->site_capacity && grow_sites(w, lane, site))
+	if (site >= lane->site_capacity && grow_sites(lane, site))
 		return NULL;
 	struct packet_template *t = &lane->site_templates[site];
 	if (t->length)
 		return t;
 	number_site(lane, t, lane->process->tables.sites[site].layer);
-	if (writer_intern_site(w, lane, site, t->site_iid))
+	if (writer_intern_site(lane, site, t->site_iid))
 		return NULL;
 	t->operation = lane->operations[brick];
 	unsigned n = template_site_what(what, lane, brick, brick + 1, site);
-	return make(w, lane, t, brick, what, n) ? NULL : t;
+	return make(lane, t, brick, what, n) ? NULL : t;
 }
 
 /* The template of a key, perhaps not made yet; NULL: failed. */
 static struct packet_template *find(
-	struct trace_writer *w, struct template_table *table, uint64_t key)
+	struct writer_lane *lane, struct template_table *table, uint64_t key)
 {
 	uint64_t at = hashmap_get(&table->by_brick, key);
 
@@ -143,26 +141,25 @@ static struct packet_template *find(
 		return &table->entries.items[at];
 	if (array_push(&table->entries, (struct packet_template){0}) ||
 		hashmap_set(&table->by_brick, key, table->entries.count - 1)) {
-		writer_fail(w, -ENOMEM);
+		packets_fail(lane->packets, -ENOMEM);
 		return NULL;
 	}
 	return &table->entries.items[table->entries.count - 1];
 }
 
-struct packet_template *template_plain(
-	struct trace_writer *w, struct writer_lane *lane, uint32_t brick, int32_t layer)
+struct packet_template *template_plain(struct writer_lane *lane, uint32_t brick, int32_t layer)
 {
 	uint8_t what[32];
 	struct packet_template *t =
-		find(w, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
+		find(lane, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
 
 	if (!t || t->length)
 		return t;
 	unsigned n = template_layer_what(what, lane, brick, brick + 1, layer);
-	return make(w, lane, t, brick, what, n) ? NULL : t;
+	return make(lane, t, brick, what, n) ? NULL : t;
 }
 
-struct packet_template *template_wait(struct trace_writer *w, struct writer_lane *lane)
+struct packet_template *template_wait(struct writer_lane *lane)
 {
 	const uint32_t brick = BRICK_BARRIER_WAIT;
 	struct packet_template *t = &lane->wait_begin;
@@ -170,7 +167,7 @@ struct packet_template *template_wait(struct trace_writer *w, struct writer_lane
 
 	if (t->length)
 		return t;
-	return make(w, lane, t, brick, what, names(what, lane, brick, brick + 1)) ? NULL : t;
+	return make(lane, t, brick, what, names(what, lane, brick, brick + 1)) ? NULL : t;
 }
 
 void template_end(struct writer_lane *lane)

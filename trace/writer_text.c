@@ -3,9 +3,12 @@
  * Sites and kernels as JSON objects. Their text comes from a session: bytes of another process.
  * Nothing allocates.
  */
+#include "trace/writer_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include "trace/writer_state.h"
+#include "trace/format.h"
+#include "trace/tables.h"
 
 static size_t json_text(
 	char *to, size_t capacity, const char *key, const char *from, size_t from_bytes)

@@ -4,39 +4,13 @@
  * track with each thread that takes it over. Counters have theirs beside those of the process.
  */
 #include <string.h>
-#include "trace/writer_state.h"
+#include "trace/writer_lane.h"
 
 static const char *const annotation_names[] = {
 #define FORMAT_X(identifier, name) name,
 	FORMAT_ANNOTATIONS(FORMAT_X)
 #undef FORMAT_X
 };
-
-static void clock_entry(struct pb_buffer *b, uint32_t id, uint64_t ns, int incremental)
-{
-	size_t entry = pb_open(b, SNAPSHOT_CLOCKS);
-
-	pb_varint(b, CLOCK_ID, id);
-	pb_varint(b, CLOCK_TIMESTAMP, ns);
-	if (incremental) {
-		pb_varint(b, CLOCK_IS_INCREMENTAL, 1);
-		pb_varint(b, CLOCK_UNIT_NS, 1);
-	}
-	pb_close(b, entry);
-}
-
-void writer_clock_snapshot(struct trace_writer *w, uint64_t ns, int lane_clock)
-{
-	struct pb_buffer *b = &w->scratch;
-	size_t snapshot = pb_open(b, PACKET_CLOCK_SNAPSHOT);
-
-	if (lane_clock)
-		clock_entry(b, CLOCK_ID_LANE, ns, 1);
-	clock_entry(b, CLOCK_ID_MONOTONIC, ns, 0);
-	clock_entry(b, CLOCK_ID_BOOTTIME, ns + (uint64_t)w->boot_offset_ns, 0);
-	clock_entry(b, CLOCK_ID_REALTIME, ns + (uint64_t)w->unix_offset_ns, 0);
-	pb_close(b, snapshot);
-}
 
 static void lane_defaults(struct pb_buffer *b, const struct writer_lane *lane)
 {
@@ -49,9 +23,9 @@ static void lane_defaults(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_close(b, defaults);
 }
 
-static void lane_first_packet(struct trace_writer *w, const struct writer_lane *lane, uint64_t ns)
+static void lane_first_packet(const struct writer_lane *lane, uint64_t ns)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
@@ -62,7 +36,7 @@ static void lane_first_packet(struct trace_writer *w, const struct writer_lane *
 		writer_intern(b, INTERNED_ANNOTATION_NAMES, i + 1u, annotation_names[i],
 			strlen(annotation_names[i]));
 	pb_close(b, interned);
-	writer_clock_snapshot(w, ns, 1);
+	writer_clock_snapshot(lane->writer, ns, 1);
 	pb_close(b, packet);
 }
 
@@ -111,9 +85,9 @@ static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 }
 
 /* The lane's track, and that what follows is on it. */
-static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
+static void lane_track(const struct writer_lane *lane)
 {
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
@@ -132,34 +106,35 @@ static void lane_track(struct trace_writer *w, const struct writer_lane *lane)
 	pb_close(b, packet);
 }
 
-int writer_lane_start(struct trace_writer *w, struct writer_lane *lane, uint64_t ns)
+int writer_lane_start(struct writer_lane *lane, uint64_t ns)
 {
-	w->scratch.size = 0;
-	lane_first_packet(w, lane, ns);
-	lane_track(w, lane);
+	lane->packets->scratch.size = 0;
+	lane_first_packet(lane, ns);
+	lane_track(lane);
 	lane->started = 1;
 	lane->last_ns = ns;
-	return writer_packet_out(w);
+	return packets_add(lane->packets);
 }
 
-int writer_lane_owner(struct trace_writer *w, struct writer_lane *lane, uint64_t tid)
+int writer_lane_owner(struct writer_lane *lane, uint64_t tid)
 {
 	lane->track_tid = tid;
 	lane->name[0] = 0;
-	lane->uuid = writer_uuid(w, UUID_LANE, lane->number + ((uint64_t)++lane->tracks << 32));
-	w->scratch.size = 0;
-	lane_track(w, lane);
-	return writer_packet_out(w);
+	lane->uuid = writer_uuid(
+		lane->writer, UUID_LANE, lane->number + ((uint64_t)++lane->tracks << 32));
+	lane->packets->scratch.size = 0;
+	lane_track(lane);
+	return packets_add(lane->packets);
 }
 
-int writer_lane_name(struct trace_writer *w, struct writer_lane *lane, const char *name)
+int writer_lane_name(struct writer_lane *lane, const char *name)
 {
 	if (!strncmp(lane->name, name, sizeof lane->name))
-		return w->error;
+		return lane->packets->error;
 	memcpy(lane->name, name, sizeof lane->name);
-	w->scratch.size = 0;
-	lane_track(w, lane);
-	return writer_packet_out(w);
+	lane->packets->scratch.size = 0;
+	lane_track(lane);
+	return packets_add(lane->packets);
 }
 
 uint32_t writer_step_counter(const struct writer_process *process, uint32_t brick)
@@ -181,17 +156,17 @@ uint32_t writer_step_counter(const struct writer_process *process, uint32_t bric
 }
 
 /* A counter is one track per process and brick. */
-int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint32_t brick)
+int writer_counter_track(struct writer_lane *lane, uint32_t brick)
 {
 	struct writer_process *process = lane->process;
-	struct pb_buffer *b = &w->scratch;
+	struct pb_buffer *b = &lane->packets->scratch;
 	char name[3 * sizeof process->tables.bricks->name];
 	uint32_t unit = writer_step_counter(process, brick);
 
 	if (process->counter_uuids[brick])
-		return w->error;
-	process->counter_uuids[brick] = writer_uuid(
-		w, UUID_COUNTER, (uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
+		return lane->packets->error;
+	process->counter_uuids[brick] = writer_uuid(lane->writer, UUID_COUNTER,
+		(uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
 	size_t size = tables_text(name, sizeof name, process->tables.bricks[brick].name,
 		sizeof process->tables.bricks->name);
 	b->size = 0;
@@ -208,5 +183,5 @@ int writer_counter_track(struct trace_writer *w, struct writer_lane *lane, uint3
 	pb_close(b, described);
 	pb_close(b, track);
 	pb_close(b, packet);
-	return writer_packet_out(w);
+	return packets_add(lane->packets);
 }

@@ -32,11 +32,11 @@ enum fault {
 
 static void put_double(struct trace_writer *w, const char *name, double value)
 {
-	size_t opened = pb_open(&w->scratch, EVENT_ANNOTATIONS);
+	size_t opened = pb_open(&w->packets.scratch, EVENT_ANNOTATIONS);
 
-	pb_string(&w->scratch, ANNOTATION_NAME, name, strlen(name));
-	pb_double(&w->scratch, ANNOTATION_DOUBLE, value);
-	pb_close(&w->scratch, opened);
+	pb_string(&w->packets.scratch, ANNOTATION_NAME, name, strlen(name));
+	pb_double(&w->packets.scratch, ANNOTATION_DOUBLE, value);
+	pb_close(&w->packets.scratch, opened);
 }
 
 static void put_crafted(struct trace_writer *w, enum fault fault)
