@@ -14,7 +14,7 @@ if (!folder) {
 const { chromium } = createRequire(resolve(room, "package.json"))("playwright-core");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 
-async function open(colorScheme, width = 1240) {
+async function open(colorScheme, width = 1400) {
 	const page = await browser.newPage({ viewport: { width, height: 1000 }, colorScheme });
 	await page.goto(pathToFileURL(resolve(file)).href);
 	await page.waitForSelector("html[data-ready]");

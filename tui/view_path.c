@@ -61,7 +61,9 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 		return;
 	}
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL,
-		"Critical path of the %s: %s, %s tokens/s; it changes threads %llu times",
+		s->switches
+			? "Critical path of the %s: %s, %s tokens/s; it changes threads %llu times"
+			: "Critical path of the %s: %s, %s tokens/s, on one thread",
 		phases[s->phase], units_time(length, s->length_ns),
 		units_number(rate, path_tokens_per_s(s, s->measured_ns)),
 		(unsigned long long)s->switches);

@@ -298,8 +298,9 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
 	char *title = heading(view, tree);
 	add_children(&lines, &tree->nodes[0], "", 0);
-	terminal_print(terminal, out, STYLE_STRONG, title);
-	fputc('\n', out);
+	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
+	text_wrap(out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
+	fputs(terminal_style_end(terminal, STYLE_STRONG), out);
 	free(title);
 	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);

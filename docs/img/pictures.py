@@ -21,7 +21,7 @@ BRICK = os.path.join(BUILD, "bin", "brick")
 OUT = "docs/img"
 ROOM = os.path.join(BUILD, "pictures")
 SIZES = ((80, 24), (200, 50))
-MAX_LINES = 110  # of a picture
+MAX_LINES = 125  # of a picture
 COLOURS = ["#1d1f21", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#c8ccd4"]
 BRIGHT = ["#7f848e", "#ff7b86", "#b5e890", "#ffd98b", "#82c7ff", "#e09cf5", "#7fdbe6", "#ffffff"]
 STYLE = """body { margin: 0; background: #1d1f21 } pre { margin: 8px; color: #c8ccd4;
@@ -111,9 +111,9 @@ def screen(command, columns, rows, keys=(), live=False):
     return "\n".join(lines[:MAX_LINES] + (["..."] if len(lines) > MAX_LINES else []))
 
 
-def smaller(picture):
-    """64 colours are enough for letters."""
-    subprocess.run(["pngquant", "--force", "--skip-if-larger", "--strip", "--output", picture, "64", picture], check=False)
+def smaller(picture, colours=64):
+    """By a palette; letters need fewer colours than charts."""
+    subprocess.run(["pngquant", "--force", "--skip-if-larger", "--strip", "--output", picture, str(colours), picture], check=False)
     print(f"{picture}: {os.path.getsize(picture)} bytes", flush=True)
 
 
@@ -121,7 +121,7 @@ def shoot(address, picture, width, height):
     subprocess.run([shutil.which("chromium") or "chromium-browser", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-lcd-text",
                     f"--window-size={width},{height}", f"--screenshot={os.path.abspath(picture)}", address],
                    check=True, capture_output=True, timeout=120)
-    smaller(picture)
+    smaller(picture, 24)
 
 
 def draw(name, text, columns):
@@ -149,9 +149,10 @@ def on_device():
     if not os.path.exists(model):
         subprocess.run([f"{BUILD}/bin/brick-model", "--layers", "3", "--embd", "256", "--heads", "4", "--kv-heads", "2", "--ff", "512",
                         "--vocab", "512", model], check=True)
+    os.environ["GGML_VK_VISIBLE_DEVICES"] = "0"  # also where that is lavapipe, which ggml leaves alone by itself
     command = [f"{BUILD}/bin/brick-llama", "--libs", libraries, "--model", model, "--prompt-tokens", "8", "--flash", "on"]
     record("shaders", [*command, "--predict", "2"], MESA_SHADER_CACHE_DIR=f"{BUILD}/demo/shader-cache")  # compiles them
-    return record("vulkan", [*command, "--predict", "24"], MESA_SHADER_CACHE_DIR=f"{BUILD}/demo/shader-cache")
+    return record("vulkan", [*command, "--predict", "12"], MESA_SHADER_CACHE_DIR=f"{BUILD}/demo/shader-cache")
 
 
 def prepare():
@@ -224,7 +225,7 @@ def pages(runs):
     for picture in sorted(os.listdir(made)):
         smaller(shutil.move(os.path.join(made, picture), os.path.join(OUT, picture)))
     subprocess.run([BRICK, "flame", runs["run"], "-o", f"{ROOM}/flame.svg"], check=True)
-    shoot(os.path.abspath(f"{ROOM}/flame.svg"), os.path.join(OUT, "flame.png"), 1400, 500)
+    shoot(os.path.abspath(f"{ROOM}/flame.svg"), os.path.join(OUT, "flame.png"), 1400, 160)
 
 
 def main():
