@@ -237,8 +237,7 @@ static int finish(void *context)
 	for (size_t i = 0; i < t->part_count; i++)
 		take_run(t, t->parts[i]);
 	summary_overlap_subtract(t);
-	if (t->wait_causes.all)
-		wait_causes_finish(&t->wait_causes);
+	t->failed |= wait_causes_finish(&t->wait_causes) < 0;
 	if (t->only != SUMMARY_ALL_PHASES)
 		t->wall_ns = t->steps.phases[t->only].total_ns;
 	else if (t->run->step_count)

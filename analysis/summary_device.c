@@ -63,8 +63,9 @@ int summary_devices_init(struct summary_accumulator *t)
 	t->device_active = calloc(run->brick_count + 1, sizeof(*t->device_active));
 	t->lane_device = calloc(run->brick_count + 1, sizeof(*t->lane_device));
 	t->is_unnamed = calloc(run->brick_count + 1, sizeof(*t->is_unnamed));
-	if (!t->is_unnamed || wait_causes_init(&t->wait_causes, run) < 0 || !t->device ||
-		!t->device_lanes || !t->device_cross_ns || !t->device_active || !t->lane_device)
+	wait_causes_init(&t->wait_causes, run);
+	if (!t->is_unnamed || !t->device || !t->device_lanes || !t->device_cross_ns ||
+		!t->device_active || !t->lane_device)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;

@@ -298,7 +298,7 @@ static void leave_out(struct summary_accumulator *t, const struct walk_frame *fr
 static void count_device_wait(struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	t->device_wait_ns += frame->counted.self_ns;
-	if (t->wait_causes.all)
+	if (t->wait_causes.run)
 		wait_causes_add(&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
 }
 

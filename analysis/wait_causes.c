@@ -7,22 +7,16 @@
 #include <string.h>
 
 #include "analysis/launches.h"
+#include "base/array.h"
 
-static size_t cause_count(const struct run *run)
-{
-	return run->kernel_count + run->lane_count + 1;
-}
-
-int wait_causes_init(struct wait_causes *c, const struct run *run)
+void wait_causes_init(struct wait_causes *c, const struct run *run)
 {
 	*c = (struct wait_causes){.run = run};
-	c->all = calloc(cause_count(run), sizeof(*c->all));
-	return c->all ? 0 : -ENOMEM;
 }
 
 void wait_causes_fini(struct wait_causes *c)
 {
-	free(c->all);
+	hashmap_fini(&c->by_what);
 	free(c->list);
 	memset(c, 0, sizeof(*c));
 }
@@ -68,21 +62,37 @@ static uint32_t last_queue(const struct run *run, uint32_t lane, const struct ru
 	return queue;
 }
 
+/* kernel: RUN_NONE: not known; NULL: there is no memory */
+static struct wait_cause *cause_of(struct wait_causes *c, uint32_t kernel, uint32_t queue)
+{
+	uint64_t key = (uint64_t)kernel << 32 | queue, at = hashmap_get(&c->by_what, key);
+	struct wait_cause *list;
+
+	if (at != HASHMAP_NONE)
+		return &c->list[at];
+	list = array_grow(c->list, &c->capacity, c->count + 1, sizeof(*list));
+	c->list = list ? list : c->list;
+	if (!list || hashmap_set(&c->by_what, key, c->count)) {
+		c->error = -ENOMEM;
+		return NULL;
+	}
+	list[c->count] = (struct wait_cause){.lane = queue};
+	if (kernel != RUN_NONE)
+		list[c->count].name = c->run->kernels[kernel].name;
+	return &list[c->count++];
+}
+
 void wait_causes_add(struct wait_causes *c, uint32_t lane, uint32_t sample, uint64_t time_ns)
 {
 	const struct run *run = c->run;
 	const struct run_command *command = last_command(run, lane, sample);
 	uint32_t queue =
 		command ? command->lane : last_queue(run, lane, &run->lanes[lane].samples[sample]);
-	struct wait_cause *cause = &c->all[run->kernel_count + run->lane_count];
+	int is_kernel = command && command->kernel < run->kernel_count;
+	struct wait_cause *cause = cause_of(c, is_kernel ? command->kernel : RUN_NONE, queue);
 
-	if (command && command->kernel < run->kernel_count) {
-		cause = &c->all[command->kernel];
-		cause->name = run->kernels[command->kernel].name;
-	} else if (queue != RUN_NONE) {
-		cause = &c->all[run->kernel_count + queue];
-	}
-	cause->lane = queue;
+	if (!cause)
+		return;
 	cause->count++;
 	cause->time_ns += time_ns;
 }
@@ -98,24 +108,25 @@ static int longest_first(const void *a, const void *b)
 	return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
 }
 
-void wait_causes_finish(struct wait_causes *c)
+int wait_causes_finish(struct wait_causes *c)
 {
-	for (size_t i = 0; i < cause_count(c->run); i++) {
-		struct wait_cause cause = c->all[i];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct wait_cause cause = c->list[i];
 		size_t k = 0;
-		if (!cause.count)
-			continue;
-		while (k < c->count && !same_name(&c->all[k], &cause))
+		while (k < kept && !same_name(&c->list[k], &cause))
 			k++;
-		if (k == c->count)
-			c->all[c->count++] = cause;
-		else {
-			c->all[k].count += cause.count;
-			c->all[k].time_ns += cause.time_ns;
+		if (k == kept) {
+			c->list[kept++] = cause;
+			continue;
 		}
+		c->list[k].count += cause.count;
+		c->list[k].time_ns += cause.time_ns;
 	}
+	c->count = kept;
 	if (c->count > 1)
-		qsort(c->all, c->count, sizeof(*c->all), longest_first);
-	c->list = c->all;
-	c->all = NULL;
+		qsort(c->list, c->count, sizeof(*c->list), longest_first);
+	hashmap_fini(&c->by_what);
+	return c->error;
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/hashmap.h"
 #include "trace/run.h"
 
 struct wait_cause {
@@ -18,13 +19,14 @@ struct wait_cause {
 
 struct wait_causes {
 	const struct run *run;
-	struct wait_cause *all;	 /* [kernel_count + lane_count + 1], while it is fed; then NULL */
 	struct wait_cause *list; /* longest first; kernels of one name and queue are one */
-	size_t count;
+	size_t count, capacity;
+	struct hashmap by_what; /* kernel and queue: their places, while it is fed */
+	int error;		/* -ENOMEM: some are missing */
 };
 
-/* -ENOMEM; *causes is then empty. */
-int wait_causes_init(struct wait_causes *causes, const struct run *run);
+void wait_causes_init(struct wait_causes *causes, const struct run *run);
 void wait_causes_fini(struct wait_causes *causes);
 void wait_causes_add(struct wait_causes *causes, uint32_t lane, uint32_t sample, uint64_t time_ns);
-void wait_causes_finish(struct wait_causes *causes);
+/* 0 or -ENOMEM */
+int wait_causes_finish(struct wait_causes *causes);

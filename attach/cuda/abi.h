@@ -46,7 +46,9 @@ enum cupti_resource {
 enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 }; /* of a call */
 enum { CUPTI_FLUSH_FORCED = 1 };
 enum { CUPTI_BUFFERS_ARE_ZEROED = 5, CUPTI_BUFFERS_PER_THREAD = 9 }; /* attributes: one byte */
-enum { CUPTI_VERSION_13_0 = 130000 };
+/* As cuptiGetVersion() has them. Before CUDA 11.0 records are others: without a node of a graph,
+ * and shorter. */
+enum { CUPTI_VERSION_OLDEST = 13, CUPTI_VERSION_13_0 = 130000 };
 
 enum cupti_copy { /* copyKind */
 	CUPTI_COPY_HTOD = 1,

@@ -224,6 +224,13 @@ static int enable_records(void)
 	return CUPTI_FINE;
 }
 
+static int is_too_old(void)
+{
+	uint32_t version = 0;
+
+	return cupti.version(&version) != CUPTI_FINE || version < CUPTI_VERSION_OLDEST;
+}
+
 /*
  * Of the libraries that there are, the first that suits the driver. A result of CUPTI's, or of
  * cupti_open().
@@ -231,16 +238,21 @@ static int enable_records(void)
 static int open_and_subscribe(void)
 {
 	char why[PATH_MAX + 64], unfit[PATH_MAX] = "";
+	const char *reason = "does not suit the driver";
 
 	for (;;) {
 		int result = cupti_open(why, sizeof why);
 		if (result && *unfit)
-			refuse("%s does not suit the driver", unfit);
+			refuse("%s %s", unfit, reason);
 		else if (result)
 			refuse("%s", why);
 		if (result)
 			return result;
-		result = cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+		int is_old = is_too_old();
+		if (is_old && !*unfit)
+			reason = "is older than CUDA 11, and its records are laid out otherwise";
+		result = is_old ? CUPTI_UNREADY
+				: cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
 		int is_answer = result == CUPTI_HAS_SUBSCRIBER || result == CUPTI_NO_PRIVILEGES;
 		if (result == CUPTI_FINE)
 			return result;

@@ -161,6 +161,7 @@ def check_refused(scratch):
     for scenario, more, why in (
             ("taken", {}, "another profiler is tracing"),
             ("unfit", {}, "does not suit the driver"),
+            ("old", {}, "is older than CUDA 11"),
             ("", {"BRICK_CUPTI": "/nonexistent/libcupti.so"}, "libcupti.so was not found"),
             ("", {"BRICK_CUDA": "off"}, "BRICK_CUDA=off")):
         run = Result(scratch, scenario, "plain", "2", **more)
@@ -267,10 +268,24 @@ def check_pause(scratch):
 
 
 def check_contexts(scratch):
-    """Nobody waits for what a context of before did, whose handle is another's now."""
+    """Nobody waits for what a context of before did, whose handle is another's now; what it did is there."""
     run = Result(scratch, "", "contexts", "3")
     assert len(run.commands) == 6 == len(run.truth), (run.commands, run.truth)
-    assert run.waits == [4], run.waits
+    assert run.waits == [1, 2, 3, 4], run.waits
+
+
+def check_devices(scratch):
+    """Two devices, and a context of each whose stream has the same number: a queue each, with its own waits."""
+    run = Result(scratch, "devices=2,shuffle", "devices", "4")
+    run.same_times()
+    device = json.loads(subprocess.check_output([BRICK, "report", "--json", run.path]))["device"]
+    counts = {queue["name"]: queue["commands"] for queue in device["queues"]}
+    assert counts == {"CUDA device 0 context 1 stream 7": 2, "CUDA device 0 context 2 stream 7": 4,
+                      "CUDA device 1 context 3 stream 7": 4}, counts
+    for queue in device["queues"]:
+        assert queue["busy_ns"] + queue["idle_ns"] == queue["queue_wall_ns"], queue
+    waits = {wait["queue"]: wait["count"] for wait in device["waits"]}
+    assert waits == {name: 1 for name in counts if not name.startswith("CUDA device 0 context 1 ")}, waits
 
 
 def check_missing_ids(scratch):
@@ -289,7 +304,7 @@ def main():
         for check in (check_plain, check_graph, check_graph_calls, check_whole_graphs, check_clock,
                       check_libraries, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
-                      check_embedded, check_told_once, check_pause, check_contexts,
+                      check_embedded, check_told_once, check_pause, check_contexts, check_devices,
                       check_missing_ids):
             check(scratch)
             print(check.__name__, "ok")

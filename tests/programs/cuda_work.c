@@ -4,7 +4,8 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts|refused [COUNT]
+ *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts|devices|refused
+ *             [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
  * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
@@ -275,11 +276,30 @@ static void run_contexts(int count)
 		check(cu.context(&other, 0, 0), "context"); /* it is current now */
 		check(cu.context_sync(), "sync");	    /* for nothing */
 		check(cu.fill(x, 0, N, NULL), "fill");
+		check(cu.context_sync(), "sync"); /* then it is complete as its context goes */
 		check(cu.context_set(context), "current");
 		check(cu.context_destroy(other), "destroy");
 	}
 	launch_scale(x, 1.0f, NULL);
 	check(cu.context_sync(), "sync");
+	print_sum(x);
+}
+
+/* The same on two devices, whose default streams have one number. */
+static void run_devices(int count)
+{
+	address x = buffer(1);
+
+	for (int ordinal = 0; ordinal < 2; ordinal++) {
+		void *other;
+		int number;
+		check(cu.device(&number, ordinal), "device");
+		check(cu.context(&other, 0, number), "context");
+		for (int i = 0; i < count; i++)
+			launch_scale(x, 1.0f, NULL);
+		check(cu.context_sync(), "sync");
+		check(cu.context_set(context), "current");
+	}
 	print_sum(x);
 }
 
@@ -306,6 +326,8 @@ static void run(const char *what, int count)
 		run_early(count);
 	else if (!strcmp(what, "pause"))
 		run_pause(count);
+	else if (!strcmp(what, "devices"))
+		run_devices(count);
 	else if (!strcmp(what, "contexts"))
 		run_contexts(count);
 	else if (!strcmp(what, "threads"))

@@ -17,6 +17,7 @@ enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
 
 struct pending {
 	uint64_t end; /* host ns, when it is complete */
+	uint32_t context;
 	union {
 		struct cupti_record any;
 		struct cupti_kernel kernel;
@@ -153,21 +154,17 @@ static uint32_t correlation_of(const struct command *c)
 	return double_options()->noids && !calls ? 0 : c->correlation;
 }
 
+/* Fields that records of all kinds of commands have. */
+#define OF_COMMAND(c)                                                                     \
+	.start = stamp((c)->begin), .end = stamp((c)->end), .device = (c)->device,        \
+	.context = (c)->context, .stream = (c)->stream, .correlation = correlation_of(c), \
+	.graph_node = (c)->node
+
 static void fill_kernel(struct cupti_kernel *k, const struct command *c)
 {
-	*k = (struct cupti_kernel){
-		.kind = CUPTI_CONCURRENT_KERNEL,
-		.registers = 24,
-		.start = stamp(c->begin),
-		.end = stamp(c->end),
-		.context = c->context,
-		.stream = c->stream,
-		.static_shared = 256,
-		.dynamic_shared = (int32_t)c->op->shared,
-		.correlation = correlation_of(c),
-		.name = c->op->function->name,
-		.graph_node = c->node,
-	};
+	*k = (struct cupti_kernel){OF_COMMAND(c), .kind = CUPTI_CONCURRENT_KERNEL, .registers = 24,
+		.static_shared = 256, .dynamic_shared = (int32_t)c->op->shared,
+		.name = c->op->function->name};
 	for (int i = 0; i < 3; i++) {
 		k->grid[i] = (int32_t)c->op->grid[i];
 		k->block[i] = (int32_t)c->op->block[i];
@@ -177,28 +174,15 @@ static void fill_kernel(struct cupti_kernel *k, const struct command *c)
 static void fill_record(struct pending *p, const struct command *c)
 {
 	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
+	p->context = c->context;
 	if (c->op->kind == OP_KERNEL)
 		fill_kernel(&p->record.kernel, c);
 	else if (c->op->kind == OP_COPY)
-		p->record.memcpy = (struct cupti_memcpy){.kind = CUPTI_MEMCPY,
-			.copy = c->op->copy,
-			.bytes = c->op->bytes,
-			.start = stamp(c->begin),
-			.end = stamp(c->end),
-			.context = c->context,
-			.stream = c->stream,
-			.correlation = correlation_of(c),
-			.graph_node = c->node};
+		p->record.memcpy = (struct cupti_memcpy){OF_COMMAND(c), .kind = CUPTI_MEMCPY,
+			.copy = c->op->copy, .bytes = c->op->bytes};
 	else
-		p->record.memset = (struct cupti_memset){.kind = CUPTI_MEMSET,
-			.value = c->op->fill,
-			.bytes = c->op->bytes,
-			.start = stamp(c->begin),
-			.end = stamp(c->end),
-			.context = c->context,
-			.stream = c->stream,
-			.correlation = correlation_of(c),
-			.graph_node = c->node};
+		p->record.memset = (struct cupti_memset){OF_COMMAND(c), .kind = CUPTI_MEMSET,
+			.value = c->op->fill, .bytes = c->op->bytes};
 }
 
 static int is_lost(void)
@@ -245,6 +229,20 @@ static size_t take(struct pending *taken, size_t most, int forced)
 		taken[other] = swapped;
 	}
 	return count;
+}
+
+/* What a flush holds back is kept: all that is known is that who never asks may get nothing. */
+void double_activity_context_goes(uint32_t id)
+{
+	uint64_t now = double_now();
+	size_t kept = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < pending_count; i++)
+		if (double_options()->shuffle || pending[i].end > now || pending[i].context != id)
+			pending[kept++] = pending[i];
+	pending_count = kept;
+	pthread_mutex_unlock(&lock);
 }
 
 /* One buffer's worth. Under `delivery`, which keeps buffers apart; callbacks run without `lock`. */
@@ -306,10 +304,12 @@ static void fill_graph(const struct command *c)
 			.correlation = c->correlation,
 			.start = stamp(c->begin),
 			.graph = 1,
+			.device = c->device,
 			.context = c->context,
 			.stream = c->stream};
 	}
 	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
+	p->context = c->context;
 	p->record.graph.end = stamp(c->end);
 }
 

@@ -9,3 +9,6 @@ int double_activity_start(void);
 
 /* The device has been given a command. */
 void double_activity(const struct command *command);
+
+/* A context goes, and with it what of its records was complete and not delivered. */
+void double_activity_context_goes(uint32_t id);

@@ -54,7 +54,9 @@ static void on_resource(uint32_t id, struct context *context, void *what)
 
 DOUBLE_API int cuptiGetVersion(uint32_t *version)
 {
-	*version = double_options()->ga ? CUPTI_VERSION_13_0 : 22;
+	*version = double_options()->ga	   ? CUPTI_VERSION_13_0
+		   : double_options()->old ? 12 /* of CUDA 10 */
+					   : 22;
 	return CUPTI_FINE;
 }
 
@@ -75,7 +77,8 @@ static int is_found_first(void)
 
 DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, void *own_data)
 {
-	static const struct tools tools = {on_call, on_resource, double_activity};
+	static const struct tools tools = {
+		on_call, on_resource, double_activity, double_activity_context_goes};
 
 	if (double_options()->unfit || (double_options()->misfit && is_found_first()))
 		return CUPTI_UNREADY;

@@ -37,7 +37,7 @@ enum { IN_CAPTURE = 900, CAPTURE_INVALIDATED = 901, CAPTURE_IMPLICIT = 906 };
 enum { CAPTURE_WRONG_THREAD = 908, GRAPH_UPDATE_FAILED = 910 };
 
 struct context {
-	uint32_t id;
+	uint32_t id, device;
 	struct stream *null_stream;
 };
 
@@ -109,6 +109,7 @@ struct command {
 	uint64_t begin, end;
 	uint32_t context, stream, correlation;
 	uint64_t node;
+	uint32_t device;
 };
 
 struct tools {
@@ -116,11 +117,12 @@ struct tools {
 		int *result, const char *symbol, struct context *context, uint32_t correlation);
 	void (*resource)(uint32_t id, struct context *context, void *what);
 	void (*command)(const struct command *command);
+	void (*context_goes)(uint32_t id);
 };
 
 struct double_options {
-	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga;
-	long announce, lose, late_ms, fail, drift_ppm;
+	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
+	long announce, lose, late_ms, fail, drift_ppm, devices;
 	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */
 };
 

@@ -75,6 +75,8 @@ static void read_options(void)
 	options.nostamp = (int)option_value(text, "nostamp");
 	options.misfit = (int)option_value(text, "misfit");
 	options.ga = (int)option_value(text, "ga");
+	options.old = (int)option_value(text, "old");
+	options.devices = strstr(text, "devices=") ? option_value(text, "devices") : 1;
 	options.announce = option_value(text, "announce");
 	options.lose = option_value(text, "lose");
 	options.late_ms = option_value(text, "late");
@@ -154,14 +156,14 @@ DOUBLE_API int cuDriverGetVersion(int *version)
 
 DOUBLE_API int cuDeviceGetCount(int *count)
 {
-	*count = 1;
+	*count = (int)options.devices;
 	return FINE;
 }
 
 DOUBLE_API int cuDeviceGet(int *device, int ordinal)
 {
-	*device = 0;
-	return ordinal ? 101 : FINE;
+	*device = ordinal;
+	return ordinal < 0 || ordinal >= options.devices ? 101 : FINE;
 }
 
 DOUBLE_API int cuDeviceGetName(char *name, int bytes, int device)
@@ -209,7 +211,7 @@ DOUBLE_API int cuCtxGetCurrent(struct context **context)
 
 DOUBLE_API int cuCtxGetDevice(int *device)
 {
-	*device = 0;
+	*device = double_current() ? (int)double_current()->device : 0;
 	return double_current() ? FINE : NO_CONTEXT;
 }
 
@@ -228,6 +230,7 @@ DOUBLE_API int cuCtxCreate_v2(struct context **out, unsigned flags, int device)
 	spare_context = NULL;
 	memset(context, 0, sizeof *context);
 	context->id = next_context++;
+	context->device = (uint32_t)device;
 	context->null_stream = calloc(1, sizeof *context->null_stream);
 	context->null_stream->context = context;
 	context->null_stream->id = 7;
@@ -241,6 +244,8 @@ DOUBLE_API int cuCtxDestroy_v2(struct context *context)
 	struct entry e = {.id = 322, .name = "cuCtxDestroy_v2", .parameters = &parameters};
 
 	double_enter(&e);
+	if (double_tools.context_goes)
+		double_tools.context_goes(context->id);
 	double_wait_until(context->null_stream->busy_until);
 	if (double_current() == context)
 		depth--;

@@ -78,8 +78,8 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 		return;
 	}
 	__atomic_store_n(&stream->busy_until, begin + duration_of(op), __ATOMIC_RELAXED);
-	struct command command = {
-		op, begin, stream->busy_until, stream->context->id, stream->id, correlation, node};
+	struct command command = {op, begin, stream->busy_until, stream->context->id, stream->id,
+		correlation, node, stream->context->device};
 	take_effect(op);
 	note(&command);
 	pthread_mutex_unlock(&double_lock);
