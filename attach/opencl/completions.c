@@ -142,6 +142,11 @@ void completion_record(struct queue *q, const struct pending *p)
 	if (command.begin_ns) {
 		command.end_ns = p->end >= p->begin ? command.begin_ns + (p->end - p->begin)
 						    : command.begin_ns - 1;
+		/* behind one that was placed before it was known what that had ended before */
+		if (command.end_ns > command.over_ns && command.begin_ns < command.over_ns) {
+			residual += command.end_ns - command.over_ns;
+			command.end_ns = command.over_ns;
+		}
 		command.queued_ns = before_begin(q, p, p->queued, moved);
 		command.submitted_ns = before_begin(q, p, p->submitted, moved);
 		q->last_end = p->end;

@@ -69,6 +69,21 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
+/*
+ * In the order in which the device did them: what it did behind a command was over when that was
+ * waited for, too, so the command was over by as much earlier.
+ */
+static void bound_by_next(struct pending *const *sorted, uint32_t n)
+{
+	for (uint32_t i = n; i > 1; i--) {
+		const struct pending *next = sorted[i - 1];
+		struct pending *p = sorted[i - 2];
+		uint64_t behind = next->end > p->end ? next->end - p->end : 0;
+		if (behind < next->latest_ns && next->latest_ns - behind < p->latest_ns)
+			p->latest_ns = next->latest_ns - behind;
+	}
+}
+
 /* Record those that nothing outstanding can come before. */
 static uint32_t emit(struct queue *q, struct window *w)
 {
@@ -81,6 +96,8 @@ static uint32_t emit(struct queue *q, struct window *w)
 			sorted[n++] = &w->items[i];
 	if (!q->in_order)
 		qsort(sorted, n, sizeof *sorted, by_begin);
+	else
+		bound_by_next(sorted, n);
 	while (done < n &&
 		(w->bound_ns == UINT64_MAX ||
 			clocks_host_ns(q->clock, sorted[done]->begin, &residual) <= w->bound_ns)) {

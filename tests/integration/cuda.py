@@ -154,6 +154,8 @@ def check_lost(scratch):
     lost = len(run.truth) - len(run.commands)
     assert lost == len(run.truth) // 7, (lost, len(run.truth))
     assert run.dropped == lost, (run.dropped, lost)
+    run = Result(scratch, "lose=2", "contexts", "3")  # nearly all copies and fills, which nobody misses
+    assert len(run.truth) - len(run.commands) == 3 == run.dropped, (run.truth, run.commands, run.dropped)
 
 
 def check_refused(scratch):

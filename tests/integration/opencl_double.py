@@ -75,6 +75,22 @@ def poor_readings(scratch, path):
         causal(path)
 
 
+def wrong_timer(scratch, path):
+    """A timer that is not quite the clock of events: commands lie between the call and the end of the wait, and the
+    residual says how far they were moved, or cut behind one that was placed too late."""
+    for off in "600", "-600":
+        env = environment(scratch, DOUBLE_TIMER="1", DOUBLE_TIMER_OFF_US=off)
+        done = record(path, [PROGRAM, "--times"], env)
+        rows, events = commands(path), [json.loads(line) for line in done[1].splitlines()]
+        equal(len(rows), COMMANDS, f"commands by a timer that is off by {off} us")
+        causal(path)
+        within = int(re.search(r"within (\d+) ns", " ".join(notes(path, "opencl.clock")))[1])
+        for row, event in zip(rows, events):
+            check(-within <= row["duration_ns"] - (event["end"] - event["begin"]) <= 3, "a timer off by", off,
+                  "us: length of", event["name"], row["duration_ns"], event)
+        check(within >= 100000, "a timer off by", off, "us: said to be within", within, "ns")
+
+
 def account(scratch, path):
     """What is not timed is counted, and the recording says why."""
     for faults, variant, there, lost, why in (
@@ -116,6 +132,7 @@ def main():
                 fault(scratch, path, faults, variant)
         clock(scratch, path)
         poor_readings(scratch, path)
+        wrong_timer(scratch, path)
         account(scratch, path)
         forks(scratch, path)
         queues_come_and_go(path, environment(scratch, DOUBLE_TIMER="1"))

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
 
@@ -33,6 +34,7 @@ static cupti_request_fn request;
 static cupti_complete_fn complete;
 static uint8_t wanted_kinds[64];
 static uint8_t zeroed;
+static pid_t owner;
 static struct pending *pending;
 static size_t pending_count, dropped;
 static uint8_t *spare; /* a buffer that was asked for and is not filled yet */
@@ -333,6 +335,7 @@ void double_activity(const struct command *c)
 
 int double_activity_start(void)
 {
+	owner = getpid();
 	pending = calloc(MAX_PENDING, sizeof *pending);
 	return pending ? 0 : -1;
 }
@@ -390,6 +393,8 @@ DOUBLE_API int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream,
 
 DOUBLE_API int cuptiActivityFlushAll(uint32_t flags)
 {
+	if (getpid() != owner)
+		broken("CUPTI is called in the child of a fork");
 	deliver((flags & CUPTI_FLUSH_FORCED) != 0);
 	return CUPTI_FINE;
 }

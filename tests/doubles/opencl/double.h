@@ -5,6 +5,7 @@
  * began and ended follows from the plan, so that a test knows both. All under one lock.
  *
  *   DOUBLE_TIMER=1       the device can be asked for its time (clGetDeviceAndHostTimer)
+ *   DOUBLE_TIMER_OFF_US  by so much that time is ahead of the one of events
  *   DOUBLE_DRIFT_PPM=N   its clock is that much faster than the host's
  *   DOUBLE_STALL_US=N    the first command's call returns so late; the next two begin 80 and 20
  *                        times as late
