@@ -47,7 +47,6 @@ static void distortion_from_costs(void **state)
 	assert_true(d.consumer_share < 0 && !d.saturated);
 	assert_non_null(strstr(d.method, "timed in place"));
 	assert_non_null(strstr(d.method, "18.0 in warm caches to 30.0 behind 2 MB"));
-
 	run.end_ns = 10000;
 	run.cpus = 2;
 	run.program_cpu_ns = 10000;

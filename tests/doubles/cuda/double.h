@@ -122,7 +122,7 @@ struct tools {
 
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
-	long announce, lose, late_ms, fail, drift_ppm, devices;
+	long announce, lose, late_ms, fail, drift_ppm, more_devices;
 	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */
 };
 

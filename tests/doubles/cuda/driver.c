@@ -76,7 +76,7 @@ static void read_options(void)
 	options.misfit = (int)option_value(text, "misfit");
 	options.ga = (int)option_value(text, "ga");
 	options.old = (int)option_value(text, "old");
-	options.devices = strstr(text, "devices=") ? option_value(text, "devices") : 1;
+	options.more_devices = strstr(text, "devices=") ? option_value(text, "devices") - 1 : 0;
 	options.announce = option_value(text, "announce");
 	options.lose = option_value(text, "lose");
 	options.late_ms = option_value(text, "late");
@@ -156,14 +156,14 @@ DOUBLE_API int cuDriverGetVersion(int *version)
 
 DOUBLE_API int cuDeviceGetCount(int *count)
 {
-	*count = (int)options.devices;
+	*count = 1 + (int)options.more_devices;
 	return FINE;
 }
 
 DOUBLE_API int cuDeviceGet(int *device, int ordinal)
 {
 	*device = ordinal;
-	return ordinal < 0 || ordinal >= options.devices ? 101 : FINE;
+	return ordinal < 0 || ordinal > options.more_devices ? 101 : FINE;
 }
 
 DOUBLE_API int cuDeviceGetName(char *name, int bytes, int device)
