@@ -30,10 +30,9 @@ struct options {
 };
 
 struct sides {
-	struct diff_origin *origins;
-	struct compare_series *series;
+	ARRAY(struct diff_origin) origins;
+	ARRAY(struct compare_series) series; /* as many */
 	struct compare_names names;
-	size_t count, origin_capacity, series_capacity;
 	size_t in_a, in_b;	/* operands; then what they stand for */
 	bool from_history;	/* any of them */
 	struct page_diff *page; /* NULL: none is asked for */
@@ -95,13 +94,9 @@ static void find_sides(struct sides *sides, int argc, size_t behind)
 /* A place for one more. */
 static size_t add_place(struct sides *sides)
 {
-	size_t wanted = sides->count + 1;
-
-	sides->origins =
-		xgrow(sides->origins, &sides->origin_capacity, wanted, sizeof(*sides->origins));
-	sides->series =
-		xgrow(sides->series, &sides->series_capacity, wanted, sizeof(*sides->series));
-	return sides->count++;
+	xpush(&sides->origins, (struct diff_origin){0});
+	xpush(&sides->series, (struct compare_series){0});
+	return sides->series.count - 1;
 }
 
 static void read_recording(
@@ -114,9 +109,9 @@ static void read_recording(
 
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", path);
-	diff_origin_init(&sides->origins[at], run);
-	if (compare_series_init(
-		    &sides->series[at], &sides->names, run, (enum summary_by)arguments->by) < 0)
+	diff_origin_init(&sides->origins.items[at], run);
+	if (compare_series_init(&sides->series.items[at], &sides->names, run,
+		    (enum summary_by)arguments->by) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
 	if (sides->page)
 		page_diff_add(sides->page, side, run);
@@ -135,9 +130,9 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 	history_runs_keep_steps(&runs, 0, name);
 	for (size_t i = 0; i < runs.list.count; i++) {
 		size_t at = add_place(sides);
-		diff_origin_of_history(&sides->origins[at], &runs.list.items[i]);
-		if (history_parts_series(&sides->series[at], &sides->names, &runs.list.items[i],
-			    (enum summary_by)arguments->by) < 0)
+		diff_origin_of_history(&sides->origins.items[at], &runs.list.items[i]);
+		if (history_parts_series(&sides->series.items[at], &sides->names,
+			    &runs.list.items[i], (enum summary_by)arguments->by) < 0)
 			die(CLI_SYSTEM, "not enough memory");
 	}
 	sides->from_history = true;
@@ -148,14 +143,14 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 static size_t read_side(
 	struct sides *sides, int side, char **paths, size_t count, const struct options *arguments)
 {
-	size_t before = sides->count;
+	size_t before = sides->series.count;
 
 	for (size_t i = 0; i < count; i++)
 		if (is_history_reference(paths[i]))
 			read_history(sides, paths[i], arguments);
 		else
 			read_recording(sides, side, paths[i], arguments);
-	return sides->count - before;
+	return sides->series.count - before;
 }
 
 static void read_sides(struct sides *sides, char **paths, const struct options *arguments)
@@ -166,8 +161,8 @@ static void read_sides(struct sides *sides, char **paths, const struct options *
 	sides->in_a = read_side(sides, 0, paths, sides->in_a, arguments);
 	sides->in_b = read_side(sides, 1, paths + operands_of_a, sides->in_b, arguments);
 	input_batch_end();
-	for (size_t i = 0; i < sides->count && sides->from_history; i++)
-		if (compare_series_reduce(&sides->series[i]) < 0)
+	for (size_t i = 0; i < sides->series.count && sides->from_history; i++)
+		if (compare_series_reduce(&sides->series.items[i]) < 0)
 			die(CLI_SYSTEM, "not enough memory");
 }
 
@@ -182,12 +177,12 @@ static const char *fact_of(const struct diff_origin *origin, const char *key)
 /* What identical runs differed by on the host that all of these are of: no less is a difference. */
 static double threshold_of(struct sides *sides, const struct options *arguments)
 {
-	const char *host = sides->count ? fact_of(&sides->origins[0], "host") : "";
+	const char *host = sides->series.count ? fact_of(&sides->origins.items[0], "host") : "";
 
 	if (arguments->threshold >= 0 || !compare_recordings_suffice(sides->in_a, sides->in_b))
 		return arguments->threshold;
-	for (size_t i = 0; i < sides->count; i++)
-		if (strcmp(fact_of(&sides->origins[i], "host"), host))
+	for (size_t i = 0; i < sides->series.count; i++)
+		if (strcmp(fact_of(&sides->origins.items[i], "host"), host))
 			return arguments->threshold;
 	sides->floor = history_runs_floor(arguments->db, host, &sides->floor_ns);
 	return sides->floor > 0.01 ? sides->floor : arguments->threshold;
@@ -207,17 +202,17 @@ static int answer(struct sides *sides, const struct options *arguments)
 	struct compare *compare;
 	double threshold = threshold_of(sides, arguments);
 
-	if (compare_create(&compare, sides->series, sides->in_a, sides->in_b, &sides->names,
+	if (compare_create(&compare, sides->series.items, sides->in_a, sides->in_b, &sides->names,
 		    threshold) < 0)
 		die(CLI_SYSTEM, "not enough memory to compare");
 	if (!compare->row_count)
 		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
-	diff_origins_init(&origins, sides->origins, sides->in_a, sides->in_b);
+	diff_origins_init(&origins, sides->origins.items, sides->in_a, sides->in_b);
 	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
 		arguments->top, arguments->all, sides->floor};
 	if (sides->page) {
-		struct output *output = output_open(arguments->html, sides->origins[0].path);
-		page_diff_write(sides->page, &view, sides->series, output_stream(output));
+		struct output *output = output_open(arguments->html, sides->origins.items[0].path);
+		page_diff_write(sides->page, &view, sides->series.items, output_stream(output));
 		output_commit(output, 0);
 	}
 	if (!sides->page || strcmp(arguments->html, "-"))
@@ -225,9 +220,9 @@ static int answer(struct sides *sides, const struct options *arguments)
 	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
-	for (size_t i = 0; i < sides->count; i++)
-		compare_series_fini(&sides->series[i]);
-	free(sides->series);
+	for (size_t i = 0; i < sides->series.count; i++)
+		compare_series_fini(&sides->series.items[i]);
+	array_fini(&sides->series);
 	page_diff_destroy(sides->page);
 	compare_names_fini(&sides->names);
 	return rc;

@@ -23,7 +23,6 @@
 void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)
 {
-	struct doctor_check *check;
 	char *finding = NULL;
 	va_list arguments;
 	va_start(arguments, format);
@@ -31,10 +30,7 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	va_end(arguments);
 	if (n < 0)
 		die(CLI_SYSTEM, "out of memory");
-	doctor->checks = xgrow(doctor->checks, &doctor->check_capacity, doctor->check_count + 1,
-		sizeof(*doctor->checks));
-	check = &doctor->checks[doctor->check_count++];
-	*check = (struct doctor_check){group, name, status, finding, advice};
+	xpush(&doctor->checks, (struct doctor_check){group, name, status, finding, advice});
 }
 
 const char *doctor_status_name(enum doctor_status status)
@@ -116,15 +112,15 @@ static void print_text(const struct doctor *doctor)
 	struct terminal terminal;
 	terminal_init(&terminal, stdout);
 	const char *group = "";
-	for (size_t i = 0; i < doctor->check_count; i++) {
-		const struct doctor_check *check = &doctor->checks[i];
+	for (size_t i = 0; i < doctor->checks.count; i++) {
+		const struct doctor_check *check = &doctor->checks.items[i];
 		if (strcmp(group, check->group))
 			print_group(&terminal, check->group, i == 0);
 		group = check->group;
 		print_entry(&terminal, check->status, check->name, check->finding, check->advice);
 	}
-	for (size_t i = 0; i < doctor->engine_count; i++)
-		print_engine(&terminal, &doctor->engines[i]);
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		print_engine(&terminal, &doctor->engines.items[i]);
 	if (doctor->is_of_program)
 		return;
 	printf("\n%s\n", doctor->cannot_record
@@ -154,8 +150,8 @@ static json_t *engine_json(const struct doctor_engine *engine)
 static void print_json(const struct doctor *doctor)
 {
 	json_t *root = json_object(), *checks = json_array(), *engines = json_array();
-	for (size_t i = 0; i < doctor->check_count; i++) {
-		const struct doctor_check *check = &doctor->checks[i];
+	for (size_t i = 0; i < doctor->checks.count; i++) {
+		const struct doctor_check *check = &doctor->checks.items[i];
 		json_t *object = json_object();
 		json_put(object, "group", json_text(check->group));
 		json_put(object, "name", json_text(check->name));
@@ -165,8 +161,8 @@ static void print_json(const struct doctor *doctor)
 			json_text(check->status == DOCTOR_OK ? NULL : check->advice));
 		json_add(checks, object);
 	}
-	for (size_t i = 0; i < doctor->engine_count; i++)
-		json_add(engines, engine_json(&doctor->engines[i]));
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		json_add(engines, engine_json(&doctor->engines.items[i]));
 	json_put(root, "schema", json_text("brick/doctor/1"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "can_record", json_boolean(!doctor->cannot_record));
@@ -177,15 +173,15 @@ static void print_json(const struct doctor *doctor)
 
 static void release(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->check_count; i++)
-		free(doctor->checks[i].finding);
-	for (size_t i = 0; i < doctor->engine_count; i++) {
-		free(doctor->engines[i].path);
-		free(doctor->engines[i].files);
-		free(doctor->engines[i].method);
+	for (size_t i = 0; i < doctor->checks.count; i++)
+		free(doctor->checks.items[i].finding);
+	for (size_t i = 0; i < doctor->engines.count; i++) {
+		free(doctor->engines.items[i].path);
+		free(doctor->engines.items[i].files);
+		free(doctor->engines.items[i].method);
 	}
-	free(doctor->checks);
-	free(doctor->engines);
+	array_fini(&doctor->checks);
+	array_fini(&doctor->engines);
 }
 
 struct options {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include "base/array.h"
 #include "brick/export.h"
 #include "rules/ggml_symbols.h"
 
@@ -39,10 +40,8 @@ struct doctor_engine {
 };
 
 struct doctor {
-	struct doctor_check *checks;
-	size_t check_count, check_capacity;
-	struct doctor_engine *engines;
-	size_t engine_count, engine_capacity;
+	ARRAY(struct doctor_check) checks;
+	ARRAY(struct doctor_engine) engines;
 	int is_of_program; /* only one program was looked at */
 	int cannot_record; /* nothing can be recorded here at all */
 };

@@ -121,17 +121,14 @@ static void judge(struct doctor_engine *engine)
 
 static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 {
-	if (doctor->engine_count == ENGINES_MAX)
+	if (doctor->engines.count == ENGINES_MAX)
 		return NULL;
-	doctor->engines = xgrow(doctor->engines, &doctor->engine_capacity, doctor->engine_count + 1,
-		sizeof(*doctor->engines));
-	struct doctor_engine *engine = &doctor->engines[doctor->engine_count++];
-	memset(engine, 0, sizeof(*engine));
+	xpush(&doctor->engines,
+		(struct doctor_engine){.path = xstrdup(path), .files = xstrdup("")});
+	struct doctor_engine *engine = &doctor->engines.items[doctor->engines.count - 1];
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
 		engine->hooks[i] =
 			(struct doctor_hook){ggml_symbols[i].name, ggml_symbols[i].gives, 0, 0};
-	engine->path = xstrdup(path);
-	engine->files = xstrdup("");
 	return engine;
 }
 
@@ -157,8 +154,8 @@ static size_t list_directory(const char *path, char **names, size_t max)
 
 static bool is_known(const struct doctor *doctor, const char *path)
 {
-	for (size_t i = 0; i < doctor->engine_count; i++)
-		if (!strcmp(doctor->engines[i].path, path))
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		if (!strcmp(doctor->engines.items[i].path, path))
 			return true;
 	return false;
 }
@@ -205,7 +202,7 @@ static void search(struct doctor *doctor, const char *path, int depth)
 static void add_named(struct doctor *doctor, const char *path)
 {
 	struct stat st;
-	size_t before = doctor->engine_count;
+	size_t before = doctor->engines.count;
 	if (stat(path, &st) != 0) {
 		doctor_add(
 			doctor, "ggml", "engine", DOCTOR_NO, NULL, "%s: %s", path, strerror(errno));
@@ -213,7 +210,7 @@ static void add_named(struct doctor *doctor, const char *path)
 	}
 	if (S_ISDIR(st.st_mode)) {
 		search(doctor, path, DEPTH_MAX);
-		if (doctor->engine_count == before && !is_known(doctor, path))
+		if (doctor->engines.count == before && !is_known(doctor, path))
 			doctor_add(doctor, "ggml", "engine", DOCTOR_NO, NULL,
 				"%s: no libggml*.so in it", path);
 		return;
@@ -258,13 +255,13 @@ void doctor_ggml(struct doctor *doctor, const char *const *paths)
 			search(doctor, usual[i], 0);
 	}
 	size_t well = 0;
-	for (size_t i = 0; i < doctor->engine_count; i++)
-		well += doctor->engines[i].status == DOCTOR_OK;
-	if (doctor->engine_count)
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		well += doctor->engines.items[i].status == DOCTOR_OK;
+	if (doctor->engines.count)
 		doctor_add(doctor, "ggml", "libraries",
-			well == doctor->engine_count ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
+			well == doctor->engines.count ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
 			"%zu set%s found, %zu of which can be recorded node by node",
-			doctor->engine_count, doctor->engine_count == 1 ? "" : "s", well);
+			doctor->engines.count, doctor->engines.count == 1 ? "" : "s", well);
 	else if (!paths[0])
 		doctor_add(doctor, "ggml", "libraries", DOCTOR_ABSENT,
 			"point to an engine's libraries with --engine DIR",

@@ -17,11 +17,6 @@
 
 enum { ROWS_MAX = 120 };
 
-static const char *const phase_keys[STEP_PHASES] = {[STEP_PREFILL] = "prefill",
-	[STEP_DECODE] = "decode",
-	[STEP_MIXED] = "mixed",
-	[STEP_WARM_UP] = "warm_up"};
-
 int page_available(void)
 {
 	return page_template_bytes != 0;
@@ -75,7 +70,7 @@ static void put_tables(json_t *root, const struct page *page)
 		for (int i = 0; i < PAGE_TABLES; i++)
 			if (page->phase_tables[phase][i].summary)
 				put_rows(tables, page->phase_tables[phase][i]);
-		json_put(phases, phase_keys[phase], tables);
+		json_put(phases, page_phase_keys[phase], tables);
 	}
 	json_put(root, "left_out", left_out);
 	json_put(root, "phase_tables", phases);
@@ -117,15 +112,12 @@ json_t *page_json_of_run(const struct run *run, enum page_use use)
 }
 
 struct text {
-	char *data;
-	size_t used, capacity;
+	ARRAY(char) bytes;
 };
 
 static void append(struct text *text, const char *s, size_t n)
 {
-	text->data = xgrow(text->data, &text->capacity, text->used + n + 1, 1);
-	memcpy(text->data + text->used, s, n);
-	text->used += n;
+	xcheck(array_append(&text->bytes, s, n));
 }
 
 /* These three stand in strings of JSON only, where an escape means the same. */
@@ -149,13 +141,12 @@ static int append_safely(const char *s, size_t n, void *context)
 char *page_text(const json_t *data, size_t *bytes)
 {
 	struct text text = {0};
-	append(&text, "", 0);
 	if (json_dump_callback(data, append_safely, &text,
 		    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0)
 		die(CLI_SYSTEM, "out of memory");
-	text.data[text.used] = '\0';
-	*bytes = text.used;
-	return text.data;
+	*bytes = text.bytes.count;
+	append(&text, "", 1);
+	return text.bytes.items;
 }
 
 void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes)

@@ -107,8 +107,14 @@ void page_choose_each(struct page *page);
 /* Steps of which each sample is in a page without a server: the caller frees. */
 uint32_t *page_choose_kept(const struct page *page, size_t *count);
 
+/* Names of the phases in the page's JSON; the last is of what is outside of steps. */
+extern const char *const page_phase_keys[BREAKDOWN_PHASES];
+
 /* Numbers of the steps of a run, for people; the caller frees. [step_count] */
 uint32_t *page_numbers(const struct page *page);
+
+/* Whether a step of that phase has ended. */
+bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase);
 
 /* Where what belongs to a step ends: where the next one of its lane begins, or earlier. */
 uint64_t page_step_end_ns(const struct page *page, uint32_t step);

@@ -25,7 +25,7 @@ static void choose(
 	choices[(*count)++] = (struct page_choice){step, why};
 }
 
-static int is_of(const struct page *page, uint32_t step, enum step_phase phase)
+bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase)
 {
 	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
 }
@@ -37,7 +37,7 @@ static uint32_t slowest(const struct page *page, enum step_phase phase, uint64_t
 	uint64_t found_ns = 0;
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
 		uint64_t ns = step_time_total_ns(&page->times->steps[i]);
-		if (!is_of(page, i, phase) || ns >= below_ns ||
+		if (!page_step_is_of(page, i, phase) || ns >= below_ns ||
 			(found != RUN_NONE && ns <= found_ns))
 			continue;
 		found = i;
@@ -50,7 +50,7 @@ static uint32_t first_of(const struct page *page, enum step_phase phase, int las
 {
 	uint32_t found = RUN_NONE;
 	for (uint32_t i = 0; i < page->run->step_count; i++)
-		if (is_of(page, i, phase) && (found == RUN_NONE || last))
+		if (page_step_is_of(page, i, phase) && (found == RUN_NONE || last))
 			found = i;
 	return found;
 }

@@ -27,8 +27,7 @@ struct page_diff {
 	struct page_names names; /* of bricks */
 	struct {
 		struct page_names keys; /* "layer brick" */
-		struct part *parts;
-		size_t count, capacity;
+		ARRAY(struct part) parts;
 		uint64_t recordings[2];
 	} phases[STEP_PHASES];
 };
@@ -50,7 +49,7 @@ void page_diff_destroy(struct page_diff *diff)
 	json_decref(page_names_end(&diff->names));
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		json_decref(page_names_end(&diff->phases[phase].keys));
-		free(diff->phases[phase].parts);
+		array_fini(&diff->phases[phase].parts);
 	}
 	free(diff);
 }
@@ -62,13 +61,9 @@ static struct part *part_of(struct page_diff *diff, int phase, int32_t layer, co
 	size_t at = (size_t)page_names_add(&diff->phases[phase].keys, key);
 
 	free(key);
-	if (at == diff->phases[phase].count) {
-		diff->phases[phase].parts = xgrow(diff->phases[phase].parts,
-			&diff->phases[phase].capacity, at + 1, sizeof(struct part));
-		diff->phases[phase].parts[at] = (struct part){layer, brick, {0, 0}};
-		diff->phases[phase].count++;
-	}
-	return &diff->phases[phase].parts[at];
+	if (at == diff->phases[phase].parts.count)
+		xpush(&diff->phases[phase].parts, (struct part){layer, brick, {0, 0}});
+	return &diff->phases[phase].parts.items[at];
 }
 
 /* A step of a phase by the time of its tokens. */
@@ -174,8 +169,9 @@ static json_t *parts_json(const struct page_diff *diff, int phase)
 	const uint64_t *recordings = diff->phases[phase].recordings;
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < diff->phases[phase].count && recordings[0] && recordings[1]; i++) {
-		const struct part *part = &diff->phases[phase].parts[i];
+	for (size_t i = 0; i < diff->phases[phase].parts.count && recordings[0] && recordings[1];
+		i++) {
+		const struct part *part = &diff->phases[phase].parts.items[i];
 		json_t *cell = json_array();
 		json_add(cell, json_integer(part->layer));
 		json_add(cell, json_integer(part->brick));

@@ -9,7 +9,7 @@
 #include "view/memory.h"
 #include "html/page.h"
 
-static const char *const phase_names[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefill",
+const char *const page_phase_keys[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefill",
 	[STEP_DECODE] = "decode",
 	[STEP_MIXED] = "mixed",
 	[STEP_WARM_UP] = "warm_up",
@@ -49,7 +49,7 @@ json_t *page_layers(const struct page *page)
 	json_put(object, "last_is_rest",
 		json_boolean(page->breakdown->layer_count > BREAKDOWN_LAYERS));
 	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++)
-		json_put(object, phase_names[phase], phase_cells(page, phase));
+		json_put(object, page_phase_keys[phase], phase_cells(page, phase));
 	return object;
 }
 
@@ -79,7 +79,7 @@ json_t *page_durations(const struct page *page)
 		json_put(object, "name", json_text(page->report.summary->rows[i].name));
 		json_put(object, "all", buckets_json(all));
 		for (unsigned phase = 0; phase < STEP_PHASES; phase++)
-			json_put(object, phase_names[phase],
+			json_put(object, page_phase_keys[phase],
 				buckets_json(
 					b->histograms[(size_t)phase * b->brick_count + brick]));
 		json_add(array, object);

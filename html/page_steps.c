@@ -4,6 +4,7 @@
  * A phase with more steps than a screen has columns is cut into spans of as many successive steps
  * each; the slowest of each span is kept apart from its sum. Called by page.c.
  */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "brick/registry.h"
@@ -17,11 +18,24 @@ enum { SPANS_MAX = 1200, SLOW_MAX = 50 };
 static const double slow_factor = 1.5;
 
 struct span {
-	uint32_t first, count; /* number of its first step, counted from 1 */
-	uint64_t tokens, begin_ns, total_ns, unattributed_ns;
-	uint64_t max_ns;
-	uint32_t max_step;
+	uint64_t first, count; /* number of its first step, counted from 1 */
+	uint64_t tokens, begin_ns, total_ns, unattributed_ns, max_ns, max_number;
 	uint64_t *categories;
+};
+
+/* What the page has of each span: a column of numbers. */
+static const struct column {
+	const char *name;
+	size_t at;
+} columns[] = {
+	{"first", offsetof(struct span, first)},
+	{"count", offsetof(struct span, count)},
+	{"tokens", offsetof(struct span, tokens)},
+	{"begin_ns", offsetof(struct span, begin_ns)},
+	{"total_ns", offsetof(struct span, total_ns)},
+	{"unattributed_ns", offsetof(struct span, unattributed_ns)},
+	{"max_ns", offsetof(struct span, max_ns)},
+	{"max_number", offsetof(struct span, max_number)},
 };
 
 struct slow {
@@ -39,11 +53,6 @@ struct phase {
 	struct slow *slow;
 	uint32_t slow_count;
 };
-
-static int is_in(const struct page *page, uint32_t step, enum step_phase phase)
-{
-	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
-}
 
 /* What steps of a phase are compared by: prompts differ in length. */
 static double cost_of(const struct page *page, uint32_t step)
@@ -64,7 +73,7 @@ static double median_cost(const struct page *page, enum step_phase phase)
 	double *costs = xcalloc(page->run->step_count + 1, sizeof(*costs));
 	size_t n = 0;
 	for (uint32_t i = 0; i < page->run->step_count; i++)
-		if (is_in(page, i, phase))
+		if (page_step_is_of(page, i, phase))
 			costs[n++] = cost_of(page, i);
 	qsort(costs, n, sizeof(*costs), compare_costs);
 	double median = n ? costs[(n - 1) / 2] : 0;
@@ -91,7 +100,7 @@ static void add_step(struct phase *p, struct span *span, uint32_t step, uint32_t
 		span->categories[c] += breakdown_step(b, step)[c];
 	if (total_ns >= span->max_ns) {
 		span->max_ns = total_ns;
-		span->max_step = number;
+		span->max_number = number;
 	}
 	if (p->median_ns > 0 && cost_of(page, step) > slow_factor * p->median_ns)
 		p->slow[p->slow_count++] =
@@ -102,19 +111,17 @@ static void fill(struct phase *p)
 {
 	const struct page *page = p->page;
 	uint64_t count = page->times->phases[p->phase].count;
-	uint32_t number = 0, seen = 0;
+	uint32_t *numbers = page_numbers(page), seen = 0;
 	p->per_span = (uint32_t)((count + SPANS_MAX - 1) / SPANS_MAX);
 	p->per_span += !p->per_span;
 	p->span_count = (uint32_t)((count + p->per_span - 1) / p->per_span);
 	p->spans = xcalloc(p->span_count + 1, sizeof(*p->spans));
 	p->slow = xcalloc(count + 1, sizeof(*p->slow));
 	p->median_ns = median_cost(page, p->phase);
-	for (uint32_t i = 0; i < page->run->step_count; i++) {
-		number = page->run->steps[i].number ? page->run->steps[i].number
-						    : number + page->index.finished[i];
-		if (is_in(page, i, p->phase))
-			add_step(p, &p->spans[seen++ / p->per_span], i, number);
-	}
+	for (uint32_t i = 0; i < page->run->step_count; i++)
+		if (page_step_is_of(page, i, p->phase))
+			add_step(p, &p->spans[seen++ / p->per_span], i, numbers[i]);
+	free(numbers);
 }
 
 static int compare_slow(const void *a, const void *b)
@@ -147,28 +154,15 @@ static json_t *slow_json(struct phase *p)
 	return array;
 }
 
-static json_t *column(const struct phase *p, uint64_t (*get)(const struct span *))
+static json_t *column_json(const struct phase *p, const struct column *column)
 {
 	json_t *array = json_array();
-	for (uint32_t i = 0; i < p->span_count; i++)
-		json_add(array, json_number(get(&p->spans[i])));
+	for (uint32_t i = 0; i < p->span_count; i++) {
+		const char *span = (const char *)&p->spans[i];
+		json_add(array, json_number(*(const uint64_t *)(span + column->at)));
+	}
 	return array;
 }
-
-#define GETTER(field)                                        \
-	static uint64_t get_##field(const struct span *span) \
-	{                                                    \
-		return span->field;                          \
-	}
-GETTER(first)
-GETTER(count)
-GETTER(tokens)
-GETTER(begin_ns)
-GETTER(total_ns)
-GETTER(unattributed_ns)
-GETTER(max_ns)
-GETTER(max_step)
-#undef GETTER
 
 static json_t *categories_json(const struct phase *p)
 {
@@ -202,14 +196,8 @@ static json_t *phase_json(const struct page *page, enum step_phase phase)
 	fill(&p);
 	json_put(object, "steps_per_span", json_number(p.per_span));
 	json_put(object, "median_ns", json_rate(p.median_ns));
-	json_put(object, "first", column(&p, get_first));
-	json_put(object, "count", column(&p, get_count));
-	json_put(object, "tokens", column(&p, get_tokens));
-	json_put(object, "begin_ns", column(&p, get_begin_ns));
-	json_put(object, "total_ns", column(&p, get_total_ns));
-	json_put(object, "unattributed_ns", column(&p, get_unattributed_ns));
-	json_put(object, "max_ns", column(&p, get_max_ns));
-	json_put(object, "max_number", column(&p, get_max_step));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		json_put(object, columns[i].name, column_json(&p, &columns[i]));
 	json_put(object, "categories", categories_json(&p));
 	json_put(object, "slow_count", json_number(p.slow_count));
 	json_put(object, "slow", slow_json(&p));

@@ -301,7 +301,6 @@ static void finish(struct recorder *r)
 	add_off_cpu(&a.off_cpu, watch_totals(r->watch).off_cpu);
 	r->result->off_cpu_error = a.off_cpu.error;
 	r->result->off_cpu_lost = a.off_cpu.lost;
-	r->result->recorder_cpu_ns = a.consumer_cpu_ns;
 	int error = finish_file(r, &a);
 	take_totals(r);
 	r->result->recorded = !error;

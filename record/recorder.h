@@ -23,7 +23,7 @@ struct recorder_result {
 	uint32_t refused_pid;
 	int off_cpu_error; /* why it is not known when threads were off their CPUs: -errno */
 	uint64_t off_cpu_lost;
-	uint64_t recorder_cpu_ns, program_cpu_ns;
+	uint64_t program_cpu_ns;
 	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;
 	char *notes; /* "key=value" lines of all processes; NULL when not recorded */

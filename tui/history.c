@@ -13,9 +13,9 @@ enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading be
 
 static struct history_brick *find(struct history *h, const char *name)
 {
-	for (size_t i = 0; i < h->brick_count; i++)
-		if (!strcmp(h->bricks[i].name, name))
-			return &h->bricks[i];
+	for (size_t i = 0; i < h->bricks.count; i++)
+		if (!strcmp(h->bricks.items[i].name, name))
+			return &h->bricks.items[i];
 	return NULL;
 }
 
@@ -26,10 +26,8 @@ const struct history_brick *history_find(const struct history *h, const char *na
 
 static struct history_brick *add_brick(struct history *h, const char *name)
 {
-	h->bricks = xgrow(h->bricks, &h->brick_capacity, h->brick_count + 1, sizeof(*h->bricks));
-	struct history_brick *brick = &h->bricks[h->brick_count++];
-	brick->name = xstrdup(name);
-	brick->self_ns = 0;
+	xpush(&h->bricks, (struct history_brick){.name = xstrdup(name)});
+	struct history_brick *brick = &h->bricks.items[h->bricks.count - 1];
 	for (int i = 0; i < HISTORY_SLOTS; i++)
 		brick->values[i] = -1;
 	return brick;
@@ -57,13 +55,13 @@ static void add_shares(struct history *h, const struct picture *p)
 	for (size_t i = 0; i < summary->row_count; i++)
 		if (!find(h, summary->rows[i].name))
 			add_brick(h, summary->rows[i].name);
-	for (size_t b = 0; b < h->brick_count; b++) {
+	for (size_t b = 0; b < h->bricks.count; b++) {
 		double value = -1;
 		for (size_t i = 0; i < summary->row_count && summary->wall_ns; i++)
-			if (!strcmp(summary->rows[i].name, h->bricks[b].name))
+			if (!strcmp(summary->rows[i].name, h->bricks.items[b].name))
 				value = (double)summary->rows[i].wall_ns * 1e9 /
 					(double)summary->wall_ns;
-		push(&h->bricks[b], value);
+		push(&h->bricks.items[b], value);
 	}
 }
 
@@ -113,11 +111,9 @@ void history_add(struct history *h, const struct picture *p)
 
 void history_clear_bricks(struct history *h)
 {
-	for (size_t i = 0; i < h->brick_count; i++)
-		free(h->bricks[i].name);
-	free(h->bricks);
-	h->bricks = NULL;
-	h->brick_count = 0;
+	for (size_t i = 0; i < h->bricks.count; i++)
+		free(h->bricks.items[i].name);
+	array_fini(&h->bricks);
 	h->slot_ns = 0;
 }
 
@@ -243,10 +239,10 @@ void history_of_run(struct history *h, const struct picture *p)
 	for (uint32_t i = 0; i < run->brick_count; i++)
 		add_brick(h, run->bricks[i].name);
 	for (uint32_t i = 0; i < run->brick_count; i++) {
-		b.bricks[i] = &h->bricks[i];
+		b.bricks[i] = &h->bricks.items[i];
 		if (run->bricks[i].well_known == BRICK_BARRIER_WAIT)
-			b.waits = &h->bricks[i];
-		memset(h->bricks[i].values, 0, sizeof(h->bricks[i].values));
+			b.waits = &h->bricks.items[i];
+		memset(h->bricks.items[i].values, 0, sizeof(h->bricks.items[i].values));
 	}
 	static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end};
 	struct walk walk;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/array.h"
 #include "tui/picture.h"
 
 enum { HISTORY_SLOTS = 60 };
@@ -25,8 +26,7 @@ struct history_reading {
 };
 
 struct history {
-	struct history_brick *bricks;
-	size_t brick_count, brick_capacity;
+	ARRAY(struct history_brick) bricks;
 	struct history_reading readings[HISTORY_SLOTS]; /* the last one is the newest */
 	size_t reading_count;
 	uint64_t slot_ns; /* when the newest value begins */

@@ -24,8 +24,7 @@ struct line {
 
 struct lines {
 	const struct call_tree *tree;
-	struct line *list;
-	size_t count, capacity;
+	ARRAY(struct line) list;
 };
 
 static char *name_of(const struct lines *lines, const struct line *line)
@@ -68,10 +67,8 @@ static void flip(struct top_tree *tree, uint64_t hash)
 
 static struct line *add_line(struct lines *lines)
 {
-	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
-	struct line *line = &lines->list[lines->count++];
-	memset(line, 0, sizeof(*line));
-	return line;
+	xpush(&lines->list, (struct line){0});
+	return &lines->list.items[lines->list.count - 1];
 }
 
 /*
@@ -118,7 +115,7 @@ static void add_node(struct lines *lines, const struct top_tree *state, uint32_t
 	uint32_t parent_line, unsigned depth, bool last)
 {
 	const struct call_node *node = &lines->tree->nodes[number];
-	uint32_t at = (uint32_t)lines->count;
+	uint32_t at = (uint32_t)lines->list.count;
 	struct line *line = add_line(lines);
 	line->node = number;
 	line->parent_line = parent_line;
@@ -127,7 +124,7 @@ static void add_node(struct lines *lines, const struct top_tree *state, uint32_t
 	line->holds = node->first != RUN_NONE;
 	line->last = last;
 	char *name = name_of(lines, line);
-	line->hash = hash_of(depth ? lines->list[parent_line].hash : 0, depth ? name : "");
+	line->hash = hash_of(depth ? lines->list.items[parent_line].hash : 0, depth ? name : "");
 	free(name);
 	line->open = line->holds && is_open(state, line->hash, depth);
 	if (line->open)
@@ -149,9 +146,9 @@ static char *branches(const struct lines *lines, size_t number, bool utf8)
 		"\xe2\x94\x9c\xe2\x94\x80 ", "\xe2\x94\x94\xe2\x94\x80 ", "\xe2\x94\x82  ", "   "};
 	static const char *const ascii_glyphs[] = {"|- ", "`- ", "|  ", "   "};
 	const char *const *glyphs = utf8 ? utf8_glyphs : ascii_glyphs;
-	const struct line *line = &lines->list[number];
+	const struct line *line = &lines->list.items[number];
 	char *text = xstrdup("");
-	for (unsigned own = 0; line->depth; own++, line = &lines->list[line->parent_line]) {
+	for (unsigned own = 0; line->depth; own++, line = &lines->list.items[line->parent_line]) {
 		char *longer = xasprintf("%s%s", glyphs[(own ? 2 : 0) + line->last], text);
 		free(text);
 		text = longer;
@@ -172,8 +169,9 @@ static int name_width(const struct lines *lines, const struct canvas *canvas, bo
 	enum { LEAST = 40 };
 	int bar = bar_width(canvas), available = canvas->width - NUMBERS - (bar ? bar + 1 : 0);
 	int longest = LEAST;
-	for (size_t i = 0; i < lines->count; i++) {
-		char *lead = branches(lines, i, utf8), *name = name_of(lines, &lines->list[i]);
+	for (size_t i = 0; i < lines->list.count; i++) {
+		char *lead = branches(lines, i, utf8),
+		     *name = name_of(lines, &lines->list.items[i]);
 		int needed = (int)(text_width(lead) + text_width(name)) + 3;
 		longest = needed > longest ? needed : longest;
 		free(name);
@@ -185,7 +183,7 @@ static int name_width(const struct lines *lines, const struct canvas *canvas, bo
 static void draw_line(struct top *top, const struct lines *lines, size_t number,
 	struct canvas *canvas, int y, int width)
 {
-	const struct line *line = &lines->list[number];
+	const struct line *line = &lines->list.items[number];
 	const struct call_node *node =
 		line->node == RUN_NONE ? NULL : &lines->tree->nodes[line->node];
 	uint64_t whole_ns = lines->tree->nodes[0].time_ns;
@@ -239,34 +237,36 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
 	struct lines lines = make(top);
 	struct grid_place *place = top_place(top);
-	if (!lines.count) {
+	if (!lines.list.count) {
 		top_draw_nothing(canvas, y, "No step has ended yet.");
 		return;
 	}
 	draw_heading(top, lines.tree, canvas, y);
-	grid_scroll(place, (int)lines.count, height - 1);
+	grid_scroll(place, (int)lines.list.count, height - 1);
 	int width = name_width(&lines, canvas, top->utf8);
-	for (int i = 0; i < height - 1 && place->scroll + i < (int)lines.count; i++) {
+	for (int i = 0; i < height - 1 && place->scroll + i < (int)lines.list.count; i++) {
 		int number = place->scroll + i;
 		draw_line(top, &lines, (size_t)number, canvas, y + 1 + i, width);
 		if (number == place->selected)
 			canvas_paint(canvas, 0, y + 1 + i, canvas->width, STYLE_SELECTED);
 	}
-	free(lines.list);
+	array_fini(&lines.list);
 }
 
 static int rows(struct top *top)
 {
 	struct lines lines = make(top);
-	free(lines.list);
-	return (int)lines.count;
+	int count = (int)lines.list.count;
+	array_fini(&lines.list);
+	return count;
 }
 
 static char *row_text(struct top *top, int row)
 {
 	struct lines lines = make(top);
-	char *text = row < (int)lines.count ? name_of(&lines, &lines.list[row]) : xstrdup("");
-	free(lines.list);
+	char *text =
+		row < (int)lines.list.count ? name_of(&lines, &lines.list.items[row]) : xstrdup("");
+	array_fini(&lines.list);
 	return text;
 }
 
@@ -290,7 +290,7 @@ static bool key(struct top *top, int key)
 	struct lines lines = make(top);
 	struct grid_place *place = top_place(top);
 	const struct line *line =
-		place->selected < (int)lines.count ? &lines.list[place->selected] : NULL;
+		place->selected < (int)lines.list.count ? &lines.list.items[place->selected] : NULL;
 	bool known = true;
 	if (key == 'e')
 		all(top, INT32_MAX);
@@ -308,7 +308,7 @@ static bool key(struct top *top, int key)
 		place->selected++;
 	else
 		known = key == TOP_KEY_RIGHT || key == 'l' || key == TOP_KEY_ENTER;
-	free(lines.list);
+	array_fini(&lines.list);
 	return known;
 }
 

@@ -26,8 +26,7 @@ struct lines {
 	const struct tree_view *view;
 	const struct call_tree *tree;
 	bool utf8;
-	struct line *list;
-	size_t count, capacity;
+	ARRAY(struct line) list;
 };
 
 /* Of several steps a tree has the sums: shown is the mean. */
@@ -46,8 +45,7 @@ static double mean_count(const struct lines *lines, const struct call_node *node
 
 static void add_line(struct lines *lines, struct line line)
 {
-	lines->list = xgrow(lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
-	lines->list[lines->count++] = line;
+	xpush(&lines->list, line);
 }
 
 static const char *glyph(const struct lines *lines, bool last, bool own)
@@ -267,8 +265,8 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 static size_t times_width(const struct lines *lines)
 {
 	size_t width = 0;
-	for (size_t i = 0; i < lines->count; i++) {
-		char *often = times_of(&lines->list[i], lines->utf8);
+	for (size_t i = 0; i < lines->list.count; i++) {
+		char *often = times_of(&lines->list.items[i], lines->utf8);
 		width = text_width(often) > width ? text_width(often) : width;
 		free(often);
 	}
@@ -278,8 +276,8 @@ static size_t times_width(const struct lines *lines)
 static size_t name_width(const struct lines *lines, size_t times, const struct terminal *terminal)
 {
 	size_t width = 12, others = 0;
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct line *line = &lines->list[i];
+	for (size_t i = 0; i < lines->list.count; i++) {
+		const struct line *line = &lines->list.items[i];
 		size_t name = text_width(line->branches) + text_width(line->name);
 		char *text = rest_of(line);
 		size_t rest = 8 + 7 + (times ? 2 + times : 0) + text_width(text);
@@ -304,12 +302,12 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	free(title);
 	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
-	for (size_t i = 0; i < lines.count; i++) {
-		print_line(&lines.list[i], width, times, whole_ns, out, terminal);
-		free(lines.list[i].branches);
-		free(lines.list[i].name);
+	for (size_t i = 0; i < lines.list.count; i++) {
+		print_line(&lines.list.items[i], width, times, whole_ns, out, terminal);
+		free(lines.list.items[i].branches);
+		free(lines.list.items[i].name);
 	}
-	free(lines.list);
+	array_fini(&lines.list);
 	if (tree->threads) {
 		char *note = xasprintf(
 			"On the thread that ran the step%s; %u other%s worked alongside.",
