@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "view/input.h"
+#include "base/clock_ns.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -78,31 +79,11 @@ const char *serve_source_name(const struct serve_source *source)
 	return source->name;
 }
 
-/* The file that stands for a recording: its final name, or the one while it is written. */
-static bool look(const char *path, struct stat *st, bool *part)
-{
-	*part = false;
-	if (stat(path, st) == 0)
-		return true;
-	char *name = xasprintf("%s.part", path);
-	*part = stat(name, st) == 0;
-	free(name);
-	return *part;
-}
-
 static uint64_t age_ns(const struct stat *st)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	int64_t age = (int64_t)(now.tv_sec - st->st_mtim.tv_sec) * 1000000000 +
-		      (now.tv_nsec - st->st_mtim.tv_nsec);
-	return age > 0 ? (uint64_t)age : 0;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	uint64_t then = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	uint64_t now = real_ns();
+	return now > then ? now - then : 0;
 }
 
 /* A process that runs has no end yet, and is not one that did not end in good order. */
@@ -118,10 +99,10 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	struct load_error error = {0};
 	struct stat st = {0};
 	bool part = false;
-	bool there = look(source->path, &st, &part);
+	bool there = input_stat(source->path, &st, &part);
 	reading->live = part && age_ns(&st) < STILL_NS;
 	if (source->read &&
-		(!there || (reading->live == source->live && is_same(&st, &source->seen))))
+		(!there || (reading->live == source->live && !input_changed(&source->seen, &st))))
 		return 0;
 	int rc = run_load(&reading->run, source->path, &error);
 	source->seen = st;

@@ -175,34 +175,17 @@ static void show(struct top_source *s, struct top *top, struct run *run, bool li
 
 /* ---- a recording ---- */
 
-static bool has_changed(const struct stat *a, const struct stat *b)
-{
-	return a->st_size != b->st_size || a->st_ino != b->st_ino ||
-	       a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
-}
-
-/* The file, or the one that will become it. */
-static int stat_either(const char *path, struct stat *st)
-{
-	if (stat(path, st) == 0)
-		return 0;
-	char *part = xasprintf("%s.part", path);
-	int result = stat(part, st);
-	free(part);
-	return result;
-}
-
 static void look_at_file(struct top_source *s, struct top *top)
 {
 	struct stat now;
 	struct run *run = NULL;
 	struct load_error why;
-	bool there = stat_either(s->path, &now) == 0;
+	bool is_part, there = input_stat(s->path, &now, &is_part);
 	if (!top->picture) {
 		run = input_load(s->path);
 		if (!there)
 			memset(&now, 0, sizeof(now));
-	} else if (!there || !has_changed(&now, &s->seen) || run_load(&run, s->path, &why) < 0) {
+	} else if (!there || !input_changed(&s->seen, &now) || run_load(&run, s->path, &why) < 0) {
 		return;
 	}
 	s->seen = now;

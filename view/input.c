@@ -3,12 +3,12 @@
 #include "view/input.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "view/memory.h"
 #include "analysis/losses.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
@@ -101,6 +101,23 @@ void input_tell_losses(const struct run *run, const struct losses *losses)
 		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
 	if (losses->incomplete)
 		warn("%s: never finished; this is what was in it", run->path);
+}
+
+bool input_stat(const char *path, struct stat *st, bool *is_part)
+{
+	*is_part = false;
+	if (stat(path, st) == 0)
+		return true;
+	char *part = xasprintf("%s.part", path);
+	*is_part = stat(part, st) == 0;
+	free(part);
+	return *is_part;
+}
+
+bool input_changed(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev != b->st_dev || a->st_ino != b->st_ino || a->st_size != b->st_size ||
+	       a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
 }
 
 const char *input_operand(int argc, char **argv)

@@ -2,6 +2,8 @@
 /* The recording that a command was given. Main thread. */
 #pragma once
 
+#include <stdbool.h>
+#include <sys/stat.h>
 #include "analysis/losses.h"
 #include "trace/run.h"
 
@@ -22,6 +24,15 @@ void input_batch_end(void);
 struct run *input_load_telling(const char *path);
 
 void input_tell_losses(const struct run *run, const struct losses *losses);
+
+/*
+ * The file of a recording: by its name, or the one that it has while it is written (*is_part).
+ * False: there is neither.
+ */
+bool input_stat(const char *path, struct stat *st, bool *is_part);
+
+/* Whether a file is another than it was, or was written to since. */
+bool input_changed(const struct stat *before, const struct stat *now);
 
 /*
  * The one operand of a command; "-" is what comes in on stdin. With none, run.pftrace if that is in
