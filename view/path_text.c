@@ -158,9 +158,9 @@ static void print_rows(const struct printer *p)
 				      : ", each below 0.5% of the path (--all)");
 	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
 	paragraph(p->out, p->terminal, 0, "",
-		"%sGAIN: how much faster all would be if the brick took 10%% less time, or "
-		"none%s.%s%s%s%s",
-		left ? left : "", s->tokens ? "; before it the tokens/s" : "",
+		"%s10%% LESS, NO TIME: %s if the brick took 10%% less time, or none; GAIN: how "
+		"much faster that is.%s%s%s%s",
+		left ? left : "", s->tokens ? "tokens/s" : "how long all would take",
 		has_slack(s) ? " SLACK: what an execution could have taken longer without delaying "
 			       "the end, on average."
 			     : "",
