@@ -235,7 +235,10 @@ static void add_hop(struct table *table, const struct printer *p, const struct p
 	table_time(table, hop->begin_ns);
 	table_time(table, hop->time_ns);
 	table_percent(table, share_of(p->section, hop->time_ns));
-	table_format(table, site && site->layer >= 0 ? "%d" : "", site ? site->layer : 0);
+	if (site && site->layer >= 0)
+		table_format(table, "%d", site->layer);
+	else
+		table_cell(table, NULL);
 	add_lane(table, lane);
 	table_cell(table, site ? site->label : NULL);
 }
