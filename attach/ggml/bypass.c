@@ -112,6 +112,23 @@ static int put_back(void)
 	return error;
 }
 
+/* Under the dynamic linker's lock, so that what is written to is not being unloaded. */
+static int write_slots(struct dl_phdr_info *info, size_t bytes, void *past)
+{
+	struct loaded_object object;
+
+	(void)bytes;
+	object_describe(&object, info);
+	for (size_t i = 0; i < slots.count; i++) {
+		const struct slot *s = &slots.items[i];
+		uintptr_t from = past ? s->hook : s->function;
+		if ((uintptr_t)s->at - object.low < object.bytes)
+			__atomic_compare_exchange_n(s->at, &from, past ? s->function : s->hook, 0,
+				__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
 int bypass_begin(void)
 {
 	int saved = errno;
@@ -121,8 +138,8 @@ int bypass_begin(void)
 		find_slots();
 		error = patched_switch(0, is_alone());
 	}
-	for (size_t i = 0; !error && i < slots.count; i++)
-		__atomic_store_n(slots.items[i].at, slots.items[i].function, __ATOMIC_RELAXED);
+	if (!error)
+		dl_iterate_phdr(write_slots, &slots);
 	errno = saved;
 	return error;
 }
@@ -132,7 +149,6 @@ void bypass_end(void)
 	int saved = errno;
 
 	put_back();
-	for (size_t i = 0; i < slots.count; i++)
-		__atomic_store_n(slots.items[i].at, slots.items[i].hook, __ATOMIC_RELAXED);
+	dl_iterate_phdr(write_slots, NULL);
 	errno = saved;
 }
