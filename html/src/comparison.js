@@ -51,7 +51,7 @@ const columns = (by, scale, threshold) => [
 	{ key: "verdict", title: "Verdict", text: true, get: row => row.verdict, show: value => h("span", { class: `verdict ${value}` }, value) },
 	{ key: "effect", title: "Change", get: row => row.effect, show: value => effect(value) },
 	{ key: "bounds", title: "From..to", text: true, get: row => interval(row) },
-	{ key: "points", title: "Points", about: "What it adds to the change of the phase, in percent of A's time", get: row => row.points, show: value => (value === null || value === undefined ? format.UNKNOWN : bound(value)) },
+	{ key: "points", title: "Points", about: "What it adds to the change of the phase, in percent of A's time", get: row => row.points, order: row => (row.points === null || row.points === undefined ? null : Math.abs(row.points)), show: value => (value === null || value === undefined ? format.UNKNOWN : bound(value)) },
 	{ key: "a_ns", title: "A a token", get: row => row.a_ns, show: value => format.time(value && Math.round(value)) },
 	{ key: "b_ns", title: "B a token", get: row => row.b_ns, show: value => format.time(value && Math.round(value)) },
 ];

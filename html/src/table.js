@@ -5,7 +5,7 @@ import { h, fill } from "./dom.js";
 
 function compare(column, direction) {
 	return (a, b) => {
-		const x = column.get(a), y = column.get(b);
+		const of = column.order ?? column.get, x = of(a), y = of(b);
 		const none = v => v === null || v === undefined;
 		if (none(x) || none(y)) return none(x) - none(y);
 		const order = column.text ? (x < y ? -1 : x > y ? 1 : 0) : x - y;
