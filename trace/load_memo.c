@@ -11,7 +11,7 @@
 #include "base/hash_index.h"
 #include "trace/load_memo.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, GUESS_BITS = 13 };
+enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, GUESS_BITS = 16 };
 
 struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
