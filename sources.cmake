@@ -410,6 +410,7 @@ set(BRICK_TRACE_SOURCES
   trace/load_run.c
   trace/load_site.c
   trace/load_statistics.c
+  trace/owners.c
   trace/pb_read.c
   trace/prefetch.c
   trace/run.c

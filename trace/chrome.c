@@ -82,8 +82,7 @@ static void discard(struct chrome *c)
 		free(c->sites[i].args);
 	}
 	free(c->sites);
-	free(c->owners);
-	free(c->lanes);
+	owners_fini(&c->owners);
 }
 
 static void write_us(FILE *out, uint64_t ns)
@@ -116,7 +115,7 @@ void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns)
 	fputs(",\"pid\":", c->out);
 	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
 	fputs(",\"tid\":", c->out);
-	text_unsigned(c->out, chrome_owner(c, lane, ns));
+	text_unsigned(c->out, owners_at(&c->owners, lane, ns));
 }
 
 static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
@@ -133,10 +132,10 @@ static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid
 static size_t first_is_empty(const struct chrome *c, uint32_t lane)
 {
 	const struct run_lane *l = &c->run->lanes[lane];
-	size_t first = c->lanes[lane];
+	size_t first = c->owners.lanes[lane];
 
-	return c->lanes[lane + 1] - first > 1 &&
-	       (!l->sample_count || l->samples[0].begin_ns >= c->owners[first + 1].ns);
+	return c->owners.lanes[lane + 1] - first > 1 &&
+	       (!l->sample_count || l->samples[0].begin_ns >= c->owners.all[first + 1].ns);
 }
 
 static void write_names(struct chrome *c)
@@ -150,8 +149,9 @@ static void write_names(struct chrome *c)
 			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		for (size_t k = c->lanes[i] + first_is_empty(c, i); k < c->lanes[i + 1]; k++)
-			write_name(c, "thread_name", pid_of(run, i), c->owners[k].tid,
+		for (size_t k = c->owners.lanes[i] + first_is_empty(c, i);
+			k < c->owners.lanes[i + 1]; k++)
+			write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
 				run->lanes[i].name);
 }
 

@@ -3,26 +3,20 @@
 #pragma once
 
 #include <stdio.h>
-#include "trace/run.h"
+#include "trace/owners.h"
 
 struct site_text {
 	char *head; /* {"ph":"X","name":...,"cat":... */
 	char *args; /* without braces; may be empty */
 };
 
-/* A thread, or a queue: it has the lane from then on. */
-struct chrome_owner {
-	uint64_t ns, tid;
-};
-
 struct chrome {
 	const struct run *run;
 	FILE *out;
 	struct site_text *sites;
-	struct chrome_owner *owners; /* lane by lane */
-	size_t *lanes;		     /* where the owners of each begin; and their end */
-	size_t command;		     /* the next one, in the order of samples */
-	const char *separator;	     /* before the next event */
+	struct owners owners;
+	size_t command;	       /* the next one, in the order of samples */
+	const char *separator; /* before the next event */
 };
 
 /* The separator before the next event. */
@@ -34,7 +28,6 @@ void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns);
 
 /* chrome_owner.c */
 int chrome_owners(struct chrome *c);
-uint64_t chrome_owner(const struct chrome *c, uint32_t lane, uint64_t ns);
 
 /* chrome_flow.c: all arrows of the run */
 void chrome_flows(struct chrome *c);

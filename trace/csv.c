@@ -3,6 +3,7 @@
 #include "trace/csv.h"
 
 #include <errno.h>
+#include "trace/owners.h"
 #include "trace/text.h"
 #include "base/escape.h"
 
@@ -76,13 +77,13 @@ static void write_command(FILE *out, const struct run *run, const struct run_com
 }
 
 static void write_sample(FILE *out, const struct run *run, const struct run_lane *lane,
-	const struct run_sample *s, const struct run_command *command)
+	uint64_t tid, const struct run_sample *s, const struct run_command *command)
 {
 	const struct run_site *site = &run->sites[s->site];
 	const struct run_brick *brick = &run->bricks[site->brick];
 
 	write_number(out, run->processes[lane->process].pid);
-	write_number(out, lane->tid);
+	write_number(out, tid);
 	write_name(out, lane->name);
 	write_number(out, s->depth);
 	write_name(out, brick->name);
@@ -103,22 +104,36 @@ static void write_sample(FILE *out, const struct run *run, const struct run_lane
 	fputc('\n', out);
 }
 
+static void write_lane(FILE *out, const struct run *run, uint32_t number,
+	const struct owners *owners, size_t *next)
+{
+	const struct run_lane *lane = &run->lanes[number];
+
+	for (size_t k = 0; k < lane->sample_count; k++) {
+		const struct run_sample *s = &lane->samples[k];
+		const struct run_command *command =
+			*next < run->command_count ? &run->commands[*next] : NULL;
+		if (command && (command->lane != number || command->sample != k))
+			command = NULL;
+		write_sample(out, run, lane, owners_at(owners, number, s->begin_ns), s, command);
+		run_lane_passed(lane, k);
+		*next += command != NULL;
+	}
+}
+
 int trace_csv_write(const struct run *run, FILE *out)
 {
-	errno = 0;
-	fputs(header, out);
+	struct owners owners;
+	int error = owners_init(&owners, run);
 	size_t next = 0; /* command, in the order of samples */
-	for (size_t i = 0; i < run->lane_count; i++)
-		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
-			const struct run_command *command =
-				next < run->command_count ? &run->commands[next] : NULL;
-			if (command && (command->lane != i || command->sample != k))
-				command = NULL;
-			write_sample(out, run, &run->lanes[i], &run->lanes[i].samples[k], command);
-			run_lane_passed(&run->lanes[i], k);
-			next += command != NULL;
-		}
-	if (fflush(out) || ferror(out))
-		return errno ? -errno : -EIO;
-	return 0;
+
+	errno = 0;
+	if (!error)
+		fputs(header, out);
+	for (uint32_t i = 0; !error && i < run->lane_count; i++)
+		write_lane(out, run, i, &owners, &next);
+	owners_fini(&owners);
+	if (!error && (fflush(out) || ferror(out)))
+		error = errno ? -errno : -EIO;
+	return error;
 }

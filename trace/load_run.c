@@ -176,7 +176,7 @@ static int on_lane(struct load *l, struct pb_reader event)
 		return 0;
 	struct run_lane *lane = &run->lanes[number];
 	lane->kind = (uint32_t)load_uint(event, "kind", 0);
-	lane->tid = load_uint(event, "tid", 0);
+	lane->tid = lane->first_tid = load_uint(event, "tid", 0);
 	load_text_of(l, event, "name", &lane->name);
 	load_text_of(l, event, "backend", &lane->backend);
 	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);

@@ -74,8 +74,8 @@ struct run_off_cpu {
 
 struct run_lane {
 	uint32_t process;
-	uint32_t kind; /* enum brick_lane_kind */
-	uint64_t tid;
+	uint32_t kind;		 /* enum brick_lane_kind */
+	uint64_t tid, first_tid; /* of its last owner, and of its first */
 	char *name;
 	uint64_t start_ns, end_ns;
 	struct run_sample *samples; /* also waits of their own (brick BarrierWait) */

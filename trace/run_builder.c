@@ -171,7 +171,7 @@ static int on_lane(struct sink *sink, int number, const struct brick_lane *state
 	lane->lane->start_ticks = state->start_ticks;
 	struct run_lane *run_lane = &b->build.run->lanes[index];
 	run_lane->kind = state->kind;
-	run_lane->tid = state->tid;
+	run_lane->tid = run_lane->first_tid = state->tid;
 	run_set_text(b, &run_lane->name, state->name, sizeof state->name);
 	if (state->kind != BRICK_LANE_THREAD) {
 		run_set_text(b, &run_lane->backend, state->backend, sizeof state->backend);

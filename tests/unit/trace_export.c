@@ -88,6 +88,20 @@ static const char *string(json_t *object, const char *key)
 	return value;
 }
 
+static void check_csv_owners(const struct run *run)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(trace_csv_write(run, out), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "\n4242,4242,main,"));
+	assert_non_null(strstr(text, "\n4242,777,main,"));
+	assert_non_null(strstr(text, "\n4242,778,main,"));
+	free(text);
+}
+
 /* A lane that another thread goes on with is that one's track from then on. */
 static void owners(void **state)
 {
@@ -102,7 +116,10 @@ static void owners(void **state)
 		fake_sample(500, 50, BRICK_SAMPLING, -1),
 	};
 	write_records(&s, records, COUNT(records));
+	struct brick_lane last = {.tid = 778, .owners = 3, .name = "main"};
+	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &last), 0);
 	read_back(&s);
+	check_csv_owners(s.run);
 	json_t *root = export_chrome(s.run);
 	static const double tids[] = {4242, 777, 778};
 	for (int i = 0; i < 3; i++) {

@@ -134,7 +134,7 @@ static void check_chrome(const struct run *run)
 		"\"ph\":\"s\",\"name\":\"launch\",\"cat\":\"brick\",\"id\":1,\"ts\":0.500,",
 		"\"name\":\"after\",\"cat\":\"brick\",\"id\":3,\"ts\":0.550,",
 		"\"name\":\"after\",\"cat\":\"brick\",\"id\":3,\"ts\":0.620,",
-		"\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":0.645,\"pid\":4242,\"tid\":4301},\n"
+		"\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":0.645,\"pid\":4242,\"tid\":4242},\n"
 		"{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"wait\",\"cat\":\"brick\",\"id\":4,\"ts\":0."
 		"645,",
 	};

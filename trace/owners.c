@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/owners.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int by_time(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static int is_handover(const struct run_point *p)
+{
+	return p->kind == RUN_POINT_THREAD;
+}
+
+/* Those of a lane stand together, from o->lanes[lane] on; each of them has its first owner. */
+static void count_owners(struct owners *o, const struct run *run)
+{
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		o->lanes[i + 1] = 1;
+	for (size_t i = 0; i < run->point_count; i++)
+		o->lanes[run->points[i].lane + 1] += is_handover(&run->points[i]);
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		o->lanes[i + 1] += o->lanes[i];
+}
+
+static void fill_owners(struct owners *o, const struct run *run, size_t *next)
+{
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		next[i] = o->lanes[i];
+		o->all[next[i]++].tid = run->lanes[i].first_tid;
+	}
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *p = &run->points[i];
+		if (is_handover(p))
+			o->all[next[p->lane]++] = (struct owner){p->ns, (uint64_t)p->value};
+	}
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof *o->all, by_time);
+}
+
+int owners_init(struct owners *o, const struct run *run)
+{
+	size_t *next = calloc(run->lane_count + (size_t)1, sizeof *next);
+
+	*o = (struct owners){.lanes = calloc(run->lane_count + (size_t)1, sizeof *o->lanes)};
+	if (o->lanes)
+		count_owners(o, run);
+	o->all = o->lanes ? calloc(o->lanes[run->lane_count] + 1, sizeof *o->all) : NULL;
+	if (next && o->all)
+		fill_owners(o, run, next);
+	int error = next && o->all ? 0 : -ENOMEM;
+	free(next);
+	return error;
+}
+
+void owners_fini(struct owners *o)
+{
+	free(o->lanes);
+	free(o->all);
+}
+
+uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns)
+{
+	size_t low = o->lanes[lane], high = o->lanes[lane + 1];
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (o->all[middle].ns <= ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return o->all[low].tid;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which thread had a lane when. A lane goes on with another thread when its owner has ended. Called
+ * by exports; any thread, an object one at a time.
+ */
+#pragma once
+
+#include "trace/run.h"
+
+/* It has the lane from then on. */
+struct owner {
+	uint64_t ns, tid;
+};
+
+struct owners {
+	struct owner *all; /* lane by lane */
+	size_t *lanes;	   /* where those of each begin; and their end */
+};
+
+/* 0 or -ENOMEM; either way there is something to fini. */
+int owners_init(struct owners *o, const struct run *run);
+void owners_fini(struct owners *o);
+uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns);
