@@ -87,6 +87,10 @@ for_testing()
 	# A server for a test of the history, which starts and stops it; the test is skipped without.
 	[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
 		optional=clickhouse-server
+	# Patching on AArch64 is tried under an emulator; skipped without.
+	if [ "$(uname -m)" != aarch64 ] && ! { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; } >/dev/null; then
+		optional="$optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+	fi
 }
 
 what=${1:-all} optional=
@@ -127,5 +131,5 @@ if [ -n "$optional" ]; then
 	$sudo apt-get install -y -qq --no-install-recommends $optional >"$log" 2>&1 || {
 		$sudo apt-get update -qq &&
 		$sudo apt-get install -y -qq --no-install-recommends $optional
-	} >"$log" 2>&1 || echo "deps: no $optional: its test will be skipped" >&2
+	} >"$log" 2>&1 || echo "deps: no $optional: what needs it will be skipped" >&2
 fi
