@@ -878,6 +878,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/explain_rules.c
   tests/unit/ggml_batch.c
   tests/unit/ggml_layout.c
+  tests/unit/ggml_node_run.c
   tests/unit/ggml_prompts.c
   tests/unit/ggml_repetition.c
   tests/unit/ggml_work.c

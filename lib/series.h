@@ -28,7 +28,7 @@ struct brick__series_timing {
  */
 struct brick__series_run {
 	uint32_t first, count;
-	uint64_t begin, last; /* when the first and the last one began */
+	uint64_t begin, last; /* when the first one began, and when the last one had begun */
 	const struct brick__series_timing *timings;
 	const struct brick_timing_work *works; /* by place in `timings` */
 	uint32_t work_count;
