@@ -53,15 +53,15 @@ static void describe_thread(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_close(b, thread);
 }
 
-static size_t queue_name(char *name, size_t room, const struct writer_lane *lane)
+static size_t queue_name(char *name, size_t capacity, const struct writer_lane *lane)
 {
 	size_t size = 0;
 
 	if (lane->backend[0]) {
-		size = tables_text(name, room, lane->backend, sizeof lane->backend);
-		size += tables_text(name + size, room - size, ": ", 2);
+		size = tables_text(name, capacity, lane->backend, sizeof lane->backend);
+		size += tables_text(name + size, capacity - size, ": ", 2);
 	}
-	return size + tables_text(name + size, room - size, lane->name, sizeof lane->name);
+	return size + tables_text(name + size, capacity - size, lane->name, sizeof lane->name);
 }
 
 /* Two queues may have one name, and stay two. */
