@@ -251,7 +251,7 @@ static int run_diff(int argc, char **argv)
 
 const struct cli_command command_diff = {
 	.name = "diff",
-	.summary = "say which runs are faster, by which brick, and whether that is noise",
+	.summary = "say which runs are faster, by which brick, and if that is noise",
 	.run = run_diff,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",

@@ -204,8 +204,8 @@ const struct cli_command command_history = {
 	.summary = "keep summaries of runs: list, label, trends, machines",
 	.run = run_history,
 	.flags = CLI_ANSWERS,
-	.usage = "list | show @RUN | label @RUN NAME | rm @RUN | rm --older-than DAYS\n"
-		 "add FILE... | import FILE... | push\n"
+	.usage = "list | show @RUN | label @RUN NAME | add FILE...\n"
+		 "rm @RUN | rm --older-than DAYS | import FILE... | push\n"
 		 "plot [--brick NAME] [--svg OUT] | hosts [--by engine]",
 	.about = "What every recorded run took, by phase, brick and layer, is kept in a database: "
 		 "for baselines, for trends, over machines. A run is named @last, @3 (the third "

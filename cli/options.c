@@ -17,7 +17,7 @@
 #include "view/suggest.h"
 #include "view/text.h"
 
-enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 88 };
+enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 80 };
 
 /* ---- values ---- */
 

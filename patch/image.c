@@ -147,10 +147,12 @@ static int read_sections(struct image *image)
 		if (!gelf_getshdr(s, &header))
 			return BRICK_EFORMAT;
 		error = add_part(image, s, &header, names);
-		if (!error && header.sh_type == SHT_SYMTAB)
+		if (!error && header.sh_type == SHT_SYMTAB) {
+			image->has_symbols = 1;
 			error = add_symbols(image, s, &header, NULL);
-		else if (!error && header.sh_type == SHT_DYNSYM)
+		} else if (!error && header.sh_type == SHT_DYNSYM) {
 			error = read_dynamic(image, s, &header);
+		}
 	}
 	return error;
 }

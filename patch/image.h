@@ -29,6 +29,7 @@ struct image_part {
 struct image {
 	struct Elf *elf;
 	int fd;
+	int has_symbols;			/* a .symtab */
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
 	ARRAY(uint64_t) pointers;		/* that the dynamic linker will write somewhere */

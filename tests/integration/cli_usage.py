@@ -11,6 +11,8 @@ from libcli import BRICK, TMP, brick, environment, expect, expect_true, fail, re
 def help_is_there():
     out = brick("--help")[0].decode()
     expect("-h", brick("-h")[0].decode(), out)
+    for line in out.splitlines():
+        expect_true(f"--help fits 80 columns: {line}", len(line) <= 80)
     commands = re.findall(r"^  ([a-z]+)  +\S", out.split("Options:")[0], re.M)
     expect_true("all that there are", len(commands) >= 14 and {"record", "report"} <= set(commands))
     for command in commands:
@@ -20,7 +22,7 @@ def help_is_there():
         expect("nothing on stderr", err, b"")
         expect("help COMMAND", brick("help", command)[0], text)
         for line in text.decode().splitlines():
-            expect_true(f"{command} --help fits 90 columns: {line}", len(line) <= 90)
+            expect_true(f"{command} --help fits 80 columns: {line}", len(line) <= 80)
     expect_true("version", re.fullmatch(rb"brick \d+\.\d+\.\d+\n", brick("--version")[0]))
 
 
