@@ -100,7 +100,11 @@ static void rest(struct trace_writer *w, struct fake *f)
 {
 	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
 	const uint64_t *histograms[1] = {buckets};
-	const struct sink_account account = {fake_ns(2000), 1, 2, 0, 2, 0, 1};
+	const struct sink_account account = {.end_ns = fake_ns(2000),
+		.consumer_cpu_ns = 1,
+		.program_cpu_ns = 2,
+		.refused_records = 2,
+		.exit_code = 1};
 
 	buckets[7] = 9;
 	buckets[700] = 1;
