@@ -79,6 +79,17 @@ def assert_same(plain, recorded, what):
         assert a == b, f"{what}: {name} differs\n--- without\n{a}\n--- with\n{b}"
 
 
+def record_unnoticed(command, what):
+    """Sessions of a program that says the same with and without Brick; skipped where it says that it cannot run."""
+    plain = run(command)
+    if plain.returncode == 77:
+        skip(plain.stderr)
+    assert plain.returncode == 0, plain.stderr
+    with Recorded(command) as recorded:
+        assert_same(plain, recorded.result, what)
+        return recorded.sessions()
+
+
 def assert_clean(session, open_frames=0):
     for lane in session.lanes.values():
         assert lane.dropped == lane.unmatched == lane.clamped == lane.too_deep == 0, lane
