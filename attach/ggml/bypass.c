@@ -76,18 +76,11 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
-static int count_changes(struct dl_phdr_info *info, size_t bytes, void *changes)
-{
-	(void)bytes;
-	*(unsigned long long *)changes = info->dlpi_adds + info->dlpi_subs;
-	return 1; /* the first entry tells it all */
-}
-
 static void find_slots(void)
 {
-	unsigned long long changes = 0;
+	struct object_changes all = object_changes();
+	unsigned long long changes = all.loads + all.unloads;
 
-	dl_iterate_phdr(count_changes, &changes);
 	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&slots, &self)))
 		return;
 	changes_seen = changes;

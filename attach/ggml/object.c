@@ -53,3 +53,19 @@ int object_at(uintptr_t address, struct loaded_object *object)
 
 	return dl_iterate_phdr(contains, &search);
 }
+
+static int count_changes(struct dl_phdr_info *info, size_t bytes, void *changes)
+{
+	(void)bytes;
+	*(struct object_changes *)changes =
+		(struct object_changes){info->dlpi_adds, info->dlpi_subs};
+	return 1; /* the first entry tells it all */
+}
+
+struct object_changes object_changes(void)
+{
+	struct object_changes changes = {0, 0};
+
+	dl_iterate_phdr(count_changes, &changes);
+	return changes;
+}

@@ -14,3 +14,9 @@ void object_describe(struct loaded_object *object, const struct dl_phdr_info *in
 
 /* The object that an address lies in; 0 if there is none. */
 int object_at(uintptr_t address, struct loaded_object *object);
+
+/* How many objects have been loaded and unloaded since the process began. */
+struct object_changes {
+	unsigned long long loads, unloads;
+};
+struct object_changes object_changes(void);

@@ -52,18 +52,10 @@ void resolve_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static int count_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
-{
-	(void)bytes;
-	*(unsigned long long *)unloads = info->dlpi_subs;
-	return 1; /* the first entry tells it all */
-}
-
 static int look_for_unloads(void)
 {
-	unsigned long long now = 0;
+	unsigned long long now = object_changes().unloads;
 
-	dl_iterate_phdr(count_unloads, &now);
 	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
 		return 0;
 	resolve_lock();
