@@ -952,6 +952,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_strays.c
   tests/unit/trace_structure.c
   tests/unit/vulkan_memory.c
+  tests/unit/vulkan_placing.c
 )
 
 # Programs that integration tests run.

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Description: where the Vulkan layer places what a device did, when its clock is known wrongly.
+ * Each bound is tried alone: a command of which only that bound knows where it cannot have been.
+ * A double stands for the library's own recording, which would hold some of the bounds once more.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "attach/vulkan/completions.h"
+#include "attach/vulkan/queue.h"
+#include "attach/vulkan/submission.h"
+#include "base/clock_ns.h"
+
+enum { US = 1000, MS = 1000 * US, MAX_COMMANDS = 4 };
+
+static struct vulkan_device device;
+static struct vulkan_queue queue;
+static uint64_t now_ns; /* when a test began; what it tells of was before, but for its clock */
+static uint64_t next_number;
+
+/* What was recorded, in order. */
+static struct {
+	uint64_t number, begin_ns, end_ns, residual_ns;
+} seen[MAX_COMMANDS];
+static size_t seen_count;
+
+int __wrap_brick_queue_record(struct brick_queue *to, const struct brick_command *command);
+
+int __wrap_brick_queue_record(struct brick_queue *to, const struct brick_command *command)
+{
+	assert_true(seen_count < MAX_COMMANDS);
+	seen[seen_count].number = command->launch.number;
+	seen[seen_count].begin_ns = command->begin_ns;
+	seen[seen_count].end_ns = command->end_ns;
+	seen[seen_count++].residual_ns = command->residual_ns;
+	return 0;
+}
+
+/* ---- a driver: all that was submitted is done ---- */
+
+static VKAPI_ATTR VkResult VKAPI_CALL is_signalled(VkDevice handle, VkFence fence)
+{
+	return VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL reset(VkDevice handle, uint32_t count, const VkFence *fences)
+{
+	return VK_SUCCESS;
+}
+
+static struct vulkan_slot slots[MAX_COMMANDS];
+static uint64_t results[MAX_COMMANDS][2];
+
+/* ---- what the tests are made of ---- */
+
+/* The device's clock is the host's, but taken for so much later, and known so narrowly. */
+static void start(int64_t off_ns, uint64_t half_width_ns)
+{
+	now_ns = monotonic_ns();
+	device = (struct vulkan_device){.family_count = 1,
+		.period_ns = 1,
+		.call = {.GetFenceStatus = is_signalled, .ResetFences = reset},
+		.queues = &queue};
+	device.families[0].mask = UINT64_MAX;
+	queue = (struct vulkan_queue){.last = &queue.first};
+	brick_correlation_init(&device.correlation);
+	uint64_t device_ns = now_ns - 1000 * (uint64_t)MS, host_ns = device_ns + (uint64_t)off_ns;
+	struct brick_reading reading = {
+		host_ns - half_width_ns, device_ns, host_ns + half_width_ns};
+	assert_int_equal(brick_correlation_add(&device.correlation, &reading, 1), 0);
+	seen_count = next_number = 0;
+}
+
+/* A time so long before the test began. */
+static uint64_t ago(uint64_t us)
+{
+	return now_ns - us * US;
+}
+
+/* A submission of one command that was launched and ran so long ago. Its number. */
+static uint64_t ran(uint64_t launch_us, uint64_t begin_us, uint64_t end_us)
+{
+	struct vulkan_submission *s = submission_create(1);
+	uint64_t at = next_number;
+
+	assert_non_null(s);
+	results[at][0] = ago(begin_us);
+	results[at][1] = ago(end_us);
+	slots[at] = (struct vulkan_slot){.device = &device, .results = results[at]};
+	s->slot = &slots[at];
+	s->launch_ns = ago(launch_us);
+	assert_int_equal(array_reserve(&s->pending, 1), 0);
+	s->pending.items[s->pending.count++] = (struct pending){.number = ++next_number};
+	*queue.last = s;
+	queue.last = &s->next;
+	return next_number;
+}
+
+static void assert_at(size_t i, uint64_t begin_us, uint64_t end_us)
+{
+	assert_int_equal(seen[i].begin_ns, ago(begin_us));
+	assert_int_equal(seen[i].end_ns, ago(end_us));
+}
+
+/* ---- bounds ---- */
+
+static void what_the_clock_says(void **state)
+{
+	start(0, 100);
+	ran(500, 400, 300);
+	completions_take(&device);
+	assert_int_equal(seen_count, 1);
+	assert_at(0, 400, 300);
+	assert_int_equal(seen[0].residual_ns, 100);
+}
+
+static void nothing_begins_before_its_launch(void **state)
+{
+	start(-200 * US, 100);
+	ran(500, 450, 350);
+	completions_take(&device);
+	assert_true(seen[0].begin_ns >= ago(500));
+	assert_true(seen[0].begin_ns <= ago(450));
+	assert_int_equal(seen[0].end_ns - seen[0].begin_ns, 100 * US);
+	/* it says how far it was moved, beside what its clock may be off */
+	assert_int_equal(
+		seen[0].residual_ns, 100 + seen[0].begin_ns - (ago(450) - (uint64_t)200 * US));
+}
+
+static void nothing_ends_behind_its_wait(void **state)
+{
+	start(200 * US, 100);
+	queue_waited(&queue, ran(1000, 450, 350), ago(340));
+	completions_take(&device);
+	assert_true(seen[0].end_ns <= ago(340));
+	assert_true(seen[0].end_ns >= ago(350));
+	assert_int_equal(seen[0].end_ns - seen[0].begin_ns, 100 * US);
+	assert_int_equal(
+		seen[0].residual_ns, 100 + (ago(450) + (uint64_t)200 * US) - seen[0].begin_ns);
+}
+
+static void nothing_ends_in_the_future(void **state)
+{
+	start(1000 * (int64_t)MS, 100);
+	ran(1000, 450, 350);
+	completions_take(&device);
+	assert_true(seen[0].end_ns <= monotonic_ns());
+}
+
+/* The wait that moves a command moves what the device did before it, too. */
+static void what_ran_before_is_moved_along(void **state)
+{
+	start(200 * US, 100);
+	ran(1000, 650, 550);
+	queue_waited(&queue, ran(1000, 550, 350), ago(340));
+	completions_take(&device);
+	assert_int_equal(seen_count, 2);
+	assert_true(seen[0].end_ns <= seen[1].begin_ns);
+	assert_true(seen[1].end_ns <= ago(340));
+}
+
+/* The launch that moves a command moves what the device did behind it, too. */
+static void what_ran_behind_is_moved_along(void **state)
+{
+	start(-200 * US, 100);
+	ran(500, 450, 350);
+	ran(600, 350, 340);
+	completions_take(&device);
+	assert_int_equal(seen_count, 2);
+	assert_true(seen[0].begin_ns >= ago(500));
+	assert_true(seen[0].end_ns <= seen[1].begin_ns);
+}
+
+/* ... also when it is taken later. */
+static void what_was_recorded_stays_before(void **state)
+{
+	start(-200 * US, 100);
+	ran(500, 450, 350);
+	completions_take(&device);
+	ran(600, 350, 340);
+	completions_take(&device);
+	assert_int_equal(seen_count, 2);
+	assert_true(seen[0].end_ns <= seen[1].begin_ns);
+}
+
+/* What the device did at the same time is not drawn apart. */
+static void what_overlapped_overlaps(void **state)
+{
+	start(0, 100);
+	ran(1000, 450, 350);
+	ran(1000, 400, 300);
+	completions_take(&device);
+	assert_at(0, 450, 350);
+	assert_at(1, 400, 300);
+}
+
+/* ... also when it is taken later. */
+static void what_overlapped_overlaps_later(void **state)
+{
+	start(0, 100);
+	ran(1000, 450, 350);
+	completions_take(&device);
+	ran(1000, 400, 300);
+	completions_take(&device);
+	assert_at(1, 400, 300);
+}
+
+static void they_come_in_the_order_of_their_begins(void **state)
+{
+	start(0, 100);
+	ran(1000, 400, 300);
+	ran(1000, 500, 450);
+	completions_take(&device);
+	assert_int_equal(seen[0].number, 2);
+	assert_int_equal(seen[1].number, 1);
+}
+
+/* A clock that is known badly is taken to be as late as it can be. */
+static void a_bad_clock_is_late(void **state)
+{
+	start(0, 20 * US);
+	ran(1000, 450, 350);
+	completions_take(&device);
+	assert_at(0, 470, 370);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_clock_says),
+		cmocka_unit_test(nothing_begins_before_its_launch),
+		cmocka_unit_test(nothing_ends_behind_its_wait),
+		cmocka_unit_test(nothing_ends_in_the_future),
+		cmocka_unit_test(what_ran_before_is_moved_along),
+		cmocka_unit_test(what_ran_behind_is_moved_along),
+		cmocka_unit_test(what_was_recorded_stays_before),
+		cmocka_unit_test(what_overlapped_overlaps),
+		cmocka_unit_test(what_overlapped_overlaps_later),
+		cmocka_unit_test(they_come_in_the_order_of_their_begins),
+		cmocka_unit_test(a_bad_clock_is_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
