@@ -259,6 +259,18 @@ uint64_t launches_pending_since(uint64_t give_up)
 	return since;
 }
 
+uint64_t launches_patience_ends(uint64_t now, uint64_t patience)
+{
+	static uint64_t
+		rounds[PATIENT_ROUNDS]; /* when they were; the next one's place has the oldest */
+	static uint32_t next;
+	uint64_t oldest_round = rounds[next], by_time = now > patience ? now - patience : 0;
+
+	rounds[next] = now;
+	next = (next + 1) % PATIENT_ROUNDS;
+	return oldest_round < by_time ? oldest_round : by_time;
+}
+
 uint64_t launches_unanswered(void)
 {
 	return unanswered;

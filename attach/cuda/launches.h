@@ -65,5 +65,13 @@ int launches_take(
  */
 uint64_t launches_pending_since(uint64_t give_up);
 
+/*
+ * Consumer, once a round, behind a flush: the give_up for launches_pending_since(). What ended
+ * `patience` ago is given up, but not before so many flushes went by without its record: a process
+ * that stood still has asked for nothing meanwhile.
+ */
+enum { PATIENT_ROUNDS = 10 };
+uint64_t launches_patience_ends(uint64_t now, uint64_t patience);
+
 /* Consumer: records that were certain to come and never came. */
 uint64_t launches_unanswered(void);

@@ -17,7 +17,7 @@
 #include "attach/cuda/streams.h"
 #include "brick/clock.h"
 
-/* A call that ended so long ago and has no record yet is not waited for. */
+/* A call that ended so long ago and has no record yet is not waited for (launches.h). */
 enum { PATIENCE_S = 2 };
 /* Records by which it is decided whether ids are missing: at least, and at most. */
 enum { FIRST_RECORDS = 16, MAX_FIRST_RECORDS = 1000 };
@@ -164,8 +164,9 @@ void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_
 static void release(void)
 {
 	const struct brick_clock *clock = brick_clock_get();
-	uint64_t now = brick_ticks(), patience = PATIENCE_S * clock->frequency;
-	uint64_t since = launches_pending_since(now > patience ? now - patience : 0);
+	uint64_t now = brick_ticks();
+	uint64_t give_up = launches_patience_ends(now, PATIENCE_S * clock->frequency);
+	uint64_t since = launches_pending_since(give_up);
 	uint64_t before = host_clock_of_ticks(since < now ? since : now);
 
 	reorder_release(before - host_clock_residual_ns());

@@ -104,6 +104,44 @@ static void records_that_never_come(void **state)
 	assert_int_equal(launches_unanswered(), 1);
 }
 
+enum { SECOND = 1000, ROUND = SECOND / 5, PATIENCE = 2 * SECOND };
+
+/* A flush at that time; what is still waited for then. */
+static uint64_t round_at(uint64_t now)
+{
+	return launches_pending_since(launches_patience_ends(now, PATIENCE));
+}
+
+/*
+ * A process that was frozen for longer than the patience, between a call and its record: no flush
+ * asked for it meanwhile, so what began later still waits for it; but not for ever.
+ */
+static void patience_is_of_a_process_that_runs(void **state)
+{
+	uint64_t now = 100 * SECOND;
+
+	for (int i = 0; i < 2 * PATIENT_ROUNDS; i++)
+		assert_int_equal(round_at(now += ROUND), UINT64_MAX);
+	begin(30, now, 1, 1);
+	end(30, now);
+	uint64_t launched = now, thawed = now + 60 * SECOND;
+	for (int i = 0; i < PATIENT_ROUNDS; i++)
+		assert_int_equal(round_at(thawed + (uint64_t)i * ROUND), launched);
+	assert_int_equal(round_at(thawed + PATIENT_ROUNDS * ROUND), UINT64_MAX);
+}
+
+/* Rounds that come quickly do not shorten it. */
+static void patience_is_no_shorter_than_its_time(void **state)
+{
+	uint64_t launched = 1000 * SECOND;
+
+	begin(31, launched, 1, 1);
+	end(31, launched);
+	for (uint64_t now = launched; now <= launched + PATIENCE; now += ROUND / 10)
+		assert_int_equal(round_at(now), launched);
+	assert_int_equal(round_at(launched + PATIENCE + 1), UINT64_MAX);
+}
+
 /* More calls under way than the table holds: the oldest are not known any more, nothing breaks. */
 static void more_than_there_is_room_for(void **state)
 {
@@ -208,6 +246,8 @@ int main(void)
 		cmocka_unit_test(records_still_to_come),
 		cmocka_unit_test(numbers_of_several),
 		cmocka_unit_test(records_that_never_come),
+		cmocka_unit_test(patience_is_of_a_process_that_runs),
+		cmocka_unit_test(patience_is_no_shorter_than_its_time),
 		cmocka_unit_test(more_than_there_is_room_for),
 		cmocka_unit_test(calls_in_calls),
 		cmocka_unit_test(uncounted_launches),
