@@ -20,7 +20,7 @@ bench: deps
 fuzz: deps
 	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)
 
-# The long form of what the tests in tests/attack do: hours.
+# The long form of what the tests in tests/attack do: twenty minutes.
 attack: deps
 	@tests/attack/run.sh $(KILLS) $(SESSIONS) $(RECORDINGS)
 

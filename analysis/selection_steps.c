@@ -223,6 +223,7 @@ static int choose(struct choice *c, char **missing)
 	choose_by_kind(c);
 	if (c->selection->speed != SELECT_ANY_SPEED && choose_by_speed(c) < 0)
 		return -ENOMEM;
+	c->run->is_scattered = c->selection->speed == SELECT_SLOW || c->selection->step_ranges > 1;
 	for (size_t i = 0; i < c->run->step_count; i++)
 		any |= c->steps[i];
 	if (any)

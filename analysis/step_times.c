@@ -165,7 +165,9 @@ static void finish_phase(
 	uint64_t counted = steps_counted(run, RUN_NONE, phase_number);
 	phase->count = n;
 	phase->dropped = counted > n ? counted - n : 0;
-	phase->wall_ns = n && last_ns > first_ns ? last_ns - first_ns : 0;
+	phase->wall_ns = run->is_scattered	   ? ANALYSIS_UNKNOWN
+			 : n && last_ns > first_ns ? last_ns - first_ns
+						   : 0;
 	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
 	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
 	phase->p50_ns = percentile_or_unknown(values, n, 50);

@@ -175,8 +175,8 @@ static const struct question *find_question(const char *name)
 	for (size_t i = 0; name && i < QUESTIONS; i++)
 		if (!strcmp(questions[i].name, name))
 			return &questions[i];
-	die_usage("history", "%s%smust be list, show, label, rm, add, plot, hosts, import or push",
-		name ? name : "", name ? ": " : "the question ");
+	die_usage("history", "%s must be list, show, label, rm, add, plot, hosts, import or push",
+		name ? name : "the word behind 'history'");
 }
 
 static int run_history(int argc, char **argv)

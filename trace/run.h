@@ -199,6 +199,7 @@ struct run {
 	char *path;
 	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
 	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
+	int is_scattered;   /* steps between those that are here were left out */
 	char **command;	    /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */

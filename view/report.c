@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/unknown.h"
 #include "view/die.h"
 #include "view/exit_code.h"
 #include "view/memory.h"
@@ -81,7 +82,7 @@ const char *report_phase_name(int phase)
 
 static double rate(uint64_t tokens, uint64_t ns)
 {
-	return tokens && ns ? (double)tokens * 1e9 / (double)ns : -1;
+	return tokens && ns && ns != ANALYSIS_UNKNOWN ? (double)tokens * 1e9 / (double)ns : -1;
 }
 
 double report_tokens_per_s(const struct step_phase_times *times)

@@ -85,7 +85,7 @@ static char *rates_text(const struct step_phase_times *times)
 	char running[UNITS_BYTES], wall[UNITS_BYTES];
 	units_number(running, report_tokens_per_s(times));
 	units_number(wall, report_wall_tokens_per_s(times));
-	if (!strcmp(running, wall))
+	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
 		return xasprintf("%s tokens/s", running);
 	return xasprintf("%s tokens/s while it ran, %s with the gaps between steps", running, wall);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "analysis/selection.h"
 #include "analysis/summary.h"
+#include "analysis/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 
@@ -110,6 +111,28 @@ static void wall_time_stays_whole(void **state)
 	run_fini(&run);
 }
 
+/* Time between steps that were left out is no gap: there is no rate by the wall clock then. */
+static void steps_that_are_left_out_are_no_gap(void **state)
+{
+	static const struct selection_range in_a_row[] = {{1, 3}}, apart[] = {{1, 1}, {3, 3}};
+	(void)state;
+	for (unsigned ranges = 1; ranges <= 2; ranges++) {
+		struct selection some = SELECTION_INIT;
+		struct summary *s;
+		struct run run;
+		build(&run);
+		memcpy(some.steps, ranges == 1 ? in_a_row : apart, ranges * sizeof(*apart));
+		some.step_ranges = ranges;
+		narrow(&run, some);
+		assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+		const struct step_phase_times *decode = &s->steps.phases[STEP_DECODE];
+		assert_int_equal(decode->wall_ns, ranges == 1 ? 2600 : ANALYSIS_UNKNOWN);
+		assert_int_equal(decode->union_ns, ranges == 1 ? 1800 : 1200);
+		summary_destroy(s);
+		run_fini(&run);
+	}
+}
+
 static void what_is_cut_is_no_execution(void **state)
 {
 	struct selection early = SELECTION_INIT;
@@ -184,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_points_at_samples),
 		cmocka_unit_test(wall_time_stays_whole),
+		cmocka_unit_test(steps_that_are_left_out_are_no_gap),
 		cmocka_unit_test(what_is_cut_is_no_execution),
 		cmocka_unit_test(a_thread_and_what_it_launched),
 		cmocka_unit_test(what_there_is_none_of),
