@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills at random times, small shared memory, a small memory cgroup, storms of processes and threads:
-whatever happens, recordings can be read, what is not in them is counted as lost, exit codes and
-outputs are the program's, and no file, session or process stays behind. ATTACK_ROUNDS kills (20)."""
+"""Kills at random times, also of an engine whose hooks come and go, small shared memory, a small
+memory cgroup, storms of processes and threads: whatever happens, recordings can be read, what is not
+in them is counted as lost, exit codes and outputs are the program's, and no file, session or process
+stays behind. ATTACK_ROUNDS kills (20)."""
 import json
 import os
 import random
@@ -96,6 +97,40 @@ def whole(scratch, name, samples, *command, before=(), environment=None):
     same(count + lost, samples, f"{name}: {count} recorded and {lost} lost, together")
 
 
+def plain_steps(scratch):
+    """An engine whose hooks are taken away and put back while it or its recorder is killed: it says what it
+    says alone, and goes on without its recorder."""
+    demo = os.path.join(BUILD, "demo")
+    engine = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", os.path.join(demo, "engine", "libs"),
+              "--model", os.path.join(demo, "model-f16.gguf"), "--prompt-tokens", "16",
+              "--predict", "300", "--threads", "1"]
+    if not os.path.exists(engine[4]):
+        print("no engine here (make models): no kills between hooked and plain steps")
+        return
+    alone = subprocess.run(engine, capture_output=True, timeout=120).stdout
+    chance = random.Random(SEED)
+    for number in range(max(3, ROUNDS // 10)):
+        victim = ("program", "recorder", "nobody")[number % 3]
+        out = scratch.file(f"plain{number}.pftrace")
+        run = start(out, *engine, options=["--measure-distortion", "--interval", "50"])
+        time.sleep(0.2 + chance.random() * 0.8)
+        for pid in with_environment(f"/brick-{run.pid}-") if victim == "program" else []:
+            os.kill(pid, signal.SIGKILL)
+        if victim == "recorder":
+            run.kill()
+        output, errors = run.communicate(timeout=120)
+        if victim == "program" and run.returncode:
+            same(run.returncode, 137, f"killed engine: {errors}")
+        else:
+            same((output, run.returncode), (alone, -9 if victim == "recorder" and run.returncode else 0),
+                 f"{victim}: what the engine said (seed {SEED})")
+        for path in (out, out + ".part"):
+            if os.path.exists(path):
+                if os.path.getsize(path):
+                    told(path)
+                os.unlink(path)
+
+
 def storms(scratch):
     whole(scratch, "processes", 60 * 25,
           "sh", "-c", f"for i in $(seq 60); do {PRODUCER} samples=20 fork samples=5 & done; wait; exit 7")
@@ -136,7 +171,7 @@ def small_cgroup(scratch):
 
 
 print("seed", SEED)
-for test in (kills, storms, small_memory, small_cgroup):
+for test in (kills, plain_steps, storms, small_memory, small_cgroup):
     with Scratch() as scratch:
         begin = time.monotonic()
         test(scratch)
