@@ -2,15 +2,22 @@
 /*
  * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
- * up and down per hook call, because timing a call in place counts part of the timing and not the
- * way into the call; as much again as a call takes longer than a pair, since what is only led on
- * (barriers) is not timed, and finds the caches as cold (high); the hooks of the step's other
- * threads, whose delays hold up all at the next barrier unless they fall together (high); and, on a
- * machine that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or
- * holding up all of them (high). Called by the report.
+ * up and down per hook call, because timing a call in place counts part of the timing; as much
+ * again as a call takes longer than a pair, since what is only led on (barriers) is not timed, and
+ * finds the caches as cold (high); for the way into a call and the lines that it pushes out, which
+ * no clock inside of it sees, as much as a pair takes longer behind other data than in warm caches,
+ * timed in this process from outside of the pair (high); the hooks of the step's other threads,
+ * whose delays hold up all at the next barrier unless they fall together (high); and, on a machine
+ * that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or holding up
+ * all of them (high).
+ *
+ * Nodes that were timed by the evaluation callback were computed as graphs of their own. Each took
+ * as long for that as the shortest node without work at least (low), as their mean (estimate), and
+ * all together no longer than the graphs (high). Called by the report.
  */
 #include "analysis/distortion.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,11 +26,11 @@
 
 struct costs {
 	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
-	double calls, timed, timed_ns;
+	double calls, timed, timed_ns, way_ns;
 	double own_ns;
+	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
 	double ns, pairs_part_ns, low_ns, high_ns;
-	bool known;    /* all that was counted has a cost */
-	bool inflated; /* nodes were timed by splitting graphs, which costs nobody knows what */
+	bool known; /* all that was counted has a cost */
 };
 
 static double sum_of(const uint64_t *counts, size_t n)
@@ -51,6 +58,15 @@ static double wall_of(const struct summary *summary, int phase)
 	if (phase != SUMMARY_ALL_PHASES)
 		return (double)summary->steps.phases[phase].total_ns;
 	return (double)summary->steps.wall_ns;
+}
+
+static double steps_of(const struct summary *summary, int phase)
+{
+	double steps = 0;
+	for (int i = 0; i < STEP_PHASES; i++)
+		if (phase == SUMMARY_ALL_PHASES || phase == i)
+			steps += (double)summary->steps.phases[i].count;
+	return steps;
 }
 
 static void add_pairs(struct costs *costs, const struct run_process *process, double pairs)
@@ -97,6 +113,29 @@ static void add_own(struct costs *costs, const struct summary *summary,
 	costs->high_ns += own_ns;
 }
 
+/* Of a graph of n nodes n - 1 graphs are the callback's doing; each step has one graph at least. */
+static void add_splits(struct costs *costs, const struct summary *summary,
+	const struct summary_pairs *hooked, int phase)
+{
+	double nodes = within(summary, hooked->inflated, phase);
+	if (nodes <= 0)
+		return;
+	costs->nodes += nodes;
+	if (!hooked->split_count) {
+		costs->known = false;
+		return;
+	}
+	double ns = (double)hooked->split_ns / (double)hooked->split_count;
+	double more = fmax(nodes - steps_of(summary, phase), 0);
+	if (!costs->splits || (double)hooked->split_min_ns < costs->split_min_ns)
+		costs->split_min_ns = (double)hooked->split_min_ns;
+	costs->splits += (double)hooked->split_count;
+	costs->split_ns += (double)hooked->split_ns;
+	costs->ns += more * ns;
+	costs->low_ns += more * (double)hooked->split_min_ns;
+	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase), more * ns);
+}
+
 static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
@@ -107,7 +146,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		double here = within(summary, counts, phase);
 		add_beside(costs, lane, &summary->hooked[i], all, phase);
 		add_own(costs, summary, &summary->hooked[i], phase);
-		costs->inflated |= within(summary, summary->hooked[i].inflated, phase) > 0;
+		add_splits(costs, summary, &summary->hooked[i], phase);
 		if (here <= 0)
 			continue;
 		bool is_whole = lane->stats || (run->selected && run->complete);
@@ -122,14 +161,17 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		}
 		double calls = (double)lane->hook_calls * here / all;
 		double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
-		double spread_ns = run->processes[lane->process].pair_cost_ns / 2;
+		const struct run_process *process = &run->processes[lane->process];
+		double spread_ns = process->pair_cost_ns / 2;
+		double way_ns = fmax(process->pair_cost_high_ns - process->pair_cost_ns, 0);
 		costs->calls += calls;
 		costs->timed += (double)lane->hook_timed;
 		costs->timed_ns += (double)lane->hook_ns;
 		costs->ns += calls * mean_ns;
 		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
 		double cold_ns = mean_ns > 2 * spread_ns ? mean_ns - 2 * spread_ns : 0;
-		costs->high_ns += calls * (mean_ns + spread_ns + cold_ns);
+		costs->high_ns += calls * (mean_ns + spread_ns + cold_ns + way_ns);
+		costs->way_ns = way_ns;
 	}
 }
 
@@ -169,16 +211,32 @@ static void say_pairs(struct distortion *d, const struct costs *costs)
 	append(d->method, sizeof(d->method), part);
 }
 
+static void say_splits(struct distortion *d, const struct costs *costs)
+{
+	char part[240];
+	if (costs->splits <= 0)
+		return;
+	snprintf(part, sizeof(part),
+		"the evaluation callback had %.0f nodes computed as graphs of their own: at least "
+		"%.1f us each, %.1f in the mean, by %.0f without work, and at most all that the "
+		"graphs took",
+		costs->nodes, costs->split_min_ns / 1e3, costs->split_ns / costs->splits / 1e3,
+		costs->splits);
+	append(d->method, sizeof(d->method), part);
+}
+
 static void say_costs(struct distortion *d, const struct costs *costs)
 {
-	char part[160];
+	char part[240];
 	size_t size = sizeof(d->method);
 	say_pairs(d, costs);
 	if (costs->timed > 0) {
 		snprintf(part, sizeof(part),
-			"%.0f hook calls at %.1f ns, by %.0f timed in place; what they do to "
-			"caches is not in it (--measure-distortion)",
-			costs->calls, costs->timed_ns / costs->timed, costs->timed);
+			"%.0f hook calls at %.1f ns, by %.0f timed in place; for the way into them "
+			"and what they do to caches at most %.1f ns more each "
+			"(--measure-distortion "
+			"measures it)",
+			costs->calls, costs->timed_ns / costs->timed, costs->timed, costs->way_ns);
 		append(d->method, size, part);
 	}
 	if (costs->own_ns > 0) {
@@ -186,12 +244,13 @@ static void say_costs(struct distortion *d, const struct costs *costs)
 			costs->own_ns / 1e6);
 		append(d->method, size, part);
 	}
-	if (!costs->known)
-		append(d->method, size, "some costs were not measured");
-	if (costs->inflated)
+	if (costs->nodes > 0 && !costs->splits)
 		append(d->method, size,
-			"the evaluation callback splits graphs, and what that costs the engine is "
-			"not known");
+			"the evaluation callback splits graphs, and no node without work was there "
+			"to see what that costs the engine");
+	else if (!costs->known)
+		append(d->method, size, "some costs were not measured");
+	say_splits(d, costs);
 }
 
 static void say_recorder(struct distortion *d)
@@ -217,10 +276,10 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 			within(summary, summary->pairs[i].count, phase));
 	add_hooks(&costs, summary, phase);
 	bool counted = costs.pairs > 0 || costs.timed > 0;
-	if (counted && costs.known && !costs.inflated && wall_ns > 0) {
-		d->share = costs.ns / wall_ns;
-		d->low = costs.low_ns / wall_ns;
-		d->high = costs.high_ns / wall_ns;
+	if (counted && costs.known && wall_ns > 0) {
+		d->share = fmin(costs.ns / wall_ns, 1);
+		d->low = fmin(costs.low_ns / wall_ns, d->share);
+		d->high = fmin(costs.high_ns / wall_ns, 1);
 		d->pairs_share = costs.pairs_part_ns / wall_ns;
 		d->hooks_share = (costs.ns - costs.pairs_part_ns) / wall_ns;
 	}

@@ -284,7 +284,8 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 			index->kinds[i] = BRICK_KIND_STEP;
 		else if (!strcmp(name, tile))
 			index->kinds[i] = BRICK_KIND_TILE;
-		else if (!strcmp(run->bricks[i].name, BRICK_LOOKUP_NAME))
+		else if (!strcmp(run->bricks[i].name, BRICK_LOOKUP_NAME) ||
+			 !strcmp(run->bricks[i].name, BRICK_SPLIT_NAME))
 			index->kinds[i] = BRICK_KIND_OVERHEAD;
 	}
 }

@@ -37,8 +37,17 @@ struct summary_pairs {
 	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
 	/* Samples that are the profiler's own work, and the shortest of them. */
 	uint64_t own_count[STEP_PHASES + 1], own_ns[STEP_PHASES + 1], own_min_ns;
-	uint64_t inflated[STEP_PHASES + 1]; /* samples that are longer than without recording */
+	/* Of samples that the evaluation callback made: how many, and the time that holds them. */
+	uint64_t inflated[STEP_PHASES + 1], inflated_ns[STEP_PHASES + 1];
+	uint64_t split_count, split_ns, split_min_ns; /* ... of nodes without work */
 };
+
+/* 0: none yet. */
+static inline void summary_keep_least(uint64_t *least, uint64_t ns)
+{
+	if (ns && (!*least || ns < *least))
+		*least = ns;
+}
 
 /* Times in ns. min_ns is UINT64_MAX while count is 0. */
 struct summary_sums {

@@ -74,10 +74,13 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 		to->count[phase] += scaled(from->count[phase], ratio);
 		to->own_count[phase] += scaled(from->own_count[phase], ratio);
 		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
-		to->inflated[phase] += from->inflated[phase];
+		to->inflated[phase] += scaled(from->inflated[phase], ratio);
+		to->inflated_ns[phase] += from->inflated_ns[phase];
 	}
-	if (from->own_min_ns && (!to->own_min_ns || from->own_min_ns < to->own_min_ns))
-		to->own_min_ns = from->own_min_ns;
+	to->split_count += from->split_count;
+	to->split_ns += from->split_ns;
+	summary_keep_least(&to->split_min_ns, from->split_min_ns);
+	summary_keep_least(&to->own_min_ns, from->own_min_ns);
 	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
 		to->beside[phase] += scaled(from->beside[phase], ratio);
 }

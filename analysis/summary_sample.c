@@ -194,6 +194,20 @@ static bool is_asked_for(const struct summary_accumulator *t, const struct walk_
 	return t->only == SUMMARY_ALL_PHASES || phase_of(t, frame) == (uint32_t)t->only;
 }
 
+/* Being preempted meanwhile is no cost of it. */
+static void count_own(struct summary_pairs *hooked, const struct walk_frame *frame, uint32_t phase)
+{
+	uint64_t ns = on_cpu_ns(frame);
+	if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
+		hooked->split_count++;
+		hooked->split_ns += ns;
+		summary_keep_least(&hooked->split_min_ns, ns);
+	}
+	hooked->own_count[phase]++;
+	hooked->own_ns[phase] += ns;
+	summary_keep_least(&hooked->own_min_ns, ns);
+}
+
 static void count_hooked(
 	struct summary_accumulator *t, const struct walk_frame *frame, uint32_t phase)
 {
@@ -201,15 +215,12 @@ static void count_hooked(
 	hooked->count[phase]++;
 	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
 		hooked->beside[phase_of(t, frame)]++;
-	hooked->inflated[phase] += frame->sample->source == BRICK_SOURCE_CALLBACK;
-	if (t->index->kinds[frame->brick] != BRICK_KIND_OVERHEAD)
-		return;
-	/* being preempted meanwhile is no cost of it */
-	uint64_t own_ns = on_cpu_ns(frame);
-	hooked->own_count[phase]++;
-	hooked->own_ns[phase] += own_ns;
-	if (!hooked->own_min_ns || own_ns < hooked->own_min_ns)
-		hooked->own_min_ns = own_ns;
+	if (t->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
+		count_own(hooked, frame, phase);
+	else if (frame->sample->source == BRICK_SOURCE_CALLBACK)
+		hooked->inflated[phase]++;
+	if (t->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE)
+		hooked->inflated_ns[phase] += frame->length_ns;
 }
 
 static bool part_counts(const struct summary_accumulator *t, const struct walk_frame *frame)

@@ -5,9 +5,17 @@ build/bin/engine-pair has two copies of the engine in one process, of which `bri
 they evaluate the same batches in turns. The cost of a step is the lower decile of the recorded copy's times less
 that of the other's, less the same difference in a run without the recorder: other load on the machine only ever
 adds, and falls on both. Two copies also differ by where their memory happens to lie, another time in each process,
-so that processes with and without the recorder take turns, --repeats of each; the error (95 %) is that of
-resampling processes and rounds. Beside it stands what the recordings say of themselves (`report --json`:
-distortion), per step. What cannot be told from nothing is "not resolved".
+so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
+of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
+(`report --json`: distortion), per step. What cannot be told from nothing is "not resolved", with the number of
+processes that would tell.
+
+--keep DIR keeps rounds and recordings of each process, and goes on from what is there: a quiet machine can be had a
+minute at a time. --for ends it behind so many seconds, --show only says what is there. Nobody else's program may
+have been another one meanwhile.
+
+--measured: one more process of each is recorded with --measure-distortion, and what that one says is stated.
+--libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
 
 Steps of more threads than there are CPUs take a tenth of a second and more, since the engine's threads spin until
 they are preempted: "short" is for them, a model of one layer, and --seconds ends each process.
@@ -15,9 +23,10 @@ they are preempted: "short" is for them, a model of one layer, and --seconds end
 --floor: instead of the recorder, hooks that do nothing (engine-floor), that read the clock, that read it twice.
 
   bench/distortion.py [--rounds N] [--repeats N] [--threads 1,2,4] [--models tiny,short,demo] [--attach METHOD]
-                      [--floor]
+                      [--libs DIR] [--measured] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
+import glob
 import json
 import os
 import random
@@ -25,6 +34,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 LIBS = f"{BUILD}/demo/engine/libs"
@@ -34,23 +44,62 @@ TINY = ["--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--f
 MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1, [*TINY, "--layers", "24"]),
           "short": (f"{BUILD}/demo/model-short.gguf", 1, [*TINY, "--layers", "1"]),
           "demo": (f"{BUILD}/demo/model-f16.gguf", 4, None)}
-HEAD = ("| model | threads | batches | step, us | recording costs, us a step | % | stated, us a step (low .. high) | holds |"
-        "\n|---|---|---|---|---|---|---|---|")
+HEAD = ("| model | threads | batches | processes x rounds | step, us | recording costs, us a step | % | "
+        "stated, us a step (low .. high) | holds |\n|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
-STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
+STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
          "prompt of 16": "c 16 1 1 1"}
 
 
-def pair(options, model, threads, rounds, batches, recording=None, floor=None):
-    command = [f"{BUILD}/bin/engine-pair", LIBS, model, str(threads), f"{rounds},{options.seconds}",
-               *batches.split()]
-    if recording:
-        command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", options.attach, "-o", recording, "--"] + command
-    env = dict(os.environ, LD_PRELOAD=FLOOR, FLOOR=floor) if floor else None
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
-    return json.loads(done.stdout.splitlines()[-1])["steps"]
+class Row:
+    """What is measured of one row of the table: processes with the recorder and without, and recordings."""
+
+    def __init__(self, options, model, threads, case, floor=None):
+        self.options, self.model, self.threads, self.case, self.floor = options, model, threads, case, floor
+        self.path, slower, _ = MODELS[model]
+        self.rounds = max(options.rounds // slower, 20)
+        library = os.path.basename(os.path.abspath(LIBS if options.libs is None else options.libs))
+        name = f"{library}-{model}-{threads}-{case.replace(' ', '_')}"
+        self.of = {"null": name + "-null", "run": f"{name}-{options.attach}-run", "stated": f"{name}-{options.attach}-stated"}
+
+    def kept(self, kind, ending):
+        return sorted(glob.glob(os.path.join(glob.escape(self.options.keep), f"{self.of[kind]}-*.{ending}")))
+
+    def pair(self, kind):
+        """One process, into files of its own."""
+        place = os.path.join(self.options.keep, f"{self.of[kind]}-{time.time_ns()}")
+        command = [f"{BUILD}/bin/engine-pair", self.options.libs or LIBS, self.path, str(self.threads),
+                   f"{self.rounds},{self.options.seconds}", *CASES[self.case].split()]
+        if kind != "null" and not self.floor:
+            command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", self.options.attach, "-o", place + ".pftrace",
+                       *(["--measure-distortion"] if kind == "stated" else []), "--", *command]
+        env = dict(os.environ, LD_PRELOAD=FLOOR, FLOOR=self.floor) if self.floor and kind == "run" else None
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+        with open(place + ".json", "w", encoding="utf-8") as file:
+            file.write(done.stdout.splitlines()[-1])
+
+    def measure(self):
+        for kind in ("null", "run", *(["stated"] if self.options.measured else [])):
+            self.pair(kind)
+
+    def steps(self, kind):
+        """Of each process the steps of a round, each with its times in all rounds."""
+        runs = []
+        for path in self.kept(kind, "json"):
+            with open(path, encoding="utf-8") as file:
+                runs.append(json.load(file)["steps"])
+        return runs
+
+    def stated(self):
+        """The mean of what recordings say, us a step; and what they lost."""
+        estimates, losses = [], {}
+        for recording in self.kept("stated" if self.options.measured else "run", "pftrace"):
+            estimate, lost = stated(recording)
+            estimates.append(estimate)
+            losses.update(lost)
+        return [None if None in column else mean(column) for column in zip(*estimates)], losses
 
 
 def stated(recording):
@@ -77,40 +126,35 @@ def mean(values):
     return sum(values) / len(values)
 
 
+def costs(runs, pick=None):
+    """By how much a step of the first copy is longer, us, in each process."""
+    return [mean(decile(step, pick) for step in run) / 1e3 for run in runs]
+
+
 def cost_of(runs, nulls, pick=None):
     """us a step, of processes with and without the recorder."""
-    return mean(mean(map(lambda s: decile(s, pick), run)) for run in runs) / 1e3 - \
-        mean(mean(map(lambda s: decile(s, pick), null)) for null in nulls) / 1e3
+    return mean(costs(runs, pick)) - mean(costs(nulls, pick))
+
+
+def student(freedom):
+    return STUDENT[freedom] if freedom < len(STUDENT) else 1.96 + 2.5 / freedom
+
+
+def spread_of(runs, nulls):
+    """Of what one process with the recorder and one without would give; None: there is one of each."""
+    if min(len(runs), len(nulls)) < 2:
+        return None
+    return (statistics.variance(costs(runs)) + statistics.variance(costs(nulls))) ** 0.5
 
 
 def error_of(runs, nulls):
-    """Half the interval: by the rounds that each process happened to have, and by the processes."""
-    pick = random.Random(1)
-    by_rounds = 2 * statistics.stdev(cost_of(runs, nulls, pick) for _ in range(RESAMPLED))
-    if len(runs) < 2:
-        return by_rounds
-    each = [cost_of([run], [null]) for run, null in zip(runs, nulls)]
-    student = STUDENT[min(len(each), len(STUDENT)) - 1]
-    return max(by_rounds, student * statistics.stdev(each) / len(each) ** 0.5)
-
-
-def measure(options, name, threads, batches, floor=None):
-    """Processes with the recorder and without, in turns; and what the recordings say of themselves."""
-    path, slower, _ = MODELS[name]
-    rounds = max(options.rounds // slower, 20)
-    runs, nulls, estimates, losses = [], [], [], {}
-    for _ in range(options.repeats):
-        nulls.append(pair(options, path, threads, rounds, batches))
-        if floor:
-            runs.append(pair(options, path, threads, rounds, batches, floor=floor))
-            continue
-        with tempfile.TemporaryDirectory() as directory:
-            recording = os.path.join(directory, "run.pftrace")
-            runs.append(pair(options, path, threads, rounds, batches, recording))
-            estimate, lost = stated(recording)
-        estimates.append(estimate)
-        losses.update(lost)
-    return runs, nulls, estimates, losses
+    """Half the interval: by the processes; of one, by the rounds that it happened to have."""
+    if spread_of(runs, nulls) is None:
+        pick = random.Random(1)
+        return 2 * statistics.stdev(cost_of(runs, nulls, pick) for _ in range(RESAMPLED))
+    a, b = (statistics.variance(costs(x)) / len(x) for x in (runs, nulls))
+    freedom = (a + b) ** 2 / (a * a / (len(runs) - 1) + b * b / (len(nulls) - 1))
+    return student(max(int(freedom), 1)) * (a + b) ** 0.5
 
 
 def verdict(cost, error, low, high):
@@ -131,24 +175,63 @@ def make_model(name):
         subprocess.run([f"{BUILD}/bin/brick-model", *how, path], check=True, stdout=subprocess.DEVNULL)
 
 
-def row(options, model, threads, case):
-    runs, nulls, estimates, lost = measure(options, model, threads, CASES[case])
+def needed(runs, nulls, aim):
+    """How many processes of each an error of `aim` takes."""
+    spread = spread_of(runs, nulls)
+    return f"; +- {aim:.0f} takes {(2 * spread / aim) ** 2:.0f} processes" if spread and aim > 0 else ""
+
+
+def show(row):
+    runs, nulls = row.steps("run"), row.steps("null")
+    if not runs or not nulls:
+        return
+    (low, mid, high), lost = row.stated()
     cost, error = cost_of(runs, nulls), error_of(runs, nulls)
-    low, mid, high = [None if None in column else mean(column) for column in zip(*estimates)]
-    each = "/".join(f"{mean(decile(run[i]) for run in runs) / 1e3 - mean(decile(n[i]) for n in nulls) / 1e3:.0f}"
-                    for i in range(len(runs[0])))
     plain = mean(statistics.median(s[1] for s in step["each_ns"]) for run in runs for step in run) / 1e3
-    print(f"| {model} | {threads} | {case} | {plain:.0f} | {cost:.1f} +- {error:.1f} ({each}) | "
-          f"{100 * cost / plain:.1f} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
-          f"{verdict(cost, error, low, high)} |" + (f" lost: {lost}" if lost else ""), flush=True)
+    judged = verdict(cost, error, low, high)
+    rounds = sum(len(run[0]["each_ns"]) for run in runs)
+    print(f"| {row.model} | {row.threads} | {row.case} | {len(runs)} x {rounds // len(runs)} | {plain:.0f} | "
+          f"{cost:.1f} +- {error:.1f} | {100 * cost / plain:.1f} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
+          f"{judged}{needed(runs, nulls, max(cost, high) / 2) if judged == 'not resolved' else ''} |" +
+          (f" lost: {lost}" if lost else ""), flush=True)
 
 
-def floor_row(options, model, case):
+def show_floors(rows):
     cells = []
-    for floor in "012":
-        runs, nulls, _, _ = measure(options, model, 1, CASES[case], floor)
+    for row in rows:
+        runs, nulls = row.steps("run"), row.steps("null")
         cells.append(f"{cost_of(runs, nulls):.1f} +- {error_of(runs, nulls):.1f}")
-    print(f"| {model} | {case} | {' | '.join(cells)} |", flush=True)
+    print(f"| {rows[0].model} | {rows[0].case} | {' | '.join(cells)} |", flush=True)
+
+
+def floors(options):
+    """A directory for each, since hooks differ by their environment alone."""
+    print("| model | batches | hooks that lead on, us a step | and read the clock | and read it twice |\n"
+          "|---|---|---|---|---|")
+    for model, case in ((m, c) for m in options.models.split(",") for c in options.cases.split(",")):
+        make_model(model)
+        rows = []
+        for floor in "012":
+            own = argparse.Namespace(**dict(vars(options), keep=tempfile.mkdtemp(dir=options.keep)))
+            rows.append(Row(own, model, 1, case, floor))
+            for _ in range(options.repeats):
+                rows[-1].measure()
+        show_floors(rows)
+
+
+def table(options):
+    rows = [Row(options, model, threads, case) for model in options.models.split(",")
+            for case in options.cases.split(",") for threads in map(int, options.threads.split(","))]
+    for model in options.models.split(","):
+        make_model(model)
+    end = time.monotonic() + options.until
+    for _ in range(0 if options.show else options.repeats):
+        for row in sorted(rows, key=lambda row: len(row.kept("run", "json"))):
+            if time.monotonic() < end:
+                row.measure()
+    print(HEAD)
+    for row in [] if options.silent else rows:
+        show(row)
 
 
 def main():
@@ -161,22 +244,19 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--attach", default="auto")
     parser.add_argument("--floor", action="store_true")
+    parser.add_argument("--libs")
+    parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--keep")
+    parser.add_argument("--for", type=float, default=1e9, dest="until")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--silent", action="store_true", help="no table")
     options = parser.parse_args()
-    if not os.path.exists(LIBS):
-        sys.exit(f"{LIBS} is not there: demo/models.sh makes it")
-    if options.floor:
-        print("| model | batches | hooks that lead on, us a step | and read the clock | and read it twice |\n"
-              "|---|---|---|---|---|")
-    else:
-        print(HEAD)
-    for model in options.models.split(","):
-        make_model(model)
-        for case in options.cases.split(","):
-            if options.floor:
-                floor_row(options, model, case)
-                continue
-            for threads in map(int, options.threads.split(",")):
-                row(options, model, threads, case)
+    if not os.path.exists(options.libs or LIBS):
+        sys.exit(f"{options.libs or LIBS} is not there: demo/models.sh makes it")
+    with tempfile.TemporaryDirectory() as scratch:
+        options.keep = options.keep or scratch
+        os.makedirs(options.keep, exist_ok=True)
+        (floors if options.floor else table)(options)
 
 
 if __name__ == "__main__":

@@ -102,11 +102,13 @@ def copies(scratch, rounds):
     subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *objects, "-o", os.path.join(folder, "libllama.so"),
                     "-lpthread", "-lm", "-ldl"], check=True)
     distortion.BUILD, distortion.MODELS["static"] = BUILD, (MODEL, 1, None)
-    options = argparse.Namespace(rounds=rounds, repeats=3, seconds=60, attach="auto")
     print(distortion.HEAD)
     for libraries in (folder, os.path.join(BUILD, "demo", "engine", "libs")):
-        distortion.LIBS = libraries
-        distortion.row(options, "static", 1, "1 token")
+        options = argparse.Namespace(rounds=rounds, seconds=60, attach="auto", libs=libraries, measured=False, keep=scratch)
+        row = distortion.Row(options, "static", 1, "1 token")
+        for _ in range(3):
+            row.measure()
+        distortion.show(row)
     print("The second row is that of the package's own libraries.")
 
 

@@ -20,3 +20,6 @@ void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callbac
 /* Before and after a scheduler computes a graph node by node. */
 void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph);
 void callback_compute_end(void *scheduler);
+
+/* Before a scheduler computes a graph of a step that is left whole: with the program's callback. */
+void callback_compute_plain(set_callback_fn set, void *scheduler);

@@ -117,6 +117,8 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
 		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);
+	else if (method_is(METHOD_PLAIN))
+		callback_compute_plain(set_callback_of(function), (void *)a);
 	scheduled++;
 	word_pair result = function(a, b, c, d, e, f);
 	scheduled--;

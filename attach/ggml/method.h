@@ -15,7 +15,7 @@ enum method {
 	METHOD_NODES = 0, /* the default, until the first graph shows that no hook is called */
 	METHOD_CALLBACK = 1,
 	METHOD_GRAPHS = 2,
-	METHOD_PLAIN = 3, /* METHOD_NODES, but not in this step (plain_steps.h) */
+	METHOD_PLAIN = 3, /* not in this step, whatever it is in others (plain_steps.h) */
 };
 
 static inline int method_is(enum method method)

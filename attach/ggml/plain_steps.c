@@ -14,7 +14,8 @@ enum { LEAST_BETWEEN = 3, DIFFERENT = 5 }; /* 5 in the mean; no two have a commo
 
 static __thread struct {
 	struct phase_scope scope;
-	const char *frame; /* of the hook of the step that is plain now; NULL: none is */
+	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
+	enum method method; /* of the other steps */
 	int is_open;
 } plain __attribute__((tls_model("initial-exec")));
 
@@ -52,11 +53,14 @@ void plain_step_before(const void *frame)
 		return;
 	plain_step_end(frame);
 	plain_step_after(frame);
-	if (phase_in_step(frame) || !method_is_chosen() || !method_cpu_only() ||
-		!method_records_nodes() || !is_due() || bypass_begin())
+	enum method method = (enum method)shared_get(&attach_shared.method);
+	if (phase_in_step(frame) || !method_is_chosen() || !method_cpu_only() || !brick_enabled() ||
+		(method != METHOD_NODES && method != METHOD_CALLBACK) || !is_due() ||
+		bypass_begin())
 		return;
 	plain.frame = frame;
-	switch_method(METHOD_NODES, METHOD_PLAIN);
+	plain.method = method;
+	switch_method(method, METHOD_PLAIN);
 	/* What threads know of their last graph does not hold for the next. */
 	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
 }
@@ -90,6 +94,6 @@ void plain_step_after(const void *frame)
 	if (!is_over(frame))
 		return;
 	plain.frame = NULL;
-	switch_method(METHOD_PLAIN, METHOD_NODES);
+	switch_method(METHOD_PLAIN, plain.method);
 	bypass_end();
 }
