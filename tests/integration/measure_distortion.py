@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brick record --measure-distortion` with the real engine: a delay planted into what hooks do at the end of each
-phase, 20 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes."""
+phase, 20 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes.
+By the evaluation callback: steps without it are whole and shorter, and what is stated without the option, by nodes
+without work, is not in contradiction to what is measured with it."""
 import json
 import os
 import subprocess
@@ -11,7 +13,7 @@ import libggml as g
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 LLAMA = os.path.join(g.BUILD, "bin", "brick-llama")
-TOKENS, DELAY_NS = 160, 20000
+TOKENS, CALLBACK_TOKENS, DELAY_NS = 160, 80, 20000
 DELAY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,10 +40,10 @@ void brick__end(uint64_t span)
 """
 
 
-def record(scratch, *options, **env):
+def record(scratch, *options, tokens=TOKENS, **env):
     out = os.path.join(scratch, "run.pftrace")
     command = [LLAMA, "--libs", g.demo("engine", "libs"), "--model", g.demo("model-f16.gguf"), "--prompt-tokens", "16",
-               "--predict", str(TOKENS), "--threads", "1"]
+               "--predict", str(tokens), "--threads", "1"]
     run = subprocess.run([BRICK, "record", "-q", *options, "-o", out, "--", *command], capture_output=True, text=True,
                          env={**os.environ, **env}, check=False, timeout=120)
     assert run.returncode == 0, run.stderr
@@ -51,6 +53,23 @@ def record(scratch, *options, **env):
 
 def executions(report, name):
     return sum(row["count"] for row in report["bricks"] if row["name"] == name)
+
+
+def by_callback():
+    with tempfile.TemporaryDirectory() as scratch:
+        tokens, stated = record(scratch, "--attach", "callback", tokens=CALLBACK_TOKENS)
+        also, measured = record(scratch, "--attach", "callback", "--measure-distortion", tokens=CALLBACK_TOKENS)
+    assert tokens == also, "other tokens"
+    assert executions(stated, "PlainStep") == 0 and executions(stated, "ProfilerSplit") > CALLBACK_TOKENS // 2
+    whole, heads = executions(measured, "PlainStep"), executions(measured, "LmHead")
+    assert CALLBACK_TOKENS // 10 < whole < CALLBACK_TOKENS // 3, whole
+    assert heads + whole == executions(stated, "LmHead"), (heads, whole)
+    assert measured["distortion"]["source"] == "measured" and stated["distortion"]["source"] == "estimated"
+    d, e = measured["distortion"]["decode"], stated["distortion"]["decode"]
+    assert d["low"] > 0.2, d
+    assert 0 < e["low"] <= d["high"] and d["low"] <= e["high"], (d, e)
+    print(f"callback: {100 * d['low']:.0f} to {100 * d['high']:.0f} % measured, "
+          f"{100 * e['low']:.0f} to {100 * e['high']:.0f} % stated")
 
 
 def main():
@@ -78,4 +97,5 @@ def main():
 if not os.path.exists(LLAMA):
     g.skip("no brick-llama")
 main()
+by_callback()
 sys.exit(0)
