@@ -9,7 +9,8 @@
 /* A graph that the engine built anew is recognised, or its nodes are looked up. */
 #define BRICK_LOOKUP_NAME "ProfilerLookup"
 
-/* A node without work that the evaluation callback had computed by itself, to see what that takes. */
+/* A node without work that the evaluation callback had computed by itself, to see what that takes.
+ */
 #define BRICK_SPLIT_NAME "ProfilerSplit"
 
 /* All of a step that was not taken apart, so that others can be held against it. */
