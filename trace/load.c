@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/error.h"
+#include "trace/load_memo.h"
 #include "trace/load_state.h"
 #include "trace/prefetch.h"
 
@@ -64,7 +65,8 @@ static int read_chunk(struct load *l)
 		return 0;
 	if (inflated < 0)
 		build_no_memory(&l->build);
-	while (!l->build.result && inflated > 0 && (more = pb_next(&chunk, &f)) > 0)
+	while (!l->build.result && inflated > 0 &&
+		(load_memo_packets(l, &chunk), more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
 	if (!inflated || more < 0)

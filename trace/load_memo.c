@@ -11,7 +11,7 @@
 #include "base/hash_index.h"
 #include "trace/load_memo.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16, GUESS_BITS = 16 };
+enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16 };
 
 struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
@@ -19,13 +19,17 @@ struct memo {
 	uint32_t version; /* of the sequence's names */
 	struct load_sequence *sequence;
 	struct build_slice slice;
+	uint16_t after; /* the place in the log behind where it was last */
 };
 
+/* What came is likely to come again in the same order: that is read in the log, from a place on. */
 struct load_memo {
 	ARRAY(struct memo) memos;
 	struct hash_index index;
-	uint64_t history;		   /* the last four found, 16 bits each */
-	uint16_t guesses[1 << GUESS_BITS]; /* what came after such a history last */
+	uint16_t log[1 << 16]; /* memos as they came; from its end on over its begin */
+	uint16_t end;
+	uint16_t next; /* in the log: what is expected */
+	uint16_t left; /* what was expected before something else came, such as a wait */
 };
 
 static inline uint64_t load64(const uint8_t *at)
@@ -69,20 +73,48 @@ static inline struct memo *find(
 	return NULL;
 }
 
-/* What came after the same ones last is likely to come again: then nothing is looked for. */
+static inline int is_at(
+	const struct load_memo *m, uint16_t place, const uint8_t *bytes, uint32_t length)
+{
+	const struct memo *memo = &m->memos.items[m->log[place]];
+
+	return memo->length == length && equal(memo->bytes, bytes, length);
+}
+
+/* Elsewhere than expected: where it was left, or where the same was seen last. NULL: nowhere. */
+static __attribute__((noinline)) struct memo *search(
+	struct load_memo *m, const uint8_t *bytes, uint32_t length)
+{
+	uint16_t left = m->left;
+
+	m->left = m->next;
+	if (is_at(m, left, bytes, length)) {
+		m->next = (uint16_t)(left + 1);
+		return &m->memos.items[m->log[left]];
+	}
+	struct memo *memo = find(m, hash_of(bytes, length), bytes, length);
+	if (memo)
+		m->next = memo->after;
+	return memo;
+}
+
+static inline void note(struct load_memo *m, struct memo *memo)
+{
+	m->log[m->end++] = (uint16_t)(memo - m->memos.items);
+	memo->after = m->end;
+}
+
+/* The memo of equal bytes, or NULL. */
 static inline const struct memo *find_next(
 	struct load_memo *m, const uint8_t *bytes, uint32_t length)
 {
-	uint16_t *guess = &m->guesses[m->history * HASH_GOLDEN >> (64 - GUESS_BITS)];
-	const struct memo *memo = &m->memos.items[*guess];
+	struct memo *memo = &m->memos.items[m->log[m->next]];
 
-	if (memo->length != length || !equal(memo->bytes, bytes, length)) {
-		memo = find(m, hash_of(bytes, length), bytes, length);
-		if (!memo)
-			return NULL;
-		*guess = (uint16_t)(memo - m->memos.items);
-	}
-	m->history = m->history << 16 | *guess;
+	if (memo->length == length && equal(memo->bytes, bytes, length))
+		m->next++;
+	else if (!(memo = search(m, bytes, length)))
+		return NULL;
+	note(m, memo);
 	return memo;
 }
 
@@ -107,23 +139,44 @@ static inline int split(struct pb_reader *packet, uint64_t *delta)
 	return 1;
 }
 
-int load_memo_packet(struct load *l, struct pb_reader packet)
+/* m: has memos. 0: not one that is known, nothing was done. */
+static inline int repeat(struct load *l, struct load_memo *m, struct pb_reader packet)
 {
-	struct load_memo *m = l->memo;
 	uint64_t delta;
 
-	if (!m || !m->memos.count || pb_size(packet) < MIN_BYTES)
+	if (pb_size(packet) < MIN_BYTES || !split(&packet, &delta) || pb_size(packet) < MIN_BYTES ||
+		pb_size(packet) > MAX_BYTES)
 		return 0;
-	if (!split(&packet, &delta) || pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
-		return 0;
-	uint32_t length = (uint32_t)pb_size(packet);
-	const struct memo *memo = find_next(m, packet.at, length);
+	const struct memo *memo = find_next(m, packet.at, (uint32_t)pb_size(packet));
 	if (!memo || memo->version != memo->sequence->names_version)
 		return 0;
 	if (!load_advance(memo->sequence, delta) ||
 		!build_slice(memo->sequence->lane, &memo->slice))
 		l->build.run->bad_packets++;
 	return 1;
+}
+
+int load_memo_packet(struct load *l, struct pb_reader packet)
+{
+	struct load_memo *m = l->memo;
+
+	return m && m->memos.count && repeat(l, m, packet);
+}
+
+void load_memo_packets(struct load *l, struct pb_reader *chunk)
+{
+	struct load_memo *m = l->memo;
+	uint64_t size;
+
+	if (!m || !m->memos.count)
+		return;
+	while (chunk->at != chunk->end && *chunk->at == PB_TAG(TRACE_PACKET, PB_LENGTH)) {
+		const uint8_t *body = pb_read_varint(chunk->at + 1, chunk->end, &size);
+		if (!body || size > (uint64_t)(chunk->end - body) || l->build.result ||
+			!repeat(l, m, pb_reader(body, size)))
+			break;
+		chunk->at = body + size;
+	}
 }
 
 /* Remembering is a help, not a need: without memory the load goes on without it. */
@@ -154,6 +207,7 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 		*timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT))
 		return;
 	struct memo *memo = add(l, hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
+	struct load_memo *m = l->memo;
 	if (!memo)
 		return;
 	memset(memo, 0, sizeof *memo);
@@ -162,6 +216,8 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 	memo->version = s->names_version;
 	memo->sequence = s;
 	memo->slice = *slice;
+	note(m, memo);
+	m->next = m->end;
 }
 
 void load_memo_fini(struct load *l)
