@@ -8,7 +8,10 @@
 
 #include <stdlib.h>
 
-enum { FRAMES = UINT8_MAX + 2 }; /* depths 0..255 and the lane itself below them */
+enum {
+	FRAMES = UINT8_MAX + 2, /* depths 0..255 and the lane itself below them */
+	AHEAD = 16,		/* samples */
+};
 
 /* Those of a lane who want its samples, by what they want. */
 struct calls {
@@ -30,6 +33,7 @@ struct walk_lane {
 	uint32_t number;	       /* the lane's */
 	bool drives, has_steps;	       /* has_steps: of its process */
 	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
+	uint32_t own_sample;	       /* its sample; RUN_NONE: there is none */
 	uint32_t process, process_end; /* the step to begin next in index->by_process */
 	size_t next, end;	       /* samples */
 	unsigned depth;
@@ -53,13 +57,21 @@ static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
 	return w->process > first ? w->process - 1 : RUN_NONE;
 }
 
+/* The lane's next step is that of the sample, or of a later one. */
+static void find_own(struct walk_lane *w, uint32_t sample)
+{
+	const uint32_t *order = w->index->by_lane;
+	while (w->own < w->own_end && w->run->steps[order[w->own]].sample < sample)
+		w->own++;
+	w->own_sample = w->own < w->own_end ? w->run->steps[order[w->own]].sample : RUN_NONE;
+}
+
 /* The step that a sample outside of steps came after: the lane's own last, else the process's. */
 static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
+	find_own(w, frame->index);
 	uint32_t own = w->own;
-	while (own < w->own_end && w->run->steps[order[own]].sample < frame->index)
-		own++;
 	while (own-- > w->index->lane_first[w->number])
 		if (w->index->finished[order[own]])
 			return order[own];
@@ -92,12 +104,12 @@ static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 		frame->step = w->index->by_process[place];
 }
 
-static void place(struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
+/* What holds steps is in no account, but what stands between those steps is. */
+static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 {
-	/* What holds steps is in no account, but what stands between those steps is. */
-	frame->scope = parent->holds_step ? WALK_OUTSIDE : parent->scope;
-	frame->step = parent->holds_step ? RUN_NONE : parent->step;
-	if (frame->scope != WALK_OUTSIDE || !w->has_steps)
+	frame->scope = WALK_OUTSIDE;
+	frame->step = RUN_NONE;
+	if (!w->has_steps)
 		return;
 	if (!w->drives) {
 		place_beside(w, frame);
@@ -118,16 +130,13 @@ static void mark_holders(struct walk_lane *w)
 static void find_step(
 	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
-	const struct run_step *steps = w->run->steps;
-	const uint32_t *order = w->index->by_lane;
-	while (w->own < w->own_end && steps[order[w->own]].sample < frame->index)
-		w->own++;
-	if (w->own == w->own_end || steps[order[w->own]].sample != frame->index)
+	find_own(w, frame->index);
+	if (w->own_sample != frame->index)
 		return;
 	if (parent->scope == WALK_IN_STEP || parent->scope == WALK_UNFINISHED)
 		return;
 	mark_holders(w);
-	uint32_t step = order[w->own];
+	uint32_t step = w->index->by_lane[w->own];
 	frame->is_step = w->index->finished[step];
 	frame->scope = frame->is_step ? WALK_IN_STEP : WALK_UNFINISHED;
 	frame->step = frame->is_step ? step : RUN_NONE;
@@ -140,23 +149,26 @@ static void tell_piece(struct walk_lane *w, const struct walk_frame *frame, uint
 		w->calls.piece[k].piece(w->calls.piece[k].context, frame, frame->cursor_ns, end_ns);
 }
 
-static void push(struct walk_lane *w, uint32_t i)
+static inline void push(
+	struct walk_lane *w, uint32_t i, const struct run_sample *sample, uint32_t brick)
 {
 	const struct walk_frame *parent = &w->frames[w->depth];
-	const struct run_sample *sample = &w->lane->samples[i];
 	struct walk_frame *frame = &w->frames[++w->depth];
 	frame->sample = sample;
 	frame->index = i;
-	frame->brick = w->run->sites[sample->site].brick;
+	frame->brick = brick;
 	frame->is_step = frame->holds_step = false;
 	frame->begin_ns = clamp(sample->begin_ns, parent->cursor_ns, parent->end_ns);
 	frame->end_ns = clamp(sample->end_ns, frame->begin_ns, parent->end_ns);
 	frame->nested_ns = frame->beside_ns = 0;
 	frame->nested_off = (struct run_off_times){0};
 	frame->cursor_ns = frame->begin_ns;
-	place(w, frame, parent);
-
-	find_step(w, frame, parent);
+	frame->scope = parent->scope;
+	frame->step = parent->step;
+	if (parent->holds_step || parent->scope == WALK_OUTSIDE)
+		place_outside(w, frame);
+	if (i >= w->own_sample)
+		find_step(w, frame, parent);
 	if (w->depth > 1)
 		tell_piece(w, parent, frame->begin_ns);
 	for (size_t k = 0; k < w->calls.begin_count; k++)
@@ -185,33 +197,43 @@ static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 	parent->beside_ns += beside_ns + wait_beside_ns;
 }
 
-/* limit_ns: when the next sample at this level begins. */
-static void pop(struct walk_lane *w, uint64_t limit_ns)
+/* Times of its own, for those who want its end. */
+static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 {
-	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
 	uint64_t length_ns = frame->end_ns - frame->begin_ns;
-	uint64_t own_ns = length_ns - frame->nested_ns;
-	uint64_t inner_ns = frame->sample->inner_ns < own_ns ? frame->sample->inner_ns : own_ns;
-	uint64_t most_ns = clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
-	uint64_t wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
+	uint64_t own_ns = length_ns - frame->nested_ns, inner_ns = frame->sample->inner_ns;
 
+	inner_ns = inner_ns < own_ns ? inner_ns : own_ns;
 	frame->length_ns = length_ns;
 	frame->self_ns = own_ns - inner_ns;
 	frame->inner_ns = inner_ns;
-	frame->wait_ns = wait_ns;
-	frame->counted = (struct walk_times){length_ns, own_ns - inner_ns, inner_ns, wait_ns};
+	frame->counted =
+		(struct walk_times){length_ns, own_ns - inner_ns, inner_ns, frame->wait_ns};
+	if (frame->scope == WALK_AFTER && !w->drives)
+		leave_out_beside(w, frame);
+	if (w->lane->off_cpu_count)
+		walk_find_off(w->lane, frame);
+	else
+		frame->off = frame->all_off = frame->inner_off = frame->wait_off =
+			(struct run_off_times){0};
+}
+
+/* limit_ns: when the next sample at this level begins. */
+static inline void pop(struct walk_lane *w, uint64_t limit_ns)
+{
+	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
+	uint64_t most_ns = clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
+
+	frame->wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
 	if (frame->holds_step) {
 		frame->scope = WALK_OUTSIDE;
 		frame->step = RUN_NONE;
 	}
 	tell_piece(w, frame, frame->end_ns);
-	if (w->calls.end_count) {
-		if (frame->scope == WALK_AFTER && !w->drives)
-			leave_out_beside(w, frame);
-		walk_find_off(w->lane, frame);
-	}
-	parent->nested_ns += length_ns + wait_ns;
-	parent->cursor_ns = frame->end_ns + wait_ns;
+	if (w->calls.end_count)
+		find_times(w, frame);
+	parent->nested_ns += frame->end_ns - frame->begin_ns + frame->wait_ns;
+	parent->cursor_ns = frame->end_ns + frame->wait_ns;
 	for (size_t k = 0; k < w->calls.end_count; k++)
 		w->calls.end[k].frame(w->calls.end[k].context, frame, w->depth);
 	w->depth--;
@@ -237,16 +259,18 @@ static void name_tile(struct walk_lane *w, uint32_t i)
 static inline void feed_one(struct walk_lane *w, size_t i)
 {
 	const struct run_sample *sample = &w->lane->samples[i];
+	uint32_t brick = w->run->sites[sample->site].brick;
 
+	__builtin_prefetch(sample + AHEAD); /* processors do not look beyond a page themselves */
 	run_lane_passed(w->lane, i);
-	if (w->index->kinds[w->run->sites[sample->site].brick] == BRICK_KIND_TILE) {
+	if (w->index->kinds[brick] == BRICK_KIND_TILE) {
 		if (w->calls.tile_count)
 			name_tile(w, (uint32_t)i);
 		return;
 	}
 	while (w->depth && w->frames[w->depth].sample->depth >= sample->depth)
 		pop(w, is_sibling(w, sample) ? sample->begin_ns : UINT64_MAX);
-	push(w, (uint32_t)i);
+	push(w, (uint32_t)i, sample, brick);
 }
 
 static void end_all(struct walk_lane *w)
@@ -255,11 +279,16 @@ static void end_all(struct walk_lane *w)
 		pop(w, UINT64_MAX);
 }
 
-static void feed(struct walk_lane *w)
+bool walk_lane_next(struct walk_lane *w, size_t count)
 {
-	for (size_t i = w->next; i < w->end; i++)
-		feed_one(w, i);
-	end_all(w);
+	size_t end = w->end - w->next < count ? w->end : w->next + count;
+	bool some = w->next < w->end || w->depth;
+
+	for (; w->next < end; w->next++)
+		feed_one(w, w->next);
+	if (end == w->end)
+		end_all(w);
+	return some;
 }
 
 static void add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
@@ -288,6 +317,7 @@ static void init_lane(
 	w->drives = step_index_drives(index, lane);
 	w->own = index->lane_first[lane];
 	w->own_end = index->lane_first[lane + 1];
+	find_own(w, 0);
 	w->process = index->process_first[w->lane->process];
 	w->process_end = index->process_first[w->lane->process + 1];
 	w->has_steps = w->process != w->process_end;
@@ -314,21 +344,10 @@ void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *conte
 	add_calls(&w->calls, ops, context);
 }
 
-bool walk_lane_next(struct walk_lane *w)
-{
-	if (w->next < w->end)
-		feed_one(w, w->next++);
-	else if (w->depth)
-		end_all(w);
-	else
-		return false;
-	return true;
-}
-
 void walk_lane_run(struct walk_lane *w)
 {
 	if (w->calls.begin_count + w->calls.end_count + w->calls.tile_count + w->calls.piece_count)
-		feed(w);
+		walk_lane_next(w, SIZE_MAX);
 }
 
 void walk_lane_destroy(struct walk_lane *w)
@@ -345,5 +364,5 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	add_calls(&w.calls, ops, context);
 	w.next = first;
 	w.end = end;
-	feed(&w);
+	walk_lane_next(&w, SIZE_MAX);
 }

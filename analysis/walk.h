@@ -118,14 +118,15 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
 
 /*
- * All samples of one lane: at once, or one by one, so that lanes can be walked side by side. Frames
- * have times of their own and off the CPU only if someone who joined wants ends. NULL: no memory.
+ * All samples of one lane: at once, or so many at a time, so that lanes can be walked side by side.
+ * Frames have times of their own and off the CPU only if someone who joined wants ends. NULL: no
+ * memory.
  */
 struct walk_lane *walk_lane_create(
 	const struct run *run, const struct step_index *index, uint32_t lane);
 void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *context);
 void walk_lane_run(struct walk_lane *lane);
-bool walk_lane_next(struct walk_lane *lane); /* false: all have ended */
+bool walk_lane_next(struct walk_lane *lane, size_t count); /* false: all had ended before */
 void walk_lane_destroy(struct walk_lane *lane);
 
 /* walk_off_cpu.c: off, inner_off, wait_off and all_off of a frame that ends. The walk's own. */

@@ -35,21 +35,31 @@ static void count_work(struct work_account *account, const struct run_site *site
 	account->at_most += (site->flags & BRICK_SITE_AT_MOST) != 0;
 }
 
-static void count(struct work_accounts *a, uint32_t lane, const struct walk_frame *frame,
+/* Bricks, then categories: each has one for all phases behind those of its phases. */
+static size_t key_of(size_t thing, int phase, int on_device)
+{
+	return (thing * (WORK_PHASES + 1) + (size_t)phase) * 2 + (on_device != 0);
+}
+
+static inline size_t shared_key(
+	const struct work_accounts *shared, uint32_t lane, const struct walk_frame *frame)
+{
+	return key_of(frame->brick, (int)work_phase(shared->run, shared->index, lane, frame),
+		shared->run->lanes[lane].kind == BRICK_LANE_QUEUE);
+}
+
+static inline void count(const struct work_accounts *a, size_t key, const struct walk_frame *frame,
 	enum work_owner owner, bool alone)
 {
 	uint64_t ns = frame->self_ns - frame->off.preempted_ns - frame->off.blocked_ns;
-	size_t key = a->key(a->context, lane, frame);
-
-	if (key == SIZE_MAX)
-		return;
 	struct work_account *account = &a->accounts[key];
+
 	if (owner == WORK_UNKNOWN) {
 		account->silent++;
 		return;
 	}
 	account->busy_ns += ns;
-	if (alone || a->by_lane)
+	if (alone)
 		account->alone_ns += ns;
 	if (owner == WORK_OWN)
 		count_work(account, &a->run->sites[frame->sample->site], ns);
@@ -66,8 +76,12 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		work_tell(shared->owners, run, &shared->told, frame);
 	if (!work_is_counted(run, shared->index, frame))
 		return;
-	for (struct work_accounts *a = shared; a; a = a->beside)
-		count(a, shared->lane, frame, owner, shared->alone);
+	count(shared, shared_key(shared, shared->lane, frame), frame, owner, shared->alone);
+	for (const struct work_accounts *a = shared->beside; a; a = a->beside) {
+		size_t key = a->key(a->context, shared->lane, frame);
+		if (key != SIZE_MAX)
+			count(a, key, frame, owner, shared->alone || a->by_lane);
+	}
 }
 
 static int on_lane(void *context, uint32_t lane)
@@ -78,12 +92,6 @@ static int on_lane(void *context, uint32_t lane)
 	a->told.brick = RUN_NONE;
 	a->alone = work_team_alone(a->run, lane);
 	return 1;
-}
-
-/* Bricks, then categories: each has one for all phases behind those of its phases. */
-static size_t key_of(size_t thing, int phase, int on_device)
-{
-	return (thing * (WORK_PHASES + 1) + (size_t)phase) * 2 + (on_device != 0);
 }
 
 static size_t category_thing(const struct run *run, uint32_t category)
@@ -243,14 +251,6 @@ const struct work_account *work_of_category(
 	return &a->accounts[key_of(category_thing(a->run, category), phase, on_device)];
 }
 
-static size_t shared_key(void *context, uint32_t lane, const struct walk_frame *frame)
-{
-	const struct work_accounts *a = context;
-	int on_device = a->run->lanes[lane].kind == BRICK_LANE_QUEUE;
-
-	return key_of(frame->brick, (int)work_phase(a->run, a->index, lane, frame), on_device);
-}
-
 static struct work_accounts *create_shared(struct walk *walk)
 {
 	size_t things = category_thing(walk->run, (uint32_t)walk->run->category_count + 1);
@@ -258,7 +258,7 @@ static struct work_accounts *create_shared(struct walk *walk)
 	uint8_t *owners = calloc(walk->run->site_count + 1, 1);
 
 	if (!a || !owners || work_owners(owners, walk->run) < 0 ||
-		init(a, walk, key_of(things, 0, 0), shared_key, a) < 0) {
+		init(a, walk, key_of(things, 0, 0), NULL, NULL) < 0) {
 		free(owners);
 		free(a);
 		return NULL;

@@ -10,8 +10,8 @@
 
 #include "analysis/work_owner.h"
 
-/* What one sample ends and begins fits behind AHEAD pieces. */
-enum { AHEAD = 64, PIECES = AHEAD + UINT8_MAX + 3 };
+/* So many samples end at most so many pieces: those that they interrupt, and those that end. */
+enum { AHEAD = 64, PIECES = 2 * AHEAD + UINT8_MAX + 3 };
 
 enum { THREAD_FROM_SAMPLES = 50000 };
 
@@ -85,10 +85,9 @@ static bool next(struct team_lane *l)
 	while (!next_part(l)) {
 		if (++l->at >= l->count) {
 			l->at = l->count = 0;
-			while (l->count < AHEAD && walk_lane_next(l->walk))
-				;
-			if (!l->count)
-				return false;
+			while (!l->count)
+				if (!walk_lane_next(l->walk, AHEAD))
+					return false;
 		}
 		l->rest_ns = l->pieces[l->at].begin_ns;
 	}
