@@ -12,13 +12,15 @@ import subprocess
 import libggml as g
 from libcli import TMP, brick, brick_json, environment, expect, expect_true
 
-LAYERS, PREDICT = 3, 4
+# As many layers, and as small a head (3 in 200 of its weights), as models that people run have.
+LAYERS, PREDICT = 24, 4
+SHAPE = {"layers": LAYERS, "embd": 256, "heads": 4, "kv-heads": 2, "ff": 704, "vocab": 1024}
 ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
 # Per graph and layer; norms and projections may be one dispatch or several.
 IN_LAYERS = ("RmsNorm", "QkvProjection", "RopeEmbedding", "OutputProjection", "GateProjection",
              "UpProjection", "Activation", "DownProjection")
-NO_LAYER = {"LmHead", "RmsNorm", "SplitCopy", "InputCopy", "OutputCopy"}
-OUTSIDE = NO_LAYER | {"RowGather", "TensorCopy", "Graph Vulkan0"}
+OUTSIDE = {"LmHead", "RmsNorm", "SplitCopy", "InputCopy", "OutputCopy", "RowGather", "TensorCopy",
+           "Graph Vulkan0"}
 
 
 def engines():
@@ -35,8 +37,8 @@ def engines():
 
 def model():
     path = os.path.join(TMP, "small.gguf")
-    subprocess.run([os.path.join(g.BUILD, "bin", "brick-model"), "--layers", str(LAYERS), "--embd",
-                    "256", "--heads", "4", "--kv-heads", "2", "--ff", "512", "--vocab", "512", path],
+    options = [text for name, value in SHAPE.items() for text in ("--" + name, str(value))]
+    subprocess.run([os.path.join(g.BUILD, "bin", "brick-model"), *options, path],
                    check=True, stdout=subprocess.DEVNULL)
     return path
 
@@ -76,10 +78,8 @@ def check_owners(rows, device):
     first = min(row["begin"] for row in rows if row["brick"] == "RecordCommands")
     stepped = [row for row in device if row["begin"] >= first]
     named = [row for row in stepped if row["brick"] != row["kernel"]]
-    expect_true(f"{time_of(named)} of {time_of(stepped)} ns in bricks",
-                time_of(named) >= 0.95 * time_of(stepped))
-    placed = [row for row in named if int(row["layer"]) >= 0 or row["brick"] in NO_LAYER]
-    expect_true(f"{time_of(placed)} of {time_of(stepped)} ns in layers, or where there is none",
+    placed = [row for row in named if int(row["layer"]) >= 0]
+    expect_true(f"{time_of(placed)} of {time_of(stepped)} ns in bricks with a layer",
                 time_of(placed) >= 0.95 * time_of(stepped))
     nobody = {row["kernel"] for row in stepped} - {row["kernel"] for row in named}
     expect("kernels of nobody", nobody, set())
@@ -131,10 +131,14 @@ def check_host(rows):
 
 
 def check_shown(path):
-    """Other views of the same: tree and path name them, layers have device time."""
-    layers = brick_json("report", "--by", "layer", "--json", path)
-    busy = {row["name"]: row["device_ns"] for row in layers["layers"]}
-    expect_true(f"device time by layer: {busy}", all(busy[f"layer {i}"] for i in range(LAYERS)))
+    """Other views of the same: tree and path name them, layers have device time, nearly all of it."""
+    for phase in ("prefill", "decode"):
+        rows = brick_json("report", "--by", "layer", "--phase", phase, "--json", path)["layers"]
+        busy = {row["name"]: row["device_ns"] for row in rows}
+        in_layers = [busy[f"layer {i}"] for i in range(LAYERS)]
+        share = sum(in_layers) / sum(busy.values())
+        print(f"{phase}: {share:.4f} of device time in layers")
+        expect_true(f"{phase}, device time by layer: {busy}", all(in_layers) and share >= 0.95)
     tree = brick("tree", path)[0].decode()
     expect_true(f"tree: {tree}", "RecordCommands" in tree and "RMS_NORM+MUL (SPIR-V" in tree)
     homes = set()
@@ -162,10 +166,20 @@ def check_path(path):
                 rows["UpProjection"] > 0 and rows.get("Synchronize", 0) < queue)
 
 
+def cost_of_marker(path):
+    """Of a decode step; each hook's time, as far as it was measured in place."""
+    return brick_json("report", "--json", path)["distortion"]["decode"]["share"]
+
+
 def whole(version, libs, gguf):
     path = os.path.join(TMP, version + ".pftrace")
     plain = run(libs, gguf)
-    expect(version + ": tokens", run(libs, gguf, record=path), plain)
+    for _ in range(3):  # one of the few calls that are timed may have been preempted
+        expect(version + ": tokens", run(libs, gguf, record=path), plain)
+        cost = cost_of_marker(path)
+        if cost <= 0.005:
+            break
+    expect_true(f"{version}: marking nodes took {cost} of a token", 0 < cost <= 0.005)
     rows, device = rows_of(path)
     check_owners(rows, device)
     check_names([row for row in device if row["brick"] != row["kernel"]])
@@ -173,7 +187,7 @@ def whole(version, libs, gguf):
     check_host(rows)
     check_shown(path)
     check_path(path)
-    print(f"{version}: {len(device)} commands")
+    print(f"{version}: {len(device)} commands; {cost:.2%} of a token for the marker")
 
 
 def split(libs, gguf):
