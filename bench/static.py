@@ -10,15 +10,26 @@ shared/, whose functions get jumps, and the same in a namespace that Brick does 
 
   demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
+  bench/static.py --nodes [ROUNDS] [WIDTHxROWS]...   nodes only; demo/engine-static.sh will do for it
 
 The last measurement of the cost is the finest: one process takes the jumps away and puts them back, in turns
-(patched_toggle.cc). Nodes are of 1024 x 16 numbers, so that none is a few steps of the clock long.
+(patched_toggle.cc).
+
+Nodes are of 16384 numbers, so that none is a few steps of the clock long. What the two programs differ by of
+themselves is taken away, for both alike. Code: the same object files, each at the beginning of a page. Data: with
+128 x 128 all of it stays in the second-level cache; with 1024 x 16 a product's weights drive what the sum behind it
+adds out of there, so that where the pages of a process happen to lie decides what that sum takes. And what
+remains is shown: the programs time the same executions with a clock of their own (node_clock.c).
 """
 import argparse
+import csv
 import glob
+import io
 import json
 import math
 import os
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,6 +43,9 @@ BRICK = os.path.join(BUILD, "bin", "brick")
 STATIC = os.path.join(BUILD, "demo", "engine-static")
 MODEL = os.path.join(BUILD, "demo", "model-f16.gguf")
 TOKENS, GRAPHS = "100", "100"
+SHAPES = ("128x128", "1024x16")
+NODES = ("UpProjection", "RmsNorm", "Activation", "ResidualAdd")
+CLOCKED = "-Wl," + ",".join("--wrap=ggml_compute_forward_" + name for name in ("rms_norm", "add", "unary"))
 
 
 def archives(of, *names):
@@ -42,33 +56,47 @@ def include(*parts):
     return "-I" + os.path.join(STATIC, "source", *parts, "include")
 
 
-def build(scratch):
-    """llama.cpp in a program; ggml in a program; and the same objects of ggml as libraries."""
-    def link(name, *inputs):
-        name = os.path.join(scratch, name)
-        subprocess.run(["c++", "-O2", *inputs, "-o", name, "-lpthread", "-lm", "-ldl"], check=True)
-        return name
+def link(scratch, name, *inputs):
+    name = os.path.join(scratch, name)
+    subprocess.run(["c++", "-O2", *inputs, "-o", name, "-lpthread", "-lm", "-ldl"], check=True)
+    return name
 
-    programs = os.path.join(TOP, "tests", "programs")
+
+def compile_c(scratch, name, source, *options):
+    name = os.path.join(scratch, name)
+    subprocess.run(["cc", "-c", "-O2", "-fPIC", "-D_GNU_SOURCE", include("ggml"), source, "-o", name, *options], check=True)
+    return name
+
+
+def build_llama(scratch):
+    """llama.cpp in a program, and in one that takes jumps away."""
     whole = [include(), include("ggml"), os.path.join(STATIC, "llama", "src", "libllama.a"), *archives("llama")]
-    llama = link("llama", os.path.join(programs, "llama_static.cc"), *whole)
-    toggle = link("toggle", os.path.join(TOP, "bench", "patched_toggle.cc"), *whole)
-    ours = os.path.join(scratch, "main.o")
-    subprocess.run(["cc", "-c", "-O2", "-DWIDTH=1024", "-DROWS=16", include("ggml"), os.path.join(programs, "ggml_static.c"), "-o", ours], check=True)
-    inside = link("inside", ours, *archives("ggml"))
+    return (link(scratch, "llama", os.path.join(TOP, "tests", "programs", "llama_static.cc"), *whole),
+            link(scratch, "toggle", os.path.join(TOP, "bench", "patched_toggle.cc"), *whole))
+
+
+def build_nodes(scratch, shape):
+    """ggml in a program, and the same objects of ggml as libraries; code at the same places of pages in both."""
+    width, rows = shape.split("x")
+    ours = compile_c(scratch, "main.o", os.path.join(TOP, "tests", "programs", "ggml_static.c"), "-DWIDTH=" + width, "-DROWS=" + rows)
+    clock = [compile_c(scratch, "clock.o", os.path.join(TOP, "bench", "node_clock.c")), CLOCKED]
+    paged = []
+    for archive in archives("ggml"):
+        paged.append(os.path.join(scratch, os.path.basename(archive)))
+        subprocess.run(["objcopy", "--set-section-alignment", ".text=4096", archive, paged[-1]], check=True)
+    inside = link(scratch, "inside", ours, *clock, *paged)
     libraries = []
-    for archive in reversed(archives("ggml")):
-        name = os.path.basename(archive).replace(".a", ".so")
-        libraries.insert(0, link(name, "-shared", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive",
-                                 *libraries, "-Wl,-rpath," + scratch))
-    return llama, toggle, inside, link("beside", ours, *libraries, "-Wl,-rpath," + scratch)
+    for archive in reversed(paged):
+        libraries.insert(0, link(scratch, os.path.basename(archive).replace(".a", ".so"), "-shared",
+                                 *(clock if "cpu" in archive else []), "-Wl,--whole-archive", archive,
+                                 "-Wl,--no-whole-archive", *libraries, "-Wl,-rpath," + scratch))
+    return {"inside": inside, "beside": link(scratch, "beside", ours, *libraries, "-Wl,-rpath," + scratch)}
 
 
-def record(scratch, *command):
+def record(scratch, *command, look=("report", "--json")):
     out = os.path.join(scratch, "run.pftrace")
-    run = subprocess.run([BRICK, "record", "-q", "-o", out, "--", *command], capture_output=True, text=True, check=True)
-    report = subprocess.run([BRICK, "report", out, "--json"], capture_output=True, text=True, check=True)
-    return run, json.loads(report.stdout)
+    run = subprocess.run([BRICK, "record", "-q", "--no-history", "-o", out, "--", *command], capture_output=True, text=True, check=True)
+    return run, subprocess.run([BRICK, *look, out], capture_output=True, text=True, check=True).stdout
 
 
 def tell(what, ratios):
@@ -83,6 +111,7 @@ def cost(llama, scratch, rounds):
         for is_recorded in (0, 1, 1, 0) if i % 2 else (1, 0, 0, 1):
             if is_recorded:
                 run, report = record(scratch, *command)
+                report = json.loads(report)
             else:
                 run = subprocess.run(command, capture_output=True, text=True, check=True)
             turns.setdefault(is_recorded, []).append(float(run.stderr.split()[-1]))
@@ -112,28 +141,58 @@ def copies(scratch, rounds):
     print("The second row is that of the package's own libraries.")
 
 
-def nodes(inside, beside, scratch, rounds):
-    """Each brick's median in a run over its median in the run beside it."""
-    ratios = {}
+def medians(scratch, program, is_recorded):
+    """Of each node, in ns: by Brick, or None, and by the program's own clock."""
+    command = [program, "1", GRAPHS]
+    if not is_recorded:
+        return None, own(subprocess.run(command, capture_output=True, text=True, check=True))
+    run, text = record(scratch, *command, look=("export", "--format", "csv"))
+    took = {name: [] for name in NODES}
+    for row in csv.DictReader(io.StringIO(text)):
+        took.get(row["brick"].replace("RMS_NORM", "RmsNorm"), []).append(int(row["duration_ns"]))
+    return {name: statistics.median(values) for name, values in took.items()}, own(run)
+
+
+def own(run):
+    return {name: int(ns) for name, ns in re.findall(r"(\w+) (\d+)$", run.stderr, re.M)}
+
+
+def nodes(scratch, shape, rounds):
+    """Each node's median in a run of ggml inside over its median in the run beside it."""
+    programs = build_nodes(scratch, shape)
+    ratios = {(what, name): [] for what in ("Brick", "own", "own, not recorded") for name in NODES}
+    took = {name: [] for name in NODES}
     for i in range(rounds):
-        runs = [record(scratch, program, "1", GRAPHS)[1] for program in (inside, beside)[::1 if i % 2 else -1]]
-        a, b = ({r["name"]: r for r in run["bricks"]} for run in runs[::1 if i % 2 else -1])
-        for name in ("UpProjection", "Activation", "ResidualAdd", "RmsNorm", "RMS_NORM"):
-            if name in a and name in b:
-                ratios.setdefault(name, []).append(a[name]["p50_ns"] / b[name]["p50_ns"])
-    for name, values in ratios.items():
-        tell(f"median {name}, in a program over in a library", values)
+        for is_recorded in (1, 0):
+            runs = {p: medians(scratch, programs[p], is_recorded) for p in list(programs)[::1 if i % 2 else -1]}
+            for name in NODES:
+                if is_recorded:
+                    took[name].append(runs["inside"][0][name])
+                    ratios["Brick", name].append(math.log(runs["inside"][0][name] / runs["beside"][0][name]))
+                ratios["own" if is_recorded else "own, not recorded", name].append(
+                    math.log(runs["inside"][1][name] / runs["beside"][1][name]))
+    print(f"{shape}, {rounds} pairs: medians with ggml inside over beside")
+    for name in NODES:
+        low, middle, high = (sorted(took[name])[int(q * (rounds - 1))] / 1000 for q in (0.1, 0.5, 0.9))
+        same = [a - b for a, b in zip(ratios["Brick", name], ratios["own", name])]
+        print(f"| {name} | {middle:.2f} us ({low:.2f} to {high:.2f}) | " + " | ".join(
+            "{} ({} to {})".format(*map(percent, shift(r))) for r in
+            (ratios["Brick", name], ratios["own", name], ratios["own, not recorded", name], same)) + " |")
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    only_nodes = sys.argv[1:2] == ["--nodes"]
+    arguments = sys.argv[2:] if only_nodes else sys.argv[1:]
+    rounds = int(arguments[0]) if arguments else 20
     with tempfile.TemporaryDirectory() as scratch:
-        copies(scratch, 20 * rounds)
-        llama, toggle, inside, beside = build(scratch)
-        for _ in range(3):
-            print("CPU time of a token without jumps, and more with them:", record(scratch, toggle, MODEL, "300")[0].stdout.strip())
-        cost(llama, scratch, rounds)
-        nodes(inside, beside, scratch, rounds)
+        if not only_nodes:
+            copies(scratch, 20 * rounds)
+            llama, toggle = build_llama(scratch)
+            for _ in range(3):
+                print("CPU time of a token without jumps, and more with them:", record(scratch, toggle, MODEL, "300")[0].stdout.strip())
+            cost(llama, scratch, rounds)
+        for shape in arguments[1:] or SHAPES:
+            nodes(scratch, shape, rounds)
 
 
 main()
