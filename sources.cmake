@@ -204,6 +204,7 @@ set(BRICK_RULES_SOURCES
 # Hooks in front of functions that the dynamic linker has no part in; one source for each kind of CPU.
 set(BRICK_PATCH_SOURCES
   patch/callers.c
+  patch/debug_file.c
   patch/image.c
   patch/plan.c
   patch/surroundings.c
@@ -277,6 +278,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/whisper_steps.c
   attach/ggml/warm_up.c
   attach/ggml/work.c
+  patch/debug_file.c
 )
 
 # x86-64 passes a hidden result pointer as an ordinary argument; elsewhere these hooks cannot stand.

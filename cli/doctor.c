@@ -30,7 +30,8 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	va_end(arguments);
 	if (n < 0)
 		die(CLI_SYSTEM, "out of memory");
-	xpush(&doctor->checks, (struct doctor_check){group, name, status, finding, advice});
+	xpush(&doctor->checks, (struct doctor_check){group, name, status, finding,
+				       advice ? xstrdup(advice) : NULL});
 }
 
 const char *doctor_status_name(enum doctor_status status)
@@ -173,8 +174,10 @@ static void print_json(const struct doctor *doctor)
 
 static void release(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->checks.count; i++)
+	for (size_t i = 0; i < doctor->checks.count; i++) {
 		free(doctor->checks.items[i].finding);
+		free(doctor->checks.items[i].advice);
+	}
 	for (size_t i = 0; i < doctor->engines.count; i++) {
 		free(doctor->engines.items[i].path);
 		free(doctor->engines.items[i].files);

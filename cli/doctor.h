@@ -20,8 +20,8 @@ enum doctor_status {
 struct doctor_check {
 	const char *group, *name;
 	enum doctor_status status;
-	char *finding;	    /* what is so, and why */
-	const char *advice; /* what to do about it; NULL: nothing */
+	char *finding; /* what is so, and why */
+	char *advice;  /* what to do about it; NULL: nothing */
 };
 
 /* One symbol that Brick stands in front of. */
@@ -46,7 +46,7 @@ struct doctor {
 	int cannot_record; /* nothing can be recorded here at all */
 };
 
-/* Add an entry; group, name and advice are constants. */
+/* Add an entry; group and name are constants. */
 void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...) BRICK_PRINTF(6, 7);
 

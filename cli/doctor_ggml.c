@@ -110,7 +110,7 @@ static void judge(struct doctor_engine *engine)
 				   "the graph: times are inflated"
 		: any		 ? "steps and phases only: these libraries have no hook for "
 				   "single nodes (llama.cpp from b4435 on does)"
-				 : "nothing: no symbol that could be stood in front of");
+		      : "nothing: none of the functions that Brick hooks can be found in it");
 	/* Details that are not listed. */
 	size_t kept = 0;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)

@@ -61,8 +61,8 @@ static void add_way(
 			*ggml->refused ? ", but not " : "", ggml->refused);
 		break;
 	case PROGRAM_GGML_STRIPPED:
-		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO, program_ggml_advice(ggml), "%s: %s",
-			path, program_ggml_missing(ggml));
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO, ggml->advice, "%s: %s", path,
+			ggml->missing);
 		break;
 	case PROGRAM_GGML_UNKNOWN:
 		doctor_add(doctor, GROUP, "ggml", DOCTOR_LIMITED,

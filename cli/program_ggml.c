@@ -59,6 +59,31 @@ static void describe(struct program_ggml *found, const struct survey *s)
 	}
 }
 
+static void explain(struct program_ggml *found, const struct image *image)
+{
+	const char *id = image->build_id;
+
+	found->way = PROGRAM_GGML_STRIPPED;
+	if (image->has_symbols) {
+		snprintf(found->missing, sizeof found->missing,
+			"ggml is inside, but its table of symbols (.symtab) names none of the "
+			"functions that Brick hooks");
+		snprintf(found->advice, sizeof found->advice,
+			"link-time optimisation may have inlined them: build it without "
+			"(-DGGML_LTO=OFF, no -flto), or with -DBUILD_SHARED_LIBS=ON");
+		return;
+	}
+	snprintf(found->missing, sizeof found->missing,
+		"ggml is inside, but nothing says where its functions are: the file was stripped "
+		"of its table of symbols (.symtab), and no debug file of it is there (%s%s)",
+		*id ? "build ID " : "it has no build ID", id);
+	snprintf(found->advice, sizeof found->advice,
+		"build it without -s, strip and CMAKE_INSTALL_STRIP, or with "
+		"-DBUILD_SHARED_LIBS=ON%s%.2s%s%s%s",
+		*id ? "; or install its debug file (/usr/lib/debug/.build-id/" : "", id,
+		*id ? "/" : "", *id ? id + 2 : "", *id ? ".debug)" : "");
+}
+
 int program_ggml(struct program_ggml *found, const char *path)
 {
 	struct survey_name names[GGML_SYMBOL_COUNT];
@@ -75,31 +100,11 @@ int program_ggml(struct program_ggml *found, const char *path)
 	}
 	if (error)
 		return error;
-	found->has_symbols = survey.image.has_symbols;
 	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
 	if (has_sign(&survey))
 		describe(found, &survey);
 	else if (has_text(&survey.image))
-		found->way = PROGRAM_GGML_STRIPPED;
+		explain(found, &survey.image);
 	survey_close(&survey);
 	return 0;
-}
-
-const char *program_ggml_missing(const struct program_ggml *ggml)
-{
-	return ggml->has_symbols
-		       ? "ggml is in it, but its table of symbols (.symtab) names none of the "
-			 "functions that are hooked"
-		       : "ggml is in it, but no table of symbols says where: it was stripped of "
-			 "its "
-			 ".symtab";
-}
-
-const char *program_ggml_advice(const struct program_ggml *ggml)
-{
-	return ggml->has_symbols
-		       ? "link-time optimisation may have inlined them: build it without "
-			 "(-DGGML_LTO=OFF, no -flto), or with -DBUILD_SHARED_LIBS=ON"
-		       : "build it without -s, strip and CMAKE_INSTALL_STRIP, so that it keeps its "
-			 ".symtab, or with -DBUILD_SHARED_LIBS=ON";
 }

@@ -21,13 +21,11 @@ struct program_ggml {
 	size_t functions;		 /* that are defined */
 	char reached[GGML_SYMBOL_COUNT]; /* which of them can be hooked */
 	int has_whisper;		 /* whisper.cpp is in it */
-	int has_symbols;		 /* a .symtab */
 	char refused[512];		 /* names and why, of those that cannot; "" */
+
+	/* of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there */
+	char missing[320], advice[320];
 };
 
 /* -errno or BRICK_E*: it cannot be read. */
 int program_ggml(struct program_ggml *found, const char *path);
-
-/* Of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there. */
-const char *program_ggml_missing(const struct program_ggml *ggml);
-const char *program_ggml_advice(const struct program_ggml *ggml);

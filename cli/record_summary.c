@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `brick record` says when it is done (record.h). stderr: stdout is the program's alone. */
+#include "cli/program_files.h"
 #include "cli/program_ggml.h"
-#include "inject/program.h"
 #include "cli/record.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,39 +86,52 @@ static int empties_environment(char *const *command)
 	return 0;
 }
 
-/* Is ggml inside of the program, and nothing says where its functions are? */
-static int hides_ggml(const char *command, struct program_ggml *ggml)
+/*
+ * Of the program, what it is linked with and what its arguments name: ggml is inside, and nothing
+ * says where its functions are. As `brick doctor` looks.
+ */
+static int tell_hidden(char *const *command)
 {
-	char program[PATH_MAX];
+	struct program_files files;
+	struct program_ggml ggml;
+	int told = 0;
 
-	return inject_resolve(command, program, sizeof program) && !program_ggml(ggml, program) &&
-	       ggml->way == PROGRAM_GGML_STRIPPED;
+	if (program_files_of_command(&files, command))
+		return 0;
+	for (size_t i = 0; i < files.paths.count && !told; i++) {
+		told = !program_ggml(&ggml, files.paths.items[i]) &&
+		       ggml.way == PROGRAM_GGML_STRIPPED;
+		if (told)
+			warn("nothing was attached: %s: %s; %s", files.paths.items[i], ggml.missing,
+				ggml.advice);
+	}
+	program_files_fini(&files);
+	return told;
 }
 
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
 	const char *advice = inject_obstacle_advice(r->obstacle);
-	struct program_ggml ggml;
 	char kinds[INJECT_KINDS_BYTES];
 
-	if (a->off)
+	if (a->off) {
 		warn("nothing was recorded: --mode none switches recording off");
-	else if (empties_environment(a->options.command))
+	} else if (empties_environment(a->options.command)) {
 		warn("nothing was recorded: %s empties the environment, through which Brick gets "
 		     "into the program; put it in front instead: env -i ... brick record -- ...",
 			a->options.command[0]);
-	else if (*why)
-		warn("nothing was attached: %s%s%s", why, advice ? "; " : "", advice ? advice : "");
-	else if (a->options.inject && hides_ggml(a->options.command[0], &ggml))
-		warn("nothing was attached: %s: %s; %s", a->options.command[0],
-			program_ggml_missing(&ggml), program_ggml_advice(&ggml));
-	else if (a->options.inject)
-		warn("nothing was attached: %s uses no %s through shared libraries",
-			a->options.command[0], inject_kinds(kinds));
-	else
+	} else if (!a->options.inject && !*why) {
 		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
 			a->options.command[0]);
+	} else {
+		if (*why)
+			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
+				advice ? advice : "");
+		if (!tell_hidden(a->options.command) && !*why)
+			warn("nothing was attached: %s uses no %s through shared libraries",
+				a->options.command[0], inject_kinds(kinds));
+	}
 }
 
 static void print_losses(const struct recorder_result *r)

@@ -82,9 +82,9 @@ static int add_symbol(
 	return array_push(&image->functions, f);
 }
 
-/* referred: one byte for each symbol, or NULL. */
-static int add_symbols(
-	struct image *image, Elf_Scn *section, const GElf_Shdr *header, const uint8_t *referred)
+/* elf: that the section is of. referred: one byte for each symbol, or NULL. */
+static int add_symbols(struct image *image, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+	const uint8_t *referred)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -94,7 +94,7 @@ static int add_symbols(
 	for (size_t i = 1; data && i < count && !error; i++)
 		if (gelf_getsym(data, (int)i, &symbol))
 			error = add_symbol(image, &symbol,
-				elf_strptr(image->elf, header->sh_link, symbol.st_name),
+				elf_strptr(elf, header->sh_link, symbol.st_name),
 				header->sh_type == SHT_DYNSYM, referred && referred[i]);
 	return error;
 }
@@ -132,7 +132,7 @@ static int read_dynamic(struct image *image, Elf_Scn *dynsym, const GElf_Shdr *h
 			(each.sh_flags & SHF_ALLOC) && each.sh_link == index)
 			error = read_relocations(image, s, &each, referred, symbols);
 	if (!error)
-		error = add_symbols(image, dynsym, header, referred);
+		error = add_symbols(image, image->elf, dynsym, header, referred);
 	free(referred);
 	return error;
 }
@@ -149,11 +149,32 @@ static int read_sections(struct image *image)
 		error = add_part(image, s, &header, names);
 		if (!error && header.sh_type == SHT_SYMTAB) {
 			image->has_symbols = 1;
-			error = add_symbols(image, s, &header, NULL);
+			error = add_symbols(image, image->elf, s, &header, NULL);
 		} else if (!error && header.sh_type == SHT_DYNSYM) {
 			error = read_dynamic(image, s, &header);
 		}
 	}
+	return error;
+}
+
+/* Of a file that was stripped. */
+static int read_debug_file(struct image *image, const char *path)
+{
+	struct debug_file found;
+	GElf_Shdr header;
+	int error = debug_file_find(&found, path);
+
+	memcpy(image->build_id, found.build_id, sizeof image->build_id);
+	if (error <= 0 || image->has_symbols)
+		return error < 0 ? error : 0;
+	image->debug_fd = open(found.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	image->debug = elf_begin(image->debug_fd, ELF_C_READ_MMAP, NULL);
+	error = 0;
+	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->debug, s));)
+		if (gelf_getshdr(s, &header) && header.sh_type == SHT_SYMTAB) {
+			image->has_symbols = 1;
+			error = add_symbols(image, image->debug, s, &header, NULL);
+		}
 	return error;
 }
 
@@ -191,13 +212,15 @@ static int check_header(struct image *image)
 	return 0;
 }
 
-static int read_image(struct image *image)
+static int read_image(struct image *image, const char *path)
 {
 	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
 	int error = image->elf ? check_header(image) : BRICK_EFORMAT;
 
 	if (!error)
 		error = read_sections(image);
+	if (!error)
+		error = read_debug_file(image, path);
 	if (!error)
 		error = merge_functions(image);
 	if (error)
@@ -214,12 +237,13 @@ static int read_image(struct image *image)
 int image_open(struct image *image, const char *path)
 {
 	memset(image, 0, sizeof *image);
+	image->debug_fd = -1;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return BRICK_EUNSUPPORTED;
 	image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (image->fd < 0)
 		return -errno;
-	int error = read_image(image);
+	int error = read_image(image, path);
 	if (error)
 		image_close(image);
 	return error;
@@ -231,12 +255,14 @@ void image_close(struct image *image)
 	array_fini(&image->functions);
 	array_fini(&image->pointers);
 	hash_index_fini(&image->names);
-	if (image->elf)
-		elf_end(image->elf);
+	elf_end(image->debug);
+	elf_end(image->elf);
+	if (image->debug_fd >= 0)
+		close(image->debug_fd);
 	if (image->fd >= 0)
 		close(image->fd);
 	memset(image, 0, sizeof *image);
-	image->fd = -1;
+	image->fd = image->debug_fd = -1;
 }
 
 const struct image_function *image_find(const struct image *image, const char *name, int *ambiguous)

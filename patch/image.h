@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program or library as its file has it, read by libelf: sections, the functions that any of its
- * symbol tables name, whether calls of them go through the dynamic linker. Addresses are the file's
- * own. The file is untrusted. Read-only once open: any thread.
+ * symbol tables name, or that of its debug file, whether calls of them go through the dynamic
+ * linker. Addresses are the file's own. The file is untrusted. Read-only once open: any thread.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "base/array.h"
 #include "base/hash_index.h"
+#include "patch/debug_file.h"
 
 struct image_function {
 	const char *name;
@@ -29,7 +30,10 @@ struct image_part {
 struct image {
 	struct Elf *elf;
 	int fd;
-	int has_symbols;			/* a .symtab */
+	struct Elf *debug; /* its debug file, NULL: none was needed, or found */
+	int debug_fd;
+	int has_symbols; /* a .symtab, in it or in its debug file */
+	char build_id[DEBUG_FILE_ID_BYTES];
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
 	ARRAY(uint64_t) pointers;		/* that the dynamic linker will write somewhere */

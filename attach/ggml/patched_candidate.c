@@ -2,16 +2,14 @@
 /*
  * Whether an object may have to be patched (patched.h), told cheaply, as most objects of most
  * programs have nothing to do with ggml: its dynamic symbols and relocations, as the dynamic linker
- * has them in memory; for one that exports none of the functions, whether its file has a .symtab.
+ * has them in memory; for one that exports none of the functions, whether its file, or a debug file
+ * of it, has a .symtab.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 #include "attach/ggml/dynamic_table.h"
 #include "attach/ggml/patched.h"
-
-enum { MAX_SECTIONS = 4096 };
+#include "patch/debug_file.h"
 
 static int is_hooked(const char *name)
 {
@@ -58,24 +56,6 @@ static int exports_one(const struct dynamic_table *d)
 	return 0;
 }
 
-static int has_symbol_table(int fd)
-{
-	ElfW(Ehdr) header;
-	ElfW(Shdr) section;
-
-	if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-		memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_shentsize != sizeof section)
-		return 0;
-	/* it is one of the last */
-	for (unsigned i = header.e_shnum; i-- > 0 && i < MAX_SECTIONS;)
-		if (pread(fd, &section, sizeof section,
-			    (off_t)(header.e_shoff + i * sizeof section)) ==
-				(ssize_t)sizeof section &&
-			section.sh_type == SHT_SYMTAB)
-			return 1;
-	return 0;
-}
-
 enum patched_candidate patched_judge(const struct dl_phdr_info *info, const char *path)
 {
 	struct dynamic_table d;
@@ -85,10 +65,6 @@ enum patched_candidate patched_judge(const struct dl_phdr_info *info, const char
 		return PATCHED_NO;
 	if (known && exports_one(&d))
 		return PATCHED_EXPORTS;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return PATCHED_NO;
-	int has = has_symbol_table(fd);
-	close(fd);
-	return has ? PATCHED_MAYBE : PATCHED_NO;
+	struct debug_file symbols;
+	return debug_file_find(&symbols, path) > 0 ? PATCHED_MAYBE : PATCHED_NO;
 }

@@ -4,6 +4,7 @@ that exports none of it, in libraries that bind within themselves, and both of t
 seen on each thread, the results are the same. Where it cannot be done, it is said why and what helps."""
 import collections
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,12 +63,12 @@ class Builder:
                          "-Wl,--no-whole-archive", *needs, "-Wl,-rpath," + self.scratch)
 
 
-def check(command, threads, copies=1):
+def check(command, threads, copies=1, **environment):
     """All nodes of all graphs are there, and the program has not noticed."""
     command = [command[0], str(threads), str(GRAPHS), *command[1:]]
     plain = g.run(command)
     assert plain.returncode == 0, plain.stderr
-    with g.Recorded(command) as recorded:
+    with g.Recorded(command, **environment) as recorded:
         g.assert_same(plain, recorded.result, f"{command} on {threads}")
         session = recorded.session()
     g.assert_clean(session)
@@ -92,15 +93,49 @@ def doctor(*command):
     return g.run([BRICK, "doctor", *command]).stdout
 
 
-def refused(build, program):
-    """Stripped, and with the C library inside: they run as ever, and are told about."""
-    stripped = shutil.copy(program, build.path("stripped"))
-    subprocess.run(["strip", stripped], check=True)
+def in_debug_file(build, program):
+    """Stripped, with its symbols in a file of their own: found by build ID or by the link, if it is the right one."""
+    debug, alone = build.path("alone.debug"), build.path("alone")
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, program, alone], check=True)
+    check([alone], 1)
+    text = " ".join(doctor("--", alone).split())
+    assert "get jumps to Brick's hooks" in text and "each node is timed" in text, text
+    known = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-nW", alone], capture_output=True, text=True, check=True).stdout)
+    if known:
+        cache = os.path.join(build.scratch, "cache", known[1])
+        os.makedirs(cache)
+        shutil.move(debug, os.path.join(cache, "debuginfo"))
+        code, _, err = record([alone, "1", "1"], build.scratch)
+        assert code == 0 and "no debug file of it is there (build ID " + known[1] in err, err
+        check([alone], 1, DEBUGINFOD_CACHE_PATH=os.path.dirname(cache))
+    # no ID: the link's checksum decides; a file of that name with another one is not believed
+    nameless = build.path("nameless")
+    subprocess.run(["objcopy", "--only-keep-debug", "--remove-section=.note.gnu.build-id", program, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", "--remove-section=.note.gnu.build-id", "--add-gnu-debuglink=" + debug, program, nameless],
+                   check=True)
+    check([nameless], 1)
+    with open(debug, "ab") as file:
+        file.write(b"x")
+    code, _, err = record([nameless, "1", "1"], build.scratch)
+    assert code == 0 and "no debug file of it is there (it has no build ID)" in err, err
+
+
+def refused(build, program, host, addon):
+    """Stripped, and with the C library inside: they run as ever, and are told about, by both commands alike."""
     expected = g.run([program, "1", "1"]).stdout
-    code, out, err = record([stripped, "1", "1"], build.scratch)
-    assert (code, out) == (0, expected) and "stripped of its .symtab; build it without -s" in err, (code, out, err)
-    text = " ".join(doctor("--", stripped).split())
-    assert "no table of symbols" in text and "-DBUILD_SHARED_LIBS=ON" in text, text
+    for original, options, before in ((program, [], []), (program, ["--strip-unneeded"], []), (addon, [], [host, "1", "1"])):
+        stripped = build.path("stripped" + os.path.splitext(original)[1])
+        subprocess.run(["strip", *options, "-o", stripped, original], check=True)
+        command = [*before, stripped] if before else [stripped, "1", "1"]
+        code, out, err = record(command, build.scratch)
+        text = doctor("--", *command)
+        wanted = "the file was stripped of its table of symbols (.symtab), and no debug file of it is there"
+        assert (code, out) == (0, expected), (code, out, err)
+        for told in (err, text):
+            told = " ".join(told.split())
+            assert stripped + ": ggml is inside" in told and wanted in told, told
+            assert "build it without -s, strip and CMAKE_INSTALL_STRIP, or with -DBUILD_SHARED_LIBS=ON" in told, told
     try:
         whole = build.link("whole", "-static", build.path("main.o"), *build.archives)
     except subprocess.CalledProcessError:
@@ -110,6 +145,9 @@ def refused(build, program):
     assert (code, out) == (0, expected) and "linked statically" in err and "without -static" in err, (code, out, err)
     text = " ".join(doctor("--", whole).split())
     assert "without -static" in text and "would get jumps" in text, text
+    subprocess.run(["strip", whole], check=True)
+    code, out, err = record([whole, "1", "1"], build.scratch)
+    assert (code, out) == (0, expected) and "linked statically" in err and "stripped of its table" in err, (code, out, err)
 
 
 def told(program, libraries):
@@ -157,7 +195,8 @@ def main():
         assert session.note("attach") == ["node hooks"], session.notes
         counts = collections.Counter(n.brick for lane in session.lanes for n in g.nodes_of(session, lane))
         assert counts["UpProjection"] == LAYERS * GRAPHS, counts
-        refused(build, program)
+        refused(build, program, host, addon)
+        in_debug_file(build, program)
         told(program, libraries)
 
 
