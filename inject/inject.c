@@ -121,8 +121,8 @@ static int preload(
 		return error;
 	if (inject_resolve(command, program, sizeof program))
 		*obstacle = inject_examine(program);
-	/* it would only make the dynamic linker complain on the program's stderr */
-	if (*obstacle == INJECT_FOREIGN)
+	/* the dynamic linker would only complain on the program's stderr, or not start it */
+	if (*obstacle == INJECT_FOREIGN || *obstacle == INJECT_OTHER_LIBC)
 		return 0;
 	return environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
 		theirs ? theirs : "");
@@ -170,6 +170,9 @@ const char *inject_obstacle_text(enum inject_obstacle obstacle)
 		       "can be preloaded";
 	case INJECT_FOREIGN:
 		return "the program is not a 64-bit program of this kind of CPU";
+	case INJECT_OTHER_LIBC:
+		return "the program is linked with another C library (such as musl) than Brick's "
+		       "libraries are, which cannot be preloaded into it";
 	case INJECT_PRIVILEGED:
 		return "the program changes its user or group or gets capabilities, so that "
 		       "nothing can be preloaded";
@@ -186,6 +189,8 @@ const char *inject_obstacle_advice(enum inject_obstacle obstacle)
 	case INJECT_FOREIGN:
 		return "Brick is for 64-bit programs, on x86-64 and on AArch64, each with a Brick "
 		       "that is built for it";
+	case INJECT_OTHER_LIBC:
+		return "build it for this system's C library, the one that Brick was built with";
 	case INJECT_PRIVILEGED:
 		return "run a copy of it without these bits, as the user that it would become";
 	default:

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,25 +39,51 @@ int inject_resolve(const char *command, char *path, size_t bytes)
 	return 0;
 }
 
-/* Does an ELF file of our own kind name a dynamic linker? 1 when in doubt. */
-static int has_interpreter(int fd, const Elf64_Ehdr *elf)
+/*
+ * The file name of the dynamic linker that an ELF file of our own kind asks for: 0 if it asks for
+ * none; "" when in doubt.
+ */
+static int read_interpreter(int fd, const Elf64_Ehdr *elf, char *name, size_t bytes)
 {
+	char path[PATH_MAX] = "";
 	Elf64_Phdr segment;
 
+	*name = '\0';
 	if (elf->e_phentsize != sizeof segment)
 		return 1;
 	for (unsigned i = 0; i < elf->e_phnum; i++) {
 		off_t offset = (off_t)(elf->e_phoff + i * sizeof segment);
 		if (pread(fd, &segment, sizeof segment, offset) != (ssize_t)sizeof segment)
 			return 1;
-		if (segment.p_type == PT_INTERP)
-			return 1;
+		if (segment.p_type != PT_INTERP)
+			continue;
+		if (segment.p_filesz < sizeof path &&
+			pread(fd, path, segment.p_filesz, (off_t)segment.p_offset) > 0)
+			snprintf(name, bytes, "%s",
+				strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+		return 1;
 	}
 	return 0;
 }
 
+/* Each C library comes with a dynamic linker of its own. */
+static int is_of_other_libc(const char *interpreter)
+{
+	char own[NAME_MAX] = "";
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr elf;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &elf, sizeof elf, 0) == (ssize_t)sizeof elf)
+		read_interpreter(fd, &elf, own, sizeof own);
+	close(fd);
+	return *own && *interpreter && strcmp(own, interpreter);
+}
+
 static enum inject_obstacle examine_open(int fd)
 {
+	char interpreter[NAME_MAX];
 	Elf64_Ehdr elf;
 	struct stat st;
 	ssize_t n = pread(fd, &elf, sizeof elf, 0);
@@ -66,8 +93,10 @@ static enum inject_obstacle examine_open(int fd)
 	if (n < (ssize_t)sizeof elf || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 		(SYS_ELF_MACHINE != EM_NONE && elf.e_machine != SYS_ELF_MACHINE))
 		return INJECT_FOREIGN;
-	if (!has_interpreter(fd, &elf))
+	if (!read_interpreter(fd, &elf, interpreter, sizeof interpreter))
 		return INJECT_STATIC;
+	if (is_of_other_libc(interpreter))
+		return INJECT_OTHER_LIBC;
 	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
 					   ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
 						   st.st_gid != getegid())))

@@ -12,6 +12,7 @@ enum inject_obstacle {
 	INJECT_BAD_PATH,   /* its path has a space or colon, which LD_PRELOAD cannot express */
 	INJECT_STATIC,	   /* the program is linked statically */
 	INJECT_FOREIGN,	   /* the program is for another kind of CPU or 32-bit */
+	INJECT_OTHER_LIBC, /* it is for another C library (musl, Android's) than we are */
 	INJECT_PRIVILEGED, /* it is set-user-ID or set-group-ID, or has capabilities */
 };
 

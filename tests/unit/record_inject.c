@@ -25,11 +25,14 @@
 
 static char path[] = "/tmp/brick-unit-XXXXXX";
 
-/* A file with an ELF header of this program's own, changed, and one program header. */
-static enum inject_obstacle examine(unsigned char class, unsigned machine_offset, unsigned type)
+/* A file with an ELF header of this program's own, changed, one program header and a name. */
+static enum inject_obstacle examine_with(
+	unsigned char class, unsigned machine_offset, unsigned type, const char *interpreter)
 {
 	Elf64_Ehdr elf;
-	Elf64_Phdr segment = {.p_type = type};
+	Elf64_Phdr segment = {.p_type = type,
+		.p_offset = sizeof elf + sizeof segment,
+		.p_filesz = strlen(interpreter)};
 	int own = open("/proc/self/exe", O_RDONLY);
 
 	assert_int_equal(read(own, &elf, sizeof elf), sizeof elf);
@@ -41,8 +44,14 @@ static enum inject_obstacle examine(unsigned char class, unsigned machine_offset
 	int fd = open(path, O_WRONLY | O_TRUNC);
 	assert_int_equal(write(fd, &elf, sizeof elf), sizeof elf);
 	assert_int_equal(write(fd, &segment, sizeof segment), sizeof segment);
+	assert_int_equal(write(fd, interpreter, segment.p_filesz), segment.p_filesz);
 	close(fd);
 	return inject_examine(path);
+}
+
+static enum inject_obstacle examine(unsigned char class, unsigned machine_offset, unsigned type)
+{
+	return examine_with(class, machine_offset, type, "");
 }
 
 static void programs_are_told_apart(void **state)
@@ -52,6 +61,10 @@ static void programs_are_told_apart(void **state)
 	assert_int_equal(examine(ELFCLASS64, 0, PT_LOAD), INJECT_STATIC);
 	assert_int_equal(examine(ELFCLASS32, 0, PT_INTERP), INJECT_FOREIGN);
 	assert_int_equal(examine(ELFCLASS64, 1, PT_INTERP), INJECT_FOREIGN);
+	assert_int_equal(examine_with(ELFCLASS64, 0, PT_INTERP, "/lib/ld-musl-x86_64.so.1"),
+		INJECT_OTHER_LIBC);
+	assert_int_equal(
+		examine_with(ELFCLASS64, 0, PT_LOAD, "/lib/ld-musl-x86_64.so.1"), INJECT_STATIC);
 	assert_int_equal(truncate(path, 20), 0);
 	assert_int_equal(inject_examine(path), INJECT_FOREIGN);
 	assert_int_equal(truncate(path, 3), 0);
