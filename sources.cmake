@@ -471,8 +471,7 @@ set(BRICK_MACHINE_SOURCES
   machine/ceilings.c
   machine/ceilings_cache.c
   machine/ceilings_doubt.c
-  machine/ceilings_read.c
-  machine/ceilings_write.c
+  machine/ceilings_json.c
   machine/cpu.c
   machine/kernels.c
   machine/sweep.c

@@ -3,10 +3,12 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 size_t file_begin(const char *path, char *out, size_t bytes)
 {
@@ -74,4 +76,35 @@ char *file_end(const char *path, size_t most)
 	if (text)
 		text[n] = '\0';
 	return text;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	unlink(path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	int rc = 0;
+
+	if (!out)
+		return -errno;
+	if (fputs(text, out) < 0 || fflush(out) || fdatasync(fd))
+		rc = errno ? -errno : -EIO;
+	if (fclose(out) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+int file_replace(const char *path, const char *text)
+{
+	char *part = NULL;
+
+	if (asprintf(&part, "%s.%d.part", path, (int)getpid()) < 0)
+		return -ENOMEM;
+	int rc = write_file(part, text);
+	if (!rc && rename(part, path))
+		rc = -errno;
+	if (rc)
+		unlink(part);
+	free(part);
+	return rc;
 }

@@ -19,3 +19,9 @@ int file_read(char **text, size_t *bytes, const char *path, size_t most);
 
 /* What it ends with, at most so much, with blanks for NUL; the caller frees. NULL: it cannot be. */
 char *file_end(const char *path, size_t most);
+
+/*
+ * Make the text all that a file holds, on the disk; whole or not at all, for this user only.
+ * -errno.
+ */
+int file_replace(const char *path, const char *text);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/user_path.h"
 #include "base/fnv.h"
 
@@ -42,34 +43,12 @@ void spool_close(struct spool *s)
 	*s = (struct spool){.lock = -1};
 }
 
-static int write_all(const char *path, const char *text)
-{
-	FILE *out = fopen(path, "we");
-	int error = 0;
-
-	if (!out)
-		return -errno;
-	if (fputs(text, out) < 0 || fflush(out) || fdatasync(fileno(out)))
-		error = errno ? errno : EIO;
-	if (fclose(out) && !error)
-		error = errno;
-	return -error;
-}
-
-/* Under its name when it is whole. */
 static int replace(const struct spool *s, const char *name, const char *suffix, const char *text)
 {
-	char own[32];
-	snprintf(own, sizeof(own), ".part%d", (int)getpid());
-	char *path = path_of(s, name, suffix), *part = path_of(s, name, own);
-	int rc = path && part ? write_all(part, text) : -ENOMEM;
+	char *path = path_of(s, name, suffix);
+	int rc = path ? file_replace(path, text) : -ENOMEM;
 
-	if (rc == 0 && rename(part, path))
-		rc = -errno;
-	if (rc < 0 && part)
-		unlink(part);
 	free(path);
-	free(part);
 	return rc;
 }
 
@@ -123,20 +102,16 @@ int spool_lock(struct spool *s)
 
 static char *read_all(const char *path)
 {
-	FILE *in = fopen(path, "re");
+	enum { MAX_BYTES = 64 << 20 };
 	char *text = NULL;
-	size_t capacity = 0;
+	size_t bytes;
 
-	if (in && getdelim(&text, &capacity, '\0', in) < 0 && text)
-		*text = '\0';
-	if (in)
-		fclose(in);
-	return text;
+	return path && !file_read(&text, &bytes, path, MAX_BYTES) ? text : NULL;
 }
 
 static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
-	char *path = path_of(s, name, ""), *text = path ? read_all(path) : NULL;
+	char *path = path_of(s, name, ""), *text = read_all(path);
 	struct history_run run;
 	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
 
@@ -154,7 +129,7 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 
 static int read_sent(const struct spool *s, struct spool_batch *b)
 {
-	char *path = path_of(s, "sending", ""), *text = path ? read_all(path) : NULL;
+	char *path = path_of(s, "sending", ""), *text = read_all(path);
 	int rc = 0;
 
 	for (char *at = text; at && *at && rc == 0;) {
@@ -255,7 +230,7 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 /* "SECONDS-SINCE-1970 PAUSE" of the next try. */
 static void read_pause(const struct spool *s, long long *next, long long *pause)
 {
-	char *path = path_of(s, "pause", ""), *text = path ? read_all(path) : NULL;
+	char *path = path_of(s, "pause", ""), *text = read_all(path);
 
 	*next = *pause = 0;
 	if (text && sscanf(text, "%lld %lld", next, pause) != 2)

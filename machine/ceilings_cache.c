@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where ceilings of a host are kept, and whether they still hold. Called by the commands. */
+/* Files of ceilings: where those of a host are kept, and whether they still hold. Called by the
+ * commands. */
+#include "base/file.h"
 #include "base/user_path.h"
 #include "machine/ceilings_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,4 +50,31 @@ const char *ceilings_stale(const struct ceilings *c, const struct cpu_info *cpu)
 	if (c->cpus != cpu->online)
 		return "the number of CPUs has changed";
 	return NULL;
+}
+
+int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error *error)
+{
+	enum { MAX_BYTES = 16 << 20 };
+	char *text = NULL;
+	size_t bytes = 0;
+	int rc = file_read(&text, &bytes, path, MAX_BYTES);
+
+	if (rc) {
+		*error = (struct ceilings_error){0};
+		snprintf(error->text, sizeof error->text, "%s", strerror(-rc));
+		return rc;
+	}
+	rc = ceilings_parse(out, text, bytes, error);
+	free(text);
+	return rc;
+}
+
+int ceilings_write(const struct ceilings *c, const char *path)
+{
+	char *text = ceilings_text(c);
+
+	user_path_make(path);
+	int rc = text ? file_replace(path, text) : -ENOMEM;
+	free(text);
+	return rc;
 }
