@@ -204,8 +204,6 @@ set(BRICK_RULES_SOURCES
 # Hooks in front of functions that the dynamic linker has no part in; one source for each kind of CPU.
 set(BRICK_PATCH_SOURCES
   patch/callers.c
-  patch/debug_file.c
-  patch/image.c
   patch/plan.c
   patch/surroundings.c
   patch/survey.c
@@ -218,7 +216,13 @@ set(BRICK_PATCH_LIBRARY_SOURCES
   patch/text.c
 )
 
-# What stands in for it where libelf or Zydis are missing.
+# Files of programs and libraries, as libelf reads them; doctor looks at them also where nothing is patched.
+set(BRICK_IMAGE_SOURCES
+  patch/debug_file.c
+  patch/image.c
+)
+
+# What stands in for it where Zydis is missing.
 set(BRICK_PATCH_NONE_SOURCES patch/survey_none.c)
 
 # What all attachers share.
@@ -758,7 +762,6 @@ set(BRICK_CLI_SOURCES
   cli/doctor_preload.c
   cli/doctor_program.c
   cli/doctor_surroundings.c
-  cli/elf_symbols.c
   cli/explain.c
   cli/export.c
   cli/export_json.c

@@ -16,8 +16,8 @@
 
 #include "brick/error.h"
 #include "cli/doctor.h"
-#include "cli/elf_symbols.h"
 #include "cli/program_ggml.h"
+#include "patch/image.h"
 #include "rules/ggml_symbols.h"
 #include "view/memory.h"
 
@@ -54,22 +54,24 @@ static void add_patched(struct doctor_engine *engine, const char *path)
 /* Count one object in; 0 when it has no symbols that could be looked at. */
 static int look_at(struct doctor_engine *engine, const char *path)
 {
-	struct elf_symbols *symbols;
-	int rc = elf_symbols_open(&symbols, path);
+	struct image image;
+	int rc = image_open(&image, path);
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT && image.has_dynamic; i++) {
 		const struct ggml_symbol *symbol = &ggml_symbols[i];
 		struct doctor_hook *hook = &engine->hooks[i];
-		bool defines = elf_symbols_defines(symbols, symbol->name);
-		hook->defined |= defines;
+		bool exports = image_exports(&image, symbol->name);
+		hook->defined |= exports;
 		/* The program itself calls it through the dynamic linker. */
-		hook->reached |= elf_symbols_refers(symbols, symbol->name) ||
-				 (defines && symbol->library == GGML_IN_PROGRAM);
+		hook->reached |= image_reaches(&image, symbol->name) ||
+				 (exports && symbol->library == GGML_IN_PROGRAM);
 	}
-	elf_symbols_close(symbols);
-	add_patched(engine, path);
-	return 0;
+	rc = image.has_dynamic ? 0 : BRICK_ENOTRECORDED;
+	image_close(&image);
+	if (rc == 0)
+		add_patched(engine, path);
+	return rc;
 }
 
 /* What could be used of the hooks for one thing. */

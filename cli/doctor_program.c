@@ -66,7 +66,7 @@ static void add_way(
 		break;
 	case PROGRAM_GGML_UNKNOWN:
 		doctor_add(doctor, GROUP, "ggml", DOCTOR_LIMITED,
-			"build Brick where libelf and Zydis are (Debian: libelf-dev libzydis-dev)",
+			"build Brick where Zydis is (Debian: libzydis-dev)",
 			"%s: this Brick cannot look into programs", path);
 		break;
 	}

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Hooks in functions that the dynamic linker has no part in (patch/): needs libelf, and on x86-64 Zydis.
+# Hooks in functions that the dynamic linker has no part in (patch/): needs Zydis on
+# x86-64.
 # brick-patching is for programs that look at files; lib/libbrick-patch.so is loaded by what is
 # injected, where it is there.
-option(BRICK_PATCH "attach to static programs and hidden symbols (needs libelf; on x86-64 Zydis)" ON)
+option(BRICK_PATCH "attach to static programs and hidden symbols (on x86-64 it needs Zydis)" ON)
 set(patch_missing "")
-pkg_check_modules(LIBELF IMPORTED_TARGET libelf)
-if(NOT LIBELF_FOUND)
-  list(APPEND patch_missing libelf-dev)
-endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(patch_insn patch/insn_x86_64.c)
   find_path(ZYDIS_HEADERS Zydis/Zydis.h)
@@ -25,7 +22,7 @@ endif()
 if(BRICK_PATCH AND NOT patch_missing)
   message(STATUS "Static programs and hidden symbols: by libelf ${LIBELF_VERSION}, ${ZYDIS_LIBRARY}")
   set(BRICK_PATCHES ON)
-  add_library(brick-patching STATIC ${BRICK_PATCH_SOURCES} ${patch_insn})
+  add_library(brick-patching STATIC ${BRICK_IMAGE_SOURCES} ${BRICK_PATCH_SOURCES} ${patch_insn})
   target_link_libraries(brick-patching PUBLIC brick-base PkgConfig::LIBELF ${ZYDIS_LIBRARY})
   add_library(brick-patch SHARED ${BRICK_PATCH_LIBRARY_SOURCES})
   target_link_libraries(brick-patch PRIVATE brick-patching)
@@ -38,6 +35,6 @@ else()
   string(REPLACE ";" ", " patch_missing "${patch_missing}")
   message(STATUS "Static programs and hidden symbols: not attached to; needed: BRICK_PATCH, ${patch_missing}")
   set(BRICK_PATCHES OFF)
-  add_library(brick-patching STATIC ${BRICK_PATCH_NONE_SOURCES})
-  target_link_libraries(brick-patching PUBLIC brick-base)
+  add_library(brick-patching STATIC ${BRICK_IMAGE_SOURCES} ${BRICK_PATCH_NONE_SOURCES})
+  target_link_libraries(brick-patching PUBLIC brick-base PkgConfig::LIBELF)
 endif()

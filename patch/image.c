@@ -76,6 +76,8 @@ static int add_symbol(
 			       GELF_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT,
 		.is_reached = reached != 0};
 
+	if (symbol->st_shndx == SHN_UNDEF && reached && name)
+		return array_push(&image->imports, name);
 	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
 		!symbol->st_value || !name || !*name || f.address + f.bytes < f.address)
 		return 0;
@@ -151,6 +153,7 @@ static int read_sections(struct image *image)
 			image->has_symbols = 1;
 			error = add_symbols(image, image->elf, s, &header, NULL);
 		} else if (!error && header.sh_type == SHT_DYNSYM) {
+			image->has_dynamic = 1;
 			error = read_dynamic(image, s, &header);
 		}
 	}
@@ -254,6 +257,7 @@ void image_close(struct image *image)
 	array_fini(&image->parts);
 	array_fini(&image->functions);
 	array_fini(&image->pointers);
+	array_fini(&image->imports);
 	hash_index_fini(&image->names);
 	elf_end(image->debug);
 	elf_end(image->elf);
@@ -281,6 +285,31 @@ const struct image_function *image_find(const struct image *image, const char *n
 		found = &image->functions.items[i];
 	}
 	return found;
+}
+
+int image_exports(const struct image *image, const char *name)
+{
+	struct hash_probe probe = hash_probe(fnv1a_text(name));
+
+	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;)
+		if (image->functions.items[i].is_exported &&
+			!strcmp(image->functions.items[i].name, name))
+			return 1;
+	return 0;
+}
+
+int image_reaches(const struct image *image, const char *name)
+{
+	struct hash_probe probe = hash_probe(fnv1a_text(name));
+
+	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;)
+		if (image->functions.items[i].is_reached &&
+			!strcmp(image->functions.items[i].name, name))
+			return 1;
+	for (size_t i = 0; i < image->imports.count; i++)
+		if (!strcmp(image->imports.items[i], name))
+			return 1;
+	return 0;
 }
 
 const struct image_function *image_function_at(const struct image *image, uint64_t address)

@@ -33,10 +33,12 @@ struct image {
 	struct Elf *debug; /* its debug file, NULL: none was needed, or found */
 	int debug_fd;
 	int has_symbols; /* a .symtab, in it or in its debug file */
+	int has_dynamic; /* a .dynsym */
 	char build_id[DEBUG_FILE_ID_BYTES];
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
 	ARRAY(uint64_t) pointers;		/* that the dynamic linker will write somewhere */
+	ARRAY(const char *) imports;		/* that it will look for in other objects */
 	struct hash_index names;		/* of functions */
 };
 
@@ -53,6 +55,10 @@ void image_close(struct image *image);
  */
 const struct image_function *image_find(
 	const struct image *image, const char *name, int *ambiguous);
+
+/* Whether it exports a function of that name; whether it reaches one through the dynamic linker. */
+int image_exports(const struct image *image, const char *name);
+int image_reaches(const struct image *image, const char *name);
 
 /* The function that an address lies in, or NULL. */
 const struct image_function *image_function_at(const struct image *image, uint64_t address);

@@ -38,7 +38,7 @@ struct survey {
 };
 
 /*
- * As image_open(), or -ENOMEM; -ENOSYS: Brick was built without libelf or Zydis; on success
+ * As image_open(), or -ENOMEM; -ENOSYS: Brick was built without Zydis; on success
  * survey_close() it. Names are borrowed. is_forced: nothing is left to the dynamic linker.
  */
 int survey_open(struct survey *survey, const char *path, const struct survey_name *names,

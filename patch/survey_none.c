@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for surveys where Brick is built without libelf or Zydis. */
+/* Stands in for surveys where Brick is built without Zydis. */
 #include <errno.h>
 
 #include "patch/survey.h"
