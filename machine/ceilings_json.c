@@ -89,11 +89,13 @@ static const struct table tables[TABLES] = {
 	{"devices", device_fields, ROWS(ceilings_device, devices, device_count), .is_optional = 1,
 		.own_tables = TABLES_OF_A_DEVICE, .own_at = offsetof(struct ceilings_device, can)}};
 
-static const struct field fields[] = {
+static const struct field time_fields[] = {
 	{"measured_unix_ns", FIELD_COUNT, AT(struct ceilings, unix_ns), RANGE(0, INT64_MAX)},
-	{"took_ns", FIELD_COUNT, AT(struct ceilings, took_ns), RANGE(0, INT64_MAX)},
-	{TEXT(struct ceilings, host)}, {TEXT(struct ceilings, cpu)},
-	{TEXT(struct ceilings, microcode)}, {"cpus", THREADS(struct ceilings, cpus)},
+	{"took_ns", FIELD_COUNT, AT(struct ceilings, took_ns), RANGE(0, INT64_MAX)}, {0}};
+
+static const struct field host_fields[] = {{TEXT(struct ceilings, host)},
+	{TEXT(struct ceilings, cpu)}, {TEXT(struct ceilings, microcode)},
+	{"cpus", THREADS(struct ceilings, cpus)},
 	{"most_threads", THREADS(struct ceilings, most_threads)},
 	{"quick", FIELD_FLAG, AT(struct ceilings, quick)}, {0}};
 
@@ -144,21 +146,18 @@ static void read_text(
 		memcpy(out, json_string_value(value), json_string_length(value) + 1);
 }
 
+/* 0 where it is refused. */
 static uint64_t read_count(
 	struct reader *r, const json_t *object, const char *key, uint64_t low, uint64_t high)
 {
 	const json_t *value = json_object_get(object, key);
+	json_int_t n = json_integer_value(value);
 
-	if (!json_is_integer(value) || json_integer_value(value) < 0) {
+	if (!json_is_integer(value) || n < 0)
 		refuse_member(r, key, "must be a whole number");
-		return low;
-	}
-	uint64_t n = (uint64_t)json_integer_value(value);
-	if (n < low || n > high) {
+	else if ((uint64_t)n < low || (uint64_t)n > high)
 		refuse_member(r, key, "is out of range");
-		return low;
-	}
-	return n;
+	return r->rc ? 0 : (uint64_t)n;
 }
 
 static double read_number(struct reader *r, const json_t *object, const char *key)
@@ -299,7 +298,8 @@ int ceilings_parse(
 	else
 		read_schema(&r, root);
 	if (!r.rc) {
-		read_fields(&r, root, fields, (char *)c);
+		read_fields(&r, root, host_fields, (char *)c);
+		read_fields(&r, root, time_fields, (char *)c);
 		read_tables(&r, root, TABLES, (char *)c);
 	}
 	json_decref(root);
@@ -383,11 +383,11 @@ char *ceilings_text(const struct ceilings *c)
 {
 	json_t *root =
 		json_pack("{s:s+ s:o}", "schema", family, version, "measured", date(c->unix_ns));
-	int failed = put_fields(root, fields, (const char *)c);
 	char *json = NULL, *out = NULL;
 
-	failed |= put_tables(root, TABLES, (const char *)c);
-	if (!failed)
+	if (!put_fields(root, time_fields, (const char *)c) &&
+		!put_fields(root, host_fields, (const char *)c) &&
+		!put_tables(root, TABLES, (const char *)c))
 		json = json_dumps(
 			root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
 	if (json && asprintf(&out, "%s\n", json) < 0)
