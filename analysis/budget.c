@@ -173,8 +173,7 @@ static int parse_all(
 			continue;
 		if (!begun && !equals(line, "brick-budget 1"))
 			return fault(error, number,
-				"no budget file of a kind that is known: its first line must be "
-				"\"brick-budget 1\"");
+				"not a budget file: the first line of one is \"brick-budget 1\"");
 		if (begun)
 			rc = parse_line(&entry, line, error);
 		if (begun && !rc)

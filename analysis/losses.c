@@ -5,6 +5,7 @@
  */
 #include "analysis/losses.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
@@ -16,6 +17,18 @@ static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
 	losses->too_deep += ledger->too_deep;
 	losses->table_full += ledger->table_full;
 	losses->refused += ledger->refused;
+}
+
+/* Of what the file lacks: where that is in it. */
+static void say_where(struct losses *losses, const struct run *run)
+{
+	snprintf(losses->truncated_text, sizeof(losses->truncated_text),
+		"byte%s at the end of the file unreadable, from byte %llu on",
+		run->truncated_bytes == 1 ? "" : "s", (unsigned long long)run->truncated_at);
+	snprintf(losses->bad_packets_text, sizeof(losses->bad_packets_text),
+		run->bad_packets == 1 ? "packet of the file unusable, at byte %llu"
+				      : "packets of the file unusable, the first at byte %llu",
+		(unsigned long long)run->bad_packet_at);
 }
 
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched)
@@ -36,6 +49,7 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	losses->bad_packets = run->bad_packets;
 	losses->bad_records = run->bad_records;
 	losses->incomplete = !run->complete;
+	say_where(losses, run);
 }
 
 int losses_describe(const struct losses *losses, size_t k, uint64_t *count, const char **what)
@@ -57,10 +71,8 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 		{losses->refused,
 			"record of a thread or process that had no memory or file to record to",
 			"records of threads or processes that had no memory or file to record to"},
-		{losses->truncated_bytes, "byte at the end of the file unreadable",
-			"bytes at the end of the file unreadable"},
-		{losses->bad_packets, "packet of the file unusable",
-			"packets of the file unusable"},
+		{losses->truncated_bytes, losses->truncated_text, losses->truncated_text},
+		{losses->bad_packets, losses->bad_packets_text, losses->bad_packets_text},
 		{losses->bad_records, "record that broke the rules of its ring",
 			"records that broke the rules of their ring"},
 		{losses->lost_processes, "process lost", "processes lost"},

@@ -22,6 +22,7 @@ struct losses {
 	uint64_t truncated_bytes; /* behind the last whole packet of the file */
 	uint64_t lost_processes;
 	uint64_t bad_packets;
+	char truncated_text[64], bad_packets_text[64]; /* what these count, and where in the file */
 	uint64_t bad_records;	       /* against the rules of their ring: not in the file */
 	uint64_t unfinished_processes; /* that did not end their session in good order */
 	int incomplete;		       /* the recording was never finished */

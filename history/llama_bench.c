@@ -2,7 +2,6 @@
 /* Called by `brick history import`. */
 #include "history/llama_bench.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -31,6 +30,18 @@ static int fail(struct reading *r, int rc, const char *path, const char *why)
 {
 	snprintf(r->error, r->error_bytes, "%s: %s", path, why);
 	return rc;
+}
+
+/* The same, of what a file's text has at some place. */
+static int fail_at(
+	struct reading *r, const char *path, const char *text, const char *at, const char *why)
+{
+	size_t line = 1;
+
+	while (text < at)
+		line += *text++ == '\n';
+	snprintf(r->error, r->error_bytes, "%s: line %zu: %s", path, line, why);
+	return -EINVAL;
 }
 
 static double number_of(const json_t *test, const char *key)
@@ -164,15 +175,17 @@ static int read_lines(struct reading *r, const char *path, const char *text)
 {
 	int rc = 0;
 
-	for (; *text && rc == 0; text += strcspn(text, "\n"), text += *text == '\n') {
-		size_t n = strcspn(text, "\n");
-		json_t *test = json_loadb(text, n, 0, NULL);
-		bool is_blank = strspn(text, " \t\r") >= n;
+	for (const char *at = text; *at && rc == 0; at += strcspn(at, "\n"), at += *at == '\n') {
+		size_t n = strcspn(at, "\n");
+		json_t *test = json_loadb(at, n, 0, NULL);
+		bool is_blank = strspn(at, " \t\r") >= n;
 		if (!is_blank)
 			rc = json_is_object(test) ? take_test(r, test) : 1;
 		json_decref(test);
+		if (rc > 0)
+			return fail_at(r, path, text, at, "no test of llama-bench -o jsonl");
 	}
-	return rc <= 0 ? rc : fail(r, -EINVAL, path, "a line is no test of llama-bench -o jsonl");
+	return rc;
 }
 
 /* What SQL of llama-bench does, and nothing else: no files, no other functions. */
@@ -220,8 +233,28 @@ static int read_rows(struct reading *r, sqlite3 *db, const char *table)
 	return rc;
 }
 
+/* One statement after the other; *at: the one that SQLite refused. */
+static int run_sql(sqlite3 *db, const char **at)
+{
+	int rc = SQLITE_OK;
+
+	while (rc == SQLITE_OK && **at) {
+		sqlite3_stmt *s = NULL;
+		const char *next = *at;
+		rc = sqlite3_prepare_v2(db, *at, -1, &s, &next);
+		while (s && sqlite3_step(s) == SQLITE_ROW)
+			;
+		if (rc == SQLITE_OK)
+			rc = sqlite3_finalize(s);
+		if (rc == SQLITE_OK)
+			*at = next + strspn(next, " \t\r\n");
+	}
+	return rc;
+}
+
 static int read_sql(struct reading *r, const char *path, const char *text)
 {
+	const char *at = text + strspn(text, " \t\r\n");
 	sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
 	int rc = 1;
@@ -229,17 +262,15 @@ static int read_sql(struct reading *r, const char *path, const char *text)
 	if (sqlite3_open(":memory:", &db) == SQLITE_OK) {
 		sqlite3_limit(db, SQLITE_LIMIT_LENGTH, FILE_BYTES_MAX);
 		sqlite3_set_authorizer(db, authorize, NULL);
-		if (sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK &&
-			sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master LIMIT 1", -1, &s,
-				NULL) == SQLITE_OK &&
-			sqlite3_step(s) == SQLITE_ROW)
+		if (run_sql(db, &at) != SQLITE_OK)
+			rc = fail_at(r, path, text, at, sqlite3_errmsg(db));
+		else if (sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master LIMIT 1", -1, &s,
+				 NULL) == SQLITE_OK &&
+			 sqlite3_step(s) == SQLITE_ROW)
 			rc = read_rows(r, db, (const char *)sqlite3_column_text(s, 0));
 	}
 	if (rc > 0)
-		rc = fail(r, -EINVAL, path,
-			db && *sqlite3_errmsg(db) && strcmp(sqlite3_errmsg(db), "not an error")
-				? sqlite3_errmsg(db)
-				: "holds no tests of llama-bench");
+		rc = fail(r, -EINVAL, path, "holds no tests of llama-bench");
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return rc;
@@ -257,10 +288,8 @@ long llama_bench_read(
 		fail(&r, 0, path, rc == -EFBIG ? "is too large" : strerror(-rc));
 		return -EIO;
 	}
-	char *begin = text;
-	while (isspace((unsigned char)*begin))
-		begin++;
-	rc = *begin == '{' ? read_lines(&r, path, begin) : read_sql(&r, path, begin);
+	rc = text[strspn(text, " \t\r\n")] == '{' ? read_lines(&r, path, text)
+						  : read_sql(&r, path, text);
 	free(text);
 	if (rc == 0 && !r.count)
 		rc = fail(&r, -EINVAL, path, "holds no tests of llama-bench");

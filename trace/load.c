@@ -53,6 +53,15 @@ static struct pb_reader compressed(struct pb_reader packet)
 	return (struct pb_reader){NULL, NULL};
 }
 
+/* Where the first packet was that could not be used. */
+static void note_damage(struct load *l)
+{
+	struct run *run = l->build.run;
+
+	if (run->bad_packets && !run->bad_packet_at)
+		run->bad_packet_at = l->offset;
+}
+
 /* All packets of the oldest chunk that has been handed in. 0: there is none. */
 static int read_chunk(struct load *l)
 {
@@ -71,6 +80,7 @@ static int read_chunk(struct load *l)
 			load_packet(l, f.in);
 	if (!inflated || more < 0)
 		l->build.run->bad_packets++;
+	note_damage(l);
 	prefetch_release(l->prefetch);
 	l->offset = offset;
 	return !l->build.result;
@@ -85,6 +95,7 @@ static void read_packet(struct load *l, struct pb_reader packet)
 			;
 		if (!l->build.result)
 			load_packet(l, packet);
+		note_damage(l);
 		return;
 	}
 	if (prefetch_is_full(l->prefetch))
@@ -132,6 +143,7 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 		;
 	l->offset = offset;
 	l->build.run->truncated_bytes = file_bytes - offset;
+	l->build.run->truncated_at = offset;
 	if (l->build.run->truncated_bytes)
 		l->build.run->complete = 0;
 	if (!l->is_brick && !l->build.result)

@@ -180,19 +180,22 @@ static void look_at_file(struct top_source *s, struct top *top)
 	struct stat now;
 	struct run *run = NULL;
 	struct load_error why;
+	bool is_written = input_is_written(s->path); /* before it is read: else not the last */
 	bool is_part, there = input_stat(s->path, &now, &is_part);
 	if (!top->picture) {
 		run = input_load(s->path);
 		if (!there)
 			memset(&now, 0, sizeof(now));
 	} else if (!there || !input_changed(&s->seen, &now) || run_load(&run, s->path, &why) < 0) {
+		top->about.over |= !is_written;
 		return;
 	}
 	s->seen = now;
 	snprintf(s->state, sizeof(s->state), "%s",
 		run->complete ? "recording" : "recording, not finished");
 	show(s, top, run, false, ANALYSIS_UNKNOWN);
-	top->about.over = s->final = top->picture->run->complete;
+	s->final = top->picture->run->complete;
+	top->about.over = s->final || !is_written;
 }
 
 /* ---- sessions ---- */

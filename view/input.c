@@ -3,6 +3,7 @@
 #include "view/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,23 @@ bool input_stat(const char *path, struct stat *st, bool *is_part)
 	*is_part = stat(part, st) == 0;
 	free(part);
 	return *is_part;
+}
+
+/* A writer holds a lock on what it writes (trace/part_file.h). */
+bool input_is_written(const char *path)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		char *part = xasprintf("%s.part", path);
+		fd = open(part, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		free(part);
+	}
+	bool is_free = fd >= 0 && !fcntl(fd, F_GETLK, &whole) && whole.l_type == F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	return !is_free;
 }
 
 bool input_changed(const struct stat *a, const struct stat *b)

@@ -31,6 +31,9 @@ void input_tell_losses(const struct run *run, const struct losses *losses);
  */
 bool input_stat(const char *path, struct stat *st, bool *is_part);
 
+/* Whether somebody is writing it, by the same names; also where that cannot be known. */
+bool input_is_written(const char *path);
+
 /* Whether a file is another than it was, or was written to since. */
 bool input_changed(const struct stat *before, const struct stat *now);
 

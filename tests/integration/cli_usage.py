@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help for all commands, messages and exit codes of wrong usage, and output that cannot be written."""
+import fcntl
+import json
 import os
 import re
 import signal
@@ -145,6 +147,25 @@ def bad_files():
         expect_true(f"{command} says that it is cut off: {err!r}", b"never finished" in err)
         for line in err.splitlines():
             expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
+    said = re.search(rb"(\d+) bytes at the end of the file unreadable, from byte (\d+) on", err)
+    expect_true(f"where it is cut off: {err!r}", said)
+    expect("up to its end", sum(map(int, said.groups())), len(good) * 2 // 3)
+    whole = int(said.group(2))
+    damaged = write("damaged", good[:whole] + b"\x0a\x02\xff\xff" + good[whole:])
+    err = run(["tree", damaged], stdout=subprocess.DEVNULL).stderr
+    expect_true(f"where it is damaged: {err!r}", b"1 packet of the file unusable, at byte %d\n" % whole in err)
+    still_written(cut)
+
+
+def still_written(path):
+    """An unfinished recording is followed while somebody writes it, and is the last picture when nobody does."""
+    follow = ["top", "--headless", "--json", "-i", "0.1"]
+    tops = [json.loads(line) for line in brick(*follow, path)[0].splitlines()]
+    expect("nobody writes it", [top["over"] for top in tops], [True])
+    with open(path, "r+b") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)  # as its writer does
+        tops = [json.loads(line) for line in brick(*follow, "--duration", "1", path)[0].splitlines()]
+    expect_true("somebody writes it", len(tops) > 1 and not any(top["over"] for top in tops))
 
 
 def named_by_nobody():

@@ -204,6 +204,13 @@ def check_import():
     with open(evil, "w", encoding="utf-8") as file:
         file.write('{"not": "a test"}\n')
     ask("history", "import", evil, code=3)
+    for name, line, text in (
+            ("SQL", 4, "\n" + open(sql, encoding="utf-8").read().splitlines()[0] + "\n\nINSERT INTO test VALUS (1);\n"),
+            ("lines", 3, json.dumps(LINES[0]) + "\n\n[1]\n"), ("a text", 1, "hello\n")):
+        with open(evil, "w", encoding="utf-8") as file:
+            file.write(text)
+        err = brick("history", "import", evil, code=3, BRICK_DB=DB)[1].decode()
+        expect_true(f"{name}: file and line of what is wrong: {err}", err.startswith(f"brick: {evil}: line {line}: "))
 
 
 def check_usage():
