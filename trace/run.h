@@ -250,7 +250,7 @@ struct run {
 	uint64_t lost_processes;
 	uint64_t refused_records; /* of processes that could have no session */
 	uint64_t open_samples;
-	uint64_t bad_packets; /* whole packets that could not be used */
+	uint64_t bad_packets;		      /* whole packets that could not be used */
 	uint64_t truncated_at, bad_packet_at; /* in the file, of the first byte of these */
 	uint64_t bad_records; /* that broke the rules of their ring: not in the file */
 };

@@ -119,16 +119,16 @@ static int tab_width(const struct top *top, int view, enum tabs_form form)
 	int title = (int)strlen(top_views[view]->title);
 	if (view == top->view)
 		return 1 + 2 + title;
-	return form == TABS_WIDE ? 1 + 2 + title : form == TABS_CLOSE ? 1 + 1 + title : 1 + 1;
+	return form == TABS_WIDE ? 1 + 1 + title : form == TABS_CLOSE ? 1 + title : 1;
 }
 
 /* Titles are whole or not there. */
 static enum tabs_form tabs_form(const struct top *top, int width)
 {
 	for (enum tabs_form form = TABS_WIDE; form < TABS_NUMBERS; form++) {
-		int total = 0;
+		int total = -1; /* a blank between two of them */
 		for (int i = 0; i < TOP_VIEWS; i++)
-			total += is_shown(top, i) ? tab_width(top, i, form) : 0;
+			total += is_shown(top, i) ? 1 + tab_width(top, i, form) : 0;
 		if (total <= width)
 			return form;
 	}
@@ -148,9 +148,10 @@ static void draw_tabs(const struct top *top, struct canvas *canvas, int y)
 		x += canvas_print(canvas, x, y, canvas->width - x,
 			here ? STYLE_SELECTED : STYLE_NORMAL,
 			here		    ? "[%s]"
-			: form == TABS_WIDE ? " %s "
-					    : "%s ",
+			: form == TABS_WIDE ? " %s"
+					    : "%s",
 			title);
+		x++;
 	}
 }
 

@@ -3,6 +3,7 @@
 shows while it runs, and when it ends, is killed, forks, closes its session or tells lies."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -96,7 +97,8 @@ def exit_codes():
 
 def on_screen():
     with Tmux(BRICK, "top", "-i", "0.2", "--", EMBEDDED, "say", "ms=60000") as t:
-        t.wait("live", "LmHead", "tokens/s now")
+        tabs = next(line for line in t.wait("live", "LmHead", "tokens/s now").splitlines() if "Bricks" in line)
+        expect("ten tabs, with a blank between each two", len(re.findall(r"(?:^| )\d\[?[A-Z][a-z]+\]?(?= |$)", tabs)), 10)
         t.keys("r")
         t.wait("Counting from now on")
         t.keys("4")
