@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/error.h"
-#include "trace/load_memo.h"
 #include "trace/load_state.h"
 #include "trace/prefetch.h"
 

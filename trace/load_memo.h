@@ -5,8 +5,6 @@
 #include "trace/load_state.h"
 
 int load_memo_packet(struct load *l, struct pb_reader packet); /* 1: done */
-/* Those at the begin of a chunk, as far as they are known. */
-void load_memo_packets(struct load *l, struct pb_reader *chunk);
 void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader packet,
 	struct pb_reader timestamp, const struct build_slice *slice);
 void load_memo_fini(struct load *l);

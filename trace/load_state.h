@@ -101,6 +101,9 @@ void load_packet(struct load *l, struct pb_reader packet);
 struct load_sequence *load_sequence(struct load *l, uint32_t id);
 void load_packets_fini(struct load *l);
 
+/* load_memo.c: those at the begin of a chunk, as far as they are known */
+void load_memo_packets(struct load *l, struct pb_reader *chunk);
+
 /* load_intern.c: what a packet adds to its sequence's interning tables */
 int load_interned(struct load *l, struct load_sequence *s, struct pb_reader interned);
 void load_values_fini(struct load *l);
