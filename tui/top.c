@@ -204,6 +204,8 @@ void top_draw(struct top *top, struct canvas *canvas)
 					  : "Nothing has been recorded yet; waiting.");
 	else if (top->mode == TOP_DETAIL && view->detail)
 		view->detail(top, canvas, y, height + 1);
+	else if (view->text)
+		top_draw_text(top, canvas, y, height + 1);
 	else if (view->draw)
 		view->draw(top, canvas, y, height + 1);
 	else

@@ -48,6 +48,9 @@ struct view_class {
 	   searching; the caller frees. */
 	int (*rows)(struct top *top);
 	char *(*row_text)(struct top *top, int row);
+	/* Of one that is text: its lines, that can be walked through; the caller frees. */
+	char *(*text)(struct top *top);
+	const char *nothing; /* what stands there while there is no line */
 	/* Keys of its own; false: not one of them. May be NULL. */
 	bool (*key)(struct top *top, int key);
 	/* Of the selected row, for Enter; NULL: there is none. */
@@ -127,6 +130,8 @@ struct grid_place *top_place(struct top *top);
 int top_rows(struct top *top);
 char *top_row_text(struct top *top, int row);
 void top_draw_table(struct top *top, struct canvas *canvas, int y, int height);
+void top_draw_text(struct top *top, struct canvas *canvas, int y, int height);
+int top_count_lines(const char *text);
 
 /* Parts of top_draw(). */
 enum { TOP_HEADER_LINES = 5 };

@@ -32,6 +32,11 @@ struct report {
 };
 
 void report_text(const struct report *report, FILE *out);
+
+/* Of it: coverage, devices, distortion, losses and notes, as plain lines of so many columns, where
+ * no rows stand above them. */
+void report_trust_text(const struct report *report, size_t width, FILE *out);
+
 void report_json(const struct report *report, FILE *out);
 void report_csv(const struct report *report, FILE *out);
 

@@ -81,18 +81,14 @@ const char *report_note_title(const char *key)
 	return there ? there->label : key;
 }
 
-const char *report_note_label(const struct run *run, size_t note)
-{
-	return is_redundant(run, note) ? NULL : report_note_title(run->notes[note].key);
-}
-
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out)
 {
 	const struct run *run = report->run;
 	const char *label = "Notes";
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
 	for (size_t i = 0; i < run->note_count; i++) {
-		if (heading(run->notes[i].key) || !report_note_label(run, i))
+		if (heading(run->notes[i].key) || is_redundant(run, i) ||
+			!report_note_title(run->notes[i].key))
 			continue;
 		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", run->notes[i].key,
 			run->notes[i].value);

@@ -16,8 +16,5 @@ void report_headings(const struct report *report, const struct terminal *termina
  * its memory out). */
 const char *report_note_title(const char *key);
 
-/* The same of one note of a run; NULL also if another says it, or all is as it should be. */
-const char *report_note_label(const struct run *run, size_t note);
-
 /* All other notes, each once. */
 void report_notes(const struct report *report, const struct terminal *terminal, FILE *out);

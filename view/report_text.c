@@ -24,6 +24,7 @@ struct printer {
 	const struct report *report;
 	const struct terminal *terminal;
 	FILE *out;
+	bool is_alone; /* no rows stand above it */
 };
 
 /* A labelled paragraph. */
@@ -154,7 +155,8 @@ static void print_coverage(const struct printer *p)
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
 		phase ? phase : "", phase ? " " : "",
 		p->report->run->step_count ? "steps" : "threads' time",
-		summary->left_out_ns ? "bricks" : "the rows above", phase ? "" : apart);
+		summary->left_out_ns || p->is_alone ? "bricks" : "the rows above",
+		phase ? "" : apart);
 	free(apart);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
@@ -163,10 +165,11 @@ static void print_coverage(const struct printer *p)
 			(unsigned long long)summary->unknown_operations);
 	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
 		say(p, "Samples",
-			"%llu of %llu are in the file; counts and times are exact, "
+			"%llu of %llu are %s; counts and times are exact, "
 			"shares and rows by place are from samples",
 			(unsigned long long)summary->samples,
-			(unsigned long long)summary->executions);
+			(unsigned long long)summary->executions,
+			p->is_alone ? "here" : "in the file");
 }
 
 /* "copy from the device 15.8ms": as many as one line has place for; the caller frees. */
@@ -297,7 +300,7 @@ void report_text(const struct report *report, FILE *out)
 {
 	struct terminal terminal;
 	terminal_init(&terminal, out);
-	struct printer p = {report, &terminal, out};
+	struct printer p = {.report = report, .terminal = &terminal, .out = out};
 	print_origin(&p);
 	print_machine(&p);
 	print_selected(&p);
@@ -316,4 +319,16 @@ void report_text(const struct report *report, FILE *out)
 	print_distortion(&p);
 	print_losses(&p);
 	report_notes(p.report, p.terminal, p.out);
+}
+
+void report_trust_text(const struct report *report, size_t width, FILE *out)
+{
+	const struct terminal terminal = {.width = width};
+	const struct printer p = {report, &terminal, out, .is_alone = true};
+	print_coverage(&p);
+	print_devices(&p);
+	print_distortion(&p);
+	print_losses(&p);
+	report_headings(report, &terminal, out);
+	report_notes(report, &terminal, out);
 }
