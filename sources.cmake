@@ -150,6 +150,7 @@ set(BRICK_DRAIN_SOURCES
   drain/digest.c
   drain/drain.c
   drain/emit.c
+  drain/expand.c
   drain/histogram.c
   drain/machine.c
   drain/map.c

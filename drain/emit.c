@@ -8,6 +8,7 @@
 #include <string.h>
 #include "drain/clean.h"
 #include "drain/code.h"
+#include "drain/expand.h"
 #include "drain/state.h"
 
 static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
@@ -73,9 +74,27 @@ static int emit_tables(struct drain *d, struct sink *sink)
 	return error ? error : drain_tables_emit(&d->tables, &d->map, sink, d->process);
 }
 
+static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
+	const struct brick_record *records, size_t count)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = 0;
+
+	if (!d->map.view) {
+		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
+			records, count, &d->counts);
+		error = drain_off_cpu_learn(
+			&d->off_cpu, &d->map.header.clock, index, records, count);
+	}
+	d->counts.records += count;
+	return error ? error : sink_records(sink, lane->number, records, count);
+}
+
 int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	const struct brick_record *records, size_t count)
 {
+	enum { AT_ONCE = 256 };
+	struct brick_record expanded[AT_ONCE];
 	struct drain_lane *lane = d->map.lanes[index];
 	int error = join_process(d, sink);
 
@@ -85,16 +104,12 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 		error = join_lane(d, sink, lane);
 	if (!error)
 		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
-	if (error)
-		return error;
-	if (!d->map.view)
-		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
-			records, count, &d->counts);
-	if (!d->map.view)
-		error = drain_off_cpu_learn(
-			&d->off_cpu, &d->map.header.clock, index, records, count);
-	d->counts.records += count;
-	return error ? error : sink_records(sink, lane->number, records, count);
+	for (size_t done = 0, used; done < count && !error; done += used) {
+		size_t n = drain_expand(
+			&d->tables.now, records + done, count - done, expanded, AT_ONCE, &used);
+		error = emit_records(d, sink, index, expanded, n);
+	}
+	return error;
 }
 
 static int lane_number(void *context, uint32_t lane)

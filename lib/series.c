@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Series of sites (series.h). All but their times is made up beforehand: what they add to the
- * statistics, as sums, and what a record of each says. Recording a series reads 36 bytes a site,
- * one behind the other, where timings and sites' counts are 64, and between two graphs all of that
- * has left the caches. Part of a series, and whatever is out of the ordinary, goes the way of
- * timings.
+ * statistics, as sums. Recording a series reads 20 bytes a site, one behind the other, where
+ * timings and sites' counts are 64, and writes 11 of a ring, three samples a record, where a sample
+ * of its own is 32: between two graphs all of that has left the caches, and the ring's lines are
+ * those that the consumer has read. Part of a series, and whatever is out of the ordinary, goes the
+ * way of timings.
  */
 #include "lib/series.h"
 
@@ -16,13 +17,10 @@ enum {
 	MAX_SLOTS = 64, /* bricks of a series; with more it goes the way of timings */
 	CHUNK = 64,
 	AHEAD = 16,
+	AT_ONCE = 3 * CHUNK, /* sites whose records become visible together: drain/peek.c */
 };
 
-/* The second half of a site's record, as it stands there. */
-struct place {
-	uint64_t kind;
-	uint32_t site, inner;
-};
+_Static_assert(BRICK_MAX_SITES <= UINT16_MAX + 1, "sites of struct brick_samples");
 
 /* What all executions of one brick add to its statistics, and which they are. */
 struct slot {
@@ -33,7 +31,7 @@ struct slot {
 struct brick__series {
 	uint32_t count, slot_count;
 	struct slot slots[MAX_SLOTS];
-	struct place *places;
+	uint16_t *sites;   /* and as many 0s behind them as are read with the last one */
 	uint32_t *by_slot; /* places, those of one slot after those of the other */
 };
 
@@ -56,7 +54,7 @@ static int add_site(struct brick__series *s, uint32_t index)
 	if (!site)
 		return 0;
 	uint32_t slot = slot_of(s, site->brick);
-	s->places[s->count++] = (struct place){timing_kind(site->brick, site->layer), index, 0};
+	s->sites[s->count++] = (uint16_t)index;
 	if (slot == MAX_SLOTS)
 		return 1;
 	s->slots[slot].count++;
@@ -73,7 +71,7 @@ static void sort_by_slot(struct brick__series *s)
 	for (uint32_t i = 0; i < s->slot_count; i++) {
 		s->slots[i].first = n;
 		for (uint32_t k = 0; k < s->count; k++)
-			if (brick__site_brief(s->places[k].site)->brick == s->slots[i].brick)
+			if (brick__site_brief(s->sites[k])->brick == s->slots[i].brick)
 				s->by_slot[n++] = k;
 	}
 }
@@ -84,9 +82,9 @@ struct brick__series *brick__series_create(const uint32_t *sites, uint32_t count
 
 	if (!s)
 		return NULL;
-	s->places = calloc((size_t)count + 1, sizeof *s->places);
+	s->sites = calloc((size_t)count + sizeof(uint64_t), sizeof *s->sites);
 	s->by_slot = calloc((size_t)count + 1, sizeof *s->by_slot);
-	int whole = s->places && s->by_slot;
+	int whole = s->sites && s->by_slot;
 	while (whole && s->count < count)
 		whole = add_site(s, sites[s->count]);
 	if (whole) {
@@ -101,7 +99,7 @@ void brick__series_free(struct brick__series *s)
 {
 	if (!s)
 		return;
-	free(s->places);
+	free(s->sites);
 	free(s->by_slot);
 	free(s);
 }
@@ -131,8 +129,8 @@ static uint64_t record_as_timings(
 	for (uint32_t i = 0; i < run->count; i++) {
 		const struct brick__series_timing *t = &run->timings[i];
 		begin += t->begin - (uint32_t)begin;
-		timings[n++] = (struct brick_timing){
-			begin, t->ticks, 0, 0, s->places[run->first + i].site, 0};
+		timings[n++] =
+			(struct brick_timing){begin, t->ticks, 0, 0, s->sites[run->first + i], 0};
 		begin += t->ticks;
 		sum += t->ticks;
 		if (n < CHUNK && i + 1 < run->count)
@@ -184,45 +182,81 @@ static uint64_t count(struct brick_lane *lane, const struct brick__series *s,
 	return sum;
 }
 
+/* How many of these three become one record: each begins soon enough behind the one before. */
+static uint32_t samples_of(const struct brick__series_timing *t, uint32_t count, uint32_t gap[2])
+{
+	gap[0] = count > 1 ? t[1].begin - t[0].begin - t[0].ticks : UINT32_MAX;
+	gap[1] = count > 2 ? t[2].begin - t[1].begin - t[1].ticks : UINT32_MAX;
+	if (BRICK_LIKELY((gap[0] | gap[1]) <= UINT16_MAX))
+		return 3;
+	return gap[0] <= UINT16_MAX ? 2 : 1;
+}
+
+static void store_samples(struct brick_record *record, uint64_t begin,
+	const struct brick__series_timing *t, const uint16_t *sites, uint32_t count,
+	const uint32_t gap[2])
+{
+	static const uint64_t parts[] = {0, 0xffffu, 0xffffffffu, 0xffffffffffffu};
+	uint64_t words[4] = {begin, t[0].ticks};
+
+	memcpy(&words[2], sites, sizeof words[2]);
+	words[2] = (words[2] & parts[count]) << 16 | BRICK_SOURCE_TSC << 8 | BRICK_RECORD_SAMPLES;
+	if (count > 1)
+		words[1] |= (uint64_t)t[1].ticks << 32;
+	if (count > 1)
+		words[3] = (uint64_t)gap[0] << 32;
+	if (count > 2)
+		words[3] |= t[2].ticks | (uint64_t)gap[1] << 48;
+	memcpy(record, words, sizeof words);
+}
+
 /* The sites from `first` up to `end`; what they are in is held in registers. */
 static uint64_t store(const struct brick__thread *self, uint64_t head,
 	const struct brick__series *s, const struct brick__series_run *run, uint32_t first,
 	uint32_t end)
 {
 	const struct brick__series_timing *restrict timings = run->timings;
-	const struct place *restrict places = s->places;
 	struct brick_record *restrict ring = self->ring;
 	const uint64_t mask = self->mask, begin = run->begin;
+	uint32_t gap[2];
 
-	for (uint32_t i = first; i < end; i++, head++) {
-		struct brick_record *record = &ring[head & mask];
-		uint64_t ticks = timings[i].ticks; /* and no wait */
+	for (uint32_t i = first, n; i < end; i += n, head++) {
+		const struct brick__series_timing *t = &timings[i];
+		uint64_t now = begin + (t->begin - (uint32_t)begin);
 		__builtin_prefetch(&ring[(head + AHEAD) & mask], 1);
-		record->begin = begin + (timings[i].begin - (uint32_t)begin);
-		memcpy(&record->ticks, &ticks, sizeof ticks);
-		memcpy(&record->kind, &places[i], sizeof places[i]);
+		n = samples_of(t, end - i, gap);
+		store_samples(&ring[head & mask], now, t, &s->sites[i], n, gap);
 	}
 	return head;
+}
+
+/* What is stored is complete before it is covered by the head. */
+static void publish(struct brick_lane *lane, uint64_t head)
+{
+	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
 }
 
 static uint64_t record_whole(struct brick__thread *self, const struct brick__series *s,
 	const struct brick__series_run *run)
 {
+	const struct brick_timing_work *work = run->works, *works_end = work + run->work_count;
 	uint64_t head = self->lane->head;
-	uint32_t done = 0;
 
 	for (uint32_t i = 0; i < AHEAD; i += 2)
 		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
 	uint64_t sum = count(self->lane, s, run->timings);
-	for (uint32_t i = 0; i < run->work_count; i++) {
-		const struct brick_timing_work *work = &run->works[i];
-		head = store(self, head, s, run, done, work->timing + 1);
-		done = work->timing + 1;
-		head += timing_store_work(
-			self, head, brick__site_brief(s->places[work->timing].site), work);
+	for (uint32_t done = 0, end; done < s->count; done = end) {
+		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;
+		if (work < works_end && work->timing < end)
+			end = work->timing + 1;
+		head = store(self, head, s, run, done, end);
+		if (work < works_end && work->timing + 1 == end) {
+			head += timing_store_work(
+				self, head, brick__site_brief(s->sites[end - 1]), work);
+			work++;
+		}
+		publish(self->lane, head);
 	}
-	head = store(self, head, s, run, done, s->count);
-	__atomic_store_n(&self->lane->head, head, __ATOMIC_RELEASE);
 	return sum;
 }
 

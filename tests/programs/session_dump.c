@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +68,31 @@ static void print_record(uint32_t lane, const struct brick_record *r)
 		r->flags & BRICK_FLAG_SITE ? r->inner : 0);
 }
 
-static void print_lane(uint32_t index, const struct brick_session_lane *entry)
+/* A record that stands for several is printed as these. */
+static void print_records(
+	const struct brick_session_header *h, uint32_t lane, const struct brick_record *record)
+{
+	const struct brick_session_site *site = at(h->site_offset, h->site_count * sizeof *site);
+	struct brick_samples samples;
+	struct brick_record out[3];
+
+	if (record->kind != BRICK_RECORD_SAMPLES) {
+		print_record(lane, record);
+		return;
+	}
+	memcpy(&samples, record, sizeof samples);
+	uint32_t count = brick_samples_read(&samples, out);
+	for (uint32_t i = 0; i < count; i++) {
+		if (site && out[i].site < h->site_count) {
+			out[i].brick = site[out[i].site].brick;
+			out[i].layer = site[out[i].site].layer;
+		}
+		print_record(lane, &out[i]);
+	}
+}
+
+static void print_lane(const struct brick_session_header *h, uint32_t index,
+	const struct brick_session_lane *entry)
 {
 	const struct brick_lane *lane = at(entry->offset, sizeof *lane);
 
@@ -92,7 +117,7 @@ static void print_lane(uint32_t index, const struct brick_session_lane *entry)
 		at(entry->offset + lane->ring_offset, lane->capacity * sizeof *ring);
 	uint64_t from = lane->head > lane->capacity ? lane->head - lane->capacity : 0;
 	for (uint64_t i = from; ring && lane->capacity && i < lane->head; i++)
-		print_record(index, &ring[i & (lane->capacity - 1)]);
+		print_records(h, index, &ring[i & (lane->capacity - 1)]);
 }
 
 int main(int argc, char **argv)
@@ -118,6 +143,6 @@ int main(int argc, char **argv)
 	print_tables(h);
 	print_kernels(h);
 	for (uint32_t i = 0; i < h->lane_count; i++)
-		print_lane(i, &lanes[i]);
+		print_lane(h, i, &lanes[i]);
 	return 0;
 }

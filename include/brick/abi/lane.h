@@ -92,6 +92,8 @@ enum brick_record_kind {
 	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements`, and the
 				     `ticks` ones whose numbers follow */
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
+
+	BRICK_RECORD_SAMPLES = 16, /* up to three samples of sites: struct brick_samples */
 };
 
 /* Flags of a record, or'ed. */
@@ -126,6 +128,48 @@ struct brick_record {
 		};
 	};
 };
+
+/*
+ * A record of a ring that stands for up to three SAMPLEs without waits, of sites whose brick and
+ * layer are theirs: one after the other, each less than 2^16 ticks behind the end of the one before
+ * it. What follows it as about a SAMPLE is about its last one.
+ */
+struct brick_samples {
+	uint64_t begin; /* of the first */
+	uint32_t ticks[2];
+	uint8_t kind, source;
+	uint16_t site[3]; /* 0, but for the first: no further one */
+	uint32_t last_ticks;
+	uint16_t gap[2]; /* from the end of one to the begin of the next */
+};
+
+/*
+ * The SAMPLEs that it stands for, in order; returns how many. Their brick is 0 and their layer -1:
+ * their sites know.
+ */
+static inline uint32_t brick_samples_read(
+	const struct brick_samples *from, struct brick_record to[3])
+{
+	const uint32_t ticks[3] = {from->ticks[0], from->ticks[1], from->last_ticks};
+	uint64_t begin = from->begin;
+	uint32_t n = 0;
+
+	for (; n < 3 && (!n || from->site[n]); n++) {
+		struct brick_record *sample = &to[n];
+		sample->begin = begin;
+		sample->ticks = ticks[n];
+		sample->wait = 0;
+		sample->kind = BRICK_RECORD_SAMPLE;
+		sample->source = from->source;
+		sample->brick = 0;
+		sample->layer = -1;
+		sample->flags = BRICK_FLAG_SITE;
+		sample->site = from->site[n];
+		sample->inner = 0;
+		begin += (uint64_t)ticks[n] + (n < 2 ? from->gap[n] : 0);
+	}
+	return n;
+}
 
 /* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
 struct brick_stat {
