@@ -182,32 +182,27 @@ static uint64_t count(struct brick_lane *lane, const struct brick__series *s,
 	return sum;
 }
 
-/* How many of these three become one record: each begins soon enough behind the one before. */
-static uint32_t samples_of(const struct brick__series_timing *t, uint32_t count, uint32_t gap[2])
+/* The record of `count` of them; words, one by one: what is put together elsewhere is loaded late.
+ */
+static inline __attribute__((always_inline)) void store_samples(struct brick_record *record,
+	uint64_t begin, const struct brick__series_timing *t, const uint16_t *sites, uint32_t count)
 {
-	gap[0] = count > 1 ? t[1].begin - t[0].begin - t[0].ticks : UINT32_MAX;
-	gap[1] = count > 2 ? t[2].begin - t[1].begin - t[1].ticks : UINT32_MAX;
-	if (BRICK_LIKELY((gap[0] | gap[1]) <= UINT16_MAX))
-		return 3;
-	return gap[0] <= UINT16_MAX ? 2 : 1;
+	uint64_t three, gap1 = count > 1 ? t[1].begin - t[0].begin - t[0].ticks : 0,
+			gap2 = count > 2 ? t[2].begin - t[1].begin - t[1].ticks : 0;
+
+	memcpy(&three, sites, sizeof three);
+	const uint64_t of_sites = three << 16 & UINT64_MAX >> (3 - count) * 16;
+	const uint64_t words[] = {begin, t[0].ticks | (count > 1 ? (uint64_t)t[1].ticks << 32 : 0),
+		of_sites | BRICK_SOURCE_TSC << 8 | BRICK_RECORD_SAMPLES,
+		(count > 2 ? t[2].ticks : 0) | gap1 << 32 | gap2 << 48};
+	for (uint32_t i = 0; i < 4; i++)
+		__atomic_store_n((uint64_t *)record + i, words[i], __ATOMIC_RELAXED);
 }
 
-static void store_samples(struct brick_record *record, uint64_t begin,
-	const struct brick__series_timing *t, const uint16_t *sites, uint32_t count,
-	const uint32_t gap[2])
+/* Does the second of them begin soon enough for one record? */
+static inline int is_near(const struct brick__series_timing *t)
 {
-	static const uint64_t parts[] = {0, 0xffffu, 0xffffffffu, 0xffffffffffffu};
-	uint64_t words[4] = {begin, t[0].ticks};
-
-	memcpy(&words[2], sites, sizeof words[2]);
-	words[2] = (words[2] & parts[count]) << 16 | BRICK_SOURCE_TSC << 8 | BRICK_RECORD_SAMPLES;
-	if (count > 1)
-		words[1] |= (uint64_t)t[1].ticks << 32;
-	if (count > 1)
-		words[3] = (uint64_t)gap[0] << 32;
-	if (count > 2)
-		words[3] |= t[2].ticks | (uint64_t)gap[1] << 48;
-	memcpy(record, words, sizeof words);
+	return t[1].begin - t[0].begin - t[0].ticks <= UINT16_MAX;
 }
 
 /* The sites from `first` up to `end`; what they are in is held in registers. */
@@ -216,16 +211,25 @@ static uint64_t store(const struct brick__thread *self, uint64_t head,
 	uint32_t end)
 {
 	const struct brick__series_timing *restrict timings = run->timings;
+	const uint16_t *restrict sites = s->sites;
 	struct brick_record *restrict ring = self->ring;
 	const uint64_t mask = self->mask, begin = run->begin;
-	uint32_t gap[2];
 
-	for (uint32_t i = first, n; i < end; i += n, head++) {
+	for (uint32_t i = first; i < end; head++) {
 		const struct brick__series_timing *t = &timings[i];
+		struct brick_record *record = &ring[head & mask];
 		uint64_t now = begin + (t->begin - (uint32_t)begin);
 		__builtin_prefetch(&ring[(head + AHEAD) & mask], 1);
-		n = samples_of(t, end - i, gap);
-		store_samples(&ring[head & mask], now, t, &s->sites[i], n, gap);
+		if (BRICK_LIKELY(i + 2 < end && is_near(t) && is_near(t + 1))) {
+			store_samples(record, now, t, sites + i, 3);
+			i += 3;
+		} else if (i + 1 < end && is_near(t)) {
+			store_samples(record, now, t, sites + i, 2);
+			i += 2;
+		} else {
+			store_samples(record, now, t, sites + i, 1);
+			i++;
+		}
 	}
 	return head;
 }
@@ -236,6 +240,13 @@ static void publish(struct brick_lane *lane, uint64_t head)
 	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
 }
 
+/* What count_slot() touches. */
+static inline void expect_stat(const struct brick_stat *stat)
+{
+	__builtin_prefetch(stat, 1);
+	__builtin_prefetch(&stat->flops, 1);
+}
+
 static uint64_t record_whole(struct brick__thread *self, const struct brick__series *s,
 	const struct brick__series_run *run)
 {
@@ -244,6 +255,8 @@ static uint64_t record_whole(struct brick__thread *self, const struct brick__ser
 
 	for (uint32_t i = 0; i < AHEAD; i += 2)
 		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
+	for (uint32_t i = 0; i < s->slot_count; i++)
+		expect_stat(&self->lane->stats[s->slots[i].brick]);
 	uint64_t sum = count(self->lane, s, run->timings);
 	for (uint32_t done = 0, end; done < s->count; done = end) {
 		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;

@@ -66,6 +66,26 @@ static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t
 	return &ring[index & (lane->capacity - 1)];
 }
 
+/* The same as sinks get it; returns how many it stands for. */
+static inline uint32_t peek_read(
+	struct peek *p, struct brick_lane *lane, uint64_t index, struct brick_record *out)
+{
+	const struct brick_session_site *sites =
+		(const void *)(p->base + peek_header(p)->site_offset);
+	struct brick_samples samples;
+
+	*out = *peek_record(lane, index);
+	if (out->kind != BRICK_RECORD_SAMPLES)
+		return 1;
+	memcpy(&samples, out, sizeof samples);
+	uint32_t n = brick_samples_read(&samples, out);
+	for (uint32_t i = 0; i < n; i++) {
+		out[i].brick = sites[out[i].site].brick;
+		out[i].layer = sites[out[i].site].layer;
+	}
+	return n;
+}
+
 static inline void peek_stop(struct peek *p)
 {
 	if (p->base)
