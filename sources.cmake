@@ -244,6 +244,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/device_nodes.c
   attach/ggml/digests.c
   attach/ggml/dynamic_table.c
+  attach/ggml/empty_slots.c
   attach/ggml/engine.c
   attach/ggml/fork.c
   attach/ggml/given_names.c

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "attach/ggml/device_graph.h"
 #include "attach/ggml/device_nodes.h"
+#include "attach/ggml/empty_slots.h"
 #include "attach/ggml/given_names.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
@@ -19,6 +20,7 @@ static void lock_all(void)
 	given_names_lock();
 	resolve_lock();
 	node_memory_lock();
+	empty_slots_lock();
 	device_nodes_lock();
 	patched_lock();
 }
@@ -27,6 +29,7 @@ static void unlock_all(void)
 {
 	patched_unlock();
 	device_nodes_unlock();
+	empty_slots_unlock();
 	node_memory_unlock();
 	resolve_unlock();
 	given_names_unlock();

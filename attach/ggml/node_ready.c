@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/thread_exit.h"
+#include "attach/ggml/empty_slots.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_run.h"
 #include "attach/ggml/node_sites.h"
@@ -150,6 +151,7 @@ void node_emptiness_wanted(void)
 {
 	for (int i = 0; i < 2; i++)
 		__atomic_store_n(&attach_shared.empty[i].bytes, 1, __ATOMIC_RELEASE);
+	empty_slots_lead_back();
 }
 
 /* What is stored once never changes but for the generation. */
@@ -165,6 +167,7 @@ static void share_caller(
 	__atomic_store_n(&c->generation, generation, __ATOMIC_RELEASE);
 	__atomic_compare_exchange_n(
 		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	empty_slots_lead_past(low, attach_shared.is_empty);
 }
 
 /* Of the first engine only. */

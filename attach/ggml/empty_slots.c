@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots that lead past the hook (empty_slots.h). One that was not called through yet is settled as
+ * the dynamic linker would have done without us. What it has made read-only is so again. Called by
+ * node_ready.c, seldom.
+ */
+#include "attach/ggml/empty_slots.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "attach/ggml/dynamic_table.h"
+#include "attach/ggml/hooks.h"
+#include "attach/ggml/object.h"
+#include "base/array.h"
+#include "rules/ggml_symbols.h"
+
+struct slot {
+	uintptr_t *at, function;
+	int is_sealed; /* read-only but while it is written */
+};
+
+static ARRAY(struct slot) slots;
+static int is_wanted; /* by a device */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void empty_slots_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void empty_slots_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static uintptr_t hook(void)
+{
+	return (uintptr_t)&ggml_is_empty;
+}
+
+static int protect(uintptr_t *at, int how)
+{
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+
+	return mprotect((void *)page, size, how);
+}
+
+/* Returns whether it leads to `to` now. */
+static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
+{
+	if (s->is_sealed && protect(s->at, PROT_READ | PROT_WRITE))
+		return 0;
+	int done = __atomic_compare_exchange_n(
+		s->at, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (s->is_sealed)
+		protect(s->at, PROT_READ);
+	return done;
+}
+
+static int is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO &&
+			(uintptr_t)at - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+				info->dlpi_phdr[i].p_memsz)
+			return 1;
+	return 0;
+}
+
+static void consider(const struct dl_phdr_info *info, const struct loaded_object *object,
+	uintptr_t *at, uintptr_t function)
+{
+	const struct slot s = {at, function, is_sealed(info, at)};
+	uintptr_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (now != hook() && now - object->low >= object->bytes)
+		return;
+	if (lead(&s, now, function) && array_push(&slots, s))
+		lead(&s, function, hook()); /* no memory to lead it back one day */
+}
+
+struct wanted {
+	uintptr_t low, function;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	const struct wanted *w = argument;
+	struct dynamic_table d;
+	struct loaded_object object;
+
+	(void)bytes;
+	object_describe(&object, info);
+	if (object.low != w->low || !dynamic_table_read(&d, info))
+		return 0;
+	for (int list = 0; list < 2; list++)
+		for (size_t i = 0; d.lists[list] && i < d.bytes[list] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Rela) *r = &d.lists[list][i];
+			size_t name = ELF64_R_SYM(r->r_info);
+			if (name && !strcmp(d.strings + d.symbols[name].st_name,
+					    ggml_symbols[GGML_IS_EMPTY].name))
+				consider(info, &object,
+					(uintptr_t *)(info->dlpi_addr + r->r_offset), w->function);
+		}
+	return 1;
+}
+
+void empty_slots_lead_past(uintptr_t low, is_empty_fn function)
+{
+	struct wanted w = {low, (uintptr_t)function};
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	if (!is_wanted)
+		dl_iterate_phdr(look_at, &w);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* Those of an object that is loaded now: what is gone has no slots to write to. */
+static int lead_back(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct loaded_object object;
+
+	(void)bytes;
+	(void)argument;
+	object_describe(&object, info);
+	for (size_t i = 0; i < slots.count; i++)
+		if ((uintptr_t)slots.items[i].at - object.low < object.bytes)
+			lead(&slots.items[i], slots.items[i].function, hook());
+	return 0;
+}
+
+void empty_slots_lead_back(void)
+{
+	int saved = errno;
+
+	if (__atomic_load_n(&is_wanted, __ATOMIC_ACQUIRE))
+		return;
+	pthread_mutex_lock(&lock);
+	dl_iterate_phdr(lead_back, NULL);
+	slots.count = 0;
+	__atomic_store_n(&is_wanted, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
