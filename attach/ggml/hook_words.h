@@ -30,19 +30,17 @@ typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, wo
 
 GGML_SYMBOLS(DECLARE_HOOK)
 
-#define PHASE_HOOK(type, id, phase, parameters, arguments)                             \
-	word_pair hook_##id parameters                                                 \
-	{                                                                              \
-		type function = (type)resolve(GGML_##id, __builtin_return_address(0)); \
-		struct phase_scope scope;                                              \
-		if (!function)                                                         \
-			return 0;                                                      \
-		phase_begin(&scope, PHASE_##phase, __builtin_frame_address(0));        \
-		word_pair result = function arguments;                                 \
-		phase_end(&scope);                                                     \
-		return result;                                                         \
-	}
+/*
+ * A phase around what a hook stands in front of. All of these hooks are called once or twice a
+ * step, from caches that the engine has filled with its weights: what they have in common is here,
+ * so that each is a line of code. The six words come first, where they are already.
+ */
+word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_symbol_id symbol,
+	enum phase phase, const void *caller, const void *frame);
 
-#define SIX_WORDS_HOOK(id, phase)                                                         \
-	PHASE_HOOK(words_fn, id, phase, (word a, word b, word c, word d, word e, word f), \
-		(a, b, c, d, e, f))
+#define SIX_WORDS_HOOK(id, phase)                                                 \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f)       \
+	{                                                                         \
+		return hook_phase(a, b, c, d, e, f, GGML_##id, PHASE_##phase,     \
+			__builtin_return_address(0), __builtin_frame_address(0)); \
+	}

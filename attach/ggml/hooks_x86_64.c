@@ -31,10 +31,19 @@ word_pair hook_GRAPH_PLAN(word a, word b, word c, word d, word e, word f)
 #define HOOK_HIDDEN SIX_WORDS_HOOK
 
 /* Seven words; an eighth on the stack is read and passed on for nothing. */
-#define HOOK_STACK(id, phase)                                                     \
-	PHASE_HOOK(eight_words_fn, id, phase,                                     \
-		(word a, word b, word c, word d, word e, word f, word g, word h), \
-		(a, b, c, d, e, f, g, h))
+#define HOOK_STACK(id, phase)                                                               \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f, word g, word h) \
+	{                                                                                   \
+		eight_words_fn function =                                                   \
+			(eight_words_fn)resolve(GGML_##id, __builtin_return_address(0));    \
+		struct phase_scope scope;                                                   \
+		if (!function)                                                              \
+			return 0;                                                           \
+		phase_begin(&scope, PHASE_##phase, __builtin_frame_address(0));             \
+		word_pair result = function(a, b, c, d, e, f, g, h);                        \
+		phase_end(&scope);                                                          \
+		return result;                                                              \
+	}
 
 #define HOOK(kind, id, symbol, library, use, need, phase, gives) HOOK_##kind(id, phase)
 
