@@ -7,3 +7,6 @@ add_custom_command(OUTPUT ${rules_source}
     -D HEADER=attach/ggml/rule_set.h -P ${CMAKE_SOURCE_DIR}/attach/ggml/embed_text.cmake
   DEPENDS ${rules} ${CMAKE_SOURCE_DIR}/attach/ggml/embed_text.cmake VERBATIM)
 brick_attacher(ggml ${BRICK_GGML_SOURCES} ${BRICK_ATTACH_SOURCES} ${rules_source} NEEDS brick-rules)
+# Compilers vectorize its loops from here on.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/attach/ggml/mask_count.c PROPERTIES
+  COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3>)
