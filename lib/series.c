@@ -257,6 +257,8 @@ static uint64_t record_whole(struct brick__thread *self, const struct brick__ser
 		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
 	for (uint32_t i = 0; i < s->slot_count; i++)
 		expect_stat(&self->lane->stats[s->slots[i].brick]);
+	for (uint32_t i = 0; i < run->work_count; i++)
+		__builtin_prefetch(brick__site_brief(s->sites[run->works[i].timing]));
 	uint64_t sum = count(self->lane, s, run->timings);
 	for (uint32_t done = 0, end; done < s->count; done = end) {
 		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;
