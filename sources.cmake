@@ -918,6 +918,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/record_backlog.c
   tests/unit/record_drain.c
   tests/unit/record_drain_devices.c
+  tests/unit/record_drain_series.c
   tests/unit/record_embedded.c
   tests/unit/record_encoder.c
   tests/unit/record_inject.c
