@@ -10,7 +10,7 @@ shared/, whose functions get jumps, and the same in a namespace that Brick does 
 
   demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
-  bench/static.py --nodes [ROUNDS] [WIDTHxROWS]...   nodes only; demo/engine-static.sh will do for it
+  bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE]...   nodes only; demo/engine-static.sh will do for it
 
 The last measurement of the cost is the finest: one process takes the jumps away and puts them back, in turns
 (patched_toggle.cc).
@@ -43,7 +43,7 @@ BRICK = os.path.join(BUILD, "bin", "brick")
 STATIC = os.path.join(BUILD, "demo", "engine-static")
 MODEL = os.path.join(BUILD, "demo", "model-f16.gguf")
 TOKENS, GRAPHS = "100", "100"
-SHAPES = ("128x128", "1024x16")
+SHAPES = ("512x32,Q8_0", "1024x16,F32")
 NODES = ("UpProjection", "RmsNorm", "Activation", "ResidualAdd")
 CLOCKED = "-Wl," + ",".join("--wrap=ggml_compute_forward_" + name for name in ("rms_norm", "add", "unary"))
 
@@ -77,8 +77,9 @@ def build_llama(scratch):
 
 def build_nodes(scratch, shape):
     """ggml in a program, and the same objects of ggml as libraries; code at the same places of pages in both."""
-    width, rows = shape.split("x")
-    ours = compile_c(scratch, "main.o", os.path.join(TOP, "tests", "programs", "ggml_static.c"), "-DWIDTH=" + width, "-DROWS=" + rows)
+    width, rows, weights = re.split("[x,]", shape)
+    ours = compile_c(scratch, "main.o", os.path.join(TOP, "tests", "programs", "ggml_static.c"), "-DWIDTH=" + width, "-DROWS=" + rows,
+                     "-DWEIGHTS=" + weights)
     clock = [compile_c(scratch, "clock.o", os.path.join(TOP, "bench", "node_clock.c")), CLOCKED]
     paged = []
     for archive in archives("ggml"):

@@ -104,16 +104,19 @@ static void name_step(struct vulkan_step *step, struct brick_kernel *kernel, con
 	step->kernel = brick_kernel_register(kernel);
 }
 
+void code_name(char name[CODE_NAME_BYTES], const char *what, uint64_t code)
+{
+	snprintf(name, CODE_NAME_BYTES, "%.64s (SPIR-V %08x)", what, (unsigned)(code >> 32));
+}
+
 uint32_t step_kernel(const struct vulkan_step *step)
 {
 	const struct step_code *code = &step->code;
-	char name[128];
+	char name[CODE_NAME_BYTES];
 
 	if (!code->owner)
 		return step->kernel;
-	snprintf(name, sizeof name, "%.64s (SPIR-V %08x)",
-		__atomic_load_n(&code->owner->operation, __ATOMIC_ACQUIRE),
-		(unsigned)(code->code >> 32));
+	code_name(name, __atomic_load_n(&code->owner->operation, __ATOMIC_ACQUIRE), code->code);
 	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
 		.name = name,
 		.backend = "vulkan",
@@ -181,6 +184,7 @@ static void forget_recording(struct vulkan_commands *c)
 	for (uint32_t i = 0; i < c->chunks.count; i++)
 		chunk_release(c->chunks.items[i]);
 	c->chunks.count = c->steps.count = c->executed.count = c->untimed = 0;
+	c->labels.count = 0;
 	c->open = c->excluded = 0;
 	c->pipeline = VK_NULL_HANDLE;
 }
@@ -193,6 +197,7 @@ static void destroy_commands(struct vulkan_commands *c)
 	array_fini(&c->chunks);
 	array_fini(&c->steps);
 	array_fini(&c->executed);
+	array_fini(&c->labels);
 	free(c);
 }
 
@@ -265,6 +270,27 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
 }
 
+static VKAPI_ATTR void VKAPI_CALL begin_label(
+	VkCommandBuffer handle, const VkDebugUtilsLabelEXT *info)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	struct vulkan_label *label = c ? array_add(&c->labels) : NULL;
+
+	if (label)
+		snprintf(label->text, sizeof label->text, "%s", info->pLabelName);
+	vulkan_device_of(handle)->call.CmdBeginDebugUtilsLabelEXT(handle, info);
+}
+
+/* It may have begun in another command buffer. */
+static VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer handle)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c && c->labels.count)
+		c->labels.count--;
+	vulkan_device_of(handle)->call.CmdEndDebugUtilsLabelEXT(handle);
+}
+
 /* ---- pools ---- */
 
 static int is_of_pool(const void *value, const void *context)
@@ -320,6 +346,8 @@ PFN_vkVoidFunction commands_hook(const char *name)
 		{"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin_buffer},
 		{"vkResetCommandBuffer", (PFN_vkVoidFunction)reset_buffer},
 		{"vkCmdExecuteCommands", (PFN_vkVoidFunction)execute},
+		{"vkCmdBeginDebugUtilsLabelEXT", (PFN_vkVoidFunction)begin_label},
+		{"vkCmdEndDebugUtilsLabelEXT", (PFN_vkVoidFunction)end_label},
 		{"vkCreateCommandPool", (PFN_vkVoidFunction)create_pool},
 		{"vkDestroyCommandPool", (PFN_vkVoidFunction)destroy_pool},
 	};

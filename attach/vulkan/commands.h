@@ -38,6 +38,11 @@ struct vulkan_step {
 	struct step_code code;
 };
 
+/* A part of a recording, as its program calls it. */
+struct vulkan_label {
+	char text[64];
+};
+
 struct vulkan_commands {
 	struct vulkan_device *device;
 	VkCommandBuffer handle;
@@ -47,13 +52,18 @@ struct vulkan_commands {
 	VkPipeline pipeline;	     /* bound for compute */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct vulkan_step) steps;
-	ARRAY(VkCommandBuffer) executed; /* secondary ones */
-	uint32_t untimed;		 /* commands that could not be timed */
-	int open;			 /* a step has begun: its second timestamp is due */
-	int excluded;			 /* the program's own libbrick times what is recorded */
+	ARRAY(VkCommandBuffer) executed;   /* secondary ones */
+	ARRAY(struct vulkan_label) labels; /* that are open, the innermost last */
+	uint32_t untimed;		   /* commands that could not be timed */
+	int open;			   /* a step has begun: its second timestamp is due */
+	int excluded;			   /* the program's own libbrick times what is recorded */
 };
 
 struct vulkan_commands *commands_find(VkCommandBuffer handle);
+
+/* What code without a name of its own is called, after what it is for. */
+enum { CODE_NAME_BYTES = 128 };
+void code_name(char name[CODE_NAME_BYTES], const char *what, uint64_t code);
 
 void chunk_hold(struct vulkan_chunk *chunk);
 void chunk_release(struct vulkan_chunk *chunk);

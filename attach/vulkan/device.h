@@ -78,6 +78,8 @@
 	X(CmdEndRenderingKHR)          \
 	X(CmdExecuteCommands)          \
 	X(SetDebugUtilsObjectNameEXT)  \
+	X(CmdBeginDebugUtilsLabelEXT)  \
+	X(CmdEndDebugUtilsLabelEXT)    \
 	X(CmdWriteTimestamp)           \
 	X(CmdResetQueryPool)           \
 	X(CmdCopyQueryPoolResults)     \

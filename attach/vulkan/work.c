@@ -26,17 +26,23 @@ static struct vulkan_commands *dispatch_begin(
 {
 	const struct vulkan_commands *c = commands_find(handle);
 	struct vulkan_pipeline pipeline;
+	char labelled[CODE_NAME_BYTES];
+	const char *fallback = pipeline.name;
 
 	if (!c)
 		return NULL;
 	pipelines_get(&pipeline, c->pipeline);
+	if (c->labels.count) {
+		code_name(labelled, c->labels.items[c->labels.count - 1].text, pipeline.code);
+		fallback = labelled;
+	}
 	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
 		.name = pipeline.is_named ? pipeline.name : NULL,
 		.kind = BRICK_KERNEL_COMPUTE,
 		.grid = {x, y, z},
 		.code = pipeline.code};
 	memcpy(kernel.block, pipeline.block, sizeof kernel.block);
-	return step_begin(handle, &kernel, pipeline.name, 0);
+	return step_begin(handle, &kernel, fallback, 0);
 }
 
 HOOK dispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
@@ -173,8 +179,10 @@ COPY(clear, CmdClearColorImage, BRICK_KERNEL_FILL, 0,
 
 static void pass_begin(VkCommandBuffer handle)
 {
+	const struct vulkan_commands *c = commands_find(handle);
 	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
-		.name = "render pass",
+		.name = c && c->labels.count ? c->labels.items[c->labels.count - 1].text
+					     : "render pass",
 		.kind = BRICK_KERNEL_OTHER};
 
 	step_begin(handle, &kernel, NULL, 0);

@@ -197,6 +197,8 @@ def split(libs, gguf):
     rows, device = rows_of(path)
     layers = {source: {int(row["layer"]) for row in rows if row["brick"] == "UpProjection" and
                        row["source"] == source} for source in ("tsc", "timestamp-query")}
+    copies = [row for row in rows if row["brick"] == "SplitCopy"]
+    expect_true(f"{len(copies)} copies from one backend to another", len(copies) >= PREDICT)
     both = layers["tsc"] | layers["timestamp-query"]
     expect_true(f"layers of CPU and device: {layers}", both == set(range(LAYERS)) and
                 not layers["tsc"] & layers["timestamp-query"] and layers["tsc"])

@@ -18,6 +18,7 @@ from libcli import BUILD, TMP, brick, brick_json, environment, expect, expect_tr
 WORK = os.path.join(BUILD, "bin", "program-vulkan_work")
 BLOCKED = os.path.join(BUILD, "bin", "program-vulkan_blocked")
 ORDER = os.path.join(BUILD, "bin", "program-vulkan_order")
+NAMED = os.path.join(BUILD, "bin", "program-vulkan_named")
 
 
 def run(*command, record=None, **changes):
@@ -190,6 +191,17 @@ def order():
                [[], [], [0], [1], [3], [4]])
 
 
+def named():
+    """By the program's labels where nothing else names a kernel, the innermost first; by its pipeline's name where there is one."""
+    path = os.path.join(TMP, "named.pftrace")
+    done = run(NAMED, record=path)
+    expect("named: runs", (done.returncode, done.stderr), (0, b""))
+    counts = {}
+    for _, _, name in commands(path):
+        counts[name.split(" (SPIR-V ")[0]] = counts.get(name.split(" (SPIR-V ")[0], 0) + 1
+    expect("named: kernels", counts, {"main": 10, "attention": 8, "softmax": 6, "spin": 1})
+
+
 def blocked():
     """Queues that wait for what the program does next: it ends, and all that it did is timed."""
     path = os.path.join(TMP, "blocked.pftrace")
@@ -218,6 +230,7 @@ def main():
     bounds()
     validation()
     order()
+    named()
     blocked()
     others()
     without()

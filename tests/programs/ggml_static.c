@@ -15,6 +15,11 @@
 #define WIDTH 256
 #define ROWS 1
 #endif
+#ifndef WEIGHTS
+#define WEIGHTS F32
+#endif
+#define TYPE_OF(name) GGML_TYPE_##name
+#define TYPE(name) TYPE_OF(name)
 enum { LAYERS = 3 };
 
 static float noise(unsigned *seed)
@@ -25,12 +30,13 @@ static float noise(unsigned *seed)
 
 static struct ggml_tensor *weight(struct ggml_context *ctx, const char *format, int layer)
 {
-	struct ggml_tensor *t = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, WIDTH);
+	struct ggml_tensor *t = ggml_new_tensor_2d(ctx, TYPE(WEIGHTS), WIDTH, WIDTH);
 	unsigned seed = 7u + (unsigned)layer;
-	float *data = t->data;
+	static float data[WIDTH * WIDTH];
 
 	for (int i = 0; i < WIDTH * WIDTH; i++)
 		data[i] = noise(&seed) / 8;
+	ggml_quantize_chunk(TYPE(WEIGHTS), data, t->data, 0, WIDTH, WIDTH, NULL);
 	ggml_format_name(t, format, layer);
 	return t;
 }

@@ -27,6 +27,7 @@ static VkDescriptorSet set;
 static VkBuffer numbers, copy;
 static VkDeviceMemory memory, copied;
 static float period_ns;
+__attribute__((unused)) static const char *kit_extension; /* of the instance; NULL: none */
 
 __attribute__((unused)) static const VkPhysicalDeviceTimelineSemaphoreFeatures kit_timeline = {
 	VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, NULL, VK_TRUE};
@@ -202,8 +203,10 @@ static void kit_open(const void *features)
 {
 	const VkApplicationInfo application = {
 		.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3};
-	const VkInstanceCreateInfo info = {
-		.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
+	const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+		.pApplicationInfo = &application,
+		.enabledExtensionCount = kit_extension != NULL,
+		.ppEnabledExtensionNames = &kit_extension};
 	const VkCommandPoolCreateInfo pool_info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL,
 		VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, 0};
 
