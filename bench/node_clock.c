@@ -3,7 +3,8 @@
  * What ggml's nodes take by a clock that has nothing to do with Brick: calls of three operations
  * between its object files, led here by the linker (-Wl,--wrap=...). The product is called within
  * its own file; it lies between the norm and the activation of tests/programs/ggml_static.c. At the
- * end the median of each goes to stderr, in ns. One thread. bench/static.py links it.
+ * end the mean of the middle half of each goes to stderr, in ns. One thread. bench/static.py links
+ * it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,10 +54,18 @@ static int compare(const void *a, const void *b)
 	return (*(const long *)a > *(const long *)b) - (*(const long *)a < *(const long *)b);
 }
 
+static double middle(long *list, size_t count)
+{
+	double sum = 0;
+
+	qsort(list, count, sizeof *list, compare);
+	for (size_t i = count / 4; i < count - count / 4; i++)
+		sum += (double)list[i];
+	return count ? sum / (double)(count - count / 4 - count / 4) : 0;
+}
+
 __attribute__((destructor)) static void tell(void)
 {
-	for (int i = 0; i < KINDS; i++) {
-		qsort(took[i], calls[i], sizeof **took, compare);
-		fprintf(stderr, "%s %ld\n", names[i], calls[i] ? took[i][calls[i] / 2] : 0);
-	}
+	for (int i = 0; i < KINDS; i++)
+		fprintf(stderr, "%s %.2f\n", names[i], middle(took[i], calls[i]));
 }
