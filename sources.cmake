@@ -904,6 +904,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/live_snapshot.c
   tests/unit/neighbours.c
   tests/unit/off_cpu.c
+  tests/unit/opencl_placing.c
   tests/unit/patch_aarch64.c
   tests/unit/patch_live.c
   tests/unit/patch_plan.c
