@@ -136,6 +136,7 @@ set(BRICK_WRITER_SOURCES
   trace/writer_process.c
   trace/writer_records.c
   trace/writer_run.c
+  trace/writer_site.c
   trace/writer_statistics.c
   trace/writer_template.c
   trace/writer_text.c

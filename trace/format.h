@@ -8,7 +8,7 @@
 #include "brick/abi/session.h"
 
 /* A reader refuses files of a higher version; additions that old readers may skip keep it. */
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2 /* 1: a site's arguments were debug annotations */
 
 enum {
 	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
@@ -63,15 +63,41 @@ enum format_annotation {
 		FORMAT_A_COUNT_PLUS_1,
 };
 
-/* Interned string values: sites by their index, others from here on. */
+/* Interned string values: sites, in files of version 1, others from here on. */
 enum {
 	FORMAT_SOURCE_IID = BRICK_MAX_SITES,
 	FORMAT_BRICK_IID = FORMAT_SOURCE_IID + 64, /* names of bricks by id */
 	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + BRICK_MAX_BRICKS,
 	FORMAT_KERNEL_IID_END = FORMAT_KERNEL_IID + BRICK_MAX_KERNELS,
-	FORMAT_OPERATION_IID = FORMAT_KERNEL_IID_END, /* of sites, by their index */
+	FORMAT_OPERATION_IID = FORMAT_KERNEL_IID_END, /* of sites, in files of version 1 */
 	FORMAT_TENSOR_IID = FORMAT_OPERATION_IID + BRICK_MAX_SITES,
 	FORMAT_TENSOR_IID_END = FORMAT_TENSOR_IID + BRICK_MAX_SITES,
+};
+
+/*
+ * What was executed: an extension of Perfetto's track events, which the trace describes itself. Its
+ * name is that of debug annotations, so its members are shown as those are; their texts are names
+ * of enums' values. The number is one of two bytes that no extension in Perfetto's tree has.
+ */
+#define FORMAT_PACKAGE "brick"
+#define FORMAT_EXTENDEE ".perfetto.protos.TrackEvent"
+#define FORMAT_EXTENSION "debug"
+#define FORMAT_SITE_MESSAGE "Site"
+enum { FORMAT_SITE_FIELD = 1990 };
+
+/* Its members: X(identifier, name, enum of its texts or NULL: a number), numbered from 1. */
+#define FORMAT_SITE_MEMBERS(X)              \
+	X(LAYER, "layer", NULL)             \
+	X(SITE, "site", FORMAT_SITE_TEXTS)  \
+	X(OPERATION, "op", "OperationText") \
+	X(TENSOR, "tensor", "TensorText")
+#define FORMAT_SITE_TEXTS "SiteText"
+
+enum format_site_member {
+	FORMAT_S_NONE = 0,
+#define FORMAT_X(identifier, name, texts) FORMAT_S_##identifier,
+	FORMAT_SITE_MEMBERS(FORMAT_X)
+#undef FORMAT_X
 };
 
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */

@@ -36,6 +36,21 @@ static int parse_annotation(
 	return 1;
 }
 
+/* The site alone: it has its layer and the texts, too. */
+static int parse_site(struct pb_reader message, struct load_event *e)
+{
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&message, &f)) > 0)
+		if (f.number == FORMAT_S_SITE && f.wire == PB_VARINT) {
+			e->present |= 1u << FORMAT_A_SITE;
+			e->value[FORMAT_A_SITE] = f.value;
+			e->described = 1;
+		}
+	return more == 0;
+}
+
 static int parse(const struct load_sequence *s, struct pb_reader message, struct load_event *e)
 {
 	struct pb_field f;
@@ -43,6 +58,7 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 
 	e->type = e->name = e->category = e->track_uuid = 0;
 	e->present = e->flow_count = 0;
+	e->described = 0;
 	while ((more = pb_next(&message, &f)) > 0) {
 		if (f.wire == PB_VARINT) {
 			if (f.number == EVENT_TYPE)
@@ -56,6 +72,9 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 		} else if (f.number == EVENT_ANNOTATIONS && f.wire == PB_LENGTH) {
 			if (!parse_annotation(s, f.in, e))
 				return 0;
+		} else if (f.number == FORMAT_SITE_FIELD && f.wire == PB_LENGTH) {
+			if (!parse_site(f.in, e))
+				return 0;
 		} else if (f.number == EVENT_DOUBLE_COUNTER && f.wire == PB_FIXED64) {
 			e->counter = pb_double_value(f.value);
 		} else if (f.number == EVENT_FLOWS && f.wire == PB_FIXED64) {
@@ -66,10 +85,11 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 	return more == 0;
 }
 
-/* The run's site for an interned value executed as `brick`. */
-static uint32_t interned_site(struct load *l, struct load_sequence *s, uint32_t brick, uint64_t iid)
+/* The run's site for an event's, executed as `brick`. */
+static uint32_t event_site(
+	struct load *l, const struct load_sequence *s, uint32_t brick, const struct load_event *e)
 {
-	uint32_t at = load_iid_get(&s->values, iid);
+	uint32_t at = load_iid_get(e->described ? &l->sites : &s->values, e->value[FORMAT_A_SITE]);
 
 	if (at == RUN_NONE || l->values[at].kind != LOAD_VALUE_SITE)
 		return RUN_NONE;
@@ -109,7 +129,7 @@ static uint32_t begin_site(
 	struct load *l, struct load_sequence *s, uint32_t brick, const struct load_event *e)
 {
 	if (LOAD_HAS(e, SITE))
-		return interned_site(l, s, brick, e->value[FORMAT_A_SITE]);
+		return event_site(l, s, brick, e);
 	struct run_site site = {.brick = brick, .layer = -1};
 	if (LOAD_HAS(e, LAYER))
 		site.layer = (int32_t)e->value[FORMAT_A_LAYER];
@@ -125,7 +145,7 @@ static void refine_site(struct load *l, struct load_sequence *s, struct run_samp
 	uint32_t index;
 
 	if (LOAD_HAS(e, SITE)) {
-		index = interned_site(l, s, old->brick, e->value[FORMAT_A_SITE]);
+		index = event_site(l, s, old->brick, e);
 	} else {
 		struct run_site site = *old;
 		add_work(&site, e);

@@ -12,6 +12,7 @@ struct load_event {
 	uint64_t type, name, category, track_uuid;
 	double counter;
 	uint32_t present; /* bit per enum format_annotation */
+	int described;	  /* the site's value is of load.sites, not of the sequence's */
 	uint32_t flow_count;
 	struct pb_reader after; /* the annotation itself, when it is present */
 	uint64_t value[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a packet adds to its sequence's interning tables. */
+/* What a packet adds to its sequence's interning tables, or says of sites to all of them. */
 #include <stdlib.h>
 #include "trace/format.h"
 #include "trace/load_state.h"
@@ -109,16 +109,23 @@ static void read_value(
 		}
 }
 
+/* kind: an id that tells what it is; 0: the text does. */
+static int add_value(
+	struct load *l, struct hashmap *table, uint64_t iid, uint64_t kind, struct pb_reader text)
+{
+	if (l->value_count >= RUN_NONE / 2 || !build_grow(&l->build, &l->values, &l->value_capacity,
+						      l->value_count, sizeof *l->values))
+		return 0;
+	read_value(l, &l->values[l->value_count], kind, text);
+	return load_iid_set(l, table, iid, (uint32_t)l->value_count++);
+}
+
 static int intern_value(struct load *l, struct load_sequence *s, const struct entry *entry)
 {
 	/* what a site's JSON says too is for others to ask for */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
 		return 1;
-	if (l->value_count >= RUN_NONE / 2 || !build_grow(&l->build, &l->values, &l->value_capacity,
-						      l->value_count, sizeof *l->values))
-		return 0;
-	read_value(l, &l->values[l->value_count], entry->iid, entry->text);
-	return load_iid_set(l, &s->values, entry->iid, (uint32_t)l->value_count++);
+	return add_value(l, &s->values, entry->iid, entry->iid, entry->text);
 }
 
 static int intern(struct load *l, struct load_sequence *s, const struct pb_field *f)
@@ -139,6 +146,66 @@ static int intern(struct load *l, struct load_sequence *s, const struct pb_field
 	}
 }
 
+/* Of several with one number the first counts: what was read since refers to that. */
+static int described_site(struct load *l, struct pb_reader message)
+{
+	struct pb_field f;
+	struct entry entry = {0, pb_reader("", 0)};
+	int more;
+
+	while ((more = pb_next(&message, &f)) > 0) {
+		if (f.number == VALUE_NUMBER && f.wire == PB_VARINT)
+			entry.iid = f.value;
+		else if (f.number == VALUE_NAME && f.wire == PB_LENGTH)
+			entry.text = f.in;
+	}
+	return more == 0 && entry.iid &&
+	       (load_iid_get(&l->sites, entry.iid) != RUN_NONE ||
+		       add_value(l, &l->sites, entry.iid, 0, entry.text));
+}
+
+/* The others' texts stand in those of sites, too. */
+static int described_enum(struct load *l, struct pb_reader message)
+{
+	struct pb_reader rest = message;
+	struct pb_field f;
+	int more, good = 1;
+
+	if (pb_next(&rest, &f) <= 0 || f.number != ENUM_NAME || f.wire != PB_LENGTH ||
+		!pb_is(f.in, FORMAT_SITE_TEXTS))
+		return 1;
+	while ((more = pb_next(&rest, &f)) > 0 && !l->build.result)
+		if (f.number == ENUM_VALUES && f.wire == PB_LENGTH)
+			good &= described_site(l, f.in);
+	return more == 0 && good;
+}
+
+static int described_file(struct load *l, struct pb_reader message)
+{
+	struct pb_field f;
+	int more, good = 1, ours = 0;
+
+	while ((more = pb_next(&message, &f)) > 0)
+		if (f.number == FILE_PACKAGE && f.wire == PB_LENGTH)
+			ours = pb_is(f.in, FORMAT_PACKAGE);
+		else if (ours && f.number == FILE_ENUMS && f.wire == PB_LENGTH)
+			good &= described_enum(l, f.in);
+	return more == 0 && good;
+}
+
+int load_described(struct load *l, struct pb_reader extension)
+{
+	struct pb_field set, file;
+	int more, good = 1;
+
+	while ((more = pb_next(&extension, &set)) > 0)
+		while (set.number == EXTENSION_SET && set.wire == PB_LENGTH &&
+			(more = pb_next(&set.in, &file)) > 0)
+			if (file.number == SET_FILES && file.wire == PB_LENGTH)
+				good &= described_file(l, file.in);
+	return more == 0 && good;
+}
+
 int load_interned(struct load *l, struct load_sequence *s, struct pb_reader interned)
 {
 	struct pb_field f;
@@ -157,4 +224,5 @@ void load_values_fini(struct load *l)
 		free(l->values[i].site.label);
 	}
 	free(l->values);
+	hashmap_fini(&l->sites);
 }

@@ -11,12 +11,12 @@
 #include "base/hash_index.h"
 #include "trace/load_memo.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 8, MAX_MEMOS = 1 << 16 };
+enum { MAX_BYTES = 56, MIN_BYTES = 6, MAX_MEMOS = 1 << 16 };
 
 struct memo {
-	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	uint32_t length;
-	uint32_t version; /* of the sequence's names */
+	uint32_t version;	  /* of the sequence's names */
+	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	struct load_sequence *sequence;
 	struct build_slice slice;
 	uint16_t after; /* the place in the log behind where it was last */
@@ -40,10 +40,18 @@ static inline uint64_t load64(const uint8_t *at)
 	return value;
 }
 
-/* length: at least 8. The last word overlaps the one before it. */
+/* The last word, which overlaps the one before it; less of it when there is no more. */
+static inline uint64_t load_last(const uint8_t *at, uint32_t length)
+{
+	uint64_t word = load64(at + length - 8);
+
+	return length < 8 ? word >> 8 * (8 - length) : word;
+}
+
+/* length: at least MIN_BYTES; what is before them may be read, too. */
 static inline int equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 {
-	uint64_t differ = load64(a + length - 8) ^ load64(b + length - 8);
+	uint64_t differ = load_last(a, length) ^ load_last(b, length);
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
 		differ |= load64(a + i) ^ load64(b + i);
@@ -52,7 +60,7 @@ static inline int equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 
 static inline uint64_t hash_of(const uint8_t *bytes, uint32_t length)
 {
-	uint64_t hash = load64(bytes + length - 8) + length;
+	uint64_t hash = load_last(bytes, length) + length;
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
 		hash = (hash ^ hash >> 29 ^ load64(bytes + i)) * HASH_GOLDEN;

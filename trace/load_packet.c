@@ -17,7 +17,7 @@ struct packet {
 	int has_timestamp;
 	uint32_t fields;
 	struct pb_reader timestamp_field; /* with its tag */
-	struct pb_reader event, interned, snapshot, track, defaults;
+	struct pb_reader event, interned, snapshot, track, defaults, extension;
 };
 
 static int parse(struct pb_reader message, struct packet *p)
@@ -49,6 +49,8 @@ static int parse(struct pb_reader message, struct packet *p)
 				p->track = f.in;
 			else if (f.number == PACKET_DEFAULTS)
 				p->defaults = f.in;
+			else if (f.number == PACKET_EXTENSION_DESCRIPTOR)
+				p->extension = f.in;
 		}
 	}
 	return more == 0;
@@ -179,8 +181,8 @@ static int lane_event(
 	if (!p->has_timestamp || !load_advance(s, delta))
 		return 0;
 	int result = load_lane_event(l, s, p->event, &slice);
-	/* sequence, flags, time and event: nothing else that a repetition could lack */
-	if (result == 2 && p->fields == 4 && p->flags == SEQUENCE_NEEDS_STATE)
+	/* sequence, time and event, perhaps flags: nothing else that a repetition could lack */
+	if (result == 2 && p->fields == (p->flags == SEQUENCE_NEEDS_STATE ? 4 : 3))
 		load_memo_add(l, s, message, p->timestamp_field, &slice);
 	return result;
 }
@@ -222,7 +224,9 @@ static int off_cpu_packet(struct load *l, struct load_sequence *s, const struct 
 /* Events of the run's own have absolute times, which nothing depends on. */
 static int own_packet(struct load *l, const struct packet *p)
 {
-	return !p->event.at || load_own_event(l, p->event);
+	int good = !p->extension.at || load_described(l, p->extension);
+
+	return (!p->event.at || load_own_event(l, p->event)) && good;
 }
 
 void load_packet(struct load *l, struct pb_reader message)

@@ -69,6 +69,7 @@ struct load {
 
 	struct load_value *values;
 	size_t value_count, value_capacity;
+	struct hashmap sites;	  /* indices of values, by what stands for them in events */
 	struct hashmap sequences; /* by id */
 	struct load_sequence *last_sequence;
 	struct load_memo *memo;
@@ -106,6 +107,8 @@ void load_memo_packets(struct load *l, struct pb_reader *chunk);
 
 /* load_intern.c: what a packet adds to its sequence's interning tables */
 int load_interned(struct load *l, struct load_sequence *s, struct pb_reader interned);
+/* What sites are, for events of all sequences. */
+int load_described(struct load *l, struct pb_reader extension);
 void load_values_fini(struct load *l);
 
 /* load_off_cpu.c: an event at s->off_cpu.now. 0: it could not be used. */

@@ -25,6 +25,7 @@ enum perfetto_packet {
 	PACKET_TIMESTAMP_CLOCK_ID = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_EXTENSION_DESCRIPTOR = 72,
 	PACKET_TRACE_UUID = 89,
 };
 
@@ -103,6 +104,30 @@ enum perfetto_event {
 	EVENT_TERMINATING_FLOWS = 48, /* fixed64 */
 };
 enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+
+/* What a trace says of fields that Perfetto does not know: descriptors as protobuf has them. */
+enum perfetto_extension_descriptor { EXTENSION_SET = 1 };
+enum descriptor_set { SET_FILES = 1 };
+enum descriptor_file {
+	FILE_NAME = 1,
+	FILE_PACKAGE = 2,
+	FILE_MESSAGES = 4,
+	FILE_ENUMS = 5,
+	FILE_EXTENSIONS = 7,
+};
+enum descriptor_message { MESSAGE_NAME = 1, MESSAGE_FIELDS = 2 };
+enum descriptor_field {
+	FIELD_NAME = 1,
+	FIELD_EXTENDEE = 2,
+	FIELD_NUMBER = 3,
+	FIELD_LABEL = 4,
+	FIELD_TYPE = 5,
+	FIELD_TYPE_NAME = 6,
+};
+enum descriptor_label { LABEL_OPTIONAL = 1 };
+enum descriptor_type { TYPE_INT64 = 3, TYPE_MESSAGE = 11, TYPE_ENUM = 14 };
+enum descriptor_enum { ENUM_NAME = 1, ENUM_VALUES = 2 };
+enum descriptor_value { VALUE_NAME = 1, VALUE_NUMBER = 2 };
 
 enum perfetto_render_stage {
 	STAGE_EVENT_ID = 1,

@@ -65,6 +65,7 @@ static void free_process(struct writer_process *process)
 	if (!process)
 		return;
 	tables_fini(&process->tables);
+	free(process->sites);
 	free(process->arrows);
 	free(process->counter_uuids);
 	free(process);

@@ -11,7 +11,7 @@ static void instant(struct writer_lane *lane, uint32_t category, uint32_t name,
 	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
 {
 	uint8_t *at = packets_end(lane->packets);
-	unsigned n = slice_open(at, lane_step(lane, ns), GAP_BYTES), body;
+	unsigned n = slice_open(at, lane->packets, lane_step(lane, ns), GAP_BYTES), body;
 
 	n += slice_common(at + n, lane->sequence);
 	body = n++;
@@ -89,7 +89,9 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 		return;
 	uint8_t *at = packets_end(lane->packets);
 	uint64_t behind = ns > lane->last_ns ? ns - lane->last_ns : 0;
-	unsigned n = slice_open(at, of_step ? lane->step_ns : lane_step(lane, ns), GAP_BYTES), body;
+	unsigned n = slice_open(at, lane->packets, of_step ? lane->step_ns : lane_step(lane, ns),
+			 GAP_BYTES),
+		 body;
 	n += slice_common(at + n, lane->sequence);
 	body = n++;
 	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);

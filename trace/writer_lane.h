@@ -15,8 +15,8 @@
 struct trace_writer;
 
 enum {
-	TEMPLATE_BYTES = 64,
-	WRITER_LAYERS = 128, /* of which ids of sites tell */
+	TEMPLATE_BYTES = 48,
+	WRITER_LAYERS = 128, /* of which numbers of sites tell */
 	WRITER_PLACES = BRICK_MAX_SITES / WRITER_LAYERS,
 };
 
@@ -25,10 +25,14 @@ struct packet_template {
 	uint8_t bytes[TEMPLATE_BYTES];
 	uint16_t length; /* of bytes; 0: not made yet */
 	uint16_t brick;
-	/* of a site: the site that its operation is interned for, its own id, and the site that has
-	 * the same place in the layer before */
-	uint16_t operation, site_iid, sibling;
+	uint16_t sibling; /* of a site: as in struct site_numbers */
 	packet_place last;
+};
+
+/* What stands for a site's texts (writer_site.c). */
+struct site_numbers {
+	uint32_t site, operation, tensor;
+	uint16_t sibling; /* the site that has the same place in the layer before; 0: none */
 };
 
 /* Templates for slices without a site. */
@@ -49,6 +53,11 @@ struct writer_process {
 	struct brick_clock clock;	/* its own */
 	const struct brick_clock *best; /* or what somebody gave of the same source */
 	struct tables tables;
+	struct site_numbers *sites; /* of those that were described */
+	uint32_t site_count;
+	size_t site_capacity;
+	uint32_t operations[BRICK_MAX_BRICKS]; /* by brick: the site whose operation was last */
+	uint16_t site_of_place[WRITER_PLACES];
 	uint64_t *counter_uuids; /* by brick; 0: no track yet */
 	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
 	uint64_t *arrows;	 /* [WRITER_ARROWS] numbers that have an arrow to who waited */
@@ -80,7 +89,6 @@ struct writer_lane {
 	uint32_t interned_sources, interned_events;
 	uint64_t interned_values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */
 	uint64_t interned_kernels[BRICK_MAX_KERNELS / 64];
-	uint32_t operations[BRICK_MAX_BRICKS];	/* by brick: the site whose operation it had last */
 	struct packet_template *site_templates; /* by site */
 	uint32_t site_capacity;
 	struct template_table plain;
@@ -88,7 +96,6 @@ struct writer_lane {
 	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
 	uint32_t end_tail_bytes;
 	packet_place last_begin, last_end, last_wait_end, last_annotated_begin, last_annotated_end;
-	uint16_t sites_of_layer[WRITER_LAYERS], site_of_place[WRITER_PLACES];
 	uint64_t off_cpu_ns; /* of the last packet of its other track; 0: there is none yet */
 	packet_place off_cpu_begin[2], off_cpu_end;
 };
@@ -106,11 +113,13 @@ uint32_t writer_step_counter(const struct writer_process *process, uint32_t bric
 void writer_intern(
 	struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size);
 int writer_intern_brick(struct writer_lane *lane, uint32_t brick);
-int writer_intern_site(struct writer_lane *lane, uint32_t site, uint32_t iid);
 int writer_intern_source(struct writer_lane *lane, uint32_t source);
 int writer_intern_event(struct writer_lane *lane, uint32_t name);
 int writer_intern_brick_value(struct writer_lane *lane, uint32_t brick);
 int writer_intern_kernel(struct writer_lane *lane, uint32_t kernel);
+
+/* writer_site.c: what all sites of the process are that the trace does not know yet */
+int writer_describe_sites(struct trace_writer *w, struct writer_process *process);
 
 /* writer_template.c: how slices of the lane end that say no more */
 void template_end(struct writer_lane *lane);

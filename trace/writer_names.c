@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of bricks, categories, sites and sources, which a lane's sequence must have said before
+ * The names of bricks, categories and sources, which a lane's sequence must have said before
  * a packet may refer to them. Each is said once per lane, when first used.
  */
 #include <string.h>
@@ -67,36 +67,6 @@ int writer_intern_brick(struct writer_lane *lane, uint32_t brick)
 	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
 	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
 	intern_category(lane, entry->category);
-	return names_close(lane, names);
-}
-
-static void intern_text(struct writer_lane *lane, uint64_t iid, const char *from, size_t bytes)
-{
-	char text[3 * sizeof((struct brick_session_site *)0)->label];
-	size_t size = tables_text(text, sizeof text, from, bytes);
-
-	if (size)
-		writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, iid, text, size);
-}
-
-/* Once per site: the caller's template says whether it has been done. */
-int writer_intern_site(struct writer_lane *lane, uint32_t site, uint32_t iid)
-{
-	const struct brick_session_site *entry = &lane->process->tables.sites[site];
-	char text[1024];
-	size_t size = writer_site_json(text, sizeof text, entry);
-	uint32_t *operation = &lane->operations[entry->brick];
-	struct names names = names_open(lane);
-
-	/* most sites of a brick are of one operation, and packets that are alike take less */
-	if (!*operation || strncmp(lane->process->tables.sites[*operation].operation,
-				   entry->operation, sizeof entry->operation))
-		*operation = site;
-	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, iid, text, size);
-	if (lane->operations[entry->brick] == site)
-		intern_text(lane, FORMAT_OPERATION_IID + site, entry->operation,
-			sizeof entry->operation);
-	intern_text(lane, tensor_iid(iid), entry->label, sizeof entry->label);
 	return names_close(lane, names);
 }
 

@@ -78,7 +78,7 @@ static void edge(struct writer_lane *lane, const uint8_t *fields, unsigned bytes
 	if (lane->packets->chunk_size > CHUNK_BYTES && packets_send(lane->packets))
 		return;
 	uint8_t *at = packets_end(lane->packets);
-	unsigned head = slice_open(at, ns - lane->off_cpu_ns, GAP_BYTES);
+	unsigned head = slice_open(at, lane->packets, ns - lane->off_cpu_ns, GAP_BYTES);
 	unsigned n = head + slice_common(at + head, sequence_of(lane));
 	at[n++] = (uint8_t)bytes;
 	memcpy(at + n, fields, bytes);

@@ -16,14 +16,16 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, lane_step(lane, ns), GAP_BYTES);
+	unsigned n = slice_open(at, p, lane_step(lane, ns), GAP_BYTES);
 	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 
 	memcpy(at + n, t->bytes, sizeof t->bytes);
 	if (like == DEFLATE_UNKNOWN) {
-		like = distance_back(p, n, &lane->last_begin);
-		other = t->sibling ? distance_back(p, n, &lane->site_templates[t->sibling].last)
-				   : DEFLATE_UNKNOWN;
+		other = distance_back(p, n, &lane->last_begin);
+		like = t->sibling ? distance_back(p, n, &lane->site_templates[t->sibling].last)
+				  : DEFLATE_UNKNOWN;
+		if (like == DEFLATE_UNKNOWN)
+			like = other;
 	}
 	t->last = lane->last_begin = packet_laid(p, n, t->length, like, other);
 }
@@ -32,7 +34,7 @@ static inline void end_plain(struct writer_lane *lane, uint64_t ns, packet_place
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, lane_step(lane, ns), LENGTH_BYTES);
+	unsigned n = slice_open(at, p, lane_step(lane, ns), LENGTH_BYTES);
 
 	memcpy(at + n, lane->end_tail, sizeof lane->end_tail);
 	packet_laid_again(p, n, lane->end_tail_bytes, last);
@@ -44,7 +46,7 @@ static void end_annotated(struct writer_lane *lane, uint64_t ns, const uint8_t *
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned head = slice_open(at, lane_step(lane, ns), LENGTH_BYTES);
+	unsigned head = slice_open(at, p, lane_step(lane, ns), LENGTH_BYTES);
 	unsigned n = head + slice_common(at + head, lane->sequence);
 
 	at[n++] = (uint8_t)(2 + annotation_bytes);
@@ -62,8 +64,7 @@ unsigned records_end_annotations(uint8_t *at, const struct writer_lane *lane,
 
 	if (r->flags & BRICK_FLAG_SITE) {
 		if (r->kind == BRICK_RECORD_CLOSE)
-			n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID,
-				lane->site_templates[r->site].site_iid);
+			n += template_site_end(at + n, lane, r->site);
 		if (r->inner)
 			n += slice_annotation(at + n, FORMAT_A_INNER, ANNOTATION_UINT,
 				writer_duration_ns(lane->process, r->inner));
@@ -126,7 +127,7 @@ static void begin_annotated(struct writer_lane *lane, const struct brick_record 
 		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
 			FORMAT_SOURCE_IID + r->source);
 	at = packets_end(lane->packets);
-	unsigned head = slice_open(at, lane_step(lane, ns), GAP_BYTES);
+	unsigned head = slice_open(at, lane->packets, lane_step(lane, ns), GAP_BYTES);
 	n = template_begin(at + head, lane, annotations, n);
 	lane->last_annotated_begin = packet_laid(lane->packets, head, n,
 		distance_back(lane->packets, head, &lane->last_annotated_begin), DEFLATE_UNKNOWN);
@@ -166,7 +167,7 @@ static void write_wait(struct writer_lane *lane, uint64_t end_ticks)
 		return;
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, 0, GAP_BYTES);
+	unsigned n = slice_open(at, p, 0, GAP_BYTES);
 	memcpy(at + n, t->bytes, sizeof t->bytes);
 	packet_laid_again(p, n, t->length, &t->last);
 	end_plain(lane, writer_ns(lane->process, end_ticks), &lane->last_wait_end);

@@ -13,12 +13,14 @@ static inline unsigned slice_field(uint8_t *at, uint32_t field, uint64_t value)
 	return n + pb_put_varint(at + n, value);
 }
 
-/* Sequence, flags and the tag of the track event, whose length comes next. */
+/*
+ * Sequence and the tag of the track event, whose length comes next. That the sequence's state is
+ * needed goes without saying: it is cleared once, in its first packet.
+ */
 static inline unsigned slice_common(uint8_t *at, uint32_t sequence)
 {
 	unsigned n = slice_field(at, PACKET_SEQUENCE_ID, sequence);
 
-	n += slice_field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
 	at[n++] = PB_TAG(PACKET_TRACK_EVENT, PB_LENGTH);
 	return n;
 }
@@ -43,30 +45,26 @@ static inline unsigned slice_annotation(
 	return n;
 }
 
-/* Of a site's tensor: place before layer, so that in a packet layers are beside each other. */
-static inline uint32_t tensor_iid(uint32_t site_iid)
-{
-	uint32_t layer = site_iid % WRITER_LAYERS, place = site_iid / WRITER_LAYERS;
-
-	return FORMAT_TENSOR_IID + place / WRITER_LAYERS * WRITER_LAYERS * WRITER_LAYERS +
-	       layer * WRITER_LAYERS + place % WRITER_LAYERS;
-}
-
 /*
- * The start of a packet; its length, at[1], is filled in when it is laid. The timestamp takes
- * `bytes` (2 or 3) at least, so that packets that repeat each other are of equal length.
+ * The start of a packet; its length, at[1], is filled in when it is laid. In a compressed file the
+ * timestamp takes `bytes` at least, so that packets that repeat each other are of equal length.
  */
-static inline unsigned slice_open(uint8_t *at, uint64_t delta, unsigned bytes)
+static inline unsigned slice_open(
+	uint8_t *at, const struct packets *p, uint64_t delta, unsigned bytes)
 {
 	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
 	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	if (delta >> (7 * bytes))
+	if (delta >> 28)
 		return 3 + pb_put_varint(at + 3, delta);
-	at[3] = (uint8_t)(delta | 0x80);
-	at[4] = (uint8_t)(delta >> 7 | (bytes > 2 ? 0x80 : 0));
-	if (bytes > 2)
-		at[5] = (uint8_t)(delta >> 14);
-	return 3 + bytes;
+	uint32_t d = (uint32_t)delta, spread = (d & 0x7f) | (d & 0x3f80) << 1;
+	unsigned n = 1u + (d >= 1 << 7) + (d >= 1 << 14) + (d >= 1 << 21);
+	unsigned least = p->deflater ? bytes : 1;
+	n = n > least ? n : least;
+	spread |= (d & 0x1fc000) << 2 | (d & 0xfe00000) << 3;
+	spread |= 0x80808080u & ((1u << 8 * (n - 1)) - 1); /* all but the last go on */
+	for (int i = 0; i < 4; i++)
+		at[3 + i] = (uint8_t)(spread >> 8 * i);
+	return 3 + n;
 }
 
 /* Bytes of a timestamp: the time between slices is mostly below 2^14 ns, their length below 2^21.
@@ -99,6 +97,8 @@ unsigned template_site_what(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, uint32_t site);
 unsigned template_layer_what(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, int32_t layer);
+/* Of a slice's end: the site alone. */
+unsigned template_site_end(uint8_t *at, const struct writer_lane *lane, uint32_t site);
 
 /* writer_records.c */
 

@@ -8,6 +8,13 @@
 #include "trace/writer.h"
 #include "trace/writer_lane.h"
 
+/* Numbers that stand for what sites are, in the whole trace (writer_site.c). */
+struct site_numbering {
+	uint32_t descriptions, operations; /* so far */
+	uint32_t sites;			   /* in a plain file */
+	uint32_t of_layer[WRITER_LAYERS];  /* in a compressed one */
+};
+
 struct trace_writer {
 	struct sink sink; /* first: writer_of() */
 	struct packets packets;
@@ -23,6 +30,7 @@ struct trace_writer {
 	uint8_t event_nesting[8];	 /* 1: a dictionary, 2: an array */
 	uint32_t event_depth;
 	uint64_t bad_records;
+	struct site_numbering sites;
 
 	struct writer_process **processes;
 	uint32_t process_count;

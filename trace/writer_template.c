@@ -43,42 +43,41 @@ unsigned template_layer_what(
 	return n;
 }
 
-/*
- * A site's id: its layer in the first seven bits, as a varint has them, and how many of that layer
- * came before in the others. What a packet says of a layer is then in the packet before it, and
- * what it says of a place in layers in that of the layer before.
- */
-static void number_site(struct writer_lane *lane, struct packet_template *t, int layer)
+/* The fields that a message of FORMAT_SITE_FIELD has; its tag and length take three bytes. */
+static unsigned site_field(uint8_t *at, const uint8_t *members, unsigned bytes)
 {
-	uint32_t low = (uint32_t)(layer + 1) % WRITER_LAYERS;
+	unsigned n = pb_put_varint(at, PB_TAG(FORMAT_SITE_FIELD, PB_LENGTH));
 
-	while (lane->sites_of_layer[low] == WRITER_PLACES - !low) /* 0 is no id */
-		low = (low + 1) % WRITER_LAYERS;
-	uint32_t place = ++lane->sites_of_layer[low] % WRITER_PLACES;
-	t->site_iid = (uint16_t)(place * WRITER_LAYERS + low);
-	t->sibling = lane->site_of_place[place];
-	lane->site_of_place[place] = (uint16_t)(t - lane->site_templates);
+	at[n++] = (uint8_t)bytes;
+	memcpy(at + n, members, bytes);
+	return n + bytes;
+}
+
+unsigned template_site_end(uint8_t *at, const struct writer_lane *lane, uint32_t site)
+{
+	uint8_t members[8];
+
+	return site_field(
+		at, members, slice_field(members, FORMAT_S_SITE, lane->process->sites[site].site));
 }
 
 unsigned template_site_what(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, uint32_t site)
 {
 	const struct brick_session_site *entry = &lane->process->tables.sites[site];
-	const struct packet_template *t = &lane->site_templates[site];
+	const struct site_numbers *numbers = &lane->process->sites[site];
+	uint8_t members[32];
 	unsigned n = 0;
 
-	if (entry->layer != -1)
-		n += slice_annotation(
-			at + n, FORMAT_A_LAYER, ANNOTATION_INT, (uint64_t)(int64_t)entry->layer);
-	n += slice_annotation(at + n, FORMAT_A_SITE, ANNOTATION_STRING_IID, t->site_iid);
-	n += names(at + n, lane, brick, name);
-	if (entry->operation[0])
-		n += slice_annotation(at + n, FORMAT_A_OPERATION, ANNOTATION_STRING_IID,
-			FORMAT_OPERATION_IID + t->operation);
 	if (entry->label[0])
-		n += slice_annotation(
-			at + n, FORMAT_A_TENSOR, ANNOTATION_STRING_IID, tensor_iid(t->site_iid));
-	return n;
+		n = slice_field(members, FORMAT_S_TENSOR, numbers->tensor);
+	if (entry->layer != -1)
+		n += slice_field(members + n, FORMAT_S_LAYER, (uint64_t)(int64_t)entry->layer);
+	n += slice_field(members + n, FORMAT_S_SITE, numbers->site);
+	if (entry->operation[0])
+		n += slice_field(members + n, FORMAT_S_OPERATION, numbers->operation);
+	unsigned named = site_field(at, members, n);
+	return named + names(at + named, lane, brick, name);
 }
 
 static int make(struct writer_lane *lane, struct packet_template *t, uint32_t brick,
@@ -123,10 +122,9 @@ struct packet_template *template_site(struct writer_lane *lane, uint32_t site)
 	struct packet_template *t = &lane->site_templates[site];
 	if (t->length)
 		return t;
-	number_site(lane, t, lane->process->tables.sites[site].layer);
-	if (writer_intern_site(lane, site, t->site_iid))
+	if (site >= lane->process->site_count && writer_describe_sites(lane->writer, lane->process))
 		return NULL;
-	t->operation = lane->operations[brick];
+	t->sibling = lane->process->sites[site].sibling;
 	unsigned n = template_site_what(what, lane, brick, brick + 1, site);
 	return make(lane, t, brick, what, n) ? NULL : t;
 }
