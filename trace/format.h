@@ -86,11 +86,11 @@ enum {
 enum { FORMAT_SITE_FIELD = 1990 };
 
 /* Its members: X(identifier, name, enum of its texts or NULL: a number), numbered from 1. */
-#define FORMAT_SITE_MEMBERS(X)              \
-	X(LAYER, "layer", NULL)             \
-	X(SITE, "site", FORMAT_SITE_TEXTS)  \
-	X(OPERATION, "op", "OperationText") \
-	X(TENSOR, "tensor", "TensorText")
+#define FORMAT_SITE_MEMBERS(X)             \
+	X(TENSOR, "tensor", "TensorText")  \
+	X(LAYER, "layer", NULL)            \
+	X(SITE, "site", FORMAT_SITE_TEXTS) \
+	X(OPERATION, "op", "OperationText")
 #define FORMAT_SITE_TEXTS "SiteText"
 
 enum format_site_member {

@@ -43,16 +43,6 @@ uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index
 	return x >> 1 | 1;
 }
 
-uint64_t writer_ns(const struct writer_process *process, uint64_t ticks)
-{
-	const struct brick_clock *clock = process->best;
-	uint64_t delta = ticks - clock->base_ticks;
-
-	if ((int64_t)delta < 0)
-		return brick_clock_ns(clock, ticks);
-	return clock->base_ns + brick_clock_duration_ns(clock, delta);
-}
-
 static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
 	int better = w->have_clock && w->clock.source == process->clock.source;

@@ -136,7 +136,17 @@ static inline uint64_t writer_duration_ns(const struct writer_process *process, 
 {
 	return brick_clock_duration_ns(process->best, ticks);
 }
-uint64_t writer_ns(const struct writer_process *process, uint64_t ticks);
+
+static inline uint64_t writer_ns(const struct writer_process *process, uint64_t ticks)
+{
+	const struct brick_clock *clock = process->best;
+	uint64_t delta = ticks - clock->base_ticks;
+
+	if ((int64_t)delta < 0)
+		return brick_clock_ns(clock, ticks);
+	return clock->base_ns + brick_clock_duration_ns(clock, delta);
+}
+
 uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index);
 
 /* writer_run.c: a field of a packet in the scratch */

@@ -17,9 +17,13 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
 	unsigned n = slice_open(at, p, lane_step(lane, ns), GAP_BYTES);
-	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 
 	memcpy(at + n, t->bytes, sizeof t->bytes);
+	if (!p->deflater) {
+		packet_laid(p, n, t->length, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
+		return;
+	}
+	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 	if (like == DEFLATE_UNKNOWN) {
 		other = distance_back(p, n, &lane->last_begin);
 		like = t->sibling ? distance_back(p, n, &lane->site_templates[t->sibling].last)
@@ -30,7 +34,8 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 	t->last = lane->last_begin = packet_laid(p, n, t->length, like, other);
 }
 
-static inline void end_plain(struct writer_lane *lane, uint64_t ns, packet_place *last)
+static inline __attribute__((always_inline)) void end_plain(
+	struct writer_lane *lane, uint64_t ns, packet_place *last)
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
@@ -181,14 +186,32 @@ static int written(struct writer_lane *lane)
 	return lane->packets->error;
 }
 
+/* The template of a sample that says no more than its site, as most do; else NULL. */
+static inline struct packet_template *bare_sample(const struct writer_lane *lane,
+	const struct brick_record *r, const struct record_args *args)
+{
+	if (args || r->flags != BRICK_FLAG_SITE || r->inner || r->source != BRICK_SOURCE_TSC ||
+		r->site >= lane->site_capacity || record_is_step(r))
+		return NULL;
+	struct packet_template *t = &lane->site_templates[r->site];
+	return t->length && t->brick == r->brick ? t : NULL;
+}
+
 static int on_sample(void *context, const struct brick_record *r, const struct record_args *args)
 {
 	struct writer_lane *lane = context;
 	uint64_t end = r->begin + r->ticks;
+	struct packet_template *bare = bare_sample(lane, r, args);
 
-	if (!begin_slice(lane, r, args, writer_ns(lane->process, r->begin)))
-		return lane->packets->error;
-	end_slice(lane, writer_ns(lane->process, end), r, args);
+	if (bare) {
+		begin_from(lane, bare, writer_ns(lane->process, r->begin));
+		lane->begin_ns = lane->last_ns;
+		end_plain(lane, writer_ns(lane->process, end), &lane->last_end);
+	} else {
+		if (!begin_slice(lane, r, args, writer_ns(lane->process, r->begin)))
+			return lane->packets->error;
+		end_slice(lane, writer_ns(lane->process, end), r, args);
+	}
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
 		write_wait(lane, end + r->wait);

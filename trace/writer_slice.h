@@ -45,26 +45,39 @@ static inline unsigned slice_annotation(
 	return n;
 }
 
+/* A varint as short as it can be; what is behind it may be overwritten, up to four bytes. */
+static inline unsigned slice_varint(uint8_t *at, uint64_t value)
+{
+	if (value >> 28)
+		return pb_put_varint(at, value);
+	uint32_t v = (uint32_t)value, spread = (v & 0x7f) | (v & 0x3f80) << 1;
+	unsigned n = 1u + (v >= 1 << 7) + (v >= 1 << 14) + (v >= 1 << 21);
+	spread |= (v & 0x1fc000) << 2 | (v & 0xfe00000) << 3;
+	spread |= 0x80808080u & ((1u << 8 * (n - 1)) - 1); /* all but the last go on */
+	for (int i = 0; i < 4; i++)
+		at[i] = (uint8_t)(spread >> 8 * i);
+	return n;
+}
+
 /*
  * The start of a packet; its length, at[1], is filled in when it is laid. In a compressed file the
- * timestamp takes `bytes` at least, so that packets that repeat each other are of equal length.
+ * timestamp takes `bytes` (2 or 3) at least, so that packets that repeat each other are of equal
+ * length.
  */
 static inline unsigned slice_open(
 	uint8_t *at, const struct packets *p, uint64_t delta, unsigned bytes)
 {
 	at[0] = PB_TAG(TRACE_PACKET, PB_LENGTH);
 	at[2] = PB_TAG(PACKET_TIMESTAMP, PB_VARINT);
-	if (delta >> 28)
+	if (!p->deflater)
+		return 3 + slice_varint(at + 3, delta);
+	if (delta >> (7 * bytes))
 		return 3 + pb_put_varint(at + 3, delta);
-	uint32_t d = (uint32_t)delta, spread = (d & 0x7f) | (d & 0x3f80) << 1;
-	unsigned n = 1u + (d >= 1 << 7) + (d >= 1 << 14) + (d >= 1 << 21);
-	unsigned least = p->deflater ? bytes : 1;
-	n = n > least ? n : least;
-	spread |= (d & 0x1fc000) << 2 | (d & 0xfe00000) << 3;
-	spread |= 0x80808080u & ((1u << 8 * (n - 1)) - 1); /* all but the last go on */
-	for (int i = 0; i < 4; i++)
-		at[3 + i] = (uint8_t)(spread >> 8 * i);
-	return 3 + n;
+	at[3] = (uint8_t)(delta | 0x80);
+	at[4] = (uint8_t)(delta >> 7 | (bytes > 2 ? 0x80 : 0));
+	if (bytes > 2)
+		at[5] = (uint8_t)(delta >> 14);
+	return 3 + bytes;
 }
 
 /* Bytes of a timestamp: the time between slices is mostly below 2^14 ns, their length below 2^21.

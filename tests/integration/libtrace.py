@@ -9,6 +9,7 @@ import json
 import struct
 import zlib
 
+from libsites import SITE, Sites
 from libwire import every, fields, one, packets
 
 MOST_COMPRESSED = 512 * 1024
@@ -49,6 +50,7 @@ class Checker:
     def __init__(self):
         self.problems = []
         self.sequences = {}
+        self.sites = Sites(self.bad)
         self.tracks = {}      # uuid: descriptor
         self.used_tracks = set()
         self.parents = set()
@@ -214,6 +216,8 @@ class Checker:
             elif number == 4:
                 key, value = self.annotation(s, v)
                 e.arguments[key] = value
+            elif number == SITE:
+                e.arguments.update(self.sites.arguments(v))
             elif number in (47, 48):
                 if wire != 1 or not v:
                     self.bad("flow %r of wire type %d", v, wire)
@@ -300,10 +304,12 @@ class Checker:
         if 59 in found:
             s.clock = one(found[59], 58)
             s.track = one(one(found[59], 11), 11, 0)
-        elif not flags & NEEDS_STATE:
+        elif not flags & NEEDS_STATE and 11 not in found:  # events need it without saying so
             self.bad("a packet of sequence %d does not say that it needs state", sid)
         if 12 in found:
             self.interned(s, found[12])
+        if 72 in found:
+            self.sites.describe(found[72])
         if 6 in found:
             self.snapshot(s, found[6])
         if 60 in found:

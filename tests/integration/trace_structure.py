@@ -14,10 +14,11 @@ import tempfile
 import time
 
 import libtrace
+from libsites import SITE
 from libwire import fields, message, one, packets as packets_of
 
 BUILD = os.environ["BRICK_BUILD"]
-OPERATION_IID = 83008  # the first of interned operations and tensors
+TENSOR, OPERATION = 1, 4  # in the extension of track events
 
 
 def encoded(number, wire, value):
@@ -99,9 +100,8 @@ class Backwards:
 def no_arguments(packet):
     """What a site is stands in its JSON alone."""
     def event(number, value):
-        if number == 4 and one(value, 17, 0) >= OPERATION_IID:
-            return None
-        return value
+        return edited(edited(value, without((TENSOR,))), without((OPERATION,))) \
+            if number == SITE else value
     return edited(packet, lambda number, value: edited(value, event) if number == 11 else value)
 
 
