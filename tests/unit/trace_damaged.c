@@ -3,6 +3,7 @@
 #include "brick/error.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_scene.h"
+#include "trace/format.h"
 #include "trace/pb_write.h"
 #ifdef BRICK_HAVE_ZLIB
 #include <zlib.h>
@@ -211,12 +212,12 @@ static void of_somebody_else(void **state)
 static void of_a_later_version(void **state)
 {
 	struct file file = make(0);
-	const uint8_t member[] = {0x52, 6, 'f', 'o', 'r', 'm', 'a', 't', 0x18, 1};
+	const uint8_t member[] = {0x52, 6, 'f', 'o', 'r', 'm', 'a', 't', 0x18, FORMAT_VERSION};
 	uint8_t *at = memmem(file.data, file.size, member, sizeof member);
 	(void)state;
 
 	assert_non_null(at);
-	at[sizeof member - 1] = 2;
+	at[sizeof member - 1] = FORMAT_VERSION + 1;
 	struct run *run;
 	struct load_error error;
 	assert_int_equal(run_load_memory(&run, file.data, file.size, "x", &error), BRICK_EVERSION);
