@@ -956,6 +956,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_roundtrip.c
   tests/unit/trace_run.c
   tests/unit/trace_sinks.c
+  tests/unit/trace_sites.c
   tests/unit/trace_size.c
   tests/unit/trace_spill.c
   tests/unit/trace_strays.c
