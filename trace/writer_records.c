@@ -17,13 +17,9 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
 	unsigned n = slice_open(at, p, lane_step(lane, ns), GAP_BYTES);
+	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 
 	memcpy(at + n, t->bytes, sizeof t->bytes);
-	if (!p->deflater) {
-		packet_laid(p, n, t->length, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
-		return;
-	}
-	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 	if (like == DEFLATE_UNKNOWN) {
 		other = distance_back(p, n, &lane->last_begin);
 		like = t->sibling ? distance_back(p, n, &lane->site_templates[t->sibling].last)
@@ -186,6 +182,25 @@ static int written(struct writer_lane *lane)
 	return lane->packets->error;
 }
 
+/* Both packets of a slice in a plain file, where nobody asks what they are like. */
+static inline void plain_pair(struct writer_lane *lane, const struct packet_template *t,
+	uint64_t begin_ns, uint64_t end_ns)
+{
+	struct packets *p = lane->packets;
+	uint8_t *at = packets_end(p);
+	unsigned n = slice_open(at, p, lane_step(lane, begin_ns), GAP_BYTES);
+
+	lane->begin_ns = lane->last_ns;
+	memcpy(at + n, t->bytes, sizeof t->bytes);
+	at[1] = (uint8_t)(n + t->length - 2);
+	at += n + t->length;
+	n = slice_open(at, p, lane_step(lane, end_ns), LENGTH_BYTES);
+	memcpy(at + n, lane->end_tail, sizeof lane->end_tail);
+	at[1] = (uint8_t)(n + lane->end_tail_bytes - 2);
+	p->chunk_size = (size_t)(at + n + lane->end_tail_bytes - p->chunk);
+	lane->pairs++;
+}
+
 /* The template of a sample that says no more than its site, as most do; else NULL. */
 static inline struct packet_template *bare_sample(const struct writer_lane *lane,
 	const struct brick_record *r, const struct record_args *args)
@@ -203,7 +218,10 @@ static int on_sample(void *context, const struct brick_record *r, const struct r
 	uint64_t end = r->begin + r->ticks;
 	struct packet_template *bare = bare_sample(lane, r, args);
 
-	if (bare) {
+	if (bare && !lane->packets->deflater) {
+		plain_pair(lane, bare, writer_ns(lane->process, r->begin),
+			writer_ns(lane->process, end));
+	} else if (bare) {
 		begin_from(lane, bare, writer_ns(lane->process, r->begin));
 		lane->begin_ns = lane->last_ns;
 		end_plain(lane, writer_ns(lane->process, end), &lane->last_end);

@@ -128,8 +128,8 @@ static void of_several_the_first(void **state)
 
 	start();
 	describe_site(NORM, 5);
-	sited(0, 5);
 	describe_site(OTHER, 5);
+	sited(0, 5);
 	sited(0, 5);
 	check_sites(0, 2, "RMS_NORM", 1);
 }

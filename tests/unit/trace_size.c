@@ -88,9 +88,13 @@ static void many_sites(void **state)
 		check_sites(write_demo(1, 2 * SITES + 4, 0, compress, &result));
 }
 
-/* Sites of processes have numbers of their own: here each executes half of the demo's. */
+/*
+ * Sites of processes have numbers of their own: here each executes half of the demo's, which the
+ * second one has one place further on.
+ */
 static void sites_of_processes(void **state)
 {
+	static struct brick_session_site moved[DEMO_MAX_NODES + 1];
 	struct trace_writer *w;
 	struct brick_lane lane = {.kind = BRICK_LANE_THREAD, .start_ticks = 1, .tid = 7};
 	struct trace_writer_options options = {
@@ -101,9 +105,13 @@ static void sites_of_processes(void **state)
 		demo_init(&demo, 12);
 		assert_int_equal(trace_writer_create(&w, &options), 0);
 		struct sink *sink = trace_writer_sink(w);
+		struct sink_tables tables[2] = {demo.tables, demo.tables};
+		tables[1].sites = moved;
+		for (uint32_t i = 1; i <= demo.nodes; i++)
+			moved[i] = demo.sites[i % demo.nodes + 1];
 		for (int process = 0; process < 2; process++) {
 			assert_int_equal(sink_process(sink, &demo.header), process);
-			sink_tables(sink, process, &demo.tables);
+			sink_tables(sink, process, &tables[process]);
 			assert_int_equal(sink_lane(sink, process, &lane), process);
 		}
 		for (uint32_t i = 1; i <= demo.nodes; i++) {
@@ -114,7 +122,9 @@ static void sites_of_processes(void **state)
 				.brick = demo.sites[i].brick,
 				.layer = demo.sites[i].layer,
 				.flags = BRICK_FLAG_SITE,
-				.site = i};
+				.site = i % 2 == 0 ? i
+					: i == 1   ? demo.nodes
+						   : i - 1};
 			assert_int_equal(sink_records(sink, i % 2, &r, 1), 0);
 		}
 		assert_int_equal(trace_writer_finish(w), 0);
