@@ -2,9 +2,10 @@
 """What recording costs the real engine, and whether the report's own estimate holds.
 
 build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
-they evaluate the same batches in turns. The cost of a step is the lower decile of the recorded copy's times less
+they evaluate the same batches in turns. The cost of a step is the recorded copy's time less
 that of the other's, less the same difference in a run without the recorder: other load on the machine only ever
-adds, and falls on both. Two copies also differ by where their memory happens to lie, another time in each process,
+adds, and falls on both (of the faster half the mean, which varies least). Two copies also differ by where their
+memory happens to lie, another time in each process,
 so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
 of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
 (`report --json`: distortion), per step. What cannot be told from nothing is "not resolved", with the number of
@@ -14,7 +15,10 @@ processes that would tell.
 minute at a time. --for ends it behind so many seconds, --show only says what is there. Nobody else's program may
 have been another one meanwhile.
 
---measured: one more process of each is recorded with --measure-distortion, and what that one says is stated.
+--kinds null,run,whole: one more process of each is recorded with --measure-distortion. Of its steps one in five is left
+whole, in the same memory as those beside it: what those take longer resolves what lies between processes. It
+leaves out what is left of the recorder in such a step, which the two copies hold; and beside it stands how often what
+`report` makes of that process's steps holds.
 --libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
 
 Steps of more threads than there are CPUs take a tenth of a second and more, since the engine's threads spin until
@@ -23,9 +27,10 @@ they are preempted: "short" is for them, a model of one layer, and --seconds end
 --floor: instead of the recorder, hooks that do nothing (engine-floor), that read the clock, that read it twice.
 
   bench/distortion.py [--rounds N] [--repeats N] [--threads 1,2,4] [--models tiny,short,demo] [--attach METHOD]
-                      [--libs DIR] [--measured] [--keep DIR [--for SECONDS | --show]] [--floor]
+                      [--libs DIR] [--kinds null,run,whole] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
+import csv
 import glob
 import json
 import os
@@ -44,8 +49,8 @@ TINY = ["--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--f
 MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1, [*TINY, "--layers", "24"]),
           "short": (f"{BUILD}/demo/model-short.gguf", 1, [*TINY, "--layers", "1"]),
           "demo": (f"{BUILD}/demo/model-f16.gguf", 4, None)}
-HEAD = ("| model | threads | batches | processes x rounds | step, us | recording costs, us a step | % | "
-        "stated, us a step (low .. high) | holds |\n|---|---|---|---|---|---|---|---|---|")
+HEAD = ("| model | threads | batches | processes x rounds | step, us | recording costs, us a step | % | beside whole steps, us | "
+        "stated, us a step (low .. high) | holds | measured in the recording |\n|---|---|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
@@ -62,7 +67,7 @@ class Row:
         self.rounds = max(options.rounds // slower, 20)
         library = os.path.basename(os.path.abspath(LIBS if options.libs is None else options.libs))
         name = f"{library}-{model}-{threads}-{case.replace(' ', '_')}"
-        self.of = {"null": name + "-null", "run": f"{name}-{options.attach}-run", "stated": f"{name}-{options.attach}-stated"}
+        self.of = {"null": name + "-null", "run": f"{name}-{options.attach}-run", "whole": f"{name}-{options.attach}-whole"}
 
     def kept(self, kind, ending):
         return sorted(glob.glob(os.path.join(glob.escape(self.options.keep), f"{self.of[kind]}-*.{ending}")))
@@ -74,14 +79,14 @@ class Row:
                    f"{self.rounds},{self.options.seconds}", *CASES[self.case].split()]
         if kind != "null" and not self.floor:
             command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", self.options.attach, "-o", place + ".pftrace",
-                       *(["--measure-distortion"] if kind == "stated" else []), "--", *command]
+                       *(["--measure-distortion"] if kind == "whole" else []), "--", *command]
         env = dict(os.environ, LD_PRELOAD=FLOOR, FLOOR=self.floor) if self.floor and kind == "run" else None
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
         with open(place + ".json", "w", encoding="utf-8") as file:
             file.write(done.stdout.splitlines()[-1])
 
     def measure(self):
-        for kind in ("null", "run", *(["stated"] if self.options.measured else [])):
+        for kind in self.options.kinds.split(","):
             self.pair(kind)
 
     def steps(self, kind):
@@ -95,11 +100,23 @@ class Row:
     def stated(self):
         """The mean of what recordings say, us a step; and what they lost."""
         estimates, losses = [], {}
-        for recording in self.kept("stated" if self.options.measured else "run", "pftrace"):
+        for recording in self.kept("run", "pftrace"):
             estimate, lost = stated(recording)
             estimates.append(estimate)
             losses.update(lost)
         return [None if None in column else mean(column) for column in zip(*estimates)], losses
+
+    def beside(self):
+        """Of each process with steps left whole: what others take longer; and what its report says of that."""
+        found, intervals = [], []
+        for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
+            cost = beside(recording, len(steps), len(steps[0]["each_ns"]))
+            if cost is None:
+                continue
+            found.append(cost)
+            (low, _, high), _ = stated(recording)
+            intervals.append((low, high))
+        return found, intervals
 
 
 def stated(recording):
@@ -113,11 +130,39 @@ def stated(recording):
             for k in ("low", "share", "high")], lost
 
 
-def decile(step, pick=None):
-    """By how much the first copy's lower decile is above the second's, ns; of the rounds, or as many picked of them."""
+def recorded_steps(recording):
+    """Of each step in its order what it took, us, and whether it was left whole."""
+    done = subprocess.run([f"{BUILD}/bin/brick", "export", "--format", "csv", recording], check=True, capture_output=True, text=True)
+    steps = []
+    for line in csv.DictReader(done.stdout.splitlines()):
+        if line["category"] == "Step":
+            steps.append((int(line["duration_ns"]) / 1e3, False))
+        elif line["brick"] == "PlainStep":
+            steps[-1] = (steps[-1][0], True)
+    return steps
+
+
+def beside(recording, places, rounds):
+    """By how much steps are longer than those of the same place in a round that were left whole, us: the middle of all
+    differences. By the recording's clock, since going past the hooks takes longer than they do. None: too few."""
+    steps, each = recorded_steps(recording)[-places * rounds:], []
+    for place in range(places):
+        some = [us for us, whole in steps[place::places] if whole]
+        rest = [us for us, whole in steps[place::places] if not whole]
+        if len(some) >= 3:
+            each.append(statistics.median(x - y for x in rest for y in some))
+    return mean(each) if each else None
+
+
+def faster(times):
+    return mean(sorted(times)[:(len(times) + 1) // 2])
+
+
+def difference(step, pick=None):
+    """By how much the first copy's faster half is above the second's, ns; of the rounds, or as many picked of them."""
     rounds = step["each_ns"]
     chosen = pick.choices(rounds, k=len(rounds)) if pick else rounds
-    first, second = (sorted(column)[len(chosen) // 10] for column in zip(*chosen))
+    first, second = map(faster, zip(*chosen))
     return first - second
 
 
@@ -128,7 +173,7 @@ def mean(values):
 
 def costs(runs, pick=None):
     """By how much a step of the first copy is longer, us, in each process."""
-    return [mean(decile(step, pick) for step in run) / 1e3 for run in runs]
+    return [mean(difference(step, pick) for step in run) / 1e3 for run in runs]
 
 
 def cost_of(runs, nulls, pick=None):
@@ -181,18 +226,32 @@ def needed(runs, nulls, aim):
     return f"; +- {aim:.0f} takes {(2 * spread / aim) ** 2:.0f} processes" if spread and aim > 0 else ""
 
 
+def of_whole_steps(row):
+    """Cost and error by steps left whole, or None, and how many reports of them hold it."""
+    found, intervals = row.beside()
+    if len(found) < 2:
+        return None, "-", "-"
+    cost, error = mean(found), student(len(found) - 1) * statistics.stdev(found) / len(found) ** 0.5
+    held = sum(low - error <= cost <= high + error for low, high in intervals if low is not None)
+    low, high = (mean(i[k] for i in intervals if i[k] is not None) for k in (0, 1))
+    return (cost, error), f"{cost:.1f} +- {error:.1f} ({len(found)})", \
+        f"{low:.0f} .. {high:.0f}; {held} of {len(found)} hold"
+
+
 def show(row):
     runs, nulls = row.steps("run"), row.steps("null")
     if not runs or not nulls:
         return
     (low, mid, high), lost = row.stated()
     cost, error = cost_of(runs, nulls), error_of(runs, nulls)
+    better, found, measured = of_whole_steps(row)
     plain = mean(statistics.median(s[1] for s in step["each_ns"]) for run in runs for step in run) / 1e3
-    judged = verdict(cost, error, low, high)
+    judged = min([(cost, error), better or (cost, error)], key=lambda x: x[1])
+    judgement = verdict(*judged, low, high)
     rounds = sum(len(run[0]["each_ns"]) for run in runs)
     print(f"| {row.model} | {row.threads} | {row.case} | {len(runs)} x {rounds // len(runs)} | {plain:.0f} | "
-          f"{cost:.1f} +- {error:.1f} | {100 * cost / plain:.1f} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
-          f"{judged}{needed(runs, nulls, max(cost, high) / 2) if judged == 'not resolved' else ''} |" +
+          f"{cost:.1f} +- {error:.1f} | {100 * cost / plain:.1f} | {found} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
+          f"{judgement}{needed(runs, nulls, max(cost, high) / 2) if judgement == 'not resolved' else ''} | {measured} |" +
           (f" lost: {lost}" if lost else ""), flush=True)
 
 
@@ -226,7 +285,8 @@ def table(options):
         make_model(model)
     end = time.monotonic() + options.until
     for _ in range(0 if options.show else options.repeats):
-        for row in sorted(rows, key=lambda row: len(row.kept("run", "json"))):
+        last = options.kinds.split(",")[-1]
+        for row in sorted(rows, key=lambda row: len(row.kept(last, "json"))):
             if time.monotonic() < end:
                 row.measure()
     print(HEAD)
@@ -245,7 +305,7 @@ def main():
     parser.add_argument("--attach", default="auto")
     parser.add_argument("--floor", action="store_true")
     parser.add_argument("--libs")
-    parser.add_argument("--measured", action="store_true")
+    parser.add_argument("--kinds", default="null,run")
     parser.add_argument("--keep")
     parser.add_argument("--for", type=float, default=1e9, dest="until")
     parser.add_argument("--show", action="store_true")

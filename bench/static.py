@@ -135,7 +135,7 @@ def copies(scratch, rounds):
     distortion.BUILD, distortion.MODELS["static"] = BUILD, (MODEL, 1, None)
     print(distortion.HEAD)
     for libraries in (folder, os.path.join(BUILD, "demo", "engine", "libs")):
-        options = argparse.Namespace(rounds=rounds, seconds=60, attach="auto", libs=libraries, measured=False, keep=scratch)
+        options = argparse.Namespace(rounds=rounds, seconds=60, attach="auto", libs=libraries, kinds="null,run", keep=scratch)
         row = distortion.Row(options, "static", 1, "1 token")
         for _ in range(3):
             row.measure()
