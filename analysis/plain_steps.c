@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each plain step is compared with the mean of the nearest steps before and after it on its thread
- * that were taken apart, so that a context that grows falls out, by the time they were on the CPU;
- * the shift of all these differences is Hodges and Lehmann's. Called by the distortion.
+ * Each plain step is compared with the nearest step of its thread that was taken apart, in turns
+ * the one before and the one after it, so that a context that grows falls out, by the time they
+ * were on the CPU; the shift of all these differences is Hodges and Lehmann's. One with one, since
+ * noise has a long tail: the mean of two has more of it than one by itself, and a cost would be
+ * seen where none is. Logarithms, which lie evenly about it. Called by the distortion.
  */
 #include "analysis/plain_steps.h"
 
@@ -50,7 +52,7 @@ static double neighbour_ns(const struct run *run, size_t at, int way, uint32_t b
 	return 0;
 }
 
-/* The shares by which neighbours are longer; [run->step_count] or NULL. */
+/* The logarithms by which neighbours are longer; [run->step_count] or NULL. */
 static double *differences(
 	struct plain_steps *plain, const struct run *run, enum step_phase phase, uint32_t brick)
 {
@@ -60,10 +62,10 @@ static double *differences(
 		if (step->open || step_phase_of(step) != phase || !is_plain(run, step, brick))
 			continue;
 		plain->plain_ns += (double)(step->end_ns - step->begin_ns);
-		double before = neighbour_ns(run, i, -1, brick);
-		double after = neighbour_ns(run, i, 1, brick);
-		if (before > 0 && after > 0)
-			list[plain->count++] = 1 - 2 * on_cpu_ns(run, step) / (before + after);
+		int way = plain->count & 1 ? 1 : -1;
+		double ns = on_cpu_ns(run, step), other = neighbour_ns(run, i, way, brick);
+		if (ns > 0 && other > 0)
+			list[plain->count++] = log(other / ns);
 	}
 	return list;
 }
@@ -77,6 +79,12 @@ static size_t thin_out(double *list, size_t n)
 	return kept;
 }
 
+/* Of a neighbour's time, what it takes longer by that logarithm. */
+static double share_of(double shift)
+{
+	return fmax(1 - exp(-shift), 0);
+}
+
 bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase)
 {
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
@@ -87,8 +95,8 @@ bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum 
 	if (plain->count)
 		error = statistics_shift_paired(&shift, list, thin_out(list, plain->count), 0.05);
 	free(list);
-	plain->share = fmax(shift.shift, 0);
-	plain->low = fmax(shift.low, 0);
-	plain->high = fmax(shift.high, 0);
+	plain->share = share_of(shift.shift);
+	plain->low = share_of(shift.low);
+	plain->high = share_of(shift.high);
 	return !error && isfinite(shift.low) && isfinite(shift.high);
 }

@@ -9,7 +9,7 @@
 #include "analysis/step_times.h"
 
 struct plain_steps {
-	size_t count;		 /* that have a neighbour on both sides */
+	size_t count;		 /* that have such a neighbour */
 	double share, low, high; /* of a neighbour's time on the CPU; 95 %, none below 0 */
 	double plain_ns;	 /* of the phase's wall time, in which nothing was taken apart */
 };

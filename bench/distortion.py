@@ -30,7 +30,6 @@ they are preempted: "short" is for them, a model of one layer, and --seconds end
                       [--libs DIR] [--kinds null,run,whole] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
-import csv
 import glob
 import json
 import os
@@ -40,6 +39,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from lib.paired import shift_between
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 LIBS = f"{BUILD}/demo/engine/libs"
@@ -52,6 +53,7 @@ MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1, [*TINY, "--layers", "24"]
 HEAD = ("| model | threads | batches | processes x rounds | step, us | recording costs, us a step | % | beside whole steps, us | "
         "stated, us a step (low .. high) | holds | measured in the recording |\n|---|---|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
+NODES_LEAST = 16  # A step with fewer samples was left whole.
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
@@ -107,16 +109,15 @@ class Row:
         return [None if None in column else mean(column) for column in zip(*estimates)], losses
 
     def beside(self):
-        """Of each process with steps left whole: what others take longer; and what its report says of that."""
-        found, intervals = [], []
+        """What all processes' steps took that were left whole, and the others; and what each report says of that."""
+        whole, others, intervals = [], [], []
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
-            cost = beside(recording, len(steps), len(steps[0]["each_ns"]))
-            if cost is None:
-                continue
-            found.append(cost)
+            some, rest = beside(recording, self.threads, len(steps), len(steps[0]["each_ns"]))
+            whole += some
+            others += rest
             (low, _, high), _ = stated(recording)
             intervals.append((low, high))
-        return found, intervals
+        return whole, others, intervals
 
 
 def stated(recording):
@@ -130,28 +131,24 @@ def stated(recording):
             for k in ("low", "share", "high")], lost
 
 
-def recorded_steps(recording):
-    """Of each step in its order what it took, us, and whether it was left whole."""
-    done = subprocess.run([f"{BUILD}/bin/brick", "export", "--format", "csv", recording], check=True, capture_output=True, text=True)
-    steps = []
-    for line in csv.DictReader(done.stdout.splitlines()):
-        if line["category"] == "Step":
-            steps.append((int(line["duration_ns"]) / 1e3, False))
-        elif line["brick"] == "PlainStep":
-            steps[-1] = (steps[-1][0], True)
-    return steps
+def recorded_steps(recording, threads):
+    """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
+    done = subprocess.run([f"{BUILD}/bin/brick", "report", "--by", "step", "--json", recording], check=True, capture_output=True)
+    return [((row["total_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST)
+            for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"]
 
 
-def beside(recording, places, rounds):
-    """By how much steps are longer than those of the same place in a round that were left whole, us: the middle of all
-    differences. By the recording's clock, since going past the hooks takes longer than they do. None: too few."""
-    steps, each = recorded_steps(recording)[-places * rounds:], []
+def beside(recording, threads, places, rounds):
+    """What steps took that were left whole, and what the others, us; of each place in a round less the middle of the
+    others. By the recording's clock, since going past the hooks takes longer than they do."""
+    steps, whole, others = recorded_steps(recording, threads)[-places * rounds:], [], []
     for place in range(places):
-        some = [us for us, whole in steps[place::places] if whole]
-        rest = [us for us, whole in steps[place::places] if not whole]
-        if len(some) >= 3:
-            each.append(statistics.median(x - y for x in rest for y in some))
-    return mean(each) if each else None
+        some = [us for us, is_whole in steps[place::places] if is_whole]
+        rest = [us for us, is_whole in steps[place::places] if not is_whole]
+        if some and rest:
+            whole += [us - statistics.median(rest) for us in some]
+            others += [us - statistics.median(rest) for us in rest]
+    return whole, others
 
 
 def faster(times):
@@ -228,14 +225,15 @@ def needed(runs, nulls, aim):
 
 def of_whole_steps(row):
     """Cost and error by steps left whole, or None, and how many reports of them hold it."""
-    found, intervals = row.beside()
-    if len(found) < 2:
+    whole, others, intervals = row.beside()
+    if len(whole) < 12:
         return None, "-", "-"
-    cost, error = mean(found), student(len(found) - 1) * statistics.stdev(found) / len(found) ** 0.5
+    cost, low, high = shift_between(others, whole)
+    error = max(high - cost, cost - low)
     held = sum(low - error <= cost <= high + error for low, high in intervals if low is not None)
     low, high = (mean(i[k] for i in intervals if i[k] is not None) for k in (0, 1))
-    return (cost, error), f"{cost:.1f} +- {error:.1f} ({len(found)})", \
-        f"{low:.0f} .. {high:.0f}; {held} of {len(found)} hold"
+    return (cost, error), f"{cost:.1f} +- {error:.1f} ({len(whole)})", \
+        f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold"
 
 
 def show(row):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs by steps that were left whole: a planted cost is found, beside a context
- * that grows, noise and preemption; where there is none the interval begins at 0; few steps say
- * nothing.
+ * that grows, noise and preemption; where there is none the interval begins at 0, also where noise
+ * has a long tail; few steps say nothing.
  */
+#include <math.h>
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 250, EACH = 5 };
@@ -11,6 +12,7 @@ enum { STEPS = 250, EACH = 5 };
 struct planted {
 	uint64_t cost_ns, growth_ns, noise_ns;
 	size_t steps;
+	uint64_t tail_ns; /* the longest that something else takes now and then */
 };
 
 static uint64_t noise(uint64_t below)
@@ -18,6 +20,12 @@ static uint64_t noise(uint64_t below)
 	static uint32_t seed = 1;
 	seed = seed * 1664525u + 1013904223u;
 	return below ? (seed >> 8) % below : 0;
+}
+
+/* Mostly next to nothing. */
+static uint64_t tail(uint64_t longest)
+{
+	return (uint64_t)((double)longest * pow((double)noise(1000) / 1000, 8));
 }
 
 /* One step in EACH is left whole; each takes 1 ms, the others cost_ns more. */
@@ -31,7 +39,7 @@ static uint32_t build(struct run *run, const struct planted *p)
 	uint64_t at = 1000;
 	for (size_t i = 0; i < p->steps; i++) {
 		bool is_plain = i % EACH == EACH - 1;
-		uint64_t ns = 1000000 + i * p->growth_ns + noise(p->noise_ns) +
+		uint64_t ns = 1000000 + i * p->growth_ns + noise(p->noise_ns) + tail(p->tail_ns) +
 			      (is_plain ? 0 : p->cost_ns);
 		builder_sample(run, lane, step, at, at + ns, 0);
 		builder_step(run, lane, 1);
@@ -62,7 +70,7 @@ static struct distortion measure(const struct planted *p)
 /* 20 us of 1.02 ms, in four steps of five. */
 static void test_planted(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS});
+	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low < d.share && d.share < d.high);
@@ -73,15 +81,23 @@ static void test_planted(void **state)
 
 static void test_none(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS});
+	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.002 && d.high < 0.004);
 }
 
+static void test_long_tail(void **state)
+{
+	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000});
+	(void)state;
+	assert_true(d.is_measured);
+	assert_true(d.low == 0 && d.share < 0.02);
+}
+
 static void test_few(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5});
+	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0});
 	(void)state;
 	assert_false(d.is_measured);
 	assert_non_null(strstr(d.method, "timed in place"));
@@ -92,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_planted),
 		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_long_tail),
 		cmocka_unit_test(test_few),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
