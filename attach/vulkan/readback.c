@@ -6,8 +6,9 @@
 #include "attach/vulkan/readback.h"
 
 #include <stdlib.h>
+#include "base/clock_ns.h"
 
-enum { MIN_CAPACITY = 512 };
+enum { MIN_CAPACITY = 512, WAITS_PER_SECOND = 20 };
 
 static VkCommandPool pool_of(struct vulkan_device *d, uint32_t family)
 {
@@ -154,8 +155,11 @@ int slot_is_done(const struct vulkan_slot *slot)
 void slot_wait(const struct vulkan_slot *slot, unsigned seconds)
 {
 	struct vulkan_device *d = slot->device;
+	VkResult result = VK_TIMEOUT;
 
-	d->call.WaitForFences(d->handle, 1, &slot->fence, VK_TRUE, seconds * 1000000000ull);
+	for (unsigned i = 0; result == VK_TIMEOUT && i < seconds * WAITS_PER_SECOND; i++)
+		result = d->call.WaitForFences(
+			d->handle, 1, &slot->fence, VK_TRUE, NS_PER_S / WAITS_PER_SECOND);
 }
 
 void slot_give_back(struct vulkan_slot *slot)

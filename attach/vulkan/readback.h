@@ -31,7 +31,7 @@ VkResult slot_submit(struct vulkan_slot *slot, VkQueue queue);
 /* 1: its results are there; 0: not yet; negative: the device failed. */
 int slot_is_done(const struct vulkan_slot *slot);
 
-/* Wait for them, at most so long. */
+/* Wait for them, at most so long; time in which the process stood still hardly counts. */
 void slot_wait(const struct vulkan_slot *slot, unsigned seconds);
 
 /* It is free again. It must be done, or never have been submitted. */

@@ -13,13 +13,16 @@
 
 #include "attach/vulkan/completions.h"
 #include "attach/vulkan/queue.h"
+#include "attach/vulkan/queues.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
+#include "lib/queue_state.h"
 
 enum { US = 1000, MS = 1000 * US, MAX_COMMANDS = 4 };
 
 static struct vulkan_device device;
 static struct vulkan_queue queue;
+static struct brick_queue no_session;
 static uint64_t now_ns; /* when a test began; what it tells of was before, but for its clock */
 static uint64_t next_number;
 
@@ -67,7 +70,7 @@ static void start(int64_t off_ns, uint64_t half_width_ns)
 		.call = {.GetFenceStatus = is_signalled, .ResetFences = reset},
 		.queues = &queue};
 	device.families[0].mask = UINT64_MAX;
-	queue = (struct vulkan_queue){.last = &queue.first};
+	queue = (struct vulkan_queue){.last = &queue.first, .queue = &no_session};
 	brick_correlation_init(&device.correlation);
 	uint64_t device_ns = now_ns - 1000 * (uint64_t)MS, host_ns = device_ns + (uint64_t)off_ns;
 	struct brick_reading reading = {
@@ -229,6 +232,39 @@ static void a_bad_clock_is_late(void **state)
 	assert_at(0, 470, 370);
 }
 
+/* ---- the end of the program ---- */
+
+static int waits_until_done;
+
+/* All the time that it was given goes by at once, as for a process that stands still. */
+static VKAPI_ATTR VkResult VKAPI_CALL time_flies(
+	VkDevice handle, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout_ns)
+{
+	return waits_until_done-- > 0 ? VK_TIMEOUT : VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL is_done_by_then(VkDevice handle, VkFence fence)
+{
+	return waits_until_done > 0 ? VK_NOT_READY : VK_SUCCESS;
+}
+
+/* A process that was frozen while it waited for its last command waits on; but not for ever. */
+static void the_end_is_waited_for(void **state)
+{
+	static const int waits[] = {0, 1, 10, 1000};
+
+	for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+		start(0, 100);
+		device.call.WaitForFences = time_flies;
+		device.call.GetFenceStatus = is_done_by_then;
+		waits_until_done = waits[i];
+		ran(500, 400, 300);
+		queues_device_exit(&device);
+		assert_int_equal(seen_count, waits[i] < 1000);
+	}
+	submission_destroy(queue.first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +279,7 @@ int main(void)
 		cmocka_unit_test(what_overlapped_overlaps_later),
 		cmocka_unit_test(they_come_in_the_order_of_their_begins),
 		cmocka_unit_test(a_bad_clock_is_late),
+		cmocka_unit_test(the_end_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
