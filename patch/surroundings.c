@@ -2,8 +2,9 @@
 /*
  * A plan by the rest of the object (plan.h): all of its code is searched, byte by byte, for what
  * would be a jump between instructions that are displaced, all of its data for an address of such a
- * place. Too much may be found, never too little: what a compiler splits off a function lies too
- * far away for an 8-bit jump back.
+ * place. Too much may be found, never too little. Jumps of 8 bits are looked for in neighbours,
+ * instruction by instruction: hand-written assembly has them (memcpy's variants in the C library);
+ * what a compiler splits off a function lies too far away for one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,31 @@ static void search_data(const struct search *search, const struct image_part *pa
 	}
 }
 
+/* Jumps of 8 bits, with the bytes of their own, from functions around this one. */
+static int search_neighbours(struct plan *plan, const struct image *image)
+{
+	enum { REACH = 130, MAX_LENGTH = 4 };
+	uint64_t at = plan->entry - REACH, end = plan->site + plan->displaced + REACH, available;
+	const struct image_function *f = image_function_at(image, at);
+	struct insn insn;
+	int error = 0;
+
+	for (at = f ? f->address : at; at < end && !error;) {
+		const uint8_t *bytes = image_bytes(image, at, &available);
+		size_t length = bytes ? insn_decode(&insn, bytes, available, at) : 0;
+		if (length && length <= MAX_LENGTH &&
+			(insn.flow == INSN_BRANCH || insn.flow == INSN_JUMP) &&
+			(insn.target == plan->entry || plan_is_inside(plan, insn.target)))
+			error = note_branch(plan, at, insn.target, 0);
+		at += length ? length : 1;
+		f = image_function_at(
+			image, at - 1); /* begins behind data, or what looked like code */
+		if (f && f->address > at - (length ? length : 1) && f->address < at)
+			at = f->address;
+	}
+	return error;
+}
+
 static int search_image(const struct search *search, const struct image *image)
 {
 	int error = 0;
@@ -121,6 +147,8 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 		search.low = search.plans[0]->entry;
 		search.high = last->site + last->displaced;
 		error = search_image(&search, image);
+		for (size_t i = 0; i < search.count && !error; i++)
+			error = search_neighbours(search.plans[i], image);
 	}
 	free(search.plans);
 	return error;

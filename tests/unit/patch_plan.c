@@ -118,6 +118,15 @@ static void test_code_elsewhere(void **state)
 	assert_non_null(judge(&p).refused);
 	code[sizeof good] = '\xf1'; /* of CODE */
 	assert_null(judge(&p).refused);
+	/* jumps of 8 bits, as hand-written assembly has them to its neighbours */
+	memcpy(code + sizeof good - 1, "\x75\xf7\xc3\x90\x90\x90\x90\x90", 8); /* to CODE + 3 */
+	code[sizeof good] = (char)(3 - (sizeof good - 1) - 2);
+	build(&p, code, sizeof good - 1, sizeof code);
+	assert_non_null(judge(&p).refused);
+	code[sizeof good - 1] = '\xeb';
+	assert_non_null(judge(&p).refused);
+	code[sizeof good] = (char)(8 - (sizeof good - 1) - 2); /* behind what is displaced */
+	assert_null(judge(&p).refused);
 }
 
 static void test_data(void **state)
