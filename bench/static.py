@@ -10,14 +10,14 @@ shared/, whose functions get jumps, and the same in a namespace that Brick does 
 
   demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
-  bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE]...   nodes only; demo/engine-static.sh will do for it
+  bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE|llama]...   nodes only; demo/engine-static.sh will do for shapes
 
 The last measurement of the cost is the finest: one process takes the jumps away and puts them back, in turns
 (patched_toggle.cc).
 
 Nodes are of 16384 numbers, so that none is a few steps of the clock long. What the two programs differ by of
 themselves is taken away, for both alike. Code: the same object files, each at the beginning of a page. Data: with
-512 x 32 and weights of 4 bits all of it stays in the second-level cache; with 1024 x 16 and f32 a product's weights drive
+512 x 32 and weights of 8 bits all of it stays in the second-level cache; with 1024 x 16 and f32 a product's weights drive
 what the sum behind it adds out of there, so that it takes what the pages of that process and other users of the
 third-level cache make it. And what remains is shown: the programs time the same executions with a clock of their
 own (node_clock.c).
@@ -44,7 +44,7 @@ BRICK = os.path.join(BUILD, "bin", "brick")
 STATIC = os.path.join(BUILD, "demo", "engine-static")
 MODEL = os.path.join(BUILD, "demo", "model-f16.gguf")
 TOKENS, GRAPHS = "100", "100"
-SHAPES = ("512x32,Q4_0", "1024x16,F32")
+SHAPES = ("512x32,Q8_0", "1024x16,F32", "llama")
 NODES = ("UpProjection", "RmsNorm", "Activation", "ResidualAdd")
 CLOCKED = "-Wl," + ",".join("--wrap=ggml_compute_forward_" + name for name in ("rms_norm", "add", "unary"))
 
@@ -55,6 +55,20 @@ def archives(of, *names):
 
 def include(*parts):
     return "-I" + os.path.join(STATIC, "source", *parts, "include")
+
+
+def shared_objects():
+    return sorted(o for part in ("src", "ggml/src")
+                  for o in glob.glob(os.path.join(STATIC, "shared", part, "CMakeFiles", "*.dir", "**", "*.o"), recursive=True))
+
+
+def at_pages(scratch, objects):
+    """Copies of objects, or of archives of them, whose code begins at a page."""
+    os.makedirs(os.path.join(scratch, "paged"), exist_ok=True)
+    copies_of = [os.path.join(scratch, "paged", f"{i}-{os.path.basename(o)}") for i, o in enumerate(objects)]
+    for original, paged in zip(objects, copies_of):
+        subprocess.run(["objcopy", "--set-section-alignment", ".text=4096", original, paged], check=True)
+    return copies_of
 
 
 def link(scratch, name, *inputs):
@@ -82,10 +96,7 @@ def build_nodes(scratch, shape):
     ours = compile_c(scratch, "main.o", os.path.join(TOP, "tests", "programs", "ggml_static.c"), "-DWIDTH=" + width, "-DROWS=" + rows,
                      "-DWEIGHTS=" + weights)
     clock = [compile_c(scratch, "clock.o", os.path.join(TOP, "bench", "node_clock.c")), CLOCKED]
-    paged = []
-    for archive in archives("ggml"):
-        paged.append(os.path.join(scratch, os.path.basename(archive)))
-        subprocess.run(["objcopy", "--set-section-alignment", ".text=4096", archive, paged[-1]], check=True)
+    paged = at_pages(scratch, archives("ggml"))
     inside = link(scratch, "inside", ours, *clock, *paged)
     libraries = []
     for archive in reversed(paged):
@@ -93,6 +104,17 @@ def build_nodes(scratch, shape):
                                  *(clock if "cpu" in archive else []), "-Wl,--whole-archive", archive,
                                  "-Wl,--no-whole-archive", *libraries, "-Wl,-rpath," + scratch))
     return {"inside": inside, "beside": link(scratch, "beside", ours, *libraries, "-Wl,-rpath," + scratch)}
+
+
+def build_llama_twice(scratch):
+    """llama.cpp in a program, and the same objects as a library."""
+    objects = at_pages(scratch, shared_objects())
+    main_object = os.path.join(scratch, "llama.o")
+    subprocess.run(["c++", "-c", "-O2", include(), include("ggml"), os.path.join(TOP, "tests", "programs", "llama_static.cc"),
+                    "-o", main_object], check=True)
+    library = link(scratch, "liball.so", "-shared", *objects)
+    return {"inside": link(scratch, "inside", main_object, *objects),
+            "beside": link(scratch, "beside", main_object, library, "-Wl,-rpath," + scratch)}
 
 
 def record(scratch, *command, look=("report", "--json")):
@@ -128,9 +150,7 @@ def copies(scratch, rounds):
     """Of two copies in one process: the second's lower decile over the first's, recorded and not."""
     folder = os.path.join(scratch, "pair")
     os.mkdir(folder)
-    objects = [o for part in ("src", "ggml/src")
-               for o in glob.glob(os.path.join(STATIC, "shared", part, "CMakeFiles", "*.dir", "**", "*.o"), recursive=True)]
-    subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *objects, "-o", os.path.join(folder, "libllama.so"),
+    subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *shared_objects(), "-o", os.path.join(folder, "libllama.so"),
                     "-lpthread", "-lm", "-ldl"], check=True)
     distortion.BUILD, distortion.MODELS["static"] = BUILD, (MODEL, 1, None)
     print(distortion.HEAD)
@@ -148,11 +168,17 @@ def middles(scratch, program, is_recorded):
     command = [program, "1", GRAPHS]
     if not is_recorded:
         return None, own(subprocess.run(command, capture_output=True, text=True, check=True))
+    took, run = durations(scratch, command)
+    return {name: middle(took[name]) for name in NODES}, own(run)
+
+
+def durations(scratch, command):
     run, text = record(scratch, *command, look=("export", "--format", "csv"))
-    took = {name: [] for name in NODES}
+    took = {}
     for row in csv.DictReader(io.StringIO(text)):
-        took.get(row["brick"].replace("RMS_NORM", "RmsNorm"), []).append(int(row["duration_ns"]))
-    return {name: middle(values) for name, values in took.items()}, own(run)
+        if row["category"] != "Engine":
+            took.setdefault(row["brick"].replace("RMS_NORM", "RmsNorm"), []).append(int(row["duration_ns"]))
+    return took, run
 
 
 def middle(values):
@@ -187,6 +213,22 @@ def nodes(scratch, shape, rounds):
             (ratios["Brick", name], ratios["own", name], ratios["own, not recorded", name], same)) + " |")
 
 
+def llama_nodes(scratch, rounds):
+    """Of each brick of llama.cpp's tokens, the same."""
+    programs = build_llama_twice(scratch)
+    ratios = {}
+    for i in range(rounds):
+        runs = {p: durations(scratch, [programs[p], MODEL, "60", "1"])[0] for p in list(programs)[::1 if i % 2 else -1]}
+        for name in set(runs["inside"]) & set(runs["beside"]):
+            a, b = (runs[p][name] for p in ("inside", "beside"))
+            if min(len(a), len(b)) >= 50:
+                ratios.setdefault(name, []).append((middle(a), math.log(middle(a) / middle(b))))
+    print(f"llama.cpp, {rounds} pairs: inside over beside")
+    for name, values in sorted(ratios.items(), key=lambda r: -max(r[1])[0]):
+        us = statistics.median(v for v, _ in values) / 1000
+        print(f"| {name} | {us:.2f} us | {{}} ({{}} to {{}}) |".format(*map(percent, shift([r for _, r in values]))))
+
+
 def main():
     only_nodes = sys.argv[1:2] == ["--nodes"]
     arguments = sys.argv[2:] if only_nodes else sys.argv[1:]
@@ -199,7 +241,11 @@ def main():
                 print("CPU time of a token without jumps, and more with them:", record(scratch, toggle, MODEL, "300")[0].stdout.strip())
             cost(llama, scratch, rounds)
         for shape in arguments[1:] or SHAPES:
-            nodes(scratch, shape, rounds)
+            folder = tempfile.mkdtemp(dir=scratch)
+            if shape == "llama":
+                llama_nodes(folder, rounds)
+            else:
+                nodes(folder, shape, rounds)
 
 
 main()
