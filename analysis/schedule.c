@@ -12,15 +12,25 @@
 #include "analysis/schedule_state.h"
 #include "brick/error.h"
 
-uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)
+struct schedule_activity *schedule_next(struct schedule_maker *m)
 {
 	struct schedule *s = m->schedule;
 
 	if (s->activities.count >= UINT32_MAX / 4)
 		m->failed = true;
-	if (m->failed || schedule_failed(m, array_push(&s->activities, *activity)))
+	if (m->failed || schedule_failed(m, array_reserve(&s->activities, 1)))
+		return NULL;
+	return &s->activities.items[s->activities.count++];
+}
+
+uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)
+{
+	struct schedule_activity *next = schedule_next(m);
+
+	if (!next)
 		return RUN_NONE;
-	return (uint32_t)s->activities.count - 1;
+	*next = *activity;
+	return (uint32_t)m->schedule->activities.count - 1;
 }
 
 static uint32_t add_point(struct schedule_maker *m, uint64_t ns)

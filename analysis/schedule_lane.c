@@ -20,30 +20,43 @@ static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
 	return c->m->run->sites[frame->sample->site].brick;
 }
 
+/* Of an activity, what is known of it before its times. */
+struct part {
+	uint32_t owner, sample;
+	uint8_t kind, is_last;
+};
+
 /* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
-static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
 	uint64_t to = end_ns > from ? end_ns : from;
 
 	if (to == from && !part.is_last)
 		return RUN_NONE;
-	part.begin_ns = from;
-	part.end_ns = to;
-	part.duration_ns = to - from;
-	part.lane = c->lane;
-	part.cause = RUN_NONE;
 	c->cursor_ns = to;
-	return schedule_add(c->m, &part);
+	struct schedule_activity *activity = schedule_next(c->m);
+	if (!activity)
+		return RUN_NONE;
+	*activity = (struct schedule_activity){.begin_ns = from,
+		.end_ns = to,
+		.duration_ns = to - from,
+		.owner = part.owner,
+		.lane = c->lane,
+		.sample = part.sample,
+		.cause = RUN_NONE,
+		.kind = part.kind,
+		.is_last = part.is_last};
+	return (uint32_t)c->m->schedule->activities.count - 1;
 }
 
 /* Up to the last time before `end_ns` that the thread was off its CPU: no brick buys that time. */
-static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	const struct run_lane *lane = &c->m->run->lanes[c->lane];
 	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
 	uint32_t bricks = (uint32_t)c->m->run->brick_count;
-	struct schedule_activity off = part;
+	struct part off = part;
 
 	part.is_last = off.is_last = 0;
 	off.kind = SCHEDULE_OFF;
@@ -58,7 +71,7 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct schedule_activ
 }
 
 /* The same, without the times in it that the thread was off its CPU: these stand by themselves. */
-static uint32_t cut(struct cutter *c, uint64_t end_ns, struct schedule_activity part)
+static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	bool can_be_off = part.kind == SCHEDULE_WORK ||
 			  (part.kind == SCHEDULE_REST && part.sample != RUN_NONE);
@@ -84,7 +97,7 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 {
 	uint32_t brick = brick_of(c, frame);
 	enum brick_kind kind = c->m->index->kinds[brick];
-	struct schedule_activity part = {
+	struct part part = {
 		.owner = schedule_owner_of(c->m->run, &c->m->run->sites[frame->sample->site]),
 		.sample = frame->index,
 		.is_last = is_last,
@@ -111,8 +124,7 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
 {
 	return cut(c, end_ns,
-		(struct schedule_activity){
-			.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
+		(struct part){.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
 			.sample = RUN_NONE,
 			.kind = SCHEDULE_REST});
 }
@@ -227,7 +239,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
-		(struct schedule_activity){.owner = m->wait_owner,
+		(struct part){.owner = m->wait_owner,
 			.sample = frame->index,
 			.is_last = 1,
 			.kind = SCHEDULE_WAIT});

@@ -68,6 +68,7 @@ static inline bool schedule_failed(struct schedule_maker *m, int error)
 
 /* Append an activity; returns its number. */
 uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity);
+struct schedule_activity *schedule_next(struct schedule_maker *m); /* to be filled; NULL: failed */
 
 static inline void schedule_connect(struct schedule_maker *m, uint32_t from, uint32_t to)
 {

@@ -4,6 +4,7 @@
  * leaves first shows that all who take part have arrived.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/schedule_state.h"
 
@@ -27,13 +28,12 @@ struct sweep {
 	uint64_t patience; /* how often more a stranger may be looked at again */
 };
 
+/* Without branches: nobody foresees who is first. */
 static bool is_before(const struct event *x, const struct event *y)
 {
-	if (x->ns != y->ns)
-		return x->ns < y->ns;
-	if (x->leaves != y->leaves)
-		return !x->leaves;
-	return x->wait < y->wait;
+	bool less = (x->leaves < y->leaves) | ((x->leaves == y->leaves) & (x->wait < y->wait));
+
+	return (x->ns < y->ns) | ((x->ns == y->ns) & less);
 }
 
 static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
@@ -195,34 +195,56 @@ static void find_neighbours(struct sweep *s)
 	}
 }
 
-/* Arrivals, or leavings: those of a lane are in the order of time, and are a part. */
-static void add_events(struct sweep *s, uint32_t leaves)
+/* The leavings of a lane up to that event; *next is the wait to leave next. */
+static void add_leavings(struct sweep *s, uint32_t *next, const struct event *until)
+{
+	for (; *next < until->wait; (*next)++) {
+		const struct schedule_wait *w = &s->m->waits.items[*next];
+		const struct event leaving = {w->leave_ns + ROUNDING_NS, *next, 1};
+		if (w->kind != WAIT_BARRIER)
+			continue;
+		if (!is_before(&leaving, until))
+			break;
+		s->events[s->event_count++] = leaving;
+	}
+}
+
+/* Arrivals and leavings of a lane, each in the order of time, are a part. */
+static void add_events(struct sweep *s)
 {
 	const struct schedule_maker *m = s->m;
-	uint32_t lane = RUN_NONE;
+	uint32_t lane = RUN_NONE, next = 0, count = (uint32_t)m->waits.count;
 
-	for (uint32_t i = 0; i < m->waits.count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const struct schedule_wait *w = &m->waits.items[i];
 		if (w->kind != WAIT_BARRIER)
 			continue;
-		if (w->lane != lane)
+		if (w->lane != lane) {
+			add_leavings(s, &next, &(struct event){UINT64_MAX, i, 1});
 			s->parts[s->part_count++] = s->event_count;
+		}
 		lane = w->lane;
-		s->events[s->event_count++] = (struct event){
-			leaves ? w->leave_ns + ROUNDING_NS : w->arrive_ns, i, leaves};
+		const struct event arrival = {w->arrive_ns, i, 0};
+		add_leavings(s, &next, &arrival);
+		s->events[s->event_count++] = arrival;
 	}
+	add_leavings(s, &next, &(struct event){UINT64_MAX, count, 1});
 }
 
 /* [from, middle) and [middle, end) become one part, elsewhere. */
 static void merge(
 	struct event *to, const struct event *events, size_t from, size_t middle, size_t end)
 {
-	size_t a = from, b = middle;
+	size_t a = from, b = middle, i = from;
 
-	for (size_t i = from; i < end; i++)
-		to[i] = b == end || (a < middle && !is_before(&events[b], &events[a]))
-				? events[a++]
-				: events[b++];
+	while (a < middle && b < end) {
+		bool is_second = is_before(&events[b], &events[a]);
+		to[i++] = events[is_second ? b : a];
+		b += is_second;
+		a += !is_second;
+	}
+	memcpy(&to[i], &events[a], (middle - a) * sizeof *to);
+	memcpy(&to[i + middle - a], &events[b], (end - b) * sizeof *to);
 }
 
 /* Pairs of parts become parts until there is one. */
@@ -247,8 +269,7 @@ static void run_sweep(struct sweep *s)
 {
 	const struct schedule_maker *m = s->m;
 
-	add_events(s, 0);
-	add_events(s, 1);
+	add_events(s);
 	sort_events(s);
 	find_neighbours(s);
 	s->patience = 64 * m->waits.count + 1000000;
@@ -267,7 +288,7 @@ static void join_barriers(struct schedule_maker *m)
 	struct sweep s = {.m = m,
 		.events = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
 		.merged = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
-		.parts = malloc((2 * m->schedule->spans.count + 2) * sizeof(size_t)),
+		.parts = malloc((m->schedule->spans.count + 2) * sizeof(size_t)),
 		.before = malloc((m->waits.count + 1) * sizeof(uint32_t)),
 		.after = malloc((m->waits.count + 1) * sizeof(uint32_t)),
 		.open = malloc((m->schedule->spans.count + 1) * sizeof(uint32_t))};

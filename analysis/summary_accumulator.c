@@ -249,16 +249,13 @@ static int finish(void *context)
 }
 
 static const struct walk_ops thread_ops = {.begin_lane = on_thread,
-	.begin = summary_sample_begin,
 	.end = summary_sample_end,
 	.tile = summary_sample_tile,
 	.end_lane = on_thread_end,
 	.finish = finish};
 
-static const struct walk_ops queue_ops = {.begin_lane = on_queue,
-	.begin = summary_device_begin,
-	.end = summary_device_end,
-	.end_lane = on_queue_end};
+static const struct walk_ops queue_ops = {
+	.begin_lane = on_queue, .end = summary_device_end, .end_lane = on_queue_end};
 
 static uint32_t count_groups(const struct summary_accumulator *t)
 {
@@ -285,13 +282,12 @@ static bool allocate(struct summary_accumulator *t)
 {
 	t->bricks = calloc(t->run->brick_count + 1, sizeof(*t->bricks));
 	t->lane_bricks = calloc(t->run->brick_count + 1, sizeof(*t->lane_bricks));
-	t->category_active = calloc(t->run->category_count + 1, sizeof(*t->category_active));
 	t->category_total_ns = calloc(t->run->category_count + 1, sizeof(uint64_t));
 	t->pairs = calloc(t->run->process_count + 1, sizeof(*t->pairs));
 	t->hooked = calloc(t->run->lane_count + 1, sizeof(*t->hooked));
 	t->lane_counts_all = calloc(t->run->brick_count + 1, sizeof(uint64_t));
 	if (!t->pairs || !t->hooked || !t->lane_counts_all || !t->bricks || !t->lane_bricks ||
-		!t->category_active || !t->category_total_ns)
+		!t->category_total_ns)
 		return false;
 	for (size_t b = 0; b <= t->run->brick_count; b++)
 		t->bricks[b].min_ns = UINT64_MAX;
@@ -370,7 +366,6 @@ void summary_accumulator_fini(struct summary_accumulator *t)
 	free(t->bricks);
 	free(t->lane_bricks);
 	free(t->groups);
-	free(t->category_active);
 	free(t->pairs);
 	free(t->hooked);
 	free(t->lane_counts_all);

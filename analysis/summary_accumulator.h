@@ -61,7 +61,6 @@ struct summary_sums {
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out;  /* of those bytes, where the program told them apart */
 	uint64_t *histogram; /* NULL: not kept */
-	uint32_t active;
 	uint32_t sources; /* 1 << enum brick_source */
 	uint32_t flags;	  /* BRICK_SITE_HAS_* */
 };
@@ -126,8 +125,6 @@ struct summary_accumulator {
 	struct summary_sums *lane_bricks; /* [brick_count + 1] */
 	uint64_t *lane_counts_all;	  /* [brick_count + 1]: executions, of all phases */
 	struct summary_pairs lane_pairs, lane_hooked; /* as far as samples tell */
-	uint32_t *category_active;
-	uint32_t *device_active;	  /* [brick_count]: open ones, of a queue's lane */
 	struct summary_sums *lane_device; /* [brick_count]: of that lane */
 	uint64_t attributed_ns;
 	uint64_t lane_end_ns;
@@ -146,7 +143,6 @@ void summary_accumulator_fini(struct summary_accumulator *accumulator);
 void summary_accumulator_take(struct summary_accumulator *to, struct summary_accumulator *part);
 
 /* summary_sample.c: what one sample of a thread adds. */
-void summary_sample_begin(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_sample_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_sample_tile(void *accumulator, const struct walk_frame *holder, uint32_t sample);
 /* Executions of a lane that the program timed itself. */
@@ -169,7 +165,6 @@ bool summary_needs_histograms(const struct summary_accumulator *accumulator);
 /* summary_device.c: the same for the lanes of queues. -ENOMEM. */
 int summary_devices_init(struct summary_accumulator *accumulator);
 void summary_device_lane_begin(struct summary_accumulator *accumulator);
-void summary_device_begin(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_device_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_device_lane_end(struct summary_accumulator *accumulator);
 uint32_t summary_kernel_groups(const struct summary_accumulator *accumulator);

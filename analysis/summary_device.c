@@ -60,12 +60,11 @@ int summary_devices_init(struct summary_accumulator *t)
 	t->device = calloc(run->brick_count + 1, sizeof(*t->device));
 	t->device_lanes = malloc((run->brick_count + 1) * sizeof(*t->device_lanes));
 	t->device_cross_ns = calloc(run->category_count + 1, sizeof(*t->device_cross_ns));
-	t->device_active = calloc(run->brick_count + 1, sizeof(*t->device_active));
 	t->lane_device = calloc(run->brick_count + 1, sizeof(*t->lane_device));
 	t->is_unnamed = calloc(run->brick_count + 1, sizeof(*t->is_unnamed));
 	wait_causes_init(&t->wait_causes, run);
 	if (!t->is_unnamed || !t->device || !t->device_lanes || !t->device_cross_ns ||
-		!t->device_active || !t->lane_device)
+		!t->lane_device)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;
@@ -80,7 +79,6 @@ void summary_devices_fini(struct summary_accumulator *t)
 {
 	free(t->device);
 	free(t->device_groups);
-	free(t->device_active);
 	free(t->lane_device);
 	free(t->device_lanes);
 	free(t->device_cross_ns);
@@ -200,19 +198,11 @@ static void remember(struct summary_accumulator *t, const struct walk_frame *fra
 				       outermost ? frame->brick : RUN_NONE, group});
 }
 
-void summary_device_begin(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct summary_accumulator *t = context;
-
-	(void)depth;
-	t->device_active[frame->brick]++;
-}
-
 void summary_device_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct summary_accumulator *t = context;
 	struct summary_sums *sums = &t->lane_device[frame->brick];
-	bool outermost = --t->device_active[frame->brick] == 0;
+	bool outermost = walk_is_outermost(frame, depth);
 
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
@@ -258,7 +248,6 @@ void summary_device_lane_begin(struct summary_accumulator *t)
 {
 	size_t bricks = t->run->brick_count;
 
-	memset(t->device_active, 0, bricks * sizeof(*t->device_active));
 	memset(t->lane_device, 0, bricks * sizeof(*t->lane_device));
 	for (size_t b = 0; b < bricks; b++)
 		t->lane_device[b].min_ns = UINT64_MAX;

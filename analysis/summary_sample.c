@@ -244,12 +244,15 @@ static void count_always(
 		t->lane_counts_all[frame->brick]++;
 }
 
-void summary_sample_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static bool is_outermost_in_category(
+	const struct summary_accumulator *t, const struct walk_frame *frame, unsigned depth)
 {
-	struct summary_accumulator *t = context;
-	(void)depth;
-	t->lane_bricks[frame->brick].active++;
-	t->category_active[t->run->bricks[frame->brick].category]++;
+	const struct run_brick *bricks = t->run->bricks;
+	const struct walk_frame *holder = frame - depth + 1;
+
+	while (holder < frame && bricks[holder->brick].category != bricks[frame->brick].category)
+		holder++;
+	return holder == frame;
 }
 
 /* What a step keeps is of no row. row_ns: what the others of its kind keep. */
@@ -318,10 +321,7 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	struct summary_accumulator *t = context;
 	const struct run_site *site = &t->run->sites[frame->sample->site];
 	struct summary_sums *sums = &t->lane_bricks[frame->brick];
-	uint32_t category = t->run->bricks[frame->brick].category;
 	bool in_wall = counts_to_wall(t, frame);
-	bool outermost = --sums->active == 0;
-	bool category_outermost = --t->category_active[category] == 0;
 
 	if (!t->whole)
 		count_always(t, frame, depth, in_wall);
@@ -340,10 +340,10 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	count_self(t, frame, sums, in_wall);
 	if (!has_ended(frame))
 		return;
-	if (outermost)
+	if (walk_is_outermost(frame, depth))
 		sums->total_ns += frame->length_ns;
-	if (category_outermost)
-		t->category_total_ns[category] += frame->length_ns;
+	if (is_outermost_in_category(t, frame, depth))
+		t->category_total_ns[t->run->bricks[frame->brick].category] += frame->length_ns;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	sums_duration(sums, frame->length_ns);
 	sums_work(sums, site);

@@ -30,12 +30,13 @@ struct walk_lane {
 	const struct run *run;
 	const struct step_index *index;
 	const struct run_lane *lane;
-	uint32_t number;	       /* the lane's */
-	bool drives, has_steps;	       /* has_steps: of its process */
-	uint32_t own, own_end;	       /* the lane's next step in index->by_lane */
-	uint32_t own_sample;	       /* its sample; RUN_NONE: there is none */
-	uint32_t process, process_end; /* the step to begin next in index->by_process */
-	size_t next, end;	       /* samples */
+	uint32_t number;			      /* the lane's */
+	bool drives, has_steps;			      /* has_steps: of its process */
+	uint32_t own, own_end;			      /* the lane's next step in index->by_lane */
+	uint32_t own_sample;			      /* its sample; RUN_NONE: there is none */
+	uint32_t process_first, process, process_end; /* the step to begin next in by_process */
+	uint64_t process_ns;			      /* its begin */
+	size_t next, end;			      /* samples */
 	unsigned depth;
 	struct walk_frame frames[FRAMES];
 	struct calls calls;
@@ -46,15 +47,22 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
-static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
+static void find_begun(struct walk_lane *w, uint64_t ns)
 {
 	const struct run_step *steps = w->run->steps;
 	const uint32_t *order = w->index->by_process;
 	while (w->process < w->process_end && steps[order[w->process]].begin_ns <= ns)
 		w->process++;
-	uint32_t first = w->index->process_first[w->lane->process];
-	return w->process > first ? w->process - 1 : RUN_NONE;
+	w->process_ns =
+		w->process < w->process_end ? steps[order[w->process]].begin_ns : UINT64_MAX;
+}
+
+/* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
+static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
+{
+	if (ns >= w->process_ns)
+		find_begun(w, ns);
+	return w->process > w->process_first ? w->process - 1 : RUN_NONE;
 }
 
 /* The lane's next step is that of the sample, or of a later one. */
@@ -318,9 +326,10 @@ static void init_lane(
 	w->own = index->lane_first[lane];
 	w->own_end = index->lane_first[lane + 1];
 	find_own(w, 0);
-	w->process = index->process_first[w->lane->process];
+	w->process = w->process_first = index->process_first[w->lane->process];
 	w->process_end = index->process_first[w->lane->process + 1];
 	w->has_steps = w->process != w->process_end;
+	find_begun(w, 0);
 	w->next = 0;
 	w->end = w->lane->sample_count;
 	w->depth = 0;

@@ -60,6 +60,16 @@ struct walk_frame {
 	struct run_off_times nested_off;
 };
 
+/* Whether none of the frames that hold it is of its brick. */
+static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned depth)
+{
+	const struct walk_frame *holder = frame - depth + 1;
+
+	while (holder < frame && holder->brick != frame->brick)
+		holder++;
+	return holder == frame;
+}
+
 /*
  * What a walk feeds: a const table of functions, NULL where it wants none of that. Frames of what
  * is open stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
