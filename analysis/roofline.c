@@ -247,7 +247,7 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 	struct roofline *r = calloc(1, sizeof(*r));
 
 	if (r)
-		r->work = work_accounts_get(walk, false);
+		r->work = work_accounts_get(walk, WORK_OF_BRICKS);
 	if (!r || !r->work) {
 		free(r);
 		return -ENOMEM;

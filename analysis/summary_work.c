@@ -53,7 +53,8 @@ static int find_teams(struct summary_accumulator *t)
 
 int summary_work_init(struct summary_accumulator *t, struct walk *walk)
 {
-	t->work = work_accounts_get(walk, true);
+	t->work = work_accounts_get(
+		walk, t->only == SUMMARY_ALL_PHASES ? WORK_OF_ALL : WORK_OF_PHASES);
 	if (!t->work)
 		return -ENOMEM;
 	if (!t->groups)

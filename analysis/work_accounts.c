@@ -128,7 +128,7 @@ static int finish(void *context)
 {
 	struct work_accounts *shared = context;
 
-	for (uint32_t b = 0; b < shared->run->brick_count && shared->sums; b++)
+	for (uint32_t b = 0; b < shared->run->brick_count; b++)
 		for (int phase = 0; phase < WORK_PHASES; phase++) {
 			sum_work(shared, b, phase, 0);
 			sum_work(shared, b, phase, 1);
@@ -139,27 +139,44 @@ static int finish(void *context)
 	return 0;
 }
 
-/* Where a piece of that frame counts. */
-static void find_times(
-	void *context, uint32_t lane, const struct walk_frame *frame, struct work_time **to)
+/* Where pieces of a brick in a phase count. */
+static void find_times(const struct work_accounts *shared, uint32_t brick, int phase, int on_device)
 {
-	const struct work_accounts *shared = context;
-	const struct run *run = shared->run;
-	size_t category = category_thing(run, run->bricks[frame->brick].category);
-	int on_device = run->lanes[lane].kind == BRICK_LANE_QUEUE;
-	int phase = (int)work_phase(run, shared->index, lane, frame);
+	size_t category = category_thing(shared->run, shared->run->bricks[brick].category);
+	struct work_time **to = shared->team_times[key_of(brick, phase, on_device)].of;
 
-	*to++ = &shared->times[key_of(frame->brick, phase, on_device)];
-	if (shared->sums) {
-		*to++ = &shared->times[key_of(frame->brick, WORK_ALL_PHASES, on_device)];
+	if (shared->asked & (WORK_OF_BRICKS | WORK_OF_PHASES))
+		*to++ = &shared->times[key_of(brick, phase, on_device)];
+	if (shared->asked & WORK_OF_PHASES)
 		*to++ = &shared->times[key_of(category, phase, on_device)];
+	if (shared->asked & WORK_OF_ALL) {
+		*to++ = &shared->times[key_of(brick, WORK_ALL_PHASES, on_device)];
 		*to++ = &shared->times[key_of(category, WORK_ALL_PHASES, on_device)];
 	}
+	*to = NULL;
+}
+
+static void find_all_times(const struct work_accounts *shared)
+{
+	for (uint32_t b = 0; b < shared->run->brick_count; b++)
+		for (int phase = 0; phase < WORK_PHASES; phase++) {
+			find_times(shared, b, phase, 0);
+			find_times(shared, b, phase, 1);
+		}
+}
+
+/* Where a piece of that frame counts. */
+static const struct work_times *times_of(
+	void *context, uint32_t lane, const struct walk_frame *frame, struct work_time **beside)
+{
+	const struct work_accounts *shared = context;
+
 	for (const struct work_accounts *a = shared->beside; a; a = a->beside)
 		if (!a->by_lane) {
 			size_t key = a->key(a->context, lane, frame);
-			*to++ = key == SIZE_MAX ? NULL : &a->times[key];
+			*beside++ = key == SIZE_MAX ? NULL : &a->times[key];
 		}
+	return &shared->team_times[shared_key(shared, lane, frame)];
 }
 
 static void on_process(void *context, uint32_t process)
@@ -169,9 +186,9 @@ static void on_process(void *context, uint32_t process)
 	shared->team = (struct work_team){.run = shared->run,
 		.index = shared->index,
 		.owners = shared->owners,
-		.find = find_times,
-		.context = shared,
-		.slots = shared->sums ? 4 : 1};
+		.find = times_of,
+		.context = shared};
+	find_all_times(shared);
 	for (struct work_accounts *a = shared; a; a = a->beside) {
 		shared->team.slots += a != shared && !a->by_lane;
 		for (size_t i = 0; i < a->count; i++)
@@ -256,25 +273,28 @@ static struct work_accounts *create_shared(struct walk *walk)
 	size_t things = category_thing(walk->run, (uint32_t)walk->run->category_count + 1);
 	struct work_accounts *a = malloc(sizeof(*a));
 	uint8_t *owners = calloc(walk->run->site_count + 1, 1);
+	struct work_times *times = calloc(key_of(walk->run->brick_count + 1, 0, 0), sizeof(*times));
 
-	if (!a || !owners || work_owners(owners, walk->run) < 0 ||
+	if (!a || !owners || !times || work_owners(owners, walk->run) < 0 ||
 		init(a, walk, key_of(things, 0, 0), NULL, NULL) < 0) {
 		free(owners);
+		free(times);
 		free(a);
 		return NULL;
 	}
 	a->owners = owners;
+	a->team_times = times;
 	walk_join(walk, &shared_ops, a);
 	return a;
 }
 
-struct work_accounts *work_accounts_get(struct walk *walk, bool sums)
+struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked)
 {
 	if (!walk->work)
 		walk->work = create_shared(walk);
 	if (!walk->work)
 		return NULL;
-	walk->work->sums |= sums;
+	walk->work->asked |= asked;
 	walk->work->users++;
 	return walk->work;
 }
@@ -284,6 +304,7 @@ void work_accounts_put(struct work_accounts *a)
 	if (!a || --a->users)
 		return;
 	free((void *)a->owners);
+	free(a->team_times);
 	work_accounts_fini(a);
 	free(a);
 }

@@ -42,18 +42,23 @@ struct work_accounts {
 	struct work_accounts *beside; /* next of all that share them */
 	/* the rest is theirs only */
 	uint32_t lane;
-	bool alone; /* no other lane of the process can be in anything at the same time */
-	bool sums;  /* also those that are made of others: of categories, and of all phases */
+	bool alone;	/* no other lane of the process can be in anything at the same time */
+	unsigned asked; /* enum work_asked */
+	struct work_times *team_times; /* by key: of what was asked for */
 	struct work_told told;
 	struct work_team team;
 	unsigned users;
 };
 
+/* Of bricks in a phase; also of categories; of both, in all phases together. */
+enum work_asked { WORK_OF_BRICKS = 1, WORK_OF_PHASES = 2, WORK_OF_ALL = 4 };
+
 /*
  * Those of bricks and categories are the same for all that a walk feeds: made by the first who
- * asks, gone with the last who gives back. sums: not only of bricks in one phase. NULL: no memory.
+ * asks, gone with the last who gives back. Others than were asked for have no time. NULL: no
+ * memory.
  */
-struct work_accounts *work_accounts_get(struct walk *walk, bool sums);
+struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked);
 void work_accounts_put(struct work_accounts *accounts);
 
 /* phase: STEP_PHASES is outside of steps; WORK_ALL_PHASES. */

@@ -17,6 +17,7 @@ enum { THREAD_FROM_SAMPLES = 50000 };
 
 struct piece {
 	uint64_t begin_ns, end_ns;
+	const struct work_times *times;
 };
 
 struct team_lane {
@@ -27,10 +28,10 @@ struct team_lane {
 	struct work_told told;
 	struct piece pieces[PIECES];
 	size_t at, count;
-	size_t off;		   /* the first of its times off the CPU that may matter yet */
-	uint64_t rest_ns;	   /* of the piece at hand, what is not begun yet */
-	uint64_t begin_ns, end_ns; /* next of what is united */
-	struct work_time *times[]; /* [PIECES][team->slots] */
+	size_t off;		    /* the first of its times off the CPU that may matter yet */
+	uint64_t rest_ns;	    /* of the piece at hand, what is not begun yet */
+	uint64_t begin_ns, end_ns;  /* next of what is united */
+	struct work_time *beside[]; /* [PIECES][team->slots] */
 };
 
 /* Those that go on, a heap: that which is first is [0]. */
@@ -48,8 +49,11 @@ static void on_piece(
 	if (end_ns <= begin_ns || !work_is_counted(t->run, t->index, frame) ||
 		work_owner_of(t->owners, t->run, &l->told, frame) == WORK_UNKNOWN)
 		return;
-	t->find(t->context, l->number, frame, &l->times[l->count * t->slots]);
-	l->pieces[l->count++] = (struct piece){begin_ns, end_ns};
+	struct piece *piece = &l->pieces[l->count];
+	piece->begin_ns = begin_ns;
+	piece->end_ns = end_ns;
+	piece->times = t->find(t->context, l->number, frame, &l->beside[l->count * t->slots]);
+	l->count++;
 }
 
 static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
@@ -104,11 +108,13 @@ static inline void unite(struct work_time *time, uint64_t begin_ns, uint64_t end
 
 static void unite_all(const struct team_lane *l, size_t slots)
 {
-	struct work_time *const *times = &l->times[l->at * slots];
+	struct work_time *const *beside = &l->beside[l->at * slots];
 
+	for (struct work_time *const *of = l->pieces[l->at].times->of; *of; of++)
+		unite(*of, l->begin_ns, l->end_ns);
 	for (size_t i = 0; i < slots; i++)
-		if (times[i])
-			unite(times[i], l->begin_ns, l->end_ns);
+		if (beside[i])
+			unite(beside[i], l->begin_ns, l->end_ns);
 }
 
 /* Lane i may be later than those below it. */
@@ -153,8 +159,8 @@ static int add_lane(struct lanes *lanes, const struct work_team *team, uint32_t 
 {
 	static const struct walk_ops thread_ops = {.piece = on_piece};
 	static const struct walk_ops queue_ops = {.piece = on_piece, .end = on_command};
-	size_t times = PIECES * team->slots;
-	struct team_lane *l = malloc(sizeof(*l) + times * sizeof(struct work_time *));
+	size_t beside = PIECES * team->slots;
+	struct team_lane *l = malloc(sizeof(*l) + beside * sizeof(struct work_time *));
 
 	if (!l)
 		return -ENOMEM;

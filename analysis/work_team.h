@@ -15,13 +15,18 @@ struct work_time {
 	uint64_t until_ns; /* how far that is, in the process being walked */
 };
 
+/* Those of a brick in a phase, its category, and of both in all phases; NULL behind the last. */
+struct work_times {
+	struct work_time *of[5];
+};
+
 struct work_team {
 	const struct run *run;
 	const struct step_index *index;
 	const uint8_t *owners; /* of work_owners() */
-	/* Where work in that frame counts: as many as slots, NULL in none. */
-	void (*find)(void *context, uint32_t lane, const struct walk_frame *frame,
-		struct work_time **to);
+	/* Where work in that frame counts; beside: where else, as many as slots, NULL in none. */
+	const struct work_times *(*find)(void *context, uint32_t lane,
+		const struct walk_frame *frame, struct work_time **beside);
 	void *context;
 	size_t slots;
 	/* of work_team.c */
