@@ -61,8 +61,8 @@ struct summary_sums {
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out;  /* of those bytes, where the program told them apart */
 	uint64_t *histogram; /* NULL: not kept */
-	uint32_t sources; /* 1 << enum brick_source */
-	uint32_t flags;	  /* BRICK_SITE_HAS_* */
+	uint32_t sources;    /* 1 << enum brick_source */
+	uint32_t flags;	     /* BRICK_SITE_HAS_* */
 };
 
 /* When a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none. */
@@ -125,7 +125,7 @@ struct summary_accumulator {
 	struct summary_sums *lane_bricks; /* [brick_count + 1] */
 	uint64_t *lane_counts_all;	  /* [brick_count + 1]: executions, of all phases */
 	struct summary_pairs lane_pairs, lane_hooked; /* as far as samples tell */
-	struct summary_sums *lane_device; /* [brick_count]: of that lane */
+	struct summary_sums *lane_device;	      /* [brick_count]: of that lane */
 	uint64_t attributed_ns;
 	uint64_t lane_end_ns;
 	bool failed; /* out of memory */
