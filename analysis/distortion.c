@@ -4,12 +4,13 @@
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
  * up and down per hook call, because timing a call in place counts part of the timing; as much
  * again as a call takes longer than a pair, since what is only led on (barriers) is not timed, and
- * finds the caches as cold (high); for the way into a call and the lines that it pushes out, which
- * no clock inside of it sees, as much as a pair takes longer behind other data than in warm caches,
- * timed in this process from outside of the pair (high); the hooks of the step's other threads,
- * whose delays hold up all at the next barrier unless they fall together (high); and, on a machine
- * that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or holding up
- * all of them (high).
+ * finds the caches as cold (high); the same once more for the lines of the engine that a call
+ * pushes out, since each line that it brings in pushes out one at most (high); for the way into a
+ * call, which no clock inside of it sees, as much as a pair takes longer behind other data than in
+ * warm caches, timed in this process from outside of the pair (high); the hooks of the step's other
+ * threads, whose delays hold up all at the next barrier unless they fall together (high); and, on a
+ * machine that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or
+ * holding up all of them (high).
  *
  * Nodes that were timed by the evaluation callback were computed as graphs of their own. Each took
  * as long for that as the shortest node without work at least (low), as their mean (estimate), and
@@ -26,7 +27,7 @@
 
 struct costs {
 	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
-	double calls, timed, timed_ns, way_ns;
+	double calls, timed, timed_ns, unseen_ns;
 	double own_ns;
 	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
 	double ns, pairs_part_ns, low_ns, high_ns;
@@ -170,8 +171,8 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		costs->ns += calls * mean_ns;
 		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
 		double cold_ns = mean_ns > 2 * spread_ns ? mean_ns - 2 * spread_ns : 0;
-		costs->high_ns += calls * (mean_ns + spread_ns + cold_ns + way_ns);
-		costs->way_ns = way_ns;
+		costs->high_ns += calls * (mean_ns + spread_ns + 2 * cold_ns + way_ns);
+		costs->unseen_ns += calls * (cold_ns + way_ns);
 	}
 }
 
@@ -236,7 +237,8 @@ static void say_costs(struct distortion *d, const struct costs *costs)
 			"and what they do to caches at most %.1f ns more each "
 			"(--measure-distortion "
 			"measures it)",
-			costs->calls, costs->timed_ns / costs->timed, costs->timed, costs->way_ns);
+			costs->calls, costs->timed_ns / costs->timed, costs->timed,
+			costs->unseen_ns / costs->calls);
 		append(d->method, size, part);
 	}
 	if (costs->own_ns > 0) {

@@ -204,7 +204,9 @@ def verdict(cost, error, low, high):
         return "not stated"
     if not low - error <= cost <= high + error:
         return "no"
-    return "not resolved" if error > max(cost, high) else "yes"
+    if error > max(cost, high):
+        return "not resolved"
+    return "yes" if low <= cost <= high else "by its error"
 
 
 def shown(value):
