@@ -28,8 +28,11 @@ struct printer {
 
 char *diff_effect(char out[UNITS_BYTES], double effect)
 {
-	snprintf(out, UNITS_BYTES, "%.1f%% %s", fabs(100 * effect),
-		effect < 0 ? "faster" : "slower");
+	if (effect >= 9)
+		snprintf(out, UNITS_BYTES, "%.0f times slower", effect + 1);
+	else
+		snprintf(out, UNITS_BYTES, "%.1f%% %s", fabs(100 * effect),
+			effect < 0 ? "faster" : "slower");
 	return out;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/date.h"
+#include "view/diff.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
@@ -58,16 +59,16 @@ static void print_change(const struct trend *t, const struct change_point *chang
 	const struct terminal *terminal, FILE *out)
 {
 	const struct trend_run *run = &t->runs.items[change->at];
-	double effect = change->after / change->before - 1;
-	char before[UNITS_BYTES], after[UNITS_BYTES], *date = trend_date(run->start_ns);
+	char before[UNITS_BYTES], after[UNITS_BYTES], effect[UNITS_BYTES];
+	char *date = trend_date(run->start_ns);
 	const char *engine = run->engine;
 
 	paragraph(out, terminal, LABEL, change == t->changes ? "Changes" : "",
-		"%s to %s, %.1f%% %s, from run %.8s of %s on (p %.2g)%s%s",
+		"%s to %s, %s, from run %.8s of %s on (p %.2g)%s%s",
 		units_time(before, (uint64_t)change->before),
-		units_time(after, (uint64_t)change->after), 100 * fabs(effect),
-		effect < 0 ? "faster" : "slower", run->id, date, change->p, *engine ? ": " : "",
-		engine);
+		units_time(after, (uint64_t)change->after),
+		diff_effect(effect, change->after / change->before - 1), run->id, date, change->p,
+		*engine ? ": " : "", engine);
 	free(date);
 }
 

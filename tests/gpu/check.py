@@ -143,12 +143,15 @@ def early(out):
 
 
 def killed(out):
-    """What had been delivered until then is there."""
+    """What had been delivered until then is there; a machine that does other things may take longer to begin."""
     path = os.path.join(out, "killed.pftrace")
-    run = subprocess.run([BRICK, "record", "-q", "-o", path, "--", "timeout", "-s", "KILL", "3", PROGRAM, "many",
-                          "1000000000"], capture_output=True, text=True, check=False)
-    report = json.loads(subprocess.check_output([BRICK, "report", "--by", "kernel", "--json", path]))
-    count = sum(row["count"] for row in report["kernels"])
+    for seconds in ("3", "10", "30"):
+        run = subprocess.run([BRICK, "record", "-q", "-o", path, "--", "timeout", "-s", "KILL", seconds, PROGRAM,
+                              "many", "1000000000"], capture_output=True, text=True, check=False)
+        report = json.loads(subprocess.check_output([BRICK, "report", "--by", "kernel", "--json", path]))
+        count = sum(row["count"] for row in report["kernels"])
+        if count > 1000:
+            break
     print(f"      {count} kernels of a program that was killed, exit code {run.returncode}")
     expect("killed: kernels", count > 1000, True)
 
