@@ -159,7 +159,8 @@ def compared():
         for side, key in ((2, "a_ns"), (3, "b_ns")):
             for row in part["bricks"]:
                 own = sum(c[side] for c in cells if page["bricks"][c[1]] == row["name"])
-                if row["name"] == "DownProjection" and row[key]:
+                # of a prefill's few steps the page takes the mean: one that was held up shows
+                if phase == "decode" and row["name"] == "DownProjection" and row[key]:
                     expect_true(f"{phase} {row['name']}: {own} and {row[key]}",
                                 0.5 < own / row[key] < 2)
 
