@@ -2,7 +2,9 @@
 /*
  * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
- * up and down per hook call, because timing a call in place counts part of the timing; as much
+ * up and down per hook call, because timing a call in place counts part of the timing; where
+ * threads wait for each other, no more than that reading (low), since of the delays of all only the
+ * shortest holds them up for sure; as much
  * again as a call takes longer than a pair, since what is only led on (barriers) is not timed, and
  * finds the caches as cold (high); the same once more for the lines of the engine that a call
  * pushes out, since each line that it brings in pushes out one at most (high); for the way into a
@@ -137,9 +139,19 @@ static void add_splits(struct costs *costs, const struct summary *summary,
 	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase), more * ns);
 }
 
+/* Do other threads work for the steps? */
+static bool is_team(const struct summary *summary)
+{
+	double beside = 0;
+	for (size_t i = 0; i < summary->run->lane_count; i++)
+		beside += sum_of(summary->hooked[i].beside, STEP_PHASES);
+	return beside > 0;
+}
+
 static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
+	bool team = is_team(summary);
 	for (size_t i = 0; i < run->lane_count; i++) {
 		const struct run_lane *lane = &run->lanes[i];
 		const uint64_t *counts = summary->hooked[i].count;
@@ -169,7 +181,8 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		costs->timed += (double)lane->hook_timed;
 		costs->timed_ns += (double)lane->hook_ns;
 		costs->ns += calls * mean_ns;
-		costs->low_ns += calls * (mean_ns > spread_ns ? mean_ns - spread_ns : 0);
+		double least_ns = fmax(mean_ns - spread_ns, 0);
+		costs->low_ns += calls * (team ? fmin(least_ns, spread_ns) : least_ns);
 		double cold_ns = mean_ns > 2 * spread_ns ? mean_ns - 2 * spread_ns : 0;
 		costs->high_ns += calls * (mean_ns + spread_ns + 2 * cold_ns + way_ns);
 		costs->unseen_ns += calls * (cold_ns + way_ns);

@@ -30,6 +30,7 @@ they are preempted: "short" is for them, a model of one layer, and --seconds end
                       [--libs DIR] [--kinds null,run,whole] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
+import csv
 import glob
 import json
 import os
@@ -133,9 +134,13 @@ def stated(recording):
 
 def recorded_steps(recording, threads):
     """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
-    done = subprocess.run([f"{BUILD}/bin/brick", "report", "--by", "step", "--json", recording], check=True, capture_output=True)
-    return [((row["total_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST)
-            for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"]
+    def asked(*command):
+        return subprocess.run([f"{BUILD}/bin/brick", *command, recording], check=True, capture_output=True, text=True).stdout
+
+    rows = [row for row in json.loads(asked("report", "--by", "step", "--json"))["each_step"] if row["name"] != "outside of steps"]
+    lines = [line for line in csv.DictReader(asked("export", "--format", "csv").splitlines()) if line["category"] == "Step"]
+    return [((int(line["duration_ns"]) - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST)
+            for line, row in zip(lines, rows)]
 
 
 def beside(recording, threads, places, rounds):

@@ -86,6 +86,13 @@ static void distortion_of_own_work(void **state)
 	run.lanes[lane].hook_calls = 10;
 	run.lanes[lane].hook_timed = 1;
 	run.lanes[lane].hook_ns = 50;
+	uint32_t worker = builder_lane(&run, 0, 2);
+	builder_sample(&run, worker, node, 2000, 3000, 0);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.low > 0.02999 && d.low < 0.03001); /* 2 x 100 + 10 x 10: one of the team */
+	summary_destroy(s);
+	run.lanes[worker].sample_count = 0;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share > 0.08999 && d.share < 0.09001); /* 400 + 10 x 50 of 10000 */
