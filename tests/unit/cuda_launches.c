@@ -220,24 +220,25 @@ static void many_executable_graphs(void **state)
 
 static void last_launches(void **state)
 {
-	int a, b;
+	/* places in the table that are apart: addresses of ours would collide now and then */
+	const cuda_handle a = (cuda_handle)0x1000, b = (cuda_handle)0x2000;
 
-	assert_int_equal(stream_tail_context(&a), 0);
-	stream_tail_set(&a, &b, 5);
-	stream_tail_set(&a, NULL, 6);
-	assert_int_equal(stream_tail_context(&a), 6);
-	assert_int_equal(stream_tail_get(&a, NULL), 6);
-	assert_int_equal(stream_tail_get(&a, &b), 5);
-	assert_int_equal(stream_tail_get(&b, &b), 0);
-	stream_tail_forget(&a, &b);
-	assert_int_equal(stream_tail_get(&a, &b), 0);
-	assert_int_equal(stream_tail_context(&a), 6);
-	stream_tail_set(&b, &b, 7);
-	stream_tail_forget_context(&a);
-	assert_int_equal(stream_tail_context(&a), 0);
-	assert_int_equal(stream_tail_get(&a, NULL), 0);
-	assert_int_equal(stream_tail_context(&b), 7);
-	assert_int_equal(stream_tail_get(&b, &b), 7);
+	assert_int_equal(stream_tail_context(a), 0);
+	stream_tail_set(a, b, 5);
+	stream_tail_set(a, NULL, 6);
+	assert_int_equal(stream_tail_context(a), 6);
+	assert_int_equal(stream_tail_get(a, NULL), 6);
+	assert_int_equal(stream_tail_get(a, b), 5);
+	assert_int_equal(stream_tail_get(b, b), 0);
+	stream_tail_forget(a, b);
+	assert_int_equal(stream_tail_get(a, b), 0);
+	assert_int_equal(stream_tail_context(a), 6);
+	stream_tail_set(b, b, 7);
+	stream_tail_forget_context(a);
+	assert_int_equal(stream_tail_context(a), 0);
+	assert_int_equal(stream_tail_get(a, NULL), 0);
+	assert_int_equal(stream_tail_context(b), 7);
+	assert_int_equal(stream_tail_get(b, b), 7);
 }
 
 int main(void)
