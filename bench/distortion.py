@@ -117,7 +117,8 @@ class Row:
             whole += some
             others += rest
             (low, _, high), _ = stated(recording)
-            intervals.append((low, high))
+            each = (len(some) + len(rest)) / max(len(rest), 1)  # a share is of all steps, the cost of those taken apart
+            intervals.append((low and low * each, high and high * each))
         return whole, others, intervals
 
 
