@@ -30,16 +30,18 @@ struct node_plan {
 /* No node's key. */
 #define NODE_KEY_NONE 0x94d049bb133111ebu
 
-/* Which node it is, in which shape: as good as unique. */
+/*
+ * Which node it is. That the graph is the one that is known, in all its shapes, has been seen when
+ * it was held (known_graphs.h); what nodes at one address differ by is looked at once more.
+ */
 static inline __attribute__((always_inline)) uint64_t node_key(
 	const struct shape_offsets *at, const void *node, int fused)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	return (uint64_t)(uintptr_t)node * 0x5851f42d + (uint64_t)ne[0] * 0x2c1b3c6d +
-	       (uint64_t)ne[1] * 0x297a2d39 + (uint64_t)ne[2] * 0x6b43a9b5 +
-	       (uint64_t)ne[3] * 0x4cf5ad43 + (uint64_t)tensor_int32(node, at->op) * 0x1b873593 +
-	       (uint64_t)tensor_int32(node, at->type) * 0x3c6ef35f + (fused ? 0x5f356495u : 0);
+	return (uint64_t)(uintptr_t)node + ((uint64_t)ne[0] << 40) +
+	       (uint64_t)ne[1] * 0x6b43a9b53c6ef35fu + (uint64_t)ne[2] * 0x4cf5ad43297a2d39u +
+	       ((uint64_t)(uint32_t)tensor_int32(node, at->op) << 32) + (fused ? 0x5f356495u : 0);
 }
 
 /* What a plan is made of: a graph. */
