@@ -245,7 +245,6 @@ set(BRICK_GGML_SOURCES
   attach/ggml/device_nodes.c
   attach/ggml/digests.c
   attach/ggml/dynamic_table.c
-  attach/ggml/empty_slots.c
   attach/ggml/engine.c
   attach/ggml/fork.c
   attach/ggml/given_names.c
@@ -271,6 +270,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/note_engine.c
   attach/ggml/notes.c
   attach/ggml/object.c
+  attach/ggml/past_slots.c
   attach/ggml/patched.c
   attach/ggml/patched_candidate.c
   attach/ggml/phases.c

@@ -30,6 +30,7 @@ struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
 	uint32_t agreed;   /* graphs after the first that ended there too */
 	uint32_t refuted;  /* it is not always the last */
+	uint32_t is_past; /* its calls go past the hook, of threads that are alone (past_slots.h) */
 };
 
 /* What an operation's number means; found out when it is first met. */

@@ -5,10 +5,10 @@
 #include <string.h>
 #include "attach/ggml/device_graph.h"
 #include "attach/ggml/device_nodes.h"
-#include "attach/ggml/empty_slots.h"
 #include "attach/ggml/given_names.h"
 #include "attach/ggml/known_graphs.h"
 #include "attach/ggml/node_ready.h"
+#include "attach/ggml/past_slots.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/site_table.h"
@@ -20,7 +20,7 @@ static void lock_all(void)
 	given_names_lock();
 	resolve_lock();
 	node_memory_lock();
-	empty_slots_lock();
+	past_slots_lock();
 	device_nodes_lock();
 	patched_lock();
 }
@@ -29,7 +29,7 @@ static void unlock_all(void)
 {
 	patched_unlock();
 	device_nodes_unlock();
-	empty_slots_unlock();
+	past_slots_unlock();
 	node_memory_unlock();
 	resolve_unlock();
 	given_names_unlock();

@@ -16,6 +16,7 @@
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/note_engine.h"
 #include "attach/ggml/notes.h"
+#include "attach/ggml/past_slots.h"
 #include "attach/ggml/phases.h"
 #include "brick/brick.h"
 
@@ -63,6 +64,19 @@ static void join_graph(struct node_thread *t, const void *node)
 	node_sites_of(t, graph, graph ? index : 0);
 }
 
+/*
+ * Barriers of threads that are alone say nothing. The first thread of the first team to come here
+ * has not met one yet.
+ */
+static void expect_barriers(const struct node_thread *t)
+{
+	if (t->mode == NODE_MODE_TEAM)
+		past_slots_lead_back(PAST_BARRIER);
+	else if (t->plan && !__atomic_load_n(&t->engine->profile->is_past, __ATOMIC_RELAXED) &&
+		 !__atomic_exchange_n(&t->engine->profile->is_past, 1, __ATOMIC_RELAXED))
+		past_slots_lead(PAST_BARRIER, t->low, (uintptr_t)t->barrier);
+}
+
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial)
 {
 	uint64_t entered = t->graph_entered;
@@ -83,6 +97,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 		t->mode = NODE_MODE_ALONE;
 	if (t->mode == NODE_MODE_ALONE)
 		node_run_arm(t);
+	expect_barriers(t);
 }
 
 void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)

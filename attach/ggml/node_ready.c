@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/thread_exit.h"
-#include "attach/ggml/empty_slots.h"
 #include "attach/ggml/node_record.h"
 #include "attach/ggml/node_run.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/note_engine.h"
+#include "attach/ggml/past_slots.h"
 #include "attach/ggml/rule_set.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -151,7 +151,7 @@ void node_emptiness_wanted(void)
 {
 	for (int i = 0; i < 2; i++)
 		__atomic_store_n(&attach_shared.empty[i].bytes, 1, __ATOMIC_RELEASE);
-	empty_slots_lead_back();
+	past_slots_lead_back(PAST_EMPTY);
 }
 
 /* What is stored once never changes but for the generation. */
@@ -164,10 +164,11 @@ static void share_caller(
 		    &c->low, &none, low, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 		none != low)
 		return;
-	__atomic_store_n(&c->generation, generation, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(
+	uint32_t before = __atomic_exchange_n(&c->generation, generation, __ATOMIC_ACQ_REL);
+	int is_new = __atomic_compare_exchange_n(
 		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-	empty_slots_lead_past(low, attach_shared.is_empty);
+	if (is_new || before != generation)
+		past_slots_lead(PAST_EMPTY, low, (uintptr_t)attach_shared.is_empty);
 }
 
 /* Of the first engine only. */

@@ -53,6 +53,12 @@ for threads in (1, 2):
     assert counts(check("sched", threads)) == counts([plain])
     assert counts(check("local", threads)) == counts([plain])
 
+    (grown,) = check("grow", threads)
+    assert counts([grown]) == {k: v * GRAPHS * (threads + 1) for k, v in expected.items()}
+    waited = sum(n.wait > 0 for lane in grown.lanes for n in g.nodes_of(grown, lane))
+    alone = len(expected) * GRAPHS
+    assert waited == 0 if threads == 1 else waited > alone, f"{waited} nodes end at a barrier"
+
     reloaded = check("reload", threads)
     assert counts(reloaded) == {k: v * (GRAPHS + 1) * threads for k, v in expected.items()}
     assert len(reloaded[0].note("ggml.library")) in (1, 2), reloaded[0].notes

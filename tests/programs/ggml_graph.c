@@ -179,6 +179,17 @@ static void run_plain(void)
 	free_context(m.context);
 }
 
+/* Alone at first, then with others: until then nobody wants to know of barriers. */
+static void run_grow(void)
+{
+	int wanted = threads;
+
+	threads = 1;
+	run_plain();
+	threads = wanted;
+	run_plain();
+}
+
 static int asked, called;
 
 static _Bool on_node(void *tensor, _Bool ask, void *data)
@@ -328,6 +339,8 @@ int main(int argc, char **argv)
 		!strcmp(mode, "local") || !strcmp(mode, "reload") ? RTLD_LOCAL : RTLD_GLOBAL);
 	if (!strcmp(mode, "plain") || !strcmp(mode, "local"))
 		run_plain();
+	else if (!strcmp(mode, "grow"))
+		run_grow();
 	else if (!strcmp(mode, "sched"))
 		run_sched();
 	else if (!strcmp(mode, "reload"))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots that lead past the hook (empty_slots.h). One that was not called through yet is settled as
+ * Slots that lead past the hook (past_slots.h). One that was not called through yet is settled as
  * the dynamic linker would have done without us. What it has made read-only is so again. Called by
- * node_ready.c, seldom.
+ * node_ready.c and node_graph.c, seldom.
  */
-#include "attach/ggml/empty_slots.h"
+#include "attach/ggml/past_slots.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -23,23 +23,25 @@ struct slot {
 	int is_sealed; /* read-only but while it is written */
 };
 
-static ARRAY(struct slot) slots;
-static int is_wanted; /* by a device */
+static struct past {
+	enum ggml_symbol_id symbol;
+	uintptr_t hook;
+	int is_wanted;
+	ARRAY(struct slot) slots;
+} pasts[PAST_COUNT] = {
+	[PAST_EMPTY] = {.symbol = GGML_IS_EMPTY, .hook = (uintptr_t)&ggml_is_empty},
+	[PAST_BARRIER] = {.symbol = GGML_BARRIER, .hook = (uintptr_t)&ggml_barrier},
+};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void empty_slots_lock(void)
+void past_slots_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void empty_slots_unlock(void)
+void past_slots_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-static uintptr_t hook(void)
-{
-	return (uintptr_t)&ggml_is_empty;
 }
 
 static int protect(uintptr_t *at, int how)
@@ -71,19 +73,20 @@ static int is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
 	return 0;
 }
 
-static void consider(const struct dl_phdr_info *info, const struct loaded_object *object,
-	uintptr_t *at, uintptr_t function)
+static void consider(struct past *p, const struct dl_phdr_info *info,
+	const struct loaded_object *object, uintptr_t *at, uintptr_t function)
 {
 	const struct slot s = {at, function, is_sealed(info, at)};
 	uintptr_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	if (now != hook() && now - object->low >= object->bytes)
+	if (now != p->hook && now - object->low >= object->bytes)
 		return;
-	if (lead(&s, now, function) && array_push(&slots, s))
-		lead(&s, function, hook()); /* no memory to lead it back one day */
+	if (lead(&s, now, function) && array_push(&p->slots, s))
+		lead(&s, function, p->hook); /* no memory to lead it back one day */
 }
 
 struct wanted {
+	struct past *past;
 	uintptr_t low, function;
 };
 
@@ -102,20 +105,20 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 			const ElfW(Rela) *r = &d.lists[list][i];
 			size_t name = ELF64_R_SYM(r->r_info);
 			if (name && !strcmp(d.strings + d.symbols[name].st_name,
-					    ggml_symbols[GGML_IS_EMPTY].name))
-				consider(info, &object,
+					    ggml_symbols[w->past->symbol].name))
+				consider(w->past, info, &object,
 					(uintptr_t *)(info->dlpi_addr + r->r_offset), w->function);
 		}
 	return 1;
 }
 
-void empty_slots_lead_past(uintptr_t low, is_empty_fn function)
+void past_slots_lead(enum past_slots which, uintptr_t low, uintptr_t function)
 {
-	struct wanted w = {low, (uintptr_t)function};
+	struct wanted w = {&pasts[which], low, function};
 	int saved = errno;
 
 	pthread_mutex_lock(&lock);
-	if (!is_wanted)
+	if (!w.past->is_wanted)
 		dl_iterate_phdr(look_at, &w);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
@@ -124,27 +127,28 @@ void empty_slots_lead_past(uintptr_t low, is_empty_fn function)
 /* Those of an object that is loaded now: what is gone has no slots to write to. */
 static int lead_back(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
+	const struct past *p = argument;
 	struct loaded_object object;
 
 	(void)bytes;
-	(void)argument;
 	object_describe(&object, info);
-	for (size_t i = 0; i < slots.count; i++)
-		if ((uintptr_t)slots.items[i].at - object.low < object.bytes)
-			lead(&slots.items[i], slots.items[i].function, hook());
+	for (size_t i = 0; i < p->slots.count; i++)
+		if ((uintptr_t)p->slots.items[i].at - object.low < object.bytes)
+			lead(&p->slots.items[i], p->slots.items[i].function, p->hook);
 	return 0;
 }
 
-void empty_slots_lead_back(void)
+void past_slots_lead_back(enum past_slots which)
 {
+	struct past *p = &pasts[which];
 	int saved = errno;
 
-	if (__atomic_load_n(&is_wanted, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&p->is_wanted, __ATOMIC_ACQUIRE))
 		return;
 	pthread_mutex_lock(&lock);
-	dl_iterate_phdr(lead_back, NULL);
-	slots.count = 0;
-	__atomic_store_n(&is_wanted, 1, __ATOMIC_RELEASE);
+	dl_iterate_phdr(lead_back, p);
+	p->slots.count = 0;
+	__atomic_store_n(&p->is_wanted, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }
