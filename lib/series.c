@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Series of sites (series.h). All but their times is made up beforehand: what they add to the
- * statistics, as sums. Recording a series reads 20 bytes a site, one behind the other, where
+ * statistics, as sums. Recording a series reads 16 bytes a site, one behind the other, where
  * timings and sites' counts are 64, and writes 11 of a ring, three samples a record, where a sample
  * of its own is 32: between two graphs all of that has left the caches, and the ring's lines are
  * those that the consumer has read. Part of a series, and whatever is out of the ordinary, goes the
@@ -14,7 +14,8 @@
 #include "lib/timings.h"
 
 enum {
-	MAX_SLOTS = 64, /* bricks of a series; with more it goes the way of timings */
+	MAX_SLOTS = 64,		/* bricks of a series; with more it goes the way of timings */
+	MAX_COUNT = UINT16_MAX, /* of sites; likewise */
 	CHUNK = 64,
 	AHEAD = 16,
 	AT_ONCE = 3 * CHUNK, /* sites whose records become visible together: drain/peek.c */
@@ -32,7 +33,7 @@ struct brick__series {
 	uint32_t count, slot_count;
 	struct slot slots[MAX_SLOTS];
 	uint16_t *sites;   /* and as many 0s behind them as are read with the last one */
-	uint32_t *by_slot; /* places, those of one slot after those of the other */
+	uint16_t *by_slot; /* places, those of one slot after those of the other */
 };
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
@@ -72,7 +73,7 @@ static void sort_by_slot(struct brick__series *s)
 		s->slots[i].first = n;
 		for (uint32_t k = 0; k < s->count; k++)
 			if (brick__site_brief(s->sites[k])->brick == s->slots[i].brick)
-				s->by_slot[n++] = k;
+				s->by_slot[n++] = (uint16_t)k;
 	}
 }
 
@@ -147,7 +148,7 @@ static uint64_t record_as_timings(
 /* ---- a whole one ---- */
 
 static uint64_t count_slot(struct brick_stat *stat, const struct slot *slot,
-	const uint32_t *restrict places, const struct brick__series_timing *restrict timings)
+	const uint16_t *restrict places, const struct brick__series_timing *restrict timings)
 {
 	uint32_t min = UINT32_MAX, max = 0;
 	uint64_t sum = 0;
@@ -300,8 +301,9 @@ uint64_t brick__series_record(const struct brick__series *s, const struct brick_
 {
 	struct brick__thread *self = &brick__thread;
 
-	if (run->first || run->count != s->count || (run->last - run->begin) >> 32 ||
-		s->slot_count == MAX_SLOTS || !is_ordinary(self, s, run))
+	if (run->first || run->count != s->count || run->count > MAX_COUNT ||
+		(run->last - run->begin) >> 32 || s->slot_count == MAX_SLOTS ||
+		!is_ordinary(self, s, run))
 		return record_as_timings(s, run);
 	return record_whole(self, s, run);
 }

@@ -17,7 +17,7 @@ BRICK_API void brick__series_free(struct brick__series *series);
 
 /* One execution of a site; ticks. */
 struct brick__series_timing {
-	uint64_t mark;	/* the caller's own; not looked at */
+	uint32_t mark;	/* the caller's own; not looked at */
 	uint32_t begin; /* its lower half */
 	uint32_t ticks; /* length */
 };

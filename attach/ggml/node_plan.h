@@ -28,20 +28,22 @@ struct node_plan {
 };
 
 /* No node's key. */
-#define NODE_KEY_NONE 0x94d049bb133111ebu
+#define NODE_KEY_NONE 0x133111ebu
 
 /*
  * Which node it is. That the graph is the one that is known, in all its shapes, has been seen when
  * it was held (known_graphs.h); what nodes at one address differ by is looked at once more.
  */
-static inline __attribute__((always_inline)) uint64_t node_key(
+static inline __attribute__((always_inline)) uint32_t node_key(
 	const struct shape_offsets *at, const void *node, int fused)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	return (uint64_t)(uintptr_t)node + ((uint64_t)ne[0] << 40) +
-	       (uint64_t)ne[1] * 0x6b43a9b53c6ef35fu + (uint64_t)ne[2] * 0x4cf5ad43297a2d39u +
-	       ((uint64_t)(uint32_t)tensor_int32(node, at->op) << 32) + (fused ? 0x5f356495u : 0);
+	const uintptr_t address = (uintptr_t)node;
+
+	return (uint32_t)(address ^ address >> 29) + ((uint32_t)ne[0] << 20) +
+	       (uint32_t)ne[1] * 0x6b43a9b5u + (uint32_t)ne[2] * 0x297a2d39u +
+	       ((uint32_t)tensor_int32(node, at->op) << 12) + (fused ? 0x5f356495u : 0);
 }
 
 /* What a plan is made of: a graph. */

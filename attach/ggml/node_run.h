@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) int node_run_begin(
 	if (BRICK_UNLIKELY(event->mark != node_key(&t->shape_at, node, fused) ||
 			   (uint32_t)(entered >> 32) != t->run_epoch))
 		return 0;
-	__builtin_prefetch(event + 8, 1);
+	__builtin_prefetch(event + 10, 1);
 	event[-1].ticks = (uint32_t)entered - event[-1].begin;
 	t->run = event + 1;
 	t->fused += (uint32_t)fused;
