@@ -244,7 +244,8 @@ def decide(f, chosen, wanted):
         rows = {r["name"]: r["a_ns"] for r in answer["bricks"]}
         expect_true(f"{what}: {set(rows)} asked for", set(rows) <= set(wanted) | {"left out", "unattributed", "BarrierWait"})
         for parts in (rows.values(), [r["a_ns"] for r in layers["phases"][phase]["layers"]]):
-            expect_true(f"{what}: {phase} adds up", abs(sum(parts) - answer["time"]["a_ns"]) < 1 + 1e-6 * answer["time"]["a_ns"])
+            if answer["blocks_a"] == 1:  # of several each has a median of its own
+                expect_true(f"{what}: {phase} adds up", abs(sum(parts) - answer["time"]["a_ns"]) < 1 + 1e-6 * answer["time"]["a_ns"])
         expect(f"{what}: itself", {r["verdict"] for r in answer["bricks"]} & {"slower", "faster"}, set())
     text = brick("explain", "--json", *chosen, PATH)[0]
     expect_true(f"{what}: {len(text)} bytes", len(text) <= 8192)
