@@ -3,7 +3,9 @@
 has changed: CPU and wall time until it can be asked. With several commands, they take turns:
 medians, the least, and the ratio of each median to the first.
 
-    bench/refresh.py [--samples N] [--threads N] [--rounds N] [BRICK...]   BRICK: commands to compare
+    bench/refresh.py [--samples N] [--threads N | --recording FILE] [--rounds N] [BRICK...]
+
+BRICK: commands to compare. FILE: a recording that all of them can read, where today's format is too new for one.
 """
 import argparse
 import os
@@ -34,14 +36,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--recording")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("commands", nargs="*", default=[f"{BUILD}/bin/brick"])
     args = parser.parse_args()
     times = [[] for _ in args.commands]
     with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "run.pftrace")
-        subprocess.run([f"{BUILD}/bin/program-demo_recording", path, str(args.samples), "6",
-                        str(args.threads)], check=True)
+        path = args.recording or os.path.join(directory, "run.pftrace")
+        if not args.recording:
+            subprocess.run([f"{BUILD}/bin/program-demo_recording", path, str(args.samples), "6",
+                            str(args.threads)], check=True)
         for i in range(args.rounds):
             turn = list(enumerate(args.commands))
             for k, command in turn if i % 2 else turn[::-1]:
