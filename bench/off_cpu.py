@@ -1,12 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a neighbour on the same CPU changes what a recording says of the engine.
 
-The demo's model decodes on one CPU in one process after another. A shell that spins there is stopped and continued while each decodes, so
+A model (the demo's) decodes on one CPU in one process after another. A shell that spins there is stopped and continued while each decodes, so
 that what a process's memory, the host and the hour make of it falls on both alike. Of all decode steps that lie within
 a period with or without it: p50 and p99 of the time on the CPU (`report --by step`), which should be the same, and
 of the time on the wall, which is not. The first advice of `path`, of processes recorded whole by themselves and beside it. How far p99 moves by
 chance: processes drawn again and again. What interrupts and the host took of that CPU: /proc/stat, which counts it by ticks.
 
-  bench/off_cpu.py [--turns N] [--tokens N] [--cpu N] [--period MS] [--seconds S] [--keep FILE]
+  bench/off_cpu.py [--turns N] [--tokens N] [--cpu N] [--model GGUF] [--period MS] [--seconds S] [--keep FILE]
 """
 import argparse
 import collections
@@ -23,8 +24,7 @@ from datetime import datetime
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 BRICK = f"{BUILD}/bin/brick"
-ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--model", f"{BUILD}/demo/model-f16.gguf",
-          "--prompt-tokens", "16", "--threads", "1"]
+ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--prompt-tokens", "16", "--threads", "1"]
 SETTLES = 10_000_000  # ns behind a switch: the scheduler's slice that had begun
 
 
@@ -73,7 +73,8 @@ class Spinner:
 
 def record(path, options):
     pin = lambda: os.sched_setaffinity(0, {options.cpu})
-    subprocess.run([BRICK, "record", "-q", "-o", path, "--", *ENGINE, "--predict", str(options.tokens)], check=True,
+    subprocess.run([BRICK, "record", "-q", "-o", path, "--", *ENGINE, "--model", options.model,
+                    "--predict", str(options.tokens)], check=True,
                    stdout=subprocess.DEVNULL, preexec_fn=pin)
     run = json.loads(subprocess.run([BRICK, "report", "--by", "step", "--json", path], check=True, capture_output=True).stdout)
     second, fraction = run["run"]["start"].rstrip("Z").split(".")
@@ -134,6 +135,7 @@ def main():
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--cpu", type=int, default=0)
+    parser.add_argument("--model", default=f"{BUILD}/demo/model-f16.gguf")
     parser.add_argument("--period", type=float, default=100, help="ms between two switches of the competitor")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no turn after so long")
     parser.add_argument("--advices", type=int, default=2, help="processes by themselves and beside it for the first advice")
