@@ -315,8 +315,9 @@ static bool measure(struct distortion *d, const struct summary *summary, int pha
 		.pairs_share = -1,
 		.hooks_share = -1,
 		.is_measured = 1};
-	snprintf(d->method, sizeof(d->method), "%zu %s steps left whole, against their neighbours",
-		plain.count, step_phase_name(phase));
+	snprintf(d->method, sizeof(d->method),
+		"%s by %zu steps left whole, against their neighbours", step_phase_name(phase),
+		plain.count);
 	return true;
 }
 

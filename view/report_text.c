@@ -271,7 +271,7 @@ static void print_distortion(const struct printer *p)
 	}
 	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
 	char *decode = interval(&phases[STEP_DECODE]);
-	const char *by = d->is_measured ? "Measured by" : "From";
+	const char *by = d->is_measured ? "Measured:" : "From";
 	if (apart)
 		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
 			d->method);
