@@ -21,11 +21,13 @@
 #include "analysis/distortion.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/plain_steps.h"
+#include "brick/export.h"
 
 struct costs {
 	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
@@ -205,79 +207,70 @@ static void add_consumer(struct distortion *d, const struct run *run)
 	}
 }
 
-static void append(char *text, size_t size, const char *part)
+static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, ...)
 {
-	size_t used = strlen(text);
-	snprintf(text + used, size - used, "%s%.*s", used ? "; " : "", (int)(size - used), part);
+	size_t size = sizeof(d->method), used = strlen(d->method);
+	va_list arguments;
+	used += (size_t)snprintf(d->method + used, size - used, "%s", used ? "; " : "");
+	if (used >= size)
+		return;
+	va_start(arguments, format);
+	vsnprintf(d->method + used, size - used, format, arguments);
+	va_end(arguments);
 }
 
 /* What the interval has no room for is named: nobody can time it at the start for as little. */
 static void say_pairs(struct distortion *d, const struct costs *costs)
 {
-	char part[240];
 	if (costs->pairs <= 0)
 		return;
-	snprintf(part, sizeof(part),
+	append(d,
 		"%.0f begin/end pairs at %.1f ns, timed at the start: %.1f in warm caches to %.1f "
 		"behind 2 MB of other data (the interval is of these; a pair behind more than all "
 		"caches hold takes longer)",
 		costs->pairs, costs->pair_ns, costs->pair_low_ns, costs->pair_high_ns);
-	append(d->method, sizeof(d->method), part);
 }
 
 static void say_splits(struct distortion *d, const struct costs *costs)
 {
-	char part[240];
 	if (costs->splits <= 0)
 		return;
-	snprintf(part, sizeof(part),
+	append(d,
 		"the evaluation callback had %.0f nodes computed as graphs of their own: at least "
 		"%.1f us each, %.1f in the mean, by %.0f without work, and at most all that the "
 		"graphs took",
 		costs->nodes, costs->split_min_ns / 1e3, costs->split_ns / costs->splits / 1e3,
 		costs->splits);
-	append(d->method, sizeof(d->method), part);
 }
 
 static void say_costs(struct distortion *d, const struct costs *costs)
 {
-	char part[240];
-	size_t size = sizeof(d->method);
 	say_pairs(d, costs);
-	if (costs->timed > 0) {
-		snprintf(part, sizeof(part),
+	if (costs->timed > 0)
+		append(d,
 			"%.0f hook calls at %.1f ns, by %.0f timed in place; for the way into them "
 			"and what they do to caches at most %.1f ns more each "
-			"(--measure-distortion "
-			"measures it)",
+			"(--measure-distortion measures it)",
 			costs->calls, costs->timed_ns / costs->timed, costs->timed,
 			costs->unseen_ns / costs->calls);
-		append(d->method, size, part);
-	}
-	if (costs->own_ns > 0) {
-		snprintf(part, sizeof(part), "%.3f ms looking up graphs that were built anew",
-			costs->own_ns / 1e6);
-		append(d->method, size, part);
-	}
+	if (costs->own_ns > 0)
+		append(d, "%.3f ms looking up graphs that were built anew", costs->own_ns / 1e6);
 	if (costs->nodes > 0 && !costs->splits)
-		append(d->method, size,
+		append(d,
 			"the evaluation callback splits graphs, and no node without work was there "
 			"to see what that costs the engine");
 	else if (!costs->known)
-		append(d->method, size, "some costs were not measured");
+		append(d, "some costs were not measured");
 	say_splits(d, costs);
 }
 
 static void say_recorder(struct distortion *d)
 {
-	char part[160];
 	if (d->consumer_share < 0)
 		return;
-	snprintf(part, sizeof(part), "the recorder took %.2f%% of the CPUs' time%s",
-		100 * d->consumer_share,
+	append(d, "the recorder took %.2f%% of the CPUs' time%s", 100 * d->consumer_share,
 		d->saturated ? " from a program that kept them busy"
 			     : ", which the program left idle");
-	append(d->method, sizeof(d->method), part);
 }
 
 static void estimate(struct distortion *d, const struct summary *summary, int phase)
@@ -341,7 +334,7 @@ static bool join_phases(struct distortion *d, const struct summary *summary)
 		all.low += weight * part.low;
 		all.high += weight * part.high;
 		all.is_measured |= part.is_measured;
-		append(all.method, sizeof(all.method), part.method);
+		append(&all, "%s", part.method);
 	}
 	if (all.is_measured)
 		*d = all;

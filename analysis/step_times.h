@@ -47,7 +47,7 @@ struct step_phase_times {
 	uint64_t total_ns, after_ns, unattributed_ns;
 	uint64_t union_ns; /* with at least one of them running; each in one piece from its begin */
 	uint64_t wall_ns;  /* from the first one's begin to the last one's end, gaps included;
-			      unknown  where steps between them were left out */
+			      unknown where steps between them were left out */
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
 

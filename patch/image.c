@@ -287,29 +287,30 @@ const struct image_function *image_find(const struct image *image, const char *n
 	return found;
 }
 
-int image_exports(const struct image *image, const char *name)
+/* Whether one of that name is exported, or is reached through the dynamic linker. */
+static int is_one(const struct image *image, const char *name, int reached)
 {
 	struct hash_probe probe = hash_probe(fnv1a_text(name));
 
-	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;)
-		if (image->functions.items[i].is_exported &&
-			!strcmp(image->functions.items[i].name, name))
+	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
+		const struct image_function *f = &image->functions.items[i];
+		if ((reached ? f->is_reached : f->is_exported) && !strcmp(f->name, name))
 			return 1;
+	}
 	return 0;
+}
+
+int image_exports(const struct image *image, const char *name)
+{
+	return is_one(image, name, 0);
 }
 
 int image_reaches(const struct image *image, const char *name)
 {
-	struct hash_probe probe = hash_probe(fnv1a_text(name));
-
-	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;)
-		if (image->functions.items[i].is_reached &&
-			!strcmp(image->functions.items[i].name, name))
-			return 1;
 	for (size_t i = 0; i < image->imports.count; i++)
 		if (!strcmp(image->imports.items[i], name))
 			return 1;
-	return 0;
+	return is_one(image, name, 1);
 }
 
 const struct image_function *image_function_at(const struct image *image, uint64_t address)
