@@ -449,6 +449,7 @@ set(BRICK_RECORD_SOURCES
   record/session_dir.c
   record/signals.c
   record/spawn.c
+  record/switch_cost.c
   record/switches.c
   record/watch.c
   record/watched.c
@@ -586,6 +587,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_sample.c
   analysis/summary_step.c
   analysis/summary_work.c
+  analysis/switch_cost.c
   analysis/tiles.c
   analysis/wait_causes.c
   analysis/walk.c

@@ -20,6 +20,7 @@
  */
 #include "analysis/distortion.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,6 +28,7 @@
 #include <string.h>
 
 #include "analysis/plain_steps.h"
+#include "analysis/switch_cost.h"
 #include "brick/export.h"
 
 struct costs {
@@ -264,6 +266,25 @@ static void say_costs(struct distortion *d, const struct costs *costs)
 	say_splits(d, costs);
 }
 
+/* Times off the CPU are recorded of steps that were left whole, too. */
+static void add_switches(struct distortion *d, const struct summary *summary, int phase)
+{
+	struct switch_cost cost = switch_cost_of(summary, phase);
+	double wall_ns = wall_of(summary, phase);
+	if (cost.count <= 0 || wall_ns <= 0 || d->share < 0)
+		return;
+	if (!cost.is_known) {
+		append(d, "what recording %.0f times off the CPU took was not measured",
+			cost.count);
+		return;
+	}
+	d->share = fmin(d->share + cost.ns / wall_ns, 1);
+	d->low = fmin(d->low + cost.low_ns / wall_ns, d->share);
+	d->high = fmin(d->high + cost.high_ns / wall_ns, 1);
+	append(d, "recording %.0f times off the CPU took %" PRIu64 " ns each, timed at the end",
+		cost.count, summary->run->off_cpu.cost_ns);
+}
+
 static void say_recorder(struct distortion *d)
 {
 	if (d->consumer_share < 0)
@@ -345,6 +366,7 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 {
 	if (phase == SUMMARY_ALL_PHASES ? !join_phases(d, summary) : !measure(d, summary, phase))
 		estimate(d, summary, phase);
+	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);
 	say_recorder(d);
 }

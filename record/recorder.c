@@ -21,6 +21,7 @@
 #include "record/lighten.h"
 #include "record/outside.h"
 #include "record/session_dir.h"
+#include "record/switch_cost.h"
 #include "record/watch.h"
 #include "trace/writer.h"
 
@@ -299,6 +300,7 @@ static void finish(struct recorder *r)
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = lost_processes(r);
 	add_off_cpu(&a.off_cpu, watch_totals(r->watch).off_cpu);
+	switch_cost_account(&a.off_cpu);
 	r->result->off_cpu_error = a.off_cpu.error;
 	r->result->off_cpu_lost = a.off_cpu.lost;
 	int error = finish_file(r, &a);

@@ -17,11 +17,12 @@
 #include "record/watched.h"
 
 enum {
-	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
-	DIGEST_MS = 5,	      /* while digests come in: their ring holds few */
-	RETRY_MS = 5,	      /* when there was no memory for what waits in rings */
-	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
-	FULL_PERCENT = 25,    /* a ring that full is emptied */
+	LOOK_MS = 100,	   /* at most, while sessions are open: bounds how far a burst gets */
+	DIGEST_MS = 5,	   /* while digests come in: their ring holds few */
+	RETRY_MS = 5,	   /* when there was no memory for what waits in rings */
+	IDLE_MS = 1000,	   /* at most, while there is none: events wake us */
+	FULL_PERCENT = 25, /* a ring that full is emptied */
+	HALF_PERCENT = 50, /* the kernel's rings of switches are looked at before they hold more */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
 	MAX_SESSIONS = 4096,
 	MAX_NOTES_BYTES = 64 << 10,
@@ -101,11 +102,19 @@ static void read_switches(struct watch *w, uint64_t now_ns)
 	w->switches_ns = now_ns;
 }
 
-static int switches_are_due(const struct watch *w, uint64_t now_ns)
+/* Returns milliseconds until the kernel's rings will be half full, if all goes on like this. */
+static uint32_t turn_switches(struct watch *w, uint64_t now_ns, int all)
 {
-	return w->off_cpu &&
-	       (now_ns - w->switches_ns >= (uint64_t)w->options.interval_ms * 1000000u ||
-		       off_cpu_fill(w->off_cpu) >= FULL_PERCENT);
+	if (!w->off_cpu)
+		return IDLE_MS;
+	uint64_t filled_ms = (now_ns - w->switches_ns) / 1000000u + 1;
+	unsigned fill = off_cpu_fill(w->off_cpu);
+	uint64_t half_ms = fill ? filled_ms * HALF_PERCENT / fill : IDLE_MS;
+	if (all || filled_ms > w->options.interval_ms || fill >= FULL_PERCENT)
+		read_switches(w, now_ns);
+	else
+		half_ms = half_ms > filled_ms ? half_ms - filled_ms : 1;
+	return half_ms < 1 ? 1 : half_ms < IDLE_MS ? (uint32_t)half_ms : IDLE_MS;
 }
 
 static void count_lost(struct watch *w, const char *why)
@@ -300,9 +309,8 @@ uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
 		if (ms < next_ms)
 			next_ms = ms;
 	}
-	if (all || switches_are_due(w, now_ns))
-		read_switches(w, now_ns);
-	return next_ms;
+	uint32_t ms = turn_switches(w, now_ns, all);
+	return ms < next_ms ? ms : next_ms;
 }
 
 uint32_t watch_live(const struct watch *w)

@@ -233,6 +233,9 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->off_cpu.source = (uint32_t)load_uint(event, "off_cpu", OFF_CPU_UNKNOWN);
 	run->off_cpu.error = (int32_t)load_uint(event, "off_cpu_error", 0);
 	run->off_cpu.lost = load_uint(event, "off_cpu_lost", 0);
+	run->off_cpu.cost_low_ns = load_uint(event, "off_cpu_cost_low_ns", 0);
+	run->off_cpu.cost_ns = load_uint(event, "off_cpu_cost_ns", 0);
+	run->off_cpu.cost_high_ns = load_uint(event, "off_cpu_cost_high_ns", 0);
 	run->off_cpu.watched_ns = load_uint(event, "watched_ns", 0);
 	run->off_cpu.ran_ns = load_uint(event, "ran_ns", 0);
 	run->off_cpu.queued_ns = load_uint(event, "queued_ns", 0);

@@ -28,6 +28,8 @@ struct off_cpu_account {
 	uint32_t source; /* enum off_cpu_source */
 	int32_t error;	 /* why it is not known: -errno; 0: it was not asked for */
 	uint64_t lost;	 /* switches that are missing */
+	/* What recording a time off the CPU takes, by quartiles; all 0: not measured. */
+	uint64_t cost_low_ns, cost_ns, cost_high_ns;
 	/*
 	 * Where it is not known for errors: what the scheduler has counted of threads that record
 	 * (/proc/PID/task/TID/schedstat), read once per interval. All 0: that neither.

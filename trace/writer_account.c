@@ -12,6 +12,11 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 		event_int(w, "off_cpu_error", account->error);
 	else
 		event_uint(w, "off_cpu_lost", account->lost);
+	if (account->cost_ns) {
+		event_uint(w, "off_cpu_cost_low_ns", account->cost_low_ns);
+		event_uint(w, "off_cpu_cost_ns", account->cost_ns);
+		event_uint(w, "off_cpu_cost_high_ns", account->cost_high_ns);
+	}
 	if (!account->watched_ns)
 		return;
 	event_uint(w, "watched_ns", account->watched_ns);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it costs a thread that the kernel records when it leaves its CPU (lib/sys/switches.h). */
+#pragma once
+
+#include "trace/machine_use.h"
+
+enum { SWITCH_COST_ROUNDS = 64 };
+
+/*
+ * Two threads on one CPU hand a byte to and fro, in turns recorded and not: CPU time of both, since
+ * the kernel books a switch's work to either. more_ns [blocks] gets, sorted, by what a time off the
+ * CPU took longer when it was recorded; a block takes a millisecond. Errors as those of
+ * brick__switches_join(), -EAGAIN.
+ */
+int switch_cost_measure(double *more_ns, int blocks);
+
+/* The quartiles into the account, where switches are known. */
+void switch_cost_account(struct off_cpu_account *account);
