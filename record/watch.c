@@ -17,12 +17,11 @@
 #include "record/watched.h"
 
 enum {
-	LOOK_MS = 100,	   /* at most, while sessions are open: bounds how far a burst gets */
-	DIGEST_MS = 5,	   /* while digests come in: their ring holds few */
-	RETRY_MS = 5,	   /* when there was no memory for what waits in rings */
-	IDLE_MS = 1000,	   /* at most, while there is none: events wake us */
-	FULL_PERCENT = 25, /* a ring that full is emptied */
-	HALF_PERCENT = 50, /* the kernel's rings of switches are looked at before they hold more */
+	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
+	DIGEST_MS = 5,	      /* while digests come in: their ring holds few */
+	RETRY_MS = 5,	      /* when there was no memory for what waits in rings */
+	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
+	FULL_PERCENT = 25,    /* a ring that full is emptied */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
 	MAX_SESSIONS = 4096,
 	MAX_NOTES_BYTES = 64 << 10,
@@ -109,7 +108,7 @@ static uint32_t turn_switches(struct watch *w, uint64_t now_ns, int all)
 		return IDLE_MS;
 	uint64_t filled_ms = (now_ns - w->switches_ns) / 1000000u + 1;
 	unsigned fill = off_cpu_fill(w->off_cpu);
-	uint64_t half_ms = fill ? filled_ms * HALF_PERCENT / fill : IDLE_MS;
+	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;
 	if (all || filled_ms > w->options.interval_ms || fill >= FULL_PERCENT)
 		read_switches(w, now_ns);
 	else

@@ -153,6 +153,74 @@ static void distortion_by_callback(void **state)
 	run_fini(&run);
 }
 
+static void off_cpu(struct run *run, uint32_t lane, uint64_t begin)
+{
+	struct run_lane *l = &run->lanes[lane];
+	BUILDER_GROW(l->off_cpu, l->off_cpu_count);
+	l->off_cpu[l->off_cpu_count++] =
+		(struct run_off_cpu){.begin_ns = begin, .end_ns = begin + 10};
+}
+
+/* A step in which its own thread is off its CPU twice, another of its team four times; one behind
+ * it. */
+static void team_that_sleeps(struct run *run)
+{
+	uint32_t lane = start(run), worker = builder_lane(run, 0, 2),
+		 other = builder_lane(run, 0, 3);
+	uint32_t step = builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t node = builder_site(run, builder_brick(run, "Work", "Other"), 0, "ADD", "x");
+	builder_sample(run, lane, step, 0, 1000000, 0);
+	builder_step(run, lane, 1);
+	builder_sample(run, lane, node, 2000, 3000, 1);
+	builder_sample(run, worker, node, 2000, 3000, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		off_cpu(run, worker, 1000 + 100 * i);
+		off_cpu(run, other, 1000 + 100 * i); /* it does no work for the step */
+		if (i < 2)
+			off_cpu(run, lane, 1050 + 100 * i);
+	}
+	off_cpu(run, worker, 2000000);
+	run->processes[0].pair_cost_ns = 20;
+	give_stats(run, lane);
+	for (uint32_t i = lane; i <= worker; i++) {
+		run->lanes[i].hook_calls = run->lanes[i].hook_timed = 1;
+		run->lanes[i].hook_ns = 20;
+	}
+}
+
+/* That the kernel records when threads are off their CPUs is no hook's, and costs the step. */
+static void distortion_of_switches(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion without, d;
+	(void)state;
+	team_that_sleeps(&run);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&without, s, SUMMARY_ALL_PHASES);
+	assert_non_null(
+		strstr(without.method, "recording 6 times off the CPU took was not measured"));
+	run.off_cpu.cost_low_ns = 1000;
+	run.off_cpu.cost_ns = 2000;
+	run.off_cpu.cost_high_ns = 3000;
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_non_null(strstr(d.method, "recording 6 times off the CPU took 2000 ns each"));
+	assert_float_equal(d.low - without.low, 2 * 1000 / 2 / 1e6, 1e-9);
+	assert_float_equal(
+		d.share - without.share, 6 * 2000 / 2 / 1e6, 1e-9); /* on two CPUs at once */
+	assert_float_equal(d.high - without.high, 6 * 3000 / 1e6, 1e-9);
+	run.cpus = 1;
+	distortion_estimate(&d, s, STEP_DECODE);
+	assert_float_equal(d.share - without.share, 6 * 2000 / 1e6, 1e-9);
+	distortion_estimate(&d, s, STEP_PREFILL);
+	assert_true(d.share < 0);
+	run.off_cpu.lost = 2 * 11; /* as many again, on all threads */
+	distortion_estimate(&d, s, STEP_DECODE);
+	assert_float_equal(d.high - without.high, 12 * 3000 / 1e6, 1e-9);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 /* Twenty tiles in a brick in a brick of the same category: in no row, but not for nothing. */
 static void tiles_cost_but_have_no_row(void **state)
 {
@@ -275,6 +343,7 @@ int main(void)
 		cmocka_unit_test(distortion_from_costs),
 		cmocka_unit_test(distortion_of_own_work),
 		cmocka_unit_test(distortion_by_callback),
+		cmocka_unit_test(distortion_of_switches),
 		cmocka_unit_test(tiles_cost_but_have_no_row),
 		cmocka_unit_test(dropped_pairs_cost_the_same),
 		cmocka_unit_test(places_count_work),

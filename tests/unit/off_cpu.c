@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "drain/off_cpu_intervals.h"
+#include "record/switch_cost.h"
 
 #define SPIN_NS 300000000ull
 #define SLEEP_NS 200000000ull
@@ -171,11 +172,30 @@ static int spin(void)
 	return 0;
 }
 
+static void recording_them_takes_time(void **state)
+{
+	struct off_cpu_account account = {.source = OFF_CPU_UNKNOWN};
+	double more_ns[8];
+
+	(void)state;
+	switch_cost_account(&account);
+	assert_int_equal(account.cost_ns, 0);
+	if (switch_cost_measure(more_ns, 8))
+		skip();
+	for (int i = 1; i < 8; i++)
+		assert_true(more_ns[i - 1] <= more_ns[i]);
+	account.source = OFF_CPU_SWITCHES;
+	switch_cost_account(&account);
+	assert_in_range(account.cost_low_ns, 1, account.cost_ns);
+	assert_in_range(account.cost_ns, 1, account.cost_high_ns);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleep_is_blocked),
 		cmocka_unit_test(a_neighbour_preempts),
+		cmocka_unit_test(recording_them_takes_time),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "sleep")) {
