@@ -63,17 +63,19 @@ static void of_threads(struct presence *p, const struct run *run)
 	p->idle = p->idle > 0 ? p->idle : 0;
 }
 
-static void of_steps(struct presence *p, const struct run *run)
+/* To the end of what a device did for them, as their time is counted everywhere. */
+static void of_steps(struct presence *p, const struct run *run, const struct step_index *index)
 {
 	double all = 0, preempted = 0, blocked = 0;
 
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
-		const struct run_lane *lane = &run->lanes[step->lane];
-		if (step->open)
+		uint64_t end_ns = index->tails[i].end_ns;
+		if (!index->finished[i])
 			continue;
-		struct run_off_times off = run_off_cpu_between(lane, step->begin_ns, step->end_ns);
-		all += (double)(step->end_ns - step->begin_ns);
+		struct run_off_times off =
+			run_off_cpu_between(&run->lanes[step->lane], step->begin_ns, end_ns);
+		all += (double)(end_ns - step->begin_ns);
 		preempted += (double)off.preempted_ns;
 		blocked += (double)off.blocked_ns;
 	}
@@ -84,12 +86,13 @@ static void of_steps(struct presence *p, const struct run *run)
 	p->off = p->preempted + p->blocked;
 }
 
-void presence_of_run(struct presence *presence, const struct run *run)
+void presence_of_run(
+	struct presence *presence, const struct run *run, const struct step_index *index)
 {
 	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 	of_machine(presence, run);
 	if (run->off_cpu.source != OFF_CPU_UNKNOWN) {
-		of_steps(presence, run);
+		of_steps(presence, run, index);
 		return;
 	}
 	of_step_cpu(presence, run);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "analysis/step_index.h"
 #include "trace/run.h"
 
 /* Shares, 0 to 1; negative: not known. */
@@ -17,11 +18,13 @@ struct presence {
 	double interrupts_there; /* share of its time */
 	double steal;		 /* taken by the host of this virtual machine */
 	double neighbour;	 /* with the one other process that used most */
-	/* of the time of all steps on the threads that run them */
+	/* of the time of all steps, a device's work for them included, on the threads that run them
+	 */
 	double preempted, blocked;
 	double off; /* both; also by the CPU time of each step, where switches are not known */
 	/* where switches are not known: of the time of threads that record, by the scheduler */
 	double queued, idle; /* could have run and had no CPU; neither ran nor could have */
 };
 
-void presence_of_run(struct presence *presence, const struct run *run);
+void presence_of_run(
+	struct presence *presence, const struct run *run, const struct step_index *index);

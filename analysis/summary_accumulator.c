@@ -16,12 +16,13 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static void add_exact(struct summary_sums *to, const struct brick_stat *stat)
+/* open_ns: what the thread counts only at an end that never came. */
+static void add_exact(struct summary_sums *to, const struct brick_stat *stat, uint64_t open_ns)
 {
 	to->count += stat->count;
 	to->sum_ns += stat->total + stat->nested;
 	to->total_ns += stat->total;
-	to->self_ns += stat->self;
+	to->self_ns += stat->self + open_ns;
 	to->wait_ns += stat->wait;
 	if (stat->count && stat->min < to->min_ns)
 		to->min_ns = stat->min;
@@ -54,6 +55,7 @@ static void add_samples(struct summary_sums *to, const struct summary_sums *from
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
+	to->open_ns += from->open_ns;
 	to->off.blocked_ns += from->off.blocked_ns;
 	to->off.preempted_ns += from->off.preempted_ns;
 	to->sources |= from->sources;
@@ -110,12 +112,12 @@ static void merge_lane(struct summary_accumulator *t)
 		const struct brick_stat *stat = exact_stat(t, lane, b);
 		struct summary_sums *to = &t->bricks[b];
 		if (stat)
-			add_exact(to, stat);
+			add_exact(to, stat, sampled->open_ns);
 		else
 			add_samples(to, sampled);
 		add_sampled(to, sampled);
 		if (stat && t->index->kinds[b] == BRICK_KIND_WORK)
-			add_exact(&exact, stat);
+			add_exact(&exact, stat, sampled->open_ns);
 	}
 	if (t->by == SUMMARY_BY_THREAD && t->only == SUMMARY_ALL_PHASES && lane->stats &&
 		t->run->complete) {

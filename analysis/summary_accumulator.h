@@ -55,6 +55,7 @@ struct summary_sums {
 	uint64_t sum_ns;   /* of lengths */
 	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
 	uint64_t self_ns, wait_ns;
+	uint64_t open_ns;	  /* of self_ns: in executions that never ended */
 	struct run_off_times off; /* of self_ns, as far as samples tell */
 	uint64_t wall_ns;	  /* of the wall time of the run */
 	uint64_t min_ns, max_ns;

@@ -89,8 +89,7 @@ static void count_wait(struct summary_accumulator *t, uint64_t ns, struct run_of
 	sums->wall_ns += wall_ns;
 	add_off(sums, off);
 	if (summary_needs_histograms(t))
-		sums_histogram(
-			t, &t->bricks[t->wait_brick], ns - off.blocked_ns - off.preempted_ns);
+		sums_histogram(t, &t->bricks[t->wait_brick], ns);
 }
 
 static uint32_t phase_of(const struct summary_accumulator *t, const struct walk_frame *frame)
@@ -150,6 +149,13 @@ static bool counts_to_wall(const struct summary_accumulator *t, const struct wal
 static uint64_t on_cpu_ns(const struct walk_frame *frame)
 {
 	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
+}
+
+/* What percentiles are of: waiting is no work that being off the CPU could have held up. */
+static uint64_t ranked_ns(const struct summary_accumulator *t, const struct walk_frame *frame)
+{
+	return t->index->kinds[frame->brick] == BRICK_KIND_WAIT ? frame->length_ns
+								: on_cpu_ns(frame);
 }
 
 static void count_group_waits(
@@ -285,6 +291,7 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 	struct summary_sums *sums, bool in_wall)
 {
 	sums->self_ns += frame->self_ns;
+	sums->open_ns += has_ended(frame) ? 0 : frame->self_ns;
 	add_off(sums, frame->off);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums->sources |= 1u << (frame->sample->source & 31);
@@ -348,7 +355,7 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	sums_duration(sums, frame->length_ns);
 	sums_work(sums, site);
 	if (summary_needs_histograms(t))
-		sums_histogram(t, &t->bricks[frame->brick], on_cpu_ns(frame));
+		sums_histogram(t, &t->bricks[frame->brick], ranked_ns(t, frame));
 }
 
 /* Tiles are in no row, but cost what others do. No hook records them. */

@@ -92,7 +92,7 @@ int explain_facts_init(
 		explain_facts_fini(f);
 		return rc;
 	}
-	presence_of_run(&f->presence, run);
+	presence_of_run(&f->presence, run, &f->index);
 	for (int p = 0; p < STEP_PHASES; p++)
 		finish_phase(&f->phases[p], p);
 	return 0;

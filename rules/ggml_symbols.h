@@ -64,7 +64,7 @@ X(WAIT, BACKEND_SYNCHRONIZE, "ggml_backend_synchronize", BASE, PHASES, MAY, NONE
 X(WAIT, SCHED_SYNCHRONIZE, "ggml_backend_sched_synchronize", LLAMA, PHASES, MAY, NONE, NULL) \
 X(WAIT, SYNCHRONIZE, "llama_synchronize", PROGRAM, PHASES, MAY, NONE, NULL) \
 /* Choosing the next token, from fetching the logits on. */ \
-X(PHASE, SAMPLER_ACCEPT, "llama_sampler_accept", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
+X(PHASE, SAMPLER_ACCEPT, "llama_sampler_accept", PROGRAM, PHASES, MAY, TOKEN_ACCEPT, NULL) \
 X(PHASE, GET_LOGITS, "llama_get_logits", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, GET_LOGITS_ITH, "llama_get_logits_ith", PROGRAM, PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, CONTEXT_GET_LOGITS_ITH, "_ZN13llama_context14get_logits_ithEi", LLAMA, PHASES, MAY, \
@@ -73,7 +73,7 @@ X(PHASE, CONTEXT_GET_LOGITS_ITH, "_ZN13llama_context14get_logits_ithEi", LLAMA, 
 X(PHASE, COMMON_SAMPLE, "_Z21common_sampler_sampleP14common_samplerP13llama_contextib", PROGRAM, \
 	PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, COMMON_ACCEPT, "_Z21common_sampler_acceptP14common_samplerib", PROGRAM, PHASES, MAY, \
-	SAMPLING, NULL) \
+	TOKEN_ACCEPT, NULL) \
 /* llama.cpp's own C++ functions; versions that lack one simply never call its hook. */ \
 X(PHASE, CONTEXT_RESERVE, "_ZN13llama_context13sched_reserveEv", LLAMA, PHASES, MAY, \
 	GRAPH_ALLOC, NULL) \

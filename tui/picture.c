@@ -72,7 +72,7 @@ static void compute(struct picture *p)
 {
 	struct report *report = &p->report;
 	sum_up(p, report, SUMMARY_BY_BRICK);
-	presence_of_run(&report->presence, p->run);
+	presence_of_run(&report->presence, p->run, &p->index);
 	losses_of_run(&report->losses, p->run, report->summary->mismatched);
 	if (p->live)
 		report->losses.incomplete = 0;

@@ -98,6 +98,7 @@ double report_wall_tokens_per_s(const struct step_phase_times *times)
 void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)
 {
 	report->run = walk->run;
+	presence_of_run(&report->presence, walk->run, walk->index);
 	if (summary_create_in(&report->summary, walk, by, phase) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", walk->run->path);
 }
@@ -105,7 +106,6 @@ void report_join(struct report *report, struct walk *walk, enum summary_by by, i
 void report_complete(struct report *report)
 {
 	struct summary *summary = report->summary;
-	presence_of_run(&report->presence, report->run);
 	losses_of_run(&report->losses, report->run, summary->mismatched);
 	distortion_estimate(&report->distortion, summary, summary->only);
 	for (int each = 0; each < STEP_PHASES; each++)

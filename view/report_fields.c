@@ -176,7 +176,7 @@ static void get_shape(
 
 #define PERCENTILE                                                                                \
 	"Percentiles are by nearest rank, within 1 % of the value, of the time on the CPU where " \
-	"that is known"
+	"that is known; those of waits are of all their time"
 #define FROM_SHAPES "Computed from shapes and types, never measured."
 
 const struct report_field report_fields[] = {

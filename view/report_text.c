@@ -291,7 +291,10 @@ static void print_losses(const struct printer *p)
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
 		xappend(&text, "; ", "%llu %s", (unsigned long long)count, what);
 	fputs(terminal_style_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
-	say(p, "Losses", "%s", *text ? text : "nothing was lost");
+	say(p, "Losses", "%s",
+		*text			       ? text
+		: p->report->run->off_cpu.lost ? "no records; context switches are: see Off CPU"
+					       : "nothing was lost");
 	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
 	free(text);
 }

@@ -77,16 +77,19 @@ void notes_library(const char *key, uintptr_t address)
 		note_once(key, "%s", object.path[0] ? object.path : "the program itself");
 }
 
-/* Nodes that are never executed: views and the like. */
-static int count_empty(const struct engine *e, const void *graph, int nodes)
+/* Nodes that are never executed: views and the like; *hollow: and others that have no elements. */
+static int count_empty(const struct engine *e, const void *graph, int nodes, int *hollow)
 {
 	int empty = 0;
 
+	*hollow = 0;
 	if (!e->graph_node || !e->op_desc)
 		return -1;
 	for (int i = 0; i < nodes; i++) {
 		const void *node = e->graph_node(graph, i);
-		empty += node && work_is_empty(e->op_desc(node));
+		int is_empty = node && work_is_empty(e->op_desc(node));
+		empty += is_empty;
+		*hollow += node && !is_empty && e->element_count && !e->element_count(node);
 	}
 	return empty;
 }
@@ -119,10 +122,12 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 		       (fused & 0xfffff);
 	if (!remember_graph(key))
 		return;
-	int empty = count_empty(e, graph, nodes), seen = (int)(started + fused);
+	int hollow, empty = count_empty(e, graph, nodes, &hollow), seen = (int)(started + fused);
 	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
+	if (hollow > expected - seen) /* some pairs are executed all the same */
+		hollow = expected - seen;
 	note_once("graph",
 		"%d nodes: %d of them do no work, %u were timed (%u of these as fused pairs), %d "
 		"were missed",
-		nodes, empty, started, fused, expected - seen);
+		nodes, empty + hollow, started, fused, expected - seen - hollow);
 }

@@ -27,6 +27,7 @@ enum phase {
 	PHASE_OUTPUT_COPY,
 	PHASE_SYNCHRONIZE, /* waiting for a backend */
 	PHASE_SAMPLING,
+	PHASE_TOKEN_ACCEPT, /* samplers are told of a token: a sampled one, or one of a prompt */
 	PHASE_LOOKUP, /* Brick itself: a graph that was built anew is recognised or looked up */
 	PHASE_SPLIT,  /* Brick itself: nothing, computed as a graph of its own (callback.c) */
 	PHASE_PLAIN,  /* a step that is recorded in one piece (plain_steps.h) */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a server and a speculative program ask the engine for, and what the steps of the recording say: the
 same tokens of prompts and of outputs, alone and mixed, and the same sum as llama_perf_context()'s. What they
-warm up with is shown as that, and in no rate."""
+warm up with is shown as that, and in no rate. The first token of a prompt of several batches comes behind the
+last of them, though a sampler is told of the prompt's tokens between them."""
 import json
 import glob
 import os
@@ -14,17 +15,17 @@ BRICK = os.path.join(g.BUILD, "bin", "brick")
 PHASES = "prefill", "decode", "mixed"
 
 
-def build(directory, libs):
+def build(directory, libs, name):
     source = os.path.dirname(g.demo("engine-static", "source", "include", "llama.h"))
-    program = os.path.join(directory, "llama_batches")
+    program = os.path.join(directory, name)
     libraries = [found[0] for name in ("libllama.*", "libllama.v*", "libggml.v*", "libggml.s*", "libggml-base*")
                  if (found := glob.glob(os.path.join(libs, name + ".so")))]
     made = subprocess.run(
         ["cc", "-O1", "-I", source, "-I", os.path.join(source, "..", "ggml", "include"),
-         os.path.join(g.SOURCE, "tests", "programs", "llama_batches.c"), "-o", program, *libraries,
+         os.path.join(g.SOURCE, "tests", "programs", name + ".c"), "-o", program, *libraries,
          "-Wl,-rpath," + libs, "-lm"], capture_output=True, text=True, check=False)
     if made.returncode:
-        g.skip("llama_batches.c cannot be built for this engine: " + made.stderr[:500])
+        g.skip(name + ".c cannot be built for this engine: " + made.stderr[:500])
     return program
 
 
@@ -38,7 +39,10 @@ def check(program, libs, model, what, path):
     counted = json.loads(output(program, libs, model, what))
     recorded = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model, what))
     assert recorded == counted, (recorded, counted)
-    steps = json.loads(output(BRICK, "report", "--json", path))["steps"]
+    report = json.loads(output(BRICK, "report", "--json", path))
+    graphs = [note["value"] for note in report["run"]["notes"] if note["key"] == "graph"]
+    assert graphs and all(note.endswith(" 0 were missed") for note in graphs), graphs  # nor those of no outputs
+    steps = report["steps"]
     for phase in PHASES:
         seen = [steps[phase][key] for key in ("count", "prompt_tokens", "output_tokens")]
         assert seen == counted[phase], (what, phase, seen, counted)
@@ -51,12 +55,22 @@ def check(program, libs, model, what, path):
     print(what, {phase: counted[phase] for phase in PHASES}, "warm-ups", warm_up["count"])
 
 
+def check_first_token(program, libs, model, path):
+    own = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
+    report = json.loads(output(BRICK, "report", "--json", path))
+    first = report["steps"]["ttft_ns"]
+    assert own["before_last"] < first < own["chosen"], (own, first)
+    print("first token", first, own)
+
+
 def main():
     libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
     with tempfile.TemporaryDirectory() as directory:
-        program = build(directory, libs)
+        program = build(directory, libs, "llama_batches")
         for what in "server", "draft", "along":
             check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
+        chunks = build(directory, libs, "llama_chunks")
+        check_first_token(chunks, libs, model, os.path.join(directory, "run.pftrace"))
 
 
 main()

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "analysis/call_tree.h"
 #include "analysis/path.h"
+#include "analysis/presence.h"
 #include "analysis/queue_times.h"
 #include "analysis/summary.h"
 #include "analysis/unknown.h"
@@ -275,6 +276,30 @@ static void a_queue_without_steps(void **state)
 	scene_fini(&s);
 }
 
+/* Its thread is preempted for half of the evaluation, and blocked while the device works on. */
+static void off_the_cpu_beside_the_device(void **state)
+{
+	struct run_off_cpu off[] = {{.begin_ns = 1050, .end_ns = 1100, .preempted = 1},
+		{.begin_ns = 1200, .end_ns = 1600, .before = {.preempted_ns = 50}}};
+	struct scene s;
+	struct presence presence;
+	(void)state;
+
+	scene_init(&s, BRICK_DECODE);
+	builder_sample(&s.run, 0, s.sync, 1200, 1600, 0);
+	add_command(&s, s.gemv, 1060, 1600);
+	s.run.off_cpu.source = OFF_CPU_SWITCHES;
+	s.run.lanes[0].off_cpu = off;
+	s.run.lanes[0].off_cpu_count = 2;
+	assert_int_equal(step_index_init(&s.index, &s.run), 0);
+	presence_of_run(&presence, &s.run, &s.index);
+	assert_float_equal(presence.preempted, 50.0 / 600, 1e-9);
+	assert_float_equal(presence.blocked, 400.0 / 600, 1e-9);
+	s.run.lanes[0].off_cpu = NULL;
+	s.run.lanes[0].off_cpu_count = 0;
+	scene_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +309,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits),
 		cmocka_unit_test(what_holds_the_next_step),
 		cmocka_unit_test(a_queue_without_steps),
+		cmocka_unit_test(off_the_cpu_beside_the_device),
 	};
 	return cmocka_run_group_tests_name("analysis_async", tests, NULL, NULL);
 }

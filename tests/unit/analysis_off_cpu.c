@@ -52,7 +52,8 @@ static void waits_have_time_off_the_cpu(void **state)
 	assert_int_equal(waited->preempted_ns, 500);
 	assert_int_equal(waited->blocked_ns, 100);
 	assert_int_equal(waited->cpu_ns, 200);
-	assert_true(waited->p50_ns >= 95 && waited->p50_ns <= 105);
+	/* how long they wait, whoever had the CPU meanwhile */
+	assert_true(waited->p50_ns >= 198 && waited->p50_ns <= 202);
 	summary_destroy(s);
 	run.lanes[lane].off_cpu = NULL;
 	run.lanes[lane].off_cpu_count = 0;

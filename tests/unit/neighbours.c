@@ -99,7 +99,10 @@ static char *line_of(const struct run *run)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	presence_of_run(&presence, run);
+	struct step_index index;
+	assert_int_equal(step_index_init(&index, run), 0);
+	presence_of_run(&presence, run, &index);
+	step_index_fini(&index);
 	report_presence_text(run, &presence, &terminal, 0, out);
 	fclose(out);
 	return text;
