@@ -4,9 +4,13 @@
  * histograms become the run's, and the steps are found.
  */
 #include <stdlib.h>
+#include "brick/abi/step_counters.h"
 #include "trace/build.h"
 
-enum { STEPS_RELEASED = 512 }; /* each may lie on pages of its own */
+enum {
+	STEPS_RELEASED = 512, /* each may lie on pages of its own */
+	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
+};
 
 const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
@@ -178,6 +182,39 @@ static uint32_t phase_of(int32_t well_known)
 	}
 }
 
+/* The lane's step at that time; steps are in the order of their begins. NULL: there is none. */
+static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
+{
+	size_t low = 0, high = run->step_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->steps[middle].begin_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t left = MAX_BESIDE; low && left; low--, left--)
+		if (run->steps[low - 1].lane == lane)
+			return run->steps[low - 1].end_ns >= ns ? &run->steps[low - 1] : NULL;
+	return NULL;
+}
+
+/* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
+static void take_refused(struct run *run)
+{
+	uint32_t refused = run_brick_find(run, BRICK_REFUSED_NAME);
+
+	for (size_t i = 0; refused != RUN_NONE && i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == refused
+						? step_at(run, point->lane, point->ns)
+						: NULL;
+		if (step)
+			step->tokens = step->output_tokens = 0;
+	}
+}
+
 static void finish_steps(struct run *run)
 {
 	for (size_t i = 0; i < run->step_count; i++) {
@@ -195,6 +232,7 @@ static void finish_steps(struct run *run)
 	}
 	if (run->step_count)
 		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
+	take_refused(run);
 }
 
 static void finish_digests(struct build *b)

@@ -82,7 +82,7 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 	plain_step_begin(&scope, frame);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
 	plain_step_end(frame);
-	phase_end(&scope);
+	step_end(&scope, &tokens, (int32_t)(word)result);
 	plain_step_after(frame);
 	return result;
 }
@@ -124,7 +124,7 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 	plain_step_begin(&scope, frame);
 	int32_t status = function(context, *batch);
 	plain_step_end(frame);
-	phase_end(&scope);
+	step_end(&scope, &tokens, status);
 	plain_step_after(frame);
 	return status;
 }

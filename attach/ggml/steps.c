@@ -49,18 +49,17 @@ static void note_method(const char *method, const void *code)
 		notes_library("llama.library", (uintptr_t)code);
 }
 
-/* Within the step, so that it is the step's. */
-static void count_repeated(int32_t tokens)
+/* Within the step, so that it is the step's. *counter: its brick + 1. */
+static void count_tokens(uint32_t *counter, const char *name, double tokens)
 {
-	static uint32_t counter; /* + 1 */
-	uint32_t id = __atomic_load_n(&counter, __ATOMIC_RELAXED);
+	uint32_t id = __atomic_load_n(counter, __ATOMIC_RELAXED);
 
 	if (!id) {
-		int brick = brick_register(BRICK_REPEATED_NAME, BRICK_CATEGORY_ENGINE);
+		int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
 		if (brick < 0)
 			return;
 		id = (uint32_t)brick + 1;
-		__atomic_store_n(&counter, id, __ATOMIC_RELAXED);
+		__atomic_store_n(counter, id, __ATOMIC_RELAXED);
 	}
 	brick_counter(id - 1, tokens);
 }
@@ -75,8 +74,18 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	note_method(method, code);
 	int32_t repeated = tokens->batch ? prompt_memory_repeated(tokens->batch) : -1;
 	phase_step_begin(scope, tokens, frame);
+	static uint32_t counter;
 	if (repeated >= 0 && scope->depth)
-		count_repeated(repeated);
+		count_tokens(&counter, BRICK_REPEATED_NAME, repeated);
+}
+
+void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
+{
+	static uint32_t counter;
+
+	if (status && scope->depth && brick_enabled())
+		count_tokens(&counter, BRICK_REFUSED_NAME, (double)tokens->prompt + tokens->output);
+	phase_end(scope);
 }
 
 void step_begin_graph(struct phase_scope *scope, const void *frame)

@@ -15,6 +15,9 @@
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame);
 
+/* status: not 0 where the engine would not evaluate the batch. */
+void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status);
+
 /* The context's evaluations are warm-ups from now on, or not any more (llama_set_warmup()). */
 void step_warm_up_set(const void *context, int on);
 int step_is_warm_up(const void *context);

@@ -2,7 +2,8 @@
 """What a server and a speculative program ask the engine for, and what the steps of the recording say: the
 same tokens of prompts and of outputs, alone and mixed, and the same sum as llama_perf_context()'s. What they
 warm up with is shown as that, and in no rate. The first token of a prompt of several batches comes behind the
-last of them, though a sampler is told of the prompt's tokens between them."""
+last of them, though a sampler is told of the prompt's tokens between them; what the engine refuses is no
+step's tokens."""
 import json
 import glob
 import os
@@ -57,9 +58,10 @@ def check(program, libs, model, what, path):
 
 def check_first_token(program, libs, model, path):
     own = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
-    report = json.loads(output(BRICK, "report", "--json", path))
-    first = report["steps"]["ttft_ns"]
+    steps = json.loads(output(BRICK, "report", "--json", path))["steps"]
+    first = steps["ttft_ns"]
     assert own["before_last"] < first < own["chosen"], (own, first)
+    assert (steps["prefill"]["tokens"], steps["decode"]["tokens"]) == (own["prompt"], own["outputs"]), steps
     print("first token", first, own)
 
 

@@ -2,7 +2,8 @@
 //
 // A prompt that takes several batches, read as llama.cpp's own programs read one: a sampler is told
 // of each token as it goes into a batch. Run as: PROGRAM LIBRARIES MODEL; prints as JSON, in ns
-// from before the first batch, when the last but one was evaluated and when a token was chosen.
+// from before the first batch, when the last but one was evaluated and when a token was chosen; and
+// how many tokens of the prompt and of outputs were evaluated. A batch at the end is refused.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,24 @@ static void evaluate(struct llama_context *context, int32_t *tokens, int n)
 		must(NULL, "llama_decode() failed");
 }
 
+// Of a sequence that there is none of.
+static void be_refused(struct llama_context *context)
+{
+	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
+
+	for (int i = 0; i < BATCH; i++) {
+		batch.token[i] = 3;
+		batch.pos[i] = i;
+		batch.n_seq_id[i] = 1;
+		batch.seq_id[i][0] = 7;
+		batch.logits[i] = 0;
+	}
+	batch.n_tokens = BATCH;
+	if (!llama_decode(context, batch))
+		must(NULL, "llama_decode() took what it should not");
+	llama_batch_free(batch);
+}
+
 int main(int argc, char **argv)
 {
 	int32_t tokens[BATCH * BATCHES];
@@ -82,8 +101,9 @@ int main(int argc, char **argv)
 			chosen = now_ns() - begin;
 		evaluate(context, &token, 1);
 	}
-	printf("{\"before_last\": %lld, \"chosen\": %lld}\n", (long long)before_last,
-		(long long)chosen);
+	be_refused(context);
+	printf("{\"before_last\": %lld, \"chosen\": %lld, \"prompt\": %d, \"outputs\": %d}\n",
+		(long long)before_last, (long long)chosen, BATCH * BATCHES, PREDICTED);
 	llama_sampler_free(sampler);
 	llama_free(context);
 	llama_model_free(model);

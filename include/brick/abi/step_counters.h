@@ -5,5 +5,7 @@
 
 /* Tokens of the step's batch that begin like an earlier batch, at the same positions. */
 #define BRICK_REPEATED_NAME "PromptTokensRepeated"
+/* Tokens of the step's batch, which the engine would not evaluate, or not to its end. */
+#define BRICK_REFUSED_NAME "TokensRefused"
 
 #endif
