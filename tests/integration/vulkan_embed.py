@@ -45,11 +45,14 @@ def slack_ns(report):
 
 
 def check_times(mode, own, found, slack):
-    """Each brick holds what the engine timed, and nothing of the next one."""
+    """
+    Each brick holds what the engine timed, and nothing of the next one. Its length was placed on the host's
+    clock: of 363 ms, in which the device had no CPU, by a line right within 20 us, 5 us were missing.
+    """
     expect(f"{mode}: bricks", [name for name, _, _ in found], [name for name, _, _ in own])
     expect(f"{mode}: of each", len(own), 2 * COUNT)
     for ours, theirs in zip(found, own):
-        expect_true(f"{mode}: {ours}, its own {theirs}", ours[2] >= theirs[2] - 1)
+        expect_true(f"{mode}: {ours}, its own {theirs}, {slack}", ours[2] >= theirs[2] - slack)
     # There is one distance between the clocks at which all of them do.
     least = max(ours[1] - theirs[1] for ours, theirs in zip(found, own))
     most = min(ours[1] + ours[2] - theirs[1] - theirs[2] for ours, theirs in zip(found, own))
