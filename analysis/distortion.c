@@ -4,15 +4,14 @@
  * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
  * up and down per hook call, because timing a call in place counts part of the timing; where
  * threads wait for each other, no more than that reading (low), since of the delays of all only the
- * shortest holds them up for sure; as much
- * again as a call takes longer than a pair, since what is only led on (barriers) is not timed, and
- * finds the caches as cold (high); the same once more for the lines of the engine that a call
- * pushes out, since each line that it brings in pushes out one at most (high); for the way into a
- * call, which no clock inside of it sees, as much as a pair takes longer behind other data than in
- * warm caches, timed in this process from outside of the pair (high); the hooks of the step's other
- * threads, whose delays hold up all at the next barrier unless they fall together (high); and, on a
- * machine that the program kept busy, the recorder's CPU time spread over the CPUs (estimate) or
- * holding up all of them (high).
+ * shortest holds them up for sure. What a call takes longer in place than a pair in warm caches is
+ * what its lines take to come. Three times as much again may be there (high): for the lines on the
+ * way into it, which no clock inside of it sees; for those of the engine that it pushes out, since
+ * each that it brings in pushes out one at most; and for calls that are led on untimed (barriers of
+ * a team, what jumps lead astray). The hooks of the step's other threads, whose delays hold up all
+ * at the next barrier unless they fall together (high); times off the CPU, which the kernel records
+ * (analysis/switch_cost.c); and, on a machine that the program kept busy, the recorder's CPU time
+ * spread over the CPUs (estimate) or holding up all of them (high).
  *
  * Nodes that were timed by the evaluation callback were computed as graphs of their own. Each took
  * as long for that as the shortest node without work at least (low), as their mean (estimate), and
@@ -180,16 +179,16 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
 		const struct run_process *process = &run->processes[lane->process];
 		double spread_ns = process->pair_cost_ns / 2;
-		double way_ns = fmax(process->pair_cost_high_ns - process->pair_cost_ns, 0);
+		double cold_ns = fmax(mean_ns - process->pair_cost_ns, 0);
+		double unseen_ns = 3 * cold_ns;
+		double least_ns = fmax(mean_ns - spread_ns, 0);
 		costs->calls += calls;
 		costs->timed += (double)lane->hook_timed;
 		costs->timed_ns += (double)lane->hook_ns;
 		costs->ns += calls * mean_ns;
-		double least_ns = fmax(mean_ns - spread_ns, 0);
 		costs->low_ns += calls * (team ? fmin(least_ns, spread_ns) : least_ns);
-		double cold_ns = mean_ns > 2 * spread_ns ? mean_ns - 2 * spread_ns : 0;
-		costs->high_ns += calls * (mean_ns + spread_ns + 2 * cold_ns + way_ns);
-		costs->unseen_ns += calls * (cold_ns + way_ns);
+		costs->high_ns += calls * (mean_ns + spread_ns + unseen_ns);
+		costs->unseen_ns += calls * unseen_ns;
 	}
 }
 

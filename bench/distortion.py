@@ -8,21 +8,29 @@ adds, and falls on both (of the faster half the mean, which varies least). Two c
 memory happens to lie, another time in each process,
 so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
 of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
-(`report --json`: distortion), per step. What cannot be told from nothing is "not resolved", with the number of
-processes that would tell.
+(`report --json`: distortion), per step. A row is decided when the error is below half of the stated interval's width.
+What is not is "not resolved".
 
 --keep DIR keeps rounds and recordings of each process, and goes on from what is there: a quiet machine can be had a
-minute at a time. --for ends it behind so many seconds, --show only says what is there. Nobody else's program may
-have been another one meanwhile.
+minute at a time. --for: when each row has its --repeats, those that are furthest from being decided get more, for so many seconds in
+all. --show only says what is there. Nobody else's program may have been another one meanwhile.
 
---kinds null,run,whole: one more process of each is recorded with --measure-distortion. Of its steps one in five is left
-whole, in the same memory as those beside it: what those take longer resolves what lies between processes. It
+--kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion. Of its steps one in
+five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes. It
 leaves out what is left of the recorder in such a step, which the two copies hold; and beside it stands how often what
 `report` makes of that process's steps holds.
 --libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
 
-Steps of more threads than there are CPUs take a tenth of a second and more, since the engine's threads spin until
-they are preempted: "short" is for them, a model of one layer, and --seconds ends each process.
+Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
+it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does by default, with OMP_WAIT_POLICY=passive:
+its threads sleep. That the kernel's records of context switches cost then, in all of the process; so they are judged by
+the recorded processes' steps less those of processes that are not recorded (lower deciles).
+
+The table of the issue, a quarter of an hour on a machine that is otherwise quiet:
+
+  demo/engine-static.sh openmp        once, ten minutes
+  bench/distortion.py --models tiny,demo --threads 1,2,4 --kinds null,run,whole --rounds 150 --seconds 4 --repeats 2 \\
+                      --for 800 --keep DIR
 
 --floor: instead of the recorder, hooks that do nothing (engine-floor), that read the clock, that read it twice.
 
@@ -31,8 +39,10 @@ they are preempted: "short" is for them, a model of one layer, and --seconds end
 """
 import argparse
 import csv
+import functools
 import glob
 import json
+import math
 import os
 import random
 import statistics
@@ -45,15 +55,19 @@ from lib.paired import shift_between
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 LIBS = f"{BUILD}/demo/engine/libs"
+OPENMP = f"{BUILD}/demo/engine-static/openmp/bin"
 FLOOR = f"{BUILD}/lib/engine-floor.so"
 TINY = ["--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads", "2", "--ff", "176", "--vocab", "512"]
 # Its file, by how much its steps are longer, and how it is made.
 MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1, [*TINY, "--layers", "24"]),
           "short": (f"{BUILD}/demo/model-short.gguf", 1, [*TINY, "--layers", "1"]),
           "demo": (f"{BUILD}/demo/model-f16.gguf", 4, None)}
-HEAD = ("| model | threads | batches | processes x rounds | step, us | recording costs, us a step | % | beside whole steps, us | "
-        "stated, us a step (low .. high) | holds | measured in the recording |\n|---|---|---|---|---|---|---|---|---|---|---|")
+HEAD = ("| model | threads | batches | processes x rounds | step, us | two copies: more, us | beside whole steps: more, us (whole ones) | "
+        "recorded processes: more, us | recording costs, us a step | % | stated, us a step (low .. high) | holds | "
+        "`--measure-distortion` says; of its reports |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
+FOREVER = 1e9
+DECIDED = 0.8  # of half a width, as more processes may move both
 NODES_LEAST = 16  # A step with fewer samples was left whole.
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
@@ -68,7 +82,9 @@ class Row:
         self.options, self.model, self.threads, self.case, self.floor = options, model, threads, case, floor
         self.path, slower, _ = MODELS[model]
         self.rounds = max(options.rounds // slower, 20)
-        library = os.path.basename(os.path.abspath(LIBS if options.libs is None else options.libs))
+        self.sleeps = threads > os.cpu_count()
+        self.libs = options.libs or (OPENMP if self.sleeps else LIBS)
+        library = os.path.basename(os.path.abspath(self.libs).removesuffix("/bin"))
         name = f"{library}-{model}-{threads}-{case.replace(' ', '_')}"
         self.of = {"null": name + "-null", "run": f"{name}-{options.attach}-run", "whole": f"{name}-{options.attach}-whole"}
 
@@ -78,19 +94,38 @@ class Row:
     def pair(self, kind):
         """One process, into files of its own."""
         place = os.path.join(self.options.keep, f"{self.of[kind]}-{time.time_ns()}")
-        command = [f"{BUILD}/bin/engine-pair", self.options.libs or LIBS, self.path, str(self.threads),
-                   f"{self.rounds},{self.options.seconds}", *CASES[self.case].split()]
+        alone = kind == "whole"
+        command = [f"{BUILD}/bin/engine-pair", self.libs, self.path, str(self.threads),
+                   f"{self.rounds * (2 if alone else 1)},{self.options.seconds},{1 if alone else 2}", *CASES[self.case].split()]
         if kind != "null" and not self.floor:
             command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", self.options.attach, "-o", place + ".pftrace",
                        *(["--measure-distortion"] if kind == "whole" else []), "--", *command]
-        env = dict(os.environ, LD_PRELOAD=FLOOR, FLOOR=self.floor) if self.floor and kind == "run" else None
+        env = {"OMP_WAIT_POLICY": "passive", **os.environ,
+               **({"LD_PRELOAD": FLOOR, "FLOOR": self.floor} if self.floor and kind == "run" else {})}
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
         with open(place + ".json", "w", encoding="utf-8") as file:
             file.write(done.stdout.splitlines()[-1])
 
-    def measure(self):
-        for kind in self.options.kinds.split(","):
+    def measure(self, kinds=None):
+        for kind in kinds or self.options.kinds.split(","):
             self.pair(kind)
+
+    def judged(self):
+        """Cost and error by what resolves it best, us, and the kinds of processes that it is made of."""
+        runs, nulls = self.steps("run"), self.steps("null")
+        if self.sleeps:
+            return (*between(levels(runs), levels(nulls)), ("null", "run"))
+        best = (cost_of(runs, nulls), error_of(runs, nulls), ("null", "run"))
+        whole, others, _ = self.beside()
+        if len(whole) < 12:
+            return best
+        return min(best, (*shift_and_error(others, whole), ("whole",)), key=lambda x: x[1])
+
+    def undecided(self):
+        """The error in half widths of what is stated; and what would make it less."""
+        _, error, kinds = self.judged()
+        (low, _, high), _ = self.stated()
+        return 0 if low is None else 2 * error / max(high - low, 0.1), kinds
 
     def steps(self, kind):
         """Of each process the steps of a round, each with its times in all rounds."""
@@ -116,12 +151,12 @@ class Row:
             some, rest = beside(recording, self.threads, len(steps), len(steps[0]["each_ns"]))
             whole += some
             others += rest
-            (low, _, high), _ = stated(recording)
             each = (len(some) + len(rest)) / max(len(rest), 1)  # a share is of all steps, the cost of those taken apart
-            intervals.append((low and low * each, high and high * each))
+            intervals.append([us and us * each for us in stated(recording)[0]])
         return whole, others, intervals
 
 
+@functools.cache
 def stated(recording):
     done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, "--json"], check=True, capture_output=True)
     report = json.loads(done.stdout)
@@ -144,6 +179,7 @@ def recorded_steps(recording, threads):
             for line, row in zip(lines, rows)]
 
 
+@functools.cache
 def beside(recording, threads, places, rounds):
     """What steps took that were left whole, and what the others, us; of each place in a round less the middle of the
     others. By the recording's clock, since going past the hooks takes longer than they do."""
@@ -155,6 +191,11 @@ def beside(recording, threads, places, rounds):
             whole += [us - statistics.median(rest) for us in some]
             others += [us - statistics.median(rest) for us in rest]
     return whole, others
+
+
+def shift_and_error(first, second):
+    middle, low, high = shift_between(first, second)
+    return middle, max(high - middle, middle - low)
 
 
 def faster(times):
@@ -188,21 +229,24 @@ def student(freedom):
     return STUDENT[freedom] if freedom < len(STUDENT) else 1.96 + 2.5 / freedom
 
 
-def spread_of(runs, nulls):
-    """Of what one process with the recorder and one without would give; None: there is one of each."""
-    if min(len(runs), len(nulls)) < 2:
-        return None
-    return (statistics.variance(costs(runs)) + statistics.variance(costs(nulls))) ** 0.5
+def levels(runs):
+    """What a step of the first copy takes, us, in each process."""
+    return [mean(statistics.quantiles((each[0] for each in step["each_ns"]), n=10)[0] for step in run) / 1e3 for run in runs]
+
+
+def between(some, others):
+    """Difference of the means, and half of Welch's interval: of at least two each."""
+    a, b = (statistics.variance(x) / len(x) for x in (some, others))
+    freedom = (a + b) ** 2 / (a * a / (len(some) - 1) + b * b / (len(others) - 1))
+    return mean(some) - mean(others), student(max(int(freedom), 1)) * (a + b) ** 0.5
 
 
 def error_of(runs, nulls):
     """Half the interval: by the processes; of one, by the rounds that it happened to have."""
-    if spread_of(runs, nulls) is None:
+    if min(len(runs), len(nulls)) < 2:
         pick = random.Random(1)
         return 2 * statistics.stdev(cost_of(runs, nulls, pick) for _ in range(RESAMPLED))
-    a, b = (statistics.variance(costs(x)) / len(x) for x in (runs, nulls))
-    freedom = (a + b) ** 2 / (a * a / (len(runs) - 1) + b * b / (len(nulls) - 1))
-    return student(max(int(freedom), 1)) * (a + b) ** 0.5
+    return between(costs(runs), costs(nulls))[1]
 
 
 def verdict(cost, error, low, high):
@@ -210,7 +254,7 @@ def verdict(cost, error, low, high):
         return "not stated"
     if not low - error <= cost <= high + error:
         return "no"
-    if error > max(cost, high):
+    if error > (high - low) / 2:
         return "not resolved"
     return "yes" if low <= cost <= high else "by its error"
 
@@ -225,40 +269,40 @@ def make_model(name):
         subprocess.run([f"{BUILD}/bin/brick-model", *how, path], check=True, stdout=subprocess.DEVNULL)
 
 
-def needed(runs, nulls, aim):
-    """How many processes of each an error of `aim` takes."""
-    spread = spread_of(runs, nulls)
-    return f"; +- {aim:.0f} takes {(2 * spread / aim) ** 2:.0f} processes" if spread and aim > 0 else ""
+def holds(interval, cost, error):
+    """A report's interval against a cost that has an error itself; both of 95 %, so one in twenty may not."""
+    low, middle, high = interval
+    return (cost >= middle - math.hypot(middle - low, error) or low <= 0) and cost <= middle + math.hypot(high - middle, error)
 
 
 def of_whole_steps(row):
-    """Cost and error by steps left whole, or None, and how many reports of them hold it."""
+    """What is shown of steps left whole, and how many reports of how many hold it."""
     whole, others, intervals = row.beside()
-    if len(whole) < 12:
-        return None, "-", "-"
-    cost, low, high = shift_between(others, whole)
-    error = max(high - cost, cost - low)
-    held = sum(low - error <= cost <= high + error for low, high in intervals if low is not None)
-    low, high = (mean(i[k] for i in intervals if i[k] is not None) for k in (0, 1))
-    return (cost, error), f"{cost:.1f} +- {error:.1f} ({len(whole)})", \
-        f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold"
+    intervals = [i for i in intervals if i[0] is not None]
+    if len(whole) < 12 or not intervals:
+        return "-", "-", (0, 0)
+    cost, error = shift_and_error(others, whole)
+    held = sum(holds(i, *((cost, error) if not row.sleeps else row.judged()[:2])) for i in intervals)
+    low, high = (mean(i[k] for i in intervals) for k in (0, 2))
+    return f"{cost:.1f} +- {error:.1f} ({len(whole)})", f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold", (held, len(intervals))
 
 
 def show(row):
+    """One line; returns how many reports of steps left whole hold, and of how many."""
     runs, nulls = row.steps("run"), row.steps("null")
-    if not runs or not nulls:
-        return
+    if not runs or not nulls or row.sleeps and min(len(runs), len(nulls)) < 2:
+        return 0, 0
     (low, mid, high), lost = row.stated()
-    cost, error = cost_of(runs, nulls), error_of(runs, nulls)
-    better, found, measured = of_whole_steps(row)
-    plain = mean(statistics.median(s[1] for s in step["each_ns"]) for run in runs for step in run) / 1e3
-    judged = min([(cost, error), better or (cost, error)], key=lambda x: x[1])
-    judgement = verdict(*judged, low, high)
+    cost, error, _ = row.judged()
+    copies = f"{cost_of(runs, nulls):.1f} +- {error_of(runs, nulls):.1f}"
+    processes = "{:.0f} +- {:.0f}".format(*between(levels(runs), levels(nulls))) if min(len(runs), len(nulls)) > 1 else "-"
+    found, measured, held = of_whole_steps(row)
+    plain = mean(levels(nulls)) if row.sleeps else mean(statistics.median(s[1] for s in step["each_ns"]) for run in runs for step in run) / 1e3
     rounds = sum(len(run[0]["each_ns"]) for run in runs)
-    print(f"| {row.model} | {row.threads} | {row.case} | {len(runs)} x {rounds // len(runs)} | {plain:.0f} | "
-          f"{cost:.1f} +- {error:.1f} | {100 * cost / plain:.1f} | {found} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
-          f"{judgement}{needed(runs, nulls, max(cost, high) / 2) if judgement == 'not resolved' else ''} | {measured} |" +
-          (f" lost: {lost}" if lost else ""), flush=True)
+    print(f"| {row.model} | {row.threads} | {row.case} | {len(runs)} x {rounds // len(runs)} | {plain:.0f} | {copies} | {found} | {processes} | "
+          f"{cost:.1f} +- {error:.1f} | {100 * cost / plain:.1f} | {shown(mid)} ({shown(low)} .. {shown(high)}) | "
+          f"{verdict(cost, error, low, high)} | {measured} |" + (f" lost: {lost}" if lost else ""), flush=True)
+    return (0, 0) if row.sleeps else held
 
 
 def show_floors(rows):
@@ -289,15 +333,23 @@ def table(options):
             for case in options.cases.split(",") for threads in map(int, options.threads.split(","))]
     for model in options.models.split(","):
         make_model(model)
+    last = options.kinds.split(",")[-1]
     end = time.monotonic() + options.until
-    for _ in range(0 if options.show else options.repeats):
-        last = options.kinds.split(",")[-1]
-        for row in sorted(rows, key=lambda row: len(row.kept(last, "json"))):
-            if time.monotonic() < end:
-                row.measure()
+    while not options.show and time.monotonic() < end:
+        fewest = min(rows, key=lambda row: len(row.kept(last, "json")))
+        if len(fewest.kept(last, "json")) < options.repeats:
+            fewest.measure()
+            continue
+        worst = max(rows, key=lambda row: row.undecided()[0])
+        if options.until == FOREVER or worst.undecided()[0] < DECIDED:
+            break
+        worst.measure(worst.undecided()[1])
+    if options.silent:
+        return
     print(HEAD)
-    for row in [] if options.silent else rows:
-        show(row)
+    held = [show(row) for row in rows]
+    if sum(n for _, n in held):
+        print(f"\nOf the reports of steps left whole {sum(n for n, _ in held)} of {sum(n for _, n in held)} hold, of one and two threads.")
 
 
 def main():
@@ -313,12 +365,14 @@ def main():
     parser.add_argument("--libs")
     parser.add_argument("--kinds", default="null,run")
     parser.add_argument("--keep")
-    parser.add_argument("--for", type=float, default=1e9, dest="until")
+    parser.add_argument("--for", type=float, default=FOREVER, dest="until")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--silent", action="store_true", help="no table")
     options = parser.parse_args()
     if not os.path.exists(options.libs or LIBS):
         sys.exit(f"{options.libs or LIBS} is not there: demo/models.sh makes it")
+    if not options.libs and max(map(int, options.threads.split(","))) > os.cpu_count() and not os.path.exists(OPENMP):
+        sys.exit(f"{OPENMP} is not there: demo/engine-static.sh openmp makes it")
     with tempfile.TemporaryDirectory() as scratch:
         options.keep = options.keep or scratch
         os.makedirs(options.keep, exist_ok=True)

@@ -4,9 +4,9 @@
 // reach: under `brick record` the first is recorded and the second is not. Both evaluate the same
 // batches in turns, so that what else the machine does falls on both. Run without the recorder the
 // same figures show what the two differ by of themselves. bench/distortion.py runs both and
-// subtracts. One thread here.
+// subtracts. One thread here. COPIES 1: without the second.
 //
-//   usage: engine-pair LIBS MODEL THREADS ROUNDS[,SECONDS] BATCH...
+//   usage: engine-pair LIBS MODEL THREADS ROUNDS[,SECONDS[,COPIES]] BATCH...
 //
 // A round evaluates each BATCH (a number of tokens) once; "c" empties the KV cache. Behind so many
 // seconds no more rounds begin, when there were three. Prints one JSON object: per step of a round
@@ -19,12 +19,21 @@
 
 #include "demo/llama_abi.h"
 
-enum { COPIES = 2, STEPS_MAX = 64, CONTEXT = 256, TOKENS_MAX = 64, WARM_UP = 4, ROUNDS_MIN = 3 };
+enum {
+	MAX_COPIES = 2,
+	STEPS_MAX = 64,
+	CONTEXT = 256,
+	TOKENS_MAX = 64,
+	WARM_UP = 4,
+	ROUNDS_MIN = 3
+};
 
 struct copy {
 	struct llama_abi abi;
 	void *model, *context;
 };
+
+static int copies_used = MAX_COPIES;
 
 static void die(const char *what)
 {
@@ -99,18 +108,22 @@ static double evaluate(struct copy *c, int tokens)
 	return now_ns() - begin;
 }
 
-static void print_step(double (*rounds)[COPIES], int count, int tokens, bool last)
+static void print_step(double (*rounds)[MAX_COPIES], int count, int tokens, bool last)
 {
 	printf("{\"tokens\": %d, \"each_ns\": [", tokens);
-	for (int i = 0; i < count; i++)
-		printf("%s[%.0f, %.0f]", i ? ", " : "", rounds[i][0], rounds[i][1]);
+	for (int i = 0; i < count; i++) {
+		printf("%s%.0f", i ? ", [" : "[", rounds[i][0]);
+		for (int c = 1; c < copies_used; c++)
+			printf(", %.0f", rounds[i][c]);
+		printf("]");
+	}
 	printf("]}%s", last ? "" : ", ");
 }
 
 static void evaluate_both(struct copy *copies, int tokens, int turn, double *ns)
 {
-	for (int i = 0; i < COPIES; i++) {
-		int which = (i + turn) & 1;
+	for (int i = 0; i < copies_used; i++) {
+		int which = (i + turn) & (copies_used - 1);
 
 		if (tokens)
 			ns[which] = evaluate(&copies[which], tokens);
@@ -130,11 +143,11 @@ static double seconds_since(const struct timespec *start)
 // Threads that are more than the CPUs wait for each other by spinning until they are preempted:
 // whoever asks for many rounds says how long they may take.
 static int measure(struct copy *copies, char **batches, int steps, const char *rounds_text,
-	double (**times)[COPIES])
+	double (**times)[MAX_COPIES])
 {
 	char *end;
 	int rounds = (int)strtol(rounds_text, &end, 10), round = -WARM_UP;
-	double seconds = *end == ',' ? atof(end + 1) : 1e9, ns[COPIES] = {0, 0};
+	double seconds = *end == ',' ? strtod(end + 1, &end) : 1e9, ns[MAX_COPIES] = {0, 0};
 	struct timespec start;
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -149,8 +162,8 @@ static int measure(struct copy *copies, char **batches, int steps, const char *r
 
 int main(int argc, char **argv)
 {
-	static struct copy copies[COPIES];
-	double(*times[STEPS_MAX])[COPIES];
+	static struct copy copies[MAX_COPIES];
+	double(*times[STEPS_MAX])[MAX_COPIES];
 	int rounds = argc > 4 ? atoi(argv[4]) : 0, steps = argc - 5;
 
 	if (steps < 1 || steps > STEPS_MAX || rounds < 1) {
@@ -160,7 +173,10 @@ int main(int argc, char **argv)
 	}
 	if (atoi(argv[3]) == 1)
 		clock_used = CLOCK_THREAD_CPUTIME_ID;
-	for (int i = 0; i < COPIES; i++)
+	const char *comma = strrchr(argv[4], ',');
+	if (comma && comma != strchr(argv[4], ','))
+		copies_used = atoi(comma + 1) == 1 ? 1 : MAX_COPIES;
+	for (int i = 0; i < copies_used; i++)
 		open_copy(&copies[i], i == 1, argv + 1);
 	for (int s = 0; s < steps; s++)
 		if (!(times[s] = calloc((size_t)rounds, sizeof(*times[s]))))

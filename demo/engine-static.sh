@@ -7,6 +7,8 @@
 #   engine-static.sh             build/demo/engine-static/ggml: ggml alone; two minutes on one CPU
 #   engine-static.sh llama       build/demo/engine-static/llama as well, and libraries of the same
 #                                objects (shared/); a quarter of an hour on one CPU
+#   engine-static.sh openmp      build/demo/engine-static/openmp/bin: llama.cpp's libraries as CMake builds
+#                                them by default, with OpenMP; ten minutes on one CPU
 #
 # Where there is a BLAS (libblas-dev or libopenblas-dev), build/demo/engine-blas is the folder with npm's
 # libraries and ggml's BLAS backend for them, made of the same source. ccache is used where it is there.
@@ -72,3 +74,4 @@ if [ "$what" = llama ]; then
 	build llama llama
 	build shared llama -DBUILD_SHARED_LIBS=ON
 fi
+[ "$what" != openmp ] || build openmp llama -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=ON
