@@ -589,6 +589,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_work.c
   analysis/switch_cost.c
   analysis/tiles.c
+  analysis/undisturbed.c
   analysis/wait_causes.c
   analysis/walk.c
   analysis/walk_off_cpu.c
@@ -640,6 +641,7 @@ set(BRICK_VIEW_SOURCES
   view/report_rows.c
   view/report_sort.c
   view/report_text.c
+  view/report_undisturbed.c
   view/report_value.c
   view/roofline.c
   view/roofline_json.c

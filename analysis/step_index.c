@@ -158,20 +158,22 @@ uint32_t step_index_of_command(
 	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
 }
 
+bool step_index_records_in(const struct run *run, uint32_t lane, const struct run_step *step)
+{
+	const struct run_lane *l = &run->lanes[lane];
+	if (l->process != run->lanes[step->lane].process || l->kind != BRICK_LANE_THREAD)
+		return false;
+	size_t first = run_sample_from(l, step->begin_ns);
+	bool begins = first < l->sample_count && l->samples[first].begin_ns < step->end_ns;
+	bool goes_on = first && l->samples[first - 1].end_ns > step->begin_ns;
+	return begins || goes_on;
+}
+
 uint32_t step_index_threads_beside(const struct run *run, const struct run_step *step)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < run->lane_count; i++) {
-		const struct run_lane *lane = &run->lanes[i];
-		if (i == step->lane || lane->process != run->lanes[step->lane].process ||
-			lane->kind != BRICK_LANE_THREAD)
-			continue;
-		size_t first = run_sample_from(lane, step->begin_ns);
-		bool begins =
-			first < lane->sample_count && lane->samples[first].begin_ns < step->end_ns;
-		bool goes_on = first && lane->samples[first - 1].end_ns > step->begin_ns;
-		n += begins || goes_on;
-	}
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		n += i != step->lane && step_index_records_in(run, i, step);
 	return n;
 }
 

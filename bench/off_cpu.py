@@ -26,6 +26,7 @@ BUILD = os.environ.get("BRICK_BUILD", "build")
 BRICK = f"{BUILD}/bin/brick"
 ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--prompt-tokens", "16", "--threads", "1"]
 SETTLES = 10_000_000  # ns behind a switch: the scheduler's slice that had begun
+BESIDE = 3  # times as long beside it as by itself: there most steps are interrupted
 
 
 class Spinner:
@@ -48,7 +49,7 @@ class Spinner:
             on = first
             while not over.is_set():
                 self.turn(on)
-                over.wait(period)
+                over.wait(period * (BESIDE if on else 1))
                 on = not on
             self.turn(False)
         thread = threading.Thread(target=turns)
@@ -80,8 +81,8 @@ def record(path, options):
     second, fraction = run["run"]["start"].rstrip("Z").split(".")
     start = int(datetime.fromisoformat(second + "+00:00").timestamp()) * 10**9 + int(fraction)
     # the first steps of a run fill caches
-    return [(start + s["step_begin_ns"], s["cpu_ns"], s["step_ns"]) for s in run["each_step"]
-            if s["name"].startswith("decode")][2:]
+    return [(start + s["step_begin_ns"], s["step_ns"], s["step_ns"] - s["preempted_ns"] - s["blocked_ns"], s["undisturbed_ns"],
+             s["interrupted"], s["preempted_ns"], s["behind"]) for s in run["each_step"] if s["name"].startswith("decode")][2:]
 
 
 def advice(path):
@@ -118,7 +119,7 @@ def measure(options):
             while len(turns) < options.turns and time.monotonic() < ends:
                 with spinner.alternating(options.period / 1e3, bool(len(turns) % 2)):
                     steps = record(path, options)
-                turns.append([(spinner.state(begin, begin + wall), cpu, wall) for begin, cpu, wall in steps])
+                turns.append([(spinner.state(begin, begin + wall), wall, *rest) for begin, wall, *rest in steps])
             for turn in range(2 * options.advices):
                 beside = bool(turn % 2)
                 spinner.turn(beside)

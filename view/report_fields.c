@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/roofline.h"
+#include "analysis/undisturbed.h"
 #include "analysis/unknown.h"
 #include "trace/text.h"
 #include "view/memory.h"
@@ -134,6 +135,33 @@ static void get_step_time(
 	const struct run_step *step = step_of(report, row);
 	if (step)
 		value->number = step->end_ns - step->begin_ns;
+}
+
+/* Unknown where switches were not recorded. */
+static bool is_watched(const struct report *report, const struct summary_row *row)
+{
+	return step_of(report, row) && report->run->off_cpu.source != OFF_CPU_UNKNOWN;
+}
+
+static void get_undisturbed(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (is_watched(report, row))
+		value->number = undisturbed_step(report->run, row->id).cpu_ns;
+}
+
+static void get_interrupted(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (is_watched(report, row))
+		value->number = (uint64_t)undisturbed_step(report->run, row->id).interrupted;
+}
+
+static void get_behind(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (is_watched(report, row))
+		value->number = (uint64_t)undisturbed_step(report->run, row->id).is_behind;
 }
 
 static const struct run_kernel *kernel_of(
@@ -317,6 +345,15 @@ const struct report_field report_fields[] = {
 		.rows = STEPS, .get = get_step_begin},
 	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
+	{"interrupted", "INTERRUPTED",
+		"1: a thread that recorded in the step was preempted in it; else 0.", REPORT_COUNT,
+		.rows = STEPS, .get = get_interrupted},
+	{"behind", "BEHIND",
+		"1: one was preempted since the step before it on its thread began; else 0.",
+		REPORT_COUNT, .rows = STEPS, .get = get_behind},
+	{"undisturbed_ns", "UNDISTURBED",
+		"What the step's thread was on the CPU, up to when one was preempted.", REPORT_TIME,
+		.rows = STEPS, .get = get_undisturbed},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

@@ -16,6 +16,7 @@
 #include "view/report_fields.h"
 #include "view/report_counters.h"
 #include "view/report_presence.h"
+#include "view/report_undisturbed.h"
 
 static json_t *notes_json(const struct run *run)
 {
@@ -109,6 +110,7 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	json_put(object, "after_ns", json_number(times->after_ns));
 	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
 	json_put(object, "coverage", json_rate(summary_phase_coverage(report->summary, phase)));
+	report_undisturbed_json(object, report, phase);
 	return object;
 }
 

@@ -16,6 +16,7 @@
 #include "view/report_notes.h"
 #include "view/report_presence.h"
 #include "view/report_rows.h"
+#include "view/report_undisturbed.h"
 #include "view/terminal.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -319,6 +320,7 @@ void report_text(const struct report *report, FILE *out)
 	report_counters_text(report->run, &terminal, REPORT_LABEL, out);
 	print_queues(&p);
 	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL, out);
+	report_undisturbed_text(report, &terminal, REPORT_LABEL, out);
 	print_distortion(&p);
 	print_losses(&p);
 	report_notes(p.report, p.terminal, p.out);
