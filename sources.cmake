@@ -851,6 +851,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c
   tests/unit/analysis_together.c
+  tests/unit/analysis_undisturbed.c
   tests/unit/attach.c
   tests/unit/backend_cuda.c
   tests/unit/backend_cuda_graphs.c

@@ -3,9 +3,10 @@
 
 A model (the demo's) decodes on one CPU in one process after another. A shell that spins there is stopped and continued while each decodes, so
 that what a process's memory, the host and the hour make of it falls on both alike. Of all decode steps that lie within
-a period with or without it: p50 and p99 of the time on the CPU (`report --by step`), which should be the same, and
-of the time on the wall, which is not. The first advice of `path`, of processes recorded whole by themselves and beside it. How far p99 moves by
-chance: processes drawn again and again. What interrupts and the host took of that CPU: /proc/stat, which counts it by ticks.
+a period with or without it: percentiles of the time on the CPU of all of them, of those that were not interrupted, of steps that nobody interrupts
+(Kaplan and Meier's estimate, as `report` has it for one recording), and of the time on the wall. The first advice of `path`, of processes
+recorded whole by themselves and beside it. How far p99 moves by chance: processes drawn again and again. What interrupts and the host took of
+that CPU: /proc/stat, which counts it by ticks.
 
   bench/off_cpu.py [--turns N] [--tokens N] [--cpu N] [--model GGUF] [--period MS] [--seconds S] [--keep FILE]
 """
@@ -26,6 +27,7 @@ BUILD = os.environ.get("BRICK_BUILD", "build")
 BRICK = f"{BUILD}/bin/brick"
 ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--prompt-tokens", "16", "--threads", "1"]
 SETTLES = 10_000_000  # ns behind a switch: the scheduler's slice that had begun
+DRAWN = 500
 BESIDE = 3  # times as long beside it as by itself: there most steps are interrupted
 
 
@@ -81,8 +83,9 @@ def record(path, options):
     second, fraction = run["run"]["start"].rstrip("Z").split(".")
     start = int(datetime.fromisoformat(second + "+00:00").timestamp()) * 10**9 + int(fraction)
     # the first steps of a run fill caches
-    return [(start + s["step_begin_ns"], s["step_ns"], s["step_ns"] - s["preempted_ns"] - s["blocked_ns"], s["undisturbed_ns"],
-             s["interrupted"], s["preempted_ns"], s["behind"]) for s in run["each_step"] if s["name"].startswith("decode")][2:]
+    return [{"begin": start + s["step_begin_ns"], "wall": s["step_ns"], "cpu": s["step_ns"] - s["preempted_ns"] - s["blocked_ns"],
+             "undisturbed": s["undisturbed_ns"], "interrupted": s["interrupted"], "behind": s["behind"]}
+            for s in run["each_step"] if s["name"].startswith("decode")][2:]
 
 
 def advice(path):
@@ -99,18 +102,77 @@ def taken(cpu):
     return ticks[5], ticks[6], ticks[7], sum(ticks[:8]), block
 
 
-def more(turns):
-    """The per cent by which p99 on the CPU is greater beside a competitor."""
-    p99 = [at([cpu for turn in turns for state, cpu, _ in turn if state == beside], .99) for beside in (False, True)]
-    return 100 * (p99[1] / p99[0] - 1)
+# What of a step is looked at: how long it took on the CPU, and whether it was watched no further; None: nothing of it
+def as_it_was(step):
+    return step["cpu"], False
 
 
-def at(values, share):
-    return sorted(values)[min(int(share * len(values)), len(values) - 1)] / 1e6
+def if_not_interrupted(step):
+    return None if step["interrupted"] else (step["cpu"], False)
+
+
+def undisturbed(step):
+    return None if step["behind"] else (step["undisturbed"], bool(step["interrupted"]))
+
+
+def on_the_wall(step):
+    return step["wall"], False
+
+
+def times(turns, beside, look):
+    """(ns, censored, turn), by time; at one time those that were watched to their ends first."""
+    return sorted((*look(step), number) for number, turn in enumerate(turns) for step in turn
+                  if step["beside"] is beside and look(step))
+
+
+def at(sorted_times, share, weights):
+    """Kaplan and Meier's estimate of a percentile in ms, each turn so many times; None: one step would carry more than lies above it."""
+    watched, longer = sum(weights[turn] for _, _, turn in sorted_times), 1.0
+    for ns, censored, turn in sorted_times:
+        weight = weights[turn]
+        if weight and not censored:
+            carried = longer / watched
+            longer -= carried * weight
+            if longer <= 1 - share + 1e-9:
+                return ns / 1e6 if carried <= 1 - share + 1e-9 else None
+        watched -= weight
+    return None
+
+
+def more(pair, share, weights):
+    """The per cent by which a percentile is greater beside a competitor."""
+    itself, beside = (at(each, share, weights) for each in pair)
+    return 100 * (beside / itself - 1) if itself and beside else None
+
+
+def difference(pair, share, count):
+    """In words, with where 95 % of sets of processes lie that are drawn again."""
+    middle = more(pair, share, [1] * count)
+    drawn = []
+    for _ in range(DRAWN):
+        chosen = collections.Counter(random.choices(range(count), k=count))
+        drawn.append(more(pair, share, [chosen[i] for i in range(count)]))
+    known = sorted(d for d in drawn if d is not None)
+    if middle is None or len(known) < .975 * DRAWN:
+        return "not known"
+    return f"{middle:+.1f} % ({known[len(known) // 40]:+.1f} to {known[-1 - len(known) // 40]:+.1f})"
+
+
+def show(turns):
+    print("| | processes | steps | ended | p50, ms | p95 | p99 | p50, p95, p99 differ by (95 % of processes drawn again) |\n|---|---|---|---|---|---|---|---|")
+    for name, look in (("on the CPU, all", as_it_was), ("those not interrupted", if_not_interrupted), ("nobody interrupts", undisturbed),
+                       ("on the wall", on_the_wall)):
+        pair = [times(turns, beside, look) for beside in (False, True)]
+        once = [1] * len(turns)
+        for each, place in zip(pair, ("by itself", "beside a competitor")):
+            found = (at(each, share, once) for share in (.5, .95, .99))
+            print(f"| {name}, {place} | {len(turns)} | {len(each)} | {sum(not t[1] for t in each)} | "
+                  + " | ".join(f"{f:.3f}" if f else "-" for f in found)
+                  + (f" | {', '.join(difference(pair, share, len(turns)) for share in (.5, .95, .99))} |" if each is pair[1] else " | |"))
 
 
 def measure(options):
-    """Each turn's steps: whether beside a competitor, ns on the CPU, ns on the wall. And the first advice of each."""
+    """Each turn's steps, whether they were beside a competitor. And the first advice of each."""
     turns, first = [], {False: collections.Counter(), True: collections.Counter()}
     spinner, ends = Spinner(options.cpu), time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as directory:
@@ -119,7 +181,7 @@ def measure(options):
             while len(turns) < options.turns and time.monotonic() < ends:
                 with spinner.alternating(options.period / 1e3, bool(len(turns) % 2)):
                     steps = record(path, options)
-                turns.append([(spinner.state(begin, begin + wall), wall, *rest) for begin, wall, *rest in steps])
+                turns.append([{"beside": spinner.state(s["begin"], s["begin"] + s["wall"]), **s} for s in steps])
             for turn in range(2 * options.advices):
                 beside = bool(turn % 2)
                 spinner.turn(beside)
@@ -150,13 +212,9 @@ def main():
             f.writelines(json.dumps(turn) + "\n" for turn in turns)
             f.seek(0)
             turns = [json.loads(line) for line in f]
-    print("| | processes | steps | CPU p50, ms | CPU p95 | CPU p99 | wall p50 | wall p99 | first advice |\n|---|---|---|---|---|---|---|---|---|")
+    show(turns)
     for beside, name in ((False, "by itself"), (True, "beside a competitor")):
-        cpu, wall = zip(*(step[1:] for turn in turns for step in turn if step[0] == beside))
-        print(f"| {name} | {len(turns)} | {len(cpu)} | {at(cpu, .5):.3f} | {at(cpu, .95):.3f} | {at(cpu, .99):.3f} | {at(wall, .5):.2f} | "
-              f"{at(wall, .99):.2f} | {', '.join(f'{k} {v}' for k, v in first[beside].most_common())} |")
-    drawn = sorted(more(random.choices(turns, k=len(turns))) for _ in range(1000))
-    print(f"p99 on the CPU beside a competitor: {more(turns):+.1f} % ({drawn[25]:+.1f} to {drawn[974]:+.1f})")
+        print(f"first advice {name}: {', '.join(f'{k} {v}' for k, v in first[beside].most_common())}")
     print(f"of CPU {options.cpu} interrupts took {100 * irq / everything:.2f} %, soft ones {100 * soft / everything:.2f} % "
           f"({block} of BLOCK), the host {100 * steal / everything:.2f} %")
 
