@@ -279,6 +279,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/repetition.c
   attach/ggml/resolve.c
   attach/ggml/rule_set.c
+  attach/ggml/shown_graph.c
   attach/ggml/site_table.c
   attach/ggml/steps.c
   attach/ggml/whisper_graph.c
@@ -889,6 +890,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/drain_clock.c
   tests/unit/explain_rules.c
   tests/unit/ggml_batch.c
+  tests/unit/ggml_known_graphs.c
   tests/unit/ggml_layout.c
   tests/unit/ggml_node_run.c
   tests/unit/ggml_prompts.c

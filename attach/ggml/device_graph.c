@@ -28,7 +28,7 @@ void device_graph_begin(
 	uint64_t begin = brick__now();
 
 	device_graph_end(); /* an exception may have left one behind */
-	struct known_graph *known = known_graph_hold(engine, graph, &looked);
+	struct known_graph *known = known_graph_hold(engine, graph, 0, &looked);
 	if (!known)
 		return;
 	if (device_nodes_ready(known)) {

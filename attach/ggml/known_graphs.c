@@ -14,12 +14,11 @@
 #include "attach/ggml/masks.h"
 #include "attach/ggml/node_plan.h"
 #include "attach/ggml/shared.h"
+#include "attach/ggml/shown_graph.h"
 #include "attach/ggml/site_table.h"
 #include "base/hash.h"
 
-enum { MAX_KNOWN_NODES = 1 << 18, MAX_NODES = 1 << 20, NAMED_EVERY = 16 };
-
-static const uint64_t EACH_BYTE = 0x0101010101010101u;
+enum { MAX_KNOWN_NODES = 1 << 18 };
 
 static struct known_graph *graphs;
 static uint64_t nodes_known; /* of all graphs */
@@ -33,63 +32,6 @@ void known_graphs_lock(void)
 void known_graphs_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-/* A graph as its engine shows it. */
-struct shown {
-	const struct engine *engine;
-	const void *graph;
-	const void *const *nodes; /* NULL: ask for each */
-	uint32_t count;
-};
-
-static const void *shown_node(const struct shown *s, uint32_t i)
-{
-	return s->nodes ? s->nodes[i] : s->engine->graph_node(s->graph, (int)i);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	return (known_rotate(hash, 23) ^ word) * HASH_GOLDEN;
-}
-
-static uint64_t mix_name(uint64_t hash, const char *name)
-{
-	uint64_t word;
-
-	for (int i = 0; i < TENSOR_NAME_BYTES; i += 8) {
-		memcpy(&word, name + i, sizeof word);
-		hash = mix(hash, word);
-		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
-			break; /* one of them is 0 */
-	}
-	return hash;
-}
-
-/*
- * What makes a graph the same as another: addresses, operations, types, shapes and sources of all
- * nodes, and some names. A node reads through views, which are nodes too, so that shapes of sources
- * are among these.
- */
-static uint64_t signature_of(const struct shown *s)
-{
-	const struct tensor_layout *l = &s->engine->layout;
-	const struct shape_offsets at = engine_shape_offsets(s->engine);
-	uint64_t hash = s->count;
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		const void *node = shown_node(s, i);
-		if (!node)
-			continue;
-		uint64_t sources = (uint64_t)(uintptr_t)tensor_source(l, node, 0) ^
-				   known_rotate((uint64_t)(uintptr_t)tensor_source(l, node, 1), 29);
-		hash = mix(hash, node_shape(&at, node, 0) ^
-					 known_rotate((uint64_t)(uintptr_t)node, 7) ^
-					 known_rotate(sources, 13));
-		if (i % NAMED_EVERY == 0)
-			hash = mix_name(hash, tensor_field(node, l->name));
-	}
-	return hash;
 }
 
 void known_node_fill(const struct engine *engine, struct known_node *k, const void *mul, int part)
@@ -116,7 +58,7 @@ static struct known_node *append(
  * fused stands before its two. What is expected to be executed is linked and looked up: here, in
  * one go and with warm caches, that costs a fraction of what it would between the nodes.
  */
-static void read_nodes(struct known_graph *g, const struct shown *s, const int16_t *layers)
+static void read_nodes(struct known_graph *g, const struct shown_graph *s, const int16_t *layers)
 {
 	const struct shape_offsets at = engine_shape_offsets(s->engine);
 	uint32_t *link = NULL, first = s->count * 2;
@@ -153,7 +95,7 @@ static void read_nodes(struct known_graph *g, const struct shown *s, const int16
 	g->nodes[g->count] = (struct known_node){.next = first < g->count ? first : g->count};
 }
 
-static struct known_graph *create(const struct shown *s)
+static struct known_graph *create(const struct shown_graph *s)
 {
 	/* One more for each pair, of which there are not more than half as many; and the end. */
 	size_t most = (size_t)s->count + s->count / 2 + 1;
@@ -166,6 +108,12 @@ static struct known_graph *create(const struct shown *s)
 	read_nodes(g, s, layers);
 	free(layers);
 	g->masks = masks_find(s->engine, g->nodes, g->count);
+	g->shown = s->count;
+	g->order = shown_order(s);
+	if (g->order) {
+		g->outline = shown_outline(s);
+		g->details = shown_details(s, g->order);
+	}
 	return g;
 }
 
@@ -192,39 +140,95 @@ static void forget_oldest(uint32_t count)
 		free(g->masks);
 		node_plans_free(g->plan);
 		free(g->launched);
+		free(g->order);
 		free(g);
 	}
 }
 
 /* Under the lock: one that is known, now held once more and in front. */
 static struct known_graph *take(
-	const struct shown *s, uint32_t generation, const uint64_t *signature)
+	struct known_graph **at, const struct shown_graph *s, uint32_t generation)
 {
-	for (struct known_graph **at = &graphs; *at; at = &(*at)->next) {
-		struct known_graph *g = *at;
-		if (g->engine != s->engine ||
-			(signature ? g->signature != *signature
-				   : g->graph != s->graph || g->generation != generation))
-			continue;
-		*at = g->next;
-		put_in_front(g);
-		g->graph = s->graph;
-		g->generation = generation;
-		g->users++;
-		return g;
-	}
+	struct known_graph *g = *at;
+
+	*at = g->next;
+	put_in_front(g);
+	g->graph = s->graph;
+	g->generation = generation;
+	g->users++;
+	return g;
+}
+
+static struct known_graph *take_same(const struct shown_graph *s, uint32_t generation)
+{
+	for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
+		if ((*at)->engine == s->engine && (*at)->graph == s->graph &&
+			(*at)->generation == generation)
+			return take(at, s, generation);
 	return NULL;
 }
 
-static struct known_graph *look_up(const struct shown *s, uint32_t generation)
+static struct known_graph *take_signed(
+	const struct shown_graph *s, uint32_t generation, uint64_t signature)
+{
+	for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
+		if ((*at)->engine == s->engine && (*at)->signature == signature) {
+			(*at)->is_taken_by_looks = 0;
+			return take(at, s, generation);
+		}
+	return NULL;
+}
+
+static int looks_like(const struct known_graph *g, const struct shown_graph *s, uint64_t outline)
+{
+	return g->engine == s->engine && g->shown == s->count && g->outline == outline &&
+	       g->order && g->details == shown_details(s, g->order);
+}
+
+/* NULL: none of them looks like it, or more than one may be it. */
+static struct known_graph *take_alike(const struct shown_graph *s, uint32_t generation)
+{
+	uint64_t outline = shown_outline(s);
+	struct known_graph **at = &graphs;
+
+	while (*at && !looks_like(*at, s, outline))
+		at = &(*at)->next;
+	if (!*at || (*at)->is_ambiguous)
+		return NULL;
+	(*at)->is_taken_by_looks = 1;
+	return take(at, s, generation);
+}
+
+int known_graph_refute(struct known_graph *g)
+{
+	known_graphs_lock();
+	int is_taken_by_looks = g->is_taken_by_looks;
+	g->is_ambiguous = 1;
+	g->graph = NULL;
+	known_graphs_unlock();
+	return is_taken_by_looks;
+}
+
+/* Under the lock: a new one, which others may look like. */
+static void add(struct known_graph *g)
+{
+	for (struct known_graph *other = graphs; other; other = other->next)
+		if (g->order && other->engine == g->engine && other->shown == g->shown &&
+			other->outline == g->outline && other->details == g->details)
+			other->is_ambiguous = g->is_ambiguous = 1;
+	nodes_known += g->count;
+	put_in_front(g);
+}
+
+static struct known_graph *look_up(const struct shown_graph *s, uint32_t generation)
 {
 	/* Without the layout nothing shows that it is the same but that nothing was built since. */
 	uint64_t signature = s->engine->layout_known
-				     ? signature_of(s)
-				     : mix(generation, (uint64_t)(uintptr_t)s->graph);
+				     ? shown_signature(s)
+				     : hash_add(generation, (uint64_t)(uintptr_t)s->graph);
 
 	known_graphs_lock();
-	struct known_graph *g = take(s, generation, &signature);
+	struct known_graph *g = take_signed(s, generation, signature);
 	known_graphs_unlock();
 	if (g)
 		return g;
@@ -236,36 +240,33 @@ static struct known_graph *look_up(const struct shown *s, uint32_t generation)
 	g->signature = signature;
 	known_graphs_lock();
 	forget_oldest(g->count);
-	nodes_known += g->count;
-	put_in_front(g);
+	add(g);
 	known_graphs_unlock();
 	return g;
 }
 
-struct known_graph *known_graph_hold(const struct engine *e, const void *graph, int *looked)
+struct known_graph *known_graph_hold(
+	const struct engine *e, const void *graph, int compares_nodes, int *looked)
 {
 	uint32_t generation = shared_get(&attach_shared.graph_generation);
-	struct shown s = {e, graph, NULL, 0};
+	struct shown_graph s = {e, graph, NULL, 0};
 
 	*looked = 0;
 	if (!e || !e->graph_node || !e->graph_node_count)
 		return NULL;
 	known_graphs_lock();
-	struct known_graph *g = take(&s, generation, NULL);
+	struct known_graph *g = take_same(&s, generation);
+	if (!g && shown_graph_read(&s, e, graph)) {
+		*looked = 1;
+		if (compares_nodes && s.nodes && e->layout_known)
+			g = take_alike(&s, generation);
+	}
 	known_graphs_unlock();
-	if (g)
-		return g;
-	int count = e->graph_node_count((void *)(uintptr_t)graph);
-	if (count <= 0 || count > MAX_NODES)
-		return NULL;
-	*looked = 1;
-	s.count = (uint32_t)count;
-	s.nodes = e->graph_nodes ? e->graph_nodes((void *)(uintptr_t)graph) : NULL;
-	return look_up(&s, generation);
+	return g || !s.count ? g : look_up(&s, generation);
 }
 
 /* A pair that is fused stands before its two. */
-static int is_in_order(const struct known_graph *g, const struct shown *s)
+static int is_in_order(const struct known_graph *g, const struct shown_graph *s)
 {
 	uint32_t k = 0;
 
@@ -281,12 +282,9 @@ static int is_in_order(const struct known_graph *g, const struct shown *s)
 
 struct known_graph *known_graph_again(struct known_graph *g, const void *graph)
 {
-	const struct engine *e = g->engine;
-	int count = e->graph_node_count((void *)(uintptr_t)graph);
-	struct shown s = {e, graph,
-		e->graph_nodes ? e->graph_nodes((void *)(uintptr_t)graph) : NULL, (uint32_t)count};
+	struct shown_graph s;
 
-	if (count <= 0 || (uint32_t)count > g->count || is_in_order(g, &s))
+	if (!shown_graph_read(&s, g->engine, graph) || s.count > g->count || is_in_order(g, &s))
 		return g;
 	return look_up(&s, g->generation);
 }

@@ -14,14 +14,19 @@
 
 /* Before the first node and after the last one: nodes[count], which is never a match. */
 struct masks;
+struct shown_order;
 struct known_graph {
 	struct known_graph *next;
 	const struct engine *engine;
 	const void *graph; /* where it was met the last time, in which generation of graphs */
 	uint32_t generation;
+	uint32_t shown;			      /* nodes that the engine shows */
+	uint64_t outline, details, signature; /* shown_graph.h */
+	struct shown_order *order;	      /* NULL: it is known by its signature only */
+	uint8_t is_ambiguous;	   /* others look like it: only the signature tells them apart */
+	uint8_t is_taken_by_looks; /* the last time, without its signature */
 	uint32_t count;
-	uint32_t users; /* that are computing it: it is not forgotten meanwhile */
-	uint64_t signature;
+	uint32_t users;		      /* that are computing it: it is not forgotten meanwhile */
 	struct masks *masks;	      /* NULL: none */
 	struct node_plan *plan;	      /* NULL: not computed by one thread yet */
 	struct device_node *launched; /* [count], once a device has computed it (device_nodes.h) */
@@ -30,10 +35,19 @@ struct known_graph {
 
 /*
  * The graph that is about to be computed, looked up if it is not known, and held until
- * known_graph_release(). *looked: its nodes had to be read. NULL: this engine does not show its
- * graphs, or there is no memory.
+ * known_graph_release(). compares_nodes: whoever executes it holds each node against what is known
+ * of it, so that what that shows is not looked at here. *looked: its nodes had to be read. NULL:
+ * this engine does not show its graphs, or there is no memory.
  */
-struct known_graph *known_graph_hold(const struct engine *engine, const void *graph, int *looked);
+struct known_graph *known_graph_hold(
+	const struct engine *engine, const void *graph, int compares_nodes, int *looked);
+
+/*
+ * A node came that is not in it. 1: it was taken for the one that is computed by its looks, and is
+ * another one: nothing that is known of it holds. 0: it is the one, and the node a foreign one.
+ */
+int known_graph_refute(struct known_graph *graph);
+
 /*
  * The same, or, where the engine has put the nodes of the graph into another order since, another
  * one, held as well. NULL: no memory.

@@ -105,7 +105,7 @@ void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)
 	int looked = 0;
 	uint64_t begin = brick__now();
 	struct known_graph *known =
-		method_is(METHOD_GRAPHS) ? NULL : known_graph_hold(t->engine, graph, &looked);
+		method_is(METHOD_GRAPHS) ? NULL : known_graph_hold(t->engine, graph, 1, &looked);
 
 	node_sites_of(t, known, known ? known->nodes[known->count].next : 0);
 	if (reads_masks && known && known->masks) {

@@ -31,19 +31,18 @@ struct node_plan {
 #define NODE_KEY_NONE 0x133111ebu
 
 /*
- * Which node it is. That the graph is the one that is known, in all its shapes, has been seen when
- * it was held (known_graphs.h); what nodes at one address differ by is looked at once more.
+ * Which node it is. What this does not show, its sources, has been looked at when the graph was
+ * held (shown_details()).
  */
 static inline __attribute__((always_inline)) uint32_t node_key(
 	const struct shape_offsets *at, const void *node, int fused)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	const uintptr_t address = (uintptr_t)node;
-
-	return (uint32_t)(address ^ address >> 29) + ((uint32_t)ne[0] << 20) +
+	return (uint32_t)(uintptr_t)node + (uint32_t)ne[0] * 0x2c1b3c6du +
 	       (uint32_t)ne[1] * 0x6b43a9b5u + (uint32_t)ne[2] * 0x297a2d39u +
-	       ((uint32_t)tensor_int32(node, at->op) << 12) + (fused ? 0x5f356495u : 0);
+	       (uint32_t)ne[3] * 0x5851f42du + ((uint32_t)tensor_int32(node, at->op) << 12) +
+	       (fused ? 0x5f356495u : 0);
 }
 
 /* What a plan is made of: a graph. */

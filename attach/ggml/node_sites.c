@@ -29,6 +29,13 @@ static uint32_t find(const struct node_thread *t, const void *node, uint64_t sha
 	return count;
 }
 
+/* The graph stays held until its end. */
+static void trust_nothing(struct node_thread *t)
+{
+	t->nodes = no_nodes;
+	t->node_now = t->node_next = 0;
+}
+
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
 {
 	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
@@ -37,12 +44,14 @@ uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul
 	note_engine(t);
 	if (!t->engine)
 		return 0;
-	uint32_t index = t->graph ? find(t, node, shape) : 0;
-	if (t->graph && index < t->graph->count) {
+	uint32_t index = t->nodes != no_nodes ? find(t, node, shape) : 0;
+	if (t->nodes != no_nodes && index < t->graph->count) {
 		known = &t->nodes[index];
 		__atomic_store_n(&t->nodes[t->node_now].next, index, __ATOMIC_RELAXED);
 		t->node_now = index;
 		t->node_next = __atomic_load_n(&known->next, __ATOMIC_RELAXED);
+	} else if (t->nodes != no_nodes && known_graph_refute(t->graph)) {
+		trust_nothing(t);
 	}
 	if (!known->site[part])
 		known_node_fill(t->engine, known, mul, part);
