@@ -3,7 +3,8 @@
  * Graphs that have been computed before, each with the sites of its nodes, in the order in which
  * they are executed. An engine builds its graph anew for every batch that differs from the last
  * one, out of tensors at the same addresses; when all of them have the shapes, operations and
- * sources that they had once before, it is that graph again, and nothing has to be looked up.
+ * sources that they had once before, it is that graph again, and nothing has to be looked up. What
+ * of that is looked at, and when: shown_graph.h.
  * Shared by all threads that work for a graph. Any thread.
  */
 #pragma once
