@@ -6,8 +6,9 @@
 #include <string.h>
 #include "attach/ggml/known_node.h"
 #include "base/hash.h"
+#include "base/hashmap.h"
 
-enum { MAX_NODES = 1 << 20, NAMED_EVERY = 16, OUTLINE_NODES = 16 };
+enum { MAX_NODES = 1 << 20, NAMED_EVERY = 16, OUTLINE_NODES = 8 };
 
 static const uint64_t EACH_BYTE = 0x0101010101010101u;
 
@@ -103,6 +104,16 @@ static inline void add_word(struct sums *s, uint64_t word)
 	s->of_sums += s->of_words;
 }
 
+/* Without its operation, which lies in another line. */
+static inline uint64_t shape_of(const struct shape_offsets *at, const void *node)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+
+	return (uint64_t)ne[0] ^ known_rotate((uint64_t)ne[1], 20) ^
+	       known_rotate((uint64_t)ne[2], 37) ^ known_rotate((uint64_t)ne[3], 51) ^
+	       (uint64_t)(uint32_t)tensor_int32(node, at->type) << 56;
+}
+
 uint64_t shown_details(const struct shown_graph *shown, const struct shown_order *o)
 {
 	const uint32_t source = shown->engine->layout.source;
@@ -116,32 +127,60 @@ uint64_t shown_details(const struct shown_graph *shown, const struct shown_order
 		add_word(&s, word_at(node, source) ^ known_rotate(word_at(node, source + 8), 29));
 	}
 	for (; i < o->count; i++)
-		add_word(&s, node_shape(&at, nodes[o->index[i]], 0));
+		add_word(&s, shape_of(&at, nodes[o->index[i]]));
 	return s.of_words ^ known_rotate(s.of_sums, 32);
 }
 
-/* Views are not; of a conversion the type is not seen by a hook either. */
-static int shows_itself(const struct engine *e, const void *node)
+static int is_executed(const struct engine *e, const void *node)
 {
-	return engine_operation(e, node) != OPERATION_EMPTY && strcmp(e->op_desc(node), "CPY") != 0;
+	return node && engine_operation(e, node) != OPERATION_EMPTY;
+}
+
+/* Those that are executed, with what they read. Non-zero: no memory. */
+static int add_executed(struct shown_order *o, const struct shown_graph *s, struct hashmap *read)
+{
+	const struct engine *e = s->engine;
+	int failed = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (!is_executed(e, s->nodes[i]))
+			continue;
+		o->index[o->executed++] = i;
+		for (uint32_t k = 0; k < e->layout.source_count; k++) {
+			const void *source = tensor_source(&e->layout, s->nodes[i], k);
+			failed |= source ? hashmap_set(read, (uintptr_t)source, i) : 0;
+		}
+	}
+	o->count = o->executed;
+	return failed;
+}
+
+/* Views that are read; and conversions, whose type no hook sees. */
+static void add_unseen(
+	struct shown_order *o, const struct shown_graph *s, const struct hashmap *read)
+{
+	const struct engine *e = s->engine;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if (is_executed(e, s->nodes[i])
+				? !strcmp(e->op_desc(s->nodes[i]), "CPY")
+				: hashmap_get(read, (uintptr_t)s->nodes[i]) != HASHMAP_NONE)
+			o->index[o->count++] = i;
 }
 
 struct shown_order *shown_order(const struct shown_graph *s)
 {
-	const struct engine *e = s->engine;
+	struct hashmap read = {0};
+	struct shown_order *o = NULL;
 
-	if (!s->nodes || !e->layout_known || !e->op_desc)
-		return NULL;
-	struct shown_order *o = malloc(sizeof *o + 2 * s->count * sizeof o->index[0]);
-	if (!o)
-		return NULL;
-	o->executed = o->count = 0;
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->nodes[i] && engine_operation(e, s->nodes[i]) != OPERATION_EMPTY)
-			o->index[o->executed++] = i;
-	o->count = o->executed;
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->nodes[i] && !shows_itself(e, s->nodes[i]))
-			o->index[o->count++] = i;
+	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
+		o = calloc(1, sizeof *o + 2 * s->count * sizeof o->index[0]);
+	if (o && add_executed(o, s, &read)) {
+		free(o);
+		o = NULL;
+	}
+	if (o)
+		add_unseen(o, s, &read);
+	hashmap_fini(&read);
 	return o;
 }

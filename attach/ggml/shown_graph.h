@@ -47,7 +47,7 @@ struct shown_order *shown_order(const struct shown_graph *s);
 
 /*
  * What no hook sees that compares the nodes: where the first sources are of those that are
- * executed, and the shapes of views. K's and V's length is in these; so is a product's inner
- * dimension, unless what it is multiplied by is executed and compared itself.
+ * executed, and the shapes of views that they read. K's and V's length is in these; so is a
+ * product's inner dimension, unless what it is multiplied by is executed and compared itself.
  */
 uint64_t shown_details(const struct shown_graph *s, const struct shown_order *order);
