@@ -137,6 +137,7 @@ static void unite(struct step_phase_times *phase, uint64_t begin_ns, uint64_t en
 static void add_step(
 	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
 {
+	phase->refused += step->refused;
 	phase->tokens += step->tokens;
 	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
 				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
@@ -159,12 +160,12 @@ static void finish_phase(
 		values[n] = step_time_total_ns(&times->steps[i]);
 		add_step(phase, step, &times->steps[i]);
 		unite(phase, step->begin_ns, step->begin_ns + values[n], &first_ns, &last_ns);
-		n++;
+		n += !step->refused;
 	}
 	percentile_sort(values, n);
 	uint64_t counted = steps_counted(run, RUN_NONE, phase_number);
 	phase->count = n;
-	phase->dropped = counted > n ? counted - n : 0;
+	phase->dropped = counted > n + phase->refused ? counted - n - phase->refused : 0;
 	phase->wall_ns = run->is_scattered	   ? ANALYSIS_UNKNOWN
 			 : n && last_ns > first_ns ? last_ns - first_ns
 						   : 0;
@@ -310,7 +311,7 @@ uint32_t step_times_median(const struct step_times *times, const struct run *run
 		return RUN_NONE;
 	size_t n = 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && run->steps[i].phase == phase)
+		if (index->finished[i] && run->steps[i].phase == phase && !run->steps[i].refused)
 			ranked[n++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
 	qsort(ranked, n, sizeof(*ranked), compare_shortest);
 	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;

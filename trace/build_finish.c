@@ -210,8 +210,10 @@ static void take_refused(struct run *run)
 		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == refused
 						? step_at(run, point->lane, point->ns)
 						: NULL;
-		if (step)
-			step->tokens = step->output_tokens = 0;
+		if (!step)
+			continue;
+		step->refused = 1;
+		step->tokens = step->output_tokens = 0;
 	}
 }
 

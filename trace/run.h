@@ -138,10 +138,11 @@ struct run_tile {
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
-	uint32_t sample; /* index of its sample on that lane */
-	uint32_t phase;	 /* enum brick_phase */
-	uint32_t open;	 /* it never ended */
-	uint32_t number; /* from 1 in the whole recording, where steps were left out; else 0 */
+	uint32_t sample;  /* index of its sample on that lane */
+	uint32_t phase;	  /* enum brick_phase */
+	uint32_t open;	  /* it never ended */
+	uint32_t number;  /* from 1 in the whole recording, where steps were left out; else 0 */
+	uint32_t refused; /* the engine would not evaluate its batch: it has no tokens */
 	uint64_t tokens;
 	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
 	uint64_t begin_ns, end_ns;

@@ -98,7 +98,7 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
 	char total[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
 	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
-	if (!times->count)
+	if (!times->count && !times->refused)
 		return;
 	char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
 	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
@@ -109,6 +109,8 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	xappend(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
 	if (times->dropped)
 		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
+	if (times->refused)
+		xappend(&text, " ", "and %llu that the engine refused", ull(times->refused));
 	xappend(&text, ", ", "%s", units_time(total, times->total_ns));
 	if (times->count > 1)
 		xappend(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
