@@ -321,7 +321,7 @@ static bool measure(struct distortion *d, const struct summary *summary, int pha
 	double wall_ns = wall_of(summary, phase);
 	if (wall_ns <= 0 || !plain_steps_compare(&plain, summary->run, (enum step_phase)phase))
 		return false;
-	double apart = plain.plain_ns < wall_ns ? 1 - plain.plain_ns / wall_ns : 0;
+	double apart = fmin(plain.apart_ns / wall_ns, 1);
 	*d = (struct distortion){.share = apart * plain.share,
 		.low = apart * plain.low,
 		.high = apart * plain.high,

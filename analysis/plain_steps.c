@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each plain step is compared with the nearest step of its thread that was taken apart, in turns
- * the one before and the one after it, so that a context that grows falls out, by the time they
- * were on the CPU; the shift of all these differences is Hodges and Lehmann's. One with one, since
- * noise has a long tail: the mean of two has more of it than one by itself, and a cost would be
- * seen where none is. Logarithms, which lie evenly about it. Called by the distortion.
+ * the one before and the one after it, so that a context that grows falls out, by their time less
+ * what others had the CPU for; the shift of all these differences is Hodges and Lehmann's. One with
+ * one, since noise has a long tail: the mean of two has more of it than one by itself, and a cost
+ * would be seen where none is. Logarithms, which lie evenly about it. Called by the distortion.
  */
 #include "analysis/plain_steps.h"
 
@@ -28,12 +28,12 @@ static bool is_plain(const struct run *run, const struct run_step *step, uint32_
 	       run->sites[lane->samples[step->sample + 1].site].brick == brick;
 }
 
-static double on_cpu_ns(const struct run *run, const struct run_step *step)
+/* Less what others had its CPU for; that it waits for its team is part of a step. */
+static double own_ns(const struct run *run, const struct run_step *step)
 {
 	struct run_off_times off =
 		run_off_cpu_between(&run->lanes[step->lane], step->begin_ns, step->end_ns);
-	double ns = (double)(step->end_ns - step->begin_ns);
-	return ns - (double)off.blocked_ns - (double)off.preempted_ns;
+	return (double)(step->end_ns - step->begin_ns) - (double)off.preempted_ns;
 }
 
 /* The nearest of the same kind, one way; its time, or 0. */
@@ -47,26 +47,37 @@ static double neighbour_ns(const struct run *run, size_t at, int way, uint32_t b
 		const struct run_step *near = &run->steps[other];
 		if (near->lane == step->lane && near->phase == step->phase &&
 			near->tokens == step->tokens && !near->open && !is_plain(run, near, brick))
-			return on_cpu_ns(run, near);
+			return own_ns(run, near);
 	}
 	return 0;
 }
 
-/* The logarithms by which neighbours are longer; [run->step_count] or NULL. */
+/*
+ * The logarithms by which neighbours are longer; [run->step_count] or NULL. From its end on what
+ * the other steps took: a cost is as long in each, and no share of what else happens to some.
+ */
 static double *differences(
 	struct plain_steps *plain, const struct run *run, enum step_phase phase, uint32_t brick)
 {
 	double *list = malloc((run->step_count + 1) * sizeof(*list));
+	size_t aparts = 0;
 	for (size_t i = 0; list && i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
-		if (step->open || step_phase_of(step) != phase || !is_plain(run, step, brick))
+		if (step->open || step_phase_of(step) != phase)
 			continue;
-		plain->plain_ns += (double)(step->end_ns - step->begin_ns);
+		double ns = own_ns(run, step);
+		if (!is_plain(run, step, brick)) {
+			list[run->step_count - ++aparts] = ns;
+			continue;
+		}
 		int way = plain->count & 1 ? 1 : -1;
-		double ns = on_cpu_ns(run, step), other = neighbour_ns(run, i, way, brick);
+		double other = neighbour_ns(run, i, way, brick);
 		if (ns > 0 && other > 0)
 			list[plain->count++] = log(other / ns);
 	}
+	if (aparts)
+		plain->apart_ns =
+			(double)aparts * statistics_median(list + run->step_count - aparts, aparts);
 	return list;
 }
 

@@ -10,8 +10,8 @@
 
 struct plain_steps {
 	size_t count;		 /* that have such a neighbour */
-	double share, low, high; /* of a neighbour's time on the CPU; 95 %, none below 0 */
-	double plain_ns;	 /* of the phase's wall time, in which nothing was taken apart */
+	double share, low, high; /* of a neighbour's time; 95 %, none below 0 */
+	double apart_ns; /* that is a share of: the middle of the phase's other steps, for each */
 };
 
 /* Of one phase. False: there are too few for an interval, or there is no memory. */

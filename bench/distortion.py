@@ -4,7 +4,7 @@
 build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
 they evaluate the same batches in turns. The cost of a step is the recorded copy's time less
 that of the other's, less the same difference in a run without the recorder: other load on the machine only ever
-adds, and falls on both (of the faster half the mean, which varies least). Two copies also differ by where their
+adds, and falls on both (of the faster quarter the mean: threads that spin until one of them gets a CPU take tens of ms in some). Two copies also differ by where their
 memory happens to lie, another time in each process,
 so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
 of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
@@ -16,7 +16,8 @@ minute at a time. --for: when each row has its --repeats, those that are furthes
 all. --show only says what is there. Nobody else's program may have been another one meanwhile.
 
 --kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion. Of its steps one in
-five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes. It
+five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes, and
+counts beside the two copies by its own error. It
 leaves out what is left of the recorder in such a step, which the two copies hold; and beside it stands how often what
 `report` makes of that process's steps holds.
 --libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
@@ -63,7 +64,7 @@ MODELS = {"tiny": (f"{BUILD}/demo/model-tiny.gguf", 1, [*TINY, "--layers", "24"]
           "short": (f"{BUILD}/demo/model-short.gguf", 1, [*TINY, "--layers", "1"]),
           "demo": (f"{BUILD}/demo/model-f16.gguf", 4, None)}
 HEAD = ("| model | threads | batches | processes x rounds | step, us | two copies: more, us | beside whole steps: more, us (whole ones) | "
-        "recorded processes: more, us | recording costs, us a step | % | stated, us a step (low .. high) | holds | "
+        "recorded processes: more, us | so recording costs, us a step | % | stated, us a step (low .. high) | holds | "
         "`--measure-distortion` says; of its reports |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
 FOREVER = 1e9
@@ -106,26 +107,26 @@ class Row:
         with open(place + ".json", "w", encoding="utf-8") as file:
             file.write(done.stdout.splitlines()[-1])
 
-    def measure(self, kinds=None):
-        for kind in kinds or self.options.kinds.split(","):
+    def measure(self):
+        for kind in self.options.kinds.split(","):
             self.pair(kind)
 
     def judged(self):
-        """Cost and error by what resolves it best, us, and the kinds of processes that it is made of."""
+        """Cost and error, us: by the two, each by what it says for sure, as they are of different processes."""
         runs, nulls = self.steps("run"), self.steps("null")
         if self.sleeps:
-            return (*between(levels(runs), levels(nulls)), ("null", "run"))
-        best = (cost_of(runs, nulls), error_of(runs, nulls), ("null", "run"))
+            return between(levels(runs), levels(nulls))
         whole, others, _ = self.beside()
-        if len(whole) < 12:
-            return best
-        return min(best, (*shift_and_error(others, whole), ("whole",)), key=lambda x: x[1])
+        found = [(cost_of(runs, nulls), error_of(runs, nulls))]
+        if len(whole) >= 12:
+            found.append(shift_and_error(others, whole))
+        weights = [1 / error ** 2 for _, error in found]
+        return sum(w * cost for w, (cost, _) in zip(weights, found)) / sum(weights), sum(weights) ** -0.5
 
     def undecided(self):
-        """The error in half widths of what is stated; and what would make it less."""
-        _, error, kinds = self.judged()
+        """The error, in half widths of what is stated."""
         (low, _, high), _ = self.stated()
-        return 0 if low is None else 2 * error / max(high - low, 0.1), kinds
+        return 0 if low is None else 2 * self.judged()[1] / max(high - low, 0.1)
 
     def steps(self, kind):
         """Of each process the steps of a round, each with its times in all rounds."""
@@ -199,11 +200,11 @@ def shift_and_error(first, second):
 
 
 def faster(times):
-    return mean(sorted(times)[:(len(times) + 1) // 2])
+    return mean(sorted(times)[:(len(times) + 3) // 4])
 
 
 def difference(step, pick=None):
-    """By how much the first copy's faster half is above the second's, ns; of the rounds, or as many picked of them."""
+    """By how much the first copy's faster quarter is above the second's, ns; of the rounds, or as many picked of them."""
     rounds = step["each_ns"]
     chosen = pick.choices(rounds, k=len(rounds)) if pick else rounds
     first, second = map(faster, zip(*chosen))
@@ -282,7 +283,7 @@ def of_whole_steps(row):
     if len(whole) < 12 or not intervals:
         return "-", "-", (0, 0)
     cost, error = shift_and_error(others, whole)
-    held = sum(holds(i, *((cost, error) if not row.sleeps else row.judged()[:2])) for i in intervals)
+    held = sum(holds(i, *((cost, error) if not row.sleeps else row.judged())) for i in intervals)
     low, high = (mean(i[k] for i in intervals) for k in (0, 2))
     return f"{cost:.1f} +- {error:.1f} ({len(whole)})", f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold", (held, len(intervals))
 
@@ -293,7 +294,7 @@ def show(row):
     if not runs or not nulls or row.sleeps and min(len(runs), len(nulls)) < 2:
         return 0, 0
     (low, mid, high), lost = row.stated()
-    cost, error, _ = row.judged()
+    cost, error = row.judged()
     copies = f"{cost_of(runs, nulls):.1f} +- {error_of(runs, nulls):.1f}"
     processes = "{:.0f} +- {:.0f}".format(*between(levels(runs), levels(nulls))) if min(len(runs), len(nulls)) > 1 else "-"
     found, measured, held = of_whole_steps(row)
@@ -340,10 +341,10 @@ def table(options):
         if len(fewest.kept(last, "json")) < options.repeats:
             fewest.measure()
             continue
-        worst = max(rows, key=lambda row: row.undecided()[0])
-        if options.until == FOREVER or worst.undecided()[0] < DECIDED:
+        worst = max(rows, key=Row.undecided)
+        if options.until == FOREVER or worst.undecided() < DECIDED:
             break
-        worst.measure(worst.undecided()[1])
+        worst.measure()
     if options.silent:
         return
     print(HEAD)

@@ -12,7 +12,8 @@ enum { STEPS = 250, EACH = 5 };
 struct planted {
 	uint64_t cost_ns, growth_ns, noise_ns;
 	size_t steps;
-	uint64_t tail_ns; /* the longest that something else takes now and then */
+	uint64_t tail_ns;	 /* the longest that something else takes now and then */
+	uint64_t interrupted_ns; /* what one step in 20 takes longer */
 };
 
 static uint64_t noise(uint64_t below)
@@ -40,7 +41,7 @@ static uint32_t build(struct run *run, const struct planted *p)
 	for (size_t i = 0; i < p->steps; i++) {
 		bool is_plain = i % EACH == EACH - 1;
 		uint64_t ns = 1000000 + i * p->growth_ns + noise(p->noise_ns) + tail(p->tail_ns) +
-			      (is_plain ? 0 : p->cost_ns);
+			      (is_plain ? 0 : p->cost_ns) + (i % 20 == 7 ? p->interrupted_ns : 0);
 		builder_sample(run, lane, step, at, at + ns, 0);
 		builder_step(run, lane, 1);
 		builder_sample(run, lane, is_plain ? whole : node, at + 10, at + ns - 10, 1);
@@ -70,7 +71,7 @@ static struct distortion measure(const struct planted *p)
 /* 20 us of 1.02 ms, in four steps of five. */
 static void test_planted(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0});
+	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low < d.share && d.share < d.high);
@@ -81,7 +82,7 @@ static void test_planted(void **state)
 
 static void test_none(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0});
+	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.002 && d.high < 0.004);
@@ -89,15 +90,25 @@ static void test_none(void **state)
 
 static void test_long_tail(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000});
+	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.02);
 }
 
+/* What happens to a few steps, 40 ms once in 20, costs nothing: 20 us stay 20 us, of 3 ms each. */
+static void test_interrupted(void **state)
+{
+	struct distortion d = measure(&(struct planted){
+		.cost_ns = 20000, .noise_ns = 10000, .steps = STEPS, .interrupted_ns = 40000000});
+	(void)state;
+	assert_true(d.is_measured);
+	assert_true(d.low > 0.002 && d.high < 0.009);
+}
+
 static void test_few(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0});
+	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0, 0});
 	(void)state;
 	assert_false(d.is_measured);
 	assert_non_null(strstr(d.method, "timed in place"));
@@ -109,6 +120,7 @@ int main(void)
 		cmocka_unit_test(test_planted),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_long_tail),
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_few),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
