@@ -933,6 +933,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/record_inject.c
   tests/unit/record_memory.c
   tests/unit/record_queue.c
+  tests/unit/report_roof.c
   tests/unit/registry.c
   tests/unit/roofline.c
   tests/unit/roofline_device.c

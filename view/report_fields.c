@@ -85,9 +85,8 @@ static void get_roof(
 	for (size_t i = 0; r && i < r->row_count; i++) {
 		const struct roofline_row *at = &r->rows[i];
 		if (at->brick == row->id && at->on_device == row->on_device &&
-			at->bound != ROOFLINE_UNKNOWN &&
-			at->phase == (phase == STEP_DECODE ? ROOFLINE_DECODE : ROOFLINE_PREFILL) &&
-			report->summary->by == SUMMARY_BY_BRICK && phase >= 0)
+			at->bound != ROOFLINE_UNKNOWN && (int)at->phase == phase &&
+			report->summary->by == SUMMARY_BY_BRICK)
 			value->ratio = 1 - at->distance;
 	}
 }

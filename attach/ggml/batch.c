@@ -43,8 +43,9 @@ static int is_output(const struct sequence *s, const struct batch_head *batch)
 static uint32_t of_prompt(const struct sequence *s, const struct batch_past *past, int32_t id)
 {
 	int32_t end = past->of[id].prompt_end;
+	int goes_on = past->of[id].unfinished || (past->of[id].scored && s->tokens > MAX_CHECKED);
 
-	if (s->first != 0 && !past->of[id].unfinished && s->first >= end)
+	if (s->first != 0 && !goes_on && s->first >= end)
 		return 0;
 	if (s->first == 0 || s->tokens == 1 || s->tokens > MAX_CHECKED)
 		return s->tokens;
@@ -59,13 +60,15 @@ static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 
 	if (past && s->first >= 0) {
 		if (!s->first)
-			past->of[id].prompt_end = past->of[id].unfinished = 0;
+			past->of[id].prompt_end = past->of[id].unfinished = past->of[id].scored = 0;
 		if (!prompt)
 			prompt = of_prompt(s, past, id);
 		int64_t end = (int64_t)s->last + 1 - (s->tokens - prompt);
 		if (prompt && end > past->of[id].prompt_end)
 			past->of[id].prompt_end = end < INT32_MAX ? (int32_t)end : INT32_MAX;
 		past->of[id].unfinished = prompt && batch->outputs && !s->outputs;
+		past->of[id].scored =
+			prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
 	}
 	sum->prompt += prompt;
 	sum->output += s->tokens - prompt;

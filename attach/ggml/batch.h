@@ -28,8 +28,9 @@ enum { BATCH_SEQUENCES = 512 };
 struct batch_past {
 	struct {
 		int32_t prompt_end; /* position behind the last token of its prompt */
-		int32_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
+		int16_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
 				     */
+		int16_t scored;	    /* those of all tokens of a prompt's batch were wanted */
 	} of[BATCH_SEQUENCES];
 };
 
@@ -51,7 +52,8 @@ void batch_as_meant(struct batch_head *batch, struct batch_last *last);
  * of a prompt without them); several tokens are outputs when the logits of all are wanted and the
  * sequence did not begin with them (drafts that are checked), else a prompt. With a past, which
  * is brought up to date, also what continues a prompt, or lies within it, is a prompt's: its last
- * token alone, or before a few drafts, and that of one that was kept from before. A token of
- * several sequences is a prompt's.
+ * token alone, or before a few drafts, and that of one that was kept from before. Behind a prompt's
+ * batch of which all logits were wanted (a text that is scored) so is one of more tokens than
+ * drafts are. A token of several sequences is a prompt's.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);

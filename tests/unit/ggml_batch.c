@@ -128,6 +128,31 @@ static void take(struct batch_past *past, int32_t position, int n, int output, u
 	assert_int_equal(tokens.output, (uint32_t)n - prompt);
 }
 
+static void score(struct batch_past *past, int32_t position, int n, int output, uint32_t prompt)
+{
+	struct builder b = {0};
+
+	for (int i = 0; i < n; i++)
+		add(&b, 5, position + i, output);
+	assert_int_equal(batch_count(&b.head, past).prompt, prompt);
+}
+
+/* The second half of a text is scored, as llama-perplexity does, in several batches. */
+static void a_text_that_is_scored(void **state)
+{
+	struct batch_past past = {0};
+
+	(void)state;
+	score(&past, 0, 32, 0, 32);
+	score(&past, 32, 32, 1, 32);
+	score(&past, 64, 32, 1, 32);
+	score(&past, 96, 32, 1, 32);
+	score(&past, 128, 1, 1, 0); /* it is gone on with, */
+	score(&past, 129, 5, 1, 0); /* and with drafts */
+	score(&past, 0, 32, 1, 32);
+	score(&past, 32, 32, 1, 32);
+}
+
 /* A prompt in pieces, of which the last is one token; the next with most of it kept; drafts. */
 static void what_was_before(void **state)
 {
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test(mixed),
 		cmocka_unit_test(drafts),
 		cmocka_unit_test(odd_batches),
+		cmocka_unit_test(a_text_that_is_scored),
 		cmocka_unit_test(what_was_before),
 		cmocka_unit_test(a_model_that_follows),
 	};
