@@ -37,9 +37,9 @@ static bool has_phase(const struct roofline *r, enum roofline_phase phase)
 
 static enum roofline_phase choose_phase(const struct top *top, const struct roofline *r)
 {
-	if (top->phase == STEP_PREFILL)
-		return ROOFLINE_PREFILL;
-	if (top->phase == STEP_DECODE || has_phase(r, ROOFLINE_DECODE))
+	if (top->phase != SUMMARY_ALL_PHASES)
+		return (enum roofline_phase)top->phase;
+	if (has_phase(r, ROOFLINE_DECODE))
 		return ROOFLINE_DECODE;
 	return has_phase(r, ROOFLINE_PREFILL) ? ROOFLINE_PREFILL : ROOFLINE_OUTSIDE;
 }

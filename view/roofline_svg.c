@@ -161,12 +161,13 @@ static void draw_rest(struct picture *p)
 		const char *phase = roofline_phase_name(row->phase);
 		if (!roofline_shows(p->view, row) || has_place(row) || row->bytes_per_ns < 0)
 			continue;
-		xappend(&text, ", ", "%s%s%s %s",
-			text ? "" : "Computing nothing, in GB/s: ", row->name,
-			row->phase == ROOFLINE_PREFILL ? " (prefill)"
-			: phase			       ? ""
-						       : " (no step)",
-			units_number(bytes, row->bytes_per_ns));
+		bool decodes = row->phase == ROOFLINE_DECODE;
+		xappend(&text, ", ", "%s%s%s%s%s %s",
+			text ? "" : "Computing nothing, in GB/s: ", row->name, decodes ? "" : " (",
+			decodes ? ""
+			: phase ? phase
+				: "no step",
+			decodes ? "" : ")", units_number(bytes, row->bytes_per_ns));
 	}
 	if (text)
 		svg_paragraph(p, text);

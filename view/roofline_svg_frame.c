@@ -264,8 +264,10 @@ void svg_legend(struct picture *p)
 		x = legend_entry(p, x, "prefill", 1, "prefill");
 	if (has_phase(p, ROOFLINE_DECODE))
 		x = legend_entry(p, x, "decode", 0, "decode");
-	if (has_phase(p, ROOFLINE_OUTSIDE))
-		x = legend_entry(p, x, "outside", 0, "outside of steps");
+	bool others = has_phase(p, ROOFLINE_MIXED) || has_phase(p, ROOFLINE_WARM_UP);
+	if (others || has_phase(p, ROOFLINE_OUTSIDE))
+		x = legend_entry(p, x, "outside", 0,
+			others ? "mixed, warm-up, outside of steps" : "outside of steps");
 	if (has_latency(p))
 		x = legend_entry(p, x,
 			has_phase(p, ROOFLINE_DECODE) ? "decode latency" : "prefill latency", 0,
