@@ -90,7 +90,8 @@ static int init_windows(
 	windows->finished = calloc(run->step_count + 1, 1);
 	windows->kinds = malloc(run->brick_count + 1);
 	if (!windows->by_lane || !windows->lane_first || !windows->by_process ||
-		!windows->process_first || !windows->finished || !windows->kinds)
+		!windows->process_first || !windows->finished || !windows->kinds ||
+		owners_init(&windows->owners, run))
 		return -ENOMEM;
 	memcpy(windows->kinds, index->kinds, run->brick_count);
 	return 0;

@@ -307,7 +307,7 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index->kinds = calloc(run->brick_count + 1, 1);
 	if (!cursor || !index->kinds || !index->tails || !index->outer || !index->by_lane ||
 		!index->lane_first || !index->by_process || !index->process_first ||
-		!index->finished) {
+		!index->finished || owners_init(&index->owners, run)) {
 		free(cursor);
 		step_index_fini(index);
 		return -ENOMEM;
@@ -331,5 +331,6 @@ void step_index_fini(struct step_index *index)
 	free(index->tails);
 	free(index->finished);
 	free(index->kinds);
+	owners_fini(&index->owners);
 	memset(index, 0, sizeof(*index));
 }

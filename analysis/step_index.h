@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "trace/run.h"
+#include "trace/owners.h"
 
 /* What a brick's time is. */
 enum brick_kind {
@@ -41,6 +41,7 @@ struct step_index {
 	struct step_tail *tails; /* [step_count] */
 	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
 	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
+	struct owners owners;	 /* of lanes: what one thread does is not after another's step */
 };
 
 /* -ENOMEM; *index is then empty. */

@@ -31,7 +31,9 @@ struct walk_lane {
 	const struct step_index *index;
 	const struct run_lane *lane;
 	uint32_t number;			      /* the lane's */
-	bool drives, has_steps;			      /* has_steps: of its process */
+	bool drives, has_steps;			      /* its owner; has_steps: of its process */
+	uint64_t handover_ns;			      /* when the next one has it */
+	uint32_t own_first;			      /* the owner's first step */
 	uint32_t own, own_end;			      /* the lane's next step in index->by_lane */
 	uint32_t own_sample;			      /* its sample; RUN_NONE: there is none */
 	uint32_t process_first, process, process_end; /* the step to begin next in by_process */
@@ -74,13 +76,30 @@ static void find_own(struct walk_lane *w, uint32_t sample)
 	w->own_sample = w->own < w->own_end ? w->run->steps[order[w->own]].sample : RUN_NONE;
 }
 
-/* The step that a sample outside of steps came after: the lane's own last, else the process's. */
+/* Whose the lane is at a time at which w->own is its next step. */
+static void find_owner(struct walk_lane *w, uint64_t ns)
+{
+	const struct owners *owners = &w->index->owners;
+	const struct run_step *steps = w->run->steps;
+	const uint32_t *order = w->index->by_lane;
+	size_t owner = owners_place(owners, w->number, ns), end = owners->lanes[w->number + 1];
+
+	w->handover_ns = owner + 1 < end ? owners->all[owner + 1].ns : UINT64_MAX;
+	w->own_first = w->own;
+	while (w->own_first > w->index->lane_first[w->number] &&
+		steps[order[w->own_first - 1]].begin_ns >= owners->all[owner].ns)
+		w->own_first--;
+	w->drives =
+		w->own_first < w->own_end && steps[order[w->own_first]].begin_ns < w->handover_ns;
+}
+
+/* The step that a sample outside of steps came after: its thread's last, else the process's. */
 static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
 	find_own(w, frame->index);
 	uint32_t own = w->own;
-	while (own-- > w->index->lane_first[w->number])
+	while (own-- > w->own_first)
 		if (w->index->finished[order[own]])
 			return order[own];
 	uint32_t place = last_begun(w, frame->sample->begin_ns);
@@ -119,6 +138,10 @@ static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 	frame->step = RUN_NONE;
 	if (!w->has_steps)
 		return;
+	if (frame->sample->begin_ns >= w->handover_ns) {
+		find_own(w, frame->index);
+		find_owner(w, frame->sample->begin_ns);
+	}
 	if (!w->drives) {
 		place_beside(w, frame);
 		return;
@@ -322,10 +345,10 @@ static void init_lane(
 	w->index = index;
 	w->lane = &run->lanes[lane];
 	w->number = lane;
-	w->drives = step_index_drives(index, lane);
 	w->own = index->lane_first[lane];
 	w->own_end = index->lane_first[lane + 1];
 	find_own(w, 0);
+	find_owner(w, 0);
 	w->process = w->process_first = index->process_first[w->lane->process];
 	w->process_end = index->process_first[w->lane->process + 1];
 	w->has_steps = w->process != w->process_end;

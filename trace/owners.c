@@ -63,7 +63,7 @@ void owners_fini(struct owners *o)
 	free(o->all);
 }
 
-uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns)
+size_t owners_place(const struct owners *o, uint32_t lane, uint64_t ns)
 {
 	size_t low = o->lanes[lane], high = o->lanes[lane + 1];
 
@@ -74,5 +74,5 @@ uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns)
 		else
 			high = middle;
 	}
-	return o->all[low].tid;
+	return low;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which thread had a lane when. A lane goes on with another thread when its owner has ended. Called
- * by exports; any thread, an object one at a time.
+ * by exports and by who indexes steps; any thread, an object one at a time.
  */
 #pragma once
 
@@ -20,4 +20,11 @@ struct owners {
 /* 0 or -ENOMEM; either way there is something to fini. */
 int owners_init(struct owners *o, const struct run *run);
 void owners_fini(struct owners *o);
-uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns);
+
+/* Who had it then: a place in o->all. */
+size_t owners_place(const struct owners *o, uint32_t lane, uint64_t ns);
+
+static inline uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns)
+{
+	return o->all[owners_place(o, lane, ns)].tid;
+}

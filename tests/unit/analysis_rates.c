@@ -3,7 +3,7 @@
  * GB/s has one meaning: of random runs (processes, threads that overlap, nesting, waits, time off
  * the CPU, steps, work told once for a team or by each) the rate of every row is its bytes over the
  * ns that are counted one by one here, and report and roofline say the same, brick by brick and
- * phase by phase.
+ * phase by phase. And which step's is what a thread does that got the lane of another.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/roofline.h"
+#include "analysis/step_times.h"
 #include "analysis/summary.h"
 #include "analysis/unknown.h"
 #include "tests/unit/run_builder.h"
@@ -301,9 +302,55 @@ static void of_many_samples(void **state_)
 	run_fini(&run);
 }
 
+static void give_lane(struct run *run, uint32_t lane, uint64_t ns, uint64_t tid)
+{
+	BUILDER_GROW(run->points, run->point_count);
+	run->points[run->point_count++] = (struct run_point){.ns = ns,
+		.lane = lane,
+		.kind = RUN_POINT_THREAD,
+		.brick = RUN_NONE,
+		.value = (double)tid};
+}
+
+/* A thread that gets the lane of one that ran steps is beside other steps; then one runs its own.
+ */
+static void lanes_go_on_with_other_threads(void **state_)
+{
+	struct run run = {.complete = 1, .clock = *brick_clock_get()};
+	struct step_index index;
+	struct step_times times;
+	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t work = builder_site(&run, builder_brick(&run, "A", "Other"), -1, NULL, NULL);
+	uint32_t process = builder_process(&run, 1);
+	uint32_t lane = builder_lane(&run, process, 1), other = builder_lane(&run, process, 2);
+
+	(void)state_;
+	builder_sample(&run, lane, decode, 100, 200, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, work, 200, 210, 0);
+	give_lane(&run, lane, 300, 3);
+	builder_sample(&run, lane, work, 400, 500, 0);
+	builder_sample(&run, other, decode, 390, 510, 0);
+	builder_step(&run, other, 1);
+	give_lane(&run, lane, 600, 4);
+	builder_sample(&run, lane, decode, 700, 750, 0);
+	builder_step(&run, lane, 1);
+	builder_sample(&run, lane, work, 760, 800, 0);
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(step_times_measure(&times, &run, &index), 0);
+	assert_int_equal(times.steps[0].after_ns, 10);
+	assert_int_equal(times.steps[1].after_ns, 0);
+	assert_int_equal(times.steps[2].after_ns, 40);
+	assert_int_equal(times.phases[STEP_DECODE].union_ns, 100 + 10 + 120 + 50 + 40);
+	step_times_fini(&times);
+	step_index_fini(&index);
+	run_fini(&run);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_meaning), cmocka_unit_test(of_many_samples)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(one_meaning),
+		cmocka_unit_test(of_many_samples),
+		cmocka_unit_test(lanes_go_on_with_other_threads)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
