@@ -6,6 +6,7 @@
  */
 #include "brick/attach.h"
 #include "brick/queue.h"
+#include "lib/ring.h"
 #include "lib/sample.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
@@ -139,9 +140,26 @@ void brick_launch_end(struct brick_launch *launch)
 	launch->span = 0;
 }
 
+/* The program's own brick around the wait is told once: with what it waited for, when it ends. */
+static int is_told(struct brick__thread *self, uint64_t number)
+{
+	struct brick_lane *lane = self->lane;
+	struct brick_frame *frame = lane->depth ? &lane->frames[lane->depth - 1] : NULL;
+
+	if (!frame || frame->brick != BRICK_SYNCHRONIZE)
+		return 0;
+	if (number) {
+		brick__ring_open(self);
+		frame->flags |= BRICK_FRAME_WAITED;
+		frame->tokens = number;
+	}
+	return 1;
+}
+
 void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
 {
-	if (!brick_enabled() || brick__in_backend || brick_thread_ready())
+	if (!brick_enabled() || brick__in_backend || brick_thread_ready() ||
+		is_told(&brick__thread, number))
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,

@@ -45,8 +45,7 @@ static inline __attribute__((always_inline)) brick_span push(
 	return self->tag | (depth + 1);
 }
 
-/* The first brick of a thread, one inside of another that is not in the ring yet, or one too many.
- */
+/* The first brick of a thread, one in another that is not in the ring yet, or one too many. */
 static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = thread_here();
@@ -126,6 +125,8 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 	ring_publish(lane, 1);
 	if (work->bytes | work->flops)
 		write_work(self, work);
+	if (frame->flags & BRICK_FRAME_WAITED)
+		brick__ring_waited(self, frame, end);
 }
 
 /* A brick without others inside becomes one record. The caller has made sure of room. */
@@ -260,7 +261,6 @@ static inline __attribute__((always_inline)) void end_at(
 void brick__end_at(brick_span span, uint64_t now)
 {
 	static const struct work nothing;
-
 	end_at(span, now, &nothing);
 }
 

@@ -59,3 +59,14 @@ struct brick__thread *brick__thread_begin(void)
 	brick__refusals_record();
 	return NULL;
 }
+
+void brick__ring_waited(struct brick__thread *self, const struct brick_frame *frame, uint64_t end)
+{
+	if (!ring_has(self->lane, 1)) {
+		self->lane->ledger.dropped++;
+		return;
+	}
+	*ring_at(self, self->lane->head) = (struct brick_record){
+		.begin = end, .kind = BRICK_RECORD_AFTER, .layer = -1, .elements = frame->tokens};
+	ring_publish(self->lane, 1);
+}

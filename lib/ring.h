@@ -59,6 +59,10 @@ static inline struct brick__thread *thread_here(void)
 /* Put those into the ring that are not there yet, outermost first. */
 SLOW void brick__ring_open(struct brick__thread *self);
 
+/* Behind the CLOSE of a frame with BRICK_FRAME_WAITED: what it waited for. */
+SLOW void brick__ring_waited(
+	struct brick__thread *self, const struct brick_frame *frame, uint64_t end);
+
 /* Before something is recorded inside of them. */
 static inline void open_parents(struct brick__thread *self)
 {

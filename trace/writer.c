@@ -66,6 +66,7 @@ static void free_lane(struct writer_lane *lane)
 	if (!lane)
 		return;
 	free(lane->site_templates);
+	array_fini(&lane->former);
 	array_fini(&lane->plain.entries);
 	hashmap_fini(&lane->plain.by_brick);
 	free(lane);

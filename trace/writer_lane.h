@@ -72,7 +72,7 @@ struct writer_lane {
 	uint32_t kind;
 	uint64_t tid, uuid, start_ticks;
 	uint64_t track_tid;	    /* the thread that its track is of */
-	uint32_t tracks;	    /* so far: one for each owner */
+	ARRAY(uint64_t) former;	    /* threads that had it before: each has a track */
 	char name[64], backend[16]; /* name: of that thread, "" while not known */
 	uint64_t queue_flags;
 	int started; /* its sequence has its first packet */
@@ -96,7 +96,8 @@ struct writer_lane {
 	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
 	uint32_t end_tail_bytes;
 	packet_place last_begin, last_end, last_wait_end, last_annotated_begin, last_annotated_end;
-	uint64_t off_cpu_ns; /* of the last packet of its other track; 0: there is none yet */
+	uint64_t off_cpu_ns;  /* of the last packet of its other track; 0: there is none yet */
+	size_t off_cpu_owner; /* whose that track is */
 	packet_place off_cpu_begin[2], off_cpu_end;
 };
 
@@ -104,6 +105,8 @@ struct writer_lane {
 int writer_lane_start(struct writer_lane *lane, uint64_t ns);
 /* From here on the lane is another thread's: a track of its own, without a name yet. */
 int writer_lane_owner(struct writer_lane *lane, uint64_t tid);
+/* Of a thread that has or had the lane, by its place among them: a track of that kind. */
+uint64_t writer_owner_uuid(const struct writer_lane *lane, uint64_t kind, size_t owner);
 int writer_lane_name(struct writer_lane *lane, const char *name);
 int writer_counter_track(struct writer_lane *lane, uint32_t brick);
 /* Whether a counter tells of a whole step: its unit, enum perfetto_unit; 0: it does not. */

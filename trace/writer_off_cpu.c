@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a lane's threads were off their CPUs: slices on a track of its own below the lane's, with a
- * sequence of its own, because the kernel tells of them later than the lane's records come. No
- * slice overlaps another: two threads that owned the lane one after the other may.
+ * When a lane's threads were off their CPUs: slices on tracks of their own, one below each
+ * thread's, with a sequence of its own, because the kernel tells of them later than the lane's
+ * records come. No slice overlaps another: two threads that owned the lane one after the other may.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,6 +22,17 @@ static void name_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const 
 	pb_close(b, entry);
 }
 
+static void defaults(struct pb_buffer *b, uint64_t uuid)
+{
+	size_t defaults = pb_open(b, PACKET_DEFAULTS);
+
+	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_LANE);
+	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
+	pb_varint(b, EVENT_DEFAULTS_TRACK_UUID, uuid);
+	pb_close(b, event);
+	pb_close(b, defaults);
+}
+
 static void first_packet(const struct writer_lane *lane, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
@@ -29,12 +40,7 @@ static void first_packet(const struct writer_lane *lane, uint64_t uuid)
 
 	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
 	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
-	size_t defaults = pb_open(b, PACKET_DEFAULTS);
-	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_LANE);
-	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
-	pb_varint(b, EVENT_DEFAULTS_TRACK_UUID, uuid);
-	pb_close(b, event);
-	pb_close(b, defaults);
+	defaults(b, uuid);
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
 	name_entry(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
 	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
@@ -51,22 +57,43 @@ static void track(const struct writer_lane *lane, uint64_t uuid)
 
 	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
 	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	defaults(b, uuid);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, uuid);
-	pb_varint(b, TRACK_PARENT_UUID, lane->uuid);
+	pb_varint(b, TRACK_PARENT_UUID, writer_owner_uuid(lane, UUID_LANE, lane->off_cpu_owner));
 	pb_string(b, TRACK_NAME, FORMAT_OFF_CPU, strlen(FORMAT_OFF_CPU));
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 	pb_close(b, track);
 	pb_close(b, packet);
 }
 
-static int start(struct writer_lane *lane, uint64_t ns)
+/* The thread's place among those that had the lane; who had it before it had a track: the first. */
+static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
 {
-	uint64_t uuid = writer_uuid(lane->writer, UUID_OFF_CPU, lane->number);
+	size_t owner = lane->former.count;
 
-	lane->off_cpu_ns = ns;
+	if (tid == lane->track_tid)
+		return owner;
+	while (owner && lane->former.items[--owner] != tid)
+		;
+	return owner;
+}
+
+/* What follows is the thread's. */
+static int start(struct writer_lane *lane, uint64_t ns, uint64_t tid)
+{
+	size_t owner = owner_of(lane, tid);
+	uint64_t uuid = writer_owner_uuid(lane, UUID_OFF_CPU, owner);
+	int is_first = !lane->off_cpu_ns;
+
+	if (!is_first && owner == lane->off_cpu_owner)
+		return 0;
+	lane->off_cpu_owner = owner;
 	lane->packets->scratch.size = 0;
-	first_packet(lane, uuid);
+	if (is_first) {
+		lane->off_cpu_ns = ns;
+		first_packet(lane, uuid);
+	}
 	track(lane, uuid);
 	return packets_add(lane->packets);
 }
@@ -91,7 +118,7 @@ static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 	uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
 	uint8_t fields[24];
 
-	if (begin_ns >= o->end_ns)
+	if (begin_ns >= o->end_ns || start(lane, begin_ns, o->tid))
 		return;
 	unsigned n = slice_field(fields, EVENT_TYPE, EVENT_BEGIN);
 	n += slice_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
@@ -104,8 +131,6 @@ static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 
 int lane_off_cpu(struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count)
 {
-	if (count && !lane->off_cpu_ns && start(lane, intervals[0].begin_ns))
-		return lane->packets->error;
 	for (size_t i = 0; i < count && !lane->packets->error; i++)
 		interval(lane, &intervals[i]);
 	return lane->packets->error;

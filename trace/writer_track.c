@@ -116,12 +116,18 @@ int writer_lane_start(struct writer_lane *lane, uint64_t ns)
 	return packets_add(lane->packets);
 }
 
+uint64_t writer_owner_uuid(const struct writer_lane *lane, uint64_t kind, size_t owner)
+{
+	return writer_uuid(lane->writer, kind, lane->number + ((uint64_t)owner << 32));
+}
+
 int writer_lane_owner(struct writer_lane *lane, uint64_t tid)
 {
+	if (array_push(&lane->former, lane->track_tid))
+		return packets_fail(lane->packets, -ENOMEM);
 	lane->track_tid = tid;
 	lane->name[0] = 0;
-	lane->uuid = writer_uuid(
-		lane->writer, UUID_LANE, lane->number + ((uint64_t)++lane->tracks << 32));
+	lane->uuid = writer_owner_uuid(lane, UUID_LANE, lane->former.count);
 	lane->packets->scratch.size = 0;
 	lane_track(lane);
 	return packets_add(lane->packets);

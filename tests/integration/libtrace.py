@@ -60,8 +60,7 @@ class Checker:
         self.stages = []      # (begin, length, name, queue)
         self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
         self.seen = set()     # what a recording must have: numbers of packets' fields
-        self.run_ns = None    # of the run's last event
-        self.events = 0
+        self.run_ns, self.events = None, 0  # of the run's last event; how many there are
         self.step_begins = set()
         self.boot_offsets = set()  # BOOTTIME less MONOTONIC, as snapshots have it
 
@@ -135,9 +134,8 @@ class Checker:
         parent = one(data, 5)
         if parent is not None:
             self.parents.add(parent)
-        for number in (2,):
-            if one(data, number) is not None:
-                self.text(one(data, number))
+        if one(data, 2) is not None:
+            self.text(one(data, 2))
         if one(data, 3) is not None and not one(one(data, 3), 1, 0):
             self.bad("a process track without pid")
         if one(data, 4) is not None and not one(one(data, 4), 2, 0):
@@ -231,6 +229,8 @@ class Checker:
             self.bad("a slice without name or category")
         if stack:
             stack[-1].holds = True
+            if e.category == "Wait" and e.name == stack[-1].name:
+                self.bad("a wait %r is there twice", e.name)
         stack.append(Slice(e.track, e.name, e.category, ns, len(stack), e.arguments))
         self.slices.append(stack[-1])
         if e.name in ("Prefill", "Decode"):
@@ -280,6 +280,8 @@ class Checker:
                              key=lambda source: source[0])
             if len(sources) > 1 and "kernel" in sources[0][1].arguments:
                 self.bad("flow %d: a command begins before its launch", flow)
+            if ending and any("kernel" in s.arguments and (s.end or 0) > ending[0] for _, s in sources):
+                self.bad("flow %d: a command ends behind its wait", flow)
             begins = [begin for _, _, _, begin in sorted(events, key=lambda event: event[0])]
             if begins != sorted(begins):
                 self.bad("flow %d leads back", flow)
@@ -354,8 +356,16 @@ class Checker:
             self.bad("stage %r of slice %r", name, stack[-1].name)
         self.stages.append((s.now, one(stage, 2), name, queue))
 
+    def check_off_cpu(self):
+        since = {track: ns for track, name, ns, _ in self.instants if name == "Thread"}
+        for s in self.slices:
+            parent = one(self.tracks.get(s.track, b""), 5)
+            if s.name in ("Blocked", "Preempted") and s.end and s.end <= since.get(parent, 0):
+                self.bad("%r of a thread before it had its lane", s.name)
+
     def finish(self, allow_open):
         self.check_flows()
+        self.check_off_cpu()
         for number, what in ((89, "uuid"), (45, "machine"), (2, "processes")):
             if number not in self.seen:
                 self.bad("the trace does not say its %s", what)

@@ -2,8 +2,8 @@
 """
 Description: what Perfetto makes of a recording, without Perfetto: the trace that unit/trace_structure
 leaves behind is sound, and each defect of former versions, planted into it or its Chrome export, is found.
-(That waits of an embedding program are there once: integration/opencl_pocl, totals of unfinished
-recordings: unit/analysis_summary.)
+(In recordings, waits of an embedding program are there once: integration/opencl_decoder; totals of
+unfinished ones: unit/analysis_summary.)
 """
 import json
 import os
@@ -19,6 +19,7 @@ from libwire import fields, message, one, packets as packets_of
 
 BUILD = os.environ["BRICK_BUILD"]
 TENSOR, OPERATION = 1, 4  # in the extension of track events
+SYNCHRONIZE = 31  # id of the brick
 
 
 def encoded(number, wire, value):
@@ -130,6 +131,46 @@ class EarlyDevice:
         return packet
 
 
+class OffCpu:
+    """When any thread was off its CPU is on the track of the lane's last one."""
+    def __init__(self):
+        self.thread = None
+
+    def __call__(self, packet):
+        track = one(packet, 60, b"")
+        if one(track, 4) is not None:
+            self.thread = one(track, 1)
+        if bytes(one(track, 2, b"")) != b"Off CPU":
+            return packet
+        return edited(packet, lambda number, value: value if number != 60 else
+                      edited(value, lambda n, v: self.thread if n == 5 else v))
+
+
+class LateDevice:
+    """A device's clock that is placed so badly that a command ends behind who waited for it."""
+    def __init__(self):
+        self.queue = None
+
+    def __call__(self, packet):
+        if one(one(packet, 60, b""), 15) and self.queue is None:
+            self.queue = one(packet, 10)
+        if one(packet, 10) == self.queue and one(one(packet, 11, b""), 9) == 2:
+            self.queue = 0
+            return edited(packet, lambda number, value: value + 100 if number == 8 else value)
+        return packet
+
+
+def twice(packet):
+    """What waits is told by the program and by who is attached to its driver."""
+    event = one(packet, 11, b"")
+    if one(event, 10) != 1 + SYNCHRONIZE or one(event, 9) != 1:
+        return packet
+    again = edited(packet, lambda number, value: 0 if number == 8 else value)
+    end = edited(again, lambda number, value: edited(value, lambda n, v: 2 if n == 9 else v)
+                 if number == 11 else value)
+    return packet, again, end
+
+
 def boottime_problems(checker):
     """Outside of what thousands of readings between two of the other clock leave possible."""
     read, mono, boot = time.clock_gettime_ns, time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME
@@ -195,9 +236,17 @@ DEFECTS = (
     ("no start", taking_out(60, 3, 7), "without its start"),
     ("sites as JSON only", no_arguments, "has no arguments of its site"),
     ("a command before its launch", EarlyDevice(), "before its launch"),
+    ("a command behind its wait", LateDevice(), "ends behind its wait"),
+    ("waits twice", twice, "is there twice"),
+    ("off the CPU on another's track", OffCpu(), "before it had its lane"),
     ("views of GPUs empty", lambda packet: b"" if one(packet, 53) is not None else packet, "no render stage"),
     ("BOOTTIME read once", misread_boottime, "off MONOTONIC"),
 )
+
+
+def planted_as(plant, packet):
+    made = plant(packet)
+    return made if isinstance(made, tuple) else (made,) if made else ()
 
 
 def check_all(path):
@@ -236,7 +285,7 @@ def main():
             packets = [packet for packet, _ in packets_of(f.read())]
         for what, plant, sentence in DEFECTS:
             with open(planted, "wb") as f:
-                f.write(b"".join(message(1, made) for packet in packets if (made := plant(packet))))
+                f.write(b"".join(message(1, made) for packet in packets for made in planted_as(plant, packet)))
             problems = check_all(planted)[1]
             if not any(sentence in problem for problem in problems):
                 print("%s: not found, but %r" % (what, problems))

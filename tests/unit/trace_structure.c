@@ -71,6 +71,19 @@ static void write_steps(struct scene *s, uint16_t cycles, uint16_t clock, uint16
 	write_records(s, records, COUNT(records));
 }
 
+/* As late as the kernel tells of it. */
+static void write_off_cpu(struct scene *s)
+{
+	const struct sink_off_cpu off[] = {
+		{fake_ns(110), fake_ns(120), 4242, 0},
+		{fake_ns(712), fake_ns(715), 4300, 1},
+		{fake_ns(812), fake_ns(814), 4301, 0},
+		{fake_ns(816), fake_ns(818), 4301, 1},
+	};
+
+	assert_int_equal(sink_off_cpu(trace_writer_sink(s->writer), 0, off, COUNT(off)), 0);
+}
+
 static void write_queues(struct scene *s)
 {
 	uint32_t kernel = fake_kernel(&s->fake, "norm", BRICK_KERNEL_COMPUTE);
@@ -161,6 +174,7 @@ static void test_structure(void **state)
 	add_queues(&s);
 	write_steps(&s, cycles, clock, mine);
 	write_queues(&s);
+	write_off_cpu(&s);
 	s.fake.lane.tid = 4301;
 	strcpy(s.fake.lane.name, "worker");
 	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &s.fake.lane), 0);
@@ -171,6 +185,7 @@ static void test_structure(void **state)
 	assert_int_equal(s.run->commands[0].launch_lane, 0);
 	assert_int_equal(s.run->commands[0].launch_sample, 5);
 	assert_int_equal(s.run->wait_count, 1);
+	assert_int_equal(s.run->lanes[0].off_cpu_count, 4);
 	check_sample(&s, 1, "RmsNorm", 20, 50, 1);
 	assert_string_equal(site_of(&s, 1)->operation, "RMS_NORM");
 	assert_string_equal(site_of(&s, 2)->label, "norm-4");

@@ -198,7 +198,7 @@ struct brick_frame {
 	uint16_t brick;
 	int16_t layer;
 	uint16_t flags;	 /* enum brick_frame_flags */
-	uint64_t tokens; /* of a step, as in its record; else undefined */
+	uint64_t tokens; /* of a step, as in its record; of a wait: a command; else undefined */
 };
 
 /* Flags of a frame, or'ed. */
@@ -207,6 +207,7 @@ enum brick_frame_flags {
 	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
 	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
 	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
+	BRICK_FRAME_WAITED = 0x1000, /* a wait: for the command whose number `tokens` is */
 };
 
 /* Whether a lane has an owner. */
