@@ -2,11 +2,24 @@
 /*
  * The kernel tells of a thread by its number, a session's records tell when the thread took its
  * lane over; neither comes first for certain, so intervals wait for the records. What a thread did
- * before it had its lane is another's time there, and is cut off.
+ * before it had its lane, or behind it, is another's time there, and is cut off.
  */
 #include "drain/off_cpu.h"
 
 enum { MAX_WAITING = 1 << 16, MAX_TID = 1 << 22 };
+
+static int hand_over(struct drain_off_cpu *o, uint32_t lane, uint64_t tid, uint64_t ns)
+{
+	uint64_t before = hashmap_get(&o->owner_of, lane);
+	int error = before == HASHMAP_NONE ? 0 : hashmap_set(&o->until_of, before, ns);
+
+	hashmap_take(&o->until_of, tid);
+	if (!error)
+		error = hashmap_set(&o->owner_of, lane, tid);
+	if (!error)
+		error = hashmap_set(&o->lane_of, tid, lane);
+	return error ? error : hashmap_set(&o->since_of, tid, ns);
+}
 
 int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock, uint32_t lane,
 	const struct brick_record *records, size_t count)
@@ -17,10 +30,7 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 		if (records[i].kind != BRICK_RECORD_THREAD || records[i].elements > MAX_TID)
 			continue;
 		uint64_t tid = records[i].elements;
-		error = hashmap_set(&o->lane_of, tid, lane);
-		if (!error)
-			error = hashmap_set(
-				&o->since_of, tid, brick_clock_ns(clock, records[i].begin));
+		error = hand_over(o, lane, tid, brick_clock_ns(clock, records[i].begin));
 		uint64_t forgotten = hashmap_take(&o->forgotten, tid);
 		o->lost += forgotten == HASHMAP_NONE ? 0 : forgotten;
 	}
@@ -65,7 +75,10 @@ int drain_off_cpu_emit(struct drain_off_cpu *o, struct sink *sink,
 			continue;
 		}
 		uint64_t since_ns = hashmap_get(&o->since_of, one.tid);
+		uint64_t until_ns = hashmap_get(&o->until_of, one.tid);
 		one.begin_ns = one.begin_ns > since_ns ? one.begin_ns : since_ns;
+		if (until_ns != HASHMAP_NONE && one.end_ns > until_ns)
+			one.end_ns = until_ns;
 		if (one.begin_ns < one.end_ns)
 			error = sink_off_cpu(sink, number(context, (uint32_t)lane), &one, 1);
 	}
@@ -77,6 +90,8 @@ void drain_off_cpu_fini(struct drain_off_cpu *o)
 {
 	hashmap_fini(&o->lane_of);
 	hashmap_fini(&o->since_of);
+	hashmap_fini(&o->until_of);
+	hashmap_fini(&o->owner_of);
 	hashmap_fini(&o->forgotten);
 	array_fini(&o->waiting);
 }

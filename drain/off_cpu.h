@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which lane a thread owned, and from when on: so that times off its CPU go to that lane, and those
- * of threads without a lane to none. Emitting side.
+ * Which lane a thread owned, and from when to when: so that times off its CPU go to that lane, and
+ * those of threads without a lane to none. Emitting side.
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 
 struct drain_off_cpu {
 	struct hashmap lane_of;		    /* tid -> index of the session's lane */
-	struct hashmap since_of;	    /* tid -> ns of CLOCK_MONOTONIC */
+	struct hashmap since_of, until_of;  /* tid -> ns of CLOCK_MONOTONIC */
+	struct hashmap owner_of;	    /* index of the session's lane -> tid */
 	struct hashmap forgotten;	    /* tid -> intervals that did not fit into `waiting` */
 	ARRAY(struct sink_off_cpu) waiting; /* of threads without a lane so far */
 	uint64_t lost;			    /* of threads that got one: were forgotten */

@@ -119,7 +119,7 @@ class Checker:
         if not uuid:
             self.bad("a track with uuid 0")
         thread, before = one(data, 4), self.tracks.get(uuid)
-        if before is not None and (thread is None or one(before, 4) is None or
+        if before not in (None, data) and (thread is None or one(before, 4) is None or
                                    one(thread, 2) != one(one(before, 4), 2)):
             self.bad("track %d is described twice", uuid)
         self.tracks[uuid] = data

@@ -4,6 +4,7 @@
  * as it slept; one that spins beside another on the same CPU is preempted, and what it lost is the
  * time that it waited for a CPU by the kernel's own accounts (/proc/self/schedstat; a CPU clock may
  * also leave out what the host of a virtual machine stole). Skipped where that is not to be had.
+ * And which of it is of a lane that one thread had after the other.
  */
 #include <sched.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
+#include "drain/off_cpu.h"
 #include "drain/off_cpu_intervals.h"
 #include "record/switch_cost.h"
 
@@ -190,12 +192,54 @@ static void recording_them_takes_time(void **state)
 	assert_in_range(account.cost_ns, 1, account.cost_high_ns);
 }
 
+static int keep_interval(
+	struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count)
+{
+	static const struct sink_off_cpu wanted[] = {
+		{100, 110, 7, 0}, {190, 200, 7, 1}, {200, 205, 8, 0}, {210, 220, 8, 0}};
+	static size_t next;
+
+	(void)sink;
+	assert_int_equal(lane, 3);
+	for (size_t i = 0; i < count; i++, next++)
+		assert_memory_equal(&intervals[i], &wanted[next], sizeof *wanted);
+	return 0;
+}
+
+static int same_number(void *context, uint32_t lane)
+{
+	(void)context;
+	return (int)lane;
+}
+
+/* Thread 8 gets the lane at 200, while 7 still ends. */
+static void a_lane_has_one_thread(void **state)
+{
+	static const struct sink_type type = {.off_cpu = keep_interval};
+	static const struct sink_off_cpu off[] = {{90, 110, 7, 0}, {190, 230, 7, 1},
+		{195, 205, 8, 0}, {210, 220, 8, 0}, {215, 225, 7, 0}};
+	const struct brick_clock clock = {.mult = 1};
+	const struct brick_record records[] = {
+		{.kind = BRICK_RECORD_THREAD, .begin = 100, .elements = 7},
+		{.kind = BRICK_RECORD_THREAD, .begin = 200, .elements = 8}};
+	struct drain_off_cpu o = {0};
+	struct sink sink = {&type};
+
+	(void)state;
+	assert_int_equal(drain_off_cpu_add(&o, off, 5), 0);
+	assert_int_equal(drain_off_cpu_learn(&o, &clock, 3, records, 2), 0);
+	assert_int_equal(drain_off_cpu_emit(&o, &sink, same_number, NULL), 0);
+	assert_int_equal(o.waiting.count, 0);
+	drain_off_cpu_fini(&o);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleep_is_blocked),
 		cmocka_unit_test(a_neighbour_preempts),
 		cmocka_unit_test(recording_them_takes_time),
+		cmocka_unit_test(a_lane_has_one_thread),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "sleep")) {
