@@ -252,12 +252,38 @@ static void waits(void **state)
 	peek_stop(&p);
 }
 
+/* One by who waits, and one by who is attached to the driver: one wait, and what it was for. */
+static void waits_in_bricks_of_their_own(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	brick_span span = brick_begin(BRICK_SYNCHRONIZE);
+	uint64_t begin = brick_ticks();
+	brick_record_wait(begin, begin + 500, 77);
+	brick_record_wait(begin + 600, begin + 700, 0);
+	brick_end(span);
+	span = brick_begin(BRICK_SYNCHRONIZE);
+	brick_record_wait(begin, begin + 500, 0);
+	brick_end(span);
+	peek_map(&p);
+	struct brick_lane *lane = lane_of(&p, BRICK_LANE_THREAD, 0);
+	struct brick_record *after = find(lane, BRICK_RECORD_AFTER, 0);
+	assert_int_equal(after->elements, 77);
+	assert_int_equal(after[-2].kind, BRICK_RECORD_OPEN);
+	assert_int_equal(after[-1].kind, BRICK_RECORD_CLOSE);
+	assert_int_equal(after[-1].begin, after->begin);
+	assert_int_equal(after[1].kind, BRICK_RECORD_SAMPLE);
+	assert_int_equal(lane->stats[BRICK_SYNCHRONIZE].count, 2);
+	peek_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_a_command), cmocka_unit_test(parents),
 		cmocka_unit_test(long_commands), cmocka_unit_test(bad_commands),
-		cmocka_unit_test(waits),
+		cmocka_unit_test(waits), cmocka_unit_test(waits_in_bricks_of_their_own),
 		cmocka_unit_test(bricks_of_kernels), /* leaves no room for other bricks */
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
