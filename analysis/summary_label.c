@@ -5,18 +5,20 @@
 
 #include "analysis/summary_accumulator.h"
 
-static char *lane_label(const struct run *run, uint32_t number)
+/* Of a lane that went on with other threads, each when the one before it had ended, the last. */
+static char *lane_label(const struct summary_accumulator *t, uint32_t number)
 {
+	const struct run *run = t->run;
 	const struct run_lane *lane = &run->lanes[number];
-	const struct run_process *process = &run->processes[lane->process];
-	char *label = NULL;
-	int n;
+	const struct owners *owners = &t->index->owners;
+	size_t count = owners->lanes[number + 1] - owners_first(owners, run, number);
+	char *label = NULL, process[32] = "", before[48] = "";
 	if (run->process_count > 1)
-		n = asprintf(&label, "%s (%u/%llu)", lane->name ? lane->name : "thread",
-			process->pid, (unsigned long long)lane->tid);
-	else
-		n = asprintf(&label, "%s (%llu)", lane->name ? lane->name : "thread",
-			(unsigned long long)lane->tid);
+		snprintf(process, sizeof(process), "%u/", run->processes[lane->process].pid);
+	if (count > 1)
+		snprintf(before, sizeof(before), ", the last of %zu", count);
+	int n = asprintf(&label, "%s (%s%llu%s)", lane->name ? lane->name : "thread", process,
+		(unsigned long long)lane->tid, before);
 	return n < 0 ? NULL : label;
 }
 
@@ -54,7 +56,7 @@ char *summary_group_label(const struct summary_accumulator *t, uint32_t group)
 		return queue_label(t, group);
 	char *label = NULL;
 	if (t->by == SUMMARY_BY_THREAD)
-		return lane_label(t->run, group);
+		return lane_label(t, group);
 	if (t->by == SUMMARY_BY_PHASE)
 		return strdup(group == SUMMARY_PHASE_OUTSIDE ? "outside of steps"
 							     : step_phase_name((int)group));

@@ -128,16 +128,6 @@ static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid
 	fputs("}}", c->out);
 }
 
-/* 1: the one before the first handover has nothing on its track. */
-static size_t first_is_empty(const struct chrome *c, uint32_t lane)
-{
-	const struct run_lane *l = &c->run->lanes[lane];
-	size_t first = c->owners.lanes[lane];
-
-	return c->owners.lanes[lane + 1] - first > 1 &&
-	       (!l->sample_count || l->samples[0].begin_ns >= c->owners.all[first + 1].ns);
-}
-
 static void write_names(struct chrome *c)
 {
 	const struct run *run = c->run;
@@ -149,8 +139,7 @@ static void write_names(struct chrome *c)
 			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		for (size_t k = c->owners.lanes[i] + first_is_empty(c, i);
-			k < c->owners.lanes[i + 1]; k++)
+		for (size_t k = owners_first(&c->owners, run, i); k < c->owners.lanes[i + 1]; k++)
 			write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
 				run->lanes[i].name);
 }

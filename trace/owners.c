@@ -76,3 +76,13 @@ size_t owners_place(const struct owners *o, uint32_t lane, uint64_t ns)
 	}
 	return low;
 }
+
+size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane)
+{
+	const struct run_lane *l = &run->lanes[lane];
+	size_t first = o->lanes[lane];
+	int is_empty = o->lanes[lane + 1] - first > 1 &&
+		       (!l->sample_count || l->samples[0].begin_ns >= o->all[first + 1].ns);
+
+	return first + is_empty;
+}

@@ -28,3 +28,6 @@ static inline uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t
 {
 	return o->all[owners_place(o, lane, ns)].tid;
 }
+
+/* The first one's: who had nothing on its track before the first handover is left out. */
+size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane);
