@@ -30,12 +30,12 @@ struct walk_lane {
 	const struct run *run;
 	const struct step_index *index;
 	const struct run_lane *lane;
-	uint32_t number;			      /* the lane's */
-	bool drives, has_steps;			      /* its owner; has_steps: of its process */
-	uint64_t handover_ns;			      /* when the next one has it */
-	uint32_t own_first;			      /* the owner's first step */
-	uint32_t own, own_end;			      /* the lane's next step in index->by_lane */
-	uint32_t own_sample;			      /* its sample; RUN_NONE: there is none */
+	uint32_t number;	/* the lane's */
+	bool drives, has_steps; /* its owner has run a step; has_steps: of its process */
+	uint64_t handover_ns;	/* when the next one has it */
+	uint32_t own_first;	/* the owner's first step */
+	uint32_t own, own_end;	/* the lane's next step in index->by_lane */
+	uint32_t own_sample;	/* its sample; RUN_NONE: there is none */
 	uint32_t process_first, process, process_end; /* the step to begin next in by_process */
 	uint64_t process_ns;			      /* its begin */
 	size_t next, end;			      /* samples */
@@ -89,21 +89,20 @@ static void find_owner(struct walk_lane *w, uint64_t ns)
 	while (w->own_first > w->index->lane_first[w->number] &&
 		steps[order[w->own_first - 1]].begin_ns >= owners->all[owner].ns)
 		w->own_first--;
-	w->drives =
-		w->own_first < w->own_end && steps[order[w->own_first]].begin_ns < w->handover_ns;
 }
 
-/* The step that a sample outside of steps came after: its thread's last, else the process's. */
+/* The step that a sample outside of steps came after: its thread's last; RUN_NONE: none was. */
 static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
 	find_own(w, frame->index);
+	if (frame->sample->begin_ns >= w->handover_ns)
+		find_owner(w, frame->sample->begin_ns);
 	uint32_t own = w->own;
 	while (own-- > w->own_first)
 		if (w->index->finished[order[own]])
 			return order[own];
-	uint32_t place = last_begun(w, frame->sample->begin_ns);
-	return place == RUN_NONE ? RUN_NONE : w->index->by_process[place];
+	return RUN_NONE;
 }
 
 static uint64_t beside_steps_ns(const struct walk_lane *w, uint64_t begin_ns, uint64_t end_ns)
@@ -111,7 +110,7 @@ static uint64_t beside_steps_ns(const struct walk_lane *w, uint64_t begin_ns, ui
 	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
 }
 
-/* On a thread that runs no steps: during one, or sampling after one. */
+/* On a thread that has run no step so far: during one, or sampling after one. */
 static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 {
 	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
@@ -138,17 +137,12 @@ static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 	frame->step = RUN_NONE;
 	if (!w->has_steps)
 		return;
-	if (frame->sample->begin_ns >= w->handover_ns) {
-		find_own(w, frame->index);
-		find_owner(w, frame->sample->begin_ns);
-	}
-	if (!w->drives) {
-		place_beside(w, frame);
-		return;
-	}
 	frame->step = step_before(w, frame);
-	if (frame->step != RUN_NONE)
+	w->drives = frame->step != RUN_NONE;
+	if (w->drives)
 		frame->scope = WALK_AFTER;
+	else
+		place_beside(w, frame);
 }
 
 static void mark_holders(struct walk_lane *w)

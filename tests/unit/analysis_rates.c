@@ -330,6 +330,7 @@ static void lanes_go_on_with_other_threads(void **state_)
 	builder_sample(&run, lane, work, 200, 210, 0);
 	give_lane(&run, lane, 300, 3);
 	builder_sample(&run, lane, work, 400, 500, 0);
+	builder_sample(&run, other, work, 250, 380, 0); /* it has run no step yet */
 	builder_sample(&run, other, decode, 390, 510, 0);
 	builder_step(&run, other, 1);
 	give_lane(&run, lane, 600, 4);
