@@ -17,6 +17,7 @@ set(BRICK_BASE_SOURCES
 
 # The only code that knows the OS and the CPU.
 set(BRICK_SYS_SOURCES
+  lib/sys/cache.c
   lib/sys/counter.c
   lib/sys/descriptors.c
   lib/sys/linux.c
@@ -555,6 +556,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/history_series.c
   analysis/launches.c
   analysis/losses.c
+  analysis/pair_costs.c
   analysis/path.c
   analysis/path_chains.c
   analysis/path_solve.c
@@ -913,6 +915,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/neighbours.c
   tests/unit/off_cpu.c
   tests/unit/opencl_placing.c
+  tests/unit/pair_costs.c
   tests/unit/patch_aarch64.c
   tests/unit/patch_live.c
   tests/unit/patch_plan.c
@@ -1111,6 +1114,7 @@ set(BRICK_BENCH_SOURCES
   bench/graph.c
   bench/live.c
   bench/modes.c
+  bench/pair_caches.c
   bench/probe.c
   bench/read.c
   bench/switches.c

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
- * run steps. Its interval: the quartiles of the pair's cost; half a pair (one reading of the clock)
- * up and down per hook call, because timing a call in place counts part of the timing; where
- * threads wait for each other, no more than that reading (low), since of the delays of all only the
- * shortest holds them up for sure. What a call takes longer in place than a pair in warm caches is
- * what its lines take to come. Three times as much again may be there (high): for the lines on the
- * way into it, which no clock inside of it sees; for those of the engine that it pushes out, since
- * each that it brings in pushes out one at most; and for calls that are led on untimed (barriers of
- * a team, what jumps lead astray). The hooks of the step's other threads, whose delays hold up all
- * at the next barrier unless they fall together (high); times off the CPU, which the kernel records
- * (analysis/switch_cost.c); and, on a machine that the program kept busy, the recorder's CPU time
- * spread over the CPUs (estimate) or holding up all of them (high).
+ * run steps. Its interval: that of the pairs (analysis/pair_costs.h); half a pair (one reading of
+ * the clock) up and down per hook call, because timing a call in place counts part of the timing;
+ * where threads wait for each other, no more than that reading (low), since of the delays of all
+ * only the shortest holds them up for sure. What a call takes longer in place than a pair in warm
+ * caches is what its lines take to come. Three times as much again may be there (high): for the
+ * lines on the way into it, which no clock inside of it sees; for those of the engine that it
+ * pushes out, since each that it brings in pushes out one at most; and for calls that are led on
+ * untimed (barriers of a team, what jumps lead astray). The hooks of the step's other threads,
+ * whose delays hold up all at the next barrier unless they fall together (high); times off the CPU,
+ * which the kernel records (analysis/switch_cost.c); and, on a machine that the program kept busy,
+ * the recorder's CPU time spread over the CPUs (estimate) or holding up all of them (high).
  *
  * Nodes that were timed by the evaluation callback were computed as graphs of their own. Each took
  * as long for that as the shortest node without work at least (low), as their mean (estimate), and
@@ -26,17 +26,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/pair_costs.h"
 #include "analysis/plain_steps.h"
 #include "analysis/switch_cost.h"
 #include "brick/export.h"
 
 struct costs {
-	double pairs, pair_ns, pair_low_ns, pair_high_ns; /* of the last process that had any */
+	struct pair_costs pairs;
 	double calls, timed, timed_ns, unseen_ns;
 	double own_ns;
 	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
-	double ns, pairs_part_ns, low_ns, high_ns;
-	bool known; /* all that was counted has a cost */
+	double ns, low_ns, high_ns; /* of all but pairs until these are all there */
+	bool known;		    /* all that was counted has a cost */
 };
 
 static double sum_of(const uint64_t *counts, size_t n)
@@ -73,25 +74,6 @@ static double steps_of(const struct summary *summary, int phase)
 		if (phase == SUMMARY_ALL_PHASES || phase == i)
 			steps += (double)summary->steps.phases[i].count;
 	return steps;
-}
-
-static void add_pairs(struct costs *costs, const struct run_process *process, double pairs)
-{
-	double low_ns = process->pair_cost_low_ns, high_ns = process->pair_cost_high_ns;
-	if (pairs <= 0)
-		return;
-	if (!(process->pair_cost_ns > 0)) {
-		costs->known = false;
-		return;
-	}
-	costs->pairs += pairs;
-	costs->pair_ns = process->pair_cost_ns;
-	costs->pair_low_ns = low_ns > 0 ? low_ns : process->pair_cost_ns;
-	costs->pair_high_ns = high_ns > 0 ? high_ns : process->pair_cost_ns;
-	costs->ns += pairs * process->pair_cost_ns;
-	costs->pairs_part_ns += pairs * process->pair_cost_ns;
-	costs->low_ns += pairs * costs->pair_low_ns;
-	costs->high_ns += pairs * costs->pair_high_ns;
 }
 
 /* Delays of a thread that works for a step beside the one that runs it: they may count in full. */
@@ -168,7 +150,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		bool is_whole = lane->stats || (run->selected && run->complete);
 		if (is_whole && !lane->hook_calls) {
 			/* No hooks: the program handed in samples of its own. */
-			add_pairs(costs, &run->processes[lane->process], here);
+			pair_costs_add(&costs->pairs, &run->processes[lane->process], here);
 			continue;
 		}
 		if (!lane->hook_timed) {
@@ -190,6 +172,16 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		costs->high_ns += calls * (mean_ns + spread_ns + unseen_ns);
 		costs->unseen_ns += calls * unseen_ns;
 	}
+}
+
+static void add_all_pairs(struct costs *costs, double wall_ns)
+{
+	struct pair_costs *pairs = &costs->pairs;
+	pair_costs_place(pairs, wall_ns);
+	costs->ns += pairs->ns;
+	costs->low_ns += pairs->low_ns;
+	costs->high_ns += pairs->high_ns;
+	costs->known &= !pairs->unknown;
 }
 
 /* The recorder's part: it costs the program only what the program would have used itself. */
@@ -220,16 +212,13 @@ static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, 
 	va_end(arguments);
 }
 
-/* What the interval has no room for is named: nobody can time it at the start for as little. */
 static void say_pairs(struct distortion *d, const struct costs *costs)
 {
-	if (costs->pairs <= 0)
+	char text[sizeof d->method];
+	if (costs->pairs.count <= 0)
 		return;
-	append(d,
-		"%.0f begin/end pairs at %.1f ns, timed at the start: %.1f in warm caches to %.1f "
-		"behind 2 MB of other data (the interval is of these; a pair behind more than all "
-		"caches hold takes longer)",
-		costs->pairs, costs->pair_ns, costs->pair_low_ns, costs->pair_high_ns);
+	pair_costs_text(&costs->pairs, text, sizeof text);
+	append(d, "%s", text);
 }
 
 static void say_splits(struct distortion *d, const struct costs *costs)
@@ -300,16 +289,17 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 	memset(d, 0, sizeof(*d));
 	d->share = d->low = d->high = d->pairs_share = d->hooks_share = -1;
 	for (size_t i = 0; i < summary->run->process_count; i++)
-		add_pairs(&costs, &summary->run->processes[i],
+		pair_costs_add(&costs.pairs, &summary->run->processes[i],
 			within(summary, summary->pairs[i].count, phase));
 	add_hooks(&costs, summary, phase);
-	bool counted = costs.pairs > 0 || costs.timed > 0;
+	add_all_pairs(&costs, wall_ns);
+	bool counted = costs.pairs.count > 0 || costs.timed > 0;
 	if (counted && costs.known && wall_ns > 0) {
 		d->share = fmin(costs.ns / wall_ns, 1);
 		d->low = fmin(costs.low_ns / wall_ns, d->share);
 		d->high = fmin(costs.high_ns / wall_ns, 1);
-		d->pairs_share = costs.pairs_part_ns / wall_ns;
-		d->hooks_share = (costs.ns - costs.pairs_part_ns) / wall_ns;
+		d->pairs_share = costs.pairs.ns / wall_ns;
+		d->hooks_share = (costs.ns - costs.pairs.ns) / wall_ns;
 	}
 	say_costs(d, &costs);
 }

@@ -182,6 +182,9 @@ static int emit_header(struct drain *d, struct sink *sink)
 	d->map.header.pair_cost = d->map.shared->pair_cost;
 	d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
 	d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
+	d->map.header.pair_cost_streamed = d->map.shared->pair_cost_streamed;
+	d->map.header.pair_cost_cold = d->map.shared->pair_cost_cold;
+	d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
 	return sink_process_state(sink, d->process, &d->map.header);
 }
 

@@ -5,7 +5,7 @@
 #include "brick/abi/session.h"
 
 /*
- * What a begin/end pair costs, into the header: the median and the lower quartile with warm caches,
- * and the upper quartile behind data that went through them. Under the session lock.
+ * What a begin/end pair costs, into the header: with warm caches, behind data that went through
+ * them, and with none of its lines in a cache. Under the session lock.
  */
 void brick__pair_cost_measure(struct brick_session_header *header);

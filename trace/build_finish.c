@@ -45,6 +45,9 @@ static void finish_process(struct build *b, uint32_t i)
 	process->pair_cost_ns = cost_ns(clock, state->pair_cost);
 	process->pair_cost_low_ns = cost_ns(clock, state->pair_cost_low);
 	process->pair_cost_high_ns = cost_ns(clock, state->pair_cost_high);
+	process->pair_cost_streamed_ns = cost_ns(clock, state->pair_cost_streamed);
+	process->pair_cost_cold_ns = cost_ns(clock, state->pair_cost_cold);
+	process->pair_stream_ns = 256 * cost_ns(clock, state->pair_stream_ticks);
 	if (state->ended)
 		process->end_ns = at_ns(clock, state->end_ticks);
 	if (process->end_ns > b->last_ns)

@@ -142,6 +142,9 @@ static int on_process(struct load *l, struct pb_reader event)
 	state->pair_cost = load_uint(event, "pair_cost", 0);
 	state->pair_cost_low = load_uint(event, "pair_cost_low", 0);
 	state->pair_cost_high = load_uint(event, "pair_cost_high", 0);
+	state->pair_cost_streamed = load_uint(event, "pair_cost_streamed", 0);
+	state->pair_cost_cold = load_uint(event, "pair_cost_cold", 0);
+	state->pair_stream_ticks = load_uint(event, "pair_stream_ticks", 0);
 	load_ledger(event, &process->ledger);
 	clock_of(event, &state->clock);
 	process->clock_source = state->clock.source;

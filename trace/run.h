@@ -157,6 +157,8 @@ struct run_process {
 	int closed; /* ended in good order */
 	struct brick_ledger ledger;
 	double pair_cost_ns, pair_cost_low_ns, pair_cost_high_ns;
+	/* 0 in older recordings: behind 2 MB, in no cache at most; how long the 2 MB took */
+	double pair_cost_streamed_ns, pair_cost_cold_ns, pair_stream_ns;
 	uint32_t clock_source;
 	uint32_t mode;
 };

@@ -103,6 +103,9 @@ static int on_process_state(
 	state->pair_cost = header->pair_cost;
 	state->pair_cost_low = header->pair_cost_low;
 	state->pair_cost_high = header->pair_cost_high;
+	state->pair_cost_streamed = header->pair_cost_streamed;
+	state->pair_cost_cold = header->pair_cost_cold;
+	state->pair_stream_ticks = header->pair_stream_ticks;
 	return b->build.result;
 }
 

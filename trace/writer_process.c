@@ -119,6 +119,9 @@ static int process_event(
 	event_uint(w, "pair_cost", header->pair_cost);
 	event_uint(w, "pair_cost_low", header->pair_cost_low);
 	event_uint(w, "pair_cost_high", header->pair_cost_high);
+	event_uint(w, "pair_cost_streamed", header->pair_cost_streamed);
+	event_uint(w, "pair_cost_cold", header->pair_cost_cold);
+	event_uint(w, "pair_stream_ticks", header->pair_stream_ticks);
 	event_ledger(w, &header->ledger);
 	event_clock(w, &process->clock);
 	return event_close(w);

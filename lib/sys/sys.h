@@ -34,3 +34,10 @@ void brick__sys_thread_usage(struct brick__thread_usage *usage);
 /* Own executable's path and argv (each ended by NUL); returns the bytes stored, 0 if unknown. */
 size_t brick__sys_executable(char *path, size_t bytes);
 size_t brick__sys_command(char *argv, size_t bytes);
+
+/* These bytes out of every cache of the machine, code too; -ENOTSUP: the CPU lets no program do so.
+ */
+int brick__sys_flush(const volatile void *address, size_t bytes);
+
+/* What was stored before is in the caches, and waits in front of them no more. */
+void brick__sys_stores_done(void);

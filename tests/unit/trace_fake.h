@@ -135,6 +135,9 @@ static inline void fake_init(struct fake *f, uint32_t pid)
 		.pair_cost = 25 * 2 * 256,
 		.pair_cost_low = 20 * 2 * 256,
 		.pair_cost_high = 30 * 2 * 256,
+		.pair_cost_streamed = 90 * 2 * 256,
+		.pair_cost_cold = 4000 * 2 * 256,
+		.pair_stream_ticks = 16000 * 2,
 		.host = "box",
 		.executable = "/opt/engine",
 		.command_bytes = sizeof command};

@@ -71,6 +71,9 @@ static void check_process(const struct run_process *process)
 	assert_true(process->pair_cost_ns == 25);
 	assert_true(process->pair_cost_low_ns == 20);
 	assert_true(process->pair_cost_high_ns == 30);
+	assert_true(process->pair_cost_streamed_ns == 90);
+	assert_true(process->pair_cost_cold_ns == 4000);
+	assert_true(process->pair_stream_ns == 16000);
 	assert_int_equal(process->clock_source, BRICK_CLOCK_TSC);
 }
 

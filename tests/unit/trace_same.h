@@ -149,7 +149,10 @@ static inline const char *same_process(const struct run_process *a, const struct
 	if (memcmp(&a->ledger, &b->ledger, sizeof a->ledger))
 		return "ledger of a process";
 	if (a->pair_cost_ns != b->pair_cost_ns || a->pair_cost_low_ns != b->pair_cost_low_ns ||
-		a->pair_cost_high_ns != b->pair_cost_high_ns)
+		a->pair_cost_high_ns != b->pair_cost_high_ns ||
+		a->pair_cost_streamed_ns != b->pair_cost_streamed_ns ||
+		a->pair_cost_cold_ns != b->pair_cost_cold_ns ||
+		a->pair_stream_ns != b->pair_stream_ns)
 		return "cost of a pair";
 	return NULL;
 }

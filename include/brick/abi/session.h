@@ -165,13 +165,14 @@ struct brick_session_header {
 	uint64_t start_unix_ns;	  /* CLOCK_REALTIME */
 	struct brick_clock clock; /* as the process calibrated it */
 
-	/* cost of one begin/end pair, measured in this process at start: median and quartiles,
-	 * ticks x 256 */
+	/* cost of one begin/end pair, measured in this process at start: median and lower quartile
+	 * warm, upper quartile behind 2 MB that went through the caches (beside which the CPU may
+	 * do a part of it); ticks x 256 */
 	uint64_t pair_cost, pair_cost_low, pair_cost_high;
 
 	uint32_t brick_count, category_count, site_count, lane_count;
 	uint32_t notes_bytes;
-	uint32_t reserved0;
+	uint32_t pair_cost_cold; /* at most, with no line of it in a cache; 0: not known */
 	uint64_t notes_offset, category_offset, brick_offset, site_offset, drained_offset;
 	struct brick_ledger ledger; /* of the process; lanes have their own */
 	uint64_t kernel_offset, code_offset;
@@ -182,13 +183,14 @@ struct brick_session_header {
 	uint64_t digest_offset, digest_capacity;
 	uint64_t digest_head, digest_tail;
 	uint64_t digest_dropped, digest_unsupported; /* in the ledger, too */
-	uint32_t digest_flags, reserved2;
+	uint32_t digest_flags;
+	uint32_t pair_cost_streamed; /* behind those 2 MB, nothing beside it; 0: not known */
 
 	char host[64];
 	char executable[256];
 	char command[BRICK_COMMAND_BYTES]; /* argv, each argument ended by NUL */
 	uint32_t command_bytes;
-	uint32_t reserved1;
+	uint32_t pair_stream_ticks; /* the least time in which those 2 MB went through; not x 256 */
 };
 
 /* The lane table follows the header at this fixed offset. */
