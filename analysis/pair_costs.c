@@ -4,24 +4,26 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What pairs may take longer behind other data. Older recordings do not say. */
-static void add_colder(struct pair_costs *costs, const struct run_process *process, double pairs)
+/* The upper end; older recordings say less. */
+static void add_high(struct pair_costs *costs, const struct run_process *process, double pairs)
 {
+	double ns = process->pair_cost_ns, high_ns = process->pair_cost_high_ns;
 	double streamed_ns = process->pair_cost_streamed_ns, cold_ns = process->pair_cost_cold_ns;
-	if (!(process->pair_stream_ns > 0))
+	if (!(process->pair_stream_ns > 0)) {
+		costs->high_ns += pairs * (high_ns > 0 ? high_ns : ns);
 		return;
+	}
+	costs->high_ns += pairs * 2 * ns;
 	costs->stream_ns = fmax(costs->stream_ns, process->pair_stream_ns);
 	costs->slope = fmax(costs->slope, streamed_ns / process->pair_stream_ns);
 	costs->cold_ns = fmax(costs->cold_ns, cold_ns);
-	costs->streamed_ns += pairs * fmax(streamed_ns - process->pair_cost_ns, 0);
-	costs->most_ns +=
-		cold_ns > 0 ? pairs * fmax(cold_ns - process->pair_cost_high_ns, 0) : INFINITY;
+	costs->streamed_ns += pairs * fmax(streamed_ns - ns, 0);
+	costs->most_ns += cold_ns > 0 ? pairs * fmax(cold_ns - 2 * ns, 0) : INFINITY;
 }
 
 void pair_costs_add(struct pair_costs *costs, const struct run_process *process, double pairs)
 {
 	double ns = process->pair_cost_ns, low_ns = process->pair_cost_low_ns;
-	double high_ns = process->pair_cost_high_ns;
 	if (pairs <= 0)
 		return;
 	if (!(ns > 0)) {
@@ -31,8 +33,7 @@ void pair_costs_add(struct pair_costs *costs, const struct run_process *process,
 	costs->count += pairs;
 	costs->ns += pairs * ns;
 	costs->low_ns += pairs * (low_ns > 0 ? low_ns : ns);
-	costs->high_ns += pairs * (high_ns > 0 ? high_ns : ns);
-	add_colder(costs, process, pairs);
+	add_high(costs, process, pairs);
 }
 
 void pair_costs_place(struct pair_costs *costs, double time_ns)

@@ -2,12 +2,12 @@
 /*
  * What the begin/end pairs of a run cost, by what each process timed at its start.
  *
- * A pair lies behind what its program did since the one before. In t ns no more data than those of
- * t ns can have pushed out what it needs: so it costs what a pair does that can hide in its
- * surroundings and, of a pair alone behind 2 MB, as much as t is of the time that these took at
- * least; but never more than with nothing of it in any cache (high). As that bends downwards only,
- * it holds with the mean of all t, too, and that is known. By the estimate a pair is warm, or
- * behind those 2 MB where the mean is as long as they took. Pure; any thread.
+ * A pair lies behind what its program does since the one before. In t ns no more data than those of
+ * t ns can have pushed out what it needs: so it costs twice what warm ones in a row do (alone, with
+ * work, or with others inside) and, of a pair behind 2 MB, as much as t is of the time that these
+ * took at least; but never more than with nothing of it in any cache (high). As that bends
+ * downwards only, it holds with the mean of all t, too, and that is known. By the estimate a pair
+ * is warm, or behind those 2 MB where the mean is as long as they took. Pure; any thread.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
  * so at the same time. usage: bench-pair_caches [ROUNDS]
  */
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "brick/brick.h"
 #include "lib/sys/ticks.h"
 
-enum { SIZES = 8, MAX_ROUNDS = 1000, THREADS = 2, BATCH = 64 };
+enum { SIZES = 8, MAX_ROUNDS = 1000, THREADS = 2, BATCH = 64, PREEMPTED_NS = 20000 };
 enum { READ, WRITE, WAYS };
 static const size_t kilobytes[SIZES] = {
 	0, 32, 1 << 10, 2 << 10, 8 << 10, 32 << 10, 64 << 10, 256 << 10};
@@ -128,32 +129,46 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Of those up to `most`. */
+static double mean(const uint64_t *values, int n, double most)
+{
+	double sum = 0;
+	int kept = 0;
+	for (int i = 0; i < n; i++)
+		if ((double)values[i] <= most) {
+			sum += (double)values[i];
+			kept++;
+		}
+	return kept ? sum / kept : 0;
+}
+
 static double quantile(uint64_t *values, int n, int percent)
 {
 	qsort(values, (size_t)n, sizeof *values, by_value);
 	return (double)values[(n - 1) * percent / 100];
 }
 
-static void print_job(struct job *job, const struct brick_session_header *h)
+/* Pairs that were preempted are in no mean: what else ran then is no cost of theirs. */
+static void print_row(struct times *t, int rounds, const struct brick_session_header *h)
 {
 	double ns = 1e9 / (double)h->clock.frequency, cost = ns / 256;
-	double slope = h->pair_cost_streamed * cost / (h->pair_stream_ticks * ns);
+	double between = mean(t->between, rounds, INFINITY) * ns;
+	double high = 2 * (double)h->pair_cost * cost +
+		      h->pair_cost_streamed * cost / (h->pair_stream_ticks * ns) * between;
 
+	printf("%12.1f %8.0f %6.0f %8.0f   %.1f .. %.0f\n", between / 1e3,
+		quantile(t->pair, rounds, 50) * ns, quantile(t->pair, rounds, 95) * ns,
+		mean(t->pair, rounds, PREEMPTED_NS / ns) * ns, (double)h->pair_cost_low * cost,
+		fmin(high, h->pair_cost_cold * cost));
+}
+
+static void print_job(struct job *job, const struct brick_session_header *h)
+{
 	printf("  behind               takes, us   median   95 %%     mean   stated, ns\n");
 	for (int way = 0; way < WAYS; way++)
 		for (int size = 0; size < SIZES; size++) {
-			struct times *t = &job->times[way][size];
-			double between = quantile(t->between, job->rounds, 50) * ns, sum = 0;
-			double high = (double)h->pair_cost_high * cost + slope * between;
-			if (high > h->pair_cost_cold * cost)
-				high = h->pair_cost_cold * cost;
-			for (int i = 0; i < job->rounds; i++)
-				sum += (double)t->pair[i] * ns / job->rounds;
-			printf("  %6zu KB %-8s %12.1f %8.0f %6.0f %8.0f   %.1f .. %.0f\n",
-				kilobytes[size], way_names[way], between / 1e3,
-				quantile(t->pair, job->rounds, 50) * ns,
-				quantile(t->pair, job->rounds, 95) * ns, sum,
-				(double)h->pair_cost_low * cost, high);
+			printf("  %6zu KB %-8s ", kilobytes[size], way_names[way]);
+			print_row(&job->times[way][size], job->rounds, h);
 		}
 }
 

@@ -37,7 +37,7 @@ static struct run_process process(void)
 {
 	return (struct run_process){.pair_cost_ns = 20,
 		.pair_cost_low_ns = 18,
-		.pair_cost_high_ns = 40,
+		.pair_cost_high_ns = 70,
 		.pair_cost_streamed_ns = 100,
 		.pair_cost_cold_ns = 4000,
 		.pair_stream_ns = 20000};
