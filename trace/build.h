@@ -53,7 +53,7 @@ struct build_process {
 	struct brick_clock clock;
 	uint64_t **histograms; /* by the run's brick */
 	size_t histogram_capacity;
-	uint64_t pair_cost, pair_cost_low, pair_cost_high; /* ticks x 256 */
+	uint64_t pair_cost, pair_cost_low, pair_cost_high;		/* ticks x 256 */
 	uint64_t pair_cost_streamed, pair_cost_cold, pair_stream_ticks; /* the last not x 256 */
 	uint64_t end_ticks;
 	int ended;
