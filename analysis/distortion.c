@@ -259,18 +259,22 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 {
 	struct switch_cost cost = switch_cost_of(summary, phase);
 	double wall_ns = wall_of(summary, phase);
+	bool is_said = cost.count >= steps_of(summary, phase); /* else it is next to nothing */
 	if (cost.count <= 0 || wall_ns <= 0 || d->share < 0)
 		return;
-	if (!cost.is_known) {
+	if (!cost.is_known && is_said)
 		append(d, "what recording %.0f times off the CPU took was not measured",
 			cost.count);
+	if (!cost.is_known)
 		return;
-	}
 	d->share = fmin(d->share + cost.ns / wall_ns, 1);
 	d->low = fmin(d->low + cost.low_ns / wall_ns, d->share);
 	d->high = fmin(d->high + cost.high_ns / wall_ns, 1);
-	append(d, "recording %.0f times off the CPU took %" PRIu64 " ns each, timed at the end",
-		cost.count, summary->run->off_cpu.cost_ns);
+	if (is_said)
+		append(d,
+			"recording %.0f times off the CPU took %" PRIu64
+			" ns each, timed at the end",
+			cost.count, summary->run->off_cpu.cost_ns);
 }
 
 static void say_recorder(struct distortion *d)

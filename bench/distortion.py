@@ -30,7 +30,7 @@ the recorded processes' steps less those of processes that are not recorded (low
 The table of the issue, a quarter of an hour on a machine that is otherwise quiet:
 
   demo/engine-static.sh openmp        once, ten minutes
-  bench/distortion.py --models tiny,demo --threads 1,2,4 --kinds null,run,whole --rounds 150 --seconds 4 --repeats 2 \\
+  bench/distortion.py --models tiny,demo --threads 1,2,4 --kinds null,run,whole --rounds 150 --seconds 4 --repeats 3 \\
                       --for 800 --keep DIR
 
 --floor: instead of the recorder, hooks that do nothing (engine-floor), that read the clock, that read it twice.
@@ -84,6 +84,7 @@ class Row:
         self.path, slower, _ = MODELS[model]
         self.rounds = max(options.rounds // slower, 20)
         self.sleeps = threads > os.cpu_count()
+        self.last = 0, 0.0
         self.libs = options.libs or (OPENMP if self.sleeps else LIBS)
         library = os.path.basename(os.path.abspath(self.libs).removesuffix("/bin"))
         name = f"{library}-{model}-{threads}-{case.replace(' ', '_')}"
@@ -116,17 +117,17 @@ class Row:
         runs, nulls = self.steps("run"), self.steps("null")
         if self.sleeps:
             return between(levels(runs), levels(nulls))
-        whole, others, _ = self.beside()
-        found = [(cost_of(runs, nulls), error_of(runs, nulls))]
-        if len(whole) >= 12:
-            found.append(shift_and_error(others, whole))
+        found = [(cost_of(runs, nulls), error_of(runs, nulls)), (self.by_whole_steps() or (0, math.inf))[:2]]
         weights = [1 / error ** 2 for _, error in found]
         return sum(w * cost for w, (cost, _) in zip(weights, found)) / sum(weights), sum(weights) ** -0.5
 
     def undecided(self):
-        """The error, in half widths of what is stated."""
-        (low, _, high), _ = self.stated()
-        return 0 if low is None else 2 * self.judged()[1] / max(high - low, 0.1)
+        """The error, in half widths of what is stated; kept until there are more processes."""
+        there = sum(len(self.kept(kind, "json")) for kind in self.of)
+        if self.last[0] != there:
+            (low, _, high), _ = self.stated()
+            self.last = there, 0 if low is None else 2 * self.judged()[1] / max(high - low, 0.1)
+        return self.last[1]
 
     def steps(self, kind):
         """Of each process the steps of a round, each with its times in all rounds."""
@@ -147,14 +148,25 @@ class Row:
 
     def beside(self):
         """What all processes' steps took that were left whole, and the others; and what each report says of that."""
-        whole, others, intervals = [], [], []
+        whole, others, intervals, shifts = [], [], [], []
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
             some, rest = beside(recording, self.threads, len(steps), len(steps[0]["each_ns"]))
             whole += some
             others += rest
+            shifts.append(statistics.median(rest) - statistics.median(some) if some and rest else 0)
             each = (len(some) + len(rest)) / max(len(rest), 1)  # a share is of all steps, the cost of those taken apart
             intervals.append([us and us * each for us in stated(recording)[0]])
-        return whole, others, intervals
+        return whole, others, intervals, shifts
+
+    def by_whole_steps(self):
+        """Cost and error, us, and of how many steps; the error at least that of processes, which differ. None: too few."""
+        whole, others, _, shifts = self.beside()
+        if len(whole) < 12:
+            return None
+        cost, error = shift_and_error(others, whole)
+        if len(shifts) > 1:
+            error = max(error, student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5)
+        return cost, error, len(whole)
 
 
 @functools.cache
@@ -278,14 +290,12 @@ def holds(interval, cost, error):
 
 def of_whole_steps(row):
     """What is shown of steps left whole, and how many reports of how many hold it."""
-    whole, others, intervals = row.beside()
-    intervals = [i for i in intervals if i[0] is not None]
-    if len(whole) < 12 or not intervals:
+    found, intervals = row.by_whole_steps(), [i for i in row.beside()[2] if i[0] is not None]
+    if not found or not intervals:
         return "-", "-", (0, 0)
-    cost, error = shift_and_error(others, whole)
-    held = sum(holds(i, *((cost, error) if not row.sleeps else row.judged())) for i in intervals)
+    held = sum(holds(i, *row.judged()) for i in intervals)
     low, high = (mean(i[k] for i in intervals) for k in (0, 2))
-    return f"{cost:.1f} +- {error:.1f} ({len(whole)})", f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold", (held, len(intervals))
+    return "{:.1f} +- {:.1f} ({})".format(*found), f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold", (held, len(intervals))
 
 
 def show(row):
