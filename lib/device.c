@@ -100,14 +100,20 @@ static void correlate_now_and_then(struct brick_device *device)
 		brick__device_correlate(device, READINGS);
 }
 
-/* How far off its times may be: told when they have come, and again when it has doubled. */
+/*
+ * How far off its times may be, also those that a line placed which a better reading has replaced
+ * since: told when they have come, and again when it has grown by half.
+ */
 static void note_residual(struct brick_device *device)
 {
 	uint64_t residual = device->correlation.residual_ns;
+
+	if (device->placed_ns > residual)
+		residual = device->placed_ns;
 	char key[sizeof device->notes->key];
 
 	if (!brick_enabled() || device->serial != brick__on || !device->correlation.count ||
-		(device->noted_ns && residual < 2 * device->noted_ns))
+		(device->noted_ns && residual < device->noted_ns + device->noted_ns / 2))
 		return;
 	snprintf(key, sizeof key, "%.15s.clock", device->backend->name);
 	brick_note(key, "of the program's bricks: residual %llu ns", (unsigned long long)residual);

@@ -91,6 +91,8 @@ static int place(struct brick_device *device, struct brick__pair *pair)
 	c->end_ns = host_ns(device, c->end_ns);
 	c->queued_ns = host_ns(device, c->queued_ns);
 	c->submitted_ns = host_ns(device, c->submitted_ns);
+	if (line->residual_ns > device->placed_ns)
+		device->placed_ns = line->residual_ns;
 	c->residual_ns = line->residual_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)line->residual_ns;
 	return 1;
 }

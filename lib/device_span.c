@@ -60,7 +60,7 @@ static void join_session(struct brick_device *device, uint32_t serial)
 	brick__session_unlock();
 	for (uint32_t i = 0; i < device->note_count; i++)
 		brick_note(device->notes[i].key, "%s", device->notes[i].value);
-	device->noted_ns = 0;
+	device->noted_ns = device->placed_ns = 0;
 	device->serial = serial;
 }
 

@@ -72,6 +72,7 @@ struct brick_device {
 	int has_clock;
 	uint32_t clock_failures;
 	uint64_t correlated_ns; /* when */
+	uint64_t placed_ns;	/* the greatest residual that times were placed with */
 	uint64_t noted_ns;	/* residual that is in the notes of the session */
 
 	struct {
