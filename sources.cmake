@@ -943,6 +943,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/rules.c
   tests/unit/rules_tensors.c
   tests/unit/sample.c
+  tests/unit/series.c
   tests/unit/serve_access.c
   tests/unit/serve_pace.c
   tests/unit/session.c

@@ -16,6 +16,7 @@
 enum {
 	MAX_SLOTS = 64,		/* bricks of a series; with more it goes the way of timings */
 	MAX_COUNT = UINT16_MAX, /* of sites; likewise */
+	MAX_WORKS = 256,	/* in a run; with more, sites are looked at one by one */
 	CHUNK = 64,
 	AHEAD = 16,
 	AT_ONCE = 3 * CHUNK, /* sites whose records become visible together: drain/peek.c */
@@ -29,11 +30,23 @@ struct slot {
 	uint64_t elements, bytes, flops;
 };
 
+/*
+ * Executions that did other work than their sites say, and what those say together: they are the
+ * same ones each time, and their sites, each in a line of cache of its own, are looked at once.
+ */
+struct known_works {
+	uint32_t count, brick; /* BRICK_MAX_BRICKS: of several */
+	uint64_t bytes, flops;
+	uint16_t at[MAX_WORKS];
+};
+
 struct brick__series {
 	uint32_t count, slot_count;
+	uint64_t brick_bits; /* as timing_open_bits() has them */
 	struct slot slots[MAX_SLOTS];
-	uint16_t *sites;   /* and as many 0s behind them as are read with the last one */
-	uint16_t *by_slot; /* places, those of one slot after those of the other */
+	struct known_works works; /* of the last run */
+	uint16_t *sites;	  /* and as many 0s behind them as are read with the last one */
+	uint16_t *by_slot;	  /* places, those of one slot after those of the other */
 };
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
@@ -56,6 +69,7 @@ static int add_site(struct brick__series *s, uint32_t index)
 		return 0;
 	uint32_t slot = slot_of(s, site->brick);
 	s->sites[s->count++] = (uint16_t)index;
+	s->brick_bits |= UINT64_C(1) << site->brick % 64;
 	if (slot == MAX_SLOTS)
 		return 1;
 	s->slots[slot].count++;
@@ -147,23 +161,30 @@ static uint64_t record_as_timings(
 
 /* ---- a whole one ---- */
 
+/*
+ * Hardly any is shorter or longer than all before: a branch that is foretold, where choosing the
+ * lesser of two would wait for the last choice.
+ */
 static uint64_t count_slot(struct brick_stat *stat, const struct slot *slot,
 	const uint16_t *restrict places, const struct brick__series_timing *restrict timings)
 {
-	uint32_t min = UINT32_MAX, max = 0;
-	uint64_t sum = 0;
+	uint64_t min = stat->count ? stat->min : timings[places[0]].ticks;
+	uint64_t span = stat->count ? stat->max - min : 0, sum = 0;
 
 	for (uint32_t i = 0; i < slot->count; i++) {
-		uint32_t ticks = timings[places[i]].ticks;
+		uint64_t ticks = timings[places[i]].ticks;
 		sum += ticks;
-		min = ticks < min ? ticks : min;
-		max = ticks > max ? ticks : max;
+		if (BRICK_UNLIKELY(ticks - min > span)) {
+			uint64_t max = ticks < min ? min + span : ticks;
+			min = ticks < min ? ticks : min;
+			span = max - min;
+		}
 	}
 	stat->count += slot->count;
 	stat->total += sum;
 	stat->self += sum;
-	stat->min = min < stat->min ? min : stat->min;
-	stat->max = max > stat->max ? max : stat->max;
+	stat->min = min;
+	stat->max = min + span;
 	stat->elements += slot->elements;
 	stat->bytes += slot->bytes;
 	stat->flops += slot->flops;
@@ -183,27 +204,46 @@ static uint64_t count(struct brick_lane *lane, const struct brick__series *s,
 	return sum;
 }
 
-/* The record of `count` of them; words, one by one: what is put together elsewhere is loaded late.
- */
+/* From the end of the first of them to the begin of the second. */
+static inline uint32_t gap(const struct brick__series_timing *t)
+{
+	return t[1].begin - t[0].begin - t[0].ticks;
+}
+
+static inline __attribute__((always_inline)) void store_word(
+	struct brick_record *record, uint32_t i, uint64_t word)
+{
+	__atomic_store_n((uint64_t *)record + i, word, __ATOMIC_RELAXED);
+}
+
+/* Word by word: what is put together elsewhere is loaded late. */
 static inline __attribute__((always_inline)) void store_samples(struct brick_record *record,
 	uint64_t begin, const struct brick__series_timing *t, const uint16_t *sites, uint32_t count)
 {
-	uint64_t three, gap1 = count > 1 ? t[1].begin - t[0].begin - t[0].ticks : 0,
-			gap2 = count > 2 ? t[2].begin - t[1].begin - t[1].ticks : 0;
+	const uint64_t second = count > 1 ? (uint64_t)t[1].ticks << 32 : 0,
+		       third = count > 2 ? t[2].ticks | (uint64_t)gap(t + 1) << 48 : 0,
+		       gap1 = count > 1 ? (uint64_t)gap(t) << 32 : 0;
+	uint64_t three;
 
 	memcpy(&three, sites, sizeof three);
-	const uint64_t of_sites = three << 16 & UINT64_MAX >> (3 - count) * 16;
-	const uint64_t words[] = {begin, t[0].ticks | (count > 1 ? (uint64_t)t[1].ticks << 32 : 0),
-		of_sites | BRICK_SOURCE_TSC << 8 | BRICK_RECORD_SAMPLES,
-		(count > 2 ? t[2].ticks : 0) | gap1 << 32 | gap2 << 48};
-	for (uint32_t i = 0; i < 4; i++)
-		__atomic_store_n((uint64_t *)record + i, words[i], __ATOMIC_RELAXED);
+	store_word(record, 0, begin + (t[0].begin - (uint32_t)begin));
+	store_word(record, 1, t[0].ticks | second);
+	store_word(record, 2,
+		(three << 16 & UINT64_MAX >> (3 - count) * 16) | BRICK_SOURCE_TSC << 8 |
+			BRICK_RECORD_SAMPLES);
+	store_word(record, 3, third | gap1);
 }
 
-/* Does the second of them begin soon enough for one record? */
-static inline int is_near(const struct brick__series_timing *t)
+/* The first two of up to three that are left, if they are near each other, or one. */
+static __attribute__((noinline)) uint32_t store_few(struct brick_record *record, uint64_t begin,
+	const struct brick__series_timing *t, const uint16_t *sites, uint32_t left)
 {
-	return t[1].begin - t[0].begin - t[0].ticks <= UINT16_MAX;
+	if (left > 1 && gap(t) <= UINT16_MAX) {
+		store_samples(record, begin, t, sites, 2);
+		return 2;
+	}
+	store_samples(record, begin, t, sites, 1);
+	return 1;
 }
 
 /* The sites from `first` up to `end`; what they are in is held in registers. */
@@ -211,26 +251,20 @@ static uint64_t store(const struct brick__thread *self, uint64_t head,
 	const struct brick__series *s, const struct brick__series_run *run, uint32_t first,
 	uint32_t end)
 {
-	const struct brick__series_timing *restrict timings = run->timings;
-	const uint16_t *restrict sites = s->sites;
+	const struct brick__series_timing *restrict t = run->timings + first;
+	const struct brick__series_timing *const stop = run->timings + end;
+	const uint16_t *restrict sites = s->sites + first;
 	struct brick_record *restrict ring = self->ring;
 	const uint64_t mask = self->mask, begin = run->begin;
 
-	for (uint32_t i = first; i < end; head++) {
-		const struct brick__series_timing *t = &timings[i];
+	for (uint32_t n; t < stop; t += n, sites += n, head++) {
 		struct brick_record *record = &ring[head & mask];
-		uint64_t now = begin + (t->begin - (uint32_t)begin);
 		__builtin_prefetch(&ring[(head + AHEAD) & mask], 1);
-		if (BRICK_LIKELY(i + 2 < end && is_near(t) && is_near(t + 1))) {
-			store_samples(record, now, t, sites + i, 3);
-			i += 3;
-		} else if (i + 1 < end && is_near(t)) {
-			store_samples(record, now, t, sites + i, 2);
-			i += 2;
-		} else {
-			store_samples(record, now, t, sites + i, 1);
-			i++;
-		}
+		n = 3;
+		if (BRICK_LIKELY(t + 2 < stop && (gap(t) | gap(t + 1)) <= UINT16_MAX))
+			store_samples(record, begin, t, sites, 3);
+		else
+			n = store_few(record, begin, t, sites, (uint32_t)(stop - t));
 	}
 	return head;
 }
@@ -248,8 +282,64 @@ static inline void expect_stat(const struct brick_stat *stat)
 	__builtin_prefetch(&stat->flops, 1);
 }
 
-static uint64_t record_whole(struct brick__thread *self, const struct brick__series *s,
-	const struct brick__series_run *run)
+static const struct brick__site_brief *site_of(
+	const struct brick__series *s, const struct brick_timing_work *work)
+{
+	return brick__site_brief(s->sites[work->timing]);
+}
+
+static void learn_works(struct brick__series *s, const struct brick__series_run *run)
+{
+	struct known_works *known = &s->works;
+
+	*known = (struct known_works){.count = run->work_count,
+		.brick = run->work_count > MAX_WORKS ? BRICK_MAX_BRICKS
+						     : site_of(s, run->works)->brick};
+	for (uint32_t i = 0; i < run->work_count && known->brick != BRICK_MAX_BRICKS; i++) {
+		const struct brick__site_brief *site = site_of(s, &run->works[i]);
+		known->at[i] = (uint16_t)run->works[i].timing;
+		known->bytes += site->bytes;
+		known->flops += site->flops;
+		if (site->brick != known->brick)
+			known->brick = BRICK_MAX_BRICKS;
+	}
+}
+
+/* Their sum is what all sites of the last run are to be left out for. */
+static int sum_works(const struct known_works *known, const struct brick__series_run *run,
+	struct brick_timing_work *sum)
+{
+	int same = known->count == run->work_count && known->brick != BRICK_MAX_BRICKS;
+
+	for (uint32_t i = 0; i < run->work_count && same; i++) {
+		const struct brick_timing_work *work = &run->works[i];
+		same = known->at[i] == work->timing && timing_has_work(work);
+		sum->bytes += work->bytes;
+		sum->flops += work->flops;
+	}
+	return same;
+}
+
+static void count_works(
+	struct brick_lane *lane, struct brick__series *s, const struct brick__series_run *run)
+{
+	const struct brick__site_brief all = {.bytes = s->works.bytes, .flops = s->works.flops};
+	struct brick_timing_work sum = {0};
+
+	if (sum_works(&s->works, run, &sum)) {
+		timing_count_work(&lane->stats[s->works.brick], &all, &sum);
+		return;
+	}
+	for (uint32_t i = 0; i < run->work_count; i++) {
+		const struct brick__site_brief *site = site_of(s, &run->works[i]);
+		if (timing_has_work(&run->works[i]))
+			timing_count_work(&lane->stats[site->brick], site, &run->works[i]);
+	}
+	learn_works(s, run);
+}
+
+static uint64_t record_whole(
+	struct brick__thread *self, struct brick__series *s, const struct brick__series_run *run)
 {
 	const struct brick_timing_work *work = run->works, *works_end = work + run->work_count;
 	uint64_t head = self->lane->head;
@@ -258,17 +348,17 @@ static uint64_t record_whole(struct brick__thread *self, const struct brick__ser
 		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
 	for (uint32_t i = 0; i < s->slot_count; i++)
 		expect_stat(&self->lane->stats[s->slots[i].brick]);
-	for (uint32_t i = 0; i < run->work_count; i++)
-		__builtin_prefetch(brick__site_brief(s->sites[run->works[i].timing]));
 	uint64_t sum = count(self->lane, s, run->timings);
+	if (run->work_count)
+		count_works(self->lane, s, run);
 	for (uint32_t done = 0, end; done < s->count; done = end) {
 		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;
 		if (work < works_end && work->timing < end)
 			end = work->timing + 1;
 		head = store(self, head, s, run, done, end);
 		if (work < works_end && work->timing + 1 == end) {
-			head += timing_store_work(
-				self, head, brick__site_brief(s->sites[end - 1]), work);
+			if (timing_has_work(work))
+				timing_write_work(&self->ring[head++ & self->mask], work);
 			work++;
 		}
 		publish(self->lane, head);
@@ -278,10 +368,10 @@ static uint64_t record_whole(struct brick__thread *self, const struct brick__ser
 
 static int is_any_open(const struct brick_lane *lane, const struct brick__series *s)
 {
-	uint64_t open = timing_open_bits(lane);
+	uint32_t slots = timing_open_bits(lane) & s->brick_bits ? s->slot_count : 0;
 
-	for (uint32_t i = 0; i < s->slot_count; i++)
-		if ((open >> s->slots[i].brick % 64 & 1) && timing_is_open(lane, s->slots[i].brick))
+	for (uint32_t i = 0; i < slots; i++)
+		if (timing_is_open(lane, s->slots[i].brick))
 			return 1;
 	return 0;
 }
@@ -297,7 +387,7 @@ static int is_ordinary(struct brick__thread *self, const struct brick__series *s
 	return !is_any_open(self->lane, s);
 }
 
-uint64_t brick__series_record(const struct brick__series *s, const struct brick__series_run *run)
+uint64_t brick__series_record(struct brick__series *s, const struct brick__series_run *run)
 {
 	struct brick__thread *self = &brick__thread;
 

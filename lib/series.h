@@ -2,7 +2,8 @@
 /*
  * Sites that are executed one after the other again and again, as the nodes of a graph are. They
  * are known beforehand, so that recording them takes a fraction of what timings take
- * (brick/attach.h). Creating and freeing: any thread; nobody may record one that is freed.
+ * (brick/attach.h). Creating and freeing: any thread; recording: one thread at a time, and
+ * nobody may record one that is freed.
  */
 #pragma once
 
@@ -36,4 +37,4 @@ struct brick__series_run {
 
 /* Record them, as brick_record_timings_work() would. Returns how long they took together. */
 BRICK_API uint64_t brick__series_record(
-	const struct brick__series *series, const struct brick__series_run *run);
+	struct brick__series *series, const struct brick__series_run *run);

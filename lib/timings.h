@@ -62,17 +62,33 @@ static inline void timing_store(struct brick_record *record, uint64_t kind, uint
 	record->inner = inner;
 }
 
-/* The one before did other work than its site says. Returns how many records that takes. */
+static inline int timing_has_work(const struct brick_timing_work *work)
+{
+	return (work->bytes | work->flops) != 0;
+}
+
+/* The one before did other work than its site says. */
+static inline void timing_count_work(struct brick_stat *stat, const struct brick__site_brief *site,
+	const struct brick_timing_work *work)
+{
+	stat->bytes += work->bytes - site->bytes;
+	stat->flops += work->flops - site->flops;
+}
+
+static inline void timing_write_work(
+	struct brick_record *record, const struct brick_timing_work *work)
+{
+	*record = (struct brick_record){
+		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+}
+
+/* Both. Returns how many records that takes. */
 static inline uint32_t timing_store_work(struct brick__thread *self, uint64_t head,
 	const struct brick__site_brief *site, const struct brick_timing_work *work)
 {
-	struct brick_stat *stat = &self->lane->stats[site->brick];
-
-	if (!(work->bytes | work->flops))
+	if (!timing_has_work(work))
 		return 0;
-	stat->bytes += work->bytes - site->bytes;
-	stat->flops += work->flops - site->flops;
-	self->ring[head & self->mask] = (struct brick_record){
-		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+	timing_count_work(&self->lane->stats[site->brick], site, work);
+	timing_write_work(&self->ring[head & self->mask], work);
 	return 1;
 }

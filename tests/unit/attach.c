@@ -78,8 +78,8 @@ static void record_with_works(const struct brick_timing *t, uint32_t count)
 }
 
 /* Those from `first` on, as executions of sites that are known beforehand. */
-static void record_part(const struct brick__series *series, const struct brick_timing *t,
-	uint32_t first, uint32_t count)
+static void record_part(
+	struct brick__series *series, const struct brick_timing *t, uint32_t first, uint32_t count)
 {
 	static struct brick__series_timing lengths[MOST];
 	static struct brick_timing_work part[MOST];

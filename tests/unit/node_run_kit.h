@@ -50,8 +50,7 @@ static void keep(uint32_t site, uint64_t begin, uint64_t length)
 	recorded[recorded_count++].length = length;
 }
 
-uint64_t brick__series_record(
-	const struct brick__series *series, const struct brick__series_run *run)
+uint64_t brick__series_record(struct brick__series *series, const struct brick__series_run *run)
 {
 	uint64_t begin = run->begin, sum = 0;
 
