@@ -88,10 +88,10 @@ void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
-	lock_take(&step_lock);
+	pthread_mutex_lock(&step_lock); /* nothing in here can be cancelled */
 	uint64_t number = latest.session == session ? latest.number + 1 : 1;
 	latest = here = (struct step){session, phase, number, tokens};
-	lock_give(&step_lock);
+	pthread_mutex_unlock(&step_lock);
 }
 
 static struct step present_step(void)

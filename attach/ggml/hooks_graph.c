@@ -15,6 +15,7 @@
 #include "attach/ggml/notes.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/steps.h"
+#include "attach/ggml/warm_up.h"
 #include "attach/ggml/whisper_steps.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -88,6 +89,7 @@ word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
+	warm_up_context_made();
 	callback_scheduler_made((void *)(word)result);
 	whisper_scheduler_made((const void *)(word)result);
 	method_scheduler_made(note_backends((const void *const *)a, (int)c, (uintptr_t)function));

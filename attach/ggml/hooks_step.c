@@ -44,7 +44,8 @@ static struct batch_past *past_of(const void *context)
 
 static struct batch_tokens count(const struct batch_head *batch, const void *context)
 {
-	if (!brick_enabled() || lock_try(&contexts.lock))
+	int is_plain = batch->n_tokens == 1 && !batch->positions; /* what was before says nothing */
+	if (is_plain || !brick_enabled() || lock_try(&contexts.lock))
 		return batch_count(batch, NULL);
 	struct batch_head meant = *batch;
 	batch_as_meant(&meant, &contexts.last);
@@ -75,6 +76,8 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 
 	if (!function)
 		return (word_pair)(word)-1;
+	if (phase_in_step(frame)) /* the one that llama_decode() has begun, most often */
+		return function(context, batch, 0, 0, 0, 0);
 	const struct phase_tokens tokens =
 		tokens_of(head, (const void *)context, (const void *)function, may_decode);
 	plain_step_before(frame);

@@ -32,6 +32,7 @@ struct masks {
 		struct mask_shape shape;
 	} masks[MAX_MASKS];
 	uint32_t mask_count, use_count;
+	int all_alike; /* each use is like the one before it */
 	struct mask_use uses[];
 };
 
@@ -144,12 +145,16 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 	struct masks *m = uses ? calloc(1, sizeof *m + uses * sizeof m->uses[0]) : NULL;
 	if (!m)
 		return NULL;
+	m->all_alike = 1;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
 			continue; /* also where all uses are filled: there is no further place */
 		struct mask_use *use = &m->uses[m->use_count];
 		use->node = &nodes[i];
-		m->use_count += (uint32_t)read_use(use, m, e, nodes, count);
+		if (!read_use(use, m, e, nodes, count))
+			continue;
+		m->all_alike &= !m->use_count || use->like_former;
+		m->use_count++;
 	}
 	return m;
 }
@@ -213,7 +218,7 @@ uint32_t masks_works(
 		uint32_t place = places[own.next];
 		if (place >= first + count && place != MASKS_NOWHERE)
 			break;
-		if (!n || !m->uses[own.next].like_former)
+		if (!n || !(m->all_alike || m->uses[own.next].like_former))
 			work_of(&m->uses[own.next], &counts);
 		if (place >= first && place != MASKS_NOWHERE)
 			works[n++] = (struct brick_timing_work){

@@ -46,8 +46,8 @@ void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks)
 	}
 	cost->whole_calls += calls;
 	cost->whole_ticks += ticks;
+	uint64_t mean = cost->whole_ticks / cost->whole_calls;
 	while (cost->whole_calls >= HOOK_INTERVAL) {
-		uint64_t mean = cost->whole_ticks / cost->whole_calls;
 		brick_hook_cost(HOOK_INTERVAL, mean);
 		cost->whole_calls -= HOOK_INTERVAL;
 		cost->whole_ticks -= mean * HOOK_INTERVAL;

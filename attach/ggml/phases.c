@@ -32,7 +32,10 @@ struct phase_thread {
 };
 
 static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
-static uint16_t bricks[PHASE_COUNT];
+static struct {
+	uint16_t of[PHASE_COUNT];
+	int known;
+} bricks __attribute__((aligned(64)));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void register_bricks(void)
@@ -66,14 +69,16 @@ static void register_bricks(void)
 	for (int i = 0; i < PHASE_COUNT; i++) {
 		int id = list[i].brick >= 0 ? list[i].brick
 					    : brick_register(list[i].name, BRICK_CATEGORY_ENGINE);
-		bricks[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
+		bricks.of[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
 	}
+	__atomic_store_n(&bricks.known, 1, __ATOMIC_RELEASE);
 }
 
 uint16_t phase_brick(enum phase phase)
 {
-	pthread_once(&once, register_bricks);
-	return bricks[phase];
+	if (BRICK_UNLIKELY(!__atomic_load_n(&bricks.known, __ATOMIC_ACQUIRE)))
+		pthread_once(&once, register_bricks);
+	return bricks.of[phase];
 }
 
 static void close_top(struct phase_thread *p)

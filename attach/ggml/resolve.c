@@ -17,6 +17,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
+enum { FIRST_WAYS = 128 };
+
 const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 typedef int (*close_fn)(void *handle);
@@ -205,6 +207,18 @@ static struct resolve_way *former_way(
 	return (struct resolve_way *)way;
 }
 
+/*
+ * Under the lock. The first ones, which most processes have no more of, lie one behind the other in
+ * the order in which a step uses them: between two steps they leave the caches.
+ */
+static struct resolve_way *new_way(void)
+{
+	static struct resolve_way first[FIRST_WAYS] __attribute__((aligned(64)));
+	static uint32_t count;
+
+	return count < FIRST_WAYS ? &first[count++] : malloc(sizeof *first);
+}
+
 static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
 {
 	struct resolve_way *way = former_way(symbol, object, function);
@@ -214,7 +228,7 @@ static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *obje
 			__ATOMIC_RELAXED);
 		return;
 	}
-	way = malloc(sizeof *way);
+	way = new_way();
 	if (!way)
 		return; /* it will be looked up again */
 	*way = (struct resolve_way){resolve_ways[symbol], object->low, object->bytes, function,

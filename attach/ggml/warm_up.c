@@ -71,21 +71,72 @@ static int holds_nothing(const struct vocabulary *v, const void *context)
 	return memory && v->last_position(memory, 0) < 0;
 }
 
-/* What BOS and EOS there are, but for BOS alone, which may be meant; token 0 without either. */
-static int is_empty_run(
-	const struct vocabulary *v, const struct batch_head *batch, const void *context)
-{
-	const void *vocab = v->get_vocab(v->get_model(context));
-	int32_t bos = v->bos(vocab), eos = v->eos(vocab), wanted[2], count = 0;
+/* The tokens of an empty run; count 0: there is none. */
+struct special {
+	int32_t tokens[2], count;
+};
 
+static int is_whole(const struct vocabulary *v)
+{
+	return v && v->get_model && v->get_vocab && v->bos && v->eos && v->get_memory &&
+	       v->last_position;
+}
+
+/* What BOS and EOS there are, but for BOS alone, which may be meant; token 0 without either. */
+static struct special ask(const void *context, const void *code)
+{
+	const struct vocabulary *v = vocabulary_of(code);
+	struct special special = {{0, 0}, 0};
+
+	if (!is_whole(v))
+		return special;
+	const void *vocab = v->get_vocab(v->get_model(context));
+	int32_t bos = v->bos(vocab), eos = v->eos(vocab);
 	if (bos != NO_TOKEN)
-		wanted[count++] = bos;
+		special.tokens[special.count++] = bos;
 	if (eos != NO_TOKEN)
-		wanted[count++] = eos;
-	if (!count)
-		wanted[count++] = 0;
-	return batch->n_tokens == count && (eos != NO_TOKEN || bos == NO_TOKEN) &&
-	       !memcmp(batch->tokens, wanted, (size_t)count * sizeof *wanted);
+		special.tokens[special.count++] = eos;
+	else if (bos != NO_TOKEN)
+		special.count = 0;
+	else
+		special.tokens[special.count++] = 0;
+	return special;
+}
+
+static uint32_t contexts_made;
+
+void warm_up_context_made(void)
+{
+	__atomic_add_fetch(&contexts_made, 1, __ATOMIC_RELAXED);
+}
+
+/* As long as no other can be at its address, a context is asked once. */
+static struct special special_of(const void *context, const void *code)
+{
+	static __thread struct {
+		const void *context;
+		uint32_t made;
+		struct special special;
+	} last __attribute__((tls_model("initial-exec")));
+	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
+
+	if (!made)
+		return ask(context, code); /* we would not hear of another */
+	if (BRICK_UNLIKELY(last.context != context || last.made != made)) {
+		last.special = ask(context, code);
+		last.context = context;
+		last.made = made;
+	}
+	return last.special;
+}
+
+static int is_empty_run(const struct batch_head *batch, const void *context, const void *code)
+{
+	const struct special special = special_of(context, code);
+
+	return batch->n_tokens == special.count &&
+	       !memcmp(batch->tokens, special.tokens,
+		       (size_t)special.count * sizeof special.tokens[0]);
 }
 
 static int is_trial(const struct batch_head *batch)
@@ -98,9 +149,8 @@ int warm_up_is(const struct batch_head *batch, const void *context, const void *
 	if (batch->n_tokens < 1 || batch->n_tokens > 2 || !batch->tokens || batch->embeddings ||
 		batch->positions || batch->sequences || batch->outputs || !context)
 		return 0;
-	const struct vocabulary *v = vocabulary_of(code);
-	if (!v || !v->get_model || !v->get_vocab || !v->bos || !v->eos || !v->get_memory ||
-		!v->last_position)
+	if (!is_trial(batch) && !is_empty_run(batch, context, code))
 		return 0;
-	return (is_trial(batch) || is_empty_run(v, batch, context)) && holds_nothing(v, context);
+	const struct vocabulary *v = vocabulary_of(code);
+	return is_whole(v) && holds_nothing(v, context);
 }
