@@ -25,7 +25,7 @@ leaves out what is left of the recorder in such a step, which the two copies hol
 Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
 it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does by default, with OMP_WAIT_POLICY=passive:
 its threads sleep. That the kernel's records of context switches cost then, in all of the process; so they are judged by
-the recorded processes' steps less those of processes that are not recorded (lower deciles).
+the recorded processes' steps less those of the processes before them that are not recorded (lower deciles, pairs).
 
 The table of the issue, a quarter of an hour on a machine that is otherwise quiet:
 
@@ -116,7 +116,7 @@ class Row:
         """Cost and error, us: by the two, each by what it says for sure, as they are of different processes."""
         runs, nulls = self.steps("run"), self.steps("null")
         if self.sleeps:
-            return between(levels(runs), levels(nulls))
+            return by_turns(levels(runs), levels(nulls))
         found = [(cost_of(runs, nulls), error_of(runs, nulls)), (self.by_whole_steps() or (0, math.inf))[:2]]
         weights = [1 / error ** 2 for _, error in found]
         return sum(w * cost for w, (cost, _) in zip(weights, found)) / sum(weights), sum(weights) ** -0.5
@@ -247,6 +247,12 @@ def levels(runs):
     return [mean(statistics.quantiles((each[0] for each in step["each_ns"]), n=10)[0] for step in run) / 1e3 for run in runs]
 
 
+def by_turns(some, others):
+    """The same of those that took turns, as the host of the machine may be slower for a minute."""
+    differences = [a - b for a, b in zip(some, others)]
+    return mean(differences), student(len(differences) - 1) * statistics.stdev(differences) / len(differences) ** 0.5
+
+
 def between(some, others):
     """Difference of the means, and half of Welch's interval: of at least two each."""
     a, b = (statistics.variance(x) / len(x) for x in (some, others))
@@ -306,7 +312,7 @@ def show(row):
     (low, mid, high), lost = row.stated()
     cost, error = row.judged()
     copies = f"{cost_of(runs, nulls):.1f} +- {error_of(runs, nulls):.1f}"
-    processes = "{:.0f} +- {:.0f}".format(*between(levels(runs), levels(nulls))) if min(len(runs), len(nulls)) > 1 else "-"
+    processes = "{:.0f} +- {:.0f}".format(*by_turns(levels(runs), levels(nulls))) if min(len(runs), len(nulls)) > 1 else "-"
     found, measured, held = of_whole_steps(row)
     plain = mean(levels(nulls)) if row.sleeps else mean(statistics.median(s[1] for s in step["each_ns"]) for run in runs for step in run) / 1e3
     rounds = sum(len(run[0]["each_ns"]) for run in runs)
