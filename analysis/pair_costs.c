@@ -54,17 +54,14 @@ void pair_costs_text(const struct pair_costs *costs, char *text, size_t size)
 	if (!(costs->between_ns > 0)) {
 		snprintf(text, size,
 			"%.0f begin/end pairs at %.1f ns, timed at the start: %.1f in warm caches "
-			"to "
-			"%.1f behind 2 MB of other data (the interval is of these; a pair behind "
-			"more "
-			"than all caches hold takes longer)",
+			"to %.1f behind 2 MB of other data (the interval is of these; a pair "
+			"behind more than all caches hold takes longer)",
 			costs->count, ns, low_ns, high_ns);
 		return;
 	}
 	used = snprintf(text, size,
 		"%.0f begin/end pairs, one in %.1f us, at %.1f ns, timed at the start: %.1f in "
-		"warm "
-		"caches to %.1f behind as much data as can go through them in between",
+		"warm caches to %.1f behind as much data as can go through them in between",
 		costs->count, costs->between_ns / 1e3, ns, low_ns, high_ns);
 	if (costs->cold_ns > 0 && used > 0 && (size_t)used < size)
 		snprintf(text + used, size - (size_t)used,
