@@ -39,10 +39,11 @@ static inline __attribute__((always_inline)) uint32_t node_key(
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	return (uint32_t)(uintptr_t)node + (uint32_t)ne[0] * 0x2c1b3c6du +
-	       (uint32_t)ne[1] * 0x6b43a9b5u + (uint32_t)ne[2] * 0x297a2d39u +
-	       (uint32_t)ne[3] * 0x5851f42du + ((uint32_t)tensor_int32(node, at->op) << 12) +
-	       (fused ? 0x5f356495u : 0);
+	const uint32_t width = (uint32_t)ne[0], outermost = (uint32_t)ne[3];
+
+	return (uint32_t)(uintptr_t)node + (width + (width << 20)) + (uint32_t)ne[1] * 0x6b43a9b5u +
+	       (uint32_t)ne[2] * 0x297a2d39u + (outermost + (outermost << 27)) +
+	       ((uint32_t)tensor_int32(node, at->op) << 12) + (fused ? 0x5f356495u : 0);
 }
 
 /* What a plan is made of: a graph. */
