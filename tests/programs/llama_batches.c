@@ -17,6 +17,7 @@
 
 #include "ggml-backend.h"
 #include "llama.h"
+#include "llama_kit.h"
 
 enum {
 	SLOTS = 3,
@@ -61,20 +62,6 @@ struct slot {
 static struct counts counts;
 static struct llama_model *model;
 static int vocabulary;
-
-static void be_silent(enum ggml_log_level level, const char *text, void *context)
-{
-	(void)level, (void)text, (void)context;
-}
-
-static void *must(void *what, const char *name)
-{
-	if (!what) {
-		fprintf(stderr, "llama_batches: %s\n", name);
-		exit(1);
-	}
-	return what;
-}
 
 static struct llama_context *open_context(void)
 {

@@ -11,22 +11,9 @@
 
 #include "ggml-backend.h"
 #include "llama.h"
+#include "llama_kit.h"
 
 enum { BATCH = 64, BATCHES = 4, PREDICTED = 8 };
-
-static void be_silent(enum ggml_log_level level, const char *text, void *context)
-{
-	(void)level, (void)text, (void)context;
-}
-
-static void *must(void *what, const char *name)
-{
-	if (!what) {
-		fprintf(stderr, "llama_chunks: %s\n", name);
-		exit(1);
-	}
-	return what;
-}
 
 static int64_t now_ns(void)
 {
