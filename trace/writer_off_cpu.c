@@ -33,14 +33,22 @@ static void defaults(struct pb_buffer *b, uint64_t uuid)
 	pb_close(b, defaults);
 }
 
-static void first_packet(const struct writer_lane *lane, uint64_t uuid)
+/* One that says what those behind it are of. */
+static size_t open_packet(const struct writer_lane *lane, uint64_t flags, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = pb_open(b, TRACE_PACKET);
 
 	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, flags);
 	defaults(b, uuid);
+	return packet;
+}
+
+static void first_packet(const struct writer_lane *lane, uint64_t uuid)
+{
+	struct pb_buffer *b = &lane->packets->scratch;
+	size_t packet = open_packet(lane, SEQUENCE_STATE_CLEARED, uuid);
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
 	name_entry(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
 	name_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
@@ -53,11 +61,7 @@ static void first_packet(const struct writer_lane *lane, uint64_t uuid)
 static void track(const struct writer_lane *lane, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, sequence_of(lane));
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	defaults(b, uuid);
+	size_t packet = open_packet(lane, SEQUENCE_NEEDS_STATE, uuid);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, uuid);
 	pb_varint(b, TRACK_PARENT_UUID, writer_owner_uuid(lane, UUID_LANE, lane->off_cpu_owner));
