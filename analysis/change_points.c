@@ -15,6 +15,7 @@
 #include "analysis/statistics.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/order.h"
 
 enum {
 	PERMUTED_MAX = 200, /* values; beyond, Pettitt's approximation is good enough */
@@ -35,12 +36,7 @@ struct search {
 	ARRAY(struct change_point) found;
 };
 
-static int compare_values(const void *a, const void *b)
-{
-	double x = ((const struct ranked *)a)->value, y = ((const struct ranked *)b)->value;
-
-	return (x > y) - (x < y);
-}
+COMPARATOR(compare_values, struct ranked, ORDER(x->value, y->value))
 
 /* Equal values share the mean of their ranks. */
 static void rank(struct search *s, const double *values, size_t n)

@@ -9,6 +9,7 @@
 
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
+#include "base/order.h"
 
 /* Neighbours that have more than this in common are too close. */
 static const double correlated = 0.25;
@@ -37,14 +38,7 @@ int compare_recordings_suffice(size_t in_a, size_t in_b)
 	return permutation_labellings(in_a, in_b) * compare_family_alpha >= 2;
 }
 
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked_cell *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->cell > y->cell) - (x->cell < y->cell);
-}
+COMPARATOR(compare_ranked, struct ranked_cell, ORDER(x->ns, y->ns) ?: ORDER(x->cell, y->cell))
 
 /* The cells of the quarter below the median time per token, or all; how many. NULL: no memory. */
 static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)

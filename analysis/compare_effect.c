@@ -13,6 +13,7 @@
 
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
+#include "base/order.h"
 
 static const double alpha = 0.05;			       /* of intervals */
 static const double z_interval = 1.959964, z_power = 0.841621; /* of 95 %; of 80 % */
@@ -196,12 +197,7 @@ struct pair {
 	size_t a, b; /* blocks */
 };
 
-static int compare_pairs(const void *x, const void *y)
-{
-	double a = ((const struct pair *)x)->ratio, b = ((const struct pair *)y)->ratio;
-
-	return (a > b) - (a < b);
-}
+COMPARATOR(compare_pairs, struct pair, ORDER(x->ratio, y->ratio))
 
 /*
  * The pairs of blocks around the estimate, which is a median of all pairs: the middle half. What

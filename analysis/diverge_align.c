@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 
 enum { MAX_SKIPPED = 4 };
 
@@ -106,16 +107,8 @@ struct member {
 	const struct run_digest *digest;
 };
 
-static int by_group(const void *x, const void *y)
-{
-	const struct member *a = x, *b = y;
-
-	if (a->layer != b->layer)
-		return a->layer < b->layer ? -1 : 1;
-	if (a->brick != b->brick)
-		return a->brick < b->brick ? -1 : 1;
-	return (a->item > b->item) - (a->item < b->item);
-}
+COMPARATOR(by_group, struct member,
+	ORDER(x->layer, y->layer) ?: ORDER(x->brick, y->brick) ?: ORDER(x->item, y->item))
 
 static size_t list_members(const struct align *g, const struct align_run *r,
 	const struct align_step *step, struct member *out)
@@ -229,9 +222,7 @@ static int match_steps(struct align *g, const struct align_step *x, const struct
 	size_t na = list_members(g, &g->a, x, a), nb = list_members(g, &g->b, y, b);
 	for (size_t i = 0, k = 0; i < na && k < nb;) {
 		size_t end_a = group_end(a, i, na), end_b = group_end(b, k, nb);
-		int order = a[i].layer != b[k].layer   ? (a[i].layer < b[k].layer ? -1 : 1)
-			    : a[i].brick != b[k].brick ? (a[i].brick < b[k].brick ? -1 : 1)
-						       : 0;
+		int order = ORDER(a[i].layer, b[k].layer) ?: ORDER(a[i].brick, b[k].brick);
 		if (!order)
 			match_group(g, a + i, end_a - i, b + k, end_b - k);
 		i = order <= 0 ? end_a : i;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/graph_state.h"
+#include "base/order.h"
 #include "brick/abi/dataflow.h"
 #include "base/array.h"
 
@@ -30,27 +31,18 @@ struct flows {
 
 static int compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
-	int order = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
-
-	return order ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+	return memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes) ?: ORDER(a_bytes, b_bytes);
 }
 
 static int compare_keys(const struct key *a, const struct key *b)
 {
-	int order = compare_text(a->label, a->label_bytes, b->label, b->label_bytes);
-
-	return order ? order
-		     : compare_text(
-			       a->operation, a->operation_bytes, b->operation, b->operation_bytes);
+	return compare_text(a->label, a->label_bytes, b->label, b->label_bytes)
+		       ?: compare_text(a->operation, a->operation_bytes, b->operation,
+				  b->operation_bytes);
 }
 
-static int by_consumer(const void *a, const void *b)
-{
-	const struct flow *x = a, *y = b;
-	int order = compare_keys(&x->to, &y->to);
-
-	return order ? order : compare_keys(&x->from, &y->from);
-}
+COMPARATOR(
+	by_consumer, struct flow, compare_keys(&x->to, &y->to) ?: compare_keys(&x->from, &y->from))
 
 /* A field of a line, up to a tab or the line's end; 0: there is none. */
 static int take_field(const char **at, const char *end, const char **field, size_t *bytes)
@@ -105,16 +97,7 @@ static struct key key_of(const struct run_site *site)
 /* First flow whose consumer is not below the key. */
 static size_t lower_bound(const struct flows *flows, const struct key *key)
 {
-	size_t low = 0, high = flows->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (compare_keys(&flows->list[middle].to, key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, flows->count, compare_keys(&flows->list[i].to, key) < 0);
 }
 
 /* The last execution on this thread of any site with a key. */
@@ -123,10 +106,7 @@ struct last {
 	uint32_t node;
 };
 
-static int by_key(const void *a, const void *b)
-{
-	return compare_keys(&((const struct last *)a)->key, &((const struct last *)b)->key);
-}
+COMPARATOR(by_key, struct last, compare_keys(&x->key, &y->key))
 
 /* All producers, each once; the caller frees. */
 static struct last *collect_producers(const struct flows *flows, size_t *count)

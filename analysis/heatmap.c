@@ -10,6 +10,7 @@
 
 #include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
+#include "base/order.h"
 
 struct counting {
 	const struct run *run;
@@ -74,13 +75,7 @@ struct column {
 	uint32_t brick;
 };
 
-static int compare_columns(const void *a, const void *b)
-{
-	const struct column *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->brick < y->brick ? -1 : 1;
-}
+COMPARATOR(compare_columns, struct column, ORDER(y->ns, x->ns) ?: ORDER(x->brick, y->brick))
 
 /* Bricks with any time, most first. */
 static int choose_bricks(struct heatmap *heatmap, const struct counting *c)

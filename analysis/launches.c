@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 
 static int compare_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
 {
-	if (lane_a != lane_b)
-		return lane_a < lane_b ? -1 : 1;
-	return (sample_a > sample_b) - (sample_a < sample_b);
+	return ORDER(lane_a, lane_b) ?: ORDER(sample_a, sample_b);
 }
 
 static int by_launch(const void *a, const void *b, void *context)
@@ -18,10 +17,9 @@ static int by_launch(const void *a, const void *b, void *context)
 	const struct run *run = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct run_command *x = &run->commands[i], *y = &run->commands[k];
-	int order =
-		compare_place(x->launch_lane, x->launch_sample, y->launch_lane, y->launch_sample);
 
-	return order ? order : (i > k) - (i < k);
+	return ORDER(x->launch_lane, y->launch_lane) ?: ORDER(x->launch_sample, y->launch_sample)
+		?: ORDER(i, k);
 }
 
 int launches_init(struct launches *l, const struct run *run)
@@ -49,16 +47,11 @@ void launches_fini(struct launches *l)
 const uint32_t *launches_of(
 	const struct launches *l, uint32_t lane, uint32_t sample, uint32_t *count)
 {
-	size_t low = 0, high = l->count;
+	const struct run_command *all = l->run->commands;
+	size_t low = BISECT(i, 0, l->count,
+		compare_place(all[l->commands[i]].launch_lane, all[l->commands[i]].launch_sample,
+			lane, sample) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_command *c = &l->run->commands[l->commands[middle]];
-		if (compare_place(c->launch_lane, c->launch_sample, lane, sample) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*count = 0;
 	for (size_t i = low; i < l->count; i++, ++*count) {
 		const struct run_command *c = &l->run->commands[l->commands[i]];
@@ -80,17 +73,10 @@ const struct run_command *launches_command(const struct run *run, uint32_t lane,
 
 size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample)
 {
-	size_t low = 0, high = run->wait_count;
+	const struct run_wait *w = run->waits;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_wait *w = &run->waits[middle];
-		if (w->lane < lane || (w->lane == lane && w->sample < sample))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(
+		i, 0, run->wait_count, compare_place(w[i].lane, w[i].sample, lane, sample) < 0);
 }
 
 uint32_t launches_step(

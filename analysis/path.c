@@ -11,6 +11,7 @@
 
 #include "analysis/path_state.h"
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "brick/error.h"
 #include "brick/registry.h"
 
@@ -39,20 +40,10 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 	return (double)section->tokens * at_once * 1e9 / (double)ns;
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct path_row *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (x->less_ns != y->less_ns)
-		return x->less_ns < y->less_ns ? -1 : 1;
-	if (x->nothing_ns != y->nothing_ns)
-		return x->nothing_ns < y->nothing_ns ? -1 : 1;
-	if (x->own_ns != y->own_ns)
-		return x->own_ns > y->own_ns ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+COMPARATOR(compare_rows, struct path_row,
+	ORDER(x->rank, y->rank) ?: ORDER(x->less_ns, y->less_ns)
+		?: ORDER(x->nothing_ns, y->nothing_ns) ?: ORDER(y->own_ns, x->own_ns)
+		?: strcmp(x->name, y->name))
 
 static enum path_rank rank_of(const struct run *run, uint32_t owner)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "brick/abi/session.h"
 
 uint64_t percentile_needs(unsigned percent)
@@ -55,25 +56,14 @@ uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns)
 	return ns < min_ns ? min_ns : ns > max_ns ? max_ns : ns;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 void percentile_sort(uint64_t *values, size_t n)
 {
 	if (n > 1)
-		qsort(values, n, sizeof(*values), compare_values);
+		qsort(values, n, sizeof(*values), order_u64);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct percentile_time *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? 1 : -1;
-	return !!x->censored - !!y->censored;
-}
+COMPARATOR(compare_times, struct percentile_time,
+	ORDER(x->ns, y->ns) ?: ORDER(!!x->censored, !!y->censored))
 
 void percentile_sort_times(struct percentile_time *times, size_t n)
 {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 
 enum { LABELLINGS_MAX = 20000 };
 
@@ -201,13 +202,6 @@ static void observe(struct test *t)
 	}
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void answer(struct test *t, double alpha, double *p, double *critical_t)
 {
 	double least = 0;
@@ -219,7 +213,7 @@ static void answer(struct test *t, double alpha, double *p, double *critical_t)
 		least = own > least ? own : least;
 		p[measure] = least;
 	}
-	qsort(t->highest, t->count, sizeof(*t->highest), compare_doubles);
+	qsort(t->highest, t->count, sizeof(*t->highest), order_doubles);
 	*critical_t = allowed ? t_of_score(t->family, t->highest[t->count - allowed]) : INFINITY;
 }
 

@@ -13,6 +13,7 @@
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "base/array.h"
+#include "base/order.h"
 
 struct span {
 	uint64_t begin_ns, end_ns;
@@ -36,11 +37,7 @@ static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 	s->list[s->count++] = (struct span){begin_ns, end_ns};
 }
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
+COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
 
 /* Spans become apart from each other and ascending; returns their length altogether. */
 static uint64_t unite(struct spans *s)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/order.h"
 
 /* So much more than a whole number of threads, on average, is taken for the next one. */
 static const double threads_slack = 0.1;
@@ -162,18 +163,9 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		row->flags |= ROOFLINE_AT_MOST;
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct roofline_row *x = a, *y = b;
-
-	if (x->phase != y->phase)
-		return x->phase < y->phase ? -1 : 1;
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns > y->wall_ns ? -1 : 1;
-	if (x->brick != y->brick)
-		return x->brick < y->brick ? -1 : 1;
-	return x->on_device - y->on_device;
-}
+COMPARATOR(compare_rows, struct roofline_row,
+	ORDER(x->phase, y->phase) ?: ORDER(y->wall_ns, x->wall_ns) ?: ORDER(x->brick, y->brick)
+		?: ORDER(x->on_device, y->on_device))
 
 static double greatest_pair_cost_ns(const struct run *run)
 {

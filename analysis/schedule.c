@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/schedule_state.h"
+#include "base/order.h"
 #include "brick/error.h"
 
 struct schedule_activity *schedule_next(struct schedule_maker *m)
@@ -84,29 +85,15 @@ static void take_step(struct schedule_maker *m, const struct run_step *step)
 			take_other_lane(m, lane);
 }
 
-static int compare_forks(const void *a, const void *b)
-{
-	const struct schedule_fork *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->lane > y->lane) - (x->lane < y->lane);
-}
+COMPARATOR(compare_forks, struct schedule_fork, ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane))
 
 /* The last fork within a time; NULL if there was none. The lane has none of its own. */
 static const struct schedule_fork *fork_within(
 	const struct schedule_maker *m, const struct schedule_activity *gap)
 {
 	const struct schedule_fork *forks = m->schedule->forks.items;
-	size_t low = 0, high = m->schedule->forks.count;
+	size_t low = BISECT(i, 0, m->schedule->forks.count, forks[i].ns <= gap->end_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (forks[middle].ns <= gap->end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && forks[low - 1].ns >= gap->begin_ns ? &forks[low - 1] : NULL;
 }
 

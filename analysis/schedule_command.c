@@ -8,15 +8,9 @@
 #include <stdlib.h>
 
 #include "analysis/schedule_state.h"
+#include "base/order.h"
 
-static int by_place(const void *a, const void *b)
-{
-	const struct schedule_call *x = a, *y = b;
-
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->sample > y->sample) - (x->sample < y->sample);
-}
+COMPARATOR(by_place, struct schedule_call, ORDER(x->lane, y->lane) ?: ORDER(x->sample, y->sample))
 
 static const struct schedule_call *call_of(
 	const struct schedule_maker *m, const struct run_command *command)
@@ -32,18 +26,10 @@ static const struct schedule_call *call_of(
 /* A command in the window, by its number in run->commands; they were added in that order. */
 static const struct schedule_command *command_at(const struct schedule_maker *m, uint32_t number)
 {
-	size_t low = 0, high = m->commands.count;
+	const struct schedule_command *c = m->commands.items;
+	size_t n = BISECT(i, 0, m->commands.count, c[i].command < number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (m->commands.items[middle].command < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < m->commands.count && m->commands.items[low].command == number
-		       ? &m->commands.items[low]
-		       : NULL;
+	return n < m->commands.count && c[n].command == number ? &c[n] : NULL;
 }
 
 /* What a command can begin after, as far as it is known. */

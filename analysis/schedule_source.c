@@ -9,6 +9,7 @@
 
 #include "analysis/schedule.h"
 #include "base/array.h"
+#include "base/order.h"
 
 static void add(struct schedule_source *source, const struct schedule_after_item *item)
 {
@@ -55,18 +56,9 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 			       .sample = frame->index});
 }
 
-static int compare_items(const void *a, const void *b)
-{
-	const struct schedule_after_item *x = a, *y = b;
-
-	if (x->step != y->step)
-		return x->step < y->step ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->sample > y->sample) - (x->sample < y->sample);
-}
+COMPARATOR(compare_items, struct schedule_after_item,
+	ORDER(x->step, y->step) ?: ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane)
+		?: ORDER(x->sample, y->sample))
 
 static void index_steps(struct schedule_source *source, size_t steps)
 {

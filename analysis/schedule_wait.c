@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/schedule_state.h"
+#include "base/order.h"
 
 /* Arrivals and leavings come from different readings and roundings. */
 enum { ROUNDING_NS = 2, LOOK_AHEAD = 256 };
@@ -309,15 +310,8 @@ uint32_t schedule_work_ended_by(
 	const struct schedule_maker *m, const struct schedule_span *span, uint64_t ns)
 {
 	const struct schedule_activity *activities = m->schedule->activities.items + span->first;
-	uint32_t low = 0, high = span->count;
+	uint32_t low = (uint32_t)BISECT(i, 0, span->count, activities[i].end_ns <= ns);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (activities[middle].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low && activities[low - 1].kind != SCHEDULE_WORK)
 		low--;
 	return low ? span->first + low - 1 : RUN_NONE;

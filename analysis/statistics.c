@@ -10,15 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 
 enum { EXACT_VALUES = 100, EXACT_PAIRS = 60 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static double middle(const double *sorted, size_t n)
 {
@@ -27,7 +21,7 @@ static double middle(const double *sorted, size_t n)
 
 double statistics_median(double *values, size_t n)
 {
-	qsort(values, n, sizeof(*values), compare_doubles);
+	qsort(values, n, sizeof(*values), order_doubles);
 	return middle(values, n);
 }
 
@@ -137,7 +131,7 @@ int statistics_signed_rank_bound(size_t n, double tail)
 /* bound: how many differences to leave out at each end, less one; differences are put in order. */
 static void shift_of(struct statistics_shift *out, double *differences, size_t n, int bound)
 {
-	qsort(differences, n, sizeof(*differences), compare_doubles);
+	qsort(differences, n, sizeof(*differences), order_doubles);
 	out->shift = middle(differences, n);
 	out->low = bound < 0 ? -INFINITY : differences[bound];
 	out->high = bound < 0 ? INFINITY : differences[n - 1 - (size_t)bound];

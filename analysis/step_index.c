@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "brick/abi/overhead.h"
 
 static const struct run_sample *sample_of(const struct run *run, const struct run_step *step)
@@ -49,8 +50,7 @@ static uint32_t keep_outermost(const struct run *run, uint32_t *steps, uint32_t 
 static int compare_samples(const void *a, const void *b, void *run)
 {
 	const struct run_step *steps = ((const struct run *)run)->steps;
-	uint32_t x = steps[*(const uint32_t *)a].sample, y = steps[*(const uint32_t *)b].sample;
-	return (x > y) - (x < y);
+	return ORDER(steps[*(const uint32_t *)a].sample, steps[*(const uint32_t *)b].sample);
 }
 
 static void index_lanes(struct step_index *index, const struct run *run, uint32_t *cursor)
@@ -117,14 +117,7 @@ static void find_outer(struct step_index *index, const struct run *run)
 static uint32_t begun(
 	const struct run *run, const uint32_t *list, uint32_t low, uint32_t high, uint64_t ns)
 {
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (run->steps[list[middle]].begin_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)BISECT(i, low, high, run->steps[list[i]].begin_ns <= ns);
 }
 
 /* Place in by_process of the step that began last, or RUN_NONE. */
@@ -180,16 +173,9 @@ uint32_t step_index_threads_beside(const struct run *run, const struct run_step 
 uint32_t step_index_ended(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns)
 {
-	uint32_t low = index->lane_first[lane], high = index->lane_first[lane + 1];
+	const uint32_t *list = index->by_lane, *first = index->lane_first;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (run->steps[index->by_lane[middle]].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)BISECT(i, first[lane], first[lane + 1], run->steps[list[i]].end_ns <= ns);
 }
 
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,

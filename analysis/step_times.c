@@ -13,6 +13,7 @@
 
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "brick/registry.h"
 
 void step_times_fini(struct step_times *times)
@@ -289,19 +290,11 @@ bool step_phase_ended(const struct run *run, const struct step_index *index, enu
 int step_length_compare(const void *a, const void *b)
 {
 	const struct step_length *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
+	return ORDER(y->ns, x->ns) ?: ORDER(x->step, y->step);
 }
 
 /* The shortest first, of equals the earlier. */
-static int compare_shortest(const void *a, const void *b)
-{
-	const struct step_length *x = a, *y = b;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
+COMPARATOR(compare_shortest, struct step_length, ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
 
 uint32_t step_times_median(const struct step_times *times, const struct run *run,
 	const struct step_index *index, enum step_phase phase)

@@ -10,19 +10,17 @@
 #include "analysis/launches.h"
 #include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
+#include "base/order.h"
 
 static int compare_kernels(const void *a, const void *b, void *context)
 {
 	const struct run *run = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct run_kernel *x = &run->kernels[i], *y = &run->kernels[k];
-	int order = strcmp(x->name, y->name);
 
-	if (!order)
-		order = strcmp(x->backend ? x->backend : "", y->backend ? y->backend : "");
-	if (!order)
-		order = (x->kind > y->kind) - (x->kind < y->kind);
-	return order;
+	return strcmp(x->name, y->name)
+		?: strcmp(x->backend ? x->backend : "", y->backend ? y->backend : "")
+		?: ORDER(x->kind, y->kind);
 }
 
 /* Kernels of one name, backend and kind are one group, whatever their shapes. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "analysis/summary_accumulator.h"
 #include "base/array.h"
+#include "base/order.h"
 
 enum overlap_kind { OF_CATEGORY, OF_BRICK, OF_GROUP };
 
@@ -27,13 +28,9 @@ static uint32_t key_of(const struct order *order, const struct summary_span *spa
 static int compare(const void *a, const void *b, void *context)
 {
 	const struct summary_span *x = a, *y = b;
-	uint32_t i = key_of(context, x), k = key_of(context, y);
 
-	if (x->queue != y->queue)
-		return x->queue < y->queue ? -1 : 1;
-	if (i != k)
-		return i < k ? -1 : 1;
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+	return ORDER(x->queue, y->queue) ?: ORDER(key_of(context, x), key_of(context, y))
+		?: ORDER(x->begin_ns, y->begin_ns);
 }
 
 static void take_off(struct summary_sums *sums, uint64_t ns)

@@ -13,6 +13,7 @@
 #include "analysis/durations.h"
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "base/order.h"
 
 static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
 {
@@ -327,14 +328,9 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 static int compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
-	if (x->wall_ns != y->wall_ns)
-		return x->wall_ns > y->wall_ns ? -1 : 1;
-	if (x->self_ns != y->self_ns)
-		return x->self_ns > y->self_ns ? -1 : 1;
 	/* one more turns what is unknown into the least */
-	if (x->device_ns != y->device_ns)
-		return x->device_ns + 1 > y->device_ns + 1 ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(y->wall_ns, x->wall_ns) ?: ORDER(y->self_ns, x->self_ns)
+		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
 }
 
 void summary_rows_sort(struct summary_rows *rows)

@@ -7,18 +7,12 @@
 
 #include "analysis/counters.h"
 #include "analysis/summary_rows.h"
+#include "base/order.h"
 
 static struct summary_row *row_of(const struct summary_rows *rows, uint32_t id)
 {
-	size_t low = 0, high = rows->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (rows->list[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < rows->count && rows->list[low].id == id ? &rows->list[low] : NULL;
+	size_t n = BISECT(i, 0, rows->count, rows->list[i].id < id);
+	return n < rows->count && rows->list[n].id == id ? &rows->list[n] : NULL;
 }
 
 void summary_rows_step_cpu(struct summary_rows *rows, const struct summary_accumulator *t)

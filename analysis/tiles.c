@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
+#include "base/order.h"
 
 /* What is known of a group while its tiles are counted. */
 struct sums {
@@ -227,16 +228,8 @@ static uint64_t count_lost(const struct run *run)
 	return samples - run->tile_count;
 }
 
-static int by_level_and_time(const void *a, const void *b)
-{
-	const struct tiles_group *x = a, *y = b;
-
-	if (x->level != y->level)
-		return x->level < y->level ? -1 : 1;
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
-	return x->brick < y->brick ? -1 : x->brick > y->brick;
-}
+COMPARATOR(by_level_and_time, struct tiles_group,
+	ORDER(x->level, y->level) ?: ORDER(y->total_ns, x->total_ns) ?: ORDER(x->brick, y->brick))
 
 int tiles_create(struct tiles **out, const struct run *run, int level)
 {

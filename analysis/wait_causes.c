@@ -8,6 +8,7 @@
 
 #include "analysis/launches.h"
 #include "base/array.h"
+#include "base/order.h"
 
 void wait_causes_init(struct wait_causes *c, const struct run *run)
 {
@@ -102,11 +103,7 @@ static int same_name(const struct wait_cause *a, const struct wait_cause *b)
 	return a->name && b->name && a->lane == b->lane && !strcmp(a->name, b->name);
 }
 
-static int longest_first(const void *a, const void *b)
-{
-	const struct wait_cause *x = a, *y = b;
-	return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
-}
+COMPARATOR(longest_first, struct wait_cause, ORDER(y->time_ns, x->time_ns))
 
 int wait_causes_finish(struct wait_causes *c)
 {

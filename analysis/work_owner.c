@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 
 enum {
 	WORK = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
@@ -23,20 +24,11 @@ static int compare_text(const char *a, const char *b)
 /* What a node's whole and its parts have in common. */
 static int compare_nodes(const struct run_site *a, const struct run_site *b)
 {
-	int order = (a->brick > b->brick) - (a->brick < b->brick);
-
-	if (!order)
-		order = (a->layer > b->layer) - (a->layer < b->layer);
-	if (!order)
-		order = compare_text(a->operation, b->operation);
-	return order ? order : compare_text(a->label, b->label);
+	return ORDER(a->brick, b->brick) ?: ORDER(a->layer, b->layer)
+		?: compare_text(a->operation, b->operation) ?: compare_text(a->label, b->label);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	return compare_nodes(
-		*(const struct run_site *const *)a, *(const struct run_site *const *)b);
-}
+COMPARATOR(compare_entries, struct run_site *const, compare_nodes(*x, *y))
 
 int work_owners(uint8_t *owners, const struct run *run)
 {

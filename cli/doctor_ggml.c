@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/order.h"
 #include "brick/error.h"
 #include "cli/doctor.h"
 #include "cli/program_ggml.h"
@@ -134,11 +135,6 @@ static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 	return engine;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Names in a directory, sorted; the caller frees each and the list. */
 static size_t list_directory(const char *path, char **names, size_t max)
 {
@@ -150,7 +146,7 @@ static size_t list_directory(const char *path, char **names, size_t max)
 			names[count++] = xstrdup(entry->d_name);
 	if (directory)
 		closedir(directory);
-	qsort(names, count, sizeof(*names), compare_names);
+	qsort(names, count, sizeof(*names), order_texts);
 	return count;
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/statistics.h"
 #include "analysis/unknown.h"
 #include "analysis/step_times.h"
+#include "base/order.h"
 #include "cli/history.h"
 #include "view/die.h"
 #include "view/exit_code.h"
@@ -65,13 +66,7 @@ static int take(void *context, const struct history_group *g)
 	return array_push(&h->cells, (struct cell){last, xstrdup(p->name), ns});
 }
 
-static int compare_cells(const void *a, const void *b)
-{
-	const struct cell *x = a, *y = b;
-	int by_name = strcmp(x->name, y->name);
-
-	return by_name ? by_name : (x->group > y->group) - (x->group < y->group);
-}
+COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
 
 /* What a brick adds in each group, against its median over the groups. */
 static void weigh(struct hosts *h, const struct cell *cells, size_t count, double *scratch)
@@ -92,10 +87,9 @@ static void weigh(struct hosts *h, const struct cell *cells, size_t count, doubl
 static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
-
 	double a_ns = isnan(x->ns) ? -1 : x->ns, b_ns = isnan(y->ns) ? -1 : y->ns;
 
-	return a_ns != b_ns ? (a_ns < b_ns ? 1 : -1) : strcmp(x->name, y->name);
+	return ORDER(b_ns, a_ns) ?: strcmp(x->name, y->name);
 }
 
 static void compute(struct hosts *h)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks every rule about every phase, and ranks what they found. */
+#include "base/order.h"
 #include "explain/finding.h"
 
 #include <errno.h>
@@ -13,12 +14,7 @@ static int matters(const struct explain_facts *facts, const struct finding *find
 	       finding->cost_ns >= facts->phases[finding->phase].wall_ns / MIN_PART;
 }
 
-static int by_cost(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-
-	return (x->cost_ns < y->cost_ns) - (x->cost_ns > y->cost_ns);
-}
+COMPARATOR(by_cost, struct finding, ORDER(y->cost_ns, x->cost_ns))
 
 static size_t count_rules(void)
 {

@@ -4,6 +4,7 @@
  * graph libraries load). What is not known is left out of the one and null in the other.
  */
 #include <errno.h>
+#include "base/order.h"
 #include "graph/write.h"
 
 static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
@@ -121,12 +122,7 @@ static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32
 	brick__put(sink, "}");
 }
 
-static int compare_lanes(const void *a, const void *b)
-{
-	uint64_t x = ((const struct hashmap_slot *)a)->key;
-	uint64_t y = ((const struct hashmap_slot *)b)->key;
-	return (x > y) - (x < y);
-}
+COMPARATOR(compare_lanes, struct hashmap_slot, ORDER(x->key, y->key))
 
 /* Lanes with a name, by number. */
 static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/order.h"
 #include "brick/graph_path.h"
 #include "base/sized.h"
 #include "graph/graph.h"
@@ -120,14 +121,7 @@ static uint64_t *path_times(struct brick_graph *graph, const struct brick_graph_
 	return ns;
 }
 
-static int by_bound(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->bound_ns != y->bound_ns)
-		return x->bound_ns > y->bound_ns ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name);
-}
+COMPARATOR(by_bound, struct candidate, ORDER(y->bound_ns, x->bound_ns) ?: ORDER(x->name, y->name))
 
 /* Names with time on the path, those first that can buy most. NULL: no memory. */
 static struct candidate *find_candidates(

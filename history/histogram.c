@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "base/order.h"
 
 enum { SUB_BITS = 4, SUB = 1 << SUB_BITS };
 
@@ -28,16 +29,7 @@ uint64_t history_bucket_ns(uint32_t index)
 /* Where a bucket is, or would be. */
 static size_t place_of(const struct history_histogram *h, uint32_t index)
 {
-	size_t low = 0, high = h->buckets.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (h->buckets.items[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, h->buckets.count, h->buckets.items[i].index < index);
 }
 
 int history_histogram_add(struct history_histogram *h, uint32_t index, uint64_t count)

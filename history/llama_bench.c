@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "history/json_fields.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
@@ -54,13 +55,6 @@ static double number_of(const json_t *test, const char *key)
 	return json_is_string(value) ? number : fmax(0, json_number_value(value));
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median of the repetitions, or their mean where they are not in the file. */
 static double typical_ns(const json_t *test)
 {
@@ -71,7 +65,7 @@ static double typical_ns(const json_t *test)
 	for (size_t i = 0; i < n && values; i++)
 		values[i] = json_number_value(json_array_get(samples, i));
 	if (n && values) {
-		qsort(values, n, sizeof(*values), compare_numbers);
+		qsort(values, n, sizeof(*values), order_doubles);
 		ns = (values[(n - 1) / 2] + values[n / 2]) / 2;
 	}
 	free(values);

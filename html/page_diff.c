@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/call_tree.h"
+#include "base/order.h"
 #include "brick/version.h"
 #include "view/die.h"
 #include "view/exit_code.h"
@@ -72,13 +73,7 @@ struct typical {
 	uint32_t step;
 };
 
-static int compare_typical(const void *a, const void *b)
-{
-	const struct typical *x = a, *y = b;
-	if (x->ns < y->ns || x->ns > y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
+COMPARATOR(compare_typical, struct typical, ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
 
 /* As those that a comparison is of: the quarter below the median, or all where they are few. */
 static size_t typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,

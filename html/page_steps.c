@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "brick/registry.h"
 #include "view/json.h"
 #include "view/memory.h"
@@ -62,12 +63,6 @@ static double cost_of(const struct page *page, uint32_t step)
 	return s->phase == BRICK_PHASE_DECODE || !s->tokens ? ns : ns / (double)s->tokens;
 }
 
-static int compare_costs(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static double median_cost(const struct page *page, enum step_phase phase)
 {
 	double *costs = xcalloc(page->run->step_count + 1, sizeof(*costs));
@@ -75,7 +70,7 @@ static double median_cost(const struct page *page, enum step_phase phase)
 	for (uint32_t i = 0; i < page->run->step_count; i++)
 		if (page_step_is_of(page, i, phase))
 			costs[n++] = cost_of(page, i);
-	qsort(costs, n, sizeof(*costs), compare_costs);
+	qsort(costs, n, sizeof(*costs), order_doubles);
 	double median = n ? costs[(n - 1) / 2] : 0;
 	free(costs);
 	return median;
@@ -124,13 +119,7 @@ static void fill(struct phase *p)
 	free(numbers);
 }
 
-static int compare_slow(const void *a, const void *b)
-{
-	const struct slow *x = a, *y = b;
-	if (x->factor != y->factor)
-		return x->factor > y->factor ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
+COMPARATOR(compare_slow, struct slow, ORDER(y->factor, x->factor) ?: ORDER(x->step, y->step))
 
 static json_t *slow_json(struct phase *p)
 {

@@ -4,6 +4,7 @@
  * strictly on both clocks, so that the line through any two of them has a positive rate. All
  * arithmetic is in whole ns with 128-bit products.
  */
+#include "base/order.h"
 #include "brick/correlation.h"
 
 #include <errno.h>
@@ -116,15 +117,9 @@ uint64_t brick_correlation_host_ns(const struct brick_correlation *c, uint64_t d
 		return before_first(c, device_ns);
 	if (device_ns >= c->anchors[c->count - 1].device_ns)
 		return behind_last(c, device_ns);
-	uint32_t low = 0, high = c->count - 1; /* anchors[low] <= device_ns < anchors[high] */
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-		if (c->anchors[middle].device_ns <= device_ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	return on_line(anchor_at(c, low), anchor_at(c, high), device_ns);
+	/* anchors[high - 1] <= device_ns < anchors[high] */
+	uint32_t high = (uint32_t)BISECT(i, 1, c->count - 1, c->anchors[i].device_ns <= device_ns);
+	return on_line(anchor_at(c, high - 1), anchor_at(c, high), device_ns);
 }
 
 static void note_residual(struct brick_correlation *c, uint64_t residual_ns)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/pair_cost.h"
+#include "base/order.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
@@ -29,16 +30,10 @@ static struct {
 	uint64_t overlapped, streamed, stream, cold;
 } once;
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* The value that `percent` of them do not exceed. */
 static uint64_t quantile(uint64_t *values, size_t n, unsigned percent)
 {
-	qsort(values, n, sizeof *values, by_value);
+	qsort(values, n, sizeof *values, order_u64);
 	return values[n * percent / 100];
 }
 

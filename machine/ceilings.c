@@ -4,19 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "base/order.h"
 
 struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int smallest_is_best)
 {
 	if (!count)
 		return (struct ceilings_figure){0};
-	qsort(values, count, sizeof *values, compare);
+	qsort(values, count, sizeof *values, order_doubles);
 	double low = values[0], high = values[count - 1];
 	double median =
 		count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;

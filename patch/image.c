@@ -12,32 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/fnv.h"
+#include "base/order.h"
 #include "brick/error.h"
 #include "lib/sys/elf.h"
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
+COMPARATOR(compare_parts, struct image_part, ORDER(x->address, y->address))
 
-static int compare_parts(const void *a, const void *b)
-{
-	return compare_u64(
-		((const struct image_part *)a)->address, ((const struct image_part *)b)->address);
-}
-
-static int compare_functions(const void *a, const void *b)
-{
-	const struct image_function *f = a, *g = b;
-	int order = compare_u64(f->address, g->address);
-
-	return order ? order : strcmp(f->name, g->name);
-}
-
-static int compare_pointers(const void *a, const void *b)
-{
-	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
-}
+COMPARATOR(compare_functions, struct image_function,
+	ORDER(x->address, y->address) ?: strcmp(x->name, y->name))
 
 static void *section_data(Elf_Scn *section, size_t *bytes)
 {
@@ -232,8 +214,7 @@ static int read_image(struct image *image, const char *path)
 		qsort(image->parts.items, image->parts.count, sizeof *image->parts.items,
 			compare_parts);
 	if (image->pointers.count)
-		qsort(image->pointers.items, image->pointers.count, sizeof(uint64_t),
-			compare_pointers);
+		qsort(image->pointers.items, image->pointers.count, sizeof(uint64_t), order_u64);
 	return 0;
 }
 
@@ -315,16 +296,9 @@ int image_reaches(const struct image *image, const char *name)
 
 const struct image_function *image_function_at(const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->functions.count;
 	const struct image_function *list = image->functions.items;
+	size_t low = BISECT(i, 0, image->functions.count, list[i].address <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (list[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* those without a length, such as labels in assembly, are passed over */
 	for (int tries = 0; low-- > 0 && tries < 8; tries++)
 		if (address - list[low].address < list[low].bytes)

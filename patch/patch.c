@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "base/order.h"
 #include "patch/insn.h"
 #include "patch/survey.h"
 #include "patch/text.h"
@@ -42,11 +43,7 @@ static size_t pages(size_t bytes)
 	return (bytes + TEXT_PAGE - 1) & ~(size_t)(TEXT_PAGE - 1);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(
-		((const struct known_function *)a)->name, ((const struct known_function *)b)->name);
-}
+COMPARATOR(compare_names, struct known_function, strcmp(x->name, y->name))
 
 /* Functions that share a beginning with those that are hooked: who hooks will ask for them. */
 static int keep_functions(struct patch_object *o, const struct image *image)

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/order.h"
 #include "patch/insn.h"
 #include "patch/plan.h"
 
@@ -17,27 +18,14 @@ struct search {
 	uint64_t low, high; /* of all of them */
 };
 
-static int compare(const void *a, const void *b)
-{
-	const struct plan *p = *(struct plan *const *)a, *q = *(struct plan *const *)b;
-
-	return p->entry < q->entry ? -1 : p->entry > q->entry;
-}
+COMPARATOR(compare, struct plan *const, ORDER((*x)->entry, (*y)->entry))
 
 /* The last plan that begins at an address or before it, if the address is in its displaced part. */
 static struct plan *find(const struct search *search, uint64_t address)
 {
-	size_t low = 0, high = search->count;
-
 	if (address < search->low || address >= search->high)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (search->plans[middle]->entry <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = BISECT(i, 0, search->count, search->plans[i]->entry <= address);
 	struct plan *plan = low ? search->plans[low - 1] : NULL;
 	return plan && address < plan->site + plan->displaced ? plan : NULL;
 }

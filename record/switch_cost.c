@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "base/order.h"
 #include "lib/sys/switches.h"
 
 struct pair {
@@ -62,13 +63,6 @@ static int block(struct pair *p, double *more_ns)
 	return error;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure_pinned(struct pair *p)
 {
 	int cpu = sched_getcpu();
@@ -112,7 +106,7 @@ int switch_cost_measure(double *more_ns, int blocks)
 	close_ends(p.to);
 	close_ends(p.from);
 	if (!p.error)
-		qsort(more_ns, (size_t)blocks, sizeof *more_ns, by_value);
+		qsort(more_ns, (size_t)blocks, sizeof *more_ns, order_doubles);
 	return p.error;
 }
 

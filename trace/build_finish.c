@@ -4,6 +4,7 @@
  * histograms become the run's, and the steps are found.
  */
 #include <stdlib.h>
+#include "base/order.h"
 #include "brick/abi/step_counters.h"
 #include "trace/build.h"
 
@@ -163,13 +164,7 @@ static void finish_categories(struct build *b)
 			b->run->bricks[i].category = build_category(b, "Other", 5);
 }
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct run_step *x = a, *y = b;
-
-	return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1)
-					  : (x->lane > y->lane) - (x->lane < y->lane);
-}
+COMPARATOR(by_begin, struct run_step, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
 
 static uint32_t phase_of(int32_t well_known)
 {
@@ -188,15 +183,8 @@ static uint32_t phase_of(int32_t well_known)
 /* The lane's step at that time; steps are in the order of their begins. NULL: there is none. */
 static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
 {
-	size_t low = 0, high = run->step_count;
+	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->steps[middle].begin_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t left = MAX_BESIDE; low && left; low--, left--)
 		if (run->steps[low - 1].lane == lane)
 			return run->steps[low - 1].end_ns >= ns ? &run->steps[low - 1] : NULL;

@@ -7,36 +7,14 @@
 #include <stdlib.h>
 #include "base/hash.h"
 #include "base/hash_index.h"
+#include "base/order.h"
 #include "trace/build.h"
 
-static int by_place(uint32_t lane_a, uint32_t sample_a, uint32_t lane_b, uint32_t sample_b)
-{
-	if (lane_a != lane_b)
-		return lane_a < lane_b ? -1 : 1;
-	return (sample_a > sample_b) - (sample_a < sample_b);
-}
+#define BY_PLACE(x, y) (ORDER((x)->lane, (y)->lane) ?: ORDER((x)->sample, (y)->sample))
 
-static int by_command(const void *a, const void *b)
-{
-	const struct run_command *x = a, *y = b;
-
-	return by_place(x->lane, x->sample, y->lane, y->sample);
-}
-
-static int by_tile(const void *a, const void *b)
-{
-	const struct run_tile *x = a, *y = b;
-
-	return by_place(x->lane, x->sample, y->lane, y->sample);
-}
-
-static int by_link(const void *a, const void *b)
-{
-	const struct build_link *x = a, *y = b;
-	int order = by_place(x->lane, x->sample, y->lane, y->sample);
-
-	return order ? order : (x->order > y->order) - (x->order < y->order);
-}
+COMPARATOR(by_command, struct run_command, BY_PLACE(x, y))
+COMPARATOR(by_tile, struct run_tile, BY_PLACE(x, y))
+COMPARATOR(by_link, struct build_link, BY_PLACE(x, y) ?: ORDER(x->order, y->order))
 
 /* Most often there is nothing to do. */
 static void sort(void *array, size_t count, size_t bytes, int (*order)(const void *, const void *))
@@ -188,13 +166,9 @@ static int by_call(const void *a, const void *b, void *context)
 	const struct run_command *y = &run->commands[*(const uint32_t *)b];
 	uint32_t p = run->lanes[x->lane].process, q = run->lanes[y->lane].process;
 
-	if (p != q)
-		return p < q ? -1 : 1;
-	if (x->launch_ns != y->launch_ns)
-		return x->launch_ns < y->launch_ns ? -1 : 1;
-	if (x->launch_end_ns != y->launch_end_ns)
-		return x->launch_end_ns < y->launch_end_ns ? -1 : 1;
-	return (x->launch_lane == RUN_NONE) - (y->launch_lane == RUN_NONE);
+	return ORDER(p, q) ?: ORDER(x->launch_ns, y->launch_ns)
+		?: ORDER(x->launch_end_ns, y->launch_end_ns)
+		?: ORDER(x->launch_lane == RUN_NONE, y->launch_lane == RUN_NONE);
 }
 
 static int is_same_call(
@@ -246,9 +220,7 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 			command_of(numbers, run, run->lanes[link->lane].process, link->number);
 		if (target == RUN_NONE)
 			continue;
-		while (at < run->command_count &&
-			by_place(run->commands[at].lane, run->commands[at].sample, link->lane,
-				link->sample) < 0)
+		while (at < run->command_count && BY_PLACE(&run->commands[at], link) < 0)
 			at++;
 		int is_command = at < run->command_count && run->commands[at].lane == link->lane &&
 				 run->commands[at].sample == link->sample;

@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "base/order.h"
 
-static int by_time(const void *a, const void *b)
-{
-	const struct owner *x = a, *y = b;
-
-	return (x->ns > y->ns) - (x->ns < y->ns);
-}
+COMPARATOR(by_time, struct owner, ORDER(x->ns, y->ns))
 
 static int is_handover(const struct run_point *p)
 {
@@ -65,16 +61,7 @@ void owners_fini(struct owners *o)
 
 size_t owners_place(const struct owners *o, uint32_t lane, uint64_t ns)
 {
-	size_t low = o->lanes[lane], high = o->lanes[lane + 1];
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		if (o->all[middle].ns <= ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, o->lanes[lane] + 1, o->lanes[lane + 1], o->all[i].ns <= ns) - 1;
 }
 
 size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "base/order.h"
 
 uint32_t run_brick_find(const struct run *run, const char *name)
 {
@@ -171,29 +172,13 @@ void run_release(const struct run *run)
 
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns)
 {
-	size_t low = 0, high = lane->sample_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lane->samples[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, lane->sample_count, lane->samples[i].begin_ns < ns);
 }
 
 size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample)
 {
-	size_t low = 0, high = run->command_count;
+	const struct run_command *c = run->commands;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct run_command *c = &run->commands[middle];
-		if (c->lane < lane || (c->lane == lane && c->sample < sample))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, run->command_count,
+		(ORDER(c[i].lane, lane) ?: ORDER(c[i].sample, sample)) < 0);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a lane's threads were off their CPUs up to a moment, by binary search. */
+#include "base/order.h"
 #include "trace/run.h"
 
 size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns)
 {
-	size_t low = 0, high = lane->off_cpu_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lane->off_cpu[middle].end_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, lane->off_cpu_count, lane->off_cpu[i].end_ns <= ns);
 }
 
 static void add(struct run_off_times *times, const struct run_off_cpu *o, uint64_t end_ns)

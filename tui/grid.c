@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "view/memory.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -90,11 +91,8 @@ static int compare(const void *a, const void *b, void *context)
 		result = strcmp(
 			cell_of(x, (size_t)order->column), cell_of(y, (size_t)order->column));
 	else
-		result = (x->keys[order->column] < y->keys[order->column]) -
-			 (x->keys[order->column] > y->keys[order->column]);
-	if (order->smallest)
-		result = -result;
-	return result ? result : (x->number > y->number) - (x->number < y->number);
+		result = ORDER(y->keys[order->column], x->keys[order->column]);
+	return (order->smallest ? -result : result) ?: ORDER(x->number, y->number);
 }
 
 int grid_selectable(const struct grid *grid)

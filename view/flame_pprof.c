@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "trace/pb_write.h"
 #include "view/tree.h"
 
@@ -36,11 +37,6 @@ struct names {
 	size_t count;
 };
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int names_init(struct names *names, const struct call_tree *stacks)
 {
 	size_t count = 0;
@@ -49,7 +45,7 @@ static int names_init(struct names *names, const struct call_tree *stacks)
 		return -ENOMEM;
 	for (size_t i = 1; i < stacks->count; i++)
 		names->list[count++] = tree_name(stacks, &stacks->nodes[i]);
-	qsort(names->list, count, sizeof(*names->list), compare_names);
+	qsort(names->list, count, sizeof(*names->list), order_texts);
 	for (size_t i = 0; i < count; i++)
 		if (i && !strcmp(names->list[i], names->list[names->count - 1]))
 			free(names->list[i]);
@@ -69,8 +65,7 @@ static uint64_t location_of(
 	const struct names *names, const struct call_tree *stacks, const struct call_node *node)
 {
 	char *name = tree_name(stacks, node);
-	char **found =
-		bsearch(&name, names->list, names->count, sizeof(*names->list), compare_names);
+	char **found = bsearch(&name, names->list, names->count, sizeof(*names->list), order_texts);
 	free(name);
 	return (uint64_t)(found - names->list) + 1;
 }

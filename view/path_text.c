@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
 #include "view/path.h"
@@ -205,23 +206,10 @@ static void print_lanes(const struct printer *p)
 }
 
 /* The longest first; of equals the earlier. */
-static int compare_hops(const void *a, const void *b)
-{
-	const struct path_hop *x = *(const struct path_hop *const *)a;
-	const struct path_hop *y = *(const struct path_hop *const *)b;
+COMPARATOR(compare_hops, struct path_hop *const,
+	ORDER((*y)->time_ns, (*x)->time_ns) ?: ORDER((*x)->begin_ns, (*y)->begin_ns))
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns > y->time_ns ? -1 : 1;
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-static int compare_begins(const void *a, const void *b)
-{
-	const struct path_hop *x = *(const struct path_hop *const *)a;
-	const struct path_hop *y = *(const struct path_hop *const *)b;
-
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
+COMPARATOR(compare_begins, struct path_hop *const, ORDER((*x)->begin_ns, (*y)->begin_ns))
 
 static void add_hop(struct table *table, const struct printer *p, const struct path_hop *hop)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "view/memory.h"
 
 struct keyed {
@@ -15,8 +16,8 @@ struct keyed {
 static int compare(const void *a, const void *b, void *context)
 {
 	const struct keyed *x = a, *y = b;
-	int order = report_value_compare(context, &y->value, &x->value);
-	return order ? order : strcmp(x->row.name, y->row.name);
+	return report_value_compare(context, &y->value, &x->value)
+		       ?: strcmp(x->row.name, y->row.name);
 }
 
 void report_sort_rows(const struct report *report, const struct report_field *field)

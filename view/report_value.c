@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/unknown.h"
+#include "base/order.h"
 #include "view/memory.h"
 #include "view/report.h"
 #include "view/report_fields.h"
@@ -124,8 +125,7 @@ int report_value_compare(const struct report_field *field, const struct report_v
 		return !a->sizes || !b->sizes ? !!a->sizes - !!b->sizes
 					      : memcmp(a->sizes, b->sizes, 3 * sizeof(uint32_t));
 	if (is_ratio(field->type))
-		return (a->ratio > b->ratio) - (a->ratio < b->ratio);
+		return ORDER(a->ratio, b->ratio);
 	/* what is unknown is the largest number: one more makes it the smallest */
-	uint64_t x = a->number + 1, y = b->number + 1;
-	return (x > y) - (x < y);
+	return ORDER(a->number + 1, b->number + 1);
 }

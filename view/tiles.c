@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "trace/run.h"
 
 const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_group *group)
@@ -16,13 +17,6 @@ const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_g
 double tiles_bin_mean_ns(const struct tiles_bin *bin)
 {
 	return bin->count ? (double)bin->total_ns / (double)bin->count : -1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 /* A tile that was interrupted once must not make all others look the same: hence no maximum. */
@@ -37,7 +31,7 @@ bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *hi
 	*low_ns = *high_ns = -1;
 	if (!n)
 		return false;
-	qsort(means, n, sizeof *means, by_value);
+	qsort(means, n, sizeof *means, order_doubles);
 	*low_ns = means[0];
 	*high_ns = means[(n - 1) * 95 / 100];
 	return means[n - 1] > *high_ns;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/completions.h"
+#include "base/order.h"
 
 enum { WINDOW = 512, MAX_ROUNDS = 64 };
 
@@ -62,12 +63,7 @@ static void look(struct queue *q, struct window *w)
 	}
 }
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct pending *x = *(struct pending *const *)a, *y = *(struct pending *const *)b;
-
-	return (x->begin > y->begin) - (x->begin < y->begin);
-}
+COMPARATOR(by_begin, struct pending *const, ORDER((*x)->begin, (*y)->begin))
 
 /*
  * In the order in which the device did them: what it did behind a command was over when that was

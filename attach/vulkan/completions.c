@@ -10,6 +10,7 @@
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
+#include "base/order.h"
 #include "lib/queue_clock.h"
 
 /* A command whose times are known: on the device's clock, and where that is on the host's. */
@@ -24,12 +25,7 @@ struct timed {
 
 enum { MAX_TRUSTED_NS = 10000 }; /* of a clock's residual: its best guess is taken */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct timed *x = a, *y = b;
-
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
+COMPARATOR(by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
 
 /*
  * By the clock, on the host. A clock that is known badly is taken to be as late as it can be: every

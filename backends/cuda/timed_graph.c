@@ -12,6 +12,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/graph.h"
 #include "base/clock_ns.h"
+#include "base/order.h"
 #include "brick/error.h"
 #include "brick/queue.h"
 #include "lib/backend_call.h"
@@ -67,14 +68,7 @@ static void complete(void *context, const struct brick_completion *completion)
 			(uint32_t)completion->ticket - 1, completion->error};
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct done *x = a, *y = b;
-
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return x->end_ns > y->end_ns ? -1 : x->end_ns < y->end_ns;
-}
+COMPARATOR(compare, struct done, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns, x->end_ns))
 
 static int record(struct brick_cuda_graph *g, const struct done *done)
 {

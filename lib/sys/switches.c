@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/order.h"
 #include "lib/sys/sys.h"
 
 /*
@@ -224,14 +225,7 @@ static int read_ring(struct brick__switches *s, struct ring *ring)
 }
 
 /* One thread's records of one moment: first it leaves. */
-static int by_time(const void *a, const void *b)
-{
-	const struct brick__switch *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return (int)y->out - (int)x->out;
-}
+COMPARATOR(by_time, struct brick__switch, ORDER(x->time_ns, y->time_ns) ?: ORDER(y->out, x->out))
 
 int brick__switches_read(
 	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context)

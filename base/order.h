@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order of records, and places in lists that are in order. Header only; any thread.
+ *
+ *	COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns,
+ *x->end_ns))
+ *
+ *	qsort(spans, count, sizeof *spans, by_begin);
+ *	size_t later = BISECT(i, 0, count, spans[i].begin_ns <= now);
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Below 0, 0 or above 0, as qsort() wants it: the smaller first. The larger first: swap the two. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* A function for qsort() by an expression of `x` and `y`, pointers to two records. */
+#define COMPARATOR(name, type, order)                                 \
+	static inline int name(const void *first, const void *second) \
+	{                                                             \
+		const type *x = first;                                \
+		const type *y = second;                               \
+		return order;                                         \
+	}
+
+COMPARATOR(order_doubles, double, ORDER(*x, *y))
+COMPARATOR(order_u64, uint64_t, ORDER(*x, *y))
+COMPARATOR(order_texts, char *const, strcmp(*x, *y))
+
+/*
+ * The first place `i` from `from` on, but below `to`, of which `is_before` does not hold; else
+ * `to`. Once it does not hold, it holds of no later place.
+ */
+#define BISECT(i, from, to, is_before)                              \
+	__extension__({                                             \
+		size_t low_ = (from), high_ = (to);                 \
+		while (low_ < high_) {                              \
+			const size_t i = low_ + (high_ - low_) / 2; \
+			if (is_before)                              \
+				low_ = i + 1;                       \
+			else                                        \
+				high_ = i;                          \
+		}                                                   \
+		low_;                                               \
+	})
