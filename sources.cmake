@@ -584,6 +584,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/summary_accumulator.c
   analysis/summary_device.c
   analysis/summary_label.c
+  analysis/summary_lengths.c
   analysis/summary_overlap.c
   analysis/summary_pairs.c
   analysis/summary_rows.c

@@ -118,7 +118,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (left_out || frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
-	count_duration(b, phase, frame->brick, frame->length_ns);
+	count_duration(b, phase, frame->brick, walk_basis_ns(b->index, frame));
 }
 
 static uint32_t count_rows(const struct run *run)

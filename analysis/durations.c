@@ -29,7 +29,12 @@ const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t
 	const uint64_t *kept =
 		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
 
-	if (!kept || durations_count(kept) < samples || ran_on_devices(run, brick))
+	uint64_t known = kept ? durations_count(kept) : 0;
+
+	if (!kept || known < samples || ran_on_devices(run, brick))
+		return NULL;
+	/* samples know of times off the CPU */
+	if (known == samples && run->off_cpu.source != OFF_CPU_UNKNOWN)
 		return NULL;
 	return kept;
 }

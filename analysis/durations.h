@@ -10,7 +10,8 @@
 /*
  * The run's own histogram of a brick on threads, in ticks. NULL: there is none; or it knows less
  * than so many samples, as processes write theirs when they end; or devices ran the brick, too,
- * whose executions would be in it.
+ * whose executions would be in it; or it knows of no more than the samples, and those of times off
+ * the CPU, too.
  */
 const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t samples);
 

@@ -55,7 +55,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint32_t column =
 		compare_names_column(&m->names, m->run->bricks[frame->brick].name, COMPARE_PART);
 	if (column < m->series.columns)
-		add_execution(m, m->run->steps[frame->step].phase, column, frame->length_ns);
+		add_execution(m, m->run->steps[frame->step].phase, column,
+			walk_basis_ns(m->index, frame));
 }
 
 static void add_commands(struct maker *m)

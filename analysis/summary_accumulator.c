@@ -58,6 +58,7 @@ static void add_sampled(struct summary_sums *to, const struct summary_sums *from
 	to->open_ns += from->open_ns;
 	to->off.blocked_ns += from->off.blocked_ns;
 	to->off.preempted_ns += from->off.preempted_ns;
+	lengths_add(&to->on_cpu, &from->on_cpu);
 	to->sources |= from->sources;
 	to->flags |= from->flags;
 }

@@ -49,6 +49,18 @@ static inline void summary_keep_least(uint64_t *least, uint64_t ns)
 		*least = ns;
 }
 
+/* Of single executions. min_ns is of no meaning while count is 0. */
+struct summary_lengths {
+	uint64_t count, sum_ns, min_ns, max_ns;
+};
+
+/* What the single executions of a row are measured by: from avg_ns to max_ns, and rates. */
+enum summary_basis {
+	BASIS_WALL, /* all their time: waits; or times off the CPU are not known, of some or all */
+	BASIS_CPU,
+	BASIS_MIXED, /* a category: of some of its bricks samples were dropped */
+};
+
 /* Times in ns. min_ns is UINT64_MAX while count is 0. */
 struct summary_sums {
 	uint64_t count;
@@ -60,10 +72,11 @@ struct summary_sums {
 	uint64_t wall_ns;	  /* of the wall time of the run */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
-	uint64_t bytes_out;  /* of those bytes, where the program told them apart */
-	uint64_t *histogram; /* NULL: not kept */
-	uint32_t sources;    /* 1 << enum brick_source */
-	uint32_t flags;	     /* BRICK_SITE_HAS_* */
+	uint64_t bytes_out;	       /* of those bytes, where the program told them apart */
+	struct summary_lengths on_cpu; /* of samples, where times off the CPU are known */
+	uint64_t *histogram;	       /* of the same; NULL: not kept */
+	uint32_t sources;	       /* 1 << enum brick_source */
+	uint32_t flags;		       /* BRICK_SITE_HAS_* */
 };
 
 /* When a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none. */
@@ -155,6 +168,8 @@ void sums_add(struct summary_sums *to, const struct summary_sums *from);
 /* What a sample says of work. */
 void sums_work(struct summary_sums *sums, const struct run_site *site);
 void sums_duration(struct summary_sums *sums, uint64_t ns);
+void lengths_add(struct summary_lengths *to, const struct summary_lengths *from);
+struct summary_lengths lengths_of(const struct summary_sums *sums, enum summary_basis basis);
 /* A duration into its histogram, which is made when it is first needed. */
 void sums_histogram(
 	struct summary_accumulator *accumulator, struct summary_sums *sums, uint64_t ns);

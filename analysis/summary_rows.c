@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "analysis/durations.h"
-#include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "base/order.h"
 
@@ -46,54 +45,37 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
 	row->count = sums->count;
-	row->sum_ns = sums->sum_ns;
 	row->total_ns = sums->total_ns;
 	row->self_ns = sums->self_ns;
 	row->wait_ns = sums->wait_ns;
 	row->wall_ns = sums->wall_ns;
 	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
-	row->avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
-	row->min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
-	row->max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
+	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
+	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
+	row->length_max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
 	row->elements = known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
 	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
 	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
 	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
-	row->p50_ns = row->p95_ns = row->p99_ns = ANALYSIS_UNKNOWN;
-}
-
-/* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
-static void fill_percentiles(
-	struct summary_row *row, const uint64_t *histogram, const struct brick_clock *clock)
-{
-	uint64_t *const out[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
-	static const unsigned percents[] = {50, 95, 99};
-	if (!histogram)
-		return;
-	/* of all of them some may have been off the CPU */
-	uint64_t least_ns = row->off_ns && row->off_ns != ANALYSIS_UNKNOWN ? 0 : row->min_ns;
-	for (size_t i = 0; i < 3; i++) {
-		uint64_t value = percentile_histogram(histogram, percents[i]);
-		if (clock && value != ANALYSIS_UNKNOWN)
-			value = brick_clock_duration_ns(clock, value);
-		*out[i] = percentile_bounded(value, least_ns, row->max_ns);
-	}
-}
-
-/* They have time on the CPU, the run's histograms have not; but where samples were dropped... */
-static bool samples_know_better(const struct summary_accumulator *t, uint32_t brick)
-{
-	const struct summary_sums *sums = &t->bricks[brick];
-	return t->run->off_cpu.source != OFF_CPU_UNKNOWN &&
-	       durations_count(sums->histogram) >= sums->count;
 }
 
 /* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
 static const uint64_t *run_histogram(const struct summary_accumulator *t, uint32_t brick)
 {
-	if (t->only != SUMMARY_ALL_PHASES || samples_know_better(t, brick))
+	if (t->only != SUMMARY_ALL_PHASES)
 		return NULL;
 	return durations_of_run(t->run, brick, durations_count(t->bricks[brick].histogram));
+}
+
+static bool is_wait(const struct summary_accumulator *t, uint32_t brick)
+{
+	return brick == t->wait_brick || t->index->kinds[brick] == BRICK_KIND_WAIT;
+}
+
+static enum summary_basis basis_of_brick(const struct summary_accumulator *t, uint32_t brick)
+{
+	bool on_cpu = knows_off(t) && t->bricks[brick].on_cpu.count && !is_wait(t, brick);
+	return on_cpu && !run_histogram(t, brick) ? BASIS_CPU : BASIS_WALL;
 }
 
 static const char *category_name(const struct run *run, uint32_t brick)
@@ -152,11 +134,16 @@ static void fill_device(
 	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
 }
 
-/* Negative where nothing was done, or it is not known what. */
+/*
+ * Negative where nothing was done, or it is not known what; and where samples were dropped: what
+ * time on the CPU the rest took is not known, which is the basis of rates.
+ */
 static void fill_rates(struct summary_row *row, const struct summary_accumulator *t,
 	enum summary_row_kind kind, uint32_t id)
 {
 	const struct work_account *work = summary_work(t, kind, id, row->on_device);
+	if (summary_row_lacks_samples(row))
+		work = NULL;
 
 	row->bytes_per_ns = work && work->bytes ? work_bytes_per_ns(work) : -1;
 	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
@@ -188,7 +175,11 @@ int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accum
 		row->category = category_name(run, b);
 		fill_row(row, t, sums);
 		const uint64_t *kept = run_histogram(t, b);
-		fill_percentiles(row, kept ? kept : sums->histogram, kept ? &run->clock : NULL);
+		enum summary_basis basis = basis_of_brick(t, b);
+		struct summary_lengths lengths = lengths_of(sums, basis);
+		row->waits = is_wait(t, b);
+		summary_row_lengths(row, basis, &lengths, kept ? kept : sums->histogram,
+			kept ? &run->clock : NULL);
 		if (t->device) {
 			fill_device(row, &t->device[b], sums);
 			row->backend = backend_of(run, t->device_lanes[b]);
@@ -215,14 +206,19 @@ static void add_histogram(uint64_t *sum, const uint64_t *part, const struct bric
  * Sum the bricks of one category into one sums. Their totals add up only where none is nested in
  * another of them; t knows the time with any of them open, as far as samples tell.
  */
-static void fold_category(struct summary_sums *sum, const struct summary_accumulator *t,
-	uint32_t category, uint64_t *histogram)
+static enum summary_basis fold_category(struct summary_sums *sum, struct summary_lengths *lengths,
+	const struct summary_accumulator *t, uint32_t category, uint64_t *histogram)
 {
+	bool has[BASIS_MIXED] = {false};
 	const struct run *run = t->run;
 	for (uint32_t b = 0; b <= run->brick_count; b++) {
 		if (!in_category(run, b, category) || has_no_row(t, b))
 			continue;
 		sums_add(sum, &t->bricks[b]);
+		enum summary_basis basis = basis_of_brick(t, b);
+		struct summary_lengths own = lengths_of(&t->bricks[b], basis);
+		lengths_add(lengths, &own);
+		has[basis] |= own.count > 0;
 		const uint64_t *kept = run_histogram(t, b);
 		add_histogram(
 			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);
@@ -232,6 +228,9 @@ static void fold_category(struct summary_sums *sum, const struct summary_accumul
 	bool all_there = t->samples == t->executions || t->only != SUMMARY_ALL_PHASES;
 	if (!waits && sampled_ns && sampled_ns < sum->total_ns && all_there)
 		sum->total_ns = sampled_ns;
+	return has[BASIS_CPU] && has[BASIS_WALL] ? BASIS_MIXED
+	       : has[BASIS_CPU]			 ? BASIS_CPU
+						 : BASIS_WALL;
 }
 
 static struct summary_sums category_device(const struct summary_accumulator *t, uint32_t category)
@@ -259,7 +258,8 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 	for (uint32_t c = 0; c <= run->category_count; c++) {
 		struct summary_sums sum = {.min_ns = UINT64_MAX};
 		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
-		fold_category(&sum, t, c, histogram);
+		struct summary_lengths lengths = {0};
+		enum summary_basis basis = fold_category(&sum, &lengths, t, c, histogram);
 		struct summary_sums device = category_device(t, c);
 		if (!sum.count && !sum.self_ns && !device.count)
 			continue;
@@ -272,7 +272,8 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 		rows->count++;
 		row->id = c;
 		fill_row(row, t, &sum);
-		fill_percentiles(row, histogram, NULL);
+		summary_row_lengths(row, basis, &lengths, histogram, NULL);
+		row->waits = in_category(run, t->wait_brick, c);
 		fill_device(row, &device, &sum);
 		fill_rates(row, t, SUMMARY_ROW_CATEGORY, c);
 	}
@@ -314,7 +315,10 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 		rows->count++;
 		row->id = g;
 		fill_row(row, t, sums);
-		fill_percentiles(row, sums->histogram, NULL);
+		enum summary_basis basis =
+			knows_off(t) && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
+		struct summary_lengths lengths = lengths_of(sums, basis);
+		summary_row_lengths(row, basis, &lengths, sums->histogram, NULL);
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
 			fill_on_device(row, t, g);

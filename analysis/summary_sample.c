@@ -20,14 +20,14 @@ static bool has_ended(const struct walk_frame *frame)
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
-void sums_duration(struct summary_sums *sums, uint64_t ns)
+/* One execution that has ended. */
+static void count_length(const struct summary_accumulator *t, struct summary_sums *sums,
+	const struct walk_frame *frame)
 {
-	sums->count++;
-	sums->sum_ns += ns;
-	if (ns < sums->min_ns)
-		sums->min_ns = ns;
-	if (ns > sums->max_ns)
-		sums->max_ns = ns;
+	uint64_t ns = walk_basis_ns(t->index, frame);
+	sums_duration(sums, frame->length_ns);
+	if (t->run->off_cpu.source != OFF_CPU_UNKNOWN)
+		lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
 }
 
 /* Made when it is first needed; NULL: no memory. */
@@ -145,19 +145,6 @@ static bool counts_to_wall(const struct summary_accumulator *t, const struct wal
 	return !t->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
-/* Percentiles are of the time on the CPU, as far as that is known. */
-static uint64_t on_cpu_ns(const struct walk_frame *frame)
-{
-	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
-}
-
-/* What percentiles are of: waiting is no work that being off the CPU could have held up. */
-static uint64_t ranked_ns(const struct summary_accumulator *t, const struct walk_frame *frame)
-{
-	return t->index->kinds[frame->brick] == BRICK_KIND_WAIT ? frame->length_ns
-								: on_cpu_ns(frame);
-}
-
 static void count_group_waits(
 	struct summary_sums *group, const struct walk_frame *frame, bool in_wall)
 {
@@ -189,9 +176,9 @@ static void count_in_group(
 	if (!has_ended(frame))
 		return;
 	sums_work(group, site);
-	sums_duration(group, frame->length_ns);
+	count_length(t, group, frame);
 	if (t->group_count <= HISTOGRAMS_MAX)
-		sums_histogram(t, group, on_cpu_ns(frame));
+		sums_histogram(t, group, walk_basis_ns(t->index, frame));
 }
 
 /* Frames of other phases than the one that was asked for are walked, but not counted. */
@@ -201,9 +188,10 @@ static bool is_asked_for(const struct summary_accumulator *t, const struct walk_
 }
 
 /* Being preempted meanwhile is no cost of it. */
-static void count_own(struct summary_pairs *hooked, const struct walk_frame *frame, uint32_t phase)
+static void count_own(struct summary_accumulator *t, const struct walk_frame *frame, uint32_t phase)
 {
-	uint64_t ns = on_cpu_ns(frame);
+	struct summary_pairs *hooked = &t->lane_hooked;
+	uint64_t ns = walk_basis_ns(t->index, frame);
 	if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
 		hooked->split_count++;
 		hooked->split_ns += ns;
@@ -222,7 +210,7 @@ static void count_hooked(
 	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
 		hooked->beside[phase_of(t, frame)]++;
 	if (t->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
-		count_own(hooked, frame, phase);
+		count_own(t, frame, phase);
 	else if (frame->sample->source == BRICK_SOURCE_CALLBACK)
 		hooked->inflated[phase]++;
 	if (t->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE)
@@ -352,10 +340,10 @@ void summary_sample_end(void *context, const struct walk_frame *frame, unsigned 
 	if (is_outermost_in_category(t, frame, depth))
 		t->category_total_ns[t->run->bricks[frame->brick].category] += frame->length_ns;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
-	sums_duration(sums, frame->length_ns);
+	count_length(t, sums, frame);
 	sums_work(sums, site);
 	if (summary_needs_histograms(t))
-		sums_histogram(t, &t->bricks[frame->brick], ranked_ns(t, frame));
+		sums_histogram(t, &t->bricks[frame->brick], walk_basis_ns(t->index, frame));
 }
 
 /* Tiles are in no row, but cost what others do. No hook records them. */

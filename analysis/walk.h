@@ -71,6 +71,17 @@ static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned de
 }
 
 /*
+ * What statistics of executions are of: the time on the CPU, as far as that is known, and of a wait
+ * all of it, as waiting is no work that being off the CPU could have held up.
+ */
+static inline uint64_t walk_basis_ns(const struct step_index *index, const struct walk_frame *frame)
+{
+	if (index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		return frame->length_ns;
+	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
+}
+
+/*
  * What a walk feeds: a const table of functions, NULL where it wants none of that. Frames of what
  * is open stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
  * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative number from those

@@ -59,6 +59,7 @@ static inline void count(const struct work_accounts *a, size_t key, const struct
 		return;
 	}
 	account->busy_ns += ns;
+	account->blocked_ns += frame->off.blocked_ns;
 	if (alone)
 		account->alone_ns += ns;
 	if (owner == WORK_OWN)
@@ -104,6 +105,7 @@ static void add_account(struct work_account *to, const struct work_account *from
 {
 	to->alone_ns += from->alone_ns;
 	to->busy_ns += from->busy_ns;
+	to->blocked_ns += from->blocked_ns;
 	to->told_ns += from->told_ns;
 	to->count += from->count;
 	to->silent += from->silent;

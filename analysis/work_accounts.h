@@ -16,7 +16,8 @@ struct work_account {
 	uint64_t wall_ns;  /* whole when the walk has run */
 	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
 	uint64_t busy_ns;
-	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
+	uint64_t blocked_ns; /* beside busy_ns: it was blocked in its own time */
+	uint64_t told_ns;    /* of busy_ns, in executions that say what they did */
 	uint64_t count, silent;
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
@@ -72,20 +73,26 @@ int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t
 	work_key_fn key, void *context);
 void work_accounts_fini(struct work_accounts *accounts);
 
-/* Of what an account knows, per ns; negative: not known of all that say what they did. */
-static inline double work_rate(uint64_t amount, uint64_t without, uint64_t wall_ns)
+/*
+ * Of what an account knows, per ns; negative: not known of all that say what they did, or blocked
+ * for longer than it ran: then it was not its time on the CPU that the work took.
+ */
+static inline double work_rate(
+	const struct work_account *account, uint64_t amount, uint64_t without)
 {
-	return without || !wall_ns ? -1 : (double)amount / (double)wall_ns;
+	if (without || !account->wall_ns || account->blocked_ns > account->busy_ns)
+		return -1;
+	return (double)amount / (double)account->wall_ns;
 }
 
 static inline double work_bytes_per_ns(const struct work_account *account)
 {
-	return work_rate(account->bytes, account->without_bytes, account->wall_ns);
+	return work_rate(account, account->bytes, account->without_bytes);
 }
 
 static inline double work_flops_per_ns(const struct work_account *account)
 {
-	return work_rate(account->flops, account->without_flops, account->wall_ns);
+	return work_rate(account, account->flops, account->without_flops);
 }
 
 /* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */

@@ -14,6 +14,7 @@
 #include "view/json.h"
 #include "view/memory.h"
 #include "html/page_template.h"
+#include "view/report_rows.h"
 
 enum { ROWS_MAX = 120 };
 
@@ -90,6 +91,7 @@ json_t *page_json(const struct page *page, enum page_use use)
 	json_put(root, "phases", phases);
 	put_tables(root, page);
 	json_put(root, "tables", report_fields_to_json());
+	json_put(root, "basis", json_text(report_basis(&page->report)));
 	json_put(root, "steps", page_steps(page));
 	json_put(root, "layers", page_layers(page));
 	json_put(root, "lengths", page_durations(page));

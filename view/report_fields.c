@@ -60,6 +60,15 @@ static void get_sources(
 	value->text = report_sources(report, row->sources);
 }
 
+/* None where nothing ran on a thread. */
+static void get_basis(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	(void)report;
+	if (row->avg_ns != ANALYSIS_UNKNOWN)
+		value->text = xstrdup(summary_basis_name(row->basis));
+}
+
 static void get_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -201,9 +210,7 @@ static void get_shape(
 			k->block[0], k->block[1], k->block[2]);
 }
 
-#define PERCENTILE                                                                                \
-	"Percentiles are by nearest rank, within 1 % of the value, of the time on the CPU where " \
-	"that is known; those of waits are of all their time"
+#define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
 #define FROM_SHAPES "Computed from shapes and types, never measured."
 
 const struct report_field report_fields[] = {
@@ -232,7 +239,7 @@ const struct report_field report_fields[] = {
 	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
 		.flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"avg_ns", "AVG",
-		"Mean time of an execution, with the time in it off the CPU, as MIN and MAX.",
+		"Mean time of an execution; on the CPU, where BASIS says so, as MIN to MAX.",
 		REPORT_TIME, ROW(avg_ns)},
 	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
 	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
@@ -261,11 +268,12 @@ const struct report_field report_fields[] = {
 	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
 		REPORT_RATIO, .get = get_compression},
 	{"bytes_per_s", "GB/s",
-		"Bytes over the time in which at least one thread of the process was in it and on "
-		"its "
-		"CPU, or at least one queue: the team's rate, however many threads tell of it, as "
+		"Bytes over the time, by BASIS, in which at least one thread of the process was in "
+		"it, "
+		"or at least one queue: the team's rate, however many threads tell of it, as "
 		"in brick-roofline. Without what is nested in it, and without waiting. Of a "
-		"thread, where each tells of its own part.",
+		"thread, where each tells of its own part. Unknown where it was blocked for longer "
+		"than it ran, as by reading a file.",
 		REPORT_RATE, ROW(bytes_per_ns)},
 	{"flops_per_s", "GFLOP/s", "FLOPs over the same time as GB/s.", REPORT_RATE,
 		ROW(flops_per_ns)},
@@ -353,6 +361,19 @@ const struct report_field report_fields[] = {
 	{"undisturbed_ns", "UNDISTURBED",
 		"What the step's thread was on the CPU, up to when one was preempted.", REPORT_TIME,
 		.rows = STEPS, .get = get_undisturbed},
+	{"basis", "BASIS",
+		"What AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s are of: 'cpu', the time on "
+		"the CPU; or 'wall', all time: of waits, whose purpose it is to be off the CPU, "
+		"where times off it are not known, and where samples were dropped, for which "
+		"rates are unknown then. A category of both is 'mixed'.",
+		REPORT_TEXT, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_basis},
+	{"length_avg_ns", "LENGTH AVG",
+		"Mean time of an execution from its begin to its end, whatever the basis.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(length_avg_ns)},
+	{"length_min_ns", "LENGTH MIN", "The same of the shortest execution.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_min_ns)},
+	{"length_max_ns", "LENGTH MAX", "The same of the longest execution.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_max_ns)},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

@@ -100,8 +100,7 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
 						   units_count(lost, run->off_cpu.lost))
 					 : xstrdup("");
-	static const char what[] = "percentiles and rates of bricks are of their time on the CPU, "
-				   "but for waits; steps and tokens/s are by the wall's clock";
+	static const char what[] = "steps and tokens/s are by the wall's clock";
 	if (p->preempted >= 0)
 		paragraph(out, terminal, label, "Off CPU",
 			"threads that ran steps were preempted for %s of them and blocked for %s; "

@@ -142,6 +142,22 @@ static void print_categories(
 	table_destroy(table);
 }
 
+const char *report_basis(const struct report *report)
+{
+	bool known = report->run->off_cpu.source != OFF_CPU_UNKNOWN, dropped = false;
+
+	if (is_of_devices(report->summary))
+		return NULL;
+	if (!known)
+		return "AVG to MAX and rates are by the clock on the wall: when threads were off "
+		       "their CPUs is not known.";
+	for (size_t i = 0; i < report->summary->row_count; i++)
+		dropped |= summary_row_lacks_samples(&report->summary->rows[i]);
+	return dropped ? "AVG to MAX and rates are of the time on the CPU; of waits, and where "
+			 "samples were dropped, AVG to MAX are of all time (BASIS)."
+		       : "AVG to MAX and rates are of the time on the CPU; of waits, of all time.";
+}
+
 static void print_footnote(const struct report *report, const char *left_out, FILE *out,
 	const struct terminal *terminal)
 {
@@ -163,9 +179,12 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 			"what was nested");
 	}
 	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
-	paragraph(out, terminal, 0, "", "%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
+	const char *basis = report_basis(report);
+	paragraph(out, terminal, 0, "", "%s%s%s%s%s%s%s%s", wall,
+		places ? " (waiting included)" : "",
 		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",
-		left_out ? " No room for " : "", left_out ? left_out : "", left_out ? "." : "");
+		basis ? " " : "", basis ? basis : "", left_out ? " No room for " : "",
+		left_out ? left_out : "", left_out ? "." : "");
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
 	free(wall);
 }

@@ -68,7 +68,7 @@ export function durations(page) {
 			hint.textContent = "";
 			return;
 		}
-		hint.textContent = `${row.name}: ${format.plural(row.count, "execution")}, ${format.time(row.min_ns)} to ${format.time(row.max_ns)}, on average ${format.time(row.avg_ns)}`;
+		hint.textContent = `${row.name}: ${format.plural(row.count, "execution")}, ${format.time(row.min_ns)} to ${format.time(row.max_ns)}, on average ${format.time(row.avg_ns)}${row.basis === "cpu" ? "; on the CPU" : ""}`;
 		drawIn(place, width => fill(place, picture(buckets, row, width)));
 		fill(table, behind("lengths", "Numbers", () => plainTable(`Durations of ${each.name}`, ["From", "To", "Executions"],
 			buckets.map(b => [format.time(b.low), format.time(b.high), String(b.count)]))));

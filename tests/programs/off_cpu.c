@@ -2,7 +2,8 @@
 /*
  * Bricks whose time on the CPU is known, for a test that disturbs them: the kernel's own clock of
  * the thread's CPU time is read just outside and just inside of each brick, and the true time lies
- * between the two. Each has a step of its own. One brick sleeps. Prints one JSON object.
+ * between the two. Each has a step of its own. Two bricks sleep, one of which says that it waits;
+ * all tell of bytes. Prints one JSON object.
  *
  * On a virtual machine that clock may leave out what the host stole, and on some kernels what
  * interrupts took, while the thread had its CPU by all that the scheduler knows. A brick that
@@ -22,7 +23,7 @@
 #include <unistd.h>
 #include "brick/brick.h"
 
-enum { BRICKS = 4, SLEEP = 3 };
+enum { BRICKS = 5, SLEEP = 3, WAIT = 4, BYTES = 1000000 };
 
 static const struct {
 	const char *name;
@@ -33,6 +34,7 @@ static const struct {
 	{"spin-2ms", 2000000, 40},
 	{"spin-20ms", 20000000, 10},
 	{"sleep-5ms", 5000000, 10},
+	{"sleep-as-wait-5ms", 5000000, 10},
 };
 
 static uint64_t now(clockid_t clock)
@@ -94,19 +96,20 @@ static void run_once(int which, uint32_t brick, struct truth *t)
 	uint64_t outside = now(CLOCK_THREAD_CPUTIME_ID);
 	brick_span span = brick_begin(brick);
 	uint64_t inside = now(CLOCK_THREAD_CPUTIME_ID);
-	if (which == SLEEP)
+	if (which >= SLEEP)
 		nanosleep(&sleep, NULL);
 	else
 		spin(plan[which].length_ns);
 	t->low_ns += now(CLOCK_THREAD_CPUTIME_ID) - inside;
-	brick_end(span);
+	brick_end_work(span, 1, BYTES, 0);
 	t->high_ns += now(CLOCK_THREAD_CPUTIME_ID) - outside;
-	t->stolen_ns += which == SLEEP ? 0 : stolen_since(&from);
+	t->stolen_ns += which >= SLEEP ? 0 : stolen_since(&from);
 }
 
 static void run(int which)
 {
-	uint32_t brick = (uint32_t)brick_register(plan[which].name, BRICK_CATEGORY_OTHER);
+	uint32_t brick = (uint32_t)brick_register(
+		plan[which].name, which == WAIT ? BRICK_CATEGORY_WAIT : BRICK_CATEGORY_OTHER);
 	struct truth t = {0};
 
 	for (int i = 0; i < plan[which].repeats; i++) {

@@ -48,12 +48,24 @@ static void waits_have_time_off_the_cpu(void **state)
 	assert_int_equal(worked->preempted_ns, 150);
 	assert_int_equal(worked->blocked_ns, 0);
 	assert_int_equal(worked->cpu_ns, 650);
+	/* one basis for all that is said of single executions: 500 and 250 on the CPU */
+	assert_int_equal(worked->basis, BASIS_CPU);
+	assert_int_equal(worked->min_ns, 250);
+	assert_int_equal(worked->avg_ns, 375);
+	assert_int_equal(worked->max_ns, 500);
+	assert_true(worked->p50_ns >= 250 && worked->p50_ns <= 253);
+	assert_int_equal(worked->length_min_ns, 400);
+	assert_int_equal(worked->length_avg_ns, 700);
+	assert_int_equal(worked->length_max_ns, 1000);
 	assert_int_equal(waited->self_ns, 800);
 	assert_int_equal(waited->preempted_ns, 500);
 	assert_int_equal(waited->blocked_ns, 100);
 	assert_int_equal(waited->cpu_ns, 200);
 	/* how long they wait, whoever had the CPU meanwhile */
 	assert_true(waited->p50_ns >= 198 && waited->p50_ns <= 202);
+	assert_int_equal(waited->basis, BASIS_WALL);
+	assert_int_equal(waited->min_ns, 200);
+	assert_int_equal(waited->max_ns, 600);
 	summary_destroy(s);
 	run.lanes[lane].off_cpu = NULL;
 	run.lanes[lane].off_cpu_count = 0;
