@@ -2,13 +2,13 @@
 /* What has been written, by hashes of key and value (notes_once.h). */
 #include "attach/notes_once.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/fnv.h"
 #include "base/hash.h"
+#include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
@@ -54,7 +54,7 @@ static int is_new(uint64_t hash)
 void note_once(const char *key, const char *format, ...)
 {
 	char value[768];
-	int saved = errno;
+	KEEP_ERRNO();
 	va_list arguments;
 
 	if (!brick_enabled() || brick_thread_ready()) /* in the session that this one goes into */
@@ -67,5 +67,4 @@ void note_once(const char *key, const char *format, ...)
 	unlock_written();
 	if (is_first)
 		brick_note(key, "%s", value);
-	errno = saved;
 }

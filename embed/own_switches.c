@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "base/array.h"
 #include "base/lock.h"
+#include "base/scope.h"
 #include "drain/off_cpu_intervals.h"
 
 struct own_switches {
@@ -38,9 +39,8 @@ void own_switches_join(struct own_switches *s)
 {
 	if (!s || s->refused)
 		return;
-	lock_take(&s->lock);
+	HOLD_UNCANCELLED(&s->lock);
 	s->lost += off_cpu_join(s->intervals) != 0;
-	lock_give(&s->lock);
 }
 
 int own_switches_refused(const struct own_switches *s)
@@ -52,19 +52,16 @@ void own_switches_leave(struct own_switches *s)
 {
 	if (!s)
 		return;
-	lock_take(&s->lock);
+	HOLD_UNCANCELLED(&s->lock);
 	off_cpu_leave(s->intervals);
-	lock_give(&s->lock);
 }
 
 unsigned own_switches_fill(struct own_switches *s)
 {
 	if (!s)
 		return 0;
-	lock_take(&s->lock);
-	unsigned fill = off_cpu_fill(s->intervals);
-	lock_give(&s->lock);
-	return fill;
+	HOLD_UNCANCELLED(&s->lock);
+	return off_cpu_fill(s->intervals);
 }
 
 static void keep(void *context, const struct off_cpu *interval)
@@ -99,11 +96,10 @@ void own_switches_account(struct own_switches *s, struct off_cpu_account *accoun
 {
 	if (!s)
 		return;
-	lock_take(&s->lock);
+	HOLD_UNCANCELLED(&s->lock);
 	account->source = s->refused ? OFF_CPU_UNKNOWN : OFF_CPU_SWITCHES;
 	account->error = s->refused;
 	account->lost = s->lost + off_cpu_lost(s->intervals);
-	lock_give(&s->lock);
 }
 
 void own_switches_destroy(struct own_switches *s)

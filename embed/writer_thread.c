@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/lock.h"
+#include "base/scope.h"
 #include "drain/drain.h"
 #include "drain/clock.h"
 #include "base/clock_ns.h"
@@ -131,18 +132,16 @@ static int drain_is_due(
 
 static uint64_t asked(struct consumer *t)
 {
-	lock_take(&t->lock);
+	HOLD_UNCANCELLED(&t->lock);
 	t->heard = t->asked;
-	lock_give(&t->lock);
 	return t->heard;
 }
 
 static void answer(struct consumer *t, uint64_t value)
 {
-	lock_take(&t->lock);
+	HOLD_UNCANCELLED(&t->lock);
 	t->answered = value;
 	pthread_cond_broadcast(&t->drained);
-	lock_give(&t->lock);
 }
 
 static int flush(struct consumer *t, uint64_t now_ns)
@@ -221,12 +220,11 @@ static int stopped(struct consumer *t, uint32_t ms)
 {
 	struct timespec until = timespec_in_ns(CLOCK_MONOTONIC, ms * UINT64_C(1000000));
 
-	lock_take(&t->lock);
+	HOLD_UNCANCELLED(&t->lock);
 	while (!t->stopping && t->asked == t->heard &&
 		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
 		;
 	int stopping = t->stopping;
-	lock_give(&t->lock);
 	return stopping;
 }
 
@@ -251,11 +249,10 @@ static int open_all(struct consumer *t)
 
 static void say_opened(struct consumer *t, int error)
 {
-	lock_take(&t->lock);
+	HOLD_UNCANCELLED(&t->lock);
 	t->error = error;
 	t->opened = 1;
 	pthread_cond_broadcast(&t->drained);
-	lock_give(&t->lock);
 }
 
 static void *run(void *argument)
@@ -357,12 +354,11 @@ static int start(struct consumer **out, int fd, const struct brick_session_optio
 
 static void drain(struct consumer *t)
 {
-	lock_take(&t->lock);
+	HOLD_UNCANCELLED(&t->lock);
 	uint64_t mine = ++t->asked;
 	pthread_cond_signal(&t->wake);
 	while (t->answered < mine)
 		pthread_cond_wait(&t->drained, &t->lock);
-	lock_give(&t->lock);
 }
 
 static int stop(struct consumer *t)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/scope.h"
 #include "brick/device.h"
 #include "brick/error.h"
 
@@ -177,12 +178,11 @@ static void follow_path(void)
 
 static void collect(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
 		backends[backend_count++] = built_in[i];
 	follow_path();
-	errno = saved;
 }
 
 const struct brick_backend *brick_backend_find(const char *name)

@@ -6,11 +6,11 @@
  */
 #include "brick/queue.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
 #include "base/hash_index.h"
+#include "base/scope.h"
 #include "base/utf8.h"
 #include "brick/error.h"
 #include "lib/code_table.h"
@@ -120,19 +120,17 @@ uint64_t brick_code_hash(const void *text, size_t bytes)
 
 uint64_t brick_code_register(const char *source, size_t bytes, const char *name, const char *path)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	uint64_t hash = brick_code_hash(source, source ? bytes : 0);
 
 	if (!source)
 		return hash;
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	int error = add(hash, source, bytes, name, path);
 	struct brick__session *s = &brick__session;
 	if (s->header && s->header->code_bytes < total_bytes && publish(s))
 		error = BRICK_EFULL;
 	if (s->header && error)
 		s->header->ledger.table_full++;
-	brick__session_unlock();
-	errno = saved;
 	return hash;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/scope.h"
 #include "base/sized.h"
 #include "lib/sys/perf.h"
 
@@ -151,10 +152,9 @@ void brick__counters_read_any(const struct brick_counters *c, struct brick_count
 
 void brick_counters_close(struct brick_counters *c)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	for (uint32_t kind = 0; c && kind < BRICK_COUNTER_KINDS; kind++)
 		brick__perf_close(&c->events[kind]);
 	free(c);
-	errno = saved;
 }

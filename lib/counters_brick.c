@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include "base/scope.h"
 #include "base/sized.h"
 #include "base/thread_exit.h"
 #include "brick/session.h"
@@ -62,7 +63,7 @@ static void note_missing(void)
 
 static __attribute__((noinline, cold)) void open_here(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	here.tried = 1;
 	pthread_once(&exit_key_once, make_exit_key);
@@ -75,7 +76,6 @@ static __attribute__((noinline, cold)) void open_here(void)
 	}
 	if (here.opened != BRICK_COUNTERS_HARDWARE)
 		note_missing();
-	errno = saved;
 }
 
 void brick_counted_begin(struct brick_counted *counted, uint32_t brick, int layer)

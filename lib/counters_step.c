@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/scope.h"
 #include "base/thread_exit.h"
 #include "brick/attach.h"
 #include "brick/probe.h"
@@ -125,7 +126,7 @@ static void find_reasons(uint32_t missing)
 void brick__counters_thread(void)
 {
 	uint32_t wanted = kinds_wanted();
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (here.set || !wanted)
 		return;
@@ -147,19 +148,16 @@ void brick__counters_thread(void)
 	brick__counters_unlock();
 	if (here.set)
 		thread_exit_set(&exit_of_thread, here.set);
-	errno = saved;
 }
 
 /* Sums over all threads; returns the kinds that all of them could count. */
 static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 {
-	brick__counters_lock();
+	BETWEEN(brick__counters_lock, brick__counters_unlock);
 	memcpy(sums, ended, sizeof ended);
 	for (const struct thread_set *set = sets; set; set = set->next)
 		add_set(set, sums);
-	uint32_t kinds = kinds_wanted() & ~impossible;
-	brick__counters_unlock();
-	return kinds;
+	return kinds_wanted() & ~impossible;
 }
 
 /* Once per session and kind: what is missing, and why. */

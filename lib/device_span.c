@@ -3,9 +3,9 @@
  * Bricks on a device: begin and end put timestamps into the queue (and, in mode immediate, wait for
  * it), on the way from the engine's call to a pair that comes back later.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/scope.h"
 #include "brick/probe.h"
 #include "lib/device_state.h"
 #include "lib/sample.h"
@@ -39,14 +39,12 @@ static struct brick__device_queue *add_queue(struct brick_device *device, void *
 
 static struct brick__device_queue *queue_of(struct brick_device *device, void *native)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	for (struct brick__device_queue *q = device->queues; q; q = q->next)
 		if (q->native == native)
 			return q;
-	struct brick__device_queue *q = add_queue(device, native);
-	errno = saved;
-	return q;
+	return add_queue(device, native);
 }
 
 /* A session that this device does not know yet: what its mode is, and what it should know of us. */

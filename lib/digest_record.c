@@ -16,6 +16,7 @@
 #include "brick/error.h"
 #include "brick/session.h"
 #include "lib/digest_record.h"
+#include "base/scope.h"
 #include "lib/registry.h"
 #include "lib/session_map.h"
 #include "lib/sys/ticks.h"
@@ -71,10 +72,9 @@ void brick__digests_unlock(void)
 
 void brick__digests_use(struct brick_session_header *header)
 {
-	lock_take(&lock);
+	HOLD_UNCANCELLED(&lock);
 	area = header;
 	given_up_at = 0;
-	lock_give(&lock);
 }
 
 /* In the child of a fork, whose locks are held: the session is the parent's. */
@@ -172,20 +172,17 @@ static int publish(const struct brick_session_digest *digest)
 
 static void count_unsupported(void)
 {
-	lock_take(&lock);
+	HOLD_UNCANCELLED(&lock);
 	if (area) {
 		area->digest_unsupported++;
 		__atomic_add_fetch(&area->ledger.unsupported, 1, __ATOMIC_RELAXED);
 	}
-	lock_give(&lock);
 }
 
 static int is_open(void)
 {
-	lock_take(&lock);
-	int open = area && area->digest_capacity;
-	lock_give(&lock);
-	return open;
+	HOLD_UNCANCELLED(&lock);
+	return area && area->digest_capacity;
 }
 
 static uint32_t digest_brick(void)
@@ -226,12 +223,11 @@ static int record(
 static int record_timed(
 	uint32_t brick, int layer, uint32_t site, const struct brick_tensor *t, const char *label)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	brick_span span = brick_begin_layer(digest_brick(), layer);
 	int error = is_open() ? record(brick, layer, site, t, label) : -ENOENT;
 
 	brick_end(span);
-	errno = saved;
 	return error;
 }
 

@@ -6,10 +6,10 @@
  */
 #include "brick/queue.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash_index.h"
+#include "base/scope.h"
 #include "base/sized.h"
 #include "base/utf8.h"
 #include "lib/kernel_table.h"
@@ -107,12 +107,12 @@ static uint32_t add(const struct brick_session_kernel *kernel, uint64_t hash)
 uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 {
 	struct brick_kernel own = BRICK_KERNEL_INIT;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!kernel || sized_read(&own, sizeof own, kernel))
 		return 0;
 	struct brick_session_kernel entry = describe(&own);
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	uint64_t hash = brick_code_hash(&entry, sizeof entry);
 	uint32_t index = find(&entry, hash);
 	if (!index)
@@ -122,8 +122,6 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 		index = 0;
 	if (s->header && !index)
 		s->header->ledger.table_full++;
-	brick__session_unlock();
-	errno = saved;
 	return index;
 }
 
@@ -132,11 +130,10 @@ int brick__kernel_name(uint32_t kernel, char *name, size_t bytes)
 	int known = 0;
 
 	utf8_field(name, bytes, NULL);
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (kernel && kernel < total) {
 		utf8_field(name, bytes, entry_at(kernel)->name);
 		known = 1;
 	}
-	brick__session_unlock();
 	return known;
 }

@@ -6,6 +6,7 @@
 #include "lib/lane.h"
 
 #include <errno.h>
+#include "base/scope.h"
 #include "lib/sys/sys.h"
 #include "lib/thread.h"
 
@@ -125,7 +126,7 @@ static int back_row(struct brick_lane *lane, uint32_t brick)
 	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
 	int error = -ENOENT;
 
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	uint32_t lanes = s->header ? s->header->lane_count : 0;
 	for (uint32_t i = 0; i < lanes; i++) {
 		const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
@@ -134,7 +135,6 @@ static int back_row(struct brick_lane *lane, uint32_t brick)
 		uint64_t offset = table[i].offset + lane->histogram_offset + brick * row;
 		error = brick__shared_reserve(&s->file, offset, row);
 	}
-	brick__session_unlock();
 	return error;
 }
 

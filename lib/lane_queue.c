@@ -10,6 +10,7 @@
 #include "brick/error.h"
 #include "lib/lane.h"
 #include "lib/lane_queue.h"
+#include "base/scope.h"
 #include "lib/session.h"
 #include "lib/session_map.h"
 #include "lib/sys/sys.h"
@@ -66,10 +67,10 @@ int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__qu
 	uint32_t serial, uint64_t begin)
 {
 	struct brick_lane *lane = NULL;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	brick__session_ensure();
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	int error = find_lane(&brick__session, &lane, queue, serial, begin);
 	if (!error) {
 		out->last_end = lane->end_ticks;
@@ -78,8 +79,6 @@ int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__qu
 		out->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 		out->mask = lane->capacity ? lane->capacity - 1 : 0;
 	}
-	brick__session_unlock();
-	errno = saved;
 	return error;
 }
 
@@ -87,7 +86,7 @@ void brick__queue_lane_close(struct brick__queue_lane *queue_lane, uint32_t seri
 {
 	struct brick_lane *lane = queue_lane->lane;
 
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.serial == serial) {
 		uint64_t last = queue_lane->last_end;
 		lane->end_ticks = last > lane->start_ticks ? last : lane->start_ticks;
@@ -97,5 +96,4 @@ void brick__queue_lane_close(struct brick__queue_lane *queue_lane, uint32_t seri
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
 	memset(queue_lane, 0, sizeof *queue_lane);
-	brick__session_unlock();
 }

@@ -5,9 +5,9 @@
  */
 #include "lib/lane_thread.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include "base/scope.h"
 #include "base/thread_exit.h"
 #include "brick/probe.h"
 #include "lib/consumer.h"
@@ -26,11 +26,9 @@ static void leave_lane(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
 
-	brick__session_lock();
-	if (!lane) {
-		brick__session_unlock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (!lane)
 		return;
-	}
 	if (brick__session.header && self->serial == brick__session.serial) {
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
@@ -41,7 +39,6 @@ static void leave_lane(struct brick__thread *self)
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
 	brick__thread_forget(self);
-	brick__session_unlock();
 }
 
 static void thread_exits(void *self)
@@ -144,7 +141,7 @@ static void note_refusal(struct brick__thread *self)
 
 struct brick_lane *brick__thread_attach(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = NULL;
 
@@ -172,7 +169,6 @@ struct brick_lane *brick__thread_attach(void)
 		thread_exit_set(&exit_of_thread, self);
 	if (lane && brick__counters_now())
 		brick__counters_thread();
-	errno = saved;
 	return lane;
 }
 
@@ -182,10 +178,9 @@ void brick__end_unmatched(struct brick__thread *self)
 		self->lane->ledger.unmatched++;
 		return;
 	}
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header)
 		brick__session.header->ledger.unmatched++;
-	brick__session_unlock();
 }
 
 void brick_thread_name(const char *name)

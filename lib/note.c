@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/scope.h"
 #include "brick/error.h"
 #include "lib/session.h"
 #include "lib/session_map.h"
@@ -43,9 +44,8 @@ int brick_note(const char *key, const char *format, ...)
 	size_t bytes = strlen(line);
 	line[bytes++] = '\n';
 	brick__session_ensure();
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header)
 		error = append_note(brick__session.header, line, bytes);
-	brick__session_unlock();
 	return error;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "brick/abi/session.h"
 
 /* The process of a session file, PID-UNIQUE.session; 0: it is none. */
@@ -42,7 +43,7 @@ static int remove_dead(DIR *list)
 
 void brick__orphan_remove(const char *directory, struct brick__shared *session)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!brick__shared_is_held(directory, "lock")) {
 		brick__shared_unlink(session);
@@ -58,5 +59,4 @@ void brick__orphan_remove(const char *directory, struct brick__shared *session)
 		else if (fd >= 0)
 			close(fd);
 	}
-	errno = saved;
 }

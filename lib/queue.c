@@ -12,6 +12,7 @@
 #include "base/sized.h"
 #include "base/utf8.h"
 #include "lib/queue.h"
+#include "base/scope.h"
 #include "lib/queue_clock.h"
 #include "lib/sys/ticks.h"
 
@@ -21,23 +22,21 @@ static uint64_t last_number;
 
 static void link_queue(struct brick_queue *queue)
 {
-	lock_take(&list_lock);
+	HOLD_UNCANCELLED(&list_lock);
 	queue->name.number = ++last_number;
 	queue->next = list;
 	queue->link = &list;
 	if (list)
 		list->link = &queue->next;
 	list = queue;
-	lock_give(&list_lock);
 }
 
 static void unlink_queue(struct brick_queue *queue)
 {
-	lock_take(&list_lock);
+	HOLD_UNCANCELLED(&list_lock);
 	*queue->link = queue->next;
 	if (queue->next)
 		queue->next->link = queue->link;
-	lock_give(&list_lock);
 }
 
 int brick_queue_create(struct brick_queue **out, const struct brick_queue_options *options)
@@ -98,43 +97,39 @@ static struct brick_ledger *ledger(struct brick_queue *queue)
 
 void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
 {
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue) : NULL;
 	if (l)
 		l->unsupported += count;
-	lock_give(&queue->lock);
 }
 
 void brick_queue_dropped(struct brick_queue *queue, uint64_t count)
 {
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue) : NULL;
 	if (l)
 		l->dropped += count;
-	lock_give(&queue->lock);
 }
 
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count)
 {
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = ledger(queue);
 	if (l)
 		l->unmatched += count;
-	lock_give(&queue->lock);
 }
 
 void brick__queue_too_deep(struct brick_queue *queue)
 {
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = ledger(queue);
 	if (l)
 		l->too_deep++;
-	lock_give(&queue->lock);
 }
 
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
 {
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	if (change > 0 && queue->pending_serial != serial) {
 		queue->pending_serial = serial;
 		queue->pending = 0;
@@ -143,7 +138,6 @@ void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change
 		queue->pending++;
 	else if (queue->pending && queue->pending_serial == serial)
 		queue->pending--;
-	lock_give(&queue->lock);
 }
 
 static void account(struct brick_queue *queue)

@@ -11,6 +11,7 @@
 #include "brick/correlation.h"
 #include "lib/clock_fit.h"
 #include "lib/queue_clock.h"
+#include "base/scope.h"
 #include "lib/sys/ticks.h"
 
 enum {
@@ -67,10 +68,9 @@ struct brick__ticks brick__ticks_of_ns(uint64_t ns)
 
 	if (clock->source == BRICK_CLOCK_MONOTONIC)
 		return (struct brick__ticks){ns, 0};
-	lock_take(&lock);
+	HOLD_UNCANCELLED(&lock);
 	refresh(clock);
 	struct brick__ticks ticks = {
 		brick_correlation_host_ns(&line, ns), MAX_RESIDUALS * line.residual_ns};
-	lock_give(&lock);
 	return ticks;
 }

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include "base/lock.h"
+#include "base/scope.h"
 #include "lib/kernel_brick.h"
 #include "lib/lane.h"
 #include "lib/queue_clock.h"
@@ -350,7 +350,7 @@ static int check(const struct brick_command *c, uint64_t latest)
 int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	uint64_t latest = brick__monotonic_ns() + FUTURE_NS;
 	int error = 0;
 
@@ -358,13 +358,11 @@ int brick__queue_record_nested(struct brick_queue *queue,
 		error = check(commands[i], latest);
 	if (error)
 		return error;
-	lock_take(&queue->lock);
+	HOLD_UNCANCELLED(&queue->lock);
 	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
 	error = brick__queue_lanes_use(queue, commands[0]->launch.session, begin);
 	if (!error)
 		record_all(queue, commands, depths, count);
-	lock_give(&queue->lock);
-	errno = saved;
 	return error;
 }
 

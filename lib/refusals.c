@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "brick/probe.h"
 #include "lib/session_map.h"
 #include "lib/sys/shared.h"
@@ -48,12 +49,11 @@ void brick__refusals_record(void)
 {
 	if (!brick_enabled())
 		return;
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header)
 		brick__session.header->ledger.refused++;
 	else if (page)
 		__atomic_add_fetch(&page->records, 1, __ATOMIC_RELAXED);
-	brick__session_unlock();
 }
 
 void brick__refusals_abandon(void)

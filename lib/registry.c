@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/scope.h"
 #include "base/sized.h"
 #include "brick/error.h"
 #include "lib/registry.h"
@@ -153,13 +154,12 @@ static int publish_sites(struct brick__session *s, uint32_t from)
 
 void brick__registry_publish(struct brick__session *s)
 {
-	lock_take(&lock);
+	HOLD_UNCANCELLED(&lock);
 	publish_categories(s, 0);
 	publish_bricks(s, 0);
 	publish_count(&s->header->site_count, 1);
 	if (brick__site_total > 1)
 		publish_sites(s, 1);
-	lock_give(&lock);
 }
 
 int brick_category_register(const char *name)
@@ -168,7 +168,7 @@ int brick_category_register(const char *name)
 
 	if (!name_is_valid(name))
 		return -EINVAL;
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	lock_take(&lock);
 	for (uint32_t i = 0; i < category_total && id < 0; i++)
 		if (!strcmp(categories[i].name, name))
@@ -181,7 +181,6 @@ int brick_category_register(const char *name)
 			publish_categories(&brick__session, (uint32_t)id);
 	}
 	lock_give(&lock);
-	brick__session_unlock();
 	return id;
 }
 
@@ -189,7 +188,7 @@ int brick_register(const char *name, uint32_t category)
 {
 	if (!name_is_valid(name) || category >= brick_category_count())
 		return -EINVAL;
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	lock_take(&lock);
 	int id = find_brick(name);
 	if (id < 0 && brick_total < BRICK_MAX_BRICKS) {
@@ -205,7 +204,6 @@ int brick_register(const char *name, uint32_t category)
 			brick__session.header->ledger.table_full++;
 	}
 	lock_give(&lock);
-	brick__session_unlock();
 	return id;
 }
 
@@ -280,21 +278,19 @@ static int check_site(const struct brick_site *site)
 int brick_site_register(const struct brick_site *given)
 {
 	struct brick_site site = BRICK_SITE_INIT;
-	int saved = errno;
+	KEEP_ERRNO();
 	int error = given ? sized_read(&site, sizeof site, given) : -EINVAL;
 
 	if (!error)
 		error = check_site(&site);
 	if (error)
 		return error;
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	lock_take(&lock);
 	int index = add_site(&site);
 	if (index < 0 && brick__session.header)
 		brick__session.header->ledger.table_full++;
 	lock_give(&lock);
-	brick__session_unlock();
-	errno = saved;
 	return index;
 }
 

@@ -22,6 +22,7 @@
 #include "lib/refusals.h"
 #include "lib/registry.h"
 #include "lib/session.h"
+#include "base/scope.h"
 #include "lib/session_map.h"
 #include "lib/step_cpu.h"
 #include "lib/sys/ticks.h"
@@ -110,10 +111,10 @@ static int is_refused(int error)
 
 int brick__session_ensure(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int error = 0;
 
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	const char *directory = getenv("BRICK_SESSION_DIR");
 	if (!brick__session.header && directory && *directory) {
 		brick__session.serial = next_serial();
@@ -125,8 +126,6 @@ int brick__session_ensure(void)
 		error = -ENOENT;
 		brick__session_switch(0);
 	}
-	brick__session_unlock();
-	errno = saved;
 	return error;
 }
 
@@ -158,7 +157,7 @@ int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer)
 {
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	int error = options ? sized_read(&o, sizeof o, options) : 0;
 
@@ -171,10 +170,9 @@ int brick__session_start(
 	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure()) {
 		if (o.output)
 			brick_note("embedded.output", "%s", o.output); /* the recorder says so */
-		errno = saved;
 		return 0;
 	}
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	error = brick__session.header ? -EALREADY : 0;
 	if (!error) {
 		uint32_t serial = next_serial();
@@ -188,8 +186,6 @@ int brick__session_start(
 				brick__session_switch(serial);
 		}
 	}
-	brick__session_unlock();
-	errno = saved;
 	return error;
 }
 

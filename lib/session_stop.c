@@ -2,6 +2,7 @@
 /* How the process's session pauses and ends, by whoever started it or with the process. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/scope.h"
 #include "brick/session.h"
 #include "lib/consumer.h"
 #include "lib/digest_record.h"
@@ -32,39 +33,35 @@ static int stop_session(void)
 
 int brick_session_stop(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int error = -ENOENT;
 
 	if (!getenv("BRICK_SESSION_DIR"))
 		brick__queues_account(0);
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.external && getenv("BRICK_SESSION_DIR"))
 		error = 0; /* the recorder's session ends with the process */
 	else if (brick__session.header)
 		error = stop_session();
-	brick__session_unlock();
-	errno = saved;
 	return error;
 }
 
 void brick_pause(void)
 {
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header) {
 		brick__session.header->paused = 1;
 		brick__session_switch(0);
 	}
-	brick__session_unlock();
 }
 
 void brick_resume(void)
 {
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.header->mode != BRICK_MODE_NONE) {
 		brick__session.header->paused = 0;
 		brick__session_switch(brick__session.serial);
 	}
-	brick__session_unlock();
 }
 
 /* Nobody comes for the session when its recorder was killed. */
@@ -78,7 +75,7 @@ static void remove_orphan(void)
 
 void brick__session_finish(void)
 {
-	brick__session_lock();
+	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.consumer)
 		stop_session();
 	else if (brick__session.header) {
@@ -87,5 +84,4 @@ void brick__session_finish(void)
 			&brick__session.header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 		remove_orphan();
 	}
-	brick__session_unlock();
 }

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "machine/kernels.h"
 
 enum { SPINS = 20000, LINE = 64 };
@@ -107,13 +108,12 @@ static void *serve(void *argument)
 
 static void tell(struct team *team, unsigned count, team_fn run, void *context)
 {
-	pthread_mutex_lock(&team->lock);
+	HOLD(&team->lock);
 	team->count = count;
 	team->run = run;
 	team->context = context;
 	team->generation++;
 	pthread_cond_broadcast(&team->wake);
-	pthread_mutex_unlock(&team->lock);
 }
 
 int team_create(struct team **out, unsigned members, const int *cpus)

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/scope.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -81,7 +82,7 @@ static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, si
 
 void *text_near(uintptr_t low, size_t bytes, uint64_t reach, size_t code_bytes, size_t data_bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	FILE *maps = fopen("/proc/self/maps", "re");
 	void *memory = NULL;
 
@@ -89,7 +90,6 @@ void *text_near(uintptr_t low, size_t bytes, uint64_t reach, size_t code_bytes, 
 		memory = take_gap(maps, low, bytes, reach, code_bytes, data_bytes);
 		fclose(maps);
 	}
-	errno = saved;
 	return memory;
 }
 
@@ -118,13 +118,12 @@ static int write_by_turns(uintptr_t address, const void *bytes, size_t count)
 
 int text_write(uintptr_t address, const void *bytes, size_t count)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int error = write_by_kernel(address, bytes, count);
 
 	if (error)
 		error = write_by_turns(address, bytes, count);
 	__builtin___clear_cache((char *)address, (char *)address + count);
-	errno = saved;
 	return error;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/scope.h"
 
 enum { MAX_MAPPINGS = 16384 };
 
@@ -71,12 +72,11 @@ static int repair(uintptr_t address)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	(void)context;
 	if (!repair((uintptr_t)info->si_addr))
 		signal(number, SIG_DFL); /* the access is repeated, and ends us */
-	errno = saved;
 }
 
 int guard_install(void)

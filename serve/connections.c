@@ -5,6 +5,7 @@
  */
 #include "serve/connections.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 
 #include <sys/socket.h>
 #include <time.h>
@@ -46,7 +47,7 @@ static void end_oldest_silent(struct connections *c)
 struct connection_slot *connections_add(struct connections *c, int descriptor)
 {
 	struct connection_slot *slot = NULL;
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	for (unsigned i = 0; i < CONNECTIONS_MAX && !slot; i++)
 		if (c->slots[i].descriptor < 0)
 			slot = &c->slots[i];
@@ -57,36 +58,32 @@ struct connection_slot *connections_add(struct connections *c, int descriptor)
 			.descriptor = descriptor, .since_ns = monotonic_ns()};
 		c->count++;
 	}
-	pthread_mutex_unlock(&c->lock);
 	return slot;
 }
 
 void connections_remove(struct connections *c, struct connection_slot *slot)
 {
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	slot->descriptor = -1;
 	c->count--;
-	pthread_mutex_unlock(&c->lock);
 }
 
 void connections_asked(struct connections *c, struct connection_slot *slot)
 {
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	slot->asked = 1;
-	pthread_mutex_unlock(&c->lock);
 }
 
 void connections_renew(struct connections *c, struct connection_slot *slot)
 {
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	slot->since_ns = monotonic_ns();
 	slot->asked = 0;
-	pthread_mutex_unlock(&c->lock);
 }
 
 void connections_sweep(struct connections *c)
 {
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	uint64_t now = monotonic_ns();
 	int is_crowded = c->count > CROWDED;
 	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
@@ -95,5 +92,4 @@ void connections_sweep(struct connections *c)
 			now - slot->since_ns > patience_ns[slot->asked][is_crowded])
 			shutdown(slot->descriptor, SHUT_RDWR);
 	}
-	pthread_mutex_unlock(&c->lock);
 }

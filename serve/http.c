@@ -17,6 +17,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/scope.h"
 #include "serve/access.h"
 #include "serve/connections.h"
 #include "serve/http_answer.h"
@@ -91,7 +92,7 @@ static enum MHD_Result send_document(
 {
 	enum MHD_Result result;
 	const char *known = header_of(connection, "If-None-Match");
-	pthread_mutex_lock(&http->lock);
+	HOLD(&http->lock);
 	const struct document *document = &http->documents[which];
 	if (!document->response)
 		result = http_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
@@ -100,7 +101,6 @@ static enum MHD_Result send_document(
 		result = not_modified(connection, document->tag);
 	else
 		result = MHD_queue_response(connection, MHD_HTTP_OK, document->response);
-	pthread_mutex_unlock(&http->lock);
 	return result;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/lock.h"
+#include "base/scope.h"
 
 struct part_sync {
 	pthread_t thread;
@@ -88,19 +89,17 @@ struct part_sync *part_sync_create(void)
 
 void part_sync_request(struct part_sync *s, int fd)
 {
-	lock_take(&s->lock);
+	HOLD_UNCANCELLED(&s->lock);
 	s->fd = fd;
 	pthread_cond_signal(&s->wake);
-	lock_give(&s->lock);
 }
 
 int part_sync_error(struct part_sync *s)
 {
 	if (!s)
 		return 0;
-	lock_take(&s->lock);
+	HOLD_UNCANCELLED(&s->lock);
 	int error = s->error;
-	lock_give(&s->lock);
 	return error;
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/scope.h"
 #include "trace/load_inflate.h"
 
 /* The thread is woken for several at once: each time costs both sides some microseconds. */
@@ -135,11 +136,10 @@ int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 		p->done++;
 		return 1;
 	}
-	pthread_mutex_lock(&p->lock);
+	HOLD(&p->lock);
 	p->handed++;
 	if (p->handed - p->done >= WAKING_JOBS)
 		pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
 	return 1;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "view/die.h"
 #include "view/text.h"
 #include "view/units.h"
@@ -58,7 +59,7 @@ static void *watch(void *context)
 	struct progress *p = context;
 	struct timespec at;
 	clock_gettime(CLOCK_MONOTONIC, &at);
-	pthread_mutex_lock(&p->lock);
+	HOLD(&p->lock);
 	for (int ms = PATIENCE_MS; !p->is_over; ms = EVERY_MS) {
 		at.tv_nsec += ms % 1000 * 1000000l;
 		at.tv_sec += ms / 1000 + at.tv_nsec / 1000000000;
@@ -69,7 +70,6 @@ static void *watch(void *context)
 		if (!p->is_over)
 			show(p);
 	}
-	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <string.h>
+#include "base/scope.h"
 
 /* Small ones: a buffer is delivered when it is full, or at a flush when all in it is complete. */
 enum { BUFFER_BYTES = 1 << 18, READY = 16, MAX_BUFFERS = 256 };
@@ -53,8 +54,7 @@ void buffers_give(uint8_t *buffer, size_t used)
 	if (!buffer)
 		return;
 	memset(buffer, 0, used < BUFFER_BYTES ? used : BUFFER_BYTES);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (ready_count < MAX_BUFFERS)
 		ready[ready_count++] = buffer;
-	pthread_mutex_unlock(&lock);
 }

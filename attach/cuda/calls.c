@@ -15,6 +15,7 @@
 #include "attach/cuda/modules.h"
 #include "attach/cuda/nodes.h"
 #include "attach/cuda/excluded.h"
+#include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
 #include "brick/probe.h"
@@ -368,7 +369,7 @@ static void about_resource(uint32_t id, const struct cupti_resource_call *resour
 
 void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!data || __atomic_load_n(&stopped, __ATOMIC_ACQUIRE))
 		return;
@@ -376,5 +377,4 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 		about_resource(id, data);
 	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MAX_IDS)
 		timed_call(&shapes[domain - 1][id], data);
-	errno = saved;
 }

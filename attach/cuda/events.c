@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "base/hash.h"
+#include "base/scope.h"
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 
@@ -134,26 +135,24 @@ static void end_capture_of(cuda_handle origin)
 
 void events_capture(cuda_handle context, cuda_handle stream)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	end_capture_of(stream);
 	if (capture_count == CAPTURES)
 		end_capture(0);
 	captures[capture_count++] = (struct capture){stream, context, ++last_capture};
-	pthread_mutex_unlock(&lock);
 }
 
 void events_capture_end(cuda_handle stream)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	end_capture_of(stream);
-	pthread_mutex_unlock(&lock);
 }
 
 /* ---- events ---- */
 
 void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, uint64_t last)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	const struct stream *stream = find_stream(in);
 	struct event *event = &events[place(handle, EVENTS)];
 	*event = (struct event){.handle = handle, .context = context, .capture = capture_of(in)};
@@ -163,12 +162,11 @@ void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, ui
 		if (last)
 			add(&event->after, last);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 void events_waited(cuda_handle context, cuda_handle waiting, cuda_handle handle)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	const struct event *event = find_event(handle);
 	struct stream *stream = event ? stream_of(context, waiting) : NULL;
 	if (event && is_under_way(event->capture))
@@ -176,43 +174,39 @@ void events_waited(cuda_handle context, cuda_handle waiting, cuda_handle handle)
 	else if (event && !capture_of(waiting))
 		add_all(&stream->after, &event->after);
 	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&lock);
 }
 
 uint64_t events_number(cuda_handle handle)
 {
 	uint64_t newest = 0;
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	const struct event *event = find_event(handle);
 	for (uint32_t i = 0; event && i < event->after.count; i++)
 		newest = event->after.numbers[i] > newest ? event->after.numbers[i] : newest;
-	pthread_mutex_unlock(&lock);
 	return newest;
 }
 
 void events_forget(cuda_handle handle)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct event *event = find_event(handle);
 	if (event)
 		event->handle = NULL;
-	pthread_mutex_unlock(&lock);
 }
 
 void events_forget_stream(cuda_handle handle)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct stream *stream = find_stream(handle);
 	if (stream)
 		*stream = (struct stream){.handle = NULL};
 	end_capture_of(handle);
-	pthread_mutex_unlock(&lock);
 }
 
 void events_forget_context(cuda_handle context)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (uint32_t i = 0; i < EVENTS; i++)
 		if (events[i].context == context)
 			events[i] = (struct event){.handle = NULL};
@@ -222,7 +216,6 @@ void events_forget_context(cuda_handle context)
 	for (uint32_t i = capture_count; i-- > 0;)
 		if (captures[i].context == context)
 			end_capture(i);
-	pthread_mutex_unlock(&lock);
 }
 
 /* ---- calls that launch ---- */
@@ -233,13 +226,12 @@ void events_launched(cuda_handle handle, uint32_t correlation)
 
 	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct stream *stream = find_stream(handle);
 	if (stream && stream->after.count) {
 		*call = (struct call){correlation, stream->after};
 		stream->after.count = 0;
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
@@ -249,11 +241,10 @@ uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
 
 	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
 		return 0;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (call->correlation == correlation && correlation) {
 		count = call->after.count;
 		memcpy(numbers, call->after.numbers, count * sizeof *numbers);
 	}
-	pthread_mutex_unlock(&lock);
 	return count;
 }

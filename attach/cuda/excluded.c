@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include "attach/cuda/call_names.h"
+#include "base/scope.h"
 #include "brick/export.h"
 
 enum { MAX_STREAMS = 256 };
@@ -52,7 +53,7 @@ void brick_cuda_exclude(void *context, void *stream, void *owner)
 	cuda_handle handle = call_handle(stream, 0);
 
 	handle = handle ? handle : context;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	int place = take_place(handle);
 	if (place >= 0) {
 		contexts[place] = context;
@@ -61,25 +62,22 @@ void brick_cuda_exclude(void *context, void *stream, void *owner)
 		if ((uint32_t)place == count)
 			__atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 /* The owner times nothing any more. */
 BRICK_API void brick_cuda_include(void *owner);
 void brick_cuda_include(void *owner)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (uint32_t i = 0; i < count; i++)
 		if (streams[i] && owners[i] == owner)
 			forget(i);
-	pthread_mutex_unlock(&lock);
 }
 
 void excluded_forget(cuda_handle gone)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (uint32_t i = 0; gone && i < count; i++)
 		if (streams[i] == gone || contexts[i] == gone)
 			forget(i);
-	pthread_mutex_unlock(&lock);
 }

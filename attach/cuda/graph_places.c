@@ -9,6 +9,7 @@
 #include "attach/cuda/nodes.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 
 enum { MAX_PLACES = 1 << 20 };
 
@@ -39,39 +40,35 @@ static void put(cuda_handle graph, uint64_t place, uint64_t node)
 
 void graph_places_created(cuda_handle graph, uint64_t node)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t count = hashmap_get(&counts, (uintptr_t)graph);
 	put(graph, count == HASHMAP_NONE ? 0 : count, node);
-	pthread_mutex_unlock(&lock);
 }
 
 void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t place = hashmap_get(&places, original);
 	if (place != HASHMAP_NONE)
 		put(exec, place, node);
-	pthread_mutex_unlock(&lock);
 }
 
 void graph_places_exec(cuda_handle exec, cuda_handle copies)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	hashmap_set(&execs, (uintptr_t)exec, (uintptr_t)copies); /* no memory: not known */
-	pthread_mutex_unlock(&lock);
 }
 
 void graph_places_forget(cuda_handle graph)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t copies = hashmap_take(&execs, (uintptr_t)graph);
 	hashmap_take(&counts, copies != HASHMAP_NONE ? copies : (uintptr_t)graph);
-	pthread_mutex_unlock(&lock);
 }
 
 void graph_places_updated(cuda_handle exec, cuda_handle graph)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	exec = (cuda_handle)(uintptr_t)hashmap_get(&execs, (uintptr_t)exec);
 	uint64_t count = hashmap_get(&counts, (uintptr_t)exec);
 	if (count == HASHMAP_NONE || count != hashmap_get(&counts, (uintptr_t)graph))
@@ -82,5 +79,4 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 		if (to != HASHMAP_NONE && from != HASHMAP_NONE)
 			nodes_cloned(to, from);
 	}
-	pthread_mutex_unlock(&lock);
 }

@@ -5,7 +5,6 @@
  * then, and brings in the last ones when the program ends. Where tracing cannot be had the program
  * runs as it would without, and the recording says why.
  */
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -24,6 +23,7 @@
 #include "attach/cuda/records.h"
 #include "attach/cuda/reorder.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/session.h"
 
@@ -42,20 +42,18 @@ static struct {
 
 static void request(uint8_t **buffer, size_t *bytes, size_t *most_records)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	*buffer = buffers_take(bytes);
 	*most_records = 0; /* as many as it holds */
-	errno = saved;
 }
 
 static void complete(
 	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	records_buffer(context, stream, buffer, valid <= bytes ? valid : bytes);
-	errno = saved;
 }
 
 /* ---- delivery ---- */
@@ -345,10 +343,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Called by the driver; whatever happens, the program's own initialisation goes on. */
 int InitializeInjection(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (brick_thread_ready() == 0)
 		pthread_once(&once, start);
-	errno = saved;
 	return 1;
 }

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/fnv.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "brick/queue.h"
 
 enum { MAX_KERNELS = 1 << 16 };
@@ -72,10 +73,9 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 		return;
 	if (!source)
 		module.code = hash_of(cubin, bytes);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	cubin_names(cubin, bytes, add_name, &module);
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
 }
 
 /*
@@ -92,12 +92,11 @@ static void leave(struct entry *e)
 
 void modules_unloading(uint32_t id)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (size_t i = 0; i < entries.count; i++)
 		if (entries.items[i].module == (id ? id : UINT32_MAX))
 			leave(&entries.items[i]);
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
 }
 
 uint32_t modules_generation(void)
@@ -107,10 +106,9 @@ uint32_t modules_generation(void)
 
 uint64_t modules_code(const char *kernel)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	const struct entry *e = find(hash_of(kernel, strlen(kernel)));
 	uint64_t code = e && !e->others ? e->code : 0;
-	pthread_mutex_unlock(&lock);
 	return code;
 }
 

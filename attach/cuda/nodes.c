@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/registry.h"
 
@@ -90,32 +91,29 @@ static void put(uint64_t id, uint64_t value)
 void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	put(node, value_of(brick, layer, work));
-	pthread_mutex_unlock(&lock);
 }
 
 void nodes_cloned(uint64_t node, uint64_t original)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t from = hashmap_get(&nodes, original);
 	if (from != HASHMAP_NONE)
 		put(node, from & UINT32_MAX);
-	pthread_mutex_unlock(&lock);
 }
 
 void nodes_destroyed(uint64_t id)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t value = hashmap_get(&nodes, id);
 	if (value != HASHMAP_NONE)
 		hashmap_set(&nodes, id, (uint64_t)round_number << 32 | (value & UINT32_MAX));
-	pthread_mutex_unlock(&lock);
 }
 
 int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t value = hashmap_get(&nodes, id);
 	if (value != HASHMAP_NONE) {
 		const struct parent *parent = &parents.items[(uint32_t)value];
@@ -123,15 +121,13 @@ int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_
 		*layer = parent->layer;
 		*work = parent->work;
 	}
-	pthread_mutex_unlock(&lock);
 	return value != HASHMAP_NONE;
 }
 
 void nodes_next_round(void)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	round_number += round_number < UINT32_MAX - 1;
-	pthread_mutex_unlock(&lock);
 }
 
 uint64_t nodes_lost(void)
@@ -141,23 +137,20 @@ uint64_t nodes_lost(void)
 
 void nodes_exec(cuda_handle exec, uint32_t records)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (hashmap_set(&execs, (uintptr_t)exec, records)) /* not known, then */
 		hashmap_take(&execs, (uintptr_t)exec);
-	pthread_mutex_unlock(&lock);
 }
 
 void nodes_exec_gone(cuda_handle exec)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	hashmap_take(&execs, (uintptr_t)exec);
-	pthread_mutex_unlock(&lock);
 }
 
 uint32_t nodes_exec_records(cuda_handle exec)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t records = hashmap_get(&execs, (uintptr_t)exec);
-	pthread_mutex_unlock(&lock);
 	return records == HASHMAP_NONE ? 0 : (uint32_t)records;
 }

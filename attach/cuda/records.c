@@ -15,6 +15,7 @@
 #include "attach/cuda/nodes.h"
 #include "attach/cuda/reorder.h"
 #include "attach/cuda/streams.h"
+#include "base/scope.h"
 #include "brick/clock.h"
 
 /* A call that ended so long ago and has no record yet is not waited for (launches.h). */
@@ -174,7 +175,7 @@ static void release(void)
 
 void records_flush(int last)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	host_clock_sample();
 	nodes_next_round();
 	if (!last) {
@@ -188,24 +189,22 @@ void records_flush(int last)
 		if (unanswered > known)
 			count_dropped(unanswered - known);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 int records_lack_correlation(void)
 {
 	static int is_decided;
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t seen = kernels + copies, lacking = uncorrelated + reorder_counts.without_launch;
 	int lack = !is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
 	is_decided |= lack || seen >= MAX_FIRST_RECORDS;
-	pthread_mutex_unlock(&lock);
 	return lack;
 }
 
 void records_describe(char *text, size_t bytes)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	snprintf(text, bytes,
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
@@ -217,5 +216,4 @@ void records_describe(char *text, size_t bytes)
 		(unsigned long long)reorder_counts.without_node,
 		(unsigned long long)reorder_counts.refused, (unsigned long long)disowned,
 		(unsigned long long)unwanted);
-	pthread_mutex_unlock(&lock);
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include "base/hash.h"
+#include "base/scope.h"
 
 enum { PLACES = 512 };
 
@@ -25,35 +26,31 @@ static struct tail *place(cuda_handle context, cuda_handle stream, int is_contex
 
 void stream_tail_set(cuda_handle context, cuda_handle stream, uint64_t number)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	*place(context, stream, 0) = (struct tail){context, stream, number, 0};
 	*place(context, NULL, 1) = (struct tail){context, NULL, number, 1};
-	pthread_mutex_unlock(&lock);
 }
 
 void stream_tail_forget(cuda_handle context, cuda_handle stream)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct tail *tail = place(context, stream, 0);
 	if (tail->context == context && tail->stream == stream && !tail->is_context)
 		tail->number = 0;
-	pthread_mutex_unlock(&lock);
 }
 
 void stream_tail_forget_context(cuda_handle context)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (uint32_t i = 0; i < PLACES; i++)
 		if (table[i].context == context)
 			table[i].number = 0;
-	pthread_mutex_unlock(&lock);
 }
 
 static uint64_t get(cuda_handle context, cuda_handle stream, int is_context)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct tail tail = *place(context, stream, is_context);
-	pthread_mutex_unlock(&lock);
 	return tail.context == context && tail.stream == stream && tail.is_context == is_context
 		       ? tail.number
 		       : 0;

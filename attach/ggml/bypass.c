@@ -6,7 +6,6 @@
 #include "attach/ggml/bypass.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@
 #include "attach/ggml/dynamic_table.h"
 #include "attach/ggml/resolve.h"
 #include "base/array.h"
+#include "base/scope.h"
 
 /* A word that holds the address that calls of a symbol from one object go to. */
 struct slot {
@@ -124,7 +124,7 @@ static int write_slots(struct dl_phdr_info *info, size_t bytes, void *past)
 
 int bypass_begin(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	int error = are_missing ? put_back() : 0;
 	if (!error) {
@@ -133,15 +133,13 @@ int bypass_begin(void)
 	}
 	if (!error)
 		dl_iterate_phdr(write_slots, &slots);
-	errno = saved;
 	return error;
 }
 
 void bypass_end(void)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	put_back();
 	dl_iterate_phdr(write_slots, NULL);
-	errno = saved;
 }

@@ -6,7 +6,6 @@
  */
 #include "attach/ggml/dataflow.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/fnv.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 #include "brick/abi/dataflow.h"
 #include "brick/queue.h"
@@ -178,7 +178,7 @@ static int is_new(uint64_t hash)
 
 void dataflow_graph(const struct engine *engine, const void *graph)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!is_wanted || !engine || !engine->layout_known || !engine->graph_node ||
 		!engine->graph_node_count)
@@ -186,9 +186,7 @@ void dataflow_graph(const struct engine *engine, const void *graph)
 	int count = engine->graph_node_count((void *)(uintptr_t)graph);
 	if (count <= 0 || count > MAX_NODES)
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (is_new(signature(engine, graph, count)))
 		keep(engine, graph, count);
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "attach/ggml/node_text.h"
 #include "base/array.h"
+#include "base/scope.h"
 #include "brick/registry.h"
 
 enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
@@ -45,9 +46,9 @@ static const char *keep_operation(const char *text)
 const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 {
 	const struct brick_launch_owner *found = NULL;
-	int saved = errno;
+	KEEP_ERRNO();
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (size_t i = 0; i < phases.count && !found; i++)
 		if (phases.items[i]->brick == brick)
 			found = phases.items[i];
@@ -60,8 +61,6 @@ const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 	} else {
 		free(made);
 	}
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 	return found;
 }
 
@@ -93,19 +92,17 @@ static void fill(struct device_node *launched, const struct known_graph *g)
 
 int device_nodes_ready(struct known_graph *g)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!g->engine->layout_known || !g->engine->op_desc)
 		return -EOPNOTSUPP;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (!g->launched) {
 		struct device_node *launched = calloc(g->count + 1, sizeof *launched);
 		if (launched)
 			fill(launched, g);
 		g->launched = launched;
 	}
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 	return g->launched ? 0 : -ENOMEM;
 }
 
@@ -185,7 +182,6 @@ void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
 		return;
 	join(text, g, index, after);
 	count_work(node->owner, g, index, after);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
 }

@@ -5,11 +5,11 @@
  */
 #include "attach/ggml/engine.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/work.h"
+#include "base/scope.h"
 
 static struct engine *engines;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -141,13 +141,11 @@ const struct engine *engine_at(uintptr_t address)
 
 	if (e)
 		return e;
-	int saved = errno;
-	pthread_mutex_lock(&lock);
+	KEEP_ERRNO();
+	HOLD(&lock);
 	e = find(address, generation);
 	if (!e)
 		e = create(address, generation);
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 	return e;
 }
 

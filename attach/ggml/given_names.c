@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
+#include "base/scope.h"
 
 enum { MAX_GIVEN = 1 << 16 };
 
@@ -61,7 +62,7 @@ static struct given *add(const void *tensor)
 
 void given_name_set(const void *tensor, const char *own, const char *given)
 {
-	given_names_lock();
+	BETWEEN(given_names_lock, given_names_unlock);
 	struct given *g = find(tensor);
 	if (!g)
 		g = add(tensor);
@@ -71,7 +72,6 @@ void given_name_set(const void *tensor, const char *own, const char *given)
 		snprintf(g->name, sizeof g->name, "%s", given);
 		__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
 	}
-	given_names_unlock();
 }
 
 int given_names_any(void)

@@ -7,7 +7,6 @@
 #include "attach/ggml/past_slots.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include "attach/ggml/hooks.h"
 #include "attach/ggml/object.h"
 #include "base/array.h"
+#include "base/scope.h"
 #include "rules/ggml_symbols.h"
 
 struct slot {
@@ -115,13 +115,11 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 void past_slots_lead(enum past_slots which, uintptr_t low, uintptr_t function)
 {
 	struct wanted w = {&pasts[which], low, function};
-	int saved = errno;
+	KEEP_ERRNO();
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (!w.past->is_wanted)
 		dl_iterate_phdr(look_at, &w);
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 }
 
 /* Those of an object that is loaded now: what is gone has no slots to write to. */
@@ -141,14 +139,12 @@ static int lead_back(struct dl_phdr_info *info, size_t bytes, void *argument)
 void past_slots_lead_back(enum past_slots which)
 {
 	struct past *p = &pasts[which];
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (__atomic_load_n(&p->is_wanted, __ATOMIC_ACQUIRE))
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	dl_iterate_phdr(lead_back, p);
 	p->slots.count = 0;
 	__atomic_store_n(&p->is_wanted, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 }

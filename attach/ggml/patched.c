@@ -15,6 +15,7 @@
 #include "attach/notes_once.h"
 #include "base/array.h"
 #include "base/lock.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "lib/sys/functions.h"
 
@@ -163,9 +164,9 @@ void patched_look(const struct patch_wish *wishes, patched_load_fn load)
 {
 	struct look look = {.is_fresh = wishes != NULL};
 	unsigned long long loads = 0;
-	int saved = errno;
+	KEEP_ERRNO();
 
-	patched_lock();
+	BETWEEN(patched_lock, patched_unlock);
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != loads_seen) {
 		loads_seen = loads;
@@ -174,8 +175,6 @@ void patched_look(const struct patch_wish *wishes, patched_load_fn load)
 			consider(&look.candidates.items[i], wishes, load);
 		array_fini(&look.candidates);
 	}
-	patched_unlock();
-	errno = saved;
 }
 
 static int collect(struct dl_phdr_info *info, size_t bytes, void *argument)
@@ -218,11 +217,10 @@ void patched_forget(void)
 {
 	struct look now = {.is_fresh = 0};
 
-	patched_lock();
+	BETWEEN(patched_lock, patched_unlock);
 	if (seen.count && !dl_iterate_phdr(collect, &now))
 		forget_absent(&now);
 	array_fini(&now.candidates);
-	patched_unlock();
 }
 
 static const struct patched_object *first_of(const struct patched_object *o)
@@ -242,9 +240,8 @@ static void *function_of(const struct patched_object *o, const char *name)
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (o->results[i].inner && !strcmp(o->results[i].name, name))
 			return o->results[i].inner;
-	patched_lock();
+	BETWEEN(patched_lock, patched_unlock);
 	void *function = o->patches ? patcher.function(o->patches, name) : NULL;
-	patched_unlock();
 	return function;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/scope.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
@@ -60,13 +61,12 @@ static int look_for_unloads(void)
 
 	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
 		return 0;
-	resolve_lock();
+	BETWEEN(resolve_lock, resolve_unlock);
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
 		__atomic_store_n(&attach_shared.resolve_generation,
 			attach_shared.resolve_generation + 1, __ATOMIC_RELEASE);
 	}
-	resolve_unlock();
 	return 1;
 }
 
@@ -238,7 +238,7 @@ static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *obje
 
 void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct loaded_object object = {0, 0, ""};
 	int found = resolve_object(caller, &object);
 	void *function = found ? resolve_from(&object, ggml_symbols[symbol].name, 1) : NULL;
@@ -250,6 +250,5 @@ void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 		add_way(symbol, &object, function);
 		resolve_unlock();
 	}
-	errno = saved;
 	return function;
 }

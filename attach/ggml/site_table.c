@@ -7,13 +7,13 @@
  */
 #include "attach/ggml/site_table.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include "attach/ggml/node_text.h"
 #include "attach/ggml/rule_set.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 enum { MAX_ENTRIES = 1 << 17 };
@@ -140,12 +140,12 @@ static struct entry *entry_of(const struct node_text *text, int layer, struct en
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
 	int layer, struct site_found *found)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct node_text text;
 	struct entry spare = {0};
 
 	node_text_read(&text, engine, node, mul);
-	site_table_lock();
+	BETWEEN(site_table_lock, site_table_unlock);
 	struct entry *entry = entry_of(&text, layer, &spare);
 	if (!entry->whole)
 		register_whole(entry, &text, engine);
@@ -153,19 +153,15 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 		register_part(entry, &text);
 	*found = (struct site_found){
 		part ? entry->part : entry->whole, entry->outcome.brick, entry->outcome.layer};
-	site_table_unlock();
-	errno = saved;
 }
 
 int site_table_layer(const struct engine *engine, const void *node)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct node_text text;
 
 	node_text_read(&text, engine, node, NULL);
-	site_table_lock();
+	BETWEEN(site_table_lock, site_table_unlock);
 	int layer = outcome_of(&text, node_text_hash(&text).names).layer;
-	site_table_unlock();
-	errno = saved;
 	return layer;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "attach/ggml/given_names.h"
 #include "base/hash.h"
+#include "base/scope.h"
 
 enum { HEAD_NODES = 16, MAX_PRODUCTS = 64, ROLE_BYTES = 32 };
 
@@ -77,12 +78,11 @@ static int role_of(const struct reader *r, const void *tensor, char *role)
 {
 	size_t n = strlen(r->prefix);
 
-	given_names_lock();
+	BETWEEN(given_names_lock, given_names_unlock);
 	const char *given = tensor ? given_name_of(tensor, r->e->get_name(tensor)) : NULL;
 	int found = given && !strncmp(given, r->prefix, n);
 	if (found)
 		snprintf(role, ROLE_BYTES, "%.*s", ROLE_BYTES - 1, given + n);
-	given_names_unlock();
 	return found;
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock_ns.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/correlation.h"
 #include "brick/queue.h"
@@ -86,11 +87,10 @@ void commands_kernel(const struct hip_symbol_data *symbol)
 		name[length - 3] = '\0';
 	char *readable = demangle(name);
 	char *kept = readable ? readable : strdup(name);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	uint64_t former = hashmap_get(&kernels, symbol->kernel);
 	if (former != HASHMAP_NONE || !kept || hashmap_set_pointer(&kernels, symbol->kernel, kept))
 		free(kept);
-	pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock; NULL: no memory. */
@@ -177,7 +177,7 @@ static struct command *begin(uint64_t a, uint64_t b, int is_copy)
 	}
 	c->work = is_copy ? NULL : brick_launch_work();
 	__atomic_store_n(&newest, c->launch.number, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	c->queue = queue_of(a, b, is_copy);
 	if (c->queue) {
 		c->refs++;
@@ -185,7 +185,6 @@ static struct command *begin(uint64_t a, uint64_t b, int is_copy)
 		c->queue->last = &c->next;
 		c->queue->held++;
 	}
-	pthread_mutex_unlock(&lock);
 	return c;
 }
 
@@ -220,10 +219,9 @@ void commands_launched(void *user)
 
 	if (!c)
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	brick_launch_end(&c->launch);
 	drop(c);
-	pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock. */
@@ -263,10 +261,9 @@ void commands_dispatched(void *user, const struct hip_dispatch_data *data)
 
 	if (!c)
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	c->kernel = kernel_of(data);
 	finish(c, data->start, data->end);
-	pthread_mutex_unlock(&lock);
 }
 
 void commands_copied(void *user, const struct hip_copy_data *data)
@@ -275,15 +272,14 @@ void commands_copied(void *user, const struct hip_copy_data *data)
 
 	if (!c)
 		return;
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	c->bytes = data->bytes;
 	finish(c, data->start, data->end);
-	pthread_mutex_unlock(&lock);
 }
 
 void commands_end(void)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&queues, s));) {
 		struct queue *queue = hashmap_pointer(s->value);
 		brick_queue_dropped(queue->lane, queue->held);
@@ -291,5 +287,4 @@ void commands_end(void)
 	}
 	note_once("hip.commands", "%llu never came; clock within %llu ns", (unsigned long long)lost,
 		(unsigned long long)clock_line.residual_ns);
-	pthread_mutex_unlock(&lock);
 }

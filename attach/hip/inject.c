@@ -11,6 +11,7 @@
 #include "attach/hip/abi.h"
 #include "attach/hip/commands.h"
 #include "attach/notes_once.h"
+#include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
@@ -68,7 +69,7 @@ static void about_call(const struct hip_event *e)
 
 static void about(const struct hip_event *e, void **user)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!e->payload && e->kind != kinds[CALLS])
 		return;
@@ -81,7 +82,6 @@ static void about(const struct hip_event *e, void **user)
 	else if (e->kind == kinds[CODE] && e->operation == HIP_CODE_KERNEL_SYMBOL &&
 		 e->phase == HIP_PHASE_ENTER)
 		commands_kernel(e->payload);
-	errno = saved;
 }
 
 static void callback_0(struct hip_record_0 record, void **user, void *data)

@@ -12,6 +12,7 @@
 #include "attach/opencl/driver.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/correlation.h"
 
 enum {
@@ -85,12 +86,11 @@ struct clock *clocks_of(cl_device_id device)
 {
 	struct clock *c;
 
-	pthread_mutex_lock(&table);
+	HOLD(&table);
 	for (c = clocks; c && c->device != device; c = c->next)
 		;
 	if (!c)
 		c = create(device);
-	pthread_mutex_unlock(&table);
 	return c;
 }
 
@@ -170,14 +170,13 @@ int clocks_are_known(struct clock *c, int is_full)
 {
 	if (!c)
 		return 1;
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	if (c->has_best && c->newest_ns >= c->best.before_ns + CHOICE_NS)
 		use_best(c);
 	int is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
 	if (!c->is_decided && (is_sure(c) || is_full || is_late))
 		decide(c);
 	int is_decided = c->is_decided;
-	pthread_mutex_unlock(&c->lock);
 	return is_decided;
 }
 
@@ -195,13 +194,12 @@ void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_
 {
 	if (!c || (c->method == METHOD_TIMER && c->trusts >= MAX_DOUBTS))
 		return;
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	if (!c->first_ns)
 		c->first_ns = monotonic_ns();
 	if (c->method == METHOD_TIMER)
 		check(c, before_ns, queued, after_ns);
 	collect(c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
-	pthread_mutex_unlock(&c->lock);
 }
 
 void clocks_refresh(void)
@@ -236,10 +234,9 @@ uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_
 	*residual_ns = 0;
 	if (!c)
 		return 0;
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	uint64_t host = brick_correlation_host_ns(&c->correlation, device_ns);
 	*residual_ns = residual_at(&c->correlation, device_ns);
-	pthread_mutex_unlock(&c->lock);
 	return host;
 }
 
@@ -247,10 +244,9 @@ void clocks_placed(struct clock *c, uint64_t residual_ns)
 {
 	if (!c)
 		return;
-	pthread_mutex_lock(&c->lock);
+	HOLD(&c->lock);
 	if (residual_ns > c->residual_ns)
 		c->residual_ns = residual_ns;
-	pthread_mutex_unlock(&c->lock);
 }
 
 void clocks_note(void)

@@ -5,7 +5,6 @@
  */
 #include "attach/opencl/command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/events.h"
@@ -13,6 +12,7 @@
 #include "attach/opencl/modes.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
@@ -180,7 +180,7 @@ static void let_go(struct queue *q, struct pending *p)
 void command_end(
 	struct command *c, const struct command_what *what, cl_uint count, const cl_event *list)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct queue *q = c->queue;
 	struct pending p = {
 		.event = *c->event,
@@ -209,7 +209,6 @@ void command_end(
 		completions_pushed(q);
 	cost_end(c);
 	modes_enqueued(q, p.launch.layer);
-	errno = saved;
 }
 
 int command_enter(void)

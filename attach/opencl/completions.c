@@ -12,6 +12,7 @@
 #include "attach/opencl/events.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "lib/queue_clock.h"
 
 enum {
@@ -181,7 +182,7 @@ static int has_place(struct queue *q)
  */
 int completions_make_room(struct queue *q)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
 	int has_freed = has_place(q), is_stuck = q->stuck_tail == tail + 1;
 
@@ -194,6 +195,5 @@ int completions_make_room(struct queue *q)
 	q->stuck_tail = has_freed ? 0 : tail + 1;
 	if (!has_freed)
 		notes_fault("too many commands of a queue waited: further ones were dropped");
-	errno = saved;
 	return has_freed;
 }

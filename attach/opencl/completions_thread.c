@@ -15,6 +15,7 @@
 #include "attach/opencl/kernels.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 
 enum {
 	INTERVAL_NS = 20000000,
@@ -84,7 +85,7 @@ static void wait_a_while(int idle_rounds)
 {
 	struct timespec until = timespec_in_ns(CLOCK_REALTIME, INTERVAL_NS);
 
-	pthread_mutex_lock(&state_lock);
+	HOLD(&state_lock);
 	if (idle_rounds < IDLE_ROUNDS) {
 		pthread_cond_timedwait(&wake, &state_lock, &until);
 	} else {
@@ -93,7 +94,6 @@ static void wait_a_while(int idle_rounds)
 			pthread_cond_wait(&wake, &state_lock);
 		__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
 	}
-	pthread_mutex_unlock(&state_lock);
 }
 
 static void *run(void *unused)
@@ -211,10 +211,9 @@ void completions_start(void)
 
 void completions_wake(void)
 {
-	pthread_mutex_lock(&state_lock);
+	HOLD(&state_lock);
 	__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
 	pthread_cond_signal(&wake);
-	pthread_mutex_unlock(&state_lock);
 }
 
 void completions_pushed(struct queue *q)

@@ -9,6 +9,7 @@
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/completions.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 enum { WINDOW = 512, MAX_ROUNDS = 64 };
 
@@ -27,7 +28,7 @@ static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Without the first `skipped` ones. */
 static void copy(struct queue *q, struct window *w, uint32_t skipped)
 {
-	pthread_mutex_lock(&q->lock);
+	HOLD(&q->lock);
 	uint64_t waiting = q->head - q->tail - skipped;
 	w->count = waiting < WINDOW ? (uint32_t)waiting : WINDOW;
 	w->first = q->tail + skipped;
@@ -40,7 +41,6 @@ static void copy(struct queue *q, struct window *w, uint32_t skipped)
 	}
 	if (waiting > WINDOW && !q->in_order)
 		w->bound_ns = queue_at(q, w->first + WINDOW)->before_ns;
-	pthread_mutex_unlock(&q->lock);
 }
 
 /* Behind one that is not done none of an in-order queue is. */
@@ -111,7 +111,7 @@ static int write_back(struct queue *q, const struct window *w)
 	uint32_t timed = q->timed;
 	int is_new = 0;
 
-	pthread_mutex_lock(&q->lock);
+	HOLD(&q->lock);
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct pending *p = queue_at(q, w->first + i);
 		const struct pending *item = &w->items[i];
@@ -128,7 +128,6 @@ static int write_back(struct queue *q, const struct window *w)
 		left++;
 	__atomic_store_n(&q->timed, timed, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->tail, left, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&q->lock);
 	return is_new;
 }
 
@@ -145,7 +144,7 @@ uint32_t completions_take(struct queue *q, int must_decide)
 	uint32_t total = 0;
 	int rounds = 0, is_new, was_known, known;
 
-	pthread_mutex_lock(&window_lock);
+	HOLD(&window_lock);
 	do {
 		was_known = known = is_known(q, must_decide);
 		copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
@@ -156,6 +155,5 @@ uint32_t completions_take(struct queue *q, int must_decide)
 			total += emit(q, &shared_window);
 		is_new = write_back(q, &shared_window);
 	} while ((is_new || known != was_known) && ++rounds < MAX_ROUNDS);
-	pthread_mutex_unlock(&window_lock);
 	return total;
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/scope.h"
 
 static struct driver found;
 static const struct driver nothing;
@@ -136,13 +137,12 @@ static void *function_of(const struct driver *d, const struct entry *e)
 /* Publish a complete table, unless another thread has been faster. */
 static void publish(const struct driver *candidate, const char *file)
 {
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	if (!driver_get()) {
 		found = *candidate;
 		snprintf(path, sizeof path, "%s", file);
 		__atomic_store_n(&driver, &found, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 /*
@@ -215,10 +215,9 @@ const struct driver *driver_find(const void *return_address)
 
 	if (d)
 		return d;
-	int saved = errno;
+	KEEP_ERRNO();
 	if (take(RTLD_NEXT) || take_from_caller(return_address) || take_by_name())
 		d = driver_get();
-	errno = saved;
 	return d ? d : &nothing;
 }
 
@@ -233,7 +232,7 @@ static const struct entry *find_entry(const char *name)
 void *driver_adopt(void *handle, const char *name, void *function, int *is_another)
 {
 	const struct entry *e = find_entry(name);
-	int saved = errno;
+	KEEP_ERRNO();
 
 	*is_another = 0;
 	if (!e || !e->hook)
@@ -243,6 +242,5 @@ void *driver_adopt(void *handle, const char *name, void *function, int *is_anoth
 	const struct driver *d = driver_get();
 	void *hook = d && function_of(d, e) == function ? e->hook : NULL;
 	*is_another = d && !hook && function_of(d, e);
-	errno = saved;
 	return hook;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "attach/opencl/driver.h"
 #include "base/hash.h"
+#include "base/scope.h"
 #include "brick/queue.h"
 
 enum {
@@ -88,9 +89,8 @@ void kernels_program(
 	}
 	uint64_t code = brick_code_register(source, bytes, NULL, NULL);
 	free(source);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	programs[next_program++ % MAX_PROGRAMS] = (struct program){program, code};
-	pthread_mutex_unlock(&lock);
 }
 
 /* Under the lock; the newest entry of a handle counts. */
@@ -108,26 +108,24 @@ void kernels_created(cl_kernel handle)
 {
 	int is_new;
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct kernel *k = entry_of(handle, &is_new);
 	if (k && !is_new) {
 		memset(k, 0, sizeof *k);
 		k->handle = handle;
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 void kernels_local_changed(cl_kernel handle)
 {
 	int is_new;
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct kernel *k = entry_of(handle, &is_new);
 	if (k) {
 		k->device = NULL;
 		memset(k->shapes, 0, sizeof k->shapes);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 /* What the driver says of a kernel, asked without our lock. */
@@ -209,7 +207,7 @@ static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimen
 	ask(&k, device);
 	describe_shape(&shape, &k, dimensions, global, local);
 	shape.index = register_shape(&k, &shape);
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct kernel *entry = entry_of(handle, &is_new);
 	if (entry) {
 		if (entry->device != device)
@@ -219,7 +217,6 @@ static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimen
 		k.shapes[k.next_shape++ % SHAPES] = shape;
 		*entry = k;
 	}
-	pthread_mutex_unlock(&lock);
 	return shape.index;
 }
 

@@ -6,13 +6,13 @@
  */
 #include "attach/opencl/modes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 #include "attach/opencl/driver.h"
 #include "attach/opencl/completions.h"
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 enum {
@@ -66,7 +66,7 @@ static int drain(struct queue *q)
 
 static void synchronise(struct queue *q)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	uint64_t begin = brick_ticks();
 
 	if (q->unmoved_tail == tail_of(q) + 1)
@@ -80,7 +80,6 @@ static void synchronise(struct queue *q)
 		q->unmoved_tail = tail_of(q) + 1;
 		notes_fault("a queue that waits for its program could not be synchronised");
 	}
-	errno = saved;
 }
 
 void modes_enqueued(struct queue *q, int layer)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/notes.h"
+#include "base/scope.h"
 
 enum { FIRST_CAPACITY = 256, MAX_RELEASED = 64 };
 
@@ -82,9 +83,9 @@ static void open_record(struct queue *q)
 int queue_created(
 	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
-	pthread_mutex_lock(&table);
+	HOLD(&table);
 	forget_former(handle);
 	struct queue *q = take_place();
 	if (q) {
@@ -105,8 +106,6 @@ int queue_created(
 		open_record(q);
 		__atomic_store_n(&q->handle, handle, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&table);
-	errno = saved;
 	return q != NULL;
 }
 
@@ -129,13 +128,12 @@ void queue_releasing(cl_command_queue handle)
 
 void queue_retire(struct queue *q)
 {
-	pthread_mutex_lock(&table);
+	HOLD(&table);
 	if (q->is_released && !q->is_free && q->head == q->tail) {
 		brick_queue_destroy(q->record);
 		q->record = NULL;
 		__atomic_store_n(&q->is_free, 1, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&table);
 }
 
 /* Under its lock: room for more, as long as it is not too much. */
@@ -164,7 +162,7 @@ int queue_push(struct queue *q, const struct pending *pending)
 {
 	int error = 0;
 
-	pthread_mutex_lock(&q->lock);
+	HOLD(&q->lock);
 	if (q->head - q->tail == q->capacity)
 		error = grow(q);
 	if (!error) {
@@ -174,7 +172,6 @@ int queue_push(struct queue *q, const struct pending *pending)
 			p->after = p->first;
 		__atomic_store_n(&q->head, q->head + 1, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&q->lock);
 	return error;
 }
 
@@ -198,11 +195,10 @@ uint64_t queue_head(const struct queue *q)
 
 void queue_waited(struct queue *q, uint64_t count, uint64_t host_ns)
 {
-	pthread_mutex_lock(&q->lock);
+	HOLD(&q->lock);
 	uint32_t at = q->wait_count++ % QUEUE_WAITS;
 	q->waits[at].count = count;
 	q->waits[at].ns = host_ns;
-	pthread_mutex_unlock(&q->lock);
 }
 
 uint64_t queue_over_ns(const struct queue *q, uint64_t index)

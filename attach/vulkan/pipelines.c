@@ -10,6 +10,7 @@
 #include <string.h>
 #include "attach/vulkan/map.h"
 #include "attach/vulkan/spirv.h"
+#include "base/scope.h"
 
 enum { MAX_MODULE_BYTES = 16 << 20 };
 
@@ -65,14 +66,13 @@ static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderSta
 	spirv_entry_find(&entry, module->words, module->count, stage->pName);
 	memcpy(pipeline->block, entry.size, sizeof pipeline->block);
 	pipeline->code = module->hash;
-	pthread_mutex_lock(&names);
+	HOLD(&names);
 	pipeline->is_named |= *module->name != 0;
 	if (*module->name)
 		snprintf(pipeline->name, sizeof pipeline->name, "%s", module->name);
 	else
 		snprintf(pipeline->name, sizeof pipeline->name, "%.100s (SPIR-V %08x)",
 			stage->pName, (unsigned)(module->hash >> 32));
-	pthread_mutex_unlock(&names);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding a queue, and reading its timestamps (queue.h). */
 #include "attach/vulkan/queue.h"
+#include "base/scope.h"
 
 struct vulkan_queue *queue_find(struct vulkan_device *d, VkQueue handle)
 {
 	struct vulkan_queue *queue;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	for (queue = d->queues; queue && queue->handle != handle;)
 		queue = queue->next;
-	pthread_mutex_unlock(&d->lock);
 	return queue;
 }
 

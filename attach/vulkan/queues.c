@@ -14,6 +14,7 @@
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 enum { EXIT_PATIENCE_S = 1 };
@@ -39,10 +40,9 @@ static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, 
 		free(queue);
 		return;
 	}
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	queue->next = d->queues;
 	d->queues = queue;
-	pthread_mutex_unlock(&d->lock);
 }
 
 static VKAPI_ATTR void VKAPI_CALL get_queue(
@@ -82,7 +82,7 @@ static void describe_clock(const struct vulkan_device *d)
 void queues_device_end(struct vulkan_device *d)
 {
 	d->call.DeviceWaitIdle(d->handle);
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	completions_take(d);
 	describe_clock(d);
 	clock_close(d);
@@ -100,7 +100,6 @@ void queues_device_end(struct vulkan_device *d)
 		free(queue);
 	}
 	slots_destroy(d);
-	pthread_mutex_unlock(&d->lock);
 }
 
 static void wait_for_last(const struct vulkan_queue *queue)

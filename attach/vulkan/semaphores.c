@@ -3,6 +3,7 @@
 #include "attach/vulkan/semaphores.h"
 
 #include "base/hash.h"
+#include "base/scope.h"
 
 enum { PLACES = 1 << 12 };
 
@@ -22,23 +23,21 @@ void semaphores_set(VkSemaphore semaphore, uint64_t value, uint64_t number)
 {
 	uint64_t key = VULKAN_KEY(semaphore);
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	*place(key, value) = (struct signal){key, value, number};
-	pthread_mutex_unlock(&lock);
 }
 
 uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value)
 {
 	uint64_t key = VULKAN_KEY(semaphore), number = 0;
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	struct signal *signal = place(key, value);
 	if (signal->semaphore == key && signal->value == value) {
 		number = signal->number;
 		if (!value)
 			signal->semaphore = 0;
 	}
-	pthread_mutex_unlock(&lock);
 	return number;
 }
 
@@ -46,9 +45,8 @@ void semaphores_forget(VkSemaphore semaphore)
 {
 	uint64_t key = VULKAN_KEY(semaphore);
 
-	pthread_mutex_lock(&lock);
+	HOLD(&lock);
 	for (uint32_t i = 0; i < PLACES; i++)
 		if (signals[i].semaphore == key)
 			signals[i].semaphore = 0;
-	pthread_mutex_unlock(&lock);
 }

@@ -14,6 +14,7 @@
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submission.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 enum { MAX_IN_FLIGHT = 256 };
@@ -93,11 +94,10 @@ static void read_clock(
 {
 	if (d->has_calibration || !s->timestamps)
 		return;
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	completions_take(d);
 	if (!queue->first)
 		clock_correlate_by(d, queue);
-	pthread_mutex_unlock(&d->lock);
 }
 
 /* Send the copies after the program's own submission. Under the device's lock. */
@@ -134,7 +134,7 @@ static uint32_t in_flight(const struct vulkan_queue *queue)
 static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	completions_take(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
@@ -154,7 +154,6 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 			brick_queue_dropped(queue->queue, s->pending.count);
 		submission_destroy(s);
 	}
-	pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- the program's calls ---- */

@@ -12,6 +12,7 @@
 #include "attach/vulkan/submission.h"
 #include "attach/vulkan/submits.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 /* The queue that the command is in flight on, or NULL. Under the device's lock. */
@@ -29,12 +30,11 @@ static void waited(struct vulkan_device *d, uint64_t begin, uint64_t number)
 	uint64_t over_ns = monotonic_ns();
 
 	brick_record_wait(begin, brick_ticks(), number);
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	struct vulkan_queue *queue = number ? queue_of(d, number) : NULL;
 	if (queue)
 		queue_waited(queue, number, over_ns);
 	completions_take(d);
-	pthread_mutex_unlock(&d->lock);
 }
 
 /* The newest command of the queues that match; NULL: of all. */
@@ -42,10 +42,9 @@ static uint64_t newest(struct vulkan_device *d, const struct vulkan_queue *queue
 {
 	uint64_t number = queue ? queue->number : 0;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	for (const struct vulkan_queue *q = queue ? NULL : d->queues; q; q = q->next)
 		number = q->number > number ? q->number : number;
-	pthread_mutex_unlock(&d->lock);
 	return number;
 }
 
@@ -122,9 +121,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue handle, const VkPresentInf
 	struct vulkan_device *d = vulkan_device_of(handle);
 	VkResult result = d->call.QueuePresentKHR(handle, info);
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	completions_take(d);
-	pthread_mutex_unlock(&d->lock);
 	return result;
 }
 

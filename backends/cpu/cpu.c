@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/scope.h"
 #include "brick/clock.h"
 #include "brick/abi/session.h"
 #include "lib/backend.h"
@@ -61,12 +62,11 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	int error = 0;
 
 	(void)queue;
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	if (d->count == d->capacity)
 		error = -EAGAIN;
 	else
 		d->pairs[d->count++] = (struct pair){ticket, now_ns(), 0};
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }
 
@@ -76,13 +76,12 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	int error = -EINVAL;
 
 	(void)queue;
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	for (uint32_t i = d->count; i > 0 && error; i--)
 		if (d->pairs[i - 1].ticket == ticket && !d->pairs[i - 1].end_ns) {
 			d->pairs[i - 1].end_ns = now;
 			error = 0;
 		}
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }
 
@@ -90,7 +89,7 @@ static int drain(struct brick_backend_device *d)
 {
 	uint32_t kept = 0, done = 0;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct pair *p = &d->pairs[i];
 		if (!p->end_ns) {
@@ -103,7 +102,6 @@ static int drain(struct brick_backend_device *d)
 		done++;
 	}
 	d->count = kept;
-	pthread_mutex_unlock(&d->lock);
 	return (int)done;
 }
 

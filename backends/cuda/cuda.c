@@ -10,6 +10,7 @@
 #include "backends/cuda/chain.h"
 #include "backends/cuda/device.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "brick/abi/session.h"
 
@@ -156,15 +157,12 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 
 static int begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!ticket)
 		return -EINVAL;
-	pthread_mutex_lock(&device->lock);
-	int error = begin_pair(device, queue, ticket);
-	pthread_mutex_unlock(&device->lock);
-	errno = saved;
-	return error;
+	HOLD(&device->lock);
+	return begin_pair(device, queue, ticket);
 }
 
 static int end_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
@@ -188,13 +186,10 @@ static int end_pair(struct brick_backend_device *device, void *queue, uint64_t t
 
 static int end(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
-	pthread_mutex_lock(&device->lock);
-	int error = end_pair(device, queue, ticket);
-	pthread_mutex_unlock(&device->lock);
-	errno = saved;
-	return error;
+	HOLD(&device->lock);
+	return end_pair(device, queue, ticket);
 }
 
 /* ---- drain ---- */
@@ -238,15 +233,13 @@ static int drain_pairs(struct brick_backend_device *device)
 
 static int drain(struct brick_backend_device *device)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct cuda_scope scope;
 
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	cuda_scope_enter(device, &scope);
 	int done = drain_pairs(device);
 	cuda_scope_leave(device, &scope);
-	pthread_mutex_unlock(&device->lock);
-	errno = saved;
 	return done;
 }
 
@@ -272,7 +265,7 @@ static int wait_for_pairs(struct brick_backend_device *device)
 	uint32_t count = 0, i;
 	int result = CUDA_FINE;
 
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	for (const struct cuda_pair *pair = device->in_flight.first; pair; pair = pair->next) {
 		for (i = 0; i < count && last[i]->queue != pair->queue; i++)
 			;
@@ -285,7 +278,6 @@ static int wait_for_pairs(struct brick_backend_device *device)
 	}
 	for (i = 0; i < count; i++)
 		result |= device->driver.event_synchronise(last[i]->end);
-	pthread_mutex_unlock(&device->lock);
 	return result == CUDA_FINE ? 0 : BRICK_EDEVICE;
 }
 
@@ -296,14 +288,13 @@ static int wait_for_pairs(struct brick_backend_device *device)
 static int synchronise(struct brick_backend_device *device, void *queue)
 {
 	struct cuda_scope scope;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	cuda_scope_enter(device, &scope);
 	int error = wait_for_stream(device, queue);
 	if (!queue && (!error || error == BRICK_EUNSUPPORTED))
 		error = wait_for_pairs(device);
 	cuda_scope_leave(device, &scope);
-	errno = saved;
 	return error;
 }
 

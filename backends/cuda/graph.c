@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/device.h"
+#include "base/scope.h"
 #include "brick/error.h"
 
 struct cuda_graph {
@@ -20,9 +21,8 @@ struct cuda_graph {
 
 void cuda_graph_allow(struct brick_backend_device *device)
 {
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	device->may_capture = 1;
-	pthread_mutex_unlock(&device->lock);
 }
 
 int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
@@ -133,13 +133,10 @@ static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint
 
 int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
-	pthread_mutex_lock(&graph->device->lock);
-	int error = launch(graph, exec, stream, tickets);
-	pthread_mutex_unlock(&graph->device->lock);
-	errno = saved;
-	return error;
+	HOLD(&graph->device->lock);
+	return launch(graph, exec, stream, tickets);
 }
 
 void cuda_graph_destroy(struct cuda_graph *graph)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "backends/attached.h"
+#include "base/scope.h"
 #include "brick/error.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
@@ -181,7 +182,7 @@ static uint64_t count_pairs(const struct cuda_pair *pair)
 void cuda_close(struct brick_backend_device *device)
 {
 	struct cuda_scope scope;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!device)
 		return;
@@ -194,5 +195,4 @@ void cuda_close(struct brick_backend_device *device)
 	destroy_events(device);
 	cuda_scope_leave(device, &scope);
 	dispose(device);
-	errno = saved;
 }

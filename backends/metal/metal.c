@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "backends/metal/objc.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/metal.h"
 #include "brick/error.h"
 #include "brick/abi/session.h"
@@ -60,7 +61,7 @@ int brick_metal_use(struct brick_backend_device *device, void *queue, void *comm
 {
 	int error = 0;
 
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	uint32_t i = use_of(device, queue);
 	if (i == MAX_QUEUES) {
 		error = BRICK_EFULL;
@@ -69,7 +70,6 @@ int brick_metal_use(struct brick_backend_device *device, void *queue, void *comm
 		device->uses[i].queue = queue;
 		device->uses[i].buffer = command_buffer;
 	}
-	pthread_mutex_unlock(&device->lock);
 	return error;
 }
 
@@ -118,21 +118,18 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 
 static int begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	pthread_mutex_lock(&device->lock);
-	int error = begin_pair(device, queue, ticket);
-	pthread_mutex_unlock(&device->lock);
-	return error;
+	HOLD(&device->lock);
+	return begin_pair(device, queue, ticket);
 }
 
 static int end(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	struct metal_pair *pair = device->first;
 	while (pair && (pair->ticket != ticket || pair->queue != queue || pair->has_ended))
 		pair = pair->next;
 	if (pair)
 		pair->has_ended = 1;
-	pthread_mutex_unlock(&device->lock);
 	return pair ? 0 : -ENOENT;
 }
 
@@ -181,7 +178,7 @@ static int drain(struct brick_backend_device *device)
 {
 	int done = 0;
 
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	for (struct metal_pair **link = &device->first; *link;) {
 		if (take_completion(device, *link)) {
 			take_out(device, link);
@@ -190,7 +187,6 @@ static int drain(struct brick_backend_device *device)
 			link = &(*link)->next;
 		}
 	}
-	pthread_mutex_unlock(&device->lock);
 	return done;
 }
 
@@ -202,7 +198,7 @@ static void *under_way(struct brick_backend_device *device, const void *queue, i
 {
 	void *buffer = NULL;
 
-	pthread_mutex_lock(&device->lock);
+	HOLD(&device->lock);
 	*error = 0;
 	for (struct metal_pair *pair = device->first; pair && !buffer; pair = pair->next) {
 		enum metal_status status = metal_status(&device->objc, pair->buffer);
@@ -215,7 +211,6 @@ static void *under_way(struct brick_backend_device *device, const void *queue, i
 	}
 	if (buffer)
 		metal_retain(&device->objc, buffer);
-	pthread_mutex_unlock(&device->lock);
 	return buffer;
 }
 

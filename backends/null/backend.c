@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "backends/null/sim.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "brick/abi/session.h"
 #include "lib/backend.h"
@@ -97,10 +98,8 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	if (q < 0)
 		return q;
-	pthread_mutex_lock(&d->sim->lock);
-	int error = begin_locked(d, (uint32_t)q, ticket);
-	pthread_mutex_unlock(&d->sim->lock);
-	return error;
+	HOLD(&d->sim->lock);
+	return begin_locked(d, (uint32_t)q, ticket);
 }
 
 static struct pair *find_open(struct brick_backend_device *d, uint64_t ticket)
@@ -146,10 +145,8 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 
 	if (q < 0)
 		return q;
-	pthread_mutex_lock(&d->sim->lock);
-	int error = end_locked(d, (uint32_t)q, ticket);
-	pthread_mutex_unlock(&d->sim->lock);
-	return error;
+	HOLD(&d->sim->lock);
+	return end_locked(d, (uint32_t)q, ticket);
 }
 
 static struct brick_completion completion_of(const struct brick_null *sim, const struct pair *p)
@@ -234,11 +231,10 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 
 	if (sim->config.no_clock)
 		return -ENOTSUP;
-	pthread_mutex_lock(&sim->lock);
+	HOLD(&sim->lock);
 	reading->before_ns = sim_now(sim);
 	reading->device_ns = sim_device_ns(sim, sim_now(sim));
 	reading->after_ns = sim_now(sim);
-	pthread_mutex_unlock(&sim->lock);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include "base/scope.h"
 #include "lib/sys/ticks.h"
 
 enum { SPIN_NS = 80000 /* what a sleep may be late by */ };
@@ -102,10 +103,9 @@ void sim_wait(struct brick_null *sim, uint64_t until_ns)
 		wait_until(until_ns);
 		return;
 	}
-	pthread_mutex_lock(&sim->lock);
+	HOLD(&sim->lock);
 	if (sim->manual_ns < until_ns)
 		sim->manual_ns = until_ns;
-	pthread_mutex_unlock(&sim->lock);
 }
 
 int64_t brick_null_submit(struct brick_null *sim, void *queue, uint64_t ns)
@@ -126,17 +126,14 @@ int64_t brick_null_submit(struct brick_null *sim, void *queue, uint64_t ns)
 
 uint64_t brick_null_now(struct brick_null *sim)
 {
-	pthread_mutex_lock(&sim->lock);
-	uint64_t now = sim_now(sim);
-	pthread_mutex_unlock(&sim->lock);
-	return now;
+	HOLD(&sim->lock);
+	return sim_now(sim);
 }
 
 void brick_null_advance(struct brick_null *sim, uint64_t ns)
 {
-	pthread_mutex_lock(&sim->lock);
+	HOLD(&sim->lock);
 	sim->manual_ns += ns;
-	pthread_mutex_unlock(&sim->lock);
 }
 
 static int recall(struct brick_null *sim, const struct brick_null_times *history,
@@ -144,13 +141,12 @@ static int recall(struct brick_null *sim, const struct brick_null_times *history
 {
 	int error = -ENOENT;
 
-	pthread_mutex_lock(&sim->lock);
+	HOLD(&sim->lock);
 	if (n < *count && *count - n <= BRICK_NULL_HISTORY &&
 		history[n % BRICK_NULL_HISTORY].end_ns) {
 		*times = history[n % BRICK_NULL_HISTORY];
 		error = 0;
 	}
-	pthread_mutex_unlock(&sim->lock);
 	return error;
 }
 
@@ -166,8 +162,6 @@ int brick_null_pair(struct brick_null *sim, uint64_t n, struct brick_null_times 
 
 uint64_t brick_null_pairs(struct brick_null *sim)
 {
-	pthread_mutex_lock(&sim->lock);
-	uint64_t count = sim->pair_count;
-	pthread_mutex_unlock(&sim->lock);
-	return count;
+	HOLD(&sim->lock);
+	return sim->pair_count;
 }

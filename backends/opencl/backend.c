@@ -11,6 +11,7 @@
 #include "backends/attached.h"
 #include "backends/opencl/opencl.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "lib/backend.h"
@@ -165,7 +166,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	cl_event event = NULL;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	int error = queue ? examine(d, queue) : -EINVAL;
 	uint64_t before_ns = monotonic_ns();
 	if (!error && !d->free)
@@ -179,7 +180,6 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 			d->open, ticket, queue, event, NULL, before_ns, event ? monotonic_ns() : 0};
 		d->open = pair;
 	}
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }
 
@@ -197,7 +197,7 @@ static struct opencl_pair *take_open(struct brick_backend_device *d, uint64_t ti
 
 static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	struct opencl_pair *pair = take_open(d, ticket);
 	int error = pair ? 0 : -EINVAL;
 	if (pair) {
@@ -206,7 +206,6 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 		*d->waiting_end = pair;
 		d->waiting_end = &pair->next;
 	}
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include "backends/opencl/opencl.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 
 enum { AGAIN_NS = 1000000 };
 
@@ -60,7 +61,7 @@ static int read_completed(struct brick_backend_device *d, struct brick_reading *
 {
 	int error = -ENOTSUP;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	if (d->has_best) {
 		d->given = d->best;
 		d->given_ns = d->best.after_ns;
@@ -71,7 +72,6 @@ static int read_completed(struct brick_backend_device *d, struct brick_reading *
 		*reading = d->given;
 		error = 0;
 	}
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }
 
@@ -80,9 +80,8 @@ int opencl_correlate(struct brick_backend_device *d, struct brick_reading *readi
 	if (!read_timer(d, reading) || !read_completed(d, reading))
 		return 0;
 	int error = read_marker(d, reading);
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	if (!error)
 		d->given_ns = reading->after_ns;
-	pthread_mutex_unlock(&d->lock);
 	return error;
 }

@@ -4,6 +4,7 @@
  * device's lock only to look at events; they are released without it.
  */
 #include "backends/opencl/opencl.h"
+#include "base/scope.h"
 #include "brick/error.h"
 
 static uint64_t time_of(
@@ -114,14 +115,13 @@ static cl_event last_missing(struct brick_backend_device *d)
 {
 	cl_event missing = NULL;
 
-	pthread_mutex_lock(&d->lock);
+	HOLD(&d->lock);
 	for (const struct opencl_pair *pair = d->waiting; pair; pair = pair->next) {
 		if (pair->first && !state_of(d, pair->first))
 			missing = pair->first;
 		if (pair->last && !state_of(d, pair->last))
 			missing = pair->last;
 	}
-	pthread_mutex_unlock(&d->lock);
 	return missing;
 }
 

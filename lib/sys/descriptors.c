@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/descriptor.h"
+#include "base/scope.h"
 
 enum { UNSHARE = 2 /* CLOSE_RANGE_UNSHARE */, FREE = 64, STREAMS = 3 };
 
@@ -42,13 +43,12 @@ static void fill(int below)
 
 int brick__descriptors_leave(int kept)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int error = kept > 0 ? close_range_here(0, (unsigned)kept - 1) : 0;
 
 	if (!error)
 		error = close_range_here((unsigned)kept + 1, ~0u);
 	if (!error)
 		fill(first_number());
-	errno = saved;
 	return error;
 }

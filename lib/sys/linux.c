@@ -3,6 +3,7 @@
  * The seam of lib/sys/sys.h on Linux: shared memory, identity of threads and of the process.
  * Called on slow paths only; every function leaves errno as it found it.
  */
+#include "base/scope.h"
 #include "lib/sys/sys.h"
 
 #include <errno.h>
@@ -25,14 +26,13 @@
 
 void brick__sys_unmap(void *address, uint64_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	munmap(address, bytes);
-	errno = saved;
 }
 
 void brick__sys_touch(void *address, uint64_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (madvise(address, bytes, MADV_POPULATE_WRITE) < 0) {
 		for (uint64_t i = 0; i < bytes; i += 4096) {
@@ -40,15 +40,12 @@ void brick__sys_touch(void *address, uint64_t bytes)
 			*page = *page;
 		}
 	}
-	errno = saved;
 }
 
 uint64_t brick__sys_thread_id(void)
 {
-	int saved = errno;
-	uint64_t tid = (uint64_t)syscall(SYS_gettid);
-	errno = saved;
-	return tid;
+	KEEP_ERRNO();
+	return (uint64_t)syscall(SYS_gettid);
 }
 
 int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued)
@@ -74,7 +71,7 @@ int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64
 /* CPU time by the clock: getrusage's is as of the last tick. */
 void brick__sys_thread_usage(struct brick__thread_usage *usage)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	struct rusage r = {0};
 	struct timespec t = {0, 0};
 
@@ -83,33 +80,30 @@ void brick__sys_thread_usage(struct brick__thread_usage *usage)
 	usage->cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	usage->preemptions = (uint64_t)r.ru_nivcsw;
 	usage->waits = (uint64_t)r.ru_nvcsw;
-	errno = saved;
 }
 
 void brick__sys_thread_name(char *name, size_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	char buffer[16] = "";
 
 	prctl(PR_GET_NAME, buffer);
 	snprintf(name, bytes, "%s", buffer);
-	errno = saved;
 }
 
 size_t brick__sys_executable(char *path, size_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
 
 	n = n < 0 ? 0 : n;
 	path[n] = '\0';
-	errno = saved;
 	return (size_t)n;
 }
 
 size_t brick__sys_command(char *argv, size_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	size_t used = 0;
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
@@ -125,6 +119,5 @@ size_t brick__sys_command(char *argv, size_t bytes)
 		close(fd);
 	if (used)
 		argv[used - 1] = '\0';
-	errno = saved;
 	return used;
 }

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "brick/counters.h"
 
 enum { PAGE_TRIES = 64, COUNTER_BITS = 64 };
@@ -30,41 +31,37 @@ static int system_open(uint32_t type, uint64_t config, int exclude_kernel)
 		.exclude_kernel = (unsigned)exclude_kernel & 1,
 		.exclude_hv = 1,
 	};
-	int saved = errno;
+	KEEP_ERRNO();
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	int result = fd < 0 ? -errno : (int)fd;
 
-	errno = saved;
 	return result;
 }
 
 static void *system_map(int fd)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
 
-	errno = saved;
 	return page == MAP_FAILED ? NULL : page;
 }
 
 static int system_read(int fd, uint64_t words[3])
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	ssize_t n = read(fd, words, 3 * sizeof *words);
 	int result = n < 0 ? -errno : n == 3 * (ssize_t)sizeof *words ? 0 : -EIO;
 
-	errno = saved;
 	return result;
 }
 
 static void system_close(int fd, void *page)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (page)
 		munmap(page, (size_t)sysconf(_SC_PAGESIZE));
 	close(fd);
-	errno = saved;
 }
 
 #if defined(__x86_64__)

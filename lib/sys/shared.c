@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/descriptor.h"
+#include "base/scope.h"
 
 static int is_file(const struct brick__shared *file, int fd)
 {
@@ -69,7 +70,7 @@ int brick__shared_create(struct brick__shared *out, const char *directory, const
 {
 	struct brick__shared file = BRICK__SHARED_NONE;
 	struct stat st;
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = open_new(&file, directory, name);
 	if (fd >= 0 && !directory)
 		fd = descriptor_raise(fd);
@@ -83,7 +84,6 @@ int brick__shared_create(struct brick__shared *out, const char *directory, const
 	}
 	if (fd >= 0 && (error || directory))
 		close(fd);
-	errno = saved;
 	return error;
 }
 
@@ -91,7 +91,7 @@ int brick__shared_rename(struct brick__shared *file, const char *name)
 {
 	char path[sizeof file->path];
 	const char *slash = strrchr(file->path, '/');
-	int saved = errno;
+	KEEP_ERRNO();
 	int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file->path), file->path, name);
 	int error = n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG
 		    : rename(file->path, path)	      ? -errno
@@ -99,7 +99,6 @@ int brick__shared_rename(struct brick__shared *file, const char *name)
 
 	if (!error)
 		memcpy(file->path, path, sizeof path);
-	errno = saved;
 	return error;
 }
 
@@ -115,7 +114,7 @@ static int is_allowed(uint64_t bytes)
 int brick__shared_extend(struct brick__shared *file, uint64_t bytes)
 {
 	struct stat st;
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = begin_use(file);
 	int error = fd < 0 ? fd : 0;
 
@@ -124,13 +123,12 @@ int brick__shared_extend(struct brick__shared *file, uint64_t bytes)
 	if (!error && (uint64_t)st.st_size < bytes)
 		error = !is_allowed(bytes) ? -EFBIG : ftruncate(fd, (off_t)bytes) ? -errno : 0;
 	end_use(file, fd);
-	errno = saved;
 	return error;
 }
 
 int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t bytes)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = begin_use(file);
 	int error = fd < 0 ? fd : 0;
 
@@ -138,13 +136,12 @@ int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t 
 		if (errno != EINTR)
 			error = -errno;
 	end_use(file, fd);
-	errno = saved;
 	return error;
 }
 
 void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t bytes, int *error)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = begin_use(file);
 	void *at = MAP_FAILED;
 
@@ -160,40 +157,36 @@ void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t by
 		*error = -ESTALE;
 	}
 	end_use(file, fd);
-	errno = saved;
 	return *error ? NULL : at;
 }
 
 int brick__shared_keep(struct brick__shared *file)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = begin_use(file);
 
 	if (fd >= 0)
 		file->fd = fd;
-	errno = saved;
 	return fd;
 }
 
 void brick__shared_close(struct brick__shared *file)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (file->fd >= 0 && is_file(file, file->fd))
 		close(file->fd);
 	file->fd = -1;
-	errno = saved;
 }
 
 void brick__shared_unlink(struct brick__shared *file)
 {
 	struct stat st;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (*file->path && !lstat(file->path, &st) && (uint64_t)st.st_dev == file->device &&
 		(uint64_t)st.st_ino == file->inode)
 		unlink(file->path);
-	errno = saved;
 }
 
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes)
@@ -201,7 +194,7 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	char path[512];
 	struct stat st;
 	void *at = MAP_FAILED;
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = join(path, sizeof path, directory, name)
 			 ? -1
 			 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -210,14 +203,13 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);
-	errno = saved;
 	return at == MAP_FAILED ? NULL : at;
 }
 
 int brick__shared_is_held(const char *directory, const char *name)
 {
 	char path[512];
-	int saved = errno;
+	KEEP_ERRNO();
 	int fd = join(path, sizeof path, directory, name)
 			 ? -1
 			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -228,6 +220,5 @@ int brick__shared_is_held(const char *directory, const char *name)
 		held = 1;
 	else
 		close(fd);
-	errno = saved;
 	return held;
 }
