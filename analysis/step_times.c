@@ -203,7 +203,7 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 		k++) {
 		const struct run_step *step = &times->run->steps[index->by_process[k]];
 		const struct step_time *time = &times->steps[index->by_process[k]];
-		if (step->phase == BRICK_PHASE_WARM_UP ||
+		if (step->phase == BRICK_PHASE_WARM_UP || step->refused ||
 			(begin_ns == ANALYSIS_UNKNOWN && !takes_prompt(step)))
 			continue;
 		if (begin_ns == ANALYSIS_UNKNOWN)

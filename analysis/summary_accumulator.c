@@ -117,7 +117,8 @@ static void merge_lane(struct summary_accumulator *t)
 		else
 			add_samples(to, sampled);
 		add_sampled(to, sampled);
-		if (stat && t->index->kinds[b] == BRICK_KIND_WORK)
+		if (stat && (t->index->kinds[b] == BRICK_KIND_WORK ||
+				    t->index->kinds[b] == BRICK_KIND_OVERHEAD))
 			add_exact(&exact, stat, sampled->open_ns);
 	}
 	if (t->by == SUMMARY_BY_THREAD && t->only == SUMMARY_ALL_PHASES && lane->stats &&

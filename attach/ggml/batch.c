@@ -40,10 +40,10 @@ static int is_output(const struct sequence *s, const struct batch_head *batch)
  * How many of its outputs belong to the prompt that the sequence is known to have: of drafts that
  * are checked together with its last token that token alone.
  */
-static uint32_t of_prompt(const struct sequence *s, const struct batch_past *past, int32_t id)
+static uint32_t of_prompt(const struct sequence *s, const struct sequence_past *past)
 {
-	int32_t end = past->of[id].prompt_end;
-	int goes_on = past->of[id].unfinished || (past->of[id].scored && s->tokens > MAX_CHECKED);
+	int32_t end = past->prompt_end;
+	int goes_on = past->unfinished || (past->scored && s->tokens > MAX_CHECKED);
 
 	if (s->first != 0 && !goes_on && s->first >= end)
 		return 0;
@@ -53,23 +53,57 @@ static uint32_t of_prompt(const struct sequence *s, const struct batch_past *pas
 	return known < s->tokens ? known : s->tokens;
 }
 
+/* Drafts that were wrong were taken out before. */
+static void move(struct sequence_past *past, int32_t first)
+{
+	int64_t goes_on = (int64_t)past->end + past->moved_by;
+
+	if (past->moved_by < 0 && first <= goes_on && first > goes_on - MAX_CHECKED) {
+		int64_t end =
+			past->prompt_end > past->moved_from ? past->prompt_end : past->moved_from;
+		end += past->moved_by;
+		past->prompt_end = end < past->prompt_end ? (int32_t)end : past->prompt_end;
+	}
+	past->moved_by = 0;
+}
+
+void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by)
+{
+	if (sequence < 0 || sequence >= BATCH_SEQUENCES)
+		return;
+	past->of[sequence].moved_from = from;
+	past->of[sequence].moved_by = by;
+}
+
+static int32_t behind(int64_t position)
+{
+	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
+}
+
+/* Brings the past up to date; returns how many tokens are the prompt's. */
+static uint32_t prompt_after(const struct sequence *s, const struct batch_head *batch,
+	struct sequence_past *past, uint32_t prompt)
+{
+	if (!s->first)
+		memset(past, 0, sizeof *past);
+	move(past, s->first);
+	if (!prompt)
+		prompt = of_prompt(s, past);
+	if (prompt)
+		past->prompt_end = behind((int64_t)s->last - (s->tokens - prompt));
+	past->end = behind(s->last);
+	past->unfinished = prompt && batch->outputs && !s->outputs;
+	past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
+	return prompt;
+}
+
 static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 	const struct batch_head *batch, struct batch_past *past, int32_t id)
 {
 	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
 
-	if (past && s->first >= 0) {
-		if (!s->first)
-			past->of[id].prompt_end = past->of[id].unfinished = past->of[id].scored = 0;
-		if (!prompt)
-			prompt = of_prompt(s, past, id);
-		int64_t end = (int64_t)s->last + 1 - (s->tokens - prompt);
-		if (prompt && end > past->of[id].prompt_end)
-			past->of[id].prompt_end = end < INT32_MAX ? (int32_t)end : INT32_MAX;
-		past->of[id].unfinished = prompt && batch->outputs && !s->outputs;
-		past->of[id].scored =
-			prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
-	}
+	if (past && s->first >= 0)
+		prompt = prompt_after(s, batch, &past->of[id], prompt);
 	sum->prompt += prompt;
 	sum->output += s->tokens - prompt;
 }

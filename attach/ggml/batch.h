@@ -26,13 +26,21 @@ enum { BATCH_SEQUENCES = 512 };
 
 /* What a context has evaluated of its sequences; all 0: nothing. */
 struct batch_past {
-	struct {
-		int32_t prompt_end; /* position behind the last token of its prompt */
+	struct sequence_past {
+		int32_t prompt_end;	      /* position behind the last token of its prompt */
+		int32_t end;		      /* behind the last token of all */
+		int32_t moved_from, moved_by; /* since then, see batch_moved() */
 		int16_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
 				     */
 		int16_t scored;	    /* those of all tokens of a prompt's batch were wanted */
 	} of[BATCH_SEQUENCES];
 };
+
+/*
+ * What the sequence has from a position on was moved: a full context that lost its older half
+ * (llama_memory_seq_add()). It holds for a next batch that goes on just there.
+ */
+void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by);
 
 /* The batch before, whichever context it was for. All 0: none. */
 struct batch_last {
@@ -52,8 +60,9 @@ void batch_as_meant(struct batch_head *batch, struct batch_last *last);
  * of a prompt without them); several tokens are outputs when the logits of all are wanted and the
  * sequence did not begin with them (drafts that are checked), else a prompt. With a past, which
  * is brought up to date, also what continues a prompt, or lies within it, is a prompt's: its last
- * token alone, or before a few drafts, and that of one that was kept from before. Behind a prompt's
- * batch of which all logits were wanted (a text that is scored) so is one of more tokens than
- * drafts are. A token of several sequences is a prompt's.
+ * token alone, or before a few drafts, and that of one that was kept from before; what of the old
+ * prompt lies behind that was taken out. Behind a prompt's batch of which all logits were wanted (a
+ * text that is scored) so is one of more tokens than drafts are. A token of several sequences is a
+ * prompt's.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);

@@ -150,3 +150,16 @@ word_pair hook_SET_WARMUP(word context, word on, word c, word d, word e, word f)
 	step_warm_up_set((const void *)context, (uint8_t)on != 0);
 	return function ? function(context, on, c, d, e, f) : 0;
 }
+
+word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, word by, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_ADD, __builtin_return_address(0));
+
+	if (brick_enabled() && !lock_try(&contexts.lock)) {
+		for (size_t i = 0; i < sizeof contexts.of / sizeof *contexts.of; i++)
+			batch_moved(&contexts.of[i].past, (int32_t)sequence, (int32_t)from,
+				(int32_t)by);
+		lock_give(&contexts.lock);
+	}
+	return function ? function(memory, sequence, from, to, by, f) : 0;
+}

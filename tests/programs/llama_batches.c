@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llama.cpp driven by its public interface as its server and its speculative programs drive it, and
-// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along; prints
-// as JSON the tokens of prompts and of outputs that were evaluated, by what the batches held, and
-// llama_perf_context()'s sum.
+// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along|shift;
+// prints as JSON the tokens of prompts and of outputs that were evaluated, by what the batches
+// held, and llama_perf_context()'s sum.
 //
 // server: requests come while others are decoded; each batch has a token of every sequence that
 // decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
 // asked for a second time with all but its last token kept, one has a single token. draft: tokens
 // are drafted by a context of its own, and all of a draft is checked in one batch. along: the same,
 // but the prompt's last token is checked with the first draft, and the drafting context gets those
-// batches, too.
+// batches, too. shift: a context loses what is older, but for its begin, and what stays is moved,
+// twice within the prompt.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ enum {
 	SLOTS = 3,
 	BATCH = 32,
 	CONTEXT = 1024,
-	REQUESTS = 7,
+	REQUESTS = 8,
 	DRAFTED = 4,
 	DRAFT_PROMPT = 21,
 	DRAFT_TOKENS = 40
@@ -38,7 +39,8 @@ struct counts {
 struct request {
 	int slot, from; // in which, and from which turn on: it waits until that is free
 	int prompt, predict;
-	int kept; // of the prompt, in the slot from the one before, which began alike
+	int kept;  // of the prompt, in the slot from the one before, which began alike
+	int begin; // whose prompt it begins like
 };
 
 static const struct request requests[REQUESTS] = {
@@ -48,7 +50,8 @@ static const struct request requests[REQUESTS] = {
 	{1, 10, 1, 9, 0},
 	{2, 12, 40, 5, 0},
 	{0, 14, 16, 8, 0},
-	{0, 16, 16, 8, 15},
+	{0, 16, 16, 8, 15, 5},
+	{2, 20, 30, 12, 8, 4},
 };
 
 struct slot {
@@ -168,9 +171,8 @@ static long add_prompt(struct llama_batch *batch, struct slot *slot, int sequenc
 		int last = ++slot->done == r->prompt;
 		if (last)
 			slot->at = batch->n_tokens;
-		/* what is asked for twice is the same */
-		add(batch,
-			prompt_token(r->kept ? slot->request - 1 : slot->request, slot->done - 1),
+		/* what is asked for twice is the same; of a shorter one its begin */
+		add(batch, prompt_token(r->kept ? r->begin : slot->request, slot->done - 1),
 			slot->done - 1, sequence, last);
 	}
 	return added;
@@ -319,6 +321,32 @@ static void speculate(struct llama_context *context, struct llama_context *draft
 	llama_batch_free(batch);
 }
 
+// --- shift ---
+
+static void shift(struct llama_context *context)
+{
+	enum { KEPT = 4, LOST = 8, OUTPUTS = 6 };
+	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
+	llama_memory_t memory = llama_get_memory(context);
+	int position = DRAFT_PROMPT;
+
+	read_prompt(context, &batch, DRAFT_PROMPT);
+	int32_t last = likeliest(context, DRAFT_PROMPT - 1);
+	for (int i = 1; i <= 3 * OUTPUTS; i++) {
+		batch.n_tokens = 0;
+		add(&batch, last, position++, 0, 1);
+		evaluate(context, batch);
+		count(0, 1);
+		last = likeliest(context, 0);
+		if (i % OUTPUTS)
+			continue;
+		llama_memory_seq_rm(memory, 0, KEPT, KEPT + LOST);
+		llama_memory_seq_add(memory, 0, KEPT + LOST, -1, -LOST);
+		position -= LOST;
+	}
+	llama_batch_free(batch);
+}
+
 // Batches of one token are counted apart by the engine, which says 1 where it was none.
 static long of_engine(struct llama_context *context)
 {
@@ -339,7 +367,8 @@ int main(int argc, char **argv)
 	ggml_backend_load_all_from_path(argv[1]);
 	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
 	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
-	for (int i = 0; i < 1 + !!strcmp(argv[3], "server"); i++) {
+	int alone = !strcmp(argv[3], "server") || !strcmp(argv[3], "shift");
+	for (int i = 0; i < 2 - alone; i++) {
 		contexts[i] = open_context();
 		warm_up(contexts[i]);
 		try_removing(contexts[i]);
@@ -348,6 +377,8 @@ int main(int argc, char **argv)
 		speculate(contexts[0], contexts[1]);
 	else if (!strcmp(argv[3], "along"))
 		speculate_along(contexts[0], contexts[1]);
+	else if (!strcmp(argv[3], "shift"))
+		shift(contexts[0]);
 	else
 		serve(contexts[0]);
 	for (int i = 0; i < 2 && contexts[i]; i++) {

@@ -111,6 +111,16 @@ static void first_token_without_sampling(void **state)
 	measure(&f);
 	assert_int_equal(f.times.ttft_ns, 130);
 	close_fixture(&f);
+
+	open_fixture(&f); /* what is sampled behind a batch that was refused is no token */
+	step(&f, f.prefill, 10, 20, 128);
+	builder_sample(&f.run, f.lane, f.sampling, 21, 23, 0);
+	f.run.steps[0].refused = 1;
+	step(&f, f.prefill, 100, 200, 128);
+	builder_sample(&f.run, f.lane, f.sampling, 210, 230, 0);
+	measure(&f);
+	assert_int_equal(f.times.ttft_ns, 130);
+	close_fixture(&f);
 }
 
 /* Times of different processes are not subtracted. */

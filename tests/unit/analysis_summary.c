@@ -3,6 +3,7 @@
  * Rows: exact statistics over samples, what they say of losses, recursion, layers, threads, work
  * and rates; and the ledger.
  */
+#include "brick/abi/overhead.h"
 #include "tests/unit/summary_kit.h"
 
 static const struct summary_row *row_named(const struct summary *s, const char *name)
@@ -65,6 +66,28 @@ static void exact_statistics_win(void **state)
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(row_named(s, "Work")->count, 2);
 	assert_int_equal(row_named(s, "Work")->self_ns, 20);
+	summary_destroy(s);
+	run_fini(&run);
+}
+
+/* A thread's row adds up what its bricks' rows have, also what the profiler did itself. */
+static void threads_add_up_bricks(void **state)
+{
+	struct run run;
+	struct summary *s;
+	uint32_t lane = start(&run);
+	uint32_t work = builder_brick(&run, "Work", "Other");
+	uint32_t own = builder_brick(&run, BRICK_LOOKUP_NAME, "Engine");
+	(void)state;
+	builder_sample(&run, lane, builder_site(&run, work, 0, NULL, NULL), 0, 10, 0);
+	builder_sample(&run, lane, builder_site(&run, own, 0, NULL, NULL), 50, 57, 0);
+	give_stats(&run, lane);
+	run.lanes[lane].stats[work] = (struct brick_stat){.count = 1, .total = 10, .self = 10};
+	run.lanes[lane].stats[own] = (struct brick_stat){.count = 1, .total = 7, .self = 7};
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->row_count, 1);
+	assert_int_equal(s->rows[0].count, 2);
+	assert_int_equal(s->rows[0].self_ns, 17);
 	summary_destroy(s);
 	run_fini(&run);
 }
@@ -349,6 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_statistics_win),
+		cmocka_unit_test(threads_add_up_bricks),
 		cmocka_unit_test(reported_ones_count),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(rates),

@@ -174,6 +174,30 @@ static void what_was_before(void **state)
 	take(&past, 67, 1, 1, 0); /* four of the five were wrong */
 	take(&past, 68, 3, 1, 3); /* the user goes on */
 	take(&past, 71, 1, 1, 0);
+	take(&past, 20, 10, 1, 10); /* a shorter prompt that begins alike */
+	take(&past, 30, 1, 1, 0);
+	take(&past, 31, 1, 1, 0);
+}
+
+/* A full context loses what is older, but for its begin, and the prompt moves. */
+static void what_was_moved(void **state)
+{
+	struct batch_past past = {0};
+
+	(void)state;
+	take(&past, 0, 60, 1, 60);
+	take(&past, 60, 1, 1, 0);
+	batch_moved(&past, 5, 40, -36);
+	take(&past, 25, 1, 1, 0);
+	take(&past, 26, 1, 1, 0);
+	take(&past, 22, 1, 1, 1); /* within what was the prompt, once more */
+	take(&past, 23, 1, 1, 0);
+	batch_moved(&past, 5, 20, -2); /* and no batch that goes on there */
+	take(&past, 3, 1, 1, 1);
+	batch_moved(&past, 5, 4, INT32_MIN);
+	batch_moved(&past, -1, 4, -2);
+	batch_moved(&past, BATCH_SEQUENCES, 4, -2);
+	take(&past, 4, 1, 1, 0);
 }
 
 /*
@@ -221,6 +245,7 @@ int main(void)
 		cmocka_unit_test(odd_batches),
 		cmocka_unit_test(a_text_that_is_scored),
 		cmocka_unit_test(what_was_before),
+		cmocka_unit_test(what_was_moved),
 		cmocka_unit_test(a_model_that_follows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
