@@ -79,7 +79,7 @@ void callback_scheduler_made(void *scheduler)
 
 static int is_work(struct node_thread *t, const void *tensor)
 {
-	return !t->engine || !t->shape_at.known ||
+	return !t->engine || !shape_offsets_known(&t->shape_at) ||
 	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
 }
 

@@ -234,9 +234,9 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 	struct brick_tensor t = {
 		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
 
-	if (!digests_mode || !e || !thread->shape_at.known || !e->get_data || !e->byte_count ||
-		engine_operation(e, node) == OPERATION_EMPTY || note_cache_write(e, node) ||
-		!is_wanted(site))
+	if (!digests_mode || !e || !shape_offsets_known(&thread->shape_at) || !e->get_data ||
+		!e->byte_count || engine_operation(e, node) == OPERATION_EMPTY ||
+		note_cache_write(e, node) || !is_wanted(site))
 		return;
 	t.dtype = dtype_of(tensor_int32(node, e->layout.type));
 	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof t.ne);

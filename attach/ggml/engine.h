@@ -75,15 +75,23 @@ struct engine {
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */
 };
 
-/* Where the fields are that tell shapes apart; known == 0: the layout is not. */
+/* Where the fields are by which a node is told from another one at its address. */
 struct shape_offsets {
-	uint16_t ne, op, type, known;
+	uint16_t ne, op, type;
+	uint16_t source; /* 0: the layout is not known */
 };
+
+static inline int shape_offsets_known(const struct shape_offsets *at)
+{
+	return at->source != 0;
+}
 
 static inline struct shape_offsets engine_shape_offsets(const struct engine *e)
 {
-	return (struct shape_offsets){
-		e->layout.ne, e->layout.op, e->layout.type, e->layout_known != 0};
+	const struct tensor_layout *l = &e->layout;
+
+	return e->layout_known ? (struct shape_offsets){l->ne, l->op, l->type, l->source}
+			       : (struct shape_offsets){0, 0, 0, 0};
 }
 
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */

@@ -65,7 +65,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	if (t->mode == NODE_MODE_OFF || node_run_begin(t, node, mul != NULL, t->run_base))
 		return;
 	int part = params->ith != 0;
-	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
+	uint64_t shape =
+		shape_offsets_known(&t->shape_at) ? node_shape(&t->shape_at, node, mul != NULL) : 0;
 	const struct known_node *known = &t->nodes[t->node_next];
 	t->site = expected_site(known, node, shape, part);
 	if (BRICK_LIKELY(t->site))

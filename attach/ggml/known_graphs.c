@@ -69,7 +69,7 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 		int16_t layer = layers ? layers[i] : -1;
 		if (!node)
 			continue;
-		if (!at.known) {
+		if (!shape_offsets_known(&at)) {
 			append(g, node, 0, layer);
 			first = 0;
 			continue;

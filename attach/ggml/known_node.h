@@ -3,7 +3,9 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 #include "attach/ggml/engine.h"
+#include "base/hash.h"
 
 /* A node, alone or as the first of a fused pair. */
 struct known_node {
@@ -20,9 +22,18 @@ static inline uint64_t known_rotate(uint64_t value, int bits)
 	return value << bits | value >> (64 - bits);
 }
 
+/* Its source 0 or 1. */
+static inline uint64_t node_source(const struct shape_offsets *at, const void *node, uint32_t index)
+{
+	uint64_t source;
+
+	memcpy(&source, (const char *)node + at->source + index * sizeof source, sizeof source);
+	return source;
+}
+
 /*
- * Shape, type and operation in one word, and whether it stands for a fused pair. Not a good hash:
- * it only has to tell the few shapes apart that a tensor at one address takes on.
+ * Shape, type, operation and first sources in one word, and whether it stands for a fused pair. Not
+ * a good hash: it only has to tell the few nodes apart that come to be at one address.
  */
 static inline __attribute__((always_inline)) uint64_t node_shape(
 	const struct shape_offsets *at, const void *node, int fused)
@@ -34,5 +45,7 @@ static inline __attribute__((always_inline)) uint64_t node_shape(
 	shape = known_rotate(shape, 14) ^ (uint64_t)ne[2];
 	shape = known_rotate(shape, 17) ^ (uint64_t)ne[1];
 	shape = known_rotate(shape, 20) ^ (uint64_t)ne[0];
-	return shape ^ ((uint64_t)kind << 45 | (uint64_t)fused << 63);
+	shape ^= (uint64_t)kind << 45 | (uint64_t)fused << 63;
+	return shape + (node_source(at, node, 0) + known_rotate(node_source(at, node, 1), 29)) *
+			       HASH_GOLDEN;
 }

@@ -31,19 +31,19 @@ struct node_plan {
 #define NODE_KEY_NONE 0x133111ebu
 
 /*
- * Which node it is. What this does not show, its sources, has been looked at when the graph was
- * held (shown_details()).
+ * Which node it is. What this does not show, the shapes of views that it reads, has been looked at
+ * when the graph was held (shown_details()).
  */
 static inline __attribute__((always_inline)) uint32_t node_key(
 	const struct shape_offsets *at, const void *node, int fused)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	const uint32_t width = (uint32_t)ne[0], outermost = (uint32_t)ne[3];
-
-	return (uint32_t)(uintptr_t)node + (width + (width << 20)) + (uint32_t)ne[1] * 0x6b43a9b5u +
-	       (uint32_t)ne[2] * 0x297a2d39u + (outermost + (outermost << 27)) +
-	       ((uint32_t)tensor_int32(node, at->op) << 12) + (fused ? 0x5f356495u : 0);
+	return (uint32_t)(uintptr_t)node + (uint32_t)ne[0] * 0x2c1b3c6du +
+	       (uint32_t)ne[1] * 0x6b43a9b5u + (uint32_t)ne[2] * 0x297a2d39u +
+	       (uint32_t)ne[3] * 0x5bd1e995u + ((uint32_t)tensor_int32(node, at->op) << 12) +
+	       (fused ? 0x5f356495u : 0) + (uint32_t)node_source(at, node, 0) * 0x9d8f3a4du +
+	       (uint32_t)node_source(at, node, 1) * 0x4f1bbcddu;
 }
 
 /* What a plan is made of: a graph. */

@@ -38,7 +38,8 @@ static void trust_nothing(struct node_thread *t)
 
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
 {
-	uint64_t shape = t->shape_at.known ? node_shape(&t->shape_at, node, mul != NULL) : 0;
+	uint64_t shape =
+		shape_offsets_known(&t->shape_at) ? node_shape(&t->shape_at, node, mul != NULL) : 0;
 	struct known_node unknown = {.node = node, .layer = -1}, *known = &unknown;
 
 	note_engine(t);

@@ -41,15 +41,9 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 	return hash;
 }
 
-static uint64_t mix_node(
-	uint64_t hash, const struct engine *e, const struct shape_offsets *at, const void *node)
+static uint64_t mix_node(uint64_t hash, const struct shape_offsets *at, const void *node)
 {
-	const struct tensor_layout *l = &e->layout;
-	uint64_t sources = (uint64_t)(uintptr_t)tensor_source(l, node, 0) ^
-			   known_rotate((uint64_t)(uintptr_t)tensor_source(l, node, 1), 29);
-
-	return mix(hash, node_shape(at, node, 0) ^ known_rotate((uint64_t)(uintptr_t)node, 7) ^
-				 known_rotate(sources, 13));
+	return mix(hash, node_shape(at, node, 0) ^ known_rotate((uint64_t)(uintptr_t)node, 7));
 }
 
 uint64_t shown_signature(const struct shown_graph *s)
@@ -61,7 +55,7 @@ uint64_t shown_signature(const struct shown_graph *s)
 		const void *node = shown_node(s, i);
 		if (!node)
 			continue;
-		hash = mix_node(hash, s->engine, &at, node);
+		hash = mix_node(hash, &at, node);
 		if (i % NAMED_EVERY == 0)
 			hash = mix_name(hash, tensor_field(node, s->engine->layout.name));
 	}
@@ -79,18 +73,10 @@ uint64_t shown_outline(const struct shown_graph *s)
 		const void *node = shown_node(s, (uint32_t)i);
 		if (!node)
 			continue;
-		hash = mix_node(hash, s->engine, &at, node);
+		hash = mix_node(hash, &at, node);
 		hash = mix_name(hash, tensor_field(node, s->engine->layout.name));
 	}
 	return hash;
-}
-
-static inline uint64_t word_at(const void *node, uint32_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, (const char *)node + offset, sizeof word);
-	return word;
 }
 
 /* No word waits for the ones before it but with an addition. */
@@ -116,17 +102,11 @@ static inline uint64_t shape_of(const struct shape_offsets *at, const void *node
 
 uint64_t shown_details(const struct shown_graph *shown, const struct shown_order *o)
 {
-	const uint32_t source = shown->engine->layout.source;
 	const struct shape_offsets at = engine_shape_offsets(shown->engine);
 	const void *const *nodes = shown->nodes;
 	struct sums s = {0, 0};
-	uint32_t i = 0;
 
-	for (; i < o->executed; i++) {
-		const void *node = nodes[o->index[i]];
-		add_word(&s, word_at(node, source) ^ known_rotate(word_at(node, source + 8), 29));
-	}
-	for (; i < o->count; i++)
+	for (uint32_t i = 0; i < o->count; i++)
 		add_word(&s, shape_of(&at, nodes[o->index[i]]));
 	return s.of_words ^ known_rotate(s.of_sums, 32);
 }
@@ -136,8 +116,8 @@ static int is_executed(const struct engine *e, const void *node)
 	return node && engine_operation(e, node) != OPERATION_EMPTY;
 }
 
-/* Those that are executed, with what they read. Non-zero: no memory. */
-static int add_executed(struct shown_order *o, const struct shown_graph *s, struct hashmap *read)
+/* What those that are executed read. Non-zero: no memory. */
+static int find_read(const struct shown_graph *s, struct hashmap *read)
 {
 	const struct engine *e = s->engine;
 	int failed = 0;
@@ -145,13 +125,11 @@ static int add_executed(struct shown_order *o, const struct shown_graph *s, stru
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (!is_executed(e, s->nodes[i]))
 			continue;
-		o->index[o->executed++] = i;
 		for (uint32_t k = 0; k < e->layout.source_count; k++) {
 			const void *source = tensor_source(&e->layout, s->nodes[i], k);
 			failed |= source ? hashmap_set(read, (uintptr_t)source, i) : 0;
 		}
 	}
-	o->count = o->executed;
 	return failed;
 }
 
@@ -174,8 +152,8 @@ struct shown_order *shown_order(const struct shown_graph *s)
 	struct shown_order *o = NULL;
 
 	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
-		o = calloc(1, sizeof *o + 2 * s->count * sizeof o->index[0]);
-	if (o && add_executed(o, s, &read)) {
+		o = calloc(1, sizeof *o + s->count * sizeof o->index[0]);
+	if (o && find_read(s, &read)) {
 		free(o);
 		o = NULL;
 	}

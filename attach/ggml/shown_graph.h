@@ -36,9 +36,9 @@ uint64_t shown_signature(const struct shown_graph *s);
 /* The same of a few nodes: which of the graphs that are known it may be. */
 uint64_t shown_outline(const struct shown_graph *s);
 
-/* Places of nodes: those that are executed, and behind them those whose shape no hook sees. */
+/* Places of nodes whose shape no hook sees. */
 struct shown_order {
-	uint32_t executed, count;
+	uint32_t count;
 	uint32_t index[];
 };
 
@@ -46,8 +46,8 @@ struct shown_order {
 struct shown_order *shown_order(const struct shown_graph *s);
 
 /*
- * What no hook sees that compares the nodes: where the first sources are of those that are
- * executed, and the shapes of views that they read. K's and V's length is in these; so is a
- * product's inner dimension, unless what it is multiplied by is executed and compared itself.
+ * What no hook sees that compares the nodes: the shapes of views that they read. K's and V's length
+ * is in these; so is a product's inner dimension, unless what it is multiplied by is executed and
+ * compared itself.
  */
 uint64_t shown_details(const struct shown_graph *s, const struct shown_order *order);

@@ -11,6 +11,7 @@ enum { NODES = 6, EPOCH_SHIFT = 32 };
 struct tensor {
 	int64_t ne[4];
 	int32_t op, type;
+	const void *source[2];
 };
 
 static struct engine engine;
@@ -27,13 +28,14 @@ static int begin_graph(void **state)
 	engine.layout.ne = offsetof(struct tensor, ne);
 	engine.layout.op = offsetof(struct tensor, op);
 	engine.layout.type = offsetof(struct tensor, type);
+	engine.layout.source = offsetof(struct tensor, source);
 	graph = calloc(1, sizeof *graph + (NODES + 1) * sizeof graph->nodes[0]);
 	graph->engine = &engine;
 	graph->count = NODES;
 	memset(t, 0, sizeof *t);
 	t->shape_at = engine_shape_offsets(&engine);
 	for (uint32_t i = 0; i <= NODES; i++) {
-		tensors[i] = (struct tensor){{i + 1, 1, 1, 1}, 7, 0};
+		tensors[i] = (struct tensor){{i + 1, 1, 1, 1}, 7, 0, {NULL}};
 		graph->nodes[i] = (struct known_node){.node = &tensors[i],
 			.shape = node_shape(&t->shape_at, &tensors[i], 0),
 			.site = {i + 1, i + 1},
