@@ -402,6 +402,7 @@ set(BRICK_TRACE_SOURCES
   trace/build_names.c
   trace/build_off_cpu.c
   trace/build_slice.c
+  trace/build_waits.c
   trace/chrome.c
   trace/chrome_flow.c
   trace/chrome_owner.c
@@ -1071,6 +1072,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/off_cpu_refused.py
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
+  tests/integration/opencl_overlap.py
   tests/integration/opencl_pocl.py
   tests/integration/patch_aarch64.py
   tests/integration/patch_all.py

@@ -10,6 +10,7 @@
 #include "lib/sample.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
+#include "lib/waits.h"
 
 __thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));
 
@@ -156,10 +157,20 @@ static int is_told(struct brick__thread *self, uint64_t number)
 	return 1;
 }
 
-void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
+void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits)
 {
+	uint64_t newest = 0;
+	struct brick_record after[BRICK__WAIT_LINKS];
+
+	for (uint32_t i = 0; i < waits->count; i++) {
+		after[i] = (struct brick_record){.begin = end,
+			.kind = BRICK_RECORD_AFTER,
+			.layer = -1,
+			.elements = waits->numbers[i]};
+		newest = waits->numbers[i] > newest ? waits->numbers[i] : newest;
+	}
 	if (!brick_enabled() || brick__in_backend || brick_thread_ready() ||
-		is_told(&brick__thread, number))
+		is_told(&brick__thread, newest))
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,
@@ -168,11 +179,10 @@ void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
 		.layer = (int32_t)(brick__thread.lane->default_layer - 1),
 		.source = BRICK_SOURCE_TSC,
 	};
-	const struct brick_record after = {
-		.begin = end,
-		.kind = BRICK_RECORD_AFTER,
-		.layer = -1,
-		.elements = number,
-	};
-	brick__sample_with(&sample, number ? &after : NULL);
+	brick__sample_with(&sample, after, waits->count);
+}
+
+void brick_record_wait(uint64_t begin, uint64_t end, uint64_t number)
+{
+	brick__record_waits(begin, end, &(struct brick__waits){{number}, number != 0});
 }

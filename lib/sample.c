@@ -141,24 +141,25 @@ void brick_record_sample(const struct brick_sample *given)
 	}
 }
 
-/* A record about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
+/* Records about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
  */
-static void follow(uint64_t head, const struct brick_record *about)
+static void follow(uint64_t head, const struct brick_record *about, uint32_t count)
 {
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = self->lane;
 
-	if (!about || !lane || lane->head == head)
+	if (!about || !count || !lane || lane->head == head)
 		return;
 	uint8_t kind = ring_at(self, lane->head - 1)->kind;
 	if (kind != BRICK_RECORD_SAMPLE && kind != BRICK_RECORD_CLOSE)
 		return;
-	if (!ring_has(lane, 1)) {
-		lane->ledger.dropped++;
+	if (!ring_has(lane, count)) {
+		lane->ledger.dropped += count;
 		return;
 	}
-	*ring_at(self, lane->head) = *about;
-	ring_publish(lane, 1);
+	for (uint32_t i = 0; i < count; i++)
+		*ring_at(self, lane->head + i) = about[i];
+	ring_publish(lane, count);
 }
 
 void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about)
@@ -166,10 +167,11 @@ void brick__close_with(brick_span span, uint64_t now, const struct brick_record 
 	uint64_t head = brick__thread.lane ? brick__thread.lane->head : 0;
 
 	brick__end_at(span, now);
-	follow(head, about);
+	follow(head, about, 1);
 }
 
-void brick__sample_with(const struct brick_sample *sample, const struct brick_record *about)
+void brick__sample_with(
+	const struct brick_sample *sample, const struct brick_record *about, uint32_t count)
 {
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
@@ -177,7 +179,7 @@ void brick__sample_with(const struct brick_sample *sample, const struct brick_re
 		return;
 	uint64_t head = self->lane->head;
 	brick_record_sample(sample);
-	follow(head, about);
+	follow(head, about, count);
 }
 
 void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes, uint64_t flops)
@@ -187,7 +189,7 @@ void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes,
 	const struct brick__site_brief *site = brick__site_brief(sample->site);
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
-	brick__sample_with(sample, bytes | flops ? &work : NULL);
+	brick__sample_with(sample, &work, bytes | flops ? 1 : 0);
 	if (!self || !site || !(bytes | flops))
 		return;
 	struct brick_stat *stat = &self->lane->stats[site->brick];

@@ -155,6 +155,9 @@ int build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, i
 /* build_links.c: links by number become links by index */
 void build_links_finish(struct build *b);
 
+/* build_waits.c: waits lead to what ended last */
+void build_waits_finish(struct run *run);
+
 /* build_finish.c: all has been said */
 void build_finish(struct build *b);
 const struct brick_clock *build_clock(const struct build *b, uint32_t process);

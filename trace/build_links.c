@@ -251,4 +251,5 @@ void build_links_finish(struct build *b)
 	hash_index_fini(&numbers);
 	if (!b->result)
 		finish_shared_launches(b);
+	build_waits_finish(b->run);
 }

@@ -20,6 +20,7 @@
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
+#include "lib/waits.h"
 
 enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
@@ -34,6 +35,7 @@ struct call_thread {
 	int is_captured;     /* the call made nodes of a graph instead */
 	uint64_t hook_ticks;
 	uint64_t wait_begin;
+	struct brick__waits waits;
 	uint64_t source; /* of the module that is being loaded */
 	struct brick_launch launch;
 	const struct brick_launch_owner *work; /* that the call's kernel tells of */
@@ -202,21 +204,28 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 
 /* ---- calls that wait, or have streams wait ---- */
 
-static void wait_exit(const struct call_shape *shape, const struct cupti_call *call)
+/* What is there to wait for now: other threads may launch more meanwhile. */
+static void wait_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_event_call *event = call->parameters;
 	cuda_handle stream = stream_of(shape, call);
-	uint64_t number = 0;
+	struct brick__waits *waits = &call_thread.waits;
 
+	call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
+	waits->count = 0;
+	if (shape->kind == CALL_WAIT_STREAM && stream)
+		brick__waits_add(waits, stream_tail_get(call->context, stream));
+	else if (shape->kind == CALL_WAIT_CONTEXT)
+		stream_tail_context(call->context, waits);
+	else if (shape->kind == CALL_WAIT_EVENT && event)
+		brick__waits_add(waits, events_number(event->event));
+}
+
+static void wait_exit(const struct cupti_call *call)
+{
 	if (!call_thread.wait_begin || has_failed(call))
 		return;
-	if (shape->kind == CALL_WAIT_STREAM && stream)
-		number = stream_tail_get(call->context, stream);
-	else if (shape->kind == CALL_WAIT_CONTEXT)
-		number = stream_tail_context(call->context);
-	else if (shape->kind == CALL_WAIT_EVENT && event)
-		number = events_number(event->event);
-	brick_record_wait(call_thread.wait_begin, brick_ticks(), number);
+	brick__record_waits(call_thread.wait_begin, brick_ticks(), &call_thread.waits);
 	call_thread.wait_begin = 0;
 }
 
@@ -297,7 +306,7 @@ static void enter(const struct call_shape *shape, const struct cupti_call *call)
 	if (call_launches(shape))
 		launch_enter(shape, call);
 	else if (waits(shape))
-		call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
+		wait_enter(shape, call);
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
 	else if (shape->kind == CALL_CONTEXT_GOES || shape->kind == CALL_PRIMARY_GOES)
@@ -313,7 +322,7 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 	if (call_launches(shape))
 		launch_exit(shape, call);
 	else if (waits(shape))
-		wait_exit(shape, call);
+		wait_exit(call);
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = 0;
 	else if (shape->kind >= CALL_EVENT && shape->kind <= CALL_CAPTURE_END)

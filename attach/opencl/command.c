@@ -233,10 +233,10 @@ uint64_t command_wait_begin(void)
 	return brick_ticks();
 }
 
-void command_wait_end(uint64_t begin_ticks, uint64_t number)
+void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits)
 {
 	if (!begin_ticks)
 		return;
 	inside = 0;
-	brick_record_wait(begin_ticks, brick_ticks(), number);
+	brick__record_waits(begin_ticks, brick_ticks(), waits);
 }

@@ -10,6 +10,7 @@
 #include <CL/cl.h>
 #include "attach/opencl/queue.h"
 #include "brick/queue.h"
+#include "lib/waits.h"
 
 /* A command that is no kernel; a static one per hook. */
 struct command_kind {
@@ -54,11 +55,11 @@ void command_end(struct command *command, const struct command_what *what, cl_ui
 	const cl_event *list);
 
 /*
- * A call that waits: remember when it began, and say that this thread has waited until the command
- * with that number was done (0: not known which).
+ * A call that waits: remember when it began, and say that this thread has waited until those
+ * commands were done (none: not known which).
  */
 uint64_t command_wait_begin(void);
-void command_wait_end(uint64_t begin_ticks, uint64_t number);
+void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits);
 
 /* Around a call of the driver's that records nothing: what it calls on the way is not the
  * program's. */

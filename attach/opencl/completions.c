@@ -59,10 +59,13 @@ int completion_poll(struct queue *q, struct pending *p, uint64_t index)
 {
 	const struct driver *d = driver_get();
 	cl_int status = CL_QUEUED;
+	uint64_t asked_ns = monotonic_ns();
 
 	if (d->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
 		    NULL) != CL_SUCCESS)
 		return -1;
+	if (status > CL_RUNNING)
+		p->idle_ns = asked_ns;
 	if (status > CL_COMPLETE)
 		return 0;
 	if (status < 0)

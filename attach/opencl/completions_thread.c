@@ -141,7 +141,7 @@ static void give_up(void)
 {
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
 		if (queue_pending(q) && q->record)
-			brick_queue_dropped(q->record, queue_pending(q));
+			brick_queue_dropped(q->record, queue_lost(q));
 }
 
 /*

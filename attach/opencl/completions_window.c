@@ -3,7 +3,9 @@
  * Taking what is done of a queue (completions.h), window by window. Commands must be recorded in
  * the order of their begin. In an in-order queue that is the order of the ring. In an out-of-order
  * queue one that is done is held back while one is outstanding that may have begun earlier; none
- * can have begun before it was enqueued. Called with queue->taking held.
+ * can have begun before it was enqueued, nor before the driver last said that it had not: that is
+ * asked of all where many are held back, as those that a program enqueued long ago hold back
+ * everything. Called with queue->taking held.
  */
 #include <stdlib.h>
 #include "attach/opencl/clocks.h"
@@ -11,12 +13,12 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-enum { WINDOW = 512, MAX_ROUNDS = 64 };
+enum { WINDOW = 512, MAX_ROUNDS = 64, MANY_HELD = WINDOW / 2 };
 
 /* The oldest commands, as copied; only the holder of `taking` changes their states. */
 struct window {
-	struct pending items[WINDOW];
-	uint32_t count;
+	struct pending *items, **sorted;
+	uint32_t capacity, count;
 	uint64_t first;	   /* its place in the ring */
 	uint64_t bound_ns; /* no command that is not done has begun before */
 };
@@ -25,12 +27,41 @@ struct window {
 static struct window shared_window;
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* How many fit, of so many: all of an out-of-order queue, if there is memory. */
+static uint32_t reserve(struct window *w, uint64_t wanted)
+{
+	if (wanted > w->capacity) {
+		struct pending *items = malloc(wanted * sizeof *items);
+		struct pending **sorted = malloc(wanted * sizeof *sorted);
+		if (items && sorted) {
+			free(w->items);
+			free(w->sorted);
+			*w = (struct window){items, sorted, (uint32_t)wanted, 0, 0, 0};
+			return w->capacity;
+		}
+		free(items);
+		free(sorted);
+	}
+	return wanted < w->capacity ? (uint32_t)wanted : w->capacity;
+}
+
+/* More than most queues need is given back. */
+static void give_back(struct window *w)
+{
+	if (w->capacity <= WINDOW)
+		return;
+	free(w->items);
+	free(w->sorted);
+	*w = (struct window){NULL};
+}
+
 /* Without the first `skipped` ones. */
 static void copy(struct queue *q, struct window *w, uint32_t skipped)
 {
 	HOLD(&q->lock);
 	uint64_t waiting = q->head - q->tail - skipped;
-	w->count = waiting < WINDOW ? (uint32_t)waiting : WINDOW;
+	w->count = reserve(w, q->in_order || waiting < WINDOW ? WINDOW : waiting);
+	w->count = waiting < w->count ? (uint32_t)waiting : w->count;
 	w->first = q->tail + skipped;
 	w->bound_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -39,20 +70,33 @@ static void copy(struct queue *q, struct window *w, uint32_t skipped)
 		if (p->after == p->first)
 			w->items[i].after = w->items[i].first;
 	}
-	if (waiting > WINDOW && !q->in_order)
-		w->bound_ns = queue_at(q, w->first + WINDOW)->before_ns;
+	if (waiting > w->count && !q->in_order)
+		w->bound_ns = queue_at(q, w->first + w->count)->before_ns;
 }
 
-/* Behind one that is not done none of an in-order queue is. */
-static void look(struct queue *q, struct window *w)
+/* No command that is not done has begun before this one may have. */
+static void bound(struct window *w, const struct pending *p, int is_asked)
 {
+	uint64_t ns = is_asked && p->idle_ns > p->before_ns ? p->idle_ns : p->before_ns;
+
+	w->bound_ns = ns < w->bound_ns ? ns : w->bound_ns;
+}
+
+/* Behind one that is not done none of an in-order queue is; of others so many are asked for. */
+static void look(struct queue *q, struct window *w, int all)
+{
+	uint32_t left = all || q->timed >= MANY_HELD ? UINT32_MAX : WINDOW;
+
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct pending *p = &w->items[i];
-		int is_done = p->state == PENDING_WAITS ? completion_poll(q, p, w->first + i) : 1;
+		int is_done = p->state != PENDING_WAITS ? 1
+			      : left			? completion_poll(q, p, w->first + i)
+							: 0;
 		if (!is_done && q->in_order) {
 			break;
 		} else if (!is_done) {
-			w->bound_ns = p->before_ns < w->bound_ns ? p->before_ns : w->bound_ns;
+			left -= left > 0;
+			bound(w, p, left > WINDOW);
 		} else if (is_done < 0) {
 			completion_refuse(q);
 			completion_release(p);
@@ -83,7 +127,7 @@ static void bound_by_next(struct pending *const *sorted, uint32_t n)
 /* Record those that nothing outstanding can come before. */
 static uint32_t emit(struct queue *q, struct window *w)
 {
-	struct pending *sorted[WINDOW];
+	struct pending **sorted = w->sorted;
 	uint32_t n = 0, done = 0;
 	uint64_t residual;
 
@@ -123,6 +167,7 @@ static int write_back(struct queue *q, const struct window *w)
 		p->begin = item->begin;
 		p->end = item->end;
 		p->latest_ns = item->latest_ns;
+		p->idle_ns = item->idle_ns;
 	}
 	while (left != w->first + w->count && queue_at(q, left)->state == PENDING_OVER)
 		left++;
@@ -133,9 +178,7 @@ static int write_back(struct queue *q, const struct window *w)
 
 static int is_known(struct queue *q, int must_decide)
 {
-	uint32_t most = q->in_order ? QUEUE_MAX_PENDING / 2 : WINDOW;
-
-	return clocks_are_known(q->clock, must_decide || queue_pending(q) >= most);
+	return clocks_are_known(q->clock, must_decide || queue_pending(q) >= QUEUE_MAX_PENDING / 2);
 }
 
 /* What is held back in an in-order queue is not looked at again until it can go. */
@@ -148,12 +191,13 @@ uint32_t completions_take(struct queue *q, int must_decide)
 	do {
 		was_known = known = is_known(q, must_decide);
 		copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
-		look(q, &shared_window);
+		look(q, &shared_window, must_decide);
 		if (!known)
 			known = is_known(q, must_decide);
 		if (known && shared_window.first == q->tail)
 			total += emit(q, &shared_window);
 		is_new = write_back(q, &shared_window);
-	} while ((is_new || known != was_known) && ++rounds < MAX_ROUNDS);
+	} while (((is_new && q->in_order) || known != was_known) && ++rounds < MAX_ROUNDS);
+	give_back(&shared_window);
 	return total;
 }

@@ -274,28 +274,30 @@ HOOK cl_int clFinish(cl_command_queue queue)
 	uint64_t begin = command_wait_begin();
 	struct queue *q = begin ? queue_find(queue) : NULL;
 	uint64_t ahead = q ? queue_head(q) : 0;
+	struct brick__waits waits = {.count = 0};
+	if (q) /* of now: what other threads give it meanwhile is not waited for */
+		brick__waits_add(&waits, last_number(q));
 	cl_int status = d->clFinish(queue);
 
 	if (q && status == CL_SUCCESS)
 		queue_waited(q, ahead, monotonic_ns());
-	command_wait_end(begin, q ? last_number(q) : 0);
+	command_wait_end(begin, &waits);
 	return status;
 }
 
 HOOK cl_int clWaitForEvents(cl_uint count, const cl_event *list)
 {
 	const struct driver *d = DRIVER();
-	uint64_t begin = command_wait_begin(), last = 0;
+	struct brick__waits waits = {.count = 0};
+	uint64_t begin = command_wait_begin();
 
-	for (cl_uint i = 0; begin && list && i < count; i++) {
-		uint64_t number = events_number(list[i]);
-		last = number > last ? number : last;
-	}
+	for (cl_uint i = 0; begin && list && i < count; i++)
+		brick__waits_add(&waits, events_number(list[i]));
 	cl_int status = d->clWaitForEvents(count, list);
-	uint64_t end_ns = begin && last ? monotonic_ns() : 0;
-	for (cl_uint i = 0; last && status == CL_SUCCESS && i < count; i++)
+	uint64_t end_ns = waits.count ? monotonic_ns() : 0;
+	for (cl_uint i = 0; waits.count && status == CL_SUCCESS && i < count; i++)
 		events_waited(list[i], end_ns);
-	command_wait_end(begin, last);
+	command_wait_end(begin, &waits);
 	return status;
 }
 

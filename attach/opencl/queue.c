@@ -188,6 +188,16 @@ uint32_t queue_unfinished(const struct queue *q)
 	return pending > timed ? pending - timed : 0;
 }
 
+uint32_t queue_lost(struct queue *q)
+{
+	uint32_t lost = 0;
+
+	HOLD(&q->lock);
+	for (uint64_t i = q->tail; i != q->head; i++)
+		lost += queue_at(q, i)->state != PENDING_OVER;
+	return lost;
+}
+
 uint64_t queue_head(const struct queue *q)
 {
 	return __atomic_load_n(&q->head, __ATOMIC_ACQUIRE);

@@ -34,6 +34,7 @@ struct pending {
 	uint64_t bytes;
 	uint64_t before_ns, after_ns;		/* of the host, around the call */
 	uint64_t latest_ns;			/* of the host: it was over by then */
+	uint64_t idle_ns;			/* of the host: it had not begun by then */
 	uint64_t queued, submitted, begin, end; /* of the device, once they are known */
 	uint64_t *after;			/* `first` or memory of its own */
 	uint64_t first[PENDING_AFTER];
@@ -99,6 +100,9 @@ int queue_push(struct queue *queue, const struct pending *pending);
 /* Commands that are not recorded yet, and those of them that are not known to be done; roughly. */
 uint32_t queue_pending(const struct queue *queue);
 uint32_t queue_unfinished(const struct queue *queue);
+
+/* Those that are not recorded, exactly: of an out-of-order queue some behind them may be. */
+uint32_t queue_lost(struct queue *queue);
 
 /* Commands that were ever added. */
 uint64_t queue_head(const struct queue *queue);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hooks of what waits for the device: each wait becomes a sample of Synchronize on its thread,
- * linked to the newest command that it waited for, and results that have come are recorded.
+ * linked to the newest commands that it waited for, and results that have come are recorded.
  */
 #include "attach/vulkan/waits.h"
 
@@ -14,6 +14,7 @@
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/waits.h"
 
 /* The queue that the command is in flight on, or NULL. Under the device's lock. */
 static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
@@ -25,27 +26,30 @@ static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
 	return queue;
 }
 
-static void waited(struct vulkan_device *d, uint64_t begin, uint64_t number)
+static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
 {
 	uint64_t over_ns = monotonic_ns();
 
-	brick_record_wait(begin, brick_ticks(), number);
+	brick__record_waits(begin, brick_ticks(), waits);
 	HOLD(&d->lock);
-	struct vulkan_queue *queue = number ? queue_of(d, number) : NULL;
-	if (queue)
-		queue_waited(queue, number, over_ns);
+	for (uint32_t i = 0; i < waits->count; i++) {
+		struct vulkan_queue *queue = queue_of(d, waits->numbers[i]);
+		if (queue)
+			queue_waited(queue, waits->numbers[i], over_ns);
+	}
 	completions_take(d);
 }
 
-/* The newest command of the queues that match; NULL: of all. */
-static uint64_t newest(struct vulkan_device *d, const struct vulkan_queue *queue)
+/* The newest commands, of one queue, or of all. Nobody may submit to them meanwhile. */
+static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
 {
-	uint64_t number = queue ? queue->number : 0;
+	struct brick__waits waits = {.count = 0};
 
 	HOLD(&d->lock);
-	for (const struct vulkan_queue *q = queue ? NULL : d->queues; q; q = q->next)
-		number = q->number > number ? q->number : number;
-	return number;
+	for (const struct vulkan_queue *q = d->queues; q; q = q->next)
+		if (!handle || q->handle == handle)
+			brick__waits_add(&waits, q->number);
+	return waits;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL queue_idle(VkQueue handle)
@@ -53,9 +57,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL queue_idle(VkQueue handle)
 	struct vulkan_device *d = vulkan_device_of(handle);
 	uint64_t begin = brick_ticks();
 	VkResult result = d->call.QueueWaitIdle(handle);
-	struct vulkan_queue *queue = queue_find(d, handle);
+	struct brick__waits waits = newest(d, handle);
 
-	waited(d, begin, queue ? newest(d, queue) : 0);
+	waited(d, begin, &waits);
 	return result;
 }
 
@@ -64,8 +68,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL device_idle(VkDevice device)
 	struct vulkan_device *d = vulkan_device_of(device);
 	uint64_t begin = brick_ticks();
 	VkResult result = d->call.DeviceWaitIdle(device);
+	struct brick__waits waits = newest(d, NULL);
 
-	waited(d, begin, newest(d, NULL));
+	waited(d, begin, &waits);
 	return result;
 }
 
@@ -73,30 +78,28 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_fences(
 	VkDevice device, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout_ns)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
-	uint64_t begin = brick_ticks(), number = 0;
+	struct brick__waits waits = {.count = 0};
+	uint64_t begin = brick_ticks();
 	VkResult result = d->call.WaitForFences(device, count, list, all, timeout_ns);
 
 	/* Of any of several it is not known which one it was. */
-	for (uint32_t i = 0; result == VK_SUCCESS && (all || count == 1) && i < count; i++) {
-		uint64_t each = submits_fence_number(list[i]);
-		number = each > number ? each : number;
-	}
-	waited(d, begin, number);
+	for (uint32_t i = 0; result == VK_SUCCESS && (all || count == 1) && i < count; i++)
+		brick__waits_add(&waits, submits_fence_number(list[i]));
+	waited(d, begin, &waits);
 	return result;
 }
 
 static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_device *d,
 	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {
-	uint64_t begin = brick_ticks(), number = 0;
+	struct brick__waits waits = {.count = 0};
+	uint64_t begin = brick_ticks();
 	VkResult result = next(d->handle, info, timeout_ns);
 	int all = !(info->flags & VK_SEMAPHORE_WAIT_ANY_BIT) || info->semaphoreCount == 1;
 
-	for (uint32_t i = 0; result == VK_SUCCESS && all && i < info->semaphoreCount; i++) {
-		uint64_t each = semaphores_wait(info->pSemaphores[i], info->pValues[i]);
-		number = each > number ? each : number;
-	}
-	waited(d, begin, number);
+	for (uint32_t i = 0; result == VK_SUCCESS && all && i < info->semaphoreCount; i++)
+		brick__waits_add(&waits, semaphores_wait(info->pSemaphores[i], info->pValues[i]));
+	waited(d, begin, &waits);
 	return result;
 }
 

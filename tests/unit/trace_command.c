@@ -309,6 +309,48 @@ static void of_two_processes(void **state)
 	close_scene(&s);
 }
 
+/*
+ * The newest command of a queue where they overlap is not the one that a wait went on for. A wait
+ * that ends shortly behind its command is for that.
+ */
+static void waits_for_the_last(void **state)
+{
+	enum { US = 1000 };
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	uint32_t norm = fake_kernel(&s.fake, "norm", BRICK_KERNEL_COMPUTE);
+	add_queue(&s, "stream", 3);
+	add_queue(&s, "stream", 3); /* another lane of the same queue */
+	const struct brick_record thread[] = {
+		fake_sample(10 * US, 500 * US, BRICK_SYNCHRONIZE, -1),
+		about(BRICK_RECORD_AFTER, 2),
+		fake_sample(600 * US, 140 * US, BRICK_SYNCHRONIZE, -1),
+		about(BRICK_RECORD_AFTER, 4),
+	};
+	const struct brick_record first[] = {
+		device(5 * US, 495 * US, BRICK_RMS_NORM, -1), /* ends at 500 */
+		launch(1 * US, 5, norm, 1),
+		device(600 * US, 130 * US, BRICK_RMS_NORM, -1), /* ends at 730 */
+		launch(550 * US, 5, norm, 3),
+	};
+	const struct brick_record second[] = {
+		device(6 * US, 20 * US, BRICK_RMS_NORM, -1), /* ends at 26 */
+		launch(2 * US, 5, norm, 2),
+		device(610 * US, 100 * US, BRICK_RMS_NORM, -1), /* ends at 710 */
+		launch(560 * US, 5, norm, 4),
+	};
+	write_lane(&s, 0, thread, COUNT(thread));
+	write_lane(&s, 1, first, COUNT(first));
+	write_lane(&s, 2, second, COUNT(second));
+	read_checked(&s);
+	assert_int_equal(s.run->wait_count, 2);
+	assert_int_equal(s.run->commands[s.run->waits[0].command].number, 1);
+	assert_int_equal(s.run->commands[s.run->waits[1].command].number, 4);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +359,7 @@ int main(void)
 		cmocka_unit_test(long_command),
 		cmocka_unit_test(many_links),
 		cmocka_unit_test(of_two_processes),
+		cmocka_unit_test(waits_for_the_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

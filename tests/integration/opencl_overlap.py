@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Description: commands of OpenCL that overlap (PoCL), against what the program reads from its own events. A wait
+for a long command and a short one, given later, is one for the long one: by their events, with clFinish on an
+out-of-order queue, and when another thread gave the short one while clFinish waited. Of an out-of-order queue whose program is
+thousands of commands ahead of the device every command is recorded.
+"""
+import os
+
+from librecord import BUILD, Scratch, check
+from libopencl import commands, losses, need_device, record, report
+
+PROGRAM = os.path.join(BUILD, "bin", "program-opencl_overlap")
+LEAST_SHARE = 0.9
+MANY = 3000 + 2  # and those that warm up
+ROUNDING_NS = 3
+
+
+def lines_of(path, mode):
+    code, out, err = record(path, [PROGRAM, mode])
+    check(code == 0, mode, "exit code", code, err)
+    return [line.split() for line in out.splitlines()]
+
+
+def waits(path, mode):
+    waited = sum(int(line[1]) for line in lines_of(path, mode) if line[0] == "wait")
+    by_kernel = {}
+    for row in report(path)["device"]["waits"]:
+        name = row.get("kernel")
+        by_kernel[name] = by_kernel.get(name, 0) + row["time_ns"]
+    check(by_kernel.get("slow", 0) > LEAST_SHARE * waited, mode, "waited", waited, "ns for the long one, by the report",
+          by_kernel)
+    check(not losses(path), mode, losses(path))
+
+
+def ahead(path):
+    lengths = sorted(int(end) - int(begin) for _, begin, end in lines_of(path, "ahead"))
+    check(not losses(path), "ahead:", losses(path))
+    recorded = sorted(row["duration_ns"] for row in commands(path))
+    check(len(recorded) == MANY, "ahead:", len(recorded), "commands of", MANY)
+    off = abs(sum(recorded) - sum(lengths))
+    check(off <= ROUNDING_NS * MANY + sum(recorded[-2:]), "ahead: lengths are off by", off)
+
+
+def main():
+    need_device()
+    with Scratch() as scratch:
+        for mode in "events", "finish", "thread":
+            waits(scratch.file(mode + ".pftrace"), mode)
+        ahead(scratch.file("ahead.pftrace"))
+
+
+if __name__ == "__main__":
+    main()
