@@ -845,6 +845,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_device.c
   tests/unit/analysis_memory.c
   tests/unit/analysis_off_cpu.c
+  tests/unit/analysis_outcomes.c
   tests/unit/analysis_percentile.c
   tests/unit/analysis_phases.c
   tests/unit/analysis_plain_steps.c

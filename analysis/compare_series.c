@@ -164,7 +164,7 @@ static void place_steps(struct reader *r)
 	uint64_t seen[STEP_PHASES] = {0};
 
 	for (size_t i = 0; i < r->run->step_count; i++)
-		if (r->index->finished[i])
+		if (step_index_is_evaluated(r->index, r->run, i))
 			phases[r->run->steps[i].phase].steps++;
 	for (int p = 0; p < STEP_PHASES; p++) {
 		uint32_t *share = &r->names->steps_a_cell[p];
@@ -174,7 +174,7 @@ static void place_steps(struct reader *r)
 	}
 	for (size_t i = 0; i < r->run->step_count; i++) {
 		uint32_t p = r->run->steps[i].phase;
-		r->cells[i] = r->index->finished[i]
+		r->cells[i] = step_index_is_evaluated(r->index, r->run, i)
 				      ? (uint32_t)(seen[p]++ / r->names->steps_a_cell[p])
 				      : RUN_NONE;
 	}
@@ -209,7 +209,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	bool is_step = r->index->kinds[frame->brick] == BRICK_KIND_STEP;
 	(void)depth;
 
-	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
+	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
+		r->cells[frame->step] == RUN_NONE)
 		return;
 	uint64_t *columns = columns_of(r, frame->step);
 	uint32_t group = r->by == SUMMARY_BY_LAYER ? r->groups[layer_of(r, frame->sample->site)]
@@ -250,8 +251,9 @@ static void take_totals(struct reader *r, const struct step_times *times)
 	}
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct step_phase_times *t = &times->phases[p];
+		uint64_t evaluated_ns = t->total_ns - t->unevaluated_ns;
 		r->series->phases[p].united =
-			t->total_ns ? (double)t->union_ns / (double)t->total_ns : 1;
+			evaluated_ns ? (double)t->union_ns / (double)evaluated_ns : 1;
 	}
 	r->series->ttft_ns = times->ttft_ns;
 }

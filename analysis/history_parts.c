@@ -50,7 +50,8 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	(void)depth;
 
 	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
-		kind == BRICK_KIND_STEP || kind == BRICK_KIND_TILE)
+		kind == BRICK_KIND_STEP || kind == BRICK_KIND_TILE ||
+		!step_index_is_evaluated(m->index, m->run, frame->step))
 		return;
 	uint32_t column =
 		compare_names_column(&m->names, m->run->bricks[frame->brick].name, COMPARE_PART);
@@ -67,7 +68,8 @@ static void add_commands(struct maker *m)
 		const struct run_command *c = &run->commands[i];
 		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
 		uint32_t step = launches_step(run, m->index, c->lane, c->sample);
-		if (step == RUN_NONE || !m->index->finished[step] || c->kernel == RUN_NONE)
+		if (step == RUN_NONE || !step_index_is_evaluated(m->index, run, step) ||
+			c->kernel == RUN_NONE)
 			continue;
 		uint32_t column = compare_names_column(
 			&m->names, run->kernels[c->kernel].name, COMPARE_KERNEL);
@@ -92,7 +94,7 @@ static int count_executions(struct maker *m)
 	walk_join(&walk, &ops, m);
 	rc = walk_run(&walk);
 	for (size_t i = 0; i < m->run->step_count && rc == 0; i++)
-		if (m->index->finished[i])
+		if (step_index_is_evaluated(m->index, m->run, i))
 			add_execution(m, m->run->steps[i].phase, m->series.columns,
 				step_time_total_ns(&m->times.steps[i]));
 	if (rc == 0)

@@ -156,7 +156,7 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 
 	*section = (struct path_section){.phase = (int)phase, .step = RUN_NONE};
 	for (uint32_t i = 0; i < run->step_count && rc == 0; i++) {
-		if (!index->finished[i] || run->steps[i].phase != phase)
+		if (!step_index_is_evaluated(index, run, i) || run->steps[i].phase != phase)
 			continue;
 		section->tokens += run->steps[i].tokens;
 		rc = schedule_of_step(&schedule, run, index, source, i);

@@ -46,7 +46,8 @@ static double neighbour_ns(const struct run *run, size_t at, int way, uint32_t b
 			break;
 		const struct run_step *near = &run->steps[other];
 		if (near->lane == step->lane && near->phase == step->phase &&
-			near->tokens == step->tokens && !near->open && !is_plain(run, near, brick))
+			near->tokens == step->tokens && !near->open && !near->outcome &&
+			!is_plain(run, near, brick))
 			return own_ns(run, near);
 	}
 	return 0;
@@ -63,7 +64,7 @@ static double *differences(
 	size_t aparts = 0;
 	for (size_t i = 0; list && i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
-		if (step->open || step_phase_of(step) != phase)
+		if (step->open || step->outcome || step_phase_of(step) != phase)
 			continue;
 		double ns = own_ns(run, step);
 		if (!is_plain(run, step, brick)) {

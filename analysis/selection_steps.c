@@ -75,8 +75,10 @@ static size_t choose_slowest(
 	for (uint32_t i = 0; i < c->run->step_count; i++) {
 		if (!c->steps[i] || c->run->steps[i].phase != phase)
 			continue;
-		list[count++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
 		c->steps[i] = 0;
+		if (c->run->steps[i].outcome == RUN_EVALUATED)
+			list[count++] =
+				(struct step_length){step_time_total_ns(&times->steps[i]), i};
 	}
 	qsort(list, count, sizeof(*list), step_length_compare);
 	size_t most =

@@ -48,6 +48,13 @@ struct step_index {
 int step_index_init(struct step_index *index, const struct run *run);
 void step_index_fini(struct step_index *index);
 
+/* Whether a step has ended, and its batch was evaluated to the end: those that rates are of. */
+static inline bool step_index_is_evaluated(
+	const struct step_index *index, const struct run *run, size_t step)
+{
+	return index->finished[step] && run->steps[step].outcome == RUN_EVALUATED;
+}
+
 /*
  * The step during which that time lies, for who works on this lane: the lane's own, else of those
  * of its process the one that began last. RUN_NONE: none.

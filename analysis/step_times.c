@@ -138,7 +138,8 @@ static void unite(struct step_phase_times *phase, uint64_t begin_ns, uint64_t en
 static void add_step(
 	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
 {
-	phase->refused += step->refused;
+	phase->refused += step->outcome == RUN_REFUSED;
+	phase->aborted += step->outcome == RUN_ABORTED;
 	phase->tokens += step->tokens;
 	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
 				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
@@ -160,13 +161,18 @@ static void finish_phase(
 			continue;
 		values[n] = step_time_total_ns(&times->steps[i]);
 		add_step(phase, step, &times->steps[i]);
+		if (step->outcome != RUN_EVALUATED) {
+			phase->unevaluated_ns += values[n];
+			continue;
+		}
 		unite(phase, step->begin_ns, step->begin_ns + values[n], &first_ns, &last_ns);
-		n += !step->refused;
+		n++;
 	}
 	percentile_sort(values, n);
 	uint64_t counted = steps_counted(run, RUN_NONE, phase_number);
 	phase->count = n;
-	phase->dropped = counted > n + phase->refused ? counted - n - phase->refused : 0;
+	uint64_t there = n + phase->refused + phase->aborted;
+	phase->dropped = counted > there ? counted - there : 0;
 	phase->wall_ns = run->is_scattered	   ? ANALYSIS_UNKNOWN
 			 : n && last_ns > first_ns ? last_ns - first_ns
 						   : 0;
@@ -203,7 +209,7 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 		k++) {
 		const struct run_step *step = &times->run->steps[index->by_process[k]];
 		const struct step_time *time = &times->steps[index->by_process[k]];
-		if (step->phase == BRICK_PHASE_WARM_UP || step->refused ||
+		if (step->phase == BRICK_PHASE_WARM_UP || step->outcome ||
 			(begin_ns == ANALYSIS_UNKNOWN && !takes_prompt(step)))
 			continue;
 		if (begin_ns == ANALYSIS_UNKNOWN)
@@ -304,7 +310,7 @@ uint32_t step_times_median(const struct step_times *times, const struct run *run
 		return RUN_NONE;
 	size_t n = 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && run->steps[i].phase == phase && !run->steps[i].refused)
+		if (step_index_is_evaluated(index, run, i) && run->steps[i].phase == phase)
 			ranked[n++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
 	qsort(ranked, n, sizeof(*ranked), compare_shortest);
 	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;

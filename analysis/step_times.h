@@ -41,7 +41,9 @@ struct step_time {
 /* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
 struct step_phase_times {
 	uint64_t count, tokens;
-	uint64_t refused; /* not in count, nor in percentiles: their batch was not evaluated */
+	/* not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
+	 * to the end; what they took is in total_ns and those behind it */
+	uint64_t refused, aborted, unevaluated_ns;
 	uint64_t output_tokens; /* of those: of a mixed step the part that is no prompt's */
 	uint64_t
 		dropped; /* steps that ran and are not among these, as their records were dropped */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/durations.h"
+#include "analysis/undisturbed.h"
 #include "analysis/unknown.h"
 #include "base/order.h"
 
@@ -43,6 +44,7 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	row->kernel = RUN_NONE;
 	fill_off(row, sums, knows_off(t));
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
+	row->interrupted = row->behind = row->undisturbed_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
 	row->count = sums->count;
 	row->total_ns = sums->total_ns;
@@ -299,6 +301,16 @@ static void fill_on_device(
 	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
 }
 
+static void fill_undisturbed(struct summary_row *row, const struct run *run, size_t step)
+{
+	if (step >= run->step_count)
+		return;
+	struct undisturbed_step u = undisturbed_step(run, step);
+	row->interrupted = (uint64_t)u.interrupted;
+	row->behind = (uint64_t)u.is_behind;
+	row->undisturbed_ns = u.cpu_ns;
+}
+
 int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accumulator *t)
 {
 	rows->list = calloc(t->group_count + 1, sizeof(*rows->list));
@@ -319,6 +331,8 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 			knows_off(t) && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
 		struct summary_lengths lengths = lengths_of(sums, basis);
 		summary_row_lengths(row, basis, &lengths, sums->histogram, NULL);
+		if (t->by == SUMMARY_BY_STEP && knows_off(t))
+			fill_undisturbed(row, t->run, g);
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
 			fill_on_device(row, t, g);

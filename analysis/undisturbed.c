@@ -110,7 +110,7 @@ int undisturbed_of_phase(struct undisturbed *u, const struct run *run,
 	u->count = u->interrupted = u->behind = 0;
 	for (size_t i = 0; i < run->step_count; i++)
 		if (step_phase_of(&run->steps[i]) == phase && times->steps[i].span_ns &&
-			!run->steps[i].refused)
+			run->steps[i].outcome == RUN_EVALUATED)
 			add_step(u, &lists, run, i);
 	u->cpu = percentiles(lists.all, u->count);
 	u->alone = percentiles(lists.alone, lists.alone_count);

@@ -95,7 +95,7 @@ static size_t trees_of_phases(const struct tree_view *view, struct call_tree **t
 		struct call_tree *tree = NULL;
 		size_t count = 0;
 		for (uint32_t i = 0; i < view->run->step_count; i++)
-			if (view->index->finished[i] &&
+			if (step_index_is_evaluated(view->index, view->run, i) &&
 				step_phase_of(&view->run->steps[i]) == order[p])
 				steps[count++] = i;
 		if (!count)

@@ -22,7 +22,7 @@ static int list_steps(struct explain_facts *f)
 	}
 	for (uint32_t i = 0; i < run->step_count; i++) {
 		struct explain_phase *phase = &f->phases[step_phase_of(&run->steps[i])];
-		if (f->index.finished[i] && !run->steps[i].refused)
+		if (step_index_is_evaluated(&f->index, run, i))
 			phase->list[phase->steps++] = i;
 	}
 	return 0;

@@ -25,7 +25,8 @@ static void add_point(struct repeated *sum, const struct explain_facts *f,
 	uint64_t tokens = (uint64_t)point->value;
 
 	if (step == RUN_NONE || &f->phases[step_phase_of(&f->run->steps[step])] != phase ||
-		2 * tokens < f->run->steps[step].tokens || !f->index.finished[step])
+		2 * tokens < f->run->steps[step].tokens ||
+		!step_index_is_evaluated(&f->index, f->run, step))
 		return;
 	sum->tokens += tokens;
 	sum->time_ns += explain_step_ns(phase, step);

@@ -27,7 +27,8 @@ static void choose(
 
 bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	return page->index.finished[step] && step_phase_of(&page->run->steps[step]) == phase;
+	return step_index_is_evaluated(&page->index, page->run, step) &&
+	       step_phase_of(&page->run->steps[step]) == phase;
 }
 
 /* The slowest one that takes less than `below_ns`. */

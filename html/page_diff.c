@@ -83,8 +83,8 @@ static size_t typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
 	size_t n = 0, count = 0;
 
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && (int)step_phase_of(&run->steps[i]) == phase &&
-			run->steps[i].tokens)
+		if (step_index_is_evaluated(index, run, i) &&
+			(int)step_phase_of(&run->steps[i]) == phase && run->steps[i].tokens)
 			steps[n++] = (struct typical){(double)step_time_total_ns(&times->steps[i]) /
 							      (double)run->steps[i].tokens,
 				i};

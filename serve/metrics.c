@@ -170,7 +170,8 @@ static void put_steps(struct metrics *m)
 			continue;
 		for (uint32_t i = 0; i < run->step_count; i++) {
 			uint64_t ns = step_time_total_ns(&m->page->times->steps[i]);
-			if (!m->page->index.finished[i] || (int)run->steps[i].phase != phase)
+			if (!step_index_is_evaluated(&m->page->index, run, i) ||
+				(int)run->steps[i].phase != phase)
 				continue;
 			count++;
 			sum_ns += ns;

@@ -192,18 +192,18 @@ static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
 }
 
 /* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
-static void take_refused(struct run *run)
+static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
 {
-	uint32_t refused = run_brick_find(run, BRICK_REFUSED_NAME);
+	uint32_t brick = run_brick_find(run, counter);
 
-	for (size_t i = 0; refused != RUN_NONE && i < run->point_count; i++) {
+	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
 		const struct run_point *point = &run->points[i];
-		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == refused
+		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
 						? step_at(run, point->lane, point->ns)
 						: NULL;
 		if (!step)
 			continue;
-		step->refused = 1;
+		step->outcome = outcome;
 		step->tokens = step->output_tokens = 0;
 	}
 }
@@ -225,7 +225,8 @@ static void finish_steps(struct run *run)
 	}
 	if (run->step_count)
 		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
-	take_refused(run);
+	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
+	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 }
 
 static void finish_digests(struct build *b)

@@ -135,6 +135,9 @@ struct run_tile {
 	uint64_t elements, flops;
 };
 
+/* Of a step's batch. What was not evaluated, or not to its end, is in no rate and no percentile. */
+enum run_outcome { RUN_EVALUATED, RUN_REFUSED, RUN_ABORTED };
+
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
@@ -142,8 +145,8 @@ struct run_step {
 	uint32_t phase;	  /* enum brick_phase */
 	uint32_t open;	  /* it never ended */
 	uint32_t number;  /* from 1 in the whole recording, where steps were left out; else 0 */
-	uint32_t refused; /* the engine would not evaluate its batch: it has no tokens */
-	uint64_t tokens;
+	uint32_t outcome; /* enum run_outcome */
+	uint64_t tokens;  /* 0 unless RUN_EVALUATED; of RUN_ABORTED they are not known */
 	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
 	uint64_t begin_ns, end_ns;
 };

@@ -122,7 +122,9 @@ static void measure_after(struct picture *p)
 		if (span_ns)
 			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
 		p->exact[phase].at_once =
-			times->union_ns ? (double)times->total_ns / (double)times->union_ns : 1;
+			times->union_ns ? (double)(times->total_ns - times->unevaluated_ns) /
+						  (double)times->union_ns
+					: 1;
 	}
 }
 
@@ -226,7 +228,7 @@ const struct heatmap *picture_heat(struct picture *p)
 static uint32_t last_step(const struct picture *p)
 {
 	for (size_t i = p->run->step_count; i-- > 0;)
-		if (p->index.finished[i] &&
+		if (step_index_is_evaluated(&p->index, p->run, i) &&
 			(p->phase == SUMMARY_ALL_PHASES || (int)p->run->steps[i].phase == p->phase))
 			return (uint32_t)i;
 	return RUN_NONE;

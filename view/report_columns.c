@@ -33,6 +33,7 @@ static const struct place places[] = {
 	{TEXT, "category", 12, 0},
 	{TEXT, "step_begin_ns", 3, 0},
 	{TEXT, "step_tokens", 1, 0},
+	{TEXT, "outcome", 1, 0},
 	{TEXT, "step_ns", 0, 0},
 	{TEXT, "share", 0, 0},
 	{TEXT, "token_ns", 1, 0},

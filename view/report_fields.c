@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analysis/roofline.h"
-#include "analysis/undisturbed.h"
 #include "analysis/unknown.h"
 #include "trace/text.h"
 #include "view/memory.h"
@@ -125,8 +124,17 @@ static void get_step_tokens(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const struct run_step *step = step_of(report, row);
-	if (step)
+	if (step && step->outcome != RUN_ABORTED)
 		value->number = step->tokens;
+}
+
+/* None of an evaluated one. */
+static void get_outcome(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step && step->outcome != RUN_EVALUATED)
+		value->text = xstrdup(step->outcome == RUN_ABORTED ? "aborted" : "refused");
 }
 
 static void get_step_begin(
@@ -143,33 +151,6 @@ static void get_step_time(
 	const struct run_step *step = step_of(report, row);
 	if (step)
 		value->number = step->end_ns - step->begin_ns;
-}
-
-/* Unknown where switches were not recorded. */
-static bool is_watched(const struct report *report, const struct summary_row *row)
-{
-	return step_of(report, row) && report->run->off_cpu.source != OFF_CPU_UNKNOWN;
-}
-
-static void get_undisturbed(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	if (is_watched(report, row))
-		value->number = undisturbed_step(report->run, row->id).cpu_ns;
-}
-
-static void get_interrupted(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	if (is_watched(report, row))
-		value->number = (uint64_t)undisturbed_step(report->run, row->id).interrupted;
-}
-
-static void get_behind(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	if (is_watched(report, row))
-		value->number = (uint64_t)undisturbed_step(report->run, row->id).is_behind;
 }
 
 static const struct run_kernel *kernel_of(
@@ -354,13 +335,13 @@ const struct report_field report_fields[] = {
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
 	{"interrupted", "INTERRUPTED",
 		"1: a thread that recorded in the step was preempted in it; else 0.", REPORT_COUNT,
-		.rows = STEPS, .get = get_interrupted},
+		.rows = STEPS, ROW(interrupted)},
 	{"behind", "BEHIND",
 		"1: one was preempted since the step before it on its thread began; else 0.",
-		REPORT_COUNT, .rows = STEPS, .get = get_behind},
+		REPORT_COUNT, .rows = STEPS, ROW(behind)},
 	{"undisturbed_ns", "UNDISTURBED",
 		"What the step's thread was on the CPU, up to when one was preempted.", REPORT_TIME,
-		.rows = STEPS, .get = get_undisturbed},
+		.rows = STEPS, ROW(undisturbed_ns)},
 	{"basis", "BASIS",
 		"What AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s are of: 'cpu', the time on "
 		"the CPU; or 'wall', all time: of waits, whose purpose it is to be off the CPU, "
@@ -374,6 +355,10 @@ const struct report_field report_fields[] = {
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_min_ns)},
 	{"length_max_ns", "LENGTH MAX", "The same of the longest execution.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_max_ns)},
+	{"outcome", "OUTCOME",
+		"What became of the step's batch where it was not evaluated: 'refused'; or not to "
+		"its end: 'aborted', of how many tokens is not known. Neither is in a rate.",
+		REPORT_TEXT, .rows = STEPS, .get = get_outcome},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

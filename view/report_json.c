@@ -93,6 +93,8 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	json_put(object, "count", json_number(times->count));
 	json_put(object, "dropped", json_number(times->dropped));
 	json_put(object, "refused", json_number(times->refused));
+	json_put(object, "aborted", json_number(times->aborted));
+	json_put(object, "unevaluated_ns", json_number(times->unevaluated_ns));
 	json_put(object, "tokens", json_number(times->tokens));
 	json_put(object, "prompt_tokens", json_number(times->tokens - times->output_tokens));
 	json_put(object, "output_tokens", json_number(times->output_tokens));

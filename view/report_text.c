@@ -97,8 +97,8 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
 	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
 	char total[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
-	char p99[UNITS_BYTES], tokens[UNITS_BYTES];
-	if (!times->count && !times->refused)
+	char p99[UNITS_BYTES], tokens[UNITS_BYTES], unevaluated[UNITS_BYTES];
+	if (!times->count && !times->refused && !times->aborted)
 		return;
 	char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
 	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
@@ -111,7 +111,13 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
 	if (times->refused)
 		xappend(&text, " ", "and %llu that the engine refused", ull(times->refused));
+	if (times->aborted)
+		xappend(&text, " ", "and %llu that ended halfway, with an unknown number of tokens",
+			ull(times->aborted));
 	xappend(&text, ", ", "%s", units_time(total, times->total_ns));
+	if (times->unevaluated_ns)
+		xappend(&text, " ", "(%s of it for the latter, in no rate)",
+			units_time(unevaluated, times->unevaluated_ns));
 	if (times->count > 1)
 		xappend(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
 			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),

@@ -48,7 +48,8 @@ static uint32_t slowest(const struct run *run, const struct step_index *index)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	bool decode = times.phases[STEP_DECODE].count > 0;
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && (run->steps[i].phase == BRICK_PHASE_DECODE) == decode &&
+		if (step_index_is_evaluated(index, run, i) &&
+			(run->steps[i].phase == BRICK_PHASE_DECODE) == decode &&
 			(best == RUN_NONE || step_time_total_ns(&times.steps[i]) >
 						     step_time_total_ns(&times.steps[best])))
 			best = i;

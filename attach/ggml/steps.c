@@ -81,10 +81,13 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
 {
-	static uint32_t counter;
+	/* llama_decode(): 1 and -1 before anything was evaluated; 2: aborted; less: failed */
+	int began = status == 2 || status < -1;
+	static uint32_t counters[2];
 
 	if (status && scope->depth && brick_enabled())
-		count_tokens(&counter, BRICK_REFUSED_NAME, (double)tokens->prompt + tokens->output);
+		count_tokens(&counters[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
+			(double)tokens->prompt + tokens->output);
 	phase_end(scope);
 }
 

@@ -60,9 +60,25 @@ def check_first_token(program, libs, model, path):
     steps = json.loads(output(BRICK, "report", "--json", path))["steps"]
     first = steps["ttft_ns"]
     assert own["before_last"] < first < own["chosen"], (own, first)
-    seen = [(steps[phase]["tokens"], steps[phase]["count"], steps[phase]["refused"]) for phase in ("prefill", "decode")]
-    assert seen == [(own["prompt"], 4, 1), (own["outputs"], own["outputs"], 0)], seen
+    seen = [[steps[phase][key] for key in ("tokens", "count", "refused", "aborted")] for phase in ("prefill", "decode")]
+    assert seen == [[own["prompt"], 5, 1, 1], [own["outputs"], own["outputs"], 0, 0]], seen
+    check_outcomes(path, steps["prefill"])
     print("first token", first, own)
+
+
+def check_outcomes(path, prefill):
+    """A batch that was refused and one that was stopped, in each view."""
+    rows = json.loads(output(BRICK, "report", "--json", "--by", "step", path))["each_step"]
+    found = [(row["outcome"], row["step_tokens"]) for row in rows if row.get("outcome")]
+    assert sorted(found) == [("aborted", None), ("refused", 0)], found
+    took = sum(row["step_ns"] for row in rows if row.get("outcome"))
+    assert took <= prefill["unevaluated_ns"] <= prefill["total_ns"] - prefill["running_ns"], (took, prefill)
+    assert abs(prefill["tokens_per_s"] - prefill["tokens"] * 1e9 / prefill["running_ns"]) < 1, prefill
+    text = " ".join(output(BRICK, "report", path).split())
+    assert "and 1 that the engine refused and 1 that ended halfway, with an unknown number of tokens" in text, text
+    section = [s for s in json.loads(output(BRICK, "path", "--json", path))["sections"] if s["phase"] == "prefill"]
+    assert [s["steps"] for s in section] == [prefill["count"]], section
+    print("outcomes", found, "took", took)
 
 
 def main():

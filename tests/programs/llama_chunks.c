@@ -3,7 +3,8 @@
 // A prompt that takes several batches, read as llama.cpp's own programs read one: a sampler is told
 // of each token as it goes into a batch. Run as: PROGRAM LIBRARIES MODEL; prints as JSON, in ns
 // from before the first batch, when the last but one was evaluated and when a token was chosen; and
-// how many tokens of the prompt and of outputs were evaluated. A batch at the end is refused.
+// how many tokens of the prompt and of outputs were evaluated. Of two batches at the end the first
+// is refused, the second is stopped in the middle.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static struct llama_context *open_context(struct llama_model *model)
 	struct llama_context_params params = llama_context_default_params();
 
 	params.n_ctx = 512;
-	params.n_batch = params.n_ubatch = BATCH;
+	params.n_batch = BATCH;
+	params.n_ubatch = BATCH / 2;
 	params.n_threads = params.n_threads_batch = 1;
 	return must(llama_init_from_model(model, params), "no context");
 }
@@ -55,6 +57,26 @@ static void be_refused(struct llama_context *context)
 	if (!llama_decode(context, batch))
 		must(NULL, "llama_decode() took what it should not");
 	llama_batch_free(batch);
+}
+
+static int64_t asked, stop_at = INT64_MAX;
+
+static bool stops(void *context)
+{
+	(void)context;
+	return __atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) > stop_at;
+}
+
+// In the second half of its nodes, so in the second of its two parts.
+static void be_stopped(struct llama_context *context, int32_t *tokens)
+{
+	llama_set_abort_callback(context, stops, NULL);
+	llama_memory_clear(llama_get_memory(context), true);
+	evaluate(context, tokens, BATCH);
+	stop_at = asked + asked * 3 / 4;
+	llama_memory_clear(llama_get_memory(context), true);
+	if (llama_decode(context, llama_batch_get_one(tokens, BATCH)) != 2)
+		must(NULL, "llama_decode() was not stopped");
 }
 
 int main(int argc, char **argv)
@@ -89,8 +111,9 @@ int main(int argc, char **argv)
 		evaluate(context, &token, 1);
 	}
 	be_refused(context);
+	be_stopped(context, tokens);
 	printf("{\"before_last\": %lld, \"chosen\": %lld, \"prompt\": %d, \"outputs\": %d}\n",
-		(long long)before_last, (long long)chosen, BATCH * BATCHES, PREDICTED);
+		(long long)before_last, (long long)chosen, BATCH * (BATCHES + 1), PREDICTED);
 	llama_sampler_free(sampler);
 	llama_free(context);
 	llama_model_free(model);

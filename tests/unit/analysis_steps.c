@@ -115,7 +115,7 @@ static void first_token_without_sampling(void **state)
 	open_fixture(&f); /* what is sampled behind a batch that was refused is no token */
 	step(&f, f.prefill, 10, 20, 128);
 	builder_sample(&f.run, f.lane, f.sampling, 21, 23, 0);
-	f.run.steps[0].refused = 1;
+	f.run.steps[0].outcome = RUN_REFUSED;
 	step(&f, f.prefill, 100, 200, 128);
 	builder_sample(&f.run, f.lane, f.sampling, 210, 230, 0);
 	measure(&f);

@@ -5,7 +5,9 @@
 
 /* Tokens of the step's batch that begin like an earlier batch, at the same positions. */
 #define BRICK_REPEATED_NAME "PromptTokensRepeated"
-/* Tokens of the step's batch, which the engine would not evaluate, or not to its end. */
+/* Tokens of the step's batch, which the engine would not evaluate. */
 #define BRICK_REFUSED_NAME "TokensRefused"
+/* The same where it began, and was stopped or failed: how many were evaluated is not known. */
+#define BRICK_ABORTED_NAME "TokensAborted"
 
 #endif
