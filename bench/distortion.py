@@ -15,11 +15,11 @@ What is not is "not resolved".
 minute at a time. --for: when each row has its --repeats, those that are furthest from being decided get more, for so many seconds in
 all. --show only says what is there. Nobody else's program may have been another one meanwhile.
 
---kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion. Of its steps one in
-five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes, and
+--kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion for all of --seconds. Of its steps
+one in five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes, and
 counts beside the two copies by its own error. It
-leaves out what is left of the recorder in such a step, which the two copies hold; and beside it stands how often what
-`report` makes of that process's steps holds.
+leaves out what is left of the recorder in such a step, which the two copies hold and show with BRICK_PLAIN_STEPS=1, where all
+steps are left whole; and beside it stands how often what `report` makes of that process's steps holds.
 --libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
 
 Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
@@ -39,7 +39,6 @@ The table of the issue, a quarter of an hour on a machine that is otherwise quie
                       [--libs DIR] [--kinds null,run,whole] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
-import csv
 import functools
 import glob
 import json
@@ -51,8 +50,6 @@ import subprocess
 import sys
 import tempfile
 import time
-
-from lib.paired import shift_between
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 LIBS = f"{BUILD}/demo/engine/libs"
@@ -68,7 +65,9 @@ HEAD = ("| model | threads | batches | processes x rounds | step, us | two copie
         "`--measure-distortion` says; of its reports |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 RESAMPLED = 200
 FOREVER = 1e9
+ENDLESS = 10 ** 8  # rounds: --seconds ends them
 DECIDED = 0.8  # of half a width, as more processes may move both
+WHOLE_LEAST = 12  # steps of a place in a round
 NODES_LEAST = 16  # A step with fewer samples was left whole.
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
@@ -98,7 +97,7 @@ class Row:
         place = os.path.join(self.options.keep, f"{self.of[kind]}-{time.time_ns()}")
         alone = kind == "whole"
         command = [f"{BUILD}/bin/engine-pair", self.libs, self.path, str(self.threads),
-                   f"{self.rounds * (2 if alone else 1)},{self.options.seconds},{1 if alone else 2}", *CASES[self.case].split()]
+                   f"{ENDLESS if alone else self.rounds},{self.options.seconds},{1 if alone else 2}", *CASES[self.case].split()]
         if kind != "null" and not self.floor:
             command = [f"{BUILD}/bin/brick", "record", "-q", "--attach", self.options.attach, "-o", place + ".pftrace",
                        *(["--measure-distortion"] if kind == "whole" else []), "--", *command]
@@ -147,26 +146,21 @@ class Row:
         return [None if None in column else mean(column) for column in zip(*estimates)], losses
 
     def beside(self):
-        """What all processes' steps took that were left whole, and the others; and what each report says of that."""
-        whole, others, intervals, shifts = [], [], [], []
+        """Of each process whose steps were left whole in part what beside() finds, and what its report says."""
+        found, intervals = [], []
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
-            some, rest = beside(recording, self.threads, len(steps), len(steps[0]["each_ns"]))
-            whole += some
-            others += rest
-            shifts.append(statistics.median(rest) - statistics.median(some) if some and rest else 0)
-            each = (len(some) + len(rest)) / max(len(rest), 1)  # a share is of all steps, the cost of those taken apart
-            intervals.append([us and us * each for us in stated(recording)[0]])
-        return whole, others, intervals, shifts
+            found.append(beside(recording, self.threads, len(steps), len(steps[0]["each_ns"])))
+            each = share_recorded(recording)  # a share is of all steps, the cost of those taken apart
+            intervals.append([us and us / each for us in stated(recording)[0]])
+        return [one for one in found if one], intervals
 
     def by_whole_steps(self):
-        """Cost and error, us, and of how many steps; the error at least that of processes, which differ. None: too few."""
-        whole, others, _, shifts = self.beside()
-        if len(whole) < 12:
+        """Cost, us, its error, which is that of processes, and of how many steps. None: too few."""
+        found, _ = self.beside()
+        if len(found) < 2:
             return None
-        cost, error = shift_and_error(others, whole)
-        if len(shifts) > 1:
-            error = max(error, student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5)
-        return cost, error, len(whole)
+        shifts, counts = zip(*found)
+        return mean(shifts), student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5, sum(counts)
 
 
 @functools.cache
@@ -181,34 +175,31 @@ def stated(recording):
             for k in ("low", "share", "high")], lost
 
 
+@functools.cache
 def recorded_steps(recording, threads):
     """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
-    def asked(*command):
-        return subprocess.run([f"{BUILD}/bin/brick", *command, recording], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([f"{BUILD}/bin/brick", "report", "--by", "step", "--json", recording], check=True, capture_output=True)
+    rows = [row for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"]
+    return [((row["step_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST) for row in rows]
 
-    rows = [row for row in json.loads(asked("report", "--by", "step", "--json"))["each_step"] if row["name"] != "outside of steps"]
-    lines = [line for line in csv.DictReader(asked("export", "--format", "csv").splitlines()) if line["category"] == "Step"]
-    return [((int(line["duration_ns"]) - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST)
-            for line, row in zip(lines, rows)]
+
+def share_recorded(recording):
+    steps = recorded_steps(recording, 0)
+    return sum(not is_whole for _, is_whole in steps) / len(steps)
 
 
 @functools.cache
 def beside(recording, threads, places, rounds):
-    """What steps took that were left whole, and what the others, us; of each place in a round less the middle of the
-    others. By the recording's clock, since going past the hooks takes longer than they do."""
-    steps, whole, others = recorded_steps(recording, threads)[-places * rounds:], [], []
+    """By how much the faster quarter of the steps that were recorded is above that of those left whole, us, in the mean of the places of a
+    round; and how many were left whole. By the recording's clock, since going past the hooks takes longer than they do."""
+    steps, shifts, count = recorded_steps(recording, threads)[-places * rounds:], [], 0
     for place in range(places):
-        some = [us for us, is_whole in steps[place::places] if is_whole]
-        rest = [us for us, is_whole in steps[place::places] if not is_whole]
-        if some and rest:
-            whole += [us - statistics.median(rest) for us in some]
-            others += [us - statistics.median(rest) for us in rest]
-    return whole, others
-
-
-def shift_and_error(first, second):
-    middle, low, high = shift_between(first, second)
-    return middle, max(high - middle, middle - low)
+        whole, others = ([us for us, is_whole in steps[place::places] if is_whole == wanted] for wanted in (True, False))
+        if min(len(whole), len(others)) < WHOLE_LEAST:
+            return None
+        shifts.append(faster(others) - faster(whole))
+        count += len(whole)
+    return mean(shifts), count
 
 
 def faster(times):
@@ -296,7 +287,7 @@ def holds(interval, cost, error):
 
 def of_whole_steps(row):
     """What is shown of steps left whole, and how many reports of how many hold it."""
-    found, intervals = row.by_whole_steps(), [i for i in row.beside()[2] if i[0] is not None]
+    found, intervals = row.by_whole_steps(), [i for i in row.beside()[1] if i[0] is not None]
     if not found or not intervals:
         return "-", "-", (0, 0)
     held = sum(holds(i, *row.judged()) for i in intervals)

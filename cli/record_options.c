@@ -170,7 +170,7 @@ static void set_plain_steps(const struct option_use *use, const char *text)
 
 	(void)text;
 	a->measures_distortion = 1;
-	add_variable(a, "BRICK_PLAIN_STEPS", "1");
+	add_variable(a, "BRICK_PLAIN_STEPS", "5");
 }
 
 static void words_off_cpu(struct option_words *words)

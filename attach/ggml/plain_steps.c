@@ -10,8 +10,6 @@
 #include "attach/ggml/bypass.h"
 #include "attach/ggml/method.h"
 
-enum { LEAST_BETWEEN = 3, DIFFERENT = 5 }; /* 5 in the mean; no two have a common neighbour */
-
 static __thread struct {
 	struct phase_scope scope;
 	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
@@ -19,14 +17,13 @@ static __thread struct {
 	int is_open;
 } plain __attribute__((tls_model("initial-exec")));
 
-static int is_wanted;
-static uint32_t left = LEAST_BETWEEN, seed = 1;
+static uint32_t one_in, left = 3, seed = 1;
 
 __attribute__((constructor)) static void read_environment(void)
 {
 	const char *wanted = getenv("BRICK_PLAIN_STEPS");
 
-	is_wanted = wanted && *wanted && *wanted != '0';
+	one_in = wanted ? (uint32_t)strtoul(wanted, NULL, 10) & UINT16_MAX : 0;
 }
 
 static void switch_method(enum method from, enum method to)
@@ -43,13 +40,14 @@ static int is_due(void)
 		return 0;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
 	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
-	__atomic_store_n(&left, LEAST_BETWEEN + (next >> 16) % DIFFERENT, __ATOMIC_RELAXED);
+	/* of 5 the third to the seventh from here: no two have a common neighbour */
+	__atomic_store_n(&left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
 	return 1;
 }
 
 void plain_step_before(const void *frame)
 {
-	if (BRICK_LIKELY(!is_wanted))
+	if (BRICK_LIKELY(!one_in))
 		return;
 	plain_step_end(frame);
 	plain_step_after(frame);

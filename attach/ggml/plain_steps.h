@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps without hooks (BRICK_PLAIN_STEPS=1): one in five at random is recorded as one piece, so
+ * Steps without hooks (BRICK_PLAIN_STEPS=5): one in so many at random is recorded as one piece, so
  * that the steps beside it, less it, are what recording costs, with all that no clock in a hook can
  * see; and likewise without the evaluation callback, where that times nodes. Any thread; meant for
  * programs that evaluate one step at a time.

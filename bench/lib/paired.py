@@ -16,13 +16,5 @@ def shift(values):
     return statistics.median(walsh), low, high
 
 
-def shift_between(first, second):
-    """By how much `first` lies above `second`: the middle of all differences, with Mann and Whitney's 95 % interval."""
-    all_of_them = sorted(a - b for a in first for b in second)
-    n, m = len(first), len(second)
-    rank = max(0, math.floor(n * m / 2 - 1.96 * math.sqrt(n * m * (n + m + 1) / 12)))
-    return statistics.median(all_of_them), all_of_them[rank], all_of_them[-1 - rank]
-
-
 def percent(log_ratio):
     return f"{(math.exp(log_ratio) - 1) * 100:+.2f} %"
