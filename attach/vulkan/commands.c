@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/map.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -201,7 +202,7 @@ static void destroy_commands(struct vulkan_commands *c)
 	free(c);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL allocate_buffers(
+VKAPI_ATTR VkResult VKAPI_CALL hook_AllocateCommandBuffers(
 	VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -225,7 +226,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate_buffers(
 	return result;
 }
 
-static VKAPI_ATTR void VKAPI_CALL free_buffers(
+VKAPI_ATTR void VKAPI_CALL hook_FreeCommandBuffers(
 	VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *list)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -235,7 +236,7 @@ static VKAPI_ATTR void VKAPI_CALL free_buffers(
 	d->call.FreeCommandBuffers(device, pool, count, list);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL begin_buffer(
+VKAPI_ATTR VkResult VKAPI_CALL hook_BeginCommandBuffer(
 	VkCommandBuffer handle, const VkCommandBufferBeginInfo *info)
 {
 	struct vulkan_commands *c = commands_find(handle);
@@ -249,7 +250,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL begin_buffer(
 	return result;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL reset_buffer(
+VKAPI_ATTR VkResult VKAPI_CALL hook_ResetCommandBuffer(
 	VkCommandBuffer handle, VkCommandBufferResetFlags flags)
 {
 	struct vulkan_commands *c = commands_find(handle);
@@ -259,7 +260,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL reset_buffer(
 	return vulkan_device_of(handle)->call.ResetCommandBuffer(handle, flags);
 }
 
-static VKAPI_ATTR void VKAPI_CALL execute(
+VKAPI_ATTR void VKAPI_CALL hook_CmdExecuteCommands(
 	VkCommandBuffer handle, uint32_t count, const VkCommandBuffer *list)
 {
 	struct vulkan_commands *c = commands_find(handle);
@@ -270,7 +271,7 @@ static VKAPI_ATTR void VKAPI_CALL execute(
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
 }
 
-static VKAPI_ATTR void VKAPI_CALL begin_label(
+VKAPI_ATTR void VKAPI_CALL hook_CmdBeginDebugUtilsLabelEXT(
 	VkCommandBuffer handle, const VkDebugUtilsLabelEXT *info)
 {
 	struct vulkan_commands *c = commands_find(handle);
@@ -282,7 +283,7 @@ static VKAPI_ATTR void VKAPI_CALL begin_label(
 }
 
 /* It may have begun in another command buffer. */
-static VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer handle)
+VKAPI_ATTR void VKAPI_CALL hook_CmdEndDebugUtilsLabelEXT(VkCommandBuffer handle)
 {
 	struct vulkan_commands *c = commands_find(handle);
 
@@ -303,7 +304,7 @@ static int is_of_device(const void *value, const void *context)
 	return ((const struct vulkan_commands *)value)->device == context;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
+VKAPI_ATTR VkResult VKAPI_CALL hook_CreateCommandPool(VkDevice device,
 	const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *allocator,
 	VkCommandPool *out)
 {
@@ -315,7 +316,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device,
 	return result;
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_pool(
+VKAPI_ATTR void VKAPI_CALL hook_DestroyCommandPool(
 	VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *allocator)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -333,27 +334,4 @@ void commands_device_end(struct vulkan_device *device)
 
 	while ((c = map_take_match(&buffers, is_of_device, device)))
 		destroy_commands(c);
-}
-
-PFN_vkVoidFunction commands_hook(const char *name)
-{
-	static const struct {
-		const char *name;
-		PFN_vkVoidFunction hook;
-	} hooks[] = {
-		{"vkAllocateCommandBuffers", (PFN_vkVoidFunction)allocate_buffers},
-		{"vkFreeCommandBuffers", (PFN_vkVoidFunction)free_buffers},
-		{"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin_buffer},
-		{"vkResetCommandBuffer", (PFN_vkVoidFunction)reset_buffer},
-		{"vkCmdExecuteCommands", (PFN_vkVoidFunction)execute},
-		{"vkCmdBeginDebugUtilsLabelEXT", (PFN_vkVoidFunction)begin_label},
-		{"vkCmdEndDebugUtilsLabelEXT", (PFN_vkVoidFunction)end_label},
-		{"vkCreateCommandPool", (PFN_vkVoidFunction)create_pool},
-		{"vkDestroyCommandPool", (PFN_vkVoidFunction)destroy_pool},
-	};
-
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-		if (!strcmp(name, hooks[i].name))
-			return hooks[i].hook;
-	return NULL;
 }

@@ -80,8 +80,5 @@ struct vulkan_commands *step_begin(
 uint32_t step_kernel(const struct vulkan_step *step);
 void step_end(struct vulkan_commands *commands);
 
-PFN_vkVoidFunction commands_hook(const char *name);
-PFN_vkVoidFunction work_hook(const char *name); /* dispatches, copies, render passes */
-
 /* The device goes: so does all that was recorded for it. */
 void commands_device_end(struct vulkan_device *device);

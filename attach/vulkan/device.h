@@ -14,72 +14,75 @@
 #include "brick/correlation.h"
 #include "brick/queue.h"
 
-/* Functions of devices that the layer calls or stands in front of. */
-#define DEVICE_FUNCTIONS(X)            \
+/* Functions of devices that the layer stands in front of, by hook_ and their name (hooks.h). */
+#define HOOKED_FUNCTIONS(X)           \
+	X(GetDeviceQueue)             \
+	X(GetDeviceQueue2)            \
+	X(QueueSubmit)                \
+	X(QueueSubmit2)               \
+	X(QueueSubmit2KHR)            \
+	X(QueueWaitIdle)              \
+	X(QueuePresentKHR)            \
+	X(DeviceWaitIdle)             \
+	X(DestroyFence)               \
+	X(DestroySemaphore)           \
+	X(ResetFences)                \
+	X(WaitForFences)              \
+	X(WaitSemaphores)             \
+	X(WaitSemaphoresKHR)          \
+	X(CreateCommandPool)          \
+	X(DestroyCommandPool)         \
+	X(AllocateCommandBuffers)     \
+	X(FreeCommandBuffers)         \
+	X(BeginCommandBuffer)         \
+	X(ResetCommandBuffer)         \
+	X(CreateShaderModule)         \
+	X(DestroyShaderModule)        \
+	X(CreateComputePipelines)     \
+	X(DestroyPipeline)            \
+	X(CmdBindPipeline)            \
+	X(CmdDispatch)                \
+	X(CmdDispatchIndirect)        \
+	X(CmdDispatchBase)            \
+	X(CmdDispatchBaseKHR)         \
+	X(CmdCopyBuffer)              \
+	X(CmdCopyBuffer2)             \
+	X(CmdCopyBuffer2KHR)          \
+	X(CmdCopyImage)               \
+	X(CmdCopyImage2)              \
+	X(CmdCopyImage2KHR)           \
+	X(CmdCopyBufferToImage)       \
+	X(CmdCopyBufferToImage2)      \
+	X(CmdCopyBufferToImage2KHR)   \
+	X(CmdCopyImageToBuffer)       \
+	X(CmdCopyImageToBuffer2)      \
+	X(CmdCopyImageToBuffer2KHR)   \
+	X(CmdBlitImage)               \
+	X(CmdResolveImage)            \
+	X(CmdClearColorImage)         \
+	X(CmdFillBuffer)              \
+	X(CmdUpdateBuffer)            \
+	X(CmdBeginRenderPass)         \
+	X(CmdEndRenderPass)           \
+	X(CmdBeginRenderPass2)        \
+	X(CmdEndRenderPass2)          \
+	X(CmdBeginRenderPass2KHR)     \
+	X(CmdEndRenderPass2KHR)       \
+	X(CmdBeginRendering)          \
+	X(CmdEndRendering)            \
+	X(CmdBeginRenderingKHR)       \
+	X(CmdEndRenderingKHR)         \
+	X(CmdExecuteCommands)         \
+	X(SetDebugUtilsObjectNameEXT) \
+	X(CmdBeginDebugUtilsLabelEXT) \
+	X(CmdEndDebugUtilsLabelEXT)
+
+/* Those that it only calls. */
+#define CALLED_FUNCTIONS(X)            \
 	X(DestroyDevice)               \
-	X(GetDeviceQueue)              \
-	X(GetDeviceQueue2)             \
-	X(QueueSubmit)                 \
-	X(QueueSubmit2)                \
-	X(QueueSubmit2KHR)             \
-	X(QueueWaitIdle)               \
-	X(QueuePresentKHR)             \
-	X(DeviceWaitIdle)              \
 	X(CreateFence)                 \
-	X(DestroyFence)                \
-	X(DestroySemaphore)            \
-	X(ResetFences)                 \
 	X(GetFenceStatus)              \
-	X(WaitForFences)               \
-	X(WaitSemaphores)              \
-	X(WaitSemaphoresKHR)           \
-	X(CreateCommandPool)           \
-	X(DestroyCommandPool)          \
-	X(AllocateCommandBuffers)      \
-	X(FreeCommandBuffers)          \
-	X(BeginCommandBuffer)          \
 	X(EndCommandBuffer)            \
-	X(ResetCommandBuffer)          \
-	X(CreateShaderModule)          \
-	X(DestroyShaderModule)         \
-	X(CreateComputePipelines)      \
-	X(DestroyPipeline)             \
-	X(CmdBindPipeline)             \
-	X(CmdDispatch)                 \
-	X(CmdDispatchIndirect)         \
-	X(CmdDispatchBase)             \
-	X(CmdDispatchBaseKHR)          \
-	X(CmdCopyBuffer)               \
-	X(CmdCopyBuffer2)              \
-	X(CmdCopyBuffer2KHR)           \
-	X(CmdCopyImage)                \
-	X(CmdCopyImage2)               \
-	X(CmdCopyImage2KHR)            \
-	X(CmdCopyBufferToImage)        \
-	X(CmdCopyBufferToImage2)       \
-	X(CmdCopyBufferToImage2KHR)    \
-	X(CmdCopyImageToBuffer)        \
-	X(CmdCopyImageToBuffer2)       \
-	X(CmdCopyImageToBuffer2KHR)    \
-	X(CmdBlitImage)                \
-	X(CmdResolveImage)             \
-	X(CmdClearColorImage)          \
-	X(CmdFillBuffer)               \
-	X(CmdUpdateBuffer)             \
-	X(CmdBeginRenderPass)          \
-	X(CmdEndRenderPass)            \
-	X(CmdBeginRenderPass2)         \
-	X(CmdEndRenderPass2)           \
-	X(CmdBeginRenderPass2KHR)      \
-	X(CmdEndRenderPass2KHR)        \
-	X(CmdBeginRendering)           \
-	X(CmdEndRendering)             \
-	X(CmdBeginRenderingKHR)        \
-	X(CmdEndRenderingKHR)          \
-	X(CmdExecuteCommands)          \
-	X(SetDebugUtilsObjectNameEXT)  \
-	X(CmdBeginDebugUtilsLabelEXT)  \
-	X(CmdEndDebugUtilsLabelEXT)    \
 	X(CmdWriteTimestamp)           \
 	X(CmdResetQueryPool)           \
 	X(CmdCopyQueryPoolResults)     \
@@ -94,6 +97,8 @@
 	X(BindBufferMemory)            \
 	X(MapMemory)                   \
 	X(GetCalibratedTimestampsEXT)
+
+#define DEVICE_FUNCTIONS(X) HOOKED_FUNCTIONS(X) CALLED_FUNCTIONS(X)
 
 struct vulkan_functions {
 #define X(name) PFN_vk##name name;

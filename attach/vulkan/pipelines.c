@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/map.h"
 #include "attach/vulkan/spirv.h"
 #include "base/scope.h"
@@ -24,7 +25,7 @@ struct module {
 static struct map modules = MAP_INITIALIZER, pipelines = MAP_INITIALIZER;
 static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* of what is in the maps */
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device,
+VKAPI_ATTR VkResult VKAPI_CALL hook_CreateShaderModule(VkDevice device,
 	const VkShaderModuleCreateInfo *info, const VkAllocationCallbacks *allocator,
 	VkShaderModule *out)
 {
@@ -46,7 +47,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device,
 	return result;
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_module(
+VKAPI_ATTR void VKAPI_CALL hook_DestroyShaderModule(
 	VkDevice device, VkShaderModule handle, const VkAllocationCallbacks *allocator)
 {
 	free(map_take(&modules, VULKAN_KEY(handle)));
@@ -75,7 +76,7 @@ static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderSta
 			stage->pName, (unsigned)(module->hash >> 32));
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache,
+VKAPI_ATTR VkResult VKAPI_CALL hook_CreateComputePipelines(VkDevice device, VkPipelineCache cache,
 	uint32_t count, const VkComputePipelineCreateInfo *infos,
 	const VkAllocationCallbacks *allocator, VkPipeline *out)
 {
@@ -95,7 +96,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
 	return result;
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(
+VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 	VkDevice device, VkPipeline handle, const VkAllocationCallbacks *allocator)
 {
 	pthread_mutex_lock(&names);
@@ -116,7 +117,7 @@ void pipelines_get(struct vulkan_pipeline *out, VkPipeline handle)
 		strcpy(out->name, "compute");
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL set_name(
+VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
 	VkDevice device, const VkDebugUtilsObjectNameInfoEXT *info)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -136,23 +137,4 @@ static VKAPI_ATTR VkResult VKAPI_CALL set_name(
 	}
 	pthread_mutex_unlock(&names);
 	return d->call.SetDebugUtilsObjectNameEXT(device, info);
-}
-
-PFN_vkVoidFunction pipelines_hook(const char *name)
-{
-	static const struct {
-		const char *name;
-		PFN_vkVoidFunction hook;
-	} hooks[] = {
-		{"vkCreateShaderModule", (PFN_vkVoidFunction)create_module},
-		{"vkDestroyShaderModule", (PFN_vkVoidFunction)destroy_module},
-		{"vkCreateComputePipelines", (PFN_vkVoidFunction)create_pipelines},
-		{"vkDestroyPipeline", (PFN_vkVoidFunction)destroy_pipeline},
-		{"vkSetDebugUtilsObjectNameEXT", (PFN_vkVoidFunction)set_name},
-	};
-
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-		if (!strcmp(name, hooks[i].name))
-			return hooks[i].hook;
-	return NULL;
 }

@@ -16,6 +16,3 @@ struct vulkan_pipeline {
 
 /* A copy of what is known of it; of an unknown one, just a name. */
 void pipelines_get(struct vulkan_pipeline *out, VkPipeline pipeline);
-
-/* What stands in front of these functions; NULL: nothing does. */
-PFN_vkVoidFunction pipelines_hook(const char *name);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/completions.h"
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
@@ -45,7 +46,7 @@ static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, 
 	d->queues = queue;
 }
 
-static VKAPI_ATTR void VKAPI_CALL get_queue(
+VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue(
 	VkDevice device, uint32_t family, uint32_t index, VkQueue *out)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -54,7 +55,7 @@ static VKAPI_ATTR void VKAPI_CALL get_queue(
 	add_queue(d, *out, family, index);
 }
 
-static VKAPI_ATTR void VKAPI_CALL get_queue_2(
+VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue2(
 	VkDevice device, const VkDeviceQueueInfo2 *info, VkQueue *out)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -127,13 +128,4 @@ void queues_device_exit(struct vulkan_device *d)
 			brick_queue_dropped(queue->queue, s->pending.count);
 	describe_clock(d);
 	pthread_mutex_unlock(&d->lock);
-}
-
-PFN_vkVoidFunction queues_hook(const char *name)
-{
-	if (!strcmp(name, "vkGetDeviceQueue"))
-		return (PFN_vkVoidFunction)get_queue;
-	if (!strcmp(name, "vkGetDeviceQueue2"))
-		return (PFN_vkVoidFunction)get_queue_2;
-	return NULL;
 }

@@ -12,5 +12,3 @@ void queues_device_end(struct vulkan_device *device);
 
 /* The process ends, the device does not: what comes within a second is recorded. */
 void queues_device_exit(struct vulkan_device *device);
-
-PFN_vkVoidFunction queues_hook(const char *name);

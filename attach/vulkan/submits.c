@@ -10,6 +10,7 @@
 #include <string.h>
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/completions.h"
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/map.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
@@ -203,7 +204,7 @@ static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkS
 					   info->pSignalSemaphoreInfos[i].value, batch, 1});
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL submit(
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
@@ -245,21 +246,21 @@ static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t c
 	return result;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL submit_2(
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit2(
 	VkQueue handle, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
 {
 	return submit_newer(
 		vulkan_device_of(handle)->call.QueueSubmit2, handle, count, infos, fence);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL submit_2_khr(
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit2KHR(
 	VkQueue handle, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
 {
 	return submit_newer(
 		vulkan_device_of(handle)->call.QueueSubmit2KHR, handle, count, infos, fence);
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_fence(
+VKAPI_ATTR void VKAPI_CALL hook_DestroyFence(
 	VkDevice device, VkFence fence, const VkAllocationCallbacks *allocator)
 {
 	map_take(&fences, VULKAN_KEY(fence));
@@ -267,7 +268,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_fence(
 }
 
 /* What it stood for is over: its next signal may be anybody's. */
-static VKAPI_ATTR VkResult VKAPI_CALL reset_fences(
+VKAPI_ATTR VkResult VKAPI_CALL hook_ResetFences(
 	VkDevice device, uint32_t count, const VkFence *list)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -275,29 +276,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL reset_fences(
 	return vulkan_device_of(device)->call.ResetFences(device, count, list);
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_semaphore(
+VKAPI_ATTR void VKAPI_CALL hook_DestroySemaphore(
 	VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks *allocator)
 {
 	semaphores_forget(semaphore);
 	vulkan_device_of(device)->call.DestroySemaphore(device, semaphore, allocator);
-}
-
-PFN_vkVoidFunction submits_hook(const char *name)
-{
-	static const struct {
-		const char *name;
-		PFN_vkVoidFunction hook;
-	} hooks[] = {
-		{"vkQueueSubmit", (PFN_vkVoidFunction)submit},
-		{"vkQueueSubmit2", (PFN_vkVoidFunction)submit_2},
-		{"vkQueueSubmit2KHR", (PFN_vkVoidFunction)submit_2_khr},
-		{"vkResetFences", (PFN_vkVoidFunction)reset_fences},
-		{"vkDestroyFence", (PFN_vkVoidFunction)destroy_fence},
-		{"vkDestroySemaphore", (PFN_vkVoidFunction)destroy_semaphore},
-	};
-
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-		if (!strcmp(name, hooks[i].name))
-			return hooks[i].hook;
-	return NULL;
 }

@@ -9,7 +9,5 @@
 
 #include "attach/vulkan/device.h"
 
-PFN_vkVoidFunction submits_hook(const char *name);
-
 /* The newest command that a fence waits for; 0: not known. */
 uint64_t submits_fence_number(VkFence fence);

@@ -3,10 +3,10 @@
  * Hooks of what waits for the device: each wait becomes a sample of Synchronize on its thread,
  * linked to the newest commands that it waited for, and results that have come are recorded.
  */
-#include "attach/vulkan/waits.h"
 
 #include <string.h>
 #include "attach/vulkan/completions.h"
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
 #include "attach/vulkan/submission.h"
@@ -52,7 +52,7 @@ static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
 	return waits;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL queue_idle(VkQueue handle)
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueueWaitIdle(VkQueue handle)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
 	uint64_t begin = brick_ticks();
@@ -63,7 +63,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL queue_idle(VkQueue handle)
 	return result;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL device_idle(VkDevice device)
+VKAPI_ATTR VkResult VKAPI_CALL hook_DeviceWaitIdle(VkDevice device)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
 	uint64_t begin = brick_ticks();
@@ -74,7 +74,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL device_idle(VkDevice device)
 	return result;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL wait_fences(
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 	VkDevice device, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout_ns)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -103,7 +103,7 @@ static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_devi
 	return result;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitSemaphores(
 	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -111,7 +111,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(
 	return wait_semaphores_by(d->call.WaitSemaphores, d, info, timeout_ns);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores_khr(
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitSemaphoresKHR(
 	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -119,7 +119,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores_khr(
 	return wait_semaphores_by(d->call.WaitSemaphoresKHR, d, info, timeout_ns);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue handle, const VkPresentInfoKHR *info)
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueuePresentKHR(VkQueue handle, const VkPresentInfoKHR *info)
 {
 	struct vulkan_device *d = vulkan_device_of(handle);
 	VkResult result = d->call.QueuePresentKHR(handle, info);
@@ -127,24 +127,4 @@ static VKAPI_ATTR VkResult VKAPI_CALL present(VkQueue handle, const VkPresentInf
 	HOLD(&d->lock);
 	completions_take(d);
 	return result;
-}
-
-PFN_vkVoidFunction waits_hook(const char *name)
-{
-	static const struct {
-		const char *name;
-		PFN_vkVoidFunction hook;
-	} hooks[] = {
-		{"vkQueueWaitIdle", (PFN_vkVoidFunction)queue_idle},
-		{"vkDeviceWaitIdle", (PFN_vkVoidFunction)device_idle},
-		{"vkWaitForFences", (PFN_vkVoidFunction)wait_fences},
-		{"vkWaitSemaphores", (PFN_vkVoidFunction)wait_semaphores},
-		{"vkWaitSemaphoresKHR", (PFN_vkVoidFunction)wait_semaphores_khr},
-		{"vkQueuePresentKHR", (PFN_vkVoidFunction)present},
-	};
-
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-		if (!strcmp(name, hooks[i].name))
-			return hooks[i].hook;
-	return NULL;
 }

@@ -5,14 +5,15 @@
  */
 #include <string.h>
 #include "attach/vulkan/commands.h"
+#include "attach/vulkan/hooks.h"
 #include "attach/vulkan/pipelines.h"
 
 #define CALL(handle) vulkan_device_of(handle)->call
-#define HOOK static VKAPI_ATTR void VKAPI_CALL
+#define HOOK VKAPI_ATTR void VKAPI_CALL
 
 /* ---- dispatches ---- */
 
-HOOK bind_pipeline(VkCommandBuffer handle, VkPipelineBindPoint point, VkPipeline pipeline)
+HOOK hook_CmdBindPipeline(VkCommandBuffer handle, VkPipelineBindPoint point, VkPipeline pipeline)
 {
 	struct vulkan_commands *c = commands_find(handle);
 
@@ -45,7 +46,7 @@ static struct vulkan_commands *dispatch_begin(
 	return step_begin(handle, &kernel, fallback, 0);
 }
 
-HOOK dispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
+HOOK hook_CmdDispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
 {
 	struct vulkan_commands *c = dispatch_begin(handle, x, y, z);
 
@@ -53,7 +54,7 @@ HOOK dispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
 	step_end(c);
 }
 
-HOOK dispatch_indirect(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset)
+HOOK hook_CmdDispatchIndirect(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset)
 {
 	struct vulkan_commands *c = dispatch_begin(handle, 0, 0, 0);
 
@@ -61,16 +62,16 @@ HOOK dispatch_indirect(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize off
 	step_end(c);
 }
 
-#define DISPATCH_BASE(function, next)                                                            \
-	HOOK function(VkCommandBuffer handle, uint32_t bx, uint32_t by, uint32_t bz, uint32_t x, \
-		uint32_t y, uint32_t z)                                                          \
-	{                                                                                        \
-		struct vulkan_commands *c = dispatch_begin(handle, x, y, z);                     \
-		CALL(handle).next(handle, bx, by, bz, x, y, z);                                  \
-		step_end(c);                                                                     \
+#define DISPATCH_BASE(next)                                                             \
+	HOOK hook_##next(VkCommandBuffer handle, uint32_t bx, uint32_t by, uint32_t bz, \
+		uint32_t x, uint32_t y, uint32_t z)                                     \
+	{                                                                               \
+		struct vulkan_commands *c = dispatch_begin(handle, x, y, z);            \
+		CALL(handle).next(handle, bx, by, bz, x, y, z);                         \
+		step_end(c);                                                            \
 	}
-DISPATCH_BASE(dispatch_base, CmdDispatchBase)
-DISPATCH_BASE(dispatch_base_khr, CmdDispatchBaseKHR)
+DISPATCH_BASE(CmdDispatchBase)
+DISPATCH_BASE(CmdDispatchBaseKHR)
 
 /* ---- copies ---- */
 
@@ -83,7 +84,7 @@ static struct vulkan_commands *copy_begin(
 	return step_begin(handle, &kernel, NULL, bytes);
 }
 
-HOOK copy_buffer(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
+HOOK hook_CmdCopyBuffer(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
 	const VkBufferCopy *regions)
 {
 	uint64_t bytes = 0;
@@ -104,8 +105,8 @@ static uint64_t bytes_of(const VkCopyBufferInfo2 *info)
 	return bytes;
 }
 
-HOOK fill_buffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize size,
-	uint32_t data)
+HOOK hook_CmdFillBuffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset,
+	VkDeviceSize size, uint32_t data)
 {
 	struct vulkan_commands *c = copy_begin(
 		handle, "vkCmdFillBuffer", BRICK_KERNEL_FILL, size == VK_WHOLE_SIZE ? 0 : size);
@@ -114,8 +115,8 @@ HOOK fill_buffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset, V
 	step_end(c);
 }
 
-HOOK update_buffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize size,
-	const void *data)
+HOOK hook_CmdUpdateBuffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset,
+	VkDeviceSize size, const void *data)
 {
 	struct vulkan_commands *c = copy_begin(handle, "vkCmdUpdateBuffer", BRICK_KERNEL_H2D, size);
 
@@ -124,52 +125,52 @@ HOOK update_buffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset,
 }
 
 /* One whose arguments are passed on as they are. */
-#define COPY(function, next, kind, bytes, arguments, ...)                                \
-	HOOK function arguments                                                          \
+#define COPY(next, kind, bytes, arguments, ...)                                          \
+	HOOK hook_##next arguments                                                       \
 	{                                                                                \
 		struct vulkan_commands *c = copy_begin(handle, "vk" #next, kind, bytes); \
 		CALL(handle).next(__VA_ARGS__);                                          \
 		step_end(c);                                                             \
 	}
 
-COPY(copy_buffer_2, CmdCopyBuffer2, BRICK_KERNEL_D2D, bytes_of(info),
+COPY(CmdCopyBuffer2, BRICK_KERNEL_D2D, bytes_of(info),
 	(VkCommandBuffer handle, const VkCopyBufferInfo2 *info), handle, info)
-COPY(copy_buffer_2_khr, CmdCopyBuffer2KHR, BRICK_KERNEL_D2D, bytes_of(info),
+COPY(CmdCopyBuffer2KHR, BRICK_KERNEL_D2D, bytes_of(info),
 	(VkCommandBuffer handle, const VkCopyBufferInfo2 *info), handle, info)
-COPY(copy_image, CmdCopyImage, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyImage, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
 		VkImageLayout to_layout, uint32_t count, const VkImageCopy *regions),
 	handle, from, from_layout, to, to_layout, count, regions)
-COPY(copy_image_2, CmdCopyImage2, BRICK_KERNEL_D2D, 0,
-	(VkCommandBuffer handle, const VkCopyImageInfo2 *info), handle, info)
-COPY(copy_image_2_khr, CmdCopyImage2KHR, BRICK_KERNEL_D2D, 0,
-	(VkCommandBuffer handle, const VkCopyImageInfo2 *info), handle, info)
-COPY(copy_to_image, CmdCopyBufferToImage, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyImage2, BRICK_KERNEL_D2D, 0, (VkCommandBuffer handle, const VkCopyImageInfo2 *info),
+	handle, info)
+COPY(CmdCopyImage2KHR, BRICK_KERNEL_D2D, 0, (VkCommandBuffer handle, const VkCopyImageInfo2 *info),
+	handle, info)
+COPY(CmdCopyBufferToImage, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkBuffer from, VkImage to, VkImageLayout layout, uint32_t count,
 		const VkBufferImageCopy *regions),
 	handle, from, to, layout, count, regions)
-COPY(copy_to_image_2, CmdCopyBufferToImage2, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyBufferToImage2, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, const VkCopyBufferToImageInfo2 *info), handle, info)
-COPY(copy_to_image_2_khr, CmdCopyBufferToImage2KHR, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyBufferToImage2KHR, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, const VkCopyBufferToImageInfo2 *info), handle, info)
-COPY(copy_from_image, CmdCopyImageToBuffer, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyImageToBuffer, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkImage from, VkImageLayout layout, VkBuffer to, uint32_t count,
 		const VkBufferImageCopy *regions),
 	handle, from, layout, to, count, regions)
-COPY(copy_from_image_2, CmdCopyImageToBuffer2, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyImageToBuffer2, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, const VkCopyImageToBufferInfo2 *info), handle, info)
-COPY(copy_from_image_2_khr, CmdCopyImageToBuffer2KHR, BRICK_KERNEL_D2D, 0,
+COPY(CmdCopyImageToBuffer2KHR, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, const VkCopyImageToBufferInfo2 *info), handle, info)
-COPY(blit, CmdBlitImage, BRICK_KERNEL_D2D, 0,
+COPY(CmdBlitImage, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
 		VkImageLayout to_layout, uint32_t count, const VkImageBlit *regions,
 		VkFilter filter),
 	handle, from, from_layout, to, to_layout, count, regions, filter)
-COPY(resolve, CmdResolveImage, BRICK_KERNEL_D2D, 0,
+COPY(CmdResolveImage, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
 		VkImageLayout to_layout, uint32_t count, const VkImageResolve *regions),
 	handle, from, from_layout, to, to_layout, count, regions)
-COPY(clear, CmdClearColorImage, BRICK_KERNEL_FILL, 0,
+COPY(CmdClearColorImage, BRICK_KERNEL_FILL, 0,
 	(VkCommandBuffer handle, VkImage image, VkImageLayout layout,
 		const VkClearColorValue *colour, uint32_t count,
 		const VkImageSubresourceRange *ranges),
@@ -189,35 +190,33 @@ static void pass_begin(VkCommandBuffer handle)
 }
 
 /* The begin of a pass, and its end, in each of their spellings. */
-#define PASS_BEGIN(function, next, arguments, ...) \
-	HOOK function arguments                    \
-	{                                          \
-		pass_begin(handle);                \
-		CALL(handle).next(__VA_ARGS__);    \
+#define PASS_BEGIN(next, arguments, ...)        \
+	HOOK hook_##next arguments              \
+	{                                       \
+		pass_begin(handle);             \
+		CALL(handle).next(__VA_ARGS__); \
 	}
-#define PASS_END(function, next, arguments, ...) \
-	HOOK function arguments                  \
+#define PASS_END(next, arguments, ...)           \
+	HOOK hook_##next arguments               \
 	{                                        \
 		CALL(handle).next(__VA_ARGS__);  \
 		step_end(commands_find(handle)); \
 	}
 
-PASS_BEGIN(pass, CmdBeginRenderPass,
+PASS_BEGIN(CmdBeginRenderPass,
 	(VkCommandBuffer handle, const VkRenderPassBeginInfo *info, VkSubpassContents contents),
 	handle, info, contents)
-PASS_BEGIN(pass_2, CmdBeginRenderPass2,
+PASS_BEGIN(CmdBeginRenderPass2,
 	(VkCommandBuffer handle, const VkRenderPassBeginInfo *info,
 		const VkSubpassBeginInfo *subpass),
 	handle, info, subpass)
-PASS_BEGIN(pass_2_khr, CmdBeginRenderPass2KHR,
+PASS_BEGIN(CmdBeginRenderPass2KHR,
 	(VkCommandBuffer handle, const VkRenderPassBeginInfo *info,
 		const VkSubpassBeginInfo *subpass),
 	handle, info, subpass)
-PASS_END(pass_end, CmdEndRenderPass, (VkCommandBuffer handle), handle)
-PASS_END(pass_end_2, CmdEndRenderPass2, (VkCommandBuffer handle, const VkSubpassEndInfo *info),
-	handle, info)
-PASS_END(pass_end_2_khr, CmdEndRenderPass2KHR,
-	(VkCommandBuffer handle, const VkSubpassEndInfo *info), handle, info)
+PASS_END(CmdEndRenderPass, (VkCommandBuffer handle), handle)
+PASS_END(CmdEndRenderPass2, (VkCommandBuffer handle, const VkSubpassEndInfo *info), handle, info)
+PASS_END(CmdEndRenderPass2KHR, (VkCommandBuffer handle, const VkSubpassEndInfo *info), handle, info)
 
 /* Between a suspended pass and its resumption nothing may stand: such passes are not timed. */
 static int is_whole(const VkRenderingInfo *info)
@@ -225,67 +224,19 @@ static int is_whole(const VkRenderingInfo *info)
 	return !(info->flags & (VK_RENDERING_SUSPENDING_BIT | VK_RENDERING_RESUMING_BIT));
 }
 
-HOOK rendering(VkCommandBuffer handle, const VkRenderingInfo *info)
+HOOK hook_CmdBeginRendering(VkCommandBuffer handle, const VkRenderingInfo *info)
 {
 	if (is_whole(info))
 		pass_begin(handle);
 	CALL(handle).CmdBeginRendering(handle, info);
 }
 
-HOOK rendering_khr(VkCommandBuffer handle, const VkRenderingInfo *info)
+HOOK hook_CmdBeginRenderingKHR(VkCommandBuffer handle, const VkRenderingInfo *info)
 {
 	if (is_whole(info))
 		pass_begin(handle);
 	CALL(handle).CmdBeginRenderingKHR(handle, info);
 }
 
-PASS_END(rendering_end, CmdEndRendering, (VkCommandBuffer handle), handle)
-PASS_END(rendering_end_khr, CmdEndRenderingKHR, (VkCommandBuffer handle), handle)
-
-PFN_vkVoidFunction work_hook(const char *name)
-{
-	static const struct {
-		const char *name;
-		PFN_vkVoidFunction hook;
-	} hooks[] = {
-#define ENTRY(name, hook) {"vkCmd" name, (PFN_vkVoidFunction)hook}
-		ENTRY("BindPipeline", bind_pipeline),
-		ENTRY("Dispatch", dispatch),
-		ENTRY("DispatchIndirect", dispatch_indirect),
-		ENTRY("DispatchBase", dispatch_base),
-		ENTRY("DispatchBaseKHR", dispatch_base_khr),
-		ENTRY("CopyBuffer", copy_buffer),
-		ENTRY("CopyBuffer2", copy_buffer_2),
-		ENTRY("CopyBuffer2KHR", copy_buffer_2_khr),
-		ENTRY("CopyImage", copy_image),
-		ENTRY("CopyImage2", copy_image_2),
-		ENTRY("CopyImage2KHR", copy_image_2_khr),
-		ENTRY("CopyBufferToImage", copy_to_image),
-		ENTRY("CopyBufferToImage2", copy_to_image_2),
-		ENTRY("CopyBufferToImage2KHR", copy_to_image_2_khr),
-		ENTRY("CopyImageToBuffer", copy_from_image),
-		ENTRY("CopyImageToBuffer2", copy_from_image_2),
-		ENTRY("CopyImageToBuffer2KHR", copy_from_image_2_khr),
-		ENTRY("BlitImage", blit),
-		ENTRY("ResolveImage", resolve),
-		ENTRY("ClearColorImage", clear),
-		ENTRY("FillBuffer", fill_buffer),
-		ENTRY("UpdateBuffer", update_buffer),
-		ENTRY("BeginRenderPass", pass),
-		ENTRY("BeginRenderPass2", pass_2),
-		ENTRY("BeginRenderPass2KHR", pass_2_khr),
-		ENTRY("EndRenderPass", pass_end),
-		ENTRY("EndRenderPass2", pass_end_2),
-		ENTRY("EndRenderPass2KHR", pass_end_2_khr),
-		ENTRY("BeginRendering", rendering),
-		ENTRY("BeginRenderingKHR", rendering_khr),
-		ENTRY("EndRendering", rendering_end),
-		ENTRY("EndRenderingKHR", rendering_end_khr),
-#undef ENTRY
-	};
-
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-		if (!strcmp(name, hooks[i].name))
-			return hooks[i].hook;
-	return NULL;
-}
+PASS_END(CmdEndRendering, (VkCommandBuffer handle), handle)
+PASS_END(CmdEndRenderingKHR, (VkCommandBuffer handle), handle)
