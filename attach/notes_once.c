@@ -18,20 +18,7 @@ static uint64_t written[MAX_NOTES];
 static uint32_t written_count, session;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_written(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_written(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-	pthread_atfork(lock_written, unlock_written, unlock_written);
-}
+LOCK_OVER_FORKS(lock)
 
 /* Under the lock: is this new to the session? Then it is remembered. */
 static int is_new(uint64_t hash)
@@ -62,9 +49,9 @@ void note_once(const char *key, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(value, sizeof value, format, arguments);
 	va_end(arguments);
-	lock_written();
+	pthread_mutex_lock(&lock);
 	int is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
-	unlock_written();
+	pthread_mutex_unlock(&lock);
 	if (is_first)
 		brick_note(key, "%s", value);
 }

@@ -16,3 +16,18 @@ void lock_give(pthread_mutex_t *mutex);
 /* The same protection without a lock; pairs nest. */
 void lock_cancel_off(void);
 void lock_cancel_on(void);
+
+/* A static mutex that no other is taken under: forks wait for it, so that a child finds it free. */
+#define LOCK_OVER_FORKS(mutex)                                                   \
+	static void take_for_fork(void)                                          \
+	{                                                                        \
+		pthread_mutex_lock(&(mutex));                                    \
+	}                                                                        \
+	static void give_after_fork(void)                                        \
+	{                                                                        \
+		pthread_mutex_unlock(&(mutex));                                  \
+	}                                                                        \
+	__attribute__((constructor)) static void watch_forks(void)               \
+	{                                                                        \
+		pthread_atfork(take_for_fork, give_after_fork, give_after_fork); \
+	}

@@ -16,6 +16,7 @@
 #include "attach/ggml/node_ready.h"
 #include "attach/ggml/node_sites.h"
 #include "attach/ggml/phases.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 enum { MAX_SCHEDULERS = 64, SPLITS_BETWEEN = 31, SPLIT_FIRST = 4 };
@@ -36,27 +37,14 @@ static uint32_t is_used; /* ours was installed somewhere */
 static struct scheduler schedulers[MAX_SCHEDULERS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_table(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_table(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-	pthread_atfork(lock_table, unlock_table, unlock_table);
-}
+LOCK_OVER_FORKS(lock)
 
 /* The entry of a scheduler, a new one if need be; NULL when the table is full. */
 static struct scheduler *entry_of(void *address)
 {
 	struct scheduler *entry = NULL;
 
-	lock_table();
+	HOLD(&lock);
 	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
 		if (schedulers[i].address == address)
 			entry = &schedulers[i];
@@ -65,7 +53,6 @@ static struct scheduler *entry_of(void *address)
 			entry = &schedulers[i];
 	if (entry)
 		entry->address = address;
-	unlock_table();
 	return entry;
 }
 

@@ -17,17 +17,7 @@ enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
 static ARRAY(struct brick_launch_owner *) owners; /* by site */
 static ARRAY(struct brick_launch_owner *) phases; /* those that had a device at work */
 static ARRAY(char *) operations;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void device_nodes_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void device_nodes_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+pthread_mutex_t device_nodes_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock: the same text, for ever. */
 static const char *keep_operation(const char *text)
@@ -48,7 +38,7 @@ const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 	const struct brick_launch_owner *found = NULL;
 	KEEP_ERRNO();
 
-	HOLD(&lock);
+	HOLD(&device_nodes_mutex);
 	for (size_t i = 0; i < phases.count && !found; i++)
 		if (phases.items[i]->brick == brick)
 			found = phases.items[i];
@@ -96,7 +86,7 @@ int device_nodes_ready(struct known_graph *g)
 
 	if (!g->engine->layout_known || !g->engine->op_desc)
 		return -EOPNOTSUPP;
-	HOLD(&lock);
+	HOLD(&device_nodes_mutex);
 	if (!g->launched) {
 		struct device_node *launched = calloc(g->count + 1, sizeof *launched);
 		if (launched)
@@ -182,6 +172,6 @@ void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
 		return;
 	join(text, g, index, after);
 	count_work(node->owner, g, index, after);
-	HOLD(&lock);
+	HOLD(&device_nodes_mutex);
 	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include "attach/ggml/known_graphs.h"
 #include "brick/attach.h"
 
@@ -27,6 +28,4 @@ void device_nodes_taken(struct known_graph *graph, uint32_t index, uint32_t afte
 /* Whose work it is what is launched while this phase is innermost, for ever; NULL: no memory. */
 const struct brick_launch_owner *device_phase_owner(uint16_t brick);
 
-/* Held over a fork. */
-void device_nodes_lock(void);
-void device_nodes_unlock(void);
+extern pthread_mutex_t device_nodes_mutex; /* held over forks */

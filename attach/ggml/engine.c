@@ -14,20 +14,7 @@
 static struct engine *engines;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void engines_before_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void engines_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-__attribute__((constructor)) static void engines_watch_forks(void)
-{
-	pthread_atfork(engines_before_fork, engines_after_fork, engines_after_fork);
-}
+LOCK_OVER_FORKS(lock)
 
 /* Functions have the size of data pointers wherever there is dlsym(). */
 #define LOOK_UP(field, name) LOOK_UP_AS(field, name, 0)

@@ -12,28 +12,27 @@
 #include "attach/ggml/patched.h"
 #include "attach/ggml/phases.h"
 #include "attach/ggml/site_table.h"
+#include "base/lock.h"
+
+/* In the order in which a thread may take them. */
+static pthread_mutex_t *const mutexes[] = {&site_table_mutex, &given_names_mutex, &resolve_mutex,
+	&past_slots_mutex, &device_nodes_mutex, &patched_mutex};
+
+enum { MUTEXES = sizeof mutexes / sizeof *mutexes };
 
 static void lock_all(void)
 {
 	known_graphs_lock();
-	site_table_lock();
-	given_names_lock();
-	resolve_lock();
+	for (int i = 0; i < MUTEXES; i++)
+		lock_take(mutexes[i]);
 	node_memory_lock();
-	past_slots_lock();
-	device_nodes_lock();
-	patched_lock();
 }
 
 static void unlock_all(void)
 {
-	patched_unlock();
-	device_nodes_unlock();
-	past_slots_unlock();
 	node_memory_unlock();
-	resolve_unlock();
-	given_names_unlock();
-	site_table_unlock();
+	for (int i = MUTEXES; i-- > 0;)
+		lock_give(mutexes[i]);
 	known_graphs_unlock();
 }
 

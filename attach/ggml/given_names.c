@@ -25,17 +25,7 @@ struct given {
 static ARRAY(struct given) names;
 static struct hash_index by_address;
 static uint32_t used; /* there are any */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void given_names_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void given_names_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+pthread_mutex_t given_names_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. */
 static struct given *find(const void *tensor)
@@ -62,7 +52,7 @@ static struct given *add(const void *tensor)
 
 void given_name_set(const void *tensor, const char *own, const char *given)
 {
-	BETWEEN(given_names_lock, given_names_unlock);
+	HOLD(&given_names_mutex);
 	struct given *g = find(tensor);
 	if (!g)
 		g = add(tensor);

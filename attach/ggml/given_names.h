@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 
 enum { GIVEN_NAME_BYTES = 64 };
@@ -19,6 +20,4 @@ int given_names_any(void);
 /* Under the lock: the name that was given to it, until the lock is let go; NULL: none was. */
 const char *given_name_of(const void *tensor, const char *own);
 
-/* Also held over fork. */
-void given_names_lock(void);
-void given_names_unlock(void);
+extern pthread_mutex_t given_names_mutex; /* held over forks */

@@ -83,10 +83,10 @@ void node_text_read(
 	memset(text, 0, sizeof *text);
 	text->has_shapes = e->layout_known;
 	if (has_given)
-		given_names_lock();
+		pthread_mutex_lock(&given_names_mutex);
 	read_all(text, e, node, mul, has_given);
 	if (has_given)
-		given_names_unlock();
+		pthread_mutex_unlock(&given_names_mutex);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)

@@ -41,9 +41,9 @@ void notes_engine(const struct engine *e)
 	note_once("ggml.library", "%s", e->object.path[0] ? e->object.path : "the program itself");
 	note_layout(e);
 	patched_note();
-	site_table_lock();
+	pthread_mutex_lock(&site_table_mutex);
 	rule_set_describe(rules, sizeof rules);
-	site_table_unlock();
+	pthread_mutex_unlock(&site_table_mutex);
 	note_once("rules", "%s", rules);
 }
 

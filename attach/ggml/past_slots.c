@@ -32,17 +32,7 @@ static struct past {
 	[PAST_EMPTY] = {.symbol = GGML_IS_EMPTY, .hook = (uintptr_t)&ggml_is_empty},
 	[PAST_BARRIER] = {.symbol = GGML_BARRIER, .hook = (uintptr_t)&ggml_barrier},
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void past_slots_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void past_slots_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+pthread_mutex_t past_slots_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int protect(uintptr_t *at, int how)
 {
@@ -117,7 +107,7 @@ void past_slots_lead(enum past_slots which, uintptr_t low, uintptr_t function)
 	struct wanted w = {&pasts[which], low, function};
 	KEEP_ERRNO();
 
-	HOLD(&lock);
+	HOLD(&past_slots_mutex);
 	if (!w.past->is_wanted)
 		dl_iterate_phdr(look_at, &w);
 }
@@ -143,7 +133,7 @@ void past_slots_lead_back(enum past_slots which)
 
 	if (__atomic_load_n(&p->is_wanted, __ATOMIC_ACQUIRE))
 		return;
-	HOLD(&lock);
+	HOLD(&past_slots_mutex);
 	dl_iterate_phdr(lead_back, p);
 	p->slots.count = 0;
 	__atomic_store_n(&p->is_wanted, 1, __ATOMIC_RELEASE);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include "rules/ggml_symbols.h"
 
@@ -18,6 +19,4 @@ void past_slots_lead(enum past_slots which, uintptr_t low, uintptr_t function);
 /* All of them lead to the hook again, and from now on to nothing else. */
 void past_slots_lead_back(enum past_slots which);
 
-/* Held over a fork. */
-void past_slots_lock(void);
-void past_slots_unlock(void);
+extern pthread_mutex_t past_slots_mutex; /* held over forks */

@@ -14,7 +14,6 @@
 #include "attach/ggml/shared.h"
 #include "attach/notes_once.h"
 #include "base/array.h"
-#include "base/lock.h"
 #include "base/scope.h"
 #include "brick/error.h"
 #include "lib/sys/functions.h"
@@ -48,20 +47,10 @@ struct candidate {
 
 __thread void *patched_told __attribute__((tls_model("initial-exec")));
 static struct patched_object *objects;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
 static ARRAY(struct loaded_object) seen;
 static unsigned long long loads_seen;
 static int no_patcher; /* where it would have been needed */
-
-void patched_lock(void)
-{
-	lock_take(&lock);
-}
-
-void patched_unlock(void)
-{
-	lock_give(&lock);
-}
 
 static void load_patcher(patched_load_fn load)
 {
@@ -166,7 +155,7 @@ void patched_look(const struct patch_wish *wishes, patched_load_fn load)
 	unsigned long long loads = 0;
 	KEEP_ERRNO();
 
-	BETWEEN(patched_lock, patched_unlock);
+	HOLD_UNCANCELLED(&patched_mutex);
 	dl_iterate_phdr(count_loads, &loads);
 	if (loads != loads_seen) {
 		loads_seen = loads;
@@ -217,7 +206,7 @@ void patched_forget(void)
 {
 	struct look now = {.is_fresh = 0};
 
-	BETWEEN(patched_lock, patched_unlock);
+	HOLD_UNCANCELLED(&patched_mutex);
 	if (seen.count && !dl_iterate_phdr(collect, &now))
 		forget_absent(&now);
 	array_fini(&now.candidates);
@@ -240,7 +229,7 @@ static void *function_of(const struct patched_object *o, const char *name)
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (o->results[i].inner && !strcmp(o->results[i].name, name))
 			return o->results[i].inner;
-	BETWEEN(patched_lock, patched_unlock);
+	HOLD_UNCANCELLED(&patched_mutex);
 	void *function = o->patches ? patcher.function(o->patches, name) : NULL;
 	return function;
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include "attach/ggml/object.h"
 #include "patch/patch.h"
@@ -49,9 +50,7 @@ int patched_switch(int on, int alone);
 /* Tell the recording what was patched, and what was not and why. */
 void patched_note(void);
 
-/* Held over fork. */
-void patched_lock(void);
-void patched_unlock(void);
+extern pthread_mutex_t patched_mutex; /* held over forks */
 
 /* What an object may be, from what is in memory of it and the head of its file. */
 enum patched_candidate {

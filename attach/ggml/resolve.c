@@ -15,7 +15,7 @@
 #include <string.h>
 #include "base/scope.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
 enum { FIRST_WAYS = 128 };
@@ -45,23 +45,13 @@ static void close_object(void *handle)
 		function(handle);
 }
 
-void resolve_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void resolve_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 static int look_for_unloads(void)
 {
 	unsigned long long now = object_changes().unloads;
 
 	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
 		return 0;
-	BETWEEN(resolve_lock, resolve_unlock);
+	HOLD(&resolve_mutex);
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
 		__atomic_store_n(&attach_shared.resolve_generation,
@@ -246,9 +236,9 @@ void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 	if (!function)
 		function = look_everywhere(ggml_symbols[symbol].name);
 	if (found && function) {
-		resolve_lock();
+		pthread_mutex_lock(&resolve_mutex);
 		add_way(symbol, &object, function);
-		resolve_unlock();
+		pthread_mutex_unlock(&resolve_mutex);
 	}
 	return function;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/ggml/object.h"
@@ -66,6 +67,4 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 /* Is there any definition of a symbol besides ours in what is loaded now? */
 int resolve_exists(enum ggml_symbol_id symbol);
 
-/* Held over fork. */
-void resolve_lock(void);
-void resolve_unlock(void);
+extern pthread_mutex_t resolve_mutex; /* held over forks */

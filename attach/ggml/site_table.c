@@ -34,17 +34,7 @@ int site_table_wants_parts;
 static ARRAY(struct entry) entries;
 static ARRAY(struct verdict) verdicts;
 static struct hash_index entry_index, verdict_index;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void site_table_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void site_table_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+pthread_mutex_t site_table_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t register_site(const struct brick_site *site)
 {
@@ -145,7 +135,7 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 	struct entry spare = {0};
 
 	node_text_read(&text, engine, node, mul);
-	BETWEEN(site_table_lock, site_table_unlock);
+	HOLD(&site_table_mutex);
 	struct entry *entry = entry_of(&text, layer, &spare);
 	if (!entry->whole)
 		register_whole(entry, &text, engine);
@@ -161,7 +151,7 @@ int site_table_layer(const struct engine *engine, const void *node)
 	struct node_text text;
 
 	node_text_read(&text, engine, node, NULL);
-	BETWEEN(site_table_lock, site_table_unlock);
+	HOLD(&site_table_mutex);
 	int layer = outcome_of(&text, node_text_hash(&text).names).layer;
 	return layer;
 }

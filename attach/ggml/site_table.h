@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include "attach/ggml/engine.h"
 
@@ -32,5 +33,4 @@ int site_table_layer(const struct engine *engine, const void *node);
 /* Set when graphs run on several threads: twins are then made along with their sites. */
 extern int site_table_wants_parts;
 
-void site_table_lock(void);
-void site_table_unlock(void);
+extern pthread_mutex_t site_table_mutex; /* held over forks */

@@ -78,7 +78,7 @@ static int role_of(const struct reader *r, const void *tensor, char *role)
 {
 	size_t n = strlen(r->prefix);
 
-	BETWEEN(given_names_lock, given_names_unlock);
+	HOLD(&given_names_mutex);
 	const char *given = tensor ? given_name_of(tensor, r->e->get_name(tensor)) : NULL;
 	int found = given && !strncmp(given, r->prefix, n);
 	if (found)

@@ -14,6 +14,11 @@
 /* A hook's definition; OpenCL's header has declared it already. */
 #define HOOK __attribute__((visibility("default")))
 
+/* What a hook enqueues, and how many bytes it moves. */
+#define WHAT(text, which, size)                             \
+	static struct command_kind kind = {text, which, 0}; \
+	struct command_what what = {.kind = &kind, .bytes = (size)}
+
 /*
  * The body of a hook that enqueues something. `what` is a struct command_what; `call` is the call
  * of the driver, with EVENT in place of the program's event. Needs parameters named queue, count,

@@ -2,10 +2,6 @@
 /* Transfers of buffers and of shared virtual memory. */
 #include "attach/opencl/hooks.h"
 
-#define WHAT(text, which, size)                             \
-	static struct command_kind kind = {text, which, 0}; \
-	struct command_what what = {.kind = &kind, .bytes = (size)}
-
 static uint64_t volume(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;

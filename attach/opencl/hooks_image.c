@@ -2,10 +2,6 @@
 /* Transfers of images. Their bytes are the region's pixels times the size of one. */
 #include "attach/opencl/hooks.h"
 
-#define WHAT(text, which, size)                             \
-	static struct command_kind kind = {text, which, 0}; \
-	struct command_what what = {.kind = &kind, .bytes = (size)}
-
 static uint64_t image_bytes(cl_mem image, const size_t *region)
 {
 	const struct driver *d = driver_get();

@@ -97,8 +97,7 @@ HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *func
 	void *arguments, size_t bytes, cl_uint n, const cl_mem *memory, const void **places,
 	cl_uint count, const cl_event *list, cl_event *event)
 {
-	static struct command_kind kind = {"NativeKernel", BRICK_KERNEL_COMPUTE, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("NativeKernel", BRICK_KERNEL_COMPUTE, 0);
 
 	ENQUEUE(what, CL_FALSE,
 		clEnqueueNativeKernel(

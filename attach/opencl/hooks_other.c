@@ -24,8 +24,7 @@ HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blo
 	cl_map_flags flags, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
 	cl_event *event, cl_int *error)
 {
-	static struct command_kind kind = {"MapBuffer", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind, .bytes = bytes};
+	WHAT("MapBuffer", BRICK_KERNEL_OTHER, bytes);
 
 	MAP(what, clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, count, list,
 			  EVENT, &status));
@@ -35,8 +34,7 @@ HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool block
 	cl_map_flags flags, const size_t *origin, const size_t *region, size_t *row, size_t *slice,
 	cl_uint count, const cl_event *list, cl_event *event, cl_int *error)
 {
-	static struct command_kind kind = {"MapImage", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("MapImage", BRICK_KERNEL_OTHER, 0);
 
 	MAP(what, clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
 			  count, list, EVENT, &status));
@@ -45,8 +43,7 @@ HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool block
 HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *pointer,
 	cl_uint count, const cl_event *list, cl_event *event)
 {
-	static struct command_kind kind = {"Unmap", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("Unmap", BRICK_KERNEL_OTHER, 0);
 
 	ENQUEUE(what, CL_FALSE,
 		clEnqueueUnmapMemObject(queue, memory, pointer, count, list, EVENT));
@@ -55,8 +52,7 @@ HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void 
 HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const cl_mem *objects,
 	cl_mem_migration_flags flags, cl_uint count, const cl_event *list, cl_event *event)
 {
-	static struct command_kind kind = {"MigrateMemObjects", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("MigrateMemObjects", BRICK_KERNEL_OTHER, 0);
 
 	ENQUEUE(what, CL_FALSE,
 		clEnqueueMigrateMemObjects(queue, n, objects, flags, count, list, EVENT));
@@ -65,8 +61,7 @@ HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const 
 HOOK cl_int clEnqueueMarkerWithWaitList(
 	cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
 {
-	static struct command_kind kind = {"Marker", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("Marker", BRICK_KERNEL_OTHER, 0);
 
 	ENQUEUE(what, CL_FALSE, clEnqueueMarkerWithWaitList(queue, count, list, EVENT));
 }
@@ -74,8 +69,7 @@ HOOK cl_int clEnqueueMarkerWithWaitList(
 HOOK cl_int clEnqueueBarrierWithWaitList(
 	cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
 {
-	static struct command_kind kind = {"Barrier", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("Barrier", BRICK_KERNEL_OTHER, 0);
 
 	ENQUEUE(what, CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
 }
@@ -83,8 +77,7 @@ HOOK cl_int clEnqueueBarrierWithWaitList(
 /* Of OpenCL 1.0; without an event it is an error, which ours would hide. */
 HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 {
-	static struct command_kind kind = {"Marker", BRICK_KERNEL_OTHER, 0};
-	struct command_what what = {.kind = &kind};
+	WHAT("Marker", BRICK_KERNEL_OTHER, 0);
 	const cl_uint count = 0;
 	const cl_event *list = NULL;
 
