@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,4 +108,29 @@ int file_replace(const char *path, const char *text)
 		unlink(part);
 	free(part);
 	return rc;
+}
+
+int file_can_have(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       bytes <= limit.rlim_cur;
+}
+
+int file_write_at(int fd, const void *data, size_t bytes, uint64_t offset)
+{
+	const char *at = data;
+
+	while (bytes) {
+		ssize_t n = pwrite(fd, at, bytes, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += n;
+		bytes -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* What a file begins with, bytes - 1 of it at most, and a NUL: how much. 0: it cannot be read. */
 size_t file_begin(const char *path, char *out, size_t bytes);
@@ -25,3 +26,9 @@ char *file_end(const char *path, size_t most);
  * -errno.
  */
 int file_replace(const char *path, const char *text);
+
+/* May it have so many bytes? Writing beyond the process's limit raises SIGXFSZ, which ends it. */
+int file_can_have(uint64_t bytes);
+
+/* All of that from there on: 0, or -errno. */
+int file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);

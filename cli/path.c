@@ -13,6 +13,7 @@
 #include "view/die.h"
 #include "view/input.h"
 #include "cli/selection_options.h"
+#include "view/json.h"
 #include "view/step_choice.h"
 
 struct options {
@@ -69,7 +70,7 @@ static int run_path(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory for its path", run->path);
 	const struct path_view view = {run, path, &index, options.top, options.all};
 	if (options.json)
-		path_json(&view, stdout);
+		json_print(path_to_json(&view), stdout);
 	else
 		path_text(&view, stdout);
 	path_destroy(path);

@@ -15,6 +15,7 @@
 #include "cli/history_runs.h"
 #include "cli/selection_options.h"
 #include "html/page.h"
+#include "view/json.h"
 #include "view/report_apart.h"
 #include "view/report_sort.h"
 
@@ -140,7 +141,7 @@ static void compute(
 static void print(const struct report *report, const struct options *options)
 {
 	if (options->json)
-		report_json(report, stdout);
+		json_print(report_to_json(report), stdout);
 	else if (options->csv)
 		report_csv(report, stdout);
 	else

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "view/die.h"
 #include "view/input.h"
+#include "view/json.h"
 #include "view/memory.h"
 #include "cli/selection_options.h"
 #include "view/output.h"
@@ -59,7 +60,7 @@ static void print_forms(
 		output_commit(output, 0);
 	}
 	if (options->json)
-		roofline_json(view, stdout);
+		json_print(roofline_to_json(view), stdout);
 	else if (!options->svg || strcmp(options->svg, "-"))
 		roofline_text(view, stdout);
 }

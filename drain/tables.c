@@ -39,27 +39,19 @@ static void copy_bricks(struct drain_tables *t, struct drain_map *m, uint32_t no
 	t->now.brick_count = now;
 }
 
-static int sites_reserve(struct drain_tables *t, uint32_t count)
-{
-	struct brick_session_site *sites =
-		array_grow(t->sites, &t->site_capacity, count, sizeof *sites);
-
-	if (!sites)
-		return -ENOMEM;
-	t->now.sites = t->sites = sites;
-	return 0;
-}
-
 static void copy_sites(struct drain_tables *t, struct drain_map *m, uint32_t now)
 {
 	const struct brick_session_site *from = drain_map_at(m, m->header.site_offset);
 
 	if (now == t->now.site_count)
 		return;
-	if (sites_reserve(t, now)) {
+	struct brick_session_site *sites =
+		array_grow(t->sites, &t->site_capacity, now, sizeof *sites);
+	if (!sites) {
 		drain_map_fault_set(m, "out of memory for its sites");
 		return;
 	}
+	t->now.sites = t->sites = sites;
 	for (uint32_t i = t->now.site_count; i < now; i++) {
 		struct brick_session_site *s = &t->sites[i];
 		if (i)
@@ -76,27 +68,19 @@ static void copy_sites(struct drain_tables *t, struct drain_map *m, uint32_t now
 	t->now.site_count = now;
 }
 
-static int kernels_reserve(struct drain_tables *t, uint32_t count)
-{
-	struct brick_session_kernel *kernels =
-		array_grow(t->kernels, &t->kernel_capacity, count, sizeof *kernels);
-
-	if (!kernels)
-		return -ENOMEM;
-	t->now.kernels = t->kernels = kernels;
-	return 0;
-}
-
 static void copy_kernels(struct drain_tables *t, struct drain_map *m, uint32_t now)
 {
 	const struct brick_session_kernel *from = drain_map_at(m, m->header.kernel_offset);
 
 	if (now == t->now.kernel_count)
 		return;
-	if (kernels_reserve(t, now)) {
+	struct brick_session_kernel *kernels =
+		array_grow(t->kernels, &t->kernel_capacity, now, sizeof *kernels);
+	if (!kernels) {
 		drain_map_fault_set(m, "out of memory for its kernels");
 		return;
 	}
+	t->now.kernels = t->kernels = kernels;
 	for (uint32_t i = t->now.kernel_count; i < now; i++) {
 		struct brick_session_kernel *k = &t->kernels[i];
 		if (i)

@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/scope.h"
+#include "base/thread_start.h"
 #include "drain/drain.h"
 #include "drain/clock.h"
 #include "base/clock_ns.h"
@@ -273,21 +273,10 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int create_thread(struct consumer *t)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&t->thread, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
-}
-
 /* The thread runs and has opened what it needs, or has ended. */
 static int launch(struct consumer *t)
 {
-	int error = create_thread(t);
+	int error = thread_start(&t->thread, NULL, 0, run, t);
 
 	if (error)
 		return error;

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include "base/clock_ns.h"
+#include "base/thread_start.h"
 #include "drain/pace.h"
 #include "record/backlog.h"
 #include "record/encoder_queue.h"
@@ -146,18 +147,6 @@ static void wake(struct encoder *e)
 		sem_post(&e->wake);
 }
 
-static int launch(struct encoder *e)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* record/guard.c repairs what it is about */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&e->thread, NULL, run, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
-}
-
 int encoder_create(
 	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context)
 {
@@ -177,7 +166,8 @@ int encoder_create(
 	}
 	pthread_mutex_init(&e->work, NULL);
 	sem_init(&e->wake, 0, 0);
-	error = launch(e);
+	/* record/guard.c repairs what SIGBUS is about */
+	error = thread_start(&e->thread, NULL, SIGBUS, run, e);
 	if (error) {
 		e->writer = NULL;
 		encoder_destroy(e);

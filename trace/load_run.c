@@ -22,13 +22,6 @@ void load_text_of(struct load *l, struct pb_reader event, const char *name, char
 	*to = build_text(&l->build, (const char *)a.text.at, pb_size(a.text));
 }
 
-static void free_list(char **list)
-{
-	for (char **s = list; s && *s; s++)
-		free(*s);
-	free(list);
-}
-
 /* A list of texts replaces *to. */
 static void list_of(struct load *l, struct pb_reader event, const char *name, char ***to)
 {
@@ -49,7 +42,7 @@ static void list_of(struct load *l, struct pb_reader event, const char *name, ch
 		if (item.text.at && (texts[i] = build_text(&l->build, (const char *)item.text.at,
 					     pb_size(item.text))))
 			i++;
-	free_list(*to);
+	run_list_free(*to);
 	*to = texts;
 }
 

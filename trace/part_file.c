@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/descriptor.h"
+#include "base/file.h"
 #include "trace/part_sync.h"
 
 enum { MAX_TRIES = 100 };
@@ -197,41 +197,17 @@ static int check(struct part_file *f)
 	return error ? error : (uint64_t)st.st_size == f->size ? 0 : -ESTALE;
 }
 
-/* To write beyond this limit raises SIGXFSZ, which ends the program. */
-static int is_allowed(uint64_t size)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	       size <= limit.rlim_cur;
-}
-
-static int write_at(int fd, const char *data, size_t bytes, uint64_t offset)
-{
-	while (bytes) {
-		ssize_t n = pwrite(fd, data, bytes, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
-
 int part_file_write(struct part_file *f, const void *data, size_t bytes)
 {
 	int error = part_sync_error(f->sync);
 
 	if (!error)
 		error = check(f);
-	if (!error && !is_allowed(f->size + bytes))
+	if (!error && !file_can_have(f->size + bytes))
 		error = -EFBIG;
 	if (error)
 		return error;
-	error = write_at(f->fd, data, bytes, f->size);
+	error = file_write_at(f->fd, data, bytes, f->size);
 	if (!error)
 		f->size += bytes;
 	else if (ftruncate(f->fd, (off_t)f->size)) /* back to the last whole packet */

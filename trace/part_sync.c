@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/scope.h"
+#include "base/thread_start.h"
 
 struct part_sync {
 	pthread_t thread;
@@ -53,17 +53,6 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int launch(struct part_sync *s)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 static void destroy(struct part_sync *s)
 {
 	pthread_cond_destroy(&s->wake);
@@ -80,7 +69,7 @@ struct part_sync *part_sync_create(void)
 	s->fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	if (launch(s)) {
+	if (thread_start(&s->thread, NULL, 0, run, s)) {
 		destroy(s);
 		return NULL;
 	}

@@ -41,7 +41,7 @@ const char *run_note_find(const struct run *run, const char *key)
 	return NULL;
 }
 
-static void free_list(char **list)
+void run_list_free(char **list)
 {
 	for (char **s = list; s && *s; s++)
 		free(*s);
@@ -81,7 +81,7 @@ static void free_processes(struct run *run)
 	for (size_t i = 0; i < run->process_count; i++) {
 		free(run->processes[i].host);
 		free(run->processes[i].executable);
-		free_list(run->processes[i].command);
+		run_list_free(run->processes[i].command);
 	}
 	for (size_t i = 0; i < run->lane_count; i++) {
 		free(run->lanes[i].name);
@@ -133,7 +133,7 @@ void run_fini(struct run *run)
 	free(run->host);
 	free(run->cpu);
 	free(run->version);
-	free_list(run->command);
+	run_list_free(run->command);
 	memset(run, 0, sizeof(*run));
 }
 

@@ -307,6 +307,9 @@ size_t run_queue_count(const struct run *run);
 /* Value of the first note with that key (of any process); NULL if there is none. */
 const char *run_note_find(const struct run *run, const char *key);
 
+/* A list of texts with NULL behind the last. */
+void run_list_free(char **list);
+
 /* Free what is in it, or also the run itself; NULL is legal there. */
 void run_fini(struct run *run);
 void run_destroy(struct run *run);

@@ -43,13 +43,6 @@ static int on_clock(struct sink *sink, const struct brick_clock *clock)
 	return b->build.result;
 }
 
-static void free_list(char **list)
-{
-	for (char **s = list; s && *s; s++)
-		free(*s);
-	free(list);
-}
-
 /* The arguments in header->command, each ended by its NUL. */
 static void set_command(
 	struct run_builder *b, char ***to, const struct brick_session_header *header)
@@ -69,7 +62,7 @@ static void set_command(
 		at += length + 1;
 	}
 	char **kept = realloc(list, (count + 1) * sizeof *list);
-	free_list(*to);
+	run_list_free(*to);
 	*to = kept ? kept : list;
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
+#include "base/file.h"
 
 enum {
 	MIN_SAMPLES = 1024,
@@ -111,32 +111,6 @@ static int open_file(void)
 	return file;
 }
 
-/* To write beyond this limit raises SIGXFSZ, which ends the program. */
-static int is_allowed(uint64_t file_bytes)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	       file_bytes <= limit.rlim_cur;
-}
-
-static int write_at(int file, const void *data, size_t bytes, uint64_t offset)
-{
-	const char *at = data;
-
-	while (bytes) {
-		ssize_t n = pwrite(file, at, bytes, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		at += n;
-		bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
-
 static int read_at(int file, void *data, size_t bytes, uint64_t offset)
 {
 	ssize_t n;
@@ -160,7 +134,7 @@ static int have_extent(struct sample_store *store, struct sample_list *list, uns
 	if (!store->file_bytes)
 		store->file_bytes = FIRST_BYTES;
 	uint64_t bytes = samples * sizeof(struct run_sample);
-	if (!is_allowed(store->file_bytes + bytes))
+	if (!file_can_have(store->file_bytes + bytes))
 		return 0;
 	/* where the file system cannot, to write says whether there is space */
 	fallocate(store->file, FALLOC_FL_KEEP_SIZE, (off_t)store->file_bytes, (off_t)bytes);
@@ -174,7 +148,7 @@ static int write_pieces(struct sample_store *store, struct sample_list *list, si
 	for (size_t i = list->first; i < end;) {
 		struct piece p = piece_of(i, end);
 		if (!have_extent(store, list, p.extent) ||
-			write_at(store->file, &list->tail[i - list->first],
+			file_write_at(store->file, &list->tail[i - list->first],
 				p.count * sizeof *list->tail, list->extents[p.extent] + p.offset))
 			return 0;
 		i += p.count;
@@ -229,7 +203,7 @@ static int put_late(struct sample_store *store, struct sample_list *list)
 
 	list->late_index = RUN_NONE;
 	return index == RUN_NONE ? 0
-				 : write_at(store->file, &list->late, sizeof list->late,
+				 : file_write_at(store->file, &list->late, sizeof list->late,
 					   place_of(list, index));
 }
 

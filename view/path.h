@@ -16,7 +16,6 @@ struct path_view {
 };
 
 void path_text(const struct path_view *view, FILE *out);
-void path_json(const struct path_view *view, FILE *out);
 
-/* What path_json() prints; a new reference. */
+/* A new reference. */
 json_t *path_to_json(const struct path_view *view);

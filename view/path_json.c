@@ -141,8 +141,3 @@ json_t *path_to_json(const struct path_view *view)
 	json_put(root, "sections", sections);
 	return root;
 }
-
-void path_json(const struct path_view *view, FILE *out)
-{
-	json_print(path_to_json(view), out);
-}

@@ -37,13 +37,12 @@ void report_text(const struct report *report, FILE *out);
  * no rows stand above them. */
 void report_trust_text(const struct report *report, size_t width, FILE *out);
 
-void report_json(const struct report *report, FILE *out);
 void report_csv(const struct report *report, FILE *out);
 
 /* Write the page (page.h) to a file. */
 void report_html(const struct run *run, const char *path);
 
-/* What report_json() prints; a new reference. */
+/* A new reference. */
 json_t *report_to_json(const struct report *report);
 
 /*

@@ -369,8 +369,3 @@ json_t *report_to_json(const struct report *report)
 	json_decref(categories);
 	return root;
 }
-
-void report_json(const struct report *report, FILE *out)
-{
-	json_print(report_to_json(report), out);
-}

@@ -30,9 +30,8 @@ const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t 
 char *roofline_roof_text(const struct roofline_row *row);
 
 void roofline_text(const struct roofline_view *view, FILE *out);
-void roofline_json(const struct roofline_view *view, FILE *out);
 
-/* What roofline_json() prints, also without ceilings; a new reference. */
+/* Also without ceilings; a new reference. */
 json_t *roofline_to_json(const struct roofline_view *view);
 
 /* Why ceilings may not speak for a recording: a sentence, or NULL. */

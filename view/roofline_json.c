@@ -138,8 +138,3 @@ json_t *roofline_to_json(const struct roofline_view *view)
 	json_put(root, "bricks", rows);
 	return root;
 }
-
-void roofline_json(const struct roofline_view *view, FILE *out)
-{
-	json_print(roofline_to_json(view), out);
-}

@@ -57,53 +57,42 @@ SAME(CUDA_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
 SAME(CUPTI_BUFFERS_ARE_ZEROED, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 #endif
 
+/* What all records of work have. */
+#define CHECK_TIMED(ours, theirs)                \
+	FIELD(ours, start, theirs, start);       \
+	FIELD(ours, end, theirs, end);           \
+	FIELD(ours, device, theirs, deviceId);   \
+	FIELD(ours, context, theirs, contextId); \
+	FIELD(ours, stream, theirs, streamId);   \
+	FIELD(ours, correlation, theirs, correlationId)
+
 #define CHECK_KERNEL(theirs)                                              \
+	CHECK_TIMED(cupti_kernel, theirs);                                \
 	FIELD(cupti_kernel, kind, theirs, kind);                          \
 	FIELD(cupti_kernel, registers, theirs, registersPerThread);       \
-	FIELD(cupti_kernel, start, theirs, start);                        \
-	FIELD(cupti_kernel, end, theirs, end);                            \
-	FIELD(cupti_kernel, device, theirs, deviceId);                    \
-	FIELD(cupti_kernel, context, theirs, contextId);                  \
-	FIELD(cupti_kernel, stream, theirs, streamId);                    \
 	BEGIN_OF(cupti_kernel, grid, theirs, gridX);                      \
 	BEGIN_OF(cupti_kernel, block, theirs, blockX);                    \
 	FIELD(cupti_kernel, static_shared, theirs, staticSharedMemory);   \
 	FIELD(cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory); \
-	FIELD(cupti_kernel, correlation, theirs, correlationId);          \
 	FIELD(cupti_kernel, name, theirs, name);                          \
 	FIELD(cupti_kernel, queued, theirs, queued);                      \
 	FIELD(cupti_kernel, submitted, theirs, submitted);                \
 	FIELD(cupti_kernel, graph_node, theirs, graphNodeId)
 
-#define CHECK_MEMCPY(theirs)                                     \
-	FIELD(cupti_memcpy, copy, theirs, copyKind);             \
-	FIELD(cupti_memcpy, bytes, theirs, bytes);               \
-	FIELD(cupti_memcpy, start, theirs, start);               \
-	FIELD(cupti_memcpy, end, theirs, end);                   \
-	FIELD(cupti_memcpy, device, theirs, deviceId);           \
-	FIELD(cupti_memcpy, context, theirs, contextId);         \
-	FIELD(cupti_memcpy, stream, theirs, streamId);           \
-	FIELD(cupti_memcpy, correlation, theirs, correlationId); \
+#define CHECK_MEMCPY(theirs)                         \
+	CHECK_TIMED(cupti_memcpy, theirs);           \
+	FIELD(cupti_memcpy, copy, theirs, copyKind); \
+	FIELD(cupti_memcpy, bytes, theirs, bytes);   \
 	FIELD(cupti_memcpy, graph_node, theirs, graphNodeId)
 
-#define CHECK_MEMSET(theirs)                                     \
-	FIELD(cupti_memset, bytes, theirs, bytes);               \
-	FIELD(cupti_memset, start, theirs, start);               \
-	FIELD(cupti_memset, end, theirs, end);                   \
-	FIELD(cupti_memset, device, theirs, deviceId);           \
-	FIELD(cupti_memset, context, theirs, contextId);         \
-	FIELD(cupti_memset, stream, theirs, streamId);           \
-	FIELD(cupti_memset, correlation, theirs, correlationId); \
+#define CHECK_MEMSET(theirs)                       \
+	CHECK_TIMED(cupti_memset, theirs);         \
+	FIELD(cupti_memset, bytes, theirs, bytes); \
 	FIELD(cupti_memset, graph_node, theirs, graphNodeId)
 
-#define CHECK_PEER(theirs)                                            \
-	FIELD(cupti_memcpy_peer, bytes, theirs, bytes);               \
-	FIELD(cupti_memcpy_peer, start, theirs, start);               \
-	FIELD(cupti_memcpy_peer, end, theirs, end);                   \
-	FIELD(cupti_memcpy_peer, device, theirs, deviceId);           \
-	FIELD(cupti_memcpy_peer, context, theirs, contextId);         \
-	FIELD(cupti_memcpy_peer, stream, theirs, streamId);           \
-	FIELD(cupti_memcpy_peer, correlation, theirs, correlationId); \
+#define CHECK_PEER(theirs)                              \
+	CHECK_TIMED(cupti_memcpy_peer, theirs);         \
+	FIELD(cupti_memcpy_peer, bytes, theirs, bytes); \
 	FIELD(cupti_memcpy_peer, graph_node, theirs, graphNodeId)
 
 CHECK_KERNEL(CUpti_ActivityKernel5);
@@ -126,13 +115,8 @@ CHECK_KERNEL(CUpti_ActivityKernel9);
 SAME(CUDA_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
 SAME(CUPTI_BUFFERS_PER_THREAD, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
 SAME(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-FIELD(cupti_graph_trace, correlation, CUpti_ActivityGraphTrace2, correlationId);
-FIELD(cupti_graph_trace, start, CUpti_ActivityGraphTrace2, start);
-FIELD(cupti_graph_trace, end, CUpti_ActivityGraphTrace2, end);
-FIELD(cupti_graph_trace, device, CUpti_ActivityGraphTrace2, deviceId);
+CHECK_TIMED(cupti_graph_trace, CUpti_ActivityGraphTrace2);
 FIELD(cupti_graph_trace, graph, CUpti_ActivityGraphTrace2, graphId);
-FIELD(cupti_graph_trace, context, CUpti_ActivityGraphTrace2, contextId);
-FIELD(cupti_graph_trace, stream, CUpti_ActivityGraphTrace2, streamId);
 FIELD(cuda_graph_update, exec, cuGraphExecUpdate_v2_params, hGraphExec);
 FIELD(cuda_graph_update, graph, cuGraphExecUpdate_v2_params, hGraph);
 FIELD(cuda_graph_update, info, cuGraphExecUpdate_v2_params, resultInfo);

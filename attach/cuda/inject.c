@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 #include "attach/cuda/reorder.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
+#include "base/thread_start.h"
 #include "brick/attach.h"
 #include "brick/session.h"
 
@@ -94,14 +94,10 @@ static void *flush_now_and_then(void *unused)
 
 static int start_flusher(void)
 {
-	sigset_t all, before;
+	int error = thread_start(&inject.flusher, NULL, 0, flush_now_and_then, NULL);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&inject.flusher, NULL, flush_now_and_then, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	inject.runs = !error;
-	return -error;
+	return error;
 }
 
 static void stop_flusher(void)

@@ -6,7 +6,6 @@
  * calls a driver that is going away.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
+#include "base/thread_start.h"
 
 enum {
 	INTERVAL_NS = 20000000,
@@ -116,16 +116,12 @@ static void start_thread(void)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
-	sigset_t all, before;
 
-	sigfillset(&all);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, &attributes, run, NULL))
+	if (thread_start(&thread, &attributes, 0, run, NULL))
 		notes_fault("no thread could be started: times are fetched at exit only");
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 }
 

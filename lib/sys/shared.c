@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/descriptor.h"
+#include "base/file.h"
 #include "base/scope.h"
 
 static int is_file(const struct brick__shared *file, int fd)
@@ -102,15 +102,6 @@ int brick__shared_rename(struct brick__shared *file, const char *name)
 	return error;
 }
 
-/* To grow a file over this limit raises SIGXFSZ. */
-static int is_allowed(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	       bytes <= limit.rlim_cur;
-}
-
 int brick__shared_extend(struct brick__shared *file, uint64_t bytes)
 {
 	struct stat st;
@@ -121,7 +112,7 @@ int brick__shared_extend(struct brick__shared *file, uint64_t bytes)
 	if (!error && fstat(fd, &st))
 		error = -errno;
 	if (!error && (uint64_t)st.st_size < bytes)
-		error = !is_allowed(bytes) ? -EFBIG : ftruncate(fd, (off_t)bytes) ? -errno : 0;
+		error = !file_can_have(bytes) ? -EFBIG : ftruncate(fd, (off_t)bytes) ? -errno : 0;
 	end_use(file, fd);
 	return error;
 }
