@@ -18,6 +18,7 @@
 
 struct sink {
 	const struct sink_type *type;
+	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
 };
 
 /* What a session's tables hold now. */
@@ -121,6 +122,7 @@ struct sink_type {
 
 static inline int sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
+	sink->clock = *clock;
 	return sink->type->clock(sink, clock);
 }
 

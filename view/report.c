@@ -45,7 +45,8 @@ const char *report_backend(const struct report *report, const struct summary_row
 
 static struct summary_row rest_row(const struct summary *summary, char *name, uint64_t ns)
 {
-	return (struct summary_row){.name = name,
+	return (struct summary_row){.id = RUN_NONE,
+		.name = name,
 		.self_ns = ns,
 		.wall_ns = ns,
 		.share = (double)ns / (double)summary->wall_ns};
@@ -73,6 +74,16 @@ uint64_t report_tokens(const struct report *report)
 		if (report->summary->only == SUMMARY_ALL_PHASES || report->summary->only == phase)
 			tokens += phases[phase].tokens;
 	return tokens;
+}
+
+uint64_t report_row_tokens(const struct report *report, const struct summary_row *row)
+{
+	const struct summary *summary = report->summary;
+	if (row->id != RUN_NONE && summary->by == SUMMARY_BY_STEP)
+		return row->id < report->run->step_count ? report->run->steps[row->id].tokens : 0;
+	if (row->id != RUN_NONE && summary->by == SUMMARY_BY_PHASE)
+		return row->id < STEP_PHASES ? summary->steps.phases[row->id].tokens : 0;
+	return report_tokens(report);
 }
 
 const char *report_phase_name(int phase)

@@ -78,6 +78,8 @@ const struct run_lane *report_lane(const struct report *report, const struct sum
 
 /* Tokens of the steps that the wall time is of; 0: not known. */
 uint64_t report_tokens(const struct report *report);
+/* Of the row alone, where rows are steps or phases; else the same. */
+uint64_t report_row_tokens(const struct report *report, const struct summary_row *row);
 
 /* "prefill", "decode", or NULL for all phases. */
 const char *report_phase_name(int phase);

@@ -68,14 +68,6 @@ static void get_basis(
 		value->text = xstrdup(summary_basis_name(row->basis));
 }
 
-static void get_per_token(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	uint64_t tokens = report_tokens(report);
-	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN ? row->wall_ns / tokens
-								   : ANALYSIS_UNKNOWN;
-}
-
 static void get_compression(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -118,6 +110,14 @@ static void get_pid(
 static const struct run_step *step_of(const struct report *report, const struct summary_row *row)
 {
 	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
+}
+
+static void get_per_token(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	uint64_t tokens = report_row_tokens(report, row);
+	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN ? row->wall_ns / tokens
+								   : ANALYSIS_UNKNOWN;
 }
 
 static void get_step_tokens(
@@ -241,7 +241,9 @@ const struct report_field report_fields[] = {
 	{"wall_ns", "WALL",
 		"Its part of the wall time. The rows and what is unattributed add up to all of it.",
 		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
-	{"token_ns", "/TOKEN", "Its part of the wall time, for each token of the steps.",
+	{"token_ns", "/TOKEN",
+		"Its part of the wall time, for each token of the steps, or of the step or phase "
+		"that it is.",
 		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"bytes_out", "BYTES OUT",
 		"The bytes written; known where a program tells them apart from those read.",

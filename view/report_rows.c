@@ -44,7 +44,7 @@ static void add_others(
 {
 	const struct summary *summary = report->summary;
 	size_t left = summary->row_count - report->shown;
-	struct summary_row others = {0};
+	struct summary_row others = {.id = RUN_NONE};
 	if (!left)
 		return;
 	for (size_t i = report->shown; i < summary->row_count; i++) {

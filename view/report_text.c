@@ -81,7 +81,7 @@ static unsigned long long ull(uint64_t value)
 	return value;
 }
 
-/* While steps ran; and by the wall clock, where time went by between them. */
+/* While steps ran; and by the wall clock, where other steps or none ran between them. */
 static char *rates_text(const struct step_phase_times *times)
 {
 	char running[UNITS_BYTES], wall[UNITS_BYTES];
@@ -89,7 +89,8 @@ static char *rates_text(const struct step_phase_times *times)
 	units_number(wall, report_wall_tokens_per_s(times));
 	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
 		return xasprintf("%s tokens/s", running);
-	return xasprintf("%s tokens/s while it ran, %s with the gaps between steps", running, wall);
+	return xasprintf("%s tokens/s while it ran, %s from its first step to the end of its last",
+		running, wall);
 }
 
 static void print_phase(const struct printer *p, enum step_phase phase)

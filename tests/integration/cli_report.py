@@ -176,6 +176,19 @@ def phases_apart(path, report):
     expect_true("one table", "Decode steps" not in text)
 
 
+def per_token(path):
+    """Of a step and of a phase by their own tokens."""
+    by_phase = brick_json("report", "--json", "--by", "phase", path)
+    rows = {row["name"]: row for row in by_phase["phases"]}
+    for phase in ("decode", "prefill"):
+        expect(phase + " a token", rows[phase]["token_ns"],
+               rows[phase]["wall_ns"] // by_phase["steps"][phase]["tokens"])
+    for row in brick_json("report", "--json", "--by", "step", path)["each_step"]:
+        if not row["step_tokens"]:
+            continue  # what is in no step
+        expect(row["name"] + " a token", row["token_ns"], row["wall_ns"] // row["step_tokens"])
+
+
 def sorting(path):
     for column, key in (("self", "self_ns"), ("count", "count"), ("total_ns", "total_ns"),
                         ("elements", "elements"), ("p50", "p50_ns"), ("share", "share"),
@@ -258,6 +271,7 @@ def main():
     same_in_csv(path, report)
     same_in_text(path, report)
     phases_apart(path, report)
+    per_token(path)
     sorting(path)
     chosen_columns(path)
     layout(path)

@@ -78,6 +78,28 @@ def has_none(path):
     check(rep["presence"]["off_cpu"] is None, "off_cpu without switches")
 
 
+# Becomes the program in a time namespace of its own, as a container may: its CLOCK_MONOTONIC is not ours.
+ENTER = """import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x80) and libc.unshare(0x10000080):
+    sys.exit(75)
+with open("/proc/self/timens_offsets", "w") as file:
+    file.write("monotonic 100000 0")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def in_another_time(recorder, path):
+    done = subprocess.run([*recorder, "--", sys.executable, "-c", ENTER, PROGRAM], check=False, capture_output=True)
+    if done.returncode == 75:
+        print("not tried: no time namespace can be had")
+        return
+    check(not done.returncode, f"in a time namespace: {done.stderr}")
+    rows = {row["name"]: row for row in json.loads(report(path, "--json"))["bricks"]}
+    asleep = rows["sleep-5ms"]
+    check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked in a time namespace: {asleep}")
+
+
 def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
@@ -101,6 +123,7 @@ def main():
         agree("recorded", recorded)
         agree("a program that records itself", embedded)
 
+        in_another_time(recorder, path)
         subprocess.run([*recorder, "--off-cpu", "off", "--", PROGRAM], check=True,
                        capture_output=True)
         has_none(path)
