@@ -377,6 +377,7 @@ set(BRICK_VULKAN_SOURCES
   attach/vulkan/clock.c
   attach/vulkan/commands.c
   attach/vulkan/completions.c
+  attach/vulkan/cost.c
   attach/vulkan/device.c
   attach/vulkan/hooks.c
   attach/vulkan/layer.c

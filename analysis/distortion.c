@@ -254,6 +254,21 @@ static void say_costs(struct distortion *d, const struct costs *costs)
 	say_splits(d, costs);
 }
 
+/* Only hosts' time is known: a device that writes timestamps between commands takes its own for it.
+ */
+static void say_devices(struct distortion *d, const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (lane->kind != BRICK_LANE_QUEUE || !lane->sample_count ||
+			lane->samples[0].source != BRICK_SOURCE_TIMESTAMP_QUERY)
+			continue;
+		append(d, "what it takes a device to write timestamps is not in it: compare with a "
+			  "run without Brick");
+		return;
+	}
+}
+
 /* Times off the CPU are recorded of steps that were left whole, too. */
 static void add_switches(struct distortion *d, const struct summary *summary, int phase)
 {
@@ -361,5 +376,6 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 		estimate(d, summary, phase);
 	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);
+	say_devices(d, summary->run);
 	say_recorder(d);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/vulkan/cost.h"
 #include "attach/vulkan/hooks.h"
 #include "attach/vulkan/map.h"
 #include "brick/attach.h"
@@ -134,6 +135,7 @@ struct vulkan_commands *step_begin(
 	struct vulkan_commands *c = commands_find(handle);
 	struct vulkan_chunk *chunk = NULL;
 	struct brick_launch parent;
+	uint64_t begin_ticks = brick_ticks();
 
 	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
 		return NULL;
@@ -157,15 +159,19 @@ struct vulkan_commands *step_begin(
 	chunk->used += 2;
 	c->open = 1;
 	write_timestamp(c, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, 0);
+	c->begin_ticks = brick_ticks() - begin_ticks;
 	return c;
 }
 
 void step_end(struct vulkan_commands *c)
 {
+	uint64_t begin_ticks = brick_ticks();
+
 	if (!c || !c->open)
 		return;
 	write_timestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 1);
 	c->open = 0;
+	cost_add(begin_ticks - c->begin_ticks);
 }
 
 /* For the backend inside of the program (backends/attached.h), on the thread that records. */

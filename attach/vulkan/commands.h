@@ -56,6 +56,7 @@ struct vulkan_commands {
 	ARRAY(struct vulkan_label) labels; /* that are open, the innermost last */
 	uint32_t untimed;		   /* commands that could not be timed */
 	int open;			   /* a step has begun: its second timestamp is due */
+	uint64_t begin_ticks;		   /* that beginning it took (cost.h) */
 	int excluded;			   /* the program's own libbrick times what is recorded */
 };
 

@@ -33,7 +33,8 @@ struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
-	uint64_t launch_ns; /* of CLOCK_MONOTONIC, within the call */
+	uint64_t launch_ns;   /* of CLOCK_MONOTONIC, within the call */
+	uint64_t begin_ticks; /* that we took ahead of the call (cost.h) */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct pending) pending; /* batch by batch */
 	uint32_t timestamps;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "attach/vulkan/clock.h"
 #include "attach/vulkan/completions.h"
+#include "attach/vulkan/cost.h"
 #include "attach/vulkan/hooks.h"
 #include "attach/vulkan/map.h"
 #include "attach/vulkan/queue.h"
@@ -157,6 +158,24 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	}
 }
 
+static void before_call(struct vulkan_device *d, struct vulkan_queue *queue,
+	struct vulkan_submission *s, uint64_t begin_ticks)
+{
+	read_clock(d, queue, s);
+	submission_launch(s);
+	s->begin_ticks = brick_ticks() - begin_ticks;
+}
+
+static void behind_call(struct vulkan_device *d, struct vulkan_queue *queue,
+	struct vulkan_submission *s, VkResult result, VkFence fence)
+{
+	uint64_t begin_ticks = brick_ticks() - s->begin_ticks;
+
+	brick_launch_end(&s->launch);
+	submitted(d, queue, s, result, fence);
+	cost_add(begin_ticks);
+}
+
 /* ---- the program's calls ---- */
 
 /* Values of timeline semaphores; NULL: all are binary. */
@@ -207,42 +226,36 @@ static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkS
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
+	uint64_t begin_ticks = brick_ticks();
 	struct vulkan_device *d = vulkan_device_of(handle);
 	struct vulkan_queue *queue = queue_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
 	for (uint32_t i = 0; s && i < count; i++)
 		look_at(s, i, &infos[i]);
-	if (s) {
-		read_clock(d, queue, s);
-		submission_launch(s);
-	}
+	if (s)
+		before_call(d, queue, s, begin_ticks);
 	VkResult result = d->call.QueueSubmit(handle, count, infos, fence);
-	if (s) {
-		brick_launch_end(&s->launch);
-		submitted(d, queue, s, result, fence);
-	}
+	if (s)
+		behind_call(d, queue, s, result, fence);
 	return result;
 }
 
 static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t count,
 	const VkSubmitInfo2 *infos, VkFence fence)
 {
+	uint64_t begin_ticks = brick_ticks();
 	struct vulkan_device *d = vulkan_device_of(handle);
 	struct vulkan_queue *queue = queue_find(d, handle);
 	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
 
 	for (uint32_t i = 0; s && i < count; i++)
 		look_at_newer(s, i, &infos[i]);
-	if (s) {
-		read_clock(d, queue, s);
-		submission_launch(s);
-	}
+	if (s)
+		before_call(d, queue, s, begin_ticks);
 	VkResult result = next(handle, count, infos, fence);
-	if (s) {
-		brick_launch_end(&s->launch);
-		submitted(d, queue, s, result, fence);
-	}
+	if (s)
+		behind_call(d, queue, s, result, fence);
 	return result;
 }
 

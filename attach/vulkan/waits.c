@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "attach/vulkan/completions.h"
+#include "attach/vulkan/cost.h"
 #include "attach/vulkan/hooks.h"
 #include "attach/vulkan/queue.h"
 #include "attach/vulkan/semaphores.h"
@@ -31,6 +32,7 @@ static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__
 	uint64_t over_ns = monotonic_ns();
 
 	brick__record_waits(begin, brick_ticks(), waits);
+	uint64_t begin_ticks = brick_ticks();
 	HOLD(&d->lock);
 	for (uint32_t i = 0; i < waits->count; i++) {
 		struct vulkan_queue *queue = queue_of(d, waits->numbers[i]);
@@ -38,6 +40,7 @@ static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__
 			queue_waited(queue, waits->numbers[i], over_ns);
 	}
 	completions_take(d);
+	cost_add(begin_ticks);
 }
 
 /* The newest commands, of one queue, or of all. Nobody may submit to them meanwhile. */

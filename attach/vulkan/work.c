@@ -7,6 +7,7 @@
 #include "attach/vulkan/commands.h"
 #include "attach/vulkan/hooks.h"
 #include "attach/vulkan/pipelines.h"
+#include "brick/clock.h"
 
 #define CALL(handle) vulkan_device_of(handle)->call
 #define HOOK VKAPI_ATTR void VKAPI_CALL
@@ -29,6 +30,7 @@ static struct vulkan_commands *dispatch_begin(
 	struct vulkan_pipeline pipeline;
 	char labelled[CODE_NAME_BYTES];
 	const char *fallback = pipeline.name;
+	uint64_t begin_ticks = brick_ticks();
 
 	if (!c)
 		return NULL;
@@ -43,7 +45,10 @@ static struct vulkan_commands *dispatch_begin(
 		.grid = {x, y, z},
 		.code = pipeline.code};
 	memcpy(kernel.block, pipeline.block, sizeof kernel.block);
-	return step_begin(handle, &kernel, fallback, 0);
+	struct vulkan_commands *step = step_begin(handle, &kernel, fallback, 0);
+	if (step)
+		step->begin_ticks = brick_ticks() - begin_ticks;
+	return step;
 }
 
 HOOK hook_CmdDispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)

@@ -105,6 +105,9 @@ def itself(**changes):
     expect("fills", rows["vkCmdFillBuffer"]["count"], 1)
     lost = {k: v for k, v in report["losses"].items() if k != "complete" and v}
     expect("losses", lost, {})
+    cost = report["distortion"]
+    expect_true(f"the layer's own time is in the estimate: {cost}", cost["hooks"] and cost["hooks"] > 0)
+    expect_true(f"what is not, is said: {cost}", "write timestamps is not in it" in cost["method"])
     expect_true("names the device", any(b.startswith("vulkan ") for b in report["run"]["backends"]))
 
 
