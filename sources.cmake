@@ -844,6 +844,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_compare.c
   tests/unit/analysis_cost.c
   tests/unit/analysis_device.c
+  tests/unit/analysis_labels.c
   tests/unit/analysis_memory.c
   tests/unit/analysis_off_cpu.c
   tests/unit/analysis_outcomes.c
@@ -888,6 +889,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/device.c
   tests/unit/device_losses.c
   tests/unit/device_modes.c
+  tests/unit/device_residual.c
   tests/unit/device_tables.c
   tests/unit/digest.c
   tests/unit/digest_file.c
@@ -901,6 +903,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/ggml_node_run.c
   tests/unit/ggml_prompts.c
   tests/unit/ggml_repetition.c
+  tests/unit/ggml_warm_up.c
   tests/unit/ggml_work.c
   tests/unit/graph.c
   tests/unit/graph_answers.c
