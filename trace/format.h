@@ -155,6 +155,12 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X("context-switches", UNIT_COUNT) \
 	X("counter-reading", UNIT_TIME_NS)
 
+/* Counters that attached hooks set within a step (brick/abi/step_counters.h): tokens. */
+#define FORMAT_TOKEN_COUNTERS(X)           \
+	X(BRICK_REPEATED_NAME, UNIT_COUNT) \
+	X(BRICK_REFUSED_NAME, UNIT_COUNT)  \
+	X(BRICK_ABORTED_NAME, UNIT_COUNT)
+
 /* Members of the session's structs that go into the run's own events under their own names. */
 #define FORMAT_STAT_FIELDS(X) \
 	X(count)              \

@@ -4,6 +4,7 @@
  * track with each thread that takes it over. Counters have theirs beside those of the process.
  */
 #include <string.h>
+#include "brick/abi/step_counters.h"
 #include "trace/writer_lane.h"
 
 static const char *const annotation_names[] = {
@@ -143,22 +144,30 @@ int writer_lane_name(struct writer_lane *lane, const char *name)
 	return packets_add(lane->packets);
 }
 
-uint32_t writer_step_counter(const struct writer_process *process, uint32_t brick)
-{
-	static const struct {
-		const char *name;
-		uint32_t unit;
-	} counters[] = {
+struct known_counter {
+	const char *name;
+	uint32_t unit;
+};
+
 #define FORMAT_X(name, unit) {name, unit},
-		FORMAT_STEP_COUNTERS(FORMAT_X)
+static const struct known_counter step_counters[] = {FORMAT_STEP_COUNTERS(FORMAT_X){0}};
+static const struct known_counter token_counters[] = {FORMAT_TOKEN_COUNTERS(FORMAT_X){0}};
 #undef FORMAT_X
-	};
+
+/* 0: it is none of the list, which ends with one without a name. */
+static uint32_t unit_of(
+	const struct known_counter *list, const struct writer_process *process, uint32_t brick)
+{
 	const struct brick_session_brick *entry = &process->tables.bricks[brick];
 
-	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
-		if (!strncmp(entry->name, counters[i].name, sizeof entry->name))
-			return counters[i].unit;
-	return 0;
+	while (list->name && strncmp(entry->name, list->name, sizeof entry->name))
+		list++;
+	return list->unit;
+}
+
+uint32_t writer_step_counter(const struct writer_process *process, uint32_t brick)
+{
+	return unit_of(step_counters, process, brick);
 }
 
 /* A counter is one track per process and brick. */
@@ -167,7 +176,8 @@ int writer_counter_track(struct writer_lane *lane, uint32_t brick)
 	struct writer_process *process = lane->process;
 	struct pb_buffer *b = &lane->packets->scratch;
 	char name[3 * sizeof process->tables.bricks->name];
-	uint32_t unit = writer_step_counter(process, brick);
+	uint32_t step = writer_step_counter(process, brick);
+	uint32_t unit = step ? step : unit_of(token_counters, process, brick);
 
 	if (process->counter_uuids[brick])
 		return lane->packets->error;

@@ -17,8 +17,9 @@ LANE_CLOCK = 64
 CLEARED, NEEDS_STATE = 1, 2
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 NO_MERGE = 2
-UNITS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
-         "context-switches": 2, "counter-reading": 1}  # of a step: count, ns
+OF_STEPS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
+            "context-switches": 2, "counter-reading": 1}  # count, ns
+UNITS = OF_STEPS | dict.fromkeys(("PromptTokensRepeated", "TokensRefused", "TokensAborted"), 2)
 
 
 class Sequence:
@@ -115,8 +116,7 @@ class Checker:
         s.now = one(clock, 2)
 
     def descriptor(self, data):
-        uuid = one(data, 1, 0)
-        if not uuid:
+        if not (uuid := one(data, 1, 0)):
             self.bad("a track with uuid 0")
         thread, before = one(data, 4), self.tracks.get(uuid)
         if before not in (None, data) and (thread is None or one(before, 4) is None or
@@ -262,7 +262,7 @@ class Checker:
         if e.counter is None:
             self.bad("a counter event without value")
         self.counters.append((e.track, ns, e.counter))
-        if one(one(self.tracks[e.track], 8), 3) and ns not in self.step_begins:
+        if bytes(one(self.tracks[e.track], 2, b"")).decode() in OF_STEPS and ns not in self.step_begins:
             self.bad("a step's counter is not at the begin of one")
 
     def flow(self, flow, ns, ends, where, begin):

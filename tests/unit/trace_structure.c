@@ -40,10 +40,12 @@ static void add_queues(struct scene *s)
 	}
 }
 
-static void write_steps(struct scene *s, uint16_t cycles, uint16_t clock, uint16_t mine)
+static void write_steps(struct scene *s, const uint16_t counters[4])
 {
 	uint32_t site = fake_site(&s->fake, BRICK_RMS_NORM, 3, 64, "RMS_NORM", "norm-3"),
 		 other = fake_site(&s->fake, BRICK_RMS_NORM, 4, 64, "NORM", "norm-4");
+	uint16_t cycles = counters[0], clock = counters[1], mine = counters[2],
+		 tokens = counters[3];
 	const struct brick_record records[] = {
 		fake_at(BRICK_RECORD_THREAD, 1, 0, 4242),
 		fake_at(BRICK_RECORD_OPEN, 10, BRICK_DECODE, 1),
@@ -51,6 +53,7 @@ static void write_steps(struct scene *s, uint16_t cycles, uint16_t clock, uint16
 		fake_sited(&s->fake, 60, 30, other, 5, 0),
 		fake_sited(&s->fake, 100, 30, site, 0, 2),
 		counter(150, mine, 3),
+		counter(155, tokens, 7),
 		fake_at(BRICK_RECORD_CLOSE, 200, BRICK_DECODE, 1),
 		counter(203, cycles, 1000),
 		counter(204, clock, 180),
@@ -124,6 +127,7 @@ static void check_points(const struct scene *s)
 		double value;
 	} wanted[] = {
 		{150, RUN_POINT_COUNTER, 3},
+		{155, RUN_POINT_COUNTER, 7},
 		{203, RUN_POINT_COUNTER, 1000},
 		{204, RUN_POINT_COUNTER, 180},
 		{403, RUN_POINT_COUNTER, 500},
@@ -168,11 +172,11 @@ static void test_structure(void **state)
 	(void)state;
 	struct scene s;
 	open_scene(&s, 0);
-	uint16_t cycles = add_counter(&s, "cycles"), clock = add_counter(&s, "task-clock"),
-		 mine = add_counter(&s, "my count");
+	const uint16_t counters[] = {add_counter(&s, "cycles"), add_counter(&s, "task-clock"),
+		add_counter(&s, "my count"), add_counter(&s, "PromptTokensRepeated")};
 
 	add_queues(&s);
-	write_steps(&s, cycles, clock, mine);
+	write_steps(&s, counters);
 	write_queues(&s);
 	write_off_cpu(&s);
 	s.fake.lane.tid = 4301;
