@@ -878,6 +878,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/change_points.c
   tests/unit/cli_text.c
   tests/unit/clock.c
+  tests/unit/compare_off_cpu.c
   tests/unit/correlation.c
   tests/unit/counters.c
   tests/unit/counters_steps.c

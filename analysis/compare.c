@@ -84,10 +84,21 @@ static int add_ttft(struct maker *m)
 	return rc;
 }
 
+static enum summary_basis basis_of(const struct maker *m)
+{
+	size_t n = m->in_a + m->in_b, know = 0;
+
+	for (size_t i = 0; i < n; i++)
+		know += m->series[i].knows_off;
+	return know == n ? BASIS_CPU : know ? BASIS_MIXED : BASIS_WALL;
+}
+
 static int add_column(struct maker *m, int phase, size_t column)
 {
 	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
 	const struct compare_name *name = &m->names->list[column];
+	if (name->kind == COMPARE_OFF_CPU && m->compare->basis != BASIS_CPU)
+		return 0;
 	size_t n = b->in_a + b->in_b, in_a = 0, in_b = 0;
 	double *values = calloc(n, sizeof(*values));
 	int rc = values ? 0 : -ENOMEM;
@@ -136,9 +147,11 @@ static int add_points(struct maker *m, int phase)
 }
 
 /* differs: whether slower and faster may be said. */
-static void judge(struct compare_row *row, double threshold, bool differs)
+static void judge(struct compare_row *row, double threshold, bool differs, enum summary_basis basis)
 {
 	if (row->verdict != COMPARE_UNSURE || isnan(row->effect))
+		return;
+	if (row->name && row->kind != COMPARE_KERNEL && basis == BASIS_MIXED)
 		return;
 	if (row->low >= -threshold && row->high <= threshold)
 		row->verdict = COMPARE_SAME;
@@ -185,6 +198,7 @@ static int compare_rows(const void *a, const void *b)
 static int fill(struct maker *m)
 {
 	struct compare *c = m->compare;
+	c->basis = basis_of(m);
 	int rc = add_ttft(m);
 
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
@@ -194,7 +208,7 @@ static int fill(struct maker *m)
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
 		rc = add_points(m, phase);
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
-		judge(&c->rows[i], c->threshold, m->differs);
+		judge(&c->rows[i], c->threshold, m->differs, c->basis);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_rows);
 	c->verdict = verdict_of_whole(c);
 	return rc;

@@ -23,6 +23,8 @@ struct compare_phase {
 struct compare {
 	enum compare_unit unit;
 	double threshold;
+	/* of bricks and layers; mixed: times off the CPU are known of some only, no verdicts */
+	enum summary_basis basis;
 	struct compare_row *rows; /* TTFT, then by phase: time, rate, parts by points, kernels */
 	size_t row_count;
 	struct compare_phase phases[STEP_PHASES];

@@ -29,7 +29,7 @@ struct reader {
 	uint32_t *cells;   /* [step_count]: of its phase; RUN_NONE: the step is in none */
 	uint32_t *groups;  /* of bricks or layers: their columns */
 	uint32_t *kernels; /* [kernel_count]: their columns */
-	uint32_t unattributed, waits;
+	uint32_t unattributed, waits, preempted, blocked;
 	uint32_t left_out; /* of a narrowed run: bricks that were not asked for */
 };
 
@@ -124,6 +124,16 @@ static int name_left_out(struct reader *r)
 	return r->left_out == RUN_NONE && any ? -ENOMEM : 0;
 }
 
+static int name_off_cpu(struct reader *r)
+{
+	r->series->knows_off = r->run->off_cpu.source != OFF_CPU_UNKNOWN;
+	if (!r->series->knows_off)
+		return 0;
+	r->preempted = compare_names_column(r->names, "preempted", COMPARE_OFF_CPU);
+	r->blocked = compare_names_column(r->names, "blocked", COMPARE_OFF_CPU);
+	return r->preempted == RUN_NONE || r->blocked == RUN_NONE ? -ENOMEM : 0;
+}
+
 static int name_columns(struct reader *r)
 {
 	size_t groups = r->by == SUMMARY_BY_LAYER ? LAYERS : r->run->brick_count + 1;
@@ -138,6 +148,8 @@ static int name_columns(struct reader *r)
 	int rc = r->by == SUMMARY_BY_LAYER ? name_layers(r) : name_bricks(r);
 	if (rc == 0)
 		rc = name_left_out(r);
+	if (rc == 0)
+		rc = name_off_cpu(r);
 	for (size_t k = 0; k < r->run->kernel_count && rc == 0; k++) {
 		r->kernels[k] =
 			compare_names_column(r->names, r->run->kernels[k].name, COMPARE_KERNEL);
@@ -202,6 +214,23 @@ static uint64_t *columns_of(const struct reader *r, uint32_t step)
 	return cells->column_ns + r->cells[step] * r->series->columns;
 }
 
+/* Of a frame's own time what it was on the CPU; a wait has all of it. */
+static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct walk_frame *frame)
+{
+	uint64_t self_ns = frame->counted.self_ns, preempted_ns = frame->off.preempted_ns,
+		 blocked_ns = frame->off.blocked_ns;
+
+	if (!r->series->knows_off || r->index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		return self_ns;
+	/* of what counts, that may be less */
+	preempted_ns = preempted_ns < self_ns ? preempted_ns : self_ns;
+	self_ns -= preempted_ns;
+	blocked_ns = blocked_ns < self_ns ? blocked_ns : self_ns;
+	columns[r->preempted] += preempted_ns;
+	columns[r->blocked] += blocked_ns;
+	return self_ns - blocked_ns;
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	const struct reader *r = context;
@@ -217,8 +246,12 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 						   : r->groups[frame->brick];
 	uint32_t waits = r->by == SUMMARY_BY_LAYER ? group : r->waits;
 	uint32_t left_out = r->run->sites[frame->sample->site].left_out;
-	if (!is_step)
-		columns[left_out & RUN_LEFT_OUT_TIME ? r->left_out : group] += counted->self_ns;
+	if (is_step) /* take_totals() adds all of it */
+		columns[r->unattributed] -= counted->self_ns - take_off(r, columns, frame);
+	else if (left_out & RUN_LEFT_OUT_TIME)
+		columns[r->left_out] += counted->self_ns;
+	else
+		columns[group] += take_off(r, columns, frame);
 	columns[left_out & RUN_LEFT_OUT_WAITS ? r->left_out : waits] +=
 		counted->inner_ns + counted->wait_ns;
 }
@@ -282,7 +315,12 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	const struct run *run, enum summary_by by)
 {
 	struct step_index index;
-	struct reader r = {series, names, run, &index, by, NULL, NULL, NULL, 0, 0, RUN_NONE};
+	struct reader r = {.series = series,
+		.names = names,
+		.run = run,
+		.index = &index,
+		.by = by,
+		.left_out = RUN_NONE};
 
 	memset(series, 0, sizeof(*series));
 	int rc = step_index_init(&index, run);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "analysis/step_times.h"
 #include "analysis/summary_accumulator.h"
@@ -19,7 +20,8 @@ enum { COMPARE_CELLS = 16384 };
 enum compare_kind {
 	COMPARE_PART,	      /* a brick or a layer: of the step's time */
 	COMPARE_UNATTRIBUTED, /* of the step's time, in none of them */
-	COMPARE_KERNEL,	      /* time of a device: beside the step's */
+	COMPARE_OFF_CPU, /* of the step's time, in bricks or in none: its thread was off the CPU */
+	COMPARE_KERNEL,	 /* time of a device: beside the step's */
 };
 
 /* The names of all recordings of a comparison, by which columns are numbered. */
@@ -47,6 +49,7 @@ struct compare_series {
 		double united;
 	} phases[STEP_PHASES];
 	uint64_t ttft_ns; /* ANALYSIS_UNKNOWN */
+	bool knows_off;	  /* bricks and layers are on the CPU, but for waits; the rest is apart */
 };
 
 /* The column of a name, which is added if it is new; RUN_NONE: no memory. */

@@ -126,6 +126,7 @@ static const char *kind_of(enum compare_kind kind, enum summary_by by)
 {
 	return kind == COMPARE_UNATTRIBUTED ? "unattributed"
 	       : kind == COMPARE_KERNEL	    ? "kernel"
+	       : kind == COMPARE_OFF_CPU    ? "off_cpu"
 	       : by == SUMMARY_BY_LAYER	    ? "layer"
 					    : "brick";
 }
@@ -173,7 +174,9 @@ static int add_columns(struct maker *m, int phase, enum summary_by by)
 		struct history_part like = {.total_ns = m->totals[phase][k],
 			.typical_ns = compare_cell_ns(&m->series, phase, 0, k),
 			.united = 1};
-		if (!like.total_ns || (by == SUMMARY_BY_LAYER && name->kind != COMPARE_PART))
+		/* 0 says that it is known */
+		if ((!like.total_ns && name->kind != COMPARE_OFF_CPU) ||
+			(by == SUMMARY_BY_LAYER && name->kind != COMPARE_PART))
 			continue;
 		if (m->executions) {
 			struct executions *e = executions_of(m, phase, k);

@@ -24,6 +24,7 @@ static bool is_column(const struct history_part *part, enum summary_by by, enum 
 
 	*kind = !strcmp(part->kind, "kernel")	      ? COMPARE_KERNEL
 		: !strcmp(part->kind, "unattributed") ? COMPARE_UNATTRIBUTED
+		: !strcmp(part->kind, "off_cpu")      ? COMPARE_OFF_CPU
 						      : COMPARE_PART;
 	return phase_of(part->phase) >= 0 && (*kind != COMPARE_PART || !strcmp(part->kind, parts));
 }
@@ -76,6 +77,7 @@ static int fill(struct compare_series *series, struct compare_names *names,
 		if (!is_column(part, by, &kind) || !series->phases[phase_of(part->phase)].count)
 			continue;
 		uint32_t column = compare_names_column(names, part->name, kind);
+		series->knows_off |= kind == COMPARE_OFF_CPU;
 		series->phases[phase_of(part->phase)].column_ns[column] = part->typical_ns;
 	}
 	return rc;

@@ -191,7 +191,8 @@ static double threshold_of(struct sides *sides, const struct options *arguments)
 static bool is_worse(const struct compare *compare, bool any)
 {
 	for (size_t i = 0; i < compare->row_count && any; i++)
-		if (compare->rows[i].verdict == COMPARE_SLOWER)
+		if (compare->rows[i].verdict == COMPARE_SLOWER &&
+			compare->rows[i].kind != COMPARE_OFF_CPU)
 			return true;
 	return compare->verdict == COMPARE_SLOWER;
 }

@@ -113,6 +113,7 @@ json_t *diff_to_json(const struct diff_view *view)
 	json_t *root = json_object(), *phases = json_object();
 
 	json_put(root, "schema", json_text("brick/diff/1"));
+	json_put(root, "basis", json_text(summary_basis_name(view->compare->basis)));
 	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
 	json_put(root, "threshold", real(c->threshold));
 	json_put(root, "floor", real(view->floor > 0 ? view->floor : NAN));

@@ -125,6 +125,14 @@ static void print_unit(const struct printer *p)
 			"these intervals; 4 recordings a side, in turns, would say it. Without "
 			"them only --threshold lets anything be called slower or faster",
 			o->in_a, o->in_b);
+	if (c->basis == BASIS_CPU)
+		say(p, "Off CPU",
+			"bricks and layers have their time on the CPU, but for waits; what the "
+			"steps' threads were off it are rows of their own");
+	else if (c->basis == BASIS_MIXED)
+		say(p, "Off CPU",
+			"not known of all of these, whose bricks have it in their times: none is "
+			"called slower or faster");
 	if (p->view->floor > 0)
 		say(p, "Floor",
 			"identical runs on this machine differed by %.1f%% (brick bench --floor)",
