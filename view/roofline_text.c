@@ -212,9 +212,9 @@ static void print_oddities(const struct printer *p)
 				row->name, phase_text(row), row->threads, row->roof_threads);
 		if (row->flags & ROOFLINE_AT_MOST)
 			say(p, "At most",
-				"%s in %s skips what its mask hides, and the mask could not be "
-				"read: its FLOPs and bytes are the most that it can be, and it has "
-				"no roof here",
+				"%s in %s skips what its mask hides, where the mask could not be "
+				"read, or reads experts that several tokens may share: its FLOPs "
+				"and bytes are the most that it can be, and it has no roof here",
 				row->name, phase_text(row));
 		if (row->flags & ROOFLINE_NOT_ALL)
 			say(p, "Missing",

@@ -64,7 +64,7 @@ static struct phase_tokens tokens_of(
 
 	if (!may_decode)
 		tokens = (struct batch_tokens){tokens.prompt + tokens.output, 0};
-	return (struct phase_tokens){tokens.prompt, tokens.output, warm_up, batch};
+	return (struct phase_tokens){tokens.prompt, tokens.output, warm_up, batch, context};
 }
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,

@@ -54,6 +54,7 @@ struct phase_tokens {
 	uint32_t prompt, output;
 	int warm_up;			/* all of it for nothing */
 	const struct batch_head *batch; /* NULL: not known */
+	const void *context;		/* that evaluates it */
 };
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);

@@ -17,6 +17,7 @@ enum {
 struct prompt {
 	uint64_t first; /* where its tokens begin, counted from the first ever */
 	int32_t count, position;
+	const void *context;
 };
 
 static struct {
@@ -35,14 +36,15 @@ static int32_t common_begin(const struct prompt *prompt, const struct batch_head
 	return i >= MIN_TOKENS ? i : 0;
 }
 
-static int32_t longest_common(const struct batch_head *batch, int32_t position)
+static int32_t longest_common(const void *context, const struct batch_head *batch, int32_t position)
 {
 	uint64_t n = memory.prompt_count < PROMPTS ? memory.prompt_count : PROMPTS;
 	int32_t longest = 0;
 
 	for (uint64_t k = 0; k < n; k++) {
 		const struct prompt *prompt = &memory.prompts[k];
-		if (prompt->position != position || memory.token_count - prompt->first > TOKENS)
+		if (prompt->context != context || prompt->position != position ||
+			memory.token_count - prompt->first > TOKENS)
 			continue;
 		int32_t common = common_begin(prompt, batch);
 		if (common > longest)
@@ -51,16 +53,16 @@ static int32_t longest_common(const struct batch_head *batch, int32_t position)
 	return longest;
 }
 
-static void keep(const struct batch_head *batch, int32_t position)
+static void keep(const void *context, const struct batch_head *batch, int32_t position)
 {
 	struct prompt *prompt = &memory.prompts[memory.prompt_count++ % PROMPTS];
 
-	*prompt = (struct prompt){memory.token_count, batch->n_tokens, position};
+	*prompt = (struct prompt){memory.token_count, batch->n_tokens, position, context};
 	for (int32_t i = 0; i < batch->n_tokens; i++)
 		memory.tokens[memory.token_count++ % TOKENS] = batch->tokens[i];
 }
 
-int32_t prompt_memory_repeated(const struct batch_head *batch)
+int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch)
 {
 	int32_t position, repeated;
 
@@ -68,8 +70,8 @@ int32_t prompt_memory_repeated(const struct batch_head *batch)
 		lock_try(&memory.lock))
 		return -1;
 	position = batch->positions ? batch->positions[0] : -1;
-	repeated = longest_common(batch, position);
-	keep(batch, position);
+	repeated = longest_common(context, batch, position);
+	keep(context, batch, position);
 	lock_give(&memory.lock);
 	return repeated;
 }

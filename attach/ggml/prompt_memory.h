@@ -9,8 +9,9 @@
 #include "attach/ggml/batch.h"
 
 /*
- * How many tokens this batch begins with that also an earlier one began with, at the same
- * positions; keeps the batch. -1: not known, as it is too short to be a prompt, has no tokens, or
- * another thread is here.
+ * How many tokens this batch begins with that also an earlier one of this context began with, at
+ * the same positions (what a draft model and its target both evaluate is no repetition); keeps the
+ * batch. -1: not known, as it is too short to be a prompt, has no tokens, or another thread is
+ * here.
  */
-int32_t prompt_memory_repeated(const struct batch_head *batch);
+int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch);

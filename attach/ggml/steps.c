@@ -72,7 +72,8 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 		return;
 	__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
 	note_method(method, code);
-	int32_t repeated = tokens->batch ? prompt_memory_repeated(tokens->batch) : -1;
+	int32_t repeated =
+		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
 	phase_step_begin(scope, tokens, frame);
 	static uint32_t counter;
 	if (repeated >= 0 && scope->depth)
@@ -99,6 +100,6 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 		return;
 	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
 	/* Just above the phase that the same hook is going to begin. */
-	static const struct phase_tokens unknown = {0, 0, 0, NULL};
+	static const struct phase_tokens unknown = {0, 0, 0, NULL, NULL};
 	phase_step_begin(scope, &unknown, (const char *)frame + 1);
 }

@@ -114,7 +114,10 @@ static void outer_product(const struct work_node *node, struct accumulator *t)
 	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[1]).value)));
 }
 
-/* a: K x M x experts; ids: experts used x tokens. */
+/*
+ * a: K x M x experts; ids: experts used x tokens. One token's are different ones; several may share
+ * some, and which is in no shape.
+ */
 static void expert_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[2];
@@ -124,6 +127,8 @@ static void expert_product(const struct work_node *node, struct accumulator *t)
 	product(node, t);
 	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[1]), size_of(ids)));
 	t->bytes = plus(t->bytes, times(times(row_bytes(a), number(a->ne[1]).value), read));
+	if (rows_of(ids).value > 1 && ids->ne[0] < a->ne[2])
+		t->flags = BRICK_SITE_AT_MOST;
 }
 
 enum { MASK = 3 };

@@ -6,7 +6,8 @@
  *
  *   operation          elements  bytes                                FLOPs
  *   MUL_MAT            n         size(a) + size(b) + size(out)        2 n K, K = length of a's rows
- *   MUL_MAT_ID         n         the same, with min(experts, pairs)   2 n K
+ *   MUL_MAT_ID         n         the same, with min(experts, pairs);  2 n K
+ *                                at most, but for one token
  *                                of a's matrices: no more are read
  *   OUT_PROD           n         size(a) + size(b) + size(out)        2 n K, K = columns of a
  *   FLASH_ATTN_EXT     n         size(q, k, v, mask, sinks, out)      2 rows(q) KV (D + Dv)

@@ -11,7 +11,7 @@
 enum { MANY = 1 << 16 };
 
 /* `n` tokens that begin at a position: the same for the same seed. position -1: none is said. */
-static int32_t ask(int32_t seed, int32_t n, int32_t position)
+static int32_t ask_of(const void *context, int32_t seed, int32_t n, int32_t position)
 {
 	static int32_t tokens[MANY + 1], positions[1];
 	struct batch_head batch = {.n_tokens = n, .tokens = tokens};
@@ -21,7 +21,12 @@ static int32_t ask(int32_t seed, int32_t n, int32_t position)
 	positions[0] = position;
 	if (position >= 0)
 		batch.positions = positions;
-	return prompt_memory_repeated(&batch);
+	return prompt_memory_repeated(context, &batch);
+}
+
+static int32_t ask(int32_t seed, int32_t n, int32_t position)
+{
+	return ask_of(NULL, seed, n, position);
 }
 
 static void prompts(void **state)
@@ -29,7 +34,7 @@ static void prompts(void **state)
 	(void)state;
 	assert_int_equal(ask(1, 7, 0), -1);
 	assert_int_equal(ask(1, MANY + 1, 0), -1);
-	assert_int_equal(prompt_memory_repeated(&(struct batch_head){.n_tokens = 9}), -1);
+	assert_int_equal(prompt_memory_repeated(NULL, &(struct batch_head){.n_tokens = 9}), -1);
 	assert_int_equal(ask(1, 64, 0), 0);
 	assert_int_equal(ask(1, 64, 0), 64);
 	assert_int_equal(ask(1, 100, 0), 64);
@@ -38,6 +43,8 @@ static void prompts(void **state)
 	assert_int_equal(ask(1, 64, -1), 0);
 	assert_int_equal(ask(1, 64, -1), 64);
 	assert_int_equal(ask(2, 64, 0), 0);
+	assert_int_equal(ask_of(state, 2, 64, 0), 0); /* the draft model's */
+	assert_int_equal(ask(2, 64, 0), 64);
 }
 
 /* What came long ago is forgotten: by number, and by length. */
