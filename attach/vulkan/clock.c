@@ -67,8 +67,9 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 			break;
 		stamps[1] += (uint64_t)planted;
 		off_ns += (uint64_t)llabs(planted);
-		readings[count] = (struct brick_reading){
-			stamps[1] - off_ns, vulkan_ns(d, stamps[0]), stamps[1] + off_ns};
+		uint64_t ticks = wrapped_ticks_read(&d->counter, stamps[0], stamps[1]);
+		readings[count] = (struct brick_reading){stamps[1] - off_ns,
+			wrapped_ticks_ns(&d->counter, ticks), stamps[1] + off_ns};
 	}
 	return count;
 }
@@ -114,8 +115,9 @@ static int answer(struct vulkan_device *d, struct brick_reading *reading)
 
 	if (slot_is_done(slot) <= 0)
 		return 0;
+	uint64_t ticks = wrapped_ticks_read(&d->counter, slot->results[0], d->stamp.before_ns);
 	*reading = (struct brick_reading){
-		d->stamp.before_ns, queue_ns(d, d->stamp.queue, slot->results[0]), monotonic_ns()};
+		d->stamp.before_ns, wrapped_ticks_ns(&d->counter, ticks), monotonic_ns()};
 	slot_give_back(slot);
 	d->stamp.slot = NULL;
 	return 1;

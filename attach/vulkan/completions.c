@@ -124,6 +124,11 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 	brick_queue_record(queue->queue, &command);
 }
 
+static uint64_t moment(struct vulkan_device *d, const struct vulkan_submission *s, uint64_t ticks)
+{
+	return wrapped_ticks_ns(&d->counter, wrapped_ticks_whole(&d->counter, ticks, s->launch_ns));
+}
+
 static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, struct timed *list)
 {
@@ -135,8 +140,8 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 			const uint64_t *results = s->slot->results + s->pending.items[i].at;
 			list[n] = (struct timed){.pending = &s->pending.items[i],
 				.submission = s,
-				.begin_ns = queue_ns(d, queue, results[0]),
-				.end_ns = queue_ns(d, queue, results[1])};
+				.begin_ns = moment(d, s, results[0]),
+				.end_ns = moment(d, s, results[1])};
 			place(d, queue, &list[n++], now_ns);
 		}
 		if (!list)

@@ -13,6 +13,7 @@
 #include <vulkan/vulkan.h>
 #include "brick/correlation.h"
 #include "brick/queue.h"
+#include "lib/wrapped_ticks.h"
 
 /* Functions of devices that the layer stands in front of, by hook_ and their name (hooks.h). */
 #define HOOKED_FUNCTIONS(X)           \
@@ -141,7 +142,6 @@ struct vulkan_device {
 	PFN_vkSetDeviceLoaderData set_loader_data;
 	struct vulkan_functions call;
 	struct vulkan_instance *instance;
-	double period_ns; /* of a tick of timestamps */
 	char name[64];
 	uint32_t memory_type; /* host-visible and coherent */
 	struct vulkan_family families[VULKAN_FAMILIES];
@@ -149,7 +149,8 @@ struct vulkan_device {
 	int has_calibration;
 	pid_t process; /* that made it: a forked one has nothing of the driver's */
 
-	pthread_mutex_t lock; /* for all that follows */
+	pthread_mutex_t lock;	      /* for all that follows */
+	struct wrapped_ticks counter; /* with the fewest bits that any family has */
 	struct vulkan_queue *queues;
 	struct vulkan_slot *slots; /* free ones */
 	struct brick_correlation correlation;
@@ -168,12 +169,6 @@ struct vulkan_instance *vulkan_instance_take(VkInstance handle);
 int vulkan_device_add(struct vulkan_device *device);
 void vulkan_device_take(const struct vulkan_device *device);
 void vulkan_devices_each(void (*visit)(void *device));
-
-/* Length or moment of a device in ns. */
-static inline uint64_t vulkan_ns(const struct vulkan_device *device, uint64_t ticks)
-{
-	return device->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * device->period_ns);
-}
 
 /* Handles that are no pointers, as keys. */
 #define VULKAN_KEY(handle) ((uint64_t)(handle))

@@ -162,11 +162,14 @@ static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 	in->GetPhysicalDeviceMemoryProperties(physical, &memory);
 	d->family_count = VULKAN_FAMILIES;
 	in->GetPhysicalDeviceQueueFamilyProperties(physical, &d->family_count, families);
-	d->period_ns = (double)properties.limits.timestampPeriod;
+	d->counter.period_ns = (double)properties.limits.timestampPeriod;
+	d->counter.mask = UINT64_MAX;
 	snprintf(d->name, sizeof d->name, "%.63s", properties.deviceName);
 	for (uint32_t i = 0; i < d->family_count; i++) {
 		uint32_t bits = families[i].timestampValidBits;
 		d->families[i].mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
+		if (bits && d->families[i].mask < d->counter.mask)
+			d->counter.mask = d->families[i].mask;
 		d->families[i].can_copy =
 			(families[i].queueFlags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) !=
 			0;

@@ -13,27 +13,6 @@ struct vulkan_queue *queue_find(struct vulkan_device *d, VkQueue handle)
 	return queue;
 }
 
-/* All bits of a timestamp of which the device gives some: the one nearest to the newest before. */
-static uint64_t whole_ticks(struct vulkan_queue *queue, uint64_t mask, uint64_t ticks)
-{
-	if (mask == UINT64_MAX)
-		return ticks;
-	uint64_t ahead = (ticks - queue->ticks) & mask;
-	uint64_t whole =
-		ahead <= mask / 2 ? queue->ticks + ahead : queue->ticks - (mask + 1 - ahead);
-	if (!queue->ticks)
-		whole = ticks & mask;
-	if (whole > queue->ticks)
-		queue->ticks = whole;
-	return whole;
-}
-
-uint64_t queue_ns(const struct vulkan_device *d, struct vulkan_queue *queue, uint64_t ticks)
-{
-	ticks = whole_ticks(queue, d->families[queue->family].mask, ticks);
-	return vulkan_ns(d, ticks);
-}
-
 void queue_waited(struct vulkan_queue *queue, uint64_t number, uint64_t host_ns)
 {
 	uint32_t at = queue->wait_count++ % QUEUE_WAITS;

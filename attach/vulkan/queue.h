@@ -15,7 +15,6 @@ struct vulkan_queue {
 	struct brick_queue *queue;
 	struct vulkan_submission *first, **last; /* in flight, oldest first */
 	uint64_t number;			 /* of the newest command */
-	uint64_t ticks;				 /* newest timestamp, all 64 bits */
 	struct {
 		uint64_t device_ns, host_ns; /* by the device's clock, and where that was placed */
 	} last_end;			     /* of what is recorded */
@@ -33,6 +32,3 @@ void queue_waited(struct vulkan_queue *queue, uint64_t number, uint64_t host_ns)
 
 /* When the command of that number was over at the latest; UINT64_MAX: not known. */
 uint64_t queue_over_ns(const struct vulkan_queue *queue, uint64_t number);
-
-/* A timestamp of that queue, in ns of the device's clock. */
-uint64_t queue_ns(const struct vulkan_device *device, struct vulkan_queue *queue, uint64_t ticks);

@@ -16,6 +16,7 @@
 #include "lib/backend.h"
 #include "lib/backend_call.h"
 #include "lib/sys/ticks.h"
+#include "lib/wrapped_ticks.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_FAMILIES = 64, NONE = -1 };
 enum {
@@ -44,8 +45,7 @@ struct brick_backend_device {
 	uint64_t asked_ns;	 /* when that was submitted; 0: it has been read */
 	int has_reading;
 	uint32_t patient; /* so many readings may still take long */
-	double period_ns;
-	uint64_t mask;
+	struct wrapped_ticks counter;
 	uint32_t pair_count;
 	struct pair *pairs;
 	int32_t free, begun, ended;	 /* begun: the newest first */
@@ -83,13 +83,13 @@ static int learn_clock(struct brick_backend_device *d)
 
 	d->call.GetPhysicalDeviceProperties(d->physical, &properties);
 	d->call.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
-	d->period_ns = (double)properties.limits.timestampPeriod;
+	d->counter.period_ns = (double)properties.limits.timestampPeriod;
 	uint32_t bits =
 		d->queue->family < count ? families[d->queue->family].timestampValidBits : 0;
-	d->mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
+	d->counter.mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
 	if (d->host.note)
 		d->host.note(d->host.context, "device", properties.deviceName);
-	return d->mask && d->period_ns > 0 ? 0 : -ENOTSUP;
+	return d->counter.mask && d->counter.period_ns > 0 ? 0 : -ENOTSUP;
 }
 
 /* The queries behind those of the pairs are for reading the clock. */
@@ -253,12 +253,6 @@ static int end(struct brick_backend_device *d, void *native, uint64_t ticket)
 	return 0;
 }
 
-static uint64_t ns_of(const struct brick_backend_device *d, uint64_t ticks)
-{
-	ticks &= d->mask;
-	return d->period_ns == 1 ? ticks : (uint64_t)((long double)ticks * d->period_ns);
-}
-
 /* 1: its times have come; 0: not yet; negative: they never will. */
 static int take_results(struct brick_backend_device *d, int32_t index)
 {
@@ -278,9 +272,12 @@ static int take_results(struct brick_backend_device *d, int32_t index)
 	}
 	if (!results[0].is_there || !results[1].is_there || results[0].ticks == pair->last_begin)
 		return 0;
+	uint64_t now_ns = brick__monotonic_ns();
 	const struct brick_completion done = {.ticket = pair->ticket,
-		.begin_ns = ns_of(d, results[0].ticks),
-		.end_ns = ns_of(d, results[1].ticks)};
+		.begin_ns = wrapped_ticks_ns(
+			&d->counter, wrapped_ticks_whole(&d->counter, results[0].ticks, now_ns)),
+		.end_ns = wrapped_ticks_ns(
+			&d->counter, wrapped_ticks_whole(&d->counter, results[1].ticks, now_ns))};
 	pair->last_begin = results[0].ticks;
 	d->host.complete(d->host.context, &done);
 	return 1;
@@ -338,8 +335,9 @@ static int correlate_calibrated(struct brick_backend_device *d, struct brick_rea
 
 	if (d->call.GetCalibratedTimestampsEXT(d->device, 2, infos, stamps, &off_ns) != VK_SUCCESS)
 		return BRICK_EDEVICE;
-	*reading =
-		(struct brick_reading){stamps[1] - off_ns, ns_of(d, stamps[0]), stamps[1] + off_ns};
+	uint64_t ticks = wrapped_ticks_read(&d->counter, stamps[0], stamps[1]);
+	*reading = (struct brick_reading){
+		stamps[1] - off_ns, wrapped_ticks_ns(&d->counter, ticks), stamps[1] + off_ns};
 	return 0;
 }
 
@@ -350,7 +348,9 @@ static int read_stamp(struct brick_backend_device *d, struct brick_reading *read
 	if (d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1, sizeof ticks,
 		    &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
 		return BRICK_EDEVICE;
-	*reading = (struct brick_reading){d->asked_ns, ns_of(d, ticks), after_ns};
+	ticks = wrapped_ticks_read(&d->counter, ticks, after_ns);
+	*reading =
+		(struct brick_reading){d->asked_ns, wrapped_ticks_ns(&d->counter, ticks), after_ns};
 	d->asked_ns = 0;
 	d->has_reading = 1;
 	return 0;

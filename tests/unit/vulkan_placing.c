@@ -66,7 +66,7 @@ static void start(int64_t off_ns, uint64_t half_width_ns)
 {
 	now_ns = monotonic_ns();
 	device = (struct vulkan_device){.family_count = 1,
-		.period_ns = 1,
+		.counter = {.mask = UINT64_MAX, .period_ns = 1},
 		.call = {.GetFenceStatus = is_signalled, .ResetFences = reset},
 		.queues = &queue};
 	device.families[0].mask = UINT64_MAX;
@@ -265,6 +265,39 @@ static void the_end_is_waited_for(void **state)
 	submission_destroy(queue.first);
 }
 
+/* A counter of 36 bits and 52 ns begins anew after an hour: seen once in a while, or after many. */
+static void counter_that_wraps(void **state)
+{
+	const uint64_t mask = (1ull << 36) - 1, second = 1000000000, far = 20000 * second;
+	struct wrapped_ticks w = {.mask = mask, .period_ns = 52};
+	uint64_t first_ns = 1000 * second, begin = mask - 1000;
+	(void)state;
+
+	uint64_t base = wrapped_ticks_read(&w, begin, first_ns);
+	assert_int_equal(base & mask, begin);
+	for (uint64_t s = 0; s <= 3 * 3573; s += 600) { /* three rounds */
+		uint64_t ticks = begin + s * second / 52, host_ns = first_ns + s * second;
+		assert_int_equal(
+			wrapped_ticks_whole(&w, ticks & mask, host_ns) - base, ticks - begin);
+		/* read off by a second, and a command that ran half an hour ago */
+		assert_int_equal(wrapped_ticks_whole(&w, ticks & mask, host_ns + second) - base,
+			ticks - begin);
+		assert_int_equal(
+			wrapped_ticks_whole(&w, (ticks - 1500 * second / 52) & mask, host_ns),
+			base + s * second / 52 - 1500 * second / 52);
+		assert_int_equal(
+			wrapped_ticks_read(&w, ticks & mask, host_ns) - base, ticks - begin);
+	}
+	w = (struct wrapped_ticks){.mask = mask, .period_ns = 52};
+	base = wrapped_ticks_read(&w, begin, first_ns);
+	/* nothing was read for five rounds, and the clocks run 50 ppm apart */
+	assert_int_equal(
+		wrapped_ticks_whole(&w, (begin + far / 52) & mask, first_ns + far + second) - base,
+		far / 52);
+	w.mask = UINT64_MAX;
+	assert_int_equal(wrapped_ticks_read(&w, 77, first_ns), 77);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +313,7 @@ int main(void)
 		cmocka_unit_test(they_come_in_the_order_of_their_begins),
 		cmocka_unit_test(a_bad_clock_is_late),
 		cmocka_unit_test(the_end_is_waited_for),
+		cmocka_unit_test(counter_that_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
