@@ -79,36 +79,25 @@ uint64_t shown_outline(const struct shown_graph *s)
 	return hash;
 }
 
-/* No word waits for the ones before it but with an addition. */
-struct sums {
-	uint64_t of_words, of_sums;
-};
-
-static inline void add_word(struct sums *s, uint64_t word)
-{
-	s->of_words += word * (known_rotate(word, 32) | 1);
-	s->of_sums += s->of_words;
-}
-
 /* Without its operation, which lies in another line. */
 static inline uint64_t shape_of(const struct shape_offsets *at, const void *node)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
-	return (uint64_t)ne[0] ^ known_rotate((uint64_t)ne[1], 20) ^
-	       known_rotate((uint64_t)ne[2], 37) ^ known_rotate((uint64_t)ne[3], 51) ^
-	       (uint64_t)(uint32_t)tensor_int32(node, at->type) << 56;
+	return (uint64_t)ne[0] + (uint64_t)ne[1] * 0xd6e8feb86659fd93u +
+	       (uint64_t)ne[2] * 0xa0761d6478bd642fu + (uint64_t)ne[3] * 0xe7037ed1a0b428dbu +
+	       (uint64_t)(uint32_t)tensor_int32(node, at->type) * 0x8ebc6af09c88c6e3u;
 }
 
 uint64_t shown_details(const struct shown_graph *shown, const struct shown_order *o)
 {
 	const struct shape_offsets at = engine_shape_offsets(shown->engine);
 	const void *const *nodes = shown->nodes;
-	struct sums s = {0, 0};
+	uint64_t hash = 0;
 
 	for (uint32_t i = 0; i < o->count; i++)
-		add_word(&s, shape_of(&at, nodes[o->index[i]]));
-	return s.of_words ^ known_rotate(s.of_sums, 32);
+		hash = hash * HASH_GOLDEN + shape_of(&at, nodes[o->index[i]]);
+	return hash;
 }
 
 static int is_executed(const struct engine *e, const void *node)
